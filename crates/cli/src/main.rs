@@ -1,0 +1,3 @@
+//! The `landspeed` binary: arguments and wiring only.
+
+fn main() {}

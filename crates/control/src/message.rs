@@ -1,0 +1,128 @@
+//! What controller and agent say to each other, inside the frames.
+
+use std::net::{IpAddr, SocketAddr};
+
+use landspeed_record::{EndpointOutcome, HostFacts, KnobState, Restored, Role, TrialSpec, TurnReport};
+use landspeed_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::SessionKey;
+
+/// A change of one system knob.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// Name from the knob table; anything else is refused.
+    pub knob: String,
+    /// Value in the knob's own spelling; checked against its domain before anything is touched.
+    pub value: String,
+}
+
+/// What a controller asks of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Request {
+    /// What is this host? Answered with [`Reply::Facts`].
+    Probe {},
+    /// Which link and source address lead to `to`? Answered with [`Reply::Route`].
+    Route {
+        /// The peer.
+        to: IpAddr,
+    },
+    /// What are the knobs set to, and which can be turned? Answered with [`Reply::Knobs`].
+    Knobs {
+        /// The link that faces the peer.
+        device: String,
+    },
+    /// Turn knobs, in this order, all or none: a failed one rolls the earlier ones of this request
+    /// back. Needs leave to tune. Answered with [`Reply::Turned`].
+    Turn {
+        /// The link that faces the peer, for device-scoped knobs.
+        device: String,
+        /// The changes.
+        changes: Vec<Change>,
+        /// Restore everything unless the next request arrives within this time (knobs that can cut
+        /// the path).
+        short_lease_ns: Option<Nanos>,
+    },
+    /// Put everything back, newest first. Answered with [`Reply::Restored`].
+    Restore {},
+    /// Open a data port that accepts only flows proving `key`. Answered with [`Reply::Listening`].
+    Listen {
+        /// Address to bind.
+        address: IpAddr,
+        /// The session's key.
+        key: SessionKey,
+    },
+    /// Close a data port. Answered with [`Reply::Done`].
+    Close {
+        /// The port.
+        port: u16,
+    },
+    /// Run this end of a trial to its end. Answered with [`Reply::Outcome`].
+    Run {
+        /// Client or server.
+        role: Role,
+        /// Client: the server's data address. Server: the own data address, as listened on.
+        at: SocketAddr,
+        /// Client: first source port; flow n uses port + n, so that both arms of a block hash alike.
+        /// Zero lets the kernel choose.
+        source_port: u16,
+        /// The session's key.
+        key: SessionKey,
+        /// What to run.
+        spec: TrialSpec,
+    },
+}
+
+/// What an agent answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub enum Reply {
+    /// To [`Request::Probe`].
+    Facts {
+        /// The host.
+        facts: Box<HostFacts>,
+    },
+    /// To [`Request::Route`].
+    Route {
+        /// The link.
+        device: String,
+        /// The source address that the kernel would use.
+        source: IpAddr,
+        /// Whether the peer is on the same host.
+        local: bool,
+    },
+    /// To [`Request::Knobs`].
+    Knobs {
+        /// All knobs of the table.
+        states: Vec<KnobState>,
+    },
+    /// To [`Request::Turn`].
+    Turned {
+        /// One report a change.
+        turns: Vec<TurnReport>,
+    },
+    /// To [`Request::Restore`].
+    Restored {
+        /// What was done.
+        restored: Restored,
+    },
+    /// To [`Request::Listen`].
+    Listening {
+        /// The port.
+        port: u16,
+    },
+    /// To [`Request::Run`].
+    Outcome {
+        /// What this end saw.
+        outcome: Box<EndpointOutcome>,
+    },
+    /// To [`Request::Close`].
+    Done {},
+    /// The request was refused or failed: one line that names the thing and the remedy.
+    Failed {
+        /// The line.
+        why: String,
+    },
+}

@@ -1,0 +1,109 @@
+//! What a host is, as its agent found it.
+
+use std::net::IpAddr;
+
+use landspeed_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// How processor time is measured on a host; see `observer` for what each can and cannot see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CpuAccounting {
+    /// Exact run time of the workload's tasks and of ksoftirqd. Right where softirqs run in task
+    /// context and the kernel charges them to the task (veth on a tick-accounting kernel).
+    Tasks,
+    /// As `Tasks`, plus irq and softirq time from /proc/stat, which this kernel keeps to the
+    /// nanosecond and does not charge to tasks (CONFIG_IRQ_TIME_ACCOUNTING).
+    TasksAndIrq,
+    /// All non-idle time of all cores from /proc/stat: includes whatever else the host does.
+    #[default]
+    Stat,
+}
+
+/// Facts about one host.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HostFacts {
+    /// The host's own name.
+    pub hostname: String,
+    /// `uname -r`.
+    pub kernel: String,
+    /// Distribution, from os-release's PRETTY_NAME.
+    pub distribution: String,
+    /// The landspeed version of the agent.
+    pub landspeed: String,
+    /// /proc/sys/kernel/random/boot_id. Two agents with one boot id share one machine, so its
+    /// processor time is counted once.
+    pub boot_id: String,
+    /// SO_NETNS_COOKIE of the agent's network namespace; unique for a boot.
+    pub netns_cookie: u64,
+    /// Whether the agent's network namespace is the machine's first one.
+    pub initial_netns: bool,
+    /// Whether the agent may turn knobs: effective CAP_NET_ADMIN and started with --allow-tune.
+    pub may_tune: bool,
+    /// Why not, where `may_tune` is false.
+    pub may_not_tune_because: String,
+    /// Processor model.
+    pub cpu_model: String,
+    /// Online processors.
+    pub cpus: u32,
+    /// NUMA nodes.
+    pub numa_nodes: u32,
+    /// Memory of the host.
+    pub memory_bytes: Bytes,
+    /// cpufreq governor of cpu0, empty where there is none.
+    pub governor: String,
+    /// "kvm", "vmware", ... or empty on bare metal, as far as can be seen.
+    pub virtualization: String,
+    /// How this agent measures processor time.
+    pub cpu_accounting: CpuAccounting,
+    /// Congestion controls that a socket may use.
+    pub congestion_available: Vec<String>,
+    /// Network interfaces other than loopback.
+    pub links: Vec<LinkFacts>,
+    /// Programs that change settings on their own, and the knobs they would fight over.
+    pub conflicts: Vec<Conflict>,
+    /// What could not be found out, and why.
+    pub notes: Vec<String>,
+}
+
+/// Facts about one network interface.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LinkFacts {
+    /// Interface name.
+    pub name: String,
+    /// Interface index within its namespace.
+    pub index: u32,
+    /// Driver or link kind: "veth", "ixgbe", "virtio_net", "bridge".
+    pub driver: String,
+    /// MTU in bytes.
+    pub mtu_bytes: u32,
+    /// Hardware address in colon notation.
+    pub mac: String,
+    /// Nominal speed in Mb/s, where the device states one that means something.
+    pub speed_mbps: Option<u64>,
+    /// Addresses, IPv4 first, link-local last.
+    pub addresses: Vec<IpAddr>,
+    /// NUMA node of the device.
+    pub numa_node: Option<u32>,
+    /// Receive queues.
+    pub rx_queues: u32,
+    /// Transmit queues.
+    pub tx_queues: u32,
+    /// Processors that take the device's interrupts, in queue order; empty where it has none.
+    pub irq_cpus: Vec<u32>,
+    /// Whether the link is up with carrier.
+    pub up: bool,
+}
+
+/// A program that turns knobs on its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Conflict {
+    /// "irqbalance", "tuned", "bpftune".
+    pub program: String,
+    /// Its process id.
+    pub pid: u32,
+    /// Names of knobs that it would turn back.
+    pub knobs: Vec<String>,
+}

@@ -1,0 +1,35 @@
+//! What a run saw, and the words that hosts, plans and reports share.
+//!
+//! A record is a file of JSON Lines ([`Line`]), appended and flushed as the run goes: first a
+//! [`Header`], then hosts, knob states, every raw [`Trial`], every decision, and what was restored.
+//! Summaries are computed from it and never stored alone. Unknown fields are ignored and unknown
+//! lines are skipped by readers, so that an older landspeed reads a newer record of the same format.
+//!
+//! All types here are plain data: nothing in this crate touches a host.
+
+mod candidate;
+mod cell;
+mod host;
+mod knob;
+mod line;
+mod observe;
+mod reader;
+mod summary;
+mod trial;
+mod writer;
+
+pub use candidate::Candidate;
+pub use cell::{Cell, FlowSettings, Placement, Settings, Side};
+pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
+pub use knob::{KnobState, TurnReport};
+pub use line::{Header, Line, PathFacts, Restored, StepLine};
+pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample};
+pub use reader::{ReadError, Record, read};
+pub use summary::{Answer, Estimate, Figures, Gain, SUMMARY_FORMAT, StepSummary, TuneSummary};
+pub use trial::{
+    Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, SweepPoint, Trial, TrialSpec, Workload,
+};
+pub use writer::{WriteError, Writer};
+
+/// The version of the record format that this build writes. Readers take this and every older one.
+pub const RECORD_FORMAT: u32 = 1;

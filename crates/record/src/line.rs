@@ -1,0 +1,116 @@
+//! The lines of a record.
+
+use landspeed_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::{Candidate, Cell, HostFacts, KnobState, Side, StepSummary, Trial, TuneSummary};
+
+/// First line of every record.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Header {
+    /// Record format; see [`crate::RECORD_FORMAT`].
+    pub format: u32,
+    /// landspeed's version.
+    pub landspeed: String,
+    /// What ran: "tune", "measure".
+    pub kind: String,
+    /// RFC 3339 UTC.
+    pub started: String,
+    /// The command line, quoted for a shell. Tokens never appear on a command line.
+    pub command: String,
+    /// "lab:back-to-back", or the hosts.
+    pub topology: String,
+    /// "rate", "latency", "cpu".
+    pub goal: String,
+    /// "found" or "sc03".
+    pub baseline: String,
+    /// Seed of the orders of trials.
+    pub seed: u64,
+    /// Time budget.
+    pub budget_ns: Nanos,
+}
+
+/// The path between the hosts, as resolved.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PathFacts {
+    /// Interface of host A that faces B.
+    pub link_a: String,
+    /// Interface of host B that faces A.
+    pub link_b: String,
+    /// Address of A on the path.
+    pub address_a: String,
+    /// Address of B on the path.
+    pub address_b: String,
+    /// Idle median round trip at the start.
+    pub rtt_ns: Nanos,
+}
+
+/// A decision about a step, with its full cells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepLine {
+    /// The decision as reported.
+    pub summary: StepSummary,
+    /// What stood.
+    pub incumbent: Cell,
+    /// What was tried.
+    pub candidate: Cell,
+}
+
+/// The end of a run: was everything put back?
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Restored {
+    /// Whether every host reads back as before.
+    pub restored: bool,
+    /// What was done or differs, one line each.
+    pub notes: Vec<String>,
+}
+
+/// One line of a record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "kebab-case")]
+pub enum Line {
+    /// What this is.
+    Header(Header),
+    /// A host's facts.
+    Host {
+        /// Which host.
+        side: Side,
+        /// Its facts.
+        facts: Box<HostFacts>,
+    },
+    /// The path between them.
+    Path(PathFacts),
+    /// The knobs of a host, as probed.
+    Knobs {
+        /// Which host.
+        side: Side,
+        /// Each knob of the table.
+        states: Vec<KnobState>,
+    },
+    /// What may be tried, in order, and what is not and why.
+    Plan {
+        /// The cell at the start.
+        start: Cell,
+        /// All candidates.
+        candidates: Vec<Candidate>,
+    },
+    /// A raw trial.
+    Trial(Box<Trial>),
+    /// A decision.
+    Step(Box<StepLine>),
+    /// Something a reader should know: a discarded block, a refused knob.
+    Note {
+        /// In words.
+        text: String,
+    },
+    /// What was put back.
+    Restored(Restored),
+    /// The summary as computed at the end of the run.
+    Summary(Box<TuneSummary>),
+    /// A line of a newer landspeed.
+    #[serde(other)]
+    Unknown,
+}

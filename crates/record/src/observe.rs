@@ -1,0 +1,138 @@
+//! What observers saw during one trial on one host.
+
+use std::collections::BTreeMap;
+
+use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Processor time of one core over the measured window by class, from /proc/stat (USER_HZ steps).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CoreClasses {
+    /// Core number.
+    pub core: u32,
+    /// User code, nice included.
+    pub user_ns: CpuNanos,
+    /// Kernel code in task context.
+    pub system_ns: CpuNanos,
+    /// Hard interrupts.
+    pub irq_ns: CpuNanos,
+    /// Soft interrupts.
+    pub softirq_ns: CpuNanos,
+    /// Time that the hypervisor gave to somebody else while this core wanted to run.
+    pub steal_ns: CpuNanos,
+    /// Idle, waiting for I/O included.
+    pub idle_ns: CpuNanos,
+}
+
+impl CoreClasses {
+    /// Everything but idle and steal.
+    pub fn busy(&self) -> CpuNanos {
+        self.user_ns + self.system_ns + self.irq_ns + self.softirq_ns
+    }
+}
+
+/// Processor time over the measured window.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuUsage {
+    /// Length of the window that these figures cover.
+    pub window_ns: Nanos,
+    /// Each core by class.
+    pub cores: Vec<CoreClasses>,
+    /// Exact run time of this workload's own threads.
+    pub workload_ns: CpuNanos,
+    /// Exact run time of all ksoftirqd threads of the machine.
+    pub ksoftirqd_ns: CpuNanos,
+}
+
+impl CpuUsage {
+    /// Stolen time as a share of the window over all cores, 0 to 1.
+    pub fn steal_share(&self) -> f64 {
+        let wanted = self.window_ns.0 as f64 * self.cores.len() as f64;
+        if wanted == 0.0 {
+            return 0.0;
+        }
+        self.cores.iter().map(|c| c.steal_ns.0).sum::<u64>() as f64 / wanted
+    }
+}
+
+/// TCP_INFO of one flow at one moment; times and counts run from the start of the connection.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TcpSample {
+    /// Flow number, from 0.
+    pub flow: u32,
+    /// Time since the flow's first data.
+    pub at_ns: Nanos,
+    /// Smoothed round-trip time.
+    pub rtt_ns: Nanos,
+    /// Lowest round-trip time seen.
+    pub min_rtt_ns: Nanos,
+    /// Congestion window in segments.
+    pub cwnd_segments: u32,
+    /// Slow-start threshold in segments.
+    pub ssthresh_segments: u32,
+    /// Sender's maximum segment size.
+    pub mss_bytes: Bytes,
+    /// Segments retransmitted so far.
+    pub retransmits: u64,
+    /// Bytes acknowledged so far.
+    pub acked_bytes: Bytes,
+    /// Bytes received so far.
+    pub received_bytes: Bytes,
+    /// Delivery rate as the kernel estimates it.
+    pub delivery_rate_bps: BitRate,
+    /// Time with data in flight.
+    pub busy_ns: Nanos,
+    /// Time limited by the peer's window.
+    pub rwnd_limited_ns: Nanos,
+    /// Time limited by the own send buffer.
+    pub sndbuf_limited_ns: Nanos,
+    /// The peer's advertised window.
+    pub peer_window_bytes: Bytes,
+    /// The own receive window.
+    pub receive_window_bytes: Bytes,
+}
+
+/// Difference of one interface's counters over the window.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LinkCounters {
+    /// Interface name.
+    pub link: String,
+    /// Bytes received.
+    pub rx_bytes: Bytes,
+    /// Packets received (after GRO where the driver counts there).
+    pub rx_packets: u64,
+    /// Receive drops.
+    pub rx_dropped: u64,
+    /// Receive errors.
+    pub rx_errors: u64,
+    /// Bytes sent.
+    pub tx_bytes: Bytes,
+    /// Packets sent (before TSO where the driver counts there).
+    pub tx_packets: u64,
+    /// Transmit drops.
+    pub tx_dropped: u64,
+    /// Transmit errors.
+    pub tx_errors: u64,
+}
+
+/// Everything that was watched beside the workload's own figures.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Observations {
+    /// Processor time.
+    pub cpu: CpuUsage,
+    /// TCP_INFO by flow and interval.
+    pub tcp: Vec<TcpSample>,
+    /// Interface counters.
+    pub links: Vec<LinkCounters>,
+    /// softnet_stat over all cores: "processed", "dropped", "time_squeeze", "received_rps".
+    pub softnet: BTreeMap<String, u64>,
+    /// Counters of /proc/net/snmp and /proc/net/netstat that moved, as "Tcp.RetransSegs".
+    pub snmp: BTreeMap<String, u64>,
+    /// What could not be seen, and why, one line each.
+    pub unseen: Vec<String>,
+}

@@ -1,0 +1,149 @@
+//! The summary of a tuning run: what `landspeed tune --json` prints. Schema: docs/reference/summary.md.
+
+use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::{Cell, HostFacts};
+
+/// The version of the summary document.
+pub const SUMMARY_FORMAT: u32 = 1;
+
+/// A ratio with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Point estimate, 1 is no change.
+    pub ratio: f64,
+    /// Low end of the interval.
+    pub low: f64,
+    /// High end of the interval.
+    pub high: f64,
+}
+
+/// The three figures of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    /// Goodput at the receiver.
+    pub rate_bps: BitRate,
+    /// Payload per second of processor time over both hosts (each machine counted once).
+    pub bytes_per_cpu_s: BytesPerCpuSecond,
+    /// Median round trip of a 1-byte message on the otherwise idle path.
+    pub latency_ns: Nanos,
+    /// Share of processor time that the hypervisor took away meanwhile, 0 to 1; the worse machine's.
+    pub steal: f64,
+}
+
+/// What became of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The interval lies above the least effect of interest.
+    Helps,
+    /// The interval lies below one, or a guard was broken.
+    Harms,
+    /// The interval lies below the least effect of interest.
+    NoEffect,
+    /// The budget of blocks ended first.
+    Undecided,
+    /// The knob cannot be turned here.
+    Skipped,
+    /// No room in the budget, or cannot matter here.
+    NotTried,
+}
+
+/// One step of the ladder.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepSummary {
+    /// The step's name in the record.
+    pub id: String,
+    /// Knob that was tried ("tso").
+    pub knob: String,
+    /// The value tried ("on").
+    pub value: String,
+    /// The value that stood before.
+    pub from: String,
+    /// Other knobs that the step sets with it, as "knob=value".
+    pub with: Vec<String>,
+    /// What came out.
+    pub answer: Answer,
+    /// Whether it is part of the final setting.
+    pub kept: bool,
+    /// Whether this step was a placebo: a full write path that changes nothing.
+    pub placebo: bool,
+    /// Whether this is a second try after another step was kept.
+    pub reopened: bool,
+    /// Goodput, candidate over incumbent, where measured.
+    pub rate: Option<Estimate>,
+    /// Bytes per CPU-second, candidate over incumbent, where measured.
+    pub cost: Option<Estimate>,
+    /// Idle round-trip time, candidate over incumbent (above one is slower), where measured.
+    pub latency: Option<Estimate>,
+    /// Fresh trials at the end: the final setting over the final setting without this step, in the
+    /// primary statistic. Kept steps only.
+    pub left_out: Option<Estimate>,
+    /// Blocks that counted.
+    pub blocks: u32,
+    /// Blocks thrown away for steal, blind to the arm.
+    pub discarded: u32,
+    /// In words, one line: why this answer.
+    pub reason: String,
+}
+
+/// Final against start, fresh trials only.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Gain {
+    /// Goodput.
+    pub rate: Estimate,
+    /// Bytes per CPU-second.
+    pub cost: Estimate,
+    /// Idle round-trip time (below one is faster).
+    pub latency: Estimate,
+}
+
+/// What a tuning run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TuneSummary {
+    /// [`SUMMARY_FORMAT`].
+    pub format: u32,
+    /// Version of landspeed that ran.
+    pub landspeed: String,
+    /// Start of the run, RFC 3339 UTC.
+    pub started: String,
+    /// How long it took.
+    pub took_ns: Nanos,
+    /// "rate", "latency" or "cpu": the primary statistic.
+    pub goal: String,
+    /// The baseline: "found" or "sc03".
+    pub baseline: String,
+    /// How to run it again.
+    pub command: String,
+    /// "lab:back-to-back", or the hosts.
+    pub topology: String,
+    /// Host A.
+    pub host_a: HostFacts,
+    /// Host B.
+    pub host_b: HostFacts,
+    /// Medians of the start cell's final-check trials.
+    pub start: Figures,
+    /// Medians of the final cell's final-check trials.
+    #[serde(rename = "final")]
+    pub final_: Figures,
+    /// Final over start.
+    pub gain: Gain,
+    /// Final over the setting given with `--against`, where there was one.
+    pub against: Option<Gain>,
+    /// The steps in order.
+    pub steps: Vec<StepSummary>,
+    /// The setting at the start.
+    pub start_cell: Cell,
+    /// The setting at the end.
+    pub final_cell: Cell,
+    /// Whether every value was read back as it was before the run.
+    pub restored: bool,
+    /// What differs, or what was noticed while restoring.
+    pub restored_notes: Vec<String>,
+    /// Set where a kept placebo voids the run, or it ended early: what happened.
+    pub void: Option<String>,
+    /// Path of the record.
+    pub record: String,
+}

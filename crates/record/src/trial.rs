@@ -1,0 +1,215 @@
+//! Trials: one short measurement of a cell.
+
+use landspeed_units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::{Cell, FlowSettings, Observations};
+
+/// Which end of the flows a host is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Opens the connections.
+    Client,
+    /// Accepts them.
+    Server,
+}
+
+/// Which way the data goes; the client always opens the connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Client to server.
+    #[default]
+    Forward,
+    /// Server to client.
+    Reverse,
+    /// Both at once.
+    Both,
+}
+
+/// How the receiving end of a ping-pong waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Receiver {
+    /// Sleeps in the receive call.
+    #[default]
+    Blocking,
+    /// SO_BUSY_POLL: the kernel polls the device for a while first.
+    BusyPoll,
+    /// Non-blocking receive in a loop: one core is spent on it.
+    Spinning,
+}
+
+/// What is sent and what is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "workload", rename_all = "kebab-case")]
+pub enum Workload {
+    /// Bytes for a set time over the settings' flows; goodput at the receiver.
+    Stream {
+        /// Length of the measured window, warm-up left out.
+        duration_ns: Nanos,
+        /// Which way the data goes.
+        direction: Direction,
+    },
+    /// A fixed count of writes of each size over one connection, timed (NTTCP; feng-2003 section 3.2).
+    Sweep {
+        /// Writes per size; the paper's is 32,768.
+        count: u64,
+        /// Write sizes, each measured on its own.
+        sizes_bytes: Vec<Bytes>,
+    },
+    /// A message to and fro, one at a time (NetPIPE; feng-2003 section 3.2).
+    PingPong {
+        /// Message sizes, each measured on its own.
+        sizes_bytes: Vec<Bytes>,
+        /// Time per size.
+        duration_ns: Nanos,
+        /// How each end waits for the message.
+        receiver: Receiver,
+    },
+    /// Connections set up and closed, one after the other.
+    Connect {
+        /// How long.
+        duration_ns: Nanos,
+    },
+}
+
+/// What an agent is asked to run: its end of one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialSpec {
+    /// What to do.
+    pub workload: Workload,
+    /// Socket options, sizes, flows.
+    pub flow: FlowSettings,
+    /// Cores that this end's worker threads are pinned to, in turn; empty leaves them free.
+    pub cores: Vec<u32>,
+    /// Time after the flows' start that is not counted.
+    pub warm_up_ns: Nanos,
+    /// Time between TCP_INFO samples; zero takes one at each end of the window only.
+    pub interval_ns: Nanos,
+}
+
+/// Latency samples as a histogram: value in nanoseconds (upper edge, three significant figures) and
+/// how many round trips fell there.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatencyHistogram {
+    /// Message size.
+    pub size_bytes: Bytes,
+    /// (round-trip time in ns, count), ascending.
+    pub bins: Vec<(u64, u64)>,
+}
+
+impl LatencyHistogram {
+    /// How many round trips.
+    pub fn count(&self) -> u64 {
+        self.bins.iter().map(|(_, n)| n).sum()
+    }
+
+    /// The round-trip time that a share `q` (0 to 1) of samples does not exceed, or `None` where fewer
+    /// than `10` samples lie beyond it: a percentile with less behind it is noise. The median (and
+    /// anything below) needs one sample only.
+    pub fn percentile(&self, q: f64) -> Option<Nanos> {
+        let count = self.count();
+        let rank = (q * count as f64).ceil().max(1.0) as u64;
+        if count == 0 || (q > 0.5 && count.saturating_sub(rank) < 10) {
+            return None;
+        }
+        let mut seen = 0;
+        self.bins.iter().find_map(|&(value, n)| {
+            seen += n;
+            (seen >= rank).then_some(Nanos(value))
+        })
+    }
+}
+
+/// One size of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SweepPoint {
+    /// Size of each write.
+    pub size_bytes: Bytes,
+    /// Payload that was moved.
+    pub moved_bytes: Bytes,
+    /// First byte to last, at the receiver.
+    pub took_ns: Nanos,
+}
+
+/// What one end saw of one trial.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct EndpointOutcome {
+    /// Payload that this end received within its window.
+    pub received_bytes: Bytes,
+    /// Payload that this end handed to the kernel within its window.
+    pub sent_bytes: Bytes,
+    /// Length of the window by this end's clock.
+    pub window_ns: Nanos,
+    /// Received bytes by flow.
+    pub flow_bytes: Vec<Bytes>,
+    /// Sweep results (receiver only).
+    pub sweep: Vec<SweepPoint>,
+    /// Round trips (client only), or connection set-up times for `Connect`.
+    pub latency: Vec<LatencyHistogram>,
+    /// Connections set up (client only, `Connect`).
+    pub connections: u64,
+    /// MSG_ZEROCOPY completions, and how many of them the kernel had copied after all.
+    pub zerocopy_completions: u64,
+    /// See `zerocopy_completions`.
+    pub zerocopy_copied: u64,
+    /// Socket options that did not read back as asked, one line each.
+    pub not_as_asked: Vec<String>,
+    /// What observers saw.
+    pub observed: Observations,
+}
+
+/// Which of the two cells of a block a trial measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Arm {
+    /// The setting that stands.
+    Incumbent,
+    /// The setting with the change.
+    Candidate,
+}
+
+/// One trial as recorded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The step that it belongs to (`StepLine::id`), or "start", "final", ...
+    pub step: String,
+    /// Block number within the step, from 0.
+    pub block: u32,
+    /// Position within the block, 0 to 3.
+    pub position: u32,
+    /// Which cell.
+    pub arm: Arm,
+    /// Time since the run's start.
+    pub at_ns: Nanos,
+    /// Full configuration of the cell.
+    pub cell: Cell,
+    /// Measured by host A.
+    pub a: EndpointOutcome,
+    /// Measured by host B.
+    pub b: EndpointOutcome,
+    /// Goodput, cost and idle round trip that follow from the above; see `Figures`.
+    pub figures: crate::Figures,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_needs_ten_samples_beyond_it() {
+        let h = LatencyHistogram { size_bytes: Bytes(1), bins: vec![(10, 989), (20, 11)] };
+        assert_eq!(h.percentile(0.5), Some(Nanos(10)));
+        assert_eq!(h.percentile(0.99), Some(Nanos(20)));
+        assert_eq!(h.percentile(0.999), None);
+        let one = LatencyHistogram { size_bytes: Bytes(1), bins: vec![(7, 1)] };
+        assert_eq!(one.percentile(0.5), Some(Nanos(7)));
+        assert_eq!(one.percentile(0.9), None);
+        assert_eq!(LatencyHistogram::default().percentile(0.5), None);
+    }
+}

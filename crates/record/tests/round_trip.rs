@@ -1,0 +1,46 @@
+//! A record is read back as it was written, and hostile or broken ones are refused by name.
+
+use landspeed_record::{Header, Line, RECORD_FORMAT, ReadError, Writer, read};
+
+fn header(format: u32) -> Line {
+    Line::Header(Header { format, kind: "tune".into(), ..Header::default() })
+}
+
+#[test]
+fn reads_back_what_was_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/run.jsonl");
+    let mut writer = Writer::create(&path).unwrap();
+    let note = Line::Note { text: "block 3 discarded: steal 12 %".into() };
+    writer.write(&header(RECORD_FORMAT)).unwrap();
+    writer.write(&note).unwrap();
+    let record = read(&path).unwrap();
+    assert_eq!((record.header.kind.as_str(), record.lines), ("tune", vec![note]));
+    assert!(Writer::create(&path).is_err(), "an existing record is never overwritten");
+}
+
+#[test]
+fn a_cut_off_last_line_is_noticed_and_the_rest_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.jsonl");
+    Writer::create(&path).unwrap().write(&header(RECORD_FORMAT)).unwrap();
+    let mut text = std::fs::read(&path).unwrap();
+    text.extend_from_slice(b"{\"line\":\"note\",\"te");
+    std::fs::write(&path, text).unwrap();
+    let record = read(&path).unwrap();
+    assert!(record.cut_off && record.lines.is_empty());
+}
+
+#[test]
+fn newer_lines_are_skipped_and_newer_formats_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.jsonl");
+    let mut text = serde_json::to_string(&header(RECORD_FORMAT)).unwrap();
+    text.push_str("\n{\"line\":\"hologram\",\"x\":1}\n");
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(read(&path).unwrap().lines, vec![]);
+    std::fs::write(&path, serde_json::to_string(&header(RECORD_FORMAT + 1)).unwrap()).unwrap();
+    assert!(matches!(read(&path), Err(ReadError::TooNew { .. })));
+    std::fs::write(&path, "PK\x03\x04 not json\n").unwrap();
+    assert!(matches!(read(&path), Err(ReadError::NoHeader { .. })));
+}

@@ -1,0 +1,216 @@
+//! Units of measurement. No bare number stands for a quantity in a public interface of landspeed.
+//!
+//! Serialised values are plain JSON numbers; the *field* that carries one names its unit
+//! (`rate_bps`, `duration_ns`, `cost_bytes_per_cpu_s`), so a reader without this crate still knows.
+//!
+//! Decimal prefixes for bit rates (1 Gb/s = 10^9 bit/s), binary ones for sizes (1 KiB = 1024 B): what
+//! the field uses.
+
+mod parse;
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use parse::{ParseUnitError, parse_duration};
+
+/// A count of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// A rate of payload or line bits, in bit/s.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BitRate(pub f64);
+
+/// A length of time in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+/// Processor time in nanoseconds: one core busy for one second is 10^9, whatever the wall clock says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CpuNanos(pub u64);
+
+/// Payload bytes delivered for one second of processor time, summed over both hosts: landspeed's cost
+/// figure (higher is better). Comparable between runs on a shared machine where rates are not.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BytesPerCpuSecond(pub f64);
+
+impl Bytes {
+    /// `n` KiB.
+    pub const fn kib(n: u64) -> Self {
+        Bytes(n * 1024)
+    }
+
+    /// `n` MiB.
+    pub const fn mib(n: u64) -> Self {
+        Bytes(n * 1024 * 1024)
+    }
+
+    /// The mean rate of these bytes over `time`; zero where no time passed.
+    pub fn per(self, time: Nanos) -> BitRate {
+        if time.0 == 0 {
+            return BitRate(0.0);
+        }
+        BitRate(self.0 as f64 * 8.0 * 1e9 / time.0 as f64)
+    }
+
+    /// These bytes for `cpu`; zero where no processor time was seen.
+    pub fn per_cpu(self, cpu: CpuNanos) -> BytesPerCpuSecond {
+        if cpu.0 == 0 {
+            return BytesPerCpuSecond(0.0);
+        }
+        BytesPerCpuSecond(self.0 as f64 * 1e9 / cpu.0 as f64)
+    }
+}
+
+impl Nanos {
+    /// `n` microseconds.
+    pub const fn micros(n: u64) -> Self {
+        Nanos(n * 1_000)
+    }
+
+    /// `n` milliseconds.
+    pub const fn millis(n: u64) -> Self {
+        Nanos(n * 1_000_000)
+    }
+
+    /// `n` seconds.
+    pub const fn secs(n: u64) -> Self {
+        Nanos(n * 1_000_000_000)
+    }
+
+    /// In seconds.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// In microseconds.
+    pub fn as_micros_f64(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+
+    /// The difference, or zero where `earlier` is later.
+    pub fn saturating_sub(self, earlier: Nanos) -> Nanos {
+        Nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl CpuNanos {
+    /// In seconds of one core.
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+}
+
+impl From<Duration> for Nanos {
+    fn from(d: Duration) -> Self {
+        Nanos(u64::try_from(d.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<Nanos> for Duration {
+    fn from(n: Nanos) -> Self {
+        Duration::from_nanos(n.0)
+    }
+}
+
+macro_rules! additive {
+    ($($unit:ident),*) => {$(
+        impl Add for $unit {
+            type Output = $unit;
+            fn add(self, other: $unit) -> $unit { $unit(self.0 + other.0) }
+        }
+        impl AddAssign for $unit {
+            fn add_assign(&mut self, other: $unit) { self.0 += other.0; }
+        }
+        impl Sub for $unit {
+            type Output = $unit;
+            fn sub(self, other: $unit) -> $unit { $unit(self.0 - other.0) }
+        }
+        impl std::iter::Sum for $unit {
+            fn sum<I: Iterator<Item = $unit>>(parts: I) -> $unit {
+                parts.fold($unit::default(), Add::add)
+            }
+        }
+    )*};
+}
+additive!(Bytes, Nanos, CpuNanos, BitRate);
+
+/// `value` with three significant figures and the largest of `steps` (scale, name) not above it.
+fn scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -> fmt::Result {
+    let &(scale, name) =
+        steps.iter().find(|(scale, _)| value.abs() >= *scale).unwrap_or(&steps[steps.len() - 1]);
+    let shown = value / scale;
+    let decimals = match shown.abs() {
+        x if x >= 99.95 || shown == shown.trunc() => 0,
+        x if x >= 9.995 => 1,
+        _ => 2,
+    };
+    f.pad(&format!("{shown:.decimals$} {name}"))
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: &[(f64, &str)] =
+            &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")];
+        scaled(f, self.0 as f64, STEPS)
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: &[(f64, &str)] =
+            &[(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")];
+        scaled(f, self.0, STEPS)
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
+        scaled(f, self.0 as f64, STEPS)
+    }
+}
+
+impl fmt::Display for CpuNanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Nanos(self.0).fmt(f)
+    }
+}
+
+impl fmt::Display for BytesPerCpuSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: &[(f64, &str)] =
+            &[(1e9, "GB/cpu-s"), (1e6, "MB/cpu-s"), (1e3, "kB/cpu-s"), (1.0, "B/cpu-s")];
+        scaled(f, self.0, STEPS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_three_figures_in_the_largest_unit() {
+        assert_eq!(BitRate(42.8e9).to_string(), "42.8 Gb/s");
+        assert_eq!(BitRate(0.0).to_string(), "0 b/s");
+        assert_eq!(Bytes::kib(64).to_string(), "64 KiB");
+        assert_eq!(Bytes(1500).to_string(), "1.46 KiB");
+        assert_eq!(Nanos(49_300).to_string(), "49.3 us");
+        assert_eq!(BytesPerCpuSecond(3.4e9).to_string(), "3.40 GB/cpu-s");
+    }
+
+    #[test]
+    fn rates_divide_by_the_time_that_passed() {
+        assert_eq!(Bytes(125_000_000).per(Nanos::secs(1)), BitRate(1e9));
+        assert_eq!(Bytes(1).per(Nanos(0)), BitRate(0.0));
+        assert_eq!(Bytes(10).per_cpu(CpuNanos(500_000_000)), BytesPerCpuSecond(20.0));
+    }
+}
