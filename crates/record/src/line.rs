@@ -97,6 +97,15 @@ pub enum Line {
         /// All candidates.
         candidates: Vec<Candidate>,
     },
+    /// A step begins: what the trials that follow are about.
+    Trying {
+        /// `StepSummary::id`, or "start", "final", "without tso", ...
+        step: String,
+        /// What is tried, in words: "tso=on with tx-checksum=on".
+        what: String,
+        /// Time that the run has used.
+        at_ns: Nanos,
+    },
     /// A raw trial.
     Trial(Box<Trial>),
     /// A decision.
