@@ -1,3 +1,41 @@
-//! Developer tasks.
+//! Developer tasks: `cargo run -p xtask -- check|docs`.
+//!
+//! `check` holds what no compiler does: the arrows between crates, and that generated pages are as
+//! their sources would make them. `docs` writes those pages.
 
-fn main() {}
+mod arrows;
+mod docs;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
+    let result = match std::env::args().nth(1).as_deref() {
+        Some("check") => check(root),
+        Some("docs") => docs::write(root),
+        _ => Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs")),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check(root: &Path) -> Result<()> {
+    let mut wrong = arrows::wrong(root)?;
+    wrong.extend(docs::stale(root)?);
+    for line in &wrong {
+        eprintln!("{line}");
+    }
+    if !wrong.is_empty() {
+        bail!("{} found", wrong.len());
+    }
+    println!("arrows point one way, generated pages are fresh");
+    Ok(())
+}

@@ -1,0 +1,52 @@
+# landspeed: the README's two commands and the developer's few.
+#
+#   make tune    build, then tune a path in a lab of network namespaces (about five minutes)
+#   make test    everything that must hold before a change lands
+#
+# Both install what the machine lacks from Debian's or Ubuntu's packages, as root or by sudo.
+
+CARGO ?= cargo
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+TOOLS := $(CURDIR)/target/tools
+
+.PHONY: tune test build setup setup-test check lint docs bench kills honesty power clean
+
+tune: build
+	$(SUDO) target/release/landspeed tune --html landspeed.html
+
+build: setup
+	$(CARGO) build --release --locked --bin landspeed
+
+# A C compiler for ring; nothing else.
+setup:
+	@.ci/install gcc
+
+# Lab tests look at hosts with other people's tools (ip, ethtool, tc), log in with sshd and look at
+# the page with a browser.
+setup-test: setup
+	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps
+
+test: setup-test check
+	$(CARGO) test --workspace --locked
+
+check: lint
+	$(CARGO) run --quiet --locked -p xtask -- check
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@$(MAKE) --no-print-directory deny
+
+.PHONY: deny
+deny: $(TOOLS)/bin/cargo-deny
+	$< check --hide-inclusion-graph licenses bans sources
+
+$(TOOLS)/bin/cargo-deny:
+	@.ci/cargo-tool cargo-deny $(TOOLS)
+
+# Writes the generated pages: docs/reference/knobs and its like.
+docs:
+	$(CARGO) run --quiet --locked -p xtask -- docs
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,64 @@
+//! Which crate may use which (ARCHITECTURE.md has the picture).
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// Every crate with the crates of this workspace that it may name. A crate that is not here is an
+/// error: a new room needs its place in the house.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("record", &["units"]),
+    ("stats", &["units", "record"]),
+    ("netlink", &["units"]),
+    ("control", &["units", "record"]),
+    ("topology", &["units", "record", "netlink"]),
+    ("transport", &["units", "record"]),
+    ("workload", &["units", "record", "transport"]),
+    ("knob", &["units", "record", "netlink"]),
+    ("observer", &["units", "record", "netlink"]),
+    ("agent", &["units", "record", "control", "netlink", "transport", "workload", "knob", "observer"]),
+    ("analysis", &["units", "record", "stats"]),
+    ("advice", &["units", "record"]),
+    ("report", &["units", "record", "stats", "analysis"]),
+    ("experiment", &["units", "record", "stats", "control", "topology", "knob", "workload", "analysis"]),
+];
+
+/// Dependencies of tests may cross the rooms, but never upwards to these.
+const TOP: &[&str] = &["landspeed", "xtask"];
+
+/// One line for each arrow that points the wrong way.
+pub fn wrong(root: &Path) -> Result<Vec<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root)
+        .output()
+        .context("cannot run cargo metadata")?;
+    if !output.status.success() {
+        bail!("cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let packages = metadata["packages"].as_array().context("cargo metadata has no packages")?;
+    Ok(packages.iter().flat_map(wrong_in).collect())
+}
+
+fn wrong_in(package: &Value) -> Vec<String> {
+    let name = package["name"].as_str().unwrap_or_default();
+    if TOP.contains(&name) {
+        return Vec::new();
+    }
+    let room = name.trim_start_matches("landspeed-");
+    let Some((_, allowed)) = ARROWS.iter().find(|(known, _)| *known == room) else {
+        return vec![format!("crate {name} has no place in xtask/src/arrows.rs")];
+    };
+    let uses = package["dependencies"].as_array().map(Vec::as_slice).unwrap_or_default();
+    uses.iter()
+        .filter(|used| used["path"].is_string() && used["kind"] != "dev")
+        .filter_map(|used| used["name"].as_str())
+        .map(|used| used.trim_start_matches("landspeed-"))
+        .filter(|used| !allowed.contains(used))
+        .map(|used| format!("arrow {room} -> {used} points the wrong way"))
+        .collect()
+}
