@@ -1,1 +1,37 @@
-//! landspeed observer.
+//! Observers: what is watched on a host while a workload runs.
+//!
+//! Each observer is one folder with one [`Observer`] in the one table, [`OBSERVERS`]; names, help and
+//! the reference pages derive from the table. An observer says what it cannot see, and why, so that a
+//! reader of a record knows what its silence means.
+//!
+//! A [`Watcher`] holds all observers for one trial:
+//!
+//! ```no_run
+//! # use landspeed_observer::Watcher;
+//! # use landspeed_units::Nanos;
+//! let mut watcher = Watcher::new("eth0"); // looks things up: some milliseconds at worst
+//! watcher.open(&[], &[]);                 // the window begins
+//! watcher.sample(Nanos::millis(100));     // TCP_INFO of every socket
+//! let seen = watcher.close();             // the window ends
+//! ```
+//!
+//! [`host::probe`] says what the host is. Everything is read in the network namespace of the *calling
+//! thread*: call all of it from a thread of the namespace that the workload runs in.
+
+mod cpu;
+mod error;
+pub mod host;
+mod link;
+mod observer;
+mod procfile;
+mod snmp;
+mod softnet;
+mod table;
+mod tcp_info;
+mod watcher;
+
+pub use cpu::{Kernel, accounting};
+pub use error::Error;
+pub use observer::{Observer, Scene, Watch};
+pub use table::{OBSERVERS, observer};
+pub use watcher::Watcher;

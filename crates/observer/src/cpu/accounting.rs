@@ -1,0 +1,106 @@
+//! How a kernel accounts processor time, and which figures are therefore right: see the folder's page.
+
+use std::fs::File;
+use std::io::Read;
+
+use landspeed_record::{CpuAccounting, LinkFacts};
+
+use crate::procfile;
+
+/// What is known of the running kernel's accounting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Kernel {
+    /// Whether interrupt time is measured and taken out of tasks' run time (CONFIG_IRQ_TIME_ACCOUNTING,
+    /// and not switched off); `None` where no configuration could be read.
+    pub irq_time_accounting: Option<bool>,
+}
+
+impl Kernel {
+    /// The running one: configuration from /proc/config.gz, /boot or the module folder.
+    pub fn running() -> Self {
+        let built = configuration().map(|text| enabled(&text, "CONFIG_IRQ_TIME_ACCOUNTING"));
+        Kernel { irq_time_accounting: built.map(|built| built && !switched_off()) }
+    }
+}
+
+/// The figures that are right for a path over `links` on `kernel`.
+///
+/// Without interrupt accounting the threads' own time is the whole cost only if every link of the path is
+/// virtual; a kernel that says nothing gets the figure that holds everywhere, if coarsely.
+pub fn accounting(kernel: Kernel, links: &[LinkFacts]) -> CpuAccounting {
+    let virtual_only = !links.is_empty() && links.iter().all(|link| is_virtual(&link.driver));
+    match kernel.irq_time_accounting {
+        Some(true) => CpuAccounting::TasksAndIrq,
+        Some(false) if virtual_only => CpuAccounting::Tasks,
+        _ => CpuAccounting::Stat,
+    }
+}
+
+/// Link kinds that have no interrupt of their own: packets are handed on in the sender's context.
+fn is_virtual(driver: &str) -> bool {
+    matches!(driver, "veth" | "bridge" | "ifb" | "dummy")
+}
+
+fn enabled(configuration: &str, option: &str) -> bool {
+    configuration.lines().any(|line| line.strip_prefix(option) == Some("=y"))
+}
+
+/// On x86 the kernel gives interrupt accounting up at boot for `tsc=noirqtime`, and at any time when it
+/// finds the TSC unstable, which it then takes off the list of clocks (arch/x86/kernel/tsc.c).
+fn switched_off() -> bool {
+    const CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+    let asked = procfile::word("/proc/cmdline").is_some_and(|line| line.contains("tsc=noirqtime"));
+    let tsc =
+        procfile::word(CLOCKS).is_none_or(|clocks| clocks.split_whitespace().any(|clock| clock == "tsc"));
+    asked || (cfg!(target_arch = "x86_64") && !tsc)
+}
+
+fn configuration() -> Option<String> {
+    let release = procfile::word("/proc/sys/kernel/osrelease").filter(|release| !release.contains('/'))?;
+    let plain = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
+    packed().or_else(|| plain.iter().find_map(|path| procfile::read(path).ok()))
+}
+
+/// /proc/config.gz (CONFIG_IKCONFIG_PROC): the running kernel's own, so it is asked first.
+fn packed() -> Option<String> {
+    const MOST: u64 = 4 << 20;
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(File::open("/proc/config.gz").ok()?)
+        .take(MOST)
+        .read_to_string(&mut text)
+        .ok()?;
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(drivers: &[&str]) -> Vec<LinkFacts> {
+        drivers.iter().map(|driver| LinkFacts { driver: (*driver).into(), ..LinkFacts::default() }).collect()
+    }
+
+    #[test]
+    fn interrupt_accounting_wins_virtual_links_come_next_and_ignorance_is_coarse() {
+        let on = Kernel { irq_time_accounting: Some(true) };
+        let off = Kernel { irq_time_accounting: Some(false) };
+        assert_eq!(accounting(on, &links(&["veth"])), CpuAccounting::TasksAndIrq);
+        assert_eq!(accounting(off, &links(&["veth", "bridge"])), CpuAccounting::Tasks);
+        assert_eq!(accounting(off, &links(&["veth", "ixgbe"])), CpuAccounting::Stat);
+        assert_eq!(accounting(off, &[]), CpuAccounting::Stat);
+        assert_eq!(accounting(Kernel::default(), &links(&["veth"])), CpuAccounting::Stat);
+    }
+
+    #[test]
+    fn an_option_is_on_only_when_the_line_says_so() {
+        let text = "# CONFIG_A is not set\nCONFIG_AB=y\nCONFIG_B=y\nCONFIG_C=m\n";
+        assert!(enabled(text, "CONFIG_B"));
+        assert!(!enabled(text, "CONFIG_A") && !enabled(text, "CONFIG_C"));
+    }
+
+    #[test]
+    fn this_kernels_configuration_is_found_where_it_has_one() {
+        let there = std::path::Path::new("/proc/config.gz").exists();
+        assert!(!there || Kernel::running().irq_time_accounting.is_some());
+    }
+}

@@ -1,0 +1,106 @@
+//! CPU clocks of threads.
+
+use std::io;
+
+use landspeed_units::{CpuNanos, Nanos};
+
+use crate::Error;
+
+/// The CPU clock of a thread, as an id for clock_gettime(2).
+///
+/// The kernel builds such ids from the thread id's complement, shifted by three, and a tag in the low
+/// bits (`MAKE_THREAD_CPUCLOCK` and `MAKE_PROCESS_CPUCLOCK` in include/linux/posix-timers_types.h); this
+/// is what pthread_getcpuclockid(3) and clock_getcpuclockid(3) return, and part of the ABI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Clock {
+    id: libc::clockid_t,
+    tid: i32,
+}
+
+/// CPUCLOCK_SCHED: the scheduler's own run time, not ticks.
+const SCHED: i32 = 2;
+/// CPUCLOCK_PERTHREAD_MASK.
+const PER_THREAD: i32 = 4;
+
+impl Clock {
+    /// Of one thread of this process. Reading it brings the thread's run time up to date even while it
+    /// runs on another core, which /proc/TID/schedstat does not.
+    pub(super) fn thread(tid: i32) -> Self {
+        Clock { id: (!tid << 3) | PER_THREAD | SCHED, tid }
+    }
+
+    /// Of a whole other process; for a kernel thread that is the thread. Not brought up to date while
+    /// it runs: up to one tick late.
+    pub(super) fn process(pid: i32) -> Self {
+        Clock { id: (!pid << 3) | SCHED, tid: pid }
+    }
+
+    /// How long it has run in all.
+    pub(super) fn read(self) -> Result<CpuNanos, Error> {
+        gettime(self.id)
+            .map(CpuNanos)
+            .map_err(|source| Error::io("read the CPU clock of", format!("thread {}", self.tid), source))
+    }
+}
+
+/// CLOCK_MONOTONIC, which all readings of a window share.
+pub(super) fn now() -> Nanos {
+    Nanos(gettime(libc::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists on every Linux"))
+}
+
+fn gettime(id: libc::clockid_t) -> io::Result<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the kernel to fill; an id that names no clock is refused
+    // with EINVAL.
+    if unsafe { libc::clock_gettime(id, &raw mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gettid() -> i32 {
+        rustix::thread::gettid().as_raw_nonzero().get()
+    }
+
+    #[test]
+    fn the_clock_by_thread_id_is_the_threads_own_clock() {
+        let own = || gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap();
+        let before = own();
+        let by_id = Clock::thread(gettid()).read().unwrap();
+        let after = own();
+        assert!((before..=after).contains(&by_id.0), "{before} {by_id:?} {after}");
+    }
+
+    #[test]
+    fn another_threads_clock_moves_by_what_it_ran() {
+        let (send, receive) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let worker = std::thread::spawn(move || {
+            send.send(gettid()).unwrap();
+            wait.recv().unwrap();
+            let end = gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap() + 20_000_000;
+            while gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap() < end {}
+            send.send(0).unwrap();
+            wait.recv().unwrap();
+        });
+        let clock = Clock::thread(receive.recv().unwrap());
+        let before = clock.read().unwrap();
+        go.send(()).unwrap();
+        receive.recv().unwrap();
+        let ran = clock.read().unwrap() - before;
+        go.send(()).unwrap();
+        worker.join().unwrap();
+        assert!(ran.0 >= 20_000_000, "{ran:?}");
+        assert!(clock.read().is_err(), "the clock of a thread that ended is refused, not zero");
+    }
+
+    #[test]
+    fn a_thread_of_another_process_is_refused_by_name() {
+        let error = Clock::thread(1).read().unwrap_err().to_string();
+        assert!(error.contains("thread 1"), "{error}");
+    }
+}

@@ -1,0 +1,208 @@
+//! Processor time: each core by class, and the exact run time of the workload's and the kernel's
+//! packet-carrying threads.
+//!
+//! # What is measured, and how finely
+//!
+//! | figure | from | step |
+//! |---|---|---|
+//! | a thread's run time | its CPU clock (clock_gettime(2)) | exact, ns |
+//! | ksoftirqd/N, napi/* | their CPU clocks | ns, up to one tick late while they run |
+//! | idle | /proc/stat; with NO_HZ the kernel notes when a core goes idle and wakes | exact, shown in USER_HZ (10 ms) |
+//! | user, system, irq, softirq, steal | /proc/stat | see below |
+//!
+//! # Why a kernel's way of accounting matters
+//!
+//! *Tick accounting* (CONFIG_TICK_CPU_ACCOUNTING; also what CONFIG_VIRT_CPU_ACCOUNTING_GEN does on every
+//! core that is not in `nohz_full`): at each tick, 4 ms at HZ=250, the whole tick is charged to whatever
+//! runs at that moment. A 300 ms window is 75 dice throws. Yet a *thread's* run time comes from the
+//! scheduler's clock, exact to the nanosecond, and there is nothing on such a kernel that takes interrupt
+//! time out of it. A softirq that runs in the context of a task, as all of veth's do when `dev_queue_xmit`
+//! re-enables bottom halves, is charged to that task; one that is put off is charged to ksoftirqd. So on a
+//! path of virtual links, the workload's threads plus ksoftirqd are the exact cost:
+//! [`CpuAccounting::Tasks`]. With a real NIC, they are not: its interrupts are charged to whoever was
+//! interrupted, which is idle more often than not.
+//!
+//! *Interrupt accounting* (CONFIG_IRQ_TIME_ACCOUNTING, and a clock that the kernel trusts): the time of
+//! hard and soft interrupts is measured at their entry and exit, kept per core to the nanosecond, and
+//! **taken out** of the interrupted task's run time (`update_rq_clock_task`). Threads plus the irq and
+//! softirq columns are the cost: [`CpuAccounting::TasksAndIrq`]. ksoftirqd's time is in the softirq column
+//! as well as in its own run time, and must be counted once.
+//!
+//! CONFIG_VIRT_CPU_ACCOUNTING_GEN without CONFIG_IRQ_TIME_ACCOUNTING is **not** interrupt accounting: it
+//! splits user from system at kernel entry, and only on nohz_full cores. Read in kernel/sched/cputime.c,
+//! Linux 6.12. [`accounting`] decides.
+
+mod accounting;
+mod clock;
+mod kthreads;
+mod stat;
+
+#[cfg(doc)]
+use landspeed_record::CpuAccounting;
+use landspeed_record::{CpuUsage, Observations};
+use landspeed_units::{CpuNanos, Nanos};
+
+pub use accounting::{Kernel, accounting};
+
+use crate::{Error, Observer, Scene, Watch, procfile};
+use clock::Clock;
+use stat::Cores;
+
+/// The row of the table.
+pub(crate) struct Cpu;
+
+impl Observer for Cpu {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn about(&self) -> &'static str {
+        "processor time of each core by class, of the workload's threads, of ksoftirqd and NAPI threads"
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "which program the time of a core's classes belongs to: /proc/stat counts the whole machine",
+            "classes finer than a tick on a tick-accounting kernel: the tick is charged whole to what it meets",
+            "softirqs that run on top of an idle core (RPS to a sleeping core, a NIC's interrupt), other than in \
+             the core's idle time: no task is charged for them",
+            "work that kernel threads other than ksoftirqd and napi/* do for the flow (kworkers, io_uring's)",
+            "what the hypervisor and the host below it spend on this machine's packets (vhost, the virtual switch)",
+        ]
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        procfile::readable(stat::PATH)
+    }
+
+    fn watch(&self, _link: &str) -> Box<dyn Watch> {
+        Box::new(CpuWatch { carriers: kthreads::Carriers::find(), start: None })
+    }
+}
+
+struct CpuWatch {
+    carriers: kthreads::Carriers,
+    start: Option<Reading>,
+}
+
+/// One reading of everything.
+struct Reading {
+    cores: Cores,
+    threads: Run,
+    carriers: Run,
+    at: Nanos,
+}
+
+/// Run time of some threads at one moment.
+struct Run {
+    read: Vec<(Clock, CpuNanos)>,
+    /// Threads that had ended, or are not of this process.
+    unread: usize,
+}
+
+impl Run {
+    fn start(clocks: impl Iterator<Item = Clock>) -> Self {
+        let (mut read, mut unread) = (Vec::new(), 0);
+        for clock in clocks {
+            match clock.read() {
+                Ok(ran) => read.push((clock, ran)),
+                Err(_) => unread += 1,
+            }
+        }
+        Run { read, unread }
+    }
+
+    /// Run time since then, and of how many threads it is not known.
+    fn since(&self) -> (CpuNanos, usize) {
+        let (mut total, mut unknown) = (CpuNanos(0), self.unread);
+        for (clock, then) in &self.read {
+            match clock.read() {
+                Ok(now) => total += CpuNanos(now.0.saturating_sub(then.0)),
+                Err(_) => unknown += 1,
+            }
+        }
+        (total, unknown)
+    }
+}
+
+impl Watch for CpuWatch {
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+        self.start = None;
+        self.carriers.refresh();
+        let cores = stat::read()?;
+        let carriers = Run::start(self.carriers.clocks());
+        let threads = Run::start(scene.threads.iter().map(|tid| Clock::thread(*tid)));
+        self.start = Some(Reading { cores, carriers, threads, at: clock::now() });
+        Ok(())
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        let Some(start) = self.start.take() else { return Ok(()) };
+        let end = clock::now();
+        // The workload's threads first: they are the figure that decides.
+        let (workload_ns, threads_lost) = start.threads.since();
+        let (ksoftirqd_ns, carriers_lost) = start.carriers.since();
+        let cores = stat::difference(&start.cores, &stat::read()?);
+        seen.cpu = CpuUsage { window_ns: end.saturating_sub(start.at), cores, workload_ns, ksoftirqd_ns };
+        for (lost, which) in
+            [(threads_lost, "the workload's threads"), (carriers_lost, "the kernel's threads")]
+        {
+            if lost > 0 {
+                seen.unseen
+                    .push(format!("cpu: run time of {lost} of {which}: not running for the whole window"));
+            }
+        }
+        if start.carriers.read.is_empty() {
+            seen.unseen.push(kthreads::NONE.into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own_thread() -> i32 {
+        rustix::thread::gettid().as_raw_nonzero().get()
+    }
+
+    fn run(nanos: u64) {
+        let clock = Clock::thread(own_thread());
+        let end = clock.read().unwrap() + CpuNanos(nanos);
+        while clock.read().unwrap() < end {}
+    }
+
+    #[test]
+    fn a_busy_thread_is_seen_to_the_nanosecond_and_within_the_window() {
+        let mut watch = Cpu.watch("lo");
+        watch.open(&Scene { threads: &[own_thread()], sockets: &[] }).unwrap();
+        run(20_000_000);
+        let mut seen = Observations::default();
+        watch.close(&mut seen).unwrap();
+        let cpu = &seen.cpu;
+        assert!((20_000_000..=cpu.window_ns.0 + 1_000_000).contains(&cpu.workload_ns.0), "{cpu:?}");
+        assert!(!cpu.cores.is_empty());
+        // A second window starts from nothing.
+        watch.open(&Scene { threads: &[own_thread()], sockets: &[] }).unwrap();
+        let mut again = Observations::default();
+        watch.close(&mut again).unwrap();
+        assert!(again.cpu.workload_ns < CpuNanos(20_000_000), "{again:?}");
+    }
+
+    #[test]
+    fn a_thread_that_is_not_there_is_told_not_ignored() {
+        let mut watch = Cpu.watch("lo");
+        watch.open(&Scene { threads: &[own_thread(), 1], sockets: &[] }).unwrap();
+        let mut seen = Observations::default();
+        watch.close(&mut seen).unwrap();
+        assert!(seen.unseen.iter().any(|line| line.contains("1 of the workload's threads")), "{seen:?}");
+    }
+
+    #[test]
+    fn closing_what_is_not_open_says_nothing() {
+        let mut seen = Observations::default();
+        Cpu.watch("lo").close(&mut seen).unwrap();
+        assert_eq!(seen, Observations::default());
+    }
+}

@@ -1,0 +1,114 @@
+//! /proc/stat: processor time of each core by class (proc_stat(5)).
+
+use std::collections::BTreeMap;
+
+use landspeed_record::CoreClasses;
+use landspeed_units::CpuNanos;
+
+use crate::{Error, procfile};
+
+/// Where it is.
+pub(super) const PATH: &str = "/proc/stat";
+
+/// Ticks (USER_HZ) by class, by core: user, nice, system, idle, iowait, irq, softirq, steal.
+pub(super) type Cores = BTreeMap<u32, [u64; 8]>;
+
+/// Reads it now.
+pub(super) fn read() -> Result<Cores, Error> {
+    parse(&procfile::read(PATH)?)
+}
+
+/// The `cpuN` lines; the sum over all cores (`cpu`) is left to the reader. Kernels before 2.6.11 lack
+/// the later columns: absent ones are zero.
+fn parse(text: &str) -> Result<Cores, Error> {
+    let mut cores = Cores::new();
+    for line in text.lines() {
+        let Some((core, times)) = line.strip_prefix("cpu").and_then(|rest| rest.split_once(' ')) else {
+            continue;
+        };
+        let Ok(core) = core.parse() else { continue };
+        let mut classes = [0; 8];
+        for (class, time) in classes.iter_mut().zip(times.split_ascii_whitespace()) {
+            *class =
+                time.parse().map_err(|_| Error::shape(PATH, format!("'{time}' in the line of cpu{core}")))?;
+        }
+        cores.insert(core, classes);
+    }
+    if cores.is_empty() {
+        return Err(Error::shape(PATH, "no line of any core"));
+    }
+    Ok(cores)
+}
+
+/// What passed between the two, for cores that were there both times. A class that runs backwards (idle
+/// does so by a tick at times: the kernel extrapolates it) is zero.
+pub(super) fn difference(before: &Cores, after: &Cores) -> Vec<CoreClasses> {
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+    let passed = |core: &u32, later: &[u64; 8]| -> Option<CoreClasses> {
+        let earlier = before.get(core)?;
+        let ticks = |i: usize| later[i].saturating_sub(earlier[i]);
+        let both = |i: usize, j: usize| CpuNanos(ticks(i).saturating_add(ticks(j)).saturating_mul(tick));
+        let class = |i: usize| CpuNanos(ticks(i).saturating_mul(tick));
+        Some(CoreClasses {
+            core: *core,
+            user_ns: both(0, 1),
+            system_ns: class(2),
+            idle_ns: both(3, 4),
+            irq_ns: class(5),
+            softirq_ns: class(6),
+            steal_ns: class(7),
+        })
+    };
+    after.iter().filter_map(|(core, later)| passed(core, later)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str =
+        "cpu  10 0 0 0 0 0 0 0 0 0\ncpu0 10 1 5 100 2 3 4 5 0 0\ncpu1 1 1 1 1 1 1 1 1\nintr 5 0\nctxt 9\n";
+    const AFTER: &str =
+        "cpu  10 0 0 0 0 0 0 0 0 0\ncpu0 20 3 6 99 4 3 14 6 0 0\ncpu2 9 9 9 9 9 9 9 9\nintr 5 0\n";
+
+    #[test]
+    fn classes_are_differences_and_never_negative() {
+        let seen = difference(&parse(BEFORE).unwrap(), &parse(AFTER).unwrap());
+        assert_eq!(seen.len(), 1, "cpu1 went away and cpu2 came: neither has a difference");
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+        let ticks = |n: u64| CpuNanos(n * tick);
+        assert_eq!(
+            seen[0],
+            CoreClasses {
+                core: 0,
+                user_ns: ticks(12),
+                system_ns: ticks(1),
+                irq_ns: ticks(0),
+                softirq_ns: ticks(10),
+                steal_ns: ticks(1),
+                idle_ns: ticks(2),
+            }
+        );
+    }
+
+    #[test]
+    fn garbage_is_refused_and_short_lines_are_taken() {
+        for bad in ["", "intr 1 2 3\n", "cpu0 1 2 x\n", "cpu0 18446744073709551616\n", "cpu0 -1\n"] {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(parse("cpu0 1 2 3 4\n").unwrap()[&0], [1, 2, 3, 4, 0, 0, 0, 0]);
+        assert_eq!(parse("cpufreq 1\ncpu7 1\ncpux 2\n").unwrap().keys().collect::<Vec<_>>(), [&7]);
+    }
+
+    #[test]
+    fn huge_counters_do_not_overflow() {
+        let before = parse("cpu0 0 0 0 0 0 0 0 0").unwrap();
+        let after = parse(&format!("cpu0 {0} {0} {0} 0 0 0 0 0", u64::MAX)).unwrap();
+        assert_eq!(difference(&before, &after)[0].user_ns, CpuNanos(u64::MAX));
+    }
+
+    #[test]
+    fn this_machine_has_cores() {
+        assert!(!read().unwrap().is_empty());
+    }
+}

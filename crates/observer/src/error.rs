@@ -1,0 +1,47 @@
+//! What can go wrong while observing.
+
+use std::io;
+
+/// An observation that failed. An observer that fails costs its own figures, never the trial: the
+/// [`Watcher`](crate::Watcher) turns the error into a line of `Observations::unseen`.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or call of the kernel failed.
+    #[error("cannot {operation} {object}: {source}")]
+    Io {
+        /// "read", "ask TCP_INFO of".
+        operation: &'static str,
+        /// The file, socket or thread.
+        object: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The kernel's answer is not of the shape that its documentation gives.
+    #[error(
+        "cannot make sense of {object}: {why}; please report the file's contents with your kernel's version"
+    )]
+    Shape {
+        /// The file.
+        object: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The thing to watch is not there.
+    #[error("{object} is gone: {why}")]
+    Gone {
+        /// The link or thread.
+        object: String,
+        /// What that means, or what to do.
+        why: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(operation: &'static str, object: impl Into<String>, source: io::Error) -> Self {
+        Error::Io { operation, object: object.into(), source }
+    }
+
+    pub(crate) fn shape(object: impl Into<String>, why: impl Into<String>) -> Self {
+        Error::Shape { object: object.into(), why: why.into() }
+    }
+}

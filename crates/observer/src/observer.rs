@@ -1,0 +1,50 @@
+//! The plug-in point.
+
+use std::os::fd::BorrowedFd;
+
+use landspeed_record::Observations;
+use landspeed_units::Nanos;
+
+use crate::Error;
+
+/// What a watch looks at, known when the window opens.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    /// Thread ids of the workload's own threads, all of this process.
+    pub threads: &'a [i32],
+    /// The workload's sockets in flow order.
+    pub sockets: &'a [BorrowedFd<'a>],
+}
+
+/// One kind of observation: a row of the table.
+pub trait Observer: Sync {
+    /// One lower-case word: "cpu", "tcp-info".
+    fn name(&self) -> &'static str;
+
+    /// What it watches, one line.
+    fn about(&self) -> &'static str;
+
+    /// What it cannot see, and why: one sentence each.
+    fn cannot_see(&self) -> &'static [&'static str];
+
+    /// Whether it can run on this host; the reason where it cannot.
+    fn can_run(&self) -> Result<(), String>;
+
+    /// A watch over `link`, the interface that the workload's packets take. Whatever is slow to find
+    /// is found here, before the window opens.
+    fn watch(&self, link: &str) -> Box<dyn Watch>;
+}
+
+/// An observer at work. Opened and closed any number of times, each time anew.
+pub trait Watch: Send {
+    /// Begins a window: reads the counters whose difference [`Watch::close`] reports. Quick.
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error>;
+
+    /// Takes a sample within the window, `at` after the flows' first data.
+    fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Ends the window and adds what was seen to `seen`.
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error>;
+}

@@ -1,0 +1,138 @@
+//! /proc/net/softnet_stat: how the kernel's receive loop fares, over all cores.
+//!
+//! Columns as `softnet_seq_show` in net/core/net-procfs.c prints them, in hexadecimal: 0 processed,
+//! 1 dropped (backlog full: net.core.netdev_max_backlog), 2 time_squeeze (work left when the budget of
+//! net.core.netdev_budget or netdev_budget_usecs ran out), 9 received_rps, 10 flow_limit, 11 backlog
+//! length now, 12 the core (since Linux 5.10).
+
+use std::collections::BTreeMap;
+
+use landspeed_record::Observations;
+
+use crate::{Error, Observer, Scene, Watch, procfile};
+
+const PATH: &str = "/proc/net/softnet_stat";
+
+/// Counters that are differences: column and name.
+const COUNTERS: [(usize, &str); 5] =
+    [(0, "processed"), (1, "dropped"), (2, "time_squeeze"), (9, "received_rps"), (10, "flow_limit")];
+/// Packets waiting, a level.
+const BACKLOG: usize = 11;
+/// Core number.
+const CORE: usize = 12;
+
+/// The row of the table.
+pub(crate) struct Softnet;
+
+impl Observer for Softnet {
+    fn name(&self) -> &'static str {
+        "softnet"
+    }
+
+    fn about(&self) -> &'static str {
+        "packets taken, dropped and left over by the kernel's receive loop, over all cores"
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "whose packets they are: the counters are the machine's, over all namespaces and links",
+            "the longest backlog: only its length at the window's end is shown",
+        ]
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        procfile::readable(PATH)
+    }
+
+    fn watch(&self, _link: &str) -> Box<dyn Watch> {
+        Box::new(SoftnetWatch { before: None })
+    }
+}
+
+/// Columns by core.
+type Cores = BTreeMap<u32, Vec<u32>>;
+
+struct SoftnetWatch {
+    before: Option<Cores>,
+}
+
+impl Watch for SoftnetWatch {
+    fn open(&mut self, _scene: &Scene<'_>) -> Result<(), Error> {
+        self.before = None;
+        self.before = Some(parse(&procfile::read(PATH)?)?);
+        Ok(())
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        if let Some(before) = self.before.take() {
+            seen.softnet = difference(&before, &parse(&procfile::read(PATH)?)?);
+        }
+        Ok(())
+    }
+}
+
+fn parse(text: &str) -> Result<Cores, Error> {
+    let mut cores = Cores::new();
+    for (row, line) in (0..).zip(text.lines()) {
+        let columns: Result<Vec<u32>, _> =
+            line.split_ascii_whitespace().map(|column| u32::from_str_radix(column, 16)).collect();
+        let columns =
+            columns.map_err(|_| Error::shape(PATH, format!("line {} is not hexadecimal", row + 1)))?;
+        if columns.len() < 3 {
+            return Err(Error::shape(PATH, format!("line {} has {} columns", row + 1, columns.len())));
+        }
+        // Older kernels do not number the lines; there every line is an online core, in order.
+        cores.insert(columns.get(CORE).copied().unwrap_or(row), columns);
+    }
+    Ok(cores)
+}
+
+/// The counters are 32 bits wide and wrap.
+fn difference(before: &Cores, after: &Cores) -> BTreeMap<String, u64> {
+    let mut total: BTreeMap<String, u64> = BTreeMap::new();
+    for (core, columns) in after {
+        let Some(earlier) = before.get(core) else { continue };
+        for (column, name) in COUNTERS {
+            if let (Some(now), Some(then)) = (columns.get(column), earlier.get(column)) {
+                *total.entry(name.into()).or_default() += u64::from(now.wrapping_sub(*then));
+            }
+        }
+        if let Some(waiting) = columns.get(BACKLOG) {
+            *total.entry("backlog".into()).or_default() += u64::from(*waiting);
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_summed_over_cores_and_survive_a_wrap() {
+        let before =
+            parse("fffffffe 0 0 0 0 0 0 0 0 1 0 5 0 0 0\n00000010 2 3 0 0 0 0 0 0 0 0 0 1 0 0\n").unwrap();
+        let after =
+            parse("00000003 0 0 0 0 0 0 0 0 4 0 7 0 0 0\n00000011 4 3 0 0 0 0 0 0 0 0 1 1 0 0\n").unwrap();
+        let seen = difference(&before, &after);
+        assert_eq!((seen["processed"], seen["dropped"], seen["time_squeeze"]), (5 + 1, 2, 0));
+        assert_eq!((seen["received_rps"], seen["flow_limit"], seen["backlog"]), (3, 0, 8));
+    }
+
+    #[test]
+    fn cores_are_matched_by_number_where_the_kernel_gives_it() {
+        let before = parse("1 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n5 0 0 0 0 0 0 0 0 0 0 0 2 0 0\n").unwrap();
+        let after = parse("8 0 0 0 0 0 0 0 0 0 0 0 2 0 0\n").unwrap();
+        assert_eq!(difference(&before, &after)["processed"], 3);
+        let old = parse("1 0 0 0 0 0 0 0 0 0\n").unwrap();
+        assert!(!difference(&old, &old).contains_key("backlog"));
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        for bad in ["x 0 0\n", "1 2\n", "123456789 0 0\n", "\n"] {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(!parse(&procfile::read(PATH).unwrap()).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,179 @@
+//! TCP_INFO of the workload's own sockets: round trips, windows, and what held each flow back (tcp(7);
+//! the "chronographs" busy, rwnd-limited and sndbuf-limited since Linux 4.10).
+
+mod raw;
+
+use std::mem::{offset_of, size_of};
+use std::os::fd::{AsFd, OwnedFd};
+
+use landspeed_record::{Observations, TcpSample};
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use crate::{Error, Observer, Scene, Watch};
+use raw::TcpInfo as Raw;
+
+/// The row of the table.
+pub(crate) struct TcpInfo;
+
+impl Observer for TcpInfo {
+    fn name(&self) -> &'static str {
+        "tcp-info"
+    }
+
+    fn about(&self) -> &'static str {
+        "TCP_INFO of each flow: round trips, windows, retransmits, and the time limited by windows or buffers"
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "what happens between two samples: each is the state at one moment",
+            "busy and limited times on the receiving end: only a sender keeps them",
+            "time limited by the congestion window, other than as busy time that neither window nor buffer explains",
+            "the own receive window before Linux 6.2 and the peer's before 5.4: shown as zero",
+            "other programs' sockets: these are asked through the workload's own descriptors",
+        ]
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn watch(&self, _link: &str) -> Box<dyn Watch> {
+        Box::<TcpWatch>::default()
+    }
+}
+
+#[derive(Default)]
+struct TcpWatch {
+    sockets: Vec<OwnedFd>,
+    samples: Vec<TcpSample>,
+    /// Fewest bytes that the kernel filled, where it filled fewer than all.
+    short: Option<usize>,
+}
+
+impl Watch for TcpWatch {
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+        *self = TcpWatch::default();
+        for (flow, socket) in scene.sockets.iter().enumerate() {
+            let own = socket.try_clone_to_owned();
+            self.sockets
+                .push(own.map_err(|e| Error::io("duplicate", format!("the socket of flow {flow}"), e))?);
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, at: Nanos) -> Result<(), Error> {
+        for (flow, socket) in (0..).zip(&self.sockets) {
+            let asked = raw::get(socket.as_fd());
+            let (info, filled) =
+                asked.map_err(|e| Error::io("ask TCP_INFO of", format!("the socket of flow {flow}"), e))?;
+            if filled < size_of::<Raw>() {
+                self.short = Some(self.short.map_or(filled, |short| short.min(filled)));
+            }
+            self.samples.push(sample(flow, at, &info));
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        let watched = std::mem::take(self);
+        seen.tcp = watched.samples;
+        if watched.short.is_some_and(|filled| filled < offset_of!(Raw, rehash)) {
+            seen.unseen
+                .push("tcp-info: this kernel does not tell the own receive window (Linux 6.2 does)".into());
+        }
+        Ok(())
+    }
+}
+
+fn sample(flow: u32, at: Nanos, info: &Raw) -> TcpSample {
+    let micros = |us: u64| Nanos(us.saturating_mul(1000));
+    // The kernel's word for "no round trip measured yet".
+    let min_rtt_us = if info.min_rtt_us == u32::MAX { 0 } else { info.min_rtt_us };
+    TcpSample {
+        flow,
+        at_ns: at,
+        rtt_ns: micros(info.rtt_us.into()),
+        min_rtt_ns: micros(min_rtt_us.into()),
+        cwnd_segments: info.snd_cwnd,
+        ssthresh_segments: info.snd_ssthresh,
+        mss_bytes: Bytes(info.snd_mss.into()),
+        retransmits: info.total_retrans.into(),
+        acked_bytes: Bytes(info.bytes_acked),
+        received_bytes: Bytes(info.bytes_received),
+        delivery_rate_bps: BitRate(info.delivery_rate as f64 * 8.0),
+        busy_ns: micros(info.busy_us),
+        rwnd_limited_ns: micros(info.rwnd_limited_us),
+        sndbuf_limited_ns: micros(info.sndbuf_limited_us),
+        peer_window_bytes: Bytes(info.snd_wnd.into()),
+        receive_window_bytes: Bytes(info.rcv_wnd.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::os::fd::BorrowedFd;
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
+    fn watch(sockets: &[BorrowedFd<'_>]) -> Box<dyn Watch> {
+        let mut watch = TcpInfo.watch("lo");
+        watch.open(&Scene { threads: &[], sockets }).unwrap();
+        watch
+    }
+
+    #[test]
+    fn a_flow_over_loopback_is_seen_from_both_ends() {
+        let (mut client, mut server) = pair();
+        let mut watch = watch(&[client.as_fd(), server.as_fd()]);
+        watch.sample(Nanos(0)).unwrap();
+        client.write_all(&[7; 10_000]).unwrap();
+        server.read_exact(&mut [0; 10_000]).unwrap();
+        server.write_all(b"x").unwrap();
+        client.read_exact(&mut [0]).unwrap(); // carries the acknowledgement
+        watch.sample(Nanos::millis(5)).unwrap();
+        let mut seen = Observations::default();
+        watch.close(&mut seen).unwrap();
+        let [before, _, sent, received] = seen.tcp.as_slice() else { panic!("{:?}", seen.tcp) };
+        assert_eq!((sent.flow, received.flow, sent.at_ns), (0, 1, Nanos::millis(5)));
+        assert_eq!(sent.acked_bytes.0 - before.acked_bytes.0, 10_000);
+        assert_eq!((sent.received_bytes, received.received_bytes), (Bytes(1), Bytes(10_000)));
+        assert!(
+            sent.rtt_ns > Nanos(0) && sent.min_rtt_ns > Nanos(0) && sent.mss_bytes > Bytes(500),
+            "{sent:?}"
+        );
+        assert!(sent.cwnd_segments >= 2 && sent.peer_window_bytes > Bytes(0), "{sent:?}");
+    }
+
+    #[test]
+    fn a_flow_is_seen_after_the_workload_closed_it() {
+        let (client, server) = pair();
+        let mut watch = watch(&[client.as_fd()]);
+        drop((client, server));
+        watch.sample(Nanos(1)).unwrap();
+        let mut seen = Observations::default();
+        watch.close(&mut seen).unwrap();
+        assert_eq!(seen.tcp.len(), 1);
+    }
+
+    #[test]
+    fn a_socket_that_is_not_tcp_is_named() {
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let error = watch(&[udp.as_fd()]).sample(Nanos(0)).unwrap_err().to_string();
+        assert!(error.contains("flow 0"), "{error}");
+    }
+
+    #[test]
+    fn no_round_trip_yet_is_not_an_hour() {
+        let info = Raw { min_rtt_us: u32::MAX, delivery_rate: 125, ..Raw::default() };
+        let sample = sample(3, Nanos(9), &info);
+        assert_eq!((sample.min_rtt_ns, sample.delivery_rate_bps), (Nanos(0), BitRate(1000.0)));
+    }
+}

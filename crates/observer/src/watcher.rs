@@ -1,0 +1,97 @@
+//! All observers together, over one window.
+
+use std::os::fd::BorrowedFd;
+
+use landspeed_record::Observations;
+use landspeed_units::Nanos;
+
+use crate::{Error, OBSERVERS, Observer, Scene, Watch};
+
+/// An observer that can run here, and how it fares.
+struct Seat {
+    name: &'static str,
+    watch: Box<dyn Watch>,
+    /// Opened without an error and not closed since.
+    open: bool,
+}
+
+/// Watches one host over the window of one trial. No observer's failure stops another's work, or the
+/// trial: it becomes a line of [`Observations::unseen`].
+pub struct Watcher {
+    seats: Vec<Seat>,
+    /// Why observers do not run here at all.
+    barred: Vec<String>,
+    /// What failed in this window.
+    failed: Vec<String>,
+}
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<_> = self.seats.iter().map(|seat| (seat.name, seat.open)).collect();
+        f.debug_struct("Watcher").field("seats", &names).field("barred", &self.barred).finish()
+    }
+}
+
+impl Watcher {
+    /// All observers of the table over `link`. An observer that cannot run here is left out, and
+    /// every window says so.
+    pub fn new(link: &str) -> Self {
+        Self::with(OBSERVERS, link)
+    }
+
+    /// The given observers over `link`.
+    pub fn with(observers: &[&'static dyn Observer], link: &str) -> Self {
+        let mut watcher = Watcher { seats: Vec::new(), barred: Vec::new(), failed: Vec::new() };
+        for row in observers {
+            match row.can_run() {
+                Ok(()) => {
+                    watcher.seats.push(Seat { name: row.name(), watch: row.watch(link), open: false });
+                }
+                Err(why) => watcher.barred.push(format!("{}: {why}", row.name())),
+            }
+        }
+        watcher
+    }
+
+    /// Begins a window over the workload's `threads` (of this process) and `sockets` (in flow order).
+    /// A window that was still open is thrown away. Sockets are held by a duplicate until
+    /// [`Watcher::close`], so a flow is seen to its end even if the workload closes it first.
+    pub fn open(&mut self, threads: &[i32], sockets: &[BorrowedFd<'_>]) {
+        self.failed.clear();
+        let scene = Scene { threads, sockets };
+        for seat in &mut self.seats {
+            let opened = seat.watch.open(&scene);
+            seat.open = opened.is_ok();
+            note(&mut self.failed, seat.name, opened);
+        }
+    }
+
+    /// Takes a sample of whatever is sampled within the window, `at` after the flows' first data.
+    pub fn sample(&mut self, at: Nanos) {
+        for seat in self.seats.iter_mut().filter(|seat| seat.open) {
+            note(&mut self.failed, seat.name, seat.watch.sample(at));
+        }
+    }
+
+    /// Ends the window and says what was seen. Without an open window only `unseen` is filled.
+    pub fn close(&mut self) -> Observations {
+        let mut seen = Observations::default();
+        for seat in self.seats.iter_mut().rev().filter(|seat| seat.open) {
+            seat.open = false;
+            note(&mut self.failed, seat.name, seat.watch.close(&mut seen));
+        }
+        let own = std::mem::take(&mut seen.unseen);
+        seen.unseen = self.barred.iter().cloned().chain(self.failed.drain(..)).chain(own).collect();
+        seen
+    }
+}
+
+/// Remembers a failure once: a sample that fails a hundred times is one line.
+fn note(failed: &mut Vec<String>, name: &str, outcome: Result<(), Error>) {
+    if let Err(error) = outcome {
+        let line = format!("{name}: {error}");
+        if !failed.contains(&line) {
+            failed.push(line);
+        }
+    }
+}
