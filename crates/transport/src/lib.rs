@@ -1,1 +1,40 @@
-//! landspeed transport.
+//! Transports: how bytes get from one process to another.
+//!
+//! A transport makes [`Flow`]s. Every flow is proven by both ends (see `proof.rs`) before it is handed out,
+//! so that traffic only ever goes to a peer that holds the session's key. Each transport is one folder
+//! and one line of [`TRANSPORTS`]; names, help and reference pages come from that table.
+
+mod cancel;
+mod error;
+mod noun;
+mod proof;
+mod tcp;
+
+pub use cancel::{Cancel, Patience};
+pub use error::Error;
+pub use noun::{Call, Flow, Key, Listener, Port, Progress, Receiver, Sender, ZeroCopy};
+
+/// Every transport that there is.
+pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp];
+
+pub use noun::Transport;
+
+/// The transport called `name`.
+pub fn find(name: &str) -> Option<&'static dyn Transport> {
+    TRANSPORTS.iter().copied().find(|transport| transport.name() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for transport in TRANSPORTS {
+            let found = find(transport.name()).expect("a registered transport is found");
+            assert_eq!(found.describe(), transport.describe());
+            assert_eq!(TRANSPORTS.iter().filter(|t| t.name() == transport.name()).count(), 1);
+        }
+        assert!(find("carrier-pigeon").is_none());
+    }
+}

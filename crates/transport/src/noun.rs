@@ -1,0 +1,142 @@
+//! The traits of a transport.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+use landspeed_record::FlowSettings;
+use landspeed_units::{Bytes, Nanos};
+
+use crate::{Error, Patience};
+
+/// The session's key, which both ends of every flow prove to hold.
+pub type Key = [u8; 32];
+
+/// A way to get bytes from one process to another.
+pub trait Transport: Sync {
+    /// Name on the command line and in records.
+    fn name(&self) -> &'static str;
+
+    /// What it is, one line.
+    fn describe(&self) -> &'static str;
+
+    /// Whether this host can run it; otherwise why not.
+    fn can_run(&self) -> Result<(), String>;
+
+    /// Takes a port of `address` without listening on it yet.
+    fn reserve(&self, address: IpAddr) -> Result<Box<dyn Port>, Error>;
+
+    /// Opens one flow and proves it, both ways. A server that does not listen yet is tried again
+    /// until `patience` ends: the two ends of a trial are started at about the same time only.
+    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
+}
+
+/// What a client asks of [`Transport::connect`].
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// Who to call.
+    pub server: SocketAddr,
+    /// Number of the flow, unique in its trial.
+    pub number: u32,
+    /// Source port; zero lets the kernel choose.
+    pub source_port: u16,
+    /// Socket options.
+    pub settings: &'a FlowSettings,
+    /// The session's key.
+    pub key: &'a Key,
+}
+
+/// A port that is held but not listened on: between trials a connection is refused, not queued, so
+/// that nothing of one trial can reach the next.
+pub trait Port: Send + Sync {
+    /// Address and port.
+    fn address(&self) -> SocketAddr;
+
+    /// Starts to listen. Options that a flow inherits from its listener (the receive buffer decides
+    /// the window scale of the SYN-ACK, RFC 7323 section 2) are set before.
+    fn listen(&self, settings: &FlowSettings, key: &Key) -> Result<Box<dyn Listener>, Error>;
+}
+
+/// A listening port; dropping it stops listening.
+pub trait Listener: Send {
+    /// The next flow that proves the key. Others are turned away meanwhile, each after one second at
+    /// most, and none of them holds up the rest.
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
+
+    /// How many connections were turned away so far.
+    fn strangers(&self) -> u64;
+}
+
+/// One proven flow. Dropping it ends it abruptly: nothing lingers that could keep its ports from the
+/// next trial.
+pub trait Flow: Send + Sync {
+    /// The client's number for it.
+    fn number(&self) -> u32;
+
+    /// The socket, for observers and for polling.
+    fn socket(&self) -> BorrowedFd<'_>;
+
+    /// How long the transport's own set-up took, proof left out; zero on the accepting end.
+    fn set_up(&self) -> Nanos;
+
+    /// Options that do not read back as asked, one line each.
+    fn not_as_asked(&self) -> &[String];
+
+    /// The sending half as the flow's settings want it; one at a time.
+    fn sender(&self) -> Result<Box<dyn Sender + '_>, Error>;
+
+    /// The receiving half as the flow's settings want it; one at a time.
+    fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error>;
+
+    /// How far the peer has acknowledged.
+    fn progress(&self) -> io::Result<Progress>;
+
+    /// Wakes whoever waits in a receive, which then returns zero; sends nothing to the peer.
+    fn wake_receiver(&self);
+
+    /// Wakes whoever waits in a send or a receive. The last resort for a peer that went silent.
+    fn abort(&self);
+}
+
+/// The sending half of a flow.
+pub trait Sender {
+    /// Hands bytes over, waiting for room; returns how many were taken. The bytes must stay as they
+    /// are until the flow ends: the kernel may still read them (MSG_ZEROCOPY).
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+
+    /// What became of zero-copy sends so far; collects what is ready, without waiting.
+    fn zero_copy(&mut self) -> ZeroCopy {
+        ZeroCopy::default()
+    }
+}
+
+/// The receiving half of a flow.
+pub trait Receiver {
+    /// Waits for bytes and takes them; zero when the flow has ended.
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Bytes that were mapped in place of being copied, so far.
+    fn mapped(&self) -> Bytes {
+        Bytes(0)
+    }
+}
+
+/// How far the peer has acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Bytes acknowledged since the flow's start.
+    pub acked: Bytes,
+    /// Whether anything that was handed over is not acknowledged yet.
+    pub outstanding: bool,
+    /// Smoothed round-trip time.
+    pub rtt: Nanos,
+}
+
+/// What became of zero-copy sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ZeroCopy {
+    /// Sends that the kernel is done with.
+    pub completions: u64,
+    /// Those of them that it had copied after all.
+    pub copied: u64,
+}

@@ -1,0 +1,163 @@
+//! Proof that both ends hold the session's key, on the very flow that will carry traffic.
+//!
+//! Three passes, as ISO/IEC 9798-4 clause 7.2 ("three-pass mutual authentication") has it, with keyed
+//! BLAKE3 as the check function:
+//!
+//! | pass | bytes |
+//! |---|---|
+//! | hello, client to server | flow number (4, big endian), challenge C (16), MAC("client", flow, C) |
+//! | answer, server to client | challenge S (16), MAC("server", flow, C, S) |
+//! | confirm, client to server | MAC("confirm", flow, C, S) |
+//!
+//! The hello's MAC lets a server drop strangers at once; the confirm shows that it was no replay of an
+//! earlier hello. Only then does the server send anything else on the flow.
+
+use crate::Key;
+
+/// Bytes of a challenge.
+const CHALLENGE: usize = 16;
+/// Bytes of a MAC.
+const MAC: usize = blake3::OUT_LEN;
+/// Bytes of a hello.
+pub(crate) const HELLO: usize = 4 + CHALLENGE + MAC;
+/// Bytes of an answer.
+pub(crate) const ANSWER: usize = CHALLENGE + MAC;
+/// Bytes of a confirm.
+pub(crate) const CONFIRM: usize = MAC;
+
+/// Random bytes that no peer can foresee.
+pub(crate) type Challenge = [u8; CHALLENGE];
+
+/// A fresh challenge.
+///
+/// # Panics
+/// If the kernel has no random numbers to give, which Linux does not do once it has booted.
+pub(crate) fn challenge() -> Challenge {
+    let mut bytes = [0; CHALLENGE];
+    getrandom::fill(&mut bytes).expect("the kernel gives random bytes");
+    bytes
+}
+
+/// A proof under way, at either end: the flow's number and the challenges known so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Proof {
+    flow: u32,
+    client: Challenge,
+    server: Challenge,
+}
+
+impl Proof {
+    /// The client's start, with its challenge.
+    pub(crate) fn start(flow: u32, client: Challenge) -> Self {
+        Proof { flow, client, server: [0; CHALLENGE] }
+    }
+
+    /// The first pass.
+    pub(crate) fn hello(&self, key: &Key) -> [u8; HELLO] {
+        let mut bytes = [0; HELLO];
+        bytes[..4].copy_from_slice(&self.flow.to_be_bytes());
+        bytes[4..4 + CHALLENGE].copy_from_slice(&self.client);
+        bytes[4 + CHALLENGE..].copy_from_slice(self.mac(key, "client").as_bytes());
+        bytes
+    }
+
+    /// The server's start from a hello, with its challenge; `None` from a stranger's.
+    pub(crate) fn greeted(key: &Key, hello: &[u8; HELLO], server: Challenge) -> Option<Self> {
+        let (flow, rest) = hello.split_first_chunk::<4>()?;
+        let (client, mac) = rest.split_first_chunk::<CHALLENGE>()?;
+        let proof = Proof::start(u32::from_be_bytes(*flow), *client);
+        proof.holds(key, "client", mac).then_some(Proof { server, ..proof })
+    }
+
+    /// The second pass.
+    pub(crate) fn answer(&self, key: &Key) -> [u8; ANSWER] {
+        let mut bytes = [0; ANSWER];
+        bytes[..CHALLENGE].copy_from_slice(&self.server);
+        bytes[CHALLENGE..].copy_from_slice(self.mac(key, "server").as_bytes());
+        bytes
+    }
+
+    /// The client's view once the server has answered; `None` where the server lacks the key.
+    pub(crate) fn answered(self, key: &Key, answer: &[u8; ANSWER]) -> Option<Self> {
+        let (server, mac) = answer.split_first_chunk::<CHALLENGE>()?;
+        let proof = Proof { server: *server, ..self };
+        proof.holds(key, "server", mac).then_some(proof)
+    }
+
+    /// The third pass.
+    pub(crate) fn confirm(&self, key: &Key) -> [u8; CONFIRM] {
+        *self.mac(key, "confirm").as_bytes()
+    }
+
+    /// Whether the client has confirmed; then the flow's number.
+    pub(crate) fn confirmed(&self, key: &Key, confirm: &[u8; CONFIRM]) -> Option<u32> {
+        self.holds(key, "confirm", confirm).then_some(self.flow)
+    }
+
+    fn mac(&self, key: &Key, pass: &str) -> blake3::Hash {
+        let mut hasher = blake3::Hasher::new_keyed(key);
+        hasher.update(b"landspeed flow 1 ");
+        hasher.update(pass.as_bytes());
+        hasher.update(&self.flow.to_be_bytes());
+        hasher.update(&self.client);
+        hasher.update(&self.server);
+        hasher.finalize()
+    }
+
+    /// Compares in constant time (`blake3::Hash` does), so that a MAC cannot be found byte by byte.
+    fn holds(&self, key: &Key, pass: &str, mac: &[u8]) -> bool {
+        mac.try_into().is_ok_and(|mac: [u8; MAC]| self.mac(key, pass) == blake3::Hash::from_bytes(mac))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = [7; 32];
+    const OTHER: Key = [8; 32];
+
+    #[test]
+    fn three_passes_prove_both_ends() {
+        let client = Proof::start(3, challenge());
+        let server = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        let client = client.answered(&KEY, &server.answer(&KEY)).expect("same key");
+        assert_eq!(server.confirmed(&KEY, &client.confirm(&KEY)), Some(3));
+    }
+
+    #[test]
+    fn another_key_proves_nothing_in_any_pass() {
+        let client = Proof::start(3, challenge());
+        assert_eq!(Proof::greeted(&KEY, &client.hello(&OTHER), challenge()), None);
+        let server = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        assert_eq!(client.answered(&KEY, &server.answer(&OTHER)), None);
+        let client = client.answered(&KEY, &server.answer(&KEY)).expect("same key");
+        assert_eq!(server.confirmed(&KEY, &client.confirm(&OTHER)), None);
+    }
+
+    #[test]
+    fn a_replayed_hello_and_confirm_prove_nothing() {
+        let client = Proof::start(0, challenge());
+        let first = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        let confirm = client.answered(&KEY, &first.answer(&KEY)).expect("same key").confirm(&KEY);
+        let second = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        assert_eq!(second.confirmed(&KEY, &confirm), None);
+    }
+
+    #[test]
+    fn any_flipped_bit_of_a_hello_is_noticed() {
+        let hello = Proof::start(1, challenge()).hello(&KEY);
+        for at in 0..HELLO * 8 {
+            let mut spoilt = hello;
+            spoilt[at / 8] ^= 1 << (at % 8);
+            assert_eq!(Proof::greeted(&KEY, &spoilt, challenge()), None, "bit {at}");
+        }
+    }
+
+    #[test]
+    fn an_answer_cannot_be_reflected_as_a_hello() {
+        let client = Proof::start(1, challenge());
+        let server = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
+        assert_ne!(server.answer(&KEY)[CHALLENGE..], server.confirm(&KEY));
+    }
+}

@@ -1,0 +1,129 @@
+//! Opening and proving a flow.
+
+use std::io::{self, ErrorKind, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use landspeed_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{SockAddr, Socket};
+
+use super::flow::TcpFlow;
+use super::{bind, open, options};
+use crate::noun::{Call, Flow};
+use crate::proof::{self, ANSWER, Proof};
+use crate::{Error, Patience};
+
+/// Pause before a server that does not listen yet is tried again: short, because both ends of a trial
+/// are started at about the same time and every trial waits for it.
+const AGAIN: Duration = Duration::from_millis(1);
+
+/// Opens one flow and proves it.
+pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    let (socket, set_up) = reach(call, patience)?;
+    prove(&socket, call, patience)?;
+    Ok(Box::new(TcpFlow::new(socket, call.number, call.settings, set_up)))
+}
+
+/// Connects, again and again while the server refuses.
+fn reach(call: &Call<'_>, patience: &Patience<'_>) -> Result<(Socket, Nanos), Error> {
+    let server = SockAddr::from(call.server);
+    loop {
+        let socket = prepare(call)?;
+        // A blocking connect measures the set-up with one system call; the timeout lets it look up.
+        let refused = |source| Error::refused("connect to", call.server, source);
+        socket.set_write_timeout(Some(Duration::from_millis(50))).map_err(refused)?;
+        let begun = Instant::now();
+        match attempt(&socket, &server, patience) {
+            Ok(true) => {
+                let set_up = Nanos::from(begun.elapsed());
+                socket.set_write_timeout(None).map_err(refused)?;
+                return Ok((socket, set_up));
+            }
+            Ok(false) => return Err(Error::NoAnswer { server: call.server }),
+            Err(Attempt::GaveUp(error)) => return Err(error),
+            Err(Attempt::Failed(error)) if error.kind() == ErrorKind::ConnectionRefused => {
+                if patience.slice()?.is_none() {
+                    return Err(Error::NoAnswer { server: call.server });
+                }
+                std::thread::sleep(AGAIN);
+            }
+            Err(Attempt::Failed(error)) => return Err(refused(error)),
+        }
+    }
+}
+
+/// A socket with its source port and its options, which must be set before the SYN is sent.
+fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
+    let socket = match call.source_port {
+        0 => open(call.server)?,
+        port => bind(SocketAddr::new(
+            if call.server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() },
+            port,
+        ))?,
+    };
+    options::set(&socket, call.settings);
+    Ok(socket)
+}
+
+enum Attempt {
+    GaveUp(Error),
+    Failed(io::Error),
+}
+
+/// One connect, called again for as long as the kernel says that it is under way; false when the
+/// time is over.
+fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Result<bool, Attempt> {
+    loop {
+        let error = match socket.connect(server) {
+            Ok(()) => return Ok(true),
+            Err(error) => error,
+        };
+        match error.raw_os_error() {
+            Some(libc::EINPROGRESS | libc::EALREADY | libc::EAGAIN | libc::EINTR) => {}
+            Some(libc::EISCONN) => return Ok(true),
+            _ => return Err(Attempt::Failed(error)),
+        }
+        if patience.slice().map_err(Attempt::GaveUp)?.is_none() {
+            return Ok(false);
+        }
+    }
+}
+
+/// The client's part of the proof.
+fn prove(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Result<(), Error> {
+    let failed = |source| Error::refused("prove the key to", call.server, source);
+    let proof = Proof::start(call.number, proof::challenge());
+    let mut stream = socket;
+    stream.write_all(&proof.hello(call.key)).map_err(failed)?;
+    let answer = read_answer(socket, call, patience)?;
+    let proof = proof.answered(call.key, &answer).ok_or(Error::Unproven { server: call.server })?;
+    stream.write_all(&proof.confirm(call.key)).map_err(failed)
+}
+
+fn read_answer(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Result<[u8; ANSWER], Error> {
+    let mut answer = [0; ANSWER];
+    let mut got = 0;
+    while got < ANSWER {
+        let Some(slice) = patience.slice()? else {
+            return Err(Error::NoAnswer { server: call.server });
+        };
+        let wait = Timespec::try_from(slice).expect("a slice is short");
+        let mut ready = [PollFd::new(socket, PollFlags::IN)];
+        match poll(&mut ready, Some(&wait)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
+            Ok(_) => {}
+            Err(error) => return Err(Error::refused("wait for", call.server, error.into())),
+        }
+        match io::Read::read(&mut &*socket, &mut answer[got..]) {
+            // A server that lacks the key hangs up on the hello.
+            Ok(0) => return Err(Error::Unproven { server: call.server }),
+            Ok(n) => got += n,
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {
+                return Err(Error::Unproven { server: call.server });
+            }
+            Err(error) => return Err(Error::refused("prove the key to", call.server, error)),
+        }
+    }
+    Ok(answer)
+}

@@ -1,0 +1,125 @@
+//! A proven TCP flow.
+
+use std::io;
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
+
+use landspeed_record::FlowSettings;
+use landspeed_units::{Bytes, Nanos};
+use socket2::Socket;
+
+use super::raw::{self, Plain};
+use super::{options, receive, send};
+use crate::Error;
+use crate::noun::{Flow, Progress, Receiver, Sender};
+
+/// A proven TCP flow.
+pub(super) struct TcpFlow {
+    socket: Socket,
+    number: u32,
+    set_up: Nanos,
+    zerocopy_send: bool,
+    zerocopy_receive: bool,
+    not_as_asked: Vec<String>,
+}
+
+impl TcpFlow {
+    /// A flow from its socket, whose options are read back against `settings`.
+    pub(super) fn new(socket: Socket, number: u32, settings: &FlowSettings, set_up: Nanos) -> Self {
+        let not_as_asked = options::read_back(&socket, settings);
+        TcpFlow {
+            socket,
+            number,
+            set_up,
+            zerocopy_send: settings.zerocopy_send,
+            zerocopy_receive: settings.zerocopy_receive,
+            not_as_asked,
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("flow {}", self.number)
+    }
+}
+
+impl Flow for TcpFlow {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    fn set_up(&self) -> Nanos {
+        self.set_up
+    }
+
+    fn not_as_asked(&self) -> &[String] {
+        &self.not_as_asked
+    }
+
+    fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
+        let fd = self.socket.as_fd();
+        Ok(if self.zerocopy_send {
+            Box::new(send::ZeroCopySender::new(fd))
+        } else {
+            Box::new(send::Plain(fd))
+        })
+    }
+
+    fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error> {
+        let fd = self.socket.as_fd();
+        if !self.zerocopy_receive {
+            return Ok(Box::new(receive::Plain(fd)));
+        }
+        let mapped = receive::MappingReceiver::new(fd);
+        Ok(Box::new(
+            mapped.map_err(|source| Error::refused("map the receive queue of", self.name(), source))?,
+        ))
+    }
+
+    fn progress(&self) -> io::Result<Progress> {
+        let info: TcpInfo = raw::get(&self.socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+        Ok(Progress {
+            acked: Bytes(info.bytes_acked),
+            outstanding: info.unacked > 0 || info.notsent_bytes > 0,
+            rtt: Nanos::micros(info.rtt_us.into()),
+        })
+    }
+
+    fn wake_receiver(&self) {
+        // SHUT_RD sends nothing; an error means that the flow has ended, and nobody waits in it.
+        let _ = self.socket.shutdown(Shutdown::Read);
+    }
+
+    fn abort(&self) {
+        let _ = self.socket.shutdown(Shutdown::Both);
+    }
+}
+
+/// The beginning of `struct tcp_info` (include/uapi/linux/tcp.h, Linux 4.10 and later), as far as it
+/// is used here; libc's ends before the fields that are.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct TcpInfo {
+    flags: [u8; 8],
+    times_and_sizes: [u32; 4],
+    unacked: u32,
+    counts_and_ages: [u32; 10],
+    rtt_us: u32,
+    windows: [u32; 8],
+    pacing_rate: [u64; 2],
+    bytes_acked: u64,
+    bytes_received: u64,
+    segments: [u32; 2],
+    notsent_bytes: u32,
+    min_rtt_us: u32,
+}
+
+// SAFETY: integers only, aligned without gaps: 8 + 24 * 4 + 4 * 8 + 4 * 4 = 152 bytes (checked below).
+unsafe impl Plain for TcpInfo {}
+const _: () = assert!(size_of::<TcpInfo>() == 152);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, rtt_us) == 68);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, bytes_acked) == 120);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, notsent_bytes) == 144);

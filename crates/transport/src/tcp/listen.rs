@@ -1,0 +1,193 @@
+//! Accepting flows and turning strangers away.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use landspeed_record::FlowSettings;
+use landspeed_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::Socket;
+
+use super::flow::TcpFlow;
+use super::{bind, options};
+use crate::noun::{Flow, Key, Listener};
+use crate::proof::{self, CONFIRM, HELLO, Proof};
+use crate::{Error, Patience};
+
+/// How long a connection may take over its proof.
+const PROOF_TIME: Duration = Duration::from_secs(1);
+/// Connections that may be at their proof at once; one more turns the oldest away.
+const MOST_APPLICANTS: usize = 64;
+/// Connections that the kernel may hold for us; the kernel caps it at net.core.somaxconn.
+const BACKLOG: i32 = 1024;
+
+/// A listening port.
+pub(super) struct TcpListener {
+    socket: Socket,
+    at: SocketAddr,
+    settings: FlowSettings,
+    key: Key,
+    applicants: VecDeque<Applicant>,
+    proven: VecDeque<TcpFlow>,
+    strangers: u64,
+}
+
+/// A connection whose proof is under way. Non-blocking: none holds up another.
+struct Applicant {
+    socket: Socket,
+    since: Instant,
+    proof: Option<Proof>,
+    bytes: [u8; HELLO],
+    got: usize,
+}
+
+/// Where an applicant stands.
+enum Standing {
+    Waiting,
+    Proven(u32),
+    Stranger,
+}
+
+impl TcpListener {
+    /// Starts to listen with the options that accepted flows inherit already set.
+    pub(super) fn start(at: SocketAddr, settings: &FlowSettings, key: &Key) -> Result<Self, Error> {
+        let socket = bind(at)?;
+        options::set(&socket, settings);
+        let refused = |source| Error::refused("listen on", at, source);
+        socket.set_nonblocking(true).map_err(refused)?;
+        socket.listen(BACKLOG).map_err(refused)?;
+        Ok(TcpListener {
+            socket,
+            at,
+            settings: settings.clone(),
+            key: *key,
+            applicants: VecDeque::new(),
+            proven: VecDeque::new(),
+            strangers: 0,
+        })
+    }
+
+    /// Waits until something happens on any socket, at most `slice`.
+    fn wait(&self, slice: Duration) -> Result<(), Error> {
+        let wait = Timespec::try_from(slice).expect("a slice is short");
+        let sockets = std::iter::once(&self.socket).chain(self.applicants.iter().map(|a| &a.socket));
+        let mut ready: Vec<PollFd<'_>> = sockets.map(|s| PollFd::new(s, PollFlags::IN)).collect();
+        match poll(&mut ready, Some(&wait)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::refused("wait on", self.at, error.into())),
+        }
+    }
+
+    /// Takes every connection that the kernel holds.
+    fn take_in(&mut self) -> Result<(), Error> {
+        loop {
+            match self.socket.accept() {
+                Ok((socket, _)) => self.admit(socket)?,
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EAGAIN) => return Ok(()),
+                    // accept(2): what befell the connection itself is no fault of the listener's.
+                    Some(libc::ECONNABORTED | libc::EINTR | libc::EPROTO | libc::ENETDOWN) => {}
+                    _ => return Err(Error::refused("accept on", self.at, error)),
+                },
+            }
+        }
+    }
+
+    fn admit(&mut self, socket: Socket) -> Result<(), Error> {
+        socket.set_nonblocking(true).map_err(|source| Error::refused("accept on", self.at, source))?;
+        if self.applicants.len() == MOST_APPLICANTS {
+            self.applicants.pop_front();
+            self.strangers += 1;
+        }
+        let applicant = Applicant { socket, since: Instant::now(), proof: None, bytes: [0; HELLO], got: 0 };
+        self.applicants.push_back(applicant);
+        Ok(())
+    }
+
+    /// Lets every applicant go on as far as it can.
+    fn examine(&mut self) -> Result<(), Error> {
+        for _ in 0..self.applicants.len() {
+            let Some(mut applicant) = self.applicants.pop_front() else { break };
+            match applicant.step(&self.key) {
+                Standing::Waiting if applicant.since.elapsed() < PROOF_TIME => {
+                    self.applicants.push_back(applicant);
+                }
+                Standing::Waiting | Standing::Stranger => self.strangers += 1,
+                Standing::Proven(number) => self.receive_as(number, applicant.socket)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_as(&mut self, number: u32, socket: Socket) -> Result<(), Error> {
+        let refused = |source| Error::refused("accept on", self.at, source);
+        socket.set_nonblocking(false).map_err(refused)?;
+        // Linger is inherited like the other options; what is not, is set once more.
+        options::set(
+            &socket,
+            &FlowSettings { sndbuf_bytes: None, rcvbuf_bytes: None, ..self.settings.clone() },
+        );
+        self.proven.push_back(TcpFlow::new(socket, number, &self.settings, Nanos(0)));
+        Ok(())
+    }
+}
+
+impl Listener for TcpListener {
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        loop {
+            if let Some(flow) = self.proven.pop_front() {
+                return Ok(Box::new(flow));
+            }
+            let Some(slice) = patience.slice()? else {
+                return Err(Error::NobodyCame { at: self.at, strangers: self.strangers });
+            };
+            self.wait(slice)?;
+            self.take_in()?;
+            self.examine()?;
+        }
+    }
+
+    fn strangers(&self) -> u64 {
+        self.strangers
+    }
+}
+
+impl Applicant {
+    /// Reads what has come and answers it.
+    fn step(&mut self, key: &Key) -> Standing {
+        loop {
+            let wanted = if self.proof.is_none() { HELLO } else { CONFIRM };
+            // No more than the proof is read here: what follows it belongs to the flow.
+            match (&self.socket).read(&mut self.bytes[self.got..wanted]) {
+                Ok(0) => return Standing::Stranger,
+                Ok(n) => self.got += n,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Standing::Waiting,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(_) => return Standing::Stranger,
+            }
+            if self.got == wanted {
+                match self.passed(key) {
+                    Ok(Some(number)) => return Standing::Proven(number),
+                    Ok(None) => {}
+                    Err(_) => return Standing::Stranger,
+                }
+            }
+        }
+    }
+
+    /// Checks a pass that is complete; the flow's number after the last one.
+    fn passed(&mut self, key: &Key) -> io::Result<Option<u32>> {
+        let stranger = || io::Error::from(ErrorKind::PermissionDenied);
+        self.got = 0;
+        if let Some(proof) = &self.proof {
+            let confirm = self.bytes.first_chunk::<CONFIRM>().ok_or_else(stranger)?;
+            return proof.confirmed(key, confirm).map(Some).ok_or_else(stranger);
+        }
+        let proof = Proof::greeted(key, &self.bytes, proof::challenge()).ok_or_else(stranger)?;
+        (&self.socket).write_all(&proof.answer(key))?;
+        self.proof = Some(proof);
+        Ok(None)
+    }
+}

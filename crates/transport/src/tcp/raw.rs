@@ -1,0 +1,47 @@
+//! getsockopt and setsockopt for what no crate wraps.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsFd, AsRawFd};
+
+/// A type that may be read from, and written to, a socket option as plain bytes.
+///
+/// # Safety
+/// Every bit pattern must be a valid value and there must be no padding.
+pub(super) unsafe trait Plain: Copy {}
+// SAFETY: an integer has no invalid bit pattern and no padding.
+unsafe impl Plain for u32 {}
+// SAFETY: as above.
+unsafe impl Plain for u64 {}
+
+/// Sets an option.
+pub(super) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
+    let fd = socket.as_fd().as_raw_fd();
+    let len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` lives through the call and has `len` bytes; the kernel only reads them.
+    let rc = unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), len) };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads an option. A kernel that knows a shorter value leaves the rest zero.
+pub(super) fn get<T: Plain>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
+    // SAFETY: `T: Plain` is valid as zeros.
+    let mut value: T = unsafe { MaybeUninit::zeroed().assume_init() };
+    exchange(socket, level, name, &mut value)?;
+    Ok(value)
+}
+
+/// Reads an option whose value also tells the kernel what is asked; returns the bytes it wrote.
+pub(super) fn exchange<T: Plain>(
+    socket: impl AsFd,
+    level: i32,
+    name: i32,
+    value: &mut T,
+) -> io::Result<usize> {
+    let fd = socket.as_fd().as_raw_fd();
+    let mut len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` is exclusively ours and has `len` bytes; the kernel writes `len` at most, and any
+    // bytes are a valid `T: Plain`.
+    let rc = unsafe { libc::getsockopt(fd, level, name, (&raw mut *value).cast(), &mut len) };
+    if rc == 0 { Ok(len as usize) } else { Err(io::Error::last_os_error()) }
+}

@@ -1,0 +1,119 @@
+//! Receiving: plain, and with TCP_ZEROCOPY_RECEIVE.
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+
+use landspeed_units::Bytes;
+
+use super::raw::{self, Plain as PlainValue};
+use crate::noun::Receiver;
+
+/// Receives by copying.
+pub(super) struct Plain<'a>(pub(super) BorrowedFd<'a>);
+
+impl Receiver for Plain<'_> {
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        receive(self.0, into)
+    }
+}
+
+fn receive(fd: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the kernel writes at most `into.len()` bytes at `into`, which is exclusively ours.
+    let got = unsafe { libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), 0) };
+    usize::try_from(got).map_err(|_| io::Error::last_os_error())
+}
+
+/// Address space for mapped pages; one call maps at most as much.
+const REGION: usize = 1 << 20;
+
+/// Receives by mapping whole pages of payload where the kernel can (they must come page-aligned and
+/// page-sized from the device: header split, and an MSS that is a multiple of the page), and by
+/// copying the rest.
+pub(super) struct MappingReceiver<'a> {
+    fd: BorrowedFd<'a>,
+    region: NonNull<libc::c_void>,
+    mapped: u64,
+}
+
+impl<'a> MappingReceiver<'a> {
+    /// Maps the socket's receive queue.
+    pub(super) fn new(fd: BorrowedFd<'a>) -> io::Result<Self> {
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing of ours.
+        let region = unsafe {
+            libc::mmap(std::ptr::null_mut(), REGION, libc::PROT_READ, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+        };
+        if region == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let region = NonNull::new(region).ok_or_else(|| io::Error::other("mmap returned a null address"))?;
+        Ok(MappingReceiver { fd, region, mapped: 0 })
+    }
+
+    /// Maps what can be mapped now, releasing what the call before had mapped.
+    fn map(&self) -> io::Result<ZeroCopyReceive> {
+        let mut request = ZeroCopyReceive {
+            address: self.region.as_ptr() as u64,
+            length: REGION as u32,
+            ..ZeroCopyReceive::default()
+        };
+        raw::exchange(self.fd, libc::IPPROTO_TCP, libc::TCP_ZEROCOPY_RECEIVE, &mut request)?;
+        Ok(request)
+    }
+}
+
+impl Receiver for MappingReceiver<'_> {
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // TCP_ZEROCOPY_RECEIVE never waits; a wait by poll costs a call that the copying receiver
+        // does without. That is part of the price that this option is measured with.
+        wait_readable(self.fd)?;
+        let answer = self.map()?;
+        if answer.length > 0 {
+            self.mapped += u64::from(answer.length);
+            return Ok(answer.length as usize);
+        }
+        // What cannot be mapped must be read: `recv_skip_hint` bytes, or the end of the flow.
+        let most = match answer.recv_skip_hint as usize {
+            0 => into.len(),
+            hint => hint.min(into.len()),
+        };
+        receive(self.fd, &mut into[..most])
+    }
+
+    fn mapped(&self) -> Bytes {
+        Bytes(self.mapped)
+    }
+}
+
+impl Drop for MappingReceiver<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `region` is our mapping of this length, and no reference into it was ever handed out.
+        unsafe { libc::munmap(self.region.as_ptr(), REGION) };
+    }
+}
+
+fn wait_readable(fd: BorrowedFd<'_>) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    let mut ready = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    match poll(&mut ready, None) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `struct tcp_zerocopy_receive`, include/uapi/linux/tcp.h, up to `inq` (Linux 5.7): older kernels
+/// answer less, newer ones accept it.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct ZeroCopyReceive {
+    address: u64,
+    length: u32,
+    recv_skip_hint: u32,
+    inq: u32,
+    err: i32,
+}
+
+// SAFETY: integers only, without padding (checked below).
+unsafe impl PlainValue for ZeroCopyReceive {}
+const _: () = assert!(size_of::<ZeroCopyReceive>() == 24);

@@ -1,0 +1,151 @@
+//! Sending: plain, and with MSG_ZEROCOPY.
+
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::noun::{Sender, ZeroCopy};
+
+/// Sends by copying.
+pub(super) struct Plain<'a>(pub(super) BorrowedFd<'a>);
+
+impl Sender for Plain<'_> {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        send(self.0, bytes, 0)
+    }
+}
+
+/// Zero-copy sends whose completion is awaited at most: enough to fill the pipe between two looks at
+/// the error queue, few enough for net.core.optmem_max, which bounds the notifications.
+const MOST_PENDING: u64 = 32;
+
+/// Sends with MSG_ZEROCOPY (kernel documentation, networking/msg_zerocopy).
+pub(super) struct ZeroCopySender<'a> {
+    fd: BorrowedFd<'a>,
+    sent: u64,
+    done: ZeroCopy,
+}
+
+impl<'a> ZeroCopySender<'a> {
+    /// For a socket with SO_ZEROCOPY.
+    pub(super) fn new(fd: BorrowedFd<'a>) -> Self {
+        ZeroCopySender { fd, sent: 0, done: ZeroCopy::default() }
+    }
+
+    /// Takes what the error queue holds; whether there was anything.
+    fn reap(&mut self) -> io::Result<bool> {
+        let mut any = false;
+        while let Some(note) = next_note(self.fd)? {
+            any = true;
+            // ee_info and ee_data: first and last send of the range, counted from 0, wrapping.
+            let count = u64::from(note.ee_data.wrapping_sub(note.ee_info)) + 1;
+            self.done.completions += count;
+            if u32::from(note.ee_code) == ZEROCOPY_COPIED {
+                self.done.copied += count;
+            }
+        }
+        Ok(any)
+    }
+
+    /// Makes room for one more send.
+    fn make_room(&mut self) -> io::Result<()> {
+        while self.sent - self.done.completions >= MOST_PENDING {
+            if !self.reap()? && !wait_for_note(self.fd)? {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sender for ZeroCopySender<'_> {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            self.make_room()?;
+            match send(self.fd, bytes, libc::MSG_ZEROCOPY) {
+                Ok(n) => {
+                    self.sent += 1;
+                    return Ok(n);
+                }
+                // The notifications of earlier sends fill optmem: take them and try again.
+                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) && self.pending() => {
+                    if !self.reap()? && !wait_for_note(self.fd)? {
+                        return Err(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn zero_copy(&mut self) -> ZeroCopy {
+        // At the end of a flow the queue may be gone with it; what was counted stands.
+        let _ = self.reap();
+        self.done
+    }
+}
+
+impl ZeroCopySender<'_> {
+    fn pending(&self) -> bool {
+        self.sent > self.done.completions
+    }
+}
+
+fn send(fd: BorrowedFd<'_>, bytes: &[u8], flags: i32) -> io::Result<usize> {
+    // SAFETY: the kernel reads `bytes.len()` bytes at `bytes`, which the borrow keeps alive; the
+    // `Sender` contract keeps them unchanged for as long as a zero-copy send may read them.
+    let sent =
+        unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags | libc::MSG_NOSIGNAL) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// SO_EE_ORIGIN_ZEROCOPY and SO_EE_CODE_ZEROCOPY_COPIED, include/uapi/linux/errqueue.h.
+const ORIGIN_ZEROCOPY: u8 = 5;
+const ZEROCOPY_COPIED: u32 = 1;
+
+/// The next zero-copy notification of the error queue, if any.
+fn next_note(fd: BorrowedFd<'_>) -> io::Result<Option<libc::sock_extended_err>> {
+    // Aligned for cmsghdr; room for one sock_extended_err and the offender's address.
+    let mut control = [0_u64; 16];
+    // SAFETY: msghdr is valid as zeros (no name, no data, no control).
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: `message` points at `control` only, which outlives the call.
+    let rc = unsafe { libc::recvmsg(fd.as_raw_fd(), &mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
+    if rc < 0 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
+    }
+    // SAFETY: the kernel filled `message`; the macro checks the length that it wrote.
+    let header = unsafe { libc::CMSG_FIRSTHDR(&message) };
+    if header.is_null() {
+        return Err(io::Error::other("a notification without content in the error queue"));
+    }
+    let least = size_of::<libc::cmsghdr>() + size_of::<libc::sock_extended_err>();
+    // SAFETY: CMSG_FIRSTHDR returned a whole header within `control`.
+    if unsafe { (*header).cmsg_len as usize } < least {
+        return Err(io::Error::other("a notification that is too short in the error queue"));
+    }
+    // SAFETY: the header's length says that a sock_extended_err follows it.
+    let note: libc::sock_extended_err =
+        unsafe { libc::CMSG_DATA(header).cast::<libc::sock_extended_err>().read_unaligned() };
+    if note.ee_origin != ORIGIN_ZEROCOPY {
+        return Err(io::Error::from_raw_os_error(note.ee_errno as i32));
+    }
+    Ok(Some(note))
+}
+
+/// Waits up to 50 ms for the error queue; false when the flow has ended.
+fn wait_for_note(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let wait = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    // POLLERR needs not be asked for.
+    let mut ready = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
+    match poll(&mut ready, Some(&wait)) {
+        Ok(0) => Err(io::ErrorKind::TimedOut.into()),
+        Err(rustix::io::Errno::INTR) => Ok(true),
+        Ok(_) => Ok(!ready[0].revents().contains(PollFlags::HUP)),
+        Err(error) => Err(error.into()),
+    }
+}
