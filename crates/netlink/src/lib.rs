@@ -1,1 +1,47 @@
-//! landspeed netlink.
+//! A small synchronous netlink client: what landspeed asks of the kernel about links, addresses,
+//! routes, queueing disciplines and driver settings, and how it changes them. It never runs a program.
+//!
+//! Three sockets: [`Rtnl`] (rtnetlink), [`Ethtool`] and [`TcpMetrics`] (generic netlink). A socket
+//! belongs for ever to the network namespace of the thread that opened it, whatever that thread enters
+//! later. Calls block for as long as the kernel takes.
+//!
+//! This crate speaks the kernel's words and widths: lengths are in bytes, times in the kernel's own unit,
+//! each named in the field's comment.
+//!
+//! Addresses, routes and queueing disciplines can be serialised and put back later exactly as they were:
+//! a journal keeps them over a crash.
+
+mod address;
+mod attr;
+mod channel;
+mod error;
+mod ethtool;
+mod genl;
+mod link;
+mod link_change;
+mod link_create;
+mod namespace;
+mod qdisc;
+mod raw;
+mod restore;
+mod route;
+mod route_get;
+mod rtnl;
+mod tcp_metrics;
+
+pub use address::{Address, AddressFlags};
+pub use error::Error;
+pub use ethtool::{
+    COALESCE_NAMES, DriverInfo, Duplex, Ethtool, Features, Settings, Speed, features_called,
+    legacy_feature_names,
+};
+pub use link::{HardwareAddress, Link, LinkCounters};
+pub use link_change::LinkChange;
+pub use link_create::VethEnd;
+pub use namespace::netns_cookie;
+pub use qdisc::Qdisc;
+pub use raw::RawMessage;
+pub use route::{Prefix, Route};
+pub use route_get::RouteTo;
+pub use rtnl::Rtnl;
+pub use tcp_metrics::TcpMetrics;

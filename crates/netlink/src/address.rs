@@ -1,0 +1,274 @@
+//! IP addresses of links, with all that is needed to put one back as it was.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attr::{Attrs, Body, u32_at};
+use crate::channel::flag;
+use crate::error::{During, Error, Failure};
+use crate::rtnl::Rtnl;
+
+/// struct ifaddrmsg.
+const HEADER: usize = 8;
+
+/// `IFA_*` of linux/if_addr.h.
+mod ifa {
+    pub(super) const ADDRESS: u16 = 1;
+    pub(super) const LOCAL: u16 = 2;
+    pub(super) const LABEL: u16 = 3;
+    pub(super) const BROADCAST: u16 = 4;
+    pub(super) const CACHEINFO: u16 = 6;
+    pub(super) const FLAGS: u16 = 8;
+    pub(super) const RT_PRIORITY: u16 = 9;
+    pub(super) const PROTO: u16 = 11;
+}
+
+/// `IFA_F_*` flags of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AddressFlags(pub u32);
+
+impl AddressFlags {
+    /// IPv6: a temporary (privacy) address, which only the kernel can make. IPv4: not the first of its prefix.
+    pub const TEMPORARY: Self = AddressFlags(0x01);
+    /// Not checked for duplicates: usable at once.
+    pub const NODAD: Self = AddressFlags(0x02);
+    /// A duplicate was found.
+    pub const DADFAILED: Self = AddressFlags(0x08);
+    /// Past its preferred lifetime.
+    pub const DEPRECATED: Self = AddressFlags(0x20);
+    /// The check for duplicates is under way.
+    pub const TENTATIVE: Self = AddressFlags(0x40);
+    /// Lives for ever.
+    pub const PERMANENT: Self = AddressFlags(0x80);
+    /// Temporary addresses are derived from it.
+    pub const MANAGETEMPADDR: Self = AddressFlags(0x100);
+    /// Brings no route for its prefix.
+    pub const NOPREFIXROUTE: Self = AddressFlags(0x200);
+    /// Passing states that the kernel sets by itself.
+    const STATE: u32 = Self::DADFAILED.0 | Self::DEPRECATED.0 | Self::TENTATIVE.0 | 0x04;
+
+    /// Whether all of `other` are set.
+    pub fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl std::ops::BitOr for AddressFlags {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        AddressFlags(self.0 | other.0)
+    }
+}
+
+/// An address of a link.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Address {
+    /// Index of the link.
+    pub index: u32,
+    /// The address.
+    pub address: IpAddr,
+    /// Length of its prefix in bits.
+    pub prefix_len: u8,
+    /// `RT_SCOPE_*`: 0 global, 253 link, 254 host.
+    pub scope: u8,
+    /// Flags.
+    pub flags: AddressFlags,
+    /// The other end of a point-to-point link; the prefix is then the peer's.
+    pub peer: Option<IpAddr>,
+    /// IPv4 broadcast address.
+    pub broadcast: Option<IpAddr>,
+    /// IPv4 label ("eth0:1").
+    pub label: Option<String>,
+    /// Seconds left of its life; `None`: for ever.
+    pub valid_s: Option<u32>,
+    /// Seconds left for new connections; `None`: for ever.
+    pub preferred_s: Option<u32>,
+    /// Metric of its prefix route, where not the default.
+    pub metric: Option<u32>,
+    /// Who made it (`IFAPROT_*`, Linux 5.18): 1 loopback, 2 router advertisement, 3 link-local.
+    pub proto: Option<u8>,
+}
+
+impl Address {
+    /// A permanent address with global scope, usable at once (IPv6: no duplicate address detection).
+    pub fn new(index: u32, address: IpAddr, prefix_len: u8) -> Self {
+        let broadcast = match address {
+            IpAddr::V4(v4) if prefix_len < 31 => {
+                let hosts = u32::MAX.checked_shr(prefix_len.into()).unwrap_or(0);
+                Some(IpAddr::from((u32::from(v4) | hosts).to_be_bytes()))
+            }
+            _ => None,
+        };
+        Address {
+            index,
+            address,
+            prefix_len,
+            scope: libc::RT_SCOPE_UNIVERSE,
+            flags: if address.is_ipv6() { AddressFlags::NODAD } else { AddressFlags::default() },
+            peer: None,
+            broadcast,
+            label: None,
+            valid_s: None,
+            preferred_s: None,
+            metric: None,
+            proto: None,
+        }
+    }
+
+    /// Whether it is a temporary (privacy) address. The flag means "secondary" on IPv4.
+    pub fn is_temporary(&self) -> bool {
+        self.address.is_ipv6() && self.flags.contains(AddressFlags::TEMPORARY)
+    }
+
+    /// Whether both say the same but for what time alone changes: lifetimes that run, and duplicate
+    /// address detection that is under way.
+    pub fn same_as(&self, other: &Address) -> bool {
+        let timeless = |a: &Address| Address {
+            flags: AddressFlags(a.flags.0 & !AddressFlags::STATE),
+            valid_s: a.valid_s.map(|_| 0),
+            preferred_s: a.preferred_s.map(|_| 0),
+            ..a.clone()
+        };
+        timeless(self) == timeless(other)
+    }
+
+    fn parse(message: &[u8]) -> Result<Self, Failure> {
+        let short = || Failure::Malformed("an address message without its address".into());
+        let &[_, prefix_len, flags, scope, ..] = message else { return Err(short()) };
+        let attrs = Attrs::after(message, HEADER);
+        let (address, local) = (attrs.ip(ifa::ADDRESS), attrs.ip(ifa::LOCAL));
+        let own = local.or(address).ok_or_else(short)?;
+        let lifetime = |at| u32_at(attrs.get(ifa::CACHEINFO)?, at).filter(|s| *s != u32::MAX);
+        Ok(Address {
+            index: u32_at(message, 4).ok_or_else(short)?,
+            address: own,
+            prefix_len,
+            scope,
+            flags: AddressFlags(attrs.u32(ifa::FLAGS).unwrap_or(flags.into())),
+            peer: address.filter(|a| *a != own),
+            broadcast: attrs.ip(ifa::BROADCAST),
+            label: attrs.string(ifa::LABEL),
+            preferred_s: lifetime(0),
+            valid_s: lifetime(4),
+            metric: attrs.u32(ifa::RT_PRIORITY).filter(|m| *m != 0),
+            proto: attrs.u8(ifa::PROTO).filter(|p| *p != 0),
+        })
+    }
+
+    fn header(&self) -> Body {
+        let mut header = [0u8; HEADER];
+        header[0] = family(self.address);
+        header[1] = self.prefix_len;
+        header[3] = self.scope;
+        header[4..].copy_from_slice(&self.index.to_ne_bytes());
+        Body::new(&header)
+    }
+
+    fn key(&self) -> Body {
+        self.header().ip(ifa::LOCAL, self.address).ip(ifa::ADDRESS, self.peer.unwrap_or(self.address))
+    }
+
+    fn whole(&self) -> Body {
+        let mut lifetimes = [0u8; 16];
+        lifetimes[..4].copy_from_slice(&self.preferred_s.unwrap_or(u32::MAX).to_ne_bytes());
+        lifetimes[4..8].copy_from_slice(&self.valid_s.unwrap_or(u32::MAX).to_ne_bytes());
+        self.key()
+            .u32(ifa::FLAGS, self.flags.0 & !AddressFlags::STATE)
+            .attr(ifa::CACHEINFO, &lifetimes)
+            .with(self.broadcast, |b, ip| b.ip(ifa::BROADCAST, ip))
+            .with(self.label.as_ref(), |b, label| b.string(ifa::LABEL, label))
+            .with(self.metric, |b, metric| b.u32(ifa::RT_PRIORITY, metric))
+            .with(self.proto, |b, proto| b.u8(ifa::PROTO, proto))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.prefix_len)
+    }
+}
+
+/// `AF_INET` or `AF_INET6`.
+pub(crate) fn family(ip: IpAddr) -> u8 {
+    if ip.is_ipv4() { libc::AF_INET as u8 } else { libc::AF_INET6 as u8 }
+}
+
+impl Rtnl {
+    /// IPv4 and IPv6 addresses of one link, in the kernel's order (the first IPv4 address of a prefix is
+    /// its primary one).
+    pub fn addresses(&self, index: u32) -> Result<Vec<Address>, Error> {
+        let mut header = [0u8; HEADER];
+        header[4..].copy_from_slice(&index.to_ne_bytes());
+        self.addresses_under(&header).during(|| format!("list addresses of link number {index}"))
+    }
+
+    /// All addresses of the namespace.
+    pub fn all_addresses(&self) -> Result<Vec<Address>, Error> {
+        self.addresses_under(&[0; HEADER]).during(|| "list addresses".into())
+    }
+
+    /// Adds an address. [`Error::is_present`] where the link has it already.
+    pub fn add_address(&self, address: &Address) -> Result<(), Error> {
+        self.new_address(address, flag::EXCL, "add")
+    }
+
+    /// Adds an address, or gives the one that is there these flags and lifetimes.
+    pub fn replace_address(&self, address: &Address) -> Result<(), Error> {
+        self.new_address(address, flag::REPLACE, "put back")
+    }
+
+    /// Removes an address. [`Error::is_absent`] where it is gone already.
+    pub fn delete_address(&self, address: &Address) -> Result<(), Error> {
+        let done = self.channel.request(libc::RTM_DELADDR, 0, &address.key());
+        done.map(drop).during(|| format!("delete address {address} of link number {}", address.index))
+    }
+
+    fn addresses_under(&self, header: &[u8]) -> Result<Vec<Address>, Failure> {
+        let answers = self.channel.dump(libc::RTM_GETADDR, &Body::new(header))?;
+        answers.iter().map(|m| Address::parse(m)).collect()
+    }
+
+    fn new_address(&self, address: &Address, how: u16, verb: &str) -> Result<(), Error> {
+        let done = self.channel.request(libc::RTM_NEWADDR, flag::CREATE | how, &address.whole());
+        done.map(drop).during(|| format!("{verb} address {address} on link number {}", address.index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_reads_back_the_same() {
+        let mut address = Address::new(7, "198.18.0.1".parse().unwrap(), 24);
+        address.label = Some("eth0:1".into());
+        address.valid_s = Some(60);
+        address.preferred_s = Some(30);
+        address.flags = AddressFlags::NOPREFIXROUTE;
+        assert_eq!(Address::parse(address.whole().bytes()).unwrap(), address);
+        assert_eq!(address.broadcast, Some("198.18.0.255".parse().unwrap()));
+
+        let peer = Address {
+            peer: Some("fd00::2".parse().unwrap()),
+            ..Address::new(7, "fd00::1".parse().unwrap(), 128)
+        };
+        assert_eq!(Address::parse(peer.whole().bytes()).unwrap(), peer);
+        for end in 0..peer.whole().bytes().len() {
+            let _ = Address::parse(&peer.whole().bytes()[..end]);
+        }
+    }
+
+    #[test]
+    fn running_lifetimes_make_no_difference() {
+        let address = Address { valid_s: Some(60), ..Address::new(7, "fd00::1".parse().unwrap(), 64) };
+        let later =
+            Address { valid_s: Some(50), flags: address.flags | AddressFlags::TENTATIVE, ..address.clone() };
+        assert!(address.same_as(&later));
+        assert!(!address.same_as(&Address { valid_s: None, ..address.clone() }));
+        assert!(!address.same_as(&Address { scope: 253, ..address.clone() }));
+    }
+}

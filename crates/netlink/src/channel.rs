@@ -1,0 +1,195 @@
+//! One netlink socket: requests out, answers in, with the kernel's own words about errors.
+
+use std::cell::Cell;
+use std::io;
+use std::time::Duration;
+
+use netlink_sys::{Socket, SocketAddr};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+
+use crate::attr::{Attrs, Body, u32_at};
+use crate::error::Failure;
+
+/// struct nlmsghdr: length, type, flags, sequence number, port id.
+const HEADER: usize = 16;
+const ACK_TLVS_MSG: u16 = 1;
+/// The kernel answers within the send call; this bounds only what should never happen.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// A dump that changes under the reader is asked for again; so often.
+const DUMP_ATTEMPTS: usize = 8;
+
+/// Flags of a request: `NLM_F_*`.
+pub(crate) mod flag {
+    pub(crate) const REQUEST: u16 = libc::NLM_F_REQUEST as u16;
+    pub(crate) const ACK: u16 = libc::NLM_F_ACK as u16;
+    pub(crate) const DUMP: u16 = libc::NLM_F_DUMP as u16;
+    pub(crate) const CREATE: u16 = libc::NLM_F_CREATE as u16;
+    pub(crate) const EXCL: u16 = libc::NLM_F_EXCL as u16;
+    pub(crate) const REPLACE: u16 = libc::NLM_F_REPLACE as u16;
+    pub(crate) const APPEND: u16 = libc::NLM_F_APPEND as u16;
+}
+
+/// A bound netlink socket. Not for use by two threads at once (and so not `Sync`).
+pub(crate) struct Channel {
+    socket: Socket,
+    sequence: Cell<u32>,
+}
+
+/// What one pass over the answers to a request found.
+enum Pass {
+    Complete(Vec<Vec<u8>>),
+    Interrupted,
+}
+
+impl Channel {
+    pub(crate) fn open(protocol: isize) -> io::Result<Self> {
+        let mut socket = Socket::new(protocol)?;
+        socket.bind_auto()?;
+        socket.set_ext_ack(true)?;
+        // Without it the kernel echoes the request in each error, and takes dump filters for padding.
+        socket.set_cap_ack(true)?;
+        socket.set_netlink_get_strict_chk(true)?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_WITHIN))?;
+        Ok(Channel { socket, sequence: Cell::new(0) })
+    }
+
+    /// Sends a request and returns the bodies of the answers before the acknowledgement.
+    pub(crate) fn request(&self, kind: u16, flags: u16, body: &Body) -> Result<Vec<Vec<u8>>, Failure> {
+        match self.exchange(kind, flag::REQUEST | flag::ACK | flags, body)? {
+            Pass::Complete(answers) => Ok(answers),
+            Pass::Interrupted => {
+                Err(Failure::Malformed("an interrupted dump where none was asked for".into()))
+            }
+        }
+    }
+
+    /// As [`Channel::request`] for a request with exactly one answer.
+    pub(crate) fn request_one(&self, kind: u16, body: &Body) -> Result<Vec<u8>, Failure> {
+        let answers = self.request(kind, 0, body)?;
+        answers.into_iter().next().ok_or_else(|| Failure::Malformed("no answer came".into()))
+    }
+
+    /// All answers to a dump request, from one consistent state.
+    pub(crate) fn dump(&self, kind: u16, body: &Body) -> Result<Vec<Vec<u8>>, Failure> {
+        for _ in 0..DUMP_ATTEMPTS {
+            if let Pass::Complete(answers) = self.exchange(kind, flag::REQUEST | flag::DUMP, body)? {
+                return Ok(answers);
+            }
+        }
+        Err(Failure::Malformed(format!("what was listed changed {DUMP_ATTEMPTS} times meanwhile")))
+    }
+
+    fn exchange(&self, kind: u16, flags: u16, body: &Body) -> Result<Pass, Failure> {
+        let sequence = self.sequence.get().wrapping_add(1);
+        self.sequence.set(sequence);
+        let message = framed(kind, flags, sequence, body.bytes());
+        self.socket.send_to(&message, &SocketAddr::new(0, 0), 0)?;
+        let mut answers = Vec::new();
+        let mut interrupted = false;
+        loop {
+            let (datagram, from) = self.socket.recv_from_full()?;
+            // Any local process may send to this socket; only port 0 is the kernel.
+            if from.port_number() != 0 {
+                continue;
+            }
+            for message in messages(&datagram).filter(|m| m.sequence == sequence) {
+                interrupted |= message.flags & libc::NLM_F_DUMP_INTR as u16 != 0;
+                match i32::from(message.kind) {
+                    libc::NLMSG_NOOP => {}
+                    libc::NLMSG_OVERRUN => return Err(Failure::Malformed("data lost".into())),
+                    libc::NLMSG_ERROR | libc::NLMSG_DONE => {
+                        message.status()?;
+                        return Ok(if interrupted { Pass::Interrupted } else { Pass::Complete(answers) });
+                    }
+                    _ => answers.push(message.body.to_vec()),
+                }
+            }
+        }
+    }
+}
+
+fn framed(kind: u16, flags: u16, sequence: u32, body: &[u8]) -> Vec<u8> {
+    let len = u32::try_from(HEADER + body.len()).expect("bug: message over 4 GiB");
+    let mut message = Vec::with_capacity(HEADER + body.len());
+    message.extend_from_slice(&len.to_ne_bytes());
+    message.extend_from_slice(&kind.to_ne_bytes());
+    message.extend_from_slice(&flags.to_ne_bytes());
+    message.extend_from_slice(&sequence.to_ne_bytes());
+    message.extend_from_slice(&0u32.to_ne_bytes());
+    message.extend_from_slice(body);
+    message
+}
+
+struct Message<'a> {
+    kind: u16,
+    flags: u16,
+    sequence: u32,
+    body: &'a [u8],
+}
+
+impl Message<'_> {
+    /// Of an error or done message: `Ok` where it acknowledges.
+    fn status(&self) -> Result<(), Failure> {
+        let errno = u32_at(self.body, 0).unwrap_or(0).cast_signed().saturating_abs();
+        if errno == 0 {
+            return Ok(());
+        }
+        Err(Failure::Kernel { errno, detail: self.told() })
+    }
+
+    /// The text of the extended acknowledgement. It follows the errno and, in an error, the header of the
+    /// request (capped: without the request's body).
+    fn told(&self) -> Option<String> {
+        if self.flags & libc::NLM_F_ACK_TLVS as u16 == 0 {
+            return None;
+        }
+        let mut skip = 4;
+        if i32::from(self.kind) == libc::NLMSG_ERROR {
+            let capped = self.flags & libc::NLM_F_CAPPED as u16 != 0;
+            let echoed = u32_at(self.body, 4)? as usize;
+            skip += if capped { HEADER } else { echoed };
+        }
+        Attrs::after(self.body, skip).string(ACK_TLVS_MSG).filter(|text| !text.is_empty())
+    }
+}
+
+/// The messages of one datagram; stops at the first impossible length.
+fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
+    std::iter::from_fn(move || {
+        let len = u32_at(datagram, 0)? as usize;
+        let header = datagram.get(..HEADER)?;
+        let body = datagram.get(HEADER..len)?;
+        datagram = datagram.get((len + 3) & !3..).unwrap_or_default();
+        Some(Message {
+            kind: u16::from_ne_bytes([header[4], header[5]]),
+            flags: u16::from_ne_bytes([header[6], header[7]]),
+            sequence: u32_at(header, 8)?,
+            body,
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_words_of_a_capped_error() {
+        let mut body = (-libc::EINVAL).to_ne_bytes().to_vec();
+        body.extend_from_slice(&framed(20, 0, 1, &[]));
+        let body = [body.as_slice(), Body::default().string(ACK_TLVS_MSG, "no such thing").bytes()].concat();
+        let flags = (libc::NLM_F_CAPPED | libc::NLM_F_ACK_TLVS) as u16;
+        let datagram = framed(libc::NLMSG_ERROR as u16, flags, 7, &body);
+        let message = messages(&datagram).next().unwrap();
+        let Err(Failure::Kernel { errno, detail }) = message.status() else { panic!("an error") };
+        assert_eq!((errno, detail.as_deref()), (libc::EINVAL, Some("no such thing")));
+    }
+
+    #[test]
+    fn impossible_lengths_end_the_datagram() {
+        assert_eq!(messages(&[0; 40]).count(), 0);
+        assert_eq!(messages(&[255; 40]).count(), 0);
+        let two = [framed(1, 0, 1, &[0; 3]), vec![0], framed(2, 0, 1, &[])].concat();
+        assert_eq!(messages(&two).map(|m| m.kind).collect::<Vec<_>>(), [1, 2], "bodies are padded to four");
+    }
+}

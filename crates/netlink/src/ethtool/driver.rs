@@ -1,0 +1,86 @@
+//! Which driver serves a device.
+
+use std::io;
+use std::os::fd::AsRawFd;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use super::Ethtool;
+use crate::error::{During, Error, Failure};
+use crate::rtnl::check_name;
+
+/// linux/ethtool.h.
+const ETHTOOL_GDRVINFO: u32 = 3;
+
+/// Which driver serves a device.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DriverInfo {
+    /// "veth", "ixgbe", "virtio_net".
+    pub driver: String,
+    /// Driver or kernel version.
+    pub version: String,
+    /// Firmware version, empty where there is none.
+    pub firmware: String,
+    /// Bus address ("0000:01:00.0"), empty where there is none.
+    pub bus: String,
+}
+
+/// struct ethtool_drvinfo.
+#[repr(C)]
+struct Raw {
+    cmd: u32,
+    driver: [u8; 32],
+    version: [u8; 32],
+    fw_version: [u8; 32],
+    bus_info: [u8; 32],
+    erom_version: [u8; 32],
+    reserved: [u8; 12],
+    counts: [u32; 5],
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+fn ask(device: &str) -> io::Result<Raw> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    let mut raw = Raw {
+        cmd: ETHTOOL_GDRVINFO,
+        driver: [0; 32],
+        version: [0; 32],
+        fw_version: [0; 32],
+        bus_info: [0; 32],
+        erom_version: [0; 32],
+        reserved: [0; 12],
+        counts: [0; 5],
+    };
+    // SAFETY: all-zero bytes are a valid ifreq.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *to = from.cast_signed();
+    }
+    request.ifr_ifru.ifru_data = (&raw mut raw).cast();
+    // SAFETY: SIOCETHTOOL with ETHTOOL_GDRVINFO writes one struct ethtool_drvinfo where ifru_data points;
+    // `raw` has that layout and outlives the call. The name was checked to leave room for its NUL.
+    let rc = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
+    if rc == 0 { Ok(raw) } else { Err(io::Error::last_os_error()) }
+}
+
+impl Ethtool {
+    /// Which driver serves a device of this thread's network namespace. (Netlink does not tell; this is
+    /// the one thing asked by ioctl.)
+    pub fn driver(device: &str) -> Result<DriverInfo, Error> {
+        let raw = ask(check_name(device)?).map_err(|e| match e.raw_os_error() {
+            Some(errno) => Failure::Kernel { errno, detail: None },
+            None => Failure::Socket(e),
+        });
+        let raw = raw.during(|| format!("get driver of {device}"))?;
+        Ok(DriverInfo {
+            driver: text(&raw.driver),
+            version: text(&raw.version),
+            firmware: text(&raw.fw_version),
+            bus: text(&raw.bus_info),
+        })
+    }
+}

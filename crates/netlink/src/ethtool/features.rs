@@ -1,0 +1,140 @@
+//! Offload features of a device.
+
+use std::collections::BTreeSet;
+
+use super::{Ethtool, about};
+use crate::attr::{Attrs, Body};
+use crate::error::{During, Error};
+
+const MSG_GET: u8 = 11;
+const MSG_SET: u8 = 12;
+const A_HW: u16 = 2;
+const A_WANTED: u16 = 3;
+const A_ACTIVE: u16 = 4;
+const A_NOCHANGE: u16 = 5;
+const BITSET_BITS: u16 = 3;
+const BITS_BIT: u16 = 1;
+const BIT_NAME: u16 = 2;
+const BIT_VALUE: u16 = 3;
+
+/// The features of a device, by the kernel's names ("tx-tcp-segmentation").
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Features {
+    /// Those that can be switched on this device.
+    pub hw: BTreeSet<String>,
+    /// Those that were asked for.
+    pub wanted: BTreeSet<String>,
+    /// Those that are on: wanted, and what they depend on is on too.
+    pub active: BTreeSet<String>,
+    /// Those that can never be switched.
+    pub nochange: BTreeSet<String>,
+}
+
+impl Features {
+    /// Whether it is on.
+    pub fn is_on(&self, name: &str) -> bool {
+        self.active.contains(name)
+    }
+
+    /// Whether it can be switched.
+    pub fn can_switch(&self, name: &str) -> bool {
+        self.hw.contains(name) && !self.nochange.contains(name)
+    }
+}
+
+/// What `ethtool -K` has called groups of features since before they had names (ethtool.c, off_flag_def).
+const LEGACY: &[(&str, &str)] = &[
+    ("rx", "rx-checksum"),
+    ("tx", "tx-checksum-*"),
+    ("sg", "tx-scatter-gather*"),
+    ("tso", "tx-tcp*-segmentation"),
+    ("gso", "tx-generic-segmentation"),
+    ("gro", "rx-gro"),
+    ("lro", "rx-lro"),
+    ("rxvlan", "rx-vlan-hw-parse"),
+    ("txvlan", "tx-vlan-hw-insert"),
+    ("ntuple", "rx-ntuple-filter"),
+    ("rxhash", "rx-hashing"),
+];
+
+/// The short names of `ethtool -K`.
+pub fn legacy_feature_names() -> impl Iterator<Item = &'static str> {
+    LEGACY.iter().map(|(short, _)| *short)
+}
+
+/// The features among `all` that `name` stands for: those of `ethtool -K`'s short name ("tso"), or the
+/// feature of that very name.
+pub fn features_called<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let pattern = LEGACY.iter().find(|(short, _)| *short == name).map_or(name, |(_, pattern)| pattern);
+    all.into_iter().filter(|feature| matches(pattern, feature)).collect()
+}
+
+/// Whether `name` fits a pattern with at most one '*'.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, end)) => {
+            name.len() >= start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
+        }
+    }
+}
+
+/// The names in a verbose bitset.
+fn names(bitset: Option<Attrs<'_>>) -> BTreeSet<String> {
+    let bits = bitset.and_then(|set| set.nested(BITSET_BITS)).into_iter().flatten();
+    bits.filter(|(kind, _)| *kind == BITS_BIT).filter_map(|(_, bit)| Attrs(bit).string(BIT_NAME)).collect()
+}
+
+impl Ethtool {
+    /// The features of a device.
+    pub fn features(&self, device: &str) -> Result<Features, Error> {
+        let answer =
+            self.genl.get(&about(MSG_GET, device)?).during(|| format!("get features of {device}"))?;
+        let attrs = answer.attrs();
+        Ok(Features {
+            hw: names(attrs.nested(A_HW)),
+            wanted: names(attrs.nested(A_WANTED)),
+            active: names(attrs.nested(A_ACTIVE)),
+            nochange: names(attrs.nested(A_NOCHANGE)),
+        })
+    }
+
+    /// Asks for features to be on or off, all in one step. The kernel says yes also where a dependency
+    /// (TSO on checksum and scatter-gather) keeps one off: what is returned is what became of it.
+    pub fn set_features<'a>(
+        &self,
+        device: &str,
+        wanted: impl IntoIterator<Item = (&'a str, bool)>,
+    ) -> Result<Features, Error> {
+        let mut bits = Body::default();
+        let mut asked = Vec::new();
+        for (name, on) in wanted {
+            asked.push(format!("{name} {}", if on { "on" } else { "off" }));
+            let bit = Body::default().string(BIT_NAME, name);
+            bits = bits.nest(BITS_BIT, if on { bit.attr(BIT_VALUE, &[]) } else { bit });
+        }
+        let request = about(MSG_SET, device)?.nest(A_WANTED, Body::default().nest(BITSET_BITS, bits));
+        self.genl.set(&request).during(|| format!("set features of {device} to {}", asked.join(", ")))?;
+        self.features(device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_stand_for_what_ethtool_prints() {
+        let all = [
+            "tx-tcp-segmentation",
+            "tx-tcp6-segmentation",
+            "tx-tcp-mangleid-segmentation",
+            "rx-gro",
+            "rx-gro-hw",
+        ];
+        assert_eq!(features_called("tso", all), &all[..3]);
+        assert_eq!(features_called("gro", all), ["rx-gro"]);
+        assert_eq!(features_called("rx-gro-hw", all), ["rx-gro-hw"]);
+        assert!(features_called("no-such", all).is_empty());
+    }
+}

@@ -1,0 +1,214 @@
+//! Numeric driver settings: coalescing, rings, channels, pause frames.
+
+use std::collections::BTreeMap;
+
+use super::{Ethtool, about};
+use crate::error::{During, Error};
+
+/// Settings by the name that the ethtool program prints. Switches are 0 or 1. Only what the driver
+/// supports is there.
+pub type Settings = BTreeMap<&'static str, u32>;
+
+/// How wide an attribute is on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Width {
+    U8,
+    U32,
+}
+use Width::{U8, U32};
+
+/// A family of settings: one get and one set message over the same attributes.
+struct Group {
+    name: &'static str,
+    get: u8,
+    set: u8,
+    /// Attributes in the order of their numbers, which start at [`FIRST`].
+    attributes: &'static [(&'static str, Width)],
+}
+
+/// First attribute after the header.
+const FIRST: u16 = 2;
+
+const COALESCE: Group = Group {
+    name: "coalesce",
+    get: 19,
+    set: 20,
+    attributes: &[
+        ("rx-usecs", U32),
+        ("rx-frames", U32),
+        ("rx-usecs-irq", U32),
+        ("rx-frames-irq", U32),
+        ("tx-usecs", U32),
+        ("tx-frames", U32),
+        ("tx-usecs-irq", U32),
+        ("tx-frames-irq", U32),
+        ("stats-block-usecs", U32),
+        ("adaptive-rx", U8),
+        ("adaptive-tx", U8),
+        ("pkt-rate-low", U32),
+        ("rx-usecs-low", U32),
+        ("rx-frames-low", U32),
+        ("tx-usecs-low", U32),
+        ("tx-frames-low", U32),
+        ("pkt-rate-high", U32),
+        ("rx-usecs-high", U32),
+        ("rx-frames-high", U32),
+        ("tx-usecs-high", U32),
+        ("tx-frames-high", U32),
+        ("sample-interval", U32),
+        ("cqe-mode-tx", U8),
+        ("cqe-mode-rx", U8),
+        ("tx-aggr-max-bytes", U32),
+        ("tx-aggr-max-frames", U32),
+        ("tx-aggr-time-usecs", U32),
+    ],
+};
+
+const RINGS: Group = Group {
+    name: "rings",
+    get: 15,
+    set: 16,
+    attributes: &[
+        ("rx-max", U32),
+        ("rx-mini-max", U32),
+        ("rx-jumbo-max", U32),
+        ("tx-max", U32),
+        ("rx", U32),
+        ("rx-mini", U32),
+        ("rx-jumbo", U32),
+        ("tx", U32),
+        ("rx-buf-len", U32),
+        ("tcp-data-split", U8),
+        ("cqe-size", U32),
+        ("tx-push", U8),
+        ("rx-push", U8),
+        ("tx-push-buf-len", U32),
+        ("tx-push-buf-len-max", U32),
+        ("hds-thresh", U32),
+        ("hds-thresh-max", U32),
+    ],
+};
+
+const CHANNELS: Group = Group {
+    name: "channels",
+    get: 17,
+    set: 18,
+    attributes: &[
+        ("rx-max", U32),
+        ("tx-max", U32),
+        ("other-max", U32),
+        ("combined-max", U32),
+        ("rx", U32),
+        ("tx", U32),
+        ("other", U32),
+        ("combined", U32),
+    ],
+};
+
+const PAUSE: Group =
+    Group { name: "pause", get: 21, set: 22, attributes: &[("autoneg", U8), ("rx", U8), ("tx", U8)] };
+
+/// Names of all coalescing settings, as `ethtool -c` prints them.
+pub const COALESCE_NAMES: &[&str] = &coalesce_names();
+
+const fn coalesce_names() -> [&'static str; COALESCE.attributes.len()] {
+    let mut names = [""; COALESCE.attributes.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = COALESCE.attributes[i].0;
+        i += 1;
+    }
+    names
+}
+
+impl Ethtool {
+    /// Interrupt coalescing: "rx-usecs", "rx-frames", "adaptive-rx", ...
+    pub fn coalesce(&self, device: &str) -> Result<Settings, Error> {
+        self.group(&COALESCE, device)
+    }
+
+    /// Sets coalescing parameters, leaving the others.
+    pub fn set_coalesce(&self, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
+        self.set_group(&COALESCE, device, settings)
+    }
+
+    /// Ring sizes in descriptors: "rx", "tx", "rx-max", "tx-max", ...
+    pub fn rings(&self, device: &str) -> Result<Settings, Error> {
+        self.group(&RINGS, device)
+    }
+
+    /// Sets ring sizes. Most drivers reset the link for it.
+    pub fn set_rings(&self, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
+        self.set_group(&RINGS, device, settings)
+    }
+
+    /// Queues in use: "rx", "tx", "combined", and "...-max" for how many there can be.
+    pub fn channels(&self, device: &str) -> Result<Settings, Error> {
+        self.group(&CHANNELS, device)
+    }
+
+    /// Sets the number of queues. Most drivers reset the link for it.
+    pub fn set_channels(&self, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
+        self.set_group(&CHANNELS, device, settings)
+    }
+
+    /// Pause frames (IEEE 802.3x): "autoneg", "rx", "tx".
+    pub fn pause(&self, device: &str) -> Result<Settings, Error> {
+        self.group(&PAUSE, device)
+    }
+
+    /// Sets pause frames.
+    pub fn set_pause(&self, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
+        self.set_group(&PAUSE, device, settings)
+    }
+
+    fn group(&self, group: &Group, device: &str) -> Result<Settings, Error> {
+        let answer = self.genl.get(&about(group.get, device)?);
+        let answer = answer.during(|| format!("get {} of {device}", group.name))?;
+        let attrs = answer.attrs();
+        let read = |(kind, (name, width)): (u16, &(&'static str, Width))| {
+            let value = match width {
+                U8 => attrs.u8(kind).map(u32::from),
+                U32 => attrs.u32(kind),
+            };
+            value.map(|value| (*name, value))
+        };
+        Ok((FIRST..).zip(group.attributes).filter_map(read).collect())
+    }
+
+    fn set_group(&self, group: &Group, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
+        let mut body = about(group.set, device)?;
+        for (name, value) in settings {
+            let known = (FIRST..).zip(group.attributes).find(|(_, (known, _))| known == name);
+            let no_such = || Error::NoSetting { family: group.name, name: (*name).to_owned() };
+            let (kind, (_, width)) = known.ok_or_else(no_such)?;
+            body = match width {
+                U8 => body.u8(kind, u8::try_from(*value).map_err(|_| no_such())?),
+                U32 => body.u32(kind, *value),
+            };
+        }
+        let asked =
+            || settings.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ");
+        self.genl.set(&body).during(|| format!("set {} of {device} to {}", group.name, asked()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The numbers are the kernel's; a name lost from the middle of a list would shift them.
+    #[test]
+    fn attribute_numbers_are_those_of_ethtool_netlink_h() {
+        let number = |group: &Group, name| {
+            (FIRST..).zip(group.attributes).find(|(_, (n, _))| *n == name).map(|(kind, _)| kind)
+        };
+        assert_eq!(number(&COALESCE, "adaptive-rx"), Some(11));
+        assert_eq!(number(&COALESCE, "tx-aggr-time-usecs"), Some(28));
+        assert_eq!(number(&RINGS, "tx"), Some(9));
+        assert_eq!(number(&RINGS, "hds-thresh-max"), Some(18));
+        assert_eq!(number(&CHANNELS, "combined"), Some(9));
+        assert_eq!(number(&PAUSE, "tx"), Some(4));
+        assert_eq!(COALESCE_NAMES[0], "rx-usecs");
+    }
+}

@@ -1,0 +1,55 @@
+//! Generic netlink: families by name.
+
+use crate::attr::{Attrs, Body};
+use crate::channel::Channel;
+use crate::error::{During, Error, Failure};
+
+/// struct genlmsghdr: command, version, reserved.
+const HEADER: usize = 4;
+const CTRL_ATTR_FAMILY_ID: u16 = 1;
+const CTRL_ATTR_FAMILY_NAME: u16 = 2;
+
+/// A generic netlink socket and the id of one family.
+pub(crate) struct Genl {
+    channel: Channel,
+    family: u16,
+}
+
+impl Genl {
+    pub(crate) fn open(name: &'static str) -> Result<Self, Error> {
+        let operation = || format!("look up the '{name}' netlink family");
+        let channel = Channel::open(netlink_sys::protocols::NETLINK_GENERIC);
+        let channel = channel.map_err(Failure::from).during(operation)?;
+        let body = command(libc::CTRL_CMD_GETFAMILY as u8).string(CTRL_ATTR_FAMILY_NAME, name);
+        let answer = match channel.request_one(libc::GENL_ID_CTRL as u16, &body) {
+            Err(Failure::Kernel { errno: libc::ENOENT, .. }) => return Err(Error::NoFamily(name)),
+            answer => answer.during(operation)?,
+        };
+        let family = Attrs::after(&answer, HEADER).u16(CTRL_ATTR_FAMILY_ID);
+        let family = family.ok_or_else(|| Failure::Malformed("no family id".into())).during(operation)?;
+        Ok(Genl { channel, family })
+    }
+
+    /// The attributes of the only answer.
+    pub(crate) fn get(&self, body: &Body) -> Result<Answer, Failure> {
+        self.channel.request_one(self.family, body).map(Answer)
+    }
+
+    pub(crate) fn set(&self, body: &Body) -> Result<(), Failure> {
+        self.channel.request(self.family, 0, body).map(drop)
+    }
+}
+
+/// One answer of a family.
+pub(crate) struct Answer(Vec<u8>);
+
+impl Answer {
+    pub(crate) fn attrs(&self) -> Attrs<'_> {
+        Attrs::after(&self.0, HEADER)
+    }
+}
+
+/// The start of a request: command, version 1.
+pub(crate) fn command(command: u8) -> Body {
+    Body::new(&[command, 1, 0, 0])
+}

@@ -1,0 +1,270 @@
+//! Network interfaces: what they are now.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::attr::{Attrs, Body, u32_at, u64_at};
+use crate::error::{During, Error, Failure};
+use crate::rtnl::{Rtnl, check_name};
+
+/// struct ifinfomsg.
+pub(crate) const HEADER: usize = 16;
+
+/// `IFLA_*` of linux/if_link.h, those used here.
+pub(crate) mod ifla {
+    pub(crate) const ADDRESS: u16 = 1;
+    pub(crate) const IFNAME: u16 = 3;
+    pub(crate) const MTU: u16 = 4;
+    pub(crate) const LINK: u16 = 5;
+    pub(crate) const QDISC: u16 = 6;
+    pub(crate) const MASTER: u16 = 10;
+    pub(crate) const TXQLEN: u16 = 13;
+    pub(crate) const LINKINFO: u16 = 18;
+    pub(crate) const STATS64: u16 = 23;
+    pub(crate) const AF_SPEC: u16 = 26;
+    pub(crate) const NET_NS_FD: u16 = 28;
+    pub(crate) const NUM_TX_QUEUES: u16 = 31;
+    pub(crate) const NUM_RX_QUEUES: u16 = 32;
+    pub(crate) const CARRIER: u16 = 33;
+    pub(crate) const LINK_NETNSID: u16 = 37;
+    pub(crate) const GSO_MAX_SEGS: u16 = 40;
+    pub(crate) const GSO_MAX_SIZE: u16 = 41;
+    pub(crate) const MIN_MTU: u16 = 50;
+    pub(crate) const MAX_MTU: u16 = 51;
+    pub(crate) const PERM_ADDRESS: u16 = 54;
+    pub(crate) const PARENT_DEV_NAME: u16 = 56;
+    pub(crate) const GRO_MAX_SIZE: u16 = 58;
+    pub(crate) const TSO_MAX_SIZE: u16 = 59;
+    pub(crate) const TSO_MAX_SEGS: u16 = 60;
+    pub(crate) const GSO_IPV4_MAX_SIZE: u16 = 63;
+    pub(crate) const GRO_IPV4_MAX_SIZE: u16 = 64;
+    pub(crate) const INFO_KIND: u16 = 1;
+    pub(crate) const INFO_DATA: u16 = 2;
+}
+
+/// A hardware address: 6 bytes on Ethernet, 20 on InfiniBand.
+#[derive(Clone, PartialEq, Eq, Hash, Default)]
+pub struct HardwareAddress(pub Vec<u8>);
+
+impl fmt::Display for HardwareAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, byte) in self.0.iter().enumerate() {
+            write!(f, "{}{byte:02x}", if i == 0 { "" } else { ":" })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for HardwareAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for HardwareAddress {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Self, Error> {
+        let bytes: Result<Vec<u8>, _> = s.split(':').map(|part| u8::from_str_radix(part, 16)).collect();
+        bytes.map(HardwareAddress).map_err(|_| Error::Malformed {
+            operation: format!("read hardware address '{}'", s.escape_default()),
+            what: "expected pairs of hexadecimal digits joined by ':'".into(),
+        })
+    }
+}
+
+/// Counters since the device was made (struct rtnl_link_stats64), the driver's errors summed by the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LinkCounters {
+    /// Packets received.
+    pub rx_packets: u64,
+    /// Packets sent.
+    pub tx_packets: u64,
+    /// Bytes received.
+    pub rx_bytes: u64,
+    /// Bytes sent.
+    pub tx_bytes: u64,
+    /// Bad packets received.
+    pub rx_errors: u64,
+    /// Packets that could not be sent.
+    pub tx_errors: u64,
+    /// Received and dropped for want of buffers.
+    pub rx_dropped: u64,
+    /// Dropped before being sent.
+    pub tx_dropped: u64,
+    /// Multicast packets received.
+    pub multicast: u64,
+    /// Missed by the receiver: the ring was full.
+    pub rx_missed_errors: u64,
+    /// Overran the receiver's FIFO.
+    pub rx_fifo_errors: u64,
+    /// Received where nobody listens (an inactive bond slave).
+    pub rx_nohandler: u64,
+}
+
+/// A network interface as the kernel describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Link {
+    /// Index within its namespace.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// "veth", "bridge", ...; `None` for physical devices and the loopback.
+    pub kind: Option<String>,
+    /// `IFF_*` flags.
+    pub flags: u32,
+    /// MTU in bytes.
+    pub mtu: u32,
+    /// Least and greatest MTU in bytes; zero where the driver states none.
+    pub mtu_range: (u32, u32),
+    /// Transmit queue length in packets.
+    pub txqlen: u32,
+    /// Hardware address.
+    pub mac: HardwareAddress,
+    /// The address burnt in, which identifies a physical device whatever it is called.
+    pub permanent_mac: Option<HardwareAddress>,
+    /// Administratively up.
+    pub up: bool,
+    /// The far end is there.
+    pub carrier: bool,
+    /// Receive queues that were allocated.
+    pub rx_queues: u32,
+    /// Transmit queues that were allocated.
+    pub tx_queues: u32,
+    /// Largest packet handed to segmentation, in bytes.
+    pub gso_max_size: u32,
+    /// Most segments of one such packet.
+    pub gso_max_segs: u32,
+    /// Largest packet built by GRO, in bytes.
+    pub gro_max_size: u32,
+    /// As `gso_max_size` for IPv4 beyond 64 KiB (BIG TCP); `None` before Linux 6.3.
+    pub gso_ipv4_max_size: Option<u32>,
+    /// As `gro_max_size` for IPv4; `None` before Linux 6.3.
+    pub gro_ipv4_max_size: Option<u32>,
+    /// Largest packet that the device segments itself, in bytes.
+    pub tso_max_size: u32,
+    /// Most segments of one such packet.
+    pub tso_max_segs: u32,
+    /// Kind of the root qdisc.
+    pub qdisc: String,
+    /// Index of the bridge or bond it belongs to.
+    pub master: Option<u32>,
+    /// Index of the other end (veth) or lower device, in that device's namespace.
+    pub peer: Option<u32>,
+    /// That namespace's id, where it is another one.
+    pub peer_netnsid: Option<i32>,
+    /// Bus address of the hardware ("0000:01:00.0"); `None` for virtual devices.
+    pub parent: Option<String>,
+    /// Counters.
+    pub counters: LinkCounters,
+}
+
+fn counters(raw: &[u8]) -> LinkCounters {
+    // Field order of struct rtnl_link_stats64; older kernels send fewer.
+    let at = |n: usize| u64_at(raw, n * 8).unwrap_or(0);
+    LinkCounters {
+        rx_packets: at(0),
+        tx_packets: at(1),
+        rx_bytes: at(2),
+        tx_bytes: at(3),
+        rx_errors: at(4),
+        tx_errors: at(5),
+        rx_dropped: at(6),
+        tx_dropped: at(7),
+        multicast: at(8),
+        rx_fifo_errors: at(14),
+        rx_missed_errors: at(15),
+        rx_nohandler: at(23),
+    }
+}
+
+fn parse(message: &[u8]) -> Result<Link, Failure> {
+    let short = || Failure::Malformed("a link message without its header".into());
+    let index = u32_at(message, 4).ok_or_else(short)?;
+    let flags = u32_at(message, 8).ok_or_else(short)?;
+    let attrs = Attrs::after(message, HEADER);
+    let number = |kind| attrs.u32(kind).unwrap_or(0);
+    let mac = |kind| attrs.get(kind).map(|bytes| HardwareAddress(bytes.to_vec()));
+    Ok(Link {
+        index,
+        name: attrs.string(ifla::IFNAME).ok_or_else(|| Failure::Malformed("a link without a name".into()))?,
+        kind: attrs.nested(ifla::LINKINFO).and_then(|info| info.string(ifla::INFO_KIND)),
+        flags,
+        mtu: number(ifla::MTU),
+        mtu_range: (number(ifla::MIN_MTU), number(ifla::MAX_MTU)),
+        txqlen: number(ifla::TXQLEN),
+        mac: mac(ifla::ADDRESS).unwrap_or_default(),
+        permanent_mac: mac(ifla::PERM_ADDRESS),
+        up: flags & libc::IFF_UP as u32 != 0,
+        carrier: attrs.u8(ifla::CARRIER).unwrap_or(0) != 0,
+        rx_queues: number(ifla::NUM_RX_QUEUES),
+        tx_queues: number(ifla::NUM_TX_QUEUES),
+        gso_max_size: number(ifla::GSO_MAX_SIZE),
+        gso_max_segs: number(ifla::GSO_MAX_SEGS),
+        gro_max_size: number(ifla::GRO_MAX_SIZE),
+        gso_ipv4_max_size: attrs.u32(ifla::GSO_IPV4_MAX_SIZE),
+        gro_ipv4_max_size: attrs.u32(ifla::GRO_IPV4_MAX_SIZE),
+        tso_max_size: number(ifla::TSO_MAX_SIZE),
+        tso_max_segs: number(ifla::TSO_MAX_SEGS),
+        qdisc: attrs.string(ifla::QDISC).unwrap_or_default(),
+        master: attrs.u32(ifla::MASTER),
+        peer: attrs.u32(ifla::LINK),
+        peer_netnsid: attrs.i32(ifla::LINK_NETNSID),
+        parent: attrs.string(ifla::PARENT_DEV_NAME),
+        counters: attrs.get(ifla::STATS64).map(counters).unwrap_or_default(),
+    })
+}
+
+/// struct ifinfomsg for the device with this index (0: named by an attribute).
+pub(crate) fn header(index: u32, flags: u32, change: u32) -> Body {
+    let mut header = [0u8; HEADER];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&flags.to_ne_bytes());
+    header[12..16].copy_from_slice(&change.to_ne_bytes());
+    Body::new(&header)
+}
+
+impl Rtnl {
+    /// All links of the namespace, by index.
+    pub fn links(&self) -> Result<Vec<Link>, Error> {
+        self.channel
+            .dump(libc::RTM_GETLINK, &header(0, 0, 0))
+            .and_then(|answers| answers.iter().map(|m| parse(m)).collect())
+            .during(|| "list links".into())
+    }
+
+    /// The link with this name.
+    pub fn link(&self, device: &str) -> Result<Link, Error> {
+        let body = header(0, 0, 0).string(ifla::IFNAME, check_name(device)?);
+        let answer = self.channel.request_one(libc::RTM_GETLINK, &body);
+        answer.and_then(|m| parse(&m)).during(|| format!("look up link {device}"))
+    }
+
+    /// The link with this index.
+    pub fn link_at(&self, index: u32) -> Result<Link, Error> {
+        let answer = self.channel.request_one(libc::RTM_GETLINK, &header(index, 0, 0));
+        answer.and_then(|m| parse(&m)).during(|| format!("look up link number {index}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hardware_addresses_read_as_they_print() {
+        let mac: HardwareAddress = "02:00:5e:10:00:ff".parse().unwrap();
+        assert_eq!(mac.to_string(), "02:00:5e:10:00:ff");
+        assert!("02:zz".parse::<HardwareAddress>().is_err());
+    }
+
+    #[test]
+    fn a_message_cut_short_is_an_error_not_a_panic() {
+        let whole = header(3, 1, 0).string(ifla::IFNAME, "eth0").u32(ifla::MTU, 1500);
+        assert_eq!(parse(whole.bytes()).unwrap().mtu, 1500);
+        for end in 0..whole.bytes().len() {
+            let _ = parse(&whole.bytes()[..end]);
+        }
+        assert!(parse(&[]).is_err());
+    }
+}

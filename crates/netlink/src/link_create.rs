@@ -1,0 +1,74 @@
+//! Network interfaces: making and removing virtual ones.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::attr::Body;
+use crate::channel::flag;
+use crate::error::{During, Error};
+use crate::link::{HEADER, HardwareAddress, header, ifla};
+use crate::rtnl::{Rtnl, check_name};
+
+const VETH_INFO_PEER: u16 = 1;
+
+/// One end of a veth pair to be made.
+#[derive(Debug, Clone)]
+pub struct VethEnd<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// Hardware address; the kernel's random choice without.
+    pub mac: Option<HardwareAddress>,
+    /// The network namespace it is born into; this socket's own without.
+    pub netns: Option<BorrowedFd<'a>>,
+    /// Receive and transmit queues, each; 1 is the kernel's default.
+    pub queues: u32,
+}
+
+impl VethEnd<'_> {
+    fn describe(&self, body: Body) -> Body {
+        body.string(ifla::IFNAME, self.name)
+            .with(self.mac.as_ref(), |b, mac| b.attr(ifla::ADDRESS, &mac.0))
+            .with(self.netns, |b, fd| b.u32(ifla::NET_NS_FD, fd.as_raw_fd().cast_unsigned()))
+            .u32(ifla::NUM_TX_QUEUES, self.queues)
+            .u32(ifla::NUM_RX_QUEUES, self.queues)
+    }
+}
+
+impl Rtnl {
+    /// Makes a veth pair, each end where it is to live, so that neither ever shows elsewhere.
+    pub fn create_veth(&self, a: &VethEnd<'_>, b: &VethEnd<'_>) -> Result<(), Error> {
+        check_name(a.name)?;
+        check_name(b.name)?;
+        let peer = b.describe(Body::new(&[0; HEADER]));
+        let data = Body::default().attr(VETH_INFO_PEER, peer.bytes());
+        let info = Body::default().string(ifla::INFO_KIND, "veth").nest(ifla::INFO_DATA, data);
+        self.create(&a.describe(header(0, 0, 0)).nest(ifla::LINKINFO, info))
+            .during(|| format!("create veth pair {} and {}", a.name, b.name))
+    }
+
+    /// Makes a bridge with spanning tree off and multicast snooping as the kernel has it.
+    pub fn create_bridge(&self, name: &str) -> Result<(), Error> {
+        self.create_kind(name, "bridge")
+    }
+
+    /// Makes a dummy device.
+    pub fn create_dummy(&self, name: &str) -> Result<(), Error> {
+        self.create_kind(name, "dummy")
+    }
+
+    /// Removes a virtual link, and with it the other end of a pair.
+    pub fn delete_link(&self, device: &str) -> Result<(), Error> {
+        let index = self.index_of(device)?;
+        let done = self.channel.request(libc::RTM_DELLINK, 0, &header(index, 0, 0));
+        done.map(drop).during(|| format!("delete link {device}"))
+    }
+
+    fn create_kind(&self, name: &str, kind: &str) -> Result<(), Error> {
+        let info = Body::default().string(ifla::INFO_KIND, kind);
+        let body = header(0, 0, 0).string(ifla::IFNAME, check_name(name)?).nest(ifla::LINKINFO, info);
+        self.create(&body).during(|| format!("create {kind} {name}"))
+    }
+
+    fn create(&self, body: &Body) -> Result<(), crate::error::Failure> {
+        self.channel.request(libc::RTM_NEWLINK, flag::CREATE | flag::EXCL, body).map(drop)
+    }
+}

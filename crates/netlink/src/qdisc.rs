@@ -1,0 +1,125 @@
+//! Queueing disciplines of links.
+
+use serde::{Deserialize, Serialize};
+
+use crate::attr::{Attrs, Body, u32_at};
+use crate::channel::flag;
+use crate::error::{During, Error, Failure};
+use crate::raw::RawMessage;
+use crate::rtnl::Rtnl;
+
+/// struct tcmsg.
+const HEADER: usize = 20;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+/// TC_H_ROOT: the parent of a root qdisc.
+const ROOT: u32 = u32::MAX;
+
+/// A queueing discipline of a link.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Qdisc {
+    /// Index of the link.
+    pub index: u32,
+    /// "fq_codel", "mq", "noqueue", ...
+    pub kind: String,
+    /// Handle, major number in the upper 16 bits; 0 for one that the kernel put there by default.
+    pub handle: u32,
+    /// Parent class; see [`Qdisc::is_root`].
+    pub parent: u32,
+    /// Its options as the kernel lists them, where it has any.
+    pub options: Option<RawMessage>,
+}
+
+impl Qdisc {
+    /// Whether it sits directly on the link.
+    pub fn is_root(&self) -> bool {
+        self.parent == ROOT
+    }
+
+    /// Whether the kernel chose it: putting it back means deleting what replaced it.
+    pub fn is_default(&self) -> bool {
+        self.handle == 0
+    }
+
+    fn parse(message: &[u8]) -> Result<Self, Failure> {
+        let short = || Failure::Malformed("a qdisc message cut short".into());
+        let attrs = Attrs::after(message, HEADER);
+        Ok(Qdisc {
+            index: u32_at(message, 4).ok_or_else(short)?,
+            handle: u32_at(message, 8).ok_or_else(short)?,
+            parent: u32_at(message, 12).ok_or_else(short)?,
+            kind: attrs.string(TCA_KIND).ok_or_else(short)?,
+            options: attrs.get(TCA_OPTIONS).map(|bytes| RawMessage(bytes.to_vec())),
+        })
+    }
+}
+
+fn header(index: u32, handle: u32, parent: u32) -> Body {
+    let mut header = [0u8; HEADER];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    header[8..12].copy_from_slice(&handle.to_ne_bytes());
+    header[12..16].copy_from_slice(&parent.to_ne_bytes());
+    Body::new(&header)
+}
+
+impl Rtnl {
+    /// All qdiscs of one link, the root first.
+    pub fn qdiscs(&self, index: u32) -> Result<Vec<Qdisc>, Error> {
+        let answers = self.channel.dump(libc::RTM_GETQDISC, &header(index, 0, 0));
+        let all: Result<Vec<_>, _> = answers.and_then(|all| all.iter().map(|m| Qdisc::parse(m)).collect());
+        let mut all = all.during(|| format!("list qdiscs of link number {index}"))?;
+        // Kernels before 4.20 do not filter by link.
+        all.retain(|qdisc| qdisc.index == index);
+        all.sort_by_key(|qdisc| (!qdisc.is_root(), qdisc.parent));
+        Ok(all)
+    }
+
+    /// Puts a qdisc of this kind with its default options at the root. Kinds that need options (tbf)
+    /// are refused by the kernel; a kind that it lacks is `ENOENT`.
+    pub fn replace_root_qdisc(&self, device: &str, kind: &str) -> Result<(), Error> {
+        let body = header(self.index_of(device)?, 0, ROOT).string(TCA_KIND, kind);
+        self.replace_qdisc(&body).during(|| format!("set root qdisc of {device} to {kind}"))
+    }
+
+    /// Puts back a root qdisc with the options it had. One that the kernel had chosen is put back by
+    /// removing what replaced it. Classes and filters below a classful one are not restored.
+    pub fn restore_root_qdisc(&self, device: &str, was: &Qdisc) -> Result<(), Error> {
+        if was.is_default() {
+            return match self.delete_root_qdisc(device) {
+                Err(e) if e.is_absent() => Ok(()),
+                done => done,
+            };
+        }
+        let body = header(self.index_of(device)?, was.handle, ROOT)
+            .string(TCA_KIND, &was.kind)
+            .with(was.options.as_ref(), |b, options| b.attr(TCA_OPTIONS, &options.0));
+        self.replace_qdisc(&body).during(|| format!("put back root qdisc {} of {device}", was.kind))
+    }
+
+    /// Removes the root qdisc; the kernel puts its default there. [`Error::is_absent`] where that is
+    /// what there is.
+    pub fn delete_root_qdisc(&self, device: &str) -> Result<(), Error> {
+        let body = header(self.index_of(device)?, 0, ROOT);
+        let done = self.channel.request(libc::RTM_DELQDISC, 0, &body);
+        done.map(drop).during(|| format!("delete root qdisc of {device}"))
+    }
+
+    fn replace_qdisc(&self, body: &Body) -> Result<(), Failure> {
+        self.channel.request(libc::RTM_NEWQDISC, flag::CREATE | flag::REPLACE, body).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_cut_short_is_an_error_not_a_panic() {
+        let whole = header(3, 0, ROOT).string(TCA_KIND, "fq_codel");
+        assert!(Qdisc::parse(whole.bytes()).unwrap().is_root());
+        for end in 0..whole.bytes().len() {
+            let _ = Qdisc::parse(&whole.bytes()[..end]);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Routes: listed, removed, and put back as they were.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::attr::{Attrs, Body, u32_at};
+use crate::channel::flag;
+use crate::error::{During, Error, Failure};
+use crate::raw::RawMessage;
+use crate::rtnl::Rtnl;
+
+/// struct rtmsg.
+pub(crate) const HEADER: usize = 12;
+
+/// `RTA_*` of linux/rtnetlink.h.
+pub(crate) mod rta {
+    pub(crate) const DST: u16 = 1;
+    pub(crate) const OIF: u16 = 4;
+    pub(crate) const GATEWAY: u16 = 5;
+    pub(crate) const PRIORITY: u16 = 6;
+    pub(crate) const PREFSRC: u16 = 7;
+    pub(crate) const METRICS: u16 = 8;
+    pub(crate) const MULTIPATH: u16 = 9;
+    pub(crate) const CACHEINFO: u16 = 12;
+    pub(crate) const TABLE: u16 = 15;
+    pub(crate) const VIA: u16 = 18;
+    pub(crate) const ENCAP_TYPE: u16 = 21;
+    pub(crate) const ENCAP: u16 = 22;
+    pub(crate) const EXPIRES: u16 = 23;
+    pub(crate) const NH_ID: u16 = 30;
+}
+
+/// `RTNH_F_ONLINK | RTNH_F_PERVASIVE`: the flags that a request may carry. The others are the kernel's
+/// view of the next hop (dead, link down, offloaded), and it refuses routes that come with them.
+const SETTABLE_FLAGS: u32 = 0x04 | 0x02;
+
+/// A destination: address and length in bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Prefix {
+    /// Address.
+    pub address: IpAddr,
+    /// Length in bits.
+    pub len: u8,
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.len == 0 { f.write_str("default") } else { write!(f, "{}/{}", self.address, self.len) }
+    }
+}
+
+/// A route. The kernel's whole message is kept, so that metrics, several next hops, encapsulation and
+/// whatever this crate does not know are put back too.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Route {
+    raw: RawMessage,
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Route({self}, {:?})", self.raw)
+    }
+}
+
+impl fmt::Display for Route {
+    /// "fd00::/64 via fe80::1 dev 3 metric 1024 table 254".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.destination().fmt(f)?;
+        self.gateway().map_or(Ok(()), |gateway| write!(f, " via {gateway}"))?;
+        self.devices().iter().try_for_each(|index| write!(f, " dev {index}"))?;
+        if self.metric() != 0 {
+            write!(f, " metric {}", self.metric())?;
+        }
+        write!(f, " table {}", self.table())
+    }
+}
+
+impl Route {
+    fn parse(message: &[u8]) -> Result<Self, Failure> {
+        match message.len() >= HEADER {
+            true => Ok(Route { raw: RawMessage(message.to_vec()) }),
+            false => Err(Failure::Malformed("a route message without its header".into())),
+        }
+    }
+
+    fn attrs(&self) -> Attrs<'_> {
+        Attrs::after(&self.raw.0, HEADER)
+    }
+
+    /// One byte of struct rtmsg; a journal can hold anything, so a short message reads as zeros.
+    fn byte(&self, at: usize) -> u8 {
+        self.raw.0.get(at).copied().unwrap_or(0)
+    }
+
+    /// Whether it is an IPv6 route.
+    pub fn is_ipv6(&self) -> bool {
+        i32::from(self.byte(0)) == libc::AF_INET6
+    }
+
+    /// Where it leads.
+    pub fn destination(&self) -> Prefix {
+        let any: IpAddr =
+            if self.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
+        Prefix { address: self.attrs().ip(rta::DST).unwrap_or(any), len: self.byte(1) }
+    }
+
+    /// Routing table: 254 main, 255 local.
+    pub fn table(&self) -> u32 {
+        self.attrs().u32(rta::TABLE).unwrap_or(self.byte(4).into())
+    }
+
+    /// `RTPROT_*`: who made it. 2 is the kernel, 3 boot, 4 static.
+    pub fn protocol(&self) -> u8 {
+        self.byte(5)
+    }
+
+    /// `RT_SCOPE_*`.
+    pub fn scope(&self) -> u8 {
+        self.byte(6)
+    }
+
+    /// `RTN_*`: 1 unicast, 2 local, 3 broadcast, 4 anycast, 5 multicast.
+    pub fn kind(&self) -> u8 {
+        self.byte(7)
+    }
+
+    /// The gateway of a route with one next hop.
+    pub fn gateway(&self) -> Option<IpAddr> {
+        self.attrs().ip(rta::GATEWAY)
+    }
+
+    /// Its priority among routes to the same destination.
+    pub fn metric(&self) -> u32 {
+        self.attrs().u32(rta::PRIORITY).unwrap_or(0)
+    }
+
+    /// Preferred source address.
+    pub fn source(&self) -> Option<IpAddr> {
+        self.attrs().ip(rta::PREFSRC)
+    }
+
+    /// Indexes of the links it leads over: several for a multipath route, none for a blackhole.
+    pub fn devices(&self) -> Vec<u32> {
+        match self.attrs().get(rta::MULTIPATH) {
+            Some(hops) => next_hops(hops).filter_map(|hop| u32_at(hop, 4)).collect(),
+            None => self.attrs().u32(rta::OIF).into_iter().collect(),
+        }
+    }
+
+    /// Whether the kernel makes it by itself from addresses and link state, so that it comes back with
+    /// them: local, broadcast, anycast, multicast and prefix routes.
+    pub fn is_automatic(&self) -> bool {
+        self.protocol() == libc::RTPROT_KERNEL || self.kind() != libc::RTN_UNICAST && self.table() == 255
+    }
+
+    /// Whether both say the same but for what time alone changes (ages, and passing states of the link).
+    pub fn same_as(&self, other: &Route) -> bool {
+        self.settable(false).bytes() == other.settable(false).bytes()
+    }
+
+    /// The message as the kernel takes it back: without what only the kernel may say.
+    fn settable(&self, keep_expiry: bool) -> Body {
+        let attrs = self.attrs();
+        let mut header = [0u8; HEADER];
+        header.iter_mut().zip(&self.raw.0).for_each(|(to, from)| *to = *from);
+        let flags = u32_at(&header, 8).unwrap_or(0) & SETTABLE_FLAGS;
+        header[8..].copy_from_slice(&flags.to_ne_bytes());
+        let by_object = attrs.get(rta::NH_ID).is_some();
+        let mut body = Body::new(&header);
+        for (kind, value) in attrs {
+            body = match kind {
+                rta::CACHEINFO | rta::EXPIRES => body,
+                // A route by next-hop object also lists what the object says; the two may not be given together.
+                rta::OIF | rta::GATEWAY | rta::VIA | rta::MULTIPATH | rta::ENCAP | rta::ENCAP_TYPE
+                    if by_object =>
+                {
+                    body
+                }
+                rta::MULTIPATH => body.attr(kind, &settable_hops(value)),
+                _ => body.attr(kind, value),
+            };
+        }
+        body.with(self.expires_s().filter(|_| keep_expiry), |b, s| b.u32(rta::EXPIRES, s))
+    }
+
+    /// Seconds until an IPv6 route ends (struct rta_cacheinfo: rta_expires, in clock ticks of 10 ms).
+    fn expires_s(&self) -> Option<u32> {
+        const USER_HZ: u32 = 100;
+        let ticks = u32_at(self.attrs().get(rta::CACHEINFO)?, 8)?;
+        (self.is_ipv6() && ticks != 0 && ticks.cast_signed() > 0).then_some(ticks.div_ceil(USER_HZ))
+    }
+
+    /// Order in which routes can be added: what is reached directly before what needs it as a gateway.
+    fn rank(&self) -> (bool, u8) {
+        let indirect = self.gateway().is_some()
+            || [rta::MULTIPATH, rta::VIA].iter().any(|k| self.attrs().get(*k).is_some());
+        (indirect, u8::MAX - self.destination().len)
+    }
+
+    /// Sorts routes so that each can be added after those before it.
+    pub fn sort_for_adding(routes: &mut [Route]) {
+        routes.sort_by_key(Route::rank);
+    }
+}
+
+/// struct rtnexthop: u16 length, u8 flags, u8 weight, i32 index, then attributes.
+fn next_hops(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let len = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
+        let hop = bytes.get(..len).filter(|hop| hop.len() >= 8)?;
+        bytes = bytes.get((len + 3) & !3..).unwrap_or_default();
+        Some(hop)
+    })
+}
+
+fn settable_hops(bytes: &[u8]) -> Vec<u8> {
+    let mut all = Vec::with_capacity(bytes.len());
+    for hop in next_hops(bytes) {
+        let start = all.len();
+        all.extend_from_slice(hop);
+        all[start + 2] &= SETTABLE_FLAGS as u8;
+        all.resize((all.len() + 3) & !3, 0);
+    }
+    all
+}
+
+impl Rtnl {
+    /// All routes of both families and all tables, in the kernel's order. Cached exceptions are left out.
+    pub fn routes(&self) -> Result<Vec<Route>, Error> {
+        let mut routes = self.routes_of(libc::AF_INET).during(|| "list IPv4 routes".into())?;
+        // A kernel booted with ipv6.disable=1 has none to list.
+        match self.routes_of(libc::AF_INET6) {
+            Ok(v6) => routes.extend(v6),
+            Err(Failure::Kernel { errno: libc::EAFNOSUPPORT | libc::EOPNOTSUPP, .. }) => {}
+            Err(e) => return Err(e).during(|| "list IPv6 routes".into()),
+        }
+        Ok(routes)
+    }
+
+    /// The routes that lead over one link.
+    pub fn routes_over(&self, index: u32) -> Result<Vec<Route>, Error> {
+        Ok(self.routes()?.into_iter().filter(|route| route.devices().contains(&index)).collect())
+    }
+
+    /// Adds a route beside those that are there. [`Error::is_present`] where the very same one is.
+    pub fn add_route(&self, route: &Route) -> Result<(), Error> {
+        // APPEND, not EXCL: with EXCL the kernel refuses an IPv6 route over one link because another link
+        // has one to the same destination with the same metric (fe80::/64).
+        let done =
+            self.channel.request(libc::RTM_NEWROUTE, flag::CREATE | flag::APPEND, &route.settable(true));
+        done.map(drop).during(|| format!("add route {route}"))
+    }
+
+    /// Removes a route. [`Error::is_absent`] where it is gone already.
+    pub fn delete_route(&self, route: &Route) -> Result<(), Error> {
+        let done = self.channel.request(libc::RTM_DELROUTE, 0, &route.settable(false));
+        done.map(drop).during(|| format!("delete route {route}"))
+    }
+
+    fn routes_of(&self, family: i32) -> Result<Vec<Route>, Failure> {
+        let mut header = [0u8; HEADER];
+        header[0] = family as u8;
+        let answers = self.channel.dump(libc::RTM_GETROUTE, &Body::new(&header))?;
+        answers.iter().map(|m| Route::parse(m)).collect()
+    }
+}

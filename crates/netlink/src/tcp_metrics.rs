@@ -1,0 +1,36 @@
+//! What TCP remembers of its peers between connections (RFC 9040), and forgetting it.
+
+use std::net::IpAddr;
+
+use crate::error::{During, Error};
+use crate::genl::{Genl, command};
+
+/// linux/tcp_metrics.h.
+const CMD_DEL: u8 = 2;
+const ADDR_IPV4: u16 = 1;
+const ADDR_IPV6: u16 = 2;
+
+/// The `tcp_metrics` family, in the network namespace of the thread that opened it.
+pub struct TcpMetrics(Genl);
+
+impl TcpMetrics {
+    /// Opens a socket in this thread's network namespace.
+    pub fn open() -> Result<Self, Error> {
+        Genl::open("tcp_metrics").map(TcpMetrics)
+    }
+
+    /// Forgets RTT, window and threshold of one peer, so that the next connection starts like the first.
+    /// Says whether there was anything to forget.
+    pub fn delete(&self, peer: IpAddr) -> Result<bool, Error> {
+        let kind = if peer.is_ipv4() { ADDR_IPV4 } else { ADDR_IPV6 };
+        match self
+            .0
+            .set(&command(CMD_DEL).ip(kind, peer))
+            .during(|| format!("forget the TCP metrics of {peer}"))
+        {
+            Ok(()) => Ok(true),
+            Err(e) if e.is_absent() => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+}

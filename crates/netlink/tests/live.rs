@@ -1,0 +1,220 @@
+//! Against the running kernel, in network namespaces that vanish with their thread.
+
+mod common;
+
+use common::in_new_namespace;
+use landspeed_netlink::{Address, Ethtool, LinkChange, Rtnl, TcpMetrics, VethEnd};
+
+fn pair(rtnl: &Rtnl) {
+    let end = |name| VethEnd { name, mac: None, netns: None, queues: 2 };
+    rtnl.create_veth(&end("t-a"), &end("t-b")).unwrap();
+    for device in ["t-a", "t-b"] {
+        rtnl.set_link(device, LinkChange::Up(true)).unwrap();
+    }
+}
+
+#[test]
+fn links_are_made_changed_and_read_back() {
+    in_new_namespace(|| {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        let link = rtnl.link("t-a").unwrap();
+        assert_eq!((link.kind.as_deref(), link.rx_queues, link.tx_queues), (Some("veth"), 2, 2));
+        assert!(link.up && link.carrier && link.mtu == 1500);
+        assert_eq!(link.peer, Some(rtnl.link("t-b").unwrap().index));
+        assert_eq!(link.peer_netnsid, None, "both ends are here");
+        for change in [
+            LinkChange::Mtu(9000),
+            LinkChange::TxQueueLen(77),
+            LinkChange::GsoMaxSize(32_768),
+            LinkChange::GsoMaxSegs(33),
+            LinkChange::GroMaxSize(32_000),
+            LinkChange::GsoIpv4MaxSize(31_000),
+            LinkChange::GroIpv4MaxSize(30_000),
+        ] {
+            rtnl.set_link("t-a", change).unwrap();
+        }
+        let link = rtnl.link_at(link.index).unwrap();
+        assert_eq!((link.mtu, link.txqlen, link.gso_max_size, link.gso_max_segs), (9000, 77, 32_768, 33));
+        assert_eq!(link.gro_max_size, 32_000);
+        assert_eq!((link.gso_ipv4_max_size, link.gro_ipv4_max_size), (Some(31_000), Some(30_000)));
+        rtnl.set_link("t-b", LinkChange::Up(false)).unwrap();
+        assert!(!rtnl.link("t-a").unwrap().carrier);
+        rtnl.set_link("t-b", LinkChange::Name("t-c")).unwrap();
+        rtnl.delete_link("t-c").unwrap();
+        assert!(rtnl.link("t-a").unwrap_err().is_absent());
+        assert_eq!(rtnl.links().unwrap().iter().map(|l| l.name.as_str()).collect::<Vec<_>>(), ["lo"]);
+    });
+}
+
+#[test]
+fn bridges_take_ports() {
+    in_new_namespace(|| {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        rtnl.create_bridge("t-br").unwrap();
+        let bridge = rtnl.link("t-br").unwrap();
+        rtnl.set_link("t-a", LinkChange::Master(bridge.index)).unwrap();
+        assert_eq!(rtnl.link("t-a").unwrap().master, Some(bridge.index));
+        assert!(rtnl.create_bridge("t-br").unwrap_err().is_present());
+    });
+}
+
+#[test]
+fn errors_carry_the_kernels_words() {
+    in_new_namespace(|| {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        let error = rtnl.set_link("t-a", LinkChange::Mtu(7)).unwrap_err().to_string();
+        assert!(error.starts_with("set mtu of t-a to 7: Invalid argument ("), "{error}");
+        let error = rtnl.set_link("none", LinkChange::Mtu(1500)).unwrap_err();
+        assert_eq!(error.to_string(), "look up link none: No such device");
+        let nowhere = rtnl.route_get("198.18.0.9".parse().unwrap()).unwrap_err();
+        assert_eq!(nowhere.errno(), Some(libc::ENETUNREACH));
+    });
+}
+
+/// What an MTU below IPv6's minimum destroys (design, section 6), and that it can be put back.
+#[test]
+fn addresses_and_routes_survive_an_mtu_of_1200_and_back() {
+    in_new_namespace(|| {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        let index = rtnl.index_of("t-a").unwrap();
+        furnish(&rtnl, index);
+        let (addresses, routes) = (rtnl.addresses(index).unwrap(), rtnl.routes_over(index).unwrap());
+        assert!(routes.iter().any(|r| r.is_ipv6() && r.metric() == 77));
+
+        rtnl.set_link("t-a", LinkChange::Mtu(1200)).unwrap();
+        assert!(rtnl.addresses(index).unwrap().len() < addresses.len(), "the kernel no longer drops them");
+        rtnl.set_link("t-a", LinkChange::Mtu(1500)).unwrap();
+
+        assert!(!rtnl.restore_addresses(&addresses).unwrap().is_empty());
+        assert!(!rtnl.restore_routes(&routes).unwrap().is_empty());
+        let now = rtnl.addresses(index).unwrap();
+        assert_eq!(now.len(), addresses.len());
+        assert!(addresses.iter().all(|a| now.iter().any(|n| n.same_as(a))), "{addresses:#?} {now:#?}");
+        let now = rtnl.routes_over(index).unwrap();
+        let lost: Vec<_> = routes.iter().filter(|r| !now.iter().any(|n| n.same_as(r))).collect();
+        let new: Vec<_> = now.iter().filter(|n| !routes.iter().any(|r| n.same_as(r))).collect();
+        assert!(lost.is_empty() && new.is_empty(), "lost {lost:?}, new {new:?}");
+    });
+}
+
+/// Addresses and routes of many kinds on link `index`, routes made by the `ip` program where it is there:
+/// a second opinion on what the kernel can hold.
+fn furnish(rtnl: &Rtnl, index: u32) {
+    rtnl.add_address(&Address::new(index, "198.18.0.1".parse().unwrap(), 24)).unwrap();
+    rtnl.add_address(&Address::new(index, "fd00:18::1".parse().unwrap(), 64)).unwrap();
+    let fleeting = Address {
+        valid_s: Some(3600),
+        preferred_s: Some(1800),
+        metric: Some(55),
+        ..Address::new(index, "fd00:19::1".parse().unwrap(), 64)
+    };
+    rtnl.add_address(&fleeting).unwrap();
+    for route in [
+        "-4 route add 198.19.0.0/24 via 198.18.0.2 metric 10 mtu lock 1400 initcwnd 20",
+        "-4 route add 198.19.1.0/24 dev t-a src 198.18.0.1 scope link table 1234",
+        "-4 route add 198.19.2.0/24 nexthop via 198.18.0.2 weight 1 nexthop via 198.18.0.3 weight 3",
+        "-6 route add fd00:20::/64 via fd00:18::2 metric 77",
+        "-6 route add fd00:21::/64 nexthop via fd00:18::2 nexthop via fd00:18::3 weight 2",
+        "-6 route add fd00:22::/64 dev t-a table 1234 hoplimit 9",
+        "-6 route add fd00:23::/64 via fd00:18::2 expires 3000",
+    ] {
+        common::ip(route);
+    }
+}
+
+#[test]
+fn addresses_come_and_go() {
+    in_new_namespace(|| {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        let index = rtnl.index_of("t-a").unwrap();
+        let address =
+            Address { label: Some("t-a:1".into()), ..Address::new(index, "198.18.0.1".parse().unwrap(), 30) };
+        rtnl.add_address(&address).unwrap();
+        assert!(rtnl.add_address(&address).unwrap_err().is_present());
+        let found =
+            rtnl.addresses(index).unwrap().into_iter().find(|a| a.address == address.address).unwrap();
+        assert!(found.label == address.label && found.broadcast == address.broadcast, "{found:?}");
+        let to = rtnl.route_get("198.18.0.2".parse().unwrap()).unwrap();
+        assert_eq!((to.device.as_str(), to.source, to.local), ("t-a", Some(address.address), false));
+        assert!(rtnl.route_get(address.address).unwrap().local);
+        rtnl.delete_address(&address).unwrap();
+        assert!(rtnl.delete_address(&address).unwrap_err().is_absent());
+    });
+}
+
+#[test]
+fn root_qdiscs_are_replaced_and_put_back() {
+    in_new_namespace(|| {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        let index = rtnl.index_of("t-a").unwrap();
+        let was = rtnl.qdiscs(index).unwrap();
+        rtnl.replace_root_qdisc("t-a", "pfifo").unwrap();
+        let pfifo = rtnl.qdiscs(index).unwrap()[0].clone();
+        assert!(pfifo.kind == "pfifo" && pfifo.is_root() && !pfifo.is_default());
+        rtnl.replace_root_qdisc("t-a", "pfifo_fast").unwrap();
+        rtnl.restore_root_qdisc("t-a", &pfifo).unwrap();
+        assert_eq!(rtnl.qdiscs(index).unwrap()[0], pfifo);
+        rtnl.delete_root_qdisc("t-a").unwrap();
+        assert_eq!(rtnl.qdiscs(index).unwrap(), was);
+        assert!(rtnl.replace_root_qdisc("t-a", "no-such-kind").is_err());
+    });
+}
+
+/// Design, section 6: `tx off` changes eight features; and TSO without checksums stays off though the
+/// kernel says yes.
+#[test]
+fn tso_needs_checksums() {
+    in_new_namespace(|| {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        let ethtool = Ethtool::open().unwrap();
+        let before = ethtool.features("t-a").unwrap();
+        let (tso, checksum) = ("tx-tcp-segmentation", "tx-checksum-ip-generic");
+        assert!(before.is_on(tso) && before.can_switch(tso));
+        let off = ethtool.set_features("t-a", [(checksum, false)]).unwrap();
+        assert!(!off.is_on(checksum) && !off.is_on(tso) && off.wanted.contains(tso));
+        let alone = ethtool.set_features("t-a", [(tso, true)]).unwrap();
+        assert!(!alone.is_on(tso), "TSO came on without checksums");
+        let back = ethtool.set_features("t-a", [(checksum, true)]).unwrap();
+        assert_eq!(back, before);
+        let error = ethtool.set_features("t-a", [("no-such-feature", true)]).unwrap_err().to_string();
+        assert!(error.contains("no-such-feature"), "{error}");
+    });
+}
+
+#[test]
+fn what_veth_lacks_is_said_to_be_unsupported() {
+    in_new_namespace(|| {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        let ethtool = Ethtool::open().unwrap();
+        let error = ethtool.coalesce("t-a").unwrap_err();
+        assert!(error.is_unsupported(), "{error}");
+        assert_eq!(error.to_string(), "get coalesce of t-a: not supported by this driver");
+        assert!(ethtool.set_coalesce("t-a", &[("rx-usecs", 10)]).unwrap_err().is_unsupported());
+        assert!(ethtool.pause("t-a").unwrap_err().is_unsupported());
+        let channels = ethtool.channels("t-a").unwrap();
+        assert_eq!((channels["rx"], channels["rx-max"]), (2, 2));
+        ethtool.set_channels("t-a", &[("rx", 1)]).unwrap();
+        assert_eq!(ethtool.channels("t-a").unwrap()["rx"], 1);
+        assert!(ethtool.set_rings("t-a", &[("bogus", 1)]).unwrap_err().to_string().contains("bogus"));
+        assert_eq!(Ethtool::driver("t-a").unwrap().driver, "veth");
+        assert!(ethtool.speed("t-a").unwrap().mbps.is_some());
+    });
+}
+
+#[test]
+fn tcp_metrics_of_a_stranger_are_nothing_to_forget() {
+    in_new_namespace(|| {
+        let metrics = TcpMetrics::open().unwrap();
+        for peer in ["198.18.0.1", "fd00::1"] {
+            assert!(!metrics.delete(peer.parse().unwrap()).unwrap());
+        }
+    });
+}
