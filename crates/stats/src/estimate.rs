@@ -1,0 +1,85 @@
+//! Intervals for the mean of paired log ratios.
+
+use landspeed_record::Estimate;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Log ratios beyond this (a factor of 10^9) are written as this: a record's numbers are finite, and
+/// an interval of one block has no ends.
+const FARTHEST: f64 = 20.723_265_836_946_41;
+
+/// The mean and the standard deviation (n - 1) of `values`; the deviation of fewer than two is
+/// infinite, because nothing is known of it.
+pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n.max(1.0);
+    if values.len() < 2 {
+        return (mean, f64::INFINITY);
+    }
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (mean, (squares / (n - 1.0)).sqrt())
+}
+
+/// The two-sided Student interval at `confidence` (0.95, say) for the mean of per-block log ratios,
+/// given back as ratios. The number of blocks must not depend on their values; for decisions taken
+/// while blocks come in see [`crate::judge`].
+///
+/// The ends are finite (10^-9 and 10^9 stand for none), so that they survive JSON.
+pub fn estimate(ln_ratios: &[f64], confidence: f64) -> Estimate {
+    let (mean, deviation) = mean_and_deviation(ln_ratios);
+    if ln_ratios.len() < 2 {
+        return ratio_of(mean, f64::NEG_INFINITY, f64::INFINITY);
+    }
+    let n = ln_ratios.len() as f64;
+    let half = student_quantile(n - 1.0, 0.5 + confidence / 2.0) * deviation / n.sqrt();
+    ratio_of(mean, mean - half, mean + half)
+}
+
+/// An estimate from log values, its ends made finite.
+pub fn ratio_of(mean: f64, low: f64, high: f64) -> Estimate {
+    let ratio = |ln: f64| ln.clamp(-FARTHEST, FARTHEST).exp();
+    Estimate { ratio: ratio(mean), low: ratio(low), high: ratio(high) }
+}
+
+/// The quantile `p` of Student's distribution with `freedom` degrees of freedom.
+pub(crate) fn student_quantile(freedom: f64, p: f64) -> f64 {
+    student(freedom).inverse_cdf(p)
+}
+
+/// Student's distribution with `freedom` > 0 degrees of freedom.
+pub(crate) fn student(freedom: f64) -> StudentsT {
+    StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn agrees_with_a_table_of_student() {
+        // mean 2, deviation 1, n 3: t(0.975, 2) = 4.3027, half width 2.4842.
+        let e = estimate(&[1.0, 2.0, 3.0], 0.95);
+        assert!((e.ratio.ln() - 2.0).abs() < 1e-9);
+        assert!((e.low.ln() + 0.4842).abs() < 1e-3, "{e:?}");
+        assert!((e.high.ln() - 4.4842).abs() < 1e-3, "{e:?}");
+    }
+
+    #[test]
+    fn few_blocks_have_finite_ends() {
+        for blocks in [&[][..], &[0.1][..]] {
+            let e = estimate(blocks, 0.95);
+            assert!(e.low == 1e-9_f64.max(e.low) && e.high.is_finite() && e.ratio >= 1.0, "{e:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_holds_the_estimate_and_mirrors(xs in prop::collection::vec(-1.0..1.0f64, 2..20)) {
+            let e = estimate(&xs, 0.95);
+            prop_assert!(e.low <= e.ratio && e.ratio <= e.high);
+            let mirrored = estimate(&xs.iter().map(|x| -x).collect::<Vec<_>>(), 0.95);
+            prop_assert!((mirrored.low * e.high - 1.0).abs() < 1e-6);
+        }
+    }
+}

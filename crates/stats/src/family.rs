@@ -1,0 +1,106 @@
+//! The error budget of a whole run.
+//!
+//! **Claim.** With a [`Ledger`] of error `a`, the probability that a run keeps anything useless is at
+//! most `a`, whatever the number of tests, their order, and how later tests are chosen from earlier
+//! results (reopened candidates included).
+//!
+//! **Rule.** Before test i the ledger grants `g_i`, at most the wealth that is left. A test that is not
+//! kept costs its grant; a kept one costs nothing, its grant is recycled (the fallback procedure of
+//! Wiens & Dmitrienko 2005, online in Tian & Ramdas 2021, "Online control of the familywise error
+//! rate").
+//!
+//! **Proof.** Let test i be useless if its true effect, given all that came before, is below the least
+//! effect of interest. Given the past, a useless test is kept with probability at most `g_i`: its
+//! blocks are fresh and its boundaries hold under peeking (see `sequential`). Let T be the first
+//! useless test that is kept (or the last test). Before T all kept tests are useful, so every useless
+//! test before T was not kept and has paid its grant, and the grants of useless tests up to and
+//! including T sum to at most `a`, because no grant exceeds the wealth left. So P(any useless kept) =
+//! sum over i of P(T = i, i useless and kept) <= E[sum of g_i over useless i <= T] <= `a`. No
+//! independence between tests is needed, only that each test's blocks are judged given the past.
+//!
+//! **Size of the grants.** `a / planned` each while that is at most a quarter of the wealth, then a
+//! quarter of what is left: the planned tests get an even share, yet a run that comes further than
+//! planned always has something for the next test. Plans of up to four tests share evenly to the end.
+
+/// Hands out the run's error to its tests.
+#[derive(Debug, Clone)]
+pub struct Ledger {
+    share: f64,
+    largest_part: f64,
+    wealth: f64,
+}
+
+/// Plans of at most this many tests share evenly; longer ones end in parts of one over this.
+const SHORT_PLAN: u32 = 4;
+
+impl Ledger {
+    /// A budget of `alpha` for a run that plans `planned` tests (at least one).
+    pub fn new(alpha: f64, planned: u32) -> Self {
+        let largest_part = if planned <= SHORT_PLAN { 1.0 } else { 1.0 / f64::from(SHORT_PLAN) };
+        Ledger { share: alpha / f64::from(planned.max(1)), largest_part, wealth: alpha }
+    }
+
+    /// The one-sided error that the next test may use; zero when the budget is spent. Asking does not
+    /// take it.
+    pub fn grant(&self) -> f64 {
+        let grant = self.share.min(self.wealth * self.largest_part);
+        if grant < self.share * NEGLIGIBLE { 0.0 } else { grant }
+    }
+
+    /// Settles a test that used `grant`: what was kept gives its grant back.
+    pub fn settle(&mut self, grant: f64, kept: bool) {
+        if !kept {
+            self.wealth = (self.wealth - grant).max(0.0);
+        }
+    }
+
+    /// What is left.
+    pub fn wealth(&self) -> f64 {
+        self.wealth
+    }
+}
+
+/// A grant below this part of an even share decides nothing; the run says that its budget is spent.
+const NEGLIGIBLE: f64 = 1e-3;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn planned_tests_get_an_even_share_and_later_ones_still_something() {
+        let mut ledger = Ledger::new(0.05, 12);
+        for _ in 0..9 {
+            assert!((ledger.grant() - 0.05 / 12.0).abs() < 1e-12);
+            ledger.settle(ledger.grant(), false);
+        }
+        assert!(ledger.grant() < 0.05 / 12.0 && ledger.grant() > 0.0);
+    }
+
+    #[test]
+    fn a_short_plan_is_shared_evenly_to_the_end() {
+        let mut ledger = Ledger::new(0.05, 3);
+        for _ in 0..3 {
+            assert!((ledger.grant() - 0.05 / 3.0).abs() < 1e-12);
+            ledger.settle(ledger.grant(), false);
+        }
+        assert_eq!(ledger.grant(), 0.0);
+    }
+
+    proptest! {
+        /// The sum that the proof bounds: grants of tests not kept, plus the next one.
+        #[test]
+        fn never_grants_more_than_it_has(planned in 0u32..40, kept in prop::collection::vec(any::<bool>(), 0..200)) {
+            let mut ledger = Ledger::new(0.05, planned);
+            let mut paid = 0.0;
+            for kept in kept {
+                let grant = ledger.grant();
+                prop_assert!(paid + grant <= 0.05 + 1e-12);
+                ledger.settle(grant, kept);
+                paid += if kept { 0.0 } else { grant };
+            }
+        }
+    }
+}

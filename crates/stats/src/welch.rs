@@ -1,0 +1,57 @@
+//! Two sets of trials that were not interleaved.
+
+use landspeed_record::Estimate;
+
+use crate::estimate::student_quantile;
+use crate::{mean_and_deviation, ratio_of};
+
+/// The ratio of `new` over `old` (both positive figures of single trials) with Welch's interval (1947)
+/// on their logs at two-sided `confidence`.
+///
+/// The two sets were measured at different times: whatever drifted between them is in the ratio and
+/// is *not* in the interval. `None` where either set has fewer than two positive figures.
+pub fn unpaired(new: &[f64], old: &[f64], confidence: f64) -> Option<Estimate> {
+    let logs = |xs: &[f64]| -> Vec<f64> { xs.iter().filter(|x| **x > 0.0).map(|x| x.ln()).collect() };
+    let (new, old) = (logs(new), logs(old));
+    if new.len() < 2 || old.len() < 2 {
+        return None;
+    }
+    let (new_mean, new_part) = mean_part(&new);
+    let (old_mean, old_part) = mean_part(&old);
+    let (difference, variance) = (new_mean - old_mean, new_part + old_part);
+    if variance == 0.0 {
+        return Some(ratio_of(difference, difference, difference));
+    }
+    let by = |part: f64, n: usize| part * part / (n as f64 - 1.0);
+    let freedom = variance * variance / (by(new_part, new.len()) + by(old_part, old.len()));
+    let half = student_quantile(freedom, 0.5 + confidence / 2.0) * variance.sqrt();
+    Some(ratio_of(difference, difference - half, difference + half))
+}
+
+/// The mean and the variance of the mean.
+fn mean_part(logs: &[f64]) -> (f64, f64) {
+    let (mean, deviation) = mean_and_deviation(logs);
+    (mean, deviation * deviation / logs.len() as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_a_worked_example() {
+        // Logs 0,1,2 against 0,2: means 1 and 1, variance 1/3 + 1, freedom 1.778/(0.0556+1) = 1.684.
+        let new = [0.0_f64, 1.0, 2.0].map(f64::exp);
+        let old = [0.0_f64, 2.0].map(f64::exp);
+        let e = unpaired(&new, &old, 0.95).unwrap();
+        let half = student_quantile(1.684_21, 0.975) * (4.0_f64 / 3.0).sqrt();
+        assert!((e.ratio - 1.0).abs() < 1e-9);
+        assert!((e.high.ln() - half).abs() < 1e-3, "{e:?} {half}");
+    }
+
+    #[test]
+    fn needs_two_positive_figures_each() {
+        assert_eq!(unpaired(&[1.0, 0.0], &[1.0, 2.0], 0.95), None);
+        assert!(unpaired(&[2.0, 2.0], &[1.0, 1.0], 0.95).is_some_and(|e| (e.ratio - 2.0).abs() < 1e-9));
+    }
+}
