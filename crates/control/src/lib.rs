@@ -1,16 +1,59 @@
 //! Controller and agent: frames and sessions.
+//!
+//! A controller holds one [`Session`] to each agent. The bytes travel over the stdio of a child
+//! ([`Session::over_child`]: the lab, the local host), over the user's own ssh ([`Session::over_ssh`]),
+//! or over TLS to an agent that somebody started by hand ([`Session::over_tls`]); on the agent's side
+//! [`serve_stdio`] and [`listen`] are their counterparts.
+//!
+//! One session, whatever carries it:
+//!
+//! 1. Both ends send `hello` at once: protocol version, landspeed version, features, lease. Another
+//!    protocol version ends the session with a line on both ends that says where to update.
+//! 2. Over TLS only: the controller proves the one-time token over the channel binding, then the agent
+//!    does. Before that nothing but `hello` is read.
+//! 3. Requests, answered in any order, several at once; beats from both ends, four a lease.
+//! 4. `end` with a reason, or silence for a lease, or the end of the stream. However it ends, the agent
+//!    tells its [`Handler`], which puts everything back.
+//!
+//! A frame is a 4-byte big-endian length and as much JSON. What is oversized, malformed or unknown
+//! ends the session with a line on both ends: the peer is hostile or broken.
 
+mod board;
+mod child;
+mod connect;
+mod error;
+mod frame;
+mod gate;
+mod hello;
+mod invite;
+mod key;
+mod link;
+mod listen;
 mod message;
+mod options;
+mod pump;
+mod secret;
+mod serve;
+mod session;
+mod ssh;
+mod stdio;
+mod text;
+mod tls;
+mod token;
+mod wire;
+mod worker;
 
+pub use error::Error;
+pub use frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT};
+pub use hello::{Hello, PROTOCOL};
+pub use invite::{Invite, Pin, Ticket};
+pub use key::SessionKey;
+pub use listen::{Listening, listen};
 pub use message::{Change, Reply, Request};
-
-/// A session's 256-bit key. Never on a command line, never in a record.
-#[derive(Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(transparent)]
-pub struct SessionKey(String);
-
-impl std::fmt::Debug for SessionKey {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("SessionKey(..)")
-    }
-}
+pub use options::{LineSink, Options, ServeOptions};
+pub use serve::Handler;
+pub use session::{Pending, Session, Transport};
+pub use ssh::{SshHost, ssh_command};
+pub use stdio::serve_stdio;
+pub use text::one_line;
+pub use token::Token;

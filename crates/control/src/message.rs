@@ -71,8 +71,24 @@ pub enum Request {
         /// The session's key.
         key: SessionKey,
         /// What to run.
-        spec: TrialSpec,
+        spec: Box<TrialSpec>,
     },
+}
+
+impl Request {
+    /// Its name, for lines to people.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Request::Probe {} => "probe",
+            Request::Route { .. } => "route",
+            Request::Knobs { .. } => "knobs",
+            Request::Turn { .. } => "turn",
+            Request::Restore {} => "restore",
+            Request::Listen { .. } => "listen",
+            Request::Close { .. } => "close",
+            Request::Run { .. } => "run",
+        }
+    }
 }
 
 /// What an agent answers.

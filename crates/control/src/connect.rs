@@ -1,0 +1,39 @@
+//! The controller's way to an agent started by hand.
+
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::link::Link;
+use crate::tls;
+use crate::token::Side;
+use crate::wire::Opening;
+use crate::worker::Opened;
+use crate::{Error, Hello, Invite, Token};
+
+/// Connects, checks the pin, greets, and proves the token both ways.
+pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Opened {
+    let address = invite.address;
+    let name = address.to_string();
+    let unreachable = |source| Error::Unreachable { address, source };
+    let tcp = TcpStream::connect(address).await.map_err(unreachable)?;
+    // Requests and beats are small and wait for nothing.
+    tcp.set_nodelay(true).map_err(unreachable)?;
+    let connector = TlsConnector::from(tls::client(invite.pin)?);
+    let server = ServerName::IpAddress(address.ip().into());
+    let stream = connector.connect(server, tcp).await.map_err(|e| tls::explain(&name, &e))?;
+    let binding = tls::binding(stream.get_ref().1)
+        .map_err(|e| Error::Tls { name: name.clone(), why: e.to_string() })?;
+    let (reader, writer) = tokio::io::split(stream);
+    let mut link = Link::new(&name, reader, writer);
+    let peer = link.greet(&ours).await?;
+    link.send(&Opening::Proof(token.prove(Side::Controller, &binding))).await;
+    let Opening::Proof(proof) = link.hear().await? else {
+        return Err(link.reject("a second hello where a proof belongs".to_owned()).await);
+    };
+    if token.proves(Side::Agent, &binding, &proof) {
+        return Ok((link, peer));
+    }
+    link.refuse("the agent does not know its own token").await;
+    Err(Error::Token { name })
+}

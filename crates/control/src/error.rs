@@ -1,0 +1,194 @@
+//! What can go wrong with a session, each in one line that names the thing and the remedy.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use landspeed_units::Nanos;
+
+use crate::PROTOCOL;
+use crate::frame::FrameError;
+
+/// A session that could not be had or went wrong.
+///
+/// [`Error::Refused`], [`Error::TimedOut`] and [`Error::Ended`] come from a session that was open; they
+/// leave it to the caller, who holds several, to say which host they are about. All others name it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The program that leads to the agent could not be started.
+    #[error("cannot start {program}: {source}; is it installed and in PATH?")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The program that leads to the agent ended before the session began.
+    #[error("{name}: {said} ({status}){remedy}")]
+    Child {
+        /// The session's name.
+        name: String,
+        /// Its last words on stderr.
+        said: String,
+        /// Its exit status.
+        status: String,
+        /// What to do, where that is known; begins with "; ".
+        remedy: &'static str,
+    },
+    /// Another protocol version.
+    #[error(
+        "{name} speaks protocol {theirs} (landspeed {their_version}), this end protocol {PROTOCOL} (landspeed {}): \
+         update landspeed {}", env!("CARGO_PKG_VERSION"), if *theirs < PROTOCOL { format!("on {name}") } else { "here".to_owned() })]
+    Version {
+        /// The peer.
+        name: String,
+        /// Its protocol.
+        theirs: u32,
+        /// Its landspeed version.
+        their_version: String,
+    },
+    /// The handshake went wrong, and not by a refusal.
+    #[error("{name}: {source}")]
+    Handshake {
+        /// The peer.
+        name: String,
+        /// What happened.
+        source: FrameError,
+    },
+    /// The peer did not finish the handshake in time.
+    #[error("{name}: no session within {}", limit)]
+    Slow {
+        /// The peer.
+        name: String,
+        /// The limit.
+        limit: Nanos,
+    },
+    /// The peer declined the session, in its own words.
+    #[error("{name} declined: {why}")]
+    Declined {
+        /// The peer.
+        name: String,
+        /// Its reason.
+        why: String,
+    },
+    /// The agent refused a request or failed at it, in its own words.
+    #[error("{why}")]
+    Refused {
+        /// One line.
+        why: String,
+    },
+    /// No answer in time. The agent may still be at it.
+    #[error("no answer to {asked} within {limit}")]
+    TimedOut {
+        /// The request's name.
+        asked: &'static str,
+        /// The limit.
+        limit: Nanos,
+    },
+    /// The session is over.
+    #[error("the session ended: {why}")]
+    Ended {
+        /// One line.
+        why: String,
+    },
+    /// A request does not fit a frame.
+    #[error("the request cannot be sent: {0}")]
+    Unsendable(FrameError),
+    /// The address cannot be reached.
+    #[error(
+        "{address}: {source}; is the agent still running there, and does a firewall let this port through?"
+    )]
+    Unreachable {
+        /// The agent's address.
+        address: SocketAddr,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// TLS failed.
+    #[error("{name}: TLS: {why}")]
+    Tls {
+        /// The peer.
+        name: String,
+        /// rustls' reason.
+        why: String,
+    },
+    /// The certificate is not the one that the agent's line pins.
+    #[error(
+        "{name}: the certificate is not the one in the agent's line: another agent now has this address, or somebody \
+         sits in between; paste the line of the agent that runs now"
+    )]
+    Pin {
+        /// The peer.
+        name: String,
+    },
+    /// The token is wrong.
+    #[error("{name}: wrong token: paste the line that the agent printed when it was last started")]
+    Token {
+        /// The peer.
+        name: String,
+    },
+    /// The token was not used in time.
+    #[error("the token expired unused: start the agent again and paste its new line")]
+    Expired,
+    /// Too many wrong tokens: somebody guesses.
+    #[error(
+        "{tries} wrong tokens, the last from {from}: the agent ends; start it again and paste its new line"
+    )]
+    Guessing {
+        /// How many.
+        tries: u32,
+        /// The last one's address.
+        from: String,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}; give an address of this host and a free port")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A text that is no agent line.
+    #[error("{what}: expected landspeed://ADDRESS:PORT/#PIN as the agent prints it")]
+    Invite {
+        /// What is wrong with it, without the text: it may hold a token.
+        what: &'static str,
+    },
+    /// A token where other users of the host can read it.
+    #[error(
+        "the agent's line holds its token, and every user of this host can read command lines: put the line in a \
+         file of mode 0600 and give the file, or paste it when asked"
+    )]
+    TokenInArguments,
+    /// A token file that cannot be used.
+    #[error("token file {}: {why}", path.display())]
+    TokenFile {
+        /// The file.
+        path: PathBuf,
+        /// Why, with the remedy.
+        why: String,
+    },
+    /// A host name that must not reach ssh.
+    #[error("host {host:?}: {why}")]
+    Host {
+        /// The name, escaped by its `Debug` form.
+        host: String,
+        /// Why.
+        why: &'static str,
+    },
+    /// This end's own plumbing failed.
+    #[error("{what}: {source}")]
+    System {
+        /// The operation.
+        what: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// For `map_err`: a failed system operation.
+    pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::System { what, source }
+    }
+}

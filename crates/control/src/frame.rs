@@ -1,0 +1,140 @@
+//! Frames: a 4-byte big-endian length, then as many bytes of JSON.
+
+use std::io;
+use std::time::Duration;
+
+use landspeed_units::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::text::one_line;
+
+/// Largest frame to an agent, and of either end before the handshake is done: a request with every knob
+/// of the table in it is a few KiB.
+pub const REQUEST_LIMIT: Bytes = Bytes::kib(256);
+
+/// Largest frame to a controller: an outcome with its samples is tens to hundreds of KiB.
+pub const REPLY_LIMIT: Bytes = Bytes::mib(16);
+
+/// Bytes taken from the stream at once: a length claimed by a stranger reserves no more than this.
+const CHUNK: usize = 64 * 1024;
+
+/// Why a frame could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FrameError {
+    /// The peer claims more than it may send.
+    #[error("a frame of {0} is over the limit of {1}")]
+    TooLarge(Bytes, Bytes),
+    /// The bytes are not a message that this version knows.
+    #[error("a frame that is no message of this protocol: {0}")]
+    Unknown(String),
+    /// The stream begins with text: a program or a login shell printed into it.
+    #[error("text ({0:?}...) where a frame belongs: start-up files there must print nothing")]
+    Text(String),
+    /// The stream ended, between frames.
+    #[error("the connection was closed without a goodbye")]
+    Closed,
+    /// The stream ended inside a frame.
+    #[error("the connection was cut inside a frame")]
+    Cut,
+    /// No byte came for this long, in seconds.
+    #[error("nothing was heard for {0:.1} s")]
+    Silent(f64),
+    /// The system refused.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// `value` as one frame, or [`FrameError::TooLarge`].
+pub(crate) fn encode(value: &impl Serialize, limit: Bytes) -> Result<Vec<u8>, FrameError> {
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, value).map_err(|e| FrameError::Unknown(e.to_string()))?;
+    let length = frame.len() - 4;
+    let claim = u32::try_from(length).ok().filter(|claim| u64::from(*claim) <= limit.0);
+    let claim = claim.ok_or(FrameError::TooLarge(Bytes(length as u64), limit))?;
+    frame[..4].copy_from_slice(&claim.to_be_bytes());
+    Ok(frame)
+}
+
+/// Reads frames from a stream, none longer than the limit.
+pub(crate) struct FrameReader<R> {
+    stream: R,
+    /// Largest frame that is taken.
+    pub(crate) limit: Bytes,
+    /// Longest wait for any byte; `None` waits as long as it takes.
+    pub(crate) silence: Option<Duration>,
+}
+
+impl<R: AsyncRead + Unpin> FrameReader<R> {
+    pub(crate) fn new(stream: R) -> Self {
+        FrameReader { stream, limit: REQUEST_LIMIT, silence: None }
+    }
+
+    /// The next message. Every byte that arrives counts as a sign of life, so that a large frame on a
+    /// slow path is not taken for a dead peer. Not cancel-safe: bytes of a frame begun are lost.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<T, FrameError> {
+        let head = self.take(4).await.map_err(|(error, read)| if read == 0 { error } else { cut(error) })?;
+        let length = u64::from(u32::from_be_bytes([head[0], head[1], head[2], head[3]]));
+        if length > self.limit.0 {
+            return Err(self.oversized(&head, length).await);
+        }
+        // At most the limit, which is far below the address space.
+        let body = self.take(length as usize).await.map_err(|(error, _)| cut(error))?;
+        serde_json::from_slice(&body).map_err(|e| FrameError::Unknown(one_line(&e.to_string())))
+    }
+
+    /// `count` bytes, or the error and how many had come before it.
+    async fn take(&mut self, count: usize) -> Result<Vec<u8>, (FrameError, usize)> {
+        let mut bytes = Vec::new();
+        while bytes.len() < count {
+            bytes.reserve((count - bytes.len()).min(CHUNK));
+            match self.some(&mut bytes, count).await {
+                Ok(0) => return Err((FrameError::Closed, bytes.len())),
+                Ok(_) => {}
+                Err(error) => return Err((error, bytes.len())),
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Appends what the stream has, up to `count` in all; 0 at its end.
+    async fn some(&mut self, bytes: &mut Vec<u8>, count: usize) -> Result<usize, FrameError> {
+        let missing = (count - bytes.len()) as u64;
+        let mut part = (&mut self.stream).take(missing);
+        let read = part.read_buf(bytes);
+        match self.silence {
+            None => Ok(read.await?),
+            Some(limit) => tokio::time::timeout(limit, read)
+                .await
+                .map_err(|_| FrameError::Silent(limit.as_secs_f64()))?
+                .map_err(FrameError::Io),
+        }
+    }
+
+    /// A length of four printable bytes is a login shell's greeting rather than an attack.
+    async fn oversized(&mut self, head: &[u8], length: u64) -> FrameError {
+        if !head.iter().all(|byte| matches!(byte, b' '..=b'~')) {
+            return FrameError::TooLarge(Bytes(length), self.limit);
+        }
+        let mut text = head.to_vec();
+        // What else is at hand, for a person to recognise it by; the four bytes do if this fails.
+        let _ = tokio::time::timeout(Duration::from_millis(200), self.some(&mut text, 40)).await;
+        FrameError::Text(one_line(&String::from_utf8_lossy(&text)))
+    }
+
+    /// Reads and drops what still comes, at most `limit` long: closing a TCP socket with unread bytes
+    /// resets it, and the peer would lose our last words.
+    pub(crate) async fn drain(&mut self, limit: Duration) {
+        let mut sink = tokio::io::sink();
+        let _ = tokio::time::timeout(limit, tokio::io::copy(&mut self.stream, &mut sink)).await;
+    }
+}
+
+/// An end of the stream inside a frame is a cut, not a close.
+fn cut(error: FrameError) -> FrameError {
+    if matches!(error, FrameError::Closed) { FrameError::Cut } else { error }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+//! The first frame of either end.
+
+use landspeed_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::text::one_line;
+
+/// The protocol that this build speaks. Raised when a message changes its meaning or its fields; new
+/// abilities within a version are announced as features.
+pub const PROTOCOL: u32 = 1;
+
+/// Shortest and longest lease that a peer may announce: below, beats would flood; above, a dead
+/// controller's settings would stand for minutes.
+const LEASES: std::ops::RangeInclusive<Nanos> = Nanos::millis(100)..=Nanos::secs(120);
+
+/// Who an end is and what it can do. Unknown fields are ignored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Protocol version; both ends must have the same.
+    pub protocol: u32,
+    /// The landspeed version.
+    #[serde(default)]
+    pub landspeed: String,
+    /// Abilities beyond the protocol's, lower case with dashes.
+    #[serde(default)]
+    pub features: Vec<String>,
+    /// How long this end waits for a sign of life before it takes the other for dead; the other sends
+    /// one four times as often.
+    #[serde(default = "default_lease")]
+    pub lease_ns: Nanos,
+}
+
+fn default_lease() -> Nanos {
+    Nanos::secs(5)
+}
+
+impl Hello {
+    /// This build's hello.
+    pub(crate) fn ours(features: &[String], lease: Nanos) -> Hello {
+        let landspeed = env!("CARGO_PKG_VERSION").to_owned();
+        Hello { protocol: PROTOCOL, landspeed, features: features.to_vec(), lease_ns: lease }
+    }
+
+    /// Whether this end announced `feature`.
+    pub fn has(&self, feature: &str) -> bool {
+        self.features.iter().any(|f| f == feature)
+    }
+}
+
+/// Why a hello was not taken.
+pub(crate) enum BadHello {
+    /// Another protocol: (protocol, landspeed version).
+    Version(u32, String),
+    /// Not a hello, or an absurd one.
+    Malformed(String),
+}
+
+/// Takes a hello apart: the version first, because nothing else of another version can be relied on.
+pub(crate) fn parse(value: serde_json::Value) -> Result<Hello, BadHello> {
+    let protocol = value.get("protocol").and_then(serde_json::Value::as_u64);
+    let Some(protocol) = protocol.and_then(|p| u32::try_from(p).ok()) else {
+        return Err(BadHello::Malformed("a hello without a protocol version".to_owned()));
+    };
+    if protocol != PROTOCOL {
+        let landspeed = value.get("landspeed").and_then(serde_json::Value::as_str).unwrap_or("unknown");
+        return Err(BadHello::Version(protocol, one_line(landspeed)));
+    }
+    let mut hello: Hello =
+        serde_json::from_value(value).map_err(|e| BadHello::Malformed(one_line(&e.to_string())))?;
+    if !LEASES.contains(&hello.lease_ns) {
+        return Err(BadHello::Malformed(format!("a hello with a lease of {}", hello.lease_ns)));
+    }
+    hello.landspeed = one_line(&hello.landspeed);
+    hello.features = hello.features.iter().map(|feature| one_line(feature)).collect();
+    Ok(hello)
+}

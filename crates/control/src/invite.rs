@@ -1,0 +1,115 @@
+//! What a listening agent prints, and a person pastes.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::str::FromStr;
+
+use subtle::ConstantTimeEq;
+
+use crate::key::{from_hex, to_hex};
+use crate::{Error, Token, secret};
+
+const SCHEME: &str = "landspeed://";
+
+/// The BLAKE3 hash of an agent's certificate (DER), as 64 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Pin([u8; 32]);
+
+impl Pin {
+    /// The pin of a certificate in DER form.
+    pub fn of(certificate: &[u8]) -> Pin {
+        Pin(*blake3::hash(certificate).as_bytes())
+    }
+
+    /// Whether it is the certificate's pin.
+    pub(crate) fn fits(&self, certificate: &[u8]) -> bool {
+        self.0.ct_eq(&Pin::of(certificate).0).into()
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&to_hex(&self.0))
+    }
+}
+
+impl fmt::Debug for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pin({self})")
+    }
+}
+
+/// Where an agent listens and how to know it: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Invite {
+    /// The address to connect to.
+    pub address: SocketAddr,
+    /// The certificate that must be there.
+    pub pin: Pin,
+}
+
+impl fmt::Display for Invite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}{}/#{}", self.address, self.pin)
+    }
+}
+
+impl FromStr for Invite {
+    type Err = Error;
+
+    /// For arguments: a line with a token in it is refused with what to do instead
+    /// ([`Error::TokenInArguments`]).
+    fn from_str(text: &str) -> Result<Invite, Error> {
+        let rest = text.trim().strip_prefix(SCHEME).ok_or(Error::Invite { what: "not an agent's line" })?;
+        if rest.contains('@') {
+            return Err(Error::TokenInArguments);
+        }
+        let (address, pin) =
+            rest.split_once("/#").ok_or(Error::Invite { what: "an agent's line without its pin" })?;
+        let address = address
+            .parse()
+            .map_err(|_| Error::Invite { what: "an agent's line with a bad address or port" })?;
+        let pin = from_hex(pin).ok_or(Error::Invite { what: "an agent's line whose pin is not whole" })?;
+        Ok(Invite { address, pin: Pin(pin) })
+    }
+}
+
+/// An agent's whole line: `landspeed://TOKEN@192.0.2.1:4711/#PIN`. `Debug` hides the token.
+#[derive(Debug, Clone)]
+pub struct Ticket {
+    /// Where the agent is.
+    pub invite: Invite,
+    /// What it wants to be shown.
+    pub token: Token,
+}
+
+impl Ticket {
+    /// The line to paste, token included.
+    pub fn reveal(&self) -> String {
+        let invite = self.invite.to_string();
+        format!("{SCHEME}{}@{}", self.token.reveal(), &invite[SCHEME.len()..])
+    }
+
+    /// From a file that only its owner can read; the file holds one agent's line.
+    pub fn from_file(path: &Path) -> Result<Ticket, Error> {
+        secret::read(path)?.trim().parse()
+    }
+
+    /// From the terminal, unseen.
+    pub fn prompt() -> Result<Ticket, Error> {
+        secret::prompt("paste the agent's line (landspeed://...): ")?.trim().parse()
+    }
+}
+
+impl FromStr for Ticket {
+    type Err = Error;
+
+    /// For lines from a file or a prompt; never for arguments.
+    fn from_str(text: &str) -> Result<Ticket, Error> {
+        let rest = text.trim().strip_prefix(SCHEME).ok_or(Error::Invite { what: "not an agent's line" })?;
+        let (token, place) =
+            rest.split_once('@').ok_or(Error::Invite { what: "an agent's line without its token" })?;
+        Ok(Ticket { invite: format!("{SCHEME}{place}").parse()?, token: token.parse()? })
+    }
+}

@@ -1,0 +1,102 @@
+//! A connection before the session: hellos, proofs, refusals.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+
+use crate::frame::{FrameError, FrameReader, REQUEST_LIMIT, encode};
+use crate::hello::{BadHello, Hello, parse};
+use crate::wire::Opening;
+use crate::{Error, PROTOCOL};
+
+/// The incoming half, whatever carries it.
+pub(crate) type Reading = Box<dyn AsyncRead + Send + Unpin>;
+/// The outgoing half.
+pub(crate) type Writing = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// How long last words may take, and how long a peer's unread bytes are waited for after them.
+pub(crate) const PARTING: Duration = Duration::from_secs(1);
+
+/// Both halves of a connection, and what errors call the peer.
+pub(crate) struct Link {
+    pub(crate) reader: FrameReader<Reading>,
+    pub(crate) writer: Writing,
+    pub(crate) name: String,
+}
+
+impl Link {
+    pub(crate) fn new(
+        name: &str,
+        reader: impl AsyncRead + Send + Unpin + 'static,
+        writer: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Link {
+        let reader: Reading = Box::new(reader);
+        Link { reader: FrameReader::new(reader), writer: Box::new(writer), name: name.to_owned() }
+    }
+
+    /// Sends our hello and takes the peer's.
+    pub(crate) async fn greet(&mut self, ours: &Hello) -> Result<Hello, Error> {
+        let hello = serde_json::to_value(ours).expect("a hello is plain data");
+        self.send(&Opening::Hello(hello)).await;
+        let Opening::Hello(theirs) = self.hear().await? else {
+            return Err(self.reject("a proof where a hello belongs".to_owned()).await);
+        };
+        match parse(theirs) {
+            Ok(hello) => Ok(hello),
+            Err(BadHello::Malformed(what)) => Err(self.reject(what).await),
+            // The peer read our hello and says the same in its own words.
+            Err(BadHello::Version(theirs, their_version)) => {
+                self.part().await;
+                Err(Error::Version { name: self.name.clone(), theirs, their_version })
+            }
+        }
+    }
+
+    /// The peer's next opening message; its refusal is our error.
+    pub(crate) async fn hear(&mut self) -> Result<Opening, Error> {
+        match self.reader.next().await {
+            Ok(Opening::End(why)) => {
+                Err(Error::Declined { name: self.name.clone(), why: crate::one_line(&why) })
+            }
+            Ok(message) => Ok(message),
+            Err(source) => {
+                if !left(&source) {
+                    self.refuse(&format!("protocol {PROTOCOL}: {source}")).await;
+                }
+                Err(Error::Handshake { name: self.name.clone(), source })
+            }
+        }
+    }
+
+    /// Sends an opening message. A failure to is not an error yet: what the peer said before it went
+    /// away tells more, and is read next.
+    pub(crate) async fn send(&mut self, message: &Opening) {
+        let frame = encode(message, REQUEST_LIMIT).expect("an opening message is small");
+        if self.writer.write_all(&frame).await.is_ok() {
+            let _ = self.writer.flush().await;
+        }
+    }
+
+    /// Ends it with a line for the peer.
+    pub(crate) async fn refuse(&mut self, why: &str) {
+        let _ = tokio::time::timeout(PARTING, self.send(&Opening::End(crate::one_line(why)))).await;
+        self.part().await;
+    }
+
+    /// Ends it because the peer's message makes no sense.
+    pub(crate) async fn reject(&mut self, what: String) -> Error {
+        self.refuse(&what).await;
+        Error::Handshake { name: self.name.clone(), source: FrameError::Unknown(what) }
+    }
+
+    /// Closes so that what was sent arrives.
+    pub(crate) async fn part(&mut self) {
+        let _ = tokio::time::timeout(PARTING, self.writer.shutdown()).await;
+        self.reader.drain(PARTING).await;
+    }
+}
+
+/// Whether the peer went away, so that telling it anything is pointless.
+pub(crate) fn left(error: &FrameError) -> bool {
+    matches!(error, FrameError::Closed | FrameError::Cut | FrameError::Io(_))
+}

@@ -1,0 +1,217 @@
+//! An agent that somebody starts by hand.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustls::ServerConfig;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio_rustls::TlsAcceptor;
+
+use crate::gate::{Denied, Gate};
+use crate::link::Link;
+use crate::serve::{attend, event_loop};
+use crate::wire::Opening;
+use crate::{Error, Handler, Hello, Invite, ServeOptions, Ticket, Token, tls};
+
+/// Strangers that may be in their handshake at once.
+const STRANGERS: usize = 16;
+/// How long a wrong token is left without an answer.
+const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
+/// How long an agent whose token expired stays to say so, at most.
+const LINGER: Duration = Duration::from_secs(600);
+
+/// An agent's open port, before its one session.
+pub struct Listening {
+    listener: TcpListener,
+    invite: Invite,
+    until: Instant,
+    post: Arc<Post>,
+}
+
+/// Listens on `address` for one controller. Port 0 lets the kernel choose. An unspecified address
+/// listens on all and is printed as the one that the default route would use.
+pub fn listen(
+    address: SocketAddr,
+    handler: Arc<dyn Handler>,
+    options: &ServeOptions,
+) -> Result<Listening, Error> {
+    let failed = |source| Error::Listen { address, source };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let bound = listener.local_addr().map_err(failed)?;
+    let (config, pin) = tls::server()?;
+    let invite = Invite { address: reachable(bound).map_err(failed)?, pin };
+    let expires = Instant::now() + Duration::from(options.expires);
+    let gate = Gate::new(Token::random(), expires);
+    let until = expires + LINGER.min(options.expires.into());
+    let post = Arc::new(Post { gate, config, handler, options: options.clone() });
+    Ok(Listening { listener, invite, until, post })
+}
+
+/// `bound` with an address that a controller can use. Connecting a datagram socket sends nothing.
+fn reachable(bound: SocketAddr) -> std::io::Result<SocketAddr> {
+    if !bound.ip().is_unspecified() {
+        return Ok(bound);
+    }
+    // Documentation addresses (RFC 5737, RFC 3849): only the default route leads there.
+    let far: IpAddr = match bound {
+        SocketAddr::V4(_) => Ipv4Addr::new(192, 0, 2, 1).into(),
+        SocketAddr::V6(_) => Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into(),
+    };
+    let probe = UdpSocket::bind(SocketAddr::new(bound.ip(), 0))?;
+    probe.connect((far, 9))?;
+    Ok(SocketAddr::new(probe.local_addr()?.ip(), bound.port()))
+}
+
+impl Listening {
+    /// Where this agent is and how to know it.
+    pub fn invite(&self) -> Invite {
+        self.invite
+    }
+
+    /// The token that the controller must show.
+    pub fn token(&self) -> &Token {
+        self.post.gate.token()
+    }
+
+    /// Both; [`Ticket::reveal`] is the line to print.
+    pub fn ticket(&self) -> Ticket {
+        Ticket { invite: self.invite, token: self.token().clone() }
+    }
+
+    /// Waits for the controller and serves it to the end: `Ok` where it said goodbye. Returns without a
+    /// session when the token expires unused ([`Error::Expired`]) or is guessed at ([`Error::Guessing`]).
+    pub fn run(self) -> Result<(), Error> {
+        let runtime = event_loop()?;
+        let served = runtime.block_on(self.serve());
+        runtime.shutdown_background();
+        served
+    }
+
+    async fn serve(self) -> Result<(), Error> {
+        let listen = tokio::net::TcpListener::from_std(self.listener);
+        let listener = listen.map_err(Error::system("listen"))?;
+        let (over, mut ended) = channel(1);
+        let strangers = Arc::new(Semaphore::new(STRANGERS));
+        loop {
+            tokio::select! {
+                outcome = ended.recv() => return outcome.unwrap_or(Ok(())),
+                () = tokio::time::sleep_until(self.until.into()), if !self.post.gate.taken() => {
+                    return Err(Error::Expired);
+                }
+                arrived = listener.accept() => match arrived {
+                    Ok((tcp, from)) => self.post.receive(tcp, from, &strangers, &over),
+                    Err(error) => {
+                        self.post.options.lines.say(&format!("cannot take a connection: {error}"));
+                        tokio::time::sleep(Duration::from_millis(200)).await;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What every connection meets.
+struct Post {
+    gate: Gate,
+    config: Arc<ServerConfig>,
+    handler: Arc<dyn Handler>,
+    options: ServeOptions,
+}
+
+/// How a connection got nowhere.
+enum Turned {
+    /// The agent waits on.
+    Away(Error),
+    /// The agent ends.
+    Out(Error),
+}
+
+impl From<Error> for Turned {
+    fn from(error: Error) -> Self {
+        Turned::Away(error)
+    }
+}
+
+impl Post {
+    /// Deals with a connection in a task of its own; what ends the agent goes to `over`.
+    fn receive(
+        self: &Arc<Self>,
+        tcp: TcpStream,
+        from: SocketAddr,
+        strangers: &Arc<Semaphore>,
+        over: &Sender<Result<(), Error>>,
+    ) {
+        let Ok(place) = Arc::clone(strangers).try_acquire_owned() else {
+            return self
+                .options
+                .lines
+                .say(&format!("{from}: dropped: {STRANGERS} others are in their handshake"));
+        };
+        let (post, over) = (Arc::clone(self), over.clone());
+        tokio::spawn(async move {
+            let admitted = tokio::time::timeout(post.options.handshake.into(), post.admit(tcp, from)).await;
+            drop(place);
+            let slow = || Error::Slow { name: from.to_string(), limit: post.options.handshake };
+            let outcome = match admitted.unwrap_or_else(|_| Err(slow().into())) {
+                Ok((link, peer)) => post.attend(link, peer).await,
+                Err(Turned::Out(error)) => Err(error),
+                Err(Turned::Away(error)) => return post.options.lines.say(&error.to_string()),
+            };
+            // Full or closed only when another outcome has already ended the agent.
+            let _ = over.try_send(outcome);
+        });
+    }
+
+    async fn attend(&self, link: Link, peer: Hello) -> Result<(), Error> {
+        let lines = &self.options.lines;
+        lines.say(&format!("session with {} (landspeed {})", link.name, peer.landspeed));
+        attend(link, peer, Arc::clone(&self.handler), &self.options).await
+    }
+
+    /// The handshake: TLS, hello, proofs.
+    async fn admit(&self, tcp: TcpStream, from: SocketAddr) -> Result<(Link, Hello), Turned> {
+        let name = from.to_string();
+        let _ = tcp.set_nodelay(true);
+        let acceptor = TlsAcceptor::from(Arc::clone(&self.config));
+        let stream = acceptor.accept(tcp).await.map_err(|e| tls::explain(&name, &e))?;
+        let binding = tls::binding(stream.get_ref().1)
+            .map_err(|e| Error::Tls { name: name.clone(), why: e.to_string() })?;
+        let (reader, writer) = tokio::io::split(stream);
+        let mut link = Link::new(&name, reader, writer);
+        if let Err(denied) = self.gate.open(Instant::now()) {
+            return Err(self.deny(link, denied).await);
+        }
+        let peer = link.greet(&Hello::ours(&self.options.features, self.options.lease)).await?;
+        let Opening::Proof(proof) = link.hear().await? else {
+            return Err(link.reject("a second hello where a proof belongs".to_owned()).await.into());
+        };
+        match self.gate.enter(&proof, &binding, Instant::now()) {
+            Ok(proof) => {
+                link.send(&Opening::Proof(proof)).await;
+                Ok((link, peer))
+            }
+            Err(denied) => Err(self.deny(link, denied).await),
+        }
+    }
+
+    /// Tells the one at the door, and this end, why not.
+    async fn deny(&self, mut link: Link, denied: Denied) -> Turned {
+        if matches!(denied, Denied::Wrong(_)) {
+            tokio::time::sleep(WRONG_TOKEN_PAUSE).await;
+        }
+        link.refuse(denied.why()).await;
+        let from = link.name;
+        match denied {
+            Denied::Expired => Turned::Out(Error::Expired),
+            Denied::Wrong(tries) if denied.guessed_out() => Turned::Out(Error::Guessing { tries, from }),
+            _ => Turned::Away(Error::Declined {
+                name: "this agent".to_owned(),
+                why: format!("{}, said to {from}", denied.why()),
+            }),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The two directions of an open session, alike at both ends.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use landspeed_units::Nanos;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::frame::{FrameError, encode};
+use crate::link::{PARTING, Writing, left};
+use crate::wire::{DONE, Outgoing, Parcel};
+
+/// How a session ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// One end said that it was done.
+    Done,
+    /// The peer went away, or ended it with a reason.
+    Left(String),
+    /// The peer broke the protocol or fell silent; it is told.
+    Broken(String),
+}
+
+impl Over {
+    /// From the peer's last words.
+    pub(crate) fn said(who: &str, why: &str) -> Over {
+        if why == DONE { Over::Done } else { Over::Left(format!("{who} ended it: {}", crate::one_line(why))) }
+    }
+
+    /// From a frame that did not come.
+    pub(crate) fn failed(error: &FrameError) -> Over {
+        let why = error.to_string();
+        if left(error) { Over::Left(why) } else { Over::Broken(why) }
+    }
+
+    /// The line for people.
+    pub(crate) fn why(&self) -> &str {
+        match self {
+            Over::Done => DONE,
+            Over::Left(why) | Over::Broken(why) => why,
+        }
+    }
+}
+
+/// Beats that keep a lease of `lease` alive: four in each.
+pub(crate) fn beat_every(lease: Nanos) -> Duration {
+    Duration::from(lease) / 4
+}
+
+/// Sends what is queued, and beats; `Ok` once the last parcel is sent or nobody can queue any more.
+pub(crate) async fn pump<T: Outgoing>(
+    writer: &mut Writing,
+    queue: &mut UnboundedReceiver<Parcel>,
+    every: Duration,
+) -> Result<(), FrameError> {
+    let beat = encode(&T::beat(), T::LIMIT)?;
+    let mut beats = interval(every);
+    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let parcel = tokio::select! {
+            biased;
+            parcel = queue.recv() => parcel,
+            _ = beats.tick() => Some(Parcel { bytes: beat.clone(), last: false }),
+        };
+        let Some(parcel) = parcel else { return Ok(()) };
+        writer.write_all(&parcel.bytes).await?;
+        writer.flush().await?;
+        if parcel.last {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits until either direction ends. The incoming one knows the reason: where the outgoing one ends
+/// first, because we said goodbye or could not write, the peer has `patience` to say its own.
+pub(crate) async fn first_over(
+    hear: Pin<&mut impl Future<Output = Over>>,
+    talk: Pin<&mut impl Future<Output = Result<(), FrameError>>>,
+    patience: Duration,
+) -> Over {
+    let mut hear = hear;
+    let sent = tokio::select! {
+        over = hear.as_mut() => return over,
+        sent = talk => sent,
+    };
+    match sent {
+        Ok(()) => match timeout(patience, hear).await {
+            Ok(Over::Broken(why)) => Over::Left(why),
+            _ => Over::Done,
+        },
+        Err(error) => timeout(PARTING, hear).await.unwrap_or_else(|_| Over::Left(error.to_string())),
+    }
+}

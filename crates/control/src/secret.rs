@@ -1,0 +1,74 @@
+//! Secrets from where other users cannot read them: a private file or the terminal.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::Error;
+
+/// Largest secret file; agents' lines are about 130 bytes each.
+const LARGEST: u64 = 64 * 1024;
+
+/// The text of a file that nobody but its owner can read, and whose owner is this user or root. A pipe
+/// (a shell's `<(...)`) will do.
+pub(crate) fn read(path: &Path) -> Result<String, Error> {
+    let failed = |why: String| Error::TokenFile { path: path.to_owned(), why };
+    let file = File::open(path).map_err(|e| failed(e.to_string()))?;
+    // Asked of the open file, not of the path, which may be replaced meanwhile.
+    let about = file.metadata().map_err(|e| failed(e.to_string()))?;
+    if about.mode() & 0o077 != 0 {
+        return Err(failed(format!("others may use it (mode {:03o}): chmod 600 it", about.mode() & 0o777)));
+    }
+    if about.uid() != 0 && about.uid() != rustix::process::geteuid().as_raw() {
+        return Err(failed("it belongs to another user: make your own".to_owned()));
+    }
+    let mut text = String::new();
+    let read = file.take(LARGEST + 1).read_to_string(&mut text).map_err(|e| failed(e.to_string()))?;
+    if read as u64 > LARGEST {
+        return Err(failed("it is over 64 KiB: put only the agents' lines in it".to_owned()));
+    }
+    Ok(text)
+}
+
+/// Asks `question` on the terminal and reads a line without showing it.
+pub(crate) fn prompt(question: &str) -> Result<String, Error> {
+    let failed = |source| Error::System {
+        what: "ask for the agent's line on the terminal (or give it in a file)",
+        source,
+    };
+    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").map_err(failed)?;
+    let mut line = String::new();
+    {
+        let _hidden = Hidden::on(&terminal).map_err(failed)?;
+        (&terminal).write_all(question.as_bytes()).map_err(failed)?;
+        BufReader::new((&terminal).take(LARGEST)).read_line(&mut line).map_err(failed)?;
+    }
+    (&terminal).write_all(b"\n").map_err(failed)?;
+    Ok(line)
+}
+
+/// A terminal that does not show what is typed, until dropped.
+struct Hidden<'a> {
+    terminal: &'a File,
+    before: Termios,
+}
+
+impl<'a> Hidden<'a> {
+    fn on(terminal: &'a File) -> std::io::Result<Self> {
+        let before = tcgetattr(terminal)?;
+        let mut quiet = before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(terminal, OptionalActions::Flush, &quiet)?;
+        Ok(Hidden { terminal, before })
+    }
+}
+
+impl Drop for Hidden<'_> {
+    fn drop(&mut self) {
+        // Nothing can be done about a terminal that went away meanwhile.
+        let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
+    }
+}

@@ -1,0 +1,133 @@
+//! An agent's end of a session.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::frame::FrameReader;
+use crate::link::{Link, PARTING, Reading};
+use crate::pump::{Over, beat_every, first_over, pump};
+use crate::wire::{Parcel, ToAgent, ToController};
+use crate::{Error, Hello, Reply, Request, ServeOptions, one_line};
+
+/// Requests of one session that may be under way at once.
+const AT_ONCE: usize = 32;
+
+/// What an agent does with requests.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers one request. Each call has a fresh thread of its own, so affinity and the like end with
+    /// it; a panic is answered with [`Reply::Failed`].
+    fn handle(&self, request: Request) -> Reply;
+
+    /// The controller gave a sign of life. Called between frames: must not block.
+    fn heartbeat(&self) {}
+
+    /// The session ended, in order or not: stop traffic and put everything back. Called once for each
+    /// session that began, at once, while requests may still be running; the controller is told that
+    /// the agent is done when this returns.
+    fn gone(&self, why: &str);
+}
+
+/// The event loop of an agent: one thread, so that it takes no more than that from what is measured.
+pub(crate) fn event_loop() -> Result<Runtime, Error> {
+    Builder::new_current_thread().enable_all().build().map_err(Error::system("start the agent's event loop"))
+}
+
+/// Serves one session after its handshake, to its end. `Ok` where the controller said goodbye.
+pub(crate) async fn attend(
+    mut link: Link,
+    peer: Hello,
+    handler: Arc<dyn Handler>,
+    options: &ServeOptions,
+) -> Result<(), Error> {
+    let (out, mut queue) = unbounded_channel();
+    let desk =
+        Desk { handler: Arc::clone(&handler), out: out.clone(), places: Arc::new(Semaphore::new(AT_ONCE)) };
+    link.reader.silence = Some(options.lease.into());
+    let over = {
+        let mut hear = pin!(desk.hear(&mut link.reader));
+        let mut talk = pin!(pump::<ToController>(&mut link.writer, &mut queue, beat_every(peer.lease_ns)));
+        let over = first_over(hear.as_mut(), talk.as_mut(), PARTING).await;
+        let restoring = restore(handler, over.why().to_owned());
+        if let Over::Broken(why) = &over {
+            let _ = out.send(Parcel::end::<ToController>(why));
+            let _ = tokio::time::timeout(PARTING, talk).await;
+        }
+        restoring.await;
+        over
+    };
+    link.part().await;
+    match over {
+        Over::Done => Ok(()),
+        Over::Left(why) | Over::Broken(why) => Err(Error::Ended { why }),
+    }
+}
+
+/// Starts putting everything back, off the event loop. A panic there has been printed by now, and the
+/// guardian has the journal.
+fn restore(handler: Arc<dyn Handler>, why: String) -> impl Future<Output = ()> {
+    let work = tokio::task::spawn_blocking(move || handler.gone(&why));
+    async { drop(work.await) }
+}
+
+/// Where requests arrive.
+struct Desk {
+    handler: Arc<dyn Handler>,
+    out: UnboundedSender<Parcel>,
+    places: Arc<Semaphore>,
+}
+
+impl Desk {
+    /// Takes requests until the session ends.
+    async fn hear(&self, reader: &mut FrameReader<Reading>) -> Over {
+        loop {
+            match reader.next::<ToAgent>().await {
+                Ok(ToAgent::Ask { id, request }) => {
+                    self.handler.heartbeat();
+                    self.take(id, *request);
+                }
+                Ok(ToAgent::Beat) => self.handler.heartbeat(),
+                Ok(ToAgent::End(why)) => return Over::said("the controller", &why),
+                Err(error) => return Over::failed(&error),
+            }
+        }
+    }
+
+    /// Has a request answered in a thread of its own.
+    fn take(&self, id: u64, request: Request) {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return self.refuse(id, format!("{AT_ONCE} requests are under way already: wait for one to end"));
+        };
+        let (handler, out) = (Arc::clone(&self.handler), self.out.clone());
+        let work = move || {
+            let reply = answer(&*handler, request);
+            drop(place);
+            // Where the session is over, nobody waits for the answer.
+            let _ = out.send(Parcel::answer(id, reply));
+        };
+        if let Err(error) = std::thread::Builder::new().name("landspeed-request".to_owned()).spawn(work) {
+            self.refuse(id, format!("the agent cannot start a thread: {error}"));
+        }
+    }
+
+    fn refuse(&self, id: u64, why: String) {
+        let _ = self.out.send(Parcel::answer(id, Reply::Failed { why }));
+    }
+}
+
+/// The handler's answer; a panic becomes a refusal, because a dead agent would be worse. What a panic
+/// may leave half done in the handler is the handler's to guard (its locks are poisoned, if any).
+fn answer(handler: &dyn Handler, request: Request) -> Reply {
+    let asked = request.name();
+    catch_unwind(AssertUnwindSafe(|| handler.handle(request))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        Reply::Failed {
+            why: format!("the agent panicked at {asked}, a bug in landspeed: {}", one_line(text)),
+        }
+    })
+}

@@ -1,0 +1,212 @@
+//! A controller's end of a session.
+
+use std::process::Command;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use landspeed_units::Nanos;
+use tokio::net::unix::pipe;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::board::{Answer, Board};
+use crate::child::Child;
+use crate::link::{Link, PARTING};
+use crate::wire::{Ask, DONE, Outgoing, Parcel, ToAgent};
+use crate::worker::{Opened, Worker};
+use crate::{Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
+
+/// What carries a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// The stdio of a child on this host.
+    Child,
+    /// The user's own ssh.
+    Ssh,
+    /// TLS to an agent started by hand.
+    Tls,
+}
+
+/// A session with one agent. Calls block; they may come from several threads, and several requests may
+/// be under way at once. A thread of its own does the input, output and beats.
+///
+/// Dropping it is [`Session::close`].
+pub struct Session {
+    name: String,
+    transport: Transport,
+    peer: Hello,
+    call_limit: Nanos,
+    grace: Duration,
+    board: Arc<Board>,
+    out: UnboundedSender<Parcel>,
+    worker: Option<JoinHandle<()>>,
+    child: Option<Mutex<Child>>,
+}
+
+impl Session {
+    /// Starts `command`, an agent with `--stdio` or what leads to one, and opens a session over its
+    /// stdin and stdout. Its stderr goes to [`Options::lines`]. `name` is what errors call the host.
+    ///
+    /// Give the command its own process group, so that Ctrl-C reaches the controller, which then ends
+    /// the session in order, and not the agent.
+    pub fn over_child(name: &str, command: Command, options: &Options) -> Result<Session, Error> {
+        let (child, stdin, stdout) = Child::spawn(name, command, &options.lines)?;
+        let ours = Hello::ours(&options.features, options.lease);
+        let link_name = name.to_owned();
+        let open = async move {
+            let reader = pipe::Receiver::from_owned_fd(stdout.into());
+            let writer = pipe::Sender::from_owned_fd(stdin.into());
+            let (reader, writer) =
+                reader.and_then(|r| Ok((r, writer?))).map_err(Error::system("use the child's pipes"))?;
+            let mut link = Link::new(&link_name, reader, writer);
+            let peer = link.greet(&ours).await?;
+            Ok((link, peer))
+        };
+        match Session::open(name, Transport::Child, options, open) {
+            Ok(mut session) => {
+                session.child = Some(Mutex::new(child));
+                Ok(session)
+            }
+            Err(error) => Err(child.explain(name, error)),
+        }
+    }
+
+    /// Starts an agent on `host` through the user's ssh, see [`crate::ssh_command`], and opens a session
+    /// with it.
+    pub fn over_ssh(host: &SshHost, agent: &[&str], sudo: bool, options: &Options) -> Result<Session, Error> {
+        let command = crate::ssh_command(host, agent, sudo)?;
+        let mut options = options.clone();
+        if host.may_ask() {
+            options.handshake = options.handshake.max(Nanos::secs(120));
+        }
+        let mut session = Session::over_child(host.destination(), command, &options)?;
+        session.transport = Transport::Ssh;
+        Ok(session)
+    }
+
+    /// Connects to an agent that somebody started by hand; it must have the certificate that `invite`
+    /// pins, and know `token`.
+    pub fn over_tls(invite: &Invite, token: &Token, options: &Options) -> Result<Session, Error> {
+        let ours = Hello::ours(&options.features, options.lease);
+        let open = crate::connect::connect(*invite, token.clone(), ours);
+        Session::open(&invite.address.to_string(), Transport::Tls, options, open)
+    }
+
+    /// Runs `open` and then the session in a thread of its own.
+    pub(crate) fn open(
+        name: &str,
+        transport: Transport,
+        options: &Options,
+        open: impl Future<Output = Opened> + Send + 'static,
+    ) -> Result<Session, Error> {
+        let board = Arc::new(Board::default());
+        let (out, queue) = unbounded_channel();
+        let grace = Duration::from(options.grace);
+        let worker =
+            Worker { board: Arc::clone(&board), out: out.clone(), queue, lease: options.lease, grace };
+        let (ready, opened) = std::sync::mpsc::sync_channel(1);
+        let (limit, slow) = (options.handshake, name.to_owned());
+        let open = async move {
+            let opened = tokio::time::timeout(limit.into(), open).await;
+            opened.unwrap_or(Err(Error::Slow { name: slow, limit }))
+        };
+        let thread = std::thread::Builder::new()
+            .name("landspeed-session".to_owned())
+            .spawn(move || worker.run(open, &ready))
+            .map_err(Error::system("start a thread"))?;
+        match opened.recv() {
+            Ok(Ok(peer)) => {
+                let (name, call_limit, worker) = (name.to_owned(), options.call, Some(thread));
+                Ok(Session { name, transport, peer, call_limit, grace, board, out, worker, child: None })
+            }
+            Ok(Err(error)) => {
+                // The connection is closed once the thread has ended.
+                let _ = thread.join();
+                Err(error)
+            }
+            Err(_) => Err(Error::Ended { why: "its thread panicked".to_owned() }),
+        }
+    }
+
+    /// The agent's hello.
+    pub fn peer(&self) -> &Hello {
+        &self.peer
+    }
+
+    /// What errors call the host.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What carries the session.
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Asks and waits, at most [`Options::call`].
+    pub fn call(&self, request: &Request) -> Result<Reply, Error> {
+        self.start(request)?.wait(self.call_limit)
+    }
+
+    /// Asks; the answer is waited for by [`Pending::wait`].
+    pub fn start(&self, request: &Request) -> Result<Pending, Error> {
+        let (id, answer) = self.board.enroll()?;
+        let pending = Pending { id, asked: request.name(), board: Arc::clone(&self.board), answer };
+        let parcel = Parcel::new(&Ask::Ask { id, request }, ToAgent::LIMIT).map_err(Error::Unsendable)?;
+        // Where the worker is gone, the board has told or will tell the reason.
+        let _ = self.out.send(parcel);
+        Ok(pending)
+    }
+
+    /// Says goodbye and waits, at most [`Options::grace`], until the agent has put everything back; a
+    /// child that has not ended by then is killed.
+    pub fn close(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let deadline = Instant::now() + self.grace + PARTING;
+        let _ = self.out.send(Parcel::end::<ToAgent>(DONE));
+        if let Some(worker) = self.worker.take() {
+            // A panic there has been reported on stderr, and the session is over either way.
+            let _ = worker.join();
+        }
+        if let Some(child) = self.child.take() {
+            child.into_inner().unwrap_or_else(PoisonError::into_inner).reap(deadline);
+        }
+    }
+}
+
+/// A request under way. Dropping it gives up the answer; the agent still does what was asked.
+#[must_use]
+pub struct Pending {
+    id: u64,
+    asked: &'static str,
+    board: Arc<Board>,
+    answer: Receiver<Answer>,
+}
+
+impl Pending {
+    /// The answer, within `limit`. [`Reply::Failed`] is [`Error::Refused`].
+    pub fn wait(self, limit: impl Into<Duration>) -> Result<Reply, Error> {
+        let limit = limit.into();
+        match self.answer.recv_timeout(limit) {
+            Ok(Ok(Reply::Failed { why })) => Err(Error::Refused { why: crate::one_line(&why) }),
+            Ok(Ok(reply)) => Ok(reply),
+            Ok(Err(why)) => Err(Error::Ended { why }),
+            Err(RecvTimeoutError::Timeout) => Err(Error::TimedOut { asked: self.asked, limit: limit.into() }),
+            Err(RecvTimeoutError::Disconnected) => Err(Error::Ended {
+                why: self.board.over().unwrap_or_else(|| "its thread panicked".to_owned()),
+            }),
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        self.board.forget(self.id);
+    }
+}

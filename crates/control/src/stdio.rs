@@ -1,0 +1,88 @@
+//! An agent on the stdio of its process.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::sync::Arc;
+
+use rustix::fs::FileType;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+
+use crate::link::{Link, Reading, Writing};
+use crate::serve::{attend, event_loop};
+use crate::{Error, Handler, Hello, ServeOptions};
+
+/// Serves one session on stdin and stdout and returns when it is over and [`Handler::gone`] has
+/// returned: `Ok` where the controller said goodbye, else why not.
+///
+/// From the call on stdout is the frame channel only: file descriptor 1 is made a copy of 2, so that
+/// whatever prints goes to stderr, and 0 becomes /dev/null. Processes started earlier, such as a
+/// guardian, must not have inherited 0 or 1: the controller would never see the agent end.
+pub fn serve_stdio(handler: Arc<dyn Handler>, options: &ServeOptions) -> Result<(), Error> {
+    let (stdin, stdout) = take_stdio().map_err(Error::system("take stdin and stdout for frames"))?;
+    let runtime = event_loop()?;
+    let served = runtime.block_on(async {
+        let (reader, writer) = (reading(stdin)?, writing(stdout)?);
+        let mut link = Link::new("the controller", reader, writer);
+        let ours = Hello::ours(&options.features, options.lease);
+        let greeting = tokio::time::timeout(options.handshake.into(), link.greet(&ours)).await;
+        let slow = || Error::Slow { name: "the controller".to_owned(), limit: options.handshake };
+        let peer = greeting.map_err(|_| slow())??;
+        attend(link, peer, handler, options).await
+    });
+    runtime.shutdown_background();
+    served
+}
+
+/// Private copies of 0 and 1, which children do not inherit; 0 and 1 themselves are made harmless.
+fn take_stdio() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    let stdin = std::io::stdin().as_fd().try_clone_to_owned()?;
+    let stdout = std::io::stdout().as_fd().try_clone_to_owned()?;
+    rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
+    rustix::stdio::dup2_stdout(std::io::stderr().as_fd())?;
+    Ok((stdin, stdout))
+}
+
+/// sshd gives a command a socket pair, std and sudo give pipes.
+enum Kind {
+    Pipe,
+    Socket,
+}
+
+fn kind(fd: &OwnedFd) -> Result<Kind, Error> {
+    let stat =
+        rustix::fs::fstat(fd).map_err(|e| Error::System { what: "look at stdio", source: e.into() })?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Fifo => Ok(Kind::Pipe),
+        FileType::Socket => Ok(Kind::Socket),
+        _ => Err(Error::System {
+            what: "serve on stdio",
+            source: std::io::Error::other(
+                "stdin and stdout are no pipes: --stdio is for landspeed and ssh to use; by hand, use --listen",
+            ),
+        }),
+    }
+}
+
+fn reading(fd: OwnedFd) -> Result<Reading, Error> {
+    Ok(match kind(&fd)? {
+        Kind::Pipe => Box::new(pipe::Receiver::from_owned_fd(fd).map_err(Error::system("read stdin"))?),
+        Kind::Socket => Box::new(socket(fd)?),
+    })
+}
+
+fn writing(fd: OwnedFd) -> Result<Writing, Error> {
+    Ok(match kind(&fd)? {
+        Kind::Pipe => Box::new(pipe::Sender::from_owned_fd(fd).map_err(Error::system("write stdout"))?),
+        Kind::Socket => Box::new(socket(fd)?),
+    })
+}
+
+fn socket(fd: OwnedFd) -> Result<UnixStream, Error> {
+    let socket = StdUnixStream::from(fd);
+    socket
+        .set_nonblocking(true)
+        .and_then(|()| UnixStream::from_std(socket))
+        .map_err(Error::system("use the socket on stdio"))
+}

@@ -1,0 +1,99 @@
+//! The one-time token of a listening agent, and its proof.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use subtle::ConstantTimeEq;
+
+use crate::key::{from_hex, random, to_hex};
+use crate::{Error, Invite, Ticket, secret};
+
+/// Which end proves. A proof of one side is none of the other's, so none can be sent back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Controller,
+    Agent,
+}
+
+/// A one-time 128-bit token, 32 hexadecimal digits. `Debug` hides it.
+#[derive(Clone)]
+pub struct Token([u8; 16]);
+
+impl Token {
+    /// A fresh token from the kernel's random source.
+    pub fn random() -> Token {
+        Token(random())
+    }
+
+    /// The digits, for the person who started the agent.
+    pub fn reveal(&self) -> String {
+        to_hex(&self.0)
+    }
+
+    /// From a file that only its owner can read. It holds the agent's line, one a line where there are
+    /// several agents, or nothing but a token.
+    pub fn from_file(path: &Path, invite: &Invite) -> Result<Token, Error> {
+        Token::for_agent(&secret::read(path)?, invite)
+            .map_err(|why| Error::TokenFile { path: path.to_owned(), why })
+    }
+
+    /// From the terminal, unseen: the agent's line or its token.
+    pub fn prompt(invite: &Invite) -> Result<Token, Error> {
+        let text = secret::prompt(&format!("paste the line of the agent at {}: ", invite.address))?;
+        Token::for_agent(&text, invite)
+            .map_err(|why| Error::Declined { name: "the pasted text".to_owned(), why })
+    }
+
+    /// The token of `invite`'s agent in `text`.
+    fn for_agent(text: &str, invite: &Invite) -> Result<Token, String> {
+        if let Ok(token) = text.trim().parse() {
+            return Ok(token);
+        }
+        let mut tickets = text.lines().filter_map(|line| line.parse::<Ticket>().ok());
+        let found = tickets.find(|ticket| ticket.invite == *invite);
+        found.map(|ticket| ticket.token).ok_or_else(|| {
+            format!(
+                "neither a token nor the line of the agent at {}: paste what the agent printed",
+                invite.address
+            )
+        })
+    }
+
+    /// Proof by `side` that it knows the token, on the one connection that has this channel binding.
+    pub(crate) fn prove(&self, side: Side, binding: &[u8; 32]) -> String {
+        self.mac(side, binding).to_hex().to_string()
+    }
+
+    /// Whether `proof` is what `side` would send; takes as long for any proof.
+    pub(crate) fn proves(&self, side: Side, binding: &[u8; 32], proof: &str) -> bool {
+        let claimed: [u8; 32] = from_hex(proof).unwrap_or_default();
+        self.mac(side, binding).as_bytes().ct_eq(&claimed).into()
+    }
+
+    /// BLAKE3 as a key derivation and then as a MAC (BLAKE3 paper, sections 2.3 and 6.2).
+    fn mac(&self, side: Side, binding: &[u8; 32]) -> blake3::Hash {
+        let context = match side {
+            Side::Controller => "landspeed protocol 1: token, proven by the controller",
+            Side::Agent => "landspeed protocol 1: token, proven by the agent",
+        };
+        blake3::keyed_hash(&blake3::derive_key(context, &self.0), binding)
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+impl FromStr for Token {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Token, Error> {
+        from_hex(text).map(Token).ok_or(Error::Invite { what: "a token is 32 hexadecimal digits" })
+    }
+}
+
+#[cfg(test)]
+mod tests;

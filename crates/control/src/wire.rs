@@ -1,0 +1,113 @@
+//! The messages inside frames.
+
+use landspeed_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+use crate::frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT, encode};
+use crate::{Reply, Request};
+
+/// Before the session: either end may send these, and nothing else is read.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum Opening {
+    /// A [`crate::Hello`], judged by its version before its other fields are looked at.
+    Hello(serde_json::Value),
+    /// Proof that the sender knows the token, 64 hexadecimal digits.
+    Proof(String),
+    /// No session: one line says why.
+    End(String),
+}
+
+/// Controller to agent.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum ToAgent {
+    Ask { id: u64, request: Box<Request> },
+    Beat,
+    End(String),
+}
+
+/// Agent to controller.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum ToController {
+    Answer { id: u64, reply: Reply },
+    Beat,
+    End(String),
+}
+
+/// `ToAgent::Ask` without a copy of the request.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Ask<'a> {
+    Ask { id: u64, request: &'a Request },
+}
+
+/// What a controller's goodbye says; any other reason is a failure.
+pub(crate) const DONE: &str = "done";
+
+/// One end's messages.
+pub(crate) trait Outgoing: Serialize {
+    /// Largest frame of this direction.
+    const LIMIT: Bytes;
+
+    /// A sign of life.
+    fn beat() -> Self;
+
+    /// The last message, with its reason.
+    fn end(why: &str) -> Self;
+}
+
+impl Outgoing for ToAgent {
+    const LIMIT: Bytes = REQUEST_LIMIT;
+
+    fn beat() -> Self {
+        ToAgent::Beat
+    }
+
+    fn end(why: &str) -> Self {
+        ToAgent::End(why.to_owned())
+    }
+}
+
+impl Outgoing for ToController {
+    const LIMIT: Bytes = REPLY_LIMIT;
+
+    fn beat() -> Self {
+        ToController::Beat
+    }
+
+    fn end(why: &str) -> Self {
+        ToController::End(why.to_owned())
+    }
+}
+
+/// A frame on its way out.
+#[derive(Debug)]
+pub(crate) struct Parcel {
+    pub(crate) bytes: Vec<u8>,
+    /// Nothing is sent after it.
+    pub(crate) last: bool,
+}
+
+impl Parcel {
+    /// A message, encoded here so that its sender learns that it is too large.
+    pub(crate) fn new(message: &impl Serialize, limit: Bytes) -> Result<Parcel, FrameError> {
+        Ok(Parcel { bytes: encode(message, limit)?, last: false })
+    }
+
+    /// The answer to request `id`; one that is too large becomes a refusal that says so.
+    pub(crate) fn answer(id: u64, reply: Reply) -> Parcel {
+        Parcel::new(&ToController::Answer { id, reply }, REPLY_LIMIT).unwrap_or_else(|error| {
+            let why = format!("the agent's answer does not fit: {error}");
+            Parcel::new(&ToController::Answer { id, reply: Reply::Failed { why } }, REPLY_LIMIT)
+                .expect("a refusal of one line fits a frame")
+        })
+    }
+
+    /// The last words of one end; `why` is cut to one line that always fits.
+    pub(crate) fn end<T: Outgoing>(why: &str) -> Parcel {
+        let message = T::end(&crate::text::one_line(why));
+        Parcel { bytes: encode(&message, T::LIMIT).expect("one line fits a frame"), last: true }
+    }
+}
