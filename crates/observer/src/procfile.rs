@@ -26,11 +26,6 @@ pub(crate) fn word(path: impl AsRef<Path>) -> Option<String> {
     (!word.is_empty()).then(|| word.to_owned())
 }
 
-/// [`word`] as a number.
-pub(crate) fn number<T: std::str::FromStr>(path: impl AsRef<Path>) -> Option<T> {
-    word(path)?.parse().ok()
-}
-
 /// Whether `path` can be opened for reading; the reason where not.
 pub(crate) fn readable(path: &str) -> Result<(), String> {
     fs::File::open(path).map(drop).map_err(|error| format!("cannot read {path}: {error}"))

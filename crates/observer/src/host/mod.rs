@@ -1,8 +1,83 @@
-//! What this host is.
+//! What a host is: its system, processors, links, and the programs that would turn settings back.
+//!
+//! Nothing is guessed: what cannot be found out stays empty and is named in [`HostFacts::notes`].
+
+mod conflicts;
+mod irqs;
+mod links;
+mod namespace;
+mod processor;
+mod system;
+mod virtualization;
+
+use std::path::Path;
 
 use landspeed_record::HostFacts;
 
-/// What this host is.
+use crate::cpu::{Kernel, accounting};
+
+/// Where files are read from: `/` on a host, a folder of fixtures in tests.
+#[derive(Debug, Clone, Copy)]
+struct Root<'a>(&'a Path);
+
+impl Root<'_> {
+    /// A file below the root, without surrounding white space; `None` where absent or empty.
+    fn word(&self, path: &str) -> Option<String> {
+        crate::procfile::word(self.0.join(path))
+    }
+
+    /// [`Root::word`] as a number.
+    fn number<T: std::str::FromStr>(&self, path: &str) -> Option<T> {
+        self.word(path)?.parse().ok()
+    }
+}
+
+/// What this host is, seen from the calling thread's network namespace.
+///
+/// `landspeed`, `may_tune` and `may_not_tune_because` are left for the agent, which knows its own version
+/// and whether it was given leave.
 pub fn probe() -> HostFacts {
-    HostFacts::default()
+    let root = Root(Path::new("/"));
+    let mut facts = HostFacts::default();
+    system::fill(root, &mut facts);
+    processor::fill(root, &mut facts);
+    facts.virtualization = virtualization::detect(root);
+    namespace::fill(&mut facts);
+    match links::all(root) {
+        Ok(found) => {
+            facts.links = found.links;
+            facts.notes.extend(found.notes);
+        }
+        Err(error) => facts.notes.push(format!("links: {error}")),
+    }
+    facts.conflicts = conflicts::running(Path::new("/proc"));
+    let kernel = Kernel::running();
+    if kernel.irq_time_accounting.is_none() {
+        facts.notes.push(
+            "processor time: no kernel configuration in /proc/config.gz or /boot, so it is taken from /proc/stat".into(),
+        );
+    }
+    let up: Vec<_> = facts.links.iter().filter(|link| link.up).cloned().collect();
+    facts.cpu_accounting = accounting(kernel, &up);
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_is_known() {
+        let facts = probe();
+        assert!(
+            !facts.hostname.is_empty() && !facts.kernel.is_empty() && !facts.cpu_model.is_empty(),
+            "{facts:#?}"
+        );
+        assert_eq!(facts.boot_id.len(), 36, "{facts:#?}");
+        assert!(facts.cpus >= 1 && facts.numa_nodes >= 1 && facts.memory_bytes.0 > 1 << 20, "{facts:#?}");
+        assert!(facts.netns_cookie != 0, "{facts:#?}");
+        assert!(facts.congestion_available.iter().any(|name| name == "reno"), "{facts:#?}");
+        assert!(!facts.may_tune, "leave is the agent's to say");
+        assert!(facts.links.iter().all(|link| link.name != "lo"), "{facts:#?}");
+    }
 }

@@ -1,0 +1,128 @@
+//! Programs that turn settings on their own while landspeed would tune them.
+//!
+//! Only daemons that go on writing count. NetworkManager and systemd-networkd set a link up once and leave
+//! it, unless it is re-activated; one-shot tuners (cpupower, ethtool hooks) have run already.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use landspeed_record::Conflict;
+
+use crate::procfile;
+
+/// A program by its name in /proc/PID/comm (15 characters at most), and knobs that it writes.
+struct Rewriter {
+    program: &'static str,
+    knobs: &'static [&'static str],
+}
+
+const REWRITERS: &[Rewriter] = &[
+    // irqbalance(1): moves interrupts every 10 s.
+    Rewriter { program: "irqbalance", knobs: &["irq-affinity"] },
+    // tuned(8): its profiles (network-throughput, network-latency, throughput-performance, ...) set these, and
+    // its dynamic tuning and rollback write them again.
+    Rewriter {
+        program: "tuned",
+        knobs: &[
+            "governor",
+            "c-states",
+            "tcp-rmem",
+            "tcp-wmem",
+            "rmem-max",
+            "wmem-max",
+            "rmem-default",
+            "wmem-default",
+            "netdev-max-backlog",
+            "netdev-budget",
+            "busy-poll",
+            "busy-read",
+            "default-qdisc",
+            "tcp-fastopen",
+            "rx-ring",
+            "tx-ring",
+        ],
+    },
+    // bpftune(8): one tuner each for the buffers, the backlog and budget, and the congestion control.
+    Rewriter {
+        program: "bpftune",
+        knobs: &[
+            "tcp-rmem",
+            "tcp-wmem",
+            "tcp-mem",
+            "rmem-max",
+            "wmem-max",
+            "congestion-control",
+            "netdev-max-backlog",
+            "netdev-budget",
+            "max-syn-backlog",
+            "mtu-probing",
+        ],
+    },
+    Rewriter { program: "power-profiles-", knobs: &["governor"] },
+    Rewriter { program: "auto-cpufreq", knobs: &["governor"] },
+    Rewriter { program: "tlp", knobs: &["governor"] },
+];
+
+/// Those that run now, by process id. A process counts only if root owns it: others cannot write these
+/// settings, and must not be able to keep a host from being tuned by borrowing a name.
+pub(super) fn running(proc: &Path) -> Vec<Conflict> {
+    let mut pids: Vec<u32> = fs::read_dir(proc)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|e| e.file_name().to_str()?.parse().ok())
+        .collect();
+    pids.sort_unstable();
+    let mut found: Vec<Conflict> = Vec::new();
+    for pid in pids {
+        let folder = proc.join(pid.to_string());
+        let Some(row) = procfile::word(folder.join("comm")).and_then(|name| row(&name)) else { continue };
+        let by_root = fs::metadata(&folder).is_ok_and(|meta| meta.uid() == 0);
+        // A daemon's own children share its name: one line each program.
+        if by_root && found.iter().all(|conflict| conflict.program != row.program) {
+            let knobs = row.knobs.iter().map(|knob| (*knob).to_owned()).collect();
+            found.push(Conflict { program: row.program.to_owned(), pid, knobs });
+        }
+    }
+    found
+}
+
+fn row(comm: &str) -> Option<&'static Rewriter> {
+    REWRITERS.iter().find(|row| row.program == comm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_runs_is_found_once_and_lookalikes_are_not() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIP: files of root cannot be made without being root");
+            return;
+        }
+        let proc = tempfile::tempdir().unwrap();
+        for (pid, comm) in
+            [("9", "bash"), ("12", "irqbalance"), ("13", "irqbalance"), ("700", "tuned-gui"), ("x", "tuned")]
+        {
+            fs::create_dir(proc.path().join(pid)).unwrap();
+            fs::write(proc.path().join(pid).join("comm"), format!("{comm}\n")).unwrap();
+        }
+        std::os::unix::fs::chown(proc.path().join("12"), Some(1000), None).unwrap();
+        let found = running(proc.path());
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!((found[0].program.as_str(), found[0].pid), ("irqbalance", 13));
+        assert_eq!(found[0].knobs, ["irq-affinity"]);
+    }
+
+    #[test]
+    fn names_fit_into_comm() {
+        assert!(REWRITERS.iter().all(|row| row.program.len() <= 15 && !row.knobs.is_empty()));
+    }
+
+    #[test]
+    fn a_proc_that_is_not_there_has_no_programs() {
+        assert!(running(Path::new("/no-such-folder")).is_empty());
+    }
+}

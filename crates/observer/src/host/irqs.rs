@@ -1,0 +1,92 @@
+//! Which processors take a PCI device's receive interrupts.
+
+use super::Root;
+use crate::procfile::cpu_list;
+
+/// Words in the names of interrupts that carry no packets.
+const NO_PACKETS: [&str; 9] = ["config", "control", "async", "misc", "mbx", "mgmnt", "adminq", "lsc", "ptp"];
+/// Words in the names of interrupts that only receive.
+const RECEIVE: [&str; 2] = ["input", "rx"];
+
+/// One processor an interrupt, in queue order: drivers ask for their interrupts in that order. Where a driver
+/// has interrupts of their own for receiving, only those count.
+pub(super) fn receive_cpus(root: Root<'_>, device: &str) -> Vec<u32> {
+    let mut numbers: Vec<u32> = std::fs::read_dir(root.0.join(device).join("msi_irqs"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    numbers.sort_unstable();
+    let named: Vec<(u32, String)> =
+        numbers.into_iter().filter_map(|irq| Some((irq, handler(root, irq)?))).collect();
+    let only_receiving = named.iter().any(|(_, name)| receives_only(name));
+    named
+        .iter()
+        .filter(|(_, name)| !only_receiving || receives_only(name))
+        .filter_map(|(irq, _)| processor(root, *irq))
+        .collect()
+}
+
+/// The handler's name in lower case, of an interrupt that is in use and carries packets.
+fn handler(root: Root<'_>, irq: u32) -> Option<String> {
+    let name = root.word(&format!("sys/kernel/irq/{irq}/actions"))?.to_ascii_lowercase();
+    (!NO_PACKETS.iter().any(|word| name.contains(word))).then_some(name)
+}
+
+fn receives_only(name: &str) -> bool {
+    RECEIVE.iter().any(|word| name.contains(word)) && !name.contains("tx")
+}
+
+/// Kernels before 4.15 tell only the set of processors that an interrupt may go to: its first one takes it.
+fn processor(root: Root<'_>, irq: u32) -> Option<u32> {
+    let set = root
+        .word(&format!("proc/irq/{irq}/effective_affinity_list"))
+        .or_else(|| root.word(&format!("proc/irq/{irq}/smp_affinity_list")))?;
+    cpu_list(&set)?.first().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Interrupts of a device as (number, handler, processors).
+    fn device(irqs: &[(u32, &str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |path: String, text: &str| {
+            let file = folder.path().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        };
+        for (irq, name, cpus) in irqs {
+            put(format!("dev/msi_irqs/{irq}"), "msix\n");
+            put(format!("sys/kernel/irq/{irq}/actions"), name);
+            put(format!("proc/irq/{irq}/effective_affinity_list"), cpus);
+        }
+        folder
+    }
+
+    #[test]
+    fn receive_interrupts_in_queue_order_without_the_rest() {
+        for (irqs, cpus) in [
+            (
+                vec![
+                    (37, "virtio2-config\n", "0"),
+                    (38, "virtio2-input.0\n", "1"),
+                    (39, "virtio2-output.0\n", "0"),
+                ],
+                vec![1],
+            ),
+            (
+                vec![(100, "eth0-TxRx-1\n", "5"), (99, "eth0-TxRx-0\n", "4-7"), (101, "eth0\n", "9")],
+                vec![4, 5, 9],
+            ),
+            (vec![(9, "mlx5_async@pci:0000:3b\n", "1"), (10, "mlx5_comp0@pci:0000:3b\n", "2")], vec![2]),
+            (vec![(9, "\n", "1"), (10, "eth0-rx-0", "garbage")], vec![]),
+            (vec![], vec![]),
+        ] {
+            let folder = device(&irqs);
+            assert_eq!(receive_cpus(Root(folder.path()), "dev"), cpus, "{irqs:?}");
+        }
+    }
+}

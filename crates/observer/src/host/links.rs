@@ -1,0 +1,137 @@
+//! Network interfaces of the calling thread's namespace.
+//!
+//! Asked by netlink, not read in /sys/class/net: sysfs shows the namespace that it was mounted in. What
+//! netlink does not tell (NUMA node, interrupts) is read at the device's bus address, which is the
+//! machine's whatever the namespace.
+
+use std::net::IpAddr;
+
+use landspeed_netlink::{Address, Error, Ethtool, Link, Rtnl};
+use landspeed_record::LinkFacts;
+
+use super::{Root, irqs::receive_cpus};
+
+/// Interfaces, and what could not be found out about them.
+pub(super) struct Found {
+    pub(super) links: Vec<LinkFacts>,
+    pub(super) notes: Vec<String>,
+}
+
+/// All but loopback, by index.
+pub(super) fn all(root: Root<'_>) -> Result<Found, Error> {
+    let rtnl = Rtnl::open()?;
+    let mut found = Found { links: Vec::new(), notes: Vec::new() };
+    let ethtool = Ethtool::open().map_err(|error| found.notes.push(format!("links: {error}"))).ok();
+    let addresses = rtnl.all_addresses()?;
+    for link in rtnl.links()? {
+        if link.flags & libc::IFF_LOOPBACK as u32 == 0 {
+            found.links.push(facts(root, &link, &addresses, ethtool.as_ref()));
+        }
+    }
+    Ok(found)
+}
+
+fn facts(root: Root<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Ethtool>) -> LinkFacts {
+    // Virtual devices have a kind; some of them claim a driver, a bus or a speed that mean nothing.
+    let driver = Ethtool::driver(&link.name).unwrap_or_default();
+    let physical = link.kind.is_none();
+    let pci = pci_address(&driver.bus).filter(|_| physical).map(|bus| format!("sys/bus/pci/devices/{bus}"));
+    let (rx_queues, tx_queues) = queues(link, ethtool);
+    let speed = ethtool.filter(|_| physical).and_then(|ethtool| ethtool.speed(&link.name).ok()?.mbps);
+    LinkFacts {
+        name: link.name.clone(),
+        index: link.index,
+        driver: link.kind.clone().unwrap_or(driver.driver),
+        mtu_bytes: link.mtu,
+        mac: link.mac.to_string(),
+        speed_mbps: speed.map(u64::from),
+        addresses: ordered(link.index, addresses),
+        // -1 where the machine has no nodes.
+        numa_node: pci.as_deref().and_then(|device| root.number(&format!("{device}/numa_node"))),
+        rx_queues,
+        tx_queues,
+        irq_cpus: pci.as_deref().map(|device| receive_cpus(root, device)).unwrap_or_default(),
+        up: link.up && link.carrier,
+    }
+}
+
+/// "0000:3b:00.0", and nothing that could lead elsewhere as part of a path.
+fn pci_address(bus: &str) -> Option<&str> {
+    let valid = bus.len() >= 7 && bus.chars().all(|c| c.is_ascii_hexdigit() || c == ':' || c == '.');
+    (valid && bus.contains(':') && !bus.contains("..")).then_some(bus)
+}
+
+/// Queues in use where the driver tells them, else those allocated.
+fn queues(link: &Link, ethtool: Option<&Ethtool>) -> (u32, u32) {
+    let channels = ethtool.and_then(|ethtool| ethtool.channels(&link.name).ok()).unwrap_or_default();
+    let of =
+        |own: &str| channels.get(own).copied().unwrap_or(0) + channels.get("combined").copied().unwrap_or(0);
+    let or = |used: u32, allocated: u32| if used == 0 { allocated } else { used };
+    (or(of("rx"), link.rx_queues), or(of("tx"), link.tx_queues))
+}
+
+/// IPv4 first, link-local last.
+fn ordered(index: u32, addresses: &[Address]) -> Vec<IpAddr> {
+    let mut own: Vec<IpAddr> = addresses.iter().filter(|a| a.index == index).map(|a| a.address).collect();
+    own.sort_by_key(|address| (link_local(address), address.is_ipv6()));
+    own
+}
+
+fn link_local(address: &IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ipv4_comes_first_and_link_local_last() {
+        let ips = ["fe80::1", "2001:db8::1", "169.254.1.1", "10.0.0.1"].map(|ip| ip.parse().unwrap());
+        let mut addresses: Vec<Address> = ips.iter().map(|ip| Address::new(7, *ip, 24)).collect();
+        addresses.push(Address::new(8, "10.0.0.2".parse().unwrap(), 24));
+        let order: Vec<String> = ordered(7, &addresses).iter().map(ToString::to_string).collect();
+        assert_eq!(order, ["10.0.0.1", "2001:db8::1", "169.254.1.1", "fe80::1"]);
+    }
+
+    #[test]
+    fn only_a_bus_address_becomes_part_of_a_path() {
+        assert_eq!(pci_address("0000:3b:00.0"), Some("0000:3b:00.0"));
+        for bad in ["", "N/A", "usb-0000:00:14.0-1", "../../etc", "0000:3b:00..", "vif-0", "tap"] {
+            assert_eq!(pci_address(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_veth_pair_in_a_namespace_of_its_own_is_described() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIP: making a network namespace needs root");
+            return;
+        }
+        // The namespace, and the pair with it, ends with the thread.
+        std::thread::spawn(|| {
+            // SAFETY: only this thread's network namespace changes, and the thread ends with this closure.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                eprintln!("SKIP: this machine does not let a network namespace be made");
+                return;
+            }
+            let made = std::process::Command::new("ip")
+                .args(["link", "add", "one", "mtu", "4000", "type", "veth", "peer", "name", "two"])
+                .status();
+            if !made.is_ok_and(|status| status.success()) {
+                eprintln!("SKIP: no `ip` program or no veth here");
+                return;
+            }
+            let links = all(Root(std::path::Path::new("/"))).unwrap().links;
+            let one = links.iter().find(|link| link.name == "one").expect("the pair's end");
+            assert_eq!((one.driver.as_str(), one.mtu_bytes, one.up), ("veth", 4000, false));
+            assert_eq!((one.speed_mbps, one.irq_cpus.len(), one.mac.len()), (None, 0, 17));
+            assert!(one.rx_queues >= 1 && one.tx_queues >= 1, "{one:?}");
+        })
+        .join()
+        .unwrap();
+    }
+}

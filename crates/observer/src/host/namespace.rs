@@ -1,0 +1,69 @@
+//! Which network namespace the calling thread is in.
+
+use std::fs;
+
+use landspeed_record::HostFacts;
+
+/// What the kernel calls the machine's first PID namespace, ever since namespaces have numbers, and its
+/// first network namespace since Linux 6.18 (`enum init_ns_ino`, include/uapi/linux/nsfs.h). Numbers given
+/// out later are greater.
+const FIRST_PID: &str = "pid:[4026531836]";
+const FIRST_NET: &str = "net:[4026531833]";
+
+pub(super) fn fill(facts: &mut HostFacts) {
+    match landspeed_netlink::netns_cookie() {
+        Ok(cookie) => facts.netns_cookie = cookie,
+        Err(error) => facts.notes.push(format!("network namespace: {error}")),
+    }
+    match initial() {
+        Ok(initial) => facts.initial_netns = initial,
+        Err(why) => facts.notes.push(format!("network namespace: taken for one of several: {why}")),
+    }
+}
+
+/// Whether it is the machine's first one: its number says so, or kthreadd, which never leaves it, is in it.
+/// A container's process 2 is no kthreadd, and its process 1 may be anywhere.
+fn initial() -> Result<bool, String> {
+    let own = target("/proc/thread-self/ns/net")?;
+    if own == FIRST_NET {
+        return Ok(true);
+    }
+    if target("/proc/self/ns/pid")? != FIRST_PID {
+        return Err("the machine's own processes cannot be seen from this PID namespace".into());
+    }
+    let first = target("/proc/2/ns/net").or_else(|_| target("/proc/1/ns/net"));
+    Ok(own == first.map_err(|error| format!("{error}; root can"))?)
+}
+
+fn target(path: &str) -> Result<String, String> {
+    let target = fs::read_link(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    Ok(target.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_leaves_the_first_namespace_is_told_so() {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("SKIP: making a network namespace needs root");
+            return;
+        }
+        // The namespace ends with the thread.
+        let after = std::thread::spawn(|| {
+            // SAFETY: only this thread's network namespace changes, and it ends right after.
+            let left = unsafe { libc::unshare(libc::CLONE_NEWNET) };
+            let mut facts = HostFacts::default();
+            fill(&mut facts);
+            (left, facts)
+        });
+        let (left, facts) = after.join().unwrap();
+        if left != 0 {
+            eprintln!("SKIP: this machine does not let a network namespace be made");
+            return;
+        }
+        assert!(!facts.initial_netns);
+        assert_ne!(facts.netns_cookie, landspeed_netlink::netns_cookie().unwrap());
+    }
+}

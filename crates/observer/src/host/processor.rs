@@ -1,0 +1,63 @@
+//! Processors and NUMA nodes.
+
+use landspeed_record::HostFacts;
+
+use super::Root;
+use crate::procfile::cpu_list;
+
+pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
+    facts.cpu_model = model(root).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    facts.cpus = online(root, "sys/devices/system/cpu/online").unwrap_or_else(threads);
+    // A kernel without CONFIG_NUMA has no folder for nodes: it is one node.
+    facts.numa_nodes = online(root, "sys/devices/system/node/online").unwrap_or(1);
+    facts.governor = root.word("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").unwrap_or_default();
+}
+
+/// x86 and POWER name it in /proc/cpuinfo; ARM does not, but its device tree or firmware may.
+fn model(root: Root<'_>) -> Option<String> {
+    let text = root.word("proc/cpuinfo")?;
+    let named = |key: &str| {
+        text.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == key && !value.trim().is_empty()).then(|| value.trim().to_owned())
+        })
+    };
+    named("model name").or_else(|| named("cpu")).or_else(|| arm(&named))
+}
+
+/// ARM's "CPU implementer" and "CPU part" numbers, which lscpu(1) translates.
+fn arm(named: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    Some(format!("ARM implementer {} part {}", named("CPU implementer")?, named("CPU part")?))
+}
+
+fn online(root: Root<'_>, path: &str) -> Option<u32> {
+    let members = cpu_list(&root.word(path)?)?;
+    u32::try_from(members.len()).ok().filter(|count| *count > 0)
+}
+
+fn threads() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn models_of_three_architectures() {
+        for (text, name) in [
+            ("processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n", Some("AMD EPYC")),
+            ("processor : 0\ncpu : POWER9, altivec supported\n", Some("POWER9, altivec supported")),
+            (
+                "processor: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n",
+                Some("ARM implementer 0x41 part 0xd0c"),
+            ),
+            ("processor: 0\nmodel name\t:\n", None),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("proc")).unwrap();
+            std::fs::write(folder.path().join("proc/cpuinfo"), text).unwrap();
+            assert_eq!(model(Root(folder.path())).as_deref(), name, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The system: names, versions, memory, what the kernel's TCP offers.
+
+use landspeed_record::HostFacts;
+use landspeed_units::Bytes;
+
+use super::Root;
+
+pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
+    let system = rustix::system::uname();
+    facts.hostname = system.nodename().to_string_lossy().into_owned();
+    facts.kernel = system.release().to_string_lossy().into_owned();
+    facts.distribution = distribution(root).unwrap_or_default();
+    facts.boot_id = root.word("proc/sys/kernel/random/boot_id").unwrap_or_default();
+    facts.memory_bytes = memory(root).unwrap_or_default();
+    facts.congestion_available = congestion(root);
+    if facts.boot_id.is_empty() {
+        facts.notes.push(
+            "boot id: /proc/sys/kernel/random/boot_id cannot be read, so processor time of hosts that share one \
+             machine would be counted twice"
+                .into(),
+        );
+    }
+}
+
+/// os-release(5): the first of the two files that exists counts.
+fn distribution(root: Root<'_>) -> Option<String> {
+    let text = root.word("etc/os-release").or_else(|| root.word("usr/lib/os-release"))?;
+    let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
+    let bare = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));
+    let bare = bare.or_else(|| value.strip_prefix('\'').and_then(|v| v.strip_suffix('\''))).unwrap_or(value);
+    Some(bare.replace("\\\"", "\""))
+}
+
+fn memory(root: Root<'_>) -> Option<Bytes> {
+    let text = root.word("proc/meminfo")?;
+    let kib: u64 = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?
+        .trim()
+        .strip_suffix(" kB")?
+        .parse()
+        .ok()?;
+    Some(Bytes(kib.saturating_mul(1024)))
+}
+
+/// With CAP_NET_ADMIN a socket may use any that is loaded or can be loaded; these are the loaded ones.
+fn congestion(root: Root<'_>) -> Vec<String> {
+    let names = root.word("proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+    names.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(path: &str, text: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, text).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_distribution_is_named_with_either_quotes_or_none() {
+        for (text, name) in [
+            (
+                "NAME=x\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n",
+                Some("Debian GNU/Linux 12 (bookworm)"),
+            ),
+            ("PRETTY_NAME='Alpine'\n", Some("Alpine")),
+            ("PRETTY_NAME=Arch\n", Some("Arch")),
+            ("PRETTY_NAME=\"\n", Some("\"")),
+            ("NAME=x\n", None),
+        ] {
+            let folder = with("etc/os-release", text);
+            assert_eq!(distribution(Root(folder.path())).as_deref(), name, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn memory_is_read_in_kibibytes_or_not_at_all() {
+        for (text, bytes) in [
+            ("MemTotal:       16318480 kB\nMemFree: 1 kB\n", Some(Bytes::kib(16_318_480))),
+            ("MemTotal: many kB\n", None),
+            ("MemTotal: 12\n", None),
+            ("", None),
+        ] {
+            let folder = with("proc/meminfo", text);
+            assert_eq!(memory(Root(folder.path())), bytes, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Whether the machine is a guest, and of what: the signs that systemd-detect-virt(1) reads, without
+//! running anything. A careful hypervisor can hide; an empty answer means "no sign of one".
+
+use super::Root;
+
+/// Firmware's words, by hypervisor: (prefix, name). Order matters: Amazon's guests say KVM as well.
+const FIRMWARE: [(&str, &str); 13] = [
+    ("Amazon EC2", "amazon"),
+    ("Google Compute Engine", "google"),
+    ("KVM", "kvm"),
+    ("OpenStack", "kvm"),
+    ("QEMU", "qemu"),
+    ("VMware", "vmware"),
+    ("VMW", "vmware"),
+    ("innotek GmbH", "virtualbox"),
+    ("VirtualBox", "virtualbox"),
+    ("Xen", "xen"),
+    ("Parallels", "parallels"),
+    ("BHYVE", "bhyve"),
+    ("Hyper-V", "hyperv"),
+];
+
+/// DMI fields that hold such words.
+const FIELDS: [&str; 4] = ["product_name", "sys_vendor", "board_vendor", "bios_vendor"];
+
+/// Clocks that only a guest of that hypervisor has.
+const CLOCKS: [(&str, &str); 4] =
+    [("kvm-clock", "kvm"), ("xen", "xen"), ("hyperv_clocksource_tsc_page", "hyperv"), ("hyperv", "hyperv")];
+
+/// "kvm", "vmware", ...; "unknown hypervisor" where the processor only says that there is one; empty on
+/// bare metal as far as can be seen.
+pub(super) fn detect(root: Root<'_>) -> String {
+    let found = root
+        .word("sys/hypervisor/type")
+        .or_else(|| firmware(root))
+        .or_else(|| clock(root))
+        .or_else(|| processor_flag(root).then(|| "unknown hypervisor".to_owned()));
+    found.unwrap_or_default()
+}
+
+fn firmware(root: Root<'_>) -> Option<String> {
+    let words: Vec<String> =
+        FIELDS.iter().filter_map(|field| root.word(&format!("sys/class/dmi/id/{field}"))).collect();
+    let says = |prefix: &str| words.iter().any(|word| word.starts_with(prefix));
+    let known = FIRMWARE.iter().find(|(prefix, _)| says(prefix)).map(|(_, name)| (*name).to_owned());
+    // Microsoft also makes machines of metal.
+    known.or_else(|| (says("Microsoft Corporation") && says("Virtual Machine")).then(|| "hyperv".to_owned()))
+}
+
+fn clock(root: Root<'_>) -> Option<String> {
+    let clocks = root.word("sys/devices/system/clocksource/clocksource0/available_clocksource")?;
+    let has = |name: &str| clocks.split_whitespace().any(|clock| clock == name);
+    CLOCKS.iter().find(|(clock, _)| has(clock)).map(|(_, name)| (*name).to_owned())
+}
+
+fn processor_flag(root: Root<'_>) -> bool {
+    let text = root.word("proc/cpuinfo").unwrap_or_default();
+    let flags = text.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    flags.split_whitespace().any(|flag| flag == "hypervisor")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let file = folder.path().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn each_sign_is_read_and_metal_shows_none() {
+        const CLOCKS: &str = "sys/devices/system/clocksource/clocksource0/available_clocksource";
+        for (files, name) in [
+            (vec![("sys/class/dmi/id/sys_vendor", "QEMU\n")], "qemu"),
+            (vec![("sys/class/dmi/id/sys_vendor", "Amazon EC2"), (CLOCKS, "tsc kvm-clock")], "amazon"),
+            (
+                vec![
+                    ("sys/class/dmi/id/product_name", "Surface"),
+                    ("sys/class/dmi/id/sys_vendor", "Microsoft Corporation"),
+                ],
+                "",
+            ),
+            (
+                vec![
+                    ("sys/class/dmi/id/product_name", "Virtual Machine"),
+                    ("sys/class/dmi/id/sys_vendor", "Microsoft Corporation"),
+                ],
+                "hyperv",
+            ),
+            (vec![(CLOCKS, "tsc kvm-clock \n")], "kvm"),
+            (vec![("sys/hypervisor/type", "xen\n"), (CLOCKS, "tsc")], "xen"),
+            (vec![("proc/cpuinfo", "flags : fpu hypervisor lm\n")], "unknown hypervisor"),
+            (vec![("proc/cpuinfo", "flags : fpu lm\n"), (CLOCKS, "tsc hpet acpi_pm")], ""),
+            (vec![], ""),
+        ] {
+            let folder = host(&files);
+            assert_eq!(detect(Root(folder.path())), name, "{files:?}");
+        }
+    }
+}
