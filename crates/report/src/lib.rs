@@ -1,1 +1,24 @@
-//! landspeed report.
+//! What a person sees of a run: live on a terminal, as text, as JSON, and as one HTML page.
+//!
+//! Input is plain data of `landspeed-record`; this crate imports no noun, so a saved record can be shown
+//! anywhere. A record may come from a stranger: whatever is shown of it goes through [`safe`], and into
+//! HTML through maud's escaping on top.
+
+mod chart;
+mod diff;
+pub mod html;
+mod json;
+pub mod live;
+pub mod measure;
+mod output;
+mod safe;
+mod table;
+pub mod text;
+mod words;
+
+pub use diff::{DiffReport, DiffRow, diff_json, diff_text};
+pub use json::summary_json;
+pub use output::Output;
+pub use safe::safe;
+pub use table::table;
+pub use words::LEAST_EFFECT;

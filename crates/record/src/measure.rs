@@ -1,0 +1,257 @@
+//! The result of one measurement: what `landspeed measure --json` prints.
+
+use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    CpuUsage, EndpointOutcome, HostFacts, LatencyHistogram, Observations, PathFacts, Side, SweepPoint,
+    TcpSample, Workload,
+};
+
+/// The version of the measurement document.
+pub const MEASURE_FORMAT: u32 = 1;
+
+/// What a measurement found. Figures that the workload does not have are empty.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MeasureReport {
+    /// [`MEASURE_FORMAT`].
+    pub format: u32,
+    /// Version of landspeed that ran.
+    pub landspeed: String,
+    /// Start, RFC 3339 UTC.
+    pub started: String,
+    /// How to run it again.
+    pub command: String,
+    /// "lab:back-to-back", or the hosts.
+    pub topology: String,
+    /// What ran.
+    pub workload: Workload,
+    /// Host A, the client: it opens the connections.
+    pub host_a: HostFacts,
+    /// Host B, the server.
+    pub host_b: HostFacts,
+    /// The path between them.
+    pub path: PathFacts,
+    /// Goodput by direction.
+    pub streams: Vec<StreamFigure>,
+    /// Payload per second of processor time over both hosts (each machine counted once).
+    pub bytes_per_cpu_s: Option<BytesPerCpuSecond>,
+    /// Goodput by write size.
+    pub sweep: Vec<SweepPoint>,
+    /// Round trips by message size, or connection set-up times.
+    pub latency: Vec<LatencyFigure>,
+    /// Connections set up, closed one after the other.
+    pub connections_per_s: Option<f64>,
+    /// Processor time by host.
+    pub cpu: Vec<HostCpu>,
+    /// What TCP said, by host that sent.
+    pub tcp: Vec<TcpFigure>,
+    /// What could not be seen or was not as asked, one line each.
+    pub notes: Vec<String>,
+    /// Path of the record, where one was kept.
+    pub record: Option<String>,
+}
+
+/// Goodput of one direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StreamFigure {
+    /// The host that sent.
+    pub sender: Side,
+    /// Goodput at the receiver.
+    pub rate_bps: BitRate,
+    /// The same by flow.
+    pub flow_rate_bps: Vec<BitRate>,
+    /// Payload received.
+    pub received_bytes: Bytes,
+    /// The receiver's window.
+    pub window_ns: Nanos,
+}
+
+/// Round trips of one message size. A percentile is there only with ten samples or more beyond it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LatencyFigure {
+    /// Message size.
+    pub size_bytes: Bytes,
+    /// Round trips.
+    pub samples: u64,
+    /// Median.
+    pub p50_ns: Option<Nanos>,
+    /// 90th percentile.
+    pub p90_ns: Option<Nanos>,
+    /// 99th percentile.
+    pub p99_ns: Option<Nanos>,
+    /// 99.9th percentile.
+    pub p99_9_ns: Option<Nanos>,
+    /// 99.99th percentile.
+    pub p99_99_ns: Option<Nanos>,
+}
+
+impl LatencyFigure {
+    /// The percentiles that a histogram has samples for.
+    pub fn of(histogram: &LatencyHistogram) -> Self {
+        LatencyFigure {
+            size_bytes: histogram.size_bytes,
+            samples: histogram.count(),
+            p50_ns: histogram.percentile(0.5),
+            p90_ns: histogram.percentile(0.9),
+            p99_ns: histogram.percentile(0.99),
+            p99_9_ns: histogram.percentile(0.999),
+            p99_99_ns: histogram.percentile(0.9999),
+        }
+    }
+}
+
+/// Processor time of one host over the window, all cores together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostCpu {
+    /// Which host.
+    pub side: Side,
+    /// Length of the window.
+    pub window_ns: Nanos,
+    /// Cores that were counted.
+    pub cores: u32,
+    /// User code.
+    pub user_ns: CpuNanos,
+    /// Kernel code in task context.
+    pub system_ns: CpuNanos,
+    /// Hard interrupts.
+    pub irq_ns: CpuNanos,
+    /// Soft interrupts.
+    pub softirq_ns: CpuNanos,
+    /// Taken by the hypervisor.
+    pub steal_ns: CpuNanos,
+    /// The workload's own threads.
+    pub workload_ns: CpuNanos,
+}
+
+impl HostCpu {
+    /// The sum over all cores.
+    pub fn of(side: Side, usage: &CpuUsage) -> Self {
+        let sum = |class: fn(&crate::CoreClasses) -> CpuNanos| usage.cores.iter().map(class).sum();
+        HostCpu {
+            side,
+            window_ns: usage.window_ns,
+            cores: u32::try_from(usage.cores.len()).unwrap_or(u32::MAX),
+            user_ns: sum(|c| c.user_ns),
+            system_ns: sum(|c| c.system_ns),
+            irq_ns: sum(|c| c.irq_ns),
+            softirq_ns: sum(|c| c.softirq_ns),
+            steal_ns: sum(|c| c.steal_ns),
+            workload_ns: usage.workload_ns,
+        }
+    }
+}
+
+/// What TCP_INFO said at the end of the window, over all flows of one sending host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TcpFigure {
+    /// The host that sent.
+    pub sender: Side,
+    /// Flows with a sample.
+    pub flows: u32,
+    /// Segments retransmitted.
+    pub retransmits: u64,
+    /// Mean smoothed round-trip time under load.
+    pub rtt_ns: Nanos,
+    /// Lowest round-trip time.
+    pub min_rtt_ns: Nanos,
+    /// Share of the time with data in flight that the peer's window limited, 0 to 1.
+    pub rwnd_limited: f64,
+    /// Share of that time that the own send buffer limited, 0 to 1.
+    pub sndbuf_limited: f64,
+}
+
+impl TcpFigure {
+    /// From the last sample of each flow; `None` where the host sent nothing.
+    pub fn of(sender: Side, samples: &[TcpSample]) -> Option<Self> {
+        let mut last: std::collections::BTreeMap<u32, &TcpSample> = std::collections::BTreeMap::new();
+        for sample in samples {
+            let kept = last.entry(sample.flow).or_insert(sample);
+            if sample.at_ns >= kept.at_ns {
+                *kept = sample;
+            }
+        }
+        last.retain(|_, sample| sample.busy_ns.0 > 0);
+        let flows = u32::try_from(last.len()).ok().filter(|&n| n > 0)?;
+        let busy: f64 = last.values().map(|s| s.busy_ns.as_secs_f64()).sum();
+        let share =
+            |time: fn(&TcpSample) -> Nanos| last.values().map(|s| time(s).as_secs_f64()).sum::<f64>() / busy;
+        Some(TcpFigure {
+            sender,
+            flows,
+            retransmits: last.values().fold(0, |n, s| n.saturating_add(s.retransmits)),
+            rtt_ns: Nanos(last.values().map(|s| s.rtt_ns.0 / u64::from(flows)).sum()),
+            min_rtt_ns: last.values().map(|s| s.min_rtt_ns).min().unwrap_or_default(),
+            rwnd_limited: share(|s| s.rwnd_limited_ns),
+            sndbuf_limited: share(|s| s.sndbuf_limited_ns),
+        })
+    }
+}
+
+impl MeasureReport {
+    /// This report with the figures that follow from what both ends saw of the trial. Cost is not among
+    /// them: it needs to know how each host counts processor time.
+    #[must_use]
+    pub fn with_outcomes(mut self, a: &EndpointOutcome, b: &EndpointOutcome) -> Self {
+        self.streams =
+            [(Side::A, b), (Side::B, a)].into_iter().filter_map(|(from, to)| stream(from, to)).collect();
+        self.sweep = [&b.sweep[..], &a.sweep[..]].concat();
+        self.latency = [a, b].iter().flat_map(|end| end.latency.iter().map(LatencyFigure::of)).collect();
+        let seconds = a.window_ns.as_secs_f64();
+        self.connections_per_s = (a.connections > 0 && seconds > 0.0).then(|| a.connections as f64 / seconds);
+        let ends = [(Side::A, a), (Side::B, b)];
+        self.cpu = ends.iter().map(|(side, end)| HostCpu::of(*side, &end.observed.cpu)).collect();
+        self.cpu.retain(|cpu| cpu.cores > 0);
+        self.tcp = ends.iter().filter_map(|(side, end)| TcpFigure::of(*side, &end.observed.tcp)).collect();
+        for (side, end) in ends {
+            self.notes.extend(notes(side, &end.not_as_asked, &end.observed));
+            if end.zerocopy_completions > 0 {
+                let (copied, all) = (end.zerocopy_copied, end.zerocopy_completions);
+                self.notes.push(format!(
+                    "{side}: the kernel copied {copied} of {all} MSG_ZEROCOPY sends after all"
+                ));
+            }
+        }
+        self
+    }
+}
+
+fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
+    let window = receiver.window_ns;
+    // A sweep has its own table, and a ping-pong's bytes are no goodput.
+    let counts = receiver.received_bytes.0 > 0 && !receiver.flow_bytes.is_empty();
+    counts.then(|| StreamFigure {
+        sender,
+        rate_bps: receiver.received_bytes.per(window),
+        flow_rate_bps: receiver.flow_bytes.iter().map(|bytes| bytes.per(window)).collect(),
+        received_bytes: receiver.received_bytes,
+        window_ns: window,
+    })
+}
+
+fn notes<'a>(side: Side, asked: &'a [String], seen: &'a Observations) -> impl Iterator<Item = String> + 'a {
+    asked.iter().chain(&seen.unseen).map(move |line| format!("{side}: {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tcp_shares_come_from_the_last_sample_of_each_flow() {
+        let sample = |flow, at, busy, limited| TcpSample {
+            flow,
+            at_ns: Nanos(at),
+            busy_ns: Nanos(busy),
+            rwnd_limited_ns: Nanos(limited),
+            retransmits: 2,
+            ..TcpSample::default()
+        };
+        let samples = [sample(0, 1, 100, 100), sample(0, 2, 1000, 500), sample(1, 2, 1000, 0)];
+        let figure = TcpFigure::of(Side::A, &samples).unwrap();
+        assert_eq!((figure.flows, figure.retransmits), (2, 4));
+        assert!((figure.rwnd_limited - 0.25).abs() < 1e-12);
+        assert_eq!(TcpFigure::of(Side::B, &[sample(0, 1, 0, 0)]), None);
+    }
+}

@@ -1,0 +1,90 @@
+//! What every chart has: a figure with a title, a description, a caption and axes.
+
+use maud::{Markup, html};
+
+use super::scale::{Scale, label};
+
+/// A chart's outside.
+#[derive(Debug)]
+pub(crate) struct Frame<'a> {
+    /// Name in `data-chart`, and root of the ids.
+    pub(crate) name: &'a str,
+    /// Short title, read aloud first.
+    pub(crate) title: &'a str,
+    /// What the chart shows, read aloud second.
+    pub(crate) description: String,
+    /// What to look at, under the chart.
+    pub(crate) caption: Markup,
+    /// Width of the drawing.
+    pub(crate) width: f64,
+    /// Height of the drawing.
+    pub(crate) height: f64,
+    /// How many points it has.
+    pub(crate) points: usize,
+}
+
+impl Frame<'_> {
+    /// The figure around `inside`. On a narrow screen the drawing scrolls within its own box.
+    pub(crate) fn figure(&self, inside: &Markup) -> Markup {
+        let (title, desc) = (format!("{}-title", self.name), format!("{}-desc", self.name));
+        html! {
+            figure class="chart" {
+                div class="scroll" tabindex="0" role="group" aria-label=(self.title) {
+                    svg class=(self.name) role="img" aria-labelledby={ (title) " " (desc) }
+                        data-chart=(self.name) data-points=(self.points)
+                        viewBox={ "0 0 " (n(self.width)) " " (n(self.height)) }
+                        width=(n(self.width)) height=(n(self.height)) {
+                        title id=(title) { (self.title) }
+                        desc id=(desc) { (self.description) }
+                        (inside)
+                    }
+                }
+                figcaption { (self.caption) }
+            }
+        }
+    }
+}
+
+/// A coordinate, to a tenth.
+pub(crate) fn n(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
+}
+
+/// A line.
+pub(crate) fn line(class: &str, from: (f64, f64), to: (f64, f64)) -> Markup {
+    html! { line class=(class) x1=(n(from.0)) y1=(n(from.1)) x2=(n(to.0)) y2=(n(to.1)) {} }
+}
+
+/// Text that starts (`start`), ends (`end`) or is centred (`middle`) at a place.
+pub(crate) fn text(class: &str, anchor: &str, at: (f64, f64), words: &str) -> Markup {
+    html! { text class=(class) text-anchor=(anchor) x=(n(at.0)) y=(n(at.1)) { (words) } }
+}
+
+/// A horizontal axis at the bottom: rules from `top` to `bottom`, labels under them, the unit's name last.
+pub(crate) fn x_axis(scale: &Scale, ticks: &[f64], (top, bottom): (f64, f64)) -> Markup {
+    html! {
+        @for &tick in ticks {
+            (line("grid", (scale.at(tick), top), (scale.at(tick), bottom)))
+            (text("tick", "middle", (scale.at(tick), bottom + 17.0), &label(tick)))
+        }
+    }
+}
+
+/// A vertical axis at the left: rules from `left` to `right`, labels left of them, its title above.
+pub(crate) fn y_axis(scale: &Scale, ticks: &[f64], (left, right): (f64, f64)) -> Markup {
+    html! {
+        @for &tick in ticks {
+            (line("grid", (left, scale.at(tick)), (right, scale.at(tick))))
+            (text("tick", "end", (left - 8.0, scale.at(tick) + 4.0), &label(tick)))
+        }
+    }
+}
+
+/// `words` cut to `limit` characters.
+pub(crate) fn short(words: &str, limit: usize) -> String {
+    if words.chars().count() <= limit {
+        return words.to_owned();
+    }
+    words.chars().take(limit.saturating_sub(1)).chain(['…']).collect()
+}

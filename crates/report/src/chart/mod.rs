@@ -1,0 +1,15 @@
+//! Charts as SVG text, drawn in Rust: see docs/decisions/0004-charts.md.
+
+mod curve;
+mod frame;
+mod ladder;
+mod marker;
+mod scale;
+mod staircase;
+mod strip;
+mod trials;
+
+pub(crate) use curve::{latency_by_size, latency_distribution, sweep};
+pub(crate) use ladder::ladder;
+pub(crate) use staircase::staircase;
+pub(crate) use strip::strip;

@@ -1,0 +1,131 @@
+//! From values to places on an axis.
+
+/// Widest log axis: six decades. A record with stranger values is drawn at the edge.
+const SPAN: f64 = 1e6;
+
+/// An axis: values from `low` to `high` laid on `from` to `to` in the drawing's units.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Scale {
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    log: bool,
+}
+
+impl Scale {
+    /// A logarithmic axis around `values` with some air; those that are not positive are ignored.
+    pub(crate) fn log(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
+        let (mut low, mut high) = extent(values.into_iter().filter(|v| *v > 0.0)).unwrap_or((0.9, 1.1));
+        low = low.max(high / SPAN);
+        let air = (high / low).powf(0.04).max(1.005);
+        (low, high) = (low / air, high * air);
+        Scale { low, high, from, to, log: true }
+    }
+
+    /// A linear axis from zero to above the largest of `values`.
+    pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
+        let high = extent(values).map_or(1.0, |(_, high)| high).max(f64::MIN_POSITIVE);
+        Scale { low: 0.0, high: high * 1.06, from, to, log: false }
+    }
+
+    /// A linear axis between two ends.
+    pub(crate) fn linear(low: f64, high: f64, from: f64, to: f64) -> Self {
+        Scale { low, high: if high > low { high } else { low + 1.0 }, from, to, log: false }
+    }
+
+    /// Where `value` lies, held within the axis.
+    pub(crate) fn at(&self, value: f64) -> f64 {
+        let value = value.clamp(self.low, self.high);
+        let share = if self.log {
+            (value / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.from + share * (self.to - self.from)
+    }
+
+    /// About `wanted` round values within the axis.
+    pub(crate) fn ticks(&self, wanted: usize) -> Vec<f64> {
+        let step = round_step((self.high - self.low) / wanted.max(1) as f64);
+        if !self.log || self.high / self.low < 1.5 {
+            let first = (self.low / step).ceil() as i64;
+            let last = (self.high / step).floor() as i64;
+            return (first..=last.min(first + 50)).map(|i| i as f64 * step).collect();
+        }
+        let sets: [&[f64]; 5] = [
+            &[1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
+            &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0],
+            &[1.0, 2.0, 5.0],
+            &[1.0, 3.0],
+            &[1.0],
+        ];
+        let fitting = sets.iter().map(|set| self.decades(set)).find(|ticks| ticks.len() <= wanted);
+        fitting.unwrap_or_else(|| self.decades(&[1.0]))
+    }
+
+    fn decades(&self, digits: &[f64]) -> Vec<f64> {
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let all = (first..=last).flat_map(|e| digits.iter().map(move |d| decimal(*d, e)));
+        all.filter(|v| (self.low..=self.high).contains(v)).collect()
+    }
+}
+
+/// `digits` times ten to the `power`, divided where that is exact and a product is not.
+fn decimal(digits: f64, power: i32) -> f64 {
+    if power < 0 { digits / 10f64.powi(-power) } else { digits * 10f64.powi(power) }
+}
+
+/// Smallest of 1, 2, 5 times a power of ten that is not below `rough`.
+fn round_step(rough: f64) -> f64 {
+    let power = 10f64.powf(rough.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].map(|d| d * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(1.0)
+}
+
+fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let finite = values.into_iter().filter(|v| v.is_finite());
+    finite
+        .fold(None, |seen, v| Some(seen.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
+}
+
+/// The unit that suits the largest of some values: divide by the first, show the second.
+pub(crate) fn unit(largest: f64, steps: &[(f64, &'static str)]) -> (f64, &'static str) {
+    *steps.iter().find(|(scale, _)| largest >= *scale).unwrap_or(&steps[steps.len() - 1])
+}
+
+/// A tick's label: as short as it can be without lying.
+pub(crate) fn label(value: f64) -> String {
+    let digits = format!("{value:.3}");
+    let trimmed = digits.trim_end_matches('0').trim_end_matches('.');
+    if value.abs() >= 1000.0 { format!("{value:.0}") } else { trimmed.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ratio_axis_is_symmetric_around_one() {
+        let scale = Scale::log([0.5, 2.0], 0.0, 100.0);
+        assert!((scale.at(1.0) - 50.0).abs() < 1e-9);
+        assert_eq!(scale.ticks(8), [0.5, 0.7, 1.0, 1.25, 1.5, 2.0]);
+        assert_eq!(scale.ticks(4), [0.5, 1.0, 2.0]);
+        assert!(scale.at(1e300) <= 100.0 && scale.at(0.0) >= 0.0);
+    }
+
+    #[test]
+    fn nothing_and_nonsense_still_make_an_axis() {
+        for values in [vec![], vec![f64::NAN, -1.0, 0.0], vec![1e-300, 1e300], vec![3.0]] {
+            let scale = Scale::log(values.clone(), 0.0, 100.0);
+            assert!(scale.at(1.0).is_finite(), "{values:?}");
+            assert!(scale.ticks(8).len() <= 60, "{values:?}");
+            assert!(Scale::from_zero(values, 0.0, 1.0).at(0.0).is_finite());
+        }
+    }
+
+    #[test]
+    fn linear_ticks_are_round() {
+        assert_eq!(Scale::from_zero([44.0], 0.0, 100.0).ticks(5), [0.0, 10.0, 20.0, 30.0, 40.0]);
+        assert_eq!((label(0.05), label(10.0), label(16384.0)), ("0.05".into(), "10".into(), "16384".into()));
+    }
+}

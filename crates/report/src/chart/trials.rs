@@ -1,0 +1,108 @@
+//! Raw trials of a record, sorted for drawing.
+
+use std::collections::{BTreeMap, HashMap};
+
+use landspeed_record::{Arm, LatencyHistogram, Line, Record, SweepPoint, Trial};
+use landspeed_units::{Bytes, Nanos};
+
+use crate::words::Primary;
+
+/// Most trials of one arm of one step that are drawn one by one.
+pub(crate) const DRAWN: usize = 200;
+
+/// Values of both arms of a step.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Arms {
+    pub(crate) incumbent: Vec<f64>,
+    pub(crate) candidate: Vec<f64>,
+}
+
+/// A figure of every trial, by step. Trials that did not measure it are left out.
+pub(crate) fn by_step(record: &Record, figure: Primary) -> HashMap<&str, Arms> {
+    let mut steps: HashMap<&str, Arms> = HashMap::new();
+    for trial in trials(record) {
+        let value = value(trial, figure);
+        if !(value.is_finite() && value > 0.0) {
+            continue;
+        }
+        let arms = steps.entry(&trial.step).or_default();
+        match trial.arm {
+            Arm::Incumbent => arms.incumbent.push(value),
+            Arm::Candidate => arms.candidate.push(value),
+        }
+    }
+    steps
+}
+
+pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
+    record.lines.iter().filter_map(|line| match line {
+        Line::Trial(trial) => Some(&**trial),
+        _ => None,
+    })
+}
+
+fn value(trial: &Trial, figure: Primary) -> f64 {
+    match figure {
+        Primary::Rate => trial.figures.rate_bps.0,
+        Primary::Cost => trial.figures.bytes_per_cpu_s.0,
+        Primary::Latency => trial.figures.latency_ns.0 as f64,
+    }
+}
+
+/// The middle value, or the mean of the two middle ones.
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    let upper = *sorted.get(middle)?;
+    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] + upper) / 2.0 })
+}
+
+/// Goodput by write size of the trials of `step`, sizes that were measured again taken together.
+pub(crate) fn sweep(record: &Record, step: &str) -> Vec<(Bytes, f64)> {
+    let mut sizes: BTreeMap<Bytes, (u64, u64)> = BTreeMap::new();
+    for trial in trials(record).filter(|t| t.step == step) {
+        for SweepPoint { size_bytes, moved_bytes, took_ns } in trial.b.sweep.iter().chain(&trial.a.sweep) {
+            let sum = sizes.entry(*size_bytes).or_default();
+            *sum = (sum.0.saturating_add(moved_bytes.0), sum.1.saturating_add(took_ns.0));
+        }
+    }
+    let rate = |(moved, took)| Bytes(moved).per(Nanos(took)).0;
+    sizes
+        .into_iter()
+        .filter(|(size, _)| size.0 > 0)
+        .map(|(size, sum)| (size, rate(sum)))
+        .filter(|p| p.1 > 0.0)
+        .collect()
+}
+
+/// Round trips by message size of the trials of `step`.
+pub(crate) fn latency(record: &Record, step: &str) -> Vec<LatencyHistogram> {
+    let mut sizes: BTreeMap<Bytes, BTreeMap<u64, u64>> = BTreeMap::new();
+    for trial in trials(record).filter(|t| t.step == step) {
+        for histogram in trial.a.latency.iter().chain(&trial.b.latency) {
+            let bins = sizes.entry(histogram.size_bytes).or_default();
+            for (value, count) in &histogram.bins {
+                let sum = bins.entry(*value).or_default();
+                *sum = sum.saturating_add(*count).min(u64::from(u32::MAX));
+            }
+        }
+    }
+    let whole = |(size_bytes, bins): (Bytes, BTreeMap<u64, u64>)| LatencyHistogram {
+        size_bytes,
+        bins: bins.into_iter().collect(),
+    };
+    sizes.into_iter().map(whole).filter(|h| h.count() > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_few() {
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+}

@@ -1,0 +1,84 @@
+//! Two runs side by side.
+
+use landspeed_record::Estimate;
+
+use crate::output::{Style, Tone};
+use crate::words;
+use crate::{safe, table};
+
+/// Two records compared, as `landspeed diff` shows it; computed elsewhere.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DiffReport {
+    /// What the first record is called (its path, or its start).
+    pub name_a: String,
+    /// What the second record is called.
+    pub name_b: String,
+    /// One line that says what came out.
+    pub headline: String,
+    /// Figures, settings and host facts, in the order to show.
+    pub rows: Vec<DiffRow>,
+    /// What limits the comparison: another kernel, another goal, one line each.
+    pub notes: Vec<String>,
+}
+
+/// One thing that two runs share or differ in.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DiffRow {
+    /// What is compared ("final rate", "A tso", "kernel").
+    pub what: String,
+    /// In the first record, with its unit.
+    pub a: String,
+    /// In the second record, with its unit.
+    pub b: String,
+    /// Second over first, where both were measured.
+    pub ratio: Option<Estimate>,
+}
+
+/// The comparison for a terminal; ends with a line break.
+pub fn diff_text(diff: &DiffReport, width: u16, color: bool) -> String {
+    let style = Style { color };
+    let rows: Vec<Vec<String>> = diff.rows.iter().map(cells).collect();
+    let (name_a, name_b) = (safe(&diff.name_a), safe(&diff.name_b));
+    let mut parts = vec![
+        style.paint(Tone::Strong, &safe(&diff.headline)),
+        format!("A  {name_a}\nB  {name_b}"),
+        table(&["", "A", "B", "B over A"], &rows, width.clamp(60, 160)),
+    ];
+    parts.extend(diff.notes.iter().map(|note| style.paint(Tone::Dim, &format!("note: {}", safe(note)))));
+    parts.join("\n\n") + "\n"
+}
+
+fn cells(row: &DiffRow) -> Vec<String> {
+    let ratio = row.ratio.filter(words::plausible).map(|e| words::estimate(&e)).unwrap_or_default();
+    vec![row.what.clone(), row.a.clone(), row.b.clone(), ratio]
+}
+
+/// The comparison as one JSON document.
+pub fn diff_json(diff: &DiffReport) -> String {
+    let rows: Vec<_> = diff
+        .rows
+        .iter()
+        .map(|r| serde_json::json!({ "what": r.what, "a": r.a, "b": r.b, "ratio": r.ratio }))
+        .collect();
+    let document = serde_json::json!({
+        "format": 1, "a": diff.name_a, "b": diff.name_b,
+        "headline": diff.headline, "rows": rows, "notes": diff.notes,
+    });
+    format!("{document:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_carry_every_row() {
+        let ratio = Some(Estimate { ratio: 1.31, low: 1.2, high: 1.4 });
+        let row = DiffRow { what: "final rate".into(), a: "34 Gb/s".into(), b: "44.5 Gb/s".into(), ratio };
+        let diff = DiffReport { name_a: "a".into(), rows: vec![row], ..DiffReport::default() };
+        let text = diff_text(&diff, 80, false);
+        assert!(text.contains("final rate") && text.contains("1.31x [1.20, 1.40]"), "{text}");
+        let json: serde_json::Value = serde_json::from_str(&diff_json(&diff)).unwrap();
+        assert_eq!(json["rows"][0]["ratio"]["low"], 1.2);
+    }
+}

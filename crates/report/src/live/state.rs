@@ -1,0 +1,148 @@
+//! What is known of a run so far, and how to say it; writes nowhere.
+
+use landspeed_record::{Candidate, Estimate, Line, StepSummary, Trial};
+use landspeed_units::Nanos;
+
+use super::interval::SoFar;
+use crate::output::{Style, Tone};
+use crate::safe;
+use crate::words::{self, Kind, Primary};
+
+/// A run so far.
+#[derive(Debug)]
+pub(super) struct State {
+    style: Style,
+    primary: Primary,
+    budget: Nanos,
+    used: Nanos,
+    /// Step that is being tried, and in words.
+    step: String,
+    what: String,
+    blocks: u32,
+    rate: SoFar,
+    cost: SoFar,
+}
+
+impl State {
+    pub(super) fn new(style: Style) -> Self {
+        State {
+            style,
+            primary: Primary::Rate,
+            budget: Nanos(0),
+            used: Nanos(0),
+            step: String::new(),
+            what: String::new(),
+            blocks: 0,
+            rate: SoFar::default(),
+            cost: SoFar::default(),
+        }
+    }
+
+    /// Takes a line; what is to be said of it, a line each. `watched`: the status line says by itself
+    /// what is being tried.
+    pub(super) fn take(&mut self, line: &Line, watched: bool) -> Vec<String> {
+        match line {
+            Line::Header(header) => {
+                self.budget = header.budget_ns;
+                self.primary = Primary::of(&header.goal);
+                let budget = words::duration(header.budget_ns);
+                vec![safe(&format!("{} on {}, budget {budget}", header.kind, header.topology))]
+            }
+            Line::Host { side, facts } => {
+                let memory = facts.memory_bytes;
+                let text = format!("host {side}: Linux {}, {} CPUs, {memory}", facts.kernel, facts.cpus);
+                vec![safe(&text)]
+            }
+            Line::Path(path) => {
+                let ends = format!("{} ({})", path.address_a, path.link_a);
+                vec![safe(&format!(
+                    "path: {ends} to {} ({}), round trip {}",
+                    path.address_b, path.link_b, path.rtt_ns
+                ))]
+            }
+            Line::Plan { candidates, .. } => vec![plan(candidates)],
+            Line::Trying { step, what, at_ns } => self.begin(step, what, *at_ns, watched),
+            Line::Trial(trial) => self.trial(trial),
+            Line::Step(step) => vec![self.decision(&step.summary)],
+            Line::Note { text } => vec![self.style.paint(Tone::Dim, &format!("  note: {}", safe(text)))],
+            Line::Restored(restored) => self.restored(restored.restored, &restored.notes),
+            Line::Knobs { .. } | Line::Summary(_) | Line::Unknown => Vec::new(),
+        }
+    }
+
+    fn begin(&mut self, step: &str, what: &str, at: Nanos, watched: bool) -> Vec<String> {
+        self.used = self.used.max(at);
+        step.clone_into(&mut self.step);
+        self.what = safe(what);
+        self.blocks = 0;
+        (self.rate, self.cost) = (SoFar::default(), SoFar::default());
+        if watched { Vec::new() } else { vec![format!("trying {} ({})", self.what, self.time_left())] }
+    }
+
+    fn trial(&mut self, trial: &Trial) -> Vec<String> {
+        self.used = self.used.max(trial.at_ns);
+        if trial.step == self.step {
+            self.blocks = self.blocks.max(trial.block.saturating_add(1));
+            self.rate.add(trial, Primary::Rate);
+            self.cost.add(trial, Primary::Cost);
+        }
+        Vec::new()
+    }
+
+    fn decision(&self, step: &StepSummary) -> String {
+        let kind = Kind::of(step);
+        let figure =
+            self.primary.of_step(step).map(|e| format!(" {}", words::estimate(&e))).unwrap_or_default();
+        let head = format!("{} {}{figure}", kind.symbol(), words::step_words(step));
+        let head = self.style.paint(kind.tone(), &head);
+        format!("{head} {}: {}", kind.word(), safe(&step.reason))
+    }
+
+    fn restored(&self, all: bool, notes: &[String]) -> Vec<String> {
+        let (tone, text) =
+            if all { (Tone::Good, "everything put back") } else { (Tone::Bad, "NOT everything put back") };
+        let mut lines = vec![self.style.paint(tone, text)];
+        lines.extend(notes.iter().map(|note| format!("  {}", safe(note))));
+        lines
+    }
+
+    /// What is being tried and where it stands, on one line.
+    pub(super) fn status(&self) -> String {
+        if self.what.is_empty() {
+            return "looking at the hosts".to_owned();
+        }
+        let figures: Vec<String> = [(Primary::Rate, &self.rate), (Primary::Cost, &self.cost)]
+            .into_iter()
+            .filter_map(|(p, so_far)| Some(format!("{} {}", p.short(), so_far_words(so_far.estimate()?))))
+            .collect();
+        match figures.as_slice() {
+            [] => self.what.clone(),
+            figures => {
+                format!("{}: {} so far, block {}", self.what, figures.join(", "), self.blocks)
+            }
+        }
+    }
+
+    /// (position, length) of the budget in milliseconds.
+    pub(super) fn progress(&self) -> (u64, u64) {
+        let length = (self.budget.0 / 1_000_000).max(1);
+        ((self.used.0 / 1_000_000).min(length), length)
+    }
+
+    pub(super) fn time_left(&self) -> String {
+        if self.budget.0 == 0 {
+            return "no budget set".to_owned();
+        }
+        let left = self.budget.saturating_sub(self.used).0 / 1_000_000_000;
+        format!("{}:{:02} left", left / 60, left % 60)
+    }
+}
+
+fn so_far_words((ratio, interval): (f64, Option<Estimate>)) -> String {
+    interval.map_or_else(|| words::times(ratio), |e| words::estimate(&e))
+}
+
+fn plan(candidates: &[Candidate]) -> String {
+    let skipped = candidates.iter().filter(|c| c.skip.is_some()).count();
+    format!("plan: {} candidates, {skipped} more cannot be or matter here", candidates.len() - skipped)
+}

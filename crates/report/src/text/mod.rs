@@ -1,0 +1,110 @@
+//! The report of a tuning run on a terminal.
+
+mod steps;
+
+use landspeed_record::{Figures, Gain, TuneSummary};
+
+use crate::output::{Style, Tone};
+use crate::words::{self, Kind, Primary};
+use crate::{safe, table};
+
+/// The report of a tuning run: headline, figures, steps, what was not tried, and how to go on. `width`
+/// is in columns; ends with a line break.
+pub fn summary(summary: &TuneSummary, width: u16, color: bool) -> String {
+    let style = Style { color };
+    let width = width.clamp(60, 160);
+    let mut parts = vec![head(summary, style), figures(summary, width)];
+    parts.extend(summary.against.as_ref().map(|gain| against(gain, Primary::of(&summary.goal))));
+    parts.push(steps::table(summary, width, style));
+    parts.extend(noise_floor(summary, style));
+    parts.extend(steps::unmeasured(summary, width, style));
+    parts.push(close(summary));
+    parts.join("\n\n") + "\n"
+}
+
+/// The outcome in one line.
+pub fn headline(summary: &TuneSummary) -> String {
+    let said = Primary::of(&summary.goal).order();
+    let mut parts: Vec<String> =
+        said.iter().take(2).filter_map(|p| p.of_gain(&summary.gain).map(|e| gain_words(*p, &e))).collect();
+    if parts.is_empty() {
+        parts.push("no final figures".to_owned());
+    }
+    parts.push(words::restored(summary).to_owned());
+    parts.join(", ")
+}
+
+fn gain_words(primary: Primary, e: &landspeed_record::Estimate) -> String {
+    format!("{} the {} {}", words::times(e.ratio), primary.phrase(), words::interval(e))
+}
+
+fn head(summary: &TuneSummary, style: Style) -> String {
+    let mut lines = Vec::new();
+    if let Some(void) = &summary.void {
+        lines.push(style.paint(Tone::Bad, &format!("VOID: {}", safe(void))));
+    }
+    lines.push(style.paint(Tone::Strong, &headline(summary)));
+    let about = format!(
+        "{}, for {}, from {}, {} steps kept, in {}",
+        safe(&summary.topology),
+        safe(&summary.goal),
+        safe(&summary.baseline),
+        summary.steps.iter().filter(|s| Kind::of(s) == Kind::Kept).count(),
+        words::duration(summary.took_ns),
+    );
+    lines.push(style.paint(Tone::Dim, &about));
+    for note in &summary.restored_notes {
+        let tone = if summary.restored { Tone::Dim } else { Tone::Bad };
+        lines.push(style.paint(tone, &format!("  restoring: {}", safe(note))));
+    }
+    lines.join("\n")
+}
+
+fn figures(summary: &TuneSummary, width: u16) -> String {
+    let rows: Vec<Vec<String>> = Primary::of(&summary.goal)
+        .order()
+        .into_iter()
+        .map(|p| {
+            let ratio = p.of_gain(&summary.gain).map_or_else(|| "-".to_owned(), |e| words::estimate(&e));
+            vec![p.phrase().to_owned(), shown(p, &summary.start), shown(p, &summary.final_), ratio]
+        })
+        .collect();
+    table(&["", "start", "final", "final over start"], &rows, width)
+}
+
+/// A figure with its unit; zero means that it was not measured.
+pub(crate) fn shown(primary: Primary, figures: &Figures) -> String {
+    let (value, text) = match primary {
+        Primary::Rate => (figures.rate_bps.0, figures.rate_bps.to_string()),
+        Primary::Cost => (figures.bytes_per_cpu_s.0, figures.bytes_per_cpu_s.to_string()),
+        Primary::Latency => (figures.latency_ns.0 as f64, figures.latency_ns.to_string()),
+    };
+    if value > 0.0 && value.is_finite() { text } else { "-".to_owned() }
+}
+
+fn against(gain: &Gain, primary: Primary) -> String {
+    let parts: Vec<String> =
+        primary.order().iter().filter_map(|p| p.of_gain(gain).map(|e| gain_words(*p, &e))).collect();
+    format!("Final over the setting given with --against: {}", parts.join(", "))
+}
+
+fn noise_floor(summary: &TuneSummary, style: Style) -> Option<String> {
+    let placebos: Vec<String> = words::measured(summary)
+        .iter()
+        .filter(|(step, _)| step.placebo)
+        .map(|(_, e)| words::estimate(e))
+        .collect();
+    let said = "the noise floor: placebos write a setting and change nothing, and came out at";
+    (!placebos.is_empty()).then(|| style.paint(Tone::Dim, &format!("~ {said} {}", placebos.join(" and "))))
+}
+
+fn close(summary: &TuneSummary) -> String {
+    let record = words::quoted(&summary.record);
+    [
+        format!("record     {}", safe(&summary.record)),
+        format!("again      {}", safe(&summary.command)),
+        format!("as a page  landspeed show {record} --html report.html"),
+        format!("to keep    landspeed persist {record}"),
+    ]
+    .join("\n")
+}

@@ -1,0 +1,294 @@
+//! The words and numbers that every form of a report shares, so that a step reads the same everywhere.
+
+use landspeed_record::{Answer, Estimate, Gain, StepSummary, TuneSummary};
+use landspeed_units::Nanos;
+
+use crate::output::Tone;
+use crate::safe;
+
+/// Least effect of interest that the method works with (design, section 5): within this share of one, a
+/// step is of no use even where its effect is real.
+pub const LEAST_EFFECT: f64 = 0.02;
+
+/// What became of a step, as people are told: the answer, and what was done with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    Kept,
+    /// Helped when it was tried, and was dropped in the final check.
+    Dropped,
+    Harms,
+    NoEffect,
+    Undecided,
+    Placebo,
+    Skipped,
+    NotTried,
+}
+
+impl Kind {
+    pub(crate) const MEASURED: [Kind; 6] =
+        [Kind::Kept, Kind::Dropped, Kind::NoEffect, Kind::Harms, Kind::Undecided, Kind::Placebo];
+
+    pub(crate) fn of(step: &StepSummary) -> Self {
+        match (step.placebo, step.answer, step.kept) {
+            (true, ..) => Kind::Placebo,
+            (_, Answer::Skipped, _) => Kind::Skipped,
+            (_, Answer::NotTried, _) => Kind::NotTried,
+            (_, _, true) => Kind::Kept,
+            (_, Answer::Helps, false) => Kind::Dropped,
+            (_, Answer::Harms, _) => Kind::Harms,
+            (_, Answer::NoEffect, _) => Kind::NoEffect,
+            (_, Answer::Undecided, _) => Kind::Undecided,
+        }
+    }
+
+    /// For people.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Kind::Kept => "kept",
+            Kind::Dropped => "helped, then dropped",
+            Kind::Harms => "harms",
+            Kind::NoEffect => "no useful effect",
+            Kind::Undecided => "undecided",
+            Kind::Placebo => "placebo",
+            Kind::Skipped => "skipped",
+            Kind::NotTried => "not tried",
+        }
+    }
+
+    /// As [`Kind::word`], for a narrow column.
+    pub(crate) fn brief(self) -> &'static str {
+        match self {
+            Kind::Dropped => "dropped",
+            Kind::NoEffect => "no effect",
+            kind => kind.word(),
+        }
+    }
+
+    /// One character, so that colour is never the only difference.
+    pub(crate) fn symbol(self) -> &'static str {
+        match self {
+            Kind::Kept => "✓",
+            Kind::Dropped => "○",
+            Kind::Harms => "✗",
+            Kind::NoEffect => "=",
+            Kind::Undecided => "?",
+            Kind::Placebo => "~",
+            Kind::Skipped | Kind::NotTried => "-",
+        }
+    }
+
+    /// Class in the page's style sheet.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Kind::Kept => "kept",
+            Kind::Dropped => "dropped",
+            Kind::Harms => "harms",
+            Kind::NoEffect => "no-effect",
+            Kind::Undecided => "undecided",
+            Kind::Placebo => "placebo",
+            Kind::Skipped => "skipped",
+            Kind::NotTried => "not-tried",
+        }
+    }
+
+    pub(crate) fn tone(self) -> Tone {
+        match self {
+            Kind::Kept => Tone::Good,
+            Kind::Harms => Tone::Bad,
+            Kind::Undecided | Kind::Dropped => Tone::Open,
+            Kind::Placebo => Tone::Noise,
+            Kind::NoEffect | Kind::Skipped | Kind::NotTried => Tone::Dim,
+        }
+    }
+}
+
+/// The statistic that decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Primary {
+    Rate,
+    Cost,
+    Latency,
+}
+
+impl Primary {
+    pub(crate) fn of(goal: &str) -> Self {
+        match goal {
+            "latency" => Primary::Latency,
+            "cpu" => Primary::Cost,
+            _ => Primary::Rate,
+        }
+    }
+
+    /// The statistic first, then the guards.
+    pub(crate) fn order(self) -> [Primary; 3] {
+        match self {
+            Primary::Rate => [Primary::Rate, Primary::Cost, Primary::Latency],
+            Primary::Cost => [Primary::Cost, Primary::Rate, Primary::Latency],
+            Primary::Latency => [Primary::Latency, Primary::Rate, Primary::Cost],
+        }
+    }
+
+    /// Heading of a narrow column: "cost" is bytes per CPU-second, "rtt" the idle round trip.
+    pub(crate) fn short(self) -> &'static str {
+        match self {
+            Primary::Rate => "rate",
+            Primary::Cost => "cost",
+            Primary::Latency => "rtt",
+        }
+    }
+
+    /// In a sentence, behind "12x the".
+    pub(crate) fn phrase(self) -> &'static str {
+        match self {
+            Primary::Rate => "rate",
+            Primary::Cost => "bytes per CPU-second",
+            Primary::Latency => "idle round trip",
+        }
+    }
+
+    pub(crate) fn of_step(self, step: &StepSummary) -> Option<Estimate> {
+        match self {
+            Primary::Rate => step.rate,
+            Primary::Cost => step.cost,
+            Primary::Latency => step.latency,
+        }
+        .filter(plausible)
+    }
+
+    pub(crate) fn of_gain(self, gain: &Gain) -> Option<Estimate> {
+        Some(match self {
+            Primary::Rate => gain.rate,
+            Primary::Cost => gain.cost,
+            Primary::Latency => gain.latency,
+        })
+        .filter(plausible)
+    }
+}
+
+/// Whether an estimate can be drawn and printed: a record may hold anything.
+pub(crate) fn plausible(e: &Estimate) -> bool {
+    [e.ratio, e.low, e.high].iter().all(|x| x.is_finite() && *x > 0.0)
+        && e.low <= e.ratio
+        && e.ratio <= e.high
+}
+
+/// Steps that have a figure of the primary statistic, in order.
+pub(crate) fn measured(summary: &TuneSummary) -> Vec<(&StepSummary, Estimate)> {
+    let primary = Primary::of(&summary.goal);
+    summary.steps.iter().filter_map(|step| Some((step, primary.of_step(step)?))).collect()
+}
+
+/// A ratio's digits.
+pub(crate) fn number(x: f64) -> String {
+    match x {
+        x if !x.is_finite() => "?".to_owned(),
+        x if x >= 99.5 => format!("{x:.0}"),
+        x if x >= 9.995 => format!("{x:.1}"),
+        x if x < 0.0995 => format!("{x:.3}"),
+        x => format!("{x:.2}"),
+    }
+}
+
+/// "1.44x".
+pub(crate) fn times(x: f64) -> String {
+    format!("{}x", number(x))
+}
+
+/// "[1.38, 1.50]".
+pub(crate) fn interval(e: &Estimate) -> String {
+    format!("[{}, {}]", number(e.low), number(e.high))
+}
+
+/// "1.44x [1.38, 1.50]".
+pub(crate) fn estimate(e: &Estimate) -> String {
+    format!("{} {}", times(e.ratio), interval(e))
+}
+
+/// "tso=on".
+pub(crate) fn setting(step: &StepSummary) -> String {
+    safe(&format!("{}={}", step.knob, step.value))
+}
+
+/// "tso=on with tx-checksum=on, sg=on", and whether it is a second try.
+pub(crate) fn step_words(step: &StepSummary) -> String {
+    let mut words = setting(step);
+    if !step.with.is_empty() {
+        words += &safe(&format!(" with {}", step.with.join(", ")));
+    }
+    if step.reopened {
+        words += " (again)";
+    }
+    words
+}
+
+/// Steps that were not measured, by the reason why: (kind, reason, settings).
+pub(crate) fn unmeasured(summary: &TuneSummary) -> Vec<(Kind, String, Vec<String>)> {
+    let mut groups: Vec<(Kind, String, Vec<String>)> = Vec::new();
+    for step in &summary.steps {
+        let kind = Kind::of(step);
+        let name = match kind {
+            Kind::Skipped => safe(&step.knob),
+            Kind::NotTried => setting(step),
+            _ => continue,
+        };
+        let reason = safe(&step.reason);
+        match groups.iter_mut().find(|(k, r, _)| *k == kind && *r == reason) {
+            Some((.., names)) if names.contains(&name) => {}
+            Some((.., names)) => names.push(name),
+            None => groups.push((kind, reason, vec![name])),
+        }
+    }
+    groups.sort_by_key(|(kind, ..)| *kind);
+    groups
+}
+
+/// "4 min 48 s", "9 s".
+pub(crate) fn duration(time: Nanos) -> String {
+    match time.0 / 1_000_000_000 {
+        s if s < 60 => format!("{s} s"),
+        s if s < 3600 => format!("{} min {} s", s / 60, s % 60),
+        s => format!("{} h {} min", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// `text` as one word of a shell command.
+pub(crate) fn quoted(text: &str) -> String {
+    let text = safe(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+/// "everything put back", or that it was not.
+pub(crate) fn restored(summary: &TuneSummary) -> &'static str {
+    if summary.restored { "everything put back" } else { "NOT everything put back" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_keep_about_three_figures() {
+        let shown: Vec<_> = [0.031, 0.982, 1.0, 12.34, 123.4, f64::NAN].into_iter().map(number).collect();
+        assert_eq!(shown, ["0.031", "0.98", "1.00", "12.3", "123", "?"]);
+    }
+
+    #[test]
+    fn a_path_is_one_word_of_a_shell_command() {
+        assert_eq!(quoted("/a/b-1.jsonl"), "/a/b-1.jsonl");
+        assert_eq!(quoted("/a b/$(reboot)'"), "'/a b/$(reboot)'\\'''");
+    }
+
+    #[test]
+    fn an_estimate_from_a_hostile_record_is_not_drawn() {
+        let e = |ratio, low, high| Estimate { ratio, low, high };
+        assert!(plausible(&e(1.0, 0.9, 1.1)));
+        for bad in [e(f64::NAN, 0.9, 1.1), e(1.0, 0.0, 1.1), e(1.0, 0.9, f64::INFINITY), e(1.0, 1.2, 1.1)] {
+            assert!(!plausible(&bad), "{bad:?}");
+        }
+    }
+}
