@@ -87,6 +87,8 @@ pub struct LinkFacts {
     pub addresses: Vec<IpAddr>,
     /// NUMA node of the device.
     pub numa_node: Option<u32>,
+    /// Processors of that node; empty where unknown.
+    pub local_cpus: Vec<u32>,
     /// Receive queues.
     pub rx_queues: u32,
     /// Transmit queues.

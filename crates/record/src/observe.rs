@@ -44,6 +44,9 @@ pub struct CpuUsage {
     pub workload_ns: CpuNanos,
     /// Exact run time of all ksoftirqd threads of the machine.
     pub ksoftirqd_ns: CpuNanos,
+    /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. Unlike
+    /// ksoftirqd's it is in no other figure, whatever the kernel's accounting.
+    pub napi_ns: CpuNanos,
 }
 
 impl CpuUsage {

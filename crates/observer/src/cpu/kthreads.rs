@@ -12,11 +12,20 @@ const KTHREADD: i32 = 2;
 pub(super) const NONE: &str = "cpu: run time of ksoftirqd: no kernel thread is visible from this PID namespace; \
      run the agent outside of the container";
 
-/// Kernel threads that were looked at, and whether they carry packets. Names are read once for each
+/// What a kernel thread does for packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Carrier {
+    /// ksoftirqd: softirqs that were put off.
+    Softirq,
+    /// napi/LINK-N: a device's polling, moved to a thread (`threaded`).
+    Napi,
+}
+
+/// Kernel threads that were looked at, and what they do for packets. Names are read once for each
 /// thread: a machine with 128 cores has over a thousand kernel threads.
 #[derive(Debug, Default)]
 pub(super) struct Carriers {
-    known: BTreeMap<i32, bool>,
+    known: BTreeMap<i32, Option<Carrier>>,
 }
 
 impl Carriers {
@@ -33,19 +42,23 @@ impl Carriers {
         self.known.retain(|pid, _| now.binary_search(pid).is_ok());
         for pid in now {
             self.known.entry(pid).or_insert_with(|| {
-                procfile::word(format!("/proc/{pid}/comm")).is_some_and(|name| carries_packets(&name))
+                procfile::word(format!("/proc/{pid}/comm")).and_then(|name| carrier(&name))
             });
         }
     }
 
-    /// The clocks of those that carry packets.
-    pub(super) fn clocks(&self) -> impl Iterator<Item = Clock> {
-        self.known.iter().filter(|(_, carries)| **carries).map(|(pid, _)| Clock::process(*pid))
+    /// The clocks of those that do this.
+    pub(super) fn clocks(&self, what: Carrier) -> impl Iterator<Item = Clock> {
+        self.known.iter().filter(move |(_, does)| **does == Some(what)).map(|(pid, _)| Clock::process(*pid))
     }
 }
 
-fn carries_packets(name: &str) -> bool {
-    name.starts_with("ksoftirqd/") || name.starts_with("napi/")
+fn carrier(name: &str) -> Option<Carrier> {
+    match name.split_once('/')?.0 {
+        "ksoftirqd" => Some(Carrier::Softirq),
+        "napi" => Some(Carrier::Napi),
+        _ => None,
+    }
 }
 
 /// Process ids of kthreadd's children, ascending.
@@ -91,8 +104,8 @@ mod tests {
         }
         let cores = super::super::stat::read().unwrap().len();
         let carriers = Carriers::find();
-        assert!(carriers.clocks().count() >= cores, "{carriers:?}");
-        for clock in carriers.clocks() {
+        assert!(carriers.clocks(Carrier::Softirq).count() >= cores, "{carriers:?}");
+        for clock in carriers.clocks(Carrier::Softirq) {
             clock.read().unwrap();
         }
     }
@@ -107,7 +120,7 @@ mod tests {
         let softirqs = |pids: &[i32]| -> Vec<String> {
             let mut names: Vec<_> =
                 pids.iter().filter_map(|p| procfile::word(format!("/proc/{p}/comm"))).collect();
-            names.retain(|name| carries_packets(name));
+            names.retain(|name| carrier(name).is_some());
             names.sort();
             names
         };
@@ -116,7 +129,8 @@ mod tests {
 
     #[test]
     fn only_packet_carriers_count() {
-        assert!(carries_packets("ksoftirqd/0") && carries_packets("napi/eth0-8193"));
-        assert!(!carries_packets("kworker/0:1") && !carries_packets("ksoftirqdx"));
+        assert_eq!(carrier("ksoftirqd/0"), Some(Carrier::Softirq));
+        assert_eq!(carrier("napi/eth0-8193"), Some(Carrier::Napi));
+        assert!(carrier("kworker/0:1").is_none() && carrier("ksoftirqd").is_none() && carrier("").is_none());
     }
 }

@@ -26,7 +26,7 @@
 //! hard and soft interrupts is measured at their entry and exit, kept per core to the nanosecond, and
 //! **taken out** of the interrupted task's run time (`update_rq_clock_task`). Threads plus the irq and
 //! softirq columns are the cost: [`CpuAccounting::TasksAndIrq`]. ksoftirqd's time is in the softirq column
-//! as well as in its own run time, and must be counted once.
+//! as well as in its own run time, and must be counted once; threaded NAPI's is in its own run time only.
 //!
 //! CONFIG_VIRT_CPU_ACCOUNTING_GEN without CONFIG_IRQ_TIME_ACCOUNTING is **not** interrupt accounting: it
 //! splits user from system at kernel entry, and only on nohz_full cores. Read in kernel/sched/cputime.c,
@@ -46,6 +46,7 @@ pub use accounting::{Kernel, accounting};
 
 use crate::{Error, Observer, Scene, Watch, procfile};
 use clock::Clock;
+use kthreads::{Carrier, Carriers};
 use stat::Cores;
 
 /// The row of the table.
@@ -76,12 +77,12 @@ impl Observer for Cpu {
     }
 
     fn watch(&self, _link: &str) -> Box<dyn Watch> {
-        Box::new(CpuWatch { carriers: kthreads::Carriers::find(), start: None })
+        Box::new(CpuWatch { carriers: Carriers::find(), start: None })
     }
 }
 
 struct CpuWatch {
-    carriers: kthreads::Carriers,
+    carriers: Carriers,
     start: Option<Reading>,
 }
 
@@ -89,7 +90,8 @@ struct CpuWatch {
 struct Reading {
     cores: Cores,
     threads: Run,
-    carriers: Run,
+    softirqs: Run,
+    napi: Run,
     at: Nanos,
 }
 
@@ -130,9 +132,10 @@ impl Watch for CpuWatch {
         self.start = None;
         self.carriers.refresh();
         let cores = stat::read()?;
-        let carriers = Run::start(self.carriers.clocks());
+        let softirqs = Run::start(self.carriers.clocks(Carrier::Softirq));
+        let napi = Run::start(self.carriers.clocks(Carrier::Napi));
         let threads = Run::start(scene.threads.iter().map(|tid| Clock::thread(*tid)));
-        self.start = Some(Reading { cores, carriers, threads, at: clock::now() });
+        self.start = Some(Reading { cores, softirqs, napi, threads, at: clock::now() });
         Ok(())
     }
 
@@ -141,18 +144,20 @@ impl Watch for CpuWatch {
         let end = clock::now();
         // The workload's threads first: they are the figure that decides.
         let (workload_ns, threads_lost) = start.threads.since();
-        let (ksoftirqd_ns, carriers_lost) = start.carriers.since();
+        let (ksoftirqd_ns, softirqs_lost) = start.softirqs.since();
+        let (napi_ns, napi_lost) = start.napi.since();
         let cores = stat::difference(&start.cores, &stat::read()?);
-        seen.cpu = CpuUsage { window_ns: end.saturating_sub(start.at), cores, workload_ns, ksoftirqd_ns };
+        seen.cpu =
+            CpuUsage { window_ns: end.saturating_sub(start.at), cores, workload_ns, ksoftirqd_ns, napi_ns };
         for (lost, which) in
-            [(threads_lost, "the workload's threads"), (carriers_lost, "the kernel's threads")]
+            [(threads_lost, "the workload's threads"), (softirqs_lost + napi_lost, "the kernel's threads")]
         {
             if lost > 0 {
                 seen.unseen
                     .push(format!("cpu: run time of {lost} of {which}: not running for the whole window"));
             }
         }
-        if start.carriers.read.is_empty() {
+        if start.softirqs.read.is_empty() {
             seen.unseen.push(kthreads::NONE.into());
         }
         Ok(())

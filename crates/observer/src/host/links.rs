@@ -10,6 +10,7 @@ use landspeed_netlink::{Address, Error, Ethtool, Link, Rtnl};
 use landspeed_record::LinkFacts;
 
 use super::{Root, irqs::receive_cpus};
+use crate::procfile::cpu_list;
 
 /// Interfaces, and what could not be found out about them.
 pub(super) struct Found {
@@ -48,6 +49,7 @@ fn facts(root: Root<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Et
         addresses: ordered(link.index, addresses),
         // -1 where the machine has no nodes.
         numa_node: pci.as_deref().and_then(|device| root.number(&format!("{device}/numa_node"))),
+        local_cpus: pci.as_deref().and_then(|device| local_cpus(root, device)).unwrap_or_default(),
         rx_queues,
         tx_queues,
         irq_cpus: pci.as_deref().map(|device| receive_cpus(root, device)).unwrap_or_default(),
@@ -59,6 +61,11 @@ fn facts(root: Root<'_>, link: &Link, addresses: &[Address], ethtool: Option<&Et
 fn pci_address(bus: &str) -> Option<&str> {
     let valid = bus.len() >= 7 && bus.chars().all(|c| c.is_ascii_hexdigit() || c == ':' || c == '.');
     (valid && bus.contains(':') && !bus.contains("..")).then_some(bus)
+}
+
+/// Processors of the device's node.
+fn local_cpus(root: Root<'_>, device: &str) -> Option<Vec<u32>> {
+    cpu_list(&root.word(&format!("{device}/local_cpulist"))?)
 }
 
 /// Queues in use where the driver tells them, else those allocated.
@@ -87,6 +94,7 @@ fn link_local(address: &IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landspeed_netlink::VethEnd;
 
     #[test]
     fn ipv4_comes_first_and_link_local_last() {
@@ -118,18 +126,16 @@ mod tests {
                 eprintln!("SKIP: this machine does not let a network namespace be made");
                 return;
             }
-            let made = std::process::Command::new("ip")
-                .args(["link", "add", "one", "mtu", "4000", "type", "veth", "peer", "name", "two"])
-                .status();
-            if !made.is_ok_and(|status| status.success()) {
-                eprintln!("SKIP: no `ip` program or no veth here");
+            let end = |name| VethEnd { name, mac: None, netns: None, queues: 2 };
+            if let Err(error) = Rtnl::open().unwrap().create_veth(&end("one"), &end("two")) {
+                eprintln!("SKIP: no veth here: {error}");
                 return;
             }
             let links = all(Root(std::path::Path::new("/"))).unwrap().links;
             let one = links.iter().find(|link| link.name == "one").expect("the pair's end");
-            assert_eq!((one.driver.as_str(), one.mtu_bytes, one.up), ("veth", 4000, false));
+            assert_eq!((one.driver.as_str(), one.mtu_bytes, one.up), ("veth", 1500, false));
             assert_eq!((one.speed_mbps, one.irq_cpus.len(), one.mac.len()), (None, 0, 17));
-            assert!(one.rx_queues >= 1 && one.tx_queues >= 1, "{one:?}");
+            assert_eq!((one.rx_queues, one.tx_queues), (2, 2), "{one:?}");
         })
         .join()
         .unwrap();
