@@ -1,0 +1,112 @@
+//! Making the links of a lab, inside its namespaces.
+
+use std::fs::File;
+use std::net::IpAddr;
+use std::os::fd::AsFd;
+
+use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
+
+use super::LabHost;
+use super::plan::{MacOf, Plan, V4_PREFIX, V6_PREFIX, mac};
+use crate::error::{During, Error};
+use crate::namespace::{open, with_namespace};
+
+const BRIDGE: &str = "ls-br";
+
+/// Per namespace, before the first link: what keeps it silent. Links made later take over "default".
+const QUIET: &[(&str, &str)] = &[
+    // No link-local addresses: without them no router solicitations and no duplicate address detection.
+    ("net/ipv6/conf/default/addr_gen_mode", "1"),
+    ("net/ipv6/conf/default/accept_dad", "0"),
+    ("net/ipv6/conf/default/accept_ra", "0"),
+    ("net/ipv6/conf/default/router_solicitations", "0"),
+];
+
+/// Makes everything that joins the plan's hosts. Their namespaces exist and are empty.
+pub(super) fn build(plan: &Plan) -> Result<(), Error> {
+    for name in plan.namespaces() {
+        with_namespace(&name, quieten)??;
+    }
+    match plan.switch_namespace() {
+        Some(switch) => build_switch(plan, &switch)?,
+        None => join_pair(&plan.hosts[0], &plan.hosts[1])?,
+    }
+    plan.hosts.iter().try_for_each(furnish)
+}
+
+/// As many queues as cores, so that steering over cores (RPS, XPS, multi-queue) has something to steer.
+fn queues() -> u32 {
+    const MOST: usize = 64;
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    u32::try_from(cores.min(MOST)).unwrap_or(1)
+}
+
+fn quieten() -> Result<(), Error> {
+    for (path, value) in QUIET {
+        write_sysctl(path, value)?;
+    }
+    Ok(())
+}
+
+/// Writes one of this thread's namespace's sysctls. One that the kernel lacks (IPv6 off) cannot make noise.
+fn write_sysctl(path: &str, value: &str) -> Result<(), Error> {
+    match std::fs::write(format!("/proc/sys/{path}"), value) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            Err(e).during(|| format!("set {path} to {value}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn end<'a>(name: &'a str, of: MacOf, number: usize, netns: Option<&'a File>) -> VethEnd<'a> {
+    VethEnd { name, mac: Some(mac(of, number)), netns: netns.map(AsFd::as_fd), queues: queues() }
+}
+
+fn join_pair(a: &LabHost, b: &LabHost) -> Result<(), Error> {
+    let other = open(&b.netns)?;
+    with_namespace(&a.netns, || {
+        let near = end(&a.device, MacOf::Host, 1, None);
+        let far = end(&b.device, MacOf::Host, 2, Some(&other));
+        Ok(Rtnl::open()?.create_veth(&near, &far)?)
+    })?
+}
+
+fn build_switch(plan: &Plan, switch: &str) -> Result<(), Error> {
+    let hosts: Result<Vec<(&LabHost, File)>, Error> =
+        plan.hosts.iter().map(|h| Ok((h, open(&h.netns)?))).collect();
+    let hosts = hosts?;
+    with_namespace(switch, || {
+        // The switch forwards frames; it takes no part in IP.
+        write_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
+        let rtnl = Rtnl::open()?;
+        rtnl.create_bridge(BRIDGE)?;
+        rtnl.set_link(BRIDGE, LinkChange::Mac(mac(MacOf::Bridge, 0)))?;
+        let bridge = rtnl.index_of(BRIDGE)?;
+        for (number, (host, netns)) in (1..).zip(&hosts) {
+            let port = format!("ls-p{}", number - 1);
+            rtnl.create_veth(
+                &end(&port, MacOf::Port, number, None),
+                &end(&host.device, MacOf::Host, number, Some(netns)),
+            )?;
+            rtnl.set_link(&port, LinkChange::Master(bridge))?;
+            rtnl.set_link(&port, LinkChange::Up(true))?;
+        }
+        Ok(rtnl.set_link(BRIDGE, LinkChange::Up(true))?)
+    })?
+}
+
+/// Addresses, and links up, of one host.
+fn furnish(host: &LabHost) -> Result<(), Error> {
+    with_namespace(&host.netns, || {
+        let rtnl = Rtnl::open()?;
+        rtnl.set_link("lo", LinkChange::Up(true))?;
+        rtnl.set_link(&host.device, LinkChange::Up(true))?;
+        let index = rtnl.index_of(&host.device)?;
+        rtnl.add_address(&Address::new(index, IpAddr::V4(host.v4), V4_PREFIX))?;
+        match rtnl.add_address(&Address::new(index, IpAddr::V6(host.v6), V6_PREFIX)) {
+            // A kernel without IPv6 still makes an IPv4 lab; a v6 run then says that there is no route.
+            Err(e) if e.is_unsupported() => Ok(()),
+            done => Ok(done?),
+        }
+    })?
+}

@@ -1,0 +1,90 @@
+//! Kinds of lab, as written on a command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+
+/// What joins the hosts of a lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum LabKind {
+    /// Two hosts, a and b, and a veth pair.
+    BackToBack,
+    /// So many hosts, h0 and up, on a bridge in a namespace of its own. 2 to 32.
+    Switch(u8),
+}
+
+impl LabKind {
+    /// Most hosts on a switch.
+    pub const MAX_HOSTS: u8 = 32;
+}
+
+impl fmt::Display for LabKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LabKind::BackToBack => f.write_str("lab:back-to-back"),
+            LabKind::Switch(hosts) => write!(f, "lab:switch:{hosts}"),
+        }
+    }
+}
+
+impl FromStr for LabKind {
+    type Err = Error;
+
+    /// "lab", "lab:back-to-back", "lab:switch:4".
+    fn from_str(given: &str) -> Result<Self, Error> {
+        let switch = |count: &str| {
+            let hosts: u8 = count.parse().ok()?;
+            // Digits only: parse() would take "+4".
+            let plain = count.bytes().all(|b| b.is_ascii_digit());
+            (plain && (2..=Self::MAX_HOSTS).contains(&hosts)).then_some(LabKind::Switch(hosts))
+        };
+        let kind = match given {
+            "lab" | "lab:back-to-back" => Some(LabKind::BackToBack),
+            other => other.strip_prefix("lab:switch:").and_then(switch),
+        };
+        kind.ok_or_else(|| Error::Name {
+            what: "lab",
+            given: given.chars().take(40).collect(),
+            expected: "lab, lab:back-to-back, or lab:switch:N with N from 2 to 32",
+        })
+    }
+}
+
+impl Serialize for LabKind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for LabKind {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_as_it_prints() {
+        for kind in [LabKind::BackToBack, LabKind::Switch(2), LabKind::Switch(32)] {
+            assert_eq!(kind.to_string().parse::<LabKind>().unwrap(), kind);
+        }
+        for bad in [
+            "",
+            "lab:",
+            "lab:switch",
+            "lab:switch:1",
+            "lab:switch:33",
+            "lab:switch:+4",
+            "lab:switch:4x",
+            "lob",
+        ] {
+            assert!(bad.parse::<LabKind>().is_err(), "{bad}");
+        }
+    }
+}

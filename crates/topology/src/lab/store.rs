@@ -1,0 +1,211 @@
+//! One file a lab in /run/landspeed/labs, so that what a crash left can be found. What is in the files is
+//! not trusted: names are worked out again from id and kind.
+
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use serde::{Deserialize, Serialize};
+
+use super::LabKind;
+use super::owner::Owner;
+use super::plan::{LabId, Plan};
+use crate::error::{During, Error};
+
+const FOLDER: &str = "/run/landspeed/labs";
+/// No state file comes near this.
+const LARGEST: u64 = 16 * 1024;
+const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// What is written down of a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    /// Its id, the file's name too.
+    pub(super) id: String,
+    /// What it is.
+    pub(super) kind: LabKind,
+    /// Whose it is.
+    pub(super) owner: Owner,
+    /// Its namespaces, for people who read the file.
+    pub(super) namespaces: Vec<String>,
+    /// When it was begun, in seconds since 1970.
+    pub(super) created_unix_s: u64,
+}
+
+/// The folder of state files.
+#[derive(Debug)]
+pub(super) struct Store {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Opens the folder, made at need; only this user may write to it.
+    pub(super) fn open() -> Result<Self, Error> {
+        Self::at(Path::new(FOLDER))
+    }
+
+    fn at(path: &Path) -> Result<Self, Error> {
+        let parent = path.parent().unwrap_or(Path::new("/"));
+        for (folder, mode) in [(parent, 0o755), (path, 0o700)] {
+            match rustix::fs::mkdir(folder, Mode::from_raw_mode(mode)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(e) => return Err(e).during(|| format!("create {}", folder.display())),
+            }
+            trusted_folder(folder)?;
+        }
+        Ok(Store { folder: trusted_folder(path)?, path: path.to_owned() })
+    }
+
+    /// Writes a new lab down, with this process as owner.
+    pub(super) fn add(&self, plan: &Plan) -> Result<(), Error> {
+        let owner = Owner::me().during(|| "read this process's start time".into())?;
+        let state = State {
+            id: plan.id.to_string(),
+            kind: plan.kind,
+            owner,
+            namespaces: plan.namespaces(),
+            created_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
+        };
+        self.write(&plan.id, &state)
+    }
+
+    pub(super) fn write(&self, id: &LabId, state: &State) -> Result<(), Error> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let text = serde_json::to_vec_pretty(state).expect("bug: a lab's state is plain data");
+        rustix::fs::openat(&self.folder, file_name(id), flags, PRIVATE)
+            .map_err(std::io::Error::from)
+            .and_then(|fd| std::fs::File::from(fd).write_all(&text))
+            .during(|| format!("write {}", self.path.join(file_name(id)).display()))
+    }
+
+    /// Forgets a lab.
+    pub(super) fn remove(&self, id: &LabId) -> Result<(), Error> {
+        match rustix::fs::unlinkat(&self.folder, file_name(id), AtFlags::empty()) {
+            Err(rustix::io::Errno::NOENT) => Ok(()),
+            done => done.during(|| format!("remove {}", self.path.join(file_name(id)).display())),
+        }
+    }
+
+    /// All labs that are written down. Files that are not a lab's state are left alone and left out.
+    pub(super) fn all(&self) -> Result<Vec<(LabId, State)>, Error> {
+        let reading = || format!("list {}", self.path.display());
+        let mut all = Vec::new();
+        for entry in rustix::fs::Dir::read_from(&self.folder).during(reading)? {
+            let entry = entry.during(reading)?;
+            let id = entry
+                .file_name()
+                .to_str()
+                .ok()
+                .and_then(|name| name.strip_suffix(".json")?.parse::<LabId>().ok());
+            let Some(id) = id else { continue };
+            if let Some(state) = self.read(&id).filter(|state| state.id == id.to_string()) {
+                all.push((id, state));
+            }
+        }
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        Ok(all)
+    }
+
+    /// `None` where there is no such file, or it says nothing understandable.
+    fn read(&self, id: &LabId) -> Option<State> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&self.folder, file_name(id), flags, Mode::empty()).ok()?;
+        let mut text = Vec::new();
+        std::fs::File::from(fd).take(LARGEST).read_to_end(&mut text).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+}
+
+fn file_name(id: &LabId) -> String {
+    format!("{id}.json")
+}
+
+/// Opens a folder that is no symbolic link, belongs to this user, and that nobody else can write to.
+fn trusted_folder(path: &Path) -> Result<OwnedFd, Error> {
+    let untrusted = |why: &str| Error::Untrusted { path: path.to_owned(), why: why.to_owned() };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let folder = match rustix::fs::open(path, flags, Mode::empty()) {
+        Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
+            return Err(untrusted("it is no folder; remove it"));
+        }
+        folder => folder.during(|| format!("open {}", path.display()))?,
+    };
+    let stat = rustix::fs::fstat(&folder).during(|| format!("look at {}", path.display()))?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(untrusted("it belongs to another user; run landspeed as that user, or remove it"));
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return Err(untrusted("others can write to it; chmod go-w it, or remove it"));
+    }
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// A folder of this test's own.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new() -> Self {
+            let path = std::env::temp_dir().join(format!("ls-store-{:08x}", getrandom::u32().unwrap()));
+            std::fs::create_dir(&path).unwrap();
+            std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+            Scratch(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_listed_until_removed() {
+        let scratch = Scratch::new();
+        let store = Store::at(&scratch.0.join("labs")).unwrap();
+        let plan = Plan::new("00ab12".parse().unwrap(), LabKind::BackToBack);
+        store.add(&plan).unwrap();
+        assert!(store.add(&plan).is_err(), "an id is used once");
+        let all = store.all().unwrap();
+        assert_eq!((all.len(), all[0].1.namespaces.clone()), (1, plan.namespaces()));
+        store.remove(&plan.id).unwrap();
+        store.remove(&plan.id).unwrap();
+        assert!(store.all().unwrap().is_empty());
+    }
+
+    #[test]
+    fn hostile_files_are_left_out() {
+        let scratch = Scratch::new();
+        let labs = scratch.0.join("labs");
+        let store = Store::at(&labs).unwrap();
+        let good = Plan::new("00ab12".parse().unwrap(), LabKind::BackToBack);
+        store.add(&good).unwrap();
+        let text = std::fs::read_to_string(labs.join("00ab12.json")).unwrap();
+        std::fs::write(labs.join("00ab13.json"), &text).unwrap();
+        std::fs::write(labs.join("00ab14.json"), "[".repeat(100_000)).unwrap();
+        std::fs::write(labs.join("..%2f.json"), &text).unwrap();
+        let odd = text.replace("00ab12", "00ab15").replace("lab:back-to-back", "lab:switch:99");
+        std::fs::write(labs.join("00ab15.json"), odd).unwrap();
+        symlink(labs.join("00ab12.json"), labs.join("00ab16.json")).unwrap();
+        let found: Vec<_> = store.all().unwrap().into_iter().map(|(id, _)| id.to_string()).collect();
+        assert_eq!(found, ["00ab12"]);
+    }
+
+    #[test]
+    fn folders_of_others_are_refused() {
+        let scratch = Scratch::new();
+        std::fs::create_dir(scratch.0.join("real")).unwrap();
+        symlink(scratch.0.join("real"), scratch.0.join("link")).unwrap();
+        let error = Store::at(&scratch.0.join("link")).unwrap_err().to_string();
+        assert!(error.contains("link is not used"), "{error}");
+        std::fs::set_permissions(scratch.0.join("real"), PermissionsExt::from_mode(0o777)).unwrap();
+        assert!(Store::at(&scratch.0.join("real")).unwrap_err().to_string().contains("others can write"));
+    }
+}

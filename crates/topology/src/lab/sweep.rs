@@ -1,0 +1,91 @@
+//! Finding labs, and taking down what a crash left behind.
+
+use super::plan::{LabId, Plan};
+use super::store::{State, Store};
+use super::{LabKind, agents};
+use crate::error::Error;
+use crate::namespace;
+
+/// A lab that is written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabInfo {
+    /// Its id.
+    pub id: LabId,
+    /// What it is.
+    pub kind: LabKind,
+    /// Names of its hosts' namespaces.
+    pub hosts: Vec<String>,
+    /// The process that made it.
+    pub owner_pid: u32,
+    /// Whether that process still runs; if not, the lab was left behind by a crash.
+    pub alive: bool,
+    /// When it was begun, in seconds since 1970.
+    pub created_unix_s: u64,
+}
+
+impl LabInfo {
+    fn new(id: &LabId, state: &State) -> Self {
+        LabInfo {
+            id: id.clone(),
+            kind: state.kind,
+            hosts: Plan::new(id.clone(), state.kind).hosts.into_iter().map(|host| host.netns).collect(),
+            owner_pid: state.owner.pid,
+            alive: state.owner.is_alive(),
+            created_unix_s: state.created_unix_s,
+        }
+    }
+}
+
+/// Which labs to take down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Which {
+    /// This one, whether or not its owner still runs.
+    Id(LabId),
+    /// Those whose owner has died.
+    Stale,
+    /// All of them, in use or not.
+    All,
+}
+
+/// A lab that was taken down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Removed {
+    /// Its id.
+    pub id: LabId,
+    /// Landspeed processes that lived in it and were ended.
+    pub ended: Vec<u32>,
+    /// Other processes in it, which were left alone.
+    pub left: Vec<u32>,
+}
+
+/// All labs on this machine, by id. Needs root.
+pub fn list() -> Result<Vec<LabInfo>, Error> {
+    Ok(Store::open()?.all()?.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
+}
+
+/// Takes labs down: ends landspeed's own processes in them (and no others), removes their namespaces in
+/// reverse order, and forgets them. Nothing outside the lab's own names is touched, whatever a state
+/// file says. Needs root.
+pub fn down(which: &Which) -> Result<Vec<Removed>, Error> {
+    let store = Store::open()?;
+    let labs = store.all()?;
+    if let Which::Id(id) = which
+        && !labs.iter().any(|(known, _)| known == id)
+    {
+        return Err(Error::NoLab(id.to_string()));
+    }
+    let chosen = labs.into_iter().filter(|(id, state)| match which {
+        Which::Id(chosen) => chosen == id,
+        Which::Stale => !state.owner.is_alive(),
+        Which::All => true,
+    });
+    chosen.map(|(id, state)| take_down(&store, id, &state)).collect()
+}
+
+fn take_down(store: &Store, id: LabId, state: &State) -> Result<Removed, Error> {
+    let namespaces = Plan::new(id.clone(), state.kind).namespaces();
+    let agents::Ended { ended, left } = agents::end_within(&namespaces);
+    namespaces.iter().rev().try_for_each(|name| namespace::delete(name))?;
+    store.remove(&id)?;
+    Ok(Removed { id, ended, left })
+}

@@ -1,0 +1,127 @@
+//! Hosts as people write them. What is written here may end up as an argument of ssh.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::Error;
+use crate::registry::{Invite, Reach};
+
+const LONGEST: usize = 255;
+const SCHEME: &str = "landspeed://";
+
+/// One host of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostSpec {
+    /// This machine.
+    Local,
+    /// A host by ssh.
+    Ssh(SshTarget),
+    /// A pasted agent line.
+    Invite(Invite),
+}
+
+/// A destination that ssh can be given: it cannot be taken for an option.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SshTarget(String);
+
+impl SshTarget {
+    /// "[user@]host".
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl HostSpec {
+    pub(crate) fn into_reach(self) -> Reach {
+        match self {
+            HostSpec::Local => Reach::Local,
+            HostSpec::Ssh(target) => Reach::Ssh(target.0),
+            HostSpec::Invite(invite) => Reach::Invite(invite),
+        }
+    }
+}
+
+impl fmt::Display for HostSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HostSpec::Local => f.write_str("local"),
+            HostSpec::Ssh(target) => f.write_str(&target.0),
+            HostSpec::Invite(invite) => invite.fmt(f),
+        }
+    }
+}
+
+/// A user or host part: what names, IPv6 literals with a zone and ssh_config aliases are made of, and
+/// nothing that a shell or ssh's own %-expansion (other than the zone's) could act on.
+fn is_plain(part: &str, extra: &[char]) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') || extra.contains(&c);
+    !part.is_empty() && !part.starts_with('-') && part.chars().all(allowed)
+}
+
+fn is_ssh_target(given: &str) -> bool {
+    let (user, host) = match given.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, given),
+    };
+    user.is_none_or(|user| is_plain(user, &['+'])) && is_plain(host, &[':', '%'])
+}
+
+impl FromStr for HostSpec {
+    type Err = Error;
+
+    /// "local", "[user@]host", or a line that starts with `landspeed://`.
+    fn from_str(given: &str) -> Result<Self, Error> {
+        let printable = given.len() <= LONGEST && given.chars().all(|c| c.is_ascii_graphic());
+        match given {
+            "local" => Ok(HostSpec::Local),
+            line if printable && line.starts_with(SCHEME) => Ok(HostSpec::Invite(Invite::new(line))),
+            target if printable && is_ssh_target(target) => Ok(HostSpec::Ssh(SshTarget(target.to_owned()))),
+            _ => Err(Error::Name {
+                what: "host",
+                // A mistyped invitation still holds its secret.
+                given: given.split("://").next().unwrap_or_default().chars().take(60).collect(),
+                expected: "'local', '[user@]host' or an agent's landspeed:// line",
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_read_as_they_print() {
+        for good in
+            ["local", "dtn1", "alice@dtn1.example.org", "192.0.2.1", "root@fe80::1%eth0", "2001:db8::1"]
+        {
+            assert_eq!(good.parse::<HostSpec>().unwrap().to_string(), good);
+        }
+        let invite = "landspeed://TOKEN@192.0.2.1:4711/#PIN".parse::<HostSpec>().unwrap();
+        assert!(matches!(&invite, HostSpec::Invite(i) if i.line().contains("TOKEN")));
+        assert!(!invite.to_string().contains("TOKEN"));
+    }
+
+    #[test]
+    fn what_ssh_could_misread_is_refused() {
+        let long = "a".repeat(300);
+        let bad = [
+            "",
+            "-oProxyCommand=sh",
+            "a b",
+            "a\tb",
+            "a\u{7}",
+            "-x@host",
+            "host@-x",
+            "@host",
+            "user@",
+            "höst",
+            "a;b",
+            "a$(x)",
+        ];
+        for bad in bad.iter().copied().chain([long.as_str()]) {
+            let error = bad.parse::<HostSpec>().expect_err(bad).to_string();
+            assert!(!error.contains('\u{7}') && error.contains("is no host"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Hosts that landspeed did not make: this machine, others by ssh, or by an agent started by hand.
+
+mod host_spec;
+
+pub use host_spec::{HostSpec, SshTarget};
+
+use crate::error::Error;
+use crate::registry::{Host, Hosts, Topology};
+
+/// Two or more real hosts.
+#[derive(Debug)]
+pub(crate) struct Real;
+
+const DRAWING: &str = "\
+   +-----+                                   +-----+
+   |  A  |=== whatever network joins them ===|  B  |     A, B: local, [user@]host, landspeed://...
+   +-----+                                   +-----+
+";
+
+impl Topology for Real {
+    fn name(&self) -> &'static str {
+        "real"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "A B (each 'local', '[user@]host', or an agent's landspeed:// line)"
+    }
+
+    fn describe(&self) -> &'static str {
+        "hosts as they are, reached by ssh or through an agent that was started by hand"
+    }
+
+    fn drawing(&self) -> &'static str {
+        DRAWING
+    }
+
+    fn accepts(&self, words: &[String]) -> bool {
+        words.len() >= 2 && !words.iter().any(|word| word == "lab" || word.starts_with("lab:"))
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error> {
+        let hosts: Result<Vec<Host>, Error> =
+            words.iter().map(|word| Ok(word.parse::<HostSpec>()?.into())).collect();
+        Ok(Box::new(RealHosts { hosts: hosts? }))
+    }
+}
+
+#[derive(Debug)]
+struct RealHosts {
+    hosts: Vec<Host>,
+}
+
+impl Hosts for RealHosts {
+    fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    fn label(&self) -> String {
+        self.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn is_lab(&self) -> bool {
+        false
+    }
+}
+
+impl From<HostSpec> for Host {
+    fn from(spec: HostSpec) -> Self {
+        Host { name: spec.to_string(), reach: spec.into_reach(), device: None, v4: None, v6: None }
+    }
+}
