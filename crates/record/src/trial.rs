@@ -158,6 +158,8 @@ pub struct EndpointOutcome {
     pub zerocopy_completions: u64,
     /// See `zerocopy_completions`.
     pub zerocopy_copied: u64,
+    /// Payload that TCP_ZEROCOPY_RECEIVE mapped; the rest of what was received was copied.
+    pub zerocopy_mapped_bytes: Bytes,
     /// Socket options that did not read back as asked, one line each.
     pub not_as_asked: Vec<String>,
     /// What observers saw.

@@ -1,0 +1,159 @@
+//! `connect`: connections set up and closed, one after the other.
+//!
+//! The set-up time is that of connect(2) alone. Connections per second count the whole cycle: socket,
+//! connect, proof of the key both ways (one request and one response), abrupt close. The close leaves
+//! no TIME_WAIT, so a long run does not use up the ports.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use landspeed_record::{EndpointOutcome, FlowSettings, TrialSpec, Workload};
+use landspeed_transport::{Call, Listener, Patience};
+use landspeed_units::{Bytes, Nanos};
+
+use crate::crew::{self, Station, Task};
+use crate::end::outcome;
+use crate::histogram::Latency;
+use crate::noun::{Needs, Parameter, Runner};
+use crate::pace::{Measured, Pace, Parts};
+use crate::port::transport;
+use crate::session::More;
+use crate::{ClientPlan, End, Error, check};
+
+/// The most that one connection may take: a lost SYN is sent again after one second, three, seven
+/// (RFC 6298 section 2).
+const ONE: Duration = Duration::from_secs(8);
+
+/// Connections set up and closed.
+#[derive(Debug)]
+pub(crate) struct Connect;
+
+impl Runner for Connect {
+    fn name(&self) -> &'static str {
+        "connect"
+    }
+
+    fn describe(&self) -> &'static str {
+        "connections set up and closed, one after the other; their rate, and the distribution of set-up times"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[Parameter { name: "duration", about: "measured time, as 300ms or 10s", default: "5s" }]
+    }
+
+    fn runs(&self, workload: &Workload) -> bool {
+        matches!(workload, Workload::Connect { .. })
+    }
+
+    fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
+        check::duration(duration(spec))
+    }
+
+    fn needs(&self, spec: &TrialSpec) -> Needs {
+        let settings = FlowSettings { nodelay: true, ..spec.flow.clone() };
+        Needs { flows: 0, settings, keeps_listening: true }
+    }
+
+    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
+        let End { spec, session, watch, cancel } = end;
+        let mut signals = session.signals;
+        let parts = Parts { spec, flows: &[], signals: &mut signals, watch, cancel };
+        match session.more {
+            More::Call(plan) => call(parts, &plan, &self.needs(spec).settings),
+            More::Accept(listener) => answer(parts, listener.expect("this workload keeps listening")),
+        }
+    }
+}
+
+fn duration(spec: &TrialSpec) -> Nanos {
+    match spec.workload {
+        Workload::Connect { duration_ns } => duration_ns,
+        _ => unreachable!("only a connect is run as one"),
+    }
+}
+
+/// The client's end.
+fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &FlowSettings) -> Result<EndpointOutcome, Error> {
+    let counting = AtomicBool::new(false);
+    let latency = Mutex::new(Latency::new());
+    let task: Task<'_, ()> = Box::new(|station, ()| {
+        let mut latency = latency.try_lock().expect("one worker only");
+        calls(station, (plan, settings), |set_up| {
+            if counting.load(Ordering::Relaxed) {
+                latency.record(set_up);
+            }
+        })
+    });
+    let (mut measured, _) =
+        crew::run(&parts.spec.cores, &[], vec![task], |crew| timed(parts.pace(crew), &counting))?;
+    let connections = measured.counts[0];
+    let latency = vec![latency.into_inner().expect("the worker did not panic").export(Bytes(0))];
+    Ok(EndpointOutcome { connections, latency, ..outcome(&mut measured, &[]) })
+}
+
+/// One connection after the other until stopped. The kernel chooses the source ports: one and the same
+/// could be taken again only when the server has seen the close.
+fn calls(
+    station: &Station<'_>,
+    (plan, settings): (&ClientPlan, &FlowSettings),
+    mut set_up: impl FnMut(Nanos),
+) -> Result<(), Error> {
+    if !station.begin() {
+        return Ok(());
+    }
+    let mut count = 0;
+    while !station.stopped() {
+        let patience = Patience { until: Instant::now() + ONE, cancel: station.stop() };
+        let call = Call { server: plan.server, number: 0, source_port: 0, settings, key: &plan.key };
+        match transport().connect(&call, &patience) {
+            Ok(flow) => {
+                set_up(flow.set_up());
+                count += 1;
+                station.tally.set(count);
+            }
+            Err(_) if station.stopped() => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// The server's end.
+fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointOutcome, Error> {
+    let task: Task<'_, ()> = Box::new(move |station, ()| {
+        if !station.begin() {
+            return Ok(());
+        }
+        let mut count = 0;
+        while !station.stopped() {
+            let patience = Patience { until: Instant::now() + ONE, cancel: station.stop() };
+            match listener.accept(&patience) {
+                Ok(_closed_at_once) => {
+                    count += 1;
+                    station.tally.set(count);
+                }
+                Err(_) if station.stopped() => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    });
+    let counting = AtomicBool::new(false);
+    let (mut measured, _) =
+        crew::run(&parts.spec.cores, &[], vec![task], |crew| timed(parts.pace(crew), &counting))?;
+    Ok(outcome(&mut measured, &[]))
+}
+
+/// Start, warm-up, window; `counting` is true while the window is open.
+fn timed(mut pace: Pace<'_, '_>, counting: &AtomicBool) -> Result<Measured, Error> {
+    let duration = Duration::from(duration(pace.spec));
+    pace.crew.start();
+    let first = pace.await_first()?;
+    pace.until(first + Duration::from(pace.spec.warm_up_ns))?;
+    let mark = pace.open();
+    counting.store(true, Ordering::Relaxed);
+    pace.until(Instant::now() + duration)?;
+    counting.store(false, Ordering::Relaxed);
+    pace.close(&mark)
+}

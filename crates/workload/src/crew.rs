@@ -1,0 +1,213 @@
+//! The worker threads of one end.
+
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use landspeed_transport::{Cancel, Flow};
+use rustix::thread::{CpuSet, gettid, sched_setaffinity};
+
+use crate::Error;
+
+/// How long workers may take to leave their last call once a trial is over, before their flows are
+/// torn from under them. A sender that is blocked leaves when its peer closes.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// What a worker counts, alone on its cache lines: it writes, the coordinator reads now and then.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct Tally(AtomicU64);
+
+impl Tally {
+    /// Publishes the worker's total.
+    pub(crate) fn set(&self, total: u64) {
+        self.0.store(total, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What a worker does; `T` is what it leaves behind, also when it fails.
+pub(crate) type Task<'a, T> = Box<dyn FnOnce(&Station<'_>, &mut T) -> Result<(), Error> + Send + 'a>;
+
+/// A worker's place.
+pub(crate) struct Station<'a> {
+    pub(crate) tally: &'a Tally,
+    shared: &'a Shared,
+    report: mpsc::Sender<Option<i32>>,
+}
+
+impl Station<'_> {
+    /// Says that everything is prepared, and waits for the start; false when there will be none.
+    pub(crate) fn begin(&self) -> bool {
+        // The coordinator outlives its workers; if it did not, there would be no start.
+        let _ = self.report.send(Some(gettid().as_raw_nonzero().get()));
+        let gate = lock(&self.shared.gate);
+        let wait = self.shared.opened.wait_while(gate, |gate| *gate == Gate::Shut);
+        *wait.unwrap_or_else(PoisonError::into_inner) == Gate::Open
+    }
+
+    /// Whether the worker shall leave. One load of a flag that nobody writes meanwhile.
+    pub(crate) fn stopped(&self) -> bool {
+        self.shared.stop.is_cancelled()
+    }
+
+    /// The flag behind `stopped`, for waits that look at it themselves.
+    pub(crate) fn stop(&self) -> &Cancel {
+        &self.shared.stop
+    }
+
+    /// What a failed call means: nothing when it was only interrupted, or the worker was to leave.
+    pub(crate) fn judge(&self, operation: &'static str, error: std::io::Error) -> Result<(), Error> {
+        let harmless =
+            matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut);
+        if harmless || self.stopped() { Ok(()) } else { Err(Error::refused(operation, "a flow", error)) }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Gate {
+    Shut,
+    Open,
+    Off,
+}
+
+struct Shared {
+    stop: Cancel,
+    gate: Mutex<Gate>,
+    opened: Condvar,
+    working: AtomicUsize,
+    failed: AtomicBool,
+}
+
+/// The workers as the coordinator sees them.
+pub(crate) struct Crew<'a> {
+    /// Kernel thread ids, in the order in which the workers came to their places.
+    pub(crate) threads: Vec<i32>,
+    /// What each has counted, in the order of the tasks.
+    pub(crate) tallies: &'a [Tally],
+    shared: &'a Shared,
+}
+
+impl Crew<'_> {
+    /// Lets the workers start.
+    pub(crate) fn start(&self) {
+        set_gate(self.shared, Gate::Open);
+    }
+
+    /// Whether a worker has failed.
+    pub(crate) fn failed(&self) -> bool {
+        self.shared.failed.load(Ordering::Acquire)
+    }
+}
+
+/// Says on every way out of a worker, panics included, that it is out.
+struct Leaving<'a> {
+    shared: &'a Shared,
+    report: mpsc::Sender<Option<i32>>,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.shared.working.fetch_sub(1, Ordering::AcqRel);
+        let _ = self.report.send(None);
+    }
+}
+
+/// Runs `tasks`, each in a thread pinned to the next of `cores`, while `lead` coordinates them in this
+/// one; returns what lead and tasks made. All threads have ended when it returns.
+pub(crate) fn run<T: Default + Send, R>(
+    cores: &[u32],
+    flows: &[Box<dyn Flow>],
+    tasks: Vec<Task<'_, T>>,
+    lead: impl FnOnce(&Crew<'_>) -> Result<R, Error>,
+) -> Result<(R, Vec<T>), Error> {
+    let tallies: Vec<Tally> = tasks.iter().map(|_| Tally::default()).collect();
+    let shared = Shared {
+        stop: Cancel::new(),
+        gate: Mutex::new(Gate::Shut),
+        opened: Condvar::new(),
+        working: AtomicUsize::new(tasks.len()),
+        failed: AtomicBool::new(false),
+    };
+    let (report, reports) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for (index, (task, tally)) in tasks.into_iter().zip(&tallies).enumerate() {
+            let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
+            let station = Station { tally, shared: &shared, report: report.clone() };
+            workers.push(scope.spawn(move || work(core, station, task)));
+        }
+        let led = gather(workers.len(), &reports)
+            .and_then(|threads| lead(&Crew { threads, tallies: &tallies, shared: &shared }));
+        dismiss(&shared, flows, led.is_ok());
+        let ended: Vec<_> = workers.into_iter().map(|w| w.join().expect("workers do not panic")).collect();
+        conclude(led, ended)
+    })
+}
+
+fn work<T: Default>(core: Option<u32>, station: Station<'_>, task: Task<'_, T>) -> (T, Result<(), Error>) {
+    let _leaving = Leaving { shared: station.shared, report: station.report.clone() };
+    let mut left = T::default();
+    let result = core.map_or(Ok(()), pin).and_then(|()| task(&station, &mut left));
+    if result.is_err() {
+        station.shared.failed.store(true, Ordering::Release);
+    }
+    (left, result)
+}
+
+/// Pins the calling thread to one core.
+fn pin(core: u32) -> Result<(), Error> {
+    let refused = |source| Error::refused("pin a worker to", format!("core {core}"), source);
+    if core as usize >= CpuSet::MAX_CPU {
+        return Err(refused(ErrorKind::InvalidInput.into()));
+    }
+    let mut set = CpuSet::new();
+    set.set(core as usize);
+    sched_setaffinity(None, &set).map_err(|error| refused(error.into()))
+}
+
+/// Waits until every worker is prepared; their thread ids, in the order in which they reported.
+fn gather(count: usize, reports: &mpsc::Receiver<Option<i32>>) -> Result<Vec<i32>, Error> {
+    let mut threads = Vec::with_capacity(count);
+    while threads.len() < count {
+        threads.push(reports.recv().ok().flatten().ok_or(Error::Worker)?);
+    }
+    Ok(threads)
+}
+
+/// Gets every worker out of its loop: gently after a trial that went well, at once after a failure.
+fn dismiss(shared: &Shared, flows: &[Box<dyn Flow>], gently: bool) {
+    shared.stop.cancel();
+    set_gate(shared, Gate::Off);
+    flows.iter().for_each(|flow| flow.wake_receiver());
+    let patience = Instant::now() + if gently { GRACE } else { Duration::ZERO };
+    while shared.working.load(Ordering::Acquire) > 0 {
+        if Instant::now() >= patience {
+            flows.iter().for_each(|flow| flow.abort());
+        }
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// A worker's own error says more than that it failed; after a success it came too late to matter.
+fn conclude<T, R>(led: Result<R, Error>, ended: Vec<(T, Result<(), Error>)>) -> Result<(R, Vec<T>), Error> {
+    let (left, results): (Vec<T>, Vec<_>) = ended.into_iter().unzip();
+    match led {
+        Ok(made) => Ok((made, left)),
+        Err(Error::Worker) => Err(results.into_iter().find_map(Result::err).unwrap_or(Error::Worker)),
+        Err(error) => Err(error),
+    }
+}
+
+fn set_gate(shared: &Shared, gate: Gate) {
+    *lock(&shared.gate) = gate;
+    shared.opened.notify_all();
+}
+
+fn lock(gate: &Mutex<Gate>) -> MutexGuard<'_, Gate> {
+    gate.lock().unwrap_or_else(PoisonError::into_inner)
+}

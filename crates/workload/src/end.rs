@@ -1,0 +1,48 @@
+//! One end of a trial, ready to run.
+
+use landspeed_record::{EndpointOutcome, TrialSpec};
+use landspeed_transport::{Cancel, Flow};
+use landspeed_units::Bytes;
+
+use crate::Watch;
+use crate::pace::Measured;
+use crate::session::Session;
+
+/// One end of a trial, ready to run: what to do, its proven flows, who watches, and when to give up.
+pub struct End<'a> {
+    pub(crate) spec: &'a TrialSpec,
+    pub(crate) session: Session,
+    pub(crate) watch: &'a mut dyn Watch,
+    pub(crate) cancel: &'a Cancel,
+}
+
+impl<'a> End<'a> {
+    pub(crate) fn new(
+        spec: &'a TrialSpec,
+        session: Session,
+        watch: &'a mut dyn Watch,
+        cancel: &'a Cancel,
+    ) -> Self {
+        End { spec, session, watch, cancel }
+    }
+}
+
+/// What every workload's outcome holds: the window, the observations, and what the flows' sockets
+/// would not do.
+pub(crate) fn outcome(measured: &mut Measured, flows: &[Box<dyn Flow>]) -> EndpointOutcome {
+    let mut not_as_asked: Vec<String> =
+        flows.iter().flat_map(|flow| flow.not_as_asked().iter().cloned()).collect();
+    not_as_asked.sort();
+    not_as_asked.dedup();
+    EndpointOutcome {
+        window_ns: measured.window,
+        not_as_asked,
+        observed: std::mem::take(&mut measured.observed),
+        ..EndpointOutcome::default()
+    }
+}
+
+/// The sum of some tasks' counts, as bytes.
+pub(crate) fn sum(counts: &[u64]) -> Bytes {
+    Bytes(counts.iter().sum())
+}

@@ -1,0 +1,240 @@
+//! The coordinator of one end: it waits, watches and measures while the workers work.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use landspeed_record::{Observations, TrialSpec};
+use landspeed_transport::{Cancel, Flow};
+use landspeed_units::Nanos;
+
+use crate::crew::Crew;
+use crate::signal::{Signal, Signals};
+use crate::{Ends, Error, Watch};
+
+/// The longest that the coordinator sleeps without looking whether something is amiss.
+const TICK: Duration = Duration::from_millis(50);
+/// How often it looks for the first data.
+const FIRST_TICK: Duration = Duration::from_micros(500);
+/// How long it waits for first data, and for the peer to say what comes next.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Traffic stops this long after the last acknowledgement of new data, a tick and the workers' way out
+/// not counted: within a second in all. Paths with longer round trips are not for this program.
+const FEEDBACK: Duration = Duration::from_millis(800);
+
+/// The coordinator of one end.
+pub(crate) struct Pace<'c, 'p> {
+    pub(crate) crew: &'c Crew<'c>,
+    pub(crate) spec: &'p TrialSpec,
+    parts: Parts<'p>,
+    clock: Clock,
+    feedback: Feedback,
+    peer_closed: bool,
+}
+
+/// When things happened, and happen next.
+#[derive(Default)]
+struct Clock {
+    first: Option<Instant>,
+    next_sample: Option<Instant>,
+}
+
+/// Where the window opened.
+pub(crate) struct Mark {
+    at: Instant,
+    counts: Vec<u64>,
+}
+
+/// What the window held.
+pub(crate) struct Measured {
+    /// Its length by this end's clock.
+    pub(crate) window: Nanos,
+    /// What each task counted in it.
+    pub(crate) counts: Vec<u64>,
+    /// What was watched.
+    pub(crate) observed: Observations,
+}
+
+/// What a coordinator is made of, beside the crew.
+pub(crate) struct Parts<'a> {
+    pub(crate) spec: &'a TrialSpec,
+    pub(crate) flows: &'a [Box<dyn Flow>],
+    pub(crate) signals: &'a mut Signals,
+    pub(crate) watch: &'a mut dyn Watch,
+    pub(crate) cancel: &'a Cancel,
+}
+
+impl<'a> Parts<'a> {
+    /// The coordinator of `crew`.
+    pub(crate) fn pace<'c>(self, crew: &'c Crew<'c>) -> Pace<'c, 'a> {
+        let feedback = Feedback { acked: 0, since: Instant::now() };
+        Pace { crew, spec: self.spec, parts: self, clock: Clock::default(), feedback, peer_closed: false }
+    }
+}
+
+impl Pace<'_, '_> {
+    /// Sleeps at most so long (and a tick), looks whether all is well, and hands out what the peer said.
+    pub(crate) fn tick(&mut self, at_most: Duration) -> Result<Option<Signal>, Error> {
+        if self.parts.cancel.is_cancelled() {
+            return Err(Error::Cancelled);
+        }
+        if self.crew.failed() {
+            return Err(self.failure());
+        }
+        self.feedback.check(self.parts.flows)?;
+        let now = Instant::now();
+        if !self.started() && self.crew.tallies.iter().any(|tally| tally.get() > 0) {
+            self.clock.first = Some(now);
+        }
+        let until_sample = self.sample_if_due(now);
+        let said = self.parts.signals.receive(at_most.min(TICK).min(until_sample))?;
+        self.peer_closed |= said == Some(Signal::Closed);
+        Ok(said)
+    }
+
+    /// Whether data has flowed.
+    pub(crate) fn started(&self) -> bool {
+        self.clock.first.is_some()
+    }
+
+    /// Whether the peer's window is closed.
+    pub(crate) fn peer_closed(&self) -> bool {
+        self.peer_closed
+    }
+
+    /// A worker failed: for want of a peer, or by itself?
+    fn failure(&mut self) -> Error {
+        let gone = self.parts.signals.receive(Duration::from_millis(10)).err();
+        gone.unwrap_or(Error::Worker)
+    }
+
+    fn sample_if_due(&mut self, now: Instant) -> Duration {
+        let Some(due) = self.clock.next_sample else { return TICK };
+        if now < due {
+            return due - now;
+        }
+        let since = self.clock.first.map_or(Duration::ZERO, |first| now - first);
+        self.parts.watch.sample(since.into());
+        // A coordinator that comes late skips samples; it does not crowd them.
+        let interval = Duration::from(self.spec.interval_ns);
+        self.clock.next_sample = Some((due + interval).max(now));
+        interval
+    }
+
+    /// Waits for the first data of any flow.
+    pub(crate) fn await_first(&mut self) -> Result<Instant, Error> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.tick(FIRST_TICK)?;
+            if let Some(first) = self.clock.first {
+                return Ok(first);
+            }
+            if Instant::now() > deadline {
+                return Err(Error::PeerSilent {
+                    phase: "while the first data was awaited",
+                    waited: PATIENCE.into(),
+                });
+            }
+        }
+    }
+
+    /// Lets time pass until `deadline`.
+    pub(crate) fn until(&mut self, deadline: Instant) -> Result<(), Error> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            self.tick(left)?;
+        }
+    }
+
+    /// Says something to the peer.
+    pub(crate) fn say(&self, signal: Signal) -> Result<(), Error> {
+        self.parts.signals.send(signal)
+    }
+
+    /// Waits for the peer to say what `pick` takes; anything else is of an earlier part and let go.
+    pub(crate) fn expect<T>(
+        &mut self,
+        phase: &'static str,
+        pick: impl Fn(Signal) -> Option<T>,
+    ) -> Result<T, Error> {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            if let Some(found) = self.tick(TICK)?.and_then(&pick) {
+                return Ok(found);
+            }
+        }
+        Err(Error::PeerSilent { phase, waited: PATIENCE.into() })
+    }
+
+    /// Opens the window now.
+    pub(crate) fn open(&mut self) -> Mark {
+        let sockets: Vec<BorrowedFd<'_>> = self.parts.flows.iter().map(|flow| flow.socket()).collect();
+        self.parts.watch.open(&Ends { threads: &self.crew.threads, sockets: &sockets });
+        let at = Instant::now();
+        let counts = self.counts();
+        if self.spec.interval_ns > Nanos(0) {
+            self.clock.next_sample = Some(at + Duration::from(self.spec.interval_ns));
+        }
+        Mark { at, counts }
+    }
+
+    /// Closes the window now, and stays until the peer's is closed too: until then each end keeps
+    /// sending and taking, so that both windows are full to their ends.
+    pub(crate) fn close(&mut self, mark: &Mark) -> Result<Measured, Error> {
+        let window = Nanos::from(mark.at.elapsed());
+        let counts = self.counts().iter().zip(&mark.counts).map(|(now, then)| now - then).collect();
+        let observed = self.parts.watch.close();
+        self.clock.next_sample = None;
+        self.part()?;
+        Ok(Measured { window, counts, observed })
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        self.crew.tallies.iter().map(|tally| tally.get()).collect()
+    }
+
+    /// Tells the peer that this end has what it wants, and hears the same. A peer that has closed all
+    /// its flows has closed its window before, and needs not say so.
+    fn part(&mut self) -> Result<(), Error> {
+        if self.say(Signal::Closed).is_err() {
+            return Ok(());
+        }
+        let deadline = Instant::now() + PATIENCE;
+        while !self.peer_closed {
+            match self.tick(TICK) {
+                Ok(_) if Instant::now() < deadline => {}
+                Ok(_) => {
+                    let waited = PATIENCE.into();
+                    return Err(Error::PeerSilent {
+                        phase: "while the end of its window was awaited",
+                        waited,
+                    });
+                }
+                Err(Error::PeerGone { .. } | Error::Worker) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether sent data is still acknowledged.
+struct Feedback {
+    acked: u64,
+    since: Instant,
+}
+
+impl Feedback {
+    fn check(&mut self, flows: &[Box<dyn Flow>]) -> Result<(), Error> {
+        // A flow that has ended says nothing; that it has is seen elsewhere.
+        let progress: Vec<_> = flows.iter().filter_map(|flow| flow.progress().ok()).collect();
+        let acked = progress.iter().map(|p| p.acked.0).sum();
+        if acked != self.acked || !progress.iter().any(|p| p.outstanding) {
+            *self = Feedback { acked, since: Instant::now() };
+        }
+        let waited = self.since.elapsed();
+        if waited > FEEDBACK { Err(Error::FeedbackLost { waited: waited.into() }) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,76 @@
+//! The end of a ping-pong that sends back what it gets.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use landspeed_record::EndpointOutcome;
+use landspeed_transport::Flow;
+
+use super::Plan;
+use super::exchange::Exchange;
+use crate::Error;
+use crate::crew::{self, Task};
+use crate::end::{outcome, sum};
+use crate::pace::{Measured, Pace, Parts};
+use crate::signal::Signal;
+
+/// How often the coordinator looks before its window is open.
+const LOOK: Duration = Duration::from_millis(1);
+/// How often afterwards: as seldom as it can.
+const REST: Duration = Duration::from_millis(50);
+
+pub(super) fn run(parts: Parts<'_>, plan: Plan<'_>) -> Result<EndpointOutcome, Error> {
+    let flows = parts.flows;
+    let size = AtomicUsize::new(usize::MAX);
+    let task = task(flows[0].as_ref(), plan, &size);
+    let (mut measured, _) =
+        crew::run(&parts.spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), plan, &size))?;
+    let bytes = sum(&measured.counts);
+    Ok(EndpointOutcome {
+        received_bytes: bytes,
+        sent_bytes: bytes,
+        flow_bytes: vec![bytes],
+        ..outcome(&mut measured, flows)
+    })
+}
+
+fn lead(mut pace: Pace<'_, '_>, plan: Plan<'_>, size: &AtomicUsize) -> Result<Measured, Error> {
+    pace.crew.start();
+    let mut mark = None;
+    let mut due = None;
+    while !pace.peer_closed() {
+        let said = pace.tick(if mark.is_some() { REST } else { LOOK })?;
+        if let Some(Signal::Size(next)) = said {
+            let next = usize::try_from(next).ok().filter(|&next| (1..=plan.largest()).contains(&next));
+            let next = next.ok_or(Error::PeerGone { phase: "asking for a size that was not agreed" })?;
+            size.store(next, Ordering::Release);
+            pace.say(Signal::Ready(next as u64))?;
+        }
+        if due.is_none() && pace.started() {
+            due = Some(Instant::now() + plan.warm_up);
+        }
+        if mark.is_none() && due.is_some_and(|due| Instant::now() >= due) {
+            mark = Some(pace.open());
+        }
+    }
+    let mark = mark.unwrap_or_else(|| pace.open());
+    pace.close(&mark)
+}
+
+fn task<'a>(flow: &'a dyn Flow, plan: Plan<'a>, size: &'a AtomicUsize) -> Task<'a, ()> {
+    Box::new(move |station, ()| {
+        let mut exchange = Exchange::new(flow, station, (plan.receiver, plan.largest()))?;
+        if !station.begin() {
+            return Ok(());
+        }
+        let mut total = 0;
+        while let Some(got) = exchange.receive(|| size.load(Ordering::Acquire))? {
+            if !exchange.send(got)? {
+                break;
+            }
+            total += got as u64;
+            station.tally.set(total);
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,123 @@
+//! The signal flow: where the ends of a trial tell each other where they stand.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use landspeed_transport::Flow;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use crate::Error;
+
+/// What the ends say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    /// My window is closed: data is not needed any more, and will not be waited for.
+    Closed,
+    /// I am ready for this part of the trial (size number, or size in bytes).
+    Ready(u64),
+    /// Stop this part: it took too long.
+    Cut,
+    /// I have sent this many bytes in all, and send no more in this part.
+    Sent(u64),
+    /// The next messages have this size in bytes.
+    Size(u64),
+}
+
+/// Bytes of a signal: kind, then value, big endian.
+const LEN: usize = 9;
+
+impl Signal {
+    fn encode(self) -> [u8; LEN] {
+        let (kind, value) = match self {
+            Signal::Closed => (1, 0),
+            Signal::Ready(n) => (2, n),
+            Signal::Cut => (3, 0),
+            Signal::Sent(n) => (4, n),
+            Signal::Size(n) => (5, n),
+        };
+        let mut bytes = [kind; LEN];
+        bytes[1..].copy_from_slice(&u64::to_be_bytes(value));
+        bytes
+    }
+
+    fn decode(bytes: [u8; LEN]) -> Option<Self> {
+        let [kind, value @ ..] = bytes;
+        let value = u64::from_be_bytes(value);
+        Some(match kind {
+            1 => Signal::Closed,
+            2 => Signal::Ready(value),
+            3 => Signal::Cut,
+            4 => Signal::Sent(value),
+            5 => Signal::Size(value),
+            _ => return None,
+        })
+    }
+}
+
+/// The signal flow, with what was read of the next signal.
+pub(crate) struct Signals {
+    flow: Box<dyn Flow>,
+    bytes: [u8; LEN],
+    got: usize,
+}
+
+/// What is said when the flow has ended; the caller knows the phase.
+const GONE: Error = Error::PeerGone { phase: "while it was signalled to" };
+
+impl Signals {
+    pub(crate) fn new(flow: Box<dyn Flow>) -> Self {
+        Signals { flow, bytes: [0; LEN], got: 0 }
+    }
+
+    /// Says something; never waits long, for the flow carries next to nothing.
+    pub(crate) fn send(&self, signal: Signal) -> Result<(), Error> {
+        match send(self.flow.socket(), &signal.encode(), SendFlags::NOSIGNAL) {
+            Ok(LEN) => Ok(()),
+            _ => Err(GONE),
+        }
+    }
+
+    /// The peer's next signal, if it comes within `wait`.
+    pub(crate) fn receive(&mut self, wait: Duration) -> Result<Option<Signal>, Error> {
+        let time = Timespec::try_from(wait).expect("waits are short");
+        let mut ready = [PollFd::from_borrowed_fd(self.flow.socket(), PollFlags::IN)];
+        match poll(&mut ready, Some(&time)) {
+            Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
+            Ok(_) => {}
+            Err(error) => return Err(Error::refused("wait on", "the signal flow", error.into())),
+        }
+        self.take()
+    }
+
+    /// Takes what is there, without waiting.
+    fn take(&mut self) -> Result<Option<Signal>, Error> {
+        match recv(self.flow.socket(), &mut self.bytes[self.got..], RecvFlags::DONTWAIT) {
+            Ok((0, _)) => return Err(GONE),
+            Ok((n, _)) => self.got += n,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            Err(_) => return Err(GONE),
+        }
+        if self.got < LEN {
+            return Ok(None);
+        }
+        self.got = 0;
+        // A peer that holds the key but says nonsense is of another version.
+        Signal::decode(self.bytes).map(Some).ok_or(GONE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_survive_the_wire() {
+        let all =
+            [Signal::Closed, Signal::Ready(7), Signal::Cut, Signal::Sent(u64::MAX), Signal::Size(1 << 40)];
+        for signal in all {
+            assert_eq!(Signal::decode(signal.encode()), Some(signal));
+        }
+        assert_eq!(Signal::decode([0; LEN]), None);
+    }
+}

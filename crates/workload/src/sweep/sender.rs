@@ -1,0 +1,134 @@
+//! The sending end of a sweep.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use landspeed_record::EndpointOutcome;
+use landspeed_transport::{Flow, Sender};
+use landspeed_units::Bytes;
+
+use super::Part;
+use crate::Error;
+use crate::buffer::Buffer;
+use crate::crew::{self, Station, Task};
+use crate::end::{outcome, sum};
+use crate::pace::{Measured, Pace, Parts};
+use crate::signal::Signal;
+use crate::stream::Left;
+
+/// How often the coordinator looks whether a part has been sent.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Between coordinator and worker: what to send, when to break off, what was sent.
+struct Desk {
+    orders: mpsc::Sender<Part>,
+    sent: mpsc::Receiver<u64>,
+}
+
+pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
+    let flows = parts.flows;
+    let plan = super::parts(parts.spec);
+    let cut = AtomicBool::new(false);
+    let (orders, ordered) = mpsc::channel();
+    let (report, sent) = mpsc::channel();
+    let desk = Desk { orders, sent };
+    let largest = plan.iter().map(|part| part.size.0 as usize).max().unwrap_or(1);
+    let worker = Worker { flow: flows[0].as_ref(), largest, cut: &cut, ordered, report };
+    // The desk goes with the coordinator: once it is gone, the worker has no more orders and ends.
+    let (mut measured, left) = crew::run(&parts.spec.cores, flows, vec![worker.task()], |crew| {
+        lead(parts.pace(crew), desk, &plan, &cut)
+    })?;
+    Ok(EndpointOutcome {
+        sent_bytes: sum(&measured.counts),
+        zerocopy_completions: left.iter().map(|l| l.zero_copy.completions).sum(),
+        zerocopy_copied: left.iter().map(|l| l.zero_copy.copied).sum(),
+        ..outcome(&mut measured, flows)
+    })
+}
+
+fn lead(mut pace: Pace<'_, '_>, desk: Desk, plan: &[Part], cut: &AtomicBool) -> Result<Measured, Error> {
+    pace.crew.start();
+    let mut mark = None;
+    for (number, part) in plan.iter().enumerate() {
+        let number = number as u64;
+        pace.expect("while it got ready for the next size", |said| {
+            (said == Signal::Ready(number)).then_some(())
+        })?;
+        if !part.warm_up && mark.is_none() {
+            mark = Some(pace.open());
+        }
+        cut.store(false, Ordering::Release);
+        desk.orders.send(*part).map_err(|_| Error::Worker)?;
+        let sent = await_sent(&mut pace, &desk, cut)?;
+        pace.say(Signal::Sent(sent))?;
+    }
+    pace.expect("while it took the last bytes", |said| (said == Signal::Closed).then_some(()))?;
+    let mark = mark.expect("a sweep has a size (checked)");
+    pace.close(&mark)
+}
+
+/// Waits until the worker has sent a part, and passes on the receiver's wish to cut it.
+fn await_sent(pace: &mut Pace<'_, '_>, desk: &Desk, cut: &AtomicBool) -> Result<u64, Error> {
+    loop {
+        match desk.sent.try_recv() {
+            Ok(sent) => return Ok(sent),
+            Err(mpsc::TryRecvError::Empty) => {}
+            Err(mpsc::TryRecvError::Disconnected) => return Err(Error::Worker),
+        }
+        if pace.tick(LOOK)? == Some(Signal::Cut) {
+            cut.store(true, Ordering::Release);
+        }
+    }
+}
+
+struct Worker<'a> {
+    flow: &'a dyn Flow,
+    largest: usize,
+    cut: &'a AtomicBool,
+    ordered: mpsc::Receiver<Part>,
+    report: mpsc::Sender<u64>,
+}
+
+impl<'a> Worker<'a> {
+    fn task(self) -> Task<'a, Left> {
+        Box::new(move |station, left| {
+            let buffer = Buffer::new(self.largest);
+            let mut sender = self.flow.sender()?;
+            if !station.begin() {
+                return Ok(());
+            }
+            let mut total = 0;
+            while let Ok(part) = self.ordered.recv() {
+                self.send(part, &buffer, sender.as_mut(), (station, &mut total))?;
+                // Nobody listens any more where the coordinator gave up.
+                let _ = self.report.send(total);
+            }
+            left.zero_copy = sender.zero_copy();
+            Ok(())
+        })
+    }
+
+    /// The loop of `stream`, with an end.
+    fn send(
+        &self,
+        part: Part,
+        buffer: &Buffer,
+        sender: &mut dyn Sender,
+        (station, total): (&Station<'_>, &mut u64),
+    ) -> Result<(), Error> {
+        let Part { size, total: Bytes(wanted), .. } = part;
+        let end = *total + wanted;
+        while *total < end && !station.stopped() && !self.cut.load(Ordering::Relaxed) {
+            let rest = (end - *total).min(size.0) as usize;
+            match sender.send(&buffer[..rest]) {
+                Ok(n) => {
+                    *total += n as u64;
+                    station.tally.set(*total);
+                }
+                Err(error) => station.judge("send on", error)?,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,42 @@
+//! What watches while the window is open.
+
+use std::os::fd::BorrowedFd;
+
+use landspeed_record::Observations;
+use landspeed_units::Nanos;
+
+/// What can be watched at one end.
+#[derive(Debug, Clone, Copy)]
+pub struct Ends<'a> {
+    /// Kernel thread ids of the worker threads, which live from before `open` until after `close`.
+    pub threads: &'a [i32],
+    /// Sockets of the data flows, in the order of their numbers.
+    pub sockets: &'a [BorrowedFd<'a>],
+}
+
+/// Watches one trial: `open` once, `sample` any number of times, `close` once, in this order. None is
+/// called where the trial fails before its window opens; `close` is left out where it fails inside.
+pub trait Watch: Send {
+    /// The window opens. Read processor clocks last: bytes are counted from the return on.
+    fn open(&mut self, ends: &Ends<'_>);
+
+    /// One interval has passed; `at` is the time since the flows' first data.
+    fn sample(&mut self, at: Nanos);
+
+    /// The window closes. Read processor clocks first: bytes are counted up to the call.
+    fn close(&mut self) -> Observations;
+}
+
+/// Watches nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unwatched;
+
+impl Watch for Unwatched {
+    fn open(&mut self, _: &Ends<'_>) {}
+
+    fn sample(&mut self, _: Nanos) {}
+
+    fn close(&mut self) -> Observations {
+        Observations::default()
+    }
+}

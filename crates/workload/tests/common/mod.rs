@@ -1,0 +1,91 @@
+//! Both ends of a trial in one process, over loopback.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use landspeed_record::{EndpointOutcome, FlowSettings, Observations, TrialSpec, Workload};
+use landspeed_units::Nanos;
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
+
+/// The key of every test's session.
+pub(crate) const KEY: [u8; 32] = [42; 32];
+/// 127.0.0.1.
+pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// ::1.
+pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+
+/// A short trial of `workload`.
+pub(crate) fn spec(workload: Workload) -> TrialSpec {
+    TrialSpec {
+        workload,
+        flow: FlowSettings::default(),
+        cores: vec![],
+        warm_up_ns: Nanos::millis(20),
+        interval_ns: Nanos::millis(20),
+    }
+}
+
+/// What one end returns.
+pub(crate) type End = Result<EndpointOutcome, Error>;
+
+/// Runs both ends: (client, server).
+pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (End, End) {
+    let port = DataPort::open(at, KEY).expect("a data port on loopback");
+    both_on(spec, &port, SocketAddr::new(at, port.port()), 0)
+}
+
+/// Runs both ends on a port that is open already.
+pub(crate) fn both_on(spec: &TrialSpec, port: &DataPort, server: SocketAddr, source_port: u16) -> (End, End) {
+    let plan = ClientPlan { server, source_port, key: KEY };
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| run_server(spec, port, &mut Log::default(), &cancel));
+        let client = run_client(spec, &plan, &mut Log::default(), &cancel);
+        (client, serving.join().expect("the server's end does not panic"))
+    })
+}
+
+/// Both outcomes of a trial that went well.
+pub(crate) fn outcomes(spec: &TrialSpec, at: IpAddr) -> (EndpointOutcome, EndpointOutcome) {
+    let (client, server) = both(spec, at);
+    (client.expect("the client's end"), server.expect("the server's end"))
+}
+
+/// A watch that writes down how it is called, and sees to it that the order is right.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    /// "open", "sample", "close".
+    pub(crate) calls: Vec<&'static str>,
+    /// Worker threads and sockets at the opening.
+    pub(crate) ends: (usize, usize),
+    last: Nanos,
+}
+
+impl Watch for Log {
+    fn open(&mut self, ends: &Ends<'_>) {
+        assert!(self.calls.is_empty(), "opened after {:?}", self.calls);
+        for thread in ends.threads {
+            let path = format!("/proc/self/task/{thread}/stat");
+            assert!(std::path::Path::new(&path).exists(), "worker {thread} lives while the window is open");
+        }
+        self.ends = (ends.threads.len(), ends.sockets.len());
+        self.calls.push("open");
+    }
+
+    fn sample(&mut self, at: Nanos) {
+        assert_eq!(self.calls.first(), Some(&"open"), "sampled before it was opened");
+        assert_ne!(self.calls.last(), Some(&"close"), "sampled after it was closed");
+        assert!(at > self.last, "time goes on");
+        self.last = at;
+        self.calls.push("sample");
+    }
+
+    fn close(&mut self) -> Observations {
+        assert!(
+            self.calls.contains(&"open") && !self.calls.contains(&"close"),
+            "closed after {:?}",
+            self.calls
+        );
+        self.calls.push("close");
+        Observations { unseen: vec![format!("{} samples", self.calls.len() - 2)], ..Observations::default() }
+    }
+}

@@ -1,0 +1,194 @@
+//! Every workload over loopback, IPv4 and IPv6.
+
+mod common;
+
+use common::{KEY, Log, V4, V6, both, both_on, outcomes, spec};
+use landspeed_record::{Direction, FlowSettings, Receiver, Workload};
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{DataPort, Error};
+
+fn stream(direction: Direction) -> Workload {
+    Workload::Stream { duration_ns: Nanos::millis(100), direction }
+}
+
+#[test]
+fn a_stream_is_counted_where_it_arrives() {
+    for at in [V4, V6] {
+        let (client, server) = outcomes(&spec(stream(Direction::Forward)), at);
+        assert_eq!(client.received_bytes, Bytes(0));
+        assert!(client.sent_bytes > Bytes::mib(1), "{:?}", client.sent_bytes);
+        assert!(server.received_bytes > Bytes::mib(1), "{:?}", server.received_bytes);
+        assert_eq!(server.sent_bytes, Bytes(0));
+        assert_eq!(server.flow_bytes, vec![server.received_bytes]);
+        for end in [&client, &server] {
+            assert!(end.window_ns >= Nanos::millis(100), "{}", end.window_ns);
+            assert_eq!(end.not_as_asked, Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn a_reversed_stream_flows_to_the_client() {
+    let (client, server) = outcomes(&spec(stream(Direction::Reverse)), V6);
+    assert!(client.received_bytes > Bytes::mib(1));
+    assert_eq!((client.sent_bytes, server.received_bytes), (Bytes(0), Bytes(0)));
+    assert!(server.sent_bytes > Bytes::mib(1));
+}
+
+#[test]
+fn three_flows_both_ways_all_carry_data() {
+    let mut spec = spec(stream(Direction::Both));
+    spec.flow.flows = 3;
+    let (client, server) = outcomes(&spec, V4);
+    for end in [&client, &server] {
+        assert_eq!(end.flow_bytes.len(), 3);
+        assert!(end.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{:?}", end.flow_bytes);
+        assert_eq!(end.flow_bytes.iter().copied().sum::<Bytes>(), end.received_bytes);
+        assert!(end.sent_bytes > Bytes(0));
+    }
+}
+
+#[test]
+fn workers_run_on_the_cores_they_are_given() {
+    let mut pinned = spec(stream(Direction::Forward));
+    pinned.cores = vec![0];
+    assert!(outcomes(&pinned, V4).1.received_bytes > Bytes(0));
+    pinned.cores = vec![100_000];
+    let (client, server) = both(&pinned, V4);
+    for end in [client, server] {
+        let error = end.expect_err("there is no such core").to_string();
+        assert!(error.contains("core 100000") || error.contains("peer"), "{error}");
+    }
+}
+
+#[test]
+fn watches_are_opened_sampled_and_closed_in_order() {
+    let mut spec = spec(stream(Direction::Forward));
+    spec.flow.flows = 2;
+    let port = DataPort::open(V4, KEY).expect("a data port");
+    let plan = landspeed_workload::ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
+    let cancel = landspeed_workload::Cancel::new();
+    let (mut here, mut there) = (Log::default(), Log::default());
+    std::thread::scope(|scope| {
+        scope.spawn(|| landspeed_workload::run_server(&spec, &port, &mut there, &cancel).expect("server"));
+        landspeed_workload::run_client(&spec, &plan, &mut here, &cancel).expect("client");
+    });
+    for log in [here, there] {
+        assert_eq!(log.ends, (2, 2));
+        assert_eq!((log.calls.first(), log.calls.last()), (Some(&"open"), Some(&"close")));
+        assert!(log.calls.contains(&"sample"), "{:?}", log.calls);
+    }
+}
+
+#[test]
+fn zero_copy_sends_are_completed_and_copied_on_loopback() {
+    let mut spec = spec(stream(Direction::Forward));
+    spec.flow.zerocopy_send = true;
+    let (client, server) = outcomes(&spec, V4);
+    assert!(server.received_bytes > Bytes::mib(1));
+    assert!(client.zerocopy_completions > 0);
+    // The loopback device clones to user space: skb_orphan_frags_rx copies every one.
+    assert_eq!(client.zerocopy_copied, client.zerocopy_completions);
+}
+
+#[test]
+fn what_cannot_be_mapped_is_copied() {
+    let mut spec = spec(stream(Direction::Forward));
+    spec.flow.zerocopy_receive = true;
+    let (_, server) = outcomes(&spec, V4);
+    assert!(server.received_bytes > Bytes::mib(1));
+    assert!(server.zerocopy_mapped_bytes.0 <= 2 * server.received_bytes.0 + (1 << 30));
+}
+
+#[test]
+fn a_sweep_moves_what_it_says() {
+    let sizes_bytes = vec![Bytes(128), Bytes(8192), Bytes(1000)];
+    for at in [V4, V6] {
+        let workload = Workload::Sweep { count: 500, sizes_bytes: sizes_bytes.clone() };
+        let (client, server) = outcomes(&spec(workload), at);
+        let moved: Vec<_> = server.sweep.iter().map(|p| (p.size_bytes, p.moved_bytes)).collect();
+        let wanted: Vec<_> = sizes_bytes.iter().map(|&size| (size, Bytes(size.0 * 500))).collect();
+        assert_eq!(moved, wanted);
+        assert!(server.sweep.iter().all(|p| p.took_ns > Nanos(0)), "{:?}", server.sweep);
+        assert!(client.sweep.is_empty());
+        assert_eq!(server.received_bytes, Bytes(500 * (128 + 8192 + 1000)), "the warm-up is not counted");
+    }
+}
+
+#[test]
+fn every_way_to_wait_plays_ping_pong() {
+    for (receiver, at) in [(Receiver::Blocking, V4), (Receiver::BusyPoll, V6), (Receiver::Spinning, V4)] {
+        let sizes_bytes = vec![Bytes(1), Bytes(70_000), Bytes(64)];
+        let workload =
+            Workload::PingPong { sizes_bytes: sizes_bytes.clone(), duration_ns: Nanos::millis(60), receiver };
+        let (client, server) = outcomes(&spec(workload), at);
+        let sizes: Vec<_> = client.latency.iter().map(|h| h.size_bytes).collect();
+        assert_eq!(sizes, sizes_bytes);
+        for histogram in &client.latency {
+            let median = histogram.percentile(0.5).expect("at least one round");
+            assert!(median > Nanos(500), "a round trip takes longer than {median}");
+        }
+        assert!(server.latency.is_empty());
+        assert!(client.received_bytes > Bytes(0) && server.received_bytes > Bytes(0));
+    }
+}
+
+#[test]
+fn connections_are_counted_and_timed() {
+    for at in [V4, V6] {
+        let workload = Workload::Connect { duration_ns: Nanos::millis(150) };
+        let (client, server) = outcomes(&spec(workload), at);
+        assert!(client.connections > 10, "{}", client.connections);
+        let timed = client.latency[0].count();
+        assert!(timed.abs_diff(client.connections) <= 2, "{timed} of {}", client.connections);
+        assert_eq!(server.connections, 0);
+    }
+}
+
+#[test]
+fn source_ports_can_be_used_again_at_once() {
+    let port = DataPort::open(V4, KEY).expect("a data port");
+    let server = (V4, port.port()).into();
+    let mut short = spec(Workload::Stream { duration_ns: Nanos::millis(2), direction: Direction::Forward });
+    short.warm_up_ns = Nanos(0);
+    short.flow = FlowSettings { flows: 2, ..FlowSettings::default() };
+    for trial in 0..50 {
+        let (client, served) = both_on(&short, &port, server, 23_456);
+        client.unwrap_or_else(|e| panic!("trial {trial}, client: {e}"));
+        served.unwrap_or_else(|e| panic!("trial {trial}, server: {e}"));
+    }
+}
+
+#[test]
+fn options_that_the_kernel_refuses_are_told() {
+    let mut spec = spec(stream(Direction::Forward));
+    spec.flow.rcvbuf_bytes = Some(Bytes(1 << 35));
+    spec.flow.congestion = Some("reno".into());
+    let (client, server) = outcomes(&spec, V4);
+    for end in [client, server] {
+        assert_eq!(end.not_as_asked.len(), 1, "{:?}", end.not_as_asked);
+        assert!(
+            end.not_as_asked[0].starts_with("SO_RCVBUF: asked for 34359738368"),
+            "{:?}",
+            end.not_as_asked
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_before_anything_is_opened() {
+    let mut bad = spec(stream(Direction::Forward));
+    bad.flow.flows = 0;
+    let (client, server) = both(&bad, V4);
+    for end in [client, server] {
+        assert!(matches!(end, Err(Error::Spec { field: "flows", .. })), "{end:?}");
+    }
+    let empty = spec(Workload::Sweep { count: 1, sizes_bytes: vec![] });
+    assert!(matches!(both(&empty, V4).0, Err(Error::Spec { field: "sizes_bytes", .. })));
+    let huge = Workload::PingPong {
+        sizes_bytes: vec![Bytes(1 << 40)],
+        duration_ns: Nanos::secs(1),
+        receiver: Receiver::Blocking,
+    };
+    assert!(matches!(both(&spec(huge), V4).0, Err(Error::Spec { field: "sizes_bytes", .. })));
+}
