@@ -1,1 +1,17 @@
-//! landspeed analysis.
+//! Judging what was measured: the ladder's decisions, the figures of a trial, the summary of a run.
+//!
+//! Everything here is a pure function or a state machine that is driven from outside: no clock, no
+//! host, no file. So a saved record can be judged again anywhere, and whole runs can be replayed on
+
+mod diff;
+mod figures;
+mod ladder;
+mod metric;
+mod series;
+mod summary;
+
+pub use diff::{Diff, FiguresDiff, StepDiff, diff};
+pub use figures::figures;
+pub use ladder::{Action, BlockResult, Findings, Ladder, Pair, Rules};
+pub use metric::{Goal, Metric, UnknownGoal};
+pub use summary::{NotATuningRun, RunFacts, assemble, summary};

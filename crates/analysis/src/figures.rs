@@ -1,0 +1,132 @@
+//! The three figures of a trial from what both ends saw.
+
+use landspeed_record::{CpuAccounting, CpuUsage, EndpointOutcome, Figures, HostFacts, LatencyHistogram};
+use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+
+/// Goodput, cost, latency and steal of one trial.
+///
+/// - Rate: payload at the receiver(s), each over its own window.
+/// - Cost: payload per second over processor seconds per second, because the windows of the two ends
+///   and of their observers differ a little. Each machine (`boot_id`) counts once however many of its
+///   namespaces take part. Zero where no processor time was seen.
+/// - Latency: the median of `idle`, the 1-byte ping-pong on the otherwise idle path; zero without.
+/// - Steal: the worse machine's.
+pub fn figures(
+    a: &EndpointOutcome,
+    b: &EndpointOutcome,
+    hosts: (&HostFacts, &HostFacts),
+    idle: Option<&LatencyHistogram>,
+) -> Figures {
+    let rate = a.received_bytes.per(a.window_ns) + b.received_bytes.per(b.window_ns);
+    let cores = busy_cores((&a.observed.cpu, hosts.0), (&b.observed.cpu, hosts.1));
+    let cost = if cores > 0.0 { rate.0 / 8.0 / cores } else { 0.0 };
+    Figures {
+        rate_bps: BitRate(rate.0),
+        bytes_per_cpu_s: BytesPerCpuSecond(cost),
+        latency_ns: idle.and_then(|h| h.percentile(0.5)).unwrap_or(Nanos(0)),
+        steal: a.observed.cpu.steal_share().max(b.observed.cpu.steal_share()),
+    }
+}
+
+/// Processor seconds per second that both ends took, each machine once.
+fn busy_cores(a: (&CpuUsage, &HostFacts), b: (&CpuUsage, &HostFacts)) -> f64 {
+    let one_machine = !a.1.boot_id.is_empty() && a.1.boot_id == b.1.boot_id;
+    let machines = if one_machine { &[a][..] } else { &[a, b][..] };
+    let own: f64 = [a, b].iter().map(|(cpu, host)| end_share(cpu, host.cpu_accounting)).sum();
+    own + machines.iter().map(|(cpu, host)| machine_share(cpu, host.cpu_accounting)).sum::<f64>()
+}
+
+/// What belongs to one end alone.
+fn end_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
+    match accounting {
+        CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => share(cpu.workload_ns.0, cpu),
+        CpuAccounting::Stat => 0.0,
+    }
+}
+
+/// What belongs to the whole machine.
+fn machine_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
+    let nanos = match accounting {
+        CpuAccounting::Tasks => cpu.ksoftirqd_ns.0 + cpu.napi_ns.0,
+        // With CONFIG_IRQ_TIME_ACCOUNTING /proc/stat's softirq holds ksoftirqd's time already
+        // (kernel/sched/cputime.c, irqtime_account_process_tick); adding it again would count it twice.
+        CpuAccounting::TasksAndIrq => {
+            cpu.cores.iter().map(|c| c.irq_ns.0 + c.softirq_ns.0).sum::<u64>() + cpu.napi_ns.0
+        }
+        CpuAccounting::Stat => cpu.cores.iter().map(|c| c.busy().0).sum(),
+    };
+    share(nanos, cpu)
+}
+
+/// Processor time over the window it was counted in.
+fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
+    if cpu.window_ns.0 == 0 {
+        return 0.0;
+    }
+    nanos as f64 / cpu.window_ns.0 as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{CoreClasses, Observations};
+    use landspeed_units::{Bytes, CpuNanos};
+
+    use super::*;
+
+    fn end(received: u64, window: Nanos) -> EndpointOutcome {
+        let core = CoreClasses {
+            core: 0,
+            user_ns: CpuNanos(window.0 / 10),
+            system_ns: CpuNanos(window.0 / 2),
+            softirq_ns: CpuNanos(window.0 / 5),
+            steal_ns: CpuNanos(window.0 / 50),
+            ..CoreClasses::default()
+        };
+        let cpu = CpuUsage {
+            window_ns: window,
+            cores: vec![core],
+            workload_ns: CpuNanos(window.0 / 2),
+            ksoftirqd_ns: CpuNanos(window.0 / 5),
+            napi_ns: CpuNanos(window.0 / 20),
+        };
+        EndpointOutcome {
+            received_bytes: Bytes(received),
+            window_ns: window,
+            observed: Observations { cpu, ..Observations::default() },
+            ..EndpointOutcome::default()
+        }
+    }
+
+    fn host(boot: &str, cpu_accounting: CpuAccounting) -> HostFacts {
+        HostFacts { boot_id: boot.into(), cpu_accounting, ..HostFacts::default() }
+    }
+
+    fn cost(boots: (&str, &str), accounting: CpuAccounting) -> f64 {
+        let (a, b) = (end(0, Nanos::millis(300)), end(300_000_000, Nanos::millis(303)));
+        let hosts = (host(boots.0, accounting), host(boots.1, accounting));
+        let figures = figures(&a, &b, (&hosts.0, &hosts.1), None);
+        assert!((figures.rate_bps.0 / 8e9 - 300.0 / 303.0).abs() < 1e-9);
+        assert!((figures.steal - 0.02).abs() < 1e-6);
+        figures.rate_bps.0 / 8.0 / figures.bytes_per_cpu_s.0
+    }
+
+    #[test]
+    fn a_machine_counts_once_however_it_is_accounted() {
+        use CpuAccounting::{Stat, Tasks, TasksAndIrq};
+        let close = |found: f64, cores: f64| assert!((found - cores).abs() < 1e-6, "{found} for {cores}");
+        close(cost(("x", "x"), Tasks), 1.25);
+        close(cost(("x", "y"), Tasks), 1.5);
+        close(cost(("x", "x"), TasksAndIrq), 1.25);
+        close(cost(("x", "y"), TasksAndIrq), 1.5);
+        close(cost(("x", "x"), Stat), 0.8);
+        close(cost(("", ""), Stat), 1.6);
+    }
+
+    #[test]
+    fn what_was_not_seen_is_zero() {
+        let none = EndpointOutcome::default();
+        let hosts = (HostFacts::default(), HostFacts::default());
+        let figures = figures(&none, &none, (&hosts.0, &hosts.1), None);
+        assert_eq!(figures, Figures::default());
+    }
+}

@@ -1,0 +1,216 @@
+//! The climb: one step after the other, each against what stands.
+
+use std::collections::VecDeque;
+
+use landspeed_record::{Answer, Candidate, Cell, Estimate, StepLine};
+use landspeed_stats::Ledger;
+use landspeed_units::Nanos;
+
+use super::check::{Check, Kept, blocks_needed};
+use super::desk::Desk;
+use super::queue::{Queue, Task};
+use super::rules::{Size, USUAL_BLOCKS};
+use super::step::{Decision, Step, Totals, blank, least_time};
+use super::{BlockResult, Progress};
+
+/// The first phase of a run.
+#[derive(Debug)]
+pub(crate) struct Climb {
+    start: Cell,
+    incumbent: Cell,
+    queue: Queue,
+    /// The early one in front, the late one at the back.
+    placebos: VecDeque<Candidate>,
+    early_due: bool,
+    step: Option<Step>,
+    kept: Vec<Kept>,
+    totals: Totals,
+    ledger: Ledger,
+    size: Size,
+    serial: u32,
+}
+
+impl Climb {
+    pub(crate) fn new(start: Cell, candidates: Vec<Candidate>, desk: &mut Desk) -> Self {
+        let (skipped, open): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.skip.is_some());
+        let size = desk.rules.size(&open);
+        let placebos: VecDeque<Candidate> = desk.rules.placebos.iter().take(2).cloned().collect();
+        let mut climb = Climb {
+            incumbent: start.clone(),
+            start,
+            queue: Queue::new(open),
+            early_due: !placebos.is_empty(),
+            placebos,
+            step: None,
+            kept: Vec::new(),
+            totals: Totals::default(),
+            ledger: Ledger::new(desk.rules.alpha, size.planned),
+            size,
+            serial: 0,
+        };
+        for candidate in skipped {
+            let answer = if candidate.cannot_matter { Answer::NotTried } else { Answer::Skipped };
+            let reason = candidate.skip.clone().unwrap_or_default();
+            climb.pass_over(&Task::new(candidate, false), answer, &reason, desk);
+        }
+        climb
+    }
+
+    /// What comes next.
+    pub(crate) fn advance(&mut self, desk: &mut Desk) -> Progress {
+        if self.step.is_none() {
+            let Some((task, grant)) = self.next_task(desk) else { return Progress::Over };
+            self.open(task, grant, desk);
+        }
+        let Some(step) = &mut self.step else { return Progress::Over };
+        let next = desk.clock.blocks(1, step.comparison.toggle);
+        let reserve = reserve(&self.kept, step.task.placebo, &self.placebos, desk);
+        match step.decide(&self.totals, desk, desk.clock.left_before(reserve) < next) {
+            None => Progress::Measure(step.comparison.pair(desk)),
+            Some(decision) => {
+                self.close(&decision, desk);
+                Progress::Said
+            }
+        }
+    }
+
+    pub(crate) fn observe(&mut self, block: &BlockResult, desk: &mut Desk) {
+        if let Some(step) = &mut self.step {
+            step.comparison.observe(block, desk);
+        }
+    }
+
+    /// The step in progress cannot be measured.
+    pub(crate) fn failed(&mut self, why: &str, desk: &mut Desk) {
+        self.close(&Decision { answer: Answer::Skipped, reason: why.to_owned() }, desk);
+    }
+
+    /// The run ends here.
+    pub(crate) fn stop(&mut self, desk: &mut Desk) {
+        self.close(&Decision { answer: Answer::Undecided, reason: "stopped".into() }, desk);
+        while let Some(task) = self.queue.pop() {
+            if !task.reopened() {
+                self.pass_over(&task, Answer::NotTried, "the run was stopped before its turn", desk);
+            }
+        }
+    }
+
+    /// The final check of what was kept.
+    pub(crate) fn check(&self) -> Check {
+        Check::new(self.start.clone(), self.kept.clone())
+    }
+
+    /// The step in progress, for a live view.
+    pub(crate) fn current(&self, desk: &Desk) -> Option<(Estimate, u32)> {
+        let step = self.step.as_ref()?;
+        Some((step.verdict(desk).estimate, step.comparison.series.counted()))
+    }
+
+    /// The next candidate that has something to change, room in the budget and a share of the error.
+    fn next_task(&mut self, desk: &mut Desk) -> Option<(Task, f64)> {
+        if std::mem::take(&mut self.early_due)
+            && let Some(placebo) = self.placebos.pop_front()
+            && let Some(ready) = self.ready(Task::new(placebo, true), desk)
+        {
+            return Some(ready);
+        }
+        while let Some(task) = self.queue.pop() {
+            if let Some(ready) = self.ready(task, desk) {
+                return Some(ready);
+            }
+        }
+        let late = self.placebos.pop_front()?;
+        self.ready(Task::new(late, true), desk)
+    }
+
+    /// Passes over what cannot be tried, with the reason.
+    fn ready(&mut self, task: Task, desk: &mut Desk) -> Option<(Task, f64)> {
+        let reserve = reserve(&self.kept, task.placebo, &self.placebos, desk);
+        let grant = self.ledger.grant();
+        let stands = self.incumbent.with(&task.candidate.change) == self.incumbent;
+        let why = if stands && !task.placebo {
+            "it stands already"
+        } else if desk.clock.left_before(reserve) < least_time(task.candidate.toggle_ns, desk) {
+            "no room in the budget"
+        } else if grant <= 0.0 {
+            "the run's error budget is spent: another test could keep something useless"
+        } else {
+            return Some((task, grant));
+        };
+        // A candidate that waits for a second try has its line already.
+        if !task.reopened() {
+            self.pass_over(&task, Answer::NotTried, why, desk);
+        }
+        None
+    }
+
+    fn open(&mut self, task: Task, grant: f64, desk: &mut Desk) {
+        let id = self.id(&task);
+        let max_blocks =
+            if task.placebo { self.size.max_blocks.min(USUAL_BLOCKS) } else { self.size.max_blocks };
+        self.step = Some(Step::new(id, task, &self.incumbent, (grant, max_blocks), desk));
+    }
+
+    /// Ends the step in progress.
+    fn close(&mut self, decision: &Decision, desk: &mut Desk) {
+        let Some(step) = self.step.take() else { return };
+        let line = step.line(decision, desk);
+        let kept = line.summary.kept;
+        if step.looked() {
+            self.ledger.settle(step.grant, kept);
+        }
+        desk.decide(line.clone());
+        match (kept, step.task.placebo) {
+            (true, false) => self.keep(step, &line, desk),
+            (true, true) => {
+                let text =
+                    "a placebo was kept: this run cannot tell an effect from noise, do not use its result";
+                desk.note(format!("VOID: {text} ({})", line.summary.id));
+                desk.say_void(text);
+            }
+            (false, false) if decision.answer != Answer::Skipped => self.queue.reject(step.task),
+            (false, _) => {}
+        }
+    }
+
+    fn keep(&mut self, step: Step, line: &StepLine, desk: &mut Desk) {
+        self.totals.add(&step.comparison);
+        self.incumbent = step.comparison.candidate.clone();
+        let id = line.summary.id.clone();
+        let reopened = self.queue.reopen(&step.task.candidate, &id);
+        if !reopened.is_empty() {
+            desk.note(format!("{id} was kept: to be tried again with it: {}", reopened.join(", ")));
+        }
+        self.kept.push(Kept::new(step, id, desk.rules.goal));
+    }
+
+    /// Reports a candidate that is not tried.
+    fn pass_over(&mut self, task: &Task, answer: Answer, reason: &str, desk: &mut Desk) {
+        let id = self.id(task);
+        let mut summary = blank(&id, task, &self.incumbent);
+        summary.answer = answer;
+        summary.reason = reason.to_owned();
+        let candidate = self.incumbent.with(&task.candidate.change);
+        desk.decide(StepLine { summary, incumbent: self.incumbent.clone(), candidate });
+    }
+
+    /// The next step's name.
+    fn id(&mut self, task: &Task) -> String {
+        self.serial += 1;
+        let again = if task.reopened() { " again" } else { "" };
+        let placebo = if task.placebo { "placebo " } else { "" };
+        format!("{:02}-{placebo}{}={}{again}", self.serial, task.candidate.knob, task.candidate.value)
+    }
+}
+
+/// The time that must be left when the step that runs ends: for the final check, which needs more the
+/// more was kept (up to half of the budget), and for the late placebo.
+fn reserve(kept: &[Kept], is_placebo: bool, placebos: &VecDeque<Candidate>, desk: &Desk) -> Nanos {
+    let toggles = kept.iter().map(|k| k.toggle).max().unwrap_or_default();
+    let needed = desk.clock.blocks(blocks_needed(kept.len(), &desk.rules), toggles).min(desk.clock.half());
+    let late = match placebos.back() {
+        Some(late) if !is_placebo => least_time(late.toggle_ns, desk),
+        _ => Nanos(0),
+    };
+    needed.max(desk.rules.final_time()) + late
+}

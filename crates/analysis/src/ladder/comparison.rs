@@ -1,0 +1,73 @@
+//! Two cells that are compared block by block.
+
+use landspeed_record::Cell;
+use landspeed_units::Nanos;
+
+use super::desk::{Desk, Order};
+use super::{BlockResult, Pair};
+use crate::Metric;
+use crate::series::{Block, Series};
+
+/// A comparison and its blocks so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Comparison {
+    /// For `Pair::step`.
+    pub(crate) label: String,
+    /// In words.
+    pub(crate) what: String,
+    pub(crate) incumbent: Cell,
+    pub(crate) candidate: Cell,
+    /// See `Pair::rewrite`.
+    pub(crate) rewrite: Cell,
+    pub(crate) toggle: Nanos,
+    pub(crate) series: Series,
+    order: Order,
+}
+
+impl Comparison {
+    pub(crate) fn new(
+        label: String,
+        what: String,
+        (incumbent, candidate): (Cell, Cell),
+        toggle: Nanos,
+    ) -> Self {
+        let (series, order) = (Series::default(), Order::default());
+        Comparison { label, what, incumbent, candidate, rewrite: Cell::default(), toggle, series, order }
+    }
+
+    /// Its next block.
+    pub(crate) fn pair(&mut self, desk: &mut Desk) -> Box<Pair> {
+        Box::new(Pair {
+            step: self.label.clone(),
+            what: self.what.clone(),
+            incumbent: self.incumbent.clone(),
+            candidate: self.candidate.clone(),
+            rewrite: self.rewrite.clone(),
+            toggle: self.toggle,
+            candidate_first: self.order.next(desk),
+            block: self.series.attempts(),
+        })
+    }
+
+    /// Takes a block in, or discards it and says so.
+    pub(crate) fn observe(&mut self, result: &BlockResult, desk: &mut Desk) {
+        let block = Block::new(&result.figures, result.candidate_first);
+        let number = self.series.attempts();
+        let steal = block.steal();
+        let primary = desk.rules.goal.primary();
+        if self.series.add(block, desk.rules.steal_limit, primary) {
+            return;
+        }
+        let why = if steal > desk.rules.steal_limit {
+            format!("steal {:.1} %", steal * 100.0)
+        } else {
+            format!("the {} was not measured", primary.name())
+        };
+        desk.note(format!("block {number} of {} discarded: {why}", self.label));
+    }
+
+    /// The mean log ratio of a figure, above zero better; zero where it was not measured.
+    pub(crate) fn mean_better(&self, metric: Metric) -> f64 {
+        landspeed_stats::mean_and_deviation(&self.series.betters(metric)).0
+    }
+}

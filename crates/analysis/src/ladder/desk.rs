@@ -1,0 +1,105 @@
+//! What both phases of a ladder share: the rules, the time, the dice, and what was said.
+
+use std::collections::VecDeque;
+
+use landspeed_record::StepLine;
+use landspeed_units::Nanos;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::rules::TOGGLES;
+use super::{Action, Pair, Rules};
+
+/// Shared by the phases.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) rules: Rules,
+    pub(crate) clock: Clock,
+    /// Actions not yet handed out.
+    pub(crate) outbox: VecDeque<Action>,
+    /// Decisions, latest version of each.
+    pub(crate) lines: Vec<StepLine>,
+    /// Why the run counts for nothing.
+    pub(crate) void: Option<String>,
+    dice: ChaCha8Rng,
+}
+
+impl Desk {
+    pub(crate) fn new(rules: Rules) -> Self {
+        let clock = Clock { used: Nanos(0), budget: rules.budget, block: rules.block_time, seen: 0 };
+        let dice = ChaCha8Rng::seed_from_u64(rules.seed);
+        Desk { rules, clock, outbox: VecDeque::new(), lines: Vec::new(), void: None, dice }
+    }
+
+    /// Says something.
+    pub(crate) fn note(&mut self, text: String) {
+        self.outbox.push_back(Action::Note(text));
+    }
+
+    /// Records a decision, or a later version of it.
+    pub(crate) fn decide(&mut self, line: StepLine) {
+        match self.lines.iter_mut().find(|l| l.summary.id == line.summary.id) {
+            Some(old) => *old = line.clone(),
+            None => self.lines.push(line.clone()),
+        }
+        self.outbox.push_back(Action::Decided(Box::new(line)));
+    }
+
+    /// Voids the run; the first reason stands.
+    pub(crate) fn say_void(&mut self, why: &str) {
+        self.void.get_or_insert_with(|| why.to_owned());
+    }
+}
+
+/// The orders of a comparison's blocks: at random, each order once in every two blocks. So a position
+/// effect (the first trial of a block is colder) cancels instead of favouring an arm.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Order {
+    second: Option<bool>,
+}
+
+impl Order {
+    /// Whether the candidate comes first in the next block.
+    pub(crate) fn next(&mut self, desk: &mut Desk) -> bool {
+        if let Some(second) = self.second.take() {
+            return second;
+        }
+        let first = desk.dice.random::<bool>();
+        self.second = Some(!first);
+        first
+    }
+}
+
+/// Time used, and the time that a block takes.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    pub(crate) used: Nanos,
+    budget: Nanos,
+    block: Nanos,
+    seen: u32,
+}
+
+impl Clock {
+    /// Learns from a block: the mean over the last ten or so, toggles taken off.
+    pub(crate) fn observe(&mut self, pair: &Pair, took: Nanos) {
+        let bare = took.saturating_sub(Nanos(TOGGLES * pair.toggle.0)).0 as f64;
+        self.seen = (self.seen + 1).min(10);
+        let block = self.block.0 as f64;
+        self.block = Nanos((block + (bare - block) / f64::from(self.seen)) as u64);
+    }
+
+    /// The time that `blocks` blocks take whose knobs take `toggle` each time.
+    pub(crate) fn blocks(&self, blocks: u32, toggle: Nanos) -> Nanos {
+        Nanos(u64::from(blocks) * (self.block.0 + TOGGLES * toggle.0))
+    }
+
+    /// The time left until `reserve` before the end.
+    pub(crate) fn left_before(&self, reserve: Nanos) -> Nanos {
+        self.budget.saturating_sub(reserve).saturating_sub(self.used)
+    }
+
+    /// Half of the budget.
+    pub(crate) fn half(&self) -> Nanos {
+        Nanos(self.budget.0 / 2)
+    }
+}

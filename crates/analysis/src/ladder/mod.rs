@@ -1,0 +1,200 @@
+//! The ladder: which comparison to measure next, and what follows from it.
+//!
+//! A deterministic state machine that drives no I/O. The driver asks [`Ladder::next`] with the time
+//! that the run has used, does what it says, and reports blocks with [`Ladder::observe`]. The rules are
+//! those of the design's method: see `climb` for steps, order, reopening and placebos, `step` for one
+//! decision, `check` for the final trials.
+
+mod check;
+mod climb;
+mod comparison;
+mod desk;
+mod queue;
+mod rules;
+mod step;
+mod words;
+
+use landspeed_record::{Candidate, Cell, Figures, Gain, StepLine, StepSummary};
+use landspeed_units::Nanos;
+
+use check::Check;
+pub(crate) use check::gain;
+use climb::Climb;
+use desk::Desk;
+pub use rules::Rules;
+
+/// What the driver is to do next.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Measure one block of this pair, then [`Ladder::observe`] or [`Ladder::failed`].
+    Measure(Box<Pair>),
+    /// A decision, for the record. A later line with the same id replaces an earlier one: the final
+    /// trials add what a kept step is worth, or drop it.
+    Decided(Box<StepLine>),
+    /// Something a reader should know.
+    Note(String),
+    /// The run is over; further calls give the same.
+    Finished(Box<Findings>),
+}
+
+/// Two cells to compare in one block of four trials.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// For `Trial::step`: a step's id, "final", "against", "without 07-tso=on", ...
+    pub step: String,
+    /// What is compared, in words.
+    pub what: String,
+    /// What stands (arm A).
+    pub incumbent: Cell,
+    /// What is tried (arm B).
+    pub candidate: Cell,
+    /// Placebos only: the settings to write at every toggle though they stand already. Empty otherwise.
+    pub rewrite: Cell,
+    /// Time that one toggle takes.
+    pub toggle: Nanos,
+    /// BAAB instead of ABBA. Drawn at random, balanced over every two blocks of a comparison.
+    pub candidate_first: bool,
+    /// Number of the block within `step`, from 0, discarded ones included.
+    pub block: u32,
+}
+
+/// A measured block.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BlockResult {
+    /// As in the pair.
+    pub step: String,
+    /// The four trials in time order.
+    pub figures: [Figures; 4],
+    /// As in the pair.
+    pub candidate_first: bool,
+    /// Time that the block took, toggles included.
+    pub took: Nanos,
+}
+
+/// What a run found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Findings {
+    /// All steps in the order of their decisions.
+    pub steps: Vec<StepSummary>,
+    /// Medians of the start cell's trials in the final check.
+    pub start: Figures,
+    /// Medians of the final cell's trials in the final check.
+    pub final_: Figures,
+    /// Final over start, final check only.
+    pub gain: Gain,
+    /// Final over `Rules::against`, final check only.
+    pub against: Option<Gain>,
+    /// What stood at the start.
+    pub start_cell: Cell,
+    /// What the run arrived at.
+    pub final_cell: Cell,
+    /// Why the run counts for nothing, or for less: a kept placebo, an early end.
+    pub void: Option<String>,
+}
+
+/// The state machine.
+#[derive(Debug)]
+pub struct Ladder {
+    desk: Desk,
+    climb: Climb,
+    check: Option<Check>,
+    asked: Option<Box<Pair>>,
+    finished: Option<Box<Findings>>,
+}
+
+/// What a phase wants.
+enum Progress {
+    /// A block.
+    Measure(Box<Pair>),
+    /// Something was decided or said; ask again.
+    Said,
+    /// The phase is over.
+    Over,
+}
+
+impl Ladder {
+    /// A ladder from `start` over `candidates`; those with `skip` set are reported and never tried.
+    pub fn new(start: Cell, candidates: Vec<Candidate>, rules: Rules) -> Self {
+        let mut desk = Desk::new(rules);
+        let climb = Climb::new(start, candidates, &mut desk);
+        Ladder { desk, climb, check: None, asked: None, finished: None }
+    }
+
+    /// What to do next; `used` is the time since the run's start. Asked twice without an answer in
+    /// between, it says the same block again.
+    pub fn next(&mut self, used: Nanos) -> Action {
+        self.desk.clock.used = used;
+        loop {
+            if let Some(action) = self.desk.outbox.pop_front() {
+                return action;
+            }
+            if let Some(findings) = &self.finished {
+                return Action::Finished(findings.clone());
+            }
+            if let Some(pair) = &self.asked {
+                return Action::Measure(pair.clone());
+            }
+            match self.advance() {
+                Progress::Measure(pair) => self.asked = Some(pair),
+                Progress::Said => {}
+                Progress::Over => self.finish(),
+            }
+        }
+    }
+
+    /// Takes a block in. One that was not asked for is ignored.
+    pub fn observe(&mut self, block: BlockResult) {
+        let Some(pair) = self.asked.take_if(|pair| pair.step == block.step) else { return };
+        self.desk.clock.observe(&pair, block.took);
+        match &mut self.check {
+            None => self.climb.observe(&block, &mut self.desk),
+            Some(check) => check.observe(&block, &mut self.desk),
+        }
+    }
+
+    /// The pair of `step` cannot be measured: a value did not read back, a trial failed. A step is
+    /// answered "skipped" with the reason; a comparison of the final check is left out with a note.
+    pub fn failed(&mut self, step: &str, why: &str) {
+        if self.asked.take_if(|pair| pair.step == step).is_none() {
+            return;
+        }
+        match &mut self.check {
+            None => self.climb.failed(why, &mut self.desk),
+            Some(check) => check.failed(step, why, &mut self.desk),
+        }
+    }
+
+    /// Ends the run now, with what is known.
+    pub fn stop(&mut self) {
+        if self.finished.is_some() {
+            return;
+        }
+        self.asked = None;
+        self.climb.stop(&mut self.desk);
+        self.desk.say_void("stopped before the end: figures are of the trials so far");
+        self.finish();
+    }
+
+    /// The estimate of the step in progress, with its interval, and its blocks: for a live view.
+    pub fn current(&self) -> Option<(landspeed_record::Estimate, u32)> {
+        if self.check.is_some() { None } else { self.climb.current(&self.desk) }
+    }
+
+    fn advance(&mut self) -> Progress {
+        if let Some(check) = &mut self.check {
+            return check.advance(&mut self.desk);
+        }
+        match self.climb.advance(&mut self.desk) {
+            Progress::Over => {
+                self.check = Some(self.climb.check());
+                Progress::Said
+            }
+            other => other,
+        }
+    }
+
+    fn finish(&mut self) {
+        let check = self.check.take().unwrap_or_else(|| self.climb.check());
+        self.finished = Some(Box::new(check.finish(&mut self.desk)));
+    }
+}

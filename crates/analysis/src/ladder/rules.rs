@@ -1,0 +1,126 @@
+//! The rules of a run, and what follows from them for its size.
+
+use landspeed_record::{Candidate, Cell};
+use landspeed_units::Nanos;
+
+use crate::Goal;
+
+/// Blocks of a step in a run that has many candidates.
+pub(crate) const USUAL_BLOCKS: u32 = 11;
+/// Blocks of a step at most: beyond, drift of hours matters more than noise.
+const MOST_BLOCKS: u32 = 2_000;
+
+/// The rules of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rules {
+    /// What decides.
+    pub goal: Goal,
+    /// Time for the whole run.
+    pub budget: Nanos,
+    /// Share of the budget that is kept for the final check; a quarter at least.
+    pub final_share: f64,
+    /// Probability that the run keeps anything useless.
+    pub alpha: f64,
+    /// Least effect of interest, as a share: 0.02 is 2 %.
+    pub least_effect: f64,
+    /// What a guarded figure may lose, as a share, per step and in all.
+    pub guard: f64,
+    /// Tests to split `alpha` over, placebos included; 0 derives it from budget and block time.
+    pub planned: u32,
+    /// Blocks of a step at most; 0 derives it: 11, or more where budget is left for few candidates.
+    pub max_blocks: u32,
+    /// A block in which any trial lost more than this share of processor time to the hypervisor is
+    /// discarded.
+    pub steal_limit: f64,
+    /// A step that discards more than this share is undecided.
+    pub discard_limit: f64,
+    /// Expected time of a block without toggles; corrected by what is seen.
+    pub block_time: Nanos,
+    /// Seed of all orders.
+    pub seed: u64,
+    /// Changes that change nothing, tried first (the first of them) and last (the last).
+    pub placebos: Vec<Candidate>,
+    /// A setting to compare the final one with.
+    pub against: Option<Cell>,
+}
+
+impl Default for Rules {
+    /// The rules of the documentation: five minutes, 5 %, 2 %, 10 %.
+    fn default() -> Self {
+        Rules {
+            goal: Goal::Rate,
+            budget: Nanos::secs(300),
+            final_share: 0.25,
+            alpha: 0.05,
+            least_effect: 0.02,
+            guard: 0.1,
+            planned: 0,
+            max_blocks: 0,
+            steal_limit: 0.05,
+            discard_limit: 0.2,
+            block_time: Nanos::millis(1_600),
+            seed: 0,
+            placebos: Vec::new(),
+            against: None,
+        }
+    }
+}
+
+/// How many tests of how many blocks a run plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Size {
+    /// Tests that share the error.
+    pub(crate) planned: u32,
+    /// Blocks of a test at most.
+    pub(crate) max_blocks: u32,
+}
+
+impl Rules {
+    /// The least effect as a log ratio.
+    pub(crate) fn least_ln(&self) -> f64 {
+        self.least_effect.ln_1p()
+    }
+
+    /// Time for the final check at least.
+    pub(crate) fn final_time(&self) -> Nanos {
+        Nanos((self.budget.0 as f64 * self.final_share.clamp(0.25, 0.9)) as u64)
+    }
+
+    /// The size of a run over `candidates` that may be tried.
+    pub(crate) fn size(&self, candidates: &[Candidate]) -> Size {
+        let tests = (candidates.len() + self.placebos.len()).max(1) as u32;
+        let time = self.budget.saturating_sub(self.final_time()).0 as f64;
+        let cost = |c: &Candidate| (self.block_time.0 + TOGGLES * c.toggle_ns.0).max(1) as f64;
+        let placebos: f64 = self.placebos.iter().map(cost).sum::<f64>() * f64::from(USUAL_BLOCKS);
+        let one_round = candidates.iter().map(cost).sum::<f64>().max(1.0);
+        // A tenth is left for blocks that take longer than expected or are discarded.
+        let rounds = (0.9 * (time - placebos).max(0.0) / one_round) as u32;
+        let max_blocks =
+            if self.max_blocks > 0 { self.max_blocks } else { rounds.clamp(USUAL_BLOCKS, MOST_BLOCKS) };
+        let room = time / (self.block_time.0.max(1) as f64 * f64::from(USUAL_BLOCKS));
+        let planned = if self.planned > 0 { self.planned } else { (room as u32).clamp(1, tests) };
+        Size { planned, max_blocks }
+    }
+}
+
+/// Toggles of a block: ABBA has two, and one leads to the next block half the time.
+pub(crate) const TOGGLES: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn five_minutes_plan_about_twelve_tests_of_eleven_blocks() {
+        let many = vec![Candidate::default(); 30];
+        assert_eq!(Rules::default().size(&many), Size { planned: 12, max_blocks: 11 });
+    }
+
+    #[test]
+    fn one_knob_gets_the_whole_budget() {
+        let rules = Rules { budget: Nanos::secs(1_200), ..Rules::default() };
+        let size = rules.size(&[Candidate::default()]);
+        assert_eq!(size.planned, 1);
+        assert!((480..560).contains(&size.max_blocks), "{size:?}");
+    }
+}

@@ -1,0 +1,127 @@
+//! The three figures as statistics: which one decides, which ones guard.
+
+use std::fmt;
+use std::str::FromStr;
+
+use landspeed_record::{Estimate, Figures};
+use serde::{Deserialize, Serialize};
+
+/// What a run tunes for: its primary statistic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Goal {
+    /// Goodput.
+    #[default]
+    Rate,
+    /// Idle round trip.
+    Latency,
+    /// Payload per processor time.
+    Cpu,
+}
+
+/// A goal that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no goal: choose rate, latency or cpu")]
+pub struct UnknownGoal(String);
+
+impl Goal {
+    /// The statistic that decides.
+    pub fn primary(self) -> Metric {
+        match self {
+            Goal::Rate => Metric::Rate,
+            Goal::Latency => Metric::Latency,
+            Goal::Cpu => Metric::Cost,
+        }
+    }
+
+    /// The statistics that must not get worse.
+    pub fn guards(self) -> [Metric; 2] {
+        match self {
+            Goal::Rate => [Metric::Cost, Metric::Latency],
+            Goal::Latency => [Metric::Cost, Metric::Rate],
+            Goal::Cpu => [Metric::Rate, Metric::Latency],
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Goal::Rate => "rate",
+            Goal::Latency => "latency",
+            Goal::Cpu => "cpu",
+        })
+    }
+}
+
+impl FromStr for Goal {
+    type Err = UnknownGoal;
+
+    fn from_str(s: &str) -> Result<Self, UnknownGoal> {
+        [Goal::Rate, Goal::Latency, Goal::Cpu]
+            .into_iter()
+            .find(|goal| goal.to_string() == s)
+            .ok_or_else(|| UnknownGoal(s.to_owned()))
+    }
+}
+
+/// A figure as a statistic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Metric {
+    /// Goodput.
+    Rate,
+    /// Bytes per CPU-second.
+    Cost,
+    /// Idle median round trip.
+    Latency,
+}
+
+impl Metric {
+    /// All three.
+    pub const ALL: [Metric; 3] = [Metric::Rate, Metric::Cost, Metric::Latency];
+
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::Rate => "rate",
+            Metric::Cost => "bytes per CPU-second",
+            Metric::Latency => "idle round trip",
+        }
+    }
+
+    /// +1 where more is better, -1 where less is.
+    pub(crate) fn sign(self) -> f64 {
+        if self == Metric::Latency { -1.0 } else { 1.0 }
+    }
+
+    /// An estimate whose "above one" is better, as the plain ratio of the figure.
+    pub(crate) fn as_measured(self, better: Estimate) -> Estimate {
+        if self.sign() > 0.0 {
+            return better;
+        }
+        Estimate { ratio: 1.0 / better.ratio, low: 1.0 / better.high, high: 1.0 / better.low }
+    }
+
+    /// The figure's value; `None` where it was not measured.
+    pub(crate) fn of(self, figures: &Figures) -> Option<f64> {
+        let measured = |x: f64| (x > 0.0 && x.is_finite()).then_some(x);
+        match self {
+            // No goodput is a measurement too: a path that was cut.
+            Metric::Rate => Some(figures.rate_bps.0.max(0.0)),
+            Metric::Cost => measured(figures.bytes_per_cpu_s.0),
+            Metric::Latency => measured(figures.latency_ns.0 as f64),
+        }
+    }
+
+    /// The log ratio of two pairs of values, each pair by its geometric mean. A factor beyond a
+    /// thousand is taken as a thousand: zero has no logarithm, and one broken trial must not weigh more.
+    pub(crate) fn ln_ratio(self, candidate: [&Figures; 2], incumbent: [&Figures; 2]) -> Option<f64> {
+        const FARTHEST: f64 = 6.907_755;
+        let mean_ln = |pair: [&Figures; 2]| Some((self.of(pair[0])?.ln() + self.of(pair[1])?.ln()) / 2.0);
+        let (candidate, incumbent) = (mean_ln(candidate)?, mean_ln(incumbent)?);
+        if candidate == incumbent {
+            return Some(0.0);
+        }
+        Some((candidate - incumbent).clamp(-FARTHEST, FARTHEST))
+    }
+}

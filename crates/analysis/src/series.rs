@@ -1,0 +1,174 @@
+//! The blocks of one comparison.
+
+use landspeed_record::{Estimate, Figures};
+use landspeed_stats::estimate;
+use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+
+use crate::Metric;
+
+/// Confidence of every interval that no stopping rule shaped.
+pub(crate) const CONFIDENCE: f64 = 0.95;
+
+/// One block: two trials of each cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Block {
+    /// The incumbent's trials.
+    pub(crate) incumbent: [Figures; 2],
+    /// The candidate's trials.
+    pub(crate) candidate: [Figures; 2],
+}
+
+impl Block {
+    /// Sorts four trials in time order into arms: ABBA, or BAAB where the candidate came first.
+    pub(crate) fn new(figures: &[Figures; 4], candidate_first: bool) -> Self {
+        let (outer, inner) = ([figures[0], figures[3]], [figures[1], figures[2]]);
+        if candidate_first {
+            Block { incumbent: inner, candidate: outer }
+        } else {
+            Block { incumbent: outer, candidate: inner }
+        }
+    }
+
+    /// The worst steal of its trials. Blind to the arm by construction.
+    pub(crate) fn steal(&self) -> f64 {
+        self.incumbent.iter().chain(&self.candidate).map(|f| f.steal).fold(0.0, f64::max)
+    }
+
+    /// ln(candidate / incumbent); `None` where the figure was not measured.
+    fn ln_ratio(&self, metric: Metric) -> Option<f64> {
+        let [c0, c1] = &self.candidate;
+        let [i0, i1] = &self.incumbent;
+        metric.ln_ratio([c0, c1], [i0, i1])
+    }
+}
+
+/// The blocks of one comparison, counted and discarded.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Series {
+    counted: Vec<Block>,
+    discarded: Vec<Block>,
+}
+
+impl Series {
+    /// Adds a block; says whether it counts. It does not where the hypervisor took more than
+    /// `steal_limit` from any of its trials, or where `primary` was not measured.
+    pub(crate) fn add(&mut self, block: Block, steal_limit: f64, primary: Metric) -> bool {
+        let counts = block.steal() <= steal_limit && block.ln_ratio(primary).is_some();
+        if counts {
+            self.counted.push(block)
+        } else {
+            self.discarded.push(block)
+        }
+        counts
+    }
+
+    /// Blocks that count.
+    pub(crate) fn counted(&self) -> u32 {
+        self.counted.len() as u32
+    }
+
+    /// Blocks that do not.
+    pub(crate) fn discarded(&self) -> u32 {
+        self.discarded.len() as u32
+    }
+
+    /// All blocks.
+    pub(crate) fn attempts(&self) -> u32 {
+        self.counted() + self.discarded()
+    }
+
+    /// The share that was discarded.
+    pub(crate) fn discarded_share(&self) -> f64 {
+        f64::from(self.discarded()) / f64::from(self.attempts().max(1))
+    }
+
+    /// ln(candidate / incumbent) by block, where measured.
+    pub(crate) fn ln_ratios(&self, metric: Metric) -> Vec<f64> {
+        self.counted.iter().filter_map(|b| b.ln_ratio(metric)).collect()
+    }
+
+    /// The same with above zero better.
+    pub(crate) fn betters(&self, metric: Metric) -> Vec<f64> {
+        self.ln_ratios(metric).iter().map(|x| x * metric.sign()).collect()
+    }
+
+    /// Candidate over incumbent with its fixed-sample interval; `None` where never measured.
+    pub(crate) fn estimate(&self, metric: Metric) -> Option<Estimate> {
+        let ratios = self.ln_ratios(metric);
+        (!ratios.is_empty()).then(|| estimate(&ratios, CONFIDENCE))
+    }
+
+    /// The same with the discarded blocks in.
+    pub(crate) fn estimate_of_all(&self, metric: Metric) -> Estimate {
+        let all = self.counted.iter().chain(&self.discarded);
+        estimate(&all.filter_map(|b| b.ln_ratio(metric)).collect::<Vec<_>>(), CONFIDENCE)
+    }
+
+    /// Medians of the incumbent's and of the candidate's trials.
+    pub(crate) fn medians(&self) -> (Figures, Figures) {
+        let of = |arm: fn(&Block) -> &[Figures; 2]| {
+            median_figures(&self.counted.iter().flat_map(arm).copied().collect::<Vec<_>>())
+        };
+        (of(|b| &b.incumbent), of(|b| &b.candidate))
+    }
+}
+
+/// The median of each figure over `trials`; what was never measured stays zero.
+pub(crate) fn median_figures(trials: &[Figures]) -> Figures {
+    let of = |value: &dyn Fn(&Figures) -> Option<f64>| median(trials.iter().filter_map(value).collect());
+    Figures {
+        rate_bps: BitRate(of(&|f| Metric::Rate.of(f))),
+        bytes_per_cpu_s: BytesPerCpuSecond(of(&|f| Metric::Cost.of(f))),
+        latency_ns: Nanos(of(&|f| Metric::Latency.of(f)) as u64),
+        steal: of(&|f| Some(f.steal)),
+    }
+}
+
+/// The median, zero of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => values[n / 2],
+        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rate(r: f64) -> Figures {
+        Figures { rate_bps: BitRate(r), ..Figures::default() }
+    }
+
+    #[test]
+    fn linear_drift_cancels_within_a_block() {
+        let drifting = [1.0_f64, 1.1, 1.21, 1.331].map(rate);
+        for candidate_first in [false, true] {
+            let block = Block::new(&drifting, candidate_first);
+            assert!(block.ln_ratio(Metric::Rate).unwrap().abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_dead_arm_counts_and_an_unmeasured_figure_does_not() {
+        let dead = Block::new(&[1.0, 0.0, 0.0, 1.0].map(rate), false);
+        assert!((dead.ln_ratio(Metric::Rate).unwrap() + 1000.0_f64.ln()).abs() < 1e-3);
+        let both = Block::new(&[0.0; 4].map(rate), false);
+        assert_eq!(both.ln_ratio(Metric::Rate), Some(0.0));
+        let mut series = Series::default();
+        assert!(series.add(dead.clone(), 0.05, Metric::Rate));
+        assert!(!series.add(dead, 0.05, Metric::Cost));
+        assert_eq!((series.counted(), series.discarded()), (1, 1));
+    }
+
+    #[test]
+    fn stolen_blocks_are_discarded_whichever_arm_was_hit() {
+        for hit in 0..4 {
+            let mut trials = [rate(1.0); 4];
+            trials[hit].steal = 0.2;
+            assert!(!Series::default().add(Block::new(&trials, hit % 2 == 0), 0.05, Metric::Rate));
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! The summary of a tuning run: from its findings when it ends, or from its record at any later time.
+
+use landspeed_record::{
+    Answer, Arm, Cell, Figures, Gain, Header, HostFacts, Line, Record, Restored, SUMMARY_FORMAT, Side,
+    StepSummary, Trial, TuneSummary,
+};
+use landspeed_units::Nanos;
+
+use crate::ladder::{Findings, Rules, gain};
+use crate::series::{Block, Series};
+use crate::{Goal, Metric};
+
+/// What a summary says beside the findings.
+#[derive(Debug, Clone, Copy)]
+pub struct RunFacts<'a> {
+    /// The record's first line.
+    pub header: &'a Header,
+    /// Host A.
+    pub host_a: &'a HostFacts,
+    /// Host B.
+    pub host_b: &'a HostFacts,
+    /// How the run left the hosts.
+    pub restored: &'a Restored,
+    /// How long it took.
+    pub took: Nanos,
+    /// Path of the record.
+    pub record: &'a str,
+}
+
+/// Joins findings and facts.
+pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
+    let header = run.header.clone();
+    TuneSummary {
+        format: SUMMARY_FORMAT,
+        landspeed: header.landspeed,
+        started: header.started,
+        took_ns: run.took,
+        goal: header.goal,
+        baseline: header.baseline,
+        command: header.command,
+        topology: header.topology,
+        host_a: run.host_a.clone(),
+        host_b: run.host_b.clone(),
+        start: findings.start,
+        final_: findings.final_,
+        gain: findings.gain,
+        against: findings.against,
+        steps: findings.steps,
+        start_cell: findings.start_cell,
+        final_cell: findings.final_cell,
+        restored: run.restored.restored,
+        restored_notes: run.restored.notes.clone(),
+        void: findings.void,
+        record: run.record.to_owned(),
+    }
+}
+
+/// A record without a ladder.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the record {path} holds no tuning run (it is of kind {kind:?}): choose one written by `landspeed tune`"
+)]
+pub struct NotATuningRun {
+    /// Path of the record.
+    pub path: String,
+    /// What it holds.
+    pub kind: String,
+}
+
+/// Judges a saved record again. Decisions are the run's own (what it did to the hosts is a fact); start,
+/// final and gain are computed from the raw trials. A run that ended early gives what is known, with
+/// `void` set.
+pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun> {
+    let start_cell = record.lines.iter().find_map(|line| match line {
+        Line::Plan { start, .. } => Some(start.clone()),
+        _ => None,
+    });
+    let no_run = || NotATuningRun { path: path.to_owned(), kind: record.header.kind.clone() };
+    let start_cell = start_cell.ok_or_else(no_run)?;
+    let restored = last(record, |line| match line {
+        Line::Restored(restored) => Some(restored.clone()),
+        _ => None,
+    });
+    let unknown = || Restored { restored: false, notes: vec!["the record ends before the restore".into()] };
+    let restored = restored.unwrap_or_else(unknown);
+    let host = |wanted: Side| {
+        let facts = last(record, |line| match line {
+            Line::Host { side, facts } if *side == wanted => Some((**facts).clone()),
+            _ => None,
+        });
+        facts.unwrap_or_default()
+    };
+    let took = trials(record).map(|t| t.at_ns).max().unwrap_or_default();
+    let written = last(record, |line| match line {
+        Line::Summary(summary) => Some((**summary).clone()),
+        _ => None,
+    });
+    let run = RunFacts {
+        header: &record.header,
+        host_a: &host(Side::A),
+        host_b: &host(Side::B),
+        restored: &restored,
+        took: written.as_ref().map_or(took, |w| w.took_ns),
+        record: path,
+    };
+    Ok(assemble(findings(record, start_cell, written), run))
+}
+
+/// The findings as the record's lines give them.
+fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> Findings {
+    let steps = steps(record);
+    let goal: Goal = record.header.goal.parse().unwrap_or_default();
+    let final_ = series(record, "final", goal.primary());
+    let against = series(record, "against", goal.primary());
+    let (start, end) = final_.as_ref().map(|(series, _)| series.medians()).unwrap_or_default();
+    let placebo = steps.iter().any(|s| s.placebo && s.kept);
+    let void = match written {
+        Some(written) => written.void,
+        None if placebo => Some("a placebo was kept: this run cannot tell an effect from noise".into()),
+        None => Some("the record ends before the run did".into()),
+    };
+    Findings {
+        final_cell: final_
+            .as_ref()
+            .map_or_else(|| last_kept_cell(record, &start_cell), |(_, cell)| cell.clone()),
+        gain: final_.map_or_else(unmeasured, |(series, _)| gain(&series)),
+        against: against.map(|(series, _)| gain(&series)),
+        steps,
+        start,
+        final_: end,
+        start_cell,
+        void,
+    }
+}
+
+fn unmeasured() -> Gain {
+    gain(&Series::default())
+}
+
+/// The last match of a record's lines.
+fn last<T>(record: &Record, find: impl Fn(&Line) -> Option<T>) -> Option<T> {
+    record.lines.iter().rev().find_map(find)
+}
+
+/// A record's trials in order.
+pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
+    record.lines.iter().filter_map(|line| match line {
+        Line::Trial(trial) => Some(&**trial),
+        _ => None,
+    })
+}
+
+/// The last version of each step, in the order of the first.
+pub(crate) fn steps(record: &Record) -> Vec<StepSummary> {
+    let mut steps: Vec<StepSummary> = Vec::new();
+    for line in &record.lines {
+        let Line::Step(line) = line else { continue };
+        match steps.iter_mut().find(|s| s.id == line.summary.id) {
+            Some(old) => *old = line.summary.clone(),
+            None => steps.push(line.summary.clone()),
+        }
+    }
+    steps
+}
+
+/// What stood when the record ended.
+fn last_kept_cell(record: &Record, start: &Cell) -> Cell {
+    let kept = last(record, |line| match line {
+        Line::Step(line) if line.summary.answer == Answer::Helps && !line.summary.placebo => {
+            Some(line.candidate.clone())
+        }
+        _ => None,
+    });
+    kept.unwrap_or_else(|| start.clone())
+}
+
+/// The last comparison named `label` ("final", then "final 2", ...) with the cell that it judged.
+fn series(record: &Record, label: &str, primary: Metric) -> Option<(Series, Cell)> {
+    let named =
+        |t: &&Trial| t.step == label || t.step.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
+    let step = trials(record).filter(named).last()?.step.clone();
+    let of: Vec<&Trial> = trials(record).filter(|t| t.step == step).collect();
+    let cell = of.iter().find(|t| t.arm == Arm::Candidate)?.cell.clone();
+    let mut series = Series::default();
+    for block in blocks(&of) {
+        series.add(block, Rules::default().steal_limit, primary);
+    }
+    Some((series, cell))
+}
+
+/// The complete blocks of one comparison's trials.
+fn blocks(trials: &[&Trial]) -> Vec<Block> {
+    let last = trials.iter().map(|t| t.block).max().unwrap_or(0);
+    let arm = |number: u32, arm: Arm| -> Option<[Figures; 2]> {
+        let of = trials.iter().filter(|t| t.block == number && t.arm == arm);
+        of.map(|t| t.figures).collect::<Vec<_>>().try_into().ok()
+    };
+    let block = |n| Some(Block { incumbent: arm(n, Arm::Incumbent)?, candidate: arm(n, Arm::Candidate)? });
+    (0..=last.min(trials.len() as u32)).filter_map(block).collect()
+}
