@@ -1,6 +1,6 @@
 //! One row of the knob table: all that is known of a knob before any host is looked at.
 
-use landspeed_record::{FlowSettings, HostFacts, LinkFacts};
+use landspeed_record::{FlowSettings, HostFacts, LinkFacts, Settings};
 use landspeed_units::Nanos;
 
 use crate::Error;
@@ -44,8 +44,13 @@ pub enum Domain {
     Ints(usize, u64, u64),
     /// A lower-case name of letters, digits, '_' and '-', at most 15 long (a congestion control, a qdisc).
     Name,
-    /// A set of processors as the kernel prints it: "0", "0-3,8".
+    /// A whole number between the two, ends included, below zero too.
+    Signed(i64, i64),
+    /// A set of processors as the kernel prints it: "0", "0-3,8"; "none" is the empty one.
     CpuList,
+    /// One value of the inner domain for all members (queues, features, processors), or, where they
+    /// differ, one a member in the device's order, joined by ';': "3;0;3". Never nested.
+    Each(&'static Domain),
 }
 
 /// What turning a knob can disturb beside its own value; journaled before, restored and compared after.
@@ -88,6 +93,9 @@ pub struct Row {
     pub can_cut: bool,
     /// Knobs whose effect depends on this one, either way.
     pub interacts: &'static [&'static str],
+    /// Knobs on the same host, with their values, without which this one reads back as off or is refused;
+    /// they stand before it in the table, whose order is the order of turning.
+    pub needs: &'static [(&'static str, &'static str)],
     /// Where the expectation comes from: paper section, RFC, kernel documentation.
     pub source: &'static str,
 }
@@ -119,8 +127,20 @@ pub trait HostKnob: Sync {
     /// The value now, in the domain's spelling. [`Error::Unavailable`] says why this host lacks it.
     fn read(&self, place: &Place) -> Result<String, Error>;
 
-    /// Writes `value`, which lies in the domain, and nothing else.
+    /// Writes `value`, which lies in the domain, and nothing else. Also to be called where it reads so
+    /// already: an offload that is off only for want of another is made to stay off.
     fn write(&self, place: &Place, value: &str) -> Result<(), Error>;
+
+    /// Whether a write could succeed, as far as can be told without one: nothing is changed.
+    /// [`Error::Unavailable`] says why not.
+    fn can_write(&self, _place: &Place) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// What this host says of the values that it takes.
+    fn limits(&self, _place: &Place) -> Result<Limits, Error> {
+        Ok(Limits::default())
+    }
 }
 
 /// What proposals are made from: both hosts as probed, and what stands. Pure data.
@@ -136,10 +156,33 @@ pub struct View<'a> {
     pub receiver_link: &'a LinkFacts,
     /// Idle round trip.
     pub rtt: Nanos,
-    /// The knob's value that stands (the sender's, where both have one).
+    /// The knob's value that stands (the receiver's for a knob of the receiver, else the sender's).
     pub current: &'a str,
     /// Values that stand, by knob name, sender's and flow's.
-    pub settings: &'a landspeed_record::Settings,
+    pub settings: &'a Settings,
+    /// Values that stand at the receiver, by knob name.
+    pub receiver_settings: &'a Settings,
+    /// The greatest value that the hosts concerned take, where they say so.
+    pub most: Option<u64>,
+    /// How many members (queues, features, processors) the value stands for, where there are several.
+    pub members: u32,
+}
+
+/// What a host says of a knob's values, beyond the table's domain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// The greatest value that it takes.
+    pub most: Option<u64>,
+    /// The values that it offers; empty where it does not say.
+    pub choices: Vec<String>,
+    /// How many members (queues, features, processors) one value stands for.
+    pub members: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { most: None, choices: Vec::new(), members: 1 }
+    }
 }
 
 /// A value worth trying.

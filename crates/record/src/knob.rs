@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// One knob on one host, as probed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct KnobState {
     /// Name from the knob table.
     pub knob: String,
@@ -12,6 +13,13 @@ pub struct KnobState {
     pub value: Option<String>,
     /// Why the knob cannot be turned here ("veth has no rings"), `None` where it can.
     pub skip: Option<String>,
+    /// The greatest value that this device takes, where it says so (ring slots, channels, MTU).
+    pub most: Option<u64>,
+    /// The values that this host offers, where it says so (congestion controls); empty where it does not.
+    pub choices: Vec<String>,
+    /// How many members (queues, features, processors) one value stands for; 1 for a plain value, 0 where
+    /// it cannot be read.
+    pub members: u32,
 }
 
 /// What one turn of a knob did.

@@ -1,0 +1,283 @@
+//! From the table to what a ladder may try: each proposal as one change, or why it is not tried.
+
+use landspeed_record::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
+use landspeed_units::Nanos;
+
+use crate::table::{all, find};
+use crate::{Error, Knob, On, Proposal, Scope, View};
+
+/// A path with its hosts as probed: data flows from A, the sender, to B.
+#[derive(Debug, Clone, Copy)]
+pub struct PathView<'a> {
+    /// Facts of host A, which sends.
+    pub sender: &'a HostFacts,
+    /// Facts of host B, which receives.
+    pub receiver: &'a HostFacts,
+    /// A's link.
+    pub sender_link: &'a LinkFacts,
+    /// B's link.
+    pub receiver_link: &'a LinkFacts,
+    /// A's system knobs as probed.
+    pub sender_states: &'a [KnobState],
+    /// B's system knobs as probed.
+    pub receiver_states: &'a [KnobState],
+    /// Idle round trip.
+    pub rtt: Nanos,
+    /// Whether the hosts are namespaces of this machine, whose own settings are then left alone.
+    pub in_lab: bool,
+}
+
+/// What the user narrows the choice to, by names of knobs.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Filter<'a> {
+    /// Only these, where not empty.
+    pub only: &'a [String],
+    /// Not these.
+    pub skip: &'a [String],
+}
+
+impl PathView<'_> {
+    fn states(&self, side: Side) -> &[KnobState] {
+        match side {
+            Side::A => self.sender_states,
+            Side::B => self.receiver_states,
+        }
+    }
+
+    fn state(&self, side: Side, knob: &str) -> Option<&KnobState> {
+        self.states(side).iter().find(|state| state.knob == knob)
+    }
+
+    fn facts(&self, side: Side) -> &HostFacts {
+        match side {
+            Side::A => self.sender,
+            Side::B => self.receiver,
+        }
+    }
+
+    /// All values of one side: those that can be turned as they stand in the cell, the rest as probed.
+    fn settings(&self, side: Side, start: &Cell) -> Settings {
+        let probed = self.states(side).iter();
+        let mut settings: Settings =
+            probed.filter_map(|state| Some((state.knob.clone(), state.value.clone()?))).collect();
+        settings.extend(start.host(side).clone());
+        settings
+    }
+}
+
+/// The hosts that a knob is turned on.
+fn sides(on: On) -> &'static [Side] {
+    match on {
+        On::Flow => &[],
+        On::Sender => &[Side::A],
+        On::Receiver => &[Side::B],
+        On::Both => &Side::BOTH,
+    }
+}
+
+/// Every change worth trying from `start`, in the order of the literature; those that cannot be tried, or
+/// cannot matter, are among them with the reason.
+///
+/// # Errors
+/// [`Error::Unknown`] for a name in the filter.
+pub fn candidates(path: &PathView, start: &Cell, filter: &Filter) -> Result<Vec<Candidate>, Error> {
+    for name in filter.only.iter().chain(filter.skip) {
+        find(name)?;
+    }
+    let planner = Planner::new(path, start);
+    let named = |names: &[String], knob: &Knob| names.iter().any(|name| name == knob.row.name);
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for knob in all().filter(|knob| filter.only.is_empty() || named(filter.only, knob)) {
+        let obstacle = match named(filter.skip, knob) {
+            true => Some("left out by --skip".to_owned()),
+            false => planner.obstacle(knob, "it"),
+        };
+        match obstacle {
+            Some(reason) => candidates.push(planner.skipped(knob, reason)),
+            None => candidates.extend(planner.of(knob, named(filter.only, knob))),
+        }
+    }
+    candidates.sort_by_key(|candidate| candidate.rank);
+    Ok(without_twins(candidates))
+}
+
+/// The first of those with one and the same change: scatter-gather with checksums is checksums with
+/// scatter-gather.
+fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let mut kept: Vec<Candidate> = Vec::new();
+    for candidate in candidates {
+        let twin =
+            kept.iter().any(|k| k.skip.is_none() && candidate.skip.is_none() && k.change == candidate.change);
+        if !twin {
+            kept.push(candidate);
+        }
+    }
+    kept
+}
+
+struct Planner<'a> {
+    path: &'a PathView<'a>,
+    /// Sender's and flow's.
+    settings: Settings,
+    receiver: Settings,
+}
+
+impl<'a> Planner<'a> {
+    fn new(path: &'a PathView<'a>, start: &Cell) -> Self {
+        let mut settings = path.settings(Side::A, start);
+        settings.extend(start.flow.clone());
+        Planner { path, settings, receiver: path.settings(Side::B, start) }
+    }
+
+    /// The value that stands, of the host that decides: the receiver for its own knobs.
+    fn current(&self, knob: &Knob) -> &str {
+        let settings = if knob.row.on == On::Receiver { &self.receiver } else { &self.settings };
+        settings.get(knob.row.name).map_or("", String::as_str)
+    }
+
+    fn proposals(&self, knob: &Knob) -> Vec<Proposal> {
+        let states = || sides(knob.row.on).iter().filter_map(|side| self.path.state(*side, knob.row.name));
+        (knob.propose)(&View {
+            sender: self.path.sender,
+            receiver: self.path.receiver,
+            sender_link: self.path.sender_link,
+            receiver_link: self.path.receiver_link,
+            rtt: self.path.rtt,
+            current: self.current(knob),
+            settings: &self.settings,
+            receiver_settings: &self.receiver,
+            most: states().filter_map(|state| state.most).min(),
+            members: states().map(|state| state.members).min().unwrap_or(1),
+        })
+    }
+
+    /// Why a knob cannot be turned on this path; `what` begins the sentence where a host is to blame.
+    fn obstacle(&self, knob: &Knob, what: &str) -> Option<String> {
+        let name = knob.row.name;
+        if self.path.in_lab && knob.row.scope == Scope::Host {
+            return Some("shared by the whole machine, a lab does not touch it".into());
+        }
+        sides(knob.row.on).iter().find_map(|side| {
+            let conflict =
+                self.path.facts(*side).conflicts.iter().find(|c| c.knobs.iter().any(|k| k == name));
+            if let Some(conflict) = conflict {
+                let (program, pid) = (&conflict.program, conflict.pid);
+                return Some(format!(
+                    "{program} (pid {pid}) on {side} would turn {what} back: stop it first"
+                ));
+            }
+            match self.path.state(*side, name) {
+                None => Some(format!("host {side} does not know it: is its landspeed older?")),
+                Some(state) => state.skip.as_ref().map(|reason| format!("host {side}: {reason}")),
+            }
+        })
+    }
+
+    /// One line for a knob that is not tried at all.
+    fn skipped(&self, knob: &Knob, reason: String) -> Candidate {
+        let first = self.proposals(knob).into_iter().min_by_key(|proposal| proposal.rank);
+        let (value, rank) = first.map_or((String::new(), 999), |proposal| (proposal.value, proposal.rank));
+        Candidate { value, rank, skip: Some(reason), ..self.blank(knob) }
+    }
+
+    fn blank(&self, knob: &Knob) -> Candidate {
+        Candidate {
+            knob: knob.row.name.into(),
+            from: self.current(knob).into(),
+            interacts: partners(knob),
+            toggle_ns: knob.row.toggle,
+            source: knob.row.source.into(),
+            ..Candidate::default()
+        }
+    }
+
+    /// A knob's proposals as candidates. One that was asked for by name is never passed over in silence.
+    fn of(&self, knob: &Knob, asked_for: bool) -> Vec<Candidate> {
+        let proposals = self.proposals(knob).into_iter();
+        let candidates: Vec<Candidate> = proposals.filter_map(|p| self.candidate(knob, &p)).collect();
+        if candidates.is_empty() && asked_for {
+            let reason = format!("it stands at {}: nothing else is worth trying here", self.current(knob));
+            return vec![Candidate { cannot_matter: true, ..self.skipped(knob, reason) }];
+        }
+        candidates
+    }
+
+    /// `None` where the proposal is what stands.
+    fn candidate(&self, knob: &Knob, proposal: &Proposal) -> Option<Candidate> {
+        let mut candidate = Candidate {
+            value: proposal.value.clone(),
+            rank: proposal.rank,
+            skip: proposal.pointless.clone(),
+            cannot_matter: proposal.pointless.is_some(),
+            ..self.blank(knob)
+        };
+        if !self.lay(&mut candidate.change, knob, &proposal.value) {
+            return None;
+        }
+        for (name, value) in &proposal.with {
+            // The table's own tests hold every name to exist.
+            let Ok(needed) = find(name) else { continue };
+            if !self.lay(&mut candidate.change, needed, value) {
+                continue;
+            }
+            candidate.with.push(format!("{name}={value}"));
+            candidate.toggle_ns = Nanos(candidate.toggle_ns.0.max(needed.row.toggle.0));
+            let obstacle = self.obstacle(needed, name).or_else(|| self.refusal(needed, value));
+            if candidate.skip.is_none() {
+                candidate.skip = obstacle.map(|reason| format!("it needs {name}={value}: {reason}"));
+            }
+        }
+        if candidate.skip.is_none() {
+            candidate.skip = self.refusal(knob, &proposal.value);
+        }
+        Some(candidate)
+    }
+
+    /// Adds a knob's value where it differs from what stands; whether it did anywhere.
+    fn lay(&self, change: &mut Cell, knob: &Knob, value: &str) -> bool {
+        let name = knob.row.name;
+        let mut differs = false;
+        if knob.row.on == On::Flow && self.settings.get(name).is_none_or(|now| now != value) {
+            change.flow.insert(name.into(), value.into());
+            differs = true;
+        }
+        for side in sides(knob.row.on) {
+            let stands = if *side == Side::A { &self.settings } else { &self.receiver };
+            if stands.get(name).is_none_or(|now| now != value) {
+                change.host_mut(*side).insert(name.into(), value.into());
+                differs = true;
+            }
+        }
+        differs
+    }
+
+    /// Why a host says that it would not take a value.
+    fn refusal(&self, knob: &Knob, value: &str) -> Option<String> {
+        if let Err(expected) = knob.row.domain.check(value) {
+            return Some(format!("{value} is not {expected}"));
+        }
+        sides(knob.row.on).iter().find_map(|side| {
+            let state = self.path.state(*side, knob.row.name)?;
+            let number = value.parse::<u64>().ok();
+            if let (Some(number), Some(most)) = (number, state.most)
+                && number > most
+            {
+                return Some(format!("host {side} takes at most {most}"));
+            }
+            let offered = state.choices.is_empty() || state.choices.iter().any(|choice| choice == value);
+            (!offered).then(|| format!("host {side} has no {value}: it offers {}", state.choices.join(", ")))
+        })
+    }
+}
+
+/// Knobs whose effect depends on this one, whichever of the two rows says so.
+fn partners(knob: &Knob) -> Vec<String> {
+    let own = knob.row.interacts;
+    let mutual =
+        |other: &&Knob| own.contains(&other.row.name) || other.row.interacts.contains(&knob.row.name);
+    all().filter(mutual).map(|other| other.row.name.to_owned()).collect()
+}
+
+#[cfg(test)]
+#[path = "candidates_tests.rs"]
+mod tests;

@@ -1,0 +1,254 @@
+//! Candidates of a path like the lab's: two namespaces of one machine, a veth between them.
+
+use landspeed_record::{Conflict, FlowSettings};
+use landspeed_units::Bytes;
+
+use super::*;
+use crate::{Turn, baseline, flow_cell};
+
+/// What a veth's knobs read as, where it has them.
+const VETH: &[(&str, &str)] = &[
+    ("mtu", "1500"),
+    ("tx-checksum", "on"),
+    ("scatter-gather", "on"),
+    ("tso", "on"),
+    ("gso", "on"),
+    ("gro", "off"),
+    ("rx-checksum", "on"),
+    ("gso-max-size", "65536"),
+    ("gso-ipv4-max-size", "65536"),
+    ("gro-max-size", "65536"),
+    ("gro-ipv4-max-size", "65536"),
+    ("tcp-rmem", "4096 131072 33554432"),
+    ("tcp-wmem", "4096 16384 4194304"),
+    ("congestion-control", "cubic"),
+    ("window-scaling", "on"),
+    ("tcp-moderate-rcvbuf", "on"),
+    ("timestamps", "1"),
+    ("rps", "none"),
+    ("txqueuelen", "1000"),
+    ("qdisc", "default"),
+    ("gro-flush-timeout", "0"),
+    ("napi-defer-hard-irqs", "0"),
+    ("rps-sock-flow-entries", "0"),
+    ("rfs", "0"),
+];
+
+fn states() -> Vec<KnobState> {
+    let system = all().filter(|knob| matches!(knob.turn, Turn::Host(_)));
+    system
+        .map(|knob| {
+            let value =
+                VETH.iter().find(|(name, _)| *name == knob.row.name).map(|(_, value)| (*value).to_owned());
+            let skip = value.is_none().then(|| "a veth has none".to_owned());
+            let most = (knob.row.name == "mtu").then_some(65_535);
+            KnobState { knob: knob.row.name.into(), value, skip, most, members: 1, ..KnobState::default() }
+        })
+        .collect()
+}
+
+struct Lab {
+    facts: HostFacts,
+    link: LinkFacts,
+    a: Vec<KnobState>,
+    b: Vec<KnobState>,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let facts = HostFacts {
+            boot_id: "one".into(),
+            kernel: "6.18.44".into(),
+            may_tune: true,
+            cpus: 2,
+            memory_bytes: Bytes::mib(8192),
+            congestion_available: ["reno", "cubic", "bbr"].map(str::to_owned).into(),
+            ..HostFacts::default()
+        };
+        let link = LinkFacts { driver: "veth".into(), mtu_bytes: 1500, ..LinkFacts::default() };
+        Lab { facts, link, a: states(), b: states() }
+    }
+
+    fn path(&self) -> PathView<'_> {
+        PathView {
+            sender: &self.facts,
+            receiver: &self.facts,
+            sender_link: &self.link,
+            receiver_link: &self.link,
+            sender_states: &self.a,
+            receiver_states: &self.b,
+            rtt: Nanos::micros(50),
+            in_lab: true,
+        }
+    }
+
+    fn found(&self) -> Cell {
+        let read = |states: &[KnobState]| -> Settings {
+            states.iter().filter_map(|s| Some((s.knob.clone(), s.value.clone()?))).collect()
+        };
+        Cell { a: read(&self.a), b: read(&self.b), flow: flow_cell(&FlowSettings::default()) }
+    }
+
+    /// The paper's start, where this veth has the knob.
+    fn sc03(&self) -> Cell {
+        let mut cell = self.found();
+        for (name, value) in baseline::sc03() {
+            let knob = find(name).unwrap();
+            if knob.row.on == On::Flow {
+                cell.flow.insert(name.into(), value.clone());
+            }
+            for side in sides(knob.row.on) {
+                if let Some(now) = cell.host_mut(*side).get_mut(name) {
+                    *now = value.clone();
+                }
+            }
+        }
+        cell
+    }
+
+    fn candidates(&self, start: &Cell) -> Vec<Candidate> {
+        candidates(&self.path(), start, &Filter::default()).unwrap()
+    }
+}
+
+fn named<'a>(candidates: &'a [Candidate], knob: &str) -> &'a Candidate {
+    candidates.iter().find(|c| c.knob == knob).unwrap_or_else(|| panic!("no candidate for {knob}"))
+}
+
+#[test]
+fn the_papers_ladder_comes_first() {
+    let lab = Lab::new();
+    let candidates = lab.candidates(&lab.sc03());
+    let tried: Vec<&str> = candidates.iter().filter(|c| c.skip.is_none()).map(|c| c.knob.as_str()).collect();
+    let first = ["placement", "write-size", "mtu", "tcp-rmem", "tx-checksum", "tso", "gro"];
+    assert_eq!(tried[..first.len()], first);
+    // Within the dozen that five minutes have room for.
+    assert!(tried.iter().position(|knob| *knob == "zerocopy-send").unwrap() < 20);
+}
+
+#[test]
+fn tso_brings_what_it_needs_as_one_step() {
+    let lab = Lab::new();
+    let candidates = lab.candidates(&lab.sc03());
+    let tso = named(&candidates, "tso");
+    assert_eq!(tso.with, ["tx-checksum=on", "scatter-gather=on"]);
+    let all_on = ["scatter-gather", "tso", "tx-checksum"].map(|knob| (knob.to_owned(), "on".to_owned()));
+    assert_eq!(tso.change, Cell { a: Settings::from(all_on), ..Cell::default() });
+    assert_eq!(named(&lab.candidates(&lab.found()), "gro").with, Vec::<String>::new());
+}
+
+#[test]
+fn windows_are_reopened_by_tso_whichever_row_says_so() {
+    let lab = Lab::new();
+    let candidates = lab.candidates(&lab.sc03());
+    assert!(named(&candidates, "tcp-rmem").interacts.contains(&"tso".to_owned()));
+    assert!(named(&candidates, "tso").interacts.contains(&"tcp-rmem".to_owned()));
+    let windows = named(&candidates, "tcp-rmem");
+    assert!(windows.change.b.contains_key("tcp-rmem") && windows.change.a.contains_key("tcp-wmem"));
+}
+
+#[test]
+fn what_cannot_matter_says_why() {
+    let lab = Lab::new();
+    let candidates = lab.candidates(&lab.sc03());
+    for (knob, word) in [
+        ("gso-max-size", "TSO is off"),
+        ("busy-poll", "veth"),
+        ("txqueuelen", "no queue"),
+        ("gro-flush-timeout", "GRO is on"),
+        ("zerocopy-receive", "pages"),
+        ("socket-congestion", "congestion-control"),
+    ] {
+        let candidate = named(&candidates, knob);
+        assert!(candidate.cannot_matter, "{knob}");
+        assert!(candidate.skip.as_ref().unwrap().contains(word), "{:?}", candidate.skip);
+    }
+    let zerocopy = named(&candidates, "zerocopy-send");
+    assert_eq!(zerocopy.skip, None, "the ladder is to see for itself that the kernel copies");
+}
+
+#[test]
+fn the_machine_is_not_a_labs_to_turn() {
+    let lab = Lab::new();
+    let candidates = lab.candidates(&lab.found());
+    for knob in all().filter(|knob| knob.row.scope == Scope::Host) {
+        let candidate = named(&candidates, knob.row.name);
+        assert!(candidate.skip.as_ref().unwrap().contains("a lab does not touch it"), "{}", knob.row.name);
+        assert!(!candidate.cannot_matter && candidate.change == Cell::default());
+    }
+    let rfs = named(&candidates, "rfs");
+    assert!(rfs.skip.as_ref().unwrap().contains("rps-sock-flow-entries"), "{:?}", rfs.skip);
+}
+
+#[test]
+fn programs_that_would_turn_it_back_are_named() {
+    let mut lab = Lab::new();
+    lab.facts.conflicts =
+        vec![Conflict { program: "tuned".into(), pid: 7, knobs: vec!["tcp-rmem".into(), "tcp-wmem".into()] }];
+    let reason = named(&lab.candidates(&lab.sc03()), "tcp-rmem").skip.clone().unwrap();
+    assert!(reason.contains("tuned (pid 7)"), "{reason}");
+}
+
+#[test]
+fn a_knob_that_one_host_lacks_is_skipped_only_where_it_is_needed() {
+    let mut lab = Lab::new();
+    let broken = |states: &mut Vec<KnobState>, knob: &str| {
+        let state = states.iter_mut().find(|s| s.knob == knob).unwrap();
+        state.skip = Some("eth0 has it fixed off".into());
+    };
+    broken(&mut lab.b, "tso");
+    assert_eq!(named(&lab.candidates(&lab.sc03()), "tso").skip, None, "TSO is the sender's");
+    broken(&mut lab.b, "mtu");
+    let reason = named(&lab.candidates(&lab.sc03()), "mtu").skip.clone().unwrap();
+    assert_eq!(reason, "host B: eth0 has it fixed off");
+    broken(&mut lab.a, "tx-checksum");
+    let reason = named(&lab.candidates(&lab.sc03()), "tso").skip.clone().unwrap();
+    assert_eq!(reason, "it needs tx-checksum=on: host A: eth0 has it fixed off");
+}
+
+#[test]
+fn filters_go_by_name_and_a_name_asked_for_is_always_answered() {
+    let lab = Lab::new();
+    let start = lab.found();
+    let [mtu, tso, wrong] = ["mtu", "tso", "no-such"].map(|name| vec![name.to_owned()]);
+    let only = |only: &[String]| candidates(&lab.path(), &start, &Filter { only, skip: &[] }).unwrap();
+    assert!(only(&mtu).iter().all(|c| c.knob == "mtu"));
+    let [answer] = &only(&tso)[..] else { panic!("one answer") };
+    assert!(answer.cannot_matter && answer.skip.as_ref().unwrap().contains("stands at on"));
+    let skipped = candidates(&lab.path(), &start, &Filter { only: &[], skip: &mtu }).unwrap();
+    assert_eq!(named(&skipped, "mtu").skip.as_deref(), Some("left out by --skip"));
+    let error = candidates(&lab.path(), &start, &Filter { only: &wrong, skip: &[] }).unwrap_err();
+    assert!(error.to_string().contains("no-such"));
+}
+
+/// Whatever hosts say, what is proposed lies in the table and differs from what stands.
+#[test]
+fn proposals_lie_in_their_domains_on_any_path() {
+    for cpus in [0, 1, 2, 64] {
+        for (rtt, speed) in
+            [(Nanos(0), None), (Nanos::micros(50), Some(10_000)), (Nanos::secs(10), Some(u64::MAX))]
+        {
+            for start in [Lab::new().found(), Lab::new().sc03(), Cell::default()] {
+                let mut lab = Lab::new();
+                (lab.facts.cpus, lab.link.speed_mbps) = (cpus, speed);
+                lab.facts.memory_bytes = Bytes(if cpus == 0 { 0 } else { 1 << 40 });
+                let path = PathView { rtt, in_lab: false, ..lab.path() };
+                for candidate in candidates(&path, &start, &Filter::default()).unwrap() {
+                    check_change(&candidate, &start);
+                }
+            }
+        }
+    }
+}
+
+fn check_change(candidate: &Candidate, start: &Cell) {
+    if candidate.change == Cell::default() {
+        assert!(candidate.skip.is_some(), "{candidate:?}");
+        return;
+    }
+    let change = &candidate.change;
+    for (name, value) in change.a.iter().chain(&change.b).chain(&change.flow) {
+        crate::check(name, value).unwrap_or_else(|e| panic!("{}: {e}", candidate.knob));
+    }
+    assert_ne!(&start.with(change), start, "{candidate:?} changes nothing");
+}

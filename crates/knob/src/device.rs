@@ -1,0 +1,126 @@
+//! Reaching a device: its name, which comes over the wire, and the sysfs that shows its namespace.
+
+use std::io;
+
+use landspeed_netlink as netlink;
+use rustix::fd::OwnedFd;
+use rustix::fs::{Dir, Mode, OFlags};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
+use crate::file::KernelFile;
+use crate::{Error, Place};
+
+/// The place's device name, safe as one component of a path.
+///
+/// # Errors
+/// [`Error::Unavailable`] where it is no interface name.
+pub(crate) fn name(place: &Place) -> Result<&str, Error> {
+    let name = place.device.as_str();
+    let odd = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+    if (1..16).contains(&name.len()) && name != "." && name != ".." && !name.contains(odd) {
+        return Ok(name);
+    }
+    Err(Error::Unavailable(format!("'{}' is no interface name", name.escape_default())))
+}
+
+/// An error of the netlink crate, on behalf of a knob.
+pub(crate) fn refused(knob: &str, error: netlink::Error) -> Error {
+    if error.is_unsupported() {
+        return Error::Unavailable(error.to_string());
+    }
+    let source = error.errno().map_or_else(|| io::Error::other("no errno"), io::Error::from_raw_os_error);
+    Error::Io { knob: knob.into(), operation: error.to_string(), source }
+}
+
+/// The sysfs of this thread's network namespace.
+///
+/// /sys shows the devices of the namespace that it was mounted in, not of the one that asks: after setns it
+/// would show, and change, another host's device of the same name. So a mount of our own is made, which
+/// belongs to no mount table and is gone when dropped.
+pub(crate) struct Sysfs(OwnedFd);
+
+impl Sysfs {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] without CAP_SYS_ADMIN, unless /sys shows this very namespace.
+    pub(crate) fn open() -> Result<Self, Error> {
+        let own = fsopen("sysfs", FsOpenFlags::FSOPEN_CLOEXEC).and_then(|fs| {
+            fsconfig_create(&fs)?;
+            fsmount(&fs, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
+        });
+        match own {
+            Ok(mount) => Ok(Sysfs(mount)),
+            Err(_) => Sysfs::shared(),
+        }
+    }
+
+    /// /sys itself, where the devices it shows are the namespace's by name and number.
+    fn shared() -> Result<Self, Error> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open("/sys", flags, Mode::empty())
+            .map_err(|e| Error::Unavailable(format!("/sys cannot be opened: {e}")))?;
+        let sysfs = Sysfs(root);
+        let links = netlink::Rtnl::open().and_then(|rtnl| rtnl.links());
+        let links = links.map_err(|e| Error::Unavailable(e.to_string()))?;
+        let mut named: Vec<String> = links.iter().map(|link| link.name.clone()).collect();
+        named.sort();
+        let same_number = |link: &netlink::Link| {
+            let path = format!("class/net/{}/ifindex", link.name);
+            sysfs.file("sysfs", &path).read().is_ok_and(|index| index == link.index.to_string())
+        };
+        if sysfs.list("class/net")? == named && links.iter().all(same_number) {
+            return Ok(sysfs);
+        }
+        Err(Error::Unavailable(
+            "/sys shows another network namespace and no other could be mounted: run as root".into(),
+        ))
+    }
+
+    /// A file by its path below the mount.
+    pub(crate) fn file<'a>(&'a self, knob: &'a str, path: &'a str) -> KernelFile<'a> {
+        KernelFile::below(knob, &self.0, path)
+    }
+
+    /// The names in a folder, in the order of their numbers ("rx-2" before "rx-10").
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where there is no such folder.
+    pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Error> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let names = rustix::fs::openat(&self.0, path, flags, Mode::empty()).and_then(|folder| {
+            let entries = Dir::read_from(&folder)?.collect::<Result<Vec<_>, _>>()?;
+            Ok(entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+        });
+        let mut names: Vec<String> = names.map_err(|_| Error::Unavailable(format!("no {path}")))?;
+        names.retain(|name| name != "." && name != "..");
+        names.sort_by(|a, b| natural(a).cmp(&natural(b)));
+        Ok(names)
+    }
+}
+
+/// A name as what precedes its last number, and that number.
+fn natural(name: &str) -> (&str, u64) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (stem, name[stem.len()..].parse().unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_device_names_are_refused() {
+        for bad in ["", ".", "..", "a/b", "../../etc", "eth0\n", "eth 0", "a:1", "sixteen-letters-"] {
+            assert!(name(&Place { device: bad.into() }).is_err(), "{bad:?}");
+        }
+        assert_eq!(name(&Place { device: "enp1s0f0np0".into() }).unwrap(), "enp1s0f0np0");
+    }
+
+    #[test]
+    fn queues_sort_by_number() {
+        let mut names = ["rx-10", "rx-2", "tx-0", "rx-0"];
+        names.sort_by(|a, b| natural(a).cmp(&natural(b)));
+        assert_eq!(names, ["rx-0", "rx-2", "rx-10", "tx-0"]);
+    }
+}

@@ -1,0 +1,189 @@
+//! What may be written: every value is checked here before it reaches a host, whoever sent it.
+
+use crate::Domain;
+
+/// Longest value of any knob, in bytes: what one page of the kernel's own text can hold is never needed.
+pub const MAX_VALUE_BYTES: usize = 4096;
+/// Most members of a joined value: queues of the largest NICs, processors of the largest hosts.
+const MAX_MEMBERS: usize = 1024;
+/// Highest processor number: CONFIG_NR_CPUS of the largest distribution kernels.
+pub(crate) const MAX_CPU: u32 = 8191;
+
+impl Domain {
+    /// Whether `value` lies in the domain, in its one canonical spelling (no sign, no leading zero, no
+    /// space around).
+    ///
+    /// # Errors
+    /// What would have been right, in words.
+    pub fn check(&self, value: &str) -> Result<(), String> {
+        if value.len() <= MAX_VALUE_BYTES && self.holds(value) { Ok(()) } else { Err(self.to_string()) }
+    }
+
+    fn holds(&self, value: &str) -> bool {
+        match *self {
+            Domain::Switch => matches!(value, "on" | "off"),
+            Domain::OneOf(words) => words.contains(&value),
+            Domain::Int(low, high) => whole(value).is_some_and(|n| (low..=high).contains(&n)),
+            Domain::Signed(low, high) => {
+                let (negative, digits) = value.strip_prefix('-').map_or((false, value), |rest| (true, rest));
+                let number = whole(digits).and_then(|n| i64::try_from(n).ok());
+                let number = number.map(|n| if negative { -n } else { n });
+                number.is_some_and(|n| (low..=high).contains(&n) && !(negative && n == 0))
+            }
+            Domain::Ints(count, low, high) => {
+                let mut seen = 0;
+                let all =
+                    value.split(' ').inspect(|_| seen += 1).all(|part| Domain::Int(low, high).holds(part));
+                all && seen == count
+            }
+            Domain::Name => is_name(value),
+            Domain::CpuList => parse_cpus(value).is_some(),
+            Domain::Each(inner) => {
+                value.split(';').count() <= MAX_MEMBERS && value.split(';').all(|part| inner.holds(part))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Domain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Domain::Switch => f.write_str("on or off"),
+            Domain::OneOf(words) => f.write_str(&words.join(", ")),
+            Domain::Int(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Domain::Signed(low, high) => write!(f, "a whole number from {low} to {high}"),
+            Domain::Ints(count, low, high) => {
+                write!(f, "{count} whole numbers from {low} to {high}, separated by one space")
+            }
+            Domain::Name => f.write_str("a name of a-z, 0-9, '_' and '-', at most 15 long"),
+            Domain::CpuList => f.write_str("a list of processors such as 0-3,8, or none"),
+            Domain::Each(inner) => write!(f, "{inner}; or one such value a member, joined by ';'"),
+        }
+    }
+}
+
+/// A whole number in its shortest decimal spelling.
+fn whole(text: &str) -> Option<u64> {
+    let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let shortest = text == "0" || !text.starts_with('0');
+    if digits && shortest { text.parse().ok() } else { None }
+}
+
+fn is_name(text: &str) -> bool {
+    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-';
+    (1..=15).contains(&text.len()) && text.bytes().all(letter) && !text.starts_with('-')
+}
+
+/// The processors of a list as the kernel prints it: ascending ranges; "none" is the empty set.
+pub(crate) fn parse_cpus(text: &str) -> Option<Vec<u32>> {
+    if text == "none" {
+        return Some(Vec::new());
+    }
+    let mut cpus: Vec<u32> = Vec::new();
+    for range in text.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (cpu(first)?, cpu(last)?);
+        let ascending = first <= last && cpus.last().is_none_or(|before| *before < first);
+        if !ascending || (range.contains('-') && first == last) {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    Some(cpus)
+}
+
+fn cpu(text: &str) -> Option<u32> {
+    whole(text).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= MAX_CPU)
+}
+
+/// Ascending processors as the kernel prints them: the inverse of [`parse_cpus`], in its canonical form.
+pub(crate) fn print_cpus(cpus: &[u32]) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &cpu in cpus {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == cpu => *last = cpu,
+            _ => ranges.push((cpu, cpu)),
+        }
+    }
+    if ranges.is_empty() {
+        return "none".into();
+    }
+    let range = |&(a, b): &(u32, u32)| if a == b { a.to_string() } else { format!("{a}-{b}") };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+}
+
+/// One value for all members, or all of them joined where they differ. `None` without members.
+pub(crate) fn join(values: &[String]) -> Option<String> {
+    let first = values.first()?;
+    if values.iter().all(|v| v == first) { Some(first.clone()) } else { Some(values.join(";")) }
+}
+
+/// One value a member: the inverse of [`join`]. `None` where a joined value has another length.
+pub(crate) fn split(value: &str, members: usize) -> Option<Vec<&str>> {
+    let parts: Vec<&str> = value.split(';').collect();
+    match parts.len() {
+        1 => Some(vec![value; members]),
+        n if n == members => Some(parts),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_what_it_says() {
+        let good: &[(Domain, &[&str])] = &[
+            (Domain::Switch, &["on", "off"]),
+            (Domain::Int(1280, 65_535), &["1280", "9000", "65535"]),
+            (Domain::Signed(-31, 31), &["-31", "0", "31"]),
+            (Domain::Ints(3, 0, 100), &["0 50 100"]),
+            (Domain::Name, &["cubic", "fq_codel", "bbr3"]),
+            (Domain::CpuList, &["0", "0-3,8", "none", "1,3,5-6"]),
+            (Domain::Each(&Domain::Switch), &["on", "on;off;on"]),
+        ];
+        for (domain, values) in good {
+            for value in *values {
+                assert_eq!(domain.check(value), Ok(()), "{domain:?} {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn refuses_everything_else() {
+        let bad: &[(Domain, &[&str])] = &[
+            (Domain::Switch, &["", "ON", "1", "on ", "on;off", "on\n"]),
+            (
+                Domain::Int(1280, 65_535),
+                &["1279", "65536", "+1300", "01300", "1300 ", "1e4", "99999999999999999999"],
+            ),
+            (Domain::Signed(-31, 31), &["-0", "--1", "-32", "32", "-", ""]),
+            (
+                Domain::Ints(3, 0, 100),
+                &["0 50", "0  50 100", "0 50 100 0", "0\t50 100", "0 50 101", " 0 50 100"],
+            ),
+            (Domain::Name, &["", "-rf", "../x", "a/b", "a b", "cubic\0", "ABC", "sixteen_letters_", "ü"]),
+            (Domain::CpuList, &["", "3-1", "0,0", "0-0", "0,", "-1", "0-99999", "a", "00", "0 1"]),
+            (Domain::Each(&Domain::Switch), &["", "on;", ";", "on;1"]),
+        ];
+        for (domain, values) in bad {
+            for value in *values {
+                assert!(domain.check(value).is_err(), "{domain:?} {value:?}");
+            }
+        }
+        let long = vec!["on"; MAX_MEMBERS + 1].join(";");
+        assert!(Domain::Each(&Domain::Switch).check(&long).is_err());
+    }
+
+    #[test]
+    fn processors_and_members_survive_the_way_there_and_back() {
+        for text in ["none", "0", "0-3,8", "1,3,5-6"] {
+            assert_eq!(print_cpus(&parse_cpus(text).unwrap()), text);
+        }
+        let values = ["3".to_owned(), "0".to_owned(), "3".to_owned()];
+        assert_eq!(split(&join(&values).unwrap(), 3).unwrap(), values);
+        assert_eq!(split("3", 2), Some(vec!["3", "3"]));
+        assert_eq!(split("3;0", 3), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! How large a packet may be on the wire.
+
+use landspeed_netlink::LinkChange;
+use landspeed_units::Nanos;
+
+use super::{LINK, number, reach};
+use crate::device::refused;
+use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, Place, Proposal, Row, Turn, View};
+
+/// The least MTU of IPv6 (RFC 8200 section 5): under it the kernel takes IPv6, its addresses and its
+/// routes off the link.
+const LEAST: u64 = 1280;
+
+pub(super) const KNOBS: &[Knob] = &[Knob {
+    row: Row {
+        name: "mtu",
+        about: "largest packet on the link, in bytes",
+        domain: Domain::Int(LEAST, 65_535),
+        toggle: Nanos::millis(300),
+        disturbs: &[Disturbs::Addresses, Disturbs::Routes, Disturbs::DeviceSysctls, Disturbs::Features],
+        can_cut: true,
+        interacts: &["tso", "gro", "tcp-rmem", "ring-rx", "write-size", "zerocopy-receive"],
+        source: "feng-2003 3.3.1, figures 3 and 5 (9000: 1.4 to 1.6x; 8160: 4.11 Gb/s; 16000: 4.09 Gb/s); \
+                 RFC 8200 section 5 (never under 1280)",
+        ..LINK
+    },
+    turn: Turn::Host(&Mtu),
+    propose,
+}];
+
+struct Mtu;
+
+impl HostKnob for Mtu {
+    fn read(&self, place: &Place) -> Result<String, Error> {
+        let (rtnl, device) = reach("mtu", place)?;
+        rtnl.link(device).map(|link| link.mtu.to_string()).map_err(|e| refused("mtu", e))
+    }
+
+    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
+        let (rtnl, device) = reach("mtu", place)?;
+        rtnl.set_link(device, LinkChange::Mtu(number("mtu", value)?)).map_err(|e| refused("mtu", e))
+    }
+
+    fn limits(&self, place: &Place) -> Result<Limits, Error> {
+        let (rtnl, device) = reach("mtu", place)?;
+        let (_, most) = rtnl.link(device).map_err(|e| refused("mtu", e))?.mtu_range;
+        Ok(Limits { most: (most > 0).then_some(most.into()), ..Limits::default() })
+    }
+}
+
+/// Jumbo frames as the paper tried them, and what both devices take at most.
+fn propose(view: &View) -> Vec<Proposal> {
+    let takes = |mtu: u64| view.most.is_none_or(|most| mtu <= most);
+    let mut proposals: Vec<Proposal> = [(9000, 15), (16_000, 70), (8160, 72)]
+        .into_iter()
+        .filter(|(mtu, _)| takes(*mtu))
+        .map(|(mtu, rank)| Proposal::new(mtu.to_string(), rank))
+        .collect();
+    // A device that takes no common jumbo size still may take more than it has (1,600 on some tunnels).
+    let odd = view.most.filter(|most| (LEAST..9000).contains(most) && *most != 8160);
+    proposals.extend(odd.map(|most| Proposal::new(most.to_string(), 74)));
+    let cut = view.stands("tso", "on");
+    let larger = |p: &Proposal| p.value.parse::<u64>().ok() > view.current.parse().ok();
+    let reason = "TSO hands over 64 KB packets whatever the MTU";
+    let whole = cut && view.one_machine();
+    proposals.into_iter().filter(larger).map(|p| p.pointless_if(whole, reason)).collect()
+}

@@ -1,0 +1,135 @@
+//! What waits in front of a link.
+
+use landspeed_netlink::LinkChange;
+use landspeed_units::Nanos;
+
+use super::{LINK, number, reach};
+use crate::device::refused;
+use crate::propose::each;
+use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, On, Place, Proposal, Row, Turn, View};
+
+/// The value of the qdisc knob for what the kernel itself put there.
+const DEFAULT: &str = "default";
+/// Kinds that need no options.
+const KINDS: &[&str] = &["fq", "fq_codel", "pfifo", "pfifo_fast", "cake"];
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        row: Row {
+            name: "txqueuelen",
+            about: "packets that may wait in the device's queue",
+            on: On::Sender,
+            domain: Domain::Int(1, 1_000_000),
+            disturbs: &[Disturbs::Qdisc],
+            interacts: &["qdisc", "limit-output-bytes"],
+            source: "feng-2003 3.3 (little to none); cottrell-2005 II",
+            ..LINK
+        },
+        turn: Turn::Host(&TxQueueLen),
+        propose: |view| {
+            let reason = "the device has no queue (noqueue): packets go straight through";
+            each(&["10000"], 650).into_iter().map(|p| p.pointless_if(unqueued(view), reason)).collect()
+        },
+    },
+    Knob {
+        row: Row {
+            name: "qdisc",
+            about: "queueing discipline at the root of the device; 'default' is the kernel's choice",
+            on: On::Sender,
+            domain: Domain::Name,
+            toggle: Nanos::millis(100),
+            disturbs: &[Disturbs::Qdisc],
+            interacts: &["congestion-control", "txqueuelen", "pacing-rate", "limit-output-bytes"],
+            source: "tc-fq(8); ESnet fasterdata (fq for paced flows); RFC 8290 (FQ-CoDel)",
+            ..LINK
+        },
+        turn: Turn::Host(&RootQdisc),
+        propose: |view| {
+            let bbr = view.stands("congestion-control", "bbr");
+            vec![Proposal::new("fq", if bbr { 98 } else { 410 }), Proposal::new("fq_codel", 640)]
+        },
+    },
+];
+
+/// Whether the sender's device is one to which the kernel gives no queue (IFF_NO_QUEUE).
+fn unqueued(view: &View) -> bool {
+    let driver = view.sender_link.driver.as_str();
+    matches!(driver, "veth" | "bridge" | "macvlan" | "ipvlan") && view.stands("qdisc", DEFAULT)
+}
+
+struct TxQueueLen;
+
+impl HostKnob for TxQueueLen {
+    fn read(&self, place: &Place) -> Result<String, Error> {
+        let (rtnl, device) = reach("txqueuelen", place)?;
+        rtnl.link(device).map(|link| link.txqlen.to_string()).map_err(|e| refused("txqueuelen", e))
+    }
+
+    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
+        let (rtnl, device) = reach("txqueuelen", place)?;
+        let change = LinkChange::TxQueueLen(number("txqueuelen", value)?);
+        rtnl.set_link(device, change).map_err(|e| refused("txqueuelen", e))
+    }
+}
+
+struct RootQdisc;
+
+impl HostKnob for RootQdisc {
+    fn read(&self, place: &Place) -> Result<String, Error> {
+        let (rtnl, device) = reach("qdisc", place)?;
+        let failed = |e| refused("qdisc", e);
+        let qdiscs = rtnl.qdiscs(rtnl.index_of(device).map_err(failed)?).map_err(failed)?;
+        let root = qdiscs.into_iter().find(|qdisc| qdisc.is_root());
+        Ok(root.filter(|root| !root.is_default()).map_or_else(|| DEFAULT.into(), |root| root.kind))
+    }
+
+    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
+        let (rtnl, device) = reach("qdisc", place)?;
+        let written = match value {
+            DEFAULT => match rtnl.delete_root_qdisc(device) {
+                Err(e) if e.is_absent() => Ok(()),
+                deleted => deleted,
+            },
+            kind => rtnl.replace_root_qdisc(device, kind),
+        };
+        written.map_err(|e| refused("qdisc", e))
+    }
+
+    /// One that somebody configured has options, classes and filters that a kind's name does not restore.
+    fn can_write(&self, place: &Place) -> Result<(), Error> {
+        match self.read(place)?.as_str() {
+            DEFAULT => Ok(()),
+            kind => Err(Error::Unavailable(format!(
+                "{} has a {kind} qdisc that somebody configured: it is left alone",
+                place.device
+            ))),
+        }
+    }
+
+    fn limits(&self, _: &Place) -> Result<Limits, Error> {
+        let mut choices = vec![DEFAULT.to_owned()];
+        choices.extend(kinds_of_this_kernel());
+        Ok(Limits { choices, ..Limits::default() })
+    }
+}
+
+/// The kinds that this kernel has built in, loaded, or as a module that it would load: there is no list of
+/// them to ask for, but each kind has an enqueue function, and a module is named for it.
+fn kinds_of_this_kernel() -> Vec<String> {
+    let symbols = std::fs::read_to_string("/proc/kallsyms").unwrap_or_default();
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let modules = std::fs::read_to_string(format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
+    let modules_allowed = std::path::Path::new("/proc/sys/kernel/modprobe").exists();
+    let symbol_names: std::collections::HashSet<&str> = symbols
+        .lines()
+        .filter_map(|line| line.split(' ').nth(2))
+        .map(|s| s.split('\t').next().unwrap_or(s))
+        .collect();
+    let has = |kind: &str| {
+        let enqueue = [format!("{kind}_enqueue"), format!("{kind}_qdisc_enqueue")];
+        let module = format!("/sch_{kind}.ko");
+        enqueue.iter().any(|name| symbol_names.contains(name.as_str()))
+            || (modules_allowed && modules.contains(&module))
+    };
+    KINDS.iter().copied().filter(|kind| has(kind)).map(str::to_owned).collect()
+}

@@ -1,0 +1,126 @@
+//! How a device's packets reach the stack: NAPI's threads and timers, in sysfs.
+
+use landspeed_units::Nanos;
+
+use crate::device::{Sysfs, name};
+use crate::propose::switch_on;
+use crate::{Domain, Error, HostKnob, Knob, On, Place, Proposal, Row, Scope, Turn, View};
+
+/// What rows of NAPI have in common.
+const NAPI: Row = Row {
+    name: "",
+    about: "",
+    scope: Scope::Device,
+    on: On::Both,
+    domain: Domain::Switch,
+    toggle: Nanos::millis(20),
+    disturbs: &[],
+    can_cut: false,
+    interacts: &[],
+    needs: &[],
+    source: "Documentation/networking/napi.rst",
+};
+
+/// All knobs of the family.
+pub(crate) const KNOBS: &[&[Knob]] = &[&[
+    Knob {
+        row: Row {
+            name: "threaded-napi",
+            about: "poll the device in threads of its own, which the scheduler places, instead of softirqs",
+            interacts: &["gro", "placement", "rps", "irq-affinity"],
+            source: "Documentation/networking/napi.rst (threaded NAPI); Wang (2021)",
+            ..NAPI
+        },
+        turn: Turn::Host(&Attribute { knob: "threaded-napi", file: "threaded", switch: true }),
+        propose: |view| unpolled(view, switch_on(view, 120)),
+    },
+    Knob {
+        row: Row {
+            name: "napi-defer-hard-irqs",
+            about: "empty polls before the device's interrupts are enabled again",
+            domain: Domain::Int(0, i32::MAX as u64),
+            interacts: &["gro-flush-timeout", "rx-usecs", "gro"],
+            source: "Documentation/networking/napi.rst (software IRQ coalescing); Dumazet (2020)",
+            ..NAPI
+        },
+        turn: Turn::Host(&Attribute {
+            knob: "napi-defer-hard-irqs",
+            file: "napi_defer_hard_irqs",
+            switch: false,
+        }),
+        propose: |view| {
+            let timer = view.stands("gro-flush-timeout", "0");
+            let reason = "it needs gro-flush-timeout, which brings it along";
+            vec![Proposal::new("2", 134).pointless_if(timer, reason)]
+        },
+    },
+    Knob {
+        row: Row {
+            name: "gro-flush-timeout",
+            about: "nanoseconds that GRO may hold packets and polls are put off: interrupt coalescing in software",
+            domain: Domain::Int(0, 1_000_000_000),
+            interacts: &["napi-defer-hard-irqs", "rx-usecs", "gro", "busy-poll"],
+            source: "Documentation/networking/napi.rst (software IRQ coalescing); lab: twice the bytes per \
+                     CPU-second at 200 us, at a third of the rate",
+            ..NAPI
+        },
+        turn: Turn::Host(&Attribute { knob: "gro-flush-timeout", file: "gro_flush_timeout", switch: false }),
+        propose: flush,
+    },
+]];
+
+/// One attribute of a device in sysfs.
+struct Attribute {
+    knob: &'static str,
+    file: &'static str,
+    switch: bool,
+}
+
+impl Attribute {
+    fn path(&self, place: &Place) -> Result<String, Error> {
+        Ok(format!("class/net/{}/{}", name(place)?, self.file))
+    }
+}
+
+impl HostKnob for Attribute {
+    fn read(&self, place: &Place) -> Result<String, Error> {
+        let text = Sysfs::open()?.file(self.knob, &self.path(place)?).read()?;
+        match (self.switch, text.as_str()) {
+            (false, _) => Ok(text),
+            (true, "0") => Ok("off".into()),
+            (true, "1") => Ok("on".into()),
+            (true, other) => Err(Error::Unavailable(format!(
+                "{} of {} holds {other}, which could not be put back exactly",
+                self.file, place.device
+            ))),
+        }
+    }
+
+    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
+        let text = match value {
+            "on" => "1",
+            "off" => "0",
+            number => number,
+        };
+        Sysfs::open()?.file(self.knob, &self.path(place)?).write(text)
+    }
+
+    fn can_write(&self, place: &Place) -> Result<(), Error> {
+        Sysfs::open()?.file(self.knob, &self.path(place)?).writable()
+    }
+}
+
+/// veth has NAPI only while GRO (or an XDP program) is on: veth_enable_range, drivers/net/veth.c.
+fn unpolled(view: &View, proposals: Vec<Proposal>) -> Vec<Proposal> {
+    let off = view.receiver_link.driver == "veth" && !view.stands_at_receiver("gro", "on");
+    let reason = "a veth polls only while GRO is on";
+    proposals.into_iter().map(|p| p.pointless_if(off, reason)).collect()
+}
+
+/// The timer does nothing without polls to put off, and those nothing without the timer.
+fn flush(view: &View) -> Vec<Proposal> {
+    let defer = view.stands("napi-defer-hard-irqs", "0");
+    let with = |p: Proposal| if defer { p.with("napi-defer-hard-irqs", "2") } else { p };
+    let values = [("20000", 132), ("50000", 133), ("200000", 145)];
+    unpolled(view, values.map(|(value, rank)| with(Proposal::new(value, rank))).into())
+}

@@ -1,0 +1,135 @@
+//! Settings of network hardware, over the ethtool family of generic netlink.
+
+mod coalesce;
+mod queue;
+
+use landspeed_netlink::{Error as NetlinkError, Ethtool, Settings};
+use landspeed_units::Nanos;
+
+use crate::device::{name, refused};
+use crate::{Domain, Error, HostKnob, Knob, Limits, On, Place, Row, Scope};
+
+/// All knobs of the family.
+pub(crate) const KNOBS: &[&[Knob]] = &[coalesce::KNOBS, queue::KNOBS];
+
+/// What rows of hardware have in common.
+const HARDWARE: Row = Row {
+    name: "",
+    about: "",
+    scope: Scope::Device,
+    on: On::Both,
+    domain: Domain::Int(0, 65_535),
+    toggle: Nanos::millis(50),
+    disturbs: &[],
+    can_cut: false,
+    interacts: &[],
+    needs: &[],
+    source: "ethtool(8)",
+};
+
+/// A group of settings that has one get and one set message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Message {
+    Coalesce,
+    Rings,
+    Channels,
+    Pause,
+}
+
+impl Message {
+    fn get(self, ethtool: &Ethtool, device: &str) -> Result<Settings, NetlinkError> {
+        match self {
+            Message::Coalesce => ethtool.coalesce(device),
+            Message::Rings => ethtool.rings(device),
+            Message::Channels => ethtool.channels(device),
+            Message::Pause => ethtool.pause(device),
+        }
+    }
+
+    fn set(self, ethtool: &Ethtool, device: &str, setting: (&str, u32)) -> Result<(), NetlinkError> {
+        match self {
+            Message::Coalesce => ethtool.set_coalesce(device, &[setting]),
+            Message::Rings => ethtool.set_rings(device, &[setting]),
+            Message::Channels => ethtool.set_channels(device, &[setting]),
+            Message::Pause => ethtool.set_pause(device, &[setting]),
+        }
+    }
+
+    fn noun(self) -> &'static str {
+        match self {
+            Message::Coalesce => "interrupt coalescing",
+            Message::Rings => "rings",
+            Message::Channels => "channels",
+            Message::Pause => "pause frames",
+        }
+    }
+}
+
+/// One setting of a group, by the name that ethtool prints.
+struct Setting {
+    knob: &'static str,
+    message: Message,
+    field: &'static str,
+    /// The field that holds the greatest value.
+    most: Option<&'static str>,
+    /// Whether 0 and 1 are "off" and "on".
+    switch: bool,
+}
+
+impl Setting {
+    fn settings(&self, place: &Place) -> Result<(Ethtool, Settings), Error> {
+        let device = name(place)?;
+        let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;
+        match self.message.get(&ethtool, device) {
+            Ok(settings) => Ok((ethtool, settings)),
+            Err(e) if e.is_unsupported() => {
+                Err(Error::Unavailable(format!("the driver of {device} has no {}", self.message.noun())))
+            }
+            Err(e) => Err(refused(self.knob, e)),
+        }
+    }
+}
+
+impl HostKnob for Setting {
+    fn read(&self, place: &Place) -> Result<String, Error> {
+        let (_, settings) = self.settings(place)?;
+        let lacking = || {
+            let noun = self.message.noun();
+            Error::Unavailable(format!(
+                "the driver of {} has no {} among its {noun}",
+                place.device, self.field
+            ))
+        };
+        let value = settings.get(self.field).ok_or_else(lacking)?;
+        Ok(match (self.switch, value) {
+            (true, 0) => "off".into(),
+            (true, _) => "on".into(),
+            (false, number) => number.to_string(),
+        })
+    }
+
+    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
+        let (ethtool, _) = self.settings(place)?;
+        let number = match value {
+            "on" => 1,
+            "off" => 0,
+            // The domains of this family are whole numbers below 2^32.
+            number => number.parse().unwrap_or(u32::MAX),
+        };
+        self.message.set(&ethtool, &place.device, (self.field, number)).map_err(|e| refused(self.knob, e))
+    }
+
+    fn limits(&self, place: &Place) -> Result<Limits, Error> {
+        let Some(field) = self.most else { return Ok(Limits::default()) };
+        let (_, settings) = self.settings(place)?;
+        Ok(Limits { most: settings.get(field).map(|most| u64::from(*most)), ..Limits::default() })
+    }
+
+    /// A driver with a maximum of zero has the message but nothing to set.
+    fn can_write(&self, place: &Place) -> Result<(), Error> {
+        match self.limits(place)?.most {
+            Some(0) => Err(Error::Unavailable(format!("{} has no {}", place.device, self.field))),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Rings, channels and pause frames.
+
+use landspeed_units::Nanos;
+
+use super::{HARDWARE, Message, Setting};
+use crate::propose::flip;
+use crate::{Disturbs, Domain, Knob, On, Proposal, Row, Turn, View};
+
+/// Drivers take the link down and up to resize: static routes and per-device settings go with it.
+const RESET: Row = Row {
+    domain: Domain::Int(1, 1_048_576),
+    toggle: Nanos::secs(4),
+    disturbs: &[
+        Disturbs::Routes,
+        Disturbs::Addresses,
+        Disturbs::DeviceSysctls,
+        Disturbs::Queues,
+        Disturbs::Qdisc,
+    ],
+    can_cut: true,
+    ..HARDWARE
+};
+/// Pause frames are negotiated with the switch, so the link may train again.
+const PAUSE: Row = Row { domain: Domain::Switch, ..RESET };
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        row: Row {
+            name: "ring-rx",
+            about: "descriptors of a receive queue",
+            on: On::Receiver,
+            interacts: &["mtu", "rx-usecs", "channels"],
+            source: "ESnet fasterdata (10 Gb/s and faster: the largest ring against drops); ethtool(8)",
+            ..RESET
+        },
+        turn: Turn::Host(&Setting {
+            knob: "ring-rx",
+            message: Message::Rings,
+            field: "rx",
+            most: Some("rx-max"),
+            switch: false,
+        }),
+        propose: |view| largest(view, 150),
+    },
+    Knob {
+        row: Row {
+            name: "ring-tx",
+            about: "descriptors of a transmit queue",
+            on: On::Sender,
+            interacts: &["txqueuelen", "tx-usecs", "limit-output-bytes", "channels"],
+            source: "ESnet fasterdata; Gettys & Nichols, bufferbloat (2011), for the contrary",
+            ..RESET
+        },
+        turn: Turn::Host(&Setting {
+            knob: "ring-tx",
+            message: Message::Rings,
+            field: "tx",
+            most: Some("tx-max"),
+            switch: false,
+        }),
+        propose: |view| largest(view, 155),
+    },
+    Knob {
+        row: Row {
+            name: "channels",
+            about: "pairs of receive and transmit queues in use",
+            interacts: &["irq-affinity", "rps", "xps", "flows", "ring-rx", "ring-tx"],
+            source: "Documentation/networking/scaling.rst (RSS)",
+            ..RESET
+        },
+        turn: Turn::Host(&Setting {
+            knob: "channels",
+            message: Message::Channels,
+            field: "combined",
+            most: Some("combined-max"),
+            switch: false,
+        }),
+        propose: channels,
+    },
+    Knob {
+        row: Row {
+            name: "pause-rx",
+            about: "stop sending when the other end of the link asks (IEEE 802.3x)",
+            on: On::Sender,
+            interacts: &["pause-tx", "ring-rx"],
+            source: "IEEE 802.3 annex 31B; ESnet fasterdata",
+            ..PAUSE
+        },
+        turn: Turn::Host(&Setting {
+            knob: "pause-rx",
+            message: Message::Pause,
+            field: "rx",
+            most: None,
+            switch: true,
+        }),
+        propose: |view| flip(view, 200),
+    },
+    Knob {
+        row: Row {
+            name: "pause-tx",
+            about: "ask the other end of the link to stop when receive buffers run out (IEEE 802.3x)",
+            on: On::Receiver,
+            interacts: &["pause-rx", "ring-rx"],
+            source: "IEEE 802.3 annex 31B; ESnet fasterdata",
+            ..PAUSE
+        },
+        turn: Turn::Host(&Setting {
+            knob: "pause-tx",
+            message: Message::Pause,
+            field: "tx",
+            most: None,
+            switch: true,
+        }),
+        propose: |view| flip(view, 202),
+    },
+];
+
+/// What the device takes at most.
+fn largest(view: &View, rank: u32) -> Vec<Proposal> {
+    view.most.filter(|most| *most > 0).map(|most| Proposal::new(most.to_string(), rank)).into_iter().collect()
+}
+
+/// One queue keeps a single flow's packets and interrupts on one core; as many as there are processors
+/// spread many flows.
+fn channels(view: &View) -> Vec<Proposal> {
+    let cores = u64::from(view.sender.cpus.min(view.receiver.cpus).max(1));
+    let all = cores.min(view.most.unwrap_or(1)).max(1);
+    let one_flow = view.settings.get("flows").is_none_or(|flows| flows == "1");
+    let spread = Proposal::new(all.to_string(), 180)
+        .pointless_if(one_flow && all > 1, "one flow hashes to one queue, however many there are");
+    if all == 1 { vec![Proposal::new("1", 178)] } else { vec![Proposal::new("1", 178), spread] }
+}

@@ -1,0 +1,88 @@
+//! The kernel's features behind one knob.
+
+use landspeed_netlink::{Ethtool, Features, features_called};
+
+use crate::device::{name, refused};
+use crate::domain::{join, split};
+use crate::{Error, HostKnob, Limits, Place};
+
+/// Features that one knob turns together, by ethtool's short name for them or the kernel's own.
+pub(super) struct Group {
+    pub(super) knob: &'static str,
+    pub(super) called: &'static str,
+}
+
+impl Group {
+    fn features(&self, place: &Place) -> Result<(Ethtool, Features), Error> {
+        let device = name(place)?;
+        let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;
+        let features = ethtool.features(device).map_err(|e| refused(self.knob, e))?;
+        Ok((ethtool, features))
+    }
+
+    /// The features that this device can switch, in the kernel's order of names.
+    fn members<'a>(&self, features: &'a Features) -> Vec<&'a str> {
+        let switchable = features.hw.iter().map(String::as_str).filter(|name| features.can_switch(name));
+        let mut members = features_called(self.called, switchable);
+        // Most drivers leave this one off for good reason (it breaks the order of IP identifiers), and it
+        // goes off with TSO by itself: TSO is what the others do.
+        members.retain(|name| *name != "tx-tcp-mangleid-segmentation");
+        if members.contains(&"tx-checksum-ip-generic") {
+            // The kernel lets a device have either the general offload or the ones by protocol.
+            members.retain(|name| !matches!(*name, "tx-checksum-ipv4" | "tx-checksum-ipv6"));
+        }
+        members
+    }
+
+    /// Whether one that cannot be switched is on: a prerequisite that is fixed on is met.
+    fn fixed_on(&self, features: &Features) -> bool {
+        !features_called(self.called, features.active.iter().map(String::as_str)).is_empty()
+    }
+
+    fn miscounted(&self, value: &str, members: usize) -> Error {
+        Error::Value {
+            knob: self.knob.into(),
+            value: value.into(),
+            expected: format!("one value, or {members} joined by ';'"),
+        }
+    }
+}
+
+fn word(on: bool) -> String {
+    if on { "on" } else { "off" }.to_owned()
+}
+
+impl HostKnob for Group {
+    fn read(&self, place: &Place) -> Result<String, Error> {
+        let (_, features) = self.features(place)?;
+        let members = self.members(&features);
+        let values: Vec<String> = members.iter().map(|name| word(features.is_on(name))).collect();
+        Ok(join(&values).unwrap_or_else(|| word(self.fixed_on(&features))))
+    }
+
+    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
+        let (ethtool, features) = self.features(place)?;
+        let members = self.members(&features);
+        if members.is_empty() {
+            return self.can_write(place);
+        }
+        let values = split(value, members.len()).ok_or_else(|| self.miscounted(value, members.len()))?;
+        let wanted = members.iter().copied().zip(values.iter().map(|value| *value == "on"));
+        ethtool.set_features(&place.device, wanted).map(|_| ()).map_err(|e| refused(self.knob, e))
+    }
+
+    fn can_write(&self, place: &Place) -> Result<(), Error> {
+        let (_, features) = self.features(place)?;
+        if !self.members(&features).is_empty() {
+            return Ok(());
+        }
+        let fixed = word(self.fixed_on(&features));
+        Err(Error::Unavailable(format!("{} has it fixed {fixed}", place.device)))
+    }
+
+    fn limits(&self, place: &Place) -> Result<Limits, Error> {
+        let (_, features) = self.features(place)?;
+        let members = u32::try_from(self.members(&features).len()).unwrap_or(u32::MAX);
+        Ok(Limits { members, ..Limits::default() })
+    }
+}

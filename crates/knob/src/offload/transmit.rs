@@ -1,0 +1,110 @@
+//! Offloads of the sender.
+
+use super::OFFLOAD;
+use super::group::Group;
+use crate::propose::at_least;
+use crate::{Knob, Proposal, Row, Turn, View};
+
+pub(super) const KNOBS: &[Knob] = &[
+    Knob {
+        row: Row {
+            name: "tx-checksum",
+            about: "let the device compute checksums of what is sent",
+            interacts: &["scatter-gather", "tso", "gso", "zerocopy-send", "mtu"],
+            source: "jin-yoo-2007 3.2, figure 4 (44 % alone); feng-2003 3.3.2",
+            ..OFFLOAD
+        },
+        turn: Turn::Host(&Group { knob: "tx-checksum", called: "tx" }),
+        propose: |view| lacking(view, Proposal::new("on", 20), &[("scatter-gather", "on")]),
+    },
+    Knob {
+        row: Row {
+            name: "scatter-gather",
+            about: "let the device gather a packet from several pieces of memory",
+            interacts: &["tx-checksum", "tso", "gso", "zerocopy-send"],
+            source: "Documentation/networking/netdev-features.rst; jin-yoo-2007 4.1 (linear against scattered)",
+            ..OFFLOAD
+        },
+        turn: Turn::Host(&Group { knob: "scatter-gather", called: "sg" }),
+        propose: |view| lacking(view, Proposal::new("on", 22), &[("tx-checksum", "on")]),
+    },
+    Knob {
+        row: Row {
+            name: "tso",
+            about: "TCP segmentation offload: hand over packets of up to 64 KB and let the device cut them",
+            interacts: &[
+                "tcp-rmem",
+                "tcp-wmem",
+                "mtu",
+                "gro",
+                "write-size",
+                "gso",
+                "zerocopy-send",
+                "placement",
+            ],
+            needs: &[("tx-checksum", "on"), ("scatter-gather", "on")],
+            source: "feng-2003 3.3.2 (a virtual MTU of 64 KB); Documentation/networking/segmentation-offloads.rst",
+            ..OFFLOAD
+        },
+        turn: Turn::Host(&Group { knob: "tso", called: "tso" }),
+        propose: |view| {
+            let on = Proposal::new("on", 25);
+            lacking(view, on, &[("tx-checksum", "on"), ("scatter-gather", "on")])
+        },
+    },
+    Knob {
+        row: Row {
+            name: "gso",
+            about: "generic segmentation offload: cut packets in software, as late as possible",
+            interacts: &["tso", "scatter-gather", "gso-max-size"],
+            needs: &[("scatter-gather", "on")],
+            source: "Documentation/networking/segmentation-offloads.rst; Linux 4.17, 0a6b2a1dc2a2 (always on for TCP)",
+            ..OFFLOAD
+        },
+        turn: Turn::Host(&Group { knob: "gso", called: "gso" }),
+        propose: |view| {
+            let reason = "TCP hands over large packets whatever this says (Linux 4.17 and later)";
+            let on = Proposal::new("on", 130).pointless_if(at_least(&view.sender.kernel, (4, 17)), reason);
+            lacking(view, on, &[("scatter-gather", "on")])
+        },
+    },
+    Knob {
+        row: Row {
+            name: "tx-udp-segmentation",
+            about: "let the device cut large UDP sends",
+            interacts: &["gso"],
+            needs: &[("tx-checksum", "on")],
+            source: "Documentation/networking/segmentation-offloads.rst; de Bruijn & Dumazet, UDP GSO (2018)",
+            ..OFFLOAD
+        },
+        turn: Turn::Host(&Group { knob: "tx-udp-segmentation", called: "tx-udp-segmentation" }),
+        propose: |view| {
+            let on = Proposal::new("on", 900).pointless_if(true, "the workload is TCP");
+            lacking(view, on, &[("tx-checksum", "on")])
+        },
+    },
+    Knob {
+        row: Row {
+            name: "tx-nocache-copy",
+            about: "copy what is sent past the processor's caches",
+            interacts: &["write-size", "placement", "tx-checksum"],
+            source: "Documentation/networking/netdev-features.rst; Herbert (2011)",
+            ..OFFLOAD
+        },
+        turn: Turn::Host(&Group { knob: "tx-nocache-copy", called: "tx-nocache-copy" }),
+        propose: |view| {
+            let reason = "sender and receiver share the caches that it would spare";
+            let on = Proposal::new("on", 500).pointless_if(view.one_machine(), reason);
+            lacking(view, on, &[])
+        },
+    },
+];
+
+/// `on`, with those of `needs` that do not stand at the sender, unless it is on already.
+fn lacking(view: &View, on: Proposal, needs: &[(&'static str, &'static str)]) -> Vec<Proposal> {
+    if view.current == "on" {
+        return Vec::new();
+    }
+    let missing = needs.iter().filter(|(knob, value)| !view.stands(knob, value));
+    vec![missing.fold(on, |on, (knob, value)| on.with(knob, *value))]
+}

@@ -1,0 +1,83 @@
+//! What a host's knobs are set to, and which can be turned. Nothing is changed.
+
+use landspeed_record::KnobState;
+
+use crate::table::all;
+use crate::{Error, HostKnob, Knob, Limits, Place, Scope, Turn};
+
+/// CAP_NET_ADMIN's bit in /proc/self/status (linux/capability.h).
+const CAP_NET_ADMIN: u32 = 12;
+
+/// Every system knob of the table on the path over the place's device, with the reason where it cannot be
+/// turned here. Knobs of the flow are not a host's.
+pub fn probe(place: &Place) -> Vec<KnobState> {
+    let host = Powers { initial: initial_namespace(), admin: net_admin() };
+    all()
+        .filter_map(|knob| match knob.turn {
+            Turn::Host(turn) => Some(state(knob, turn, place, host)),
+            Turn::Flow { .. } => None,
+        })
+        .collect()
+}
+
+/// What this process may do to this machine.
+#[derive(Debug, Clone, Copy)]
+struct Powers {
+    initial: bool,
+    admin: bool,
+}
+
+fn state(knob: &Knob, turn: &dyn HostKnob, place: &Place, powers: Powers) -> KnobState {
+    let mut state = KnobState { knob: knob.row.name.into(), ..KnobState::default() };
+    match turn.read(place) {
+        Ok(value) => match knob.row.domain.check(&value) {
+            Ok(()) => state.value = Some(value),
+            Err(expected) => state.skip = Some(outside(&value, &expected)),
+        },
+        Err(error) => state.skip = Some(reason(error)),
+    }
+    if let Ok(limits) = turn.limits(place) {
+        let Limits { most, choices, members } = limits;
+        (state.most, state.choices, state.members) = (most, choices, members);
+    }
+    if state.skip.is_none() {
+        state.skip = obstacle(knob, turn, place, powers);
+    }
+    state
+}
+
+/// Why a knob that can be read cannot be turned.
+fn obstacle(knob: &Knob, turn: &dyn HostKnob, place: &Place, powers: Powers) -> Option<String> {
+    if !powers.admin {
+        return Some("not root (no CAP_NET_ADMIN): run the agent with sudo".into());
+    }
+    if knob.row.scope == Scope::Host && !powers.initial {
+        return Some("it belongs to the whole machine, and this is a namespace of it".into());
+    }
+    turn.can_write(place).err().map(reason)
+}
+
+fn reason(error: Error) -> String {
+    error.to_string()
+}
+
+fn outside(value: &str, expected: &str) -> String {
+    let shown: String = value.chars().take(64).collect();
+    format!(
+        "it reads '{}', which could not be put back exactly (expected {expected})",
+        shown.escape_default()
+    )
+}
+
+/// Whether this is the machine's first network namespace: only there does the kernel register these files
+/// (net_core_init, net/core/sysctl_net_core.c).
+fn initial_namespace() -> bool {
+    std::path::Path::new("/proc/sys/net/core/dev_weight").exists()
+}
+
+fn net_admin() -> bool {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    bits.is_some_and(|bits| bits & (1 << CAP_NET_ADMIN) != 0)
+}

@@ -1,0 +1,104 @@
+//! What the families say their proposals with.
+
+use landspeed_units::{Bytes, Nanos};
+
+use crate::{Proposal, View};
+
+/// Assumed of a device that states no speed (veth, tun, most virtual NICs), in Mb/s: what one core moves at best.
+const UNSTATED_MBPS: u64 = 100_000;
+/// Shortest round trip that windows are planned for: an idle lab's figure is far below a loaded one.
+const LEAST_RTT: Nanos = Nanos::micros(100);
+
+impl Proposal {
+    /// `value`, at this place in the order.
+    pub fn new(value: impl Into<String>, rank: u32) -> Self {
+        Proposal { value: value.into(), with: Vec::new(), rank, pointless: None }
+    }
+
+    /// Together with another knob.
+    #[must_use]
+    pub fn with(mut self, knob: &'static str, value: impl Into<String>) -> Self {
+        self.with.push((knob, value.into()));
+        self
+    }
+
+    /// Listed but not tried where `here`.
+    #[must_use]
+    pub fn pointless_if(mut self, here: bool, reason: impl Into<String>) -> Self {
+        if here && self.pointless.is_none() {
+            self.pointless = Some(reason.into());
+        }
+        self
+    }
+}
+
+impl View<'_> {
+    /// Whether a knob of the sender or the flow stands at `value`.
+    pub(crate) fn stands(&self, knob: &str, value: &str) -> bool {
+        self.settings.get(knob).is_some_and(|v| v == value)
+    }
+
+    /// Whether a knob of the receiver stands at `value`.
+    pub(crate) fn stands_at_receiver(&self, knob: &str, value: &str) -> bool {
+        self.receiver_settings.get(knob).is_some_and(|v| v == value)
+    }
+
+    /// Whether one of the links has this driver.
+    pub(crate) fn driver(&self, name: &str) -> bool {
+        self.sender_link.driver == name || self.receiver_link.driver == name
+    }
+
+    /// Whether both ends share one machine.
+    pub(crate) fn one_machine(&self) -> bool {
+        !self.sender.boot_id.is_empty() && self.sender.boot_id == self.receiver.boot_id
+    }
+
+    /// The bandwidth-delay product: of the slower link's stated speed, and the idle round trip.
+    pub(crate) fn bdp(&self) -> Bytes {
+        let speeds = [self.sender_link.speed_mbps, self.receiver_link.speed_mbps];
+        let mbps = speeds.into_iter().flatten().min().unwrap_or(UNSTATED_MBPS);
+        let rtt = self.rtt.max(LEAST_RTT);
+        Bytes((u128::from(mbps) * u128::from(rtt.0) / 8_000).try_into().unwrap_or(u64::MAX))
+    }
+
+    /// The largest window that the receiver's tcp-rmem allows: half of its maximum, for the kernel counts
+    /// the memory of a packet, not its payload (TCP_DEFAULT_SCALING_RATIO, include/net/tcp.h).
+    pub(crate) fn window(&self) -> Option<Bytes> {
+        let max = self.receiver_settings.get("tcp-rmem")?.split(' ').next_back()?.parse::<u64>().ok()?;
+        Some(Bytes(max / 2))
+    }
+}
+
+/// "on" where it is off: the whole proposal of most switches.
+pub(crate) fn switch_on(view: &View, rank: u32) -> Vec<Proposal> {
+    if view.current == "on" { Vec::new() } else { vec![Proposal::new("on", rank)] }
+}
+
+/// The other position of a switch.
+pub(crate) fn flip(view: &View, rank: u32) -> Vec<Proposal> {
+    vec![Proposal::new(if view.current == "on" { "off" } else { "on" }, rank)]
+}
+
+/// Each of `values` in turn, from `rank` on.
+pub(crate) fn each(values: &[&str], rank: u32) -> Vec<Proposal> {
+    (rank..).zip(values).map(|(rank, value)| Proposal::new(*value, rank)).collect()
+}
+
+/// Whether a `uname -r` is of this version or later.
+pub(crate) fn at_least(release: &str, (major, minor): (u32, u32)) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_versions_compare_by_number() {
+        assert!(at_least("6.18.44-fc", (6, 6)));
+        assert!(at_least("6.6.0", (6, 6)));
+        assert!(!at_least("6.5.13-generic", (6, 6)));
+        assert!(!at_least("5.15", (6, 6)));
+    }
+}

@@ -1,0 +1,39 @@
+//! Which processor works on a packet: files of the device's queues, and of its interrupts.
+
+mod interrupt;
+mod queue;
+
+use landspeed_units::Nanos;
+
+use crate::{Domain, Knob, On, Row, Scope};
+
+/// All knobs of the family.
+pub(crate) const KNOBS: &[&[Knob]] = &[queue::KNOBS, interrupt::KNOBS];
+
+/// What rows of steering have in common.
+const STEERING: Row = Row {
+    name: "",
+    about: "",
+    scope: Scope::Device,
+    on: On::Receiver,
+    domain: Domain::Each(&Domain::CpuList),
+    toggle: Nanos::millis(20),
+    disturbs: &[],
+    can_cut: false,
+    interacts: &[],
+    needs: &[],
+    source: "Documentation/networking/scaling.rst",
+};
+
+/// "0-3" for a host of four.
+fn all_cpus(cpus: u32) -> String {
+    match cpus {
+        0 | 1 => "0".into(),
+        n => format!("0-{}", n - 1),
+    }
+}
+
+/// One processor a member, in turn: "0;1;0;1".
+fn spread(members: u32, cpus: u32) -> String {
+    (0..members).map(|n| (n % cpus.max(1)).to_string()).collect::<Vec<_>>().join(";")
+}

@@ -1,0 +1,137 @@
+//! How TCP reacts to the path: congestion control, loss recovery, acknowledgement.
+
+use super::NAMESPACED;
+use crate::propose::{each, flip, switch_on};
+use crate::{Domain, Knob, On, Proposal, View};
+use landspeed_units::Nanos;
+
+/// From this round trip on, the growth of the window decides (feng-2003 table 1).
+const LONG: Nanos = Nanos::millis(10);
+
+pub(super) const KNOBS: &[Knob] = &[
+    sysctl!(NAMESPACED, "congestion-control", "ipv4/tcp_congestion_control", Plain, {
+        about: "congestion control of new connections",
+        on: On::Sender,
+        domain: Domain::Name,
+        interacts: &["qdisc", "tcp-rmem", "tcp-ecn", "socket-congestion", "pacing-rate"],
+        source: "cottrell-2005 IV.A table 1; RFC 9438 (CUBIC); feng-2003 table 1 (Reno's recovery time)",
+    }, algorithms),
+    sysctl!(NAMESPACED, "tcp-ecn", "ipv4/tcp_ecn", Plain, {
+        about: "explicit congestion notification: 0 never, 1 ask and accept, 2 accept; 3 to 5 accurate ECN",
+        domain: Domain::Int(0, 5),
+        interacts: &["congestion-control", "qdisc"],
+        source: "RFC 3168; RFC 9768",
+    }, |view| {
+        let unmarked = view.one_machine() && view.rtt < Nanos::millis(1);
+        each(&["1"], 510).into_iter().map(|p| p.pointless_if(unmarked, "no queue on this path marks")).collect()
+    }),
+    sysctl!(NAMESPACED, "sack", "ipv4/tcp_sack", Bit, {
+        about: "selective acknowledgement",
+        interacts: &["congestion-control", "timestamps"],
+        source: "RFC 2018",
+    }, |view| switch_on(view, 110)),
+    sysctl!(NAMESPACED, "dsack", "ipv4/tcp_dsack", Bit, {
+        about: "tell the sender of duplicate segments",
+        on: On::Receiver,
+        interacts: &["sack"],
+        source: "RFC 2883",
+    }, |view| switch_on(view, 730)),
+    sysctl!(NAMESPACED, "timestamps", "ipv4/tcp_timestamps", Plain, {
+        about: "TCP timestamps: 0 off, 1 with random offsets, 2 without",
+        domain: Domain::Int(0, 2),
+        interacts: &["sack", "mtu"],
+        source: "feng-2003 3.3, 3.4 (nothing on one host, 10 % on another); RFC 7323 section 3",
+    }, |view| {
+        let wraps = view.rtt >= LONG;
+        let reason = "a long path needs them: sequence numbers wrap within a second or two (PAWS)";
+        match view.current {
+            "0" => vec![Proposal::new("1", 600)],
+            _ => vec![Proposal::new("0", 600).pointless_if(wraps, reason)],
+        }
+    }),
+    sysctl!(NAMESPACED, "no-metrics-save", "ipv4/tcp_no_metrics_save", Bit, {
+        about: "forget a path's metrics between connections",
+        interacts: &["congestion-control"],
+        source: "cottrell-2005 II (flows must not inherit); ip-sysctl.rst",
+    }, |view| switch_on(view, 520)),
+    sysctl!(NAMESPACED, "no-ssthresh-metrics-save", "ipv4/tcp_no_ssthresh_metrics_save", Bit, {
+        about: "forget a path's slow-start threshold between connections",
+        on: On::Sender,
+        interacts: &["no-metrics-save"],
+        source: "ip-sysctl.rst",
+    }, |view| {
+        let forgotten = view.stands("no-metrics-save", "on");
+        switch_on(view, 740).into_iter().map(|p| p.pointless_if(forgotten, "no-metrics-save forgets all of them")).collect()
+    }),
+    sysctl!(NAMESPACED, "mtu-probing", "ipv4/tcp_mtu_probing", Plain, {
+        about: "packetization-layer path MTU discovery: 0 off, 1 after a black hole, 2 always",
+        on: On::Sender,
+        domain: Domain::Int(0, 2),
+        interacts: &["mtu"],
+        source: "RFC 4821; ESnet fasterdata (jumbo frames across unknown paths)",
+    }, |view| {
+        let same = view.rtt < Nanos::millis(1);
+        let reason = "both ends share a link, whose MTU they know";
+        each(&["1"], 530).into_iter().map(|p| p.pointless_if(same, reason)).collect()
+    }),
+    sysctl!(NAMESPACED, "slow-start-after-idle", "ipv4/tcp_slow_start_after_idle", Bit, {
+        about: "fall back to slow start after an idle round-trip timeout",
+        on: On::Sender,
+        interacts: &["congestion-control"],
+        source: "RFC 2861; RFC 5681 section 4.1",
+    }, |view| flip(view, 540)),
+    sysctl!(NAMESPACED, "tcp-reordering", "ipv4/tcp_reordering", Plain, {
+        about: "reordering that is taken for order before loss is suspected, in segments",
+        on: On::Sender,
+        domain: Domain::Int(1, 300),
+        interacts: &["rps", "sack"],
+        source: "RFC 4653; ip-sysctl.rst",
+    }, |_| each(&["10"], 750)),
+    sysctl!(NAMESPACED, "pacing-ss-ratio", "ipv4/tcp_pacing_ss_ratio", Plain, {
+        about: "pacing rate in slow start, percent of window per round trip",
+        on: On::Sender,
+        domain: Domain::Int(0, 1000),
+        interacts: &["congestion-control", "qdisc", "pacing-rate"],
+        source: "ip-sysctl.rst",
+    }, |view| paced(view, "400", 760)),
+    sysctl!(NAMESPACED, "pacing-ca-ratio", "ipv4/tcp_pacing_ca_ratio", Plain, {
+        about: "pacing rate in congestion avoidance, percent of window per round trip",
+        on: On::Sender,
+        domain: Domain::Int(0, 1000),
+        interacts: &["congestion-control", "qdisc", "pacing-rate"],
+        source: "ip-sysctl.rst",
+    }, |view| paced(view, "200", 765)),
+    sysctl!(NAMESPACED, "comp-sack-delay-ns", "ipv4/tcp_comp_sack_delay_ns", Plain, {
+        about: "how long selective acknowledgements are gathered, in nanoseconds",
+        on: On::Receiver,
+        domain: Domain::Int(0, 1_000_000_000),
+        interacts: &["sack", "gro"],
+        source: "ip-sysctl.rst",
+    }, |_| each(&["0"], 770)),
+    sysctl!(NAMESPACED, "comp-sack-nr", "ipv4/tcp_comp_sack_nr", Plain, {
+        about: "most selective acknowledgements that are gathered into one",
+        on: On::Receiver,
+        domain: Domain::Int(0, 255),
+        interacts: &["sack", "gro"],
+        source: "ip-sysctl.rst",
+    }, |_| each(&["0"], 775)),
+];
+
+/// Each congestion control that the sender offers, the one that stands left out. On a long path the growth of
+/// the window is decisive; on a short one mostly its cost is.
+fn algorithms(view: &View) -> Vec<Proposal> {
+    let first = if view.rtt >= LONG { 30 } else { 100 };
+    let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
+    let place = |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
+    let offered = view.sender.congestion_available.iter().filter(|name| *name != view.current);
+    offered.map(|name| Proposal::new(name.as_str(), first + place(name) as u32)).collect()
+}
+
+/// Pacing ratios matter only where something paces by the window: the fq qdisc, with a congestion control
+/// that does not set its own rate.
+fn paced(view: &View, value: &str, rank: u32) -> Vec<Proposal> {
+    let own_rate = view.stands("congestion-control", "bbr");
+    let by_fq = view.stands("qdisc", "fq");
+    let reason = "nothing paces by the window here: it takes the fq qdisc and a congestion control without a rate of its own";
+    vec![Proposal::new(value, rank).pointless_if(own_rate || !by_fq, reason)]
+}

@@ -1,0 +1,96 @@
+//! Settings under /proc/sys/net.
+//!
+//! /proc/sys/net shows the network namespace of the thread that opens it, whatever mount it is reached by,
+//! so these need no mount of their own.
+
+use landspeed_units::Nanos;
+
+use crate::file::KernelFile;
+use crate::{Domain, Error, HostKnob, Knob, On, Place, Row, Scope};
+
+/// A knob of this family: `sysctl!(BASE_ROW, "name", "path below net", Text, { row fields }, propose)`.
+macro_rules! sysctl {
+    ($base:ident, $name:literal, $path:literal, $text:ident, { $($field:ident: $value:expr),* $(,)? }, $propose:expr) => {
+        $crate::Knob {
+            row: $crate::Row { name: $name, $($field: $value,)* ..$base },
+            turn: $crate::Turn::Host(&$crate::sysctl::Sysctl {
+                knob: $name,
+                path: concat!("/proc/sys/net/", $path),
+                text: $crate::sysctl::Text::$text,
+            }),
+            propose: $propose,
+        }
+    };
+}
+
+mod congestion;
+mod detail;
+mod host;
+mod windows;
+
+/// All knobs of the family.
+pub(crate) const KNOBS: &[&[Knob]] = &[windows::KNOBS, congestion::KNOBS, detail::KNOBS, host::KNOBS];
+
+/// What rows of a namespace's sysctls have in common. New connections take the value: nothing to settle.
+const NAMESPACED: Row = Row {
+    name: "",
+    about: "",
+    scope: Scope::Namespace,
+    on: On::Both,
+    domain: Domain::Switch,
+    toggle: Nanos::millis(1),
+    disturbs: &[],
+    can_cut: false,
+    interacts: &[],
+    needs: &[],
+    source: "Documentation/networking/ip-sysctl.rst",
+};
+
+/// What rows of the machine's sysctls have in common.
+const MACHINE: Row =
+    Row { scope: Scope::Host, source: "Documentation/admin-guide/sysctl/net.rst", ..NAMESPACED };
+
+/// What a sysctl's text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Text {
+    /// As in the table.
+    Plain,
+    /// 0 and 1 for off and on.
+    Bit,
+}
+
+/// One file under /proc/sys/net.
+#[derive(Debug)]
+struct Sysctl {
+    knob: &'static str,
+    path: &'static str,
+    text: Text,
+}
+
+impl HostKnob for Sysctl {
+    fn read(&self, _: &Place) -> Result<String, Error> {
+        let text = KernelFile::absolute(self.knob, self.path).read()?;
+        match (self.text, text.as_str()) {
+            (Text::Plain, _) => Ok(text),
+            (Text::Bit, "0") => Ok("off".into()),
+            (Text::Bit, "1") => Ok("on".into()),
+            (Text::Bit, other) => Err(Error::Unavailable(format!(
+                "{} holds {other}, which is neither 0 nor 1 and could not be put back exactly",
+                self.path
+            ))),
+        }
+    }
+
+    fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
+        let text = match (self.text, value) {
+            (Text::Bit, "on") => "1",
+            (Text::Bit, _) => "0",
+            (Text::Plain, value) => value,
+        };
+        KernelFile::absolute(self.knob, self.path).write(text)
+    }
+
+    fn can_write(&self, _: &Place) -> Result<(), Error> {
+        KernelFile::absolute(self.knob, self.path).writable()
+    }
+}
