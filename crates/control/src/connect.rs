@@ -37,3 +37,6 @@ pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Opened
     link.refuse("the agent does not know its own token").await;
     Err(Error::Token { name })
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,7 +24,7 @@ const CHUNK: usize = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The peer claims more than it may send.
-    #[error("a frame of {0} is over the limit of {1}")]
+    #[error("a frame of {} bytes is over the limit of {}", .0.0, .1.0)]
     TooLarge(Bytes, Bytes),
     /// The bytes are not a message that this version knows.
     #[error("a frame that is no message of this protocol: {0}")]

@@ -78,6 +78,9 @@ impl Gate {
         if state.taken {
             return Err(Denied::Busy);
         }
+        if state.wrong >= TRIES {
+            return Err(Denied::Wrong(state.wrong));
+        }
         if !self.token.proves(Side::Controller, binding, proof) {
             state.wrong += 1;
             return Err(Denied::Wrong(state.wrong));

@@ -92,6 +92,8 @@ impl Link {
     /// Closes so that what was sent arrives.
     pub(crate) async fn part(&mut self) {
         let _ = tokio::time::timeout(PARTING, self.writer.shutdown()).await;
+        // Shutting a pipe down does nothing; only dropping it ends the peer's stream.
+        self.writer = Box::new(tokio::io::sink());
         self.reader.drain(PARTING).await;
     }
 }

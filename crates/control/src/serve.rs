@@ -52,12 +52,18 @@ pub(crate) async fn attend(
         let mut hear = pin!(desk.hear(&mut link.reader));
         let mut talk = pin!(pump::<ToController>(&mut link.writer, &mut queue, beat_every(peer.lease_ns)));
         let over = first_over(hear.as_mut(), talk.as_mut(), PARTING).await;
-        let restoring = restore(handler, over.why().to_owned());
+        let mut restoring = pin!(restore(handler, over.why().to_owned()));
         if let Over::Broken(why) = &over {
             let _ = out.send(Parcel::end::<ToController>(why));
-            let _ = tokio::time::timeout(PARTING, talk).await;
+            let _ = tokio::join!(tokio::time::timeout(PARTING, talk), restoring);
+        } else {
+            // Restoring may take longer than a lease: the beats go on for a controller that waits.
+            tokio::select! {
+                biased;
+                () = restoring.as_mut() => {}
+                _ = talk => restoring.await,
+            }
         }
-        restoring.await;
         over
     };
     link.part().await;

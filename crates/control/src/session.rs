@@ -166,6 +166,13 @@ impl Session {
     }
 }
 
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("Session");
+        shown.field("name", &self.name).field("transport", &self.transport).finish_non_exhaustive()
+    }
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         let deadline = Instant::now() + self.grace + PARTING;

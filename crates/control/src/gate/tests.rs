@@ -1,1 +1,41 @@
+use std::time::Duration;
 
+use super::*;
+
+const BINDING: [u8; 32] = [3; 32];
+
+fn gate() -> (Gate, Instant, String) {
+    let now = Instant::now();
+    let token = Token::random();
+    let proof = token.prove(Side::Controller, &BINDING);
+    (Gate::new(token, now + Duration::from_secs(60)), now, proof)
+}
+
+#[test]
+fn one_controller_enters_and_gets_the_agents_own_proof() {
+    let (gate, now, proof) = gate();
+    let answer = gate.enter(&proof, &BINDING, now).unwrap();
+    assert!(gate.token().proves(Side::Agent, &BINDING, &answer));
+    assert_eq!(gate.enter(&proof, &BINDING, now), Err(Denied::Busy));
+    assert_eq!(gate.open(now), Err(Denied::Busy));
+}
+
+#[test]
+fn the_token_is_no_good_from_its_last_moment_on() {
+    let (gate, now, proof) = gate();
+    let late = now + Duration::from_secs(60);
+    assert_eq!(gate.open(late), Err(Denied::Expired));
+    assert_eq!(gate.enter(&proof, &BINDING, late), Err(Denied::Expired));
+    assert!(gate.enter(&proof, &BINDING, late - Duration::from_nanos(1)).is_ok());
+}
+
+#[test]
+fn after_three_wrong_tokens_even_the_right_one_is_no_good() {
+    let (gate, now, proof) = gate();
+    for n in 1..=3 {
+        let denied = gate.enter("guess", &BINDING, now).unwrap_err();
+        assert_eq!(denied, Denied::Wrong(n));
+        assert_eq!(denied.guessed_out(), n == 3);
+    }
+    assert!(gate.enter(&proof, &BINDING, now).unwrap_err().guessed_out());
+}

@@ -1,1 +1,94 @@
+use std::ffi::OsStr;
 
+use super::*;
+
+const AGENT: [&str; 3] = ["agent", "--stdio", "--allow-tune"];
+
+fn arguments(host: &SshHost, sudo: bool) -> Vec<String> {
+    let command = ssh_command(host, &AGENT, sudo).unwrap();
+    assert_eq!(command.get_program(), OsStr::new("ssh"));
+    command.get_args().map(|a| a.to_str().unwrap().to_owned()).collect()
+}
+
+fn host(destination: &str) -> SshHost {
+    SshHost::new(destination).unwrap().with_questions(false)
+}
+
+#[test]
+fn the_destination_comes_after_the_options_and_the_command_last() {
+    let arguments = arguments(&host("me@far.example"), false);
+    let n = arguments.len();
+    assert_eq!(arguments[n - 3..], ["--", "me@far.example", "landspeed agent --stdio --allow-tune"]);
+    assert!(arguments.contains(&"-oBatchMode=yes".to_owned()));
+}
+
+#[test]
+fn own_options_come_first_so_that_they_win() {
+    let arguments = arguments(&host("far").with_options(&["-F", "/tmp/config", "-oPort=2222"]), false);
+    assert_eq!(arguments[..3], ["-F", "/tmp/config", "-oPort=2222"]);
+}
+
+#[test]
+fn ssh_may_ask_only_where_somebody_can_answer() {
+    let asking = arguments(&host("far").with_questions(true), false);
+    assert!(!asking.iter().any(|a| a.contains("BatchMode")), "{asking:?}");
+}
+
+#[test]
+fn sudo_never_asks_and_paths_are_quoted_for_the_far_shell() {
+    let remote = |path: &str| arguments(&host("far").with_remote_path(path).unwrap(), true).pop().unwrap();
+    assert_eq!(remote("/opt/ls/landspeed"), "sudo -n -- /opt/ls/landspeed agent --stdio --allow-tune");
+    assert!(remote("/opt/my ls; rm -rf it's").starts_with(r"sudo -n -- '/opt/my ls; rm -rf it'\''s' agent"));
+    assert!(remote("~/bin/land speed").starts_with("sudo -n -- ~/'bin/land speed' agent"));
+    assert!(remote("$(reboot)").starts_with("sudo -n -- '$(reboot)' agent"));
+}
+
+#[test]
+fn a_shell_reads_back_what_was_quoted() {
+    for word in ["plain", "", "two words", "it's", "$HOME `id` \\ \" * ? ~ ! #", "-n", "a=b"] {
+        let script = format!("printf %s {}", quoted(word));
+        let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), word);
+    }
+}
+
+#[test]
+fn names_that_ssh_or_a_shell_could_take_for_something_else_are_refused() {
+    for name in [
+        "",
+        "-oProxyCommand=id",
+        "me@-oX",
+        "me@",
+        "a b",
+        "a\nb",
+        "a\u{1b}b",
+        "$(id)",
+        "`id`",
+        "a;b",
+        "a|b",
+        "a'b",
+        "a\"b",
+        "a\\b",
+    ] {
+        let error = SshHost::new(name).unwrap_err().to_string();
+        assert!(error.starts_with("host "), "{error}");
+        assert!(!error.contains('\n') && !error.contains('\u{1b}'), "{error:?}");
+    }
+    for name in [
+        "far",
+        "me@far.example",
+        "me@192.0.2.1",
+        "me@2001:db8::1",
+        "fe80::1%eth0",
+        "ssh://me@[2001:db8::1]:22",
+    ] {
+        assert!(SshHost::new(name).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn a_far_path_that_would_be_an_option_or_break_the_line_is_refused() {
+    for path in ["", "-c", "a\nb"] {
+        assert!(host("far").with_remote_path(path).is_err(), "{path:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! What only a controller that breaks the rules would do to a listening agent.
+
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use landspeed_units::Nanos;
+use tokio::io::AsyncWriteExt;
+
+use super::*;
+use crate::{Handler, LineSink, Reply, Request, ServeOptions, Ticket, listen};
+
+#[derive(Default)]
+struct Remembers(Mutex<Vec<String>>);
+
+impl Handler for Remembers {
+    fn handle(&self, _request: Request) -> Reply {
+        Reply::Done {}
+    }
+
+    fn gone(&self, why: &str) {
+        self.0.lock().unwrap().push(why.to_owned());
+    }
+}
+
+struct Agent {
+    ticket: Ticket,
+    handler: Arc<Remembers>,
+    lines: Arc<Mutex<Vec<String>>>,
+    thread: JoinHandle<Result<(), Error>>,
+}
+
+fn agent(lease: Nanos) -> Agent {
+    let (handler, lines) = (Arc::<Remembers>::default(), Arc::<Mutex<Vec<String>>>::default());
+    let sink = Arc::clone(&lines);
+    let lines_to = LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned()));
+    let options =
+        ServeOptions { lease, handshake: Nanos::secs(20), lines: lines_to, ..ServeOptions::default() };
+    let listening = listen(([127, 0, 0, 1], 0).into(), Arc::<Remembers>::clone(&handler), &options).unwrap();
+    let ticket = listening.ticket();
+    Agent { ticket, handler, lines, thread: std::thread::spawn(move || listening.run()) }
+}
+
+impl Agent {
+    /// Connects with this hello and does `then` with the open link.
+    fn meet<T>(&self, ours: Hello, then: impl AsyncFnOnce(Opened) -> T) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (invite, token) = (self.ticket.invite, self.ticket.token.clone());
+        runtime.block_on(async { then(connect(invite, token, ours).await).await })
+    }
+
+    /// How the agent ended and what its handler was told.
+    fn end(self) -> (String, Vec<String>) {
+        let ended = self.thread.join().unwrap().map_or_else(|e| e.to_string(), |()| "well".to_owned());
+        (ended, self.handler.0.lock().unwrap().clone())
+    }
+}
+
+fn hello() -> Hello {
+    Hello::ours(&[], Nanos::secs(20))
+}
+
+#[test]
+fn another_version_gets_a_line_on_both_ends_and_the_agent_waits_on() {
+    let agent = agent(Nanos::secs(20));
+    // This controller understands protocol 1 and only claims to be newer, so it is its agent's refusal
+    // that is looked at here; its own is looked at in tests/child.rs.
+    let newer = Hello { protocol: 2, landspeed: "2.0.0".to_owned(), ..hello() };
+    assert!(agent.meet(newer, async |opened| opened.is_err()));
+    assert!(agent.meet(hello(), async |opened| opened.is_ok()));
+    let lines = agent.lines.lock().unwrap().clone();
+    let line =
+        "speaks protocol 2 (landspeed 2.0.0), this end protocol 1 (landspeed 0.1.0): update landspeed here";
+    assert!(lines.iter().any(|l| l.ends_with(line)), "{lines:?}");
+    assert_eq!(agent.end().1.len(), 1);
+}
+
+#[test]
+fn a_controller_that_falls_silent_loses_its_lease() {
+    let agent = agent(Nanos::millis(300));
+    let last = agent.meet(hello(), async |opened| {
+        let (mut link, _) = opened.unwrap();
+        link.reader.limit = crate::REPLY_LIMIT;
+        loop {
+            match link.reader.next().await.unwrap() {
+                crate::wire::ToController::End(why) => break why,
+                crate::wire::ToController::Beat => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    });
+    assert_eq!(last, "nothing was heard for 0.3 s");
+    let (ended, gone) = agent.end();
+    assert_eq!(ended, "the session ended: nothing was heard for 0.3 s");
+    assert_eq!(gone, ["nothing was heard for 0.3 s"]);
+}
+
+#[test]
+fn a_controller_that_vanishes_is_noticed() {
+    let agent = agent(Nanos::secs(20));
+    agent.meet(hello(), async |opened| drop(opened.unwrap()));
+    let (ended, gone) = agent.end();
+    assert!(ended.starts_with("the session ended: "), "{ended}");
+    assert_eq!(gone.len(), 1);
+}
+
+#[test]
+fn an_oversized_frame_ends_the_session_with_a_line_that_arrives() {
+    let agent = agent(Nanos::secs(20));
+    let last = agent.meet(hello(), async |opened| {
+        let (mut link, _) = opened.unwrap();
+        // More than socket buffers hold: the agent must not reset the connection on it.
+        let _ = link.writer.write_all(&vec![0xff; 300_000]).await;
+        let _ = link.writer.flush().await;
+        loop {
+            match link.reader.next().await.unwrap() {
+                crate::wire::ToController::End(why) => break why,
+                _ => continue,
+            }
+        }
+    });
+    assert_eq!(last, "a frame of 4294967295 bytes is over the limit of 262144");
+    assert_eq!(agent.end().1, [last]);
+}

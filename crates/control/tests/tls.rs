@@ -1,0 +1,213 @@
+//! Sessions over TLS on loopback, with an agent that listens in a thread of this process.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use landspeed_control::{
+    Error, Handler, Invite, LineSink, Options, Pin, Reply, Request, ServeOptions, Session, Ticket, Token,
+    Transport, listen,
+};
+use landspeed_units::Nanos;
+
+/// Answers with what it was asked for and remembers why its session ended.
+#[derive(Default)]
+struct Remembers {
+    gone: Mutex<Vec<String>>,
+}
+
+impl Handler for Remembers {
+    fn handle(&self, request: Request) -> Reply {
+        match request {
+            Request::Close { port } => Reply::Listening { port },
+            _ => Reply::Failed { why: "not in tests".to_owned() },
+        }
+    }
+
+    fn gone(&self, why: &str) {
+        self.gone.lock().unwrap().push(why.to_owned());
+    }
+}
+
+/// A listening agent under test.
+struct Agent {
+    ticket: Ticket,
+    handler: Arc<Remembers>,
+    lines: Arc<Mutex<Vec<String>>>,
+    thread: JoinHandle<Result<(), Error>>,
+}
+
+impl Agent {
+    fn start(change: impl FnOnce(&mut ServeOptions)) -> Agent {
+        Agent::at("127.0.0.1:0", change)
+    }
+
+    fn at(address: &str, change: impl FnOnce(&mut ServeOptions)) -> Agent {
+        let lines: Arc<Mutex<Vec<String>>> = Arc::default();
+        let sink = Arc::clone(&lines);
+        // Patient, so that a busy machine does not end sessions.
+        let mut options = ServeOptions {
+            lease: Nanos::secs(20),
+            handshake: Nanos::secs(20),
+            lines: LineSink::new(move |line| sink.lock().unwrap().push(line.to_owned())),
+            ..ServeOptions::default()
+        };
+        change(&mut options);
+        let handler = Arc::new(Remembers::default());
+        let listening =
+            listen(address.parse().unwrap(), Arc::<Remembers>::clone(&handler), &options).unwrap();
+        let ticket = listening.ticket();
+        let thread = std::thread::spawn(move || listening.run());
+        Agent { ticket, handler, lines, thread }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.ticket.invite.address
+    }
+
+    fn connect(&self) -> Result<Session, Error> {
+        self.connect_with(&self.ticket.token)
+    }
+
+    fn connect_with(&self, token: &Token) -> Result<Session, Error> {
+        Session::over_tls(&self.ticket.invite, token, &options())
+    }
+
+    fn said(&self, what: &str) -> bool {
+        self.lines.lock().unwrap().iter().any(|line| line.contains(what))
+    }
+
+    /// Waits until the agent has said it; a line may follow the peer's by a moment.
+    fn says(&self, what: &str) {
+        for _ in 0..1000 {
+            if self.said(what) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("{what:?} is not in {:?}", self.lines.lock().unwrap());
+    }
+
+    /// How the agent ended, and why its session did.
+    fn end(self) -> (Result<(), Error>, Vec<String>) {
+        let ended = self.thread.join().unwrap();
+        let gone = self.handler.gone.lock().unwrap().clone();
+        (ended, gone)
+    }
+}
+
+fn options() -> Options {
+    Options { lease: Nanos::secs(20), ..Options::default() }
+}
+
+fn works(session: &Session) -> bool {
+    matches!(session.call(&Request::Close { port: 5 }), Ok(Reply::Listening { port: 5 }))
+}
+
+#[test]
+fn the_pasted_line_leads_to_one_session_and_the_agent_ends_with_it() {
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let agent = Agent::at(address, |_| {});
+        let pasted: Ticket = agent.ticket.reveal().parse().unwrap();
+        let session = Session::over_tls(&pasted.invite, &pasted.token, &options()).unwrap();
+        assert_eq!(session.transport(), Transport::Tls);
+        assert!(works(&session));
+        session.close();
+        let address = agent.address();
+        let (ended, gone) = agent.end();
+        assert!(ended.is_ok(), "{ended:?}");
+        assert_eq!(gone, ["done"]);
+        let error = Session::over_tls(&pasted.invite, &pasted.token, &options()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{address}: Connection refused")), "{error}");
+        assert!(error.ends_with("let this port through?"), "{error}");
+    }
+}
+
+#[test]
+fn a_wrong_token_is_told_on_both_ends_and_the_right_one_still_works() {
+    let agent = Agent::start(|_| {});
+    let error = agent.connect_with(&Token::random()).unwrap_err();
+    assert!(matches!(error, Error::Declined { .. }));
+    assert!(error.to_string().contains("wrong token: paste the line"), "{error}");
+    agent.says("wrong token");
+    let session = agent.connect().unwrap();
+    assert!(works(&session));
+    drop(session);
+    assert!(agent.end().0.is_ok());
+}
+
+#[test]
+fn the_third_wrong_token_ends_the_agent() {
+    let agent = Agent::start(|_| {});
+    for _ in 0..3 {
+        assert!(agent.connect_with(&Token::random()).unwrap_err().to_string().contains("wrong token"));
+    }
+    let (ended, gone) = agent.end();
+    assert!(matches!(ended, Err(Error::Guessing { tries: 3, .. })), "{ended:?}");
+    assert!(gone.is_empty());
+}
+
+#[test]
+fn a_wrong_pin_is_told_on_both_ends() {
+    let agent = Agent::start(|_| {});
+    let invite = Invite { pin: Pin::of(b"another certificate"), ..agent.ticket.invite };
+    let error = Session::over_tls(&invite, &agent.ticket.token, &options()).unwrap_err();
+    assert!(matches!(error, Error::Pin { .. }), "{error}");
+    agent.says("did not take this agent's certificate");
+    drop(agent.connect().unwrap());
+    assert!(agent.end().0.is_ok());
+}
+
+#[test]
+fn an_expired_token_is_told_on_both_ends_and_ends_the_agent() {
+    let agent = Agent::start(|options| options.expires = Nanos::secs(0));
+    // The agent waits as long again for somebody to tell, which is no time here: only one that expires
+    // at once and lingers is certain to be met expired.
+    let (ended, gone) = agent.end();
+    assert!(matches!(ended, Err(Error::Expired)), "{ended:?}");
+    assert!(gone.is_empty());
+    let agent = Agent::start(|options| options.expires = Nanos::millis(1500));
+    std::thread::sleep(std::time::Duration::from_millis(1600));
+    let told = agent.connect().unwrap_err().to_string();
+    assert!(told.contains("the token has expired: start the agent again"), "{told}");
+    assert!(matches!(agent.end().0, Err(Error::Expired)));
+}
+
+#[test]
+fn a_second_controller_is_told_that_the_agent_is_busy_and_the_first_goes_on() {
+    let agent = Agent::start(|_| {});
+    let first = agent.connect().unwrap();
+    let error = agent.connect().unwrap_err().to_string();
+    assert!(error.ends_with("declined: busy: another controller is connected"), "{error}");
+    agent.says("busy: another controller is connected");
+    assert!(works(&first));
+    first.close();
+    assert!(agent.end().0.is_ok());
+}
+
+#[test]
+fn strangers_neither_hold_the_port_nor_end_the_agent() {
+    let agent = Agent::start(|options| options.handshake = Nanos::secs(2));
+    let mut silent: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(agent.address()).unwrap()).collect();
+    let mut loud = TcpStream::connect(agent.address()).unwrap();
+    loud.write_all(b"GET / HTTP/1.1\r\nHost: agent\r\n\r\n").unwrap();
+    agent.says("TLS: received corrupt message");
+    agent.says("no session within 2");
+    for stranger in &mut silent {
+        // Closed by the agent; how (end or reset) does not matter.
+        let _ = stranger.read(&mut [0; 64]);
+    }
+    let session = agent.connect().unwrap();
+    assert!(works(&session));
+    drop(session);
+    assert!(agent.end().0.is_ok());
+}
+
+#[test]
+fn an_address_in_use_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let error = listen(address, Arc::new(Remembers::default()), &ServeOptions::default()).err().unwrap();
+    assert!(error.to_string().starts_with(&format!("cannot listen on {address}: Address already in use")));
+}
