@@ -146,6 +146,15 @@ impl Primary {
         }
     }
 
+    /// On an axis, before its unit.
+    pub(crate) fn axis(self) -> &'static str {
+        match self {
+            Primary::Rate => "rate",
+            Primary::Cost => "payload for processor time",
+            Primary::Latency => "idle round trip",
+        }
+    }
+
     pub(crate) fn of_step(self, step: &StepSummary) -> Option<Estimate> {
         match self {
             Primary::Rate => step.rate,

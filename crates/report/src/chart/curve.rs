@@ -3,16 +3,15 @@
 use landspeed_record::{LatencyHistogram, Record};
 use maud::{Markup, html};
 
-use super::frame::{Frame, line, n, text, x_axis, y_axis};
-use super::scale::{Scale, unit};
-use super::strip::units;
+use super::frame::{Frame, Shape, line, n, text, x_axis, y_axis};
+use super::scale::{Scale, unit_of};
 use super::trials;
 use crate::words::{Primary, number};
 
-const WIDTH: f64 = 900.0;
+const WIDTH: f64 = 660.0;
 const LEFT: f64 = 56.0;
 /// Leaves room for the names of the lines at their ends.
-const RIGHT: f64 = 800.0;
+const RIGHT: f64 = 600.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 300.0;
 const HEIGHT: f64 = 352.0;
@@ -72,7 +71,7 @@ fn frame(name: &'static str, title: &'static str, series: &[Series], caption: Ma
     let lines: Vec<&str> = series.iter().map(|s| s.name).collect();
     let points = values(series).count();
     let description = format!("{title}, {} points: {}.", points, lines.join(" and "));
-    Frame { name, title, description, caption, width: WIDTH, height: HEIGHT, points }
+    Frame { name, title, description, caption, shape: Shape::Fixed(WIDTH, HEIGHT), points }
 }
 
 fn x_title(words: &str) -> Markup {
@@ -84,7 +83,7 @@ pub(crate) fn sweep(record: &Record) -> Option<Markup> {
     let of =
         |step| trials::sweep(record, step).into_iter().map(|(size, rate)| (size.0 as f64, rate)).collect();
     let mut series = pair(of("curve-start"), of("curve-final"), true);
-    let (per, name) = unit(values(&series).map(|v| v.1).fold(0.0, f64::max), units(Primary::Rate));
+    let (per, name) = unit_of(Primary::Rate, values(&series).map(|v| v.1).fold(0.0, f64::max));
     series.iter_mut().for_each(|s| s.points.iter_mut().for_each(|p| p.1 /= per));
     if series.is_empty() {
         return None;
@@ -107,7 +106,7 @@ pub(crate) fn sweep(record: &Record) -> Option<Markup> {
 fn binary_ticks(series: &[Series]) -> Vec<f64> {
     let low = values(series).map(|v| v.0).fold(f64::INFINITY, f64::min).max(1.0).log2().ceil() as i32;
     let high = values(series).map(|v| v.0).fold(1.0, f64::max).log2().floor() as i32;
-    let step = ((high - low) / 12 + 1).max(1);
+    let step = ((high - low) / 8 + 1).max(1);
     (low..=high).step_by(usize::try_from(step).unwrap_or(1)).map(|e| 2f64.powi(e)).collect()
 }
 
@@ -115,7 +114,7 @@ fn binary_ticks(series: &[Series]) -> Vec<f64> {
 pub(crate) fn latency_distribution(record: &Record) -> Option<Markup> {
     let of = |step| trials::latency(record, step).first().map(distribution).unwrap_or_default();
     let mut series = pair(of("curve-start"), of("curve-final"), false);
-    let (per, name) = unit(values(&series).map(|v| v.1).fold(0.0, f64::max), units(Primary::Latency));
+    let (per, name) = unit_of(Primary::Latency, values(&series).map(|v| v.1).fold(0.0, f64::max));
     // Microseconds for a path whose tail reaches milliseconds: the body matters more.
     let (per, name) = if name == "ms" { (1e3, "µs") } else { (per, name) };
     series.iter_mut().for_each(|s| s.points.iter_mut().for_each(|p| p.1 /= per));
@@ -173,7 +172,7 @@ pub(crate) fn latency_by_size(record: &Record) -> Option<Markup> {
             .collect()
     };
     let mut series = pair(of("curve-start"), of("curve-final"), true);
-    let (per, name) = unit(values(&series).map(|v| v.1).fold(0.0, f64::max), units(Primary::Latency));
+    let (per, name) = unit_of(Primary::Latency, values(&series).map(|v| v.1).fold(0.0, f64::max));
     series.iter_mut().for_each(|s| s.points.iter_mut().for_each(|p| p.1 /= per));
     if series.is_empty() {
         return None;

@@ -4,6 +4,16 @@ use maud::{Markup, html};
 
 use super::scale::{Scale, label};
 
+/// How a chart fills its place.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Shape {
+    /// A drawing of this width and height that scales as one.
+    Fixed(f64, f64),
+    /// This many rows. Places across are percentages and the style sheet sets the height of a row, so
+    /// that a phone gets the same chart with its names above the bars and no text shrinks.
+    Rows(usize),
+}
+
 /// A chart's outside.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
@@ -15,25 +25,26 @@ pub(crate) struct Frame<'a> {
     pub(crate) description: String,
     /// What to look at, under the chart.
     pub(crate) caption: Markup,
-    /// Width of the drawing.
-    pub(crate) width: f64,
-    /// Height of the drawing.
-    pub(crate) height: f64,
+    /// How it is laid out.
+    pub(crate) shape: Shape,
     /// How many points it has.
     pub(crate) points: usize,
 }
 
 impl Frame<'_> {
-    /// The figure around `inside`. On a narrow screen the drawing scrolls within its own box.
+    /// The figure around `inside`. Where the drawing does not fit a narrow screen it scrolls within its
+    /// own box.
     pub(crate) fn figure(&self, inside: &Markup) -> Markup {
         let (title, desc) = (format!("{}-title", self.name), format!("{}-desc", self.name));
+        let (view, class, style) = match self.shape {
+            Shape::Fixed(width, height) => (Some(format!("0 0 {} {}", n(width), n(height))), "drawing", None),
+            Shape::Rows(rows) => (None, "rows", Some(format!("--n:{rows}"))),
+        };
         html! {
             figure class="chart" {
                 div class="scroll" tabindex="0" role="group" aria-label=(self.title) {
-                    svg class=(self.name) role="img" aria-labelledby={ (title) " " (desc) }
-                        data-chart=(self.name) data-points=(self.points)
-                        viewBox={ "0 0 " (n(self.width)) " " (n(self.height)) }
-                        width=(n(self.width)) height=(n(self.height)) {
+                    svg class={ (class) " " (self.name) } role="img" aria-labelledby={ (title) " " (desc) }
+                        data-chart=(self.name) data-points=(self.points) viewBox=[view] style=[style] {
                         title id=(title) { (self.title) }
                         desc id=(desc) { (self.description) }
                         (inside)

@@ -3,16 +3,11 @@
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use maud::{Markup, html};
 
-use super::frame::{Frame, line, n, short, text, x_axis};
+use super::frame::Frame;
 use super::marker::{legend, marker};
+use super::rows::{self, at, span};
 use super::scale::Scale;
 use crate::words::{self, Kind, LEAST_EFFECT, Primary};
-
-const WIDTH: f64 = 900.0;
-const LEFT: f64 = 268.0;
-const RIGHT: f64 = 740.0;
-const TOP: f64 = 46.0;
-const ROW: f64 = 27.0;
 
 /// The chart, or nothing where no step was measured.
 pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
@@ -21,73 +16,67 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
         return None;
     }
     let primary = Primary::of(&summary.goal);
-    let bottom = TOP + ROW * steps.len() as f64;
     let values = steps.iter().flat_map(|(_, e)| [e.low, e.high]).chain([0.9, 1.1]);
     // A single hopeless interval must not squeeze all others to a dot.
-    let scale = Scale::log(values.map(|v| v.clamp(1.0 / 64.0, 64.0)), LEFT, RIGHT);
+    let scale = Scale::log(values.map(|v| v.clamp(1.0 / 64.0, 64.0)), 0.0, 1.0);
     let frame = Frame {
         name: "ladder",
         title: "The ladder: what each step did",
         description: description(&steps, primary),
         caption: caption(&steps),
-        width: WIDTH,
-        height: bottom + 48.0,
+        shape: rows::shape(steps.len()),
         points: steps.len(),
     };
-    let axis = format!("{}, candidate over incumbent (ratio, log scale)", primary.phrase());
+    let axis = format!("{}, candidate over incumbent (ratio, log scale)", primary.axis());
     let inside = html! {
-        (ground(&scale, bottom, primary))
-        (text("axis", "middle", (f64::midpoint(LEFT, RIGHT), bottom + 38.0), &axis))
-        @for (index, (step, e)) in steps.iter().enumerate() {
-            (row(index, step, e, &scale))
-        }
+        text class="side head" x="0" y="28" { "step" }
+        text class="side head" text-anchor="end" x="100%" y="28" { "ratio [interval]" }
+        (rows::ground(&scale, &axis, &behind(&scale, primary)))
+        @for (index, (step, e)) in steps.iter().enumerate() { (row(index, step, e, &scale)) }
     };
     Some(frame.figure(&inside))
 }
 
-/// The band of the least effect, the line of no change, and the axis.
-fn ground(scale: &Scale, bottom: f64, primary: Primary) -> Markup {
+/// The band of the least effect, and the line of no change.
+fn behind(scale: &Scale, primary: Primary) -> Markup {
     let (low, high) = (scale.at(1.0 / (1.0 + LEAST_EFFECT)), scale.at(1.0 + LEAST_EFFECT));
     let (left, right) = match primary {
         Primary::Latency => ("← faster", "slower →"),
         _ => ("← worse", "better →"),
     };
+    let one = at(scale.at(1.0));
     html! {
-        rect class="band" x=(n(low)) y=(n(TOP - 8.0)) width=(n(high - low)) height=(n(bottom - TOP + 8.0)) {
-            title { "Least effect of interest: within 2 % of no change" }
+        rect class="band upright" style=(span(low, high)) { title { "Least effect of interest: within 2 % of no change" } }
+        rect class="one upright" style=(one) {}
+        g class="at" style=(one) {
+            text class="side" text-anchor="end" x="-12" y="-10" { (left) }
+            text class="side" text-anchor="start" x="12" y="-10" { (right) }
         }
-        (x_axis(scale, &scale.ticks(9), (TOP - 8.0, bottom)))
-        (line("one", (scale.at(1.0), TOP - 8.0), (scale.at(1.0), bottom)))
-        (text("side", "end", (scale.at(1.0) - 12.0, TOP - 18.0), left))
-        (text("side", "start", (scale.at(1.0) + 12.0, TOP - 18.0), right))
-        (text("side", "start", (0.0, TOP - 18.0), "step"))
-        (text("side", "end", (WIDTH, TOP - 18.0), "ratio [95 % interval]"))
     }
 }
 
 fn row(index: usize, step: &StepSummary, e: &Estimate, scale: &Scale) -> Markup {
     let kind = Kind::of(step);
-    let y = TOP + ROW * (index as f64 + 0.5);
     let (low, high) = (scale.at(e.low), scale.at(e.high));
-    let name = words::step_words(step);
     let told = format!(
-        "{}. {name}: {}, {}. {}",
+        "{}. {}: {}, {}. {}",
         index + 1,
+        words::step_words(step),
         words::estimate(e),
         kind.word(),
         crate::safe(&step.reason)
     );
     html! {
-        g class={ "point " (kind.class()) } data-step=(crate::safe(&step.id)) data-answer=(kind.class()) {
+        g class={ "row point " (kind.class()) } style=(rows::place(index)) data-step=(crate::safe(&step.id)) data-answer=(kind.class()) {
             title { (told) }
-            rect class="hit" x="0" y=(n(y - ROW / 2.0)) width=(n(WIDTH)) height=(n(ROW)) {}
-            (text("ordinal", "end", (20.0, y + 4.0), &(index + 1).to_string()))
-            (text("name", "start", (30.0, y + 4.0), &short(&name, 36)))
-            (line("whisker", (low, y), (high, y)))
-            (line("whisker cap", (low, y - 4.0), (low, y + 4.0)))
-            (line("whisker cap", (high, y - 4.0), (high, y + 4.0)))
-            (marker(kind, (scale.at(e.ratio), y)))
-            (text("value", "end", (WIDTH, y + 4.0), &format!("{}× {}", words::number(e.ratio), words::interval(e))))
+            rect class="hit" width="100%" {}
+            (rows::name(index + 1, step))
+            text class="value" text-anchor="end" x="100%" y="17.5" { (words::number(e.ratio)) "× " (words::interval(e)) }
+            g class="in-row" {
+                rect class="whisker" style=(span(low, high)) y="12.5" height="2" {}
+                @for end in [low, high] { rect class="cap" style=(at(end)) y="9.5" height="8" {} }
+                g class="at" style=(at(scale.at(e.ratio))) { (marker(kind, (0.0, 13.5))) }
+            }
         }
     }
 }

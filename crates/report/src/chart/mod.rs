@@ -4,6 +4,7 @@ mod curve;
 mod frame;
 mod ladder;
 mod marker;
+mod rows;
 mod scale;
 mod staircase;
 mod strip;
@@ -11,5 +12,6 @@ mod trials;
 
 pub(crate) use curve::{latency_by_size, latency_distribution, sweep};
 pub(crate) use ladder::ladder;
+pub(crate) use scale::unit_of;
 pub(crate) use staircase::staircase;
 pub(crate) use strip::strip;

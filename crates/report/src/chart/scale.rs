@@ -1,5 +1,7 @@
 //! From values to places on an axis.
 
+use crate::words::Primary;
+
 /// Widest log axis: six decades. A record with stranger values is drawn at the edge.
 const SPAN: f64 = 1e6;
 
@@ -88,8 +90,21 @@ fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
         .fold(None, |seen, v| Some(seen.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
 }
 
-/// The unit that suits the largest of some values: divide by the first, show the second.
-pub(crate) fn unit(largest: f64, steps: &[(f64, &'static str)]) -> (f64, &'static str) {
+/// The unit that suits values of `figure` up to `largest`: divide by the first, show the second.
+pub(crate) fn unit_of(figure: Primary, largest: f64) -> (f64, &'static str) {
+    const RATE: &[(f64, &str)] = &[(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")];
+    const COST: &[(f64, &str)] = &[
+        (1e9, "GB per CPU-second"),
+        (1e6, "MB per CPU-second"),
+        (1e3, "kB per CPU-second"),
+        (1.0, "B per CPU-second"),
+    ];
+    const LATENCY: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")];
+    let steps = match figure {
+        Primary::Rate => RATE,
+        Primary::Cost => COST,
+        Primary::Latency => LATENCY,
+    };
     *steps.iter().find(|(scale, _)| largest >= *scale).unwrap_or(&steps[steps.len() - 1])
 }
 

@@ -3,10 +3,9 @@
 use landspeed_record::{Figures, Record, TuneSummary};
 use maud::{Markup, html};
 
-use super::frame::{Frame, line, n, short, text, y_axis};
+use super::frame::{Frame, Shape, line, n, short, text, y_axis};
 use super::marker::marker;
-use super::scale::{Scale, label, unit};
-use super::strip::units;
+use super::scale::{Scale, label, unit_of};
 use super::trials::{by_step, median};
 use crate::words::{self, Kind, Primary};
 
@@ -49,8 +48,7 @@ pub(crate) fn staircase(summary: &TuneSummary, record: &Record) -> Option<Markup
                 "which is why decisions use paired ratios and never these levels."
             }
         },
-        width: WIDTH,
-        height: TOP + 2.0 * PANEL + GAP + FOOT,
+        shape: Shape::Fixed(WIDTH, TOP + 2.0 * PANEL + GAP + FOOT),
         points: slots.len(),
     };
     let place = |index: usize| {
@@ -91,10 +89,10 @@ fn panel(figure: Primary, slots: &[Slot], ends: (&Figures, &Figures), top: f64, 
     let (start, last) = (end(ends.0), end(ends.1));
     let medians = slots.iter().filter_map(|slot| slot.medians[which]).flat_map(|(a, b)| [a, b]);
     let all: Vec<f64> = medians.chain(start).chain(last).collect();
-    let (per, name) = unit(all.iter().copied().fold(0.0, f64::max), units(figure));
+    let (per, name) = unit_of(figure, all.iter().copied().fold(0.0, f64::max));
     let scale = Scale::from_zero(all.iter().map(|v| v / per), top + PANEL, top);
     let at = |v: f64| scale.at(v / per);
-    let heading = format!("{}, {name}", figure.phrase());
+    let heading = format!("{}, {name}", figure.axis());
     html! {
         (text("axis", "start", (0.0, top - 14.0), &heading))
         (y_axis(&scale, &scale.ticks(4), (LEFT, RIGHT)))
@@ -155,7 +153,7 @@ fn names(slots: &[Slot], bottom: f64, place: Place<'_>) -> Markup {
             @if slots.len() <= NAMED || slot.kind == Kind::Kept {
                 @let x = place(index + 1) + 4.0;
                 text class={ "step-name " (slot.kind.class()) } text-anchor="end" x=(n(x)) y=(n(y)) transform=(slanted(x)) {
-                    (slot.number) " " (short(&slot.name, 22))
+                    (slot.number) " " (short(&slot.name, 18))
                 }
             }
         }

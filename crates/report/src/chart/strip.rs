@@ -1,37 +1,17 @@
 //! The raw trials: one dot each.
 
-use landspeed_record::{Record, TuneSummary};
+use landspeed_record::{Record, StepSummary, TuneSummary};
 use maud::{Markup, html};
 
-use super::frame::{Frame, line, n, short, text, x_axis};
-use super::scale::{Scale, label, unit};
+use super::frame::{Frame, n};
+use super::rows;
+use super::scale::{Scale, label, unit_of};
 use super::trials::{Arms, DRAWN, by_step, median};
 use crate::words::{self, Kind, Primary};
 
-const WIDTH: f64 = 900.0;
-const LEFT: f64 = 268.0;
-const RIGHT: f64 = 884.0;
-const TOP: f64 = 12.0;
-const ROW: f64 = 27.0;
-
-/// Units of a figure by size, and its name.
-pub(super) fn units(figure: Primary) -> &'static [(f64, &'static str)] {
-    match figure {
-        Primary::Rate => &[(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")],
-        Primary::Cost => &[
-            (1e9, "GB per CPU-second"),
-            (1e6, "MB per CPU-second"),
-            (1e3, "kB per CPU-second"),
-            (1.0, "B per CPU-second"),
-        ],
-        Primary::Latency => &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
-    }
-}
-
 struct Row<'a> {
     number: usize,
-    name: String,
-    id: &'a str,
+    step: &'a StepSummary,
     kind: Kind,
     arms: Arms,
 }
@@ -45,47 +25,45 @@ pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
         .zip(1..)
         .filter_map(|((step, _), number)| {
             let arms = trials.remove(step.id.as_str())?;
-            Some(Row { number, name: words::step_words(step), id: &step.id, kind: Kind::of(step), arms })
+            Some(Row { number, step, kind: Kind::of(step), arms })
         })
         .collect();
     let all = || rows.iter().flat_map(|r| r.arms.incumbent.iter().chain(&r.arms.candidate).copied());
-    let (per, name) = unit(all().fold(0.0, f64::max), units(primary));
+    let (per, name) = unit_of(primary, all().fold(0.0, f64::max));
     let count = all().count();
     if count == 0 {
         return None;
     }
-    let bottom = TOP + ROW * rows.len() as f64;
-    let scale = Scale::log(all().map(|v| v / per), LEFT, RIGHT);
+    let scale = Scale::log(all().map(|v| v / per), 0.0, 1.0);
     let frame = Frame {
         name: "trials",
         title: "Every trial",
         description: format!("{count} trials of {} steps, incumbent and candidate, in {name}.", rows.len()),
         caption: caption(&rows),
-        width: WIDTH,
-        height: bottom + 48.0,
+        shape: rows::shape(rows.len()),
         points: count,
     };
-    let axis = format!("{} of one trial, {name} (log scale)", primary.phrase());
+    let axis = format!("{} of one trial, {name} (log scale)", primary.axis());
     let inside = html! {
-        (x_axis(&scale, &scale.ticks(9), (TOP, bottom)))
-        (text("axis", "middle", (f64::midpoint(LEFT, RIGHT), bottom + 38.0), &axis))
-        @for (index, row) in rows.iter().enumerate() {
-            (lanes(TOP + ROW * index as f64, row, &scale, per))
-        }
+        (rows::ground(&scale, &axis, &html! {}))
+        @for (index, row) in rows.iter().enumerate() { (lanes(index, row, &scale, per)) }
     };
     Some(frame.figure(&inside))
 }
 
 /// One step: the incumbent's trials in the upper lane, the candidate's in the lower.
-fn lanes(top: f64, row: &Row<'_>, scale: &Scale, per: f64) -> Markup {
+fn lanes(index: usize, row: &Row<'_>, scale: &Scale, per: f64) -> Markup {
+    let at = |value: f64| rows::at(scale.at(value / per));
     html! {
-        g class={ "row " (row.kind.class()) } data-step=(crate::safe(row.id)) {
+        g class={ "row " (row.kind.class()) } style=(rows::place(index)) data-step=(crate::safe(&row.step.id)) {
             title { (told(row, per)) }
-            (line("rule", (0.0, top), (RIGHT, top)))
-            (text("ordinal", "end", (20.0, top + ROW / 2.0 + 4.0), &row.number.to_string()))
-            (text("name", "start", (30.0, top + ROW / 2.0 + 4.0), &short(&row.name, 36)))
-            (dots("incumbent", &row.arms.incumbent, top + 8.5, &|v| scale.at(v / per)))
-            (dots("candidate", &row.arms.candidate, top + 18.5, &|v| scale.at(v / per)))
+            rect class="hit" width="100%" {}
+            line class="rule" x1="0" x2="100%" y1="0" y2="0" {}
+            (rows::name(row.number, row.step))
+            g class="in-row" {
+                (dots("incumbent", &row.arms.incumbent, 8.5, &at))
+                (dots("candidate", &row.arms.candidate, 18.5, &at))
+            }
         }
     }
 }
@@ -95,7 +73,7 @@ fn told(row: &Row<'_>, per: f64) -> String {
     format!(
         "{}. {}: median {} with the incumbent ({} trials), {} with the candidate ({} trials)",
         row.number,
-        row.name,
+        words::step_words(row.step),
         middle(&row.arms.incumbent),
         row.arms.incumbent.len(),
         middle(&row.arms.candidate),
@@ -103,14 +81,12 @@ fn told(row: &Row<'_>, per: f64) -> String {
     )
 }
 
-fn dots(class: &str, values: &[f64], y: f64, at: &dyn Fn(f64) -> f64) -> Markup {
+fn dots(class: &str, values: &[f64], y: f64, at: &dyn Fn(f64) -> String) -> Markup {
     html! {
         g class=(class) {
-            @for value in values.iter().take(DRAWN) {
-                circle cx=(n(at(*value))) cy=(n(y)) r="2.6" {}
-            }
-            @if let Some(middle) = median(values) {
-                (line("median", (at(middle), y - 5.0), (at(middle), y + 5.0)))
+            @for value in values.iter().take(DRAWN) { circle style=(at(*value)) cy=(n(y)) r="2.6" {} }
+            @if let Some(x) = median(values).map(at) {
+                rect class="median" style=(x) y=(n(y - 5.0)) height="10" {}
             }
         }
     }
@@ -122,7 +98,7 @@ fn caption(rows: &[Row<'_>]) -> Markup {
         ul class="legend" {
             li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { g class="incumbent" { circle cx="8" cy="8" r="3.4" {} } } "incumbent (upper lane)" }
             li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { g class="row kept" { g class="candidate" { circle cx="8" cy="8" r="3.4" {} } } } "candidate (lower lane, colour of its answer)" }
-            li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { line class="median" x1="8" y1="2" x2="8" y2="14" {} } "median" }
+            li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { rect class="median" x="7" y="2" height="12" {} } "median" }
         }
         p {
             "One dot is one trial. The two lanes of a row were measured in interleaved order; their spread is the machine's noise, "

@@ -1,11 +1,10 @@
 //! The head of the page, its figures, and how to run it again.
 
-use landspeed_record::{Estimate, Gain, Record, TuneSummary};
+use landspeed_record::{Estimate, Figures, Gain, Record, TuneSummary};
 use maud::{Markup, html};
 
-use crate::safe;
-use crate::text::shown;
 use crate::words::{self, Kind, Primary};
+use crate::{chart, safe};
 
 /// "12.3× the rate".
 pub(super) fn title(summary: &TuneSummary) -> String {
@@ -75,13 +74,14 @@ pub(super) fn figures(summary: &TuneSummary) -> Markup {
     html! {
         section class="cards" aria-label="Figures at start and end" {
             @for (index, figure) in order.into_iter().enumerate() {
+                @let (from, to) = pair(figure, &summary.start, &summary.final_);
                 div class={ "card" @if index == 0 { " primary" } } {
                     h2 { (card_name(figure)) }
                     p class="ratio" { (ratio(figure.of_gain(&summary.gain))) }
                     p class="from-to" {
-                        span class="from" { (unit(shown(figure, &summary.start))) }
+                        span class="from" { (from) }
                         span class="arrow" aria-label="to" { " → " }
-                        span class="to" { (unit(shown(figure, &summary.final_))) }
+                        span class="to" { (to) }
                     }
                 }
             }
@@ -93,14 +93,22 @@ pub(super) fn figures(summary: &TuneSummary) -> Markup {
 fn card_name(figure: Primary) -> &'static str {
     match figure {
         Primary::Rate => "Rate (goodput)",
-        Primary::Cost => "Bytes per CPU-second",
+        Primary::Cost => "Payload for processor time",
         Primary::Latency => "Idle round trip",
     }
 }
 
-/// The page can show a micro sign where a terminal may not.
-fn unit(text: String) -> String {
-    text.strip_suffix(" us").map(|n| format!("{n} µs")).unwrap_or(text)
+/// Start and final in one unit, so that they compare at a glance; a dash where one was not measured.
+fn pair(figure: Primary, start: &Figures, last: &Figures) -> (String, String) {
+    let value = |f: &Figures| match figure {
+        Primary::Rate => f.rate_bps.0,
+        Primary::Cost => f.bytes_per_cpu_s.0,
+        Primary::Latency => f.latency_ns.0 as f64,
+    };
+    let known = |f: &Figures| Some(value(f)).filter(|v| v.is_finite() && *v > 0.0);
+    let (per, name) = chart::unit_of(figure, known(start).into_iter().chain(known(last)).fold(0.0, f64::max));
+    let said = |f: &Figures| known(f).map_or_else(|| "–".to_owned(), |v| words::number(v / per));
+    (said(start), format!("{} {}", said(last), name.replace(" per ", "/")))
 }
 
 fn ratio(e: Option<Estimate>) -> Markup {

@@ -63,14 +63,16 @@ fn row(step: &StepSummary, order: [Primary; 3]) -> Markup {
                 @if !step.with.is_empty() { " " span class="quiet" { "with " (safe(&step.with.join(", "))) } }
                 @if step.reopened { " " span class="quiet" { "(tried again)" } }
             }
-            td role="cell" data-label="Answer" { span class="answer" { span aria-hidden="true" { (kind.symbol()) " " } (kind.word()) } }
+            td role="cell" data-label="Answer" { span class="answer" { span aria-hidden="true" { (kind.symbol()) " " } (kind.brief()) } }
             @for figure in order {
                 td role="cell" class="number" data-label=(heading(figure)) { (estimate(figure.of_step(step))) }
             }
             td role="cell" class="number" data-label="Left out" { (estimate(step.left_out.filter(words::plausible))) }
             td role="cell" class="number" data-label="Blocks" {
-                (step.blocks)
-                @if step.discarded > 0 { " " span class="quiet" { "+" (step.discarded) " discarded" } }
+                span {
+                    (step.blocks)
+                    @if step.discarded > 0 { " " span class="interval" { (step.discarded) " discarded" } }
+                }
             }
             td role="cell" class="why" data-label="Why" { (safe(&step.reason)) }
         }

@@ -73,7 +73,7 @@ fn figures(summary: &TuneSummary, width: u16) -> String {
 }
 
 /// A figure with its unit; zero means that it was not measured.
-pub(crate) fn shown(primary: Primary, figures: &Figures) -> String {
+fn shown(primary: Primary, figures: &Figures) -> String {
     let (value, text) = match primary {
         Primary::Rate => (figures.rate_bps.0, figures.rate_bps.to_string()),
         Primary::Cost => (figures.bytes_per_cpu_s.0, figures.bytes_per_cpu_s.to_string()),

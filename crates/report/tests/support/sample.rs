@@ -63,8 +63,8 @@ const ROWS: [Row; 25] = [
         0.016,
         "interval within the least effect: the window does not limit yet",
     ),
-    ("mtu", "9000", "1500", "", 'k', 2.12, 1.78, 1.01, 0.05, "interval above the least effect of 2 %"),
-    ("write-size", "65536", "8192", "", 'k', 1.71, 1.64, 1.0, 0.04, "interval above the least effect of 2 %"),
+    ("mtu", "9000", "1500", "", 'k', 1.72, 1.45, 1.01, 0.05, "interval above the least effect of 2 %"),
+    ("write-size", "65536", "8192", "", 'k', 1.5, 1.33, 1.0, 0.04, "interval above the least effect of 2 %"),
     ("tso", "on", "off", "gso=on", 'k', 1.88, 1.81, 1.0, 0.06, "interval above the least effect of 2 %"),
     (
         "tcp-rmem",
