@@ -17,6 +17,7 @@ mod channel;
 mod error;
 mod ethtool;
 mod genl;
+mod hardware_address;
 mod link;
 mod link_change;
 mod link_create;
@@ -35,7 +36,8 @@ pub use ethtool::{
     COALESCE_NAMES, DriverInfo, Duplex, Ethtool, Features, Settings, Speed, features_called,
     legacy_feature_names,
 };
-pub use link::{HardwareAddress, Link, LinkCounters};
+pub use hardware_address::HardwareAddress;
+pub use link::{Link, LinkCounters};
 pub use link_change::LinkChange;
 pub use link_create::VethEnd;
 pub use namespace::netns_cookie;

@@ -4,7 +4,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::attr::Body;
 use crate::error::{During, Error};
-use crate::link::{HardwareAddress, header, ifla};
+use crate::hardware_address::HardwareAddress;
+use crate::link::{header, ifla};
 use crate::rtnl::{Rtnl, check_name};
 
 /// One change of a link.

@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use crate::attr::Body;
 use crate::channel::flag;
 use crate::error::{During, Error};
-use crate::link::{HEADER, HardwareAddress, header, ifla};
+use crate::hardware_address::HardwareAddress;
+use crate::link::{HEADER, header, ifla};
 use crate::rtnl::{Rtnl, check_name};
 
 const VETH_INFO_PEER: u16 = 1;

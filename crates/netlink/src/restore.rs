@@ -8,7 +8,8 @@ use crate::rtnl::Rtnl;
 impl Rtnl {
     /// Puts back those of `was` that are missing on their link or changed, in their order, and returns
     /// them. Temporary (privacy) addresses only the kernel can make: they are left to it. Addresses that
-    /// came meanwhile stay.
+    /// came meanwhile stay. The kernel makes an IPv6 address's own local route a moment later, from a work
+    /// queue: compare routes again before calling one lost.
     pub fn restore_addresses(&self, was: &[Address]) -> Result<Vec<Address>, Error> {
         let now = self.all_addresses()?;
         let is_lost = |a: &&Address| !a.is_temporary() && !now.iter().any(|n| n.same_as(a));

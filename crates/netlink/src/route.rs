@@ -186,8 +186,8 @@ impl Route {
         body.with(self.expires_s().filter(|_| keep_expiry), |b, s| b.u32(rta::EXPIRES, s))
     }
 
-    /// Seconds until an IPv6 route ends (struct rta_cacheinfo: rta_expires, in clock ticks of 10 ms).
-    fn expires_s(&self) -> Option<u32> {
+    /// Seconds until an IPv6 route ends, `None` where it stays; kept when it is put back (struct rta_cacheinfo: rta_expires, in clock ticks of 10 ms).
+    pub fn expires_s(&self) -> Option<u32> {
         const USER_HZ: u32 = 100;
         let ticks = u32_at(self.attrs().get(rta::CACHEINFO)?, 8)?;
         (self.is_ipv6() && ticks != 0 && ticks.cast_signed() > 0).then_some(ticks.div_ceil(USER_HZ))

@@ -3,7 +3,7 @@
 mod common;
 
 use common::in_new_namespace;
-use landspeed_netlink::{Address, Ethtool, LinkChange, Rtnl, TcpMetrics, VethEnd};
+use landspeed_netlink::{Address, Ethtool, LinkChange, Route, Rtnl, TcpMetrics, VethEnd};
 
 fn pair(rtnl: &Rtnl) {
     let end = |name| VethEnd { name, mac: None, netns: None, queues: 2 };
@@ -82,7 +82,13 @@ fn addresses_and_routes_survive_an_mtu_of_1200_and_back() {
         pair(&rtnl);
         let index = rtnl.index_of("t-a").unwrap();
         furnish(&rtnl, index);
-        let (addresses, routes) = (rtnl.addresses(index).unwrap(), rtnl.routes_over(index).unwrap());
+        let local = |route: &Route| route.is_ipv6() && route.kind() == libc::RTN_LOCAL;
+        let routes = common::eventually(|| {
+            let routes = rtnl.routes_over(index).unwrap();
+            let complete = routes.iter().filter(|r| local(r)).count() == 3;
+            if complete { Ok(routes) } else { Err(format!("local routes of three addresses: {routes:?}")) }
+        });
+        let addresses = rtnl.addresses(index).unwrap();
         assert!(routes.iter().any(|r| r.is_ipv6() && r.metric() == 77));
 
         rtnl.set_link("t-a", LinkChange::Mtu(1200)).unwrap();
@@ -94,10 +100,18 @@ fn addresses_and_routes_survive_an_mtu_of_1200_and_back() {
         let now = rtnl.addresses(index).unwrap();
         assert_eq!(now.len(), addresses.len());
         assert!(addresses.iter().all(|a| now.iter().any(|n| n.same_as(a))), "{addresses:#?} {now:#?}");
-        let now = rtnl.routes_over(index).unwrap();
-        let lost: Vec<_> = routes.iter().filter(|r| !now.iter().any(|n| n.same_as(r))).collect();
-        let new: Vec<_> = now.iter().filter(|n| !routes.iter().any(|r| n.same_as(r))).collect();
-        assert!(lost.is_empty() && new.is_empty(), "lost {lost:?}, new {new:?}");
+        let now = common::eventually(|| {
+            let now = rtnl.routes_over(index).unwrap();
+            let lost: Vec<_> = routes.iter().filter(|r| !now.iter().any(|n| n.same_as(r))).collect();
+            let new: Vec<_> = now.iter().filter(|n| !routes.iter().any(|r| n.same_as(r))).collect();
+            let same = lost.is_empty() && new.is_empty();
+            if same { Ok(now) } else { Err(format!("lost {lost:?}, new {new:?}")) }
+        });
+        let ending: Vec<_> = now.iter().filter_map(|route| route.expires_s()).collect();
+        assert!(
+            ending.iter().any(|s| (2000..=3000).contains(s)),
+            "the route that expires goes on expiring: {ending:?}"
+        );
     });
 }
 
@@ -144,6 +158,29 @@ fn addresses_come_and_go() {
         assert!(rtnl.route_get(address.address).unwrap().local);
         rtnl.delete_address(&address).unwrap();
         assert!(rtnl.delete_address(&address).unwrap_err().is_absent());
+    });
+}
+
+#[test]
+fn routes_come_and_go_as_a_journal_kept_them() {
+    in_new_namespace(|| {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        let index = rtnl.index_of("t-a").unwrap();
+        furnish(&rtnl, index);
+        let all = rtnl.routes_over(index).unwrap();
+        let made: Vec<Route> = all.into_iter().filter(|route| !route.is_automatic()).collect();
+        assert_eq!(made.len(), 7, "{made:?}");
+        let journal = serde_json::to_string(&made).unwrap();
+        for route in &made {
+            rtnl.delete_route(route).unwrap();
+            assert!(rtnl.delete_route(route).unwrap_err().is_absent());
+        }
+        let kept: Vec<Route> = serde_json::from_str(&journal).unwrap();
+        assert_eq!(rtnl.restore_routes(&kept).unwrap().len(), made.len());
+        let now = rtnl.routes_over(index).unwrap();
+        assert!(made.iter().all(|route| now.iter().any(|n| n.same_as(route))), "{made:?} {now:?}");
+        assert!(rtnl.restore_routes(&kept).unwrap().is_empty(), "nothing is missing any more");
     });
 }
 

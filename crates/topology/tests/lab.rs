@@ -87,13 +87,20 @@ fn a_lab_changes_nothing_outside_itself() {
     if !common::can_run() {
         return;
     }
-    let links =
-        || -> Vec<String> { Rtnl::open().unwrap().links().unwrap().into_iter().map(|l| l.name).collect() };
-    let before = (links(), Rtnl::open().unwrap().routes().unwrap().len());
-    let lab = Lab::create(LabKind::Switch(2)).unwrap();
-    assert_eq!((links(), Rtnl::open().unwrap().routes().unwrap().len()), before);
-    drop(lab);
-    assert_eq!((links(), Rtnl::open().unwrap().routes().unwrap().len()), before);
+    // "Outside" is a namespace of this test's own, where nobody else makes links meanwhile.
+    let outside = Namespace::create(&format!("ls-outside-{}", std::process::id())).unwrap();
+    with_namespace(outside.name(), || {
+        let rtnl = Rtnl::open().unwrap();
+        let sysctl = || std::fs::read_to_string("/proc/sys/net/ipv6/conf/default/addr_gen_mode").unwrap();
+        let seen =
+            || (rtnl.links().unwrap(), rtnl.routes().unwrap(), rtnl.all_addresses().unwrap(), sysctl());
+        let before = seen();
+        let lab = Lab::create(LabKind::Switch(2)).unwrap();
+        assert_eq!(seen(), before);
+        drop(lab);
+        assert_eq!(seen(), before);
+    })
+    .unwrap();
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 
 use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
 
@@ -12,6 +13,8 @@ use crate::error::{During, Error};
 use crate::namespace::{open, with_namespace};
 
 const BRIDGE: &str = "ls-br";
+/// It takes a millisecond; this bounds a machine that stalls.
+const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 
 /// Per namespace, before the first link: what keeps it silent. Links made later take over "default".
 const QUIET: &[(&str, &str)] = &[
@@ -106,7 +109,22 @@ fn furnish(host: &LabHost) -> Result<(), Error> {
         match rtnl.add_address(&Address::new(index, IpAddr::V6(host.v6), V6_PREFIX)) {
             // A kernel without IPv6 still makes an IPv4 lab; a v6 run then says that there is no route.
             Err(e) if e.is_unsupported() => Ok(()),
-            done => Ok(done?),
+            Err(e) => Err(e.into()),
+            Ok(()) => settle(&rtnl, host),
         }
     })?
+}
+
+/// Waits until the host takes packets for its IPv6 address: even without duplicate address detection the
+/// kernel finishes that in a work queue, a moment after the request is answered.
+fn settle(rtnl: &Rtnl, host: &LabHost) -> Result<(), Error> {
+    let deadline = Instant::now() + SETTLES_WITHIN;
+    while Instant::now() < deadline {
+        if rtnl.route_get(host.v6.into()).is_ok_and(|way| way.local) {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
+    Err(late).during(|| format!("wait for address {} of {} to work", host.v6, host.device))
 }

@@ -47,6 +47,11 @@ impl Store {
         Self::at(Path::new(FOLDER))
     }
 
+    /// As [`Store::open`], but `None` where no lab was ever made.
+    pub(super) fn open_existing() -> Result<Option<Self>, Error> {
+        if Path::new(FOLDER).symlink_metadata().is_ok() { Self::open().map(Some) } else { Ok(None) }
+    }
+
     fn at(path: &Path) -> Result<Self, Error> {
         let parent = path.parent().unwrap_or(Path::new("/"));
         for (folder, mode) in [(parent, 0o755), (path, 0o700)] {

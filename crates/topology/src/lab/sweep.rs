@@ -60,7 +60,8 @@ pub struct Removed {
 
 /// All labs on this machine, by id. Needs root.
 pub fn list() -> Result<Vec<LabInfo>, Error> {
-    Ok(Store::open()?.all()?.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
+    let states = Store::open_existing()?.map_or_else(|| Ok(Vec::new()), |store| store.all())?;
+    Ok(states.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
 }
 
 /// Takes labs down: ends landspeed's own processes in them (and no others), removes their namespaces in
