@@ -20,8 +20,6 @@ use crate::{Error, Handler, Hello, Invite, ServeOptions, Ticket, Token, tls};
 const STRANGERS: usize = 16;
 /// How long a wrong token is left without an answer.
 const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
-/// How long an agent whose token expired stays to say so, at most.
-const LINGER: Duration = Duration::from_secs(600);
 
 /// An agent's open port, before its one session.
 pub struct Listening {
@@ -46,7 +44,7 @@ pub fn listen(
     let invite = Invite { address: reachable(bound).map_err(failed)?, pin };
     let expires = Instant::now() + Duration::from(options.expires);
     let gate = Gate::new(Token::random(), expires);
-    let until = expires + LINGER.min(options.expires.into());
+    let until = expires + Duration::from(options.linger);
     let post = Arc::new(Post { gate, config, handler, options: options.clone() });
     Ok(Listening { listener, invite, until, post })
 }
@@ -124,15 +122,15 @@ struct Post {
 
 /// How a connection got nowhere.
 enum Turned {
-    /// The agent waits on.
-    Away(Error),
+    /// The agent waits on; the line is for the person who started it.
+    Away(String),
     /// The agent ends.
     Out(Error),
 }
 
 impl From<Error> for Turned {
     fn from(error: Error) -> Self {
-        Turned::Away(error)
+        Turned::Away(error.to_string())
     }
 }
 
@@ -159,7 +157,7 @@ impl Post {
             let outcome = match admitted.unwrap_or_else(|_| Err(slow().into())) {
                 Ok((link, peer)) => post.attend(link, peer).await,
                 Err(Turned::Out(error)) => Err(error),
-                Err(Turned::Away(error)) => return post.options.lines.say(&error.to_string()),
+                Err(Turned::Away(line)) => return post.options.lines.say(&line),
             };
             // Full or closed only when another outcome has already ended the agent.
             let _ = over.try_send(outcome);
@@ -208,10 +206,7 @@ impl Post {
         match denied {
             Denied::Expired => Turned::Out(Error::Expired),
             Denied::Wrong(tries) if denied.guessed_out() => Turned::Out(Error::Guessing { tries, from }),
-            _ => Turned::Away(Error::Declined {
-                name: "this agent".to_owned(),
-                why: format!("{}, said to {from}", denied.why()),
-            }),
+            _ => Turned::Away(format!("{from}: sent away: {}", denied.why())),
         }
     }
 }

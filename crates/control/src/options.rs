@@ -78,6 +78,8 @@ pub struct ServeOptions {
     pub handshake: Nanos,
     /// How long the token of a listening agent is good.
     pub expires: Nanos,
+    /// How long a listening agent stays after that, to tell a late controller so.
+    pub linger: Nanos,
     /// Announced in hello.
     pub features: Vec<String>,
     /// Takes what happens: refused strangers, wrong tokens, the session's end.
@@ -90,6 +92,7 @@ impl Default for ServeOptions {
             lease: Nanos::secs(5),
             handshake: Nanos::secs(5),
             expires: Nanos::secs(600),
+            linger: Nanos::secs(600),
             features: Vec::new(),
             lines: LineSink::stderr(),
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landspeed_units::Nanos;
 use tokio::io::AsyncWriteExt;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::Receiver;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::frame::{FrameError, encode};
@@ -52,7 +52,7 @@ pub(crate) fn beat_every(lease: Nanos) -> Duration {
 /// Sends what is queued, and beats; `Ok` once the last parcel is sent or nobody can queue any more.
 pub(crate) async fn pump<T: Outgoing>(
     writer: &mut Writing,
-    queue: &mut UnboundedReceiver<Parcel>,
+    queue: &mut Receiver<Parcel>,
     every: Duration,
 ) -> Result<(), FrameError> {
     let beat = encode(&T::beat(), T::LIMIT)?;

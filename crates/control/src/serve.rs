@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Sender, channel};
 
 use crate::frame::FrameReader;
 use crate::link::{Link, PARTING, Reading};
@@ -23,7 +24,8 @@ pub trait Handler: Send + Sync + 'static {
     /// it; a panic is answered with [`Reply::Failed`].
     fn handle(&self, request: Request) -> Reply;
 
-    /// The controller gave a sign of life. Called between frames: must not block.
+    /// The controller gave a sign of life. Called in a thread of its own, so it may wait for a lock;
+    /// signs that come meanwhile are one. The last may come shortly after [`Handler::gone`].
     fn heartbeat(&self) {}
 
     /// The session ended, in order or not: stop traffic and put everything back. Called once for each
@@ -44,9 +46,8 @@ pub(crate) async fn attend(
     handler: Arc<dyn Handler>,
     options: &ServeOptions,
 ) -> Result<(), Error> {
-    let (out, mut queue) = unbounded_channel();
-    let desk =
-        Desk { handler: Arc::clone(&handler), out: out.clone(), places: Arc::new(Semaphore::new(AT_ONCE)) };
+    let (out, mut queue) = channel(AT_ONCE);
+    let desk = Desk::open(&handler, &out)?;
     link.reader.silence = Some(options.lease.into());
     let over = {
         let mut hear = pin!(desk.hear(&mut link.reader));
@@ -54,7 +55,8 @@ pub(crate) async fn attend(
         let over = first_over(hear.as_mut(), talk.as_mut(), PARTING).await;
         let mut restoring = pin!(restore(handler, over.why().to_owned()));
         if let Over::Broken(why) = &over {
-            let _ = out.send(Parcel::end::<ToController>(why));
+            // Full only where the controller does not read: then it reads no last words either.
+            let _ = out.try_send(Parcel::end::<ToController>(why));
             let _ = tokio::join!(tokio::time::timeout(PARTING, talk), restoring);
         } else {
             // Restoring may take longer than a lease: the beats go on for a controller that waits.
@@ -83,46 +85,73 @@ fn restore(handler: Arc<dyn Handler>, why: String) -> impl Future<Output = ()> {
 /// Where requests arrive.
 struct Desk {
     handler: Arc<dyn Handler>,
-    out: UnboundedSender<Parcel>,
+    out: Sender<Parcel>,
     places: Arc<Semaphore>,
+    /// To the thread that calls [`Handler::heartbeat`].
+    alive: SyncSender<()>,
 }
 
 impl Desk {
+    fn open(handler: &Arc<dyn Handler>, out: &Sender<Parcel>) -> Result<Desk, Error> {
+        let (alive, beats) = sync_channel(1);
+        let renew = {
+            let handler = Arc::clone(handler);
+            move || beats.iter().for_each(|()| handler.heartbeat())
+        };
+        thread("landspeed-lease", renew).map_err(Error::system("start a thread"))?;
+        let places = Arc::new(Semaphore::new(AT_ONCE));
+        Ok(Desk { handler: Arc::clone(handler), out: out.clone(), places, alive })
+    }
+
     /// Takes requests until the session ends.
     async fn hear(&self, reader: &mut FrameReader<Reading>) -> Over {
         loop {
-            match reader.next::<ToAgent>().await {
-                Ok(ToAgent::Ask { id, request }) => {
-                    self.handler.heartbeat();
-                    self.take(id, *request);
-                }
-                Ok(ToAgent::Beat) => self.handler.heartbeat(),
-                Ok(ToAgent::End(why)) => return Over::said("the controller", &why),
+            let message = match reader.next::<ToAgent>().await {
+                Ok(message) => message,
                 Err(error) => return Over::failed(&error),
+            };
+            // Full where the last sign is still being passed on: this one adds nothing to it.
+            let _ = self.alive.try_send(());
+            let taken = match message {
+                ToAgent::Ask { id, request } => self.take(id, *request),
+                ToAgent::Beat => Ok(()),
+                ToAgent::End(why) => return Over::said("the controller", &why),
+            };
+            if taken.is_err() {
+                return Over::Broken("the controller asks and does not read the answers".to_owned());
             }
         }
     }
 
     /// Has a request answered in a thread of its own.
-    fn take(&self, id: u64, request: Request) {
+    fn take(&self, id: u64, request: Request) -> Result<(), Unread> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return self.refuse(id, format!("{AT_ONCE} requests are under way already: wait for one to end"));
         };
         let (handler, out) = (Arc::clone(&self.handler), self.out.clone());
         let work = move || {
-            let reply = answer(&*handler, request);
-            drop(place);
+            let parcel = Parcel::answer(id, answer(&*handler, request));
             // Where the session is over, nobody waits for the answer.
-            let _ = out.send(Parcel::answer(id, reply));
+            let _ = out.blocking_send(parcel);
+            drop(place);
         };
-        if let Err(error) = std::thread::Builder::new().name("landspeed-request".to_owned()).spawn(work) {
-            self.refuse(id, format!("the agent cannot start a thread: {error}"));
+        match thread("landspeed-request", work) {
+            Ok(()) => Ok(()),
+            Err(error) => self.refuse(id, format!("the agent cannot start a thread: {error}")),
         }
     }
 
-    fn refuse(&self, id: u64, why: String) {
-        let _ = self.out.send(Parcel::answer(id, Reply::Failed { why }));
+    /// Refuses a request without waiting for a controller that does not read.
+    fn refuse(&self, id: u64, why: String) -> Result<(), Unread> {
+        self.out.try_send(Parcel::answer(id, Reply::Failed { why })).map_err(|_| Unread)
     }
+}
+
+/// Answers pile up: the controller does not read them.
+struct Unread;
+
+fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
 
 /// The handler's answer; a panic becomes a refusal, because a dead agent would be worse. What a panic

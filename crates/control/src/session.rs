@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use landspeed_units::Nanos;
 use tokio::net::unix::pipe;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::oneshot;
 
 use crate::board::{Answer, Board};
 use crate::child::Child;
@@ -16,6 +18,9 @@ use crate::link::{Link, PARTING};
 use crate::wire::{Ask, DONE, Outgoing, Parcel, ToAgent};
 use crate::worker::{Opened, Worker};
 use crate::{Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
+
+/// Requests that may wait to be sent.
+const UNSENT: usize = 64;
 
 /// What carries a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +44,8 @@ pub struct Session {
     call_limit: Nanos,
     grace: Duration,
     board: Arc<Board>,
-    out: UnboundedSender<Parcel>,
+    out: Sender<Parcel>,
+    closing: Option<oneshot::Sender<()>>,
     worker: Option<JoinHandle<()>>,
     child: Option<Mutex<Child>>,
 }
@@ -101,10 +107,17 @@ impl Session {
         open: impl Future<Output = Opened> + Send + 'static,
     ) -> Result<Session, Error> {
         let board = Arc::new(Board::default());
-        let (out, queue) = unbounded_channel();
+        let (out, queue) = channel(UNSENT);
+        let (closing, closed) = oneshot::channel();
         let grace = Duration::from(options.grace);
-        let worker =
-            Worker { board: Arc::clone(&board), out: out.clone(), queue, lease: options.lease, grace };
+        let worker = Worker {
+            board: Arc::clone(&board),
+            out: out.clone(),
+            queue,
+            closing: closed,
+            lease: options.lease,
+            grace,
+        };
         let (ready, opened) = std::sync::mpsc::sync_channel(1);
         let (limit, slow) = (options.handshake, name.to_owned());
         let open = async move {
@@ -117,8 +130,20 @@ impl Session {
             .map_err(Error::system("start a thread"))?;
         match opened.recv() {
             Ok(Ok(peer)) => {
-                let (name, call_limit, worker) = (name.to_owned(), options.call, Some(thread));
-                Ok(Session { name, transport, peer, call_limit, grace, board, out, worker, child: None })
+                let (name, call_limit) = (name.to_owned(), options.call);
+                let (worker, closing) = (Some(thread), Some(closing));
+                Ok(Session {
+                    name,
+                    transport,
+                    peer,
+                    call_limit,
+                    grace,
+                    board,
+                    out,
+                    closing,
+                    worker,
+                    child: None,
+                })
             }
             Ok(Err(error)) => {
                 // The connection is closed once the thread has ended.
@@ -154,9 +179,13 @@ impl Session {
         let (id, answer) = self.board.enroll()?;
         let pending = Pending { id, asked: request.name(), board: Arc::clone(&self.board), answer };
         let parcel = Parcel::new(&Ask::Ask { id, request }, ToAgent::LIMIT).map_err(Error::Unsendable)?;
-        // Where the worker is gone, the board has told or will tell the reason.
-        let _ = self.out.send(parcel);
-        Ok(pending)
+        match self.out.try_send(parcel) {
+            Err(TrySendError::Full(_)) => Err(Error::Refused {
+                why: format!("{UNSENT} requests wait to be sent: the agent does not read"),
+            }),
+            // Where the worker is gone, the board has told or will tell the reason.
+            Ok(()) | Err(TrySendError::Closed(_)) => Ok(pending),
+        }
     }
 
     /// Says goodbye and waits, at most [`Options::grace`], until the agent has put everything back; a
@@ -175,8 +204,10 @@ impl std::fmt::Debug for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let deadline = Instant::now() + self.grace + PARTING;
-        let _ = self.out.send(Parcel::end::<ToAgent>(DONE));
+        let deadline = Instant::now() + self.grace + 2 * PARTING;
+        // Full only where the agent does not read: the grace ends it then.
+        let _ = self.out.try_send(Parcel::end::<ToAgent>(DONE));
+        drop(self.closing.take());
         if let Some(worker) = self.worker.take() {
             // A panic there has been reported on stderr, and the session is over either way.
             let _ = worker.join();

@@ -34,30 +34,26 @@ impl Token {
     /// From a file that only its owner can read. It holds the agent's line, one a line where there are
     /// several agents, or nothing but a token.
     pub fn from_file(path: &Path, invite: &Invite) -> Result<Token, Error> {
-        Token::for_agent(&secret::read(path)?, invite)
-            .map_err(|why| Error::TokenFile { path: path.to_owned(), why })
+        let missing = || Error::TokenFile {
+            path: path.to_owned(),
+            why: format!("it holds neither a token nor the line of the agent at {}", invite.address),
+        };
+        Token::for_agent(&secret::read(path)?, invite).ok_or_else(missing)
     }
 
     /// From the terminal, unseen: the agent's line or its token.
     pub fn prompt(invite: &Invite) -> Result<Token, Error> {
         let text = secret::prompt(&format!("paste the line of the agent at {}: ", invite.address))?;
-        Token::for_agent(&text, invite)
-            .map_err(|why| Error::Declined { name: "the pasted text".to_owned(), why })
+        Token::for_agent(&text, invite).ok_or(Error::Invite { what: "neither a token nor this agent's line" })
     }
 
     /// The token of `invite`'s agent in `text`.
-    fn for_agent(text: &str, invite: &Invite) -> Result<Token, String> {
+    fn for_agent(text: &str, invite: &Invite) -> Option<Token> {
         if let Ok(token) = text.trim().parse() {
-            return Ok(token);
+            return Some(token);
         }
         let mut tickets = text.lines().filter_map(|line| line.parse::<Ticket>().ok());
-        let found = tickets.find(|ticket| ticket.invite == *invite);
-        found.map(|ticket| ticket.token).ok_or_else(|| {
-            format!(
-                "neither a token nor the line of the agent at {}: paste what the agent printed",
-                invite.address
-            )
-        })
+        Some(tickets.find(|ticket| ticket.invite == *invite)?.token)
     }
 
     /// Proof by `side` that it knows the token, on the one connection that has this channel binding.

@@ -6,7 +6,8 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use landspeed_units::Nanos;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+use tokio::sync::mpsc::{Receiver, Sender};
+use tokio::sync::oneshot;
 
 use crate::board::Board;
 use crate::frame::{FrameReader, REPLY_LIMIT};
@@ -21,8 +22,10 @@ pub(crate) type Opened = Result<(Link, Hello), Error>;
 /// What the thread needs.
 pub(crate) struct Worker {
     pub(crate) board: Arc<Board>,
-    pub(crate) out: UnboundedSender<Parcel>,
-    pub(crate) queue: UnboundedReceiver<Parcel>,
+    pub(crate) out: Sender<Parcel>,
+    pub(crate) queue: Receiver<Parcel>,
+    /// Resolves when the caller closes the session.
+    pub(crate) closing: oneshot::Receiver<()>,
     /// How long the agent may be silent.
     pub(crate) lease: Nanos,
     /// How long the agent may take to put everything back after our goodbye.
@@ -56,9 +59,14 @@ impl Worker {
         let over = {
             let mut hear = pin!(hear(&mut link.reader, &self.board));
             let mut talk = pin!(pump::<ToAgent>(&mut link.writer, &mut self.queue, beats));
-            let over = first_over(hear.as_mut(), talk.as_mut(), self.grace).await;
+            let over = tokio::select! {
+                over = first_over(hear.as_mut(), talk.as_mut(), self.grace) => over,
+                // An agent that beats but does not read must not keep the caller for ever.
+                () = closed_for(self.closing, self.grace + PARTING) => Over::Done,
+            };
             if let Over::Broken(why) = &over {
-                let _ = self.out.send(Parcel::end::<ToAgent>(why));
+                // Full only where the agent does not read: then it reads no last words either.
+                let _ = self.out.try_send(Parcel::end::<ToAgent>(why));
                 let _ = tokio::time::timeout(PARTING, talk).await;
             }
             over
@@ -68,6 +76,13 @@ impl Worker {
             link.part().await;
         }
     }
+}
+
+/// Returns `limit` after the caller began to close the session.
+async fn closed_for(closing: oneshot::Receiver<()>, limit: Duration) {
+    // An error says that the session was dropped, which is the same.
+    let _ = closing.await;
+    tokio::time::sleep(limit).await;
 }
 
 /// Hands answers over until the session ends.

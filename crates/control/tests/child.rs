@@ -296,6 +296,35 @@ fn a_program_that_leads_nowhere_is_quoted_with_the_remedy() {
 }
 
 #[test]
+fn a_controller_that_asks_and_does_not_read_is_left() {
+    let bench = Bench::new();
+    let ask = framed(r#"{"ask":{"id":1,"request":{"request":"restore"}}}"#);
+    // The agent's answers fill the pipe (64 KiB) and then its queue long before all is asked.
+    let output = bench.raw(&[framed(HELLO), ask.repeat(20_000)].concat(), false);
+    assert_eq!(
+        text(&output.stderr),
+        "the session ended: the controller asks and does not read the answers\n"
+    );
+    assert_eq!(bench.gone(), "the controller asks and does not read the answers");
+}
+
+#[test]
+fn an_agent_that_beats_and_does_not_read_does_not_keep_the_controller() {
+    let beat = r#"printf '\000\000\000\006"beat"'"#;
+    let hello = format!(r"printf '\000\000\000\{:o}%s' '{HELLO}'", HELLO.len());
+    let script = format!("{hello}; for n in $(seq 600); do {beat}; sleep 0.1; done");
+    let options = Options { lease: Nanos::secs(10), grace: Nanos::millis(100), ..Options::default() };
+    let session = Session::over_child("deaf", shell(&script), &options).unwrap();
+    // More than a pipe holds, in few enough parcels.
+    let large = Request::Knobs { device: "x".repeat(200_000) };
+    let pending: Vec<_> = (0..70).map(|_| session.start(&large)).collect();
+    let error = pending.iter().find_map(|p| p.as_ref().err()).unwrap().to_string();
+    assert_eq!(error, "64 requests wait to be sent: the agent does not read");
+    // Would hang where closing waited for the goodbye to be sent.
+    session.close();
+}
+
+#[test]
 fn an_agent_that_says_nothing_is_given_up() {
     let options = Options { handshake: Nanos::millis(100), ..Options::default() };
     let error = Session::over_child("mute", shell("exec sleep 60"), &options).unwrap_err().to_string();

@@ -92,3 +92,18 @@ fn a_far_path_that_would_be_an_option_or_break_the_line_is_refused() {
         assert!(host("far").with_remote_path(path).is_err(), "{path:?}");
     }
 }
+
+#[test]
+fn an_interrupt_at_the_terminal_does_not_reach_ssh() {
+    let mut asking = Command::new("sh");
+    asking.args(["-c", "kill -INT $$; echo survived"]);
+    keep_from_interrupts(&mut asking, true);
+    assert_eq!(asking.output().unwrap().stdout, b"survived\n");
+    let mut silent = Command::new("cat");
+    silent.arg("/proc/self/stat");
+    keep_from_interrupts(&mut silent, false);
+    let stat = String::from_utf8(silent.output().unwrap().stdout).unwrap();
+    // proc_pid_stat(5): pid (comm) state ppid pgrp
+    let fields: Vec<&str> = stat.split(' ').collect();
+    assert_eq!(fields[0], fields[4], "not in a process group of its own: {stat}");
+}
