@@ -1,1 +1,116 @@
-//! landspeed agent.
+//! The agent: one host's end of a session. It answers the controller's requests by calling the nouns
+//! (knobs, workloads, observers) on the host it runs on, and holds what must end with the session:
+//! data ports, running trials, turned knobs.
+//!
+//! It decides nothing: what to try, what to keep and when to stop is the controller's business.
+
+mod knobs;
+mod ports;
+mod watch;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use landspeed_control::{Handler, Reply, Request, SessionKey};
+use landspeed_netlink as netlink;
+use landspeed_record::{HostFacts, Role, TrialSpec};
+use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
+
+use crate::knobs::Knobs;
+use crate::ports::Ports;
+use crate::watch::TrialWatch;
+
+/// One host's end of a session.
+pub struct Agent {
+    may_tune: Result<(), String>,
+    knobs: Knobs,
+    ports: Ports,
+    cancel: Cancel,
+}
+
+impl Agent {
+    /// An agent for the network namespace that this process is in; `allow_tune` is the leave to turn
+    /// knobs, given by whoever started it.
+    pub fn new(allow_tune: bool) -> Arc<Self> {
+        let may_tune = knobs::may_tune(allow_tune);
+        Arc::new(Agent { may_tune, knobs: Knobs::default(), ports: Ports::default(), cancel: Cancel::new() })
+    }
+
+    fn answer(&self, request: Request) -> Result<Reply, String> {
+        match request {
+            Request::Probe {} => Ok(Reply::Facts { facts: Box::new(self.facts()) }),
+            Request::Route { to } => route(to),
+            Request::Knobs { device } => Ok(Reply::Knobs { states: self.knobs.probe(&device) }),
+            Request::Turn { device, changes, short_lease_ns } => {
+                self.may_tune.clone()?;
+                let turns = self.knobs.turn(&device, &changes, short_lease_ns)?;
+                Ok(Reply::Turned { turns })
+            }
+            Request::Restore {} => Ok(Reply::Restored { restored: self.knobs.restore() }),
+            Request::Listen { address, key } => {
+                Ok(Reply::Listening { port: self.ports.open(address, *key.as_bytes())? })
+            }
+            Request::Close { port } => self.ports.close(port).map(|()| Reply::Done {}),
+            Request::Run { role, at, source_port, key, spec } => match role {
+                Role::Client => self.client(at, source_port, &key, &spec),
+                Role::Server => self.server(at, &spec),
+            },
+        }
+    }
+
+    fn facts(&self) -> HostFacts {
+        let mut facts = landspeed_observer::host::probe();
+        facts.landspeed = env!("CARGO_PKG_VERSION").to_owned();
+        facts.may_tune = self.may_tune.is_ok();
+        facts.may_not_tune_because = self.may_tune.clone().err().unwrap_or_default();
+        facts
+    }
+
+    fn client(&self, at: SocketAddr, source_port: u16, key: &SessionKey, spec: &TrialSpec) -> Result<Reply, String> {
+        let mut watch = TrialWatch::towards(at.ip());
+        let kept = forget_path(at.ip());
+        let plan = ClientPlan { server: at, source_port, key: *key.as_bytes() };
+        let mut outcome = run_client(spec, &plan, &mut watch, &self.cancel).map_err(|e| e.to_string())?;
+        outcome.observed.unseen.extend(kept);
+        Ok(Reply::Outcome { outcome: Box::new(outcome) })
+    }
+
+    fn server(&self, at: SocketAddr, spec: &TrialSpec) -> Result<Reply, String> {
+        let port = self.ports.get(at.port())?;
+        let mut watch = TrialWatch::at(at.ip());
+        let outcome = run_server(spec, &port, &mut watch, &self.cancel).map_err(|e| e.to_string())?;
+        Ok(Reply::Outcome { outcome: Box::new(outcome) })
+    }
+}
+
+impl Handler for Agent {
+    fn handle(&self, request: Request) -> Reply {
+        self.answer(request).unwrap_or_else(|why| Reply::Failed { why })
+    }
+
+    fn heartbeat(&self) {
+        self.knobs.heartbeat();
+    }
+
+    fn gone(&self, why: &str) {
+        self.cancel.cancel();
+        let restored = self.knobs.restore();
+        for note in restored.notes {
+            eprintln!("landspeed agent: {why}: {note}");
+        }
+    }
+}
+
+fn route(to: IpAddr) -> Result<Reply, String> {
+    let route = netlink::Rtnl::open().and_then(|rtnl| rtnl.route_get(to)).map_err(|e| e.to_string())?;
+    let source = route.source.ok_or_else(|| format!("the kernel names no source address towards {to}"))?;
+    Ok(Reply::Route { device: route.device, source, local: route.local })
+}
+
+/// Both arms of a pair start alike: what the kernel remembers of the peer (ssthresh, RTT) from the
+/// last trial is dropped (RFC 9040 section 5; net/ipv4/tcp_metrics.c). Without leave to, it stays, which
+/// is said among what the trial could not see to.
+fn forget_path(peer: IpAddr) -> Option<String> {
+    let forgotten = netlink::TcpMetrics::open().and_then(|metrics| metrics.delete(peer));
+    forgotten.err().map(|error| format!("what TCP remembers of {peer} was kept: {error}"))
+}

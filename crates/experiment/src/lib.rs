@@ -1,1 +1,23 @@
-//! landspeed experiment.
+//! Experiments: plans and runs trials over the five nouns, from the controller's side. What to try
+//! next and what an answer is belong to `analysis`; how a host does it belongs to its agent. This
+//! crate holds the two sessions, walks hosts from cell to cell, and writes down what came.
+
+mod cores;
+mod curve;
+mod error;
+mod host;
+mod measure;
+mod pair;
+mod reach;
+mod sink;
+mod trial;
+mod tune;
+
+pub use error::Error;
+pub use host::Host;
+pub use measure::{Measurement, measure};
+pub use pair::{Pair, Wishes};
+pub use reach::Reaching;
+pub use sink::Sink;
+pub use trial::Timing;
+pub use tune::{Baseline, TuneOptions, TunePlan, plan, tune};

@@ -1,0 +1,93 @@
+//! Turning knobs on behalf of a controller.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use landspeed_control::Change;
+use landspeed_knob::journal::Turner;
+use landspeed_knob::{self as knob, Place};
+use landspeed_record::{KnobState, Restored, TurnReport};
+use landspeed_units::Nanos;
+
+/// The knobs of this host; the journal and its guardian exist from the first turn on.
+#[derive(Default)]
+pub(crate) struct Knobs(Mutex<Option<Turner>>);
+
+/// Whether this process may turn knobs, and if not, why and what to do.
+pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
+    if !allowed {
+        return Err("this agent was started without --allow-tune: start it with it to turn knobs".into());
+    }
+    if !rustix::process::geteuid().is_root() {
+        return Err("this agent does not run as root: start it with sudo to turn knobs".into());
+    }
+    Ok(())
+}
+
+impl Knobs {
+    /// Every knob of the table on the path over `device`.
+    pub(crate) fn probe(&self, device: &str) -> Vec<KnobState> {
+        knob::probe(&Place { device: device.to_owned() })
+    }
+
+    /// Turns `changes` in order; where one fails, the earlier ones are put back.
+    pub(crate) fn turn(
+        &self,
+        device: &str,
+        changes: &[Change],
+        short_lease: Option<Nanos>,
+    ) -> Result<Vec<TurnReport>, String> {
+        // Refuse the whole request before anything is touched.
+        for change in changes {
+            knob::check(&change.knob, &change.value).map_err(|e| e.to_string())?;
+        }
+        let mut held = self.lock();
+        let turner = match &mut *held {
+            Some(turner) => &*turner,
+            none => none.insert(Turner::start().map_err(|e| e.to_string())?),
+        };
+        if let Some(lease) = short_lease {
+            turner.short_lease(lease);
+        }
+        let place = Place { device: device.to_owned() };
+        let mut done: Vec<TurnReport> = Vec::new();
+        for change in changes {
+            match turner.turn(&change.knob, &change.value, &place) {
+                Ok(report) => done.push(report),
+                Err(error) => return Err(roll_back(turner, &place, &done, &error.to_string())),
+            }
+        }
+        Ok(done)
+    }
+
+    /// Puts everything back; nothing to do where nothing was turned.
+    pub(crate) fn restore(&self) -> Restored {
+        match self.lock().take() {
+            Some(turner) => turner.restore_all(),
+            None => Restored { restored: true, notes: Vec::new() },
+        }
+    }
+
+    /// The controller lives: so may what it turned.
+    pub(crate) fn heartbeat(&self) {
+        // A turn in progress renews the lease itself; never wait for it here.
+        if let Ok(held) = self.0.try_lock()
+            && let Some(turner) = &*held
+        {
+            turner.heartbeat();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Turner>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn roll_back(turner: &Turner, place: &Place, done: &[TurnReport], why: &str) -> String {
+    let mut line = why.to_owned();
+    for report in done.iter().rev() {
+        if let Err(error) = turner.turn(&report.knob, &report.before, place) {
+            line.push_str(&format!("; while putting {} back: {error}", report.knob));
+        }
+    }
+    line
+}

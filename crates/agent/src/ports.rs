@@ -1,0 +1,44 @@
+//! The data ports that an agent has open.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use landspeed_workload::DataPort;
+
+/// More than any topology needs; a controller that asks for more is at fault.
+const LIMIT: usize = 64;
+
+/// Open data ports by number.
+#[derive(Default)]
+pub(crate) struct Ports(Mutex<HashMap<u16, Arc<DataPort>>>);
+
+impl Ports {
+    /// Opens a port on `address` that accepts flows proving `key`.
+    pub(crate) fn open(&self, address: IpAddr, key: [u8; 32]) -> Result<u16, String> {
+        let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ports.len() >= LIMIT {
+            return Err(format!("{LIMIT} data ports are open already: close some"));
+        }
+        let port = DataPort::open(address, key).map_err(|e| e.to_string())?;
+        let number = port.port();
+        ports.insert(number, Arc::new(port));
+        Ok(number)
+    }
+
+    /// Closes a port; a trial that runs on it goes on to its end.
+    pub(crate) fn close(&self, number: u16) -> Result<(), String> {
+        let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ports.remove(&number).map(drop).ok_or_else(|| no_such(number))
+    }
+
+    /// The port `number`.
+    pub(crate) fn get(&self, number: u16) -> Result<Arc<DataPort>, String> {
+        let ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ports.get(&number).cloned().ok_or_else(|| no_such(number))
+    }
+}
+
+fn no_such(number: u16) -> String {
+    format!("no data port {number} is open: ask to listen first")
+}

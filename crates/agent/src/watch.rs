@@ -1,0 +1,60 @@
+//! Observers, opened and closed with a workload's window.
+
+use std::net::IpAddr;
+
+use landspeed_netlink::Rtnl;
+use landspeed_observer::Watcher;
+use landspeed_record::Observations;
+use landspeed_units::Nanos;
+use landspeed_workload::{Ends, Watch};
+
+/// What watches one trial: all observers, on the link that the flows take.
+pub(crate) struct TrialWatch {
+    watcher: Watcher,
+    unseen: Option<String>,
+}
+
+impl TrialWatch {
+    /// For a client of `peer`.
+    pub(crate) fn towards(peer: IpAddr) -> Self {
+        Self::on(Rtnl::open().and_then(|rtnl| rtnl.route_get(peer)).map(|route| route.device))
+    }
+
+    /// For a server on the own address `address`.
+    pub(crate) fn at(address: IpAddr) -> Self {
+        Self::on(Rtnl::open().and_then(|rtnl| link_of(&rtnl, address)))
+    }
+
+    fn on(link: Result<String, landspeed_netlink::Error>) -> Self {
+        let (link, unseen) = match link {
+            Ok(link) => (link, None),
+            Err(error) => (String::new(), Some(format!("link counters: {error}"))),
+        };
+        TrialWatch { watcher: Watcher::new(&link), unseen }
+    }
+}
+
+/// The link that holds the own address `address`.
+fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Error> {
+    let held = rtnl.all_addresses()?.into_iter().find(|a| a.address == address);
+    match held {
+        Some(held) => Ok(rtnl.link_at(held.index)?.name),
+        None => Ok(String::new()),
+    }
+}
+
+impl Watch for TrialWatch {
+    fn open(&mut self, ends: &Ends) {
+        self.watcher.open(ends.threads, ends.sockets);
+    }
+
+    fn sample(&mut self, at: Nanos) {
+        self.watcher.sample(at);
+    }
+
+    fn close(&mut self) -> Observations {
+        let mut seen = self.watcher.close();
+        seen.unseen.extend(self.unseen.take());
+        seen
+    }
+}

@@ -1,0 +1,53 @@
+//! The curves at the start and at the end of a run: rate over write size, round trip over message
+//! size. Reduced from the papers' (feng-2003: 32,768 writes a size, 34 GB in all) to a few seconds.
+
+use landspeed_knob::flow_settings;
+use landspeed_record::{Arm, Cell, Line, Receiver, Trial, Workload};
+use landspeed_units::{Bytes, Nanos};
+
+use crate::trial::Timing;
+use crate::{Error, Pair, Sink};
+
+const WRITES: u64 = 4096;
+const SIZES: [u64; 6] = [128, 512, 1448, 8192, 16_384, 65_536];
+const MESSAGES: [u64; 4] = [1, 64, 512, 1024];
+
+/// Measures both curves of `cell`, which is set already, and records them as one trial of `step`.
+pub(crate) fn curve(
+    pair: &Pair,
+    cell: &Cell,
+    step: &str,
+    timing: Timing,
+    at_ns: Nanos,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    let what = "rate over write size, round trip over message size".to_owned();
+    sink.line(&Line::Trying { step: step.to_owned(), what, at_ns })?;
+    let flow = flow_settings(&cell.flow)?;
+    let sweep = Workload::Sweep { count: WRITES, sizes_bytes: SIZES.map(Bytes).to_vec() };
+    let messages = Workload::PingPong {
+        sizes_bytes: MESSAGES.map(Bytes).to_vec(),
+        duration_ns: Nanos(5 * timing.ping.0),
+        receiver: Receiver::Blocking,
+    };
+    let [mut a, mut b] = pair.run(sweep, &flow, Nanos(0))?;
+    let [client, _] = pair.run(messages, &flow, Nanos::millis(2))?;
+    a.latency = client.latency;
+    // Whichever end received holds the sweep; the record keeps it with B, the receiver.
+    if b.sweep.is_empty() {
+        b.sweep = std::mem::take(&mut a.sweep);
+    }
+    let trial = Trial {
+        step: step.to_owned(),
+        block: 0,
+        position: 0,
+        arm: Arm::Incumbent,
+        at_ns,
+        cell: cell.clone(),
+        a,
+        b,
+        figures: landspeed_record::Figures::default(),
+    };
+    sink.line(&Line::Trial(Box::new(trial)))?;
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! One host of a pair: its session, what it is, and what is set on it now.
+
+use std::time::Duration;
+
+use landspeed_control::{Change, Pending, Reply, Request, Session};
+use landspeed_knob as knob;
+use landspeed_record::{HostFacts, KnobState, LinkFacts, Restored, Settings};
+use landspeed_units::Nanos;
+
+use crate::Error;
+
+/// A host under an agent.
+pub struct Host {
+    /// How the user named it.
+    pub name: String,
+    /// What it is.
+    pub facts: HostFacts,
+    /// The link that faces the peer; empty until the path is known.
+    pub device: String,
+    /// Its knobs as first probed.
+    pub states: Vec<KnobState>,
+    session: Session,
+    /// What is set now, by knob, as far as this run turned it.
+    applied: Settings,
+}
+
+impl Host {
+    /// Probes the host behind `session`.
+    pub fn probe(session: Session) -> Result<Host, Error> {
+        let name = session.name().to_owned();
+        let mut host = Host {
+            name,
+            facts: HostFacts::default(),
+            device: String::new(),
+            states: Vec::new(),
+            session,
+            applied: Settings::new(),
+        };
+        match host.call(&Request::Probe {})? {
+            Reply::Facts { facts } => host.facts = *facts,
+            _ => return Err(host.unexpected("probe")),
+        }
+        Ok(host)
+    }
+
+    /// Asks and waits.
+    pub fn call(&self, request: &Request) -> Result<Reply, Error> {
+        self.session.call(request).map_err(|source| self.failed(source))
+    }
+
+    /// Asks; the answer is waited for by [`Host::wait`].
+    pub fn start(&self, request: &Request) -> Result<Pending, Error> {
+        self.session.start(request).map_err(|source| self.failed(source))
+    }
+
+    /// Waits for an answer for at most `limit`.
+    pub fn wait(&self, pending: Pending, limit: Duration) -> Result<Reply, Error> {
+        pending.wait(limit).map_err(|source| self.failed(source))
+    }
+
+    /// Reads every knob of the path.
+    pub fn knobs(&self) -> Result<Vec<KnobState>, Error> {
+        match self.call(&Request::Knobs { device: self.device.clone() })? {
+            Reply::Knobs { states } => Ok(states),
+            _ => Err(self.unexpected("knobs")),
+        }
+    }
+
+    /// The link that faces the peer.
+    pub fn link(&self) -> LinkFacts {
+        self.facts.links.iter().find(|link| link.name == self.device).cloned().unwrap_or_default()
+    }
+
+    /// Values of the knobs that can be turned here.
+    pub fn found(&self) -> Settings {
+        self.states
+            .iter()
+            .filter(|state| state.skip.is_none())
+            .filter_map(|state| Some((state.knob.clone(), state.value.clone()?)))
+            .collect()
+    }
+
+    /// Takes the knobs as probed for what is applied.
+    pub(crate) fn begin(&mut self) -> Result<(), Error> {
+        self.states = self.knobs()?;
+        self.applied = self.found();
+        Ok(())
+    }
+
+    /// The changes that lead from what is applied to `wanted`, in the table's order: prerequisites
+    /// stand before what needs them.
+    pub(crate) fn changes_to(&self, wanted: &Settings) -> Vec<Change> {
+        knob::all()
+            .filter_map(|knob| {
+                let value = wanted.get(knob.row.name)?;
+                (self.applied.get(knob.row.name) != Some(value))
+                    .then(|| Change { knob: knob.row.name.to_owned(), value: value.clone() })
+            })
+            .collect()
+    }
+
+    /// Begins to turn `changes`; nothing is sent where there are none.
+    pub(crate) fn turn(&mut self, changes: &[Change]) -> Result<Option<Pending>, Error> {
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let can_cut = changes.iter().any(|c| knob::find(&c.knob).is_ok_and(|knob| knob.row.can_cut));
+        let request = Request::Turn {
+            device: self.device.clone(),
+            changes: changes.to_vec(),
+            short_lease_ns: can_cut.then_some(Nanos::secs(3)),
+        };
+        self.start(&request).map(Some)
+    }
+
+    /// The end of a turn that [`Host::turn`] began: only now is it taken for applied.
+    pub(crate) fn turned(&mut self, pending: Option<Pending>, changes: &[Change]) -> Result<(), Error> {
+        let Some(pending) = pending else { return Ok(()) };
+        match self.wait(pending, Duration::from_secs(30))? {
+            Reply::Turned { .. } => {
+                let applied = changes.iter().map(|c| (c.knob.clone(), c.value.clone()));
+                self.applied.extend(applied);
+                Ok(())
+            }
+            _ => Err(self.unexpected("turn")),
+        }
+    }
+
+    /// Has everything put back, then reads it again: the notes say what differs from the start.
+    pub(crate) fn restore(&mut self) -> Restored {
+        let mut restored = match self.call(&Request::Restore {}) {
+            Ok(Reply::Restored { restored }) => restored,
+            Ok(_) => Restored { restored: false, notes: vec!["unexpected answer to restore".into()] },
+            Err(error) => Restored { restored: false, notes: vec![error.to_string()] },
+        };
+        if let Ok(now) = self.knobs() {
+            for (before, after) in self.states.iter().zip(&now).filter(|(b, a)| b.value != a.value) {
+                restored.restored = false;
+                restored.notes.push(format!(
+                    "{} was {}, is {}",
+                    before.knob,
+                    before.value.as_deref().unwrap_or("unreadable"),
+                    after.value.as_deref().unwrap_or("unreadable")
+                ));
+            }
+        }
+        for note in &mut restored.notes {
+            *note = format!("{}: {note}", self.name);
+        }
+        restored
+    }
+
+    /// Whether `error` is the host's refusal of one request, after which the session goes on.
+    pub(crate) fn unexpected(&self, asked: &'static str) -> Error {
+        Error::Answer { host: self.name.clone(), asked }
+    }
+
+    fn failed(&self, source: landspeed_control::Error) -> Error {
+        Error::Session { host: self.name.clone(), source }
+    }
+}

@@ -1,0 +1,78 @@
+//! One workload over one or several pairs at once.
+
+use landspeed_analysis::figures;
+use landspeed_record::{EndpointOutcome, FlowSettings, MEASURE_FORMAT, MeasureReport, Workload};
+use landspeed_units::Nanos;
+
+use crate::{Error, Pair};
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct Measurement {
+    /// What runs.
+    pub workload: Workload,
+    /// Socket options, sizes, flows, placement.
+    pub flow: FlowSettings,
+    /// Start-up that is not counted.
+    pub warm_up: Nanos,
+    /// For the report: "lab:back-to-back", or the hosts.
+    pub topology: String,
+    /// For the report: how to run it again.
+    pub command: String,
+    /// For the report: RFC 3339 UTC.
+    pub started: String,
+}
+
+/// Runs the workload on all `pairs` at once (one, but for fan-in and fan-out) and reports it: goodput
+/// by pair and direction, and the first pair's hosts.
+pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Error> {
+    let [first, others @ ..] = pairs else {
+        return Err(Error::Other("nothing to measure: no pair of hosts".into()));
+    };
+    let outcomes = run_all(pairs, what)?;
+    let mut report = empty(first, what).with_outcomes(&outcomes[0][0], &outcomes[0][1]);
+    for outcome in &outcomes[1..] {
+        let other = empty(first, what).with_outcomes(&outcome[0], &outcome[1]);
+        report.streams.extend(other.streams);
+        report.tcp.extend(other.tcp);
+        report.notes.extend(other.notes);
+    }
+    let moves_bytes = matches!(what.workload, Workload::Stream { .. });
+    if moves_bytes && others.is_empty() {
+        let [a, b] = &outcomes[0];
+        let cost = figures(a, b, (&first.a.facts, &first.b.facts), None).bytes_per_cpu_s;
+        report.bytes_per_cpu_s = (cost.0 > 0.0).then_some(cost);
+    }
+    Ok(report)
+}
+
+fn run_all(pairs: &[Pair], what: &Measurement) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
+    let run = |pair: &Pair| pair.run(what.workload.clone(), &what.flow, what.warm_up);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = pairs.iter().map(|pair| scope.spawn(move || run(pair))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a measuring thread does not panic")).collect()
+    })
+}
+
+fn empty(pair: &Pair, what: &Measurement) -> MeasureReport {
+    MeasureReport {
+        format: MEASURE_FORMAT,
+        landspeed: env!("CARGO_PKG_VERSION").to_owned(),
+        started: what.started.clone(),
+        command: what.command.clone(),
+        topology: what.topology.clone(),
+        workload: what.workload.clone(),
+        host_a: pair.a.facts.clone(),
+        host_b: pair.b.facts.clone(),
+        path: pair.path.clone(),
+        streams: Vec::new(),
+        bytes_per_cpu_s: None,
+        sweep: Vec::new(),
+        latency: Vec::new(),
+        connections_per_s: None,
+        cpu: Vec::new(),
+        tcp: Vec::new(),
+        notes: Vec::new(),
+        record: None,
+    }
+}

@@ -1,0 +1,217 @@
+//! Two hosts and the data path between them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use landspeed_control::{Reply, Request, SessionKey};
+use landspeed_record::{
+    Cell, EndpointOutcome, FlowSettings, PathFacts, Placement, Receiver, Role, Side, TrialSpec, Workload,
+};
+use landspeed_units::{Bytes, Nanos};
+
+use crate::cores::cores;
+use crate::{Error, Host};
+
+/// What the user wants of the data path.
+#[derive(Debug, Clone, Default)]
+pub struct Wishes {
+    /// Address of B to send to, instead of trying those that B has.
+    pub address: Option<IpAddr>,
+    /// Only IPv4 or only IPv6.
+    pub ipv6: Option<bool>,
+    /// Addresses of B worth trying first: how the user's own machine resolves its name, or what the
+    /// lab gave it.
+    pub hints: Vec<IpAddr>,
+}
+
+/// Two hosts, joined.
+pub struct Pair {
+    /// The host that opens flows; sends unless the direction is reversed.
+    pub a: Host,
+    /// The other.
+    pub b: Host,
+    /// The path between them.
+    pub path: PathFacts,
+    at: SocketAddr,
+    key: SessionKey,
+    source_port: u16,
+}
+
+/// First source port of the pair's flows: both arms of a block use the same ones, so that RSS and
+/// the like treat them alike. Outside the default ephemeral range (32768 up), so that no other
+/// program is given one of them meanwhile.
+const SOURCE_PORTS: u16 = 20_000;
+
+impl Pair {
+    /// Finds the data path from `a` to `b` by proving a flow over it, and probes the knobs along it.
+    pub fn join(mut a: Host, mut b: Host, wishes: &Wishes) -> Result<Pair, Error> {
+        let key = SessionKey::random();
+        let mut tried = Vec::new();
+        for address in addresses(&b, wishes) {
+            match open(&mut a, &mut b, address, &key) {
+                Ok(at) => {
+                    a.begin()?;
+                    b.begin()?;
+                    let path = PathFacts {
+                        link_a: a.device.clone(),
+                        link_b: b.device.clone(),
+                        address_b: address.to_string(),
+                        ..PathFacts::default()
+                    };
+                    let mut pair = Pair { a, b, path, at, key, source_port: SOURCE_PORTS };
+                    pair.path.address_a = pair.source(address)?.to_string();
+                    pair.path.rtt_ns = pair.idle_rtt()?;
+                    return Ok(pair);
+                }
+                Err(error) => tried.push(format!("{address}: {error}")),
+            }
+        }
+        let tried = if tried.is_empty() { "B has no address to try".into() } else { tried.join("; ") };
+        Err(Error::NoPath { a: a.name, b: b.name, tried })
+    }
+
+    /// One host of the two.
+    pub fn host_mut(&mut self, side: Side) -> &mut Host {
+        match side {
+            Side::A => &mut self.a,
+            Side::B => &mut self.b,
+        }
+    }
+
+    /// Sets both hosts to `cell`, both at once.
+    pub fn set(&mut self, cell: &Cell) -> Result<(), Error> {
+        let changes = [self.a.changes_to(&cell.a), self.b.changes_to(&cell.b)];
+        self.turn(&changes)
+    }
+
+    /// Writes `changes` on A and on B, whether or not they change anything.
+    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_control::Change>; 2]) -> Result<(), Error> {
+        let a = self.a.turn(&changes[0])?;
+        let b = self.b.turn(&changes[1])?;
+        // Both are waited for, whatever the first says: no turn is left in flight.
+        let a = self.a.turned(a, &changes[0]);
+        let b = self.b.turned(b, &changes[1]);
+        a.and(b)
+    }
+
+    /// Runs `workload` over the path as it is set now; what A saw and what B saw.
+    pub fn run(&self, workload: Workload, flow: &FlowSettings, warm_up: Nanos) -> Result<[EndpointOutcome; 2], Error> {
+        let limit = time_limit(&workload, warm_up);
+        let links = [self.a.link(), self.b.link()];
+        let [client, server] = cores(flow.placement, (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
+        let spec = |cores| TrialSpec {
+            workload: workload.clone(),
+            flow: flow.clone(),
+            cores,
+            warm_up_ns: warm_up,
+            interval_ns: Nanos(0),
+        };
+        let server = self.b.start(&self.request(Role::Server, spec(server)))?;
+        let client = self.a.start(&self.request(Role::Client, spec(client)))?;
+        let a = self.a.wait(client, limit);
+        let b = self.b.wait(server, limit);
+        // The side that failed first names the cause; a peer's "nobody came" is only its echo.
+        let a = outcome(&self.a, a?)?;
+        Ok([a, outcome(&self.b, b?)?])
+    }
+
+    fn request(&self, role: Role, spec: TrialSpec) -> Request {
+        Request::Run { role, at: self.at, source_port: self.source_port, key: self.key.clone(), spec: Box::new(spec) }
+    }
+
+    fn source(&self, to: IpAddr) -> Result<IpAddr, Error> {
+        match self.a.call(&Request::Route { to })? {
+            Reply::Route { source, .. } => Ok(source),
+            _ => Err(self.a.unexpected("route")),
+        }
+    }
+
+    /// Median round trip of one byte on the idle path.
+    pub fn idle_rtt(&self) -> Result<Nanos, Error> {
+        let [a, _] = self.run(ping(Nanos::millis(100)), &FlowSettings::default(), Nanos::millis(5))?;
+        let median = a.latency.first().and_then(|h| h.percentile(0.5));
+        median.ok_or_else(|| Error::Other("the path answered no ping-pong within 100 ms".into()))
+    }
+}
+
+/// The idle latency probe of every trial: one byte to and fro.
+pub(crate) fn ping(duration: Nanos) -> Workload {
+    Workload::PingPong { sizes_bytes: vec![Bytes(1)], duration_ns: duration, receiver: Receiver::Blocking }
+}
+
+/// Flow settings for the idle probe under a cell: its placement, and nothing of its bulk settings.
+pub(crate) fn ping_flow(placement: Placement) -> FlowSettings {
+    FlowSettings { placement, nodelay: true, ..FlowSettings::default() }
+}
+
+fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
+    match reply {
+        Reply::Outcome { outcome } => Ok(*outcome),
+        _ => Err(host.unexpected("run")),
+    }
+}
+
+/// Bound on a workload that nothing should reach.
+fn time_limit(workload: &Workload, warm_up: Nanos) -> Duration {
+    let work = match workload {
+        Workload::Stream { duration_ns, .. } | Workload::Connect { duration_ns } => *duration_ns,
+        Workload::PingPong { duration_ns, sizes_bytes, .. } => Nanos(duration_ns.0 * sizes_bytes.len() as u64),
+        Workload::Sweep { sizes_bytes, .. } => Nanos::secs(60 * sizes_bytes.len() as u64),
+    };
+    Duration::from(work + warm_up) + Duration::from_secs(20)
+}
+
+/// Addresses of B in the order in which they are tried.
+fn addresses(b: &Host, wishes: &Wishes) -> Vec<IpAddr> {
+    if let Some(address) = wishes.address {
+        return vec![address];
+    }
+    let own = b.facts.links.iter().filter(|link| link.up).flat_map(|link| link.addresses.iter().copied());
+    let link_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    let mut found: Vec<IpAddr> = Vec::new();
+    for address in wishes.hints.iter().copied().chain(own) {
+        let fits = wishes.ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6);
+        if fits && !link_local(&address) && !found.contains(&address) {
+            found.push(address);
+        }
+    }
+    found
+}
+
+/// Opens a data port on `address` of B and proves one flow to it.
+fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result<SocketAddr, Error> {
+    a.device = device(a, address)?;
+    let port = match b.call(&Request::Listen { address, key: key.clone() })? {
+        Reply::Listening { port } => port,
+        _ => return Err(b.unexpected("listen")),
+    };
+    let at = SocketAddr::new(address, port);
+    let spec = TrialSpec {
+        workload: ping(Nanos::millis(20)),
+        flow: ping_flow(Placement::Free),
+        cores: Vec::new(),
+        warm_up_ns: Nanos(0),
+        interval_ns: Nanos(0),
+    };
+    let run = |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };
+    let server = b.start(&run(Role::Server))?;
+    let proven = a.start(&run(Role::Client)).and_then(|client| a.wait(client, Duration::from_secs(10)));
+    let served = b.wait(server, Duration::from_secs(10));
+    if let Err(error) = proven.and(served) {
+        let _ = b.call(&Request::Close { port });
+        return Err(error);
+    }
+    let source = match a.call(&Request::Route { to: address })? {
+        Reply::Route { source, .. } => source,
+        _ => return Err(a.unexpected("route")),
+    };
+    b.device = device(b, source)?;
+    Ok(at)
+}
+
+fn device(host: &Host, to: IpAddr) -> Result<String, Error> {
+    match host.call(&Request::Route { to })? {
+        Reply::Route { device, .. } => Ok(device),
+        _ => Err(host.unexpected("route")),
+    }
+}

@@ -1,0 +1,80 @@
+//! From a host of a topology to a session with an agent there.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use landspeed_control::{Invite, Options, Session, SshHost, Token};
+use landspeed_topology::{Host as Place, Reach};
+
+use crate::Error;
+
+/// How to reach hosts: the same for all hosts of a command line.
+#[derive(Debug, Clone, Default)]
+pub struct Reaching {
+    /// Whether knobs will be turned, which needs root there.
+    pub tune: bool,
+    /// Where landspeed is on hosts reached by ssh.
+    pub remote_path: String,
+    /// Options for ssh, as after its -o.
+    pub ssh_options: Vec<String>,
+    /// File with the lines of hand-started agents; else the user is asked.
+    pub tokens: Option<PathBuf>,
+    /// For the sessions.
+    pub options: Options,
+}
+
+impl Reaching {
+    /// Opens a session with an agent on `place`.
+    pub fn session(&self, place: &Place) -> Result<Session, Error> {
+        let failed = |source| Error::Reach { source };
+        match &place.reach {
+            Reach::Namespace(name) => {
+                let agent = self.child(&["--netns", name])?;
+                Session::over_child(&place.name, agent, &self.options).map_err(failed)
+            }
+            Reach::Local => {
+                let agent = self.child(&[])?;
+                Session::over_child(&place.name, agent, &self.options).map_err(failed)
+            }
+            Reach::Ssh(destination) => self.ssh(destination).map_err(failed),
+            Reach::Invite(line) => self.invited(line.line()).map_err(failed),
+        }
+    }
+
+    /// An agent on this machine; in a process group of its own, so that Ctrl-C reaches the controller,
+    /// which ends in order.
+    fn child(&self, extra: &[&str]) -> Result<Command, Error> {
+        let own = std::env::current_exe().map_err(|e| Error::Other(format!("cannot find landspeed itself: {e}")))?;
+        let mut command = match self.tune && !rustix::process::geteuid().is_root() {
+            true => {
+                let mut sudo = Command::new("sudo");
+                sudo.arg("-n").arg("--").arg(own);
+                sudo
+            }
+            false => Command::new(own),
+        };
+        command.args(self.agent()).args(extra).process_group(0);
+        Ok(command)
+    }
+
+    fn agent(&self) -> &'static [&'static str] {
+        if self.tune { &["agent", "--stdio", "--allow-tune"] } else { &["agent", "--stdio"] }
+    }
+
+    fn ssh(&self, destination: &str) -> Result<Session, landspeed_control::Error> {
+        let options: Vec<&str> = self.ssh_options.iter().flat_map(|option| ["-o", option]).collect();
+        let host = SshHost::new(destination)?.with_remote_path(&self.remote_path)?.with_options(&options);
+        let sudo = self.tune && !destination.starts_with("root@");
+        Session::over_ssh(&host, self.agent(), sudo, &self.options)
+    }
+
+    fn invited(&self, line: &str) -> Result<Session, landspeed_control::Error> {
+        let invite: Invite = line.parse()?;
+        let token = match &self.tokens {
+            Some(path) => Token::from_file(path, &invite)?,
+            None => Token::prompt(&invite)?,
+        };
+        Session::over_tls(&invite, &token, &self.options)
+    }
+}
