@@ -11,6 +11,7 @@ mod domain;
 mod error;
 mod file;
 mod flow;
+pub mod journal;
 mod link;
 mod napi;
 mod nic;

@@ -1,0 +1,70 @@
+//! What a guardian does to outlive its agent: deaf to signals that end sessions, hard to kill for want of
+//! memory, out of the cgroup that dies with the ssh session.
+
+use std::fs;
+use std::io::{self, Write};
+
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsconfig_set_flag, fsconfig_set_string,
+    fsmount, fsopen,
+};
+
+/// As hard as it gets without being exempt (proc_pid_oom_score_adj(5)).
+const OOM_SCORE_ADJ: &str = "-900";
+
+/// Settles in; returns what could not be done, one line each.
+pub(super) fn settle() -> Vec<String> {
+    for signal in [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGTERM,
+        libc::SIGQUIT,
+        libc::SIGPIPE,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+    ] {
+        // SAFETY: SIG_IGN installs no handler that could run.
+        unsafe { libc::signal(signal, libc::SIG_IGN) };
+    }
+    let _ = rustix::thread::set_name(c"landspeed-guard");
+    let mut notes = Vec::new();
+    if let Err(e) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
+        notes.push(format!("the guardian is not protected from running out of memory: {e}"));
+    }
+    if let Err(e) = leave_session_cgroup() {
+        notes.push(format!("the guardian stays in its session's cgroup and can be stopped with it: {e}"));
+    }
+    notes
+}
+
+/// Moves this process to the root of the hierarchies in which systemd kills sessions: cgroup v2, and the
+/// named v1 hierarchy of the hybrid layout. Resource controllers of v1 kill nobody and are left alone.
+fn leave_session_cgroup() -> io::Result<()> {
+    for line in fs::read_to_string("/proc/self/cgroup")?.lines() {
+        // hierarchy-id:controllers:path (cgroups(7)).
+        let mut fields = line.splitn(3, ':');
+        let (_, controllers, path) = (fields.next(), fields.next(), fields.next());
+        match (controllers, path) {
+            (_, Some("/")) => {}
+            (Some(""), Some(_)) => move_to_root("cgroup2", None)?,
+            (Some("name=systemd"), Some(_)) => move_to_root("cgroup", Some("systemd"))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A mount of the hierarchy that nobody else sees: /sys/fs/cgroup may be another mount, or none, where an
+/// agent runs in a network namespace with a /sys of its own.
+fn move_to_root(kind: &str, name: Option<&str>) -> io::Result<()> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    if let Some(name) = name {
+        fsconfig_set_flag(&context, "none")?;
+        fsconfig_set_string(&context, "name", name)?;
+    }
+    fsconfig_create(&context)?;
+    let root = fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())?;
+    let flags = rustix::fs::OFlags::WRONLY | rustix::fs::OFlags::CLOEXEC;
+    let procs = rustix::fs::openat(&root, "cgroup.procs", flags, rustix::fs::Mode::empty())?;
+    fs::File::from(procs).write_all(std::process::id().to_string().as_bytes())
+}

@@ -1,0 +1,86 @@
+//! What can go wrong with a journal.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error that names the object and the remedy. Nothing was changed on the host when one is returned.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A folder or file of the journal that cannot be trusted.
+    #[error("{} {why}", path.display())]
+    Folder {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+    /// The file system refused.
+    #[error("cannot {operation} {}: {source}{}", path.display(), remedy(.source))]
+    Io {
+        /// "open", "write", "fsync".
+        operation: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// Another run holds the lock.
+    #[error("another run is tuning here (pid {pid}): wait for its end, or stop it and try again")]
+    InProgress {
+        /// The agent of that run.
+        pid: u32,
+    },
+    /// A journal is left from a run that could not restore.
+    #[error("an earlier run left changes: run `landspeed undo` (journal {})", path.display())]
+    Pending {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// Something about this process or host that the journal needs cannot be found out.
+    #[error("cannot find out {what}: {source}")]
+    Unknown {
+        /// "the boot id".
+        what: &'static str,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The guardian could not be started or does not answer.
+    #[error("the guardian {0}")]
+    Guardian(String),
+    /// The run lost its right to turn knobs.
+    #[error("{0}: everything is being put back, no knob is turned any more")]
+    Lost(String),
+    /// The journal took no more.
+    #[error("the journal {} is full: restore before turning more", path.display())]
+    Full {
+        /// The journal.
+        path: PathBuf,
+    },
+}
+
+fn remedy(source: &io::Error) -> &'static str {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; free some space or set LANDSPEED_STATE_DIR to a folder elsewhere"
+        }
+        io::ErrorKind::PermissionDenied => "; run as root",
+        io::ErrorKind::ReadOnlyFilesystem => "; set LANDSPEED_STATE_DIR to a folder elsewhere",
+        _ => "",
+    }
+}
+
+impl JournalError {
+    pub(super) fn folder(path: &Path, why: impl Into<String>) -> Self {
+        JournalError::Folder { path: path.to_owned(), why: why.into() }
+    }
+
+    pub(super) fn io(operation: &'static str, path: &Path, source: impl Into<io::Error>) -> Self {
+        JournalError::Io { operation, path: path.to_owned(), source: source.into() }
+    }
+}
+
+impl From<JournalError> for crate::Error {
+    fn from(error: JournalError) -> Self {
+        crate::Error::Journal(error.to_string())
+    }
+}

@@ -1,0 +1,217 @@
+//! The journal file of one network namespace, under its lock.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+use super::entry::{Entry, Header, Turning};
+use super::folder::Folder;
+use super::identity::Process;
+use super::read::{self, Contents};
+use super::{JournalError, Lookup};
+
+/// How long a dead agent's guardian may take to restore before a newcomer gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// An open journal whose lock this process holds, alone or together with its agent or guardian: the lock
+/// belongs to the open file, so it lasts until the last of them has let go of it.
+#[derive(Debug)]
+pub(super) struct JournalFile {
+    folder: Folder,
+    name: String,
+    file: File,
+    len: u64,
+    /// Where the digits of the `turning` line are.
+    turning_at: u64,
+}
+
+/// "net-7.jsonl".
+pub(super) fn name_of(netns_cookie: u64) -> String {
+    format!("net-{netns_cookie}.jsonl")
+}
+
+/// 7 of "net-7.jsonl".
+pub(super) fn cookie_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("net-")?.strip_suffix(".jsonl")?;
+    digits.parse().ok().filter(|cookie| name_of(*cookie) == name)
+}
+
+impl JournalFile {
+    /// Opens and locks a journal; `None` where there is none. `make` creates it.
+    ///
+    /// # Errors
+    /// [`JournalError::InProgress`] where a living agent holds the lock. A dead agent's guardian is waited for.
+    pub(super) fn lock(folder: Folder, name: &str, make: bool) -> Result<Option<JournalFile>, JournalError> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let Some(fd) = folder.file(name, make)? else { return Ok(None) };
+            match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+                // Another process may have removed the file between our open and our lock.
+                Ok(()) if folder.is_current(name, &fd) => return Ok(Some(Self::adopt(folder, name, fd))),
+                Ok(()) => continue,
+                Err(Errno::WOULDBLOCK) => wait_for_guardian(&fd, deadline)?,
+                Err(e) => return Err(JournalError::io("lock", &folder.path_of(name), e)),
+            }
+        }
+    }
+
+    /// Takes over a file whose lock is held already.
+    pub(super) fn adopt(folder: Folder, name: &str, fd: OwnedFd) -> JournalFile {
+        JournalFile { folder, name: name.to_owned(), file: fd.into(), len: 0, turning_at: 0 }
+    }
+
+    /// What the journal says.
+    pub(super) fn read(&self, lookup: Lookup) -> Result<Contents, JournalError> {
+        let from_start = (&self.file).seek(SeekFrom::Start(0));
+        from_start.and_then(|_| read::read(&self.file, lookup)).map_err(|e| self.failed("read", e))
+    }
+
+    /// Starts the journal afresh, whatever was in it.
+    pub(super) fn begin(&mut self, header: Header) -> Result<(), JournalError> {
+        self.file.set_len(0).map_err(|e| self.failed("truncate", e))?;
+        self.len = 0;
+        self.append(&Entry::Header(header))?;
+        let turning = line(&Entry::Turning(Turning::at(0)));
+        let digits = turning.windows(Turning::WIDTH).position(|w| w.iter().all(|b| *b == b'0'));
+        self.turning_at = self.len + digits.expect("the line was just made with digits") as u64;
+        self.append(&Entry::Turning(Turning::at(0)))?;
+        self.folder.sync()
+    }
+
+    /// Appends a line; on return it is on disk. On failure the journal is as before.
+    pub(super) fn append(&mut self, entry: &Entry) -> Result<(), JournalError> {
+        let line = line(entry);
+        if line.len() >= read::MAX_LINE || self.len + line.len() as u64 > read::MAX_FILE {
+            return Err(JournalError::Full { path: self.path() });
+        }
+        let written = self.file.write_all_at(&line, self.len).and_then(|()| self.file.sync_data());
+        written.map_err(|e| {
+            // Half a line would swallow the next one. Failing here too leaves a journal that is refused
+            // line by line when read, which is as safe.
+            let _ = self.file.set_len(self.len);
+            self.failed("write", e)
+        })?;
+        self.len += line.len() as u64;
+        Ok(())
+    }
+
+    /// Names the intent whose knob is about to be written; 0 when the write is over. Not synced: it has to
+    /// survive our death, which the page cache does, and means nothing after the machine's.
+    pub(super) fn mark_turning(&self, seq: u32) -> Result<(), JournalError> {
+        let digits = Turning::at(seq).seq;
+        self.file.write_all_at(digits.as_bytes(), self.turning_at).map_err(|e| self.failed("write", e))
+    }
+
+    /// Removes the file; the lock lasts until this is dropped.
+    pub(super) fn remove(&self) -> Result<(), JournalError> {
+        self.folder.remove(&self.name)
+    }
+
+    /// Whether the file still has its name: it is removed when everything was restored.
+    pub(super) fn is_there(&self) -> bool {
+        self.folder.is_current(&self.name, &self.file)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.folder.path_of(&self.name)
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    fn failed(&self, operation: &'static str, source: io::Error) -> JournalError {
+        JournalError::io(operation, &self.path(), source)
+    }
+}
+
+fn line(entry: &Entry) -> Vec<u8> {
+    let mut line = serde_json::to_vec(entry).expect("journal entries have string keys only");
+    line.push(b'\n');
+    line
+}
+
+/// Waits a moment where the holder of the lock is a guardian that is restoring after its agent's death.
+fn wait_for_guardian(fd: &OwnedFd, deadline: Instant) -> Result<(), JournalError> {
+    let header = File::from(
+        fd.try_clone()
+            .map_err(|source| JournalError::Unknown { what: "who holds the journal's lock", source })?,
+    );
+    // Only the first line is wanted, and no knob is looked up for it.
+    let contents = read::read(header, |_| None).unwrap_or_default();
+    let alive = |p: Process| Process::find(p.pid) == Some(p);
+    match contents.header {
+        Some(h) if alive(h.agent) => Err(JournalError::InProgress { pid: h.agent.pid }),
+        Some(h) if Instant::now() > deadline => Err(JournalError::InProgress { pid: h.guardian.pid }),
+        None if Instant::now() > deadline => Err(JournalError::InProgress { pid: 0 }),
+        _ => {
+            std::thread::sleep(PAUSE);
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::entry::{Also, FORMAT};
+
+    fn header() -> Header {
+        let me = Process::find(std::process::id()).unwrap();
+        let boot_id = "00000000-0000-0000-0000-000000000000".into();
+        Header { format: FORMAT, boot_id, netns_cookie: 7, agent: me, guardian: me }
+    }
+
+    #[test]
+    fn names_and_cookies() {
+        assert_eq!(cookie_of(&name_of(42)), Some(42));
+        for bad in ["net-.jsonl", "net-007.jsonl", "net-1.jsonl.bak", "net-+1.jsonl", "net--1.jsonl"] {
+            assert_eq!(cookie_of(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn one_holder_at_a_time_and_never_of_a_removed_file() {
+        let home = tempfile::tempdir().unwrap();
+        let state = home.path().join("s");
+        let lock = |make| JournalFile::lock(Folder::open_or_make(&state).unwrap(), "net-7.jsonl", make);
+        assert!(lock(false).unwrap().is_none());
+        let mut first = lock(true).unwrap().unwrap();
+        first.begin(header()).unwrap();
+        assert!(matches!(lock(true), Err(JournalError::InProgress { pid }) if pid == std::process::id()));
+        first.remove().unwrap();
+        assert!(!first.is_there());
+        let second = lock(true).unwrap().unwrap();
+        assert!(second.is_there() && !first.is_there());
+    }
+
+    #[test]
+    fn the_mark_is_overwritten_in_place_and_lines_are_appended() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::open_or_make(&home.path().join("s")).unwrap();
+        let mut journal = JournalFile::lock(folder, "net-7.jsonl", true).unwrap().unwrap();
+        journal.begin(header()).unwrap();
+        for seq in [3, 0, 12] {
+            journal.mark_turning(seq).unwrap();
+        }
+        journal.append(&Entry::Also(Also { seq: 1, to: "x".into() })).unwrap();
+        let text = std::fs::read_to_string(journal.path()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[1], r#"{"entry":"turning","seq":"0000000012"}"#);
+        assert_eq!(lines[2], r#"{"entry":"also","seq":1,"to":"x"}"#);
+        let contents = journal.read(|_| None).unwrap();
+        assert_eq!(contents.header, Some(header()));
+        assert_eq!((contents.turning, contents.refused.len()), (12, 1));
+    }
+}

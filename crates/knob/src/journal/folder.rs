@@ -1,0 +1,223 @@
+//! The folder of journals: root's alone, and never reached through a symlink.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, fsync, mkdirat, openat, statat, unlinkat};
+use rustix::io::Errno;
+
+use super::JournalError;
+
+/// Where landspeed keeps its state, unless the environment variable [`STATE_DIR_VARIABLE`] says otherwise.
+const STATE_DIR: &str = "/var/lib/landspeed";
+
+/// Names another state folder: for tests, and for hosts without a writable /var/lib.
+pub const STATE_DIR_VARIABLE: &str = "LANDSPEED_STATE_DIR";
+
+/// The journals' folder in the state folder.
+const JOURNALS: &str = "journal";
+
+/// An open journal folder: everything in it is opened relative to this descriptor, so that nobody can
+/// swap the path underneath.
+#[derive(Debug)]
+pub(super) struct Folder {
+    fd: OwnedFd,
+    path: PathBuf,
+}
+
+/// The state folder that this process uses.
+pub(super) fn state_dir() -> PathBuf {
+    std::env::var_os(STATE_DIR_VARIABLE).filter(|v| !v.is_empty()).unwrap_or_else(|| STATE_DIR.into()).into()
+}
+
+impl Folder {
+    /// Opens the journals' folder below `state`, making both where they are missing.
+    pub(super) fn open_or_make(state: &Path) -> Result<Folder, JournalError> {
+        Self::walk(state, true)?.ok_or_else(|| JournalError::folder(state, "cannot be made"))
+    }
+
+    /// Opens the journals' folder below `state`; `None` where there is none.
+    pub(super) fn open(state: &Path) -> Result<Option<Folder>, JournalError> {
+        Self::walk(state, false)
+    }
+
+    fn walk(state: &Path, make: bool) -> Result<Option<Folder>, JournalError> {
+        let (Some(above), Some(name)) = (state.parent(), state.file_name()) else {
+            return Err(JournalError::folder(state, "is no folder that landspeed can own"));
+        };
+        let above_fd = open_parent(above)?;
+        let Some(state_fd) = step(above_fd.as_fd(), name, state, make)? else { return Ok(None) };
+        let path = state.join(JOURNALS);
+        let Some(fd) = step(state_fd.as_fd(), OsStr::new(JOURNALS), &path, make)? else { return Ok(None) };
+        Ok(Some(Folder { fd, path }))
+    }
+
+    /// Opens a file of the folder for reading and writing; `None` where there is none. `make` creates it.
+    pub(super) fn file(&self, name: &str, make: bool) -> Result<Option<OwnedFd>, JournalError> {
+        let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        flags.set(OFlags::CREATE, make);
+        let path = self.path.join(name);
+        match openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR) {
+            Ok(fd) => {
+                let stat = fstat(&fd).map_err(|e| JournalError::io("stat", &path, e))?;
+                let regular = stat.st_mode & libc::S_IFMT == libc::S_IFREG;
+                if !regular || stat.st_nlink > 1 || !is_ours(&stat) {
+                    return Err(JournalError::folder(&path, NOT_OURS));
+                }
+                Ok(Some(fd))
+            }
+            Err(Errno::NOENT) if !make => Ok(None),
+            Err(Errno::LOOP) => Err(JournalError::folder(&path, "is a symbolic link: remove it")),
+            Err(e) => Err(JournalError::io("open", &path, e)),
+        }
+    }
+
+    /// Whether `fd` is still the file of this name: another process may have removed it meanwhile.
+    pub(super) fn is_current(&self, name: &str, fd: impl AsFd) -> bool {
+        match (statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW), fstat(fd)) {
+            (Ok(named), Ok(held)) => (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino),
+            _ => false,
+        }
+    }
+
+    /// Removes a file and makes the removal durable. A file that is gone already is no error.
+    pub(super) fn remove(&self, name: &str) -> Result<(), JournalError> {
+        match unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => self.sync(),
+            Err(e) => Err(JournalError::io("remove", &self.path.join(name), e)),
+        }
+    }
+
+    /// Makes the folder's entries durable.
+    pub(super) fn sync(&self) -> Result<(), JournalError> {
+        fsync(&self.fd).map_err(|e| JournalError::io("fsync", &self.path, e))
+    }
+
+    /// Names in the folder, sorted.
+    pub(super) fn names(&self) -> Result<Vec<String>, JournalError> {
+        let failed = |e| JournalError::io("list", &self.path, e);
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.fd).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            names.extend(entry.file_name().to_str().ok().map(str::to_owned));
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The path of a file, for people.
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+}
+
+const NOT_OURS: &str = "is not ours alone (owner or mode differ): inspect and remove it";
+
+/// The folder above ours may belong to the system and may lie behind the administrator's own symlinks, but
+/// nobody else must be able to put something in our place there.
+fn open_parent(path: &Path) -> Result<OwnedFd, JournalError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = openat(CWD, path, flags, Mode::empty()).map_err(|e| JournalError::io("open", path, e))?;
+    let stat = fstat(&fd).map_err(|e| JournalError::io("stat", path, e))?;
+    let others_write = stat.st_mode & 0o022 != 0 && stat.st_mode & libc::S_ISVTX == 0;
+    if others_write || (stat.st_uid != 0 && !owned(&stat)) {
+        return Err(JournalError::folder(path, "can be changed by other users: choose another state folder"));
+    }
+    Ok(fd)
+}
+
+/// One step down, into a folder that must be ours.
+fn step(
+    above: rustix::fd::BorrowedFd<'_>,
+    name: &OsStr,
+    path: &Path,
+    make: bool,
+) -> Result<Option<OwnedFd>, JournalError> {
+    if make {
+        match mkdirat(above, name, Mode::RWXU) {
+            Ok(()) => fsync(above).map_err(|e| JournalError::io("fsync", path, e))?,
+            Err(Errno::EXIST) => {}
+            Err(e) => return Err(JournalError::io("make", path, e)),
+        }
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = match openat(above, name, flags, Mode::empty()) {
+        Ok(fd) => fd,
+        Err(Errno::NOENT) if !make => return Ok(None),
+        // O_NOFOLLOW with O_DIRECTORY answers ENOTDIR for a symlink, as for a plain file.
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            return Err(JournalError::folder(path, "is a symbolic link or no folder: remove it"));
+        }
+        Err(e) => return Err(JournalError::io("open", path, e)),
+    };
+    let stat = fstat(&fd).map_err(|e| JournalError::io("stat", path, e))?;
+    if !is_ours(&stat) { Err(JournalError::folder(path, NOT_OURS)) } else { Ok(Some(fd)) }
+}
+
+fn owned(stat: &Stat) -> bool {
+    stat.st_uid == rustix::process::geteuid().as_raw()
+}
+
+/// Owned by us, and open to nobody else.
+fn is_ours(stat: &Stat) -> bool {
+    owned(stat) && stat.st_mode & 0o077 == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn makes_both_folders_for_their_owner_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let state = home.path().join("state");
+        assert!(Folder::open(&state).unwrap().is_none());
+        let folder = Folder::open_or_make(&state).unwrap();
+        for path in [state.clone(), state.join("journal")] {
+            assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
+        }
+        let file = folder.file("net-1.jsonl", true).unwrap().unwrap();
+        assert!(folder.is_current("net-1.jsonl", &file));
+        folder.remove("net-1.jsonl").unwrap();
+        assert!(!folder.is_current("net-1.jsonl", &file));
+        assert!(folder.file("net-1.jsonl", false).unwrap().is_none());
+    }
+
+    #[test]
+    fn never_goes_through_a_symlink() {
+        let home = tempfile::tempdir().unwrap();
+        let (real, link) = (home.path().join("real"), home.path().join("link"));
+        Folder::open_or_make(&real).unwrap();
+        symlink(&real, &link).unwrap();
+        let refused = Folder::open_or_make(&link).unwrap_err().to_string();
+        assert!(refused.contains("symbolic link"), "{refused}");
+
+        let half = home.path().join("half");
+        std::fs::create_dir(&half).unwrap();
+        std::fs::set_permissions(&half, std::fs::Permissions::from_mode(0o700)).unwrap();
+        symlink(real.join("journal"), half.join("journal")).unwrap();
+        assert!(Folder::open(&half).is_err());
+
+        let folder = Folder::open(&real).unwrap().unwrap();
+        symlink("/etc/passwd", real.join("journal/net-1.jsonl")).unwrap();
+        let refused = folder.file("net-1.jsonl", true).unwrap_err().to_string();
+        assert!(refused.contains("symbolic link"), "{refused}");
+    }
+
+    #[test]
+    fn refuses_what_others_can_read_or_write() {
+        let home = tempfile::tempdir().unwrap();
+        let state = home.path().join("state");
+        std::fs::create_dir(&state).unwrap();
+        std::fs::set_permissions(&state, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(Folder::open_or_make(&state).is_err());
+
+        let open = home.path().join("open");
+        std::fs::create_dir(&open).unwrap();
+        std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(Folder::open_or_make(&open.join("state")).is_err());
+    }
+}

@@ -1,0 +1,257 @@
+//! The guardian: holds journal and lock, and puts everything back when its agent cannot.
+
+use std::io;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use landspeed_record::Restored;
+use landspeed_units::Nanos;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SocketType, sockopt};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::entry::{FORMAT, Header};
+use super::file::{JournalFile, name_of};
+use super::folder::Folder;
+use super::identity::{Here, Process};
+use super::lease::Lease;
+use super::ledger::Ledger;
+use super::restore::restore;
+use super::spawn::GUARDIAN_FD;
+use super::wire::{Channel, ToAgent, ToGuardian, fitting};
+use super::{JournalError, Lookup, daemon};
+
+/// How long an agent whose lease ran out in the middle of a write is given to end it before it is killed.
+const GRACE: Duration = Duration::from_secs(3);
+/// Some refusals pass: a driver that is busy, a link that comes up.
+const TRIES: usize = 3;
+const BETWEEN_TRIES: Duration = Duration::from_secs(1);
+
+/// Runs a guardian on the socket that its agent left on descriptor 3, until everything is put back.
+/// This is all that `landspeed guardian` does; it is of no use by hand.
+pub fn guardian_main() -> ExitCode {
+    guardian_main_with(super::default_lookup)
+}
+
+/// As [`guardian_main`], with another knob table.
+pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
+    let Some(socket) = inherited_socket() else {
+        eprintln!("landspeed guardian is started by an agent when it turns its first knob, not by hand");
+        return ExitCode::from(2);
+    };
+    let notes = daemon::settle();
+    match run(Channel(socket), lookup, notes) {
+        Some(restored) if !restored.restored => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn inherited_socket() -> Option<OwnedFd> {
+    // SAFETY: nobody else in this freshly started process uses the descriptor; whether it is open and what
+    // it is, is asked before it is owned.
+    let probed = unsafe { std::os::fd::BorrowedFd::borrow_raw(GUARDIAN_FD) };
+    let is_ours = sockopt::socket_type(probed).ok()? == SocketType::SEQPACKET;
+    // SAFETY: it is open, as was just seen, and owned from here on alone.
+    is_ours.then(|| unsafe { OwnedFd::from_raw_fd(GUARDIAN_FD) })
+}
+
+/// Serves one agent to its end; `None` where nothing was ever begun.
+fn run(channel: Channel, lookup: Lookup, notes: Vec<String>) -> Option<Restored> {
+    let ToGuardian::Begin { state_dir, lease } = channel.receive().ok()??.0 else { return None };
+    let mut guardian = match Guardian::begin(channel, lookup, &state_dir, lease) {
+        Ok(guardian) => guardian,
+        Err((channel, error)) => {
+            let _ = channel.try_send(&ToAgent::Refused { why: error.to_string() });
+            return None;
+        }
+    };
+    if guardian.announce(notes).is_err() {
+        // The agent died before it could turn anything.
+        let _ = guardian.ledger.file.remove();
+        return None;
+    }
+    // A bug while serving must not cost the host its settings.
+    let end = catch_unwind(AssertUnwindSafe(|| guardian.serve())).unwrap_or(End::AgentGone);
+    guardian.take_over(end);
+    let restored = fitting(guardian.restore());
+    let _ = guardian.channel.try_send(&ToAgent::Restored { restored: restored.clone() });
+    Some(restored)
+}
+
+/// Why a guardian stops serving.
+enum End {
+    /// The agent asked for it, and is not writing.
+    Asked,
+    /// Its end of the socket is closed, which the kernel does when the last of its threads has ended: no
+    /// write of it is under way any more.
+    AgentGone,
+    /// No sign of life from the controller, or nonsense from the agent, which still lives.
+    Lost(String),
+}
+
+struct Guardian {
+    channel: Channel,
+    /// `None` where the agent is dead already, or this kernel has no pidfds (before 5.3).
+    agent: Option<OwnedFd>,
+    ledger: Ledger,
+    lease: Lease,
+}
+
+impl Guardian {
+    fn begin(
+        channel: Channel,
+        lookup: Lookup,
+        state_dir: &Path,
+        lease: Nanos,
+    ) -> Result<Guardian, (Channel, JournalError)> {
+        match open(&channel, lookup, state_dir) {
+            Ok((ledger, agent)) => {
+                Ok(Guardian { channel, agent, ledger, lease: Lease::new(lease, Instant::now()) })
+            }
+            Err(error) => Err((channel, error)),
+        }
+    }
+
+    /// Hands the agent the lock to share, and a handle of this process.
+    fn announce(&self, notes: Vec<String>) -> io::Result<()> {
+        let me = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+        let begun = ToAgent::Begun { name: self.ledger.file.name().to_owned(), notes };
+        self.channel.send_with(&begun, &[self.ledger.file.fd(), me.as_fd()])
+    }
+
+    fn serve(&mut self) -> End {
+        loop {
+            match wait(&self.channel, self.lease.left(Instant::now())) {
+                Ok(true) => {}
+                Ok(false) => return End::Lost("the controller has stopped answering".into()),
+                Err(e) => return End::Lost(format!("the guardian cannot wait: {e}")),
+            }
+            let message = match self.channel.receive() {
+                Ok(Some((message, _))) => message,
+                Ok(None) => return End::AgentGone,
+                Err(e) => return End::Lost(format!("the agent sent what is no message: {e}")),
+            };
+            if let Some(end) = self.handle(message) {
+                return end;
+            }
+        }
+    }
+
+    fn handle(&mut self, message: ToGuardian) -> Option<End> {
+        let now = Instant::now();
+        match message {
+            ToGuardian::Heartbeat {} => self.lease.heartbeat(now),
+            ToGuardian::ShortLease { lease } => self.lease.shorten(lease, now),
+            ToGuardian::Intent { knob, device, to } => {
+                let answer = match self.ledger.intend(&knob, &device, &to) {
+                    Ok(()) => ToAgent::Go {},
+                    Err(error) => ToAgent::Refused { why: error.to_string() },
+                };
+                // What the journal took does not count against the controller.
+                self.lease.acted(Instant::now());
+                if self.channel.send(&answer).is_err() {
+                    return Some(End::AgentGone);
+                }
+            }
+            ToGuardian::Wrote {} => {
+                self.ledger.wrote();
+                self.lease.acted(now);
+            }
+            ToGuardian::Restore {} => return Some(End::Asked),
+            ToGuardian::Begin { .. } => return Some(End::Lost("the agent began twice".into())),
+        }
+        None
+    }
+
+    /// Makes sure that the agent writes nothing from here on. Every write needs a `Go`, and none is given
+    /// any more; only one that was given and not reported back as over can still be under way.
+    fn take_over(&mut self, end: End) {
+        let End::Lost(why) = end else { return };
+        let lost = ToAgent::Lost { why };
+        let _ = self.channel.try_send(&lost);
+        let deadline = Instant::now() + GRACE;
+        let mut killed = false;
+        while self.ledger.is_turning() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() && !killed {
+                // Stopped, or stuck. Its end closes the socket, if need be only when its system call is over.
+                killed = true;
+                if let Some(agent) = &self.agent {
+                    let _ = pidfd_send_signal(agent, Signal::KILL);
+                }
+            }
+            if !wait(&self.channel, if killed { GRACE } else { left }).unwrap_or(true) {
+                continue;
+            }
+            match self.channel.receive() {
+                Ok(Some((ToGuardian::Wrote {}, _))) => self.ledger.wrote(),
+                Ok(Some((ToGuardian::Intent { .. }, _))) => drop(self.channel.try_send(&lost)),
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Puts everything back, and removes the journal when nothing is left to do.
+    fn restore(&mut self) -> Restored {
+        let contents = self.ledger.contents();
+        let mut report = restore(&contents, self.ledger.lookup);
+        for _ in 1..TRIES {
+            if report.is_done() {
+                break;
+            }
+            std::thread::sleep(BETWEEN_TRIES);
+            let notes = std::mem::take(&mut report.notes);
+            report = restore(&contents, self.ledger.lookup);
+            report.notes.splice(0..0, notes);
+        }
+        if report.is_done()
+            && let Err(e) = self.ledger.file.remove()
+        {
+            report.notes.push(format!("everything was put back, but {e}"));
+        }
+        report.into_restored()
+    }
+}
+
+/// Takes the lock and starts the journal.
+fn open(
+    channel: &Channel,
+    lookup: Lookup,
+    state_dir: &Path,
+) -> Result<(Ledger, Option<OwnedFd>), JournalError> {
+    let here = Here::find_out()?;
+    let unknown = |e: rustix::io::Errno| JournalError::Unknown { what: "who the agent is", source: e.into() };
+    let agent = sockopt::socket_peercred(&channel.0).map_err(unknown)?.pid;
+    let process = |pid: Pid| Process::find(pid.as_raw_nonzero().get().unsigned_abs());
+    let gone = || JournalError::Guardian("lost its agent".into());
+    let agent_process = process(agent).ok_or_else(gone)?;
+    let me = process(rustix::process::getpid()).ok_or_else(gone)?;
+
+    let folder = Folder::open_or_make(state_dir)?;
+    let name = name_of(here.netns_cookie);
+    let mut file = JournalFile::lock(folder, &name, true)?.ok_or_else(gone)?;
+    if file.read(lookup)?.is_pending() {
+        return Err(JournalError::Pending { path: file.path() });
+    }
+    let Here { boot_id, netns_cookie } = here;
+    file.begin(Header { format: FORMAT, boot_id, netns_cookie, agent: agent_process, guardian: me })?;
+    Ok((Ledger::new(file, lookup), pidfd_open(agent, PidfdFlags::empty()).ok()))
+}
+
+/// Waits for a packet or the end of the other side; false when the time is over.
+fn wait(channel: &Channel, time: Duration) -> io::Result<bool> {
+    let deadline = Instant::now() + time;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+        let mut fds = [PollFd::from_borrowed_fd(channel.fd(), PollFlags::IN)];
+        match poll(&mut fds, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => {}
+            ready => return Ok(ready? > 0),
+        }
+    }
+}

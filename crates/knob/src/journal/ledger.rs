@@ -1,0 +1,136 @@
+//! The guardian's book of turns: what is in the journal, kept in memory too.
+
+use landspeed_netlink::Rtnl;
+
+use super::entry::{Also, Entry, Intent, Turned};
+use super::file::JournalFile;
+use super::identity::{Device, in_initial_netns};
+use super::read::{Contents, MAX_TURNED, is_device_name};
+use super::snapshot::Snapshot;
+use super::{JournalError, Lookup};
+use crate::{Error, HostKnob, Knob, Place, Scope, Turn};
+
+/// Open journal and what it says.
+pub(super) struct Ledger {
+    pub(super) file: JournalFile,
+    pub(super) lookup: Lookup,
+    turned: Vec<Turned>,
+    /// The intent whose write is under way; zero for none.
+    turning: u32,
+}
+
+/// The knob of this name, its value and place checked, as a setting of this host.
+pub(super) fn checked(
+    lookup: Lookup,
+    name: &str,
+    value: &str,
+) -> Result<(&'static Knob, &'static dyn HostKnob), Error> {
+    let knob = lookup(name).ok_or_else(|| Error::Unknown(name.chars().take(40).collect()))?;
+    let Turn::Host(turn) = knob.turn else {
+        return Err(Error::Unavailable(format!(
+            "{name} is a setting of the flow: there is nothing to turn on a host"
+        )));
+    };
+    if knob.row.scope == Scope::Host && !in_initial_netns() {
+        let why = "belongs to the whole host: it is turned only from the host's first network namespace";
+        return Err(Error::Unavailable(format!("{name} {why}")));
+    }
+    knob.row.domain.check(value).map_err(|expected| Error::Value {
+        knob: name.to_owned(),
+        value: value.chars().take(80).collect(),
+        expected,
+    })?;
+    Ok((knob, turn))
+}
+
+impl Ledger {
+    pub(super) fn new(file: JournalFile, lookup: Lookup) -> Ledger {
+        Ledger { file, lookup, turned: Vec::new(), turning: 0 }
+    }
+
+    /// Writes down that `knob` is about to be set to `to`; on return it is on disk.
+    pub(super) fn intend(&mut self, knob: &str, device: &str, to: &str) -> Result<(), Error> {
+        let (knob, turn) = checked(self.lookup, knob, to)?;
+        let seq = match self.turned.iter().position(|t| is_of(t, knob, device)) {
+            Some(at) => self.again(at, to)?,
+            None => self.first(knob, turn, device, to)?,
+        };
+        self.file.mark_turning(seq)?;
+        self.turning = seq;
+        Ok(())
+    }
+
+    /// A knob that has been turned before: only a value never written before is news.
+    fn again(&mut self, at: usize, to: &str) -> Result<u32, JournalError> {
+        let turned = &mut self.turned[at];
+        let seq = turned.intent.seq;
+        if !turned.written.iter().any(|written| written == to) {
+            if turned.written.len() >= MAX_TURNED {
+                return Err(JournalError::Full { path: self.file.path() });
+            }
+            self.file.append(&Entry::Also(Also { seq, to: to.to_owned() }))?;
+            turned.written.push(to.to_owned());
+        }
+        Ok(seq)
+    }
+
+    fn first(&mut self, knob: &Knob, turn: &dyn HostKnob, device: &str, to: &str) -> Result<u32, Error> {
+        if self.turned.len() >= MAX_TURNED {
+            return Err(JournalError::Full { path: self.file.path() }.into());
+        }
+        let name = knob.row.name;
+        let place = Place { device: device.to_owned() };
+        let before = turn.read(&place)?;
+        // What could not be read from the journal could not be put back.
+        knob.row.domain.check(&before).map_err(|expected| {
+            let found = before.escape_debug();
+            Error::Unavailable(format!(
+                "{name} is '{found}' now, which could not be put back: expected {expected}"
+            ))
+        })?;
+        let unavailable = |e: &dyn std::fmt::Display| Error::Unavailable(format!("{name}: {e}"));
+        let device = find_device(device).map_err(|e| unavailable(&e))?;
+        let disturbed = Snapshot::take(knob.row.disturbs, &place.device).map_err(|e| unavailable(&e))?;
+        disturbed
+            .check(knob.row.disturbs, device.as_ref().map(|d| d.ifindex))
+            .map_err(|e| unavailable(&e))?;
+        let seq = self.turned.last().map_or(1, |last| last.intent.seq + 1);
+        let intent = Intent { seq, knob: name.to_owned(), device, before, to: to.to_owned(), disturbed };
+        self.file.append(&Entry::Intent(Box::new(intent.clone())))?;
+        self.turned.push(Turned { intent, written: vec![to.to_owned()] });
+        Ok(seq)
+    }
+
+    /// The write that was allowed is over.
+    pub(super) fn wrote(&mut self) {
+        // A mark that stays makes a later undo put this value back whatever it reads: safe.
+        let _ = self.file.mark_turning(0);
+        self.turning = 0;
+    }
+
+    /// Whether a write may be under way.
+    pub(super) fn is_turning(&self) -> bool {
+        self.turning != 0
+    }
+
+    /// What the journal says, without reading it again.
+    pub(super) fn contents(&self) -> Contents {
+        Contents { turned: self.turned.clone(), turning: self.turning, ..Contents::default() }
+    }
+}
+
+fn is_of(turned: &Turned, knob: &Knob, device: &str) -> bool {
+    let same_device = || turned.intent.device.as_ref().is_some_and(|d| d.name == device);
+    turned.intent.knob == knob.row.name && (knob.row.scope != Scope::Device || same_device())
+}
+
+fn find_device(name: &str) -> Result<Option<Device>, String> {
+    if name.is_empty() {
+        return Ok(None);
+    }
+    if !is_device_name(name) {
+        return Err(format!("'{}' cannot be the name of a device", name.escape_debug()));
+    }
+    let link = Rtnl::open().and_then(|rtnl| rtnl.link(name)).map_err(|e| e.to_string())?;
+    Ok(Some(Device::of(&link)))
+}

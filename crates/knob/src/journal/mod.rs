@@ -1,0 +1,46 @@
+//! Safety: every turn of a knob is journaled before it is made, and put back whatever happens to whom.
+//!
+//! - [`Turner`] turns knobs, in the agent.
+//! - A guardian, a process of its own ([`guardian_main`]), holds the journal and its lock. When the agent
+//!   dies, or its controller stops answering, the guardian puts everything back. When the guardian dies,
+//!   the agent does.
+//! - [`undo`] does when both are dead.
+//!
+//! The journal is one file a network namespace, `/var/lib/landspeed/journal/net-COOKIE.jsonl`; the entries
+//! are in `entry.rs`. Whoever restores holds the file's lock, compares, and removes the file: a file that
+//! exists unlocked means that there is something to undo.
+
+mod daemon;
+mod entry;
+mod error;
+mod file;
+mod folder;
+mod guardian;
+mod identity;
+mod lease;
+mod ledger;
+mod namespaces;
+mod read;
+mod restore;
+mod snapshot;
+mod spawn;
+mod turner;
+mod undo;
+mod value;
+mod watch;
+mod wire;
+
+pub use error::JournalError;
+pub use folder::STATE_DIR_VARIABLE;
+pub use guardian::{guardian_main, guardian_main_with};
+pub use snapshot::{Outcome, Snapshot, SnapshotError};
+pub use turner::{Options, Turner};
+pub use undo::{UndoReport, undo, undo_with};
+
+/// Finds a knob by its name in a table; nothing else is ever turned.
+pub type Lookup = fn(&str) -> Option<&'static crate::Knob>;
+
+/// The knob table of this build.
+fn default_lookup(name: &str) -> Option<&'static crate::Knob> {
+    crate::table::find(name).ok()
+}

@@ -1,0 +1,81 @@
+//! Settings of a device's queues: who serves them (RPS, XPS) and how much they may hold (BQL).
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use landspeed_netlink::Rtnl;
+
+use super::{Outcome, SnapshotError, text};
+
+/// Settings of a receive and of a transmit queue; what BQL finds out by itself is not among them.
+const RX: [&str; 2] = ["rps_cpus", "rps_flow_cnt"];
+const TX: [&str; 6] = [
+    "xps_cpus",
+    "xps_rxqs",
+    "tx_maxrate",
+    "byte_queue_limits/limit_max",
+    "byte_queue_limits/limit_min",
+    "byte_queue_limits/hold_time",
+];
+
+/// The queues' folder of a device, once it is sure that /sys speaks of this network namespace's device.
+fn folder(device: &str) -> Result<PathBuf, SnapshotError> {
+    let device_folder = Path::new("/sys/class/net").join(device);
+    let index = Rtnl::open()?.index_of(device)?;
+    let shown = fs::read_to_string(device_folder.join("ifindex")).ok();
+    match shown.and_then(|text| text.trim().parse::<u32>().ok()) {
+        Some(shown) if index == shown => Ok(device_folder.join("queues")),
+        _ => Err(SnapshotError::ForeignSysfs),
+    }
+}
+
+/// Every queue setting that can be read: "rx-0/rps_cpus".
+pub(super) fn take(device: &str) -> Result<BTreeMap<String, String>, SnapshotError> {
+    let folder = folder(device)?;
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(&folder).map_err(|e| SnapshotError::file("list", &folder, e))? {
+        let entry = entry.map_err(|e| SnapshotError::file("list", &folder, e))?;
+        let queue = entry.file_name().to_string_lossy().into_owned();
+        let settings: &[&str] = if queue.starts_with("rx-") { &RX } else { &TX };
+        for setting in settings {
+            let name = format!("{queue}/{setting}");
+            // Devices lack some: a single transmit queue has no XPS.
+            all.extend(text::read(&folder.join(&name)).map(|value| (name, value)));
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a journal's "rx-0/rps_cpus" is a queue setting.
+pub(super) fn is_name(name: &str) -> bool {
+    let Some((queue, setting)) = name.split_once('/') else { return false };
+    let numbered =
+        |kind: &str| queue.strip_prefix(kind).is_some_and(|n| n.len() <= 5 && n.parse::<u16>().is_ok());
+    (numbered("rx-") && RX.contains(&setting)) || (numbered("tx-") && TX.contains(&setting))
+}
+
+/// Puts back the settings of the queues that there are.
+pub(super) fn restore(device: &str, was: &BTreeMap<String, String>) -> Outcome {
+    match folder(device) {
+        Ok(folder) => text::restore(&folder, was),
+        Err(e) => Outcome::failed(&format!("queues of {device}"), &e),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_nowhere_else() {
+        for good in ["rx-0/rps_cpus", "tx-127/byte_queue_limits/limit_max"] {
+            assert!(is_name(good), "{good}");
+        }
+        for bad in
+            ["rx-0/../../x", "rx-/rps_cpus", "tx-0/rps_cpus", "../x/rps_cpus", "rx-0", "rx-+1/rps_cpus/"]
+        {
+            assert!(!is_name(bad), "{bad}");
+        }
+    }
+}

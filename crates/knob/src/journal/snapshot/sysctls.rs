@@ -1,0 +1,111 @@
+//! Sysctls: those of one device, and single ones that are coupled to a knob.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::{Outcome, SnapshotError, text};
+use crate::Disturbs;
+
+const NET: &str = "/proc/sys/net";
+/// The folders with one folder a device.
+const FOLDERS: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
+
+/// Every sysctl of the device that has a value: "ipv6/conf/accept_ra".
+pub(super) fn take_of_device(device: &str) -> Result<BTreeMap<String, String>, SnapshotError> {
+    let mut all = BTreeMap::new();
+    for folder in FOLDERS {
+        let path = Path::new(NET).join(folder).join(device);
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            // No IPv6 on this device, or none in this kernel.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(SnapshotError::file("list", &path, e)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|e| SnapshotError::file("list", &path, e))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            all.extend(text::read(&entry.path()).map(|value| (format!("{folder}/{name}"), value)));
+        }
+    }
+    Ok(all)
+}
+
+/// Whether a journal's "ipv6/conf/accept_ra" is a sysctl of a device.
+pub(super) fn is_of_device(name: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+    name.rsplit_once('/').is_some_and(|(folder, leaf)| {
+        FOLDERS.contains(&folder) && (1..=64).contains(&leaf.len()) && leaf.bytes().all(plain)
+    })
+}
+
+/// Puts back the device's sysctls.
+pub(super) fn restore_of_device(device: &str, was: &BTreeMap<String, String>) -> Outcome {
+    let mut outcome = Outcome::default();
+    for folder in FOLDERS {
+        let leaf =
+            |name: &str| name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned);
+        let of_folder: BTreeMap<String, String> =
+            was.iter().filter_map(|(name, value)| Some((leaf(name)?, value.clone()))).collect();
+        outcome.join(text::restore(&Path::new(NET).join(folder).join(device), &of_folder));
+    }
+    outcome
+}
+
+/// "net.ipv4.tcp_wmem" as a path below /proc/sys.
+fn path_of(name: &str) -> PathBuf {
+    Path::new("/proc/sys").join(name.replace('.', "/"))
+}
+
+/// The value of a sysctl of the knob table; `None` where this kernel has none.
+pub(super) fn take(name: &str) -> Result<Option<String>, SnapshotError> {
+    let path = path_of(name);
+    match fs::exists(&path) {
+        Ok(false) => Ok(None),
+        Ok(true) => match text::read(&path) {
+            Some(value) => Ok(Some(value)),
+            None => Err(SnapshotError::file("read", &path, io::ErrorKind::InvalidData.into())),
+        },
+        Err(e) => Err(SnapshotError::file("read", &path, e)),
+    }
+}
+
+/// Whether a journal's sysctl is one that the knob's row names.
+pub(super) fn is_among(name: &str, kinds: &[Disturbs]) -> bool {
+    kinds.iter().any(|kind| matches!(kind, Disturbs::Sysctl(listed) if *listed == name))
+}
+
+/// Puts back single sysctls.
+pub(super) fn restore(was: &BTreeMap<String, String>) -> Outcome {
+    let paths = was.iter().map(|(name, value)| (name.replace('.', "/"), value.clone())).collect();
+    text::restore(Path::new("/proc/sys"), &paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_has_sysctls_and_their_names_are_known_again() {
+        let all = take_of_device("lo").unwrap();
+        assert!(all.contains_key("ipv4/conf/rp_filter"), "{:?}", all.keys());
+        assert!(all.keys().all(|name| is_of_device(name)));
+        for bad in [
+            "ipv4/conf/../../kernel/core_pattern",
+            "kernel/core_pattern",
+            "ipv4/conf/",
+            "conf",
+            "ipv4/conf/A",
+        ] {
+            assert!(!is_of_device(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn only_the_sysctls_of_the_row_are_taken_from_a_journal() {
+        let kinds = [Disturbs::Routes, Disturbs::Sysctl("net.ipv4.tcp_wmem")];
+        assert!(is_among("net.ipv4.tcp_wmem", &kinds));
+        assert!(!is_among("kernel.core_pattern", &kinds));
+    }
+}

@@ -1,0 +1,238 @@
+//! Turning knobs under the eyes of a guardian.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use landspeed_record::{Restored, TurnReport};
+use landspeed_units::Nanos;
+use rustix::process::{Signal, pidfd_send_signal};
+
+use super::file::JournalFile;
+use super::folder::{Folder, state_dir};
+use super::ledger::checked;
+use super::watch::{Watch, watch};
+use super::wire::{ToAgent, ToGuardian};
+use super::{JournalError, Lookup, lease, spawn, value};
+use crate::{Error, HostKnob, Knob, Place};
+
+/// A guardian that has not answered by then is hung: it is killed, and the agent takes over.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Restoring can take longer: drivers that reset their hardware, several tries.
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// How a [`Turner`] works; the default is right outside of tests.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Folder of landspeed's state, the journals' folder's parent.
+    pub state_dir: PathBuf,
+    /// Everything is put back when no heartbeat comes for this long.
+    pub lease: Nanos,
+    /// Program and arguments that call [`super::guardian_main`].
+    pub guardian: Vec<OsString>,
+    /// The knob table, which must be the guardian's too.
+    pub lookup: Lookup,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            state_dir: state_dir(),
+            lease: lease::DEFAULT,
+            guardian: spawn::default_command(),
+            lookup: super::default_lookup,
+        }
+    }
+}
+
+/// Turns knobs of this process's network namespace. Everything it turned is put back by
+/// [`Turner::restore_all`], when it is dropped, and when it dies in whatever way.
+#[must_use = "dropping a turner puts everything back"]
+pub struct Turner {
+    /// `None` only once everything was put back.
+    watch: Mutex<Option<Watch>>,
+    shared: std::sync::Arc<super::watch::Shared>,
+    guardian: OwnedFd,
+    lookup: Lookup,
+    notes: Vec<String>,
+}
+
+impl Turner {
+    /// Starts a guardian, takes the lock of this network namespace and opens its journal.
+    ///
+    /// # Errors
+    /// [`Error::Journal`]: another run is in progress, an earlier one left changes, or the journal cannot be
+    /// kept. Nothing was changed.
+    pub fn start() -> Result<Turner, Error> {
+        Self::start_with(Options::default())
+    }
+
+    /// As [`Turner::start`], with other options.
+    ///
+    /// # Errors
+    /// As [`Turner::start`].
+    pub fn start_with(options: Options) -> Result<Turner, Error> {
+        let channel = spawn::spawn(&options.guardian)?;
+        let died = |what: &str| JournalError::Guardian(format!("died {what}"));
+        let begin = ToGuardian::Begin { state_dir: options.state_dir.clone(), lease: options.lease };
+        channel.send(&begin).map_err(|_| died("at its start"))?;
+        let answer =
+            channel.receive().map_err(|e| JournalError::Guardian(format!("is not understood: {e}")))?;
+        let (name, notes, fds) = match answer {
+            Some((ToAgent::Begun { name, notes }, fds)) => (name, notes, fds),
+            Some((ToAgent::Refused { why }, _)) => return Err(Error::Journal(why)),
+            _ => return Err(died("before it had the journal").into()),
+        };
+        let [journal, guardian]: [OwnedFd; 2] =
+            fds.try_into().map_err(|_| JournalError::Guardian("did not share the lock".into()))?;
+        let folder = Folder::open_or_make(&options.state_dir)?;
+        let journal = JournalFile::adopt(folder, &name, journal);
+        let watch = watch(channel, journal, options.lookup)?;
+        let shared = std::sync::Arc::clone(&watch.shared);
+        Ok(Turner { watch: Mutex::new(Some(watch)), shared, guardian, lookup: options.lookup, notes })
+    }
+
+    /// Where the guardian is less protected than it should be, for people.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Sets a knob, reads it back, and takes the write back at once where it does not read as written.
+    ///
+    /// # Errors
+    /// [`Error::NotAsWritten`] or the kernel's refusal, after which the value stands as before;
+    /// [`Error::Journal`] when nothing was written because the run is over.
+    pub fn turn(&self, knob: &str, value: &str, place: &Place) -> Result<TurnReport, Error> {
+        let (knob, turn) = checked(self.lookup, knob, value)?;
+        let answers = self.shared.turning();
+        if let Some(why) = self.shared.lost() {
+            return Err(JournalError::Lost(why).into());
+        }
+        let before = turn.read(place)?;
+        self.ask_leave(&answers, knob, value, place)?;
+        let started = Instant::now();
+        let written = write(knob, turn, place, value, &before);
+        let took_ns = started.elapsed().into();
+        // Where this does not arrive the guardian is dead, and the watch puts this write back too.
+        let _ = self.shared.channel.send(&ToGuardian::Wrote {});
+        Ok(TurnReport { knob: knob.row.name.to_owned(), before, after: written?, took_ns })
+    }
+
+    /// Has the guardian write down what is about to happen.
+    fn ask_leave(
+        &self,
+        answers: &Receiver<ToAgent>,
+        knob: &Knob,
+        to: &str,
+        place: &Place,
+    ) -> Result<(), Error> {
+        let (name, device) = (knob.row.name.to_owned(), place.device.clone());
+        let lost = |why: &str| Error::from(JournalError::Lost(why.to_owned()));
+        let intent = ToGuardian::Intent { knob: name, device, to: to.to_owned() };
+        self.shared.channel.send(&intent).map_err(|_| lost("the guardian died"))?;
+        match answers.recv_timeout(ANSWER_TIMEOUT) {
+            Ok(ToAgent::Go {}) => Ok(()),
+            Ok(ToAgent::Refused { why }) => Err(Error::Journal(why)),
+            Ok(ToAgent::Lost { why }) => Err(lost(&why)),
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(lost("the guardian died")),
+            Err(RecvTimeoutError::Timeout) => {
+                self.kill_guardian();
+                Err(lost("the guardian did not answer"))
+            }
+        }
+    }
+
+    /// The controller lives: the lease runs anew. Call it for every sign of life that came all the way from
+    /// the controller, never on a timer of the agent's own. Never waits.
+    pub fn heartbeat(&self) {
+        let _ = self.shared.channel.try_send(&ToGuardian::Heartbeat {});
+    }
+
+    /// From here on, put everything back unless a heartbeat comes within `lease`, for knobs that can cut the
+    /// path to the controller. The next heartbeat ends this.
+    pub fn short_lease(&self, lease: Nanos) {
+        let _ = self.shared.channel.send(&ToGuardian::ShortLease { lease });
+    }
+
+    /// Whether the right to turn knobs is gone: the lease ran out or the guardian died, and everything is
+    /// being put back.
+    pub fn lost(&self) -> bool {
+        self.shared.lost().is_some()
+    }
+
+    /// Why the right to turn knobs is gone.
+    pub fn lost_because(&self) -> Option<String> {
+        self.shared.lost()
+    }
+
+    /// Puts everything back, newest first, and says what was done and what differs. After a loss it waits for
+    /// whoever is at it.
+    pub fn restore_all(self) -> Restored {
+        self.finish()
+    }
+
+    fn finish(&self) -> Restored {
+        let watch = self.watch.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let Some(Watch { thread, .. }) = watch else { return Restored::default() };
+        {
+            let _no_turn_meanwhile = self.shared.turning();
+            let _ = self.shared.channel.send(&ToGuardian::Restore {});
+        }
+        let deadline = Instant::now() + RESTORE_TIMEOUT;
+        while !thread.is_finished() && Instant::now() < deadline && !self.is_guardian_gone() {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if !thread.is_finished() && !self.is_guardian_gone() {
+            self.kill_guardian();
+        }
+        thread.join().unwrap_or_else(|_| Restored {
+            restored: false,
+            notes: vec!["a bug kept settings from being put back: run `landspeed undo`".into()],
+        })
+    }
+
+    fn is_guardian_gone(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.guardian, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    fn kill_guardian(&self) {
+        let _ = pidfd_send_signal(&self.guardian, Signal::KILL);
+    }
+}
+
+impl Drop for Turner {
+    fn drop(&mut self) {
+        // After restore_all there is nothing left to do.
+        let _ = self.finish();
+    }
+}
+
+/// Writes and reads back; what does not read as written is taken back.
+fn write(
+    knob: &Knob,
+    turn: &dyn HostKnob,
+    place: &Place,
+    value: &str,
+    before: &str,
+) -> Result<String, Error> {
+    let domain = &knob.row.domain;
+    let written = turn.write(place, value).and_then(|()| turn.read(place));
+    let failure = match written {
+        Ok(found) if value::same(domain, &found, value) => return Ok(found),
+        Ok(found) => Error::NotAsWritten { knob: knob.row.name.to_owned(), asked: value.to_owned(), found },
+        Err(error) => error,
+    };
+    let is_back = || turn.read(place).is_ok_and(|now| value::same(domain, &now, before));
+    if is_back() || (turn.write(place, before).is_ok() && is_back()) {
+        return Err(failure);
+    }
+    let name = knob.row.name;
+    Err(Error::Journal(format!(
+        "{name} stands neither at {before} nor at {value} and waits for the restore at the end: {failure}"
+    )))
+}

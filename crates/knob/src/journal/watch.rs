@@ -1,0 +1,125 @@
+//! The agent's ear: hears its guardian, and takes over when the guardian dies.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use landspeed_record::Restored;
+
+use super::file::JournalFile;
+use super::restore::restore;
+use super::wire::{Channel, ToAgent};
+use super::{JournalError, Lookup};
+
+/// What the agent's threads share.
+pub(super) struct Shared {
+    pub(super) channel: Channel,
+    /// The journal, by a duplicate of the guardian's descriptor: the lock outlives the guardian.
+    journal: JournalFile,
+    lookup: Lookup,
+    /// Why no knob may be turned any more.
+    lost: Mutex<Option<String>>,
+    /// Held from before a knob is written until the guardian knows that the write is over; nobody restores
+    /// meanwhile. Guards the guardian's answers.
+    turning: Mutex<Receiver<ToAgent>>,
+}
+
+impl Shared {
+    /// Why no knob may be turned any more.
+    pub(super) fn lost(&self) -> Option<String> {
+        lock(&self.lost).clone()
+    }
+
+    /// The right to turn, one thread at a time.
+    pub(super) fn turning(&self) -> MutexGuard<'_, Receiver<ToAgent>> {
+        lock(&self.turning)
+    }
+
+    fn lose(&self, why: &str) {
+        lock(&self.lost).get_or_insert_with(|| why.to_owned());
+    }
+}
+
+/// A panic elsewhere must not keep settings from being put back.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The listening thread; it ends with what became of the settings.
+pub(super) struct Watch {
+    pub(super) shared: Arc<Shared>,
+    pub(super) thread: JoinHandle<Restored>,
+}
+
+/// Starts listening.
+pub(super) fn watch(
+    channel_to: Channel,
+    journal: JournalFile,
+    lookup: Lookup,
+) -> Result<Watch, JournalError> {
+    let (answers, receiver) = channel();
+    let shared = Arc::new(Shared {
+        channel: channel_to,
+        journal,
+        lookup,
+        lost: Mutex::new(None),
+        turning: Mutex::new(receiver),
+    });
+    let listener = Arc::clone(&shared);
+    let thread = std::thread::Builder::new()
+        .name("guardian-watch".into())
+        .spawn(move || listen(&listener, answers))
+        .map_err(|e| JournalError::Guardian(format!("cannot be watched: {e}")))?;
+    Ok(Watch { shared, thread })
+}
+
+fn listen(shared: &Shared, answers: Sender<ToAgent>) -> Restored {
+    let mut outcome = None;
+    loop {
+        match shared.channel.receive::<ToAgent>() {
+            Ok(Some((ToAgent::Restored { restored }, _))) => {
+                shared.lose("the settings were put back");
+                outcome = Some(restored);
+            }
+            Ok(Some((answer, _))) => {
+                if let ToAgent::Lost { why } = &answer {
+                    shared.lose(why);
+                }
+                // Nobody waits where the turner is gone.
+                let _ = answers.send(answer);
+            }
+            // The guardian is gone, or speaks nonsense, which no guardian of ours does.
+            Ok(None) | Err(_) => break,
+        }
+    }
+    shared.lose("the guardian died");
+    // Whoever waits for an answer learns that none will come, and lets go of the right to turn.
+    drop(answers);
+    outcome.unwrap_or_else(|| take_over(shared))
+}
+
+/// The guardian died without a last word. It removes the journal when it is done, so a journal that is
+/// still there means that something may be left to put back; its lock is ours too.
+fn take_over(shared: &Shared) -> Restored {
+    let _no_turn_meanwhile = shared.turning();
+    if !shared.journal.is_there() {
+        let notes = vec!["the guardian put everything back and died before it could say what".to_owned()];
+        return Restored { restored: true, notes };
+    }
+    let failed = |e: JournalError| {
+        let line = format!("the guardian died and {e}: run `landspeed undo`");
+        Restored { restored: false, notes: vec![line] }
+    };
+    let contents = match shared.journal.read(shared.lookup) {
+        Ok(contents) => contents,
+        Err(e) => return failed(e),
+    };
+    let mut report = restore(&contents, shared.lookup);
+    report.notes.insert(0, "the guardian died: the agent put everything back itself".to_owned());
+    if report.is_done()
+        && let Err(e) = shared.journal.remove()
+    {
+        return failed(e);
+    }
+    report.into_restored()
+}

@@ -1,0 +1,197 @@
+//! What agent and guardian say to each other: one JSON document a packet of a sequenced-packet socket pair.
+//!
+//! A packet arrives whole or not at all, whoever is killed or stopped meanwhile, so neither end can be
+//! left waiting for the second half of a message; the kernel keeps the lengths. Every write on the host is
+//! bracketed: `Intent`, answered by `Go`, then the write, then `Wrote`. The guardian therefore knows at
+//! any moment whether its agent may be writing.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use landspeed_record::Restored;
+use landspeed_units::Nanos;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Largest packet: below what a socket's buffer takes anywhere.
+const MAX_PACKET: usize = 64 * 1024;
+/// Room for the notes of [`Restored`] in a packet, and the longest of them.
+const MAX_NOTES: usize = MAX_PACKET - 1024;
+const MAX_NOTE: usize = 400;
+
+/// From the agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub(super) enum ToGuardian {
+    /// Take the lock and open the journal. Answered by `Begun` or `Refused`.
+    Begin { state_dir: PathBuf, lease: Nanos },
+    /// `knob` is about to be set to `to`. Answered by `Go`, `Refused` or `Lost`.
+    Intent { knob: String, device: String, to: String },
+    /// The write that `Go` allowed is over, whatever came of it.
+    Wrote {},
+    /// The controller lives.
+    Heartbeat {},
+    /// From the next turn on, restore unless a heartbeat comes within this time.
+    ShortLease { lease: Nanos },
+    /// Put everything back. Answered by `Restored`.
+    Restore {},
+}
+
+/// From the guardian.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "kebab-case")]
+pub(super) enum ToAgent {
+    /// The journal is open. With the packet come the journal's descriptor, which holds the lock, and a
+    /// pidfd of the guardian. The notes say where the guardian is less protected than it should be.
+    Begun { name: String, notes: Vec<String> },
+    /// The intent is on disk: write now.
+    Go {},
+    /// Nothing may be written; why.
+    Refused { why: String },
+    /// The guardian is putting everything back on its own accord; why. Nothing may be written any more.
+    Lost { why: String },
+    /// Everything that could be was put back; the guardian's last word.
+    Restored { restored: Restored },
+}
+
+/// One end of the socket pair.
+#[derive(Debug)]
+pub(super) struct Channel(pub(super) OwnedFd);
+
+impl Channel {
+    /// Sends a packet. An end that is gone is [`io::ErrorKind::BrokenPipe`], never a signal.
+    pub(super) fn send<M: Serialize>(&self, message: &M) -> io::Result<()> {
+        self.send_with(message, &[])
+    }
+
+    /// Sends a packet unless that would wait: for messages that are void a moment later anyway.
+    pub(super) fn try_send<M: Serialize>(&self, message: &M) -> io::Result<()> {
+        self.send_flags(message, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
+    }
+
+    /// Sends a packet with descriptors.
+    pub(super) fn send_with<M: Serialize>(&self, message: &M, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.send_flags(message, fds, SendFlags::NOSIGNAL)
+    }
+
+    fn send_flags<M: Serialize>(
+        &self,
+        message: &M,
+        fds: &[BorrowedFd<'_>],
+        flags: SendFlags,
+    ) -> io::Result<()> {
+        let text = serde_json::to_vec(message)?;
+        if text.len() > MAX_PACKET {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the message is too long"));
+        }
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !fds.is_empty() {
+            assert!(control.push(SendAncillaryMessage::ScmRights(fds)), "at most two descriptors a packet");
+        }
+        rustix::io::retry_on_intr(|| sendmsg(&self.0, &[IoSlice::new(&text)], &mut control, flags))?;
+        Ok(())
+    }
+
+    /// Receives a packet and the descriptors that came with it; `None` when the other end is gone.
+    pub(super) fn receive<M: DeserializeOwned>(&self) -> io::Result<Option<(M, Vec<OwnedFd>)>> {
+        let mut buffer = vec![0; MAX_PACKET];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let got = loop {
+            match recvmsg(&self.0, &mut [IoSliceMut::new(&mut buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)
+            {
+                Err(rustix::io::Errno::INTR) => {}
+                // The other end died with packets from us unread.
+                Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+                got => break got?,
+            }
+        };
+        let mut fds = Vec::new();
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(received) = message {
+                fds.extend(received);
+            }
+        }
+        if got.bytes == 0 {
+            return Ok(None);
+        }
+        if got.flags.contains(ReturnFlags::TRUNC) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a packet was too long"));
+        }
+        Ok(Some((serde_json::from_slice(&buffer[..got.bytes])?, fds)))
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// `restored` with its notes cut to what a packet holds.
+pub(super) fn fitting(restored: Restored) -> Restored {
+    let Restored { restored, notes } = restored;
+    let (total, mut room) = (notes.len(), MAX_NOTES);
+    let mut kept: Vec<String> = Vec::new();
+    for note in notes {
+        let short: String = note.chars().take(MAX_NOTE).collect();
+        let size = serde_json::to_string(&short).map_or(MAX_NOTES, |text| text.len() + 1);
+        let Some(left) = room.checked_sub(size) else { break };
+        room = left;
+        kept.push(short);
+    }
+    if kept.len() < total {
+        kept.push(format!("and {} more", total - kept.len()));
+    }
+    Restored { restored, notes: kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    fn pair() -> (Channel, Channel) {
+        let (a, b) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+        (Channel(a), Channel(b))
+    }
+
+    #[test]
+    fn a_packet_carries_words_and_descriptors() {
+        let (a, b) = pair();
+        let file = tempfile::tempfile().unwrap();
+        let begun = ToAgent::Begun { name: "net-7.jsonl".into(), notes: Vec::new() };
+        a.send_with(&begun, &[file.as_fd(), file.as_fd()]).unwrap();
+        let (got, fds) = b.receive::<ToAgent>().unwrap().unwrap();
+        assert_eq!((got, fds.len()), (begun, 2));
+        b.send(&ToGuardian::Wrote {}).unwrap();
+        assert_eq!(a.receive::<ToGuardian>().unwrap().unwrap().0, ToGuardian::Wrote {});
+    }
+
+    #[test]
+    fn the_end_of_the_other_is_seen_even_with_packets_unread() {
+        let (a, b) = pair();
+        a.send(&ToGuardian::Heartbeat {}).unwrap();
+        drop(b);
+        assert!(a.receive::<ToAgent>().unwrap().is_none());
+        assert!(a.send(&ToGuardian::Heartbeat {}).is_err());
+    }
+
+    #[test]
+    fn any_number_of_notes_fits() {
+        let notes = vec!["\u{1}".repeat(1000); 1000];
+        let cut = fitting(Restored { restored: false, notes });
+        assert!(cut.notes.last().unwrap().ends_with("more"));
+        let (a, _b) = pair();
+        a.try_send(&ToAgent::Restored { restored: cut }).unwrap();
+        let few = Restored { restored: true, notes: vec!["mtu of eth0: 9000, put back to 1500".into()] };
+        assert_eq!(fitting(few.clone()), few);
+    }
+}
