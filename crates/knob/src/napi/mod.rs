@@ -2,7 +2,9 @@
 
 use landspeed_units::Nanos;
 
-use crate::device::{Sysfs, name};
+use landspeed_netlink::{Ethtool, Rtnl};
+
+use crate::device::{Sysfs, name, refused};
 use crate::propose::switch_on;
 use crate::{Domain, Error, HostKnob, Knob, On, Place, Proposal, Row, Scope, Turn, View};
 
@@ -106,15 +108,30 @@ impl HostKnob for Attribute {
     }
 
     fn can_write(&self, place: &Place) -> Result<(), Error> {
+        if self.switch && is_unpolled_veth(name(place)?)? {
+            return Err(Error::Unavailable(format!("{}: {UNPOLLED}", place.device)));
+        }
         Sysfs::open()?.file(self.knob, &self.path(place)?).writable()
     }
 }
 
-/// veth has NAPI only while GRO (or an XDP program) is on: veth_enable_range, drivers/net/veth.c.
+/// veth has NAPI only while GRO (or an XDP program) is on: veth_enable_range, drivers/net/veth.c. Without,
+/// the kernel refuses to thread what it does not poll, and its timers lie idle.
+const UNPOLLED: &str = "a veth polls only while GRO is on";
+
+fn is_unpolled_veth(device: &str) -> Result<bool, Error> {
+    let failed = |e| refused("threaded-napi", e);
+    let link = Rtnl::open().and_then(|rtnl| rtnl.link(device)).map_err(failed)?;
+    if link.kind.as_deref() != Some("veth") {
+        return Ok(false);
+    }
+    let features = Ethtool::open().and_then(|ethtool| ethtool.features(device)).map_err(failed)?;
+    Ok(!features.is_on("rx-gro"))
+}
+
 fn unpolled(view: &View, proposals: Vec<Proposal>) -> Vec<Proposal> {
     let off = view.receiver_link.driver == "veth" && !view.stands_at_receiver("gro", "on");
-    let reason = "a veth polls only while GRO is on";
-    proposals.into_iter().map(|p| p.pointless_if(off, reason)).collect()
+    proposals.into_iter().map(|p| p.pointless_if(off, UNPOLLED)).collect()
 }
 
 /// The timer does nothing without polls to put off, and those nothing without the timer.

@@ -24,9 +24,11 @@ impl Group {
     fn members<'a>(&self, features: &'a Features) -> Vec<&'a str> {
         let switchable = features.hw.iter().map(String::as_str).filter(|name| features.can_switch(name));
         let mut members = features_called(self.called, switchable);
-        // Most drivers leave this one off for good reason (it breaks the order of IP identifiers), and it
-        // goes off with TSO by itself: TSO is what the others do.
-        members.retain(|name| *name != "tx-tcp-mangleid-segmentation");
+        // TSO is these two. Its variants (ECN, mangled IP identifiers) go off with them by themselves or are
+        // of no use without them, and what the driver chose for each is left alone.
+        members.retain(|name| {
+            self.called != "tso" || matches!(*name, "tx-tcp-segmentation" | "tx-tcp6-segmentation")
+        });
         if members.contains(&"tx-checksum-ip-generic") {
             // The kernel lets a device have either the general offload or the ones by protocol.
             members.retain(|name| !matches!(*name, "tx-checksum-ipv4" | "tx-checksum-ipv6"));

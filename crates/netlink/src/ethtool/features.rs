@@ -12,6 +12,7 @@ const A_HW: u16 = 2;
 const A_WANTED: u16 = 3;
 const A_ACTIVE: u16 = 4;
 const A_NOCHANGE: u16 = 5;
+const BITSET_NOMASK: u16 = 1;
 const BITSET_BITS: u16 = 3;
 const BITS_BIT: u16 = 1;
 const BIT_NAME: u16 = 2;
@@ -79,10 +80,14 @@ fn matches(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// The names in a verbose bitset.
+/// The names of the bits that are set in a verbose bitset: a plain list holds no others, one with a mask
+/// (what a device can switch) lists every bit and marks those.
 fn names(bitset: Option<Attrs<'_>>) -> BTreeSet<String> {
-    let bits = bitset.and_then(|set| set.nested(BITSET_BITS)).into_iter().flatten();
-    bits.filter(|(kind, _)| *kind == BITS_BIT).filter_map(|(_, bit)| Attrs(bit).string(BIT_NAME)).collect()
+    let Some(set) = bitset else { return BTreeSet::new() };
+    let plain = set.get(BITSET_NOMASK).is_some();
+    let bits = set.nested(BITSET_BITS).into_iter().flatten().filter(|(kind, _)| *kind == BITS_BIT);
+    let on = bits.map(|(_, bit)| Attrs(bit)).filter(|bit| plain || bit.get(BIT_VALUE).is_some());
+    on.filter_map(|bit| bit.string(BIT_NAME)).collect()
 }
 
 impl Ethtool {
