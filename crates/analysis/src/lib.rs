@@ -2,9 +2,11 @@
 //!
 //! Everything here is a pure function or a state machine that is driven from outside: no clock, no
 //! host, no file. So a saved record can be judged again anywhere, and whole runs can be replayed on
+//! recorded noise by the thousand ([`honesty`]).
 
 mod diff;
 mod figures;
+pub mod honesty;
 mod ladder;
 mod metric;
 mod series;

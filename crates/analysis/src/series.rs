@@ -35,7 +35,7 @@ impl Block {
     }
 
     /// ln(candidate / incumbent); `None` where the figure was not measured.
-    fn ln_ratio(&self, metric: Metric) -> Option<f64> {
+    pub(crate) fn ln_ratio(&self, metric: Metric) -> Option<f64> {
         let [c0, c1] = &self.candidate;
         let [i0, i1] = &self.incumbent;
         metric.ln_ratio([c0, c1], [i0, i1])

@@ -1,0 +1,329 @@
+//! The ladder's rules, one by one, on worlds whose effects are known.
+
+use std::cell::RefCell;
+
+use landspeed_analysis::{Action, BlockResult, Findings, Ladder, Pair, Rules};
+use landspeed_record::{Answer, Candidate, Cell, Figures, Settings, StepSummary};
+use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What a cell is worth: factors on rate, cost and round trip, and the steal of its trials.
+type World = dyn Fn(&Cell) -> [f64; 4];
+
+struct Run {
+    findings: Findings,
+    notes: Vec<String>,
+    pairs: Vec<Pair>,
+    used: Nanos,
+}
+
+impl Run {
+    fn step(&self, knob: &str) -> &StepSummary {
+        self.findings.steps.iter().rev().find(|s| s.knob == knob).expect("the step is reported")
+    }
+
+    fn noted(&self, words: &str) -> bool {
+        self.notes.iter().any(|n| n.contains(words))
+    }
+}
+
+const BLOCK: Nanos = Nanos::millis(1_600);
+
+/// Drives a ladder through `world` with 2 % noise a trial; `fail` names pairs that cannot be measured.
+fn drive(candidates: Vec<Candidate>, rules: Rules, world: &World, fail: &str) -> Run {
+    let mut ladder = Ladder::new(Cell::default(), candidates, rules);
+    let dice = RefCell::new(ChaCha8Rng::seed_from_u64(11));
+    let trial = |cell: &Cell| {
+        let [rate, cost, latency, steal] = world(cell);
+        let noise = || 1.0 + 0.02 * (dice.borrow_mut().random::<f64>() - 0.5);
+        Figures {
+            rate_bps: BitRate(1e9 * rate * noise()),
+            bytes_per_cpu_s: BytesPerCpuSecond(1e8 * cost * noise()),
+            latency_ns: Nanos((50_000.0 * latency * noise()) as u64),
+            steal,
+        }
+    };
+    let (mut notes, mut pairs, mut used) = (Vec::new(), Vec::new(), Nanos(0));
+    for _ in 0..5_000 {
+        match ladder.next(used) {
+            Action::Measure(pair) if !fail.is_empty() && pair.step.contains(fail) => {
+                ladder.failed(&pair.step, "does not read back");
+            }
+            Action::Measure(pair) => {
+                used += BLOCK;
+                let (outer, inner) = match pair.candidate_first {
+                    true => (&pair.candidate, &pair.incumbent),
+                    false => (&pair.incumbent, &pair.candidate),
+                };
+                let figures = [trial(outer), trial(inner), trial(inner), trial(outer)];
+                let (step, candidate_first) = (pair.step.clone(), pair.candidate_first);
+                pairs.push(*pair);
+                ladder.observe(BlockResult { step, figures, candidate_first, took: BLOCK });
+            }
+            Action::Decided(_) => {}
+            Action::Note(text) => notes.push(text),
+            Action::Finished(findings) => return Run { findings: *findings, notes, pairs, used },
+        }
+    }
+    panic!("the ladder does not end");
+}
+
+fn candidate(knob: &str, value: &str, rank: u32, interacts: &[&str]) -> Candidate {
+    let flow = Settings::from([(knob.to_owned(), value.to_owned())]);
+    Candidate {
+        knob: knob.into(),
+        value: value.into(),
+        change: Cell { flow, ..Cell::default() },
+        interacts: interacts.iter().map(|s| (*s).to_owned()).collect(),
+        rank,
+        ..Candidate::default()
+    }
+}
+
+fn has(cell: &Cell, knob: &str, value: &str) -> bool {
+    cell.flow.get(knob).is_some_and(|v| v == value)
+}
+
+fn plain(factor: f64) -> [f64; 4] {
+    [factor, factor, 1.0, 0.0]
+}
+
+#[test]
+fn windows_are_reopened_and_kept_after_tso() {
+    let world = |c: &Cell| {
+        let tso = has(c, "tso", "on");
+        plain(if tso { 3.0 } else { 1.0 } * if tso && has(c, "window", "big") { 1.4 } else { 1.0 })
+    };
+    let candidates = vec![candidate("window", "big", 1, &["tso"]), candidate("tso", "on", 2, &[])];
+    let run = drive(candidates, Rules::default(), &world, "");
+    let windows: Vec<&StepSummary> = run.findings.steps.iter().filter(|s| s.knob == "window").collect();
+    assert_eq!(windows.len(), 2);
+    assert!(!windows[0].kept && !windows[0].reopened);
+    assert!(windows[1].kept && windows[1].reopened, "{:?}", windows[1]);
+    assert!(has(&run.findings.final_cell, "window", "big"));
+    let gain = run.findings.gain.rate;
+    assert!(gain.low > 4.1 && gain.high < 4.3, "{gain:?}");
+    let left_out = windows[1].left_out.expect("measured in the end");
+    assert!(left_out.low > 1.35 && left_out.high < 1.45, "{left_out:?}");
+    assert!(run.used <= Nanos::secs(300));
+}
+
+#[test]
+fn a_step_made_useless_by_a_later_one_is_dropped() {
+    let world = |c: &Cell| {
+        plain(match (has(c, "tso", "on"), has(c, "mtu", "9000")) {
+            (true, _) => 4.0,
+            (false, true) => 2.0,
+            _ => 1.0,
+        })
+    };
+    let run = drive(
+        vec![candidate("mtu", "9000", 1, &[]), candidate("tso", "on", 2, &[])],
+        Rules::default(),
+        &world,
+        "",
+    );
+    let mtu = run.step("mtu");
+    assert!(!mtu.kept && mtu.answer == Answer::Helps && mtu.reason.contains("dropped"), "{mtu:?}");
+    assert!(mtu.left_out.is_some_and(|e| e.high < 1.02));
+    assert!(!run.findings.final_cell.flow.contains_key("mtu"));
+    let tso = run.step("tso");
+    assert!(tso.kept && tso.left_out.is_some_and(|e| e.low > 3.8), "measured again after the drop: {tso:?}");
+}
+
+#[test]
+fn a_pair_that_interacts_is_measured_as_a_square() {
+    let world = |c: &Cell| {
+        plain(match (has(c, "csum", "on"), has(c, "zerocopy", "on")) {
+            (true, true) => 2.0,
+            (true, false) => 1.4,
+            (false, true) => 1.1,
+            (false, false) => 1.0,
+        })
+    };
+    let candidates = vec![candidate("csum", "on", 1, &["zerocopy"]), candidate("zerocopy", "on", 2, &[])];
+    let run = drive(candidates, Rules::default(), &world, "");
+    assert!(run.noted("2x2 of") && run.noted("they interact"), "{:?}", run.notes);
+}
+
+#[test]
+fn values_of_one_knob_are_tried_against_the_kept_one() {
+    let world = |c: &Cell| {
+        plain(match c.flow.get("mtu").map(String::as_str) {
+            Some("8160") => 1.7,
+            Some("9000") => 2.5,
+            Some("16000") => 2.51,
+            _ => 1.0,
+        })
+    };
+    let mtus = ["8160", "9000", "16000"].iter().enumerate().map(|(i, v)| candidate("mtu", v, i as u32, &[]));
+    let run = drive(mtus.collect(), Rules::default(), &world, "");
+    let steps = &run.findings.steps;
+    assert_eq!((steps[1].from.as_str(), steps[2].from.as_str()), ("8160", "9000"));
+    assert!(!steps[0].kept && steps[0].reason.contains("replaced"), "{:?}", steps[0]);
+    assert!(steps[1].kept && !steps[2].kept);
+}
+
+#[test]
+fn what_costs_round_trip_or_processor_is_not_kept() {
+    let world = |c: &Cell| {
+        let slow = if has(c, "coalesce", "on") { 3.0 } else { 1.0 };
+        let cost = if has(c, "spin", "on") { 0.6 } else { 1.0 };
+        let rate = if slow > 1.0 || cost < 1.0 { 1.5 } else { 1.0 };
+        [rate, cost, slow, 0.0]
+    };
+    let candidates = vec![candidate("coalesce", "on", 1, &[]), candidate("spin", "on", 2, &[])];
+    let run = drive(candidates, Rules::default(), &world, "");
+    for knob in ["coalesce", "spin"] {
+        let step = run.step(knob);
+        assert!(
+            step.answer == Answer::Harms && !step.kept && step.reason.contains("costs too much"),
+            "{step:?}"
+        );
+    }
+}
+
+#[test]
+fn small_harms_may_not_add_up_against_the_start() {
+    // Each costs 6 % of bytes per CPU-second: one is within the guard, two are not.
+    let world = |c: &Cell| {
+        let n = c.flow.len() as i32;
+        [1.3_f64.powi(n), 0.94_f64.powi(n), 1.0, 0.0]
+    };
+    let candidates = (0..3).map(|i| candidate(&format!("k{i}"), "on", i, &[])).collect();
+    let run = drive(candidates, Rules::default(), &world, "");
+    assert_eq!(run.findings.final_cell.flow.len(), 1);
+    assert!(run.step("k1").reason.contains("against the start"), "{}", run.step("k1").reason);
+}
+
+#[test]
+fn placebos_come_first_and_last_and_write_without_changing() {
+    let placebos = vec![candidate("early", "same", 0, &[]), candidate("late", "same", 0, &[])];
+    let candidates = vec![candidate("a", "on", 1, &[]), candidate("b", "on", 2, &[])];
+    let mut same = Rules { placebos, ..Rules::default() };
+    for placebo in &mut same.placebos {
+        placebo.change = Cell::default();
+    }
+    let run = drive(candidates, same, &|_| plain(1.0), "");
+    let order: Vec<&str> = run.findings.steps.iter().map(|s| s.knob.as_str()).collect();
+    assert_eq!(order, ["early", "a", "b", "late"]);
+    assert!(run.step("late").placebo && !run.step("late").kept && run.findings.void.is_none());
+}
+
+#[test]
+fn a_kept_placebo_voids_the_run_loudly() {
+    // A world where the candidate's arm is favoured whatever is in it: the placebo's own write shows.
+    let rules = Rules { placebos: vec![candidate("early", "same", 0, &[])], ..Rules::default() };
+    let run = drive(Vec::new(), rules, &|c| plain(if c.flow.is_empty() { 1.0 } else { 1.3 }), "");
+    assert!(run.findings.void.as_deref().is_some_and(|v| v.contains("placebo")));
+    assert!(run.noted("VOID"));
+}
+
+#[test]
+fn skips_failures_and_no_room_are_told_apart() {
+    let skip = |knob: &str, cannot_matter| Candidate {
+        skip: Some("veth has no rings".into()),
+        cannot_matter,
+        ..candidate(knob, "on", 1, &[])
+    };
+    let mut candidates = vec![skip("rings", false), skip("pause", true), candidate("broken", "on", 1, &[])];
+    candidates.extend((0..60).map(|i| candidate(&format!("k{i}"), "on", 10 + i, &[])));
+    let rules = Rules { budget: Nanos::secs(120), ..Rules::default() };
+    let run = drive(candidates, rules, &|_| plain(1.0), "broken");
+    assert_eq!(run.step("rings").answer, Answer::Skipped);
+    assert_eq!(run.step("pause").answer, Answer::NotTried);
+    assert_eq!((run.step("broken").answer, run.step("broken").blocks), (Answer::Skipped, 0));
+    assert_eq!(run.step("k59").answer, Answer::NotTried);
+    assert!(run.step("k59").reason.contains("budget"));
+    assert_eq!(run.findings.steps.len(), 63);
+    assert!(run.used <= Nanos::secs(120));
+    let finals = run.pairs.iter().filter(|p| p.step == "final").count();
+    assert!(finals >= 12, "{finals}: a quarter of the budget is for the final check");
+}
+
+#[test]
+fn too_much_steal_leaves_a_step_undecided() {
+    let world = |c: &Cell| [1.5, 1.5, 1.0, if has(c, "k", "on") { 0.2 } else { 0.0 }];
+    let run = drive(vec![candidate("k", "on", 1, &[])], Rules::default(), &world, "");
+    let step = run.step("k");
+    assert_eq!(step.answer, Answer::Undecided);
+    assert!(step.discarded >= 3 && step.reason.contains("discarded"), "{step:?}");
+    assert!(run.noted("steal 20.0 %"));
+}
+
+#[test]
+fn one_knob_is_measured_until_it_is_decided() {
+    let rules = Rules { budget: Nanos::secs(1_200), ..Rules::default() };
+    let run = drive(vec![candidate("k", "on", 1, &[])], rules, &|_| plain(1.0), "");
+    assert_eq!(run.step("k").answer, Answer::NoEffect);
+}
+
+#[test]
+fn a_stopped_run_says_so_and_keeps_what_is_known() {
+    let mut ladder = Ladder::new(Cell::default(), vec![candidate("k", "on", 1, &[])], Rules::default());
+    assert!(matches!(ladder.next(Nanos(0)), Action::Measure(_)));
+    ladder.stop();
+    let mut decided = Vec::new();
+    let findings = loop {
+        match ladder.next(BLOCK) {
+            Action::Decided(line) => decided.push(line.summary),
+            Action::Note(_) => {}
+            Action::Measure(_) => panic!("a stopped ladder measures nothing"),
+            Action::Finished(findings) => break findings,
+        }
+    };
+    assert_eq!(decided[0].answer, Answer::Undecided);
+    assert!(findings.void.is_some_and(|v| v.contains("stopped")));
+    assert!(findings.gain.rate.high.is_finite());
+}
+
+#[test]
+fn orders_are_balanced_and_asking_twice_changes_nothing() {
+    let run = drive(vec![candidate("k", "on", 1, &[])], Rules::default(), &|_| plain(1.0), "");
+    for blocks in run.pairs.chunk_by(|x, y| x.step == y.step) {
+        for two in blocks.chunks_exact(2) {
+            assert_ne!(two[0].candidate_first, two[1].candidate_first);
+        }
+    }
+    let mut ladder = Ladder::new(Cell::default(), vec![candidate("k", "on", 1, &[])], Rules::default());
+    let (Action::Measure(x), Action::Measure(y)) = (ladder.next(Nanos(0)), ladder.next(Nanos(5))) else {
+        panic!("a block is wanted")
+    };
+    assert_eq!(x, y);
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 32, ..Default::default() })]
+
+    /// Whatever the candidates are worth: the run ends in its budget, every candidate has a line, and
+    /// the final setting is the start with what is said to be kept.
+    #[test]
+    fn any_run_ends_in_its_budget_and_says_what_it_did(
+        worths in proptest::collection::vec(0.5..2.0f64, 0..20),
+        budget in 40u64..400,
+        seed in proptest::prelude::any::<u64>(),
+    ) {
+        let candidates: Vec<Candidate> =
+            (0..worths.len()).map(|i| candidate(&format!("k{i}"), "on", i as u32, &["k1", "k3"])).collect();
+        let worth = worths.clone();
+        let world = move |c: &Cell| {
+            let at = |(i, w): (usize, &f64)| if has(c, &format!("k{i}"), "on") { *w } else { 1.0 };
+            plain(worth.iter().enumerate().map(at).product())
+        };
+        let rules = Rules { budget: Nanos::secs(budget), seed, ..Rules::default() };
+        let run = drive(candidates.clone(), rules, &world, "");
+        proptest::prop_assert!(run.used <= Nanos::secs(budget));
+        let mut cell = Cell::default();
+        for (i, candidate) in candidates.iter().enumerate() {
+            let step = run.step(&format!("k{i}"));
+            proptest::prop_assert!(!step.kept || step.answer == Answer::Helps);
+            if step.kept {
+                cell = cell.with(&candidate.change);
+            }
+        }
+        proptest::prop_assert_eq!(cell, run.findings.final_cell);
+        let blocks: std::collections::BTreeSet<_> = run.pairs.iter().map(|p| (p.step.clone(), p.block)).collect();
+        proptest::prop_assert_eq!(blocks.len(), run.pairs.len(), "no two blocks share a name");
+    }
+}
