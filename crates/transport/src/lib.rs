@@ -12,12 +12,10 @@ mod tcp;
 
 pub use cancel::{Cancel, Patience};
 pub use error::Error;
-pub use noun::{Call, Flow, Key, Listener, Port, Progress, Receiver, Sender, ZeroCopy};
+pub use noun::{Call, Flow, Key, Listener, Port, Progress, Receiver, Sender, Transport, ZeroCopy};
 
 /// Every transport that there is.
 pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp];
-
-pub use noun::Transport;
 
 /// The transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {

@@ -112,6 +112,9 @@ struct Leaving<'a> {
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shared.failed.store(true, Ordering::Release);
+        }
         self.shared.working.fetch_sub(1, Ordering::AcqRel);
         let _ = self.report.send(None);
     }

@@ -86,3 +86,31 @@ fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
     runner.check(spec)?;
     Ok(runner)
 }
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{Direction, Receiver};
+    use landspeed_units::{Bytes, Nanos};
+
+    use super::*;
+
+    #[test]
+    fn every_workload_has_one_runner_and_a_name_of_its_own() {
+        let duration_ns = Nanos::secs(1);
+        let sizes_bytes = vec![Bytes(1)];
+        let receiver = Receiver::Blocking;
+        let all = [
+            (Workload::Stream { duration_ns, direction: Direction::Forward }, "stream"),
+            (Workload::Sweep { count: 1, sizes_bytes: sizes_bytes.clone() }, "sweep"),
+            (Workload::PingPong { sizes_bytes, duration_ns, receiver }, "pingpong"),
+            (Workload::Connect { duration_ns }, "connect"),
+        ];
+        assert_eq!(all.len(), WORKLOADS.len());
+        for (workload, name) in all {
+            let runners: Vec<_> = WORKLOADS.iter().filter(|runner| runner.runs(&workload)).collect();
+            assert_eq!(runners.len(), 1, "{name}");
+            assert_eq!(runners[0].name(), name);
+            assert!(!runners[0].describe().is_empty() && !runners[0].parameters().is_empty());
+        }
+    }
+}

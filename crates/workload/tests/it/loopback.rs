@@ -1,8 +1,6 @@
 //! Every workload over loopback, IPv4 and IPv6.
 
-mod common;
-
-use common::{KEY, Log, V4, V6, both, both_on, outcomes, spec};
+use crate::common::{KEY, Log, V4, V6, both, both_on, outcomes, spec};
 use landspeed_record::{Direction, FlowSettings, Receiver, Workload};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{DataPort, Error};
@@ -97,7 +95,8 @@ fn what_cannot_be_mapped_is_copied() {
     spec.flow.zerocopy_receive = true;
     let (_, server) = outcomes(&spec, V4);
     assert!(server.received_bytes > Bytes::mib(1));
-    assert!(server.zerocopy_mapped_bytes.0 <= 2 * server.received_bytes.0 + (1 << 30));
+    // The loopback device's MSS is no multiple of a page: nothing comes that could be mapped.
+    assert_eq!(server.zerocopy_mapped_bytes, Bytes(0));
 }
 
 #[test]

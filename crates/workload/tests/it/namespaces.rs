@@ -1,0 +1,184 @@
+//! Trials between two network namespaces:
+//!
+//! ```text
+//!   client's thread                    server's thread
+//!   (own namespace)                    (own namespace)
+//!   ls-c 10.9.0.1/24 ---- veth ---- ls-s 10.9.0.2/24
+//!        fd09::1/64                      fd09::2/64
+//! ```
+//!
+//! The namespaces have no name and belong to the two threads: they vanish with them, whatever happens.
+
+use std::net::IpAddr;
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::common::{End, KEY, Log, spec};
+use landspeed_record::{Direction, Receiver, TrialSpec, Workload};
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, run_client, run_server};
+
+/// Runs the two closures, each in a namespace of its own, joined by a veth pair.
+fn joined<A: Send, B: Send>(client: impl FnOnce() -> A + Send, server: impl FnOnce() -> B + Send) -> (A, B) {
+    let (tell_tid, tid) = mpsc::channel();
+    let (tell_linked, linked) = mpsc::channel();
+    let (tell_ready, ready) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(move || {
+            enter_own_namespace();
+            tell_tid.send(rustix::thread::gettid()).expect("the client's thread listens");
+            linked.recv().expect("the link is made");
+            configure("ls-s", 2);
+            tell_ready.send(()).expect("the client's thread listens");
+            server()
+        });
+        let calling = scope.spawn(move || {
+            enter_own_namespace();
+            let peer = tid.recv().expect("the server's thread is there").as_raw_nonzero().to_string();
+            ip(&["link", "add", "ls-c", "type", "veth", "peer", "name", "ls-s", "netns", &peer]);
+            configure("ls-c", 1);
+            tell_linked.send(()).expect("the server's thread listens");
+            ready.recv().expect("the other end is configured");
+            client()
+        });
+        (calling.join().expect("no panic"), serving.join().expect("no panic"))
+    })
+}
+
+fn enter_own_namespace() {
+    let flags = rustix::thread::UnshareFlags::NEWNET;
+    // SAFETY: only the network namespace is unshared; no memory or file descriptor is.
+    unsafe { rustix::thread::unshare_unsafe(flags) }.expect("root may make a network namespace");
+}
+
+/// A child process is in its parent thread's namespace.
+fn ip(arguments: &[&str]) {
+    let status = Command::new("ip").args(arguments).status().expect("iproute2 is installed");
+    assert!(status.success(), "ip {arguments:?}");
+}
+
+fn configure(device: &str, host: u8) {
+    ip(&["addr", "add", &format!("10.9.0.{host}/24"), "dev", device]);
+    ip(&["addr", "add", &format!("fd09::{host}/64"), "dev", device, "nodad"]);
+    // The MSS is then 4096 (less 20 bytes of IP, 20 of TCP, 12 of timestamps): whole pages of payload.
+    ip(&["link", "set", device, "mtu", "4148", "up"]);
+}
+
+fn can_run() -> bool {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIP: network namespaces need root");
+        return false;
+    }
+    if Command::new("ip").arg("-V").output().is_err() {
+        println!("SKIP: iproute2 is not installed");
+        return false;
+    }
+    true
+}
+
+/// Runs both ends of each trial, in order.
+fn trials(specs: &[(TrialSpec, IpAddr)]) -> Vec<(End, End)> {
+    let (tell, ports) = mpsc::channel();
+    let cancel = &Cancel::new();
+    let (clients, servers): (Vec<End>, Vec<End>) = joined(
+        move || {
+            let run = |(spec, at): &(TrialSpec, IpAddr)| {
+                let port = ports.recv().expect("the server opens a port");
+                let plan = ClientPlan { server: (*at, port).into(), source_port: 23_000, key: KEY };
+                run_client(spec, &plan, &mut Log::default(), cancel)
+            };
+            specs.iter().map(run).collect()
+        },
+        move || {
+            let run = |(spec, at): &(TrialSpec, IpAddr)| {
+                let port = DataPort::open(*at, KEY).expect("a data port");
+                tell.send(port.port()).expect("the client listens");
+                run_server(spec, &port, &mut Log::default(), cancel)
+            };
+            specs.iter().map(run).collect()
+        },
+    );
+    clients.into_iter().zip(servers).collect()
+}
+
+#[test]
+fn every_workload_crosses_a_link() {
+    if !can_run() {
+        return;
+    }
+    let duration_ns = Nanos::millis(100);
+    let sizes_bytes = vec![Bytes(1), Bytes(8192)];
+    let workloads = [
+        Workload::Stream { duration_ns, direction: Direction::Both },
+        Workload::Sweep { count: 200, sizes_bytes: sizes_bytes.clone() },
+        Workload::PingPong { sizes_bytes, duration_ns, receiver: Receiver::Blocking },
+        Workload::Connect { duration_ns },
+    ];
+    let ends: [IpAddr; 2] = ["10.9.0.2".parse().expect("IPv4"), "fd09::2".parse().expect("IPv6")];
+    let specs: Vec<_> = workloads.iter().flat_map(|w| ends.map(|at| (spec(w.clone()), at))).collect();
+    for ((spec, at), (client, server)) in specs.iter().zip(trials(&specs)) {
+        let (client, server) = (client.expect("client"), server.expect("server"));
+        match &spec.workload {
+            Workload::Stream { .. } => {
+                assert!(client.received_bytes > Bytes(0) && server.received_bytes > Bytes(0), "{at}");
+            }
+            Workload::Sweep { .. } => assert_eq!(server.received_bytes, Bytes(200 * 8193), "{at}"),
+            Workload::PingPong { .. } => assert!(client.latency.iter().all(|h| h.count() > 0), "{at}"),
+            Workload::Connect { .. } => assert!(client.connections > 0, "{at}"),
+        }
+    }
+}
+
+#[test]
+fn payload_that_fills_pages_is_mapped() {
+    if !can_run() {
+        return;
+    }
+    let at: IpAddr = "10.9.0.2".parse().expect("IPv4");
+    let mut spec = spec(Workload::Stream { duration_ns: Nanos::millis(200), direction: Direction::Forward });
+    // What a veth copies of a zero-copy send lies in single pages; a plain send fills larger ones.
+    spec.flow.zerocopy_send = true;
+    spec.flow.zerocopy_receive = true;
+    for (client, server) in trials(&[(spec, at)]) {
+        client.expect("client");
+        let server = server.expect("server");
+        assert!(server.zerocopy_mapped_bytes > Bytes(0), "{server:?}");
+    }
+}
+
+#[test]
+fn a_sender_whose_path_is_cut_stops() {
+    if !can_run() {
+        return;
+    }
+    let at: IpAddr = "10.9.0.2".parse().expect("IPv4");
+    let spec = spec(Workload::Stream { duration_ns: Nanos::secs(120), direction: Direction::Forward });
+    let (tell, port) = mpsc::channel();
+    let (cancel, spec) = (&Cancel::new(), &spec);
+    let ((client, took), server) = joined(
+        move || {
+            let plan =
+                ClientPlan { server: (at, port.recv().expect("a port")).into(), source_port: 0, key: KEY };
+            let cut = || {
+                std::thread::sleep(Duration::from_millis(300));
+                ip(&["link", "set", "ls-c", "down"]);
+            };
+            let since = Instant::now();
+            let client = std::thread::scope(|scope| {
+                scope.spawn(cut);
+                run_client(spec, &plan, &mut Log::default(), &Cancel::new())
+            });
+            cancel.cancel();
+            (client, since.elapsed())
+        },
+        move || {
+            let data = DataPort::open(at, KEY).expect("a data port");
+            tell.send(data.port()).expect("the client listens");
+            run_server(spec, &data, &mut Log::default(), cancel)
+        },
+    );
+    assert!(matches!(client, Err(Error::FeedbackLost { .. })), "{client:?}");
+    assert!(took < Duration::from_secs(10), "within about a second of the cut: {took:?}");
+    assert!(matches!(server, Err(Error::Cancelled)), "{server:?}");
+}

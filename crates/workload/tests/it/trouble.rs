@@ -1,0 +1,115 @@
+//! Strangers, impatience, and peers that vanish.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::common::{End, KEY, Log, V4, spec};
+use landspeed_record::{Direction, Receiver, TrialSpec, Workload};
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, run_client, run_server};
+
+/// Far more than the second that is promised: the machine may be busy. The trials would take minutes.
+const SOON: Duration = Duration::from_secs(5);
+
+fn long(direction: Direction) -> TrialSpec {
+    spec(Workload::Stream { duration_ns: Nanos::secs(120), direction })
+}
+
+/// Runs both ends until `meddle`, which is called while traffic flows, has done its worst; how long
+/// the ends took to return after it.
+fn meddled(spec: &TrialSpec, meddle: impl FnOnce(&Cancel, &Cancel)) -> (End, End, Duration) {
+    let port = DataPort::open(V4, KEY).expect("a data port");
+    let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
+    let (ours, theirs) = (Cancel::new(), Cancel::new());
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| run_server(spec, &port, &mut Log::default(), &theirs));
+        let calling = scope.spawn(|| run_client(spec, &plan, &mut Log::default(), &ours));
+        std::thread::sleep(Duration::from_millis(200));
+        meddle(&ours, &theirs);
+        let since = Instant::now();
+        let client = calling.join().expect("no panic");
+        let server = serving.join().expect("no panic");
+        (client, server, since.elapsed())
+    })
+}
+
+#[test]
+fn every_workload_can_be_cancelled() {
+    let duration_ns = Nanos::secs(120);
+    let sizes_bytes = vec![Bytes(64)];
+    let workloads = [
+        Workload::Stream { duration_ns, direction: Direction::Both },
+        Workload::Sweep { count: 1 << 32, sizes_bytes: sizes_bytes.clone() },
+        Workload::PingPong { sizes_bytes: sizes_bytes.clone(), duration_ns, receiver: Receiver::Blocking },
+        Workload::PingPong { sizes_bytes, duration_ns, receiver: Receiver::Spinning },
+        Workload::Connect { duration_ns },
+    ];
+    for workload in workloads {
+        let (client, server, took) = meddled(&spec(workload.clone()), |ours, theirs| {
+            ours.cancel();
+            theirs.cancel();
+        });
+        for end in [client, server] {
+            assert!(matches!(end, Err(Error::Cancelled | Error::PeerGone { .. })), "{workload:?}: {end:?}");
+        }
+        assert!(took < SOON, "{workload:?} took {took:?}");
+    }
+}
+
+#[test]
+fn an_end_whose_peer_has_gone_says_so() {
+    for direction in [Direction::Forward, Direction::Reverse] {
+        let (client, server, took) = meddled(&long(direction), |_, theirs| theirs.cancel());
+        assert!(matches!(server, Err(Error::Cancelled)), "{server:?}");
+        assert!(matches!(client, Err(Error::PeerGone { .. })), "{client:?}");
+        assert!(took < SOON, "{took:?}");
+    }
+}
+
+#[test]
+fn waiting_for_a_peer_that_never_comes_can_be_cancelled() {
+    let port = DataPort::open(V4, KEY).expect("a data port");
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        let waiting =
+            scope.spawn(|| run_server(&long(Direction::Forward), &port, &mut Log::default(), &cancel));
+        cancel.cancel();
+        assert!(matches!(waiting.join().expect("no panic"), Err(Error::Cancelled)));
+    });
+}
+
+#[test]
+fn strangers_are_turned_away_while_the_trial_goes_on() {
+    let port = DataPort::open(V4, KEY).expect("a data port");
+    let server = (V4, port.port()).into();
+    let short = spec(Workload::Stream { duration_ns: Nanos::millis(50), direction: Direction::Reverse });
+    let plan = ClientPlan { server, source_port: 0, key: KEY };
+    let wrong = ClientPlan { key: [0; 32], ..plan.clone() };
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| run_server(&short, &port, &mut Log::default(), &cancel));
+        let mut silent = connect(&plan);
+        let mut loud = connect(&plan);
+        loud.write_all(&[0; 4096]).expect("it babbles");
+        let refused = run_client(&short, &wrong, &mut Log::default(), &cancel).expect_err("not its session");
+        assert!(refused.to_string().contains("does not hold this session's key"), "{refused}");
+        let client = run_client(&short, &plan, &mut Log::default(), &cancel).expect("the real one runs");
+        assert!(client.received_bytes > Bytes(0));
+        serving.join().expect("no panic").expect("the server's end");
+        for stranger in [&mut silent, &mut loud] {
+            assert!(!matches!(stranger.read(&mut [0; 1]), Ok(1..)), "no byte of traffic for strangers");
+        }
+    });
+}
+
+/// Connects as soon as the server listens.
+fn connect(plan: &ClientPlan) -> TcpStream {
+    for _ in 0..2000 {
+        if let Ok(stream) = TcpStream::connect(plan.server) {
+            return stream;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    panic!("nobody listens on {}", plan.server);
+}
