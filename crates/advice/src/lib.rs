@@ -1,1 +1,34 @@
-//! landspeed advice.
+//! Advice: pure functions of what is known of a host. Nothing here reads or changes one.
+//!
+//! - [`doctor`] reads a host's settings and says what stands out against its link.
+//! - [`persist`] turns the settings that a tuning run kept into files that a distribution applies.
+//!
+//! Facts and settings may come from another host or from a file that somebody sent: they are checked
+//! before they become part of a file, and escaped before they become part of a sentence.
+
+pub mod doctor;
+pub mod persist;
+
+pub use doctor::{Finding, Severity, doctor};
+pub use persist::{Error, File, Kept, LeftOut, Persisted, persist};
+
+/// Text of a host or a record as part of a sentence: no control characters, not longer than a line.
+fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    let mut escaped: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MOST).is_some() {
+        escaped.push_str("...");
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn what_a_stranger_wrote_cannot_steer_a_terminal() {
+        assert_eq!(shown("a\u{1b}[2J\nb"), "a\\u{1b}[2J\\nb");
+        assert_eq!(shown(&"x".repeat(100)).len(), 63);
+    }
+}

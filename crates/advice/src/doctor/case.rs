@@ -1,0 +1,119 @@
+//! What a rule looks at, and what it says.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{HostFacts, KnobState, LinkFacts};
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use super::Severity;
+use crate::shown;
+
+/// One row of a table.
+pub(super) struct Rule {
+    /// Knob that would change what is complained of; empty where there is none.
+    pub(super) knob: &'static str,
+    /// Other knobs that the check reads.
+    pub(super) reads: &'static [&'static str],
+    /// On whose word.
+    pub(super) source: &'static str,
+    /// What stands out; most say one thing at most.
+    pub(super) check: fn(&Case<'_>, &Rule) -> Vec<Complaint>,
+}
+
+/// What a rule says of a case.
+pub(super) struct Complaint {
+    pub(super) severity: Severity,
+    pub(super) now: String,
+    pub(super) what: String,
+    pub(super) remedy: String,
+}
+
+impl Complaint {
+    pub(super) fn new(
+        severity: Severity,
+        now: &str,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Complaint { severity, now: shown(now), what: what.into(), remedy: remedy.into() }
+    }
+}
+
+/// A host, its link and what is set.
+pub(super) struct Case<'a> {
+    pub(super) facts: &'a HostFacts,
+    pub(super) link: Option<&'a LinkFacts>,
+    states: BTreeMap<&'a str, &'a KnobState>,
+}
+
+/// Where a link of unknown speed is taken for: what guests and most servers have today.
+const ASSUMED_MBPS: u64 = 10_000;
+
+/// 10 Gb/s in Mb/s: from here on a host has to be set up with care (ESnet fasterdata's dividing line).
+const FAST_MBPS: u64 = 10_000;
+
+impl<'a> Case<'a> {
+    pub(super) fn new(facts: &'a HostFacts, link: Option<&'a LinkFacts>, states: &'a [KnobState]) -> Self {
+        Case { facts, link, states: states.iter().map(|state| (state.knob.as_str(), state)).collect() }
+    }
+
+    /// What a knob is set to, where that is known.
+    pub(super) fn value(&self, knob: &str) -> Option<&'a str> {
+        self.states.get(knob)?.value.as_deref()
+    }
+
+    /// The value as a number.
+    pub(super) fn number(&self, knob: &str) -> Option<u64> {
+        self.value(knob)?.parse().ok()
+    }
+
+    /// The greatest value that the device takes.
+    pub(super) fn most(&self, knob: &str) -> Option<u64> {
+        self.states.get(knob)?.most
+    }
+
+    /// Whether the knob could be turned at all here.
+    pub(super) fn can_turn(&self, knob: &str) -> bool {
+        self.states.get(knob).is_some_and(|state| state.skip.is_none())
+    }
+
+    /// Stated or assumed speed of the link; `None` without a link.
+    pub(super) fn speed(&self) -> Option<BitRate> {
+        let mbps = self.link?.speed_mbps.unwrap_or(ASSUMED_MBPS);
+        Some(BitRate(mbps as f64 * 1e6))
+    }
+
+    /// The speed for people: "10 Gb/s", "10 Gb/s (assumed)".
+    pub(super) fn speed_text(&self) -> String {
+        let stated = self.link.is_some_and(|link| link.speed_mbps.is_some());
+        let speed = self.speed().unwrap_or_default();
+        if stated { speed.to_string() } else { format!("{speed} (assumed: the link states no speed)") }
+    }
+
+    /// Whether the link states 10 Gb/s or more.
+    pub(super) fn fast(&self) -> bool {
+        self.link.is_some_and(|link| link.speed_mbps.is_some_and(|mbps| mbps >= FAST_MBPS))
+    }
+
+    /// Whether the link is hardware, or a guest's sight of it, rather than a kernel's own device.
+    pub(super) fn physical(&self) -> bool {
+        const VIRTUAL: [&str; 10] =
+            ["veth", "bridge", "ifb", "dummy", "tun", "vlan", "macvlan", "ipvlan", "bond", "team"];
+        self.link.is_some_and(|link| !VIRTUAL.contains(&link.driver.as_str()))
+    }
+
+    /// Bytes in flight that fill the link over a round trip of `rtt`.
+    pub(super) fn in_flight(&self, rtt: Nanos) -> Option<Bytes> {
+        Some(Bytes((self.speed()?.0 / 8.0 * rtt.as_secs_f64()) as u64))
+    }
+}
+
+/// Complains of a switch that is off, all or some of its members.
+pub(super) fn off(case: &Case<'_>, rule: &Rule, severity: Severity, what: &str) -> Vec<Complaint> {
+    match case.value(rule.knob) {
+        Some(value) if value.split(';').any(|member| member == "off") && case.can_turn(rule.knob) => {
+            vec![Complaint::new(severity, value, what, format!("set {} to on", rule.knob))]
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,45 @@
+//! The machine: its processors, and programs that turn settings back.
+
+use super::Severity::{Hint, Warning};
+use super::case::{Case, Complaint, Rule};
+use crate::shown;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        knob: "governor",
+        reads: &[],
+        source: "Documentation/admin-guide/pm/cpufreq.rst; ESnet fasterdata, CPU governor",
+        check: governor,
+    },
+    Rule {
+        knob: "",
+        reads: &[],
+        source: "the programs' own manuals: irqbalance(1), tuned(8), bpftune(8)",
+        check: |case, _| case.facts.conflicts.iter().map(conflict).collect(),
+    },
+];
+
+fn governor(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+    // Where the knob cannot be read, the facts may still tell the first processor's.
+    let now = case.value(rule.knob).unwrap_or(&case.facts.governor);
+    let kinds: Vec<&str> = now.split(';').filter(|kind| !kind.is_empty()).collect();
+    if kinds.iter().all(|kind| *kind == "performance") {
+        return Vec::new();
+    }
+    // With intel_pstate and amd-pstate "powersave" still follows the load, only later.
+    let severity = if case.fast() && kinds.contains(&"powersave") { Warning } else { Hint };
+    vec![Complaint::new(
+        severity,
+        now,
+        "processors change their frequency with the load: bursts begin slowly and measurements wander",
+        "set governor to performance while data moves",
+    )]
+}
+
+fn conflict(conflict: &landspeed_record::Conflict) -> Complaint {
+    let knobs: Vec<String> = conflict.knobs.iter().take(24).map(|knob| shown(knob)).collect();
+    let what =
+        format!("{} runs and writes settings on its own: {}", shown(&conflict.program), knobs.join(", "));
+    let remedy = format!("stop {} before these are tuned, or tune through it", shown(&conflict.program));
+    Complaint::new(Hint, &format!("process {}", conflict.pid), what, remedy)
+}

@@ -1,0 +1,108 @@
+//! The link itself.
+
+use super::Severity::{Fault, Hint, Warning};
+use super::case::{Case, Complaint, Rule};
+
+/// Ethernet's own.
+const ETHERNET_MTU: u32 = 1500;
+/// The least that IPv6 takes.
+const IPV6_MTU: u32 = 1280;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule { knob: "", reads: &[], source: "Documentation/networking/operstates.rst", check: down },
+    Rule { knob: "", reads: &[], source: "IEEE 802.3 clause 28 (auto-negotiation)", check: slow },
+    Rule {
+        knob: "mtu",
+        reads: &[],
+        source: "feng-2003 section 3.3.1, figures 3 and 5; RFC 8200 section 5; ESnet fasterdata, MTU issues",
+        check: mtu,
+    },
+    Rule {
+        knob: "txqueuelen",
+        reads: &["qdisc"],
+        source: "Documentation/networking/netdevices.rst; ESnet fasterdata, 100G tuning",
+        check: |case, rule| match case.number(rule.knob) {
+            Some(packets) if packets < 1000 && case.fast() => vec![Complaint::new(
+                Hint,
+                &packets.to_string(),
+                format!(
+                    "bursts over {packets} packets are dropped before they reach a link of {}",
+                    case.speed_text()
+                ),
+                "set txqueuelen to 1000 or more",
+            )],
+            _ => Vec::new(),
+        },
+    },
+    Rule { knob: "pause-rx", reads: &[], source: PAUSE, check: pause },
+    Rule { knob: "pause-tx", reads: &[], source: PAUSE, check: pause },
+];
+
+const PAUSE: &str = "IEEE 802.3 annex 31B; ESnet fasterdata, flow control";
+
+fn down(case: &Case<'_>, _: &Rule) -> Vec<Complaint> {
+    match case.link {
+        Some(link) if !link.up => {
+            let what = format!(
+                "{} is down or has no carrier: nothing else can be said of it",
+                crate::shown(&link.name)
+            );
+            vec![Complaint::new(Fault, "down", what, "bring the link up, or name another one")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn slow(case: &Case<'_>, _: &Rule) -> Vec<Complaint> {
+    match case.link.and_then(|link| link.speed_mbps) {
+        Some(mbps) if mbps <= 100 && case.physical() => vec![Complaint::new(
+            Warning,
+            &format!("{mbps} Mb/s"),
+            "gigabit hardware that negotiated this little has a bad cable or a partner set by hand",
+            "look at both ends with ethtool; leave auto-negotiation on at both",
+        )],
+        _ => Vec::new(),
+    }
+}
+
+fn mtu(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+    let Some(link) = case.link else { return Vec::new() };
+    let now = link.mtu_bytes.to_string();
+    let ipv6 = link.addresses.iter().any(std::net::IpAddr::is_ipv6);
+    // The greatest MTU that the device takes, where it says so, shows whether jumbo frames are possible.
+    let jumbo = case.most(rule.knob).is_none_or(|most| most >= 9000);
+    match link.mtu_bytes {
+        0 => Vec::new(),
+        mtu if mtu < IPV6_MTU && ipv6 => {
+            vec![Complaint::new(
+                Fault,
+                &now,
+                "IPv6 does not work below 1280 bytes",
+                "set mtu to 1280 or more",
+            )]
+        }
+        mtu if mtu <= ETHERNET_MTU && case.fast() && case.physical() && jumbo => vec![Complaint::new(
+            Hint,
+            &now,
+            format!(
+                "at {} that is {:.1} million packets a second; jumbo frames save most of the cost where TSO and GRO do not",
+                case.speed_text(),
+                case.speed().unwrap_or_default().0 / 8.0 / f64::from(mtu) / 1e6
+            ),
+            "try mtu 9000, if every host and switch of the segment takes it",
+        )],
+        _ => Vec::new(),
+    }
+}
+
+fn pause(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+    match case.value(rule.knob) {
+        Some("off") if case.fast() && case.can_turn(rule.knob) => vec![Complaint::new(
+            Hint,
+            "off",
+            "a receiver that falls behind for a moment loses packets instead of holding the sender back",
+            format!("try {} on where the switch port takes pause frames", rule.knob),
+        )],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,137 @@
+//! Rings, interrupts, and who works on received packets.
+
+use super::Severity::{Hint, Warning};
+use super::case::{Case, Complaint, Rule};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule { knob: "ring-rx", reads: &[], source: RING, check: ring },
+    Rule { knob: "ring-tx", reads: &[], source: RING, check: ring },
+    Rule {
+        knob: "channels",
+        reads: &[],
+        source: "Documentation/networking/scaling.rst (RSS)",
+        check: channels,
+    },
+    Rule {
+        knob: "irq-affinity",
+        reads: &[],
+        source: "Documentation/core-api/irq/irq-affinity.rst; ESnet fasterdata, interrupt binding",
+        check: interrupts,
+    },
+    Rule { knob: "rps", reads: &[], source: "Documentation/networking/scaling.rst (RPS)", check: rps },
+    Rule {
+        knob: "adaptive-rx",
+        reads: &["rx-usecs"],
+        source: "feng-2003 section 3.3.2 and figure 7; Documentation/networking/net_dim.rst",
+        check: coalescing,
+    },
+    Rule {
+        knob: "netdev-max-backlog",
+        reads: &["rps"],
+        source: "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
+        check: backlog,
+    },
+];
+
+const RING: &str = "ethtool(8); ESnet fasterdata, NIC tuning";
+
+/// Rings below half of what the device has.
+fn ring(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+    match (case.number(rule.knob), case.most(rule.knob)) {
+        (Some(now), Some(most)) if now < most / 2 && case.fast() => vec![Complaint::new(
+            Hint,
+            &now.to_string(),
+            format!(
+                "the device takes {most} descriptors; with {now} a burst that the processor is late for is dropped"
+            ),
+            format!("try {} {most} where link counters show drops", rule.knob),
+        )],
+        _ => Vec::new(),
+    }
+}
+
+fn channels(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+    match (case.number(rule.knob), case.most(rule.knob)) {
+        (Some(1), Some(most)) if most > 1 && case.facts.cpus > 1 => vec![Complaint::new(
+            Warning,
+            "1",
+            format!("all flows share one queue and one processor; the device has {most} queues"),
+            format!("set {} to {}", rule.knob, most.min(case.facts.cpus.into())),
+        )],
+        _ => Vec::new(),
+    }
+}
+
+fn interrupts(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+    let Some(link) = case.link else { return Vec::new() };
+    let mut complaints = Vec::new();
+    let list = || {
+        let first: Vec<String> = link.irq_cpus.iter().take(16).map(u32::to_string).collect();
+        format!("processors {}", first.join(","))
+    };
+    let far = link.irq_cpus.iter().filter(|cpu| !link.local_cpus.contains(cpu)).count();
+    if far > 0 && !link.local_cpus.is_empty() && case.facts.numa_nodes > 1 {
+        let what = format!(
+            "{far} of {} interrupts go to processors of another NUMA node than the device's: each packet crosses between them",
+            link.irq_cpus.len()
+        );
+        let remedy = format!("set {} to processors of the device's node", rule.knob);
+        complaints.push(Complaint::new(Warning, &list(), what, remedy));
+    }
+    let one = link.irq_cpus.windows(2).all(|pair| pair[0] == pair[1]);
+    if link.irq_cpus.len() > 1 && one && case.facts.cpus > 1 {
+        let what = format!("all {} queues interrupt the same processor", link.irq_cpus.len());
+        let remedy = format!("spread {} over the device's node, or run irqbalance", rule.knob);
+        complaints.push(Complaint::new(Warning, &list(), what, remedy));
+    }
+    complaints
+}
+
+fn rps(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+    let single = case.link.is_some_and(|link| link.rx_queues == 1) && case.physical();
+    match case.value(rule.knob) {
+        Some(value) if value == "none" && single && case.facts.cpus > 1 => vec![Complaint::new(
+            Hint,
+            value,
+            "the link has one receive queue, so one processor takes the packets of all flows",
+            format!("try {} 0-{} if many flows come in at once", rule.knob, case.facts.cpus - 1),
+        )],
+        _ => Vec::new(),
+    }
+}
+
+/// Interrupts gathered neither by the driver's judgment nor by a fixed time.
+fn coalescing(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+    match (case.value(rule.knob), case.number("rx-usecs")) {
+        (Some("off"), Some(0)) if case.fast() => vec![Complaint::new(
+            Hint,
+            "off, rx-usecs 0",
+            "every packet may interrupt the processor: best for latency, dear at full rate",
+            format!("set {} to on, or rx-usecs to 50, where rate counts", rule.knob),
+        )],
+        (Some("off") | None, Some(usecs)) if usecs > 200 => vec![Complaint::new(
+            Hint,
+            &format!("rx-usecs {usecs}"),
+            format!("every answer waits up to {usecs} us in the device"),
+            format!("set {} to on, or rx-usecs to 50 or less, where latency counts", rule.knob),
+        )],
+        _ => Vec::new(),
+    }
+}
+
+/// The backlog is used where packets change processors (RPS) and by devices without NAPI.
+fn backlog(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+    let steered = case.value("rps").is_some_and(|value| value.split(';').any(|set| set != "none"));
+    match case.number(rule.knob) {
+        Some(packets) if packets <= 1000 && case.fast() && steered => vec![Complaint::new(
+            Hint,
+            &packets.to_string(),
+            format!(
+                "packets that RPS hands over wait in a queue of {packets}: {} fills it fast",
+                case.speed_text()
+            ),
+            format!("raise {} where softnet_stat shows drops", rule.knob),
+        )],
+        _ => Vec::new(),
+    }
+}

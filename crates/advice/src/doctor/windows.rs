@@ -1,0 +1,114 @@
+//! Whether windows can grow to what the link needs.
+
+use landspeed_units::{Bytes, Nanos};
+
+use super::Severity::{Fault, Hint, Warning};
+use super::case::{Case, Complaint, Rule, off};
+
+/// Round trips that a link of this speed is likely to see: within a region, and across a continent.
+const REGION: Nanos = Nanos::millis(10);
+const CONTINENT: Nanos = Nanos::millis(100);
+
+/// Half of a socket's memory is window; the rest is the kernel's bookkeeping of packets.
+const SHARE: u64 = 2;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        knob: "tcp-rmem",
+        reads: &[],
+        source: "RFC 7323 section 1.1; Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning; feng-2003 section 4.1",
+        check: |case, rule| buffer(case, rule, "receive"),
+    },
+    Rule {
+        knob: "tcp-wmem",
+        reads: &[],
+        source: "RFC 7323 section 1.1; Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning; feng-2003 section 4.1",
+        check: |case, rule| buffer(case, rule, "send"),
+    },
+    Rule {
+        knob: "window-scaling",
+        reads: &[],
+        source: "RFC 7323 section 2",
+        check: |case, rule| {
+            off(
+                case,
+                rule,
+                Fault,
+                "no window is over 64 KiB: 5 Mb/s at a round trip of 100 ms, whatever the buffers",
+            )
+        },
+    },
+    Rule {
+        knob: "tcp-moderate-rcvbuf",
+        reads: &[],
+        source: "Documentation/networking/ip-sysctl.rst; Fisk and Feng, dynamic right-sizing (2001)",
+        check: |case, rule| {
+            off(
+                case,
+                rule,
+                Warning,
+                "receive windows stay at the initial size unless the application sets its own",
+            )
+        },
+    },
+    Rule {
+        knob: "rmem-max",
+        reads: &[],
+        source: "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
+        check: |case, rule| ceiling(case, rule, "SO_RCVBUF"),
+    },
+    Rule {
+        knob: "wmem-max",
+        reads: &[],
+        source: "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
+        check: |case, rule| ceiling(case, rule, "SO_SNDBUF"),
+    },
+];
+
+/// The greatest of "least initial greatest" against what is in flight.
+fn buffer(case: &Case<'_>, rule: &Rule, which: &str) -> Vec<Complaint> {
+    let greatest =
+        case.value(rule.knob).and_then(|value| value.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
+    let (Some(greatest), Some(near), Some(far)) =
+        (greatest, case.in_flight(REGION), case.in_flight(CONTINENT))
+    else {
+        return Vec::new();
+    };
+    let stated = case.link.is_some_and(|link| link.speed_mbps.is_some());
+    let (severity, rtt, needed) = match greatest / SHARE {
+        window if window >= far.0 => return Vec::new(),
+        // Without a stated speed the need itself is a guess.
+        window if window < near.0 && stated => (Warning, REGION, near),
+        window if window < near.0 => (Hint, REGION, near),
+        _ => (Hint, CONTINENT, far),
+    };
+    let fits = Bytes(greatest / SHARE).per(rtt);
+    let what = format!(
+        "one connection's {which} buffer grows to {}: about {fits} at a round trip of {rtt}, on a link of {}",
+        Bytes(greatest),
+        case.speed_text()
+    );
+    let remedy = format!("raise the last number of {} to at least {}", rule.knob, needed.0 * SHARE);
+    vec![Complaint::new(severity, case.value(rule.knob).unwrap_or_default(), what, remedy)]
+}
+
+/// What an application may ask for with a socket option.
+fn ceiling(case: &Case<'_>, rule: &Rule, option: &str) -> Vec<Complaint> {
+    let (Some(most), Some(near)) = (case.number(rule.knob), case.in_flight(REGION)) else {
+        return Vec::new();
+    };
+    if most >= near.0 || !case.fast() {
+        return Vec::new();
+    }
+    let what = format!(
+        "programs that set {option} themselves get {} at most, {} at a round trip of {REGION}; autotuned ones are not bound by it",
+        Bytes(most),
+        Bytes(most).per(REGION)
+    );
+    vec![Complaint::new(
+        Hint,
+        &most.to_string(),
+        what,
+        format!("raise {} to {} or more", rule.knob, near.0 * SHARE),
+    )]
+}

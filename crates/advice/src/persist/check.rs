@@ -1,0 +1,155 @@
+//! What may become part of a file.
+
+use landspeed_record::LinkFacts;
+
+use super::{Change, Error};
+use crate::shown;
+
+/// A link, its name and address fit for files.
+pub(super) struct Device<'a> {
+    pub(super) name: &'a str,
+    /// The address in hardware; `None` for virtual links, which udev finds by name.
+    pub(super) mac: Option<&'a str>,
+}
+
+impl<'a> Device<'a> {
+    pub(super) fn new(link: &'a LinkFacts) -> Result<Self, Error> {
+        const VIRTUAL: [&str; 8] = ["veth", "bridge", "ifb", "dummy", "tun", "bond", "vlan", "macvlan"];
+        if !is_interface(&link.name) {
+            return Err(Error::Link(shown(&link.name)));
+        }
+        let physical = !VIRTUAL.contains(&link.driver.as_str());
+        let mac = Some(link.mac.as_str()).filter(|mac| physical && is_mac(mac));
+        Ok(Device { name: &link.name, mac })
+    }
+}
+
+/// Narrower than the kernel, which takes nearly any byte: names that need no quoting anywhere.
+fn is_interface(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    (1..=15).contains(&name.len())
+        && name.chars().all(plain)
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+}
+
+/// Six pairs of hexadecimal digits, not all zero.
+fn is_mac(mac: &str) -> bool {
+    let pair = |pair: &str| pair.len() == 2 && pair.chars().all(|c| c.is_ascii_hexdigit());
+    mac.split(':').count() == 6 && mac.split(':').all(pair) && mac != "00:00:00:00:00:00"
+}
+
+/// "on" or "off".
+pub(super) fn switch(change: &Change<'_>) -> Result<bool, Error> {
+    as_switch(change.to).ok_or_else(|| change.wrong("on or off"))
+}
+
+/// As [`switch`], of one member.
+pub(super) fn as_switch(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
+/// A whole number, digits only.
+pub(super) fn number(change: &Change<'_>) -> Result<u64, Error> {
+    as_number(change.to).ok_or_else(|| change.wrong("a whole number"))
+}
+
+/// As [`number`], of one member.
+pub(super) fn as_number(value: &str) -> Option<u64> {
+    value.bytes().all(|b| b.is_ascii_digit()).then(|| value.parse().ok())?
+}
+
+/// A lower-case word of the kernel's: a qdisc, a governor.
+pub(super) fn as_word(value: &str) -> Option<&str> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
+    let fits = (1..=15).contains(&value.len()) && value.chars().all(plain);
+    (fits && value.starts_with(|c: char| c.is_ascii_lowercase())).then_some(value)
+}
+
+/// Processors as the kernel prints them ("0-3,8"), "none" for no one.
+pub(super) fn as_cpus(value: &str) -> Option<Vec<u32>> {
+    const MOST: u64 = 8192;
+    if value == "none" {
+        return Some(Vec::new());
+    }
+    let mut cpus = Vec::new();
+    for range in value.split(',') {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last) = (as_number(first)?, as_number(last)?);
+        if first > last || last >= MOST {
+            return None;
+        }
+        cpus.extend((first..=last).filter_map(|cpu| u32::try_from(cpu).ok()));
+    }
+    Some(cpus)
+}
+
+/// The hexadecimal mask of a set of processors, as /sys takes it: words of 32 bits, greatest first.
+pub(super) fn mask(cpus: &[u32]) -> String {
+    let mut words = vec![0u32; cpus.iter().max().map_or(1, |most| *most as usize / 32 + 1)];
+    for cpu in cpus {
+        words[*cpu as usize / 32] |= 1 << (cpu % 32);
+    }
+    words.iter().rev().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(",")
+}
+
+/// One value for all members, or one a member, each through `fit`. A thousand queues are more than any
+/// device has.
+pub(super) fn members<T>(
+    change: &Change<'_>,
+    expected: &'static str,
+    fit: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    let values: Option<Vec<T>> = change.to.split(';').map(fit).collect();
+    values.filter(|values| values.len() <= 1024).ok_or_else(|| change.wrong(expected))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_names_and_whole_addresses_pass() {
+        for good in ["eth0", "enp59s0f1np1", "bond0.100", "a"] {
+            assert!(is_interface(good), "{good}");
+        }
+        for bad in
+            ["", "-a", ".", "..", "a b", "a/b", "a;b", "a$b", "a\nb", "a%i", "0123456789abcdef", "\u{e9}th0"]
+        {
+            assert!(!is_interface(bad), "{bad:?}");
+        }
+        assert!(is_mac("02:00:5e:10:00:FF"));
+        for bad in [
+            "",
+            "02:00:5e:10:00",
+            "02:00:5e:10:00:ff:01",
+            "02:00:5e:10:00:f ",
+            "00:00:00:00:00:00",
+            "+2:00:5e:10:00:ff",
+        ] {
+            assert!(!is_mac(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_digits_and_sets_are_bounded() {
+        for bad in ["", "-1", "+1", "1 ", "0x1", "99999999999999999999"] {
+            assert_eq!(as_number(bad), None, "{bad:?}");
+        }
+        assert_eq!(as_cpus("0-2,8"), Some(vec![0, 1, 2, 8]));
+        assert_eq!(as_cpus("none"), Some(vec![]));
+        for bad in ["", "3-1", "0-99999999", "1,,2", "a"] {
+            assert_eq!(as_cpus(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn masks_are_words_of_32_bits() {
+        assert_eq!(mask(&[]), "0");
+        assert_eq!(mask(&[0, 1]), "3");
+        assert_eq!(mask(&[0, 33]), "2,1");
+    }
+}

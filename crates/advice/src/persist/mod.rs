@@ -1,0 +1,159 @@
+//! Kept settings as files that a distribution applies at boot.
+//!
+//! | setting | file | applied by |
+//! |---|---|---|
+//! | a sysctl | sysctl.d(5) | systemd-sysctl, or `sysctl --system` elsewhere |
+//! | of a link, as far as systemd.link(5) knows it | a .link file | udev, when the device appears |
+//! | the rest of the system | a script and a unit that runs it | systemd, when the device appears |
+//! | of a flow | none: text for the application | the application |
+//!
+//! Values come from a record, which may come from anywhere, and end up in files that root's programs read:
+//! each is checked for its own kind before it is written, and one that does not fit is an error, not a guess.
+
+mod application;
+mod check;
+mod link_file;
+mod script;
+mod sysctl;
+
+use landspeed_record::{Cell, LinkFacts, Settings, Side};
+
+use crate::shown;
+use check::Device;
+
+/// What to persist: one host's part of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Kept<'a> {
+    /// The setting before the run.
+    pub start: &'a Cell,
+    /// The setting that was kept.
+    pub end: &'a Cell,
+    /// Whose part.
+    pub side: Side,
+    /// The host's link on the path, for settings of devices.
+    pub link: Option<&'a LinkFacts>,
+    /// Where the settings come from, for the files' first line: the record's path and date.
+    pub origin: &'a str,
+}
+
+/// A file to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// Absolute path.
+    pub path: String,
+    /// Whole contents.
+    pub text: String,
+    /// Permission bits.
+    pub mode: u32,
+    /// Shell commands that apply it without a reboot, as root.
+    pub apply: Vec<String>,
+    /// Shell commands that take it away and put back what stood before, as far as commands can.
+    pub remove: Vec<String>,
+}
+
+/// A kept setting that no file holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The knob.
+    pub knob: String,
+    /// Why, and what to do instead.
+    pub why: String,
+}
+
+/// What came out. All text is safe to print.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Persisted {
+    /// Files to write, in the order in which they take effect.
+    pub files: Vec<File>,
+    /// Settings for the application, as text for people; empty where there are none.
+    pub application: String,
+    /// Settings that no file holds.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A record that cannot become files.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A value is not of its setting's kind.
+    #[error(
+        "the record sets {knob} to '{value}', which is not {expected}; nothing was written: check where the record comes from"
+    )]
+    Value {
+        /// The knob, escaped.
+        knob: String,
+        /// The value, escaped.
+        value: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// The link's name or address cannot be part of a file.
+    #[error(
+        "the record names the link '{0}', which no interface can be called; nothing was written: check where the record comes from"
+    )]
+    Link(String),
+}
+
+/// One setting that changed.
+#[derive(Debug, Clone, Copy)]
+struct Change<'a> {
+    knob: &'a str,
+    /// What stood before, where the record tells.
+    from: Option<&'a str>,
+    to: &'a str,
+}
+
+impl Change<'_> {
+    fn wrong(&self, expected: &'static str) -> Error {
+        Error::Value { knob: shown(self.knob), value: shown(self.to), expected }
+    }
+}
+
+/// A file for everything that was kept. `sysctl_key` is the sysctl of a knob ("net.ipv4.tcp_rmem" for
+/// "tcp-rmem"), from the knob table.
+///
+/// # Errors
+/// A value or a name that is not what it should be; then there are no files at all.
+pub fn persist(kept: &Kept<'_>, sysctl_key: &dyn Fn(&str) -> Option<&str>) -> Result<Persisted, Error> {
+    let device = kept.link.map(Device::new).transpose()?;
+    let mut done = Persisted::default();
+    let (mut sysctls, mut of_link, mut commands) = (Vec::new(), Vec::new(), Vec::new());
+    for change in changes(kept.start.host(kept.side), kept.end.host(kept.side)) {
+        if let Some(key) = sysctl_key(change.knob) {
+            sysctls.push(sysctl::line(&change, key)?);
+        } else if let Some(line) = link_file::line(&change)? {
+            of_link.push(line);
+        } else {
+            match script::line(&change, device.as_ref())? {
+                script::Line::Command(command) => commands.push(command),
+                script::Line::None(why) => {
+                    done.left_out.push(LeftOut { knob: shown(change.knob), why: why.into() });
+                }
+            }
+        }
+    }
+    let origin = shown(kept.origin);
+    done.files.extend(sysctl::file(&sysctls, &origin));
+    match &device {
+        Some(device) => done.files.extend(link_file::file(&of_link, device, &origin)),
+        None => done.left_out.extend(of_link.iter().map(link_file::Line::without_link)),
+    }
+    done.files.extend(script::files(&commands, device.as_ref(), &origin));
+    done.application = application::text(changes(&kept.start.flow, &kept.end.flow))?;
+    Ok(done)
+}
+
+/// What differs, by knob.
+fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item = Change<'a>> {
+    end.iter().filter_map(|(knob, to)| {
+        let from = start.get(knob).map(String::as_str);
+        (from != Some(to)).then_some(Change { knob, from, to })
+    })
+}
+
+/// First lines of every file.
+fn heading(origin: &str) -> String {
+    format!("# Written by landspeed persist. Kept because they were measured to help:\n# {origin}\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,227 @@
+//! What no configuration file holds: a script, and a unit that runs it when the device appears.
+
+use super::check::{Device, as_cpus, as_number, as_switch, as_word, mask, members};
+use super::{Change, Error, File, heading};
+
+/// What a change becomes.
+pub(super) enum Line {
+    /// A line of the script, its values checked.
+    Command(String),
+    /// Why there is none.
+    None(&'static str),
+}
+
+/// Makes a knob's line. `device` is the link's name.
+type Make = fn(&Change<'_>, device: &str) -> Result<Line, Error>;
+
+/// Knobs of a device.
+const OF_DEVICE: &[(&str, Make)] = &[
+    ("rps", |change, device| {
+        queues(change, device, ("rx", "rps_cpus"), "a set of processors", |v| as_cpus(v).map(|c| mask(&c)))
+    }),
+    ("xps", |change, device| {
+        queues(change, device, ("tx", "xps_cpus"), "a set of processors", |v| as_cpus(v).map(|c| mask(&c)))
+    }),
+    ("rfs", |change, device| {
+        queues(change, device, ("rx", "rps_flow_cnt"), "a whole number", |v| {
+            as_number(v).map(|n| n.to_string())
+        })
+    }),
+    ("irq-affinity", interrupts),
+    ("threaded-napi", |change, device| attribute(change, device, "threaded")),
+    ("gro-flush-timeout", |change, device| attribute(change, device, "gro_flush_timeout")),
+    ("napi-defer-hard-irqs", |change, device| attribute(change, device, "napi_defer_hard_irqs")),
+    ("gso-max-size", |change, device| size(change, device, "gso_max_size")),
+    ("gro-max-size", |change, device| size(change, device, "gro_max_size")),
+    ("gso-ipv4-max-size", |change, device| size(change, device, "gso_ipv4_max_size")),
+    ("gro-ipv4-max-size", |change, device| size(change, device, "gro_ipv4_max_size")),
+    ("qdisc", qdisc),
+    ("scatter-gather", |change, device| feature(change, device, "sg")),
+    ("rx-gro-list", |change, device| feature(change, device, "rx-gro-list")),
+    ("rx-udp-gro-forwarding", |change, device| feature(change, device, "rx-udp-gro-forwarding")),
+    ("tx-udp-segmentation", |change, device| feature(change, device, "tx-udp-segmentation")),
+    ("tx-nocache-copy", |change, device| feature(change, device, "tx-nocache-copy")),
+    // Those that systemd.link takes, with values that it does not.
+    ("rx-usecs", |change, device| coalesce(change, device)),
+    ("tx-usecs", |change, device| coalesce(change, device)),
+    ("rx-frames", |change, device| coalesce(change, device)),
+];
+
+/// Knobs of the machine.
+const OF_HOST: &[(&str, Make)] = &[
+    ("governor", |change, _| {
+        each_file(
+            change,
+            "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+            "one governor's name",
+            |v| as_word(v).map(str::to_owned),
+        )
+    }),
+    ("c-states", |change, _| {
+        let disable = |value: &str| as_switch(value).map(|on| String::from(if on { "0" } else { "1" }));
+        each_file(change, "/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable", "on or off", disable)
+    }),
+];
+
+/// The line of one change.
+pub(super) fn line(change: &Change<'_>, device: Option<&Device<'_>>) -> Result<Line, Error> {
+    let find = |table: &'static [(&str, Make)]| {
+        table.iter().find(|(knob, _)| *knob == change.knob).map(|(_, make)| make)
+    };
+    match (find(OF_HOST), find(OF_DEVICE), device) {
+        (Some(make), _, _) => make(change, ""),
+        (None, Some(make), Some(device)) => make(change, device.name),
+        (None, Some(_), None) => Ok(Line::None("the record does not tell this host's link")),
+        (None, None, _) => {
+            Ok(Line::None("no file of a distribution holds it; set it where the link or host is set up"))
+        }
+    }
+}
+
+const DIFFERENT: &str = "its members have different values, which no single line sets";
+
+/// A file of each queue of one direction.
+fn queues(
+    change: &Change<'_>,
+    device: &str,
+    (direction, file): (&str, &str),
+    expected: &'static str,
+    fit: impl Fn(&str) -> Option<String>,
+) -> Result<Line, Error> {
+    let folder = format!("/sys/class/net/{device}/queues");
+    let values = members(change, expected, fit)?;
+    if let [value] = values.as_slice() {
+        return Ok(Line::Command(write_all(&format!("{folder}/{direction}-*/{file}"), value)));
+    }
+    let write = |(queue, value): (usize, &String)| {
+        checked(&format!("echo {value} > {folder}/{direction}-{queue}/{file}"))
+    };
+    Ok(Line::Command(values.iter().enumerate().map(write).collect::<Vec<_>>().join("\n")))
+}
+
+/// A command whose failure makes the unit fail, but not the lines after it.
+fn checked(command: &str) -> String {
+    format!("{command} || failed=1")
+}
+
+fn write_all(files: &str, value: &str) -> String {
+    format!("for file in {files}; do echo {value} > \"$file\" || failed=1; done")
+}
+
+/// Interrupts get their numbers at boot: they are told apart by their order.
+fn interrupts(change: &Change<'_>, device: &str) -> Result<Line, Error> {
+    let list = |value: &str| as_cpus(value).filter(|cpus| !cpus.is_empty()).map(|_| value.to_owned());
+    let values = members(change, "sets of processors", list)?;
+    let folder = format!("/sys/class/net/{device}/device");
+    let numbers = format!("$(ls {folder}/msi_irqs 2>/dev/null || ls {folder}/../msi_irqs)");
+    let sorted = format!("$(printf '%s\\n' {numbers} | sort -n)");
+    Ok(Line::Command(match values.as_slice() {
+        [value] => format!(
+            "for irq in {sorted}; do echo {value} > /proc/irq/$irq/smp_affinity_list || failed=1; done"
+        ),
+        values => format!(
+            "set -- {}\nfor irq in {sorted}; do echo \"$1\" > /proc/irq/$irq/smp_affinity_list || failed=1; shift; done",
+            values.join(" ")
+        ),
+    }))
+}
+
+/// A file of the device: a number, or a switch as 1 and 0.
+fn attribute(change: &Change<'_>, device: &str, file: &str) -> Result<Line, Error> {
+    let value = match as_switch(change.to) {
+        Some(on) => u64::from(on),
+        None => as_number(change.to).ok_or_else(|| change.wrong("a whole number, on or off"))?,
+    };
+    Ok(Line::Command(checked(&format!("echo {value} > /sys/class/net/{device}/{file}"))))
+}
+
+fn size(change: &Change<'_>, device: &str, key: &str) -> Result<Line, Error> {
+    let bytes = as_number(change.to).ok_or_else(|| change.wrong("a whole number"))?;
+    Ok(Line::Command(checked(&format!("ip link set dev {device} {key} {bytes}"))))
+}
+
+fn qdisc(change: &Change<'_>, device: &str) -> Result<Line, Error> {
+    match as_word(change.to).ok_or_else(|| change.wrong("a qdisc's name"))? {
+        "default" => Ok(Line::None("'default' is what stands without any file")),
+        kind => Ok(Line::Command(checked(&format!("tc qdisc replace dev {device} root {kind}")))),
+    }
+}
+
+fn feature(change: &Change<'_>, device: &str, name: &str) -> Result<Line, Error> {
+    Ok(match members(change, "on or off", as_switch)?.as_slice() {
+        [on] => {
+            Line::Command(checked(&format!("ethtool -K {device} {name} {}", if *on { "on" } else { "off" })))
+        }
+        _ => Line::None(DIFFERENT),
+    })
+}
+
+fn coalesce(change: &Change<'_>, device: &str) -> Result<Line, Error> {
+    let value = as_number(change.to).ok_or_else(|| change.wrong("a whole number"))?;
+    Ok(Line::Command(checked(&format!("ethtool -C {device} {} {value}", change.knob))))
+}
+
+/// A file of each processor.
+fn each_file(
+    change: &Change<'_>,
+    files: &str,
+    expected: &'static str,
+    fit: impl Fn(&str) -> Option<String>,
+) -> Result<Line, Error> {
+    Ok(match members(change, expected, fit)?.as_slice() {
+        [value] => Line::Command(write_all(files, value)),
+        _ => Line::None(DIFFERENT),
+    })
+}
+
+/// The script and its unit, if there are commands.
+pub(super) fn files(commands: &[String], device: Option<&Device<'_>>, origin: &str) -> Vec<File> {
+    if commands.is_empty() {
+        return Vec::new();
+    }
+    let name = device.map_or("host", |device| device.name);
+    let unit = format!("landspeed-{name}.service");
+    let script = File {
+        path: format!("/etc/landspeed/{name}.sh"),
+        text: format!("#!/bin/sh\n{}failed=0\n\n{}\n\nexit $failed\n", heading(origin), commands.join("\n")),
+        mode: 0o755,
+        apply: Vec::new(),
+        remove: vec![format!("rm /etc/landspeed/{name}.sh")],
+    };
+    let service = File {
+        path: format!("/etc/systemd/system/{unit}"),
+        text: service(device, &script.path, origin),
+        mode: 0o644,
+        apply: vec!["systemctl daemon-reload".into(), format!("systemctl enable --now {unit}")],
+        remove: vec![
+            format!("systemctl disable {unit}"),
+            format!("rm /etc/systemd/system/{unit}"),
+            "systemctl daemon-reload  # what the script set stays until the next boot".into(),
+        ],
+    };
+    vec![script, service]
+}
+
+fn service(device: Option<&Device<'_>>, script: &str, origin: &str) -> String {
+    let (what, waits, wanted) = match device {
+        Some(device) => {
+            let unit = device_unit(device.name);
+            (format!("settings of {}", device.name), format!("BindsTo={unit}\nAfter={unit}\n"), unit)
+        }
+        None => ("settings of this host".into(), String::new(), "multi-user.target".into()),
+    };
+    format!(
+        "{}\n[Unit]\nDescription=landspeed: {what} that no configuration file holds\n{waits}\n\
+         [Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/sh {script}\n\n[Install]\nWantedBy={wanted}\n",
+        heading(origin)
+    )
+}
+
+/// systemd's unit of a network device, its name escaped as systemd.unit(5) has it.
+fn device_unit(name: &str) -> String {
+    let escape = |c: char| match c {
+        '-' => "\\x2d".to_owned(),
+        plain => plain.to_string(),
+    };
+    format!("sys-subsystem-net-devices-{}.device", name.chars().map(escape).collect::<String>())
+}

@@ -1,0 +1,51 @@
+//! sysctl.d(5).
+
+use super::{Change, Error, File, heading};
+
+const PATH: &str = "/etc/sysctl.d/90-landspeed.conf";
+
+/// One sysctl.
+pub(super) struct Line {
+    key: String,
+    to: String,
+    from: Option<String>,
+}
+
+/// The line of one change; the key comes from the knob table and is checked all the same.
+pub(super) fn line(change: &Change<'_>, key: &str) -> Result<Line, Error> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-' | '.');
+    let key = key.replace('/', ".");
+    if key.is_empty() || !key.starts_with("net.") || !key.chars().all(plain) {
+        return Err(change.wrong("a setting with a sysctl below net"));
+    }
+    let to = text(change.to).ok_or_else(|| change.wrong("numbers or one word"))?;
+    Ok(Line { key, to, from: change.from.and_then(text) })
+}
+
+/// A value as the kernel takes it: numbers with spaces between, or a word.
+fn text(value: &str) -> Option<String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
+    let fits = (1..=100).contains(&value.len()) && value.chars().all(plain) && value.trim() == value;
+    fits.then(|| match value {
+        "on" => "1".into(),
+        "off" => "0".into(),
+        other => other.into(),
+    })
+}
+
+/// The file of all of them, if there are any.
+pub(super) fn file(lines: &[Line], origin: &str) -> Option<File> {
+    if lines.is_empty() {
+        return None;
+    }
+    let mut text = heading(origin);
+    for line in lines {
+        if let Some(from) = &line.from {
+            text += &format!("\n# was: {from}");
+        }
+        text += &format!("\n{} = {}\n", line.key, line.to);
+    }
+    let back = |line: &Line| Some(format!("sysctl -w '{}={}'", line.key, line.from.as_ref()?));
+    let remove = std::iter::once(format!("rm {PATH}")).chain(lines.iter().filter_map(back)).collect();
+    Some(File { path: PATH.into(), text, mode: 0o644, apply: vec![format!("sysctl -p {PATH}")], remove })
+}

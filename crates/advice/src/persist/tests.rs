@@ -1,0 +1,217 @@
+use super::*;
+
+fn settings(pairs: &[(&str, &str)]) -> Settings {
+    pairs.iter().map(|(knob, value)| ((*knob).into(), (*value).into())).collect()
+}
+
+fn eth0() -> LinkFacts {
+    LinkFacts {
+        name: "eth0".into(),
+        driver: "ixgbe".into(),
+        mac: "02:00:5e:10:00:ff".into(),
+        ..LinkFacts::default()
+    }
+}
+
+fn key(knob: &str) -> Option<&str> {
+    match knob {
+        "tcp-rmem" => Some("net.ipv4.tcp_rmem"),
+        "sack" => Some("net/ipv4/tcp_sack"),
+        "congestion-control" => Some("net.ipv4.tcp_congestion_control"),
+        "evil-key" => Some("kernel.core_pattern"),
+        _ => None,
+    }
+}
+
+/// Persists host A's changes from `start` to `end`.
+fn run(start: &[(&str, &str)], end: &[(&str, &str)], link: Option<&LinkFacts>) -> Result<Persisted, Error> {
+    let start = Cell { a: settings(start), ..Cell::default() };
+    let end = Cell { a: settings(end), ..Cell::default() };
+    let kept =
+        Kept { start: &start, end: &end, side: Side::A, link, origin: "run of 2026-01-02, /r/1.jsonl" };
+    persist(&kept, &key)
+}
+
+#[test]
+fn sysctls_go_to_sysctl_d() {
+    let start = [("tcp-rmem", "4096 87380 65536"), ("sack", "on"), ("congestion-control", "reno")];
+    let end = [("tcp-rmem", "4096 131072 33554432"), ("sack", "off"), ("congestion-control", "reno")];
+    let persisted = run(&start, &end, None).unwrap();
+    assert_eq!((persisted.files.len(), persisted.left_out.len()), (1, 0));
+    let file = &persisted.files[0];
+    insta::assert_snapshot!(
+        "sysctl",
+        format!("{} {:o}\n{}\n{}", file.path, file.mode, file.text, file.remove.join("\n"))
+    );
+}
+
+#[test]
+fn a_links_settings_go_to_a_link_file_that_keeps_the_devices_name() {
+    let end = [
+        ("mtu", "9000"),
+        ("tso", "on"),
+        ("gro", "off"),
+        ("ring-rx", "4096"),
+        ("channels", "8"),
+        ("rx-usecs", "50"),
+        ("txqueuelen", "10000"),
+    ];
+    let persisted = run(&[("mtu", "1500")], &end, Some(&eth0())).unwrap();
+    assert_eq!((persisted.files.len(), persisted.left_out.len()), (1, 0));
+    let file = &persisted.files[0];
+    insta::assert_snapshot!(
+        "link",
+        format!("{} {:o}\n{}\n{}", file.path, file.mode, file.text, file.apply.join("\n"))
+    );
+}
+
+/// Whether the shell takes the script, which it does not run (`sh -n`).
+fn a_shell_reads(script: &str) -> bool {
+    use std::io::Write;
+    let mut shell = std::process::Command::new("sh")
+        .arg("-n")
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .expect("a shell");
+    shell.stdin.take().expect("its input").write_all(script.as_bytes()).expect("write to the shell");
+    shell.wait().expect("the shell ends").success()
+}
+
+#[test]
+fn the_rest_goes_to_a_script_and_its_unit() {
+    let end = [
+        ("rps", "0-3"),
+        ("xps", "0;1;none;33"),
+        ("irq-affinity", "0;1"),
+        ("threaded-napi", "on"),
+        ("gro-flush-timeout", "200000"),
+        ("gro-max-size", "185000"),
+        ("gso-max-size", "185000"),
+        ("scatter-gather", "on"),
+        ("qdisc", "fq"),
+        ("rx-usecs", "0"),
+        ("governor", "performance"),
+        ("c-states", "off"),
+    ];
+    let link = LinkFacts { name: "br-0".into(), driver: "bridge".into(), ..eth0() };
+    let persisted = run(&[], &end, Some(&link)).unwrap();
+    assert_eq!(persisted.left_out, []);
+    let [script, unit] = persisted.files.as_slice() else { panic!("{persisted:#?}") };
+    assert_eq!((script.mode, unit.mode), (0o755, 0o644));
+    assert!(a_shell_reads(&script.text), "{}", script.text);
+    insta::assert_snapshot!(
+        "script",
+        format!("{}\n{}\n{}\n{}", script.path, script.text, unit.path, unit.text)
+    );
+}
+
+#[test]
+fn flow_settings_are_told_to_the_application() {
+    let start = Cell { flow: settings(&[("write-size", "8192"), ("flows", "1")]), ..Cell::default() };
+    let end = Cell {
+        flow: settings(&[("write-size", "65536"), ("flows", "1"), ("nodelay", "on")]),
+        ..Cell::default()
+    };
+    let kept = Kept { start: &start, end: &end, side: Side::B, link: None, origin: "" };
+    let persisted = persist(&kept, &key).unwrap();
+    assert!(persisted.files.is_empty());
+    insta::assert_snapshot!("application", persisted.application);
+}
+
+#[test]
+fn what_no_file_holds_is_said_and_nothing_is_lost() {
+    let end = [
+        ("mtu", "9000"),
+        ("rps", "0-3"),
+        ("qdisc", "default"),
+        ("lro", "on;off"),
+        ("scatter-gather", "on;off"),
+        ("dev-weight", "64"),
+    ];
+    let left = |link: Option<&LinkFacts>| {
+        let persisted = run(&[], &end, link).unwrap();
+        let mut knobs: Vec<String> = persisted.left_out.iter().map(|left| left.knob.clone()).collect();
+        knobs.sort();
+        (persisted.files.len(), knobs)
+    };
+    let with = |knobs: &[&str]| knobs.iter().map(|knob| (*knob).to_owned()).collect::<Vec<_>>();
+    assert_eq!(left(Some(&eth0())), (3, with(&["dev-weight", "lro", "qdisc", "scatter-gather"])));
+    assert_eq!(left(None), (0, with(&["dev-weight", "lro", "mtu", "qdisc", "rps", "scatter-gather"])));
+}
+
+#[test]
+fn nothing_kept_makes_no_files() {
+    let same = [("mtu", "9000"), ("tcp-rmem", "1 2 3")];
+    assert_eq!(run(&same, &same, Some(&eth0())), Ok(Persisted::default()));
+}
+
+#[test]
+fn hostile_values_are_refused_whole() {
+    const BAD: [&str; 14] = [
+        "",
+        "on\n[Service]",
+        "1\nkernel.core_pattern = |/bin/sh",
+        "$(reboot)",
+        "`reboot`",
+        "1; reboot",
+        "fq root; reboot",
+        "../../etc",
+        "on%n",
+        "a'b",
+        "\u{1b}[2J",
+        "-1",
+        "0-999999999",
+        "\u{0661}",
+    ];
+    for knob in [
+        "tcp-rmem",
+        "mtu",
+        "tso",
+        "ring-rx",
+        "rx-usecs",
+        "rps",
+        "xps",
+        "rfs",
+        "irq-affinity",
+        "threaded-napi",
+        "gro-flush-timeout",
+        "gro-max-size",
+        "qdisc",
+        "governor",
+        "c-states",
+        "rx-frames",
+    ] {
+        for bad in BAD {
+            let answer = run(&[("sack", "on")], &[("sack", "off"), (knob, bad)], Some(&eth0()));
+            let lines = answer
+                .as_ref()
+                .map(|persisted| persisted.files.iter().map(|f| f.text.clone()).collect::<String>());
+            // Two values are fine for sysctls alone: they cannot leave their line.
+            let harmless = matches!((knob, bad), ("tcp-rmem", "-1" | "0-999999999"));
+            assert_eq!(answer.is_err(), !harmless, "{knob} {bad:?}: {lines:?}");
+            if let Err(error) = answer {
+                let text = error.to_string();
+                assert!(text.contains(knob) && !text.chars().any(char::is_control), "{text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hostile_names_flows_and_origins_are_refused_or_escaped() {
+    for name in ["eth0\nx", "../x", "", "a b", "$(x)", "-x"] {
+        let link = LinkFacts { name: name.into(), ..eth0() };
+        assert!(matches!(run(&[], &[("mtu", "9000")], Some(&link)), Err(Error::Link(_))), "{name:?}");
+    }
+    assert!(run(&[], &[("evil-key", "1")], None).is_err(), "only sysctls below net");
+    let odd_mac = LinkFacts { mac: "x\ny".into(), ..eth0() };
+    let file = &run(&[], &[("mtu", "9000")], Some(&odd_mac)).unwrap().files[0];
+    assert!(file.text.contains("\nOriginalName=eth0\n"), "{}", file.text);
+    let (start, end) = (Cell::default(), Cell { flow: settings(&[("flows", "1\n2")]), ..Cell::default() });
+    let kept = Kept { start: &start, end: &end, side: Side::A, link: None, origin: "" };
+    assert!(persist(&kept, &key).is_err());
+    let end = Cell { a: settings(&[("sack", "off")]), ..Cell::default() };
+    let kept = Kept { start: &start, end: &end, side: Side::A, link: None, origin: "x\nkernel.panic=1" };
+    let text = &persist(&kept, &key).unwrap().files[0].text;
+    assert!(!text.lines().any(|line| line.starts_with("kernel.panic")), "{text}");
+}
