@@ -7,6 +7,8 @@ use crate::Goal;
 
 /// Blocks of a step in a run that has many candidates.
 pub(crate) const USUAL_BLOCKS: u32 = 11;
+/// Tests of a run at least, where there are as many candidates: what the usual five minutes have room for.
+const USUAL_TESTS: u32 = 12;
 /// Blocks of a step at most: beyond, drift of hours matters more than noise.
 const MOST_BLOCKS: u32 = 2_000;
 
@@ -98,7 +100,8 @@ impl Rules {
         let max_blocks =
             if self.max_blocks > 0 { self.max_blocks } else { rounds.clamp(USUAL_BLOCKS, MOST_BLOCKS) };
         let room = time / (self.block_time.0.max(1) as f64 * f64::from(USUAL_BLOCKS));
-        let planned = if self.planned > 0 { self.planned } else { (room as u32).clamp(1, tests) };
+        // Large effects end early, so even a short run gets further than its room says.
+        let planned = if self.planned > 0 { self.planned } else { (room as u32).max(USUAL_TESTS).min(tests) };
         Size { planned, max_blocks }
     }
 }
@@ -114,6 +117,13 @@ mod tests {
     fn five_minutes_plan_about_twelve_tests_of_eleven_blocks() {
         let many = vec![Candidate::default(); 30];
         assert_eq!(Rules::default().size(&many), Size { planned: 12, max_blocks: 11 });
+    }
+
+    #[test]
+    fn a_short_run_still_tries_what_matters_most() {
+        let many = vec![Candidate::default(); 30];
+        let rules = Rules { budget: Nanos::secs(30), ..Rules::default() };
+        assert_eq!(rules.size(&many).planned, 12);
     }
 
     #[test]
