@@ -100,7 +100,8 @@ impl Folder {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.fd).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            names.extend(entry.file_name().to_str().ok().map(str::to_owned));
+            let name = entry.file_name().to_string_lossy().into_owned();
+            names.extend(Some(name).filter(|name| name != "." && name != ".."));
         }
         names.sort();
         Ok(names)
@@ -181,6 +182,7 @@ mod tests {
         }
         let file = folder.file("net-1.jsonl", true).unwrap().unwrap();
         assert!(folder.is_current("net-1.jsonl", &file));
+        assert_eq!(folder.names().unwrap(), ["net-1.jsonl"]);
         folder.remove("net-1.jsonl").unwrap();
         assert!(!folder.is_current("net-1.jsonl", &file));
         assert!(folder.file("net-1.jsonl", false).unwrap().is_none());

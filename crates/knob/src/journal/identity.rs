@@ -37,11 +37,16 @@ pub(super) struct Process {
 }
 
 impl Process {
+    /// The living process with this id; one that is dead but not yet reaped is none.
     pub(super) fn find(pid: u32) -> Option<Process> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The command name, in parentheses, may itself hold spaces and parentheses.
         let after_name = stat.rsplit_once(") ")?.1;
-        let start_ticks = after_name.split(' ').nth(22 - 3)?.parse().ok()?;
+        let mut fields = after_name.split(' ');
+        if matches!(fields.next(), Some("Z" | "X")) {
+            return None;
+        }
+        let start_ticks = fields.nth(22 - 4)?.parse().ok()?;
         Some(Process { pid, start_ticks })
     }
 }

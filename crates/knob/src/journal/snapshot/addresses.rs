@@ -1,9 +1,14 @@
 //! Addresses of a device.
 
+use std::time::{Duration, Instant};
+
 use landspeed_netlink::{Address, AddressFlags, Rtnl};
 
 use super::{Outcome, SnapshotError};
 
+/// Duplicate address detection takes a second, and starts within another (RFC 4862, sections 5.1 and 5.4.2).
+const DAD_PATIENCE: Duration = Duration::from_secs(4);
+const PAUSE: Duration = Duration::from_millis(20);
 /// IFAPROT_KERNEL_LL: the kernel's own link-local address.
 const KERNEL_LINK_LOCAL: u8 = 3;
 
@@ -31,7 +36,7 @@ fn try_restore(device: &str, was: &[Address], passed_s: u64) -> Result<Outcome, 
             Err(e) => refused.push((address, e)),
         }
     }
-    let after = take(device)?;
+    let after = once_usable(device, was)?;
     for address in was.iter().filter_map(|a| aged(a, passed_s)) {
         if !after.iter().any(|n| n.same_as(&address)) {
             let why = refused.iter().find(|(r, _)| key(r) == key(&address)).map(|(_, e)| format!(": {e}"));
@@ -40,6 +45,21 @@ fn try_restore(device: &str, was: &[Address], passed_s: u64) -> Result<Outcome, 
         }
     }
     Ok(outcome)
+}
+
+/// The addresses, once the kernel has checked those that were in use for duplicates: it makes link-local
+/// ones again by itself, and their routes come only then.
+fn once_usable(device: &str, was: &[Address]) -> Result<Vec<Address>, SnapshotError> {
+    let deadline = Instant::now() + DAD_PATIENCE;
+    let in_use = |a: &Address| !a.flags.contains(AddressFlags::TENTATIVE);
+    loop {
+        let now = take(device)?;
+        let waiting = |w: &Address| in_use(w) && now.iter().any(|n| key(n) == key(w) && !in_use(n));
+        if !was.iter().any(waiting) || Instant::now() > deadline {
+            return Ok(now);
+        }
+        std::thread::sleep(PAUSE);
+    }
 }
 
 /// Removes the link-local address that the kernel made in answer to our own turn, when IPv6 came back to

@@ -7,7 +7,7 @@ use landspeed_netlink::{Route, Rtnl};
 use super::{Outcome, SnapshotError};
 
 /// The kernel makes some routes a moment after the address or link they belong to.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 12;
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) fn take(device: &str) -> Result<Vec<Route>, SnapshotError> {
@@ -18,8 +18,8 @@ pub(super) fn take(device: &str) -> Result<Vec<Route>, SnapshotError> {
 pub(super) fn restore(device: &str, was: &[Route]) -> Outcome {
     let mut outcome = Outcome::default();
     for round in 1.. {
-        let this =
-            one_round(device, was).unwrap_or_else(|e| Outcome::failed(&format!("routes over {device}"), &e));
+        let this = one_round(device, was, round == ROUNDS)
+            .unwrap_or_else(|e| Outcome::failed(&format!("routes over {device}"), &e));
         let settled = this.still.is_empty() && this.put_back.is_empty();
         // A later round knows better what differs still.
         outcome.put_back.extend(this.put_back);
@@ -33,7 +33,7 @@ pub(super) fn restore(device: &str, was: &[Route]) -> Outcome {
 }
 
 /// Looks for what differs, removes and adds. Whether it lasted is for the next round to see.
-fn one_round(device: &str, was: &[Route]) -> Result<Outcome, SnapshotError> {
+fn one_round(device: &str, was: &[Route], last: bool) -> Result<Outcome, SnapshotError> {
     let rtnl = Rtnl::open()?;
     let now = take(device)?;
     let mut outcome = Outcome::default();
@@ -51,6 +51,12 @@ fn one_round(device: &str, was: &[Route]) -> Result<Outcome, SnapshotError> {
     }
     Route::sort_for_adding(&mut missing);
     for route in &missing {
+        // The kernel makes these itself from addresses, if a moment later, and better than it takes them:
+        // it gives a local IPv6 route that is added another metric.
+        if route.is_automatic() && !last {
+            outcome.still.push(format!("route {route} is missing"));
+            continue;
+        }
         match rtnl.add_route(route) {
             Ok(()) => outcome.put_back.push(format!("route {route}: put back")),
             Err(e) if e.is_present() => {}

@@ -1,0 +1,245 @@
+//! A host that landspeed did not make: a network namespace with a veth pair, addresses, static routes and
+//! settings of its own, and agents that run in it as processes which can be killed.
+//!
+//! ```text
+//!   namespace:  v0 ======== v1     (both ends in it; v0 carries the settings)
+//! ```
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+/// Says which part of the test program a child of it plays.
+pub(crate) const ROLE: &str = "LANDSPEED_TEST_ROLE";
+
+/// Whether tests of real namespaces can run here.
+pub(crate) fn can_run() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    let ip = Command::new("ip").arg("-V").output().is_ok();
+    if !root || !ip {
+        println!("SKIP: needs root and iproute2");
+    }
+    root && ip
+}
+
+/// A namespace with its own state folder; both vanish with it.
+pub(crate) struct Host {
+    netns: OwnedFd,
+    state: tempfile::TempDir,
+}
+
+const SETUP: &str = "
+link add v0 numrxqueues 2 numtxqueues 2 type veth peer name v1
+link set lo up
+link set v1 up
+link set v0 mtu 3000 txqueuelen 700 up
+addr add 198.18.0.1/24 dev v0
+addr add 198.18.0.9/24 dev v0
+addr add fd00:1::1/64 dev v0 nodad
+addr add fd00:1::2/64 dev v0
+addr add fd00:3::1/64 dev v0 nodad valid_lft 5000 preferred_lft 4000
+route add 198.19.0.0/16 via 198.18.0.2 mtu 2900 src 198.18.0.9
+route add 203.0.113.0/24 via 198.18.0.3 table 100 metric 7
+route add unreachable 192.0.2.0/24
+-6 route add fd00:2::/48 via fd00:1::7 metric 50 mtu 2800
+-6 route add default via fd00:1::8 table 200
+-6 route add fd00:5::/64 dev v0 src fd00:1::1
+-6 route add fd00:6::/64 nexthop via fd00:1::a weight 2 nexthop via fd00:1::b
+";
+
+const SETTINGS: &[(&str, &str)] = &[
+    ("/proc/sys/net/ipv6/conf/v0/accept_ra", "2"),
+    ("/proc/sys/net/ipv6/conf/v0/hop_limit", "99"),
+    ("/proc/sys/net/ipv4/conf/v0/rp_filter", "2"),
+    ("/proc/sys/net/ipv6/neigh/v0/gc_stale_time", "77"),
+    ("/sys/class/net/v0/queues/rx-0/rps_cpus", "1"),
+    ("/sys/class/net/v0/queues/rx-1/rps_flow_cnt", "64"),
+];
+
+impl Host {
+    /// Makes the host.
+    pub(crate) fn new() -> Host {
+        let make = || {
+            // SAFETY: this thread leaves the network namespace that it shared and ends right after.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
+            std::fs::File::open("/proc/thread-self/ns/net").unwrap().into()
+        };
+        let netns = std::thread::spawn(make).join().unwrap();
+        let host = Host { netns, state: tempfile::tempdir().unwrap() };
+        host.inside(|| {
+            for line in SETUP.lines().filter(|l| !l.is_empty()) {
+                ip(line);
+            }
+            // Duplicate address detection of fd00:1::2 and of the link-local addresses.
+            for _ in 0..100 {
+                if !ip("-6 addr show").contains("tentative") {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            for (path, value) in SETTINGS {
+                std::fs::write(path, value).unwrap_or_else(|e| panic!("{path}: {e}"));
+            }
+        });
+        host
+    }
+
+    /// Folder of landspeed's state.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.state.path().join("state")
+    }
+
+    /// The journals that there are.
+    pub(crate) fn journals(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.state().join("journal")).into_iter().flatten();
+        entries.map(|e| e.unwrap().path()).collect()
+    }
+
+    /// A handle of the namespace that outlives this.
+    pub(crate) fn netns(&self) -> &OwnedFd {
+        &self.netns
+    }
+
+    /// Runs `work` in the namespace, with its own /sys.
+    pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let enter = || {
+            // SAFETY: this thread leaves the mount namespace that it shared and does nothing but `work`.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.unwrap();
+            mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+            move_into_link_name_space(self.netns.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+            mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None).unwrap();
+            work()
+        };
+        std::thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|e| std::panic::resume_unwind(e))
+    }
+
+    /// Everything that can be seen of the host's settings, as text; lifetimes and states of duplicate
+    /// address detection left out, which move by themselves.
+    pub(crate) fn picture(&self) -> String {
+        self.inside(|| {
+            let mut picture: String =
+                ["addr show", "route show table all", "-6 route show table all"].map(ip).concat();
+            // The order of equal routes over different links is nobody's setting.
+            let mut lines: Vec<&str> = picture.lines().filter(|l| !l.contains("valid_lft")).collect();
+            lines.sort_unstable();
+            picture = lines.join("\n") + "\n";
+            picture = without_ages(&picture);
+            for folder in ["ipv4/conf/v0", "ipv6/conf/v0", "ipv4/neigh/v0", "ipv6/neigh/v0"] {
+                picture.push_str(&files(&Path::new("/proc/sys/net").join(folder)));
+            }
+            for queue in ["rx-0", "rx-1"] {
+                picture.push_str(&files(&Path::new("/sys/class/net/v0/queues").join(queue)));
+            }
+            for name in ["tcp_rmem", "tcp_sack", "tcp_dsack", "tcp_base_mss", "tcp_probe_threshold"] {
+                let path = format!("/proc/sys/net/ipv4/{name}");
+                picture.push_str(&format!("{path}={}", std::fs::read_to_string(&path).unwrap()));
+            }
+            picture
+        })
+    }
+
+    /// Starts an agent in the namespace.
+    pub(crate) fn agent(&self, lease_ms: u64) -> Agent {
+        self.inside(|| {
+            let mut child = Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "role", "--nocapture"])
+                .env(ROLE, "agent")
+                .env("LANDSPEED_TEST_LEASE_MS", lease_ms.to_string())
+                .env(landspeed_knob::journal::STATE_DIR_VARIABLE, self.state())
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let stdin = child.stdin.take();
+            let stdout = BufReader::new(child.stdout.take().unwrap());
+            Agent { child, stdin, stdout }
+        })
+    }
+}
+
+/// Seconds that run down are not settings.
+fn without_ages(text: &str) -> String {
+    let is_age = |word: &str| word.strip_suffix("sec").is_some_and(|n| n.parse::<u64>().is_ok());
+    let line = |l: &str| l.split(' ').filter(|w| !is_age(w)).collect::<Vec<_>>().join(" ") + "\n";
+    text.lines().map(line).collect()
+}
+
+/// Fails with the lines that differ.
+pub(crate) fn assert_same(now: &str, before: &str, when: &str) {
+    let lines = |a: &str, b: &str, sign: char| -> String {
+        let others: std::collections::HashSet<&str> = b.lines().collect();
+        a.lines().filter(|l| !others.contains(l)).map(|l| format!("{sign} {l}\n")).collect()
+    };
+    assert!(now == before, "{when}\n{}{}", lines(before, now, '-'), lines(now, before, '+'));
+}
+
+/// Every small file of a folder.
+fn files(folder: &Path) -> String {
+    // A device without IPv6 has no folder.
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let mut names: Vec<_> = entries.map(|e| e.unwrap().path()).collect();
+    names.sort();
+    let line = |p: &PathBuf| Some(format!("{}={}", p.display(), std::fs::read_to_string(p).ok()?));
+    names.iter().filter_map(line).collect()
+}
+
+/// Runs `ip` in this thread's namespace.
+pub(crate) fn ip(arguments: &str) -> String {
+    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// An agent in a process of its own.
+pub(crate) struct Agent {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Agent {
+    /// Says a line and waits for the answer; `None` where the agent is dead.
+    pub(crate) fn ask(&mut self, line: &str) -> Option<String> {
+        self.tell(line);
+        loop {
+            let mut answer = String::new();
+            if self.stdout.read_line(&mut answer).ok()? == 0 {
+                return None;
+            }
+            // The test harness has its own things to say.
+            if let Some((_, answer)) = answer.trim_end().split_once('@') {
+                return Some(answer.to_owned());
+            }
+        }
+    }
+
+    /// Says a line and does not wait.
+    pub(crate) fn tell(&mut self, line: &str) {
+        if let Some(stdin) = &mut self.stdin {
+            // A dead agent hears nothing; what the test asks next will show it.
+            let _ = writeln!(stdin, "{line}");
+        }
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Kills it as nothing can be caught, and waits for its end.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // The end of its input is the end of an agent that lives.
+        self.stdin = None;
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,234 @@
+//! Deaths: of the agent, of its guardian, of both, and leases that end.
+
+use std::time::{Duration, Instant};
+
+use landspeed_knob::journal::undo_with;
+
+use super::host::{Agent, Host, assert_same, can_run};
+use super::knobs::lookup;
+
+/// A journal's header, to learn who the guardian is.
+fn guardian_pid(host: &Host) -> Option<u32> {
+    let text = std::fs::read_to_string(host.journals().first()?).ok()?;
+    let header: serde_json::Value = serde_json::from_str(text.lines().next()?).ok()?;
+    header["guardian"]["pid"].as_u64()?.try_into().ok()
+}
+
+fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+    // It may be dead already.
+    let _ = rustix::process::kill_process(pid, signal);
+}
+
+const KILL: rustix::process::Signal = rustix::process::Signal::KILL;
+
+/// Waits, as long as a slow machine may need, for guardian or agent to be done.
+pub(crate) fn wait_until_no_journal(host: &Host) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !host.journals().is_empty() {
+        assert!(Instant::now() < deadline, "{:?} is still there", host.journals());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn started(host: &Host, lease_ms: u64) -> Agent {
+    let mut agent = host.agent(lease_ms);
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    agent
+}
+
+#[test]
+fn the_guardian_restores_for_a_killed_agent() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = started(&host, 5000);
+    agent.ask("turn rmem 4096 65536 65536");
+    agent.ask("turn mtu 1200");
+    assert_ne!(host.picture(), before);
+    agent.kill();
+    wait_until_no_journal(&host);
+    assert_same(&host.picture(), &before, "afterwards");
+}
+
+#[test]
+fn the_agent_restores_for_a_killed_guardian_and_turns_no_more() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = started(&host, 5000);
+    agent.ask("turn rmem 4096 65536 65536");
+    agent.ask("turn mtu 1200");
+    signal(guardian_pid(&host).unwrap(), KILL);
+    wait_until_no_journal(&host);
+    assert_same(&host.picture(), &before, "afterwards");
+    let refused = agent.ask("turn mtu 9000").unwrap();
+    assert!(refused.contains("the guardian died"), "{refused}");
+    let restored = agent.ask("restore").unwrap();
+    assert!(restored.starts_with("true the guardian died: the agent put everything back"), "{restored}");
+    assert_same(&host.picture(), &before, "afterwards");
+}
+
+#[test]
+fn undo_restores_when_both_are_dead() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = started(&host, 5000);
+    agent.ask("turn mtu 1200");
+    agent.ask("turn sack 0");
+    // The agent must not have time to restore for its guardian.
+    signal(agent.pid(), rustix::process::Signal::STOP);
+    signal(guardian_pid(&host).unwrap(), KILL);
+    agent.kill();
+    assert_ne!(host.picture(), before);
+    let mut second = host.agent(5000);
+    let refused = second.ask("start").unwrap();
+    assert!(refused.contains("run `landspeed undo`"), "{refused}");
+
+    let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    assert!(report.clean, "{report:?}");
+    assert!(report.lines.contains(&"mtu of v0: 1200 -> 3000".to_owned()), "{report:?}");
+    assert_same(&host.picture(), &before, "afterwards");
+    assert!(host.journals().is_empty());
+    let again = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    assert_eq!((again.clean, again.lines), (true, vec!["nothing to undo".to_owned()]));
+    assert_eq!(second.ask("start").unwrap(), "ok");
+}
+
+#[test]
+fn a_lease_that_ends_puts_everything_back_while_the_agent_lives() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = started(&host, 60_000);
+    agent.ask("turn mtu 9000");
+    agent.ask("short 200");
+    agent.ask("turn rmem 4096 65536 65536");
+    wait_until_no_journal(&host);
+    assert_same(&host.picture(), &before, "afterwards");
+    let refused = agent.ask("turn mtu 9000").unwrap();
+    assert!(refused.contains("stopped answering"), "{refused}");
+    assert_same(&host.picture(), &before, "afterwards");
+    assert!(agent.ask("restore").unwrap().starts_with("true"));
+}
+
+#[test]
+fn a_stopped_agent_cannot_write_after_its_lease() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = started(&host, 1000);
+    agent.ask("turn mtu 9000");
+    agent.ask("beat");
+    signal(agent.pid(), rustix::process::Signal::STOP);
+    agent.tell("turn mtu 8000");
+    wait_until_no_journal(&host);
+    signal(agent.pid(), rustix::process::Signal::CONT);
+    let refused = agent.ask("lost").unwrap();
+    assert!(!refused.contains(" -> "), "{refused}");
+    assert_same(&host.picture(), &before, "afterwards");
+}
+
+#[test]
+fn an_agent_that_hangs_in_a_write_is_killed_and_its_half_written_value_is_put_back() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = started(&host, 500);
+    agent.tell("turn slow 9");
+    let half = || host.picture().contains("tcp_probe_threshold=7\n");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !half() {
+        assert!(Instant::now() < deadline);
+    }
+    wait_until_no_journal(&host);
+    assert_same(&host.picture(), &before, "afterwards");
+    assert_eq!(agent.ask("lost"), None, "the agent is dead");
+}
+
+#[test]
+fn a_value_left_half_way_is_ours_for_undo_too() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = started(&host, 60_000);
+    agent.tell("turn slow 9");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !host.picture().contains("tcp_probe_threshold=7\n") {
+        assert!(Instant::now() < deadline);
+    }
+    signal(agent.pid(), rustix::process::Signal::STOP);
+    signal(guardian_pid(&host).unwrap(), KILL);
+    agent.kill();
+    let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    assert!(report.clean, "{report:?}");
+    assert_same(&host.picture(), &before, "afterwards");
+}
+
+/// Random moments, random victims; the seed is printed, the choice is the machine's own jitter besides.
+#[test]
+fn kills_at_random_moments_leave_the_host_as_found() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut seed = u64::from(std::process::id());
+    println!("seed {seed}");
+    let mut random = |below: u64| {
+        // Knuth's MMIX generator: any spread of moments will do.
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let rounds = std::env::var("LANDSPEED_TEST_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(20);
+    for round in 0..rounds {
+        let mut agent = host.agent(5000);
+        agent.tell("start");
+        for n in 0..200 {
+            agent.tell(
+                ["turn mtu 1200", "turn sack 0", "turn down on", "turn mtu 9000", "turn down off"][n % 5],
+            );
+        }
+        std::thread::sleep(Duration::from_micros(random(120_000)));
+        let guardian = guardian_pid(&host);
+        let (kill_agent, kill_guardian) = [(true, false), (false, true), (true, true)][random(3) as usize];
+        if kill_guardian && let Some(guardian) = guardian {
+            signal(guardian, KILL);
+        }
+        if kill_agent {
+            signal(agent.pid(), KILL);
+        }
+        drop(agent);
+        let both = kill_agent && kill_guardian && guardian.is_some();
+        settle(&host, both);
+        let when = format!("round {round}: agent {kill_agent}, guardian {kill_guardian}");
+        assert_same(&host.picture(), &before, &when);
+    }
+}
+
+/// Waits for the survivor to restore, then undoes what two deaths at once left.
+fn settle(host: &Host, both: bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !both && !host.journals().is_empty() {
+        assert!(Instant::now() < deadline, "{:?}", host.journals());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    assert!(report.clean, "{report:?}");
+    assert!(host.journals().is_empty());
+}

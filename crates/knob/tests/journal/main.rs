@@ -1,0 +1,15 @@
+//! The journal against real namespaces and real deaths. Each test makes a host of its own; agents and
+//! guardians are processes of this very program (see `role.rs`).
+
+mod host;
+mod kills;
+mod knobs;
+mod leftovers;
+mod role;
+mod turns;
+
+/// Not a test: how this program becomes an agent or a guardian.
+#[test]
+fn role() {
+    role::play();
+}

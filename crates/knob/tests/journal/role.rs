@@ -1,0 +1,80 @@
+//! What the test program does when it is started by itself: an agent that obeys lines on its standard
+//! input, or the guardian of one.
+
+use std::io::{BufRead, Write};
+
+use landspeed_knob::Place;
+use landspeed_knob::journal::{Options, Turner, guardian_main_with};
+use landspeed_units::Nanos;
+
+use super::host::ROLE;
+use super::knobs::lookup;
+
+/// Plays the role that the environment names, and never returns then.
+pub(crate) fn play() {
+    match std::env::var(ROLE).as_deref() {
+        Ok("guardian") => {
+            let _ = guardian_main_with(lookup);
+            std::process::exit(0);
+        }
+        Ok("agent") => {
+            agent();
+            std::process::exit(0);
+        }
+        _ => {}
+    }
+}
+
+/// Options of an agent that is this program.
+pub(crate) fn options() -> Options {
+    let me = std::env::current_exe().unwrap();
+    let guardian = ["/usr/bin/env".into(), format!("{ROLE}=guardian").into(), me.into_os_string()];
+    let filter = ["--exact", "role", "--nocapture"].map(Into::into);
+    let lease = std::env::var("LANDSPEED_TEST_LEASE_MS").ok().and_then(|v| v.parse().ok()).unwrap_or(5000);
+    Options {
+        lease: Nanos::millis(lease),
+        guardian: guardian.into_iter().chain(filter).collect(),
+        lookup,
+        ..Options::default()
+    }
+}
+
+fn agent() {
+    let mut turner = None;
+    for line in std::io::stdin().lock().lines() {
+        let line = line.unwrap();
+        let words: Vec<&str> = line.split(' ').collect();
+        let answer = match (words.as_slice(), &turner) {
+            (["start"], _) => match Turner::start_with(options()) {
+                Ok(started) => {
+                    turner = Some(started);
+                    "ok".to_owned()
+                }
+                Err(e) => e.to_string(),
+            },
+            (["turn", knob, value @ ..], Some(turner)) => {
+                let place = Place { device: "v0".into() };
+                match turner.turn(knob, &value.join(" "), &place) {
+                    Ok(report) => format!("{} -> {}", report.before, report.after),
+                    Err(e) => e.to_string(),
+                }
+            }
+            (["beat"], Some(turner)) => {
+                turner.heartbeat();
+                "ok".into()
+            }
+            (["short", ms], Some(turner)) => {
+                turner.short_lease(Nanos::millis(ms.parse().unwrap()));
+                "ok".into()
+            }
+            (["lost"], Some(turner)) => turner.lost_because().unwrap_or_else(|| "no".into()),
+            (["restore"], Some(_)) => {
+                let restored = turner.take().unwrap().restore_all();
+                format!("{} {}", restored.restored, restored.notes.join("; "))
+            }
+            _ => "what?".into(),
+        };
+        // Whoever asked may be gone.
+        let _ = writeln!(std::io::stdout(), "@{answer}");
+    }
+}
