@@ -3,8 +3,9 @@
 /// As SC'03 started (feng-2003 3.3.1, the stock configuration): MTU 1500, no offloads, 64 KB windows, Reno,
 /// 8 KB writes, sender and receiver on different processors. Coalescing stays as it is: at its default.
 ///
-/// Each knob goes to the hosts that its row's [`crate::Row::on`] names; what a host lacks is left out. A receive
-/// buffer of 128 KB makes a window of 64 KB: the other half is for what packets cost beyond their payload.
+/// Each knob goes to the hosts that its row's [`crate::Row::on`] names; what a host lacks is left out. A
+/// receive buffer of 128 KB makes a window of 64 KB: the other half is for what packets cost beyond their
+/// payload.
 pub fn sc03() -> Vec<(&'static str, String)> {
     const START: &[(&str, &str)] = &[
         ("placement", "neighbours"),

@@ -3,7 +3,7 @@
 use landspeed_record::KnobState;
 
 use crate::table::all;
-use crate::{Error, HostKnob, Knob, Limits, Place, Scope, Turn};
+use crate::{HostKnob, Knob, Limits, Place, Scope, Turn};
 
 /// CAP_NET_ADMIN's bit in /proc/self/status (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
@@ -29,36 +29,33 @@ struct Powers {
 
 fn state(knob: &Knob, turn: &dyn HostKnob, place: &Place, powers: Powers) -> KnobState {
     let mut state = KnobState { knob: knob.row.name.into(), ..KnobState::default() };
+    if knob.row.scope == Scope::Host && !powers.initial {
+        state.skip = Some("it belongs to the whole machine, and this is a namespace of it".into());
+        return state;
+    }
     match turn.read(place) {
         Ok(value) => match knob.row.domain.check(&value) {
             Ok(()) => state.value = Some(value),
             Err(expected) => state.skip = Some(outside(&value, &expected)),
         },
-        Err(error) => state.skip = Some(reason(error)),
+        Err(error) => state.skip = Some(error.to_string()),
     }
     if let Ok(limits) = turn.limits(place) {
         let Limits { most, choices, members } = limits;
         (state.most, state.choices, state.members) = (most, choices, members);
     }
     if state.skip.is_none() {
-        state.skip = obstacle(knob, turn, place, powers);
+        state.skip = obstacle(turn, place, powers);
     }
     state
 }
 
 /// Why a knob that can be read cannot be turned.
-fn obstacle(knob: &Knob, turn: &dyn HostKnob, place: &Place, powers: Powers) -> Option<String> {
+fn obstacle(turn: &dyn HostKnob, place: &Place, powers: Powers) -> Option<String> {
     if !powers.admin {
         return Some("not root (no CAP_NET_ADMIN): run the agent with sudo".into());
     }
-    if knob.row.scope == Scope::Host && !powers.initial {
-        return Some("it belongs to the whole machine, and this is a namespace of it".into());
-    }
-    turn.can_write(place).err().map(reason)
-}
-
-fn reason(error: Error) -> String {
-    error.to_string()
+    turn.can_write(place).err().map(|error| error.to_string())
 }
 
 fn outside(value: &str, expected: &str) -> String {

@@ -4,7 +4,8 @@ use landspeed_units::{Bytes, Nanos};
 
 use crate::{Proposal, View};
 
-/// Assumed of a device that states no speed (veth, tun, most virtual NICs), in Mb/s: what one core moves at best.
+/// Assumed of a device that states no speed (veth, tun, most virtual NICs), in Mb/s: what one core moves at
+/// best.
 const UNSTATED_MBPS: u64 = 100_000;
 /// Shortest round trip that windows are planned for: an idle lab's figure is far below a loaded one.
 const LEAST_RTT: Nanos = Nanos::micros(100);
@@ -43,6 +44,11 @@ impl View<'_> {
         self.receiver_settings.get(knob).is_some_and(|v| v == value)
     }
 
+    /// A knob of the sender or the flow that stands at a whole number.
+    pub(crate) fn number(&self, knob: &str) -> Option<u64> {
+        self.settings.get(knob)?.parse().ok()
+    }
+
     /// Whether one of the links has this driver.
     pub(crate) fn driver(&self, name: &str) -> bool {
         self.sender_link.driver == name || self.receiver_link.driver == name
@@ -67,6 +73,11 @@ impl View<'_> {
         let max = self.receiver_settings.get("tcp-rmem")?.split(' ').next_back()?.parse::<u64>().ok()?;
         Some(Bytes(max / 2))
     }
+}
+
+/// `proposals`, listed but not tried where `here`.
+pub(crate) fn unless(here: bool, reason: &str, proposals: Vec<Proposal>) -> Vec<Proposal> {
+    proposals.into_iter().map(|p| p.pointless_if(here, reason)).collect()
 }
 
 /// "on" where it is off: the whole proposal of most switches.

@@ -5,21 +5,21 @@ use std::fmt::Write;
 use crate::table::{FAMILIES, Family};
 use crate::{Disturbs, Knob, On, Row, Scope};
 
-const HEAD: &str =
-    "<!-- Written from the knob table by `cargo xtask reference`. Do not edit: edit the table. -->\n\n";
+const HEAD: &str = "<!-- Written from the knob table by `make docs`. Edit the table instead. -->\n\n";
 
-/// Every page as (path below docs/reference/knobs, Markdown), the index first. Pure: the same table gives the
+const INTRODUCTION: &str = "Every setting that landspeed can probe, turn, verify and put back. \
+                            `landspeed knobs` shows what this host's are set to.";
+
+/// Every page as (path within the project, Markdown), the index first. Pure: the same table gives the
 /// same text.
 pub fn pages() -> Vec<(String, String)> {
-    let family = |family: &Family| (format!("{}.md", family.name), family_page(family));
-    std::iter::once(("README.md".to_owned(), index())).chain(FAMILIES.iter().map(family)).collect()
+    let path = |name: &str| format!("docs/reference/knobs/{name}.md");
+    let family = |family: &Family| (path(family.name), family_page(family));
+    std::iter::once((path("README"), index())).chain(FAMILIES.iter().map(family)).collect()
 }
 
 fn index() -> String {
-    let mut page = format!(
-        "{HEAD}# Knobs\n\nEvery setting that landspeed can probe, turn, verify and put back. `landspeed knobs` shows \
-         what this host's are set to.\n\n"
-    );
+    let mut page = format!("{HEAD}# Knobs\n\n{INTRODUCTION}\n\n");
     for family in FAMILIES {
         let _ = writeln!(
             page,
@@ -128,7 +128,8 @@ mod tests {
         let pages = pages();
         assert_eq!(pages.len(), FAMILIES.len() + 1);
         for family in FAMILIES {
-            let page = &pages.iter().find(|(path, _)| *path == format!("{}.md", family.name)).unwrap().1;
+            let page =
+                &pages.iter().find(|(path, _)| path.ends_with(&format!("/{}.md", family.name))).unwrap().1;
             for knob in family.knobs() {
                 assert!(page.contains(&format!("\n## {}\n", knob.row.name)));
                 assert!(page.contains(knob.row.source));

@@ -94,7 +94,7 @@ pub struct Row {
     /// Knobs whose effect depends on this one, either way.
     pub interacts: &'static [&'static str],
     /// Knobs on the same host, with their values, without which this one reads back as off or is refused;
-    /// they stand before it in the table, whose order is the order of turning.
+    /// they stand before it in the table, and [`crate::in_order`] turns them in time.
     pub needs: &'static [(&'static str, &'static str)],
     /// Where the expectation comes from: paper section, RFC, kernel documentation.
     pub source: &'static str,

@@ -13,13 +13,13 @@ pub struct Family {
 }
 
 impl Family {
-    /// Its knobs, in the order of turning.
+    /// Its knobs, in the table's order.
     pub fn knobs(&self) -> impl Iterator<Item = &'static Knob> + use<> {
         self.knobs.iter().flat_map(|part| part.iter())
     }
 }
 
-/// All families. Knobs are turned in this order; each stands behind those it needs.
+/// All families. Each knob stands behind those it needs.
 pub const FAMILIES: &[Family] = &[
     Family { name: "workload", about: "sizes, number and threads of the flows", knobs: workload::KNOBS },
     Family { name: "socket", about: "options of the flow's sockets", knobs: socket::KNOBS },
@@ -36,7 +36,7 @@ pub const FAMILIES: &[Family] = &[
     Family { name: "cpu", about: "how fast processors run and how deep they sleep", knobs: cpu::KNOBS },
 ];
 
-/// Every knob, in the order of turning.
+/// Every knob, each behind those it needs.
 pub fn all() -> impl Iterator<Item = &'static Knob> {
     FAMILIES.iter().flat_map(Family::knobs)
 }

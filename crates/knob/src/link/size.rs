@@ -8,9 +8,9 @@ use crate::{Domain, Error, HostKnob, Knob, Limits, On, Place, Proposal, Row, Tur
 
 /// Largest packet without BIG TCP (GSO_LEGACY_MAX_SIZE).
 const LEGACY: u32 = 65_536;
-/// What BIG TCP's authors used: a few pages under 192 KiB, 45 fragments of 4 KiB.
+/// As in the examples of the patches that brought it.
 const BIG: &str = "185000";
-const SOURCE: &str = "Dumazet & Duyck, BIG TCP, netdev 0x15 (2021); ip-link(8)";
+const SOURCE: &str = "Dumazet, BIG TCP, netdev 0x15 (2021); ip-link(8)";
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {

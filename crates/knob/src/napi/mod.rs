@@ -5,7 +5,7 @@ use landspeed_units::Nanos;
 use landspeed_netlink::{Ethtool, Rtnl};
 
 use crate::device::{Sysfs, name, refused};
-use crate::propose::switch_on;
+use crate::propose::{switch_on, unless};
 use crate::{Domain, Error, HostKnob, Knob, On, Place, Proposal, Row, Scope, Turn, View};
 
 /// What rows of NAPI have in common.
@@ -59,7 +59,8 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
         row: Row {
             name: "gro-flush-timeout",
-            about: "nanoseconds that GRO may hold packets and polls are put off: interrupt coalescing in software",
+            about: "nanoseconds that GRO may hold packets and polls are put off: interrupt coalescing in \
+                    software",
             domain: Domain::Int(0, 1_000_000_000),
             interacts: &["napi-defer-hard-irqs", "rx-usecs", "gro", "busy-poll"],
             source: "Documentation/networking/napi.rst (software IRQ coalescing); lab: twice the bytes per \
@@ -131,7 +132,7 @@ fn is_unpolled_veth(device: &str) -> Result<bool, Error> {
 
 fn unpolled(view: &View, proposals: Vec<Proposal>) -> Vec<Proposal> {
     let off = view.receiver_link.driver == "veth" && !view.stands_at_receiver("gro", "on");
-    proposals.into_iter().map(|p| p.pointless_if(off, UNPOLLED)).collect()
+    unless(off, UNPOLLED, proposals)
 }
 
 /// The timer does nothing without polls to put off, and those nothing without the timer.

@@ -70,7 +70,7 @@ pub(super) const KNOBS: &[Knob] = &[
             on: On::Receiver,
             interacts: &["gro"],
             needs: &[("gro", "on")],
-            source: "Klassert, fraglist GRO (2019)",
+            source: "Klassert, fraglist GRO (2020)",
             ..OFFLOAD
         },
         turn: Turn::Host(&Group { knob: "rx-gro-list", called: "rx-gro-list" }),

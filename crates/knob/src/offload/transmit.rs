@@ -22,7 +22,8 @@ pub(super) const KNOBS: &[Knob] = &[
             name: "scatter-gather",
             about: "let the device gather a packet from several pieces of memory",
             interacts: &["tx-checksum", "tso", "gso", "zerocopy-send"],
-            source: "Documentation/networking/netdev-features.rst; jin-yoo-2007 4.1 (linear against scattered)",
+            source: "jin-yoo-2007 4.1 (linear against scattered); \
+                     Documentation/networking/netdev-features.rst",
             ..OFFLOAD
         },
         turn: Turn::Host(&Group { knob: "scatter-gather", called: "sg" }),
@@ -43,7 +44,8 @@ pub(super) const KNOBS: &[Knob] = &[
                 "placement",
             ],
             needs: &[("tx-checksum", "on"), ("scatter-gather", "on")],
-            source: "feng-2003 3.3.2 (a virtual MTU of 64 KB); Documentation/networking/segmentation-offloads.rst",
+            source: "feng-2003 3.3.2 (a virtual MTU of 64 KB); \
+                     Documentation/networking/segmentation-offloads.rst",
             ..OFFLOAD
         },
         turn: Turn::Host(&Group { knob: "tso", called: "tso" }),
@@ -58,7 +60,8 @@ pub(super) const KNOBS: &[Knob] = &[
             about: "generic segmentation offload: cut packets in software, as late as possible",
             interacts: &["tso", "scatter-gather", "gso-max-size"],
             needs: &[("scatter-gather", "on")],
-            source: "Documentation/networking/segmentation-offloads.rst; Linux 4.17, 0a6b2a1dc2a2 (always on for TCP)",
+            source: "Documentation/networking/segmentation-offloads.rst; \
+                     Linux 4.17, 0a6b2a1dc2a2 (always on for TCP)",
             ..OFFLOAD
         },
         turn: Turn::Host(&Group { knob: "gso", called: "gso" }),

@@ -4,7 +4,7 @@ use landspeed_units::BitRate;
 
 use super::{FLOW, NO_QUEUE, bytes_or_none, switch};
 use crate::flow::number;
-use crate::propose::{each, flip};
+use crate::propose::{each, flip, unless};
 use crate::{Domain, Knob, Proposal, Row, Turn, View};
 
 /// The value of a congestion control that is left to the system.
@@ -23,9 +23,9 @@ pub(super) const KNOBS: &[Knob] = &[
         },
         turn: switch!(nodelay),
         propose: |view| {
-            let large = size(view, "write-size").is_some_and(|bytes| bytes >= 65_536);
+            let large = view.number("write-size").is_some_and(|bytes| bytes >= 65_536);
             let reason = "writes fill whole segments: Nagle never waits";
-            flip(view, 450).into_iter().map(|p| p.pointless_if(large, reason)).collect()
+            unless(large, reason, flip(view, 450))
         },
     },
     Knob {
@@ -52,7 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
         },
         propose: |view| {
             let veth = view.driver("veth");
-            each(&["50"], 610).into_iter().map(|p| p.pointless_if(veth, NO_QUEUE)).collect()
+            unless(veth, NO_QUEUE, each(&["50"], 610))
         },
     },
     Knob {
@@ -106,10 +106,6 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-fn size(view: &View, knob: &str) -> Option<u64> {
-    view.settings.get(knob)?.parse().ok()
-}
-
 /// The same choice as congestion-control, for where the system's may not be turned.
 fn congestion(view: &View) -> Vec<Proposal> {
     if !view.stands("socket-congestion", SYSTEM) {
@@ -128,6 +124,6 @@ fn pace(view: &View) -> Vec<Proposal> {
         let unlimited = Proposal::new("0", 415).pointless_if(true, "no device states a speed to pace to");
         return vec![unlimited];
     };
-    let flows = size(view, "flows").unwrap_or(1).max(1);
+    let flows = view.number("flows").unwrap_or(1).max(1);
     vec![Proposal::new((mbps.saturating_mul(900_000) / flows).min(FASTEST).to_string(), 415)]
 }

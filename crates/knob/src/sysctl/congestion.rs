@@ -1,7 +1,7 @@
 //! How TCP reacts to the path: congestion control, loss recovery, acknowledgement.
 
 use super::NAMESPACED;
-use crate::propose::{each, flip, switch_on};
+use crate::propose::{each, flip, switch_on, unless};
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_units::Nanos;
 
@@ -23,7 +23,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "RFC 3168; RFC 9768",
     }, |view| {
         let unmarked = view.one_machine() && view.rtt < Nanos::millis(1);
-        each(&["1"], 510).into_iter().map(|p| p.pointless_if(unmarked, "no queue on this path marks")).collect()
+        unless(unmarked, "no queue on this path marks", each(&["1"], 510))
     }),
     sysctl!(NAMESPACED, "sack", "ipv4/tcp_sack", Bit, {
         about: "selective acknowledgement",
@@ -52,7 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
     sysctl!(NAMESPACED, "no-metrics-save", "ipv4/tcp_no_metrics_save", Bit, {
         about: "forget a path's metrics between connections",
         interacts: &["congestion-control"],
-        source: "cottrell-2005 II (flows must not inherit); ip-sysctl.rst",
+        source: "ip-sysctl.rst; ESnet fasterdata",
     }, |view| switch_on(view, 520)),
     sysctl!(NAMESPACED, "no-ssthresh-metrics-save", "ipv4/tcp_no_ssthresh_metrics_save", Bit, {
         about: "forget a path's slow-start threshold between connections",
@@ -61,7 +61,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "ip-sysctl.rst",
     }, |view| {
         let forgotten = view.stands("no-metrics-save", "on");
-        switch_on(view, 740).into_iter().map(|p| p.pointless_if(forgotten, "no-metrics-save forgets all of them")).collect()
+        unless(forgotten, "no-metrics-save forgets all of them", switch_on(view, 740))
     }),
     sysctl!(NAMESPACED, "mtu-probing", "ipv4/tcp_mtu_probing", Plain, {
         about: "packetization-layer path MTU discovery: 0 off, 1 after a black hole, 2 always",
@@ -72,7 +72,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }, |view| {
         let same = view.rtt < Nanos::millis(1);
         let reason = "both ends share a link, whose MTU they know";
-        each(&["1"], 530).into_iter().map(|p| p.pointless_if(same, reason)).collect()
+        unless(same, reason, each(&["1"], 530))
     }),
     sysctl!(NAMESPACED, "slow-start-after-idle", "ipv4/tcp_slow_start_after_idle", Bit, {
         about: "fall back to slow start after an idle round-trip timeout",
@@ -132,6 +132,7 @@ fn algorithms(view: &View) -> Vec<Proposal> {
 fn paced(view: &View, value: &str, rank: u32) -> Vec<Proposal> {
     let own_rate = view.stands("congestion-control", "bbr");
     let by_fq = view.stands("qdisc", "fq");
-    let reason = "nothing paces by the window here: it takes the fq qdisc and a congestion control without a rate of its own";
+    let reason = "nothing paces by the window here: it takes the fq qdisc, and a congestion control \
+                  without a rate of its own";
     vec![Proposal::new(value, rank).pointless_if(own_rate || !by_fq, reason)]
 }

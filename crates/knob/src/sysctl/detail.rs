@@ -1,7 +1,7 @@
 //! How segments are cut, gathered and queued.
 
 use super::NAMESPACED;
-use crate::propose::{each, flip};
+use crate::propose::{each, flip, unless};
 use crate::{Domain, Knob, On, Proposal, View};
 
 /// An int in the kernel.
@@ -28,8 +28,8 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["write-size", "nodelay"],
         source: "ip-sysctl.rst; Dumazet (2013)",
     }, |view| {
-        let large = view.settings.get("write-size").and_then(|v| v.parse::<u64>().ok()).is_some_and(|n| n >= 65_536);
-        flip(view, 440).into_iter().map(|p| p.pointless_if(large, "writes fill whole segments already")).collect()
+        let large = view.number("write-size").is_some_and(|bytes| bytes >= 65_536);
+        unless(large, "writes fill whole segments already", flip(view, 440))
     }),
     sysctl!(NAMESPACED, "tso-win-divisor", "ipv4/tcp_tso_win_divisor", Plain, {
         about: "largest part of the window that one TSO packet may take, as its divisor",
@@ -72,7 +72,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "Documentation/networking/msg_zerocopy.rst",
     }, |view| {
         let copied = !view.stands("zerocopy-send", "on");
-        each(&["1048576"], 780).into_iter().map(|p| p.pointless_if(copied, "zerocopy-send is off")).collect()
+        unless(copied, "zerocopy-send is off", each(&["1048576"], 780))
     }),
 ];
 

@@ -1,7 +1,7 @@
 //! Sysctls of the whole machine.
 
 use super::MACHINE;
-use crate::propose::each;
+use crate::propose::{each, unless};
 use crate::{Domain, Knob, On, Proposal, View};
 
 /// An int in the kernel.
@@ -15,7 +15,7 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["rcvbuf"],
     }, |view| {
         let none = view.settings.get("rcvbuf").is_none_or(|v| v == "0");
-        each(&["67108864"], 300).into_iter().map(|p| p.pointless_if(none, "no flow asks for a buffer (rcvbuf is 0)")).collect()
+        unless(none, "no flow asks for a buffer (rcvbuf is 0)", each(&["67108864"], 300))
     }),
     sysctl!(MACHINE, "wmem-max", "core/wmem_max", Plain, {
         about: "largest SO_SNDBUF that a socket may ask for",
@@ -24,7 +24,7 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["sndbuf"],
     }, |view| {
         let none = view.settings.get("sndbuf").is_none_or(|v| v == "0");
-        each(&["67108864"], 300).into_iter().map(|p| p.pointless_if(none, "no flow asks for a buffer (sndbuf is 0)")).collect()
+        unless(none, "no flow asks for a buffer (sndbuf is 0)", each(&["67108864"], 300))
     }),
     sysctl!(MACHINE, "tcp-mem", "ipv4/tcp_mem", Plain, {
         about: "memory of all TCP sockets, in pages: no pressure below, pressure above, most",
@@ -64,7 +64,7 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["gro"],
     }, |view| {
         let off = view.stands_at_receiver("gro", "off");
-        each(&["32"], 350).into_iter().map(|p| p.pointless_if(off, "GRO is off")).collect()
+        unless(off, "GRO is off", each(&["32"], 350))
     }),
     sysctl!(MACHINE, "skb-defer-max", "core/skb_defer_max", Plain, {
         about: "packet buffers that wait to be freed on the core that allocated them",
@@ -95,7 +95,7 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["qdisc"],
     }, |_| {
         let reason = "it reaches only devices that come up later: the qdisc knob turns the one in use";
-        each(&["fq"], 640).into_iter().map(|p| p.pointless_if(true, reason)).collect()
+        unless(true, reason, each(&["fq"], 640))
     }),
 ];
 
@@ -113,10 +113,7 @@ fn steering(view: &View) -> Vec<Proposal> {
 }
 
 fn polled(view: &View, rank: u32) -> Vec<Proposal> {
-    each(&["50"], rank)
-        .into_iter()
-        .map(|p| p.pointless_if(view.driver("veth"), crate::socket::NO_QUEUE))
-        .collect()
+    unless(view.driver("veth"), crate::socket::NO_QUEUE, each(&["50"], rank))
 }
 
 /// Twice what stands, which the kernel took from the memory that was free at boot.

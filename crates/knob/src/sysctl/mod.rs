@@ -10,7 +10,10 @@ use crate::{Domain, Error, HostKnob, Knob, On, Place, Row, Scope};
 
 /// A knob of this family: `sysctl!(BASE_ROW, "name", "path below net", Text, { row fields }, propose)`.
 macro_rules! sysctl {
-    ($base:ident, $name:literal, $path:literal, $text:ident, { $($field:ident: $value:expr),* $(,)? }, $propose:expr) => {
+    (
+        $base:ident, $name:literal, $path:literal, $text:ident,
+        { $($field:ident: $value:expr),* $(,)? }, $propose:expr
+    ) => {
         $crate::Knob {
             row: $crate::Row { name: $name, $($field: $value,)* ..$base },
             turn: $crate::Turn::Host(&$crate::sysctl::Sysctl {

@@ -3,12 +3,12 @@
 use landspeed_units::Bytes;
 
 use super::NAMESPACED;
-use crate::propose::{at_least, flip, switch_on};
+use crate::propose::{at_least, flip, switch_on, unless};
 use crate::{Domain, Knob, On, Proposal, View};
 
 /// Memory limits of a socket are an int in the kernel.
 const LARGEST: u64 = i32::MAX as u64;
-/// The kernel's own autotuning maxima where memory is no concern (tcp_init, net/ipv4/tcp.c, since 6.17).
+/// The kernel's own autotuning maxima where memory is no concern (tcp_init, net/ipv4/tcp.c, since 6.16).
 const RECEIVE_MAX: u64 = 32 << 20;
 const SEND_MAX: u64 = 4 << 20;
 
@@ -17,8 +17,9 @@ pub(super) const KNOBS: &[Knob] = &[
         about: "receive buffer of a connection: least, initial and greatest bytes; bounds the window",
         on: On::Receiver,
         domain: Domain::Ints(3, 256, LARGEST),
-        interacts: &["tso", "tcp-wmem", "window-scaling", "tcp-moderate-rcvbuf", "mtu", "write-size", "placement"],
-        source: "feng-2003 3.3.1 (256 KB windows: 1.8 to 2.47 Gb/s at MTU 1500, 2.7 to 3.9 at 9000); ip-sysctl.rst",
+        interacts: &["tso", "tcp-wmem", "window-scaling", "tcp-moderate-rcvbuf", "mtu", "write-size"],
+        source: "feng-2003 3.3.1 (256 KB windows: 1.8 to 2.47 Gb/s at MTU 1500, 2.7 to 3.9 at 9000); \
+                 ip-sysctl.rst",
     }, receive),
     sysctl!(NAMESPACED, "tcp-wmem", "ipv4/tcp_wmem", Plain, {
         about: "send buffer of a connection: least, initial and greatest bytes; bounds what is in flight",
@@ -46,7 +47,8 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "ip-sysctl.rst (obsolete since Linux 6.6)",
     }, |view| {
         let obsolete = at_least(&view.receiver.kernel, (6, 6));
-        vec![Proposal::new("2", 620).pointless_if(obsolete, "obsolete since Linux 6.6: the kernel measures the share itself")]
+        let reason = "obsolete since Linux 6.6: the kernel measures the share itself";
+        vec![Proposal::new("2", 620).pointless_if(obsolete, reason)]
     }),
     sysctl!(NAMESPACED, "tcp-shrink-window", "ipv4/tcp_shrink_window", Bit, {
         about: "let an advertised window shrink when memory runs short",
@@ -110,5 +112,5 @@ fn send(view: &View) -> Vec<Proposal> {
 fn scaling(view: &View) -> Vec<Proposal> {
     let small = view.window().is_some_and(|window| window.0 < 65_536);
     let reason = "windows stay under 64 KB, where scaling changes nothing";
-    switch_on(view, 55).into_iter().map(|p| p.pointless_if(small, reason)).collect()
+    unless(small, reason, switch_on(view, 55))
 }

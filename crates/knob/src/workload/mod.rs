@@ -42,7 +42,8 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
             about: "bytes handed to each send call",
             domain: Domain::Int(1, LARGEST),
             interacts: &["tso", "tcp-wmem", "nodelay", "zerocopy-send", "placement", "mtu"],
-            source: "feng-2003 3.2, 3.3 (NTTCP's sweep of 128 B to 16 KB); lab: 8 KB 15, 64 KB 26, 1 MB 51 Gb/s",
+            source: "feng-2003 3.2, 3.3 (NTTCP's sweep of 128 B to 16 KB); \
+                     lab: 8 KB 15, 64 KB 26, 1 MB 51 Gb/s",
             ..FLOW
         },
         turn: Turn::Flow {
@@ -78,7 +79,8 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
             about: "parallel TCP connections",
             domain: Domain::Int(1, 1024),
             interacts: &["channels", "rps", "xps", "congestion-control", "pacing-rate", "placement"],
-            source: "cottrell-2005 IV.A, IV.B.2 (more streams: more rate, more processor time); feng-2003 3.5.2",
+            source: "cottrell-2005 IV.A, IV.B.2 (more streams: more rate, more processor time); \
+                     feng-2003 3.5.2",
             ..FLOW
         },
         turn: Turn::Flow {

@@ -1,0 +1,97 @@
+//! In which order several knobs of one host are turned.
+
+use landspeed_record::Settings;
+
+use crate::Knob;
+use crate::table::all;
+
+/// The changes that lead from `now` to `wanted` on one host, in an order in which each takes: what a knob
+/// needs is turned before it where the need comes to be met, and after it where it ceases to be. TSO is turned
+/// on behind checksums and off before them; a fixed interrupt delay is set once the adaptive one is off, and
+/// put back before that is on again. Else in the table's order.
+///
+/// Knobs that `now` does not name are turned; names that are not in the table are left out.
+pub fn in_order(now: &Settings, wanted: &Settings) -> Vec<(&'static str, String)> {
+    let mut order = Order { now, wanted, begun: Vec::new(), placed: Vec::new() };
+    for knob in all() {
+        order.place(knob);
+    }
+    let value = |name: &&'static str| (*name, wanted[*name].clone());
+    order.placed.iter().map(value).collect()
+}
+
+struct Order<'a> {
+    now: &'a Settings,
+    wanted: &'a Settings,
+    begun: Vec<&'static str>,
+    placed: Vec<&'static str>,
+}
+
+impl Order<'_> {
+    fn changes(&self, knob: &str) -> bool {
+        self.wanted.get(knob).is_some_and(|value| self.now.get(knob) != Some(value))
+    }
+
+    /// Places a knob behind those that must be turned before it. Each is begun once, so this ends even where
+    /// needs should come to form a ring.
+    fn place(&mut self, knob: &'static Knob) {
+        let name = knob.row.name;
+        if !self.changes(name) || self.begun.contains(&name) {
+            return;
+        }
+        self.begun.push(name);
+        let wants = |(need, value): &(&str, &str)| self.wanted.get(*need).is_some_and(|v| v == value);
+        let met: Vec<&str> =
+            knob.row.needs.iter().filter(|need| wants(need)).map(|(need, _)| *need).collect();
+        // Those that need what this one is about to stop being.
+        let lost = |other: &&Knob| {
+            let loses = |(need, value): &(&str, &str)| *need == name && self.wanted[name] != *value;
+            other.row.needs.iter().any(loses)
+        };
+        let first: Vec<&'static Knob> =
+            all().filter(|other| met.contains(&other.row.name)).chain(all().filter(lost)).collect();
+        for other in first {
+            self.place(other);
+        }
+        self.placed.push(name);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
+        pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+    }
+
+    fn names(now: &[(&str, &str)], wanted: &[(&str, &str)]) -> Vec<&'static str> {
+        in_order(&settings(now), &settings(wanted)).into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn needs_come_first_and_go_last() {
+        let off = [("tso", "off"), ("tx-checksum", "off"), ("scatter-gather", "off")];
+        let on = [("tso", "on"), ("tx-checksum", "on"), ("scatter-gather", "on")];
+        assert_eq!(names(&off, &on), ["tx-checksum", "scatter-gather", "tso"]);
+        assert_eq!(names(&on, &off), ["tso", "tx-checksum", "scatter-gather"]);
+    }
+
+    #[test]
+    fn a_fixed_delay_is_set_while_the_adaptive_one_is_off() {
+        let adaptive = [("adaptive-rx", "on"), ("rx-usecs", "8")];
+        let fixed = [("adaptive-rx", "off"), ("rx-usecs", "50")];
+        assert_eq!(names(&adaptive, &fixed), ["adaptive-rx", "rx-usecs"]);
+        assert_eq!(names(&fixed, &adaptive), ["rx-usecs", "adaptive-rx"]);
+    }
+
+    #[test]
+    fn only_what_differs_is_turned_and_nothing_twice() {
+        let now = [("mtu", "1500"), ("gro", "off")];
+        assert_eq!(names(&now, &[("mtu", "1500"), ("gro", "on"), ("no-such", "1")]), ["gro"]);
+        for value in ["on", "off"] {
+            let everything: Vec<(&str, &str)> = all().map(|knob| (knob.row.name, value)).collect();
+            assert_eq!(names(&[], &everything).len(), everything.len());
+        }
+    }
+}
