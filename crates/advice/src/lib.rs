@@ -1,7 +1,7 @@
 //! Advice: pure functions of what is known of a host. Nothing here reads or changes one.
 //!
-//! - [`doctor`] reads a host's settings and says what stands out against its link.
-//! - [`persist`] turns the settings that a tuning run kept into files that a distribution applies.
+//! - [`doctor()`] reads a host's settings and says what stands out against its link.
+//! - [`persist()`] turns the settings that a tuning run kept into files that a distribution applies.
 //!
 //! Facts and settings may come from another host or from a file that somebody sent: they are checked
 //! before they become part of a file, and escaped before they become part of a sentence.

@@ -42,7 +42,9 @@ fn a_window_over_loopback_shows_in_every_observer() {
     assert!(seen.links[0].tx_bytes >= Bytes(1_000_000), "{:?}", seen.links);
     assert!(seen.softnet["processed"] > 0, "{:?}", seen.softnet);
     assert!(seen.snmp["Tcp.OutSegs"] > 0, "{:?}", seen.snmp);
-    assert_eq!(seen.unseen, Vec::<String>::new());
+    // Another network namespace of this machine may use RPS meanwhile.
+    let unseen: Vec<_> = seen.unseen.iter().filter(|line| !line.contains("RPS woke")).collect();
+    assert!(unseen.is_empty(), "{unseen:?}");
 
     let after = watcher.close();
     assert_eq!(after, Observations::default(), "no window is open");

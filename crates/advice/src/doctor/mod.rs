@@ -3,7 +3,7 @@
 //! Folklore is kept apart from faults: a finding says what is set, why it matters, on whose word, and how
 //! to change it. It is no verdict: `landspeed tune` measures whether a change helps on a given path.
 //!
-//! One table for each family of settings, joined in [`doctor`].
+//! One table for each family of settings, joined in [`doctor()`].
 
 mod case;
 mod host;

@@ -66,9 +66,19 @@ impl Watch for SoftnetWatch {
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         if let Some(before) = self.before.take() {
             seen.softnet = difference(&before, &parse(&procfile::read(PATH)?)?);
+            seen.unseen.extend(steered(&seen.softnet));
         }
         Ok(())
     }
+}
+
+/// Packets that changed cores are worked on at nobody's cost: see the cpu observer.
+fn steered(counters: &BTreeMap<String, u64>) -> Option<String> {
+    let woken = counters.get("received_rps").copied().filter(|woken| *woken > 0)?;
+    Some(format!(
+        "softnet: RPS woke other cores {woken} times: unless this kernel accounts interrupt time, what they did for \
+         packets is charged to whatever ran there, not to the workload's threads"
+    ))
 }
 
 fn parse(text: &str) -> Result<Cores, Error> {
@@ -117,6 +127,14 @@ mod tests {
         let seen = difference(&before, &after);
         assert_eq!((seen["processed"], seen["dropped"], seen["time_squeeze"]), (5 + 1, 2, 0));
         assert_eq!((seen["received_rps"], seen["flow_limit"], seen["backlog"]), (3, 0, 8));
+    }
+
+    #[test]
+    fn work_on_other_cores_is_told() {
+        let counters = |rps| BTreeMap::from([("received_rps".to_owned(), rps)]);
+        assert!(steered(&counters(7)).is_some_and(|line| line.contains("7 times")));
+        assert_eq!(steered(&counters(0)), None);
+        assert_eq!(steered(&BTreeMap::new()), None);
     }
 
     #[test]
