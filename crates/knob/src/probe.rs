@@ -29,10 +29,6 @@ struct Powers {
 
 fn state(knob: &Knob, turn: &dyn HostKnob, place: &Place, powers: Powers) -> KnobState {
     let mut state = KnobState { knob: knob.row.name.into(), ..KnobState::default() };
-    if knob.row.scope == Scope::Host && !powers.initial {
-        state.skip = Some("it belongs to the whole machine, and this is a namespace of it".into());
-        return state;
-    }
     match turn.read(place) {
         Ok(value) => match knob.row.domain.check(&value) {
             Ok(()) => state.value = Some(value),
@@ -43,6 +39,9 @@ fn state(knob: &Knob, turn: &dyn HostKnob, place: &Place, powers: Powers) -> Kno
     if let Ok(limits) = turn.limits(place) {
         let Limits { most, choices, members } = limits;
         (state.most, state.choices, state.members) = (most, choices, members);
+    }
+    if knob.row.scope == Scope::Host && !powers.initial {
+        state.skip = Some("it belongs to the whole machine, and this is a namespace of it".into());
     }
     if state.skip.is_none() {
         state.skip = obstacle(turn, place, powers);

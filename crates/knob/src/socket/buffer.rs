@@ -1,5 +1,7 @@
 //! Fixed socket buffers, instead of autotuning.
 
+use landspeed_record::Settings;
+
 use super::{FLOW, bytes_or_none};
 use crate::{Domain, Knob, Proposal, Row, View};
 
@@ -19,7 +21,7 @@ pub(super) const KNOBS: &[Knob] = &[
             ..FLOW
         },
         turn: bytes_or_none!("sndbuf", sndbuf_bytes),
-        propose: |view| fixed(view, 400),
+        propose: |view| fixed(view, 400, "wmem-max", view.settings),
     },
     Knob {
         row: Row {
@@ -31,15 +33,19 @@ pub(super) const KNOBS: &[Knob] = &[
             ..FLOW
         },
         turn: bytes_or_none!("rcvbuf", rcvbuf_bytes),
-        propose: |view| fixed(view, 402),
+        propose: |view| fixed(view, 402, "rmem-max", view.receiver_settings),
     },
 ];
 
-/// Autotuning where a size is fixed; else twice the bandwidth-delay product, as a power of two.
-fn fixed(view: &View, rank: u32) -> Vec<Proposal> {
+/// Autotuning where a size is fixed; else twice the bandwidth-delay product, as a power of two, with the
+/// system's limit raised where it would cut that down in silence.
+fn fixed(view: &View, rank: u32, limit: &'static str, settings: &Settings) -> Vec<Proposal> {
     if view.current != "0" {
         return vec![Proposal::new("0", 38)];
     }
-    let bytes = view.bdp().0.saturating_mul(2).clamp(256 << 10, LARGEST / 2).next_power_of_two();
-    vec![Proposal::new(bytes.min(LARGEST).to_string(), rank)]
+    let bytes = view.bdp().0.saturating_mul(2).clamp(256 << 10, LARGEST / 2).next_power_of_two().min(LARGEST);
+    let most = settings.get(limit).and_then(|most| most.parse::<u64>().ok());
+    let buffer = Proposal::new(bytes.to_string(), rank);
+    let cut = most.is_some_and(|most| most < bytes);
+    vec![if cut { buffer.with(limit, bytes.to_string()) } else { buffer }]
 }

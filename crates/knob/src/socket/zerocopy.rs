@@ -36,7 +36,7 @@ fn send(view: &View) -> Vec<Proposal> {
     }
     let needs = [("tx-checksum", "on"), ("scatter-gather", "on")];
     let missing = needs.into_iter().filter(|(knob, _)| view.stands(knob, "off"));
-    vec![missing.fold(Proposal::new("on", 90), |on, (knob, value)| on.with(knob, value))]
+    vec![missing.fold(Proposal::new("on", 45), |on, (knob, value)| on.with(knob, value))]
 }
 
 fn receive(view: &View) -> Vec<Proposal> {

@@ -53,7 +53,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
                 Ok(())
             },
         },
-        propose: |view| larger(view, &[(65_536, 10), (1_048_576, 33), (262_144, 36)]),
+        propose: |view| larger(view, &[(65_536, 10), (1_048_576, 33), (262_144, 126)]),
     },
     Knob {
         row: Row {
