@@ -11,8 +11,8 @@ use crate::words::{Primary, number};
 const WIDTH: f64 = 660.0;
 const LEFT: f64 = 56.0;
 /// Leaves room for the names of the lines at their ends.
-const RIGHT: f64 = 600.0;
-const TOP: f64 = 34.0;
+const RIGHT: f64 = 586.0;
+const TOP: f64 = 42.0;
 const BOTTOM: f64 = 300.0;
 const HEIGHT: f64 = 352.0;
 
@@ -94,7 +94,7 @@ pub(crate) fn sweep(record: &Record) -> Option<Markup> {
     "Where the start lies low at every size, the path and not the write size held it back." } };
     let frame = frame("sweep", "Rate against write size", &series, caption);
     Some(frame.figure(&html! {
-        (text("axis", "start", (0.0, TOP - 18.0), &format!("rate, {name} (log scale)")))
+        (text("axis", "start", (0.0, TOP - 22.0), &format!("rate, {name} (log scale)")))
         (x_axis(&x, &binary_ticks(&series), (TOP, BOTTOM)))
         (y_axis(&y, &y.ticks(7), (LEFT, RIGHT)))
         (x_title("write size, bytes (log scale)"))
@@ -127,7 +127,7 @@ pub(crate) fn latency_distribution(record: &Record) -> Option<Markup> {
     "To the right each decade is a rarer case; a line ends where fewer than ten samples lie beyond it." } };
     let frame = frame("latency", "Round-trip time by percentile", &series, caption);
     Some(frame.figure(&html! {
-        (text("axis", "start", (0.0, TOP - 18.0), &format!("round trip, {name} (log scale)")))
+        (text("axis", "start", (0.0, TOP - 22.0), &format!("round trip, {name} (log scale)")))
         (percentile_axis(&x, values(&series).map(|v| v.0).fold(1.0, f64::max)))
         (y_axis(&y, &y.ticks(7), (LEFT, RIGHT)))
         (x_title("percentile of round trips (axis by nines)"))
@@ -183,7 +183,7 @@ pub(crate) fn latency_by_size(record: &Record) -> Option<Markup> {
         html! { p { "Median time for a message to go and come back, by its size (the NetPIPE procedure)." } };
     let frame = frame("latency-by-size", "Round-trip time against message size", &series, caption);
     Some(frame.figure(&html! {
-        (text("axis", "start", (0.0, TOP - 18.0), &format!("median round trip, {name} (log scale)")))
+        (text("axis", "start", (0.0, TOP - 22.0), &format!("median round trip, {name} (log scale)")))
         (x_axis(&x, &binary_ticks(&series), (TOP, BOTTOM)))
         (y_axis(&y, &y.ticks(7), (LEFT, RIGHT)))
         (x_title("message size, bytes (log scale)"))

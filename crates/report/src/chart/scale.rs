@@ -27,7 +27,7 @@ impl Scale {
 
     /// A linear axis from zero to above the largest of `values`.
     pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>, from: f64, to: f64) -> Self {
-        let high = extent(values).map_or(1.0, |(_, high)| high).max(f64::MIN_POSITIVE);
+        let high = extent(values).map_or(1.0, |(_, high)| high).max(1e-12);
         Scale { low: 0.0, high: high * 1.06, from, to, log: false }
     }
 
@@ -84,10 +84,11 @@ fn round_step(rough: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].map(|d| d * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(1.0)
 }
 
+/// The least and the largest of `values`. Those that no measurement could give are left out, so that a
+/// forged record cannot ask for an axis of endless decades.
 fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
-    let finite = values.into_iter().filter(|v| v.is_finite());
-    finite
-        .fold(None, |seen, v| Some(seen.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
+    let sane = values.into_iter().filter(|v| *v == 0.0 || (1e-12..=1e21).contains(v));
+    sane.fold(None, |seen, v| Some(seen.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))
 }
 
 /// The unit that suits values of `figure` up to `largest`: divide by the first, show the second.
@@ -130,11 +131,14 @@ mod tests {
 
     #[test]
     fn nothing_and_nonsense_still_make_an_axis() {
-        for values in [vec![], vec![f64::NAN, -1.0, 0.0], vec![1e-300, 1e300], vec![3.0]] {
+        for values in
+            [vec![], vec![f64::NAN, -1.0, 0.0], vec![1e-300, 1e300], vec![5e-324, f64::MAX], vec![3.0]]
+        {
             let scale = Scale::log(values.clone(), 0.0, 100.0);
             assert!(scale.at(1.0).is_finite(), "{values:?}");
             assert!(scale.ticks(8).len() <= 60, "{values:?}");
-            assert!(Scale::from_zero(values, 0.0, 1.0).at(0.0).is_finite());
+            let linear = Scale::from_zero(values, 0.0, 1.0);
+            assert!(linear.at(f64::MAX).is_finite() && linear.ticks(4).len() <= 60);
         }
     }
 

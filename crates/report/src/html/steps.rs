@@ -105,33 +105,58 @@ fn unmeasured(summary: &TuneSummary) -> Markup {
     }
 }
 
-/// Settings that differ between start and end.
+/// A setting that the run changed: where, knob, start, final.
+struct Changed<'a> {
+    place: &'static str,
+    knob: &'a str,
+    before: &'a str,
+    value: &'a str,
+}
+
+/// What differs between two settings of one place.
+fn differing<'a>(place: &'static str, from: &'a Settings, to: &'a Settings) -> Vec<Changed<'a>> {
+    let before = |knob: &String| from.get(knob).map_or("", String::as_str);
+    to.iter()
+        .filter(|(knob, value)| before(knob) != value.as_str())
+        .map(|(knob, value)| Changed { place, knob, before: before(knob), value })
+        .collect()
+}
+
+/// Settings that differ between start and end, those that changed alike on both hosts once.
 pub(super) fn changed(summary: &TuneSummary) -> Markup {
     let (start, last) = (&summary.start_cell, &summary.final_cell);
-    let places: [(&str, &Settings, &Settings); 3] =
-        [("host A", &start.a, &last.a), ("host B", &start.b, &last.b), ("flow", &start.flow, &last.flow)];
-    let rows: Vec<(&str, &str, &str, &str)> = places
-        .into_iter()
-        .flat_map(|(place, from, to)| {
-            to.iter().filter_map(move |(knob, value)| {
-                let before = from.get(knob).map_or("", String::as_str);
-                (before != value).then_some((place, knob.as_str(), before, value.as_str()))
-            })
-        })
-        .collect();
+    let mut rows = differing("host A", &start.a, &last.a);
+    for other in differing("host B", &start.b, &last.b) {
+        let alike =
+            |r: &&mut Changed<'_>| (r.knob, r.before, r.value) == (other.knob, other.before, other.value);
+        match rows.iter_mut().find(alike) {
+            Some(row) => row.place = "both hosts",
+            None => rows.push(other),
+        }
+    }
+    rows.extend(differing("flow", &start.flow, &last.flow));
     html! {
         @if !rows.is_empty() {
             section id="setting" {
                 h2 { "The setting that won" }
-                div class="scroll" {
-                    table {
-                        caption { "What differs between the first and the last setting. All of it was put back after the run unless the head of this page says otherwise." }
-                        thead { tr { th scope="col" { "Knob" } th scope="col" { "Where" } th scope="col" { "Start" } th scope="col" { "Final" } } }
-                        tbody {
-                            @for (place, knob, before, value) in rows {
-                                tr { th scope="row" { code { (safe(knob)) } } td { (place) } td { (safe(before)) } td { strong { (safe(value)) } } }
-                            }
-                        }
+                div class="scroll" { (changed_table(&rows)) }
+            }
+        }
+    }
+}
+
+fn changed_table(rows: &[Changed<'_>]) -> Markup {
+    html! {
+        table {
+            caption { "What differs between the first and the last setting. All of it was put back after the run unless the head of this page says otherwise." }
+            thead { tr { th scope="col" { "Knob" } th scope="col" { "Where" } th scope="col" { "Start" } th scope="col" { "Final" } } }
+            tbody {
+                @for row in rows {
+                    tr {
+                        th scope="row" { code { (safe(row.knob)) } }
+                        td { (row.place) }
+                        td { (safe(row.before)) }
+                        td { strong { (safe(row.value)) } }
                     }
                 }
             }

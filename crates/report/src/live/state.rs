@@ -146,3 +146,54 @@ fn plan(candidates: &[Candidate]) -> String {
     let skipped = candidates.iter().filter(|c| c.skip.is_some()).count();
     format!("plan: {} candidates, {skipped} more cannot be or matter here", candidates.len() - skipped)
 }
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{Arm, Cell, EndpointOutcome, Figures, Header};
+    use landspeed_units::{BitRate, BytesPerCpuSecond};
+
+    use super::*;
+
+    fn trial(block: u32, position: u32, gbps: f64) -> Line {
+        let arm = if position == 0 || position == 3 { Arm::Incumbent } else { Arm::Candidate };
+        Line::Trial(Box::new(Trial {
+            step: "s1".into(),
+            block,
+            position,
+            arm,
+            at_ns: Nanos::secs(60 + u64::from(block)),
+            cell: Cell::default(),
+            a: EndpointOutcome::default(),
+            b: EndpointOutcome::default(),
+            figures: Figures {
+                rate_bps: BitRate(gbps * 1e9),
+                bytes_per_cpu_s: BytesPerCpuSecond(gbps * 1e8),
+                ..Figures::default()
+            },
+        }))
+    }
+
+    #[test]
+    fn the_status_says_what_is_tried_and_its_interval_so_far() {
+        let mut state = State::new(Style { color: false });
+        let header = Header { budget_ns: Nanos::secs(300), goal: "rate".into(), ..Header::default() };
+        state.take(&Line::Header(header), true);
+        assert_eq!(state.status(), "looking at the hosts");
+        let what = "tso=on with tx-checksum=on\u{1b}[2J".to_owned();
+        let trying = Line::Trying { step: "s1".into(), what, at_ns: Nanos::secs(58) };
+        assert!(state.take(&trying, true).is_empty(), "the status line says it");
+        assert_eq!(state.take(&trying, false), ["trying tso=on with tx-checksum=on (4:02 left)"]);
+        for block in 0..2 {
+            for (position, gbps) in [(0, 10.0), (1, 20.0), (2, 20.0), (3, 10.0)] {
+                state.take(&trial(block, position, gbps), true);
+            }
+        }
+        let status = state.status();
+        assert!(
+            status.starts_with("tso=on with tx-checksum=on: rate 2.00x [2.00, 2.00], cost 2.00x"),
+            "{status}"
+        );
+        assert!(status.ends_with("so far, block 2"), "{status}");
+        assert_eq!((state.progress(), state.time_left()), ((61_000, 300_000), "3:59 left".into()));
+    }
+}

@@ -1,0 +1,60 @@
+//! A headless Chromium, bounded in time.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The browser of this machine, or a line that says that there is none.
+pub(crate) fn find() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let folders: Vec<PathBuf> =
+        std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
+    let found = names.iter().flat_map(|name| folders.iter().map(move |f| f.join(name))).find(|p| p.is_file());
+    if found.is_none() {
+        eprintln!("SKIP: no Chromium on PATH (Debian: apt-get install chromium)");
+    }
+    found
+}
+
+/// Opens `page` with more arguments; its profile lies in `folder`. Panics where it does not end by itself.
+pub(crate) fn open(browser: &Path, folder: &Path, page: &Path, more: &[&str]) -> Output {
+    let quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars"];
+    let offline = ["--disable-background-networking", "--disable-component-update", "--disable-sync"];
+    let (out, err) = (folder.join("stdout"), folder.join("stderr"));
+    let file = |path: &Path| std::fs::File::create(path).expect("a file in the test's own folder");
+    let mut child = Command::new(browser)
+        .args(quiet)
+        .args(offline)
+        .args(["--enable-logging=stderr", "--v=0"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args(more)
+        .arg(format!("file://{}", page.display()))
+        .stdin(Stdio::null())
+        .stdout(file(&out))
+        .stderr(file(&err))
+        .spawn()
+        .expect("Chromium starts");
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a child that is ours") {
+            break status;
+        }
+        if start.elapsed() > Duration::from_secs(120) {
+            child.kill().expect("a child that is ours");
+            child.wait().expect("a child that is ours");
+            panic!(
+                "Chromium did not end within two minutes: {}",
+                std::fs::read_to_string(&err).unwrap_or_default()
+            );
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let read = |path: &Path| std::fs::read(path).expect("a file that was just written");
+    Output { status, stdout: read(&out), stderr: read(&err) }
+}
+
+/// Messages that the page sent to the console: errors, warnings, refusals of the content policy.
+pub(crate) fn console(output: &Output) -> Vec<String> {
+    let log = String::from_utf8_lossy(&output.stderr);
+    log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect()
+}
