@@ -1,12 +1,13 @@
 //! Two runs side by side.
 
-use landspeed_record::Estimate;
+use landspeed_analysis::{Diff, FiguresDiff, StepDiff};
+use landspeed_record::{Estimate, StepSummary};
 
 use crate::output::{Style, Tone};
 use crate::words;
 use crate::{safe, table};
 
-/// Two records compared, as `landspeed diff` shows it; computed elsewhere.
+/// Two records compared, as `landspeed diff` shows it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiffReport {
     /// What the first record is called (its path, or its start).
@@ -32,6 +33,50 @@ pub struct DiffRow {
     pub b: String,
     /// Second over first, where both were measured.
     pub ratio: Option<Estimate>,
+}
+
+impl DiffReport {
+    /// What the analysis found of two records that are called `name_a` and `name_b`. Steps that came out
+    /// alike are left out.
+    pub fn of(diff: &Diff, name_a: &str, name_b: &str) -> Self {
+        let mut rows = figures("start", &diff.start);
+        rows.extend(figures("final", &diff.final_));
+        rows.extend(diff.settings.iter().map(setting));
+        rows.extend(diff.steps.iter().filter(|step| step.differs).map(step));
+        let headline = match diff.final_.rate.filter(words::plausible) {
+            Some(e) => format!(
+                "the second's final rate is {} the first's {}",
+                words::times(e.ratio),
+                words::interval(&e)
+            ),
+            None => "one of the records has no final rate to compare".to_owned(),
+        };
+        let (name_a, name_b) = (name_a.to_owned(), name_b.to_owned());
+        DiffReport { name_a, name_b, headline, rows, notes: vec![diff.caveat.clone()] }
+    }
+}
+
+fn figures(cell: &str, of: &FiguresDiff) -> Vec<DiffRow> {
+    [("rate", of.rate), ("bytes per CPU-second", of.cost), ("idle round trip", of.latency)]
+        .into_iter()
+        .filter(|(_, ratio)| ratio.is_some())
+        .map(|(name, ratio)| DiffRow { what: format!("{cell} {name}"), ratio, ..DiffRow::default() })
+        .collect()
+}
+
+fn setting((knob, a, b): &(String, String, String)) -> DiffRow {
+    DiffRow { what: format!("final setting {knob}"), a: a.clone(), b: b.clone(), ratio: None }
+}
+
+fn step(of: &StepDiff) -> DiffRow {
+    let came_out = |step: &Option<StepSummary>| match step {
+        Some(step) => {
+            let ratio = step.rate.filter(words::plausible).map(|e| format!(" {}", words::estimate(&e)));
+            format!("{}{}", words::Kind::of(step).brief(), ratio.unwrap_or_default())
+        }
+        None => "not in it".to_owned(),
+    };
+    DiffRow { what: format!("step {}", of.step), a: came_out(&of.a), b: came_out(&of.b), ratio: None }
 }
 
 /// The comparison for a terminal; ends with a line break.
@@ -70,6 +115,23 @@ pub fn diff_json(diff: &DiffReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_what_differs_is_listed() {
+        let ratio = Some(Estimate { ratio: 0.5, low: 0.4, high: 0.6 });
+        let step = |name: &str, differs| StepDiff { step: name.into(), a: None, b: None, differs };
+        let diff = Diff {
+            start: FiguresDiff::default(),
+            final_: FiguresDiff { rate: ratio, ..FiguresDiff::default() },
+            steps: vec![step("tso=on", true), step("gro=on", false)],
+            settings: vec![("A mtu".into(), "1500".into(), "9000".into())],
+            caveat: "not interleaved".into(),
+        };
+        let report = DiffReport::of(&diff, "a.jsonl", "b.jsonl");
+        let rows: Vec<&str> = report.rows.iter().map(|r| r.what.as_str()).collect();
+        assert_eq!(rows, ["final rate", "final setting A mtu", "step tso=on"]);
+        assert_eq!(report.headline, "the second's final rate is 0.50x the first's [0.40, 0.60]");
+    }
 
     #[test]
     fn both_forms_carry_every_row() {

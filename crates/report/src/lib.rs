@@ -8,6 +8,7 @@ mod chart;
 mod diff;
 pub mod html;
 mod json;
+mod kind;
 pub mod live;
 pub mod measure;
 mod output;

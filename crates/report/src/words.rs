@@ -1,106 +1,14 @@
 //! The words and numbers that every form of a report shares, so that a step reads the same everywhere.
 
-use landspeed_record::{Answer, Estimate, Gain, StepSummary, TuneSummary};
+use landspeed_record::{Estimate, Gain, StepSummary, TuneSummary};
 use landspeed_units::Nanos;
 
-use crate::output::Tone;
+pub(crate) use crate::kind::Kind;
 use crate::safe;
 
 /// Least effect of interest that the method works with (design, section 5): within this share of one, a
 /// step is of no use even where its effect is real.
 pub const LEAST_EFFECT: f64 = 0.02;
-
-/// What became of a step, as people are told: the answer, and what was done with it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
-    Kept,
-    /// Helped when it was tried, and was dropped in the final check.
-    Dropped,
-    Harms,
-    NoEffect,
-    Undecided,
-    Placebo,
-    Skipped,
-    NotTried,
-}
-
-impl Kind {
-    pub(crate) const MEASURED: [Kind; 6] =
-        [Kind::Kept, Kind::Dropped, Kind::NoEffect, Kind::Harms, Kind::Undecided, Kind::Placebo];
-
-    pub(crate) fn of(step: &StepSummary) -> Self {
-        match (step.placebo, step.answer, step.kept) {
-            (true, ..) => Kind::Placebo,
-            (_, Answer::Skipped, _) => Kind::Skipped,
-            (_, Answer::NotTried, _) => Kind::NotTried,
-            (_, _, true) => Kind::Kept,
-            (_, Answer::Helps, false) => Kind::Dropped,
-            (_, Answer::Harms, _) => Kind::Harms,
-            (_, Answer::NoEffect, _) => Kind::NoEffect,
-            (_, Answer::Undecided, _) => Kind::Undecided,
-        }
-    }
-
-    /// For people.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Kind::Kept => "kept",
-            Kind::Dropped => "helped, then dropped",
-            Kind::Harms => "harms",
-            Kind::NoEffect => "no useful effect",
-            Kind::Undecided => "undecided",
-            Kind::Placebo => "placebo",
-            Kind::Skipped => "skipped",
-            Kind::NotTried => "not tried",
-        }
-    }
-
-    /// As [`Kind::word`], for a narrow column.
-    pub(crate) fn brief(self) -> &'static str {
-        match self {
-            Kind::Dropped => "dropped",
-            Kind::NoEffect => "no effect",
-            kind => kind.word(),
-        }
-    }
-
-    /// One character, so that colour is never the only difference.
-    pub(crate) fn symbol(self) -> &'static str {
-        match self {
-            Kind::Kept => "✓",
-            Kind::Dropped => "○",
-            Kind::Harms => "✗",
-            Kind::NoEffect => "=",
-            Kind::Undecided => "?",
-            Kind::Placebo => "~",
-            Kind::Skipped | Kind::NotTried => "-",
-        }
-    }
-
-    /// Class in the page's style sheet.
-    pub(crate) fn class(self) -> &'static str {
-        match self {
-            Kind::Kept => "kept",
-            Kind::Dropped => "dropped",
-            Kind::Harms => "harms",
-            Kind::NoEffect => "no-effect",
-            Kind::Undecided => "undecided",
-            Kind::Placebo => "placebo",
-            Kind::Skipped => "skipped",
-            Kind::NotTried => "not-tried",
-        }
-    }
-
-    pub(crate) fn tone(self) -> Tone {
-        match self {
-            Kind::Kept => Tone::Good,
-            Kind::Harms => Tone::Bad,
-            Kind::Undecided | Kind::Dropped => Tone::Open,
-            Kind::Placebo => Tone::Noise,
-            Kind::NoEffect | Kind::Skipped | Kind::NotTried => Tone::Dim,
-        }
-    }
-}
 
 /// The statistic that decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

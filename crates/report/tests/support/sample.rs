@@ -10,191 +10,63 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 
-/// knob, value, from, with, answer, rate ratio, cost ratio, latency ratio, half width of the interval (log), reason
-type Row = (&'static str, &'static str, &'static str, &'static str, char, f64, f64, f64, f64, &'static str);
+/// One step a line: knob|value|from|with|answer|rate ratio|cost ratio|latency ratio|half width of the interval
+/// (log)|reason. Answers: k kept, r kept on the second try, d dropped, h harms, n no effect, u undecided, p placebo.
+const ROWS: &str = "\
+mtu|1500|1500||p|1.004|0.997|1.0|0.028|a placebo: the value was written as it stood
+placement|same-core|neighbours||k|1.28|1.92|0.27|0.07|interval above the least effect of 2 %
+tx-checksum|on|off|scatter-gather=on|k|1.44|1.46|1.0|0.045|interval above the least effect of 2 %
+tcp-rmem|4096 131072 33554432|4096 65536 65536|tcp-wmem=4096 65536 33554432|n|1.003|1.0|1.01|0.016|interval within the least effect: the window does not limit yet
+mtu|9000|1500||k|1.72|1.45|1.01|0.05|interval above the least effect of 2 %
+write-size|65536|8192||k|1.5|1.33|1.0|0.04|interval above the least effect of 2 %
+tso|on|off|gso=on|k|1.88|1.81|1.0|0.06|interval above the least effect of 2 %
+tcp-rmem|4096 131072 33554432|4096 65536 65536|tcp-wmem=4096 65536 33554432|r|1.37|1.22|1.0|0.05|interval above the least effect; reopened after tso was kept
+gro|on|off||d|1.035|1.03|1.01|0.012|helped when tried; left out at the end the loss lies below the least effect
+msg-zerocopy|on|off||h|0.71|0.62|1.02|0.05|the kernel copied all 41,216 sends after all (veth has no zero-copy path)
+tcp-timestamps|off|on||n|1.004|1.002|1.0|0.013|interval within the least effect
+tcp-sack|off|on||n|1.001|0.998|1.0|0.015|interval within the least effect
+congestion|cubic|reno||n|0.996|0.998|1.0|0.014|interval within the least effect
+congestion|bbr|reno||h|0.74|0.70|1.03|0.06|interval below one: pacing costs processor time
+rps|2|0||h|0.86|0.81|1.31|0.07|round trip worse by over 10 %: the guard was broken
+gro-flush-timeout|50000|0|napi-defer-hard-irqs=2|h|0.87|1.01|2.96|0.05|round trip worse by over 10 %: the guard was broken
+mtu|16000|9000||n|0.998|1.003|1.0|0.014|interval within the least effect: with TSO on the MTU stops mattering
+write-size|1048576|65536||u|1.06|1.02|1.0|0.075|11 blocks and the interval still spans the least effect
+busy-poll|50|0||n|0.999|0.995|0.99|0.012|interval within the least effect: veth has no poll to be busy with
+txqueuelen|10000|1000||n|1.0|1.001|1.0|0.013|interval within the least effect
+nodelay|on|off||n|1.002|1.0|1.0|0.012|interval within the least effect
+flows|2|1||h|0.93|0.91|1.0|0.03|interval below one
+read-size|262144|65536||u|1.02|1.01|1.0|0.04|11 blocks and the interval still spans the least effect
+notsent-lowat|131072|4294967295||n|0.997|0.999|1.0|0.014|interval within the least effect
+tso|on|on||p|0.996|1.001|1.0|0.016|a placebo: the value was written as it stood";
 
-/// k kept, d dropped, h harms, n no effect, u undecided, p placebo, r kept on the second try.
-const ROWS: [Row; 25] = [
-    (
-        "mtu",
-        "1500",
-        "1500",
-        "",
-        'p',
-        1.004,
-        0.997,
-        1.0,
-        0.028,
-        "a placebo: the value was written as it stood",
-    ),
-    (
-        "placement",
-        "same-core",
-        "neighbours",
-        "",
-        'k',
-        1.28,
-        1.92,
-        0.27,
-        0.07,
-        "interval above the least effect of 2 %",
-    ),
-    (
-        "tx-checksum",
-        "on",
-        "off",
-        "scatter-gather=on",
-        'k',
-        1.44,
-        1.46,
-        1.0,
-        0.045,
-        "interval above the least effect of 2 %",
-    ),
-    (
-        "tcp-rmem",
-        "4096 131072 33554432",
-        "4096 65536 65536",
-        "tcp-wmem=4096 65536 33554432",
-        'n',
-        1.003,
-        1.0,
-        1.01,
-        0.016,
-        "interval within the least effect: the window does not limit yet",
-    ),
-    ("mtu", "9000", "1500", "", 'k', 1.72, 1.45, 1.01, 0.05, "interval above the least effect of 2 %"),
-    ("write-size", "65536", "8192", "", 'k', 1.5, 1.33, 1.0, 0.04, "interval above the least effect of 2 %"),
-    ("tso", "on", "off", "gso=on", 'k', 1.88, 1.81, 1.0, 0.06, "interval above the least effect of 2 %"),
-    (
-        "tcp-rmem",
-        "4096 131072 33554432",
-        "4096 65536 65536",
-        "tcp-wmem=4096 65536 33554432",
-        'r',
-        1.37,
-        1.22,
-        1.0,
-        0.05,
-        "interval above the least effect; reopened after tso was kept",
-    ),
-    (
-        "gro",
-        "on",
-        "off",
-        "",
-        'd',
-        1.035,
-        1.03,
-        1.01,
-        0.012,
-        "helped when tried; left out at the end the loss lies below the least effect",
-    ),
-    (
-        "msg-zerocopy",
-        "on",
-        "off",
-        "",
-        'h',
-        0.71,
-        0.62,
-        1.02,
-        0.05,
-        "the kernel copied all 41,216 sends after all (veth has no zero-copy path)",
-    ),
-    ("tcp-timestamps", "off", "on", "", 'n', 1.004, 1.002, 1.0, 0.013, "interval within the least effect"),
-    ("tcp-sack", "off", "on", "", 'n', 1.001, 0.998, 1.0, 0.015, "interval within the least effect"),
-    ("congestion", "cubic", "reno", "", 'n', 0.996, 0.998, 1.0, 0.014, "interval within the least effect"),
-    (
-        "congestion",
-        "bbr",
-        "reno",
-        "",
-        'h',
-        0.74,
-        0.70,
-        1.03,
-        0.06,
-        "interval below one: pacing costs processor time",
-    ),
-    ("rps", "2", "0", "", 'h', 0.86, 0.81, 1.31, 0.07, "round trip worse by over 10 %: the guard was broken"),
-    (
-        "gro-flush-timeout",
-        "50000",
-        "0",
-        "napi-defer-hard-irqs=2",
-        'h',
-        0.87,
-        1.01,
-        2.96,
-        0.05,
-        "round trip worse by over 10 %: the guard was broken",
-    ),
-    (
-        "mtu",
-        "16000",
-        "9000",
-        "",
-        'n',
-        0.998,
-        1.003,
-        1.0,
-        0.014,
-        "interval within the least effect: with TSO on the MTU stops mattering",
-    ),
-    (
-        "write-size",
-        "1048576",
-        "65536",
-        "",
-        'u',
-        1.06,
-        1.02,
-        1.0,
-        0.075,
-        "11 blocks and the interval still spans the least effect",
-    ),
-    (
-        "busy-poll",
-        "50",
-        "0",
-        "",
-        'n',
-        0.999,
-        0.995,
-        0.99,
-        0.012,
-        "interval within the least effect: veth has no poll to be busy with",
-    ),
-    ("txqueuelen", "10000", "1000", "", 'n', 1.0, 1.001, 1.0, 0.013, "interval within the least effect"),
-    ("nodelay", "on", "off", "", 'n', 1.002, 1.0, 1.0, 0.012, "interval within the least effect"),
-    ("flows", "2", "1", "", 'h', 0.93, 0.91, 1.0, 0.03, "interval below one"),
-    (
-        "read-size",
-        "262144",
-        "65536",
-        "",
-        'u',
-        1.02,
-        1.01,
-        1.0,
-        0.04,
-        "11 blocks and the interval still spans the least effect",
-    ),
-    (
-        "notsent-lowat",
-        "131072",
-        "4294967295",
-        "",
-        'n',
-        0.997,
-        0.999,
-        1.0,
-        0.014,
-        "interval within the least effect",
-    ),
-    ("tso", "on", "on", "", 'p', 0.996, 1.001, 1.0, 0.016, "a placebo: the value was written as it stood"),
-];
+/// A line of [`ROWS`].
+struct Row {
+    words: [&'static str; 4],
+    what: char,
+    /// Rate, cost, latency.
+    ratios: [f64; 3],
+    half: f64,
+    reason: &'static str,
+}
+
+fn rows() -> Vec<Row> {
+    ROWS.lines().map(row).collect()
+}
+
+fn row(line: &'static str) -> Row {
+    let fields: Vec<&str> = line.split('|').collect();
+    let [knob, value, from, with, what, rate, cost, latency, half, reason] = fields[..] else {
+        panic!("ten fields: {line}")
+    };
+    let number = |text: &str| text.parse::<f64>().expect("a number");
+    Row {
+        words: [knob, value, from, with],
+        what: what.chars().next().expect("an answer"),
+        ratios: [rate, cost, latency].map(number),
+        half: number(half),
+        reason,
+    }
+}
 
 const UNMEASURED: [(&str, &str, Answer, &str); 11] = [
     ("ring-rx", "4096", Answer::Skipped, "veth has no rings"),
@@ -233,7 +105,7 @@ impl Dice {
 /// The summary and the record of the run.
 pub(crate) fn sample() -> (TuneSummary, Record) {
     let mut dice = Dice(42);
-    let steps: Vec<StepSummary> = ROWS
+    let steps: Vec<StepSummary> = rows()
         .iter()
         .zip(0..)
         .map(|(row, index)| step(index, row))
@@ -248,10 +120,8 @@ fn around(ratio: f64, half: f64) -> Estimate {
     Estimate { ratio, low: ratio * (-half).exp(), high: ratio * half.exp() }
 }
 
-fn step(
-    index: u32,
-    &(knob, value, from, with, what, rate, cost, latency, half, reason): &Row,
-) -> StepSummary {
+fn step(index: u32, row: &Row) -> StepSummary {
+    let Row { words: [knob, value, from, with], what, ratios: [rate, cost, latency], half, reason } = *row;
     let answer = match what {
         'k' | 'r' | 'd' => Answer::Helps,
         'h' => Answer::Harms,
@@ -421,7 +291,7 @@ fn record(summary: &TuneSummary, dice: &mut Dice) -> Record {
     let mut lines = vec![host(Side::A, &summary.host_a), host(Side::B, &summary.host_b), Line::Path(path)];
     let mut standing = (3.61, 0.303, 98.0);
     let mut now = Nanos::secs(6);
-    for (step, row) in summary.steps.iter().zip(&ROWS) {
+    for (step, row) in summary.steps.iter().zip(&rows()) {
         lines.extend(step_lines(step, row, &mut standing, &mut now, dice));
     }
     lines.extend([curve("curve-start", 3.4, 49.0, dice), curve("curve-final", 42.0, 13.3, dice)]);
@@ -446,7 +316,7 @@ fn step_lines(
             let candidate = (position == 1 || position == 2) ^ (block % 2 == 1);
             let (mut rate, mut cost) = (standing.0 * drift, standing.1 * drift.sqrt());
             if candidate {
-                (rate, cost) = (rate * row.5, cost * row.6);
+                (rate, cost) = (rate * row.ratios[0], cost * row.ratios[1]);
             }
             rate *= (dice.normal() * 0.04).exp();
             cost *= (dice.normal() * 0.025).exp();
@@ -456,7 +326,7 @@ fn step_lines(
         }
     }
     if step.kept {
-        *standing = (standing.0 * row.5, standing.1 * row.6, standing.2 * row.7);
+        *standing = (standing.0 * row.ratios[0], standing.1 * row.ratios[1], standing.2 * row.ratios[2]);
     }
     let line = StepLine { summary: step.clone(), incumbent: Cell::default(), candidate: Cell::default() };
     lines.push(Line::Step(Box::new(line)));
