@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench kills honesty power clean
+.PHONY: tune test build setup setup-test check lint docs bench kills honesty clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -47,6 +47,16 @@ $(TOOLS)/bin/cargo-deny:
 # Writes the generated pages: docs/reference/knobs and its like.
 docs:
 	$(CARGO) run --quiet --locked -p xtask -- docs
+
+# landspeed against iperf3, sockperf and qperf in one lab, interleaved: figures, no verdict by time.
+bench: build
+	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux
+	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
+
+# 200 SIGKILLs at random moments (about half an hour); make test does 20.
+KILLS ?= 200
+kills: setup-test
+	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test kills -- --nocapture
 
 clean:
 	$(CARGO) clean

@@ -1,9 +1,10 @@
-//! Developer tasks: `cargo run -p xtask -- check|docs`.
+//! Developer tasks: `cargo run -p xtask -- check|docs|bench`.
 //!
 //! `check` holds what no compiler does: the arrows between crates, and that generated pages are as
 //! their sources would make them. `docs` writes those pages.
 
 mod arrows;
+mod bench;
 mod docs;
 
 use std::path::Path;
@@ -16,7 +17,8 @@ fn main() -> ExitCode {
     let result = match std::env::args().nth(1).as_deref() {
         Some("check") => check(root),
         Some("docs") => docs::write(root),
-        _ => Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs")),
+        Some("bench") => bench::run(root),
+        _ => Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs | bench")),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

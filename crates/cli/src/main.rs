@@ -1,3 +1,55 @@
 //! The `landspeed` binary: arguments and wiring only.
 
-fn main() {}
+mod args;
+mod commands;
+mod data;
+mod ends;
+mod stop;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Arguments, Command};
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        // A reader that has gone (`landspeed --help | head -1`) is no failure.
+        Err(text) => {
+            let _ = text.print();
+            return ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2));
+        }
+    };
+    match run(arguments.command) {
+        Ok(code) => code,
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let line = landspeed_report::safe(&format!("{error:#}"));
+            let _ = writeln!(std::io::stderr(), "landspeed: {line}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Tune(args) => commands::tune::run(args),
+        Command::Measure(args) => commands::measure::run(args),
+        Command::Agent(args) => commands::agent::run(&args),
+        Command::Guardian => Ok(commands::agent::guardian()),
+        Command::Lab(args) => commands::lab::run(&args),
+        Command::Undo(args) => commands::undo::run(&args),
+        Command::Show(args) => commands::show::run(&args),
+        Command::Diff(args) => commands::show::diff(&args),
+        Command::Persist(args) => commands::persist::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Knobs(args) => commands::knobs::run(&args),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<std::io::Error>();
+    io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}

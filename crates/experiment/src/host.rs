@@ -87,16 +87,10 @@ impl Host {
         Ok(())
     }
 
-    /// The changes that lead from what is applied to `wanted`, in the table's order: prerequisites
-    /// stand before what needs them.
+    /// The changes that lead from what is applied to `wanted`, each where it takes.
     pub(crate) fn changes_to(&self, wanted: &Settings) -> Vec<Change> {
-        knob::all()
-            .filter_map(|knob| {
-                let value = wanted.get(knob.row.name)?;
-                (self.applied.get(knob.row.name) != Some(value))
-                    .then(|| Change { knob: knob.row.name.to_owned(), value: value.clone() })
-            })
-            .collect()
+        let change = |(knob, value): (&str, String)| Change { knob: knob.to_owned(), value };
+        knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
 
     /// Begins to turn `changes`; nothing is sent where there are none.

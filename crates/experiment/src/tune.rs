@@ -94,6 +94,19 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
         Baseline::Found => (found, Vec::new()),
         Baseline::Sc03 => overlay(&found, knob::baseline::sc03())?,
     };
+    let candidates = candidates(pair, &start, options)?;
+    let against = match &options.against {
+        Some(settings) => Some(overlay_all(&start, settings)?),
+        None => None,
+    };
+    let timing = Timing::for_rtt(pair.path.rtt_ns);
+    let usual = Timing::for_rtt(Nanos(0)).trial().0;
+    let budget = Nanos((options.budget.0 as f64 * (timing.trial().0 as f64 / usual as f64)) as u64);
+    Ok(TunePlan { start, baseline, candidates, against, timing, budget })
+}
+
+/// Everything that may be tried from `cell`, or why not.
+fn candidates(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Result<Vec<Candidate>, Error> {
     let path = knob::PathView {
         sender: &pair.a.facts,
         receiver: &pair.b.facts,
@@ -105,15 +118,7 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
         in_lab: options.in_lab,
     };
     let filter = knob::Filter { only: &options.only, skip: &options.skip };
-    let candidates = knob::candidates(&path, &start, &filter)?;
-    let against = match &options.against {
-        Some(settings) => Some(overlay_all(&start, settings)?),
-        None => None,
-    };
-    let timing = Timing::for_rtt(pair.path.rtt_ns);
-    let usual = Timing::for_rtt(Nanos(0)).trial().0;
-    let budget = Nanos(options.budget.0.saturating_mul(timing.trial().0) / usual);
-    Ok(TunePlan { start, baseline, candidates, against, timing, budget })
+    Ok(knob::candidates(&path, cell, &filter)?)
 }
 
 /// Lays settings over a cell, each where its knob belongs; a system knob that a host lacks is left
@@ -259,7 +264,12 @@ impl Run<'_> {
             }
             match ladder.next(self.used()) {
                 Action::Measure(block) => self.block(&mut ladder, &block)?,
-                Action::Decided(step) => self.sink.line(&Line::Step(step))?,
+                Action::Decided(step) => {
+                    if step.summary.kept {
+                        ladder.replan(candidates(self.pair, &step.candidate, self.options)?);
+                    }
+                    self.sink.line(&Line::Step(step))?;
+                }
                 Action::Note(text) => self.sink.line(&Line::Note { text })?,
                 Action::Finished(findings) => break *findings,
             }

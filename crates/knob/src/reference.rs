@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::table::{FAMILIES, Family};
-use crate::{Disturbs, Knob, On, Row, Scope};
+use crate::{Disturbs, Knob, On, Row};
 
 const HEAD: &str = "<!-- Written from the knob table by `make docs`. Edit the table instead. -->\n\n";
 
@@ -30,7 +30,7 @@ fn index() -> String {
         for knob in family.knobs() {
             let Row { name, about, scope, .. } = knob.row;
             let link = format!("[{name}]({}.md#{name})", family.name);
-            let _ = writeln!(page, "| {link} | {} | {} |", cell(about), scope_word(scope));
+            let _ = writeln!(page, "| {link} | {} | {} |", cell(about), scope);
         }
         page.push('\n');
     }
@@ -50,7 +50,7 @@ fn facts(knob: &Knob) -> String {
     let row = knob.row;
     let mut lines = vec![
         ("Values", row.domain.to_string()),
-        ("Scope", scope_word(row.scope).to_owned()),
+        ("Scope", row.scope.to_string()),
         ("Turned on", on_word(row.on).to_owned()),
         (
             "One turn takes",
@@ -77,15 +77,6 @@ fn facts(knob: &Knob) -> String {
         let _ = writeln!(text, "- {what}: {value}");
         text
     })
-}
-
-fn scope_word(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Flow => "flow",
-        Scope::Namespace => "network namespace",
-        Scope::Device => "device",
-        Scope::Host => "whole machine (not in a lab)",
-    }
 }
 
 fn on_word(on: On) -> &'static str {

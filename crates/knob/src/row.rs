@@ -18,6 +18,17 @@ pub enum Scope {
     Host,
 }
 
+impl std::fmt::Display for Scope {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Scope::Flow => "flow",
+            Scope::Namespace => "network namespace",
+            Scope::Device => "device",
+            Scope::Host => "whole machine (not in a lab)",
+        })
+    }
+}
+
 /// Which hosts of a path a knob is turned on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum On {
@@ -137,6 +148,11 @@ pub trait HostKnob: Sync {
         Ok(())
     }
 
+    /// The knob's file below /proc/sys ("net/ipv4/tcp_rmem"), for sysctl.d; `None` for what is no sysctl.
+    fn sysctl(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What this host says of the values that it takes.
     fn limits(&self, _place: &Place) -> Result<Limits, Error> {
         Ok(Limits::default())
@@ -207,4 +223,14 @@ pub struct Knob {
     pub turn: Turn,
     /// Values worth trying; pure.
     pub propose: fn(&View) -> Vec<Proposal>,
+}
+
+impl Knob {
+    /// The knob's file below /proc/sys ("net/ipv4/tcp_rmem"), for sysctl.d; `None` for what is no sysctl.
+    pub fn sysctl(&self) -> Option<&'static str> {
+        match self.turn {
+            Turn::Host(knob) => knob.sysctl(),
+            Turn::Flow { .. } => None,
+        }
+    }
 }

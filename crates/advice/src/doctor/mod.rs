@@ -14,11 +14,13 @@ mod tcp;
 mod windows;
 
 use landspeed_record::{HostFacts, KnobState, LinkFacts};
+use serde::Serialize;
 
 use case::{Case, Complaint, Rule};
 
 /// How much is at stake. Ordered: the worst is the greatest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth a try on some paths.
     Hint,
@@ -39,7 +41,7 @@ impl std::fmt::Display for Severity {
 }
 
 /// One thing that stands out. All text is safe to print.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// How much is at stake.
     pub severity: Severity,

@@ -19,6 +19,8 @@ pub(crate) struct Climb {
     start: Cell,
     incumbent: Cell,
     queue: Queue,
+    /// What cannot matter as things stand; reported at the end, for a kept step can change it.
+    idle: Vec<Candidate>,
     /// The early one in front, the late one at the back.
     placebos: VecDeque<Candidate>,
     early_due: bool,
@@ -39,6 +41,7 @@ impl Climb {
             incumbent: start.clone(),
             start,
             queue: Queue::new(open),
+            idle: Vec::new(),
             early_due: !placebos.is_empty(),
             placebos,
             step: None,
@@ -48,18 +51,41 @@ impl Climb {
             size,
             serial: 0,
         };
-        for candidate in skipped {
-            let answer = if candidate.cannot_matter { Answer::NotTried } else { Answer::Skipped };
-            let reason = candidate.skip.clone().unwrap_or_default();
-            climb.pass_over(&Task::new(candidate, false), answer, &reason, desk);
+        let (idle, lacking): (Vec<_>, Vec<_>) = skipped.into_iter().partition(|c| c.cannot_matter);
+        climb.idle = idle;
+        for candidate in lacking {
+            climb.report_skip(candidate, Answer::Skipped, desk);
         }
         climb
+    }
+
+    /// The candidates as they look against what stands now.
+    pub(crate) fn replan(&mut self, candidates: Vec<Candidate>) {
+        let (skipped, open): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.skip.is_some());
+        self.idle = skipped.into_iter().filter(|c| c.cannot_matter).collect();
+        self.queue.renew(open, &self.idle);
+        let waits_or_was_tried = |c: &Candidate| self.queue.knows(c);
+        self.idle.retain(|c| !waits_or_was_tried(c));
+    }
+
+    fn report_idle(&mut self, desk: &mut Desk) {
+        for candidate in std::mem::take(&mut self.idle) {
+            self.report_skip(candidate, Answer::NotTried, desk);
+        }
+    }
+
+    fn report_skip(&mut self, candidate: Candidate, answer: Answer, desk: &mut Desk) {
+        let reason = candidate.skip.clone().unwrap_or_default();
+        self.pass_over(&Task::new(candidate, false), answer, &reason, desk);
     }
 
     /// What comes next.
     pub(crate) fn advance(&mut self, desk: &mut Desk) -> Progress {
         if self.step.is_none() {
-            let Some((task, grant)) = self.next_task(desk) else { return Progress::Over };
+            let Some((task, grant)) = self.next_task(desk) else {
+                self.report_idle(desk);
+                return Progress::Over;
+            };
             self.open(task, grant, desk);
         }
         let Some(step) = &mut self.step else { return Progress::Over };
@@ -93,6 +119,7 @@ impl Climb {
                 self.pass_over(&task, Answer::NotTried, "the run was stopped before its turn", desk);
             }
         }
+        self.report_idle(desk);
     }
 
     /// The final check of what was kept.

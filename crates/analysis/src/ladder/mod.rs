@@ -164,6 +164,15 @@ impl Ladder {
         }
     }
 
+    /// Takes the candidates as they look against what stands now: to be called after a step was kept,
+    /// since what cannot matter before it may matter after (large packets without TSO), and the other
+    /// way round. Those that were tried keep their answer.
+    pub fn replan(&mut self, candidates: Vec<Candidate>) {
+        if self.check.is_none() && self.finished.is_none() {
+            self.climb.replan(candidates);
+        }
+    }
+
     /// Ends the run now, with what is known.
     pub fn stop(&mut self) {
         if self.finished.is_some() {

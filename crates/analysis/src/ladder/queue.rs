@@ -47,13 +47,42 @@ fn turns(candidate: &Candidate, name: &str) -> bool {
 pub(crate) struct Queue {
     waiting: Vec<Task>,
     rejected: Vec<Task>,
+    /// Knob and value of all that ever waited here and were not taken out again.
+    seen: BTreeSet<(String, String)>,
+}
+
+fn name(candidate: &Candidate) -> (String, String) {
+    (candidate.knob.clone(), candidate.value.clone())
 }
 
 impl Queue {
     pub(crate) fn new(candidates: Vec<Candidate>) -> Self {
-        let mut waiting: Vec<Task> = candidates.into_iter().map(|c| Task::new(c, false)).collect();
-        waiting.sort_by_key(|task| task.candidate.rank);
-        Queue { waiting, rejected: Vec::new() }
+        let mut queue = Queue::default();
+        queue.renew(candidates, &[]);
+        queue
+    }
+
+    /// What is worth trying has changed with what stands: takes in what is new among `open`, takes over
+    /// the changes of those that wait, and takes out those that are now `idle`.
+    pub(crate) fn renew(&mut self, open: Vec<Candidate>, idle: &[Candidate]) {
+        let idle: BTreeSet<_> = idle.iter().map(name).collect();
+        for task in self.waiting.extract_if(.., |task| idle.contains(&name(&task.candidate))) {
+            self.seen.remove(&name(&task.candidate));
+        }
+        for candidate in open {
+            let known = self.waiting.iter_mut().find(|task| name(&task.candidate) == name(&candidate));
+            match known {
+                Some(task) => task.candidate = candidate,
+                None if self.seen.insert(name(&candidate)) => self.waiting.push(Task::new(candidate, false)),
+                None => {}
+            }
+        }
+        self.waiting.sort_by_key(|task| task.candidate.rank);
+    }
+
+    /// Whether this one waits, or was tried.
+    pub(crate) fn knows(&self, candidate: &Candidate) -> bool {
+        self.seen.contains(&name(candidate))
     }
 
     /// The next to try: lowest rank first. One that is tried again waits until no decisive candidate
@@ -104,6 +133,19 @@ mod tests {
             Queue::new(vec![candidate("c", 5, &[]), candidate("a", 1, &[]), candidate("b", 1, &[])]);
         let order: Vec<String> = std::iter::from_fn(|| queue.pop()).map(|t| t.candidate.knob).collect();
         assert_eq!(order, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn what_stands_decides_what_is_worth_trying() {
+        let mut queue = Queue::new(vec![candidate("tso", 1, &[]), candidate("mtu", 2, &[])]);
+        queue.pop().unwrap();
+        let bigger = candidate("gso-max-size", 3, &[]);
+        // With TSO kept, larger packets come to matter and the MTU ceases to; TSO is not tried again.
+        queue.renew(vec![candidate("tso", 1, &[]), bigger.clone()], &[candidate("mtu", 2, &[])]);
+        assert_eq!(queue.pop().unwrap().candidate, bigger);
+        assert!(queue.pop().is_none());
+        queue.renew(vec![candidate("mtu", 2, &[])], &[]);
+        assert_eq!(queue.pop().unwrap().candidate.knob, "mtu", "it was never tried");
     }
 
     #[test]

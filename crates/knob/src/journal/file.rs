@@ -62,6 +62,16 @@ impl JournalFile {
         }
     }
 
+    /// As [`JournalFile::lock`] for a file that is there and that nobody else holds.
+    pub(super) fn try_lock(folder: Folder, name: &str) -> Result<Option<JournalFile>, JournalError> {
+        let Some(fd) = folder.file(name, false)? else { return Ok(None) };
+        match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) if folder.is_current(name, &fd) => Ok(Some(Self::adopt(folder, name, fd))),
+            Ok(()) | Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(e) => Err(JournalError::io("lock", &folder.path_of(name), e)),
+        }
+    }
+
     /// Takes over a file whose lock is held already.
     pub(super) fn adopt(folder: Folder, name: &str, fd: OwnedFd) -> JournalFile {
         JournalFile { folder, name: name.to_owned(), file: fd.into(), len: 0, turning_at: 0 }

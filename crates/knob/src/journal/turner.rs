@@ -3,19 +3,20 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Restored, TurnReport};
 use landspeed_units::Nanos;
-use rustix::process::{Signal, pidfd_send_signal};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
-use super::file::JournalFile;
+use super::file::{JournalFile, name_of};
 use super::folder::{Folder, state_dir};
+use super::identity::Here;
 use super::ledger::checked;
-use super::watch::{Watch, watch};
-use super::wire::{ToAgent, ToGuardian};
+use super::watch::{Shared, Watch, watch};
+use super::wire::{Channel, ToAgent, ToGuardian};
 use super::{JournalError, Lookup, lease, spawn, value};
 use crate::{Error, HostKnob, Knob, Place};
 
@@ -54,8 +55,7 @@ impl Default for Options {
 pub struct Turner {
     /// `None` only once everything was put back.
     watch: Mutex<Option<Watch>>,
-    shared: std::sync::Arc<super::watch::Shared>,
-    guardian: OwnedFd,
+    shared: Arc<Shared>,
     lookup: Lookup,
     notes: Vec<String>,
 }
@@ -76,23 +76,18 @@ impl Turner {
     /// As [`Turner::start`].
     pub fn start_with(options: Options) -> Result<Turner, Error> {
         let channel = spawn::spawn(&options.guardian)?;
-        let died = |what: &str| JournalError::Guardian(format!("died {what}"));
-        let begin = ToGuardian::Begin { state_dir: options.state_dir.clone(), lease: options.lease };
-        channel.send(&begin).map_err(|_| died("at its start"))?;
-        let answer =
-            channel.receive().map_err(|e| JournalError::Guardian(format!("is not understood: {e}")))?;
-        let (name, notes, fds) = match answer {
-            Some((ToAgent::Begun { name, notes }, fds)) => (name, notes, fds),
-            Some((ToAgent::Refused { why }, _)) => return Err(Error::Journal(why)),
-            _ => return Err(died("before it had the journal").into()),
+        let begun = match begin(&channel, &options) {
+            Ok(begun) => begun,
+            Err(error) => {
+                discard_empty(&options);
+                return Err(error);
+            }
         };
-        let [journal, guardian]: [OwnedFd; 2] =
-            fds.try_into().map_err(|_| JournalError::Guardian("did not share the lock".into()))?;
         let folder = Folder::open_or_make(&options.state_dir)?;
-        let journal = JournalFile::adopt(folder, &name, journal);
-        let watch = watch(channel, journal, options.lookup)?;
-        let shared = std::sync::Arc::clone(&watch.shared);
-        Ok(Turner { watch: Mutex::new(Some(watch)), shared, guardian, lookup: options.lookup, notes })
+        let journal = JournalFile::adopt(folder, &begun.name, begun.journal);
+        let watch = watch(channel, journal, begun.guardian, options.lookup)?;
+        let shared = Arc::clone(&watch.shared);
+        Ok(Turner { watch: Mutex::new(Some(watch)), shared, lookup: options.lookup, notes: begun.notes })
     }
 
     /// Where the guardian is less protected than it should be, for people.
@@ -139,7 +134,7 @@ impl Turner {
             Ok(ToAgent::Lost { why }) => Err(lost(&why)),
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(lost("the guardian died")),
             Err(RecvTimeoutError::Timeout) => {
-                self.kill_guardian();
+                self.shared.kill_guardian();
                 Err(lost("the guardian did not answer"))
             }
         }
@@ -175,33 +170,61 @@ impl Turner {
     }
 
     fn finish(&self) -> Restored {
-        let watch = self.watch.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(Watch { thread, .. }) = watch else { return Restored::default() };
         {
             let _no_turn_meanwhile = self.shared.turning();
             let _ = self.shared.channel.send(&ToGuardian::Restore {});
         }
-        let deadline = Instant::now() + RESTORE_TIMEOUT;
-        while !thread.is_finished() && Instant::now() < deadline && !self.is_guardian_gone() {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        if !thread.is_finished() && !self.is_guardian_gone() {
-            self.kill_guardian();
+        if !self.shared.has_guardian_ended(Some(RESTORE_TIMEOUT)) {
+            self.shared.kill_guardian();
         }
         thread.join().unwrap_or_else(|_| Restored {
             restored: false,
             notes: vec!["a bug kept settings from being put back: run `landspeed undo`".into()],
         })
     }
+}
 
-    fn is_guardian_gone(&self) -> bool {
-        use rustix::event::{PollFd, PollFlags, Timespec, poll};
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut [PollFd::new(&self.guardian, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+/// What a guardian hands over when it has begun.
+struct Begun {
+    name: String,
+    notes: Vec<String>,
+    journal: OwnedFd,
+    guardian: OwnedFd,
+}
+
+fn begin(channel: &Channel, options: &Options) -> Result<Begun, Error> {
+    let died = |what: &str| JournalError::Guardian(format!("died {what}"));
+    let deaf = |e: std::io::Error| JournalError::Guardian(format!("did not begin: {e}"));
+    let begin = ToGuardian::Begin { state_dir: options.state_dir.clone(), lease: options.lease };
+    channel.send(&begin).map_err(|_| died("at its start"))?;
+    let patience = |time| set_socket_timeout(channel.fd(), Timeout::Recv, time).map_err(|e| deaf(e.into()));
+    patience(Some(ANSWER_TIMEOUT))?;
+    let answer = channel.receive().map_err(deaf)?;
+    patience(None)?;
+    match answer {
+        Some((ToAgent::Begun { name, notes }, fds)) => {
+            let [journal, guardian]: [OwnedFd; 2] =
+                fds.try_into().map_err(|_| JournalError::Guardian("did not share the lock".into()))?;
+            Ok(Begun { name, notes, journal, guardian })
+        }
+        Some((ToAgent::Refused { why }, _)) => Err(Error::Journal(why)),
+        _ => Err(died("before it had begun").into()),
     }
+}
 
-    fn kill_guardian(&self) {
-        let _ = pidfd_send_signal(&self.guardian, Signal::KILL);
+/// Removes the journal of a guardian that died before it could say that it had begun: nothing was turned
+/// under it, and nobody else would clear it away. One that says otherwise, or that is in use, stays.
+fn discard_empty(options: &Options) {
+    let Ok(here) = Here::find_out() else { return };
+    let name = name_of(here.netns_cookie);
+    let Ok(Some(folder)) = Folder::open(&options.state_dir) else { return };
+    if let Ok(Some(file)) = JournalFile::try_lock(folder, &name)
+        && file.read(options.lookup).is_ok_and(|contents| !contents.is_pending())
+    {
+        // It blocks nobody if it stays.
+        let _ = file.remove();
     }
 }
 

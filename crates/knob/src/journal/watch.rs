@@ -1,10 +1,14 @@
 //! The agent's ear: hears its guardian, and takes over when the guardian dies.
 
+use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use landspeed_record::Restored;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, pidfd_send_signal};
 
 use super::file::JournalFile;
 use super::restore::restore;
@@ -16,6 +20,8 @@ pub(super) struct Shared {
     pub(super) channel: Channel,
     /// The journal, by a duplicate of the guardian's descriptor: the lock outlives the guardian.
     journal: JournalFile,
+    /// A pidfd: no other process can be mistaken for the guardian.
+    guardian: OwnedFd,
     lookup: Lookup,
     /// Why no knob may be turned any more.
     lost: Mutex<Option<String>>,
@@ -33,6 +39,20 @@ impl Shared {
     /// The right to turn, one thread at a time.
     pub(super) fn turning(&self) -> MutexGuard<'_, Receiver<ToAgent>> {
         lock(&self.turning)
+    }
+
+    /// Whether the guardian has ended; waits for it up to `time`, or without end.
+    pub(super) fn has_guardian_ended(&self, time: Option<Duration>) -> bool {
+        let timeout = time.and_then(|t| Timespec::try_from(t).ok());
+        let ready = rustix::io::retry_on_intr(|| {
+            poll(&mut [PollFd::new(&self.guardian, PollFlags::IN)], timeout.as_ref())
+        });
+        ready.is_ok_and(|ready| ready > 0)
+    }
+
+    /// Ends a guardian that does not do its work; whoever listens then takes over.
+    pub(super) fn kill_guardian(&self) {
+        let _ = pidfd_send_signal(&self.guardian, Signal::KILL);
     }
 
     fn lose(&self, why: &str) {
@@ -55,12 +75,14 @@ pub(super) struct Watch {
 pub(super) fn watch(
     channel_to: Channel,
     journal: JournalFile,
+    guardian: OwnedFd,
     lookup: Lookup,
 ) -> Result<Watch, JournalError> {
     let (answers, receiver) = channel();
     let shared = Arc::new(Shared {
         channel: channel_to,
         journal,
+        guardian,
         lookup,
         lost: Mutex::new(None),
         turning: Mutex::new(receiver),
@@ -88,8 +110,13 @@ fn listen(shared: &Shared, answers: Sender<ToAgent>) -> Restored {
                 // Nobody waits where the turner is gone.
                 let _ = answers.send(answer);
             }
-            // The guardian is gone, or speaks nonsense, which no guardian of ours does.
-            Ok(None) | Err(_) => break,
+            Ok(None) => break,
+            // Two who restore at once would be worse than one guardian less.
+            Err(_) => {
+                shared.kill_guardian();
+                shared.has_guardian_ended(None);
+                break;
+            }
         }
     }
     shared.lose("the guardian died");

@@ -96,4 +96,8 @@ impl HostKnob for Sysctl {
     fn can_write(&self, _: &Place) -> Result<(), Error> {
         KernelFile::absolute(self.knob, self.path).writable()
     }
+
+    fn sysctl(&self) -> Option<&'static str> {
+        self.path.strip_prefix("/proc/sys/")
+    }
 }

@@ -16,6 +16,9 @@ use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space,
 /// Says which part of the test program a child of it plays.
 pub(crate) const ROLE: &str = "LANDSPEED_TEST_ROLE";
 
+/// Says which knob table agent and guardian use: "tests" or "real".
+pub(crate) const TABLE: &str = "LANDSPEED_TEST_TABLE";
+
 /// Whether tests of real namespaces can run here.
 pub(crate) fn can_run() -> bool {
     let root = rustix::process::geteuid().is_root();
@@ -142,13 +145,23 @@ impl Host {
         })
     }
 
-    /// Starts an agent in the namespace.
+    /// Starts an agent in the namespace, with the tests' own knobs.
     pub(crate) fn agent(&self, lease_ms: u64) -> Agent {
+        self.start(lease_ms, "tests")
+    }
+
+    /// As [`Host::agent`], with the real knobs.
+    pub(crate) fn agent_with_table(&self, lease_ms: u64) -> Agent {
+        self.start(lease_ms, "real")
+    }
+
+    fn start(&self, lease_ms: u64, table: &str) -> Agent {
         self.inside(|| {
             let mut child = Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "role", "--nocapture"])
                 .env(ROLE, "agent")
                 .env("LANDSPEED_TEST_LEASE_MS", lease_ms.to_string())
+                .env(TABLE, table)
                 .env(landspeed_knob::journal::STATE_DIR_VARIABLE, self.state())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

@@ -8,19 +8,19 @@ use super::host::{Agent, Host, assert_same, can_run};
 use super::knobs::lookup;
 
 /// A journal's header, to learn who the guardian is.
-fn guardian_pid(host: &Host) -> Option<u32> {
+pub(crate) fn guardian_pid(host: &Host) -> Option<u32> {
     let text = std::fs::read_to_string(host.journals().first()?).ok()?;
     let header: serde_json::Value = serde_json::from_str(text.lines().next()?).ok()?;
     header["guardian"]["pid"].as_u64()?.try_into().ok()
 }
 
-fn signal(pid: u32, signal: rustix::process::Signal) {
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
     // It may be dead already.
     let _ = rustix::process::kill_process(pid, signal);
 }
 
-const KILL: rustix::process::Signal = rustix::process::Signal::KILL;
+pub(crate) const KILL: rustix::process::Signal = rustix::process::Signal::KILL;
 
 /// Waits, as long as a slow machine may need, for guardian or agent to be done.
 pub(crate) fn wait_until_no_journal(host: &Host) {
@@ -48,6 +48,30 @@ fn the_guardian_restores_for_a_killed_agent() {
     agent.ask("turn rmem 4096 65536 65536");
     agent.ask("turn mtu 1200");
     assert_ne!(host.picture(), before);
+    agent.kill();
+    wait_until_no_journal(&host);
+    assert_same(&host.picture(), &before, "afterwards");
+}
+
+#[test]
+fn the_guardian_is_deaf_to_what_ends_sessions() {
+    if !can_run() {
+        return;
+    }
+    use rustix::process::{Pid, Signal, getsid};
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = started(&host, 60_000);
+    agent.ask("turn mtu 9000");
+    let guardian = guardian_pid(&host).unwrap();
+    for ending in [Signal::HUP, Signal::INT, Signal::TERM, Signal::QUIT, Signal::PIPE] {
+        signal(guardian, ending);
+    }
+    let session = |pid: u32| getsid(Pid::from_raw(pid.cast_signed())).unwrap();
+    assert_ne!(session(guardian), session(agent.pid()));
+    let open = std::fs::read_dir(format!("/proc/{guardian}/fd")).unwrap().count();
+    assert!(open <= 8, "{open} descriptors");
+    assert_eq!(agent.ask("turn mtu 1500").unwrap(), "9000 -> 1500");
     agent.kill();
     wait_until_no_journal(&host);
     assert_same(&host.picture(), &before, "afterwards");
@@ -196,7 +220,9 @@ fn kills_at_random_moments_leave_the_host_as_found() {
         (seed >> 33) % below
     };
     let rounds = std::env::var("LANDSPEED_TEST_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(20);
+    // Half of the moments lie in the beginning, where journal and lock come to be.
     for round in 0..rounds {
+        let longest_us = if round % 2 == 0 { 15_000 } else { 150_000 };
         let mut agent = host.agent(5000);
         agent.tell("start");
         for n in 0..200 {
@@ -204,7 +230,7 @@ fn kills_at_random_moments_leave_the_host_as_found() {
                 ["turn mtu 1200", "turn sack 0", "turn down on", "turn mtu 9000", "turn down off"][n % 5],
             );
         }
-        std::thread::sleep(Duration::from_micros(random(120_000)));
+        std::thread::sleep(Duration::from_micros(random(longest_us)));
         let guardian = guardian_pid(&host);
         let (kill_agent, kill_guardian) = [(true, false), (false, true), (true, true)][random(3) as usize];
         if kill_guardian && let Some(guardian) = guardian {
@@ -225,7 +251,10 @@ fn kills_at_random_moments_leave_the_host_as_found() {
 fn settle(host: &Host, both: bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !both && !host.journals().is_empty() {
-        assert!(Instant::now() < deadline, "{:?}", host.journals());
+        let left = || {
+            host.journals().iter().map(|p| std::fs::read_to_string(p).unwrap_or_default()).collect::<String>()
+        };
+        assert!(Instant::now() < deadline, "agent and guardian leave {}", left());
         std::thread::sleep(Duration::from_millis(10));
     }
     let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();

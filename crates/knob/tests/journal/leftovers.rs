@@ -53,6 +53,24 @@ fn a_run_that_died_before_its_first_turn_blocks_nobody() {
 }
 
 #[test]
+fn the_agent_clears_away_what_a_guardian_left_that_died_at_once() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    plant(&host, HEADER);
+    let refused = host.agent(5000).ask("start-with /bin/false").unwrap();
+    assert!(refused.contains("the guardian died"), "{refused}");
+    assert!(host.journals().is_empty());
+    let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
+    plant(&host, &with_header(intent));
+    host.agent(5000).ask("start-with /bin/false").unwrap();
+    assert_eq!(host.journals().len(), 1, "there is something to undo");
+    let refused = host.agent(5000).ask("start-with /no/such/program").unwrap();
+    assert!(refused.contains("cannot be started"), "{refused}");
+}
+
+#[test]
 fn hostile_lines_are_refused_and_the_others_restored() {
     if !can_run() {
         return;

@@ -6,6 +6,7 @@ mod kills;
 mod knobs;
 mod leftovers;
 mod role;
+mod table;
 mod turns;
 
 /// Not a test: how this program becomes an agent or a guardian.

@@ -4,17 +4,17 @@
 use std::io::{BufRead, Write};
 
 use landspeed_knob::Place;
-use landspeed_knob::journal::{Options, Turner, guardian_main_with};
+use landspeed_knob::journal::{Lookup, Options, Turner, guardian_main_with};
 use landspeed_units::Nanos;
 
-use super::host::ROLE;
-use super::knobs::lookup;
+use super::host::{ROLE, TABLE};
+use super::knobs;
 
 /// Plays the role that the environment names, and never returns then.
 pub(crate) fn play() {
     match std::env::var(ROLE).as_deref() {
         Ok("guardian") => {
-            let _ = guardian_main_with(lookup);
+            let _ = guardian_main_with(table());
             std::process::exit(0);
         }
         Ok("agent") => {
@@ -22,6 +22,13 @@ pub(crate) fn play() {
             std::process::exit(0);
         }
         _ => {}
+    }
+}
+
+fn table() -> Lookup {
+    match std::env::var(TABLE).as_deref() {
+        Ok("real") => |name| landspeed_knob::find(name).ok(),
+        _ => knobs::lookup,
     }
 }
 
@@ -34,7 +41,7 @@ pub(crate) fn options() -> Options {
     Options {
         lease: Nanos::millis(lease),
         guardian: guardian.into_iter().chain(filter).collect(),
-        lookup,
+        lookup: table(),
         ..Options::default()
     }
 }
@@ -45,6 +52,10 @@ fn agent() {
         let line = line.unwrap();
         let words: Vec<&str> = line.split(' ').collect();
         let answer = match (words.as_slice(), &turner) {
+            (["start-with", guardian], _) => {
+                let options = Options { guardian: vec![guardian.into()], ..options() };
+                Turner::start_with(options).err().map_or("ok".into(), |e| e.to_string())
+            }
             (["start"], _) => match Turner::start_with(options()) {
                 Ok(started) => {
                     turner = Some(started);

@@ -8,12 +8,15 @@ use crate::registry::{Invite, Reach};
 
 const LONGEST: usize = 255;
 const SCHEME: &str = "landspeed://";
+const NAMESPACE: &str = "netns:";
 
 /// One host of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HostSpec {
     /// This machine.
     Local,
+    /// A named network namespace of this machine that somebody else made: a container's, say.
+    Namespace(String),
     /// A host by ssh.
     Ssh(SshTarget),
     /// A pasted agent line.
@@ -35,6 +38,7 @@ impl HostSpec {
     pub(crate) fn into_reach(self) -> Reach {
         match self {
             HostSpec::Local => Reach::Local,
+            HostSpec::Namespace(name) => Reach::Namespace(name),
             HostSpec::Ssh(target) => Reach::Ssh(target.0),
             HostSpec::Invite(invite) => Reach::Invite(invite),
         }
@@ -45,6 +49,7 @@ impl fmt::Display for HostSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HostSpec::Local => f.write_str("local"),
+            HostSpec::Namespace(name) => write!(f, "{NAMESPACE}{name}"),
             HostSpec::Ssh(target) => f.write_str(&target.0),
             HostSpec::Invite(invite) => invite.fmt(f),
         }
@@ -69,8 +74,12 @@ fn is_ssh_target(given: &str) -> bool {
 impl FromStr for HostSpec {
     type Err = Error;
 
-    /// "local", "[user@]host", or a line that starts with `landspeed://`.
+    /// "local", "netns:NAME", "[user@]host", or a line that starts with `landspeed://`.
     fn from_str(given: &str) -> Result<Self, Error> {
+        if let Some(name) = given.strip_prefix(NAMESPACE) {
+            crate::namespace::path_of(name)?;
+            return Ok(HostSpec::Namespace(name.to_owned()));
+        }
         let printable = given.len() <= LONGEST && given.chars().all(|c| c.is_ascii_graphic());
         match given {
             "local" => Ok(HostSpec::Local),
@@ -80,7 +89,7 @@ impl FromStr for HostSpec {
                 what: "host",
                 // A mistyped invitation still holds its secret.
                 given: given.split("://").next().unwrap_or_default().chars().take(60).collect(),
-                expected: "'local', '[user@]host' or an agent's landspeed:// line",
+                expected: "'local', 'netns:NAME', '[user@]host' or an agent's landspeed:// line",
             }),
         }
     }
@@ -121,7 +130,11 @@ mod tests {
         ];
         for bad in bad.iter().copied().chain([long.as_str()]) {
             let error = bad.parse::<HostSpec>().expect_err(bad).to_string();
-            assert!(!error.contains('\u{7}') && error.contains("is no host"), "{error}");
+            assert!(
+                !error.contains('\u{7}')
+                    && (error.contains("is no host") || error.contains("is no network namespace")),
+                "{error}"
+            );
         }
     }
 }

@@ -13,7 +13,7 @@ pub(crate) struct Real;
 
 const DRAWING: &str = "\
    +-----+                                   +-----+
-   |  A  |=== whatever network joins them ===|  B  |     A, B: local, [user@]host, landspeed://...
+   |  A  |=== whatever network joins them ===|  B  |     A, B: local, netns:NAME, [user@]host, ...
    +-----+                                   +-----+
 ";
 
@@ -23,7 +23,7 @@ impl Topology for Real {
     }
 
     fn syntax(&self) -> &'static str {
-        "A B (each 'local', '[user@]host', or an agent's landspeed:// line)"
+        "A B (each 'local', 'netns:NAME', '[user@]host', or an agent's landspeed:// line)"
     }
 
     fn describe(&self) -> &'static str {

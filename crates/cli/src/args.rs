@@ -1,0 +1,319 @@
+//! The command line.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use landspeed_units::{Bytes, Nanos, parse_duration};
+
+/// Measures a network path between two hosts, finds what holds it back, tunes one setting at a time,
+/// keeps only what is proven to help, and puts everything back.
+#[derive(Debug, Parser)]
+#[command(name = "landspeed", version, arg_required_else_help = true)]
+#[command(
+    after_help = "Start with:  sudo landspeed tune        a lab on this machine, five minutes, nothing outside it changes\n\
+             then:        landspeed doctor           what stands out in this host's settings\n\
+             and:         landspeed tune HOST_A HOST_B   the real path, by ssh"
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Tune a path one setting at a time; keep what is proven to help; put everything back
+    Tune(TuneArgs),
+    /// Measure a path with one workload
+    Measure(MeasureArgs),
+    /// Read this host's settings and say what stands out; changes nothing
+    Doctor(DoctorArgs),
+    /// List the knobs, what each is set to here, and why one cannot be turned
+    Knobs(KnobsArgs),
+    /// Show a record as a report
+    Show(ShowArgs),
+    /// Compare two records by the same statistics
+    Diff(DiffArgs),
+    /// Write a record's kept settings as files that a distribution applies at boot
+    Persist(PersistArgs),
+    /// Put back what an interrupted run left changed
+    Undo(UndoArgs),
+    /// List labs, or take down those that a crash left behind
+    Lab(LabArgs),
+    /// Serve one controller on this host (started for you by ssh; by hand with --listen)
+    Agent(AgentArgs),
+    /// Holds the journal of an agent that turns knobs; started by the agent
+    #[command(hide = true)]
+    Guardian,
+}
+
+/// Which hosts, and how to reach them.
+#[derive(Debug, Args)]
+pub(crate) struct HostArgs {
+    /// Two hosts, each [user@]host, 'local', 'netns:NAME', or the address line of `landspeed agent --listen`; or one
+    /// lab: lab:back-to-back or lab:switch:N. None means lab:back-to-back
+    #[arg(value_name = "HOST", num_args = 0..=2)]
+    pub(crate) hosts: Vec<String>,
+    /// File with the line that `landspeed agent --listen` printed, token included; else it is asked for
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Where landspeed is on hosts reached by ssh
+    #[arg(long, value_name = "PATH", default_value = "landspeed")]
+    pub(crate) remote_path: String,
+    /// Option for ssh, as after its -o (may be repeated)
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) ssh_option: Vec<String>,
+    /// Send to this address of the second host
+    #[arg(long, value_name = "IP")]
+    pub(crate) address: Option<IpAddr>,
+    /// Use IPv4 only
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    pub ipv4: bool,
+    /// Use IPv6 only
+    #[arg(short = '6', long)]
+    pub ipv6: bool,
+}
+
+impl HostArgs {
+    /// For records: the hosts as given.
+    pub(crate) fn describe(&self) -> String {
+        if self.hosts.is_empty() { "lab:back-to-back".to_owned() } else { self.hosts.join(" ") }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GoalArg {
+    /// Goodput
+    Rate,
+    /// Idle round-trip time
+    Latency,
+    /// Bytes per second of processor time
+    Cpu,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BaselineArg {
+    /// The hosts as they are (default for real hosts)
+    Found,
+    /// As the SC'03 paper started: MTU 1500, offloads off, 64 KB windows, Reno (default for the lab)
+    Sc03,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Knobs are listed by `landspeed knobs`. Every trial goes into a record under the data\n\
+             directory; `landspeed show` prints it again, `landspeed persist` makes its result last."
+)]
+pub(crate) struct TuneArgs {
+    #[command(flatten)]
+    pub(crate) hosts: HostArgs,
+    /// What shall get better; the other figures must not get worse by over 10 %
+    #[arg(long = "for", value_enum, default_value = "rate", value_name = "GOAL")]
+    pub(crate) goal: GoalArg,
+    /// Where to start from
+    #[arg(long, value_enum)]
+    pub(crate) baseline: Option<BaselineArg>,
+    /// Time for the whole run; at least a quarter is kept for the final check
+    #[arg(long, default_value = "5m", value_parser = parse_duration)]
+    pub(crate) budget: Nanos,
+    /// Try only this knob (may be repeated)
+    #[arg(long, value_name = "KNOB")]
+    pub(crate) only: Vec<String>,
+    /// Do not try this knob (may be repeated)
+    #[arg(long, value_name = "KNOB")]
+    pub(crate) skip: Vec<String>,
+    /// Compare the result with these settings at the end: mtu=9000,tso=on,...
+    #[arg(long, value_name = "KNOB=VALUE,...")]
+    pub(crate) against: Option<String>,
+    /// Say what would be tried; turn nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Touch real hosts without asking first
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Seed of the orders of trials
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+/// Where results go.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    /// Print one JSON document instead of the report
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Where records are kept (default: $XDG_DATA_HOME/landspeed or ~/.local/share/landspeed)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WorkloadArg {
+    /// Bytes for a set time; goodput at the receiver
+    Stream,
+    /// A fixed count of writes of each size (NTTCP)
+    Sweep,
+    /// A message to and fro, one at a time (NetPIPE)
+    Pingpong,
+    /// Connections set up one after the other
+    Connect,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReceiverArg {
+    /// Sleep in the receive call
+    Blocking,
+    /// The kernel polls the device first
+    BusyPoll,
+    /// Receive in a loop; one core is spent on it
+    Spinning,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FanArg {
+    /// Every other host of lab:switch:N sends to the last
+    In,
+    /// The last host of lab:switch:N sends to every other
+    Out,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    /// What to run
+    #[arg(value_enum)]
+    pub(crate) workload: WorkloadArg,
+    #[command(flatten)]
+    pub(crate) hosts: HostArgs,
+    /// Length of the measured time (of each size, for pingpong)
+    #[arg(short, long, default_value = "5s", value_parser = parse_duration)]
+    pub(crate) time: Nanos,
+    /// Parallel flows
+    #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
+    pub(crate) flows: u32,
+    /// Let the second host send
+    #[arg(short = 'R', long, conflicts_with = "bidir")]
+    pub(crate) reverse: bool,
+    /// Send both ways at once
+    #[arg(long)]
+    pub(crate) bidir: bool,
+    /// Sizes of writes (sweep) or messages (pingpong): 1,64,1K
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,...")]
+    pub(crate) sizes: Vec<Bytes>,
+    /// Writes of each size (sweep); the paper's 32,768 from 128 B to 16 KB move 34 GB
+    #[arg(long, default_value_t = 32_768)]
+    pub(crate) count: u64,
+    /// How a pingpong waits for its message
+    #[arg(long, value_enum, default_value = "blocking")]
+    pub(crate) receiver: ReceiverArg,
+    /// Many-to-one or one-to-many over lab:switch:N
+    #[arg(long, value_enum)]
+    pub(crate) fan: Option<FanArg>,
+    /// Settings of the flow: write-size=65536,placement=same-core,...; see `landspeed knobs`
+    #[arg(long, value_name = "KNOB=VALUE,...")]
+    pub(crate) set: Option<String>,
+    /// Print one JSON document instead of the report
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Look at this interface only
+    #[arg(value_name = "INTERFACE")]
+    pub(crate) interface: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KnobsArgs {
+    /// Show what these knobs are set to on this interface
+    #[arg(value_name = "INTERFACE")]
+    pub(crate) interface: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The record; default the newest
+    pub(crate) record: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// One record
+    pub(crate) a: PathBuf,
+    /// The other
+    pub(crate) b: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PersistArgs {
+    /// The record whose kept settings shall last
+    pub(crate) record: PathBuf,
+    /// Which of its hosts this is about
+    #[arg(long, value_enum, default_value = "a")]
+    pub(crate) host: SideArg,
+    /// Write the files below this folder (use / for the host itself); without it they are only shown
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SideArg {
+    A,
+    B,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UndoArgs {
+    /// Only this network namespace, not every one that can be found
+    #[arg(long)]
+    pub(crate) here: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LabArgs {
+    #[command(subcommand)]
+    pub(crate) action: LabAction,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabAction {
+    /// List labs, and whether their owner still runs
+    List,
+    /// Take down a lab by its id, or every lab whose owner has died
+    Down {
+        /// The lab; default: all that a crash left behind
+        id: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// Speak frames on standard input and output (what ssh starts)
+    #[arg(long, conflicts_with = "listen", required_unless_present = "listen")]
+    pub(crate) stdio: bool,
+    /// Listen for one controller by TLS; prints one line to paste there
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// Let the controller turn this host's knobs (needs root)
+    #[arg(long)]
+    pub(crate) allow_tune: bool,
+    /// With --listen: how long the token is good for
+    #[arg(long, default_value = "10m", value_parser = parse_duration)]
+    pub(crate) expires: Nanos,
+    /// Live in this named network namespace
+    #[arg(long, value_name = "NAME")]
+    pub(crate) netns: Option<String>,
+}

@@ -1,0 +1,95 @@
+//! `landspeed measure`.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use landspeed_experiment::{Measurement, measure};
+use landspeed_knob::{flow_cell, flow_settings};
+use landspeed_record::{Direction, FlowSettings, Receiver, Workload};
+use landspeed_report::Output;
+use landspeed_units::{Bytes, Nanos};
+
+use crate::args::{FanArg, MeasureArgs, ReceiverArg, WorkloadArg};
+use crate::data;
+use crate::ends::{Ends, parse_settings};
+
+/// Runs the command.
+pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
+    let ends = Ends::parse(&args.hosts, false)?;
+    let what = measurement(&args)?;
+    let joined = match args.fan {
+        Some(FanArg::In) => ends.join_fan(true)?,
+        Some(FanArg::Out) => ends.join_fan(false)?,
+        None => ends.join()?,
+    };
+    let report = measure(&joined.pairs, &what)?;
+    drop(joined);
+    if args.json {
+        println!("{}", landspeed_report::measure::json(&report));
+    } else {
+        let output = Output::stdout();
+        print!("{}", landspeed_report::measure::text(&report, output.width, output.color));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measurement(args: &MeasureArgs) -> Result<Measurement> {
+    Ok(Measurement {
+        workload: workload(args)?,
+        flow: flow(args)?,
+        warm_up: Nanos::millis(200).min(args.time),
+        topology: args.hosts.describe(),
+        command: data::command_line(),
+        started: data::now(),
+    })
+}
+
+fn flow(args: &MeasureArgs) -> Result<FlowSettings> {
+    let mut settings = flow_cell(&FlowSettings::default());
+    if let Some(text) = &args.set {
+        for (name, value) in parse_settings(text)? {
+            if settings.insert(name.clone(), value).is_none() {
+                bail!("{name} is a setting of the host, not of the flow: measure sets only the flow's own");
+            }
+        }
+    }
+    let mut flow = flow_settings(&settings)?;
+    if args.flows != 1 {
+        flow.flows = args.flows;
+    }
+    Ok(flow)
+}
+
+fn workload(args: &MeasureArgs) -> Result<Workload> {
+    let direction = match (args.reverse, args.bidir) {
+        (true, _) => Direction::Reverse,
+        (_, true) => Direction::Both,
+        _ => Direction::Forward,
+    };
+    if direction != Direction::Forward && args.workload != WorkloadArg::Stream {
+        bail!("--reverse and --bidir are for stream: swap the hosts instead");
+    }
+    Ok(match args.workload {
+        WorkloadArg::Stream => Workload::Stream { duration_ns: args.time, direction },
+        WorkloadArg::Sweep => Workload::Sweep { count: args.count, sizes_bytes: sweep_sizes(args) },
+        WorkloadArg::Pingpong => Workload::PingPong {
+            sizes_bytes: or(&args.sizes, &[1, 64, 256, 1024]),
+            duration_ns: args.time,
+            receiver: match args.receiver {
+                ReceiverArg::Blocking => Receiver::Blocking,
+                ReceiverArg::BusyPoll => Receiver::BusyPoll,
+                ReceiverArg::Spinning => Receiver::Spinning,
+            },
+        },
+        WorkloadArg::Connect => Workload::Connect { duration_ns: args.time },
+    })
+}
+
+/// Powers of two over the paper's range, with the payload of one Ethernet segment among them.
+fn sweep_sizes(args: &MeasureArgs) -> Vec<Bytes> {
+    or(&args.sizes, &[128, 256, 512, 1024, 1448, 2048, 4096, 8192, 16_384])
+}
+
+fn or(given: &[Bytes], usual: &[u64]) -> Vec<Bytes> {
+    if given.is_empty() { usual.iter().copied().map(Bytes).collect() } else { given.to_vec() }
+}

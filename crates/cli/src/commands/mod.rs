@@ -1,0 +1,11 @@
+//! One file a command.
+
+pub(crate) mod agent;
+pub(crate) mod doctor;
+pub(crate) mod knobs;
+pub(crate) mod lab;
+pub(crate) mod measure;
+pub(crate) mod persist;
+pub(crate) mod show;
+pub(crate) mod tune;
+pub(crate) mod undo;

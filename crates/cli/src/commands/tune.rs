@@ -1,0 +1,181 @@
+//! `landspeed tune`.
+
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use landspeed_analysis::Goal;
+use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, plan, tune};
+use landspeed_record::{Line, Settings, TuneSummary, WriteError, Writer};
+use landspeed_report::{Output, live::Live};
+
+use crate::args::{BaselineArg, GoalArg, OutputArgs, TuneArgs};
+use crate::ends::{Ends, parse_settings};
+use crate::stop::Stop;
+use crate::{commands, data};
+
+/// Runs the command.
+pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
+    check_names(&args)?;
+    let folder = data::folder(args.output.data_dir.as_deref())?;
+    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let ends = Ends::parse(&args.hosts, !args.dry_run)?;
+    let mut options = options(&args, &ends)?;
+    let path = data::fresh(&folder, "tune", &options.started);
+    options.record = path.display().to_string();
+    // A record that cannot be written is known before any host is touched.
+    let writer = if args.dry_run { None } else { Some(Writer::create(&path)?) };
+    let result = with_pair(&args, &ends, &options, stop, writer);
+    if result.is_err() {
+        remove_if_empty(&path);
+    }
+    let Some(summary) = result? else { return Ok(ExitCode::SUCCESS) };
+    present(&summary, &path, &args.output)?;
+    Ok(exit_code(&summary))
+}
+
+fn with_pair(
+    args: &TuneArgs,
+    ends: &Ends,
+    options: &TuneOptions,
+    stop: Stop,
+    writer: Option<Writer>,
+) -> Result<Option<TuneSummary>> {
+    let mut joined = ends.join()?;
+    let pair = joined.pairs.first_mut().context("no pair of hosts")?;
+    let plan = plan(pair, options)?;
+    let Some(writer) = writer else {
+        print!("{}", plan_text(pair, &plan, Output::stdout().width));
+        return Ok(None);
+    };
+    if !options.in_lab && !args.yes {
+        confirm(pair, &plan)?;
+    }
+    let mut sink = Recorder { writer, live: Live::new(Output::stderr()), stop };
+    let summary = tune(pair, plan, options, &mut sink)?;
+    sink.live.finish();
+    Ok(Some(summary))
+}
+
+/// The record's file first, then the person who watches.
+struct Recorder {
+    writer: Writer,
+    live: Live,
+    stop: Stop,
+}
+
+impl Sink for Recorder {
+    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+        self.writer.write(line)?;
+        self.live.line(line);
+        Ok(())
+    }
+
+    fn stop(&self) -> bool {
+        self.stop.asked()
+    }
+}
+
+/// Wrong names are refused before any host is reached.
+fn check_names(args: &TuneArgs) -> Result<()> {
+    for name in args.only.iter().chain(&args.skip) {
+        landspeed_knob::find(name)?;
+    }
+    Ok(())
+}
+
+fn options(args: &TuneArgs, ends: &Ends) -> Result<TuneOptions> {
+    let baseline =
+        args.baseline.unwrap_or(if ends.in_lab() { BaselineArg::Sc03 } else { BaselineArg::Found });
+    let against: Option<Settings> = args.against.as_deref().map(parse_settings).transpose()?;
+    let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()) ^ seconds());
+    let command = match args.seed {
+        Some(_) => data::command_line(),
+        None => format!("{} --seed {seed}", data::command_line()),
+    };
+    Ok(TuneOptions {
+        goal: match args.goal {
+            GoalArg::Rate => Goal::Rate,
+            GoalArg::Latency => Goal::Latency,
+            GoalArg::Cpu => Goal::Cpu,
+        },
+        baseline: match baseline {
+            BaselineArg::Found => Baseline::Found,
+            BaselineArg::Sc03 => Baseline::Sc03,
+        },
+        budget: args.budget,
+        only: args.only.clone(),
+        skip: args.skip.clone(),
+        against,
+        in_lab: ends.in_lab(),
+        seed,
+        topology: args.hosts.describe(),
+        command,
+        started: data::now(),
+        record: String::new(),
+    })
+}
+
+fn seconds() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
+}
+
+fn plan_text(pair: &Pair, plan: &TunePlan, width: u16) -> String {
+    let hosts =
+        [&pair.a, &pair.b].map(|host| format!("{} ({}, {})", host.name, host.facts.hostname, host.device));
+    let mut text = format!("{} -> {}, idle round trip {}\n", hosts[0], hosts[1], pair.path.rtt_ns);
+    for line in &plan.baseline {
+        text.push_str(&format!("start: {line}\n"));
+    }
+    let rows: Vec<Vec<String>> = plan
+        .candidates
+        .iter()
+        .map(|c| {
+            let with = if c.with.is_empty() { String::new() } else { format!("with {}", c.with.join(", ")) };
+            vec![c.knob.clone(), c.from.clone(), c.value.clone(), c.skip.clone().unwrap_or(with)]
+        })
+        .collect();
+    text.push_str(&landspeed_report::table(&["knob", "now", "try", ""], &rows, width));
+    text.push('\n');
+    text
+}
+
+/// Real hosts are touched only after a yes on a terminal.
+fn confirm(pair: &Pair, plan: &TunePlan) -> Result<()> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        bail!(
+            "these are real hosts and nobody is at the terminal to agree: look with --dry-run, then add --yes"
+        );
+    }
+    let mut err = std::io::stderr();
+    write!(err, "{}", plan_text(pair, plan, Output::stderr().width))?;
+    write!(
+        err,
+        "Each of these is tried on {} and {} for seconds at a time, read back, and put back at the end,\n\
+         whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
+        pair.a.name, pair.b.name
+    )?;
+    err.flush()?;
+    let mut answer = String::new();
+    stdin.read_line(&mut answer)?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { bail!("nothing was changed") }
+}
+
+fn present(summary: &TuneSummary, path: &Path, output: &OutputArgs) -> Result<()> {
+    let record = landspeed_record::read(path)?;
+    commands::show::present_tune(summary, &record, output)
+}
+
+/// Non-zero where the result must not be trusted, or a host is not as it was.
+fn exit_code(summary: &TuneSummary) -> ExitCode {
+    if summary.restored && summary.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A run that failed before its first line leaves no empty record behind.
+fn remove_if_empty(path: &Path) {
+    if path.metadata().is_ok_and(|m| m.len() == 0) {
+        let _ = std::fs::remove_file(path);
+    }
+}

@@ -1,0 +1,107 @@
+//! The hosts that a command line names, reached and joined.
+
+use std::net::IpAddr;
+
+use anyhow::{Context, Result, bail};
+use landspeed_experiment::{Host, Pair, Reaching, Wishes};
+use landspeed_record::Settings;
+use landspeed_topology::{self as topology, Hosts};
+
+use crate::args::HostArgs;
+
+/// What the command line says of the hosts.
+pub(crate) struct Ends {
+    words: Vec<String>,
+    reaching: Reaching,
+    wishes: Wishes,
+}
+
+/// Joined pairs; what was made for them goes when this is dropped, after the sessions.
+pub(crate) struct Joined {
+    /// The pairs: one, but for fan-in and fan-out.
+    pub(crate) pairs: Vec<Pair>,
+    _hosts: Box<dyn Hosts>,
+}
+
+impl Ends {
+    /// Takes the arguments; wrong ones are refused before any host is reached.
+    pub(crate) fn parse(args: &HostArgs, tune: bool) -> Result<Ends> {
+        topology::find(&args.hosts)?;
+        let ipv6 = match (args.ipv4, args.ipv6) {
+            (true, _) => Some(false),
+            (_, true) => Some(true),
+            _ => None,
+        };
+        let reaching = Reaching {
+            tune,
+            remote_path: args.remote_path.clone(),
+            ssh_options: args.ssh_option.clone(),
+            tokens: args.token_file.clone(),
+            ..Reaching::default()
+        };
+        let wishes = Wishes { address: args.address, ipv6, hints: Vec::new() };
+        Ok(Ends { words: args.hosts.clone(), reaching, wishes })
+    }
+
+    /// Whether landspeed makes the hosts itself.
+    pub(crate) fn in_lab(&self) -> bool {
+        self.words.iter().all(|word| word == "lab" || word.starts_with("lab:"))
+    }
+
+    /// The first host and the second, joined.
+    pub(crate) fn join(&self) -> Result<Joined> {
+        let hosts = topology::open(&self.words)?;
+        let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
+        let pairs = vec![self.pair(a, b)?];
+        Ok(Joined { pairs, _hosts: hosts })
+    }
+
+    /// The last host with every other, each pair with agents of its own: all others send to it where
+    /// `inwards`, else it sends to all others.
+    pub(crate) fn join_fan(&self, inwards: bool) -> Result<Joined> {
+        let hosts = topology::open(&self.words)?;
+        let (hub, others) = hosts.hosts().split_last().context("no hosts")?;
+        if others.len() < 2 {
+            bail!("a fan takes three hosts or more: try lab:switch:4");
+        }
+        let pair = |other| if inwards { self.pair(other, hub) } else { self.pair(hub, other) };
+        let pairs = others.iter().map(pair).collect::<Result<_>>()?;
+        Ok(Joined { pairs, _hosts: hosts })
+    }
+
+    fn pair(&self, a: &topology::Host, b: &topology::Host) -> Result<Pair> {
+        let hosts =
+            [a, b].map(|place| Ok::<Host, anyhow::Error>(Host::probe(self.reaching.session(place)?)?));
+        let [first, second] = hosts;
+        let wishes = Wishes { hints: hints(b), ..self.wishes.clone() };
+        Ok(Pair::join(first?, second?, &wishes)?)
+    }
+}
+
+/// Addresses of a host that are worth trying first: its own where the topology knows them, else what
+/// its name means here.
+fn hints(host: &topology::Host) -> Vec<IpAddr> {
+    let known = host.v4.map(IpAddr::from).into_iter().chain(host.v6.map(IpAddr::from));
+    let named = match &host.reach {
+        topology::Reach::Ssh(destination) => {
+            let name = destination.rsplit('@').next().unwrap_or_default();
+            std::net::ToSocketAddrs::to_socket_addrs(&(name, 0))
+                .into_iter()
+                .flatten()
+                .map(|at| at.ip())
+                .collect()
+        }
+        _ => Vec::new(),
+    };
+    known.chain(named).collect()
+}
+
+/// "mtu=9000,tso=on": settings by knob, each checked against the table.
+pub(crate) fn parse_settings(text: &str) -> Result<Settings> {
+    let pairs = text.split(',').map(|part| {
+        let (name, value) = part.split_once('=').with_context(|| format!("'{part}': expected KNOB=VALUE"))?;
+        landspeed_knob::check(name, value)?;
+        Ok((name.to_owned(), value.to_owned()))
+    });
+    pairs.collect()
+}

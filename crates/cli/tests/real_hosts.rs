@@ -1,0 +1,207 @@
+//! Hosts that landspeed did not make, reached by ssh and by hand-started agents.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use support::hosts::Hosts;
+use support::{root, text};
+
+/// A hand-started agent on a host, with the line that it printed.
+struct HandStarted {
+    child: Child,
+    line: String,
+    out: BufReader<ChildStdout>,
+}
+
+impl HandStarted {
+    fn start(hosts: &Hosts, host: &str, address: &str, extra: &[&str]) -> HandStarted {
+        let args = [&["agent", "--listen", address][..], extra].concat();
+        let mut child = hosts
+            .on_host(host, &args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the agent starts");
+        let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+        let mut line = String::new();
+        out.read_line(&mut line).expect("a line");
+        assert!(line.contains("landspeed://"), "no line to paste: {line}");
+        HandStarted { child, line: line.trim().to_owned(), out }
+    }
+
+    /// A file with the line as it is, or changed.
+    fn token_file(&self, hosts: &Hosts, name: &str, line: &str) -> String {
+        let path = hosts.file(name);
+        let mut file = std::fs::File::create(&path).expect("a file");
+        file.set_permissions(std::fs::Permissions::from_mode(0o600)).expect("a mode");
+        writeln!(file, "{line}").expect("written");
+        path.display().to_string()
+    }
+
+    /// What the agent said by its end.
+    fn end(mut self) -> String {
+        let _ = self.child.kill();
+        let mut said = String::new();
+        let _ = std::io::Read::read_to_string(&mut self.out, &mut said);
+        let output = self.child.wait_with_output().expect("it ends");
+        said + &String::from_utf8_lossy(&output.stderr)
+    }
+}
+
+/// `measure pingpong` from the controller's namespace to hand-started agents.
+fn measure(hosts: &Hosts, ends: &[&str]) -> Command {
+    let args = [&["measure", "pingpong", "--time", "200ms", "--sizes", "1", "--json"][..], ends].concat();
+    hosts.landspeed(&args)
+}
+
+/// The address part of an agent's line: what may stand on a command line.
+fn invite(line: &str) -> String {
+    // The token is the user part; the pin is the fragment.
+    match (line.split_once("://"), line.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, rest))) => format!("{scheme}://{rest}"),
+        _ => line.to_owned(),
+    }
+}
+
+#[test]
+fn measure_by_ssh_on_both_sides_leaves_nothing() {
+    if !root("measure_by_ssh_on_both_sides_leaves_nothing") {
+        return;
+    }
+    let hosts = Hosts::new();
+    let before = hosts.snapshot();
+    let reach = hosts.reach();
+    let mut args = vec!["measure", "stream", "--time", "500ms", "--json"];
+    args.extend(reach.iter().map(String::as_str));
+    let output = hosts.landspeed(&args).output().expect("it runs");
+    let (out, err) = text(&output);
+    assert!(output.status.success(), "{err}");
+    let report: serde_json::Value = serde_json::from_str(&out).expect("one JSON document");
+    assert!(report["streams"][0]["rate_bps"].as_f64().is_some_and(|rate| rate > 1e6), "{out}");
+    assert_eq!(report["path"]["link_a"], "data");
+    assert!(hosts.quiet(Duration::from_secs(10)), "a process is left");
+    assert_eq!(hosts.differences(&before), Vec::<String>::new());
+}
+
+#[test]
+fn tune_by_ssh_puts_both_hosts_back() {
+    if !root("tune_by_ssh_puts_both_hosts_back") {
+        return;
+    }
+    let hosts = Hosts::new();
+    let before = hosts.snapshot();
+    let reach = hosts.reach();
+    let mut args = vec!["tune", "--yes", "--json", "--baseline", "sc03", "--budget", "30s"];
+    args.extend(reach.iter().map(String::as_str));
+    let output = hosts.landspeed(&args).output().expect("it runs");
+    let (out, err) = text(&output);
+    assert!(output.status.success(), "{err}");
+    let summary: serde_json::Value = serde_json::from_str(&out).expect("one JSON document");
+    assert_eq!(summary["restored"], true, "{err}");
+    assert!(summary["steps"].as_array().is_some_and(|steps| steps.len() > 10), "{out}");
+    assert!(hosts.quiet(Duration::from_secs(10)), "a process is left");
+    assert_eq!(hosts.differences(&before), Vec::<String>::new());
+    assert_eq!(hosts.journals(), Vec::<String>::new());
+}
+
+#[test]
+fn an_agent_without_leave_turns_nothing() {
+    if !root("an_agent_without_leave_turns_nothing") {
+        return;
+    }
+    let hosts = Hosts::new();
+    let before = hosts.snapshot();
+    let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &[]);
+    let file = b.token_file(&hosts, "line", &b.line);
+    let reach = hosts.reach();
+    let at = invite(&b.line);
+    let mut args = vec!["tune", "--yes", "--budget", "20s", &reach[0], &at, "--token-file", &file];
+    args.extend(reach[2..].iter().map(String::as_str));
+    let output = hosts.landspeed(&args).output().expect("it runs");
+    let (_, err) = text(&output);
+    assert!(!output.status.success() && err.contains("--allow-tune"), "{err}");
+    assert_eq!(hosts.differences(&before), Vec::<String>::new());
+    b.end();
+}
+
+#[test]
+fn a_hand_started_agent_serves_who_has_its_line() {
+    if !root("a_hand_started_agent_serves_who_has_its_line") {
+        return;
+    }
+    let hosts = Hosts::new();
+    let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &[]);
+    let reach = hosts.reach();
+    let at = invite(&b.line);
+    let with = |file: &str, at: &str| {
+        let mut ends = vec![reach[0].as_str(), at, "--token-file", file];
+        ends.extend(reach[2..].iter().map(String::as_str));
+        text_of(&mut measure(&hosts, &ends))
+    };
+    // A wrong token is told on both ends, and does not use the right one up.
+    let (scheme, rest) = b.line.split_once("://").expect("a line");
+    let (token, tail) = rest.split_once('@').expect("a token");
+    let flipped: String = token.chars().map(|c| if c == '0' { '1' } else { '0' }).collect();
+    let wrong = b.token_file(&hosts, "wrong", &format!("{scheme}://{flipped}@{tail}"));
+    let (ok, _, err) = with(&wrong, &at);
+    assert!(!ok && err.contains("wrong token"), "{err}");
+    // A wrong pin is refused before the token is shown.
+    let (address, pin) = b.line.split_once('#').expect("a pin");
+    let other: String = pin.chars().map(|c| if c == 'a' { 'b' } else { 'a' }).collect();
+    let mispinned = format!("{address}#{other}");
+    let wrong_pin = b.token_file(&hosts, "pin", &mispinned);
+    let (ok, _, err) = with(&wrong_pin, &invite(&mispinned));
+    assert!(!ok && err.contains("certificate"), "{err}");
+    // A token on the command line is refused, whoever can read it.
+    let (ok, _, err) = text_of(&mut measure(&hosts, &["local", &b.line]));
+    assert!(!ok && err.contains("command line") && !err.contains(token), "{err}");
+    // The right line works, once.
+    let right = b.token_file(&hosts, "right", &b.line);
+    let (ok, out, err) = with(&right, &at);
+    assert!(ok && out.contains("\"latency\""), "{err}");
+    let said = b.end();
+    assert!(said.contains("wrong token"), "the agent said nothing of it: {said}");
+    assert!(!said.contains(token), "the agent shows its token: {said}");
+}
+
+#[test]
+fn an_expired_token_and_a_second_controller_are_turned_away() {
+    if !root("an_expired_token_and_a_second_controller_are_turned_away") {
+        return;
+    }
+    let hosts = Hosts::new();
+    let reach = hosts.reach();
+    let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &["--expires", "1s"]);
+    std::thread::sleep(Duration::from_millis(1500));
+    let file = b.token_file(&hosts, "late", &b.line);
+    let at = invite(&b.line);
+    let ends = ["local", &at, "--token-file", &file];
+    let (ok, _, _) = text_of(&mut measure(&hosts, &ends));
+    assert!(!ok, "an expired token was good");
+    let said = b.end();
+    assert!(said.contains("expired"), "{said}");
+
+    let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &[]);
+    let file = b.token_file(&hosts, "busy", &b.line);
+    let at = invite(&b.line);
+    let mut ends = vec![reach[0].as_str(), &at, "--token-file", &file, "--time", "6s"];
+    ends.extend(reach[2..].iter().map(String::as_str));
+    let args = [&["measure", "stream", "--json"][..], &ends].concat();
+    let first = hosts.landspeed(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
+    std::thread::sleep(Duration::from_millis(2500));
+    let (ok, _, err) = text_of(&mut measure(&hosts, &["local", &at, "--token-file", &file]));
+    assert!(!ok && err.contains("busy"), "{err}");
+    let first = first.wait_with_output().expect("it ends");
+    assert!(first.status.success(), "the first was disturbed: {}", String::from_utf8_lossy(&first.stderr));
+    b.end();
+}
+
+fn text_of(command: &mut Command) -> (bool, String, String) {
+    let output = command.output().expect("it runs");
+    let (out, err) = text(&output);
+    (output.status.success(), out, err)
+}

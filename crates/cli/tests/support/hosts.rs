@@ -1,0 +1,234 @@
+//! Two hosts that landspeed did not make, each with sshd, and a third from which they are reached.
+//!
+//! ```text
+//!            ctl  br0 10.99.0.1
+//!           /                  \
+//!     m 10.99.0.2           m 10.99.0.3        management: ssh
+//!    [host a]                 [host b]
+//!     data 192.0.2.1 ------ data 192.0.2.2     the path under test
+//!          2001:db8:9::1         2001:db8:9::2
+//!          + static routes v4/v6, secondary addresses, non-default device settings
+//! ```
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::snapshot::Snapshot;
+use super::{LANDSPEED, output, sh};
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// The three namespaces; removed on drop.
+pub struct Hosts {
+    id: String,
+    folder: tempfile::TempDir,
+    sshd: Vec<Child>,
+}
+
+impl Hosts {
+    /// Makes them.
+    pub fn new() -> Hosts {
+        let id = format!("lst{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut hosts = Hosts { id, folder, sshd: Vec::new() };
+        hosts.wire();
+        hosts.settle();
+        hosts.start_sshd();
+        hosts
+    }
+
+    /// The namespace of "a", "b" or "ctl".
+    pub fn ns(&self, host: &str) -> String {
+        format!("{}{host}", self.id)
+    }
+
+    /// `landspeed ARGS` in the controller's namespace, with the options that reach the hosts by ssh.
+    pub fn landspeed(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.ns("ctl"), LANDSPEED]).args(args);
+        command.env("XDG_DATA_HOME", self.folder.path().join("data"));
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// The arguments that name both hosts and how to reach them.
+    pub fn reach(&self) -> Vec<String> {
+        let mut args: Vec<String> =
+            ["root@10.99.0.2", "root@10.99.0.3", "--address", "192.0.2.2"].map(String::from).to_vec();
+        args.extend(["--remote-path".into(), LANDSPEED.into()]);
+        for option in self.ssh_options() {
+            args.extend(["--ssh-option".into(), option]);
+        }
+        args
+    }
+
+    fn ssh_options(&self) -> Vec<String> {
+        vec![
+            format!("IdentityFile={}", self.file("user").display()),
+            "IdentitiesOnly=yes".into(),
+            "StrictHostKeyChecking=no".into(),
+            format!("UserKnownHostsFile={}", self.file("known").display()),
+            "LogLevel=ERROR".into(),
+        ]
+    }
+
+    /// A file of this fixture.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `landspeed ARGS` on one of the hosts itself, as its owner would run it.
+    pub fn on_host(&self, host: &str, args: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.ns(host), LANDSPEED]).args(args);
+        command.env("LANDSPEED_STATE_DIR", self.file("state")).stdin(Stdio::null());
+        command
+    }
+
+    /// Journals that are left in the hosts' state folder.
+    pub fn journals(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.file("state/journal")).into_iter().flatten();
+        entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    /// Both hosts as other people's tools see them.
+    pub fn snapshot(&self) -> [Snapshot; 2] {
+        [Snapshot::of(&self.ns("a")), Snapshot::of(&self.ns("b"))]
+    }
+
+    /// What differs from `before` on both hosts.
+    pub fn differences(&self, before: &[Snapshot; 2]) -> Vec<String> {
+        let now = self.snapshot();
+        let named = |host: &str, n: usize| {
+            before[n].differences(&now[n]).into_iter().map(|l| format!("{host}: {l}")).collect::<Vec<_>>()
+        };
+        [named("a", 0), named("b", 1)].concat()
+    }
+
+    /// Process ids in the namespace of `host` whose command line contains `what`.
+    pub fn pids(&self, host: &str, what: &str) -> Vec<i32> {
+        let listed = output(&format!("ip netns pids {}", self.ns(host)));
+        String::from_utf8_lossy(&listed.stdout)
+            .lines()
+            .filter_map(|line| line.trim().parse().ok())
+            .filter(|pid: &i32| {
+                let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                String::from_utf8_lossy(&line).replace('\0', " ").contains(what)
+            })
+            .collect()
+    }
+
+    /// Waits until no landspeed process is left on either host; false where one stays.
+    pub fn quiet(&self, limit: Duration) -> bool {
+        let end = Instant::now() + limit;
+        loop {
+            let left = ["a", "b"].iter().any(|h| !self.pids(h, LANDSPEED).is_empty());
+            if !left || Instant::now() > end {
+                return !left;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    fn wire(&self) {
+        let (a, b, ctl) = (self.ns("a"), self.ns("b"), self.ns("ctl"));
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        sh(&format!(
+            "set -e
+            for n in {a} {b} {ctl}; do ip netns add $n; ip -n $n link set lo up; done
+            ip -n {ctl} link add br0 type bridge
+            ip -n {ctl} addr add 10.99.0.1/24 dev br0; ip -n {ctl} link set br0 up
+            ip -n {ctl} link add pa type veth peer name m netns {a}
+            ip -n {ctl} link add pb type veth peer name m netns {b}
+            for p in pa pb; do ip -n {ctl} link set $p master br0 up; done
+            ip -n {a} addr add 10.99.0.2/24 dev m; ip -n {a} link set m up
+            ip -n {b} addr add 10.99.0.3/24 dev m; ip -n {b} link set m up
+            ip -n {a} link add data numtxqueues {cores} numrxqueues {cores} type veth \
+                peer name data netns {b} numtxqueues {cores} numrxqueues {cores}"
+        ));
+    }
+
+    /// What a careless tool would lose: addresses of both families, static routes, device settings.
+    fn settle(&self) {
+        for (host, own, peer) in [("a", 1, 2), ("b", 2, 1)] {
+            let ns = self.ns(host);
+            sh(&format!(
+                "set -e
+                ip netns exec {ns} sysctl -q net.ipv6.conf.data.accept_ra=2 net.ipv6.conf.data.router_solicitations=0 \
+                    net.ipv6.conf.data.accept_dad=0 net.ipv4.conf.data.rp_filter=2 net.ipv4.tcp_slow_start_after_idle=0 \
+                    net.ipv6.neigh.data.gc_stale_time=77
+                ip -n {ns} link set data mtu 3000 txqueuelen 777 up
+                ip -n {ns} addr add 192.0.2.{own}/24 dev data
+                ip -n {ns} addr add 198.51.100.{own}/24 dev data label data:x
+                ip -n {ns} addr add 2001:db8:9::{own}/64 dev data nodad
+                ip -n {ns} addr add 2001:db8:a::{own}/64 dev data nodad preferred_lft 0
+                ip -n {ns} route add 203.0.113.0/24 via 192.0.2.{peer} mtu 2000 advmss 1300 proto static
+                ip -n {ns} route add 203.0.113.128/25 dev data table 100 metric 7
+                ip -n {ns} -6 route add 2001:db8:f::/48 via 2001:db8:9::{peer} dev data metric 55 proto static
+                ip netns exec {ns} ethtool -K data gro on tx-nocache-copy off >/dev/null
+                echo 1 > /dev/null
+                ip netns exec {ns} bash -c 'echo 1 > /sys/class/net/data/queues/rx-0/rps_cpus; echo 2 > /sys/class/net/data/queues/tx-0/xps_cpus'"
+            ));
+        }
+        // The kernel adds its own IPv6 link-local address and routes a moment after link-up.
+        std::thread::sleep(Duration::from_millis(500));
+    }
+
+    fn start_sshd(&mut self) {
+        let dir = self.folder.path().display().to_string();
+        sh(&format!(
+            "set -e; mkdir -p /run/sshd; chmod 0755 /run/sshd
+            ssh-keygen -q -t ed25519 -N '' -f {dir}/host
+            ssh-keygen -q -t ed25519 -N '' -f {dir}/user
+            cp {dir}/user.pub {dir}/authorized
+            cat > {dir}/sshd_config <<END
+HostKey {dir}/host
+AuthorizedKeysFile {dir}/authorized
+PidFile none
+UsePAM no
+StrictModes no
+PermitRootLogin yes
+PasswordAuthentication no
+LogLevel ERROR
+SetEnv LANDSPEED_STATE_DIR={dir}/state
+END
+            mkdir -m 0700 {dir}/state"
+        ));
+        for (host, address) in [("a", "10.99.0.2"), ("b", "10.99.0.3")] {
+            let child = Command::new("ip")
+                .args(["netns", "exec", &self.ns(host), "/usr/sbin/sshd", "-D", "-e", "-f"])
+                .arg(self.file("sshd_config"))
+                .args(["-o", &format!("ListenAddress={address}")])
+                .stdin(Stdio::null())
+                .stderr(std::fs::File::create(self.file(&format!("sshd-{host}.log"))).expect("a log"))
+                .spawn()
+                .expect("sshd starts");
+            self.sshd.push(child);
+        }
+        let end = Instant::now() + Duration::from_secs(10);
+        for (n, host) in ["a", "b"].iter().enumerate() {
+            let address = ["10.99.0.2", "10.99.0.3"][n];
+            let probe = format!("ip netns exec {} bash -c 'exec 3<>/dev/tcp/{address}/22'", self.ns("ctl"));
+            while !output(&probe).status.success() {
+                assert!(Instant::now() < end, "sshd on {host} does not answer");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
+    }
+}
+
+impl Drop for Hosts {
+    fn drop(&mut self) {
+        for child in &mut self.sshd {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        // Whatever still runs in namespaces that this fixture made is this fixture's to end.
+        for host in ["a", "b", "ctl"] {
+            let ns = self.ns(host);
+            output(&format!("for p in $(ip netns pids {ns}); do kill -9 $p; done; ip netns del {ns}"));
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What the lab tests share: hosts that landspeed did not make, and how they look from outside.
+//!
+//! Everything here uses other people's tools (ip, ethtool, tc, sysctl, sshd), so that landspeed is
+//! never its own witness.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+pub mod hosts;
+pub mod snapshot;
+
+use std::process::{Command, Output};
+
+/// The binary under test.
+pub const LANDSPEED: &str = env!("CARGO_BIN_EXE_landspeed");
+
+/// Whether this process is root; if not, says SKIP.
+pub fn root(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("SKIP {test}: needs root to make network namespaces");
+    }
+    root
+}
+
+/// Runs a command to its end; panics with its output where it fails.
+pub fn sh(command: &str) -> String {
+    let output = output(command);
+    assert!(
+        output.status.success(),
+        "{command}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs a command to its end.
+pub fn output(command: &str) -> Output {
+    Command::new("bash").args(["-c", command]).output().expect("bash runs")
+}
+
+/// Standard output and error as text.
+pub fn text(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}

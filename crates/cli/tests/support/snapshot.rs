@@ -1,0 +1,52 @@
+//! A host's settings as other people's tools see them.
+
+use super::output;
+
+/// Everything that a knob could have changed, as text by section.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot(Vec<(String, String)>);
+
+/// Counters, timers and caches: they move by themselves.
+const MOVING: &[&str] =
+    &["nf_conntrack_count", "route.flush", "tcp_fastopen_key", "conf.all.stable_secret", "random"];
+
+impl Snapshot {
+    /// Of the namespace `ns`.
+    pub fn of(ns: &str) -> Snapshot {
+        let section = |name: &str, command: &str| {
+            let out = output(&format!("ip netns exec {ns} bash -c '{command}' 2>/dev/null"));
+            let text = String::from_utf8_lossy(&out.stdout);
+            let kept: Vec<&str> = text.lines().filter(|l| !MOVING.iter().any(|m| l.contains(m))).collect();
+            (name.to_owned(), kept.join("\n"))
+        };
+        let each = "for d in $(ls /sys/class/net); do echo == $d;";
+        Snapshot(vec![
+            section("sysctl", "sysctl -a --pattern ^net 2>/dev/null | sort"),
+            section("link", "ip -o -d link | sed -E \"s/valid_lft [^ ]+|preferred_lft [^ ]+//g\""),
+            section("address", "ip -o addr | sed -E \"s/(valid|preferred)_lft +[0-9]+sec//g\" | sort"),
+            section("route4", "ip -4 -d route show table all | sort"),
+            section("route6", "ip -6 -d route show table all | sed -E \"s/expires [0-9]+sec//g\" | sort"),
+            section("features", &format!("{each} ethtool -k $d; done")),
+            section(
+                "coalesce",
+                &format!("{each} ethtool -c $d; ethtool -g $d; ethtool -l $d; ethtool -a $d; done"),
+            ),
+            section("qdisc", "tc -d qdisc show"),
+            section(
+                "queues",
+                "grep -r . /sys/class/net/*/queues/*/[rx]ps_* /sys/class/net/*/{threaded,gro_flush_timeout,napi_defer_hard_irqs,tx_queue_len}",
+            ),
+        ])
+    }
+
+    /// What differs in `after`, a line each.
+    pub fn differences(&self, after: &Snapshot) -> Vec<String> {
+        let mut found = Vec::new();
+        for ((name, before), (_, after)) in self.0.iter().zip(&after.0) {
+            let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+            found.extend(old.iter().filter(|l| !new.contains(l)).map(|l| format!("{name}: gone: {l}")));
+            found.extend(new.iter().filter(|l| !old.contains(l)).map(|l| format!("{name}: new:  {l}")));
+        }
+        found
+    }
+}

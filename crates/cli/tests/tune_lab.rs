@@ -1,0 +1,132 @@
+//! The main job, in the lab, as a new user runs it; shortened.
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use support::{LANDSPEED, output, root, sh, text};
+
+/// What outside the lab could have been changed by it.
+fn outside() -> Vec<String> {
+    let parts = [
+        "sysctl -a --pattern ^net 2>/dev/null | grep -v conntrack_count | sort",
+        "ip -o link | cut -d' ' -f2-",
+        "ls /run/netns 2>/dev/null | grep ^ls- || true",
+    ];
+    parts.iter().map(|part| sh(part)).collect()
+}
+
+#[test]
+fn tune_climbs_in_the_lab_and_leaves_nothing() {
+    if !root("tune_climbs_in_the_lab_and_leaves_nothing") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (data, page) = (folder.path().join("data"), folder.path().join("page.html"));
+    let before = outside();
+    let result = Command::new(LANDSPEED)
+        .args(["tune", "--json", "--budget", "60s", "--seed", "7"])
+        .args(["--against", "mtu=9000,write-size=65536,tx-checksum=on,scatter-gather=on,tso=on"])
+        .arg("--data-dir")
+        .arg(&data)
+        .arg("--html")
+        .arg(&page)
+        .stdin(Stdio::null())
+        .output()
+        .expect("landspeed runs");
+    let (out, err) = text(&result);
+    assert!(result.status.success(), "{err}");
+    let summary: serde_json::Value = serde_json::from_str(&out).expect("one JSON document");
+    for field in ["start", "final", "gain", "steps", "restored", "record", "against"] {
+        assert!(!summary[field].is_null(), "no {field} in {out}");
+    }
+    assert_eq!(summary["restored"], true);
+    // From SC'03's setting, whatever the machine's noise: offloads and large writes are worth a lot.
+    assert!(summary["gain"]["rate"]["low"].as_f64().is_some_and(|low| low > 1.5), "{}", summary["gain"]);
+    let steps = summary["steps"].as_array().expect("steps");
+    assert!(steps.iter().any(|step| step["kept"] == true), "{out}");
+    let host_wide = steps.iter().find(|step| step["knob"] == "rmem-max").expect("host-wide knobs are listed");
+    assert_eq!(host_wide["answer"], "skipped");
+    assert!(host_wide["reason"].as_str().is_some_and(|r| r.contains("lab")), "{host_wide}");
+    // Everything that the page and `show` say comes from the record alone.
+    let record = summary["record"].as_str().expect("a path");
+    let html = std::fs::read_to_string(&page).expect("a page");
+    assert!(html.contains("data-chart=\"ladder\"") && !html.contains("http://"), "not self-contained");
+    let shown = sh(&format!("{LANDSPEED} show {record}"));
+    assert!(shown.contains("put back"), "{shown}");
+    let same = sh(&format!("{LANDSPEED} diff {record} {record}"));
+    assert!(!same.is_empty());
+    let persisted = sh(&format!("{LANDSPEED} persist {record}"));
+    assert!(persisted.contains("/etc/"), "{persisted}");
+    assert_eq!(outside(), before, "something outside the lab changed");
+}
+
+#[test]
+fn ctrl_c_takes_the_lab_down_and_reports_what_is_known() {
+    if !root("ctrl_c_takes_the_lab_down_and_reports_what_is_known") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = Command::new(LANDSPEED)
+        .args(["tune", "--json", "--data-dir"])
+        .arg(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("landspeed runs");
+    std::thread::sleep(Duration::from_secs(8));
+    let lab = labs_of(child.id());
+    assert_eq!(lab.len(), 1, "one lab runs");
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signalled");
+    let end = std::time::Instant::now() + Duration::from_secs(30);
+    while child.try_wait().expect("waits").is_none() {
+        assert!(std::time::Instant::now() < end, "it does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let (out, err) = text(&child.wait_with_output().expect("ends"));
+    let summary: serde_json::Value =
+        serde_json::from_str(&out).unwrap_or_else(|_| panic!("no summary: {out}{err}"));
+    assert_eq!(summary["restored"], true, "{err}");
+    let left = sh("ls /run/netns 2>/dev/null || true");
+    assert!(lab.iter().all(|id| !left.contains(id)), "left: {left}");
+}
+
+#[test]
+fn a_killed_run_leaves_a_lab_that_down_removes() {
+    if !root("a_killed_run_leaves_a_lab_that_down_removes") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut child = Command::new(LANDSPEED)
+        .args(["tune", "--data-dir"])
+        .arg(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("landspeed runs");
+    std::thread::sleep(Duration::from_secs(5));
+    let lab = labs_of(child.id());
+    child.kill().expect("killed");
+    child.wait().expect("reaped");
+    for id in &lab {
+        let down = output(&format!("{LANDSPEED} lab down {id}"));
+        assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+    }
+    let left = sh("ls /run/netns 2>/dev/null || true");
+    assert!(!lab.is_empty() && lab.iter().all(|id| !left.contains(id)), "left: {left}");
+}
+
+/// Ids of the labs that process `owner` made, as `landspeed lab list` shows them.
+fn labs_of(owner: u32) -> BTreeSet<String> {
+    let owner = owner.to_string();
+    sh(&format!("{LANDSPEED} lab list"))
+        .lines()
+        .filter(|line| line.split_whitespace().any(|word| word == owner))
+        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
+        .collect()
+}

@@ -1,0 +1,77 @@
+//! Every knob of the real table that this host has, turned at once, and then the agent dies.
+
+use std::collections::BTreeMap;
+
+use landspeed_knob::{Domain, Knob, Place, Turn};
+
+use super::host::{Host, assert_same, can_run};
+use super::kills::{guardian_pid, signal, wait_until_no_journal};
+
+/// Another value of the domain than `now`, where one is easily told.
+fn another(domain: &Domain, now: &str) -> Option<String> {
+    let first = now.split(';').next()?;
+    match domain {
+        Domain::Switch => Some(if first == "on" { "off" } else { "on" }.into()),
+        Domain::OneOf(words) => words.iter().find(|w| **w != first).map(|w| (*w).to_owned()),
+        Domain::Int(low, high) => {
+            let now: u64 = first.parse().ok()?;
+            [now / 2, now + 1, now * 2]
+                .into_iter()
+                .find(|n| *n != now && (low..=high).contains(&n))
+                .map(|n| n.to_string())
+        }
+        Domain::Signed(_, high) => (first != high.to_string()).then(|| high.to_string()),
+        Domain::Ints(..) => {
+            let numbers: Option<Vec<u64>> = now.split(' ').map(|n| n.parse().ok()).collect();
+            Some(numbers?.iter().map(|n| (n / 2).max(1).to_string()).collect::<Vec<_>>().join(" "))
+        }
+        Domain::Name => Some(if first == "reno" { "cubic" } else { "reno" }.into()),
+        Domain::CpuList => Some(if first == "0" { "none" } else { "0" }.into()),
+        Domain::Each(inner) => another(inner, first),
+    }
+}
+
+/// The values of all knobs of the host that can be read.
+fn values(host: &Host) -> BTreeMap<&'static str, (&'static Knob, String)> {
+    let place = Place { device: "v0".into() };
+    host.inside(|| {
+        let read = |knob: &'static Knob| match knob.turn {
+            Turn::Host(turn) => Some((knob.row.name, (knob, turn.read(&place).ok()?))),
+            Turn::Flow { .. } => None,
+        };
+        landspeed_knob::all().filter_map(read).collect()
+    })
+}
+
+fn lines(host: &Host) -> String {
+    let values = values(host);
+    values.iter().map(|(name, (_, value))| format!("{name} = {value}\n")).collect::<String>()
+        + &host.picture()
+}
+
+#[test]
+fn every_knob_of_the_table_comes_back() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = lines(&host);
+    for victim in ["agent", "guardian"] {
+        let mut agent = host.agent_with_table(60_000);
+        assert_eq!(agent.ask("start").unwrap(), "ok");
+        let mut turned = 0;
+        for (name, (knob, now)) in values(&host) {
+            let Some(value) = another(&knob.row.domain, &now) else { continue };
+            let answer = agent.ask(&format!("turn {name} {value}")).unwrap();
+            turned += usize::from(answer.contains(" -> "));
+            println!("{name} {now} to {value}: {answer}");
+        }
+        assert!(turned >= 20, "only {turned} knobs could be turned");
+        match victim {
+            "agent" => agent.kill(),
+            _ => signal(guardian_pid(&host).unwrap(), super::kills::KILL),
+        }
+        wait_until_no_journal(&host);
+        assert_same(&lines(&host), &before, victim);
+    }
+}

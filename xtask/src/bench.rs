@@ -1,0 +1,236 @@
+//! `make bench`: landspeed's workloads against the tools that people use today, in one lab,
+//! interleaved. Prints ratios with intervals; judges nothing, so it is no timed test.
+//!
+//! Both tools run between the same two namespaces. Blocks are ABBA or BAAB in turn; the statistic is
+//! the log ratio of a block. Rate and processor time of iperf3 are its own (it takes both from the
+//! same interval); ksoftirqd is in landspeed's cost and not in iperf3's, so the comparison leans
+//! against landspeed.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use landspeed_stats::estimate;
+use serde_json::Value;
+
+const BLOCKS: usize = 20;
+const CONFIDENCE: f64 = 0.95;
+const SERVER: &str = "198.51.100.2";
+
+/// One figure of one tool.
+type Measure = fn(&Bench) -> Result<Vec<f64>>;
+
+/// One comparison: what is compared, landspeed's way and the other's, and the names of the figures.
+struct Comparison {
+    name: &'static str,
+    figures: &'static [&'static str],
+    ours: Measure,
+    theirs: Measure,
+}
+
+const COMPARISONS: &[Comparison] = &[
+    Comparison {
+        name: "stream against iperf3, one core",
+        figures: &["rate", "bytes per CPU-second"],
+        ours: |bench| bench.stream("same-core"),
+        theirs: |bench| bench.iperf3("0,0"),
+    },
+    Comparison {
+        name: "stream against iperf3, two cores",
+        figures: &["rate", "bytes per CPU-second"],
+        ours: |bench| bench.stream("neighbours"),
+        theirs: |bench| bench.iperf3("0,1"),
+    },
+    Comparison {
+        name: "pingpong 14 B against sockperf, one core",
+        figures: &["median round trip"],
+        ours: |bench| bench.pingpong("14"),
+        theirs: Bench::sockperf,
+    },
+    Comparison {
+        name: "pingpong 1 B against qperf, one core",
+        figures: &["half round trip (our median, their mean)"],
+        ours: |bench| Ok(bench.pingpong("1")?.iter().map(|rtt| rtt / 2.0).collect()),
+        theirs: Bench::qperf,
+    },
+];
+
+/// Runs all comparisons.
+pub fn run(root: &Path) -> Result<()> {
+    let bench = Bench::new(root)?;
+    println!("{BLOCKS} blocks of four runs of 1 s, landspeed over the other, {:.0} % intervals", CONFIDENCE * 100.0);
+    for comparison in COMPARISONS {
+        compare(&bench, comparison)?;
+    }
+    Ok(())
+}
+
+fn compare(bench: &Bench, comparison: &Comparison) -> Result<()> {
+    let mut ratios = vec![Vec::new(); comparison.figures.len()];
+    for block in 0..BLOCKS {
+        let mut sums = vec![0.0; comparison.figures.len()];
+        // ABBA, then BAAB: linear drift over a block cancels.
+        for position in 0..4 {
+            let ours = (position == 0 || position == 3) == (block % 2 == 0);
+            let measure = if ours { comparison.ours } else { comparison.theirs };
+            for (sum, figure) in sums.iter_mut().zip(measure(bench)?) {
+                ensure!(figure > 0.0, "{}: a run measured nothing", comparison.name);
+                *sum += if ours { figure.ln() } else { -figure.ln() };
+            }
+        }
+        for (figure, sum) in ratios.iter_mut().zip(sums) {
+            figure.push(sum / 2.0);
+        }
+    }
+    println!("\n{}", comparison.name);
+    for (name, logs) in comparison.figures.iter().zip(&ratios) {
+        let e = estimate(logs, CONFIDENCE);
+        println!("  {name:45} {:.3} [{:.3}, {:.3}]", e.ratio, e.low, e.high);
+    }
+    Ok(())
+}
+
+/// Two namespaces joined by a veth pair, removed on drop.
+struct Bench {
+    client: String,
+    server: String,
+    landspeed: String,
+}
+
+impl Bench {
+    fn new(root: &Path) -> Result<Bench> {
+        let id = std::process::id();
+        let landspeed = root.join("target/release/landspeed").display().to_string();
+        ensure!(Path::new(&landspeed).exists(), "build first: cargo build --release --bin landspeed");
+        let bench = Bench { client: format!("lsb{id}a"), server: format!("lsb{id}b"), landspeed };
+        let (a, b) = (&bench.client, &bench.server);
+        sh(&format!(
+            "set -e; ip netns add {a}; ip netns add {b}; ip -n {a} link set lo up; ip -n {b} link set lo up
+            ip -n {a} link add d0 type veth peer name d0 netns {b}
+            ip -n {a} addr add 198.51.100.1/24 dev d0; ip -n {a} link set d0 up
+            ip -n {b} addr add {SERVER}/24 dev d0; ip -n {b} link set d0 up"
+        ))?;
+        Ok(bench)
+    }
+
+    fn landspeed(&self, args: &[&str]) -> Result<Value> {
+        let ends = [&self.client, &self.server].map(|name| format!("netns:{name}"));
+        json(Command::new(&self.landspeed).args(args).args(ends).stdin(Stdio::null()))
+    }
+
+    fn stream(&self, placement: &str) -> Result<Vec<f64>> {
+        let set = format!("placement={placement},write-size=131072,read-size=131072");
+        let report = self.landspeed(&["measure", "stream", "--time", "1s", "--json", "--set", &set])?;
+        let rate = number(&report, "/streams/0/rate_bps")?;
+        Ok(vec![rate, number(&report, "/bytes_per_cpu_s")?])
+    }
+
+    fn pingpong(&self, size: &str) -> Result<Vec<f64>> {
+        let args = ["measure", "pingpong", "--time", "1s", "--sizes", size, "--json", "--set", "placement=same-core"];
+        Ok(vec![number(&self.landspeed(&args)?, "/latency/0/p50_ns")? / 1e3])
+    }
+
+    fn iperf3(&self, cores: &str) -> Result<Vec<f64>> {
+        let server = self.serve("iperf3", &["-s", "-1", "-p", "5201"])?;
+        let mut command = self.inside(&self.client, "iperf3");
+        command.args(["-c", SERVER, "-t", "1", "-O", "0", "-l", "131072", "-J", "-A", cores]);
+        let report = json(&mut command)?;
+        drop(server);
+        let bytes = number(&report, "/end/sum_received/bytes")?;
+        let seconds = number(&report, "/end/sum_received/seconds")?;
+        let cpu = number(&report, "/end/cpu_utilization_percent/host_total")?
+            + number(&report, "/end/cpu_utilization_percent/remote_total")?;
+        Ok(vec![bytes * 8.0 / seconds, bytes / (cpu / 100.0 * seconds)])
+    }
+
+    fn sockperf(&self) -> Result<Vec<f64>> {
+        let server = self.serve("taskset", &["-c", "0", "sockperf", "sr", "--tcp", "-i", SERVER, "-p", "5202"])?;
+        let mut command = self.inside(&self.client, "taskset");
+        command.args(["-c", "0", "sockperf", "pp", "--tcp", "-i", SERVER, "-p", "5202", "-t", "1", "--full-rtt"]);
+        let text = text(&mut command)?;
+        drop(server);
+        let line = text.lines().find(|l| l.contains("percentile 50.000")).context("sockperf printed no median")?;
+        Ok(vec![last_number(line)?])
+    }
+
+    fn qperf(&self) -> Result<Vec<f64>> {
+        let server = self.serve("taskset", &["-c", "0", "qperf", "-lp", "5203"])?;
+        let mut command = self.inside(&self.client, "taskset");
+        command.args(["-c", "0", "qperf", "-lp", "5203", "-t", "1", "-m", "1", "-uu", SERVER, "tcp_lat"]);
+        let text = text(&mut command)?;
+        drop(server);
+        let line = text.lines().find(|l| l.contains("latency")).context("qperf printed no latency")?;
+        // Seconds with -uu are plain numbers with a unit: "latency = 6.1 us".
+        let mut words = line.split('=').nth(1).unwrap_or_default().split_whitespace();
+        let value: f64 = words.next().context("no figure")?.replace(',', "").parse()?;
+        let scale = match words.next() {
+            Some("ns") => 1e-3,
+            Some("us") => 1.0,
+            Some("ms") => 1e3,
+            Some("sec") => 1e6,
+            unit => bail!("qperf printed an unknown unit {unit:?}: {line}"),
+        };
+        Ok(vec![value * scale])
+    }
+
+    fn inside(&self, namespace: &str, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", namespace, program]).stdin(Stdio::null());
+        command
+    }
+
+    /// A server in the server's namespace, given a moment to listen.
+    fn serve(&self, program: &str, args: &[&str]) -> Result<Server> {
+        let mut command = self.inside(&self.server, program);
+        command.args(args).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn().with_context(|| format!("{program} does not start"))?;
+        std::thread::sleep(Duration::from_millis(150));
+        Ok(Server(child))
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        for ns in [&self.client, &self.server] {
+            let _ = sh(&format!("for p in $(ip netns pids {ns}); do kill -9 $p; done; ip netns del {ns}"));
+        }
+    }
+}
+
+/// A running server, ended on drop.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn sh(script: &str) -> Result<()> {
+    let status = Command::new("bash").args(["-c", script]).status()?;
+    ensure!(status.success(), "failed: {script}");
+    Ok(())
+}
+
+fn text(command: &mut Command) -> Result<String> {
+    let output = command.output().with_context(|| format!("{command:?}"))?;
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "{command:?}: {out}{err}");
+    Ok(format!("{out}{err}"))
+}
+
+fn json(command: &mut Command) -> Result<Value> {
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("{command:?}"))?;
+    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stdout));
+    serde_json::from_slice(&output.stdout).with_context(|| format!("{command:?}: no JSON"))
+}
+
+fn number(report: &Value, at: &str) -> Result<f64> {
+    report.pointer(at).and_then(Value::as_f64).with_context(|| format!("no {at} in {report}"))
+}
+
+fn last_number(line: &str) -> Result<f64> {
+    line.split(['=', ' ']).rev().find_map(|word| word.trim().parse().ok()).with_context(|| line.to_owned())
+}
