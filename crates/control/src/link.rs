@@ -89,12 +89,17 @@ impl Link {
         Error::Handshake { name: self.name.clone(), source: FrameError::Unknown(what) }
     }
 
-    /// Closes so that what was sent arrives.
+    /// Closes a connection on which the peer may still be sending, so that what was sent arrives.
     pub(crate) async fn part(&mut self) {
+        self.close().await;
+        self.reader.drain(PARTING).await;
+    }
+
+    /// Ends our direction.
+    pub(crate) async fn close(&mut self) {
         let _ = tokio::time::timeout(PARTING, self.writer.shutdown()).await;
         // Shutting a pipe down does nothing; only dropping it ends the peer's stream.
         self.writer = Box::new(tokio::io::sink());
-        self.reader.drain(PARTING).await;
     }
 }
 

@@ -68,10 +68,17 @@ pub(crate) async fn attend(
         }
         over
     };
-    link.part().await;
     match over {
-        Over::Done => Ok(()),
-        Over::Left(why) | Over::Broken(why) => Err(Error::Ended { why }),
+        Over::Done => {
+            // Everything was read, and the peer waits for our end: ssh passes it on only with our exit.
+            link.close().await;
+            Ok(())
+        }
+        Over::Left(why) => Err(Error::Ended { why }),
+        Over::Broken(why) => {
+            link.part().await;
+            Err(Error::Ended { why })
+        }
     }
 }
 
