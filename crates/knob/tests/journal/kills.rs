@@ -31,6 +31,18 @@ pub(crate) fn wait_until_no_journal(host: &Host) {
     }
 }
 
+/// A signal takes its time to reach every thread.
+fn wait_until_stopped(pid: u32) {
+    let stopped = |task: std::fs::DirEntry| {
+        let stat = std::fs::read_to_string(task.path().join("stat"));
+        stat.is_ok_and(|s| s.contains(") T "))
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().all(|task| stopped(task.unwrap())) {
+        assert!(Instant::now() < deadline, "{pid} does not stop");
+    }
+}
+
 fn started(host: &Host, lease_ms: u64) -> Agent {
     let mut agent = host.agent(lease_ms);
     assert_eq!(agent.ask("start").unwrap(), "ok");
@@ -156,6 +168,7 @@ fn a_stopped_agent_cannot_write_after_its_lease() {
     agent.ask("turn mtu 9000");
     agent.ask("beat");
     signal(agent.pid(), rustix::process::Signal::STOP);
+    wait_until_stopped(agent.pid());
     agent.tell("turn mtu 8000");
     wait_until_no_journal(&host);
     signal(agent.pid(), rustix::process::Signal::CONT);
