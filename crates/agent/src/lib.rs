@@ -8,6 +8,7 @@ mod knobs;
 mod ports;
 mod watch;
 
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -66,7 +67,13 @@ impl Agent {
         facts
     }
 
-    fn client(&self, at: SocketAddr, source_port: u16, key: &SessionKey, spec: &TrialSpec) -> Result<Reply, String> {
+    fn client(
+        &self,
+        at: SocketAddr,
+        source_port: u16,
+        key: &SessionKey,
+        spec: &TrialSpec,
+    ) -> Result<Reply, String> {
         let mut watch = TrialWatch::towards(at.ip());
         let kept = forget_path(at.ip());
         let plan = ClientPlan { server: at, source_port, key: *key.as_bytes() };
@@ -95,8 +102,9 @@ impl Handler for Agent {
     fn gone(&self, why: &str) {
         self.cancel.cancel();
         let restored = self.knobs.restore();
+        // Whoever read our standard error may be gone with the controller: that must not stop anything.
         for note in restored.notes {
-            eprintln!("landspeed agent: {why}: {note}");
+            let _ = writeln!(std::io::stderr(), "landspeed agent: {why}: {note}");
         }
     }
 }

@@ -33,7 +33,7 @@ fn unknown_names_are_refused_by_name() {
     refused(&landspeed(&["tune", "--against", "mtu=9"]), &["mtu", "9"]);
     refused(&landspeed(&["tune", "--against", "mtu"]), &["mtu", "="]);
     refused(&landspeed(&["measure", "stream", "lab:ring"]), &["lab:ring", "lab:back-to-back"]);
-    refused(&landspeed(&["measure", "stream", "one-host-only"]), &["two"]);
+    refused(&landspeed(&["measure", "stream", "one-host-only"]), &["one-host-only", "A B"]);
 }
 
 #[test]

@@ -143,14 +143,15 @@ fn a_hand_started_agent_serves_who_has_its_line() {
         text_of(&mut measure(&hosts, &ends))
     };
     // A wrong token is told on both ends, and does not use the right one up.
-    let (scheme, rest) = b.line.split_once("://").expect("a line");
+    let line = b.line.clone();
+    let (scheme, rest) = line.split_once("://").expect("a line");
     let (token, tail) = rest.split_once('@').expect("a token");
     let flipped: String = token.chars().map(|c| if c == '0' { '1' } else { '0' }).collect();
     let wrong = b.token_file(&hosts, "wrong", &format!("{scheme}://{flipped}@{tail}"));
     let (ok, _, err) = with(&wrong, &at);
     assert!(!ok && err.contains("wrong token"), "{err}");
     // A wrong pin is refused before the token is shown.
-    let (address, pin) = b.line.split_once('#').expect("a pin");
+    let (address, pin) = line.split_once('#').expect("a pin");
     let other: String = pin.chars().map(|c| if c == 'a' { 'b' } else { 'a' }).collect();
     let mispinned = format!("{address}#{other}");
     let wrong_pin = b.token_file(&hosts, "pin", &mispinned);

@@ -3,7 +3,7 @@
 //! ```text
 //!            ctl  br0 10.99.0.1
 //!           /                  \
-//!     m 10.99.0.2           m 10.99.0.3        management: ssh
+//!  mgmt 10.99.0.2       mgmt 10.99.0.3        management: ssh
 //!    [host a]                 [host b]
 //!     data 192.0.2.1 ------ data 192.0.2.2     the path under test
 //!          2001:db8:9::1         2001:db8:9::2
@@ -21,7 +21,7 @@ use super::{LANDSPEED, output, sh};
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// The three namespaces; removed on drop.
-pub struct Hosts {
+pub(crate) struct Hosts {
     id: String,
     folder: tempfile::TempDir,
     sshd: Vec<Child>,
@@ -29,7 +29,7 @@ pub struct Hosts {
 
 impl Hosts {
     /// Makes them.
-    pub fn new() -> Hosts {
+    pub(crate) fn new() -> Hosts {
         let id = format!("lst{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut hosts = Hosts { id, folder, sshd: Vec::new() };
@@ -40,12 +40,12 @@ impl Hosts {
     }
 
     /// The namespace of "a", "b" or "ctl".
-    pub fn ns(&self, host: &str) -> String {
+    pub(crate) fn ns(&self, host: &str) -> String {
         format!("{}{host}", self.id)
     }
 
     /// `landspeed ARGS` in the controller's namespace, with the options that reach the hosts by ssh.
-    pub fn landspeed(&self, args: &[&str]) -> Command {
+    pub(crate) fn landspeed(&self, args: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.ns("ctl"), LANDSPEED]).args(args);
         command.env("XDG_DATA_HOME", self.folder.path().join("data"));
@@ -54,7 +54,7 @@ impl Hosts {
     }
 
     /// The arguments that name both hosts and how to reach them.
-    pub fn reach(&self) -> Vec<String> {
+    pub(crate) fn reach(&self) -> Vec<String> {
         let mut args: Vec<String> =
             ["root@10.99.0.2", "root@10.99.0.3", "--address", "192.0.2.2"].map(String::from).to_vec();
         args.extend(["--remote-path".into(), LANDSPEED.into()]);
@@ -75,12 +75,12 @@ impl Hosts {
     }
 
     /// A file of this fixture.
-    pub fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// `landspeed ARGS` on one of the hosts itself, as its owner would run it.
-    pub fn on_host(&self, host: &str, args: &[&str]) -> Command {
+    pub(crate) fn on_host(&self, host: &str, args: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.ns(host), LANDSPEED]).args(args);
         command.env("LANDSPEED_STATE_DIR", self.file("state")).stdin(Stdio::null());
@@ -88,18 +88,18 @@ impl Hosts {
     }
 
     /// Journals that are left in the hosts' state folder.
-    pub fn journals(&self) -> Vec<String> {
+    pub(crate) fn journals(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.file("state/journal")).into_iter().flatten();
         entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect()
     }
 
     /// Both hosts as other people's tools see them.
-    pub fn snapshot(&self) -> [Snapshot; 2] {
+    pub(crate) fn snapshot(&self) -> [Snapshot; 2] {
         [Snapshot::of(&self.ns("a")), Snapshot::of(&self.ns("b"))]
     }
 
     /// What differs from `before` on both hosts.
-    pub fn differences(&self, before: &[Snapshot; 2]) -> Vec<String> {
+    pub(crate) fn differences(&self, before: &[Snapshot; 2]) -> Vec<String> {
         let now = self.snapshot();
         let named = |host: &str, n: usize| {
             before[n].differences(&now[n]).into_iter().map(|l| format!("{host}: {l}")).collect::<Vec<_>>()
@@ -108,7 +108,7 @@ impl Hosts {
     }
 
     /// Process ids in the namespace of `host` whose command line contains `what`.
-    pub fn pids(&self, host: &str, what: &str) -> Vec<i32> {
+    pub(crate) fn pids(&self, host: &str, what: &str) -> Vec<i32> {
         let listed = output(&format!("ip netns pids {}", self.ns(host)));
         String::from_utf8_lossy(&listed.stdout)
             .lines()
@@ -121,7 +121,7 @@ impl Hosts {
     }
 
     /// Waits until no landspeed process is left on either host; false where one stays.
-    pub fn quiet(&self, limit: Duration) -> bool {
+    pub(crate) fn quiet(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         loop {
             let left = ["a", "b"].iter().any(|h| !self.pids(h, LANDSPEED).is_empty());
@@ -140,11 +140,11 @@ impl Hosts {
             for n in {a} {b} {ctl}; do ip netns add $n; ip -n $n link set lo up; done
             ip -n {ctl} link add br0 type bridge
             ip -n {ctl} addr add 10.99.0.1/24 dev br0; ip -n {ctl} link set br0 up
-            ip -n {ctl} link add pa type veth peer name m netns {a}
-            ip -n {ctl} link add pb type veth peer name m netns {b}
+            ip -n {ctl} link add pa type veth peer name mgmt netns {a}
+            ip -n {ctl} link add pb type veth peer name mgmt netns {b}
             for p in pa pb; do ip -n {ctl} link set $p master br0 up; done
-            ip -n {a} addr add 10.99.0.2/24 dev m; ip -n {a} link set m up
-            ip -n {b} addr add 10.99.0.3/24 dev m; ip -n {b} link set m up
+            ip -n {a} addr add 10.99.0.2/24 dev mgmt; ip -n {a} link set mgmt up
+            ip -n {b} addr add 10.99.0.3/24 dev mgmt; ip -n {b} link set mgmt up
             ip -n {a} link add data numtxqueues {cores} numrxqueues {cores} type veth \
                 peer name data netns {b} numtxqueues {cores} numrxqueues {cores}"
         ));
@@ -172,8 +172,26 @@ impl Hosts {
                 ip netns exec {ns} bash -c 'echo 1 > /sys/class/net/data/queues/rx-0/rps_cpus; echo 2 > /sys/class/net/data/queues/tx-0/xps_cpus'"
             ));
         }
-        // The kernel adds its own IPv6 link-local address and routes a moment after link-up.
-        std::thread::sleep(Duration::from_millis(500));
+        self.await_addresses();
+    }
+
+    /// The kernel adds link-local addresses and routes a moment after link-up, and checks for
+    /// duplicates where nobody told it not to: a snapshot before that would see it happen.
+    fn await_addresses(&self) {
+        let end = Instant::now() + Duration::from_secs(10);
+        for host in ["a", "b"] {
+            let ns = self.ns(host);
+            let unsettled = || {
+                let tentative = sh(&format!("ip -n {ns} -6 addr show tentative"));
+                let locals =
+                    sh(&format!("ip -n {ns} -6 route show table local | grep -c '^local fe80' || true"));
+                !tentative.trim().is_empty() || locals.trim() != "2"
+            };
+            while unsettled() {
+                assert!(Instant::now() < end, "the addresses of {host} do not settle");
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        }
     }
 
     fn start_sshd(&mut self) {

@@ -4,16 +4,16 @@
 //! never its own witness.
 #![allow(dead_code, reason = "each test file uses its part")]
 
-pub mod hosts;
-pub mod snapshot;
+pub(crate) mod hosts;
+pub(crate) mod snapshot;
 
 use std::process::{Command, Output};
 
 /// The binary under test.
-pub const LANDSPEED: &str = env!("CARGO_BIN_EXE_landspeed");
+pub(crate) const LANDSPEED: &str = env!("CARGO_BIN_EXE_landspeed");
 
 /// Whether this process is root; if not, says SKIP.
-pub fn root(test: &str) -> bool {
+pub(crate) fn root(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
         eprintln!("SKIP {test}: needs root to make network namespaces");
@@ -22,7 +22,7 @@ pub fn root(test: &str) -> bool {
 }
 
 /// Runs a command to its end; panics with its output where it fails.
-pub fn sh(command: &str) -> String {
+pub(crate) fn sh(command: &str) -> String {
     let output = output(command);
     assert!(
         output.status.success(),
@@ -35,12 +35,12 @@ pub fn sh(command: &str) -> String {
 }
 
 /// Runs a command to its end.
-pub fn output(command: &str) -> Output {
+pub(crate) fn output(command: &str) -> Output {
     Command::new("bash").args(["-c", command]).output().expect("bash runs")
 }
 
 /// Standard output and error as text.
-pub fn text(output: &Output) -> (String, String) {
+pub(crate) fn text(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }

@@ -4,7 +4,7 @@ use super::output;
 
 /// Everything that a knob could have changed, as text by section.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot(Vec<(String, String)>);
+pub(crate) struct Snapshot(Vec<(String, String)>);
 
 /// Counters, timers and caches: they move by themselves.
 const MOVING: &[&str] =
@@ -12,7 +12,7 @@ const MOVING: &[&str] =
 
 impl Snapshot {
     /// Of the namespace `ns`.
-    pub fn of(ns: &str) -> Snapshot {
+    pub(crate) fn of(ns: &str) -> Snapshot {
         let section = |name: &str, command: &str| {
             let out = output(&format!("ip netns exec {ns} bash -c '{command}' 2>/dev/null"));
             let text = String::from_utf8_lossy(&out.stdout);
@@ -40,7 +40,7 @@ impl Snapshot {
     }
 
     /// What differs in `after`, a line each.
-    pub fn differences(&self, after: &Snapshot) -> Vec<String> {
+    pub(crate) fn differences(&self, after: &Snapshot) -> Vec<String> {
         let mut found = Vec::new();
         for ((name, before), (_, after)) in self.0.iter().zip(&after.0) {
             let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
