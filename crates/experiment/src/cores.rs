@@ -55,7 +55,7 @@ mod tests {
         let both = ((&host, &link), (&host, &link));
         assert_eq!(cores(Placement::SameCore, both.0, both.1), [vec![0], vec![0]]);
         assert_eq!(cores(Placement::Neighbours, both.0, both.1), [vec![0], vec![1]]);
-        assert_eq!(cores(Placement::Free, both.0, both.1), [vec![], vec![]]);
+        assert_eq!(cores(Placement::Free, both.0, both.1), [Vec::<u32>::new(), Vec::new()]);
     }
 
     #[test]

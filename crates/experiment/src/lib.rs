@@ -2,6 +2,7 @@
 //! next and what an answer is belong to `analysis`; how a host does it belongs to its agent. This
 //! crate holds the two sessions, walks hosts from cell to cell, and writes down what came.
 
+mod block;
 mod cores;
 mod curve;
 mod error;
@@ -13,6 +14,7 @@ mod sink;
 mod trial;
 mod tune;
 
+pub use block::{BlockOutcome, Blocks, placebos};
 pub use error::Error;
 pub use host::Host;
 pub use measure::{Measurement, measure};

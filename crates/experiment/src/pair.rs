@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use landspeed_control::{Reply, Request, SessionKey};
 use landspeed_record::{
-    Cell, EndpointOutcome, FlowSettings, PathFacts, Placement, Receiver, Role, Side, TrialSpec, Workload,
+    Cell, EndpointOutcome, FlowSettings, PathFacts, Placement, Receiver, Restored, Role, Side, TrialSpec,
+    Workload,
 };
 use landspeed_units::{Bytes, Nanos};
 
@@ -94,8 +95,22 @@ impl Pair {
         a.and(b)
     }
 
+    /// Has both hosts put everything back; what differs from the start is in the notes.
+    pub fn restore(&mut self) -> Restored {
+        let both = Side::BOTH.map(|side| self.host_mut(side).restore());
+        Restored {
+            restored: both.iter().all(|r| r.restored),
+            notes: both.into_iter().flat_map(|r| r.notes).collect(),
+        }
+    }
+
     /// Runs `workload` over the path as it is set now; what A saw and what B saw.
-    pub fn run(&self, workload: Workload, flow: &FlowSettings, warm_up: Nanos) -> Result<[EndpointOutcome; 2], Error> {
+    pub fn run(
+        &self,
+        workload: Workload,
+        flow: &FlowSettings,
+        warm_up: Nanos,
+    ) -> Result<[EndpointOutcome; 2], Error> {
         let limit = time_limit(&workload, warm_up);
         let links = [self.a.link(), self.b.link()];
         let [client, server] = cores(flow.placement, (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
@@ -116,7 +131,13 @@ impl Pair {
     }
 
     fn request(&self, role: Role, spec: TrialSpec) -> Request {
-        Request::Run { role, at: self.at, source_port: self.source_port, key: self.key.clone(), spec: Box::new(spec) }
+        Request::Run {
+            role,
+            at: self.at,
+            source_port: self.source_port,
+            key: self.key.clone(),
+            spec: Box::new(spec),
+        }
     }
 
     fn source(&self, to: IpAddr) -> Result<IpAddr, Error> {
@@ -155,7 +176,9 @@ fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
 fn time_limit(workload: &Workload, warm_up: Nanos) -> Duration {
     let work = match workload {
         Workload::Stream { duration_ns, .. } | Workload::Connect { duration_ns } => *duration_ns,
-        Workload::PingPong { duration_ns, sizes_bytes, .. } => Nanos(duration_ns.0 * sizes_bytes.len() as u64),
+        Workload::PingPong { duration_ns, sizes_bytes, .. } => {
+            Nanos(duration_ns.0 * sizes_bytes.len() as u64)
+        }
         Workload::Sweep { sizes_bytes, .. } => Nanos::secs(60 * sizes_bytes.len() as u64),
     };
     Duration::from(work + warm_up) + Duration::from_secs(20)
@@ -193,7 +216,8 @@ fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result
         warm_up_ns: Nanos(0),
         interval_ns: Nanos(0),
     };
-    let run = |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };
+    let run =
+        |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };
     let server = b.start(&run(Role::Server))?;
     let proven = a.start(&run(Role::Client)).and_then(|client| a.wait(client, Duration::from_secs(10)));
     let served = b.wait(server, Duration::from_secs(10));

@@ -20,6 +20,9 @@ pub struct Reaching {
     pub ssh_options: Vec<String>,
     /// File with the lines of hand-started agents; else the user is asked.
     pub tokens: Option<PathBuf>,
+    /// The landspeed that runs as the agent on this machine; else this very program, which must then
+    /// be landspeed itself.
+    pub agent: Option<PathBuf>,
     /// For the sessions.
     pub options: Options,
 }
@@ -45,7 +48,11 @@ impl Reaching {
     /// An agent on this machine; in a process group of its own, so that Ctrl-C reaches the controller,
     /// which ends in order.
     fn child(&self, extra: &[&str]) -> Result<Command, Error> {
-        let own = std::env::current_exe().map_err(|e| Error::Other(format!("cannot find landspeed itself: {e}")))?;
+        let own = match &self.agent {
+            Some(agent) => agent.clone(),
+            None => std::env::current_exe()
+                .map_err(|e| Error::Other(format!("cannot find landspeed itself: {e}")))?,
+        };
         let mut command = match self.tune && !rustix::process::geteuid().is_root() {
             true => {
                 let mut sudo = Command::new("sudo");
@@ -54,11 +61,12 @@ impl Reaching {
             }
             false => Command::new(own),
         };
-        command.args(self.agent()).args(extra).process_group(0);
+        command.args(self.words()).args(extra).process_group(0);
         Ok(command)
     }
 
-    fn agent(&self) -> &'static [&'static str] {
+    /// The agent's command line.
+    fn words(&self) -> &'static [&'static str] {
         if self.tune { &["agent", "--stdio", "--allow-tune"] } else { &["agent", "--stdio"] }
     }
 
@@ -66,7 +74,7 @@ impl Reaching {
         let options: Vec<&str> = self.ssh_options.iter().flat_map(|option| ["-o", option]).collect();
         let host = SshHost::new(destination)?.with_remote_path(&self.remote_path)?.with_options(&options);
         let sudo = self.tune && !destination.starts_with("root@");
-        Session::over_ssh(&host, self.agent(), sudo, &self.options)
+        Session::over_ssh(&host, self.words(), sudo, &self.options)
     }
 
     fn invited(&self, line: &str) -> Result<Session, landspeed_control::Error> {

@@ -3,20 +3,16 @@
 
 use std::time::Instant;
 
-use landspeed_analysis::{
-    Action, BlockResult, Findings, Goal, Ladder, Pair as Block, Rules, RunFacts, assemble,
-};
-use landspeed_control::Change;
+use landspeed_analysis::{Action, Findings, Goal, Ladder, Pair as Block, Rules, RunFacts, assemble};
 use landspeed_knob as knob;
 use landspeed_record::{
-    Arm, Candidate, Cell, Figures, FlowSettings, Header, Line, RECORD_FORMAT, Restored, Settings, Side, Trial,
-    TuneSummary,
+    Candidate, Cell, FlowSettings, Header, Line, RECORD_FORMAT, Restored, Settings, Side, TuneSummary,
 };
 use landspeed_units::Nanos;
 
 use crate::curve::curve;
-use crate::trial::{Timing, measure_cell};
-use crate::{Error, Pair, Sink};
+use crate::trial::Timing;
+use crate::{BlockOutcome, Blocks, Error, Pair, Sink, placebos};
 
 /// Where a run starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,11 +81,8 @@ pub struct TunePlan {
 
 /// Plans a run on `pair`; turns nothing.
 pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
-    let found = Cell {
-        a: pair.a.found(),
-        b: pair.b.found(),
-        flow: knob::flow_cell(&FlowSettings::default()),
-    };
+    let found =
+        Cell { a: pair.a.found(), b: pair.b.found(), flow: knob::flow_cell(&FlowSettings::default()) };
     let (start, baseline) = match options.baseline {
         Baseline::Found => (found, Vec::new()),
         Baseline::Sc03 => overlay(&found, knob::baseline::sc03())?,
@@ -185,7 +178,7 @@ pub fn tune(
     }
     let began = Instant::now();
     let result = Run { pair, plan: &plan, options, sink, began }.climb();
-    let restored = restore(pair);
+    let restored = pair.restore();
     let findings = match result {
         Ok(findings) => findings,
         Err(error) => return Err(with_leftovers(error, &restored)),
@@ -206,20 +199,15 @@ pub fn tune(
     Ok(summary)
 }
 
-fn restore(pair: &mut Pair) -> Restored {
-    let both = Side::BOTH.map(|side| pair.host_mut(side).restore());
-    Restored {
-        restored: both.iter().all(|r| r.restored),
-        notes: both.into_iter().flat_map(|r| r.notes).collect(),
-    }
-}
-
 /// An error after which something was not put back says that too.
 fn with_leftovers(error: Error, restored: &Restored) -> Error {
     if restored.restored {
         return error;
     }
-    Error::Other(format!("{error}; NOT everything was put back: {}; run `landspeed undo` there", restored.notes.join("; ")))
+    Error::Other(format!(
+        "{error}; NOT everything was put back: {}; run `landspeed undo` there",
+        restored.notes.join("; ")
+    ))
 }
 
 /// The first line of the record.
@@ -256,8 +244,7 @@ impl Run<'_> {
         self.preface()?;
         self.pair.set(&self.plan.start)?;
         curve(self.pair, &self.plan.start, "curve-start", self.plan.timing, self.used(), self.sink)?;
-        let mut ladder =
-            Ladder::new(self.plan.start.clone(), self.plan.candidates.clone(), self.rules());
+        let mut ladder = Ladder::new(self.plan.start.clone(), self.plan.candidates.clone(), self.rules());
         let findings = loop {
             if self.sink.stop() {
                 ladder.stop();
@@ -311,91 +298,12 @@ impl Run<'_> {
 
     /// Four trials, interleaved; a turn that fails ends the step and leaves the incumbent set.
     fn block(&mut self, ladder: &mut Ladder, block: &Block) -> Result<(), Error> {
-        if block.block == 0 {
-            let (step, what) = (block.step.clone(), block.what.clone());
-            self.sink.line(&Line::Trying { step, what, at_ns: self.used() })?;
+        let timing = self.plan.timing;
+        let mut blocks = Blocks { pair: self.pair, timing, began: self.began, sink: self.sink };
+        match blocks.measure(block)? {
+            BlockOutcome::Measured(result) => ladder.observe(result),
+            BlockOutcome::Refused(why) => ladder.failed(&block.step, &why),
         }
-        let began = Instant::now();
-        let mut figures = [Figures::default(); 4];
-        for (position, arm) in order(block.candidate_first).into_iter().enumerate() {
-            match self.trial(block, position as u32, arm) {
-                Ok(seen) => figures[position] = seen,
-                Err(error) if refused(&error) => {
-                    self.pair.set(&block.incumbent)?;
-                    ladder.failed(&block.step, &error.to_string());
-                    return Ok(());
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        ladder.observe(BlockResult {
-            step: block.step.clone(),
-            figures,
-            candidate_first: block.candidate_first,
-            took: began.elapsed().into(),
-        });
         Ok(())
     }
-
-    fn trial(&mut self, block: &Block, position: u32, arm: Arm) -> Result<Figures, Error> {
-        let cell = match arm {
-            Arm::Incumbent => &block.incumbent,
-            Arm::Candidate => &block.candidate,
-        };
-        self.pair.set(cell)?;
-        self.rewrite(&block.rewrite)?;
-        let at_ns = self.used();
-        let measured = measure_cell(self.pair, cell, self.plan.timing)?;
-        let trial = Trial {
-            step: block.step.clone(),
-            block: block.block,
-            position,
-            arm,
-            at_ns,
-            cell: cell.clone(),
-            a: measured.a,
-            b: measured.b,
-            figures: measured.figures,
-        };
-        self.sink.line(&Line::Trial(Box::new(trial)))?;
-        Ok(measured.figures)
-    }
-
-    /// A placebo's turn: a knob's full write path, with the value that stands.
-    fn rewrite(&mut self, cell: &Cell) -> Result<(), Error> {
-        let changes = |settings: &Settings| -> Vec<Change> {
-            let change = |(knob, value): (&String, &String)| Change { knob: knob.clone(), value: value.clone() };
-            settings.iter().map(change).collect()
-        };
-        self.pair.turn(&[changes(&cell.a), changes(&cell.b)])
-    }
-}
-
-/// ABBA or BAAB: drift that is linear over the block cancels.
-fn order(candidate_first: bool) -> [Arm; 4] {
-    use Arm::{Candidate as C, Incumbent as I};
-    if candidate_first { [C, I, I, C] } else { [I, C, C, I] }
-}
-
-/// Whether a host refused one request (the session goes on), rather than was lost.
-fn refused(error: &Error) -> bool {
-    matches!(error, Error::Session { source: landspeed_control::Error::Refused { .. }, .. })
-}
-
-/// Two system knobs whose rewriting goes through everything that a real turn does: the first is a
-/// sysctl, the second a device's. A host without one of them does with the other.
-fn placebos(start: &Cell) -> Vec<Candidate> {
-    ["timestamps", "txqueuelen"]
-        .into_iter()
-        .filter_map(|knob| {
-            let own = |settings: &Settings| settings.get_key_value(knob).map(|(k, v)| (k.clone(), v.clone()));
-            let value = start.a.get(knob)?.clone();
-            let change = Cell {
-                a: own(&start.a).into_iter().collect(),
-                b: own(&start.b).into_iter().collect(),
-                ..Cell::default()
-            };
-            Some(Candidate { knob: knob.to_owned(), from: value.clone(), value, change, ..Candidate::default() })
-        })
-        .collect()
 }

@@ -1,0 +1,171 @@
+//! One block: four interleaved trials of the two cells that a ladder compares. Shared by all that
+//! drive a ladder on real hosts, so that what a study of the method judges is what `tune` does.
+
+use std::time::Instant;
+
+use landspeed_analysis::{BlockResult, Pair as Block};
+use landspeed_control::Change;
+use landspeed_record::{Arm, Candidate, Cell, Figures, Line, Settings, Trial};
+use landspeed_units::Nanos;
+
+use crate::trial::{Timing, measure_cell};
+use crate::{Error, Pair, Sink};
+
+/// Measures blocks on a pair.
+pub struct Blocks<'a> {
+    /// The hosts.
+    pub pair: &'a mut Pair,
+    /// Lengths of the trials.
+    pub timing: Timing,
+    /// The run's start: times of trials count from it.
+    pub began: Instant,
+    /// Where every trial goes.
+    pub sink: &'a mut dyn Sink,
+}
+
+/// What became of a block.
+#[derive(Debug, Clone, PartialEq)]
+pub enum BlockOutcome {
+    /// All four trials were measured: for [`landspeed_analysis::Ladder::observe`].
+    Measured(BlockResult),
+    /// A host refused a turn or a trial, for this reason; the incumbent is set again. For
+    /// [`landspeed_analysis::Ladder::failed`].
+    Refused(String),
+}
+
+impl Blocks<'_> {
+    /// Measures one block.
+    ///
+    /// # Errors
+    /// A host was lost, the incumbent cannot be set again, or the sink took no line.
+    pub fn measure(&mut self, block: &Block) -> Result<BlockOutcome, Error> {
+        if block.block == 0 {
+            let (step, what) = (block.step.clone(), block.what.clone());
+            self.sink.line(&Line::Trying { step, what, at_ns: self.used() })?;
+        }
+        let began = Instant::now();
+        let mut figures = [Figures::default(); 4];
+        for (position, arm) in order(block.candidate_first).into_iter().enumerate() {
+            match self.trial(block, position as u32, arm) {
+                Ok(seen) => figures[position] = seen,
+                Err(error) if refused(&error) => {
+                    self.pair.set(&block.incumbent)?;
+                    return Ok(BlockOutcome::Refused(error.to_string()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(BlockOutcome::Measured(BlockResult {
+            step: block.step.clone(),
+            figures,
+            candidate_first: block.candidate_first,
+            took: began.elapsed().into(),
+        }))
+    }
+
+    fn used(&self) -> Nanos {
+        self.began.elapsed().into()
+    }
+
+    fn trial(&mut self, block: &Block, position: u32, arm: Arm) -> Result<Figures, Error> {
+        let cell = match arm {
+            Arm::Incumbent => &block.incumbent,
+            Arm::Candidate => &block.candidate,
+        };
+        self.pair.set(cell)?;
+        self.rewrite(&block.rewrite)?;
+        let at_ns = self.used();
+        let measured = measure_cell(self.pair, cell, self.timing)?;
+        let trial = Trial {
+            step: block.step.clone(),
+            block: block.block,
+            position,
+            arm,
+            at_ns,
+            cell: cell.clone(),
+            a: measured.a,
+            b: measured.b,
+            figures: measured.figures,
+        };
+        self.sink.line(&Line::Trial(Box::new(trial)))?;
+        Ok(measured.figures)
+    }
+
+    /// A placebo's turn: a knob's full write path, with the value that stands.
+    fn rewrite(&mut self, cell: &Cell) -> Result<(), Error> {
+        let changes = |settings: &Settings| -> Vec<Change> {
+            let change =
+                |(knob, value): (&String, &String)| Change { knob: knob.clone(), value: value.clone() };
+            settings.iter().map(change).collect()
+        };
+        self.pair.turn(&[changes(&cell.a), changes(&cell.b)])
+    }
+}
+
+/// ABBA or BAAB: drift that is linear over the block cancels.
+fn order(candidate_first: bool) -> [Arm; 4] {
+    use Arm::{Candidate as C, Incumbent as I};
+    if candidate_first { [C, I, I, C] } else { [I, C, C, I] }
+}
+
+/// Whether a host refused one request (the session goes on), rather than was lost.
+fn refused(error: &Error) -> bool {
+    matches!(error, Error::Session { source: landspeed_control::Error::Refused { .. }, .. })
+}
+
+/// Changes that change nothing: two system knobs whose rewriting goes through everything that a real
+/// turn does. The first is a sysctl, the second a device's; a host without one of them does with the
+/// other.
+pub fn placebos(start: &Cell) -> Vec<Candidate> {
+    ["timestamps", "txqueuelen"]
+        .into_iter()
+        .filter_map(|knob| {
+            let own = |settings: &Settings| settings.get_key_value(knob).map(|(k, v)| (k.clone(), v.clone()));
+            let value = start.a.get(knob)?.clone();
+            let change = Cell {
+                a: own(&start.a).into_iter().collect(),
+                b: own(&start.b).into_iter().collect(),
+                ..Cell::default()
+            };
+            Some(Candidate {
+                knob: knob.to_owned(),
+                from: value.clone(),
+                value,
+                change,
+                ..Candidate::default()
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_arm_has_the_same_mean_position() {
+        for first in [false, true] {
+            let order = order(first);
+            let sum =
+                |arm| order.iter().enumerate().filter(|(_, a)| **a == arm).map(|(i, _)| i).sum::<usize>();
+            assert_eq!(sum(Arm::Candidate), sum(Arm::Incumbent));
+            assert_eq!(order[0] == Arm::Candidate, first);
+        }
+    }
+
+    #[test]
+    fn a_placebo_rewrites_what_stands_on_every_host_that_has_it() {
+        let settings = |pairs: &[(&str, &str)]| -> Settings {
+            pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect()
+        };
+        let start = Cell {
+            a: settings(&[("timestamps", "1"), ("mtu", "1500")]),
+            b: settings(&[("timestamps", "0")]),
+            ..Cell::default()
+        };
+        let placebos = placebos(&start);
+        assert_eq!(placebos.len(), 1, "no host has txqueuelen: {placebos:?}");
+        assert_eq!(start.with(&placebos[0].change), start);
+        assert_eq!(placebos[0].change.b, settings(&[("timestamps", "0")]));
+    }
+}
