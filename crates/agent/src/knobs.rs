@@ -59,6 +59,11 @@ impl Knobs {
         Ok(done)
     }
 
+    /// Whether the right to turn knobs was had and is gone.
+    pub(crate) fn lost(&self) -> bool {
+        self.lock().as_ref().is_some_and(Turner::lost)
+    }
+
     /// Puts everything back; nothing to do where nothing was turned.
     pub(crate) fn restore(&self) -> Restored {
         match self.lock().take() {

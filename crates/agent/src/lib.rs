@@ -44,8 +44,11 @@ impl Agent {
             Request::Knobs { device } => Ok(Reply::Knobs { states: self.knobs.probe(&device) }),
             Request::Turn { device, changes, short_lease_ns } => {
                 self.may_tune.clone()?;
-                let turns = self.knobs.turn(&device, &changes, short_lease_ns)?;
-                Ok(Reply::Turned { turns })
+                let turned = self.knobs.turn(&device, &changes, short_lease_ns);
+                match (turned, self.knobs.lost()) {
+                    (Err(why), true) => Ok(Reply::Lost { why }),
+                    (turned, _) => Ok(Reply::Turned { turns: turned? }),
+                }
             }
             Request::Restore {} => Ok(Reply::Restored { restored: self.knobs.restore() }),
             Request::Listen { address, key } => {

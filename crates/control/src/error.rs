@@ -77,6 +77,12 @@ pub enum Error {
         /// One line.
         why: String,
     },
+    /// The agent may not turn knobs any more and puts everything back; the run is over.
+    #[error("the agent lost its right to turn knobs: {why}")]
+    Lost {
+        /// One line.
+        why: String,
+    },
     /// No answer in time. The agent may still be at it.
     #[error("no answer to {asked} within {limit}")]
     TimedOut {

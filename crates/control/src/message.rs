@@ -136,6 +136,12 @@ pub enum Reply {
     },
     /// To [`Request::Close`].
     Done {},
+    /// The right to turn knobs is gone (the lease ran out, the guardian died): everything is being put
+    /// back, and no further turn will be made. One line says why.
+    Lost {
+        /// The line.
+        why: String,
+    },
     /// The request was refused or failed: one line that names the thing and the remedy.
     Failed {
         /// The line.

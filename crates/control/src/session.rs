@@ -233,6 +233,7 @@ impl Pending {
         let limit = limit.into();
         match self.answer.recv_timeout(limit) {
             Ok(Ok(Reply::Failed { why })) => Err(Error::Refused { why: crate::one_line(&why) }),
+            Ok(Ok(Reply::Lost { why })) => Err(Error::Lost { why: crate::one_line(&why) }),
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(why)) => Err(Error::Ended { why }),
             Err(RecvTimeoutError::Timeout) => Err(Error::TimedOut { asked: self.asked, limit: limit.into() }),

@@ -124,7 +124,7 @@ impl Hosts {
     pub(crate) fn quiet(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         loop {
-            let left = ["a", "b"].iter().any(|h| !self.pids(h, LANDSPEED).is_empty());
+            let left = ["a", "b"].iter().any(|h| !self.pids(h, "landspeed ").is_empty());
             if !left || Instant::now() > end {
                 return !left;
             }

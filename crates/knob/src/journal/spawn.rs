@@ -28,6 +28,8 @@ pub(super) fn spawn(command: &[OsString]) -> Result<Channel, JournalError> {
     let (program, arguments) =
         command.split_first().ok_or_else(|| JournalError::Guardian("has no command".into()))?;
     let mut start = Command::new(program);
+    // What `ps` shows: a name that a person knows, not /proc/self/exe.
+    start.arg0("landspeed");
     start.args(arguments).current_dir("/");
     start.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let theirs_raw = theirs.as_raw_fd();
