@@ -104,7 +104,7 @@ pub struct LatencyHistogram {
 impl LatencyHistogram {
     /// How many round trips.
     pub fn count(&self) -> u64 {
-        self.bins.iter().map(|(_, n)| n).sum()
+        self.bins.iter().fold(0, |count, (_, n)| count.saturating_add(*n))
     }
 
     /// The round-trip time that a share `q` (0 to 1) of samples does not exceed, or `None` where fewer
@@ -118,7 +118,7 @@ impl LatencyHistogram {
         }
         let mut seen = 0;
         self.bins.iter().find_map(|&(value, n)| {
-            seen += n;
+            seen = u64::saturating_add(seen, n);
             (seen >= rank).then_some(Nanos(value))
         })
     }

@@ -96,9 +96,9 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
-    /// The difference, or zero where `earlier` is later.
+    /// The difference, or zero where `earlier` is later: what `-` does, said out loud.
     pub fn saturating_sub(self, earlier: Nanos) -> Nanos {
-        Nanos(self.0.saturating_sub(earlier.0))
+        self - earlier
     }
 }
 
@@ -121,18 +121,20 @@ impl From<Nanos> for Duration {
     }
 }
 
+/// Sums and differences that stop at the ends of the range: figures come from other hosts and from
+/// files, and a forged one must not stop the program.
 macro_rules! additive {
     ($($unit:ident),*) => {$(
         impl Add for $unit {
             type Output = $unit;
-            fn add(self, other: $unit) -> $unit { $unit(self.0 + other.0) }
+            fn add(self, other: $unit) -> $unit { $unit(self.0.saturating_add(other.0)) }
         }
         impl AddAssign for $unit {
-            fn add_assign(&mut self, other: $unit) { self.0 += other.0; }
+            fn add_assign(&mut self, other: $unit) { *self = *self + other; }
         }
         impl Sub for $unit {
             type Output = $unit;
-            fn sub(self, other: $unit) -> $unit { $unit(self.0 - other.0) }
+            fn sub(self, other: $unit) -> $unit { $unit(self.0.saturating_sub(other.0)) }
         }
         impl std::iter::Sum for $unit {
             fn sum<I: Iterator<Item = $unit>>(parts: I) -> $unit {
@@ -141,7 +143,14 @@ macro_rules! additive {
         }
     )*};
 }
-additive!(Bytes, Nanos, CpuNanos, BitRate);
+additive!(Bytes, Nanos, CpuNanos);
+
+impl Add for BitRate {
+    type Output = BitRate;
+    fn add(self, other: BitRate) -> BitRate {
+        BitRate(self.0 + other.0)
+    }
+}
 
 /// `value` with three significant figures and the largest of `steps` (scale, name) not above it.
 fn scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -> fmt::Result {
@@ -205,6 +214,12 @@ mod tests {
         assert_eq!(Bytes(1500).to_string(), "1.46 KiB");
         assert_eq!(Nanos(49_300).to_string(), "49.3 us");
         assert_eq!(BytesPerCpuSecond(3.4e9).to_string(), "3.40 GB/cpu-s");
+    }
+
+    #[test]
+    fn forged_figures_do_not_overflow() {
+        assert_eq!([Bytes(u64::MAX), Bytes(9)].into_iter().sum::<Bytes>(), Bytes(u64::MAX));
+        assert_eq!(Nanos(1) - Nanos(2), Nanos(0));
     }
 
     #[test]

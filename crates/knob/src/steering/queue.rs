@@ -1,5 +1,7 @@
 //! RPS, RFS and XPS: files under queues/ of a device.
 
+use landspeed_record::CpuAccounting;
+
 use super::{STEERING, all_cpus, spread};
 use crate::device::{Sysfs, name};
 use crate::domain::{MAX_CPU, join, parse_cpus, print_cpus, split};
@@ -18,7 +20,10 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| {
             let one = view.receiver.cpus < 2;
             let all = Proposal::new(all_cpus(view.receiver.cpus), 95);
-            vec![all.pointless_if(one, "one processor: nowhere to hand packets to")]
+            vec![
+                all.pointless_if(unseen(view), UNSEEN)
+                    .pointless_if(one, "one processor: nowhere to hand packets to"),
+            ]
         },
     },
     Knob {
@@ -33,7 +38,9 @@ pub(super) const KNOBS: &[Knob] = &[
         turn: Turn::Host(&QueueFile { knob: "rfs", side: "rx-", file: "rps_flow_cnt", mask: false }),
         propose: |view| {
             let one = view.receiver.cpus < 2;
-            let p = Proposal::new("4096", 162).pointless_if(one, "one processor: nowhere to steer to");
+            let p = Proposal::new("4096", 162)
+                .pointless_if(unseen(view), UNSEEN)
+                .pointless_if(one, "one processor: nowhere to steer to");
             let unset = view.receiver_settings.get("rps-sock-flow-entries").is_none_or(|n| n == "0");
             vec![if unset { p.with("rps-sock-flow-entries", "32768") } else { p }]
         },
@@ -131,6 +138,15 @@ fn list_to_mask(list: &str) -> Option<String> {
     }
     Some(words.iter().rev().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(","))
 }
+
+/// Whether the receiver's accounting would not see the work that is handed to another processor: what
+/// runs there is charged for it, or nobody is.
+fn unseen(view: &View) -> bool {
+    view.receiver.cpu_accounting == CpuAccounting::Tasks
+}
+
+const UNSEEN: &str =
+    "this kernel charges the handed-over work to nobody, so it would look cheaper than it is";
 
 /// A queue a processor, so that no two contend for one.
 fn transmit(view: &View) -> Vec<Proposal> {
