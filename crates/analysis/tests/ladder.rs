@@ -59,7 +59,13 @@ fn drive(candidates: Vec<Candidate>, rules: Rules, world: &World, fail: &str) ->
                 let figures = [trial(outer), trial(inner), trial(inner), trial(outer)];
                 let (step, candidate_first) = (pair.step.clone(), pair.candidate_first);
                 pairs.push(*pair);
-                ladder.observe(BlockResult { step, figures, candidate_first, took: BLOCK });
+                ladder.observe(BlockResult {
+                    step,
+                    figures,
+                    candidate_first,
+                    took: BLOCK,
+                    remarks: Vec::new(),
+                });
             }
             Action::Decided(_) => {}
             Action::Note(text) => notes.push(text),

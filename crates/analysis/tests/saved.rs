@@ -54,7 +54,13 @@ fn recorded(worth: f64, seed: u64) -> (Record, Findings) {
                     figures
                 });
                 let (step, candidate_first) = (pair.step.clone(), pair.candidate_first);
-                ladder.observe(BlockResult { step, figures, candidate_first, took: Nanos::millis(1_600) });
+                ladder.observe(BlockResult {
+                    step,
+                    figures,
+                    candidate_first,
+                    took: Nanos::millis(1_600),
+                    remarks: Vec::new(),
+                });
             }
             Action::Decided(line) => lines.push(Line::Step(line)),
             Action::Note(text) => lines.push(Line::Note { text }),

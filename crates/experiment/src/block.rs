@@ -1,14 +1,15 @@
 //! One block: four interleaved trials of the two cells that a ladder compares. Shared by all that
 //! drive a ladder on real hosts, so that what a study of the method judges is what `tune` does.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use landspeed_analysis::{BlockResult, Pair as Block};
 use landspeed_control::Change;
-use landspeed_record::{Arm, Candidate, Cell, Figures, Line, Settings, Trial};
+use landspeed_record::{Arm, Candidate, Cell, EndpointOutcome, Figures, Line, Settings, Trial};
 use landspeed_units::Nanos;
 
-use crate::trial::{Timing, measure_cell};
+use crate::trial::{Measured, Timing, measure_cell};
 use crate::{Error, Pair, Sink};
 
 /// Measures blocks on a pair.
@@ -45,9 +46,15 @@ impl Blocks<'_> {
         }
         let began = Instant::now();
         let mut figures = [Figures::default(); 4];
+        let mut remarks = BTreeSet::new();
         for (position, arm) in order(block.candidate_first).into_iter().enumerate() {
             match self.trial(block, position as u32, arm) {
-                Ok(seen) => figures[position] = seen,
+                Ok(measured) => {
+                    figures[position] = measured.figures;
+                    if arm == Arm::Candidate {
+                        remarks.extend([&measured.a, &measured.b].into_iter().flat_map(remarks_of));
+                    }
+                }
                 Err(error) if refused(&error) => {
                     self.pair.set(&block.incumbent)?;
                     return Ok(BlockOutcome::Refused(error.to_string()));
@@ -60,6 +67,7 @@ impl Blocks<'_> {
             figures,
             candidate_first: block.candidate_first,
             took: began.elapsed().into(),
+            remarks: remarks.into_iter().collect(),
         }))
     }
 
@@ -67,7 +75,7 @@ impl Blocks<'_> {
         self.began.elapsed().into()
     }
 
-    fn trial(&mut self, block: &Block, position: u32, arm: Arm) -> Result<Figures, Error> {
+    fn trial(&mut self, block: &Block, position: u32, arm: Arm) -> Result<Measured, Error> {
         let cell = match arm {
             Arm::Incumbent => &block.incumbent,
             Arm::Candidate => &block.candidate,
@@ -83,12 +91,12 @@ impl Blocks<'_> {
             arm,
             at_ns,
             cell: cell.clone(),
-            a: measured.a,
-            b: measured.b,
+            a: measured.a.clone(),
+            b: measured.b.clone(),
             figures: measured.figures,
         };
         self.sink.line(&Line::Trial(Box::new(trial)))?;
-        Ok(measured.figures)
+        Ok(measured)
     }
 
     /// A placebo's turn: a knob's full write path, with the value that stands.
@@ -100,6 +108,19 @@ impl Blocks<'_> {
         };
         self.pair.turn(&[changes(&cell.a), changes(&cell.b)])
     }
+}
+
+/// What a reader of the step must know beside its figures, without counts that change from trial to
+/// trial.
+fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
+    let mut remarks = end.not_as_asked.clone();
+    let (copied, sent) = (end.zerocopy_copied, end.zerocopy_completions);
+    if copied > 0 {
+        let how_much =
+            if copied == sent { "every MSG_ZEROCOPY send" } else { "part of the MSG_ZEROCOPY sends" };
+        remarks.push(format!("the kernel copied {how_much} after all"));
+    }
+    remarks
 }
 
 /// ABBA or BAAB: drift that is linear over the block cancels.

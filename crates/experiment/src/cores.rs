@@ -9,7 +9,11 @@ use landspeed_record::{HostFacts, LinkFacts, Placement};
 /// and a veth's packets are processed where they are sent, so the reference is the other end's core:
 /// `SameCore` puts both ends on one (the paper's uniprocessor kernel, feng-2003 section 3.3.1),
 /// `Neighbours` on two.
-pub(crate) fn cores(placement: Placement, client: (&HostFacts, &LinkFacts), server: (&HostFacts, &LinkFacts)) -> [Vec<u32>; 2] {
+pub(crate) fn cores(
+    placement: Placement,
+    client: (&HostFacts, &LinkFacts),
+    server: (&HostFacts, &LinkFacts),
+) -> [Vec<u32>; 2] {
     let shared = client.0.boot_id == server.0.boot_id;
     match placement {
         Placement::Free => [Vec::new(), Vec::new()],

@@ -1,7 +1,7 @@
 //! One workload over one or several pairs at once.
 
 use landspeed_analysis::figures;
-use landspeed_record::{EndpointOutcome, FlowSettings, MEASURE_FORMAT, MeasureReport, Workload};
+use landspeed_record::{EndpointOutcome, FlowSettings, MEASURE_FORMAT, MeasureReport, Side, Workload};
 use landspeed_units::Nanos;
 
 use crate::{Error, Pair};
@@ -30,9 +30,9 @@ pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Erro
         return Err(Error::Other("nothing to measure: no pair of hosts".into()));
     };
     let outcomes = run_all(pairs, what)?;
-    let mut report = empty(first, what).with_outcomes(&outcomes[0][0], &outcomes[0][1]);
-    for outcome in &outcomes[1..] {
-        let other = empty(first, what).with_outcomes(&outcome[0], &outcome[1]);
+    let mut report = one(first, what, &outcomes[0], !others.is_empty());
+    for (pair, outcome) in others.iter().zip(&outcomes[1..]) {
+        let other = one(pair, what, outcome, true);
         report.streams.extend(other.streams);
         report.tcp.extend(other.tcp);
         report.notes.extend(other.notes);
@@ -44,6 +44,19 @@ pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Erro
         report.bytes_per_cpu_s = (cost.0 > 0.0).then_some(cost);
     }
     Ok(report)
+}
+
+/// The report of one pair; among several, its hosts are named.
+fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: bool) -> MeasureReport {
+    let mut report = empty(pair, what).with_outcomes(a, b);
+    for stream in report.streams.iter_mut().filter(|_| several) {
+        let (from, to) = match stream.sender {
+            Side::A => (&pair.a.name, &pair.b.name),
+            Side::B => (&pair.b.name, &pair.a.name),
+        };
+        stream.between = Some(format!("{from} to {to}"));
+    }
+    report
 }
 
 fn run_all(pairs: &[Pair], what: &Measurement) -> Result<Vec<[EndpointOutcome; 2]>, Error> {

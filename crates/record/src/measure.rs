@@ -57,6 +57,9 @@ pub struct MeasureReport {
 pub struct StreamFigure {
     /// The host that sent.
     pub sender: Side,
+    /// The two hosts by name, sender first ("h0 to h3"), where several pairs were measured at once.
+    #[serde(default)]
+    pub between: Option<String>,
     /// Goodput at the receiver.
     pub rate_bps: BitRate,
     /// The same by flow.
@@ -223,6 +226,7 @@ fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
     let counts = receiver.received_bytes.0 > 0 && !receiver.flow_bytes.is_empty();
     counts.then(|| StreamFigure {
         sender,
+        between: None,
         rate_bps: receiver.received_bytes.per(window),
         flow_rate_bps: receiver.flow_bytes.iter().map(|bytes| bytes.per(window)).collect(),
         received_bytes: receiver.received_bytes,

@@ -1,6 +1,6 @@
 //! The result of `landspeed measure`.
 
-use landspeed_record::{HostCpu, LatencyFigure, MeasureReport, Side, SweepPoint, Workload};
+use landspeed_record::{HostCpu, LatencyFigure, MeasureReport, Side, StreamFigure, SweepPoint, Workload};
 use landspeed_units::{BitRate, CpuNanos, Nanos};
 
 use crate::output::{Style, Tone};
@@ -47,20 +47,23 @@ fn head(report: &MeasureReport, style: Style) -> String {
 fn streams(report: &MeasureReport, width: u16) -> Option<String> {
     let mut lines = Vec::new();
     if !report.streams.is_empty() {
-        let rows: Vec<Vec<String>> = report
-            .streams
-            .iter()
-            .map(|s| {
-                let flows = s.flow_rate_bps.iter().map(BitRate::to_string).collect::<Vec<_>>().join(", ");
-                vec![direction(s.sender), s.rate_bps.to_string(), s.window_ns.to_string(), flows]
-            })
-            .collect();
+        let mut rows: Vec<Vec<String>> = report.streams.iter().map(stream).collect();
+        if rows.len() > 1 {
+            let all: f64 = report.streams.iter().map(|s| s.rate_bps.0).sum();
+            rows.push(vec!["together".into(), BitRate(all).to_string(), String::new(), String::new()]);
+        }
         lines.push(table(&["data", "goodput", "over", "by flow"], &rows, width));
     }
     if let Some(cost) = report.bytes_per_cpu_s {
         lines.push(format!("cost  {cost}, processor time of both hosts"));
     }
     (!lines.is_empty()).then(|| lines.join("\n\n"))
+}
+
+fn stream(figure: &StreamFigure) -> Vec<String> {
+    let flows = figure.flow_rate_bps.iter().map(BitRate::to_string).collect::<Vec<_>>().join(", ");
+    let data = figure.between.clone().unwrap_or_else(|| direction(figure.sender));
+    vec![data, figure.rate_bps.to_string(), figure.window_ns.to_string(), flows]
 }
 
 fn direction(sender: Side) -> String {

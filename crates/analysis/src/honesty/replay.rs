@@ -75,6 +75,7 @@ impl Replay<'_> {
                         figures,
                         candidate_first,
                         took: self.rules.block_time,
+                        remarks: Vec::new(),
                     });
                 }
                 Action::Decided(line)

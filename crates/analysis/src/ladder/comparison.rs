@@ -1,5 +1,7 @@
 //! Two cells that are compared block by block.
 
+use std::collections::BTreeSet;
+
 use landspeed_record::Cell;
 use landspeed_units::Nanos;
 
@@ -21,6 +23,8 @@ pub(crate) struct Comparison {
     pub(crate) rewrite: Cell,
     pub(crate) toggle: Nanos,
     pub(crate) series: Series,
+    /// See `BlockResult::remarks`, each once.
+    pub(crate) remarks: BTreeSet<String>,
     order: Order,
 }
 
@@ -31,8 +35,17 @@ impl Comparison {
         (incumbent, candidate): (Cell, Cell),
         toggle: Nanos,
     ) -> Self {
-        let (series, order) = (Series::default(), Order::default());
-        Comparison { label, what, incumbent, candidate, rewrite: Cell::default(), toggle, series, order }
+        Comparison {
+            label,
+            what,
+            incumbent,
+            candidate,
+            rewrite: Cell::default(),
+            toggle,
+            series: Series::default(),
+            remarks: BTreeSet::new(),
+            order: Order::default(),
+        }
     }
 
     /// Its next block.
@@ -51,6 +64,7 @@ impl Comparison {
 
     /// Takes a block in, or discards it and says so.
     pub(crate) fn observe(&mut self, result: &BlockResult, desk: &mut Desk) {
+        self.remarks.extend(result.remarks.iter().cloned());
         let block = Block::new(&result.figures, result.candidate_first);
         let number = self.series.attempts();
         let steal = block.steal();

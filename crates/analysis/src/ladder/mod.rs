@@ -69,6 +69,9 @@ pub struct BlockResult {
     pub candidate_first: bool,
     /// Time that the block took, toggles included.
     pub took: Nanos,
+    /// What was noticed in the candidate's trials beside the figures, in words that stay the same from
+    /// block to block: becomes part of the step's reason.
+    pub remarks: Vec<String>,
 }
 
 /// What a run found.

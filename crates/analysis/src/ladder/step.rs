@@ -175,6 +175,9 @@ impl Step {
             let all = words::interval(series.estimate_of_all(primary));
             reason += &format!("; with the {} discarded ones {all}", series.discarded());
         }
+        for remark in &self.comparison.remarks {
+            reason += &format!("; {remark}");
+        }
         reason
     }
 }
