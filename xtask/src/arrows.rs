@@ -30,7 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const TOP: &[&str] = &["landspeed", "xtask"];
 
 /// One line for each arrow that points the wrong way.
-pub fn wrong(root: &Path) -> Result<Vec<String>> {
+pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(root)

@@ -57,7 +57,7 @@ const COMPARISONS: &[Comparison] = &[
 ];
 
 /// Runs all comparisons.
-pub fn run(root: &Path) -> Result<()> {
+pub(crate) fn run(root: &Path) -> Result<()> {
     let bench = Bench::new(root)?;
     println!("{BLOCKS} blocks of four runs of 1 s, landspeed over the other, {:.0} % intervals", CONFIDENCE * 100.0);
     for comparison in COMPARISONS {

@@ -10,7 +10,7 @@ fn pages() -> Vec<(String, String)> {
 }
 
 /// Writes all pages.
-pub fn write(root: &Path) -> Result<()> {
+pub(crate) fn write(root: &Path) -> Result<()> {
     for (path, text) in pages() {
         let path = root.join(path);
         let folder = path.parent().context("a page lies in a folder")?;
@@ -21,7 +21,7 @@ pub fn write(root: &Path) -> Result<()> {
 }
 
 /// One line for each page that is not as its source would make it.
-pub fn stale(root: &Path) -> Result<Vec<String>> {
+pub(crate) fn stale(root: &Path) -> Result<Vec<String>> {
     let differs = |(path, text): &(String, String)| {
         std::fs::read_to_string(root.join(path)).map_or(true, |found| found != *text)
     };

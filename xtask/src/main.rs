@@ -1,11 +1,12 @@
-//! Developer tasks: `cargo run -p xtask -- check|docs|bench`.
+//! Developer tasks: `cargo run -p xtask -- check|docs|bench|honesty`.
 //!
 //! `check` holds what no compiler does: the arrows between crates, and that generated pages are as
-//! their sources would make them. `docs` writes those pages.
+//! their sources would make them. `docs` writes those pages. `bench` and `honesty` measure; they are no tests.
 
 mod arrows;
 mod bench;
 mod docs;
+mod honesty;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,11 +15,13 @@ use anyhow::{Result, bail};
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
-    let result = match std::env::args().nth(1).as_deref() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let result = match words.first().map(String::as_str) {
         Some("check") => check(root),
         Some("docs") => docs::write(root),
         Some("bench") => bench::run(root),
-        _ => Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs | bench")),
+        Some("honesty") => honesty::run(root, &words[1..]),
+        _ => Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs | bench | honesty")),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

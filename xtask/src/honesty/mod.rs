@@ -1,0 +1,113 @@
+//! `make honesty`: does landspeed keep what it must not keep, and find what it must find?
+//!
+//! (a) Single-step decisions on real lab trials of two equal settings: the ladder of `tune`, a placebo
+//! as its only step. (b) Whole runs and (c) single effects, replayed on the blocks that (a) recorded.
+//! `docs/honesty.md` says what is promised and has the figures.
+
+mod decide;
+mod lab;
+mod proportion;
+mod record;
+mod replayed;
+mod tables;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result, bail, ensure};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use decide::Study;
+use lab::Bench;
+use record::{Journal, Recorded};
+
+/// The decisions that the promise is about.
+const DECISIONS: u32 = 200;
+const RECORD: &str = "target/honesty/decisions.jsonl";
+
+/// What the command line asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Asked {
+    decisions: u32,
+    report_only: bool,
+}
+
+/// Decides until as many decisions are recorded as asked for, then reports.
+pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
+    let asked = Asked::parse(args)?;
+    let path = root.join(RECORD);
+    if !asked.report_only {
+        decide_on(&path, asked.decisions)?;
+    }
+    let recorded = Recorded::read(&path).context("nothing to report")?;
+    ensure!(!recorded.decisions.is_empty(), "{} holds no decision yet", path.display());
+    match tables::report(&recorded) {
+        0 => Ok(()),
+        broken => bail!("{broken} of the promises not kept"),
+    }
+}
+
+impl Asked {
+    fn parse(args: &[String]) -> Result<Asked> {
+        let mut asked = Asked { decisions: DECISIONS, report_only: false };
+        let mut words = args.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--report-only" => asked.report_only = true,
+                "--decisions" => {
+                    let count = words.next().and_then(|n| n.parse().ok());
+                    asked.decisions = count.context("--decisions takes a number")?;
+                }
+                other => bail!("{other}: expected --decisions N or --report-only"),
+            }
+        }
+        Ok(asked)
+    }
+}
+
+/// Records decisions up to `wanted`; Ctrl-C ends it behind the block at hand, and the next start goes
+/// on there.
+fn decide_on(path: &Path, wanted: u32) -> Result<()> {
+    ensure!(
+        !cfg!(debug_assertions),
+        "decisions need trials of a release build: cargo run --release -p xtask"
+    );
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot take signals over")?;
+    }
+    let (journal, recorded) = Journal::open(path)?;
+    let done = recorded.decisions.len();
+    if done as u32 >= wanted {
+        return Ok(());
+    }
+    eprintln!("{done} of {wanted} decisions are in {}", path.display());
+    let mut bench = Bench::new()?;
+    let result = Study::new(&mut bench, journal, recorded, &stop).run(wanted);
+    let restored = bench.pair.restore();
+    result?;
+    ensure!(restored.restored, "not everything was put back: {}", restored.notes.join("; "));
+    if stop.load(Ordering::Relaxed) {
+        bail!("stopped; the same command goes on from here, --report-only reports what there is");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_understood_or_refused() {
+        let parse = |words: &[&str]| Asked::parse(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
+        assert_eq!(parse(&[]).unwrap(), Asked { decisions: 200, report_only: false });
+        assert_eq!(
+            parse(&["--decisions", "10", "--report-only"]).unwrap(),
+            Asked { decisions: 10, report_only: true }
+        );
+        for bad in [&["--decisions"][..], &["--decisions", "x"], &["--fast"]] {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
+    }
+}
