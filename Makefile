@@ -58,5 +58,12 @@ KILLS ?= 200
 kills: setup-test
 	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test kills -- --nocapture
 
+# Does it keep what it must not keep, and find what it must find? 200 decisions about nothing on real
+# trials (up to an hour; a second start goes on where the first stopped), then thousands of replayed runs.
+DECISIONS ?= 200
+honesty: build
+	$(CARGO) build --release --locked -p xtask
+	$(SUDO) target/release/xtask honesty --decisions $(DECISIONS)
+
 clean:
 	$(CARGO) clean
