@@ -99,7 +99,8 @@ impl<'a> Study<'a> {
                         step: pair.step,
                         figures: block.figures,
                         candidate_first: block.candidate_first,
-                        took: block.took_ns, remarks: Vec::new(),
+                        took: block.took_ns,
+                        remarks: Vec::new(),
                     });
                 }
                 Action::Decided(line) => {
