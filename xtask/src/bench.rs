@@ -59,7 +59,10 @@ const COMPARISONS: &[Comparison] = &[
 /// Runs all comparisons.
 pub(crate) fn run(root: &Path) -> Result<()> {
     let bench = Bench::new(root)?;
-    println!("{BLOCKS} blocks of four runs of 1 s, landspeed over the other, {:.0} % intervals", CONFIDENCE * 100.0);
+    println!(
+        "{BLOCKS} blocks of four runs of 1 s, landspeed over the other, {:.0} % intervals",
+        CONFIDENCE * 100.0
+    );
     for comparison in COMPARISONS {
         compare(&bench, comparison)?;
     }
@@ -127,7 +130,17 @@ impl Bench {
     }
 
     fn pingpong(&self, size: &str) -> Result<Vec<f64>> {
-        let args = ["measure", "pingpong", "--time", "1s", "--sizes", size, "--json", "--set", "placement=same-core"];
+        let args = [
+            "measure",
+            "pingpong",
+            "--time",
+            "1s",
+            "--sizes",
+            size,
+            "--json",
+            "--set",
+            "placement=same-core",
+        ];
         Ok(vec![number(&self.landspeed(&args)?, "/latency/0/p50_ns")? / 1e3])
     }
 
@@ -145,12 +158,27 @@ impl Bench {
     }
 
     fn sockperf(&self) -> Result<Vec<f64>> {
-        let server = self.serve("taskset", &["-c", "0", "sockperf", "sr", "--tcp", "-i", SERVER, "-p", "5202"])?;
+        let server =
+            self.serve("taskset", &["-c", "0", "sockperf", "sr", "--tcp", "-i", SERVER, "-p", "5202"])?;
         let mut command = self.inside(&self.client, "taskset");
-        command.args(["-c", "0", "sockperf", "pp", "--tcp", "-i", SERVER, "-p", "5202", "-t", "1", "--full-rtt"]);
+        command.args([
+            "-c",
+            "0",
+            "sockperf",
+            "pp",
+            "--tcp",
+            "-i",
+            SERVER,
+            "-p",
+            "5202",
+            "-t",
+            "1",
+            "--full-rtt",
+        ]);
         let text = text(&mut command)?;
         drop(server);
-        let line = text.lines().find(|l| l.contains("percentile 50.000")).context("sockperf printed no median")?;
+        let line =
+            text.lines().find(|l| l.contains("percentile 50.000")).context("sockperf printed no median")?;
         Ok(vec![last_number(line)?])
     }
 

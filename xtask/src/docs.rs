@@ -25,5 +25,9 @@ pub(crate) fn stale(root: &Path) -> Result<Vec<String>> {
     let differs = |(path, text): &(String, String)| {
         std::fs::read_to_string(root.join(path)).map_or(true, |found| found != *text)
     };
-    Ok(pages().iter().filter(|page| differs(page)).map(|(path, _)| format!("{path} is stale: make docs")).collect())
+    Ok(pages()
+        .iter()
+        .filter(|page| differs(page))
+        .map(|(path, _)| format!("{path} is stale: make docs"))
+        .collect())
 }
