@@ -12,8 +12,9 @@ pub enum CpuAccounting {
     /// Exact run time of the workload's tasks and of ksoftirqd. Right where softirqs run in task
     /// context and the kernel charges them to the task (veth on a tick-accounting kernel).
     Tasks,
-    /// As `Tasks`, plus irq and softirq time from /proc/stat, which this kernel keeps to the
-    /// nanosecond and does not charge to tasks (CONFIG_IRQ_TIME_ACCOUNTING).
+    /// Run time of the workload's tasks, plus irq and softirq time of all cores from /proc/stat, which
+    /// this kernel keeps to the nanosecond and does not charge to tasks (CONFIG_IRQ_TIME_ACCOUNTING);
+    /// ksoftirqd's time is in it already.
     TasksAndIrq,
     /// All non-idle time of all cores from /proc/stat: includes whatever else the host does.
     #[default]

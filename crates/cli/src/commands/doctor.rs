@@ -64,3 +64,15 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_knob_that_the_doctor_reads_is_in_the_table() {
+        for name in landspeed_advice::doctor::knobs() {
+            assert!(knob::find(name).is_ok(), "{name}");
+        }
+    }
+}
