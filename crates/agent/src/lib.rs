@@ -77,7 +77,7 @@ impl Agent {
         key: &SessionKey,
         spec: &TrialSpec,
     ) -> Result<Reply, String> {
-        let mut watch = TrialWatch::towards(at.ip());
+        let mut watch = TrialWatch::towards(at.ip(), spec.warm_up_ns);
         let kept = forget_path(at.ip());
         let plan = ClientPlan { server: at, source_port, key: *key.as_bytes() };
         let mut outcome = run_client(spec, &plan, &mut watch, &self.cancel).map_err(|e| e.to_string())?;
@@ -87,7 +87,7 @@ impl Agent {
 
     fn server(&self, at: SocketAddr, spec: &TrialSpec) -> Result<Reply, String> {
         let port = self.ports.get(at.port())?;
-        let mut watch = TrialWatch::at(at.ip());
+        let mut watch = TrialWatch::at(at.ip(), spec.warm_up_ns);
         let outcome = run_server(spec, &port, &mut watch, &self.cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Outcome { outcome: Box::new(outcome) })
     }

@@ -1,6 +1,7 @@
 //! Observers, opened and closed with a workload's window.
 
 use std::net::IpAddr;
+use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
 use landspeed_observer::Watcher;
@@ -12,25 +13,28 @@ use landspeed_workload::{Ends, Watch};
 pub(crate) struct TrialWatch {
     watcher: Watcher,
     unseen: Option<String>,
+    /// Start-up before the window: samples count their time from the flows' first data.
+    warm_up: Nanos,
+    opened: Option<Instant>,
 }
 
 impl TrialWatch {
     /// For a client of `peer`.
-    pub(crate) fn towards(peer: IpAddr) -> Self {
-        Self::on(Rtnl::open().and_then(|rtnl| rtnl.route_get(peer)).map(|route| route.device))
+    pub(crate) fn towards(peer: IpAddr, warm_up: Nanos) -> Self {
+        Self::on(warm_up, Rtnl::open().and_then(|rtnl| rtnl.route_get(peer)).map(|route| route.device))
     }
 
     /// For a server on the own address `address`.
-    pub(crate) fn at(address: IpAddr) -> Self {
-        Self::on(Rtnl::open().and_then(|rtnl| link_of(&rtnl, address)))
+    pub(crate) fn at(address: IpAddr, warm_up: Nanos) -> Self {
+        Self::on(warm_up, Rtnl::open().and_then(|rtnl| link_of(&rtnl, address)))
     }
 
-    fn on(link: Result<String, landspeed_netlink::Error>) -> Self {
+    fn on(warm_up: Nanos, link: Result<String, landspeed_netlink::Error>) -> Self {
         let (link, unseen) = match link {
             Ok(link) => (link, None),
             Err(error) => (String::new(), Some(format!("link counters: {error}"))),
         };
-        TrialWatch { watcher: Watcher::new(&link), unseen }
+        TrialWatch { watcher: Watcher::new(&link), unseen, warm_up, opened: None }
     }
 }
 
@@ -46,13 +50,19 @@ fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Er
 impl Watch for TrialWatch {
     fn open(&mut self, ends: &Ends) {
         self.watcher.open(ends.threads, ends.sockets);
+        self.opened = Some(Instant::now());
+        self.watcher.sample(self.warm_up);
     }
 
     fn sample(&mut self, at: Nanos) {
         self.watcher.sample(at);
     }
 
+    /// Each end of the window has its sample, whatever the interval: differences over the window need
+    /// both.
     fn close(&mut self) -> Observations {
+        let open_for = self.opened.take().map_or(Nanos(0), |opened| opened.elapsed().into());
+        self.watcher.sample(self.warm_up + open_for);
         let mut seen = self.watcher.close();
         seen.unseen.extend(self.unseen.take());
         seen
