@@ -13,6 +13,9 @@ use super::rules::{Size, USUAL_BLOCKS};
 use super::step::{Decision, Step, Totals, blank, least_time};
 use super::{BlockResult, Progress};
 
+/// How many times the usual blocks a second try may take.
+pub(super) const SECOND_CHANCE: u32 = 2;
+
 /// The first phase of a run.
 #[derive(Debug)]
 pub(crate) struct Climb {
@@ -173,8 +176,13 @@ impl Climb {
 
     fn open(&mut self, task: Task, grant: f64, desk: &mut Desk) {
         let id = self.id(&task);
-        let max_blocks =
-            if task.placebo { self.size.max_blocks.min(USUAL_BLOCKS) } else { self.size.max_blocks };
+        let max_blocks = match (task.placebo, task.reopened()) {
+            (true, _) => self.size.max_blocks.min(USUAL_BLOCKS),
+            // What stood in its way is gone, so it is expected to matter now: windows after TSO. It
+            // would be a pity to stop short of showing it.
+            (_, true) => self.size.max_blocks * SECOND_CHANCE,
+            _ => self.size.max_blocks,
+        };
         self.step = Some(Step::new(id, task, &self.incumbent, (grant, max_blocks), desk));
     }
 

@@ -41,7 +41,8 @@ impl Step {
         desk: &Desk,
     ) -> Self {
         let design = Design::new(grant, desk.rules.least_ln(), max_blocks);
-        let design = if max_blocks > super::rules::USUAL_BLOCKS { design.thorough() } else { design };
+        let usual = super::rules::USUAL_BLOCKS * super::climb::SECOND_CHANCE;
+        let design = if max_blocks > usual { design.thorough() } else { design };
         let what = words::change(&task.candidate);
         let what = if task.placebo { format!("placebo: {what} written though it stands") } else { what };
         let cells = (incumbent.clone(), incumbent.with(&task.candidate.change));
