@@ -62,7 +62,11 @@ fn restored(summary: &TuneSummary) -> Markup {
         div class=(class) {
             p { (mark) (text) }
             @if !summary.restored_notes.is_empty() {
-                ul { @for note in &summary.restored_notes { li { (safe(note)) } } }
+                // What went wrong is shown at once; what went well is there for who asks.
+                details open[!summary.restored] {
+                    summary { (summary.restored_notes.len()) " lines on what was done" }
+                    ul { @for note in &summary.restored_notes { li { (safe(note)) } } }
+                }
             }
         }
     }

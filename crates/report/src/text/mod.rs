@@ -53,9 +53,9 @@ fn head(summary: &TuneSummary, style: Style) -> String {
         words::duration(summary.took_ns),
     );
     lines.push(style.paint(Tone::Dim, &about));
-    for note in &summary.restored_notes {
-        let tone = if summary.restored { Tone::Dim } else { Tone::Bad };
-        lines.push(style.paint(tone, &format!("  restoring: {}", safe(note))));
+    // What went well was seen as it happened and is in the record.
+    for note in summary.restored_notes.iter().filter(|_| !summary.restored) {
+        lines.push(style.paint(Tone::Bad, &format!("  restoring: {}", safe(note))));
     }
     lines.join("\n")
 }
