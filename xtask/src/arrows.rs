@@ -19,11 +19,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("workload", &["units", "record", "transport"]),
     ("knob", &["units", "record", "netlink"]),
     ("observer", &["units", "record", "netlink"]),
-    ("agent", &["units", "record", "control", "netlink", "transport", "workload", "knob", "observer"]),
+    ("agent", &["units", "record", "control", "netlink", "workload", "knob", "observer"]),
     ("analysis", &["units", "record", "stats"]),
     ("advice", &["units", "record"]),
     ("report", &["units", "record", "stats", "analysis"]),
-    ("experiment", &["units", "record", "stats", "control", "topology", "knob", "workload", "analysis"]),
+    ("experiment", &["units", "record", "control", "topology", "knob", "analysis"]),
 ];
 
 /// Dependencies of tests may cross the rooms, but never upwards to these.

@@ -9,7 +9,7 @@ use landspeed_control::Change;
 use landspeed_record::{Arm, Candidate, Cell, EndpointOutcome, Figures, Line, Settings, Trial};
 use landspeed_units::Nanos;
 
-use crate::trial::{Measured, Timing, measure_cell};
+use crate::trial::{Timing, measure_cell};
 use crate::{Error, Pair, Sink};
 
 /// Measures blocks on a pair.
@@ -49,10 +49,10 @@ impl Blocks<'_> {
         let mut remarks = BTreeSet::new();
         for (position, arm) in order(block.candidate_first).into_iter().enumerate() {
             match self.trial(block, position as u32, arm) {
-                Ok(measured) => {
-                    figures[position] = measured.figures;
+                Ok((seen, said)) => {
+                    figures[position] = seen;
                     if arm == Arm::Candidate {
-                        remarks.extend([&measured.a, &measured.b].into_iter().flat_map(remarks_of));
+                        remarks.extend(said);
                     }
                 }
                 Err(error) if refused(&error) => {
@@ -75,7 +75,8 @@ impl Blocks<'_> {
         self.began.elapsed().into()
     }
 
-    fn trial(&mut self, block: &Block, position: u32, arm: Arm) -> Result<Measured, Error> {
+    /// One trial, recorded: its figures, and what was noticed beside them.
+    fn trial(&mut self, block: &Block, position: u32, arm: Arm) -> Result<(Figures, Vec<String>), Error> {
         let cell = match arm {
             Arm::Incumbent => &block.incumbent,
             Arm::Candidate => &block.candidate,
@@ -84,6 +85,8 @@ impl Blocks<'_> {
         self.rewrite(&block.rewrite)?;
         let at_ns = self.used();
         let measured = measure_cell(self.pair, cell, self.timing)?;
+        let figures = measured.figures;
+        let remarks = [&measured.a, &measured.b].into_iter().flat_map(remarks_of).collect();
         let trial = Trial {
             step: block.step.clone(),
             block: block.block,
@@ -91,12 +94,12 @@ impl Blocks<'_> {
             arm,
             at_ns,
             cell: cell.clone(),
-            a: measured.a.clone(),
-            b: measured.b.clone(),
-            figures: measured.figures,
+            a: measured.a,
+            b: measured.b,
+            figures,
         };
         self.sink.line(&Line::Trial(Box::new(trial)))?;
-        Ok(measured)
+        Ok((figures, remarks))
     }
 
     /// A placebo's turn: a knob's full write path, with the value that stands.

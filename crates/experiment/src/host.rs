@@ -144,7 +144,7 @@ impl Host {
         restored
     }
 
-    /// Whether `error` is the host's refusal of one request, after which the session goes on.
+    /// The error for an answer of another kind than asked for.
     pub(crate) fn unexpected(&self, asked: &'static str) -> Error {
         Error::Answer { host: self.name.clone(), asked }
     }

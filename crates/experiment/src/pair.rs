@@ -50,17 +50,17 @@ impl Pair {
         let mut tried = Vec::new();
         for address in addresses(&b, wishes) {
             match open(&mut a, &mut b, address, &key) {
-                Ok(at) => {
+                Ok((at, source)) => {
                     a.begin()?;
                     b.begin()?;
                     let path = PathFacts {
                         link_a: a.device.clone(),
                         link_b: b.device.clone(),
+                        address_a: source.to_string(),
                         address_b: address.to_string(),
                         ..PathFacts::default()
                     };
                     let mut pair = Pair { a, b, path, at, key, source_port: SOURCE_PORTS };
-                    pair.path.address_a = pair.source(address)?.to_string();
                     pair.path.rtt_ns = pair.idle_rtt()?;
                     return Ok(pair);
                 }
@@ -140,13 +140,6 @@ impl Pair {
         }
     }
 
-    fn source(&self, to: IpAddr) -> Result<IpAddr, Error> {
-        match self.a.call(&Request::Route { to })? {
-            Reply::Route { source, .. } => Ok(source),
-            _ => Err(self.a.unexpected("route")),
-        }
-    }
-
     /// Median round trip of one byte on the idle path.
     pub fn idle_rtt(&self) -> Result<Nanos, Error> {
         let [a, _] = self.run(ping(Nanos::millis(100)), &FlowSettings::default(), Nanos::millis(5))?;
@@ -201,9 +194,15 @@ fn addresses(b: &Host, wishes: &Wishes) -> Vec<IpAddr> {
     found
 }
 
-/// Opens a data port on `address` of B and proves one flow to it.
-fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result<SocketAddr, Error> {
-    a.device = device(a, address)?;
+/// Opens a data port on `address` of B and proves one flow to it; the port, and A's address towards it.
+fn open(
+    a: &mut Host,
+    b: &mut Host,
+    address: IpAddr,
+    key: &SessionKey,
+) -> Result<(SocketAddr, IpAddr), Error> {
+    let source;
+    (a.device, source) = route(a, address)?;
     let port = match b.call(&Request::Listen { address, key: key.clone() })? {
         Reply::Listening { port } => port,
         _ => return Err(b.unexpected("listen")),
@@ -225,17 +224,14 @@ fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result
         let _ = b.call(&Request::Close { port });
         return Err(error);
     }
-    let source = match a.call(&Request::Route { to: address })? {
-        Reply::Route { source, .. } => source,
-        _ => return Err(a.unexpected("route")),
-    };
-    b.device = device(b, source)?;
-    Ok(at)
+    b.device = route(b, source)?.0;
+    Ok((at, source))
 }
 
-fn device(host: &Host, to: IpAddr) -> Result<String, Error> {
+/// The link that leads from `host` to `to`, and the source address that it would use.
+fn route(host: &Host, to: IpAddr) -> Result<(String, IpAddr), Error> {
     match host.call(&Request::Route { to })? {
-        Reply::Route { device, .. } => Ok(device),
+        Reply::Route { device, source, .. } => Ok((device, source)),
         _ => Err(host.unexpected("route")),
     }
 }
