@@ -23,6 +23,13 @@ fn exchange(client: &mut TcpStream, server: &mut TcpStream, bytes: usize) {
     client.read_exact(&mut [0]).expect("receive over loopback");
 }
 
+/// What the watcher could not see for reasons of its own: another network namespace of this machine
+/// may use RPS meanwhile, and a container's PID namespace hides kernel threads.
+fn told(seen: &Observations) -> Vec<&str> {
+    let of_the_machine = |line: &&str| line.contains("RPS woke") || line.contains("from this PID namespace");
+    seen.unseen.iter().map(String::as_str).filter(|line| !of_the_machine(line)).collect()
+}
+
 #[test]
 fn a_window_over_loopback_shows_in_every_observer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -42,9 +49,7 @@ fn a_window_over_loopback_shows_in_every_observer() {
     assert!(seen.links[0].tx_bytes >= Bytes(1_000_000), "{:?}", seen.links);
     assert!(seen.softnet["processed"] > 0, "{:?}", seen.softnet);
     assert!(seen.snmp["Tcp.OutSegs"] > 0, "{:?}", seen.snmp);
-    // Another network namespace of this machine may use RPS meanwhile.
-    let unseen: Vec<_> = seen.unseen.iter().filter(|line| !line.contains("RPS woke")).collect();
-    assert!(unseen.is_empty(), "{unseen:?}");
+    assert_eq!(told(&seen), [""; 0]);
 
     let after = watcher.close();
     assert_eq!(after, Observations::default(), "no window is open");
@@ -107,7 +112,7 @@ fn a_failing_observer_is_named_once_and_stops_nobody() {
         (0..100).for_each(|i| watcher.sample(Nanos(i)));
         let seen = watcher.close();
         assert_eq!(
-            seen.unseen,
+            told(&seen),
             ["broken: this kernel lacks it", "broken: sample is gone: test", "broken: close is gone: test"],
             "window {window}"
         );

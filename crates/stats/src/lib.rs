@@ -9,6 +9,7 @@ mod estimate;
 mod family;
 mod noninferiority;
 mod sequential;
+mod trimmed;
 mod walk;
 mod welch;
 
