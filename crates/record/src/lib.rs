@@ -9,6 +9,7 @@
 
 mod candidate;
 mod cell;
+mod explain;
 mod host;
 mod knob;
 mod line;
@@ -21,6 +22,12 @@ mod writer;
 
 pub use candidate::Candidate;
 pub use cell::{Cell, FlowSettings, Placement, Settings, Side};
+pub use explain::{
+    Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport, ExplainedHost,
+    Finding, FlowKey, FlowWatch, Hop, HopLatency, HostLimits, LimitStep, LinkSettings, ListenerWatch,
+    MemoryKernel, PacketRate, Pass, PathTrace, PcieLink, PerPacket, PerPacketFit, ProcessWatch, Protocol,
+    QdiscWatch, Remedy, SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict,
+};
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use knob::{KnobState, TurnReport};
 pub use line::{Header, Line, PathFacts, Restored, StepLine};

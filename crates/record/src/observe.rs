@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::{CostProfile, FlowWatch, LinkSettings, ListenerWatch, PathTrace, ProcessWatch, QdiscWatch};
+
 /// Processor time of one core over the measured window by class, from /proc/stat (USER_HZ steps).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -136,6 +138,20 @@ pub struct Observations {
     pub softnet: BTreeMap<String, u64>,
     /// Counters of /proc/net/snmp and /proc/net/netstat that moved, as "Tcp.RetransSegs".
     pub snmp: BTreeMap<String, u64>,
+    /// Processor time by layer, where it was sampled.
+    pub cost: Option<Box<CostProfile>>,
+    /// Where packets spent their time, where it was traced.
+    pub path: Option<Box<PathTrace>>,
+    /// Flows as the kernel shows them, where they were watched.
+    pub flows: Vec<FlowWatch>,
+    /// Listening sockets of those flows.
+    pub listeners: Vec<ListenerWatch>,
+    /// Processes of those flows.
+    pub processes: Vec<ProcessWatch>,
+    /// Queueing disciplines of the links of those flows.
+    pub qdiscs: Vec<QdiscWatch>,
+    /// How those links are set.
+    pub settings: Vec<LinkSettings>,
     /// What could not be seen, and why, one line each.
     pub unseen: Vec<String>,
 }

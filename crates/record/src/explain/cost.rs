@@ -1,0 +1,154 @@
+//! Processor time by layer, from sampled stacks.
+
+use landspeed_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// What a processor was doing when it was sampled: the taxonomy of Cai et al., "Understanding Host
+/// Network Stack Overheads" (SIGCOMM 2021), extended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CostClass {
+    /// User code of the workload.
+    Application,
+    /// Entry to and exit from the kernel, the socket layer above the transport, file descriptors.
+    SystemCall,
+    /// Moving payload between user and kernel memory.
+    Copy,
+    /// Summing payload in software.
+    Checksum,
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// IP, routing, fragmentation and reassembly, netfilter.
+    Ip,
+    /// Queueing disciplines, the device layer, the driver, GSO and GRO.
+    Driver,
+    /// Interrupts, softirq and NAPI.
+    Softirq,
+    /// Allocating and freeing buffers and the memory under them.
+    Memory,
+    /// Waiting for and taking locks.
+    Lock,
+    /// Scheduling, wake-ups, timers, polling calls.
+    Scheduling,
+    /// Pinning, mapping and accounting pages; zero-copy bookkeeping; page faults.
+    Page,
+    /// The virtual machine's own: hypercalls, paravirtual clocks. Stolen time is not sampled and has a
+    /// figure of its own.
+    Hypervisor,
+    /// landspeed's observers, where they show.
+    Observer,
+    /// Known symbols that belong to none of these.
+    #[default]
+    Other,
+}
+
+impl CostClass {
+    /// In the order of a packet's way down and up, which is the order of bars.
+    pub const ALL: [CostClass; 16] = [
+        CostClass::Application,
+        CostClass::SystemCall,
+        CostClass::Copy,
+        CostClass::Checksum,
+        CostClass::Tcp,
+        CostClass::Udp,
+        CostClass::Ip,
+        CostClass::Driver,
+        CostClass::Softirq,
+        CostClass::Memory,
+        CostClass::Lock,
+        CostClass::Scheduling,
+        CostClass::Page,
+        CostClass::Hypervisor,
+        CostClass::Observer,
+        CostClass::Other,
+    ];
+
+    /// As printed and as serialised: "system-call".
+    pub fn name(self) -> &'static str {
+        match self {
+            CostClass::Application => "application",
+            CostClass::SystemCall => "system-call",
+            CostClass::Copy => "copy",
+            CostClass::Checksum => "checksum",
+            CostClass::Tcp => "tcp",
+            CostClass::Udp => "udp",
+            CostClass::Ip => "ip",
+            CostClass::Driver => "driver",
+            CostClass::Softirq => "softirq",
+            CostClass::Memory => "memory",
+            CostClass::Lock => "lock",
+            CostClass::Scheduling => "scheduling",
+            CostClass::Page => "page",
+            CostClass::Hypervisor => "hypervisor",
+            CostClass::Observer => "observer",
+            CostClass::Other => "other",
+        }
+    }
+}
+
+/// Samples of one class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ClassSamples {
+    /// The class.
+    pub class: CostClass,
+    /// Samples of busy processors.
+    pub samples: u64,
+}
+
+/// Samples of one symbol that no rule of the table knows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SymbolSamples {
+    /// The innermost symbol.
+    pub symbol: String,
+    /// Samples.
+    pub samples: u64,
+}
+
+/// Samples of one stack.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StackSamples {
+    /// Frames from the outermost to the innermost, joined by ";": the folded form of flame graphs.
+    /// Kernel frames end in "_[k]".
+    pub stack: String,
+    /// What the innermost frames were taken for.
+    pub class: CostClass,
+    /// Samples.
+    pub samples: u64,
+}
+
+/// Processor time of one host over one window, sampled.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CostProfile {
+    /// The event: "cpu-clock" (a timer), or "cycles" (a hardware counter).
+    pub event: String,
+    /// Whose time: "tasks" (the workload's own threads and what softirqs ran on them; the hosts of a lab
+    /// share a machine) or "machine" (all processors).
+    pub scope: String,
+    /// Length of the window.
+    pub window_ns: Nanos,
+    /// Time that a sample stands for.
+    pub period_ns: Nanos,
+    /// Samples that fell on something other than the idle loop.
+    pub samples: u64,
+    /// Those of them in kernel code.
+    pub kernel_samples: u64,
+    /// Samples that the kernel could not deliver.
+    pub lost: u64,
+    /// Stolen time as a share of the window over all processors, 0 to 1: beside the classes, not of
+    /// them.
+    pub steal_share: f64,
+    /// By class; their sum is `samples`.
+    pub classes: Vec<ClassSamples>,
+    /// What is in [`CostClass::Other`] because no rule knows it, most first.
+    pub unclassified: Vec<SymbolSamples>,
+    /// Stacks, most first; the rarest may be left out, and a note says how many samples those are.
+    pub stacks: Vec<StackSamples>,
+    /// What a reader must know, the bias of the event included, one line each.
+    pub notes: Vec<String>,
+}

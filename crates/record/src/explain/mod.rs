@@ -1,0 +1,21 @@
+//! What `explain` saw and said: cost by layer, the path of packets, limits of the host, flows that are
+//! there, and the verdict.
+
+mod cost;
+mod flow;
+mod limits;
+mod path;
+mod report;
+mod verdict;
+
+pub use cost::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
+pub use flow::{
+    FlowKey, FlowWatch, LinkSettings, ListenerWatch, ProcessWatch, Protocol, QdiscWatch, SocketState,
+    TcpState,
+};
+pub use limits::{HostLimits, MemoryKernel, PacketRate, Pass, PcieLink, StreamRate};
+pub use path::{Hop, HopLatency, PathTrace};
+pub use report::{
+    CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep, PerPacket, PerPacketFit,
+};
+pub use verdict::{Cause, Finding, Remedy, Verdict};

@@ -1,0 +1,125 @@
+//! What holds a path back.
+
+use landspeed_units::BitRate;
+use serde::{Deserialize, Serialize};
+
+/// A cause: something that can hold a flow back. Faults can be mended; limits are what is left when
+/// nothing is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The receiver's window is smaller than the path needs: its buffer is small.
+    ReceiveBuffer,
+    /// The sender's buffer is smaller than the path needs.
+    SendBuffer,
+    /// The receiving application reads more slowly than data arrives.
+    SlowReader,
+    /// The sending application writes more slowly than the path would take it.
+    SlowWriter,
+    /// Writes so small that their cost dominates.
+    TinyWrites,
+    /// Nagle's algorithm waits for an acknowledgement that the peer delays.
+    NagleDelayedAck,
+    /// One core's softirq work is at its end.
+    SoftirqCore,
+    /// Somebody else wants the core of the workload.
+    CompetingLoad,
+    /// A queueing discipline or policer limits the rate.
+    RateLimit,
+    /// Losses spread over time.
+    RandomLoss,
+    /// Losses in bursts.
+    BurstLoss,
+    /// Packets arrive out of order.
+    Reordering,
+    /// The window is small against the bandwidth-delay product of a long path, by window scaling or a
+    /// buffer's limit.
+    WindowBelowBdp,
+    /// Packets above some size vanish, or the two ends disagree on the MTU.
+    MtuBlackHole,
+    /// Segmentation offloads are off.
+    OffloadsOff,
+    /// Checksums are computed by the processor.
+    SoftwareChecksum,
+    /// Datagrams are cut into fragments.
+    Fragmentation,
+    /// Datagrams overflow the receive buffer of their socket.
+    UdpReceiveBuffer,
+    /// Connections overflow the backlog of their listening socket.
+    ListenBacklog,
+    /// Rounding of windows to whole segments wastes much of them.
+    WindowAlignment,
+    /// A queueing discipline drops packets.
+    QdiscDrops,
+    /// The congestion control keeps the window small though neither buffers nor applications do.
+    CongestionControl,
+    /// The governor or the clock of a processor is low.
+    CpuFrequency,
+    /// Processes, interrupts or memory are on the wrong cores or nodes.
+    Placement,
+    /// The hypervisor takes time.
+    Steal,
+    /// A limit: a core is busy with this flow and nothing else is wrong.
+    CpuLimit,
+    /// A limit: the link carries what it can.
+    LinkLimit,
+    /// A limit: memory bandwidth.
+    MemoryLimit,
+    /// A limit: the bus.
+    BusLimit,
+}
+
+impl Cause {
+    /// Whether this is what remains when nothing is wrong.
+    pub fn is_limit(self) -> bool {
+        matches!(self, Cause::CpuLimit | Cause::LinkLimit | Cause::MemoryLimit | Cause::BusLimit)
+    }
+}
+
+/// Something to try.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Remedy {
+    /// Knob of the table, or empty where it is something that a person must do.
+    pub knob: String,
+    /// Value to try, in the knob's spelling; empty lets the table choose.
+    pub value: String,
+    /// What to do and why, one line.
+    pub what: String,
+    /// Expected goodput over today's; `None` where nothing can be said.
+    pub expected_ratio: Option<f64>,
+}
+
+/// One cause with its evidence.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What holds the flow back.
+    pub cause: Cause,
+    /// Where: "host B", "host A core 3", "link eth0 of host A", or empty.
+    #[serde(default)]
+    pub at: String,
+    /// In a sentence.
+    pub summary: String,
+    /// 0 to 1: how sure.
+    pub confidence: f64,
+    /// Share of the flow's time or rate that it costs, 0 to 1, as far as can be told: what findings are
+    /// ordered by.
+    pub weight: f64,
+    /// What was seen, one line each, with figures.
+    pub evidence: Vec<String>,
+    /// What to try.
+    #[serde(rename = "try")]
+    pub remedies: Vec<Remedy>,
+}
+
+/// What holds a path back, first cause first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Verdict {
+    /// Goodput at the time.
+    pub goodput_bps: BitRate,
+    /// Causes and limits, the one that matters most first. Never empty: a healthy path has a limit.
+    pub findings: Vec<Finding>,
+    /// What could not be judged, and why, one line each.
+    pub unjudged: Vec<String>,
+}
