@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
-use landspeed_observer::Watcher;
+use landspeed_observer::{Scene, Watcher};
 use landspeed_record::Observations;
 use landspeed_units::Nanos;
 use landspeed_workload::{Ends, Watch};
@@ -49,7 +49,7 @@ fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Er
 
 impl Watch for TrialWatch {
     fn open(&mut self, ends: &Ends) {
-        self.watcher.open(ends.threads, ends.sockets);
+        self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, ..Scene::default() });
         self.opened = Some(Instant::now());
         self.watcher.sample(self.warm_up);
     }

@@ -7,10 +7,10 @@
 //! A [`Watcher`] holds all observers for one trial:
 //!
 //! ```no_run
-//! # use landspeed_observer::Watcher;
+//! # use landspeed_observer::{Scene, Watcher};
 //! # use landspeed_units::Nanos;
 //! let mut watcher = Watcher::new("eth0"); // looks things up: some milliseconds at worst
-//! watcher.open(&[], &[]);                 // the window begins
+//! watcher.open(&Scene::default());        // the window begins
 //! watcher.sample(Nanos::millis(100));     // TCP_INFO of every socket
 //! let seen = watcher.close();             // the window ends
 //! ```
@@ -33,5 +33,5 @@ mod watcher;
 pub use cpu::{Kernel, accounting};
 pub use error::Error;
 pub use observer::{Observer, Scene, Watch};
-pub use table::{OBSERVERS, observer};
+pub use table::{OBSERVERS, ON_REQUEST, observer};
 pub use watcher::Watcher;

@@ -2,18 +2,21 @@
 
 use std::os::fd::BorrowedFd;
 
-use landspeed_record::Observations;
+use landspeed_record::{Observations, WatchTarget};
 use landspeed_units::Nanos;
 
 use crate::Error;
 
 /// What a watch looks at, known when the window opens.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Scene<'a> {
-    /// Thread ids of the workload's own threads, all of this process.
+    /// Thread ids of the workload's own threads, all of this process; empty where the flows are
+    /// somebody else's.
     pub threads: &'a [i32],
-    /// The workload's sockets in flow order.
+    /// The workload's sockets in flow order; empty likewise.
     pub sockets: &'a [BorrowedFd<'a>],
+    /// Whose flows are watched.
+    pub target: WatchTarget,
 }
 
 /// One kind of observation: a row of the table.

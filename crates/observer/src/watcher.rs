@@ -1,7 +1,5 @@
 //! All observers together, over one window.
 
-use std::os::fd::BorrowedFd;
-
 use landspeed_record::Observations;
 use landspeed_units::Nanos;
 
@@ -53,14 +51,13 @@ impl Watcher {
         watcher
     }
 
-    /// Begins a window over the workload's `threads` (of this process) and `sockets` (in flow order).
+    /// Begins a window over `scene`.
     /// A window that was still open is thrown away. Sockets are held by a duplicate until
     /// [`Watcher::close`], so a flow is seen to its end even if the workload closes it first.
-    pub fn open(&mut self, threads: &[i32], sockets: &[BorrowedFd<'_>]) {
+    pub fn open(&mut self, scene: &Scene<'_>) {
         self.failed.clear();
-        let scene = Scene { threads, sockets };
         for seat in &mut self.seats {
-            let opened = seat.watch.open(&scene);
+            let opened = seat.watch.open(scene);
             seat.open = opened.is_ok();
             note(&mut self.failed, seat.name, opened);
         }

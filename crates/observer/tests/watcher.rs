@@ -37,7 +37,8 @@ fn a_window_over_loopback_shows_in_every_observer() {
     let mut server = listener.accept().unwrap().0;
     let mut watcher = Watcher::new("lo");
 
-    watcher.open(&[own_thread()], &[client.as_fd(), server.as_fd()]);
+    let (threads, sockets) = ([own_thread()], [client.as_fd(), server.as_fd()]);
+    watcher.open(&Scene { threads: &threads, sockets: &sockets, ..Scene::default() });
     watcher.sample(Nanos(0));
     exchange(&mut client, &mut server, 1_000_000);
     watcher.sample(Nanos::millis(1));
@@ -58,7 +59,7 @@ fn a_window_over_loopback_shows_in_every_observer() {
 #[test]
 fn a_link_that_is_gone_costs_its_own_figures_only() {
     let mut watcher = Watcher::new("no-such0");
-    watcher.open(&[own_thread()], &[]);
+    watcher.open(&Scene { threads: &[own_thread()], ..Scene::default() });
     let seen = watcher.close();
     assert!(seen.links.is_empty() && seen.cpu.window_ns > Nanos(0));
     assert!(seen.unseen.iter().any(|line| line.contains("no-such0")), "{:?}", seen.unseen);
@@ -108,7 +109,7 @@ fn a_failing_observer_is_named_once_and_stops_nobody() {
     let cpu = landspeed_observer::observer("cpu").unwrap();
     let mut watcher = Watcher::with(&[&BROKEN, &BARRED, cpu], "lo");
     for window in 0..2 {
-        watcher.open(&[own_thread()], &[]);
+        watcher.open(&Scene { threads: &[own_thread()], ..Scene::default() });
         (0..100).for_each(|i| watcher.sample(Nanos(i)));
         let seen = watcher.close();
         assert_eq!(

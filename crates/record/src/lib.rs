@@ -26,7 +26,7 @@ pub use explain::{
     Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport, ExplainedHost,
     Finding, FlowKey, FlowWatch, Hop, HopLatency, HostLimits, LimitStep, LinkSettings, ListenerWatch,
     MemoryKernel, PacketRate, Pass, PathTrace, PcieLink, PerPacket, PerPacketFit, ProcessWatch, Protocol,
-    QdiscWatch, Remedy, SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict,
+    QdiscWatch, Remedy, SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict, WatchTarget,
 };
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use knob::{KnobState, TurnReport};

@@ -190,7 +190,7 @@ mod tests {
     #[test]
     fn a_busy_thread_is_seen_to_the_nanosecond_and_within_the_window() {
         let mut watch = Cpu.watch("lo");
-        watch.open(&Scene { threads: &[own_thread()], sockets: &[] }).unwrap();
+        watch.open(&Scene { threads: &[own_thread()], ..Scene::default() }).unwrap();
         run(20_000_000);
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
@@ -198,7 +198,7 @@ mod tests {
         assert!((20_000_000..=cpu.window_ns.0 + 1_000_000).contains(&cpu.workload_ns.0), "{cpu:?}");
         assert!(!cpu.cores.is_empty());
         // A second window starts from nothing.
-        watch.open(&Scene { threads: &[own_thread()], sockets: &[] }).unwrap();
+        watch.open(&Scene { threads: &[own_thread()], ..Scene::default() }).unwrap();
         let mut again = Observations::default();
         watch.close(&mut again).unwrap();
         assert!(again.cpu.workload_ns < CpuNanos(20_000_000), "{again:?}");
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn a_thread_that_is_not_there_is_told_not_ignored() {
         let mut watch = Cpu.watch("lo");
-        watch.open(&Scene { threads: &[own_thread(), 1], sockets: &[] }).unwrap();
+        watch.open(&Scene { threads: &[own_thread(), 1], ..Scene::default() }).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
         assert!(seen.unseen.iter().any(|line| line.contains("1 of the workload's threads")), "{seen:?}");

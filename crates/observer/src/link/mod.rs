@@ -141,7 +141,7 @@ mod tests {
     fn loopback_counts_what_is_sent_over_it() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut watch = Link.watch("lo");
-        watch.open(&Scene { threads: &[], sockets: &[] }).unwrap();
+        watch.open(&Scene::default()).unwrap();
         socket.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_not_there_is_named() {
-        let error = Link.watch("no-such0").open(&Scene { threads: &[], sockets: &[] }).unwrap_err();
+        let error = Link.watch("no-such0").open(&Scene::default()).unwrap_err();
         assert!(error.to_string().contains("no-such0"), "{error}");
     }
 }

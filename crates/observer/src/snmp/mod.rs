@@ -164,7 +164,7 @@ mod tests {
     fn a_datagram_over_loopback_moves_udps_counters() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut watch = Snmp.watch("lo");
-        watch.open(&Scene { threads: &[], sockets: &[] }).unwrap();
+        watch.open(&Scene::default()).unwrap();
         socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();

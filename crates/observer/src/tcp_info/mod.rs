@@ -125,7 +125,7 @@ mod tests {
 
     fn watch(sockets: &[BorrowedFd<'_>]) -> Box<dyn Watch> {
         let mut watch = TcpInfo.watch("lo");
-        watch.open(&Scene { threads: &[], sockets }).unwrap();
+        watch.open(&Scene { sockets, ..Scene::default() }).unwrap();
         watch
     }
 

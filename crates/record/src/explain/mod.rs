@@ -6,6 +6,7 @@ mod flow;
 mod limits;
 mod path;
 mod report;
+mod target;
 mod verdict;
 
 pub use cost::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
@@ -18,4 +19,5 @@ pub use path::{Hop, HopLatency, PathTrace};
 pub use report::{
     CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep, PerPacket, PerPacketFit,
 };
+pub use target::WatchTarget;
 pub use verdict::{Cause, Finding, Remedy, Verdict};

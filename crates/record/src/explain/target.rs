@@ -1,0 +1,26 @@
+//! What is watched.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+/// Whose flows are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "target", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum WatchTarget {
+    /// Those of the workload that landspeed itself runs: named by its threads and sockets.
+    #[default]
+    Workload,
+    /// Flows of which either end is this address; port 0 is any port.
+    Flow {
+        /// The end.
+        at: SocketAddr,
+    },
+    /// Flows of a process.
+    Pid {
+        /// Its id.
+        pid: u32,
+    },
+    /// The flows of this host that move most.
+    Top,
+}
