@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty clean
+.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty bench-stream clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -68,6 +68,11 @@ DECISIONS ?= 200
 honesty: build
 	$(CARGO) build --release --locked -p xtask
 	$(SUDO) target/release/xtask honesty --decisions $(DECISIONS)
+
+# STREAM's four kernels against a plain C program, 20 interleaved pairs each (about two minutes).
+bench-stream: setup
+	@.ci/install taskset:util-linux
+	$(CARGO) run --release --quiet --locked -p landspeed-limits --example stream_pairs
 
 clean:
 	$(CARGO) clean

@@ -19,6 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("workload", &["units", "record", "transport"]),
     ("knob", &["units", "record", "netlink"]),
     ("observer", &["units", "record", "netlink"]),
+    ("limits", &["units", "record", "netlink"]),
     ("agent", &["units", "record", "control", "netlink", "workload", "knob", "observer"]),
     ("analysis", &["units", "record", "stats"]),
     ("advice", &["units", "record"]),

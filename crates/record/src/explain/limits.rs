@@ -70,6 +70,15 @@ pub struct PcieLink {
     pub width: u32,
     /// The most that the device can.
     pub most_width: u32,
+    /// The most transfers per second and lane of the port above: what the slot allows.
+    pub slot_speed_transfers: Option<f64>,
+    /// The most lanes of the port above.
+    pub slot_width: Option<u32>,
+    /// Largest read that the device asks of memory at once (Max_Read_Request_Size: what MMRBC was to
+    /// PCI-X); only root can read it.
+    pub read_request_bytes: Option<Bytes>,
+    /// Largest packet of payload that the device sends (Max_Payload_Size); only root can read it.
+    pub payload_bytes: Option<Bytes>,
     /// Payload that the link can carry as it runs, encoding taken off.
     pub rate_bps: BitRate,
 }

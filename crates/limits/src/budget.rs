@@ -1,0 +1,59 @@
+//! How long a measurement may take.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// A moment to be done by, and a question whether somebody wants an end before that.
+#[derive(Clone, Copy)]
+pub struct Budget<'a> {
+    until: Instant,
+    cancelled: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl<'a> Budget<'a> {
+    /// From now on for `time`; `cancelled` is asked every few milliseconds, from any thread.
+    pub fn new(time: Duration, cancelled: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        Budget { until: Instant::now() + time, cancelled }
+    }
+
+    /// At most `time` of what is left.
+    pub fn part(&self, time: Duration) -> Self {
+        Budget { until: self.until.min(Instant::now() + time), ..*self }
+    }
+
+    /// Whether to stop now.
+    pub fn over(&self) -> bool {
+        Instant::now() >= self.until || self.cancelled()
+    }
+
+    /// Whether somebody asked for an end.
+    pub fn cancelled(&self) -> bool {
+        (self.cancelled)()
+    }
+
+    /// What is left; zero when it is over.
+    pub fn left(&self) -> Duration {
+        if self.cancelled() { Duration::ZERO } else { self.until.saturating_duration_since(Instant::now()) }
+    }
+}
+
+impl fmt::Debug for Budget<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget").field("left", &self.left()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_never_outlasts_the_whole_and_a_wish_to_stop_ends_both() {
+        let whole = Budget::new(Duration::from_secs(60), &|| false);
+        assert!(whole.part(Duration::from_secs(3600)).left() <= Duration::from_secs(60));
+        assert!(!whole.over() && whole.part(Duration::ZERO).over());
+
+        let stopped = Budget::new(Duration::from_secs(60), &|| true);
+        assert!(stopped.over() && stopped.part(Duration::from_secs(1)).left().is_zero());
+    }
+}

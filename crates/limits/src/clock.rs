@@ -1,0 +1,98 @@
+//! The processor's clock.
+
+use std::hint::spin_loop;
+use std::time::{Duration, Instant};
+
+use crate::cores::on_core;
+use crate::{Budget, Error, Files};
+
+const CPU: &str = "sys/devices/system/cpu";
+
+/// A governor raises the clock of a busy core within a few of its sampling periods.
+const BUSY: Duration = Duration::from_millis(30);
+
+/// Clock of one core.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Clock {
+    /// Cycles per second as it stands.
+    pub hz: Option<f64>,
+    /// The most that it can.
+    pub most_hz: Option<f64>,
+    /// cpufreq governor, empty where there is none.
+    pub governor: String,
+}
+
+/// The clock of a core that has been busy for 30 ms: an idle one's says nothing.
+///
+/// # Errors
+/// Where the core cannot be had.
+pub fn busy(files: &Files, core: u32, budget: &Budget<'_>) -> Result<Clock, Error> {
+    on_core(core, || {
+        let until = Instant::now() + BUSY;
+        while Instant::now() < until && !budget.over() {
+            spin_loop();
+        }
+        Ok(read(files, core))
+    })
+}
+
+/// The clock as it stands: from cpufreq (Documentation/admin-guide/pm/cpufreq.rst), or /proc/cpuinfo where
+/// the kernel does not govern it, as in most virtual machines.
+pub fn read(files: &Files, core: u32) -> Clock {
+    let of = |name: &str| format!("{CPU}/cpu{core}/cpufreq/{name}");
+    let khz = |name: &str| files.number::<f64>(of(name)).map(|khz| khz * 1e3);
+    Clock {
+        hz: khz("scaling_cur_freq").or_else(|| of_cpuinfo(&files.word("proc/cpuinfo")?, core)),
+        most_hz: khz("cpuinfo_max_freq"),
+        governor: files.word(of("scaling_governor")).unwrap_or_default(),
+    }
+}
+
+/// "cpu MHz" of the processor with this number.
+fn of_cpuinfo(text: &str, core: u32) -> Option<f64> {
+    let mut mine = false;
+    for line in text.lines() {
+        let Some((key, value)) = line.split_once(':') else { continue };
+        match key.trim() {
+            "processor" => mine = value.trim().parse() == Ok(core),
+            "cpu MHz" if mine => return value.trim().parse::<f64>().ok().map(|mhz| mhz * 1e6),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn cpufreq_comes_first_and_cpuinfo_stands_in() {
+        let tree = tempfile::tempdir().unwrap();
+        let files = Files::below(tree.path());
+        assert_eq!(read(&files, 1), Clock::default());
+
+        fs::create_dir_all(tree.path().join("proc")).unwrap();
+        let cpuinfo = "processor\t: 0\ncpu MHz\t\t: 800.000\n\nprocessor\t: 1\ncpu MHz\t\t: 2596.152\n";
+        fs::write(tree.path().join("proc/cpuinfo"), cpuinfo).unwrap();
+        assert_eq!(read(&files, 1), Clock { hz: Some(2_596_152_000.0), ..Clock::default() });
+
+        let folder = tree.path().join("sys/devices/system/cpu/cpu1/cpufreq");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("scaling_cur_freq"), "1200000\n").unwrap();
+        fs::write(folder.join("cpuinfo_max_freq"), "3700000\n").unwrap();
+        fs::write(folder.join("scaling_governor"), "powersave\n").unwrap();
+        let clock = Clock { hz: Some(1.2e9), most_hz: Some(3.7e9), governor: "powersave".into() };
+        assert_eq!(read(&files, 1), clock);
+    }
+
+    #[test]
+    fn this_hosts_clock_is_read_on_a_busy_core() {
+        let files = Files::default();
+        let core = crate::Cores::allowed(&files, None).unwrap().one;
+        let clock = busy(&files, core, &Budget::new(Duration::from_secs(5), &|| false)).unwrap();
+        assert!(clock.hz.is_none_or(|hz| hz > 1e8), "{clock:?}");
+    }
+}

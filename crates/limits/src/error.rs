@@ -1,0 +1,49 @@
+//! Why a limit could not be measured.
+
+use std::io;
+
+/// A measurement that did not come about. It costs its own figures, never the others:
+/// [`measure`](crate::measure) turns it into a note.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused.
+    #[error("cannot {operation} {object}: {source}")]
+    Io {
+        /// "send to", "pin a thread to".
+        operation: &'static str,
+        /// The device, core or file.
+        object: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The kernel refused something about a link or an address.
+    #[error(transparent)]
+    Netlink(#[from] landspeed_netlink::Error),
+    /// A condition of the measurement does not hold.
+    #[error("{0}")]
+    Unable(String),
+    /// The arrays of STREAM do not hold what the four kernels must have left there.
+    #[error(
+        "STREAM's arrays are wrong after {repetitions} repetitions (relative error {error:.1e}): its rates \
+         are void; check this host's memory"
+    )]
+    Wrong {
+        /// How often the four kernels ran.
+        repetitions: u32,
+        /// Largest relative error of the three arrays' means.
+        error: f64,
+    },
+    /// The time was over, or somebody asked for an end, before there was a figure.
+    #[error("no time was left to {0}")]
+    Late(&'static str),
+}
+
+impl Error {
+    pub(crate) fn io(
+        operation: &'static str,
+        object: impl Into<String>,
+        source: impl Into<io::Error>,
+    ) -> Self {
+        Error::Io { operation, object: object.into(), source: source.into() }
+    }
+}

@@ -1,0 +1,103 @@
+//! Small files of /proc and /sys, below a root that tests may choose.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// No file that is read here comes near this; a longer one (a driver gone wrong) is cut.
+const LIMIT: u64 = 1 << 20;
+
+/// Where /proc and /sys are.
+#[derive(Debug, Clone)]
+pub struct Files {
+    root: PathBuf,
+}
+
+impl Default for Files {
+    fn default() -> Self {
+        Files::below("/")
+    }
+}
+
+impl Files {
+    /// A tree with `proc` and `sys` in it.
+    pub fn below(root: impl Into<PathBuf>) -> Self {
+        Files { root: root.into() }
+    }
+
+    /// `path` ("sys/class/net") in this tree.
+    pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// The file without the white space around its contents; `None` where it is absent, unreadable or
+    /// empty.
+    pub(crate) fn word(&self, path: impl AsRef<Path>) -> Option<String> {
+        word(&self.path(path))
+    }
+
+    /// As a number.
+    pub(crate) fn number<T: std::str::FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
+        self.word(path)?.parse().ok()
+    }
+
+    /// Names in a folder, sorted; none where there is no such folder.
+    pub(crate) fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let entries = fs::read_dir(self.path(path)).into_iter().flatten();
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// See [`Files::word`].
+pub(crate) fn word(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    fs::File::open(path).ok()?.take(LIMIT).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let word = text.trim();
+    (!word.is_empty()).then(|| word.to_owned())
+}
+
+/// A set of processors or nodes as the kernel prints it: "0-3,8". Absurd ranges are refused, not
+/// expanded.
+pub(crate) fn number_list(text: &str) -> Option<Vec<u32>> {
+    const MOST: u32 = 65_536;
+    let mut numbers = Vec::new();
+    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last >= MOST {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_of_processors_is_read_as_the_kernel_prints_it() {
+        assert_eq!(number_list("0-3,8\n"), Some(vec![0, 1, 2, 3, 8]));
+        assert_eq!(number_list(""), Some(vec![]));
+        for bad in ["3-1", "0-4294967295", "x", "-1"] {
+            assert_eq!(number_list(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_absent_is_none_and_not_an_error() {
+        let tree = tempfile::tempdir().unwrap();
+        let files = Files::below(tree.path());
+        fs::write(tree.path().join("speed"), "25000\n").unwrap();
+        fs::write(tree.path().join("empty"), "\n").unwrap();
+        assert_eq!(files.number::<i64>("speed"), Some(25_000));
+        assert_eq!((files.word("empty"), files.word("absent")), (None, None));
+        assert_eq!(files.names("."), ["empty", "speed"]);
+        assert!(files.names("absent").is_empty());
+    }
+}

@@ -1,0 +1,151 @@
+//! All parts, one after the other.
+
+use std::time::Duration;
+
+use landspeed_record::HostLimits;
+use landspeed_units::Bytes;
+
+use crate::{Budget, Cores, Error, Files, clock, link, loopback, memory, packets, passes};
+
+/// How much to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// About a third of the time: STREAM on one core only, fewer repetitions, fewer packet sizes, no load.
+    pub quick: bool,
+    /// The whole may take this long; what does not fit becomes a note.
+    pub time: Duration,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { quick: false, time: Duration::from_secs(12) }
+    }
+}
+
+/// The most that each part may take, so that one that is slow here leaves the others their time.
+const MEMORY: Duration = Duration::from_millis(2500);
+const PASSES: Duration = Duration::from_millis(2000);
+const LOOPBACK: Duration = Duration::from_millis(1500);
+const PACKETS: Duration = Duration::from_millis(4000);
+
+/// Measures this host, in the calling thread's network namespace, with `link` as the link towards the
+/// peer. Takes about 4 seconds on two cores (`options.quick`: 1.5), in threads of its own; every part is
+/// run in turn, since they would disturb each other, and nothing else should run meanwhile.
+///
+/// `cancelled` is asked every few milliseconds, from any of the threads.
+pub fn measure(link: &str, options: &Options, cancelled: &(dyn Fn() -> bool + Sync)) -> HostLimits {
+    let files = Files::default();
+    let budget = Budget::new(options.time, cancelled);
+    let mut found = HostLimits::default();
+    read_link(link, &files, &mut found);
+    match Cores::allowed(&files, found.link_node) {
+        Ok(cores) => Parts { cores, files, budget, quick: options.quick }.measure(&mut found),
+        Err(error) => found.notes.push(format!("nothing was measured: {error}")),
+    }
+    found
+}
+
+fn read_link(link: &str, files: &Files, found: &mut HostLimits) {
+    let link = link::limits(link, files);
+    found.link_bps = link.rate_bps;
+    found.pcie = link.pcie;
+    found.link_node = link.node;
+    found.irq_nodes = link.irq_nodes;
+    found.notes.extend(link.notes);
+}
+
+struct Parts<'a> {
+    cores: Cores,
+    files: Files,
+    budget: Budget<'a>,
+    quick: bool,
+}
+
+impl Parts<'_> {
+    fn measure(&self, found: &mut HostLimits) {
+        self.clock(found);
+        self.memory(found);
+        self.passes(found);
+        self.loopback(found);
+        self.packets(found);
+    }
+
+    fn clock(&self, found: &mut HostLimits) {
+        let clock = clock::busy(&self.files, self.cores.one, &self.budget);
+        if let Some(clock) = noted(clock, "processor clock", found) {
+            found.cpu_hz = clock.hz;
+            found.most_cpu_hz = clock.most_hz;
+            found.governor = clock.governor;
+        }
+    }
+
+    /// On one core, and on all where there are several.
+    fn memory(&self, found: &mut HostLimits) {
+        let one = [self.cores.one];
+        let all = (self.cores.all.len() > 1 && !self.quick).then_some(&self.cores.all[..]);
+        let repetitions = if self.quick { memory::REPETITIONS / 2 } else { memory::REPETITIONS };
+        for cores in std::iter::once(&one[..]).chain(all) {
+            let stream = memory::stream(cores, &self.files, repetitions, &self.budget.part(MEMORY));
+            if let Some(stream) = noted(stream, "memory bandwidth", found) {
+                found.memory.extend(stream.rates);
+                found.notes.extend(stream.notes);
+            }
+        }
+    }
+
+    fn passes(&self, found: &mut HostLimits) {
+        let passes = passes::passes(self.cores.one, &self.files, &self.budget.part(PASSES));
+        if let Some((passes, notes)) = noted(passes, "copies and checksums", found) {
+            found.passes = passes;
+            found.notes.extend(notes);
+        }
+    }
+
+    fn loopback(&self, found: &mut HostLimits) {
+        let time = Duration::from_millis(if self.quick { 150 } else { 400 });
+        let rate = loopback::tcp(&self.cores, time, &self.budget.part(LOOPBACK));
+        found.loopback_bps = noted(rate, "TCP over loopback", found);
+    }
+
+    fn packets(&self, found: &mut HostLimits) {
+        let few: [Bytes; 1] = [packets::SIZES[1]];
+        let plan = packets::Plan {
+            core: self.cores.one,
+            sizes: if self.quick { &few } else { &packets::SIZES },
+            time: Duration::from_millis(100),
+            loaded: !self.quick,
+        };
+        let (rates, notes) = packets::packets(&plan, &self.budget.part(PACKETS));
+        found.packets = rates;
+        found.notes.extend(notes);
+    }
+}
+
+/// The figure, or a note that says why there is none.
+fn noted<T>(figure: Result<T, Error>, what: &str, found: &mut HostLimits) -> Option<T> {
+    figure.map_err(|error| found.notes.push(format!("{what}: {error}"))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn this_host_has_limits() {
+        let found = measure("lo", &Options { quick: true, ..Options::default() }, &|| false);
+        assert!(found.passes.len() >= 6 || !found.notes.is_empty(), "{found:?}");
+        assert!(!found.packets.is_empty() || !found.notes.is_empty(), "{found:?}");
+        assert!(found.pcie.is_none() && found.notes.iter().any(|note| note.contains("virtual link")));
+    }
+
+    #[test]
+    fn a_wish_to_stop_leaves_words_and_no_figures() {
+        let started = Instant::now();
+        let found = measure("lo", &Options::default(), &|| true);
+        assert!(found.memory.is_empty() && found.passes.is_empty() && found.packets.is_empty());
+        assert!(found.notes.iter().any(|note| note.contains("no time was left")), "{:?}", found.notes);
+        assert!(started.elapsed() < Duration::from_secs(30));
+    }
+}

@@ -1,0 +1,69 @@
+//! Interrupts of a device, and the NUMA nodes of the processors that take them.
+
+use std::path::Path;
+
+use crate::Files;
+use crate::cores::node_of;
+use crate::files::{number_list, word};
+
+/// Numbers of a device's interrupts: message-signalled ones, or the one line where it has no others.
+/// Devices on a bus of their own below PCI (virtio) keep them one folder up.
+pub(super) fn of(device: &Path) -> Vec<u32> {
+    [Some(device), device.parent()]
+        .into_iter()
+        .flatten()
+        .map(signalled)
+        .find(|irqs| !irqs.is_empty())
+        .or_else(|| {
+            let line = word(&device.join("irq"))?.parse().ok().filter(|&irq| irq > 0)?;
+            Some(vec![line])
+        })
+        .unwrap_or_default()
+}
+
+fn signalled(device: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(device.join("msi_irqs")).into_iter().flatten().flatten();
+    let mut irqs: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    irqs.sort_unstable();
+    irqs
+}
+
+/// Nodes of the processors that these interrupts go to: where they really go where the kernel tells, else
+/// where they may go. Sorted, each once.
+pub(super) fn nodes(files: &Files, irqs: &[u32]) -> Vec<u32> {
+    let cpus = irqs.iter().filter_map(|irq| {
+        let list = |name: &str| files.word(format!("proc/irq/{irq}/{name}"));
+        number_list(&list("effective_affinity_list").or_else(|| list("smp_affinity_list"))?)
+    });
+    let mut nodes: Vec<u32> = cpus.flatten().filter_map(|cpu| node_of(files, cpu)).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::fixture::{NIC, Tree};
+
+    #[test]
+    fn where_interrupts_go_counts_before_where_they_may_go() {
+        let tree = Tree::with_nic();
+        let irqs = of(&tree.path(NIC));
+        assert_eq!(irqs, [120, 121]);
+        assert_eq!(nodes(&tree.files(), &irqs), [0, 1]);
+        assert_eq!(nodes(&tree.files(), &[120]), [0]);
+        std::fs::remove_file(tree.path("proc/irq/120/effective_affinity_list")).unwrap();
+        assert_eq!(nodes(&tree.files(), &[120]), [0, 1]);
+        assert!(nodes(&tree.files(), &[9]).is_empty());
+    }
+
+    #[test]
+    fn a_device_without_messages_has_its_line() {
+        let tree = Tree::with_nic();
+        tree.write("sys/devices/platform/eth/irq", "17\n");
+        assert_eq!(of(&tree.path("sys/devices/platform/eth")), [17]);
+        tree.write("sys/devices/platform/eth/irq", "0\n");
+        assert!(of(&tree.path("sys/devices/platform/eth")).is_empty());
+    }
+}

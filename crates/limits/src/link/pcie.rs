@@ -1,0 +1,205 @@
+//! PCI Express: how fast and wide a device's link runs, and could.
+
+use std::path::Path;
+
+use landspeed_record::PcieLink;
+use landspeed_units::{BitRate, Bytes};
+
+use crate::files::word;
+
+/// A device's place, and what could not be read of it.
+pub(super) struct Place {
+    pub(super) link: PcieLink,
+    pub(super) note: Option<String>,
+}
+
+/// The link of the device in this folder, or of the nearest device above it that has one: virtio and
+/// auxiliary devices, and virtual functions, sit on another's.
+pub(super) fn read(device: &Path) -> Option<Place> {
+    let function = device.join("physfn").canonicalize().ok();
+    let start = function.as_deref().unwrap_or(device);
+    let (folder, mut link) = start.ancestors().find_map(|folder| Some((folder, link_in(folder)?)))?;
+    if let Some(port) = folder.parent() {
+        link.slot_speed_transfers = word(&port.join("max_link_speed")).as_deref().and_then(transfers);
+        link.slot_width = width(port, "max_link_width");
+    }
+    let note = match std::fs::read(folder.join("config")).as_deref().map(Control::in_config) {
+        Ok(Ok(control)) => {
+            link.read_request_bytes = Some(control.read_request);
+            link.payload_bytes = Some(control.payload);
+            None
+        }
+        Ok(Err(why)) => Some(why.to_owned()),
+        Err(error) => Some(format!("cannot read the PCI configuration space: {error}")),
+    };
+    Some(Place { link, note })
+}
+
+fn link_in(folder: &Path) -> Option<PcieLink> {
+    let speed = |name: &str| word(&folder.join(name)).as_deref().and_then(transfers);
+    let (now, lanes) = (speed("current_link_speed")?, width(folder, "current_link_width")?);
+    Some(PcieLink {
+        speed_transfers: now,
+        most_speed_transfers: speed("max_link_speed").unwrap_or(now),
+        width: lanes,
+        most_width: width(folder, "max_link_width").unwrap_or(lanes),
+        rate_bps: BitRate(now * f64::from(lanes) * encoding(now)),
+        ..PcieLink::default()
+    })
+}
+
+/// "8.0 GT/s PCIe", in older kernels "8 GT/s"; "Unknown" is nothing.
+fn transfers(text: &str) -> Option<f64> {
+    let (number, unit) = text.split_once(' ')?;
+    unit.starts_with("GT/s").then_some(())?;
+    number.parse::<f64>().ok().filter(|gt| *gt > 0.0).map(|gt| gt * 1e9)
+}
+
+/// Lanes; 0 and 255 are what functions without a link of their own show.
+fn width(folder: &Path, name: &str) -> Option<u32> {
+    word(&folder.join(name))?.parse().ok().filter(|lanes| (1..=64).contains(lanes))
+}
+
+/// Share of transfers that carries data: 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (PCI Express Base
+/// Specification 3.0 section 4.2), 242 of 256 bytes of a flit at 64 GT/s (6.0 section 4.2.3). Headers of
+/// packets are not taken off.
+fn encoding(transfers: f64) -> f64 {
+    match transfers {
+        slow if slow < 6e9 => 8.0 / 10.0,
+        fast if fast < 60e9 => 128.0 / 130.0,
+        _ => 242.0 / 256.0,
+    }
+}
+
+/// Device Control register of the PCI Express capability.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Control {
+    read_request: Bytes,
+    payload: Bytes,
+}
+
+/// linux/pci_regs.h.
+mod reg {
+    pub(super) const STATUS: usize = 0x06;
+    pub(super) const STATUS_CAP_LIST: u16 = 0x10;
+    pub(super) const CAPABILITY_LIST: usize = 0x34;
+    pub(super) const CAP_ID_EXP: u8 = 0x10;
+    pub(super) const EXP_DEVCTL: usize = 8;
+    /// Standard configuration header: all that others than root may read.
+    pub(super) const HEADER: usize = 64;
+}
+
+impl Control {
+    /// From the first bytes of a configuration space.
+    fn in_config(config: &[u8]) -> Result<Self, &'static str> {
+        if config.len() <= reg::HEADER {
+            return Err("the largest PCIe read request is unknown: only root may read it");
+        }
+        let at = express(config).ok_or("the configuration space has no PCI Express capability")?;
+        let control = u16_at(config, at + reg::EXP_DEVCTL)
+            .ok_or("the PCI Express capability ends before its control register")?;
+        // Both are powers of two from 128: bits 7:5 and 14:12; 6 and 7 are reserved.
+        let bytes = |shift: u32| Bytes(128 << ((control >> shift) & 7));
+        Ok(Control { payload: bytes(5), read_request: bytes(12) })
+    }
+}
+
+/// Where the PCI Express capability is.
+fn express(config: &[u8]) -> Option<usize> {
+    if u16_at(config, reg::STATUS)? & reg::STATUS_CAP_LIST == 0 {
+        return None;
+    }
+    let mut at = usize::from(config[reg::CAPABILITY_LIST] & !3);
+    // The list lies in the first 256 bytes; a broken one might go in circles.
+    for _ in 0..48 {
+        match (*config.get(at)?, *config.get(at + 1)?) {
+            (reg::CAP_ID_EXP, _) => return Some(at),
+            (_, next) if usize::from(next & !3) >= reg::HEADER => at = usize::from(next & !3),
+            _ => return None,
+        }
+    }
+    None
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+/// Power management at 0x40, MSI-X at 0x98, PCI Express at 0x70 as in a common 25 Gb/s NIC; Max_Payload_Size
+/// 256, Max_Read_Request_Size 512.
+#[cfg(test)]
+pub(super) fn config_of_a_nic() -> Vec<u8> {
+    let mut config = vec![0; 256];
+    config[0x06] = 0x10;
+    config[0x34] = 0x40;
+    config[0x40..0x42].copy_from_slice(&[0x01, 0x98]);
+    config[0x98..0x9a].copy_from_slice(&[0x11, 0x70]);
+    config[0x70..0x72].copy_from_slice(&[0x10, 0x00]);
+    config[0x78..0x7a].copy_from_slice(&0x2930u16.to_le_bytes());
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::fixture::{NIC, Tree};
+
+    #[test]
+    fn the_slot_is_what_holds_this_link() {
+        let tree = Tree::with_nic();
+        let place = read(&tree.path(NIC)).unwrap();
+        let link = place.link;
+        assert_eq!((link.speed_transfers, link.most_speed_transfers), (8e9, 8e9));
+        assert_eq!((link.slot_width, link.slot_speed_transfers), (Some(4), Some(8e9)));
+        assert_eq!((link.read_request_bytes, link.payload_bytes), (Some(Bytes(512)), Some(Bytes(256))));
+        assert!((link.rate_bps.0 - 31.5e9).abs() < 0.01e9, "{}", link.rate_bps);
+        assert_eq!(place.note, None);
+    }
+
+    #[test]
+    fn what_sits_on_another_devices_link_finds_it() {
+        let tree = Tree::with_nic();
+        tree.write(&format!("{NIC}/virtio3/vendor"), "0x1af4\n");
+        assert_eq!(read(&tree.path(&format!("{NIC}/virtio3"))).unwrap().link.width, 4);
+
+        let function = "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:02.0";
+        tree.write(&format!("{function}/current_link_speed"), "Unknown\n");
+        tree.write(&format!("{function}/current_link_width"), "0\n");
+        std::os::unix::fs::symlink("../0000:3b:00.0", tree.path(&format!("{function}/physfn"))).unwrap();
+        assert_eq!(read(&tree.path(function)).unwrap().link.width, 4);
+        assert!(read(Path::new("/proc/self")).is_none());
+    }
+
+    #[test]
+    fn speeds_of_all_generations_lose_their_encoding() {
+        for (text, gt, share) in [
+            ("2.5 GT/s PCIe", 2.5e9, 0.8),
+            ("5.0 GT/s PCIe", 5e9, 0.8),
+            ("8 GT/s", 8e9, 128.0 / 130.0),
+            ("32.0 GT/s PCIe", 32e9, 128.0 / 130.0),
+            ("64.0 GT/s PCIe", 64e9, 242.0 / 256.0),
+        ] {
+            assert_eq!(transfers(text), Some(gt));
+            assert_eq!(encoding(gt), share);
+        }
+        assert_eq!(
+            (transfers("Unknown"), transfers("Unknown speed"), transfers("8 Gb/s")),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn a_configuration_space_that_is_short_or_circular_is_words() {
+        let whole = config_of_a_nic();
+        assert!(Control::in_config(&whole).is_ok());
+        assert!(Control::in_config(&whole[..64]).unwrap_err().contains("root"));
+        for end in 65..whole.len() {
+            let _ = Control::in_config(&whole[..end]);
+        }
+        let mut circle = whole.clone();
+        circle[0x99] = 0x40;
+        assert!(Control::in_config(&circle).is_err());
+        circle[0x06] = 0;
+        assert!(Control::in_config(&circle).is_err());
+    }
+}

@@ -1,0 +1,140 @@
+//! TCP over loopback: what the stack itself carries between two cores, without driver and link.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+use landspeed_netlink::Rtnl;
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use crate::cores::pin;
+use crate::{Budget, Cores, Error};
+
+/// The window ramps up.
+const WARM_UP: Duration = Duration::from_millis(50);
+
+/// Longest that a call may block.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Bytes of each write and at most of each read.
+const WRITE: usize = 128 << 10;
+const READ: usize = 256 << 10;
+
+/// Goodput of one flow over 127.0.0.1 during `time`, sender on `cores.one`, receiver on another core where
+/// there is one, in the calling thread's network namespace. Loopback is not brought up if it is down.
+///
+/// # Errors
+/// Where loopback is down, or a socket fails.
+pub fn tcp(cores: &Cores, time: Duration, budget: &Budget<'_>) -> Result<BitRate, Error> {
+    if !Rtnl::open()?.link("lo")?.up {
+        return Err(Error::Unable(
+            "loopback (lo) is down in this network namespace: its rate was not measured; 'ip link set lo up' \
+             would let it be"
+                .into(),
+        ));
+    }
+    if budget.left() < WARM_UP + time {
+        return Err(Error::Late("measure loopback"));
+    }
+    let (sender, receiver) = pair().map_err(|error| Error::io("connect over", "loopback", error))?;
+    let other = cores.other().unwrap_or(cores.one);
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(|| pin(cores.one).and_then(|()| send(sender)));
+        let received = pin_and(other, || receive(&receiver, time, budget));
+        // Whatever happened, the sender gets an error and ends.
+        let _ = receiver.shutdown(Shutdown::Both);
+        drop(receiver);
+        let sent = sending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        received.and_then(|rate| sent.map(|()| rate))
+    })
+}
+
+/// Receives in a thread of its own: the calling one keeps its affinity.
+fn pin_and<T: Send>(core: u32, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
+    crate::cores::on_core(core, work)
+}
+
+fn pair() -> std::io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let sender = TcpStream::connect(listener.local_addr()?)?;
+    let receiver = accept_from(&listener, &sender)?;
+    sender.set_write_timeout(Some(PATIENCE))?;
+    receiver.set_read_timeout(Some(PATIENCE))?;
+    Ok((sender, receiver))
+}
+
+/// The connection that was just made; others' are dropped, a few at most.
+fn accept_from(listener: &TcpListener, sender: &TcpStream) -> std::io::Result<TcpStream> {
+    for _ in 0..16 {
+        let (stream, peer) = listener.accept()?;
+        if peer == sender.local_addr()? {
+            return Ok(stream);
+        }
+    }
+    Err(ErrorKind::ConnectionRefused.into())
+}
+
+/// Writes until the receiver closes.
+fn send(mut stream: TcpStream) -> Result<(), Error> {
+    let data = vec![0x5a; WRITE];
+    loop {
+        match stream.write(&data) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
+                return Ok(());
+            }
+            Err(error) => return Err(Error::io("send over", "loopback", error)),
+        }
+    }
+}
+
+fn receive(mut stream: &TcpStream, time: Duration, budget: &Budget<'_>) -> Result<BitRate, Error> {
+    let mut buffer = vec![0; READ];
+    let mut read_for = |time: Duration| {
+        let start = Instant::now();
+        let mut bytes = 0;
+        loop {
+            bytes +=
+                stream.read(&mut buffer).map_err(|error| Error::io("receive over", "loopback", error))?;
+            let passed = start.elapsed();
+            if passed >= time {
+                return Ok((bytes, passed));
+            }
+            if budget.cancelled() {
+                return Err(Error::Late("measure loopback"));
+            }
+        }
+    };
+    read_for(WARM_UP)?;
+    let (bytes, passed) = read_for(time)?;
+    Ok(Bytes(bytes as u64).per(Nanos::from(passed)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Files;
+
+    fn measure(time: Duration) -> Result<BitRate, Error> {
+        let cores = Cores::allowed(&Files::default(), None).unwrap();
+        tcp(&cores, time, &Budget::new(Duration::from_secs(10), &|| false))
+    }
+
+    #[test]
+    fn bytes_flow_over_loopback() {
+        match measure(Duration::from_millis(50)) {
+            Ok(rate) => assert!(rate.0 > 1e6, "{rate}"),
+            Err(error) => println!("SKIP: {error}"),
+        }
+    }
+
+    #[test]
+    fn a_namespace_whose_loopback_is_down_says_so() {
+        let inside = crate::packets::in_throwaway(|| measure(Duration::from_millis(10)));
+        match inside {
+            Ok(refused) => assert!(refused.unwrap_err().to_string().contains("down")),
+            Err(error) => println!("SKIP: {error}"),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The four loops, and what they must leave in the arrays.
+//!
+//! Plain loops over slices: the compiler turns the copy into a call of memcpy and the others into vector
+//! code, as a C compiler does with -O3 (`bench/stream.c` is that program, `examples/stream_pairs.rs`
+//! compares the two).
+
+/// STREAM's q.
+const SCALAR: f64 = 3.0;
+
+/// One thread's share of the three arrays.
+pub(super) struct Share<'a> {
+    pub(super) a: &'a mut [f64],
+    pub(super) b: &'a mut [f64],
+    pub(super) c: &'a mut [f64],
+}
+
+impl Share<'_> {
+    /// First touch by the thread that will use the pages, so that they are on its node; then the doubling
+    /// with which STREAM tries its clock, since the results depend on it.
+    pub(super) fn fill(&mut self) {
+        self.a.fill(1.0);
+        self.b.fill(2.0);
+        self.c.fill(0.0);
+        self.a.iter_mut().for_each(|a| *a *= 2.0);
+    }
+
+    /// The kernel with this index, in STREAM's order.
+    pub(super) fn run(&mut self, kernel: usize) {
+        match kernel {
+            0 => copy(self.c, self.a),
+            1 => scale(self.b, self.c),
+            2 => add(self.c, self.a, self.b),
+            _ => triad(self.a, self.b, self.c),
+        }
+    }
+
+    /// Sums over the elements of |value - expected| / expected, by array.
+    pub(super) fn errors(&self, expected: [f64; 3]) -> [f64; 3] {
+        let error = |array: &[f64], value: f64| array.iter().map(|x| (x - value).abs() / value.abs()).sum();
+        [error(self.a, expected[0]), error(self.b, expected[1]), error(self.c, expected[2])]
+    }
+}
+
+#[inline(never)]
+fn copy(c: &mut [f64], a: &[f64]) {
+    c.copy_from_slice(a);
+}
+
+#[inline(never)]
+fn scale(b: &mut [f64], c: &[f64]) {
+    for (b, c) in b.iter_mut().zip(c) {
+        *b = SCALAR * c;
+    }
+}
+
+#[inline(never)]
+fn add(c: &mut [f64], a: &[f64], b: &[f64]) {
+    for ((c, a), b) in c.iter_mut().zip(a).zip(b) {
+        *c = a + b;
+    }
+}
+
+#[inline(never)]
+fn triad(a: &mut [f64], b: &[f64], c: &[f64]) {
+    for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
+        *a = b + SCALAR * c;
+    }
+}
+
+/// What every element of a, b and c holds after so many repetitions.
+pub(super) fn expected(repetitions: u32) -> [f64; 3] {
+    let (mut a, mut b, mut c) = (2.0, 2.0, 0.0);
+    for _ in 0..repetitions {
+        c = a;
+        b = SCALAR * c;
+        c = a + b;
+        a = b + SCALAR * c;
+    }
+    [a, b, c]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(repetitions: u32, spoil: bool) -> [f64; 3] {
+        let (mut a, mut b, mut c) = (vec![0.0; 100], vec![0.0; 100], vec![0.0; 100]);
+        let mut share = Share { a: &mut a, b: &mut b, c: &mut c };
+        share.fill();
+        for _ in 0..repetitions {
+            (0..4).for_each(|kernel| share.run(kernel));
+        }
+        if spoil {
+            share.c[50] = 0.0;
+        }
+        share.errors(expected(repetitions))
+    }
+
+    #[test]
+    fn the_kernels_leave_what_the_rules_say() {
+        // One repetition by hand: c = 2, b = 6, c = 8, a = 30.
+        assert_eq!(expected(1), [30.0, 6.0, 8.0]);
+        for repetitions in [0, 1, 11] {
+            if repetitions > 0 {
+                assert_eq!(after(repetitions, false), [0.0; 3]);
+            }
+        }
+    }
+
+    #[test]
+    fn one_wrong_element_is_seen() {
+        assert_eq!(after(2, true), [0.0, 0.0, 1.0]);
+    }
+}

@@ -1,0 +1,167 @@
+//! Threads that run the kernels in step.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::kernels::{Share, expected};
+use crate::cores::pin;
+use crate::{Budget, Error};
+
+/// Seconds of the four kernels in one repetition.
+pub(super) type Times = [f64; 4];
+
+/// When one thread began and ended each kernel of one repetition.
+type Spans = [(Instant, Instant); 4];
+
+/// Largest relative error of the arrays' means that STREAM allows for doubles.
+const TOLERANCE: f64 = 1e-13;
+
+/// Arrays begin at page boundaries, as STREAM's static ones do.
+const PAGE: usize = 4096;
+
+/// What one thread leaves.
+struct Left {
+    spans: Vec<Spans>,
+    errors: [f64; 3],
+}
+
+/// What the threads share.
+struct Team<'a> {
+    barrier: Barrier,
+    go_on: AtomicBool,
+    repetitions: u32,
+    budget: &'a Budget<'a>,
+}
+
+/// Runs up to `repetitions`, fewer where the time ends; the results are checked.
+pub(super) fn run(
+    cores: &[u32],
+    elements: usize,
+    repetitions: u32,
+    budget: &Budget<'_>,
+) -> Result<Vec<Times>, Error> {
+    if cores.is_empty() || budget.over() {
+        return Err(Error::Late("run STREAM"));
+    }
+    let mut arrays: [Vec<f64>; 3] = std::array::from_fn(|_| vec![0.0; elements + PAGE / size_of::<f64>()]);
+    let [a, b, c] = &mut arrays;
+    let share = elements.div_ceil(cores.len());
+    let chunks = aligned(a, elements)
+        .chunks_mut(share)
+        .zip(aligned(b, elements).chunks_mut(share))
+        .zip(aligned(c, elements).chunks_mut(share));
+    let shares: Vec<Share<'_>> = chunks.map(|((a, b), c)| Share { a, b, c }).collect();
+    let team =
+        Team { barrier: Barrier::new(shares.len()), go_on: AtomicBool::new(true), repetitions, budget };
+    let left = std::thread::scope(|scope| {
+        let team = &team;
+        let threads: Vec<_> = shares
+            .into_iter()
+            .zip(cores)
+            .enumerate()
+            .map(|(index, (share, &core))| scope.spawn(move || work(team, index == 0, core, share)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|t| t.join().expect("STREAM's threads do not panic"))
+            .collect::<Result<_, _>>()
+    })?;
+    conclude(left, elements)
+}
+
+fn aligned(array: &mut [f64], elements: usize) -> &mut [f64] {
+    let skip = array.as_ptr().align_offset(PAGE);
+    // align_offset may decline; then the allocator's own alignment has to do.
+    let skip = if skip <= PAGE / size_of::<f64>() { skip } else { 0 };
+    &mut array[skip..skip + elements]
+}
+
+fn work(team: &Team<'_>, leads: bool, core: u32, mut share: Share<'_>) -> Result<Left, Error> {
+    // A thread that cannot be pinned keeps step all the same: the others wait for it at each kernel.
+    let pinned = pin(core);
+    if pinned.is_err() {
+        team.go_on.store(false, Ordering::Relaxed);
+    }
+    share.fill();
+    let mut spans = Vec::with_capacity(team.repetitions as usize);
+    loop {
+        if leads && (spans.len() >= team.repetitions as usize || team.budget.over()) {
+            team.go_on.store(false, Ordering::Relaxed);
+        }
+        team.barrier.wait();
+        // The barrier orders this after the leader's store; nobody stores again before all have passed
+        // the next one.
+        if !team.go_on.load(Ordering::Relaxed) {
+            break;
+        }
+        spans.push(repetition(team, &mut share));
+    }
+    pinned.map(|()| Left { errors: share.errors(expected(spans.len() as u32)), spans })
+}
+
+fn repetition(team: &Team<'_>, share: &mut Share<'_>) -> Spans {
+    std::array::from_fn(|kernel| {
+        if kernel > 0 {
+            team.barrier.wait();
+        }
+        let start = Instant::now();
+        share.run(kernel);
+        (start, Instant::now())
+    })
+}
+
+fn conclude(left: Vec<Left>, elements: usize) -> Result<Vec<Times>, Error> {
+    let repetitions = left.iter().map(|one| one.spans.len()).min().unwrap_or(0);
+    let errors: [f64; 3] =
+        std::array::from_fn(|array| left.iter().map(|one| one.errors[array]).sum::<f64>() / elements as f64);
+    // A NaN is no small error either. After no repetition c is zero and the ratio without meaning.
+    let right = repetitions == 0 || errors.iter().all(|&error| error <= TOLERANCE);
+    if !right {
+        let error = errors.into_iter().fold(0.0, f64::max);
+        return Err(Error::Wrong { repetitions: repetitions as u32, error });
+    }
+    Ok((0..repetitions).map(|repetition| std::array::from_fn(|k| wall(&left, repetition, k))).collect())
+}
+
+/// From the first thread's start to the last one's end.
+fn wall(left: &[Left], repetition: usize, kernel: usize) -> f64 {
+    let spans = left.iter().map(|one| one.spans[repetition][kernel]);
+    let start = spans.clone().map(|(start, _)| start).min();
+    let end = spans.map(|(_, end)| end).max();
+    start.zip(end).map(|(start, end)| end.saturating_duration_since(start).as_secs_f64()).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn left(starts: [u64; 2], error: f64) -> Vec<Left> {
+        let zero = Instant::now();
+        let at = |us: u64| zero + Duration::from_micros(us);
+        let spans = |from: u64| vec![[(at(from), at(from + 10)); 4]];
+        starts.iter().map(|&from| Left { spans: spans(from), errors: [error, 0.0, 0.0] }).collect()
+    }
+
+    #[test]
+    fn a_kernel_lasts_from_the_first_start_to_the_last_end() {
+        let times = conclude(left([0, 5], 0.0), 8).unwrap();
+        assert_eq!(times.len(), 1);
+        assert!((times[0][0] - 15e-6).abs() < 1e-9, "{times:?}");
+    }
+
+    #[test]
+    fn wrong_sums_void_the_rates() {
+        assert!(matches!(conclude(left([0, 0], 1e-3), 8), Err(Error::Wrong { repetitions: 1, .. })));
+        assert!(conclude(left([0, 0], f64::NAN), 8).is_err());
+    }
+
+    #[test]
+    fn arrays_begin_at_a_page() {
+        let mut array = vec![0.0; 100 + PAGE / size_of::<f64>()];
+        let aligned = aligned(&mut array, 100);
+        assert_eq!((aligned.as_ptr().addr() % PAGE, aligned.len()), (0, 100));
+    }
+}

@@ -1,0 +1,138 @@
+//! How large the arrays are: large enough for the rules, small enough for the host.
+
+use landspeed_units::Bytes;
+
+use crate::Files;
+use crate::cores::last_level_bytes;
+use crate::files::word;
+
+/// STREAM's rule: each array at least so many times the last-level caches in use.
+const TIMES_CACHE: u64 = 4;
+
+/// And at least a million elements.
+const LEAST: Bytes = Bytes(8_000_000);
+
+/// What is taken where a host does not tell its caches: four times 64 MiB.
+const UNKNOWN: Bytes = Bytes::mib(256);
+
+/// The three arrays together take at most this part of the memory that is free.
+const PART: u64 = 4;
+
+/// Size of STREAM's arrays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Size {
+    /// Of each of the three.
+    pub array: Bytes,
+    /// Where it is not what the rules ask for.
+    pub note: Option<String>,
+}
+
+impl Size {
+    /// For the caches that `cores` use and the memory that is free.
+    pub fn of_host(files: &Files, cores: &[u32]) -> Self {
+        Size::for_caches(last_level_bytes(files, cores), available(files))
+    }
+
+    /// For last-level caches of `cache` bytes in sum and `available` bytes of free memory.
+    pub fn for_caches(cache: Option<u64>, available: Option<Bytes>) -> Self {
+        let asked = match cache {
+            Some(cache) => Bytes(cache.saturating_mul(TIMES_CACHE)).max(LEAST),
+            None => UNKNOWN,
+        };
+        let most = available.map(|free| Bytes(free.0 / PART / 3)).unwrap_or(asked);
+        let note = if asked > most {
+            Some(format!(
+                "STREAM's arrays have {most} each where its rules ask for {asked} (4 x the last-level caches), \
+                 for want of free memory: its rates may be a cache's"
+            ))
+        } else if cache.is_none() {
+            Some(format!("this host does not tell its caches: STREAM's arrays have {asked} each"))
+        } else {
+            None
+        };
+        Size { array: asked.min(most), note }
+    }
+}
+
+/// Memory that can be taken without harm: MemAvailable, or less where a control group allows less.
+fn available(files: &Files) -> Option<Bytes> {
+    [mem_available(files), group_v2(files), group_v1(files)].into_iter().flatten().min()
+}
+
+fn mem_available(files: &Files) -> Option<Bytes> {
+    let text = files.word("proc/meminfo")?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(Bytes::kib(line.trim().strip_suffix("kB")?.trim().parse().ok()?))
+}
+
+/// The least of what this process's groups leave, from its own up to the root (cgroup v2).
+fn group_v2(files: &Files) -> Option<Bytes> {
+    let groups = files.word("proc/self/cgroup")?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let root = files.path("sys/fs/cgroup");
+    let of = |name: &str, folder: &std::path::Path| word(&folder.join(name))?.parse::<u64>().ok();
+    let folder = root.join(own);
+    let left = folder.ancestors().take_while(|folder| folder.starts_with(&root)).filter_map(|folder| {
+        let most = of("memory.max", folder)?;
+        Some(Bytes(most.saturating_sub(of("memory.current", folder).unwrap_or(0))))
+    });
+    left.min()
+}
+
+/// As [`group_v2`] where the memory controller is on a v1 hierarchy; its own group only.
+fn group_v1(files: &Files) -> Option<Bytes> {
+    let groups = files.word("proc/self/cgroup")?;
+    let own = groups.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == "memory").then_some(path)
+    })?;
+    let folder = format!("sys/fs/cgroup/memory{}", own.trim_end_matches('/'));
+    let most: u64 = files.number(format!("{folder}/memory.limit_in_bytes"))?;
+    let used: u64 = files.number(format!("{folder}/memory.usage_in_bytes")).unwrap_or(0);
+    Some(Bytes(most.saturating_sub(used)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn four_times_the_cache_where_memory_allows() {
+        let size = |cache, free| Size::for_caches(cache, Some(free));
+        let plenty = Bytes::mib(64 << 10);
+        assert_eq!(size(Some(32 << 20), plenty), Size { array: Bytes::mib(128), note: None });
+        assert_eq!(size(Some(1 << 20), plenty).array, Bytes(8_000_000));
+        let short = size(Some(32 << 20), Bytes::mib(600));
+        assert_eq!(short.array, Bytes::mib(50));
+        assert!(short.note.unwrap().contains("50 MiB each"));
+        assert!(size(None, plenty).note.unwrap().contains("does not tell"));
+    }
+
+    #[test]
+    fn a_control_group_lowers_what_is_free() {
+        let tree = tempfile::tempdir().unwrap();
+        let files = Files::below(tree.path());
+        assert_eq!(available(&files), None);
+        write(tree.path(), "proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
+        assert_eq!(available(&files), Some(Bytes::kib(8000)));
+
+        write(tree.path(), "proc/self/cgroup", "0::/box/inner\n");
+        write(tree.path(), "sys/fs/cgroup/box/memory.max", "4096000\n");
+        write(tree.path(), "sys/fs/cgroup/box/memory.current", "96000\n");
+        write(tree.path(), "sys/fs/cgroup/box/inner/memory.max", "max\n");
+        assert_eq!(available(&files), Some(Bytes(4_000_000)));
+
+        write(tree.path(), "proc/self/cgroup", "4:cpu,memory:/old\n0::/\n");
+        write(tree.path(), "sys/fs/cgroup/memory/old/memory.limit_in_bytes", "1000\n");
+        assert_eq!(available(&files), Some(Bytes(1000)));
+    }
+}

@@ -1,0 +1,203 @@
+//! Raw packets: how many one core hands to the device layer.
+//!
+//! SC'03 (feng-2003 section 3.5.2) used the kernel's packet generator, which leaves out TCP, IP and all
+//! copies but one, and repeated it beside a load on the same processor: a rate that held acquitted the
+//! processor. Here: pktgen where the kernel has it, else a packet ring (`AF_PACKET` with
+//! `PACKET_TX_RING` and `PACKET_QDISC_BYPASS`), which also sends ready-made packets; and UDP by sendmmsg
+//! with segmentation left to the device, the most that a sockets program can do.
+//!
+//! All of it goes into a veth pair in a network namespace made for it; nothing is sent on a link of the
+//! host. The far end discards each packet on the same core, which is part of the figures.
+
+mod pktgen;
+mod rate;
+mod ring;
+mod room;
+mod udp;
+
+use std::io;
+use std::time::Duration;
+
+use landspeed_netlink::Rtnl;
+use landspeed_record::PacketRate;
+use landspeed_units::Bytes;
+
+use crate::cores::on_core;
+use crate::{Budget, Error};
+use pktgen::Pktgen;
+use rate::Figures;
+use ring::Ring;
+pub(crate) use room::in_throwaway;
+use room::{NEAR, Room};
+use udp::Udp;
+
+/// Least packet of Ethernet without its checksum, the usual full one, and that of SC'03.
+pub const SIZES: [Bytes; 3] = [Bytes(60), Bytes(1514), Bytes(8160)];
+
+/// What to measure.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The core to send from.
+    pub core: u32,
+    /// Packet sizes on the link, Ethernet header included; 60 to 9014 bytes.
+    pub sizes: &'a [Bytes],
+    /// Of each figure.
+    pub time: Duration,
+    /// Whether to repeat each figure beside a busy loop on the same core.
+    pub loaded: bool,
+}
+
+/// What one call handed over.
+#[derive(Debug, Clone, Copy, Default)]
+struct Handed {
+    /// Packets on the link, as a device that segments would make them.
+    packets: u64,
+    /// Buffers that the device layer was given: fewer where each holds several packets.
+    buffers: u64,
+}
+
+/// Something that sends packets of one size.
+trait Source {
+    /// Sends some, for less than a few milliseconds.
+    fn burst(&mut self) -> io::Result<Handed>;
+}
+
+/// Packet rates, and what could not be measured, in words. Without leave to make a network namespace
+/// (CAP_SYS_ADMIN) UDP over loopback stands in.
+pub fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
+    let inside =
+        in_throwaway(|| on_core(plan.core, || Room::furnish().map(|room| in_room(&room, plan, budget))));
+    match inside.flatten() {
+        Ok(done) => done,
+        Err(error) => {
+            let why = format!(
+                "{error}: raw packets were not measured in a namespace of their own (that takes root, or \
+                 CAP_SYS_ADMIN and CAP_NET_ADMIN), but as UDP over loopback, its receive path included"
+            );
+            let (rates, mut notes) = over_loopback(plan, budget);
+            notes.insert(0, why);
+            (rates, notes)
+        }
+    }
+}
+
+fn in_room(room: &Room, plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
+    let mut found = Found::default();
+    let pktgen = Pktgen::here(plan.core);
+    for &size in plan.sizes {
+        if found.late(size, budget) {
+            break;
+        }
+        let raw = match &pktgen {
+            Some(pktgen) => pktgen.figures(room, size, plan, budget).map(|figures| ("pktgen", figures)),
+            None => Ring::open(room, size)
+                .and_then(|mut ring| checked(&mut ring, plan, budget))
+                .map(|figures| ("AF_PACKET ring", figures)),
+        };
+        found.add(size, raw);
+        let udp = Udp::into_room(size).and_then(|mut udp| checked(&mut udp, plan, budget));
+        found.add(size, udp.map(|figures| ("sendmmsg with GSO", figures)));
+    }
+    (found.rates, found.notes)
+}
+
+fn over_loopback(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
+    let mut found = Found::default();
+    for &size in plan.sizes {
+        if found.late(size, budget) {
+            break;
+        }
+        let sent = on_core(plan.core, || {
+            Udp::over_loopback(size).and_then(|mut udp| rate::figures(&mut udp, plan, budget))
+        });
+        found.add(size, sent.map(|(figures, _)| ("sendmmsg with GSO over loopback", figures)));
+    }
+    (found.rates, found.notes)
+}
+
+/// Figures whose packets the device has seen: a queue that drops silently would make them worthless.
+fn checked(source: &mut dyn Source, plan: &Plan<'_>, budget: &Budget<'_>) -> Result<Figures, Error> {
+    let rtnl = Rtnl::open()?;
+    let sent = || rtnl.link(NEAR).map(|link| link.counters.tx_packets);
+    let before = sent()?;
+    let (figures, handed) = rate::figures(source, plan, budget)?;
+    let seen = sent()? - before;
+    if (seen as f64) < 0.99 * handed.buffers as f64 {
+        return Err(Error::Unable(format!(
+            "{NEAR} sent {seen} of the {} buffers it was given",
+            handed.buffers
+        )));
+    }
+    Ok(figures)
+}
+
+#[derive(Default)]
+struct Found {
+    rates: Vec<PacketRate>,
+    notes: Vec<String>,
+}
+
+impl Found {
+    /// Whether the time is over, which is said once.
+    fn late(&mut self, size: Bytes, budget: &Budget<'_>) -> bool {
+        let late = budget.over();
+        if late {
+            self.notes.push(format!("no time was left to send raw packets of {} B and more", size.0));
+        }
+        late
+    }
+
+    fn add(&mut self, size: Bytes, figures: Result<(&'static str, Figures), Error>) {
+        match figures {
+            Ok((method, figures)) => self.rates.push(PacketRate {
+                method: method.into(),
+                packet_bytes: size,
+                alone_pps: figures.alone,
+                loaded_pps: figures.loaded,
+            }),
+            Err(error) => self.notes.push(format!("raw packets of {} B: {error}", size.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(loaded: bool) -> Plan<'static> {
+        let core = crate::Cores::allowed(&crate::Files::default(), None).unwrap().one;
+        Plan { core, sizes: &SIZES, time: Duration::from_millis(20), loaded }
+    }
+
+    #[test]
+    fn every_size_gets_its_rates_or_words() {
+        let plan = plan(true);
+        let (rates, notes) = packets(&plan, &Budget::new(Duration::from_secs(60), &|| false));
+        assert!(!rates.is_empty() || !notes.is_empty());
+        for rate in &rates {
+            assert!(rate.alone_pps > 0.0 && rate.loaded_pps.is_some_and(|pps| pps > 0.0), "{rate:?}");
+        }
+        if rustix::process::geteuid().is_root() && in_throwaway(|| ()).is_ok() {
+            assert_eq!(rates.len(), 2 * SIZES.len(), "{notes:?}");
+        } else {
+            println!("SKIP: no leave to make a network namespace: {notes:?}");
+        }
+    }
+
+    #[test]
+    fn loopback_stands_in() {
+        let (rates, notes) = over_loopback(&plan(false), &Budget::new(Duration::from_secs(60), &|| false));
+        if rates.is_empty() {
+            println!("SKIP: {notes:?}");
+        }
+        for rate in rates {
+            assert!(rate.alone_pps > 0.0 && rate.loaded_pps.is_none(), "{rate:?}");
+        }
+    }
+
+    #[test]
+    fn without_time_there_are_words_only() {
+        let (rates, notes) = packets(&plan(false), &Budget::new(Duration::ZERO, &|| false));
+        assert!(rates.is_empty() && !notes.is_empty(), "{rates:?} {notes:?}");
+    }
+}

@@ -1,0 +1,145 @@
+//! Packets per second of a source, alone and beside a load.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{Handed, Plan, Source};
+use crate::cores::pin;
+use crate::{Budget, Error};
+
+/// Caches and branch predictors warm up.
+const WARM_UP: Duration = Duration::from_millis(5);
+
+/// Beside a load the scheduler's turns, a few milliseconds each, must average out.
+pub(super) const LEAST_LOADED: Duration = Duration::from_millis(100);
+
+/// Packets per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figures {
+    pub(super) alone: f64,
+    pub(super) loaded: Option<f64>,
+}
+
+/// What the source can do on the core that this thread is pinned to, and all that it handed over.
+pub(super) fn figures(
+    source: &mut dyn Source,
+    plan: &Plan<'_>,
+    budget: &Budget<'_>,
+) -> Result<(Figures, Handed), Error> {
+    let mut total = Handed::default();
+    drive(source, WARM_UP, budget, &mut total)?;
+    let alone = drive(source, plan.time, budget, &mut total)?;
+    let loaded = match plan.loaded {
+        false => None,
+        true => {
+            Some(beside_load(plan.core, || drive(source, plan.time.max(LEAST_LOADED), budget, &mut total))?)
+        }
+    };
+    Ok((Figures { alone, loaded }, total))
+}
+
+fn drive(
+    source: &mut dyn Source,
+    time: Duration,
+    budget: &Budget<'_>,
+    total: &mut Handed,
+) -> Result<f64, Error> {
+    if budget.left() < time {
+        return Err(Error::Late("send raw packets"));
+    }
+    let start = Instant::now();
+    let mut packets = 0;
+    loop {
+        let handed = source.burst().map_err(|error| Error::io("send", "raw packets", error))?;
+        packets += handed.packets;
+        total.packets += handed.packets;
+        total.buffers += handed.buffers;
+        let passed = start.elapsed();
+        if passed >= time {
+            return Ok(packets as f64 / passed.as_secs_f64());
+        }
+        if budget.cancelled() {
+            return Err(Error::Late("send raw packets"));
+        }
+    }
+}
+
+/// Runs `work` in this thread while another one of the same priority keeps `core` busy.
+pub(super) fn beside_load<T>(core: u32, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let (busy, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| {
+            let pinned = pin(core);
+            busy.store(true, Ordering::Release);
+            while pinned.is_ok() && !done.load(Ordering::Relaxed) {
+                spin_loop();
+            }
+            pinned
+        });
+        while !busy.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
+        let worked = Ends(&done).during(work);
+        let loaded = load.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        loaded.and(worked)
+    })
+}
+
+/// Ends the load on every way out, a panic included.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Ends<'_> {
+    fn during<T>(self, work: impl FnOnce() -> T) -> T {
+        work()
+    }
+}
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    struct Pretend(u64);
+
+    impl Source for Pretend {
+        fn burst(&mut self) -> io::Result<Handed> {
+            self.0 += 1;
+            std::thread::sleep(Duration::from_micros(100));
+            match self.0 {
+                1_000_000 => Err(io::ErrorKind::Other.into()),
+                _ => Ok(Handed { packets: 64, buffers: 1 }),
+            }
+        }
+    }
+
+    fn plan(loaded: bool) -> Plan<'static> {
+        let core = crate::Cores::allowed(&crate::Files::default(), None).unwrap().one;
+        Plan { core, sizes: &[], time: Duration::from_millis(10), loaded }
+    }
+
+    #[test]
+    fn counts_packets_not_buffers() {
+        let budget = Budget::new(Duration::from_secs(10), &|| false);
+        let (figures, handed) = figures(&mut Pretend(0), &plan(false), &budget).unwrap();
+        assert_eq!(handed.packets, 64 * handed.buffers);
+        assert!(figures.alone > 0.0 && figures.loaded.is_none());
+    }
+
+    #[test]
+    fn an_error_or_an_end_stops_the_load_too() {
+        let budget = Budget::new(Duration::from_secs(10), &|| false);
+        assert!(figures(&mut Pretend(999_999), &plan(true), &budget).is_err());
+        let core = plan(true).core;
+        let refused = beside_load(core, || Err::<(), _>(Error::Late("test")));
+        assert!(matches!(refused, Err(Error::Late("test"))));
+        assert!(beside_load(u32::MAX, || Ok(())).is_err());
+    }
+}

@@ -1,0 +1,186 @@
+//! Ready-made packets from a ring that the kernel shares (packet(7), and
+//! Documentation/networking/packet_mmap.rst): no copy and no queueing discipline, as pktgen.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use landspeed_units::Bytes;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
+
+use super::room::Room;
+use super::{Handed, Source};
+use crate::Error;
+
+/// EtherType for local experiments (IEEE 802): no stack takes it, so the far end discards it at once.
+const ETHER_TYPE: [u8; 2] = [0x88, 0xb5];
+
+/// linux/if_packet.h: where the data of a frame begins that is to be sent (TPACKET2_HDRLEN without the
+/// address that only received frames carry).
+const DATA: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
+
+/// Frames of a ring: enough that the system call is shared by many, few enough to stay in a cache.
+const FRAMES: usize = 64;
+
+/// Least size of a frame: 64 of them fill whole blocks, and pages, of every size that Linux has.
+const LEAST_FRAME: usize = 2048;
+
+/// A ring of packets of one size.
+pub(super) struct Ring {
+    socket: OwnedFd,
+    memory: NonNull<u8>,
+    frame: usize,
+    packet: u32,
+}
+
+impl Ring {
+    pub(super) fn open(room: &Room, size: Bytes) -> Result<Self, Error> {
+        let refused = |error| Error::io("set up", "a packet ring", error);
+        let opened = Ring::set_up(room, size.0 as usize).map_err(refused)?;
+        opened.write(room);
+        Ok(opened)
+    }
+
+    fn set_up(room: &Room, packet: usize) -> io::Result<Self> {
+        // Protocol 0: this socket is never handed a packet.
+        let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        let frame = frame_for(packet);
+        let ring = request(frame)?;
+        set_packet_option(&socket, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
+        set_packet_option(&socket, libc::PACKET_QDISC_BYPASS, 1)?;
+        set_packet_option(&socket, libc::PACKET_TX_RING, ring)?;
+        bind(&socket, room.index)?;
+        // SAFETY: a fresh mapping of the ring; the kernel chooses where, so nothing else is touched.
+        let memory = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                frame * FRAMES,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                &socket,
+                0,
+            )
+        }?;
+        let memory = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Ring { socket, memory, frame, packet: packet as u32 })
+    }
+
+    /// Writes the packet into every frame, once: the kernel only reads them.
+    fn write(&self, room: &Room) {
+        let header = [&room.far.0[..], &room.near.0[..], &ETHER_TYPE].concat();
+        for index in 0..FRAMES {
+            let frame = self.frame_at(index);
+            // SAFETY: the frame lies within the mapping, is aligned to its size, and holds header and
+            // packet; the kernel does not look at it before its status says so.
+            unsafe {
+                let head = frame.cast::<libc::tpacket2_hdr>();
+                (*head).tp_len = self.packet;
+                (*head).tp_snaplen = self.packet;
+                std::ptr::copy_nonoverlapping(header.as_ptr(), frame.add(DATA), header.len());
+            }
+        }
+    }
+
+    fn frame_at(&self, index: usize) -> *mut u8 {
+        debug_assert!(index < FRAMES, "bug: no such frame");
+        // SAFETY: `index` is below FRAMES, and the mapping has FRAMES frames.
+        unsafe { self.memory.as_ptr().add(index * self.frame) }
+    }
+
+    /// The word by which kernel and program hand a frame to each other.
+    fn status(&self, index: usize) -> &AtomicU32 {
+        // SAFETY: tp_status is the first word of a frame, aligned, and mapped as long as `self` lives;
+        // both sides only access it as one word.
+        unsafe { AtomicU32::from_ptr(self.frame_at(index).cast()) }
+    }
+}
+
+impl Source for Ring {
+    fn burst(&mut self) -> io::Result<Handed> {
+        let mut given = 0;
+        for index in 0..FRAMES {
+            match self.status(index).load(Ordering::Acquire) {
+                libc::TP_STATUS_AVAILABLE => {}
+                // Of the last burst, still on its way through the device layer.
+                libc::TP_STATUS_SENDING | libc::TP_STATUS_SEND_REQUEST => continue,
+                refused => {
+                    return Err(io::Error::other(format!(
+                        "the kernel refused a frame (status {refused:#x})"
+                    )));
+                }
+            }
+            self.status(index).store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
+            given += 1;
+        }
+        match send(&self.socket, &[], SendFlags::empty()) {
+            // A transmit queue that is full for the moment keeps what is left for the next burst.
+            Ok(_) | Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
+                Ok(Handed { packets: given, buffers: given })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping that set_up made, of that length, which nothing uses any more.
+        let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.frame * FRAMES) };
+    }
+}
+
+/// Frames are powers of two, so that they fill blocks.
+fn frame_for(packet: usize) -> usize {
+    (DATA + packet).next_power_of_two().max(LEAST_FRAME)
+}
+
+/// Blocks of 64 KiB, of which the frames fill two or more.
+fn request(frame: usize) -> io::Result<libc::tpacket_req> {
+    const BLOCK: usize = 64 << 10;
+    let number =
+        |n: usize| libc::c_uint::try_from(n).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput));
+    Ok(libc::tpacket_req {
+        tp_block_size: number(BLOCK)?,
+        tp_block_nr: number(frame * FRAMES / BLOCK)?,
+        tp_frame_size: number(frame)?,
+        tp_frame_nr: number(FRAMES)?,
+    })
+}
+
+fn set_packet_option<T>(socket: &OwnedFd, option: libc::c_int, value: T) -> io::Result<()> {
+    super::udp::set_option(socket.as_fd(), libc::SOL_PACKET, option, &value)
+}
+
+fn bind(socket: &OwnedFd, index: u32) -> io::Result<()> {
+    // SAFETY: all zeros are a valid sockaddr_ll.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_ifindex = index.cast_signed();
+    // SAFETY: `address` outlives the call and the length is its own.
+    let rc = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_fill_whole_blocks() {
+        for packet in [60, 1514, 8160, 9014] {
+            let frame = frame_for(packet);
+            let ring = request(frame).unwrap();
+            assert_eq!(ring.tp_block_size % ring.tp_frame_size, 0);
+            assert_eq!(ring.tp_block_size / ring.tp_frame_size * ring.tp_block_nr, ring.tp_frame_nr);
+            assert!(ring.tp_frame_nr as usize == FRAMES && frame >= DATA + packet);
+        }
+    }
+}

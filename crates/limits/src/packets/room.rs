@@ -1,0 +1,97 @@
+//! A network namespace with a veth pair in it, gone with the thread that made it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use landspeed_netlink::{Address, HardwareAddress, LinkChange, Rtnl, VethEnd};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use crate::Error;
+
+/// The end that packets are sent from.
+pub(super) const NEAR: &str = "ls-near";
+const FAR: &str = "ls-far";
+
+/// Address of the near end: TEST-NET-1 (RFC 5737), which no route leads to.
+pub(super) const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+/// The largest packet that is sent is SC'03's 8160 bytes.
+const MTU: u32 = 9000;
+
+/// It takes a millisecond; this bounds a machine that stalls.
+const SETTLES_WITHIN: Duration = Duration::from_secs(2);
+
+/// The pair.
+#[derive(Debug)]
+pub(super) struct Room {
+    /// Index of the near end.
+    pub(super) index: u32,
+    /// Hardware address of the near end.
+    pub(super) near: HardwareAddress,
+    /// Of the far end.
+    pub(super) far: HardwareAddress,
+}
+
+/// Runs `work` on a fresh thread in a new, unnamed network namespace, which the kernel removes when the
+/// thread, those it started and their sockets are gone. A panic in `work` goes on here.
+pub(crate) fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    let outcome = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            // SAFETY: unsound only with CLONE_FILES, which would part the threads' descriptor tables.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
+                .map_err(|error| Error::io("make", "a network namespace", error))
+                .map(|()| work())
+        });
+        thread.join()
+    });
+    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+impl Room {
+    /// Makes the pair in this thread's network namespace, which must be a throw-away one.
+    pub(super) fn furnish() -> Result<Self, Error> {
+        let rtnl = Rtnl::open()?;
+        let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
+        rtnl.create_veth(&end(NEAR), &end(FAR))?;
+        for name in [NEAR, FAR] {
+            // Without a link-local address no neighbour discovery disturbs; a kernel without IPv6 has none.
+            let _ = rtnl.set_link(name, LinkChange::Ipv6LinkLocal(false));
+            rtnl.set_link(name, LinkChange::Mtu(MTU))?;
+            rtnl.set_link(name, LinkChange::Up(true))?;
+        }
+        let near = rtnl.link(NEAR)?;
+        rtnl.add_address(&Address::new(near.index, IpAddr::V4(NEAR_ADDRESS), 24))?;
+        settle(&rtnl)?;
+        Ok(Room { index: near.index, near: near.mac, far: rtnl.link(FAR)?.mac })
+    }
+}
+
+/// Waits until the near end sends: without a carrier, or before its queue is in place, packets are dropped.
+fn settle(rtnl: &Rtnl) -> Result<(), Error> {
+    let until = Instant::now() + SETTLES_WITHIN;
+    loop {
+        let link = rtnl.link(NEAR)?;
+        if link.carrier && link.qdisc != "noop" {
+            return Ok(());
+        }
+        if Instant::now() > until {
+            return Err(Error::Unable(format!("{NEAR} did not come up within {SETTLES_WITHIN:?}")));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_room_is_out_of_sight_and_gone_afterwards() {
+        let furnished = in_throwaway(|| Room::furnish().map(|room| room.near != room.far));
+        match furnished {
+            Ok(distinct) => assert!(distinct.unwrap()),
+            Err(error) => return println!("SKIP: {error}"),
+        }
+        assert!(Rtnl::open().unwrap().link(NEAR).is_err(), "{NEAR} shows in the caller's namespace");
+    }
+}

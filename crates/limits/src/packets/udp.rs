@@ -1,0 +1,110 @@
+//! UDP by sendmmsg, each message cut into packets by the device (UDP_SEGMENT, Linux 4.18).
+
+use std::io::{self, IoSlice};
+use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use landspeed_units::Bytes;
+use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
+use socket2::{Domain, Socket, Type};
+
+use super::room::NEAR_ADDRESS;
+use super::{Handed, Source};
+use crate::Error;
+
+/// linux/udp.h: most packets of one message in every kernel that has the option.
+const MOST_SEGMENTS: usize = 64;
+
+/// Largest payload of one message.
+const MOST_PAYLOAD: usize = 65_507;
+
+/// Ethernet, IPv4 and UDP.
+const HEADERS: usize = 14 + 20 + 8;
+
+/// Messages of one system call.
+const MESSAGES: usize = 16;
+
+/// A group that nobody joins (RFC 2365: site-local scope): to send there takes neither route nor
+/// neighbour, and the far end drops it as it looks for members.
+const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 76, 83), 9);
+
+/// linux/udp.h; not in every libc for every target.
+const UDP_GRO: libc::c_int = 104;
+
+/// Sends messages that make packets of one size.
+pub(super) struct Udp {
+    socket: Socket,
+    data: Vec<u8>,
+    segments: u64,
+    /// Keeps the far end of a loopback flow open.
+    _sink: Option<UdpSocket>,
+}
+
+impl Udp {
+    /// Out of the near end of the [`Room`](super::room::Room) of this thread's namespace.
+    pub(super) fn into_room(size: Bytes) -> Result<Self, Error> {
+        let open = || {
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+            socket.set_multicast_if_v4(&NEAR_ADDRESS)?;
+            socket.set_multicast_loop_v4(false)?;
+            socket.connect(&GROUP.into())?;
+            Udp::cutting(socket, size, None)
+        };
+        open().map_err(|error| Error::io("set up", "UDP with segmentation offload", error))
+    }
+
+    /// To a socket on loopback that nobody reads: once its buffer is full, the kernel drops.
+    pub(super) fn over_loopback(size: Bytes) -> Result<Self, Error> {
+        let open = || {
+            let sink = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+            set_option(sink.as_fd(), libc::SOL_UDP, UDP_GRO, &1)?;
+            let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+            socket.connect(&sink.local_addr()?.into())?;
+            Udp::cutting(socket, size, Some(sink))
+        };
+        open().map_err(|error| Error::io("set up", "UDP over loopback", error))
+    }
+
+    fn cutting(socket: Socket, size: Bytes, sink: Option<UdpSocket>) -> io::Result<Self> {
+        let payload = (size.0 as usize).saturating_sub(HEADERS).max(1);
+        let segments = (MOST_PAYLOAD / payload).clamp(1, MOST_SEGMENTS);
+        set_option(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, &(payload as libc::c_int))?;
+        // Full messages must not wait for the buffer of the socket.
+        socket.set_send_buffer_size(2 * MESSAGES * MOST_PAYLOAD)?;
+        Ok(Udp { socket, data: vec![0; payload * segments], segments: segments as u64, _sink: sink })
+    }
+}
+
+impl Source for Udp {
+    fn burst(&mut self) -> io::Result<Handed> {
+        let data = [IoSlice::new(&self.data)];
+        let mut controls: [SendAncillaryBuffer<'_, '_, '_>; MESSAGES] = Default::default();
+        let mut messages = controls.each_mut().map(|control| MMsgHdr::new(&data, control));
+        let sent = match sendmmsg(&self.socket, &mut messages, SendFlags::empty()) {
+            Ok(sent) => sent as u64,
+            Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => 0,
+            Err(error) => return Err(error.into()),
+        };
+        Ok(Handed { packets: sent * self.segments, buffers: sent })
+    }
+}
+
+/// setsockopt(2).
+pub(super) fn set_option<T>(
+    socket: BorrowedFd<'_>,
+    level: libc::c_int,
+    option: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    // SAFETY: `value` outlives the call and the length is its own; the kernel only reads it.
+    let rc = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            (&raw const *value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

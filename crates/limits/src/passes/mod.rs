@@ -1,0 +1,221 @@
+//! Copying and summing by one core: of data in its cache, of data that is not, and of data that the other
+//! one has just brought there.
+//!
+//! The question is Jin & Yoo's (sections 3.2 and 3.3, Figure 6): a receiver that sums in software pays for
+//! cold data there and copies warm data afterwards; once the NIC sums, the copy meets cold data and
+//! costs as much as the sum did. "copy" cold against "copy right after checksum" is that difference on
+//! this host.
+//!
+//! Cold pieces are taken from a region four times the last-level cache, in an order that prefetchers do
+//! not follow from piece to piece; the copy goes to one buffer that stays warm, as an application's does.
+
+mod checksum;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use landspeed_record::Pass;
+use landspeed_units::{BitRate, Bytes};
+
+use crate::cores::{caches, last_level_bytes, on_core};
+use crate::{Budget, Error, Files, sample};
+pub use checksum::checksum;
+
+/// A large write or an aggregate of segments: the size at which Jin & Yoo end their curves.
+const PIECE: usize = 32 << 10;
+
+/// Fits the smallest first-level data cache twice.
+const SMALL_PIECE: usize = 8 << 10;
+
+/// The region that cold pieces come from, at most and at least.
+const REGION: (u64, u64) = (16 << 20, 256 << 20);
+
+/// How long each pass is repeated.
+const TIME: Duration = Duration::from_millis(40);
+
+/// What is done with each piece, in order; rates are those of single operations.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Copying,
+    Summing,
+}
+
+use Operation::{Copying, Summing};
+
+/// All passes on one core, and where they do not mean what they say.
+///
+/// # Errors
+/// Where the core cannot be had or the time ends before the first figure.
+pub fn passes(core: u32, files: &Files, budget: &Budget<'_>) -> Result<(Vec<Pass>, Vec<String>), Error> {
+    let last = last_level_bytes(files, &[core]);
+    let asked = last.unwrap_or(64 << 20).saturating_mul(4);
+    let region = asked.clamp(REGION.0, REGION.1).next_power_of_two().min(REGION.1);
+    let mut notes = Vec::new();
+    if region < asked {
+        let (region, asked) = (Bytes(region), Bytes(asked));
+        notes.push(format!("cold passes walk {region} where four last-level caches are {asked}"));
+    }
+    let second = caches(files, core).into_iter().find(|cache| cache.level == 2).map(|cache| cache.bytes);
+    if second.is_some_and(|bytes| bytes < 2 * PIECE as u64) {
+        notes.push(format!("hot passes of {} do not fit the second cache of this core", Bytes(PIECE as u64)));
+    }
+    let budget = *budget;
+    on_core(core, move || Bench::new(region as usize).all(&budget)).map(|passes| (passes, notes))
+}
+
+/// Buffers of the passes.
+struct Bench {
+    region: Vec<u8>,
+    target: Vec<u8>,
+    /// What reading the clock takes, in seconds.
+    clock: f64,
+}
+
+impl Bench {
+    fn new(region: usize) -> Self {
+        // Written with something: untouched pages are all the same page of zeros.
+        let region = (0..region).map(|n| (n % 251) as u8).collect();
+        Bench { region, target: vec![1; PIECE], clock: clock_seconds() }
+    }
+
+    fn all(&mut self, budget: &Budget<'_>) -> Result<Vec<Pass>, Error> {
+        let mut passes = Vec::new();
+        for size in [SMALL_PIECE, PIECE] {
+            for (what, operation) in [("copy", Copying), ("checksum", Summing)] {
+                let rate = self.repeat(budget, |bench| bench.hot(operation, size))?;
+                passes.push(pass(what, size, true, rate[0]));
+            }
+        }
+        for (first, what, then, after) in [
+            (Copying, "copy", Summing, "checksum right after copy"),
+            (Summing, "checksum", Copying, "copy right after checksum"),
+        ] {
+            let alone = self.repeat(budget, |bench| bench.cold(&[first]))?;
+            passes.push(pass(what, PIECE, false, alone[0]));
+            let both = self.repeat(budget, |bench| bench.cold(&[first, then]))?;
+            passes.push(pass(after, PIECE, true, both[1]));
+        }
+        Ok(passes)
+    }
+
+    /// Median of the rates, in bit/s, of as many walks as fit [`TIME`], three at least.
+    fn repeat(
+        &mut self,
+        budget: &Budget<'_>,
+        mut walk: impl FnMut(&mut Self) -> Vec<f64>,
+    ) -> Result<Vec<f64>, Error> {
+        let until = Instant::now() + TIME;
+        let mut walks: Vec<Vec<f64>> = Vec::new();
+        while walks.len() < 3 || Instant::now() < until {
+            if budget.over() {
+                return Err(Error::Late("time copies and checksums"));
+            }
+            walks.push(walk(self));
+        }
+        let of = |operation: usize| walks.iter().map(|walk| walk[operation]).collect::<Vec<_>>();
+        Ok((0..walks[0].len()).filter_map(|operation| sample::median(&of(operation))).collect())
+    }
+
+    /// One operation on the same piece again and again.
+    fn hot(&mut self, operation: Operation, size: usize) -> Vec<f64> {
+        const TIMES: usize = 256;
+        let source = &self.region[..size];
+        operation.run(source, &mut self.target[..size]);
+        let start = Instant::now();
+        for _ in 0..TIMES {
+            operation.run(black_box(source), &mut self.target[..size]);
+        }
+        vec![rate(size * TIMES, start.elapsed().as_secs_f64() - self.clock)]
+    }
+
+    /// The operations on each piece of the region once, each timed by itself.
+    fn cold(&mut self, operations: &[Operation]) -> Vec<f64> {
+        let pieces = self.region.len() / PIECE;
+        let mut seconds = vec![0.0; operations.len()];
+        for step in 0..pieces {
+            let piece = scattered(step, pieces) * PIECE;
+            let source = &self.region[piece..piece + PIECE];
+            for (operation, seconds) in operations.iter().zip(&mut seconds) {
+                let start = Instant::now();
+                operation.run(source, &mut self.target);
+                *seconds += start.elapsed().as_secs_f64() - self.clock;
+            }
+        }
+        seconds.into_iter().map(|seconds| rate(pieces * PIECE, seconds)).collect()
+    }
+}
+
+impl Operation {
+    fn run(self, source: &[u8], target: &mut [u8]) {
+        match self {
+            Copying => black_box(target).copy_from_slice(black_box(source)),
+            Summing => {
+                black_box(checksum(black_box(source)));
+            }
+        }
+    }
+}
+
+/// Every index below `pieces`, a power of two, once as `step` goes from 0: an odd factor has an inverse.
+fn scattered(step: usize, pieces: usize) -> usize {
+    step.wrapping_mul(0x9e37_79b1) & (pieces - 1)
+}
+
+fn rate(bytes: usize, seconds: f64) -> f64 {
+    bytes as f64 * 8.0 / seconds.max(1e-9)
+}
+
+fn pass(what: &str, size: usize, hot: bool, rate: f64) -> Pass {
+    Pass { what: what.into(), size_bytes: Bytes(size as u64), hot, rate_bps: BitRate(rate) }
+}
+
+/// Seconds between two readings of the clock with nothing in between.
+fn clock_seconds() -> f64 {
+    let gap = |_| {
+        let start = Instant::now();
+        start.elapsed().as_secs_f64()
+    };
+    sample::median(&(0..1001).map(gap).collect::<Vec<_>>()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::Cores;
+
+    #[test]
+    fn each_piece_is_visited_once() {
+        let seen: BTreeSet<usize> = (0..4096).map(|step| scattered(step, 4096)).collect();
+        assert_eq!((seen.len(), seen.last()), (4096, Some(&4095)));
+    }
+
+    #[test]
+    fn jin_and_yoos_question_gets_its_figures() {
+        let files = Files::default();
+        let core = Cores::allowed(&files, None).unwrap().one;
+        let budget = Budget::new(Duration::from_secs(60), &|| false);
+        let (passes, _) = passes(core, &files, &budget).unwrap();
+        let asked = [
+            ("copy", true),
+            ("checksum", true),
+            ("copy", false),
+            ("checksum", false),
+            ("copy right after checksum", true),
+            ("checksum right after copy", true),
+        ];
+        for (what, hot) in asked {
+            let found = passes.iter().find(|pass| pass.what == what && pass.hot == hot);
+            assert!(found.is_some_and(|pass| pass.rate_bps.0 > 0.0), "{what}: {passes:?}");
+        }
+    }
+
+    #[test]
+    fn a_wish_to_stop_is_heard() {
+        let files = Files::default();
+        let core = Cores::allowed(&files, None).unwrap().one;
+        let budget = Budget::new(Duration::from_secs(60), &|| true);
+        assert!(matches!(passes(core, &files, &budget), Err(Error::Late(_))));
+    }
+}
