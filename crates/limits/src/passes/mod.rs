@@ -82,66 +82,70 @@ impl Bench {
         let mut passes = Vec::new();
         for size in [SMALL_PIECE, PIECE] {
             for (what, operation) in [("copy", Copying), ("checksum", Summing)] {
-                let rate = self.repeat(budget, |bench| bench.hot(operation, size))?;
-                passes.push(pass(what, size, true, rate[0]));
+                let [rate] =
+                    self.repeat(size, budget, |bench, seconds| bench.hot(operation, size, seconds))?;
+                passes.push(pass(what, size, true, rate));
             }
         }
         for (first, what, then, after) in [
             (Copying, "copy", Summing, "checksum right after copy"),
             (Summing, "checksum", Copying, "copy right after checksum"),
         ] {
-            let alone = self.repeat(budget, |bench| bench.cold(&[first]))?;
-            passes.push(pass(what, PIECE, false, alone[0]));
-            let both = self.repeat(budget, |bench| bench.cold(&[first, then]))?;
-            passes.push(pass(after, PIECE, true, both[1]));
+            let [alone] = self.repeat(PIECE, budget, |bench, seconds| bench.cold([first], seconds))?;
+            passes.push(pass(what, PIECE, false, alone));
+            let [_, second] =
+                self.repeat(PIECE, budget, |bench, seconds| bench.cold([first, then], seconds))?;
+            passes.push(pass(after, PIECE, true, second));
         }
         Ok(passes)
     }
 
-    /// Median of the rates, in bit/s, of as many walks as fit [`TIME`], three at least.
-    fn repeat(
+    /// Bits per second of each operation by the median over all pieces of as many walks as fit [`TIME`],
+    /// three at least: a piece during which somebody else had the core says nothing about the memory.
+    fn repeat<const N: usize>(
         &mut self,
+        size: usize,
         budget: &Budget<'_>,
-        mut walk: impl FnMut(&mut Self) -> Vec<f64>,
-    ) -> Result<Vec<f64>, Error> {
+        mut walk: impl FnMut(&mut Self, &mut [Vec<f64>; N]),
+    ) -> Result<[f64; N], Error> {
         let until = Instant::now() + TIME;
-        let mut walks: Vec<Vec<f64>> = Vec::new();
-        while walks.len() < 3 || Instant::now() < until {
+        let mut seconds: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
+        let mut walks = 0;
+        while walks < 3 || Instant::now() < until {
             if budget.over() {
                 return Err(Error::Late("time copies and checksums"));
             }
-            walks.push(walk(self));
+            walk(self, &mut seconds);
+            walks += 1;
         }
-        let of = |operation: usize| walks.iter().map(|walk| walk[operation]).collect::<Vec<_>>();
-        Ok((0..walks[0].len()).filter_map(|operation| sample::median(&of(operation))).collect())
+        Ok(seconds.map(|seconds| size as f64 * 8.0 / sample::median(&seconds).unwrap_or_default().max(1e-9)))
     }
 
-    /// One operation on the same piece again and again.
-    fn hot(&mut self, operation: Operation, size: usize) -> Vec<f64> {
-        const TIMES: usize = 256;
+    /// One operation on the same piece again and again, several to a reading of the clock.
+    fn hot(&mut self, operation: Operation, size: usize, seconds: &mut [Vec<f64>; 1]) {
+        const TIMES: u32 = 16;
         let source = &self.region[..size];
-        operation.run(source, &mut self.target[..size]);
-        let start = Instant::now();
         for _ in 0..TIMES {
-            operation.run(black_box(source), &mut self.target[..size]);
+            let start = Instant::now();
+            for _ in 0..TIMES {
+                operation.run(source, &mut self.target[..size]);
+            }
+            seconds[0].push((start.elapsed().as_secs_f64() - self.clock) / f64::from(TIMES));
         }
-        vec![rate(size * TIMES, start.elapsed().as_secs_f64() - self.clock)]
     }
 
     /// The operations on each piece of the region once, each timed by itself.
-    fn cold(&mut self, operations: &[Operation]) -> Vec<f64> {
+    fn cold<const N: usize>(&mut self, operations: [Operation; N], seconds: &mut [Vec<f64>; N]) {
         let pieces = self.region.len() / PIECE;
-        let mut seconds = vec![0.0; operations.len()];
         for step in 0..pieces {
             let piece = scattered(step, pieces) * PIECE;
             let source = &self.region[piece..piece + PIECE];
-            for (operation, seconds) in operations.iter().zip(&mut seconds) {
+            for (operation, seconds) in operations.iter().zip(seconds.iter_mut()) {
                 let start = Instant::now();
                 operation.run(source, &mut self.target);
-                *seconds += start.elapsed().as_secs_f64() - self.clock;
+                seconds.push(start.elapsed().as_secs_f64() - self.clock);
             }
         }
-        seconds.into_iter().map(|seconds| rate(pieces * PIECE, seconds)).collect()
     }
 }
 
@@ -159,10 +163,6 @@ impl Operation {
 /// Every index below `pieces`, a power of two, once as `step` goes from 0: an odd factor has an inverse.
 fn scattered(step: usize, pieces: usize) -> usize {
     step.wrapping_mul(0x9e37_79b1) & (pieces - 1)
-}
-
-fn rate(bytes: usize, seconds: f64) -> f64 {
-    bytes as f64 * 8.0 / seconds.max(1e-9)
 }
 
 fn pass(what: &str, size: usize, hot: bool, rate: f64) -> Pass {
