@@ -48,6 +48,9 @@ pub enum Error {
         /// The reason and the remedy.
         why: String,
     },
+    /// Parameters that make no wide-area link.
+    #[error(transparent)]
+    Wan(#[from] crate::wan::WanSpecError),
     /// The words of a command line name no topology.
     #[error("{0}")]
     Hosts(String),

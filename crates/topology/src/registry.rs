@@ -4,6 +4,7 @@ use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::error::Error;
+use crate::wan::WanStats;
 use crate::{lab, real};
 
 /// A way to have hosts. Implementations are registered in [`TOPOLOGIES`].
@@ -22,6 +23,11 @@ pub trait Topology: Sync {
 
     /// Whether these words of a command line ask for this topology.
     fn accepts(&self, words: &[String]) -> bool;
+
+    /// Whether what the words say about an accepted topology makes sense; asked before anything is reached.
+    fn check(&self, _words: &[String]) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Whether it could be opened on this machine by this user; otherwise why not, and the remedy.
     /// Changes nothing.
@@ -42,6 +48,12 @@ pub trait Hosts: fmt::Debug + Send {
 
     /// Whether landspeed made them on this machine, so that whole-machine knobs are out of bounds.
     fn is_lab(&self) -> bool;
+
+    /// What a wide-area link between the hosts did since it was made, and how late it was; `None` where
+    /// the hosts are joined by something else.
+    fn wan_stats(&self) -> Option<WanStats> {
+        None
+    }
 }
 
 /// One host and how to reach it.
@@ -104,11 +116,11 @@ impl fmt::Display for Invite {
 }
 
 /// All topologies; the first is what no words mean.
-pub const TOPOLOGIES: &[&dyn Topology] = &[&lab::BackToBack, &lab::Switch, &real::Real];
+pub const TOPOLOGIES: &[&dyn Topology] = &[&lab::BackToBack, &lab::Switch, &lab::Wan, &real::Real];
 
 /// The topology that these words of a command line ask for; no words: a back-to-back lab.
 pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
-    TOPOLOGIES.iter().copied().find(|topology| topology.accepts(words)).ok_or_else(|| {
+    let topology = TOPOLOGIES.iter().copied().find(|topology| topology.accepts(words)).ok_or_else(|| {
         let known: Vec<_> = TOPOLOGIES.iter().map(|t| t.syntax()).collect();
         let given = words.join(" ").chars().take(80).collect::<String>();
         Error::Hosts(format!(
@@ -116,7 +128,9 @@ pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
             given.escape_default(),
             known.join(", ")
         ))
-    })
+    })?;
+    topology.check(words)?;
+    Ok(topology)
 }
 
 /// Opens the topology that these words ask for.
@@ -141,6 +155,10 @@ mod tests {
         assert_eq!(named(&["lab"]).unwrap(), "lab:back-to-back");
         assert_eq!(named(&["lab:switch:4"]).unwrap(), "lab:switch");
         assert_eq!(named(&["local", "alice@dtn2"]).unwrap(), "real");
+        assert_eq!(named(&["lab:wan"]).unwrap(), "lab:wan");
+        assert_eq!(named(&["lab:wan:rate=10G,rtt=180ms"]).unwrap(), "lab:wan");
+        let error = named(&["lab:wan:delay=20ms"]).unwrap_err();
+        assert!(error.contains("'delay'") && error.contains("rtt"), "{error}");
         let error = named(&["lab:ring:4"]).unwrap_err();
         assert!(error.contains("lab:ring:4") && error.contains("lab:switch:N"), "{error}");
         assert!(named(&["only-one"]).is_err());

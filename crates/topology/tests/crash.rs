@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use landspeed_topology::lab::{self, LabId, Which};
-use landspeed_topology::{Lab, LabKind, enter, exists};
+use landspeed_topology::{Lab, enter, exists};
 
 /// A child that is killed when the test ends, however it ends.
 struct Kept(Child);
@@ -42,8 +42,8 @@ impl Drop for Orphan {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["owner"] => {
-            let lab = Lab::create(LabKind::BackToBack).unwrap();
+        ["owner", kind] => {
+            let lab = Lab::create(kind.parse().unwrap()).unwrap();
             println!("{}", lab.id());
             std::thread::sleep(std::time::Duration::from_secs(60));
         }
@@ -54,14 +54,18 @@ fn main() -> ExitCode {
             println!("{links:?}");
             std::thread::sleep(std::time::Duration::from_secs(60));
         }
-        _ if common::can_run() => killed_owners_leave_a_lab_that_is_found_and_taken_down(),
+        _ if common::can_run() => {
+            for kind in ["lab:back-to-back", "lab:wan:rate=10M,rtt=20ms"] {
+                killed_owners_leave_a_lab_that_is_found_and_taken_down(kind);
+            }
+        }
         _ => {}
     }
     ExitCode::SUCCESS
 }
 
-fn killed_owners_leave_a_lab_that_is_found_and_taken_down() {
-    let (mut owner, id) = Kept::start(&["owner"]);
+fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
+    let (mut owner, id) = Kept::start(&["owner", kind]);
     let orphan = Orphan(id.parse().unwrap());
     let find = || lab::list().unwrap().into_iter().find(|info| info.id == orphan.0);
     let info = find().expect("the child's lab is listed");
@@ -85,7 +89,8 @@ fn killed_owners_leave_a_lab_that_is_found_and_taken_down() {
     assert!(!agent.0.wait().unwrap().success(), "ended by a signal");
     assert!(stranger.0.try_wait().unwrap().is_none(), "somebody else's process goes on");
     assert!(!info.hosts.iter().any(|name| exists(name)) && find().is_none());
-    println!("killed_owners_leave_a_lab_that_is_found_and_taken_down ... ok");
+    assert!(!exists(&format!("ls-{}-wan", orphan.0)), "the link's own namespace goes too");
+    println!("killed_owners_leave_a_lab_that_is_found_and_taken_down ({kind}) ... ok");
 }
 
 /// A program in a namespace, once it is seen to be there.

@@ -7,12 +7,14 @@ use std::time::{Duration, Instant};
 
 use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
 
-use super::LabHost;
-use super::plan::{MacOf, Plan, V4_PREFIX, V6_PREFIX, mac};
+use super::plan::{MacOf, Plan, V4_PREFIX, V6_PREFIX, mac, port};
+use super::{LabHost, LabKind};
 use crate::error::{During, Error};
 use crate::namespace::{open, with_namespace};
 
 const BRIDGE: &str = "ls-br";
+/// What veth takes, and IPv4 can say.
+const LARGEST_MTU: u32 = 65_535;
 /// It takes a millisecond; this bounds a machine that stalls.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 
@@ -30,8 +32,8 @@ pub(super) fn build(plan: &Plan) -> Result<(), Error> {
     for name in plan.namespaces() {
         with_namespace(&name, quieten)??;
     }
-    match plan.switch_namespace() {
-        Some(switch) => build_switch(plan, &switch)?,
+    match plan.middle_namespace() {
+        Some(middle) => build_middle(plan, &middle)?,
         None => join_pair(&plan.hosts[0], &plan.hosts[1])?,
     }
     plan.hosts.iter().try_for_each(furnish)
@@ -74,28 +76,48 @@ fn join_pair(a: &LabHost, b: &LabHost) -> Result<(), Error> {
     })?
 }
 
-fn build_switch(plan: &Plan, switch: &str) -> Result<(), Error> {
+/// Links from all hosts to a namespace between them, and what joins them there.
+fn build_middle(plan: &Plan, middle: &str) -> Result<(), Error> {
     let hosts: Result<Vec<(&LabHost, File)>, Error> =
         plan.hosts.iter().map(|h| Ok((h, open(&h.netns)?))).collect();
     let hosts = hosts?;
-    with_namespace(switch, || {
-        // The switch forwards frames; it takes no part in IP.
+    with_namespace(middle, || {
+        // What is in the middle forwards frames; it takes no part in IP.
         write_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
         let rtnl = Rtnl::open()?;
-        rtnl.create_bridge(BRIDGE)?;
-        rtnl.set_link(BRIDGE, LinkChange::Mac(mac(MacOf::Bridge, 0)))?;
-        let bridge = rtnl.index_of(BRIDGE)?;
         for (number, (host, netns)) in (1..).zip(&hosts) {
-            let port = format!("ls-p{}", number - 1);
             rtnl.create_veth(
-                &end(&port, MacOf::Port, number, None),
+                &end(&port(number), MacOf::Port, number, None),
                 &end(&host.device, MacOf::Host, number, Some(netns)),
             )?;
-            rtnl.set_link(&port, LinkChange::Master(bridge))?;
-            rtnl.set_link(&port, LinkChange::Up(true))?;
         }
-        Ok(rtnl.set_link(BRIDGE, LinkChange::Up(true))?)
+        let ports: Vec<String> = (1..=hosts.len()).map(port).collect();
+        match plan.kind {
+            LabKind::Wan(_) => open_ports(&rtnl, &ports),
+            _ => bridge_ports(&rtnl, &ports),
+        }
     })?
+}
+
+fn bridge_ports(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
+    rtnl.create_bridge(BRIDGE)?;
+    rtnl.set_link(BRIDGE, LinkChange::Mac(mac(MacOf::Bridge, 0)))?;
+    let bridge = rtnl.index_of(BRIDGE)?;
+    for port in ports {
+        rtnl.set_link(port, LinkChange::Master(bridge))?;
+        rtnl.set_link(port, LinkChange::Up(true))?;
+    }
+    Ok(rtnl.set_link(BRIDGE, LinkChange::Up(true))?)
+}
+
+/// Ports of a wide-area link, which carries frames itself and must never be what limits their size: that
+/// is for the hosts' MTUs and the link's own parameters to say.
+fn open_ports(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
+    for port in ports {
+        rtnl.set_link(port, LinkChange::Mtu(LARGEST_MTU))?;
+        rtnl.set_link(port, LinkChange::Up(true))?;
+    }
+    Ok(())
 }
 
 /// Addresses, and links up, of one host.

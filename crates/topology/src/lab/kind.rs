@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::wan::WanSpec;
 
 /// What joins the hosts of a lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -14,6 +15,8 @@ pub enum LabKind {
     BackToBack,
     /// So many hosts, h0 and up, on a bridge in a namespace of its own. 2 to 32.
     Switch(u8),
+    /// Two hosts, a and b, and a wide-area link.
+    Wan(WanSpec),
 }
 
 impl LabKind {
@@ -26,6 +29,7 @@ impl fmt::Display for LabKind {
         match self {
             LabKind::BackToBack => f.write_str("lab:back-to-back"),
             LabKind::Switch(hosts) => write!(f, "lab:switch:{hosts}"),
+            LabKind::Wan(spec) => write!(f, "lab:wan:{spec}"),
         }
     }
 }
@@ -33,8 +37,11 @@ impl fmt::Display for LabKind {
 impl FromStr for LabKind {
     type Err = Error;
 
-    /// "lab", "lab:back-to-back", "lab:switch:4".
+    /// "lab", "lab:back-to-back", "lab:switch:4", "lab:wan", "lab:wan:rate=1G,rtt=20ms".
     fn from_str(given: &str) -> Result<Self, Error> {
+        if let Some(parameters) = wan_parameters(given) {
+            return Ok(LabKind::Wan(parameters.parse()?));
+        }
         let switch = |count: &str| {
             let hosts: u8 = count.parse().ok()?;
             // Digits only: parse() would take "+4".
@@ -48,8 +55,16 @@ impl FromStr for LabKind {
         kind.ok_or_else(|| Error::Name {
             what: "lab",
             given: given.chars().take(40).collect(),
-            expected: "lab, lab:back-to-back, or lab:switch:N with N from 2 to 32",
+            expected: "lab, lab:back-to-back, lab:switch:N with N from 2 to 32, or lab:wan:KEY=VALUE,...",
         })
+    }
+}
+
+/// What follows "lab:wan", where that is what was asked for.
+pub(super) fn wan_parameters(given: &str) -> Option<&str> {
+    match given.strip_prefix("lab:wan")? {
+        "" => Some(""),
+        rest => rest.strip_prefix(':'),
     }
 }
 
@@ -71,7 +86,9 @@ mod tests {
 
     #[test]
     fn reads_as_it_prints() {
-        for kind in [LabKind::BackToBack, LabKind::Switch(2), LabKind::Switch(32)] {
+        let wan = LabKind::Wan(WanSpec::default());
+        assert_eq!("lab:wan".parse::<LabKind>().unwrap(), wan);
+        for kind in [LabKind::BackToBack, LabKind::Switch(2), LabKind::Switch(32), wan] {
             assert_eq!(kind.to_string().parse::<LabKind>().unwrap(), kind);
         }
         for bad in [
@@ -83,6 +100,8 @@ mod tests {
             "lab:switch:+4",
             "lab:switch:4x",
             "lob",
+            "lab:wander",
+            "lab:wan:rate",
         ] {
             assert!(bad.parse::<LabKind>().is_err(), "{bad}");
         }

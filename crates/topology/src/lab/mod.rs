@@ -23,12 +23,13 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use crate::error::Error;
 use crate::namespace::Namespace;
 use crate::registry::{Host, Hosts, Reach};
+use crate::wan::{Link, WanStats};
 pub use kind::LabKind;
 pub use plan::LabId;
 use plan::Plan;
 use store::Store;
 pub use sweep::{LabInfo, Removed, Which, down, list};
-pub(crate) use topologies::{BackToBack, Switch};
+pub(crate) use topologies::{BackToBack, Switch, Wan};
 
 /// One host of a lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct Lab {
     kind: LabKind,
     lab_hosts: Vec<LabHost>,
     hosts: Vec<Host>,
+    /// What carries frames, where that is landspeed itself.
+    link: Option<Link>,
     /// In the order they were made; removed in reverse.
     namespaces: Vec<Namespace>,
     store: Store,
@@ -71,6 +74,7 @@ impl Lab {
             kind,
             hosts: plan.hosts.iter().map(Host::from).collect(),
             lab_hosts: plan.hosts.clone(),
+            link: None,
             namespaces: Vec::new(),
             store,
         };
@@ -78,6 +82,9 @@ impl Lab {
             lab.namespaces.push(Namespace::create(&name)?);
         }
         build::build(&plan)?;
+        if let (LabKind::Wan(spec), Some(middle)) = (&plan.kind, plan.middle_namespace()) {
+            lab.link = Some(Link::start(spec, &middle, [&plan::port(1), &plan::port(2)])?);
+        }
         Ok(lab)
     }
 
@@ -103,6 +110,8 @@ impl Drop for Lab {
         // left to tell of a failure; the state file then stays for `landspeed lab down`.
         let names: Vec<String> = self.namespaces.iter().map(|n| n.name().to_owned()).collect();
         let _ = agents::end_within(&names);
+        // Its sockets would keep the namespace between the hosts.
+        self.link = None;
         while let Some(namespace) = self.namespaces.pop() {
             drop(namespace);
         }
@@ -123,6 +132,10 @@ impl Hosts for Lab {
 
     fn is_lab(&self) -> bool {
         true
+    }
+
+    fn wan_stats(&self) -> Option<WanStats> {
+        self.link.as_ref().map(Link::stats)
     }
 }
 

@@ -61,22 +61,32 @@ pub(super) struct Plan {
 impl Plan {
     pub(super) fn new(id: LabId, kind: LabKind) -> Self {
         let names: Vec<String> = match kind {
-            LabKind::BackToBack => vec!["a".into(), "b".into()],
+            LabKind::BackToBack | LabKind::Wan(_) => vec!["a".into(), "b".into()],
             LabKind::Switch(hosts) => (0..hosts).map(|n| format!("h{n}")).collect(),
         };
         let hosts = (1..).zip(names).map(|(number, name)| host(&id, number, name)).collect();
         Plan { id, kind, hosts }
     }
 
-    /// The namespace that the bridge lives in, where there is one.
-    pub(super) fn switch_namespace(&self) -> Option<String> {
-        matches!(self.kind, LabKind::Switch(_)).then(|| format!("ls-{}-sw", self.id))
+    /// The namespace between the hosts, where there is one: a bridge's, or a wide-area link's.
+    pub(super) fn middle_namespace(&self) -> Option<String> {
+        let name = match self.kind {
+            LabKind::BackToBack => return None,
+            LabKind::Switch(_) => "sw",
+            LabKind::Wan(_) => "wan",
+        };
+        Some(format!("ls-{}-{name}", self.id))
     }
 
     /// All namespaces, in the order in which they are made.
     pub(super) fn namespaces(&self) -> Vec<String> {
-        self.switch_namespace().into_iter().chain(self.hosts.iter().map(|host| host.netns.clone())).collect()
+        self.middle_namespace().into_iter().chain(self.hosts.iter().map(|host| host.netns.clone())).collect()
     }
+}
+
+/// The link in the middle's namespace that leads to a host, counted from 1.
+pub(super) fn port(number: usize) -> String {
+    format!("ls-p{}", number - 1)
 }
 
 fn host(id: &LabId, number: u8, name: String) -> LabHost {
@@ -121,6 +131,8 @@ mod tests {
         assert_eq!((last.device.as_str(), last.v4), ("ls-h31", Ipv4Addr::new(198, 18, 0, 32)));
         let names: std::collections::HashSet<_> = plan.namespaces().into_iter().collect();
         assert_eq!(names.len(), 33);
+        let plan = Plan::new("00ab12".parse().unwrap(), "lab:wan:rate=10G".parse().unwrap());
+        assert_eq!(plan.namespaces(), ["ls-00ab12-wan", "ls-00ab12-a", "ls-00ab12-b"]);
     }
 
     #[test]

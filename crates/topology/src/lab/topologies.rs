@@ -3,10 +3,12 @@
 use landspeed_netlink::{LinkChange, Rtnl, VethEnd};
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::kind::wan_parameters;
 use super::{Lab, LabKind};
 use crate::error::Error;
 use crate::namespace::try_in_throwaway;
 use crate::registry::{Hosts, Topology};
+use crate::wan;
 
 /// Two namespaces and a veth pair.
 #[derive(Debug)]
@@ -15,6 +17,10 @@ pub(crate) struct BackToBack;
 /// Namespaces on a bridge.
 #[derive(Debug)]
 pub(crate) struct Switch;
+
+/// Namespaces and a wide-area link.
+#[derive(Debug)]
+pub(crate) struct Wan;
 
 const PAIR: &str = "\
    netns ls-ID-a                                netns ls-ID-b
@@ -33,6 +39,15 @@ const STAR: &str = "\
                                      +----------------+
                                        || veth
                                      h2 198.18.0.3 ... h31 198.18.0.32
+";
+
+const LONG: &str = "\
+   netns ls-ID-a                      netns ls-ID-wan                      netns ls-ID-b
+   +----------------------+          +------------------+          +----------------------+
+   | ls-a  198.18.0.1/24  |== veth ==| ls-p0      ls-p1 |== veth ==| ls-b  198.18.0.2/24  |
+   |       fd00:18::1/64  |          |   queue > rate > |          |       fd00:18::2/64  |
+   +----------------------+          |   loss > delay   |          +----------------------+
+                                     +------------------+
 ";
 
 impl Topology for BackToBack {
@@ -91,9 +106,47 @@ impl Topology for Switch {
     }
 
     fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error> {
-        let kind = words.first().map(String::as_str).unwrap_or_default().parse()?;
-        Ok(Box::new(Lab::create(kind)?))
+        Ok(Box::new(Lab::create(kind_of(words)?)?))
     }
+}
+
+impl Topology for Wan {
+    fn name(&self) -> &'static str {
+        "lab:wan"
+    }
+
+    fn syntax(&self) -> &'static str {
+        "lab:wan:KEY=VALUE,..."
+    }
+
+    fn describe(&self) -> &'static str {
+        "two network namespaces on this machine, joined by a link of set rate, round-trip time, queue and loss"
+    }
+
+    fn drawing(&self) -> &'static str {
+        LONG
+    }
+
+    fn accepts(&self, words: &[String]) -> bool {
+        matches!(words, [word] if wan_parameters(word).is_some())
+    }
+
+    fn check(&self, words: &[String]) -> Result<(), Error> {
+        kind_of(words).map(drop)
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        can_run()?;
+        wan::can_carry()
+    }
+
+    fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error> {
+        Ok(Box::new(Lab::create(kind_of(words)?)?))
+    }
+}
+
+fn kind_of(words: &[String]) -> Result<LabKind, Error> {
+    words.first().map(String::as_str).unwrap_or_default().parse()
 }
 
 fn one_lab(words: &[String]) -> Option<LabKind> {

@@ -1,0 +1,164 @@
+//! Many frames in one system call.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use super::frame::ETHERNET;
+use super::line::Due;
+use super::socket::{Socket, is_gone};
+use super::virtio::VIRTIO_LEN;
+
+/// Frames taken or given in one call.
+pub(super) const BATCH: usize = 32;
+/// The largest frame: what an IP packet's length field can say. (Larger ones, "BIG TCP", have to be asked
+/// for on each link; they are refused and counted.)
+pub(super) const LARGEST: usize = VIRTIO_LEN + ETHERNET + 65_535;
+
+/// Control data of one message: a time, in words that are aligned as the kernel's header must be.
+const CONTROL_WORDS: usize = 8;
+
+/// Room for a batch of frames.
+#[derive(Debug)]
+pub(super) struct Inbox {
+    bytes: Box<[u8]>,
+    control: [[u64; CONTROL_WORDS]; BATCH],
+    arrivals: [Arrival; BATCH],
+    count: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Arrival {
+    len: usize,
+    truncated: bool,
+    unix_ns: Option<u64>,
+}
+
+/// A frame that came in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Message<'a> {
+    /// Virtio header and frame.
+    pub(super) frame: &'a [u8],
+    /// When the kernel first saw it, in nanoseconds since 1970; `None` where the kernel did not say.
+    pub(super) unix_ns: Option<u64>,
+    /// Larger than [`LARGEST`]: not all of it is there.
+    pub(super) truncated: bool,
+}
+
+impl Inbox {
+    pub(super) fn new() -> Self {
+        Inbox {
+            bytes: vec![1; LARGEST * BATCH].into_boxed_slice(),
+            control: [[0; CONTROL_WORDS]; BATCH],
+            arrivals: [Arrival::default(); BATCH],
+            count: 0,
+        }
+    }
+
+    /// Takes what waits at the socket, up to a batch; does not block. The number of frames, 0 if none wait.
+    pub(super) fn fill(&mut self, socket: &Socket) -> io::Result<usize> {
+        self.count = 0;
+        // SAFETY: null pointers and zero lengths are what an unused iovec and mmsghdr hold.
+        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        for (n, room) in self.bytes.chunks_exact_mut(LARGEST).enumerate() {
+            parts[n] = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: LARGEST };
+            let header = &mut messages[n].msg_hdr;
+            (header.msg_iov, header.msg_iovlen) = (&raw mut parts[n], 1);
+            header.msg_control = self.control[n].as_mut_ptr().cast();
+            header.msg_controllen = size_of_val(&self.control[n]);
+        }
+        // SAFETY: every header points to one part and one control buffer of the length it says, all alive
+        // and used by nobody else until the call returns.
+        let taken = unsafe {
+            libc::recvmmsg(
+                socket.as_fd().as_raw_fd(),
+                messages.as_mut_ptr(),
+                BATCH as libc::c_uint,
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut(),
+            )
+        };
+        let Ok(taken) = usize::try_from(taken) else { return none_waiting(io::Error::last_os_error()) };
+        for (arrival, message) in self.arrivals.iter_mut().zip(&messages[..taken]) {
+            *arrival = Arrival {
+                len: (message.msg_len as usize).min(LARGEST),
+                truncated: message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0,
+                unix_ns: arrival_time(&message.msg_hdr),
+            };
+        }
+        self.count = taken;
+        Ok(taken)
+    }
+
+    /// What the last call took.
+    pub(super) fn messages(&self) -> impl Iterator<Item = Message<'_>> {
+        self.bytes.chunks_exact(LARGEST).zip(&self.arrivals[..self.count]).map(|(bytes, arrival)| Message {
+            frame: &bytes[..arrival.len],
+            unix_ns: arrival.unix_ns,
+            truncated: arrival.truncated,
+        })
+    }
+}
+
+fn none_waiting(error: io::Error) -> io::Result<usize> {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(0),
+        _ => Err(error),
+    }
+}
+
+fn arrival_time(header: &libc::msghdr) -> Option<u64> {
+    // SAFETY: the kernel filled in the control data that `header` points to, and its length.
+    let mut message = unsafe { libc::CMSG_FIRSTHDR(header) };
+    while !message.is_null() {
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give null or a whole header within the control data.
+        let found = unsafe { &*message };
+        if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+            // SAFETY: the data of this kind of message is one timespec; it may lie unaligned.
+            let time = unsafe { libc::CMSG_DATA(message).cast::<libc::timespec>().read_unaligned() };
+            let seconds = u64::try_from(time.tv_sec).ok()?;
+            return seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?);
+        }
+        // SAFETY: as for CMSG_FIRSTHDR; `message` is one of this header's.
+        message = unsafe { libc::CMSG_NXTHDR(header, message) };
+    }
+    None
+}
+
+/// What became of a batch that was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Given {
+    /// Frames that are dealt with.
+    pub(super) done: usize,
+    /// Whether the last of them was refused.
+    pub(super) refused: bool,
+}
+
+/// Gives frames to the socket, up to a batch, until one is refused. An error is the link's end.
+pub(super) fn give<'a>(socket: &Socket, frames: impl Iterator<Item = Due<'a>>) -> io::Result<Given> {
+    // SAFETY: null pointers and zero lengths are what an unused iovec and mmsghdr hold.
+    let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    let mut total = 0;
+    for (n, due) in frames.take(BATCH).enumerate() {
+        total = n + 1;
+        parts[n] = libc::iovec { iov_base: due.frame.as_ptr().cast_mut().cast(), iov_len: due.frame.len() };
+        let header = &mut messages[n].msg_hdr;
+        (header.msg_iov, header.msg_iovlen) = (&raw mut parts[n], 1);
+    }
+    // SAFETY: the first `total` headers point to one part each, of the length it says, whose frame is
+    // borrowed for 'a and so alive until the call returns; the kernel only reads through them.
+    let sent = unsafe {
+        libc::sendmmsg(socket.as_fd().as_raw_fd(), messages.as_mut_ptr(), total as libc::c_uint, 0)
+    };
+    if let Ok(done) = usize::try_from(sent) {
+        return Ok(Given { done, refused: false });
+    }
+    let error = io::Error::last_os_error();
+    match error.kind() {
+        io::ErrorKind::Interrupted => Ok(Given::default()),
+        _ if is_gone(&error) => Err(error),
+        // A full backlog (ENOBUFS), a frame that the link cannot take (EMSGSIZE, EINVAL).
+        _ => Ok(Given { done: 1, refused: true }),
+    }
+}

@@ -1,0 +1,76 @@
+//! Time, and the threads' claim to it.
+
+use std::io;
+
+use landspeed_units::Nanos;
+use rustix::time::{ClockId, clock_gettime};
+
+fn read(clock: ClockId) -> Nanos {
+    let time = clock_gettime(clock);
+    // Neither clock is before its zero.
+    Nanos(time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned())
+}
+
+/// Now, on the clock that never goes back.
+pub(super) fn now() -> Nanos {
+    read(ClockId::Monotonic)
+}
+
+/// Turns the kernel's times of arrival, which are of the clock that people set, into times of the one that
+/// never goes back.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    now: Nanos,
+    unix_now: Nanos,
+    last: Nanos,
+}
+
+impl Arrivals {
+    /// Reads both clocks; once a batch is enough.
+    pub(super) fn look(&mut self) {
+        // In this order: a pause in between makes frames seem to come later, never earlier.
+        let unix_now = read(ClockId::Realtime);
+        self.set(now(), unix_now);
+    }
+
+    fn set(&mut self, now: Nanos, unix_now: Nanos) {
+        (self.now, self.unix_now) = (now, unix_now);
+    }
+
+    /// When a frame came in: never before the one before it nor in the future, whatever was done to the
+    /// clock meanwhile.
+    pub(super) fn at(&mut self, unix_ns: Option<u64>) -> Nanos {
+        let age = unix_ns.map_or(Nanos(0), |then| self.unix_now - Nanos(then));
+        self.last = (self.now - age).max(self.last);
+        self.last
+    }
+}
+
+/// Puts the calling thread before all ordinary ones. Without it the link's own lateness on a busy machine
+/// is of the order of the path's delay.
+pub(super) fn become_real_time() -> io::Result<()> {
+    // Above other ordinary users of real-time scheduling, below the kernel's own threads (50).
+    let parameter = libc::sched_param { sched_priority: 10 };
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: 0 is the calling thread; `parameter` outlives the call.
+    let rc = unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_arrive_in_order_and_not_in_the_future() {
+        let mut arrivals = Arrivals::default();
+        arrivals.set(Nanos(1000), Nanos(500_000));
+        assert_eq!(arrivals.at(Some(499_900)), Nanos(900));
+        assert_eq!(arrivals.at(Some(499_800)), Nanos(900), "not before the one before");
+        assert_eq!(arrivals.at(None), Nanos(1000), "no time is now");
+        arrivals.set(Nanos(2000), Nanos(400_000));
+        assert_eq!(arrivals.at(Some(500_900)), Nanos(2000), "the clock was set back");
+        arrivals.set(Nanos(3000), Nanos(900_000_000));
+        assert_eq!(arrivals.at(Some(402_000)), Nanos(2000), "the clock was set forward");
+    }
+}

@@ -1,0 +1,120 @@
+//! What a frame is: one packet, or a superpacket of many segments that the sender's kernel left to be cut.
+
+use super::virtio::{Segments, VIRTIO_LEN, Virtio};
+
+pub(super) const ETHERNET: usize = 14;
+const IPV6_HEADER: usize = 40;
+const IPV4: u16 = 0x0800;
+const ARP: u16 = 0x0806;
+const IPV6: u16 = 0x86dd;
+const ICMPV6: u8 = 58;
+/// Router solicitation to redirect (RFC 4861, section 4).
+const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
+const UDP_HEADER: usize = 8;
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// ARP or neighbour discovery: the talk of a local network, which no wide-area path carries. Routers
+    /// would answer it at either end.
+    Neighbours,
+    /// One packet; length of its IP part.
+    Packet(u32),
+    /// Many segments in one.
+    Super(Superpacket),
+}
+
+/// A superpacket's layout; offsets count from the start of the Ethernet header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Superpacket {
+    pub(super) virtio: Virtio,
+    pub(super) segments: Segments,
+    pub(super) v6: bool,
+    /// Where TCP or UDP starts.
+    pub(super) transport: usize,
+    /// Length of all headers.
+    pub(super) headers: usize,
+    /// Payload bytes in all.
+    pub(super) payload: usize,
+    /// Payload bytes of a segment; the last may have fewer.
+    pub(super) segment: usize,
+}
+
+impl Superpacket {
+    /// How many segments it is.
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.payload.div_ceil(self.segment)).unwrap_or(u32::MAX)
+    }
+
+    /// Payload of segment `n`, from 0.
+    pub(super) fn payload_of(&self, n: u32) -> std::ops::Range<usize> {
+        let start = (n as usize * self.segment).min(self.payload);
+        start..(start + self.segment).min(self.payload)
+    }
+
+    /// Length of the IP packet that segment `n` will be.
+    pub(super) fn ip_len(&self, n: u32) -> u32 {
+        u32::try_from(self.headers - ETHERNET + self.payload_of(n).len()).unwrap_or(u32::MAX)
+    }
+}
+
+/// Looks at a frame with its virtio header in front; `None` where it is too short to be one.
+pub(super) fn look(buffer: &[u8]) -> Option<Frame> {
+    let virtio = Virtio::read(buffer)?;
+    let frame = buffer.get(VIRTIO_LEN..).filter(|frame| frame.len() >= ETHERNET)?;
+    if is_neighbours(frame) {
+        return Some(Frame::Neighbours);
+    }
+    let superpacket = virtio.segments().and_then(|segments| superpacket(virtio, segments, frame));
+    let packet = u32::try_from(frame.len() - ETHERNET).unwrap_or(u32::MAX);
+    Some(superpacket.map_or(Frame::Packet(packet), Frame::Super))
+}
+
+fn ethertype(frame: &[u8]) -> u16 {
+    u16::from_be_bytes([frame[12], frame[13]])
+}
+
+fn is_neighbours(frame: &[u8]) -> bool {
+    match ethertype(frame) {
+        ARP => true,
+        IPV6 => {
+            let kind = frame.get(ETHERNET + IPV6_HEADER);
+            frame.get(ETHERNET + 6) == Some(&ICMPV6) && kind.is_some_and(|k| NEIGHBOUR_DISCOVERY.contains(k))
+        }
+        _ => false,
+    }
+}
+
+/// `None` where the headers cannot be followed, or there is but one segment: it then passes as one packet.
+fn superpacket(virtio: Virtio, segments: Segments, frame: &[u8]) -> Option<Superpacket> {
+    let v6 = match ethertype(frame) {
+        IPV4 => false,
+        IPV6 => true,
+        _ => return None,
+    };
+    let network = if v6 { IPV6_HEADER } else { usize::from(frame.get(ETHERNET)? & 0x0f) * 4 };
+    let transport = virtio.transport_start().unwrap_or(ETHERNET + network);
+    let length = match segments {
+        Segments::Tcp => usize::from(frame.get(transport + 12)? >> 4) * 4,
+        Segments::Udp => UDP_HEADER,
+    };
+    let headers = transport + length;
+    let least = match segments {
+        Segments::Tcp => 20,
+        Segments::Udp => UDP_HEADER,
+    };
+    let payload = frame.len().checked_sub(headers)?;
+    let segment = usize::from(virtio.segment);
+    // IPv6 may have extension headers in between.
+    let follows = if v6 { transport >= ETHERNET + network } else { transport == ETHERNET + network };
+    let sound = network >= 20 && follows && length >= least;
+    (sound && segment > 0 && payload > segment).then_some(Superpacket {
+        virtio,
+        segments,
+        v6,
+        transport,
+        headers,
+        payload,
+        segment,
+    })
+}

@@ -1,0 +1,94 @@
+//! How late frames left, counted without a lock: the thread that counts runs before all others, and must
+//! never wait for the one that reads.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use landspeed_units::Nanos;
+
+/// Steps within a power of two: figures are exact to 1/16.
+const STEPS_LOG2: u32 = 4;
+const STEPS: usize = 1 << STEPS_LOG2;
+const BUCKETS: usize = (64 - STEPS_LOG2 as usize + 1) * STEPS;
+
+/// A histogram of times: one bucket for each of the first 16 ns, then 16 to each power of two.
+#[derive(Debug)]
+pub(super) struct Lateness {
+    counts: Box<[AtomicU64]>,
+    most: AtomicU64,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Lateness { counts: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), most: AtomicU64::new(0) }
+    }
+}
+
+impl Lateness {
+    pub(super) fn add(&self, late: Nanos, frames: u64) {
+        self.counts[bucket(late.0)].fetch_add(frames, Relaxed);
+        self.most.fetch_max(late.0, Relaxed);
+    }
+
+    /// The time that this share of the frames was not later than, to the next bucket's end; `None` before
+    /// the first frame.
+    pub(super) fn quantile(&self, share: f64) -> Option<Nanos> {
+        let counts: Vec<u64> = self.counts.iter().map(|count| count.load(Relaxed)).collect();
+        let total: u64 = counts.iter().sum();
+        let rank = (share * total as f64).ceil().max(1.0) as u64;
+        let mut below = 0;
+        let found = counts.iter().position(|count| {
+            below += count;
+            below >= rank
+        });
+        found.map(|bucket| Nanos(upper(bucket).min(self.most.load(Relaxed))))
+    }
+
+    pub(super) fn most(&self) -> Nanos {
+        Nanos(self.most.load(Relaxed))
+    }
+}
+
+fn bucket(value: u64) -> usize {
+    let power = (value | STEPS as u64).ilog2() - STEPS_LOG2;
+    power as usize * STEPS + (value >> power) as usize
+}
+
+/// The largest value of a bucket.
+fn upper(bucket: usize) -> u64 {
+    if bucket < 2 * STEPS {
+        return bucket as u64;
+    }
+    let power = bucket / STEPS - 1;
+    // In u128, since the last bucket ends at 2^64.
+    let end = ((bucket % STEPS + STEPS + 1) as u128) << power;
+    u64::try_from(end - 1).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn a_bucket_holds_what_is_put_there(value in prop_oneof![0..5000_u64, any::<u64>()]) {
+            let n = bucket(value);
+            prop_assert!(n < BUCKETS && value <= upper(n));
+            prop_assert!(n == 0 || value > upper(n - 1));
+            prop_assert!(upper(n) - value <= value / STEPS as u64);
+        }
+    }
+
+    #[test]
+    fn quantiles_are_of_frames() {
+        let late = Lateness::default();
+        assert_eq!(late.quantile(0.5), None);
+        late.add(Nanos(10), 98);
+        late.add(Nanos::micros(100), 2);
+        assert_eq!(late.quantile(0.5), Some(Nanos(10)));
+        assert_eq!(late.quantile(0.98), Some(Nanos(10)));
+        assert_eq!(late.quantile(0.99), Some(Nanos::micros(100)));
+        assert_eq!(late.most(), Nanos::micros(100));
+    }
+}

@@ -1,0 +1,157 @@
+//! Frames on their way: a ring of bytes, filled in the order in which frames leave it again.
+
+use std::collections::VecDeque;
+
+use landspeed_units::Nanos;
+
+/// A frame in the ring.
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    leaves: Nanos,
+    start: usize,
+    len: usize,
+    segments: u32,
+}
+
+/// A frame that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Due<'a> {
+    /// When it should leave.
+    pub(super) leaves: Nanos,
+    /// The frame, its virtio header first.
+    pub(super) frame: &'a [u8],
+    /// Segments in it.
+    pub(super) segments: u32,
+}
+
+/// A first-in first-out line of frames. All its memory is taken, and touched, when it is made: a page that
+/// is first touched while packets flow costs more than the packet.
+#[derive(Debug)]
+pub(super) struct Line {
+    bytes: Box<[u8]>,
+    slots: VecDeque<Slot>,
+    most_slots: usize,
+    /// Where the next frame starts.
+    tail: usize,
+}
+
+/// A slot for each so many bytes, and some more: frames that are smaller on average run out of slots
+/// before they run out of bytes, but no link of this kind carries so many.
+const BYTES_PER_SLOT: usize = 512;
+const LEAST_SLOTS: usize = 8192;
+
+fn slots_of(capacity: usize) -> usize {
+    capacity / BYTES_PER_SLOT + LEAST_SLOTS
+}
+
+impl Line {
+    /// A line for so many bytes of frames.
+    pub(super) fn new(capacity: usize) -> Self {
+        let most_slots = slots_of(capacity);
+        let mut slots =
+            VecDeque::from(vec![Slot { leaves: Nanos(0), start: 0, len: 0, segments: 0 }; most_slots]);
+        slots.clear();
+        // Ones: a vector of zeros would be memory that is only promised.
+        Line { bytes: vec![1; capacity].into_boxed_slice(), slots, most_slots, tail: 0 }
+    }
+
+    /// Memory that a line of this capacity takes.
+    pub(super) fn footprint(capacity: usize) -> usize {
+        capacity + slots_of(capacity) * size_of::<Slot>()
+    }
+
+    /// Room for a frame of so many bytes behind all others; `None` where the ring is full. `leaves` is not
+    /// before that of the frame before.
+    pub(super) fn push(&mut self, leaves: Nanos, len: usize, segments: u32) -> Option<&mut [u8]> {
+        debug_assert!(self.slots.back().is_none_or(|last| last.leaves <= leaves), "bug: a line keeps order");
+        if self.slots.len() == self.most_slots {
+            return None;
+        }
+        let start = self.room(len)?;
+        self.tail = start + len;
+        self.slots.push_back(Slot { leaves, start, len, segments });
+        Some(&mut self.bytes[start..start + len])
+    }
+
+    /// Where `len` bytes in one piece are free: frames are not split over the ring's end.
+    fn room(&self, len: usize) -> Option<usize> {
+        let Some(head) = self.slots.front().map(|slot| slot.start) else {
+            return (len <= self.bytes.len()).then_some(0);
+        };
+        if self.tail > head {
+            let behind = self.bytes.len() - self.tail >= len;
+            return if behind { Some(self.tail) } else { (len < head).then_some(0) };
+        }
+        // Never full to the last byte, so that tail == head is always a ring that has wrapped.
+        (head - self.tail > len).then_some(self.tail)
+    }
+
+    /// When the first frame leaves.
+    pub(super) fn next(&self) -> Option<Nanos> {
+        self.slots.front().map(|slot| slot.leaves)
+    }
+
+    /// Those that leave by `now`, first to last.
+    pub(super) fn due(&self, now: Nanos) -> impl Iterator<Item = Due<'_>> {
+        self.slots.iter().take_while(move |slot| slot.leaves <= now).map(|slot| Due {
+            leaves: slot.leaves,
+            frame: &self.bytes[slot.start..slot.start + slot.len],
+            segments: slot.segments,
+        })
+    }
+
+    /// Lets the first `count` frames go.
+    pub(super) fn pop(&mut self, count: usize) {
+        self.slots.drain(..count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn drain(line: &mut Line, now: Nanos) -> Vec<(u64, Vec<u8>)> {
+        let due: Vec<_> = line.due(now).map(|due| (due.leaves.0, due.frame.to_vec())).collect();
+        line.pop(due.len());
+        due
+    }
+
+    proptest! {
+        /// Pushes (true) and pops in any order, against a plain queue.
+        #[test]
+        fn gives_back_what_it_took_in_order(steps in prop::collection::vec((any::<bool>(), 1..400_usize), 0..300)) {
+            let mut line = Line::new(1000);
+            let mut model: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
+            for (time, (push, len)) in (0_u64..).zip(steps) {
+                let fill = (time % 251) as u8;
+                match (push, push.then(|| line.push(Nanos(time), len, 1)).flatten()) {
+                    (true, Some(room)) => {
+                        room.fill(fill);
+                        model.push_back((time, vec![fill; len]));
+                    }
+                    (true, None) => prop_assert!(!model.is_empty(), "an empty line has room"),
+                    (false, _) => {
+                        let now = Nanos(time.saturating_sub(3));
+                        let count = model.iter().take_while(|(leaves, _)| *leaves <= now.0).count();
+                        let expected: Vec<_> = model.drain(..count).collect();
+                        prop_assert_eq!(drain(&mut line, now), expected);
+                    }
+                }
+                prop_assert_eq!(line.next().map(|t| t.0), model.front().map(|(t, _)| *t));
+            }
+            prop_assert_eq!(drain(&mut line, Nanos(u64::MAX)), Vec::from(model));
+        }
+    }
+
+    #[test]
+    fn is_full_when_its_bytes_or_its_slots_are() {
+        let mut line = Line::new(1 << 20);
+        assert!(line.push(Nanos(1), 1 << 20, 1).is_some());
+        assert!(line.push(Nanos(1), 1, 1).is_none());
+        line.pop(1);
+        let taken = (0..20_000).filter(|_| line.push(Nanos(1), 1, 1).is_some()).count();
+        assert_eq!(taken, 2048 + LEAST_SLOTS);
+    }
+}

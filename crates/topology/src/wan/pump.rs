@@ -1,0 +1,120 @@
+//! The thread of one direction: takes frames from one link, gives them to the other when they are due.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+
+use super::batch::{BATCH, Given, Inbox, give};
+use super::clock::{self, Arrivals};
+use super::direction::{Direction, Taken};
+use super::line::Due;
+use super::socket::{Socket, is_gone};
+use super::stats::{Counters, count};
+
+/// The least time between two looks at the sockets while traffic flows. The kernel notes when each frame
+/// came in, so a look that comes later makes none late whose way takes longer than this.
+const PAUSE: Duration = Duration::from_micros(50);
+
+/// Tells threads to end, and wakes those that sleep.
+#[derive(Debug)]
+pub(super) struct Stop {
+    asked: AtomicBool,
+    event: OwnedFd,
+}
+
+impl Stop {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Stop { asked: AtomicBool::new(false), event: eventfd(0, EventfdFlags::CLOEXEC)? })
+    }
+
+    pub(super) fn ask(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+        // Fails only if 2^64 - 2 others have asked.
+        let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
+    }
+}
+
+/// One direction and the sockets at its ends.
+#[derive(Debug)]
+pub(super) struct Pump {
+    pub(super) from: Socket,
+    pub(super) to: Socket,
+    pub(super) direction: Direction,
+    pub(super) counters: Arc<Counters>,
+    pub(super) stop: Arc<Stop>,
+}
+
+impl Pump {
+    /// Carries frames until it is told to stop, or a link is gone.
+    pub(super) fn run(mut self) -> io::Result<()> {
+        let mut inbox = Inbox::new();
+        let mut arrivals = Arrivals::default();
+        while !self.stop.asked.load(Ordering::Relaxed) {
+            let taken = self.take(&mut inbox, &mut arrivals)?;
+            let given = self.release()?;
+            if taken > 0 {
+                // Where the kernel had to drop frames, others waited, so that none goes uncounted.
+                count(&self.counters.missed, self.from.missed());
+            }
+            match (taken, given) {
+                (BATCH, _) => {}
+                (0, 0) => self.wait()?,
+                _ => std::thread::sleep(PAUSE),
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, inbox: &mut Inbox, arrivals: &mut Arrivals) -> io::Result<usize> {
+        match inbox.fill(&self.from) {
+            Ok(_) => {}
+            Err(e) if is_gone(&e) => return Err(e),
+            // One frame that the kernel could not describe; it has taken it away.
+            Err(_) => self.direction.refuse(),
+        }
+        arrivals.look();
+        let mut taken = 0;
+        for message in inbox.messages() {
+            taken += 1;
+            let at = arrivals.at(message.unix_ns);
+            if message.truncated {
+                self.direction.refuse();
+            } else if self.direction.take(at, message.frame) == Taken::PassOn {
+                let frame = Due { leaves: at, frame: message.frame, segments: 1 };
+                give(&self.to, [frame].into_iter())?;
+            }
+        }
+        Ok(taken)
+    }
+
+    /// Gives away what is due; the number of frames.
+    fn release(&mut self) -> io::Result<usize> {
+        let mut all = 0;
+        let mut now = clock::now();
+        while let Some((lane, until)) = self.direction.turn(now) {
+            let given: Given = give(&self.to, self.direction.due(lane, until))?;
+            self.direction.given(lane, given, now);
+            all += given.done;
+            now = clock::now();
+        }
+        Ok(all)
+    }
+
+    /// Sleeps until a frame comes in, one is due, or the end.
+    fn wait(&self) -> io::Result<()> {
+        let left = self.direction.next().map(|next| Duration::from(next - clock::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut events = [
+            PollFd::from_borrowed_fd(self.from.as_fd(), PollFlags::IN),
+            PollFd::new(&self.stop.event, PollFlags::IN),
+        ];
+        match poll(&mut events, left.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+}

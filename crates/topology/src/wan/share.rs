@@ -1,0 +1,73 @@
+//! A share of all segments, as written on a command line.
+
+use std::fmt;
+
+/// A share, 0 to 1, in steps of a thousand-millionth: exact to compare, to hash and to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Share(u32);
+
+const STEPS: f64 = 1e9;
+/// Steps in a percent.
+const PERCENT: u32 = 10_000_000;
+
+impl Share {
+    /// The nearest share; `None` outside 0 to 1.
+    pub fn new(share: f64) -> Option<Self> {
+        (0.0..=1.0).contains(&share).then(|| Share((share * STEPS).round() as u32))
+    }
+
+    /// 0 to 1.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / STEPS
+    }
+
+    /// Whether it is nothing at all.
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// "0.01%", "1e-4", "0.0001".
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (number, scale) = match text.strip_suffix('%') {
+            Some(number) => (number, 0.01),
+            None => (text, 1.0),
+        };
+        // parse() would also take "inf", "+1" and " 1".
+        let plain = number.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'.' | b'e' | b'-'));
+        let share = plain.then(|| number.parse::<f64>().ok()).flatten()?;
+        Share::new(share * scale)
+    }
+}
+
+impl fmt::Display for Share {
+    /// In percent, exactly.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fraction = format!("{:07}", self.0 % PERCENT);
+        match fraction.trim_end_matches('0') {
+            "" => write!(f, "{}%", self.0 / PERCENT),
+            digits => write!(f, "{}.{digits}%", self.0 / PERCENT),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_percent_and_plain_numbers() {
+        for (text, share) in [("0.01%", 1e-4), ("1e-4", 1e-4), ("0.5", 0.5), ("100%", 1.0), ("0%", 0.0)] {
+            assert_eq!(Share::parse(text).unwrap().as_f64(), share, "{text}");
+        }
+        for bad in ["", "%", "101%", "1.1", "-1%", "+1%", "inf", "NaN", "1 %", "1%%"] {
+            assert_eq!(Share::parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn prints_what_it_reads() {
+        for text in ["0%", "1%", "0.01%", "12.5%", "100%", "0.0000001%"] {
+            assert_eq!(Share::parse(text).unwrap().to_string(), text);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Cutting segments out of a superpacket, as the kernel's own segmentation would (tcp_gso_segment and
+//! __udp_gso_segment): the piece is again a superpacket, or a plain packet if it is one segment.
+
+use std::ops::Range;
+
+use super::frame::{ETHERNET, Superpacket};
+use super::virtio::{Segments, VIRTIO_LEN};
+
+const FIN_PSH: u8 = 0x01 | 0x08;
+const CWR: u8 = 0x80;
+const TCP_CHECKSUM: usize = 16;
+const UDP_CHECKSUM: usize = 6;
+
+/// Bytes that the piece with these segments takes, virtio header included.
+pub(super) fn piece_len(whole: &Superpacket, segments: &Range<u32>) -> usize {
+    VIRTIO_LEN + whole.headers + payload(whole, segments).len()
+}
+
+fn payload(whole: &Superpacket, segments: &Range<u32>) -> Range<usize> {
+    whole.payload_of(segments.start).start..whole.payload_of(segments.end - 1).end
+}
+
+/// Writes the piece with these segments of `frame` (a superpacket without its virtio header) into `out`,
+/// which is [`piece_len`] long.
+pub(super) fn write_piece(whole: &Superpacket, frame: &[u8], segments: &Range<u32>, out: &mut [u8]) {
+    let (head, out) = out.split_at_mut(VIRTIO_LEN);
+    let checksum = match whole.segments {
+        Segments::Tcp => TCP_CHECKSUM,
+        Segments::Udp => UDP_CHECKSUM,
+    };
+    let many = segments.len() > 1;
+    whole.virtio.piece(whole.transport, whole.headers, checksum, many).write(head);
+    let payload = payload(whole, segments);
+    out[..whole.headers].copy_from_slice(&frame[..whole.headers]);
+    out[whole.headers..].copy_from_slice(&frame[whole.headers..][payload.clone()]);
+    mend_network(whole, segments.start, out);
+    mend_transport(whole, segments, payload.start, out);
+    let sum = pseudo_header(whole, out);
+    put(out, whole.transport + checksum, sum);
+}
+
+fn put(frame: &mut [u8], at: usize, value: u16) {
+    frame[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+fn get(frame: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([frame[at], frame[at + 1]])
+}
+
+fn len16(bytes: &[u8]) -> u16 {
+    u16::try_from(bytes.len()).unwrap_or(u16::MAX)
+}
+
+/// Lengths, the IPv4 identification of the first segment, the IPv4 header's checksum.
+fn mend_network(whole: &Superpacket, first: u32, out: &mut [u8]) {
+    if whole.v6 {
+        const HEADER: usize = 40;
+        let payload = len16(&out[ETHERNET + HEADER..]);
+        return put(out, ETHERNET + 4, payload);
+    }
+    let total = len16(&out[ETHERNET..]);
+    put(out, ETHERNET + 2, total);
+    let id = get(out, ETHERNET + 4).wrapping_add(first as u16);
+    put(out, ETHERNET + 4, id);
+    put(out, ETHERNET + 10, 0);
+    let sum = !fold(sum(&out[ETHERNET..whole.transport]));
+    put(out, ETHERNET + 10, sum);
+}
+
+/// Sequence number and flags, or the datagram's length.
+fn mend_transport(whole: &Superpacket, segments: &Range<u32>, payload_start: usize, out: &mut [u8]) {
+    let at = whole.transport;
+    match whole.segments {
+        Segments::Udp => {
+            let length = len16(&out[at..]);
+            put(out, at + 4, length);
+        }
+        Segments::Tcp => {
+            let sequence = u32::from_be_bytes([out[at + 4], out[at + 5], out[at + 6], out[at + 7]]);
+            let sequence = sequence.wrapping_add(payload_start as u32);
+            out[at + 4..at + 8].copy_from_slice(&sequence.to_be_bytes());
+            if segments.end < whole.count() {
+                out[at + 13] &= !FIN_PSH;
+            }
+            if segments.start > 0 {
+                out[at + 13] &= !CWR;
+            }
+        }
+    }
+}
+
+/// The sum over the pseudo header (RFC 9293, section 3.1; RFC 8200, section 8.1), not inverted: what the
+/// kernel expects in the checksum field of a packet whose checksum is still to be computed.
+fn pseudo_header(whole: &Superpacket, out: &[u8]) -> u16 {
+    let addresses = match whole.v6 {
+        true => &out[ETHERNET + 8..ETHERNET + 40],
+        false => &out[ETHERNET + 12..ETHERNET + 20],
+    };
+    let protocol: u32 = match whole.segments {
+        Segments::Tcp => 6,
+        Segments::Udp => 17,
+    };
+    fold(sum(addresses) + protocol + u32::from(len16(&out[whole.transport..])))
+}
+
+fn sum(bytes: &[u8]) -> u32 {
+    bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum()
+}
+
+fn fold(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! The header in front of each frame of a packet socket with `PACKET_VNET_HDR`: what is left to do on the
+//! frame by whoever puts it on a wire (struct virtio_net_hdr, include/uapi/linux/virtio_net.h).
+
+/// Length of the header; its fields are in the host's byte order.
+pub(super) const VIRTIO_LEN: usize = 10;
+
+const NEEDS_CSUM: u8 = 1;
+const GSO_NONE: u8 = 0;
+const GSO_TCPV4: u8 = 1;
+const GSO_TCPV6: u8 = 4;
+const GSO_UDP_L4: u8 = 5;
+/// A bit beside the type: CWR is for the first segment only.
+const GSO_ECN: u8 = 0x80;
+
+/// What is left to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Virtio {
+    flags: u8,
+    gso_type: u8,
+    /// Length of the headers, in which the kernel lays the frame out in one piece.
+    header_len: u16,
+    /// Payload of one segment.
+    pub(super) segment: u16,
+    /// Where the checksum is to be computed from.
+    csum_start: u16,
+    csum_offset: u16,
+}
+
+/// What a superpacket is to be cut into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Segments {
+    Tcp,
+    Udp,
+}
+
+impl Virtio {
+    /// `None` where the buffer is shorter.
+    pub(super) fn read(buffer: &[u8]) -> Option<Self> {
+        let b: &[u8; VIRTIO_LEN] = buffer.first_chunk()?;
+        let word = |at: usize| u16::from_ne_bytes([b[at], b[at + 1]]);
+        Some(Virtio {
+            flags: b[0],
+            gso_type: b[1],
+            header_len: word(2),
+            segment: word(4),
+            csum_start: word(6),
+            csum_offset: word(8),
+        })
+    }
+
+    /// Writes itself to the start of the buffer.
+    pub(super) fn write(&self, buffer: &mut [u8]) {
+        buffer[0] = self.flags;
+        buffer[1] = self.gso_type;
+        let words = [self.header_len, self.segment, self.csum_start, self.csum_offset];
+        for (place, word) in buffer[2..VIRTIO_LEN].chunks_exact_mut(2).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+    }
+
+    /// The protocol of a superpacket; `None` for a plain packet, and for kinds that hosts of a lab do not
+    /// send.
+    pub(super) fn segments(&self) -> Option<Segments> {
+        match self.gso_type & !GSO_ECN {
+            GSO_TCPV4 | GSO_TCPV6 => Some(Segments::Tcp),
+            GSO_UDP_L4 => Some(Segments::Udp),
+            _ => None,
+        }
+    }
+
+    /// Where the transport header starts, where the kernel says so.
+    pub(super) fn transport_start(&self) -> Option<usize> {
+        (self.flags & NEEDS_CSUM != 0).then_some(self.csum_start.into())
+    }
+
+    /// As it is, but with the length of the headers alone: the kernel reports as much as lies in one piece
+    /// of memory, and would again allocate that much in one piece.
+    pub(super) fn with_headers(self, headers: usize) -> Self {
+        Virtio { header_len: u16::try_from(headers).unwrap_or(self.header_len), ..self }
+    }
+
+    /// For a piece of this superpacket: `whole` where it still is one. Its checksum is left to the kernel.
+    pub(super) fn piece(self, transport: usize, headers: usize, checksum_at: usize, whole: bool) -> Self {
+        let short = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        Virtio {
+            flags: NEEDS_CSUM,
+            gso_type: if whole { self.gso_type } else { GSO_NONE },
+            header_len: short(headers),
+            segment: if whole { self.segment } else { 0 },
+            csum_start: short(transport),
+            csum_offset: short(checksum_at),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Virtio {
+    /// A superpacket as the kernel hands it over.
+    pub(super) fn super_packet(segments: Segments, v6: bool, segment: u16, transport: usize) -> Self {
+        let (gso_type, csum_offset) = match (segments, v6) {
+            (Segments::Tcp, false) => (GSO_TCPV4 | GSO_ECN, 16),
+            (Segments::Tcp, true) => (GSO_TCPV6 | GSO_ECN, 16),
+            (Segments::Udp, _) => (GSO_UDP_L4, 6),
+        };
+        let csum_start = u16::try_from(transport).unwrap();
+        Virtio { flags: NEEDS_CSUM, gso_type, header_len: 0, segment, csum_start, csum_offset }
+    }
+
+    /// A packet with nothing left to do.
+    pub(super) fn plain() -> Self {
+        Virtio { flags: 0, gso_type: GSO_NONE, header_len: 0, segment: 0, csum_start: 0, csum_offset: 0 }
+    }
+
+    /// The bytes of a header.
+    pub(super) fn bytes(&self) -> [u8; VIRTIO_LEN] {
+        let mut bytes = [0; VIRTIO_LEN];
+        self.write(&mut bytes);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_as_it_writes() {
+        let bytes = [1, 0x81, 66, 0, 0xa8, 5, 34, 0, 16, 0].map(|b: u8| b);
+        let header = Virtio::read(&bytes).unwrap();
+        assert_eq!(header.bytes(), bytes);
+        assert_eq!(header.segments(), Some(Segments::Tcp), "whatever the ECN bit says");
+        assert_eq!(Virtio::read(&bytes[..9]), None);
+        assert_eq!(Virtio::plain().segments(), None);
+        assert_eq!(Virtio::plain().transport_start(), None);
+    }
+}
