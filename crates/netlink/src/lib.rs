@@ -1,9 +1,9 @@
 //! A small synchronous netlink client: what landspeed asks of the kernel about links, addresses,
 //! routes, queueing disciplines and driver settings, and how it changes them. It never runs a program.
 //!
-//! Three sockets: [`Rtnl`] (rtnetlink), [`Ethtool`] and [`TcpMetrics`] (generic netlink). A socket
-//! belongs for ever to the network namespace of the thread that opened it, whatever that thread enters
-//! later. Calls block for as long as the kernel takes.
+//! Four sockets: [`Rtnl`] (rtnetlink), [`SockDiag`] (sockets of others), [`Ethtool`] and [`TcpMetrics`]
+//! (generic netlink). A socket belongs for ever to the network namespace of the thread that opened it,
+//! whatever that thread enters later. Calls block for as long as the kernel takes.
 //!
 //! This crate speaks the kernel's words and widths: lengths are in bytes, times in the kernel's own unit,
 //! each named in the field's comment.
@@ -23,11 +23,13 @@ mod link_change;
 mod link_create;
 mod namespace;
 mod qdisc;
+mod queue_stats;
 mod raw;
 mod restore;
 mod route;
 mod route_get;
 mod rtnl;
+mod sock_diag;
 mod tcp_metrics;
 
 pub use address::{Address, AddressFlags};
@@ -42,8 +44,10 @@ pub use link_change::LinkChange;
 pub use link_create::VethEnd;
 pub use namespace::netns_cookie;
 pub use qdisc::Qdisc;
+pub use queue_stats::QueueStats;
 pub use raw::RawMessage;
 pub use route::{Prefix, Route};
 pub use route_get::RouteTo;
 pub use rtnl::Rtnl;
+pub use sock_diag::{InetSocket, Ports, SockDiag, SocketId, SocketKind, SocketMemory};
 pub use tcp_metrics::TcpMetrics;

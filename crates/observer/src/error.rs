@@ -26,6 +26,9 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The kernel's answer over netlink; the message names operation and object.
+    #[error(transparent)]
+    Netlink(#[from] landspeed_netlink::Error),
     /// The thing to watch is not there.
     #[error("{object} is gone: {why}")]
     Gone {

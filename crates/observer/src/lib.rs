@@ -15,16 +15,25 @@
 //! let seen = watcher.close();             // the window ends
 //! ```
 //!
+//! What costs more or answers questions of an explanation alone is in [`ON_REQUEST`], for [`Watcher::with`].
+//! [`Live`] watches flows that somebody else made.
+//!
 //! [`host::probe`] says what the host is. Everything is read in the network namespace of the *calling
 //! thread*: call all of it from a thread of the namespace that the workload runs in.
 
 mod cpu;
 mod error;
+mod flows;
 pub mod host;
 mod link;
+mod live;
 mod observer;
+mod processes;
 mod procfile;
+mod qdisc;
+mod settings;
 mod snmp;
+mod sockets;
 mod softnet;
 mod table;
 mod tcp_info;
@@ -32,6 +41,7 @@ mod watcher;
 
 pub use cpu::{Kernel, accounting};
 pub use error::Error;
+pub use live::{Live, busiest_link, live_observers};
 pub use observer::{Observer, Scene, Watch};
 pub use table::{OBSERVERS, ON_REQUEST, observer};
 pub use watcher::Watcher;

@@ -1,6 +1,9 @@
 //! The registration table.
 
-use crate::{Observer, cpu::Cpu, link::Link, snmp::Snmp, softnet::Softnet, tcp_info::TcpInfo};
+use crate::{
+    Observer, cpu::Cpu, flows::Flows, link::Link, processes::Processes, qdisc::Qdisc, settings::Settings,
+    snmp::Snmp, softnet::Softnet, tcp_info::TcpInfo,
+};
 
 /// Every observer there is. They are opened in this order and closed in the reverse one, so that the
 /// processor readings, last here, are taken closest around the window and the other observers' own
@@ -9,7 +12,7 @@ pub static OBSERVERS: &[&dyn Observer] = &[&Link, &Softnet, &Snmp, &TcpInfo, &Cp
 
 /// Observers that run only where they are asked for, because they cost something or answer questions
 /// that only an explanation asks.
-pub static ON_REQUEST: &[&dyn Observer] = &[];
+pub static ON_REQUEST: &[&dyn Observer] = &[&Flows, &Processes, &Qdisc, &Settings];
 
 /// The observer called `name`.
 pub fn observer(name: &str) -> Option<&'static dyn Observer> {

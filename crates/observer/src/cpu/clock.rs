@@ -12,7 +12,7 @@ use crate::Error;
 /// bits (`MAKE_THREAD_CPUCLOCK` and `MAKE_PROCESS_CPUCLOCK` in include/linux/posix-timers_types.h); this
 /// is what pthread_getcpuclockid(3) and clock_getcpuclockid(3) return, and part of the ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Clock {
+pub(crate) struct Clock {
     id: libc::clockid_t,
     tid: i32,
 }
@@ -25,18 +25,18 @@ const PER_THREAD: i32 = 4;
 impl Clock {
     /// Of one thread of this process. Reading it brings the thread's run time up to date even while it
     /// runs on another core, which /proc/TID/schedstat does not.
-    pub(super) fn thread(tid: i32) -> Self {
+    pub(crate) fn thread(tid: i32) -> Self {
         Clock { id: (!tid << 3) | PER_THREAD | SCHED, tid }
     }
 
     /// Of a whole other process; for a kernel thread that is the thread. Not brought up to date while
     /// it runs: up to one tick late.
-    pub(super) fn process(pid: i32) -> Self {
+    pub(crate) fn process(pid: i32) -> Self {
         Clock { id: (!pid << 3) | SCHED, tid: pid }
     }
 
     /// How long it has run in all.
-    pub(super) fn read(self) -> Result<CpuNanos, Error> {
+    pub(crate) fn read(self) -> Result<CpuNanos, Error> {
         gettime(self.id)
             .map(CpuNanos)
             .map_err(|source| Error::io("read the CPU clock of", format!("thread {}", self.tid), source))
@@ -44,7 +44,7 @@ impl Clock {
 }
 
 /// CLOCK_MONOTONIC, which all readings of a window share.
-pub(super) fn now() -> Nanos {
+pub(crate) fn now() -> Nanos {
     Nanos(gettime(libc::CLOCK_MONOTONIC).expect("CLOCK_MONOTONIC exists on every Linux"))
 }
 

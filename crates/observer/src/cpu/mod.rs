@@ -42,7 +42,7 @@
 //! [`accounting`] decides.
 
 mod accounting;
-mod clock;
+pub(crate) mod clock;
 mod kthreads;
 mod stat;
 

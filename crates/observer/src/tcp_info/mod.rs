@@ -1,7 +1,7 @@
 //! TCP_INFO of the workload's own sockets: round trips, windows, and what held each flow back (tcp(7);
 //! the "chronographs" busy, rwnd-limited and sndbuf-limited since Linux 4.10).
 
-mod raw;
+pub(crate) mod raw;
 
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, OwnedFd};

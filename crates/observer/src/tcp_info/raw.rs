@@ -8,76 +8,99 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// reads every older kernel's answer too.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct TcpInfo {
-    pub(super) state: u8,
-    pub(super) ca_state: u8,
-    pub(super) retransmits: u8,
-    pub(super) probes: u8,
-    pub(super) backoff: u8,
-    pub(super) options: u8,
+pub(crate) struct TcpInfo {
+    pub(crate) state: u8,
+    pub(crate) ca_state: u8,
+    pub(crate) retransmits: u8,
+    pub(crate) probes: u8,
+    pub(crate) backoff: u8,
+    pub(crate) options: u8,
     /// snd_wscale:4, rcv_wscale:4.
-    pub(super) wscale: u8,
+    pub(crate) wscale: u8,
     /// delivery_rate_app_limited:1, fastopen_client_fail:2.
-    pub(super) flags: u8,
-    pub(super) rto_us: u32,
-    pub(super) ato_us: u32,
-    pub(super) snd_mss: u32,
-    pub(super) rcv_mss: u32,
-    pub(super) unacked: u32,
-    pub(super) sacked: u32,
-    pub(super) lost: u32,
-    pub(super) retrans: u32,
-    pub(super) fackets: u32,
-    pub(super) last_data_sent_ms: u32,
-    pub(super) last_ack_sent_ms: u32,
-    pub(super) last_data_recv_ms: u32,
-    pub(super) last_ack_recv_ms: u32,
-    pub(super) pmtu: u32,
-    pub(super) rcv_ssthresh: u32,
-    pub(super) rtt_us: u32,
-    pub(super) rttvar_us: u32,
-    pub(super) snd_ssthresh: u32,
-    pub(super) snd_cwnd: u32,
-    pub(super) advmss: u32,
-    pub(super) reordering: u32,
-    pub(super) rcv_rtt_us: u32,
-    pub(super) rcv_space: u32,
-    pub(super) total_retrans: u32,
-    pub(super) pacing_rate: u64,
-    pub(super) max_pacing_rate: u64,
-    pub(super) bytes_acked: u64,
-    pub(super) bytes_received: u64,
-    pub(super) segs_out: u32,
-    pub(super) segs_in: u32,
-    pub(super) notsent_bytes: u32,
-    pub(super) min_rtt_us: u32,
-    pub(super) data_segs_in: u32,
-    pub(super) data_segs_out: u32,
+    pub(crate) flags: u8,
+    pub(crate) rto_us: u32,
+    pub(crate) ato_us: u32,
+    pub(crate) snd_mss: u32,
+    pub(crate) rcv_mss: u32,
+    pub(crate) unacked: u32,
+    pub(crate) sacked: u32,
+    pub(crate) lost: u32,
+    pub(crate) retrans: u32,
+    pub(crate) fackets: u32,
+    pub(crate) last_data_sent_ms: u32,
+    pub(crate) last_ack_sent_ms: u32,
+    pub(crate) last_data_recv_ms: u32,
+    pub(crate) last_ack_recv_ms: u32,
+    pub(crate) pmtu: u32,
+    pub(crate) rcv_ssthresh: u32,
+    pub(crate) rtt_us: u32,
+    pub(crate) rttvar_us: u32,
+    pub(crate) snd_ssthresh: u32,
+    pub(crate) snd_cwnd: u32,
+    pub(crate) advmss: u32,
+    pub(crate) reordering: u32,
+    pub(crate) rcv_rtt_us: u32,
+    pub(crate) rcv_space: u32,
+    pub(crate) total_retrans: u32,
+    pub(crate) pacing_rate: u64,
+    pub(crate) max_pacing_rate: u64,
+    pub(crate) bytes_acked: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) segs_out: u32,
+    pub(crate) segs_in: u32,
+    pub(crate) notsent_bytes: u32,
+    pub(crate) min_rtt_us: u32,
+    pub(crate) data_segs_in: u32,
+    pub(crate) data_segs_out: u32,
     /// Bytes per second.
-    pub(super) delivery_rate: u64,
-    pub(super) busy_us: u64,
-    pub(super) rwnd_limited_us: u64,
-    pub(super) sndbuf_limited_us: u64,
-    pub(super) delivered: u32,
-    pub(super) delivered_ce: u32,
-    pub(super) bytes_sent: u64,
-    pub(super) bytes_retrans: u64,
-    pub(super) dsack_dups: u32,
-    pub(super) reord_seen: u32,
-    pub(super) rcv_ooopack: u32,
+    pub(crate) delivery_rate: u64,
+    pub(crate) busy_us: u64,
+    pub(crate) rwnd_limited_us: u64,
+    pub(crate) sndbuf_limited_us: u64,
+    pub(crate) delivered: u32,
+    pub(crate) delivered_ce: u32,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_retrans: u64,
+    pub(crate) dsack_dups: u32,
+    pub(crate) reord_seen: u32,
+    pub(crate) rcv_ooopack: u32,
     /// Linux 5.4 with the peer's window, bytes.
-    pub(super) snd_wnd: u32,
+    pub(crate) snd_wnd: u32,
     /// Linux 6.2.
-    pub(super) rcv_wnd: u32,
-    pub(super) rehash: u32,
+    pub(crate) rcv_wnd: u32,
+    pub(crate) rehash: u32,
     /// Linux 6.7.
-    pub(super) total_rto: u16,
-    pub(super) total_rto_recoveries: u16,
-    pub(super) total_rto_time_ms: u32,
+    pub(crate) total_rto: u16,
+    pub(crate) total_rto_recoveries: u16,
+    pub(crate) total_rto_time_ms: u32,
+}
+
+/// An answer as the bytes that came over netlink. What lies beyond its end is zero: the kernel does not have it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer<'a>(pub(crate) &'a [u8]);
+
+impl Answer<'_> {
+    /// The field of one byte at this offset of [`TcpInfo`].
+    pub(crate) fn u8(self, at: usize) -> u8 {
+        self.0.get(at).copied().unwrap_or(0)
+    }
+
+    /// The field of four bytes there.
+    pub(crate) fn u32(self, at: usize) -> u32 {
+        let bytes = self.0.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+    }
+
+    /// The field of eight bytes there.
+    pub(crate) fn u64(self, at: usize) -> u64 {
+        let bytes = self.0.get(at..).and_then(|rest| rest.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+    }
 }
 
 /// Asks for it; also how many bytes of it the kernel filled.
-pub(super) fn get(socket: BorrowedFd<'_>) -> io::Result<(TcpInfo, usize)> {
+pub(crate) fn get(socket: BorrowedFd<'_>) -> io::Result<(TcpInfo, usize)> {
     let mut info = TcpInfo::default();
     let mut length = size_of::<TcpInfo>() as libc::socklen_t;
     // SAFETY: the kernel writes at most `length` bytes to `info`, a plain struct of integers in which any

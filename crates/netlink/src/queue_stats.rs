@@ -1,0 +1,168 @@
+//! What passes through the queueing disciplines of links: counters, backlog, configured rate.
+
+use crate::attr::{Attrs, Body, u32_at, u64_at};
+use crate::error::{During, Error, Failure};
+use crate::rtnl::Rtnl;
+
+/// struct tcmsg.
+const HEADER: usize = 20;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_STATS2: u16 = 7;
+/// `TCA_STATS_*` of linux/gen_stats.h.
+const STATS_BASIC: u16 = 1;
+const STATS_QUEUE: u16 = 3;
+const STATS_PKT64: u16 = 8;
+
+/// A queueing discipline, or a class of one, with its counters since it was made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueueStats {
+    /// Index of the link.
+    pub index: u32,
+    /// "tbf", "fq_codel", "noqueue".
+    pub kind: String,
+    /// Major number in the upper 16 bits; a class has a minor one too. 0 for a qdisc that the kernel put there.
+    pub handle: u32,
+    /// Handle of what it hangs below; `u32::MAX` for the root.
+    pub parent: u32,
+    /// A class, whose traffic is also its qdisc's.
+    pub is_class: bool,
+    /// Bytes that passed.
+    pub bytes: u64,
+    /// Packets that passed, each segment of a superpacket counted.
+    pub packets: u64,
+    /// Bytes that wait.
+    pub backlog_bytes: u32,
+    /// Packets dropped.
+    pub drops: u32,
+    /// Times that sending was put off because the rate was used up.
+    pub overlimits: u32,
+    /// Times that the driver gave a packet back.
+    pub requeues: u32,
+    /// Bytes per second that it lets through at most: a token bucket's rate, an htb class's ceiling.
+    pub rate_bytes_per_s: Option<u64>,
+}
+
+impl QueueStats {
+    fn parse(message: &[u8], is_class: bool) -> Result<Self, Failure> {
+        let short = || Failure::Malformed("a qdisc message cut short".into());
+        let word = |at: usize| u32_at(message, at).ok_or_else(short);
+        let attrs = Attrs::after(message, HEADER);
+        let kind = attrs.string(TCA_KIND).ok_or_else(short)?;
+        let stats = attrs.nested(TCA_STATS2).unwrap_or(Attrs(&[]));
+        let basic = stats.get(STATS_BASIC).unwrap_or_default();
+        let queue = |n: usize| stats.get(STATS_QUEUE).and_then(|bytes| u32_at(bytes, n * 4)).unwrap_or(0);
+        // Only where the 32 bits of the basic counter do not hold it.
+        let packets64 = stats.get(STATS_PKT64).and_then(|bytes| u64_at(bytes, 0));
+        Ok(QueueStats {
+            index: word(4)?,
+            handle: word(8)?,
+            parent: word(12)?,
+            is_class,
+            rate_bytes_per_s: attrs.nested(TCA_OPTIONS).and_then(|options| rate(&kind, options)),
+            kind,
+            bytes: u64_at(basic, 0).unwrap_or(0),
+            packets: packets64.unwrap_or_else(|| u32_at(basic, 8).unwrap_or(0).into()),
+            backlog_bytes: queue(1),
+            drops: queue(2),
+            requeues: queue(3),
+            overlimits: queue(4),
+        })
+    }
+}
+
+/// Where a kind keeps its rate: within its options the parameters, within those a struct tc_ratespec, and the
+/// attribute that holds a rate beyond 32 bits.
+fn rate(kind: &str, options: Attrs<'_>) -> Option<u64> {
+    /// `rate` within struct tc_ratespec.
+    const IN_SPEC: usize = 8;
+    let (parameters, spec_at, rate64) = match kind {
+        // TCA_TBF_PARMS: struct tc_tbf_qopt starts with the rate. TCA_TBF_RATE64.
+        "tbf" => (1, 0, 4),
+        // TCA_HTB_PARMS: struct tc_htb_opt has the rate, then the ceiling. TCA_HTB_CEIL64.
+        "htb" => (1, 12, 7),
+        _ => return None,
+    };
+    let wide = options.get(rate64).and_then(|bytes| u64_at(bytes, 0));
+    wide.or_else(|| u32_at(options.get(parameters)?, spec_at + IN_SPEC).map(u64::from))
+}
+
+/// struct tcmsg for one link; 0 is all links.
+fn about(index: u32) -> Body {
+    let mut header = [0u8; HEADER];
+    header[4..8].copy_from_slice(&index.to_ne_bytes());
+    Body::new(&header)
+}
+
+impl Rtnl {
+    /// All qdiscs of one link (0: of all links), and the classes of those that shape by class (htb).
+    pub fn queue_stats(&self, index: u32) -> Result<Vec<QueueStats>, Error> {
+        let mut all = self.queues(libc::RTM_GETQDISC, index)?;
+        // Kernels before 4.20 do not filter by link.
+        all.retain(|queue| index == 0 || queue.index == index);
+        let mut classful: Vec<u32> = all.iter().filter(|q| q.kind == "htb").map(|q| q.index).collect();
+        classful.dedup();
+        for index in classful {
+            all.extend(self.queues(libc::RTM_GETTCLASS, index)?);
+        }
+        Ok(all)
+    }
+
+    fn queues(&self, message: u16, index: u32) -> Result<Vec<QueueStats>, Error> {
+        let is_class = message == libc::RTM_GETTCLASS;
+        let answers = self.channel.dump(message, &about(index));
+        let all = answers.and_then(|all| all.iter().map(|m| QueueStats::parse(m, is_class)).collect());
+        all.during(|| match index {
+            0 => "list qdiscs".into(),
+            index => format!("list {} of link number {index}", if is_class { "classes" } else { "qdiscs" }),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    #[test]
+    fn counters_are_read_and_the_wide_ones_win() {
+        let basic = [&u64::MAX.to_ne_bytes()[..], &words(&[7, 0])].concat();
+        let stats = Body::default().attr(STATS_BASIC, &basic).attr(STATS_QUEUE, &words(&[1, 2, 3, 4, 5]));
+        let message =
+            |stats: Body| about(9).string(TCA_KIND, "tbf").attr(TCA_STATS2, stats.bytes()).bytes().to_vec();
+        let queue = QueueStats::parse(&message(stats.clone()), false).unwrap();
+        assert_eq!((queue.index, queue.bytes, queue.packets), (9, u64::MAX, 7));
+        assert_eq!((queue.backlog_bytes, queue.drops, queue.requeues, queue.overlimits), (2, 3, 4, 5));
+        let wide = stats.attr(STATS_PKT64, &(1u64 << 40).to_ne_bytes());
+        assert_eq!(QueueStats::parse(&message(wide), false).unwrap().packets, 1 << 40);
+    }
+
+    #[test]
+    fn the_rate_is_where_each_kind_keeps_it() {
+        let spec = words(&[0, 0, 1000, 0, 0, 2000]);
+        let options = Body::default().attr(1, &spec);
+        assert_eq!(rate("tbf", Attrs(options.bytes())), Some(1000));
+        assert_eq!(rate("htb", Attrs(options.bytes())), Some(2000));
+        assert_eq!(rate("fq_codel", Attrs(options.bytes())), None);
+        let wide = options.attr(4, &(1u64 << 33).to_ne_bytes());
+        assert_eq!(rate("tbf", Attrs(wide.bytes())), Some(1 << 33));
+        assert_eq!(rate("tbf", Attrs(&[])), None);
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            kind in prop::sample::select(vec!["tbf", "htb", "noqueue"]),
+        ) {
+            let _ = QueueStats::parse(&bytes, false);
+            let _ = rate(kind, Attrs(&bytes));
+            let body = about(1).string(TCA_KIND, kind).attr(TCA_STATS2, &bytes).attr(TCA_OPTIONS, &bytes);
+            prop_assert!(QueueStats::parse(body.bytes(), true).is_ok());
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Which socket: struct inet_diag_sockid.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
+
+/// struct inet_diag_sockid: ports, addresses, interface, cookie.
+pub(super) const SIZE: usize = 48;
+/// INET_DIAG_NOCOOKIE in both words: whichever socket has these addresses.
+const ANY_COOKIE: u64 = u64::MAX;
+
+/// A socket of this boot. Ends are as the socket has them: an IPv6 socket that talks IPv4 has v4-mapped
+/// addresses (RFC 4291, 2.5.5.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SocketId {
+    /// Own end; unspecified where it is bound to none.
+    pub local: SocketAddr,
+    /// The peer's end; unspecified with port 0 where it is not connected.
+    pub remote: SocketAddr,
+    /// Index of the link that it is bound to; 0 for none.
+    pub interface: u32,
+    /// The kernel's number for the socket (SO_COOKIE), never used again.
+    pub cookie: u64,
+}
+
+impl fmt::Display for SocketId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the socket {} to {}", self.local, self.remote)
+    }
+}
+
+/// The id of a request that is limited to ports alone.
+pub(super) fn of_ports(local: u16, remote: u16) -> [u8; SIZE] {
+    let mut bytes = [0; SIZE];
+    bytes[0..2].copy_from_slice(&local.to_be_bytes());
+    bytes[2..4].copy_from_slice(&remote.to_be_bytes());
+    bytes[40..48].copy_from_slice(&ANY_COOKIE.to_ne_bytes());
+    bytes
+}
+
+impl SocketId {
+    pub(super) fn family(&self) -> u8 {
+        let family = if self.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        family as u8
+    }
+
+    pub(super) fn encode(&self) -> [u8; SIZE] {
+        let mut bytes = of_ports(self.local.port(), self.remote.port());
+        for (at, ip) in [(4, self.local.ip()), (20, self.remote.ip())] {
+            match ip {
+                IpAddr::V4(v4) => bytes[at..at + 4].copy_from_slice(&v4.octets()),
+                IpAddr::V6(v6) => bytes[at..at + 16].copy_from_slice(&v6.octets()),
+            }
+        }
+        bytes[36..40].copy_from_slice(&self.interface.to_ne_bytes());
+        bytes[40..44].copy_from_slice(&(self.cookie as u32).to_ne_bytes());
+        bytes[44..48].copy_from_slice(&((self.cookie >> 32) as u32).to_ne_bytes());
+        bytes
+    }
+
+    /// `None` for a family that has no addresses of this kind.
+    pub(super) fn decode(family: u8, bytes: &[u8; SIZE]) -> Option<Self> {
+        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let interface = word(36);
+        let end = |port: usize, ip: usize| {
+            let port = u16::from_be_bytes([bytes[port], bytes[port + 1]]);
+            address(family, bytes[ip..].first_chunk()?, port, interface)
+        };
+        let cookie = u64::from(word(40)) | u64::from(word(44)) << 32;
+        Some(SocketId { local: end(0, 4)?, remote: end(2, 20)?, interface, cookie })
+    }
+}
+
+fn address(family: u8, ip: &[u8; 16], port: u16, interface: u32) -> Option<SocketAddr> {
+    match i32::from(family) {
+        libc::AF_INET => Some((Ipv4Addr::new(ip[0], ip[1], ip[2], ip[3]), port).into()),
+        libc::AF_INET6 => {
+            let ip = Ipv6Addr::from(*ip);
+            // Only there does the link belong to the address (RFC 4007).
+            let scope = if ip.is_unicast_link_local() { interface } else { 0 };
+            Some(SocketAddrV6::new(ip, port, 0, scope).into())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for (local, remote) in [
+            ("10.0.0.1:80", "10.0.0.2:4096"),
+            ("[fe80::1%7]:80", "[fe80::2%7]:9"),
+            ("[::ffff:10.0.0.1]:1", "[::ffff:10.0.0.2]:65535"),
+            ("0.0.0.0:53", "0.0.0.0:0"),
+        ] {
+            let id = SocketId {
+                local: local.parse().unwrap(),
+                remote: remote.parse().unwrap(),
+                interface: 7,
+                cookie: 0x1234_5678_9abc_def0,
+            };
+            assert_eq!(SocketId::decode(id.family(), &id.encode()), Some(id));
+        }
+        assert_eq!(SocketId::decode(1, &[0; SIZE]), None);
+    }
+
+    #[test]
+    fn the_layout_is_the_kernels() {
+        let id = SocketId {
+            local: "1.2.3.4:258".parse().unwrap(),
+            remote: "5.6.7.8:772".parse().unwrap(),
+            interface: 0,
+            cookie: 1,
+        };
+        let bytes = id.encode();
+        assert_eq!(bytes[..8], [1, 2, 3, 4, 1, 2, 3, 4]);
+        assert_eq!(bytes[20..24], [5, 6, 7, 8]);
+        assert_eq!(bytes[40..48], [1u32.to_ne_bytes(), 0u32.to_ne_bytes()].concat());
+    }
+}

@@ -1,0 +1,87 @@
+//! Listening sockets over a window: how many connections wait to be accepted, and how many were turned away.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+
+use landspeed_netlink::{InetSocket, Ports, SockDiag, SocketKind};
+use landspeed_record::ListenerWatch;
+
+use super::track::Track;
+use crate::Error;
+use crate::sockets::{Wanted, canonical, covers};
+
+/// A listener and what was seen of it.
+#[derive(Debug)]
+struct Listener {
+    local: SocketAddr,
+    inode: u32,
+    backlog: u32,
+    most_waiting: u32,
+    first_drops: u32,
+    drops: u32,
+}
+
+/// Those that the watched flows come from or will come from, by cookie.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    own_inodes: BTreeSet<u32>,
+    seen: BTreeMap<u64, Listener>,
+}
+
+impl Listeners {
+    /// `own_inodes`: sockets of the workload's process, whose listeners are meant too.
+    pub(super) fn new(own_inodes: BTreeSet<u32>) -> Self {
+        Listeners { own_inodes, seen: BTreeMap::new() }
+    }
+
+    /// Looks at all of them: hosts have few, whatever the number of their connections.
+    pub(super) fn look(&mut self, diag: &SockDiag, wanted: &Wanted, flows: &[Track]) -> Result<(), Error> {
+        for socket in diag.list(SocketKind::TcpListener, Ports::default())? {
+            let known = self.seen.contains_key(&socket.id.cookie);
+            if known
+                || wanted.is_listener(&socket, &self.own_inodes)
+                || flows.iter().any(|f| made(&socket, f))
+            {
+                self.take(&socket);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, socket: &InetSocket) {
+        let drops = socket.memory.map_or(0, |memory| memory.drops);
+        let listener = self.seen.entry(socket.id.cookie).or_insert_with(|| Listener {
+            local: canonical(socket.id.local),
+            inode: socket.inode,
+            backlog: 0,
+            most_waiting: 0,
+            first_drops: drops,
+            drops,
+        });
+        // A listener's queues: connections that wait, and how many may (`inet_diag_msg_common_fill`'s callers).
+        listener.most_waiting = listener.most_waiting.max(socket.receive_queue);
+        listener.backlog = socket.send_queue;
+        listener.drops = drops;
+    }
+
+    pub(super) fn inodes(&self) -> impl Iterator<Item = u32> {
+        self.seen.values().map(|listener| listener.inode)
+    }
+
+    pub(super) fn into_watches(self, pid_of: impl Fn(u32) -> u32) -> Vec<ListenerWatch> {
+        let watch = |listener: Listener| ListenerWatch {
+            local: listener.local,
+            pid: pid_of(listener.inode),
+            backlog: listener.backlog,
+            most_waiting: listener.most_waiting,
+            drops: u64::from(listener.drops.wrapping_sub(listener.first_drops)),
+        };
+        self.seen.into_values().map(watch).collect()
+    }
+}
+
+/// Whether the flow is one of those that this listener accepts.
+fn made(listener: &InetSocket, flow: &Track) -> bool {
+    let local = canonical(listener.id.local);
+    flow.is_tcp() && local.port() == flow.key.local.port() && covers(local.ip(), flow.key.local.ip())
+}

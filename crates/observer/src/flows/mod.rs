@@ -1,0 +1,81 @@
+//! Flows as the kernel shows them, whoever made them: queues, buffers, drops and TCP_INFO of each socket, and the
+//! backlogs of the listening sockets behind them.
+//!
+//! Everything comes from sock_diag in the network namespace of the thread that opens the window. At each sample the
+//! sockets that are known are asked for one by one, which costs microseconds however many sockets the host has.
+//! Only where new flows may join (an address, a process) are all sockets listed now and then.
+
+mod listeners;
+mod pace;
+mod state;
+mod track;
+mod window;
+
+use landspeed_netlink::{Ports, SockDiag, SocketKind};
+use landspeed_record::Observations;
+use landspeed_units::Nanos;
+
+use crate::{Error, Observer, Scene, Watch};
+use window::Window;
+
+/// The row of the table.
+pub(crate) struct Flows;
+
+impl Observer for Flows {
+    fn name(&self) -> &'static str {
+        "flows"
+    }
+
+    fn about(&self) -> &'static str {
+        "queues, buffers, drops and TCP_INFO of flows that are there, whoever made them, and their listeners' backlogs"
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "what happens between two samples: each is the state at one moment, and a flow that comes and goes \
+             between two is not seen at all",
+            "which process holds another user's socket, unless it runs as root",
+            "bytes and packets of UDP: its sockets count only drops, and their queues are memory with overhead",
+            "the peers of an unconnected UDP socket: such a socket is found by its own end",
+            "whether a flow is paced: the kernel computes a pacing rate for every flow",
+            "sockets of other network namespaces, MPTCP as a whole (its subflows are TCP flows), and QUIC inside UDP",
+        ]
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        let listed = SockDiag::open().and_then(|diag| diag.list(SocketKind::TcpListener, Ports::default()));
+        listed.map(drop).map_err(|error| match error.is_absent() {
+            true => format!("{error}: this kernel lacks tcp_diag (CONFIG_INET_DIAG)"),
+            false => error.to_string(),
+        })
+    }
+
+    fn watch(&self, _link: &str) -> Box<dyn Watch> {
+        Box::<FlowsWatch>::default()
+    }
+}
+
+#[derive(Default)]
+struct FlowsWatch {
+    window: Option<Window>,
+}
+
+impl Watch for FlowsWatch {
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+        self.window = None;
+        self.window = Some(Window::open(scene)?);
+        Ok(())
+    }
+
+    fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
+        self.window.as_mut().map_or(Ok(()), Window::sample)
+    }
+
+    /// What was seen until then is told even where the last look fails.
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        let Some(mut window) = self.window.take() else { return Ok(()) };
+        let last = window.sample();
+        window.tell(seen);
+        last
+    }
+}

@@ -1,0 +1,55 @@
+//! One flow over a window.
+
+use landspeed_netlink::SocketId;
+use landspeed_record::{FlowKey, FlowWatch, Protocol, SocketState};
+use landspeed_units::Nanos;
+
+use super::state;
+use crate::sockets::Found;
+
+/// A flow and what was seen of it.
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) id: SocketId,
+    pub(super) key: FlowKey,
+    /// Leads to the process; 0 until a process accepted it.
+    pub(super) inode: u32,
+    /// It was there at the last look.
+    pub(super) alive: bool,
+    congestion: String,
+    samples: Vec<SocketState>,
+}
+
+impl Track {
+    pub(super) fn new(found: &Found) -> Self {
+        Track {
+            id: found.socket.id,
+            key: found.key(),
+            inode: found.socket.inode,
+            alive: true,
+            congestion: String::new(),
+            samples: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_tcp(&self) -> bool {
+        self.key.protocol == Protocol::Tcp
+    }
+
+    /// The moment `at`. Everything but the cookie may have changed: a UDP socket may be connected elsewhere, a
+    /// connection be accepted, a congestion control be set.
+    pub(super) fn take(&mut self, found: &Found, at: Nanos) {
+        self.alive = true;
+        if found.socket.inode != 0 {
+            self.inode = found.socket.inode;
+        }
+        if let Some(congestion) = &found.socket.congestion {
+            self.congestion.clone_from(congestion);
+        }
+        self.samples.push(state::socket(found, at));
+    }
+
+    pub(super) fn into_watch(self, pid: u32) -> FlowWatch {
+        FlowWatch { key: self.key, pid, congestion: self.congestion, samples: self.samples }
+    }
+}

@@ -1,0 +1,169 @@
+//! Everything that is watched between opening and closing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use landspeed_netlink::{Ports, SockDiag, SocketKind};
+use landspeed_record::{Observations, WatchTarget};
+use landspeed_units::Nanos;
+
+use super::listeners::Listeners;
+use super::pace::Pace;
+use super::state;
+use super::track::Track;
+use crate::sockets::{Found, MOST_FLOWS, Owners, Wanted, inodes_of, select};
+use crate::{Error, Scene};
+
+/// An open window.
+pub(super) struct Window {
+    diag: SockDiag,
+    opened: Instant,
+    wanted: Wanted,
+    pace: Pace,
+    flows: Vec<Track>,
+    listeners: Listeners,
+    /// Processes of those that were there when the window opened.
+    owners: Owners,
+    /// The workload's sockets, so that a flow that it closes is seen to the end of the window.
+    _held: Vec<OwnedFd>,
+    /// Fewest bytes of TCP_INFO that the kernel told.
+    told: usize,
+    /// Sockets that found no place.
+    too_many: BTreeSet<u64>,
+    notes: Vec<String>,
+}
+
+impl Window {
+    pub(super) fn open(scene: &Scene<'_>) -> Result<Self, Error> {
+        let diag = SockDiag::open()?;
+        let held = scene.sockets.iter().enumerate().map(|(flow, socket)| {
+            let own = socket.try_clone_to_owned();
+            own.map_err(|error| Error::io("duplicate", format!("the socket of flow {flow}"), error))
+        });
+        let held = held.collect::<Result<_, _>>()?;
+        let own_inodes = match scene.target {
+            WatchTarget::Workload => inodes_of(std::process::id()).unwrap_or_default(),
+            _ => BTreeSet::new(),
+        };
+        let before = Instant::now();
+        let selection = select(&diag, scene)?;
+        // The choice of the busiest waits in between; that is no cost, and it is not made again.
+        let opened = Instant::now();
+        let mut window = Window {
+            diag,
+            opened,
+            wanted: selection.wanted,
+            pace: Pace::after(opened, opened - before),
+            flows: selection.found.iter().map(Track::new).collect(),
+            listeners: Listeners::new(own_inodes),
+            owners: Owners::default(),
+            _held: held,
+            told: state::WHOLE,
+            too_many: BTreeSet::new(),
+            notes: selection.notes,
+        };
+        window.take(&selection.found, Nanos(0));
+        window.listeners.look(&window.diag, &window.wanted, &window.flows)?;
+        window.owners = Owners::find(window.inodes());
+        Ok(window)
+    }
+
+    pub(super) fn sample(&mut self) -> Result<(), Error> {
+        let now = Instant::now();
+        let found = if self.wanted.may_grow() && self.pace.is_due(now) {
+            self.wanted.refresh();
+            let all = self.wanted.list(&self.diag, &mut self.notes)?;
+            self.pace = Pace::after(Instant::now(), now.elapsed());
+            all
+        } else {
+            self.known()?
+        };
+        let at = self.opened.elapsed().into();
+        self.join(&found);
+        self.take(&found, at);
+        self.listeners.look(&self.diag, &self.wanted, &self.flows)
+    }
+
+    /// The known sockets as they are now: connections one by one, datagram sockets by port (a look-up by address
+    /// would meet any of those that share one).
+    fn known(&self) -> Result<Vec<Found>, Error> {
+        let mut found = Vec::new();
+        let mut ports = BTreeSet::new();
+        for flow in self.flows.iter().filter(|flow| flow.alive) {
+            if flow.is_tcp() {
+                let socket = self.diag.tcp_flow(&flow.id)?;
+                found.extend(socket.map(|socket| Found::new(SocketKind::TcpFlow, socket)));
+            } else {
+                ports.insert(flow.key.local.port());
+            }
+        }
+        for local in ports {
+            let sockets = self.diag.list(SocketKind::Udp, Ports { local, remote: 0 })?;
+            found.extend(sockets.into_iter().map(|socket| Found::new(SocketKind::Udp, socket)));
+        }
+        Ok(found)
+    }
+
+    /// Makes room for those that are new.
+    fn join(&mut self, found: &[Found]) {
+        if !self.wanted.may_grow() {
+            return;
+        }
+        for new in found {
+            let cookie = new.cookie();
+            if self.flows.iter().any(|flow| flow.id.cookie == cookie) {
+                continue;
+            }
+            if self.flows.len() < MOST_FLOWS {
+                self.flows.push(Track::new(new));
+            } else {
+                self.too_many.insert(cookie);
+            }
+        }
+    }
+
+    /// The moment `at` of the flows that were found; the others are gone.
+    fn take(&mut self, found: &[Found], at: Nanos) {
+        let found: BTreeMap<u64, &Found> = found.iter().map(|found| (found.cookie(), found)).collect();
+        for flow in &mut self.flows {
+            flow.alive = false;
+            if let Some(found) = found.get(&flow.id.cookie) {
+                flow.take(found, at);
+                if flow.is_tcp() {
+                    self.told = self.told.min(found.socket.tcp_info.len());
+                }
+            }
+        }
+    }
+
+    fn inodes(&self) -> Vec<u32> {
+        self.flows.iter().map(|flow| flow.inode).chain(self.listeners.inodes()).collect()
+    }
+
+    /// Adds what was seen. Holders of what came within the window are looked for now.
+    pub(super) fn tell(self, seen: &mut Observations) {
+        let came = self.inodes().into_iter().filter(|inode| self.owners.of(*inode) == 0);
+        let came = Owners::find(came);
+        let pid_of = |inode: u32| match self.owners.of(inode) {
+            0 => came.of(inode),
+            pid => pid,
+        };
+        let mut notes = self.notes;
+        notes.extend(came.missing());
+        notes.extend(state::untold(self.told));
+        if !self.too_many.is_empty() {
+            notes.push(format!("{} flows that came later: {MOST_FLOWS} are watched", self.too_many.len()));
+        }
+        if self.flows.is_empty() {
+            notes.push("no socket matches what is to be watched".into());
+        }
+        notes.dedup();
+        seen.unseen.extend(notes.into_iter().map(|note| format!("flows: {note}")));
+        seen.listeners.extend(self.listeners.into_watches(pid_of));
+        seen.flows.extend(self.flows.into_iter().map(|flow| {
+            let pid = pid_of(flow.inode);
+            flow.into_watch(pid)
+        }));
+    }
+}

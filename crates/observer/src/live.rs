@@ -1,0 +1,132 @@
+//! Watching flows that are already there, generating nothing.
+//!
+//! ```no_run
+//! # use landspeed_observer::Live;
+//! # use landspeed_record::WatchTarget;
+//! # use std::time::Duration;
+//! let mut live = Live::new(WatchTarget::Top, None)?;
+//! let seen = live.watch(Duration::from_secs(5), Duration::from_millis(100), || false);
+//! println!("{} flows over {}", seen.flows.len(), live.link());
+//! # Ok::<(), landspeed_observer::Error>(())
+//! ```
+
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use landspeed_netlink::{Rtnl, SockDiag};
+use landspeed_record::{Observations, WatchTarget};
+
+use crate::sockets::select;
+use crate::{Error, OBSERVERS, Observer, Scene, Watcher, observer};
+
+/// Rows of the table that ask the workload's own descriptors: of somebody else's flows they see nothing.
+const WORKLOAD_ONLY: &[&str] = &["tcp-info"];
+/// Rows on request that a live watch always has. The first two choose the flows, which takes a moment where the
+/// busiest are sought; the windows of the others begin after that.
+const ON_FLOWS: &[&str] = &["flows", "processes", "qdisc", "settings"];
+
+/// The observers that say something about flows that somebody else made, in the order in which a [`Watcher`] opens
+/// them. Others on request ("cost", "path") may be put in front.
+pub fn live_observers() -> Vec<&'static dyn Observer> {
+    let on_flows = ON_FLOWS.iter().filter_map(|name| observer(name));
+    let always = OBSERVERS.iter().copied().filter(|row| !WORKLOAD_ONLY.contains(&row.name()));
+    on_flows.chain(always).collect()
+}
+
+/// The link that the busiest flow of a target takes out of this host: the route to its peer. A flow within the
+/// host takes "lo". `None` where no flow with a peer is there.
+pub fn busiest_link(target: WatchTarget) -> Result<Option<String>, Error> {
+    let scene = Scene { target, ..Scene::default() };
+    let found = select(&SockDiag::open()?, &scene)?.found;
+    let rtnl = Rtnl::open()?;
+    let peers = found.iter().map(|found| found.key().remote.ip());
+    if let Some(peer) = peers.into_iter().find(|ip| !ip.is_unspecified()) {
+        return Ok(Some(rtnl.route_get(peer)?.device));
+    }
+    // Datagram sockets without a peer: the link that holds the address that one is bound to.
+    let bound: Vec<IpAddr> = found.iter().map(|found| found.key().local.ip()).collect();
+    let holder = rtnl.all_addresses()?.into_iter().find(|held| bound.contains(&held.address));
+    Ok(holder.map(|held| rtnl.link_at(held.index)).transpose()?.map(|link| link.name))
+}
+
+/// A watch over flows that are there.
+#[derive(Debug)]
+pub struct Live {
+    watcher: Watcher,
+    target: WatchTarget,
+    link: String,
+    notes: Vec<String>,
+}
+
+impl Live {
+    /// All of [`live_observers`], over the link that is named or that [`busiest_link`] finds.
+    pub fn new(target: WatchTarget, link: Option<&str>) -> Result<Self, Error> {
+        Self::with(&live_observers(), target, link)
+    }
+
+    /// These observers likewise. Where no link is found the observers of one link say so; the others see what
+    /// they see.
+    pub fn with(
+        observers: &[&'static dyn Observer],
+        target: WatchTarget,
+        link: Option<&str>,
+    ) -> Result<Self, Error> {
+        let mut notes = Vec::new();
+        let link = match link {
+            Some(link) => link.to_owned(),
+            None => busiest_link(target)?.unwrap_or_else(|| {
+                notes.push("which link is meant: no flow with a peer is there; name one".into());
+                String::new()
+            }),
+        };
+        Ok(Live { watcher: Watcher::with(observers, &link), target, link, notes })
+    }
+
+    /// The link whose counters and settings are watched; empty where there is none.
+    pub fn link(&self) -> &str {
+        &self.link
+    }
+
+    /// Watches for `length`, with a sample each `every`, on this thread. Ends early once `stop` says so, which is
+    /// asked before each sample.
+    pub fn watch(&mut self, length: Duration, every: Duration, stop: impl Fn() -> bool) -> Observations {
+        self.watcher.open(&Scene { target: self.target, ..Scene::default() });
+        let opened = Instant::now();
+        let mut next = opened + every;
+        while next < opened + length && !stop() {
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+            self.watcher.sample(opened.elapsed().into());
+            // A late sample shifts those that follow; it is not made up for by a burst.
+            next = (next + every).max(Instant::now());
+        }
+        if !stop() {
+            std::thread::sleep((opened + length).saturating_duration_since(Instant::now()));
+        }
+        let mut seen = self.watcher.close();
+        seen.unseen.extend(self.notes.iter().cloned());
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_live_watch_has_every_row_that_sees_other_peoples_flows() {
+        let names: Vec<_> = live_observers().iter().map(|row| row.name()).collect();
+        assert!(ON_FLOWS.iter().all(|name| names.contains(name)), "{names:?}");
+        assert!(!names.contains(&"tcp-info") && names.contains(&"snmp"), "{names:?}");
+        assert_eq!(names.last(), Some(&"cpu"), "processor time is read closest to the window");
+    }
+
+    #[test]
+    fn a_watch_can_be_stopped() {
+        let at = "127.0.0.1:9".parse().unwrap();
+        let mut live = Live::new(WatchTarget::Flow { at }, Some("lo")).unwrap();
+        let begun = Instant::now();
+        let seen = live.watch(Duration::from_secs(600), Duration::from_secs(60), || true);
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert!(seen.flows.is_empty() && seen.settings[0].link == "lo", "{seen:?}");
+    }
+}

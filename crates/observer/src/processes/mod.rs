@@ -1,0 +1,122 @@
+//! The processes behind flows: whether they run, wait for a processor, or sleep, and where.
+//!
+//! A slow reader and a slow network look alike in a socket's queues from one end; what the process does meanwhile
+//! tells them apart. Threads are looked at in /proc at each sample: a statistic of moments, no tracing.
+
+mod thread;
+mod watched;
+
+use std::collections::BTreeSet;
+
+use landspeed_netlink::SockDiag;
+use landspeed_record::{Observations, WatchTarget};
+use landspeed_units::Nanos;
+
+use crate::sockets::{Owners, select};
+use crate::{Error, Observer, Scene, Watch, procfile};
+use thread::Thread;
+use watched::Process;
+
+/// Processes that are watched at most.
+const MOST_PROCESSES: usize = 16;
+
+/// The row of the table.
+pub(crate) struct Processes;
+
+impl Observer for Processes {
+    fn name(&self) -> &'static str {
+        "processes"
+    }
+
+    fn about(&self) -> &'static str {
+        "the flows' processes: processor time, waiting for a processor, where their threads sleep"
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "other users' processes behind a flow, and where they sleep, unless it runs as root",
+            "where a thread sleeps between two samples: waiting_in counts moments, not time",
+            "the run time of another process's thread that runs at this moment, closer than to a tick of the clock",
+            "the run time of threads that began and ended within the window, other than in the process's own",
+            "what a process waits for beyond the name of a kernel function; time spent waiting in user space for a \
+             lock or a queue of its own looks like any futex",
+        ]
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        procfile::readable("/proc/self/stat")
+    }
+
+    fn watch(&self, _link: &str) -> Box<dyn Watch> {
+        Box::<ProcessesWatch>::default()
+    }
+}
+
+#[derive(Default)]
+struct ProcessesWatch {
+    processes: Vec<Process>,
+    notes: BTreeSet<String>,
+}
+
+impl ProcessesWatch {
+    fn find(&mut self, scene: &Scene<'_>) -> Result<Vec<Process>, Error> {
+        let pids = match scene.target {
+            WatchTarget::Workload => return Ok(Process::own(scene.threads).into_iter().collect()),
+            WatchTarget::Pid { pid } => BTreeSet::from([pid]),
+            WatchTarget::Flow { .. } | WatchTarget::Top => self.holders(scene)?,
+        };
+        if pids.len() > MOST_PROCESSES {
+            self.notes.insert(format!("{} processes; {MOST_PROCESSES} of them are watched", pids.len()));
+        }
+        let mut found = Vec::new();
+        for pid in pids.into_iter().take(MOST_PROCESSES) {
+            match Process::other(pid) {
+                Ok(process) => found.push(process),
+                Err(error) => drop(self.notes.insert(error.to_string())),
+            }
+        }
+        Ok(found)
+    }
+
+    fn holders(&mut self, scene: &Scene<'_>) -> Result<BTreeSet<u32>, Error> {
+        let selection = select(&SockDiag::open()?, scene)?;
+        let owners = Owners::find(selection.found.iter().map(|found| found.socket.inode));
+        self.notes.extend(owners.missing());
+        Ok(owners.pids())
+    }
+}
+
+impl Watch for ProcessesWatch {
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+        *self = ProcessesWatch::default();
+        self.processes = self.find(scene)?;
+        self.sample(Nanos(0))
+    }
+
+    fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
+        for process in &mut self.processes {
+            process.look();
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        let watched = std::mem::take(self);
+        let mut notes = watched.notes;
+        for process in watched.processes {
+            seen.processes.extend(process.tell(&mut notes));
+        }
+        seen.unseen.extend(notes.into_iter().map(|note| format!("processes: {note}")));
+        Ok(())
+    }
+}
+
+/// Threads of a process, ascending.
+fn threads_of(pid: u32) -> Result<Vec<Thread>, Error> {
+    let path = format!("/proc/{pid}/task");
+    let entries = std::fs::read_dir(&path).map_err(|error| Error::io("list", path, error))?;
+    let tids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let mut threads: Vec<Thread> = tids.map(|tid| Thread { pid, tid }).collect();
+    threads.sort_unstable();
+    Ok(threads)
+}

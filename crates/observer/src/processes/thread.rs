@@ -1,0 +1,188 @@
+//! One thread, as /proc/PID/task/TID tells it.
+
+use landspeed_units::{CpuNanos, Nanos};
+
+use crate::{Error, procfile};
+
+/// A thread of this or another process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Thread {
+    pub(super) pid: u32,
+    pub(super) tid: u32,
+}
+
+/// What a thread has done since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Ran {
+    /// On a processor. Up to one tick late while it runs.
+    pub(super) cpu: CpuNanos,
+    /// Ready and waiting for one.
+    pub(super) waited: Nanos,
+}
+
+/// What it does now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// On a processor or ready for one.
+    Running,
+    /// Asleep in this function of the kernel.
+    In(String),
+    /// Asleep, and the kernel hides where.
+    Asleep,
+    /// Stopped by a signal or a debugger, or ending.
+    Stopped,
+}
+
+impl Thread {
+    fn read(self, file: &str) -> Result<String, Error> {
+        procfile::read(&format!("/proc/{}/task/{}/{file}", self.pid, self.tid))
+    }
+
+    /// From schedstat; from the ticks of stat on a kernel without CONFIG_SCHED_INFO, where waiting is not known.
+    pub(super) fn ran(self) -> Result<Ran, Error> {
+        if let Some(ran) = self.read("schedstat").ok().and_then(|text| schedstat(&text)) {
+            return Ok(ran);
+        }
+        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let stat = self.stat()?;
+        Ok(Ran { cpu: CpuNanos(stat.ticks.saturating_mul(tick)), waited: Nanos(0) })
+    }
+
+    pub(super) fn stat(self) -> Result<Stat, Error> {
+        stat(&self.read("stat")?).ok_or_else(|| {
+            Error::shape(format!("/proc/{}/task/{}/stat", self.pid, self.tid), "too few fields")
+        })
+    }
+
+    pub(super) fn status(self) -> Result<Status, Error> {
+        Ok(status(&self.read("status")?))
+    }
+
+    /// What it does now, and the processor that it was last on.
+    pub(super) fn now(self) -> Result<(Doing, u32), Error> {
+        let stat = self.stat()?;
+        let doing = match stat.state {
+            'R' => Doing::Running,
+            'T' | 't' | 'Z' | 'X' => Doing::Stopped,
+            _ => self.read("wchan").ok().and_then(|text| function(&text)).map_or(Doing::Asleep, Doing::In),
+        };
+        Ok((doing, stat.core))
+    }
+}
+
+/// Of /proc/TID/stat (proc_pid_stat(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) state: char,
+    /// User and kernel code, in USER_HZ ticks.
+    pub(super) ticks: u64,
+    /// The processor that it was last on.
+    pub(super) core: u32,
+}
+
+/// Fields are numbered from 1; the third is the first behind the name, which may itself hold ')' and spaces.
+fn stat(text: &str) -> Option<Stat> {
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(Stat {
+        state: fields.first()?.chars().next()?,
+        ticks: number(14)?.saturating_add(number(15)?),
+        core: u32::try_from(number(39)?).ok()?,
+    })
+}
+
+/// Time on a processor, time ready and waiting, times that it was given one. All zero where nothing is counted.
+fn schedstat(text: &str) -> Option<Ran> {
+    let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
+    let (cpu, waited, turns) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    (turns > 0).then_some(Ran { cpu: CpuNanos(cpu), waited: Nanos(waited) })
+}
+
+/// Of /proc/TID/status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Status {
+    pub(super) name: String,
+    pub(super) allowed_cores: Vec<u32>,
+    pub(super) voluntary_switches: u64,
+}
+
+fn status(text: &str) -> Status {
+    let mut status = Status::default();
+    for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
+        let value = value.trim();
+        match key {
+            "Name" => value.clone_into(&mut status.name),
+            "Cpus_allowed_list" => status.allowed_cores = procfile::cpu_list(value).unwrap_or_default(),
+            "voluntary_ctxt_switches" => status.voluntary_switches = value.parse().unwrap_or(0),
+            _ => {}
+        }
+    }
+    status
+}
+
+/// The function of /proc/TID/wchan; "0" is what the kernel shows to those who may not know, and for a thread that
+/// was woken meanwhile.
+fn function(text: &str) -> Option<String> {
+    let name = text.trim();
+    (!name.is_empty() && name != "0").then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const STAT: &str = "19980 (a) b (c) S 19979 19969 834 0 -1 4194304 138 0 0 0 12 30 0 0 20 0 1 0 1361561 2990080 \
+                        392 18446744073709551615 1 2 3 0 0 0 0 6 0 1 0 0 17 5 0 0 0 0 0 1 2 3 4 5 6 7 0\n";
+
+    #[test]
+    fn a_name_full_of_brackets_shifts_nothing() {
+        assert_eq!(stat(STAT), Some(Stat { state: 'S', ticks: 42, core: 5 }));
+    }
+
+    #[test]
+    fn what_is_cut_short_is_refused() {
+        for bad in ["", "1 (x)", "1 (x) S 2 3", "no bracket S 1 2"] {
+            assert_eq!(stat(bad), None, "{bad:?}");
+        }
+        for bad in ["", "1 2", "a b c", "0 0 0\n"] {
+            assert_eq!(schedstat(bad), None, "{bad:?}");
+        }
+        assert_eq!(schedstat("5 6 7\n"), Some(Ran { cpu: CpuNanos(5), waited: Nanos(6) }));
+    }
+
+    #[test]
+    fn status_is_read_line_by_line() {
+        let text = "Name:\tweb: server\nCpus_allowed_list:\t0-1,3\nvoluntary_ctxt_switches:\t9\nnonvoluntary_ctxt_switches:\t4\n";
+        let status = status(text);
+        assert_eq!((status.name.as_str(), status.voluntary_switches), ("web: server", 9));
+        assert_eq!(status.allowed_cores, [0, 1, 3]);
+    }
+
+    #[test]
+    fn a_hidden_place_is_none() {
+        assert_eq!(function("0"), None);
+        assert_eq!(function(""), None);
+        assert_eq!(function("hrtimer_nanosleep").as_deref(), Some("hrtimer_nanosleep"));
+    }
+
+    #[test]
+    fn an_own_thread_is_read() {
+        let tid = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+        let own = Thread { pid: std::process::id(), tid };
+        assert_eq!(own.now().unwrap().0, Doing::Running, "it is reading this");
+        assert!(!own.status().unwrap().allowed_cores.is_empty());
+        own.ran().unwrap();
+        assert!(Thread { pid: own.pid, tid: u32::MAX }.ran().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_text_never_panics(text in "(?s).{0,300}", numbers in "[-0-9 ():]{0,200}") {
+            for text in [&text, &numbers] {
+                let _ = (stat(text), schedstat(text), function(text));
+                let _ = status(&format!("Cpus_allowed_list:{text}\nvoluntary_ctxt_switches:{text}"));
+            }
+        }
+    }
+}

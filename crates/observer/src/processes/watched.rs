@@ -1,0 +1,238 @@
+//! One process over a window.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landspeed_record::ProcessWatch;
+use landspeed_units::CpuNanos;
+
+use super::thread::{Doing, Ran, Thread};
+use super::threads_of;
+use crate::cpu::clock::Clock;
+use crate::{Error, procfile};
+
+/// Threads of a process whose sleep is looked at, those that ran most until the window opened.
+const MOST_THREADS: usize = 64;
+
+/// A thread and what was seen of it.
+#[derive(Debug, Default)]
+struct Seen {
+    before: Ran,
+    switches_before: u64,
+    /// Where it was found, by how often.
+    waiting_in: BTreeMap<String, u32>,
+}
+
+/// A process whose window is open.
+#[derive(Debug)]
+pub(super) struct Process {
+    pid: u32,
+    name: String,
+    threads: BTreeMap<Thread, Seen>,
+    /// Those that are looked at in each sample.
+    sampled: Vec<Thread>,
+    /// Run time of the whole process at the start; none for the workload, of which only these threads count.
+    before: Option<CpuNanos>,
+    /// It was found asleep, and the kernel hid where.
+    hidden: bool,
+}
+
+impl Process {
+    /// These threads of this process; none where there are none.
+    pub(super) fn own(threads: &[i32]) -> Option<Self> {
+        let pid = std::process::id();
+        let threads: Vec<Thread> =
+            threads.iter().map(|tid| Thread { pid, tid: tid.cast_unsigned() }).collect();
+        (!threads.is_empty()).then(|| Process::new(pid, None, &threads))
+    }
+
+    /// Any process, all threads.
+    pub(super) fn other(pid: u32) -> Result<Self, Error> {
+        let threads = threads_of(pid)?;
+        let cpu = Clock::process(pid.cast_signed()).read()?;
+        Ok(Process::new(pid, Some(cpu), &threads))
+    }
+
+    fn new(pid: u32, before: Option<CpuNanos>, threads: &[Thread]) -> Self {
+        let name = procfile::word(format!("/proc/{pid}/comm")).unwrap_or_default();
+        let mut process =
+            Process { pid, name, threads: BTreeMap::new(), sampled: Vec::new(), before, hidden: false };
+        let mut by_use = Vec::new();
+        for thread in threads {
+            // One that ended meanwhile is none of the window's.
+            if let Ok(ran) = ran(*thread) {
+                process.threads.insert(*thread, Seen { before: ran, ..Seen::default() });
+                by_use.push((std::cmp::Reverse(ran.cpu), *thread));
+            }
+        }
+        by_use.sort_unstable();
+        for (_, thread) in by_use.into_iter().take(MOST_THREADS) {
+            process.follow(thread);
+        }
+        process
+    }
+
+    /// Looks at this thread in each sample.
+    fn follow(&mut self, thread: Thread) {
+        let switches = thread.status().map_or(0, |status| status.voluntary_switches);
+        self.threads.entry(thread).or_default().switches_before = switches;
+        self.sampled.push(thread);
+    }
+
+    /// Takes a sample.
+    pub(super) fn look(&mut self) {
+        for thread in &self.sampled {
+            // One that ended has nothing more to tell.
+            let Ok((doing, _)) = thread.now() else { continue };
+            self.hidden |= doing == Doing::Asleep;
+            let place = match doing {
+                Doing::Running => "running".to_owned(),
+                Doing::In(function) => function,
+                Doing::Asleep => "asleep".to_owned(),
+                Doing::Stopped => "stopped".to_owned(),
+            };
+            let seen = self.threads.entry(*thread).or_default();
+            *seen.waiting_in.entry(place).or_default() += 1;
+        }
+        self.newcomers();
+    }
+
+    /// Threads that began since; the workload's are given and stay.
+    fn newcomers(&mut self) {
+        if self.before.is_none() || self.sampled.len() >= MOST_THREADS {
+            return;
+        }
+        for thread in threads_of(self.pid).unwrap_or_default() {
+            if !self.threads.contains_key(&thread) && self.sampled.len() < MOST_THREADS {
+                self.threads.insert(thread, Seen::default());
+                self.sampled.push(thread);
+            }
+        }
+    }
+
+    /// What was seen; a note and nothing where it ended meanwhile.
+    pub(super) fn tell(mut self, notes: &mut BTreeSet<String>) -> Option<ProcessWatch> {
+        self.newcomers();
+        let pid = self.pid;
+        let Some((busiest, used)) = self.busiest() else {
+            notes.insert(format!("process {pid} ({}): it ended within the window", self.name));
+            return None;
+        };
+        self.note(notes);
+        let all: CpuNanos = self.used().map(|(_, used)| used.cpu).sum();
+        let whole =
+            self.before.and_then(|before| Some(Clock::process(pid.cast_signed()).read().ok()? - before));
+        let status = busiest.status().unwrap_or_default();
+        let seen = self.threads.remove(&busiest).unwrap_or_default();
+        Some(ProcessWatch {
+            pid,
+            name: self.name,
+            cpu_ns: whole.unwrap_or(all),
+            busiest_thread_ns: used.cpu,
+            waited_for_cpu_ns: used.waited,
+            core: busiest.stat().map_or(0, |stat| stat.core),
+            allowed_cores: status.allowed_cores,
+            voluntary_switches: status.voluntary_switches.saturating_sub(seen.switches_before),
+            waiting_in: seen.waiting_in,
+        })
+    }
+
+    /// Threads that are still there, and what each did within the window.
+    fn used(&self) -> impl Iterator<Item = (Thread, Ran)> {
+        self.threads.iter().filter_map(|(thread, seen)| {
+            let now = ran(*thread).ok()?;
+            let used = Ran { cpu: now.cpu - seen.before.cpu, waited: now.waited - seen.before.waited };
+            Some((*thread, used))
+        })
+    }
+
+    /// The thread that ran most; the first of those that ran alike.
+    fn busiest(&self) -> Option<(Thread, Ran)> {
+        self.used().max_by_key(|(thread, used)| (used.cpu, std::cmp::Reverse(*thread)))
+    }
+
+    fn note(&self, notes: &mut BTreeSet<String>) {
+        let pid = self.pid;
+        if self.threads.len() > self.sampled.len() {
+            let (all, some) = (self.threads.len(), self.sampled.len());
+            notes.insert(format!("where threads of process {pid} sleep: {some} of its {all} are looked at"));
+        }
+        let names =
+            |seen: &Seen| seen.waiting_in.keys().any(|k| !["running", "asleep", "stopped"].contains(&&**k));
+        if self.hidden && !self.threads.values().any(names) {
+            notes.insert(format!(
+                "where process {pid} sleeps: the kernel hides /proc/TID/wchan; root sees it"
+            ));
+        }
+    }
+}
+
+/// Run time by the thread's own clock where this process may read it, which is exact even while it runs.
+fn ran(thread: Thread) -> Result<Ran, Error> {
+    let mut ran = thread.ran()?;
+    if thread.pid == std::process::id()
+        && let Ok(cpu) = Clock::thread(thread.tid.cast_signed()).read()
+    {
+        ran.cpu = cpu;
+    }
+    Ok(ran)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    fn own_tid() -> i32 {
+        rustix::thread::gettid().as_raw_nonzero().get()
+    }
+
+    #[test]
+    fn a_thread_that_sleeps_is_found_where_it_sleeps_and_one_that_runs_running() {
+        let (wake, asleep) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let sleeper = std::thread::spawn(move || {
+            tell.send(own_tid()).unwrap();
+            let _ = asleep.recv();
+        });
+        let tid = told.recv().unwrap();
+        let mut process = Process::own(&[own_tid(), tid]).unwrap();
+        for _ in 0..20 {
+            process.look();
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        let seen = |tid: i32| {
+            let of = |(thread, _): &(&Thread, &Seen)| thread.tid == tid.cast_unsigned();
+            process.threads.iter().find(of).unwrap().1.waiting_in.clone()
+        };
+        assert_eq!(seen(own_tid()).get("running"), Some(&20), "it is always running when it looks");
+        let slept = seen(tid);
+        assert!(slept.keys().any(|place| place != "running"), "{slept:?}");
+        wake.send(()).unwrap();
+        sleeper.join().unwrap();
+        let mut notes = BTreeSet::new();
+        let told = process.tell(&mut notes).unwrap();
+        assert_eq!(told.pid, std::process::id());
+        assert!(told.busiest_thread_ns > CpuNanos(0) && told.cpu_ns >= told.busiest_thread_ns, "{told:?}");
+        assert!(told.allowed_cores.contains(&told.core), "{told:?}");
+        assert!(told.voluntary_switches >= 1 && !told.name.is_empty(), "{told:?}");
+    }
+
+    #[test]
+    fn a_process_that_ends_is_told() {
+        let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
+        let mut process = Process::other(child.id()).unwrap();
+        process.look();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        process.look();
+        let mut notes = BTreeSet::new();
+        assert!(process.tell(&mut notes).is_none());
+        assert!(notes.first().unwrap().contains("ended within the window"), "{notes:?}");
+        assert!(Process::other(child.id()).is_err());
+    }
+
+    #[test]
+    fn a_workload_without_threads_is_no_process() {
+        assert!(Process::own(&[]).is_none());
+    }
+}

@@ -1,0 +1,169 @@
+//! Queueing disciplines over a window: what they let through, dropped, put off and held back.
+//!
+//! Their counters are read at both ends of the window over rtnetlink, their backlog at each sample.
+
+use std::collections::BTreeMap;
+
+use landspeed_netlink::{QueueStats, Rtnl};
+use landspeed_record::{Observations, QdiscWatch, WatchTarget};
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use crate::{Error, Observer, Scene, Watch};
+
+/// The row of the table.
+pub(crate) struct Qdisc;
+
+impl Observer for Qdisc {
+    fn name(&self) -> &'static str {
+        "qdisc"
+    }
+
+    fn about(&self) -> &'static str {
+        "queueing disciplines and htb classes: bytes, drops, overlimits, backlog and rate"
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "which flow a packet belongs to: the counters are the queue's, other traffic included",
+            "a backlog between two samples",
+            "packets of links without a queue (noqueue), and packets that go around it",
+            "policers of filters (tc-police, on ingress above all) and limits in XDP, BPF or the NIC itself",
+            "rates of kinds other than tbf and htb; an htb class shows its ceiling",
+            "queues of other hosts and of other network namespaces",
+        ]
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        Rtnl::open().map(drop).map_err(|error| error.to_string())
+    }
+
+    fn watch(&self, link: &str) -> Box<dyn Watch> {
+        Box::new(QdiscWindow { link: link.to_owned(), window: None })
+    }
+}
+
+struct QdiscWindow {
+    link: String,
+    window: Option<Open>,
+}
+
+/// What stays the same while a queue is not made anew: link, handle, parent, whether it is a class.
+type Key = (u32, u32, u32, bool);
+
+struct Open {
+    rtnl: Rtnl,
+    /// 0 is all links.
+    index: u32,
+    before: BTreeMap<Key, QueueStats>,
+    most_waiting: BTreeMap<Key, u32>,
+}
+
+fn key(queue: &QueueStats) -> Key {
+    (queue.index, queue.handle, queue.parent, queue.is_class)
+}
+
+impl Open {
+    fn look(&mut self) -> Result<Vec<QueueStats>, Error> {
+        let now = self.rtnl.queue_stats(self.index)?;
+        for queue in &now {
+            let most = self.most_waiting.entry(key(queue)).or_default();
+            *most = queue.backlog_bytes.max(*most);
+        }
+        Ok(now)
+    }
+
+    fn watch(&self, names: &BTreeMap<u32, String>, now: &QueueStats) -> QdiscWatch {
+        // A counter that ran backwards is a queue that was made anew: all it has is of this window.
+        let before =
+            self.before.get(&key(now)).filter(|before| before.bytes <= now.bytes && before.kind == now.kind);
+        let before = before.cloned().unwrap_or_default();
+        QdiscWatch {
+            link: names.get(&now.index).cloned().unwrap_or_default(),
+            kind: now.kind.clone(),
+            handle: handle(now.handle),
+            sent_bytes: Bytes(now.bytes - before.bytes),
+            sent_packets: now.packets.saturating_sub(before.packets),
+            drops: now.drops.wrapping_sub(before.drops).into(),
+            overlimits: now.overlimits.wrapping_sub(before.overlimits).into(),
+            most_waiting_bytes: Bytes(self.most_waiting.get(&key(now)).copied().unwrap_or(0).into()),
+            rate_bps: now.rate_bytes_per_s.map(|rate| BitRate(rate as f64 * 8.0)),
+        }
+    }
+}
+
+/// As tc prints it: "1:", "1:10".
+fn handle(handle: u32) -> String {
+    match (handle >> 16, handle & 0xffff) {
+        (major, 0) => format!("{major:x}:"),
+        (major, minor) => format!("{major:x}:{minor:x}"),
+    }
+}
+
+impl Watch for QdiscWindow {
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+        self.window = None;
+        let rtnl = Rtnl::open()?;
+        // The workload's packets take one link; whose flows the others' are is not known.
+        let index = match scene.target {
+            WatchTarget::Workload => rtnl.index_of(&self.link)?,
+            _ => 0,
+        };
+        let mut open = Open { rtnl, index, before: BTreeMap::new(), most_waiting: BTreeMap::new() };
+        open.before = open.look()?.into_iter().map(|queue| (key(&queue), queue)).collect();
+        self.window = Some(open);
+        Ok(())
+    }
+
+    fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
+        self.window.as_mut().map_or(Ok(()), |open| open.look().map(drop))
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        let Some(mut open) = self.window.take() else { return Ok(()) };
+        let now = open.look()?;
+        let names = open.rtnl.links()?.into_iter().map(|link| (link.index, link.name)).collect();
+        seen.qdiscs.extend(now.iter().map(|queue| open.watch(&names, queue)));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_printed_as_tc_prints_them() {
+        assert_eq!(handle(0x0001_0000), "1:");
+        assert_eq!(handle(0x0001_0010), "1:10");
+        assert_eq!(handle(0x8001_0000), "8001:");
+        assert_eq!(handle(0), "0:");
+    }
+
+    #[test]
+    fn loopback_has_no_queue_and_that_is_seen() {
+        let mut watch = Qdisc.watch("lo");
+        watch.open(&Scene::default()).unwrap();
+        watch.sample(Nanos(0)).unwrap();
+        let mut seen = Observations::default();
+        watch.close(&mut seen).unwrap();
+        let [queue] = seen.qdiscs.as_slice() else { panic!("{:?}", seen.qdiscs) };
+        assert_eq!((queue.link.as_str(), queue.drops, queue.rate_bps), ("lo", 0, None));
+    }
+
+    #[test]
+    fn a_link_that_is_not_there_is_named() {
+        let error = Qdisc.watch("no-such0").open(&Scene::default()).unwrap_err();
+        assert!(error.to_string().contains("no-such0"), "{error}");
+    }
+
+    #[test]
+    fn a_queue_that_was_made_anew_starts_from_nothing() {
+        let queue = |bytes, drops| QueueStats { kind: "tbf".into(), bytes, drops, ..QueueStats::default() };
+        let before = BTreeMap::from([(key(&queue(0, 0)), queue(1000, u32::MAX))]);
+        let open = Open { rtnl: Rtnl::open().unwrap(), index: 0, before, most_waiting: BTreeMap::new() };
+        let seen = |now| open.watch(&BTreeMap::new(), &now);
+        assert_eq!((seen(queue(900, 5)).sent_bytes, seen(queue(900, 5)).drops), (Bytes(900), 5));
+        let on = seen(queue(1500, 2));
+        assert_eq!((on.sent_bytes, on.drops), (Bytes(500), 3), "32 bits went round");
+    }
+}

@@ -1,0 +1,151 @@
+//! How links are set: MTU, queue length, offloads.
+
+use landspeed_netlink::{Ethtool, Features, Link, Rtnl};
+use landspeed_record::{LinkSettings, Observations, WatchTarget};
+use landspeed_units::Bytes;
+
+use crate::{Error, Observer, Scene, Watch};
+
+/// The row of the table.
+pub(crate) struct Settings;
+
+impl Observer for Settings {
+    fn name(&self) -> &'static str {
+        "settings"
+    }
+
+    fn about(&self) -> &'static str {
+        "MTU, transmit queue length and offloads of the link"
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "what changes within the window: settings are those of its end",
+            "MTUs beyond the first link: the path's is in the flows' path_mtu_bytes, where one was learned",
+            "offloads that a driver does without saying so",
+        ]
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        Rtnl::open().map(drop).map_err(|error| error.to_string())
+    }
+
+    fn watch(&self, link: &str) -> Box<dyn Watch> {
+        Box::new(SettingsWatch { link: link.to_owned(), window: None })
+    }
+}
+
+struct SettingsWatch {
+    link: String,
+    /// Opened by the thread that opens the window, in its namespace.
+    window: Option<Open>,
+}
+
+struct Open {
+    rtnl: Rtnl,
+    ethtool: Result<Ethtool, String>,
+    /// All links that are up, where no link was named.
+    all: bool,
+}
+
+impl Open {
+    fn links(&self, named: &str) -> Result<Vec<Link>, Error> {
+        if !self.all {
+            return Ok(vec![self.rtnl.link(named)?]);
+        }
+        let mut links = self.rtnl.links()?;
+        links.retain(|link| link.up);
+        Ok(links)
+    }
+
+    /// Offloads of a link, or why they cannot be told.
+    fn features(&self, link: &str) -> Result<Features, String> {
+        let ethtool = self.ethtool.as_ref().map_err(Clone::clone)?;
+        ethtool.features(link).map_err(|error| error.to_string())
+    }
+}
+
+/// Those that are on or can be turned on.
+fn settings(link: &Link, features: &Features) -> LinkSettings {
+    let known = features.hw.iter().filter(|name| !features.nochange.contains(*name)).chain(&features.active);
+    LinkSettings {
+        link: link.name.clone(),
+        mtu_bytes: Bytes(link.mtu.into()),
+        tx_queue_packets: link.txqlen,
+        features: known.map(|name| (name.clone(), features.is_on(name))).collect(),
+        fixed: features.active.iter().filter(|name| !features.can_switch(name)).cloned().collect(),
+    }
+}
+
+impl Watch for SettingsWatch {
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+        self.window = None;
+        let all = self.link.is_empty() && scene.target != WatchTarget::Workload;
+        let ethtool = Ethtool::open().map_err(|error| error.to_string());
+        self.window = Some(Open { rtnl: Rtnl::open()?, ethtool, all });
+        Ok(())
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        let Some(open) = self.window.take() else { return Ok(()) };
+        for link in open.links(&self.link)? {
+            let features = open.features(&link.name).unwrap_or_else(|why| {
+                seen.unseen.push(format!("settings: offloads of {}: {why}", link.name));
+                Features::default()
+            });
+            seen.settings.push(settings(&link, &features));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn watched(link: &str, target: WatchTarget) -> Result<Observations, Error> {
+        let mut watch = Settings.watch(link);
+        watch.open(&Scene { target, ..Scene::default() })?;
+        let mut seen = Observations::default();
+        watch.close(&mut seen)?;
+        Ok(seen)
+    }
+
+    #[test]
+    fn loopback_is_described() {
+        let seen = watched("lo", WatchTarget::Workload).unwrap();
+        let lo = &seen.settings[0];
+        assert!(lo.mtu_bytes >= Bytes(1500) && lo.link == "lo", "{lo:?}");
+        assert_eq!(lo.features.get("tx-tcp-segmentation"), Some(&true), "{:?}", seen.unseen);
+        // Loopback never loses, and that cannot be turned.
+        assert!(lo.fixed.contains(&"loopback".to_owned()), "{:?}", lo.fixed);
+        assert!(lo.fixed.iter().all(|name| lo.features.contains_key(name)), "{lo:?}");
+    }
+
+    #[test]
+    fn without_a_name_live_traffic_may_take_any_link() {
+        assert!(watched("", WatchTarget::Workload).is_err());
+        let seen = watched("", WatchTarget::Top).unwrap();
+        assert!(seen.settings.iter().any(|link| link.link == "lo"), "{seen:?}");
+    }
+
+    #[test]
+    fn what_a_link_cannot_have_is_left_out() {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+        let features = Features {
+            hw: set(&["tx-tcp-segmentation", "rx-gro", "netns-local"]),
+            wanted: set(&[]),
+            active: set(&["rx-gro", "highdma"]),
+            nochange: set(&["netns-local"]),
+        };
+        let link = Link { name: "eth0".into(), mtu: 9000, txqlen: 500, ..Link::default() };
+        let seen = settings(&link, &features);
+        let on: Vec<_> = seen.features.iter().map(|(name, on)| (name.as_str(), *on)).collect();
+        assert_eq!(on, [("highdma", true), ("rx-gro", true), ("tx-tcp-segmentation", false)]);
+        assert_eq!(
+            (seen.fixed, seen.mtu_bytes, seen.tx_queue_packets),
+            (vec!["highdma".into()], Bytes(9000), 500)
+        );
+    }
+}

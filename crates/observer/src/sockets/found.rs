@@ -1,0 +1,90 @@
+//! A socket that was found.
+
+use std::mem::offset_of;
+use std::net::SocketAddr;
+
+use landspeed_netlink::{InetSocket, Ports, SockDiag, SocketKind};
+use landspeed_record::{FlowKey, Protocol};
+
+use crate::Error;
+use crate::tcp_info::raw::{Answer, TcpInfo};
+
+/// A socket as the kernel told it, and its protocol.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) protocol: Protocol,
+    pub(crate) socket: InetSocket,
+}
+
+impl Found {
+    pub(crate) fn new(kind: SocketKind, socket: InetSocket) -> Self {
+        let protocol = match kind {
+            SocketKind::TcpFlow | SocketKind::TcpListener => Protocol::Tcp,
+            SocketKind::Udp => Protocol::Udp,
+        };
+        Found { protocol, socket }
+    }
+
+    pub(crate) fn cookie(&self) -> u64 {
+        self.socket.id.cookie
+    }
+
+    pub(crate) fn key(&self) -> FlowKey {
+        FlowKey {
+            protocol: self.protocol,
+            local: canonical(self.socket.id.local),
+            remote: canonical(self.socket.id.remote),
+        }
+    }
+
+    /// Payload sent and received since the connection began; zero for UDP, whose sockets count no bytes.
+    pub(crate) fn moved_bytes(&self) -> u64 {
+        let info = Answer(&self.socket.tcp_info);
+        let (acked, received) = (offset_of!(TcpInfo, bytes_acked), offset_of!(TcpInfo, bytes_received));
+        info.u64(acked).saturating_add(info.u64(received))
+    }
+}
+
+/// TCP connections and UDP sockets on these ports. A kernel without sock_diag for UDP costs those only, and a note.
+pub(super) fn list(diag: &SockDiag, ports: &[Ports], notes: &mut Vec<String>) -> Result<Vec<Found>, Error> {
+    let mut found = Vec::new();
+    for kind in [SocketKind::TcpFlow, SocketKind::Udp] {
+        for ports in ports {
+            match diag.list(kind, *ports) {
+                Ok(sockets) => found.extend(sockets.into_iter().map(|socket| Found::new(kind, socket))),
+                Err(error) if kind == SocketKind::Udp && error.is_absent() => {
+                    let note =
+                        format!("UDP sockets: {error}: this kernel lacks udp_diag (CONFIG_INET_UDP_DIAG)");
+                    if !notes.contains(&note) {
+                        notes.push(note);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// An end as people write it: IPv4 that an IPv6 socket talks is shown as IPv4.
+pub(crate) fn canonical(end: SocketAddr) -> SocketAddr {
+    match end {
+        SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_some() => {
+            SocketAddr::new(v6.ip().to_canonical(), v6.port())
+        }
+        end => end,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ipv4_is_shown_as_ipv4_whatever_the_socket() {
+        let shown = |end: &str| canonical(end.parse().unwrap()).to_string();
+        assert_eq!(shown("[::ffff:10.0.0.1]:80"), "10.0.0.1:80");
+        assert_eq!(shown("[fe80::1%3]:80"), "[fe80::1%3]:80", "the scope stays");
+        assert_eq!(shown("[::]:80"), "[::]:80");
+    }
+}

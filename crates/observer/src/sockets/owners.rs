@@ -1,0 +1,144 @@
+//! Which process holds a socket: "socket:[INODE]" among its descriptors.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, ErrorKind};
+
+use crate::Error;
+
+/// The processes that hold some sockets, as far as may be seen.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    by_inode: BTreeMap<u32, u32>,
+    sought: usize,
+    /// Processes whose descriptors may not be read.
+    refused: usize,
+}
+
+impl Owners {
+    /// Looks for the holders of these inodes in all of /proc, this process first. One pass, and an end to it as
+    /// soon as all are found: a host with a thousand processes takes some ten milliseconds.
+    pub(crate) fn find(inodes: impl IntoIterator<Item = u32>) -> Self {
+        // 0 is a socket that no process has any more.
+        let mut left: BTreeSet<u32> = inodes.into_iter().filter(|inode| *inode != 0).collect();
+        let mut owners = Owners { sought: left.len(), ..Owners::default() };
+        for pid in std::iter::once(std::process::id()).chain(processes()) {
+            if left.is_empty() {
+                break;
+            }
+            match inodes_of(pid) {
+                Ok(held) => {
+                    for inode in held.intersection(&left).copied().collect::<Vec<_>>() {
+                        left.remove(&inode);
+                        owners.by_inode.insert(inode, pid);
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::PermissionDenied => owners.refused += 1,
+                // It ended meanwhile.
+                Err(_) => {}
+            }
+        }
+        owners
+    }
+
+    /// The process that holds it; 0 where that cannot be told. Where several do, as after fork(2), one of them.
+    pub(crate) fn of(&self, inode: u32) -> u32 {
+        self.by_inode.get(&inode).copied().unwrap_or(0)
+    }
+
+    /// The processes, each once.
+    pub(crate) fn pids(&self) -> BTreeSet<u32> {
+        self.by_inode.values().copied().collect()
+    }
+
+    /// How many holders are not known, and why.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let unknown = self.sought - self.by_inode.len();
+        (unknown > 0).then(|| match self.refused {
+            0 => format!("processes of {unknown} sockets: none that /proc shows here holds them"),
+            refused => format!(
+                "processes of {unknown} sockets: the descriptors of {refused} processes may not be read; root sees them"
+            ),
+        })
+    }
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Inodes of the sockets that a process holds.
+pub(crate) fn inodes_of(pid: u32) -> io::Result<BTreeSet<u32>> {
+    let mut held = BTreeSet::new();
+    for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
+        match entry.and_then(|entry| fs::read_link(entry.path())) {
+            Ok(target) => held.extend(target.to_str().and_then(inode)),
+            // A descriptor that was closed meanwhile; the refusal would meet every other one too.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(error),
+            Err(_) => {}
+        }
+    }
+    Ok(held)
+}
+
+/// Of "socket:[4711]". sock_diag tells 32 bits of it.
+fn inode(target: &str) -> Option<u32> {
+    let number: u64 = target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()?;
+    Some(number as u32)
+}
+
+/// As [`inodes_of`], where the process is what was asked for.
+pub(super) fn inodes_of_target(pid: u32) -> Result<BTreeSet<u32>, Error> {
+    inodes_of(pid).map_err(|source| match source.kind() {
+        ErrorKind::NotFound => Error::Gone {
+            object: format!("process {pid}"),
+            why: "/proc does not list it; is it of another PID namespace?".into(),
+        },
+        _ => Error::io("read", format!("/proc/{pid}/fd (root may)"), source),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::net::UdpSocket;
+    use std::os::unix::fs::MetadataExt;
+
+    #[test]
+    fn the_holder_of_an_own_socket_is_this_process() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&socket);
+        let number = fs::metadata(format!("/proc/self/fd/{fd}")).unwrap().ino() as u32;
+        let owners = Owners::find([number, 0]);
+        assert_eq!((owners.of(number), owners.of(0)), (std::process::id(), 0));
+        assert_eq!(owners.missing(), None);
+        assert_eq!(owners.pids().len(), 1);
+    }
+
+    #[test]
+    fn a_holder_that_is_not_there_is_told() {
+        let missing = Owners::find([u32::MAX]).missing().unwrap();
+        assert!(missing.starts_with("processes of 1 sockets: "), "{missing}");
+    }
+
+    #[test]
+    fn only_sockets_count() {
+        assert_eq!(inode("socket:[4711]"), Some(4711));
+        assert_eq!(inode("socket:[4294967299]"), Some(3), "sock_diag tells the low 32 bits");
+        for other in
+            ["pipe:[4711]", "/dev/null", "socket:[", "socket:[x]", "socket:4711", "anon_inode:[eventfd]"]
+        {
+            assert_eq!(inode(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_name_is_read_without_a_panic(target in ".{0,40}") {
+            let _ = inode(&target);
+            let _ = inode(&format!("socket:[{target}]"));
+        }
+    }
+}

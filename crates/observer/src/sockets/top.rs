@@ -1,0 +1,103 @@
+//! The sockets that move most.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use landspeed_netlink::{Ports, SockDiag};
+
+use super::found::{Found, list};
+use super::own::Own;
+use super::wanted::Wanted;
+use crate::Error;
+
+/// Time between the two looks: long enough that a flow in pauses is not missed.
+pub(super) const BETWEEN: Duration = Duration::from_millis(100);
+/// Flows that are watched.
+const MOST: usize = 8;
+
+/// What moved between two looks; connections before datagrams, whose bytes nobody counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+struct Activity {
+    /// Bytes of a TCP connection.
+    bytes: u64,
+    /// Datagrams dropped.
+    drops: u64,
+    /// Bytes of datagrams that wait.
+    waiting: u64,
+}
+
+/// The up to eight that moved most, and how to find them again.
+pub(super) fn most_active(diag: &SockDiag, notes: &mut Vec<String>) -> Result<(Wanted, Vec<Found>), Error> {
+    let before = list(diag, &[Ports::default()], notes)?;
+    std::thread::sleep(BETWEEN);
+    let found = ranked(&before, list(diag, &[Ports::default()], notes)?);
+    let own = |f: &Found| Own { cookie: f.cookie(), port: f.socket.id.local.port() };
+    Ok((Wanted::Sockets(found.iter().map(own).collect()), found))
+}
+
+/// A socket that came in between counts from nothing.
+fn ranked(before: &[Found], after: Vec<Found>) -> Vec<Found> {
+    let before: BTreeMap<u64, &Found> = before.iter().map(|f| (f.cookie(), f)).collect();
+    let mut ranked: Vec<(Activity, Found)> = after
+        .into_iter()
+        .map(|now| (activity(before.get(&now.cookie()).copied(), &now), now))
+        .filter(|(activity, _)| *activity > Activity::default())
+        .collect();
+    ranked.sort_by_key(|(activity, found)| (Reverse(*activity), found.cookie()));
+    ranked.truncate(MOST);
+    ranked.into_iter().map(|(_, found)| found).collect()
+}
+
+fn activity(then: Option<&Found>, now: &Found) -> Activity {
+    let drops = |found: &Found| found.socket.memory.map_or(0, |memory| u64::from(memory.drops));
+    let datagrams = now.socket.tcp_info.is_empty();
+    Activity {
+        bytes: now.moved_bytes().saturating_sub(then.map_or(0, Found::moved_bytes)),
+        drops: if datagrams { drops(now).saturating_sub(then.map_or(0, drops)) } else { 0 },
+        waiting: if datagrams { now.socket.receive_queue.into() } else { 0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landspeed_netlink::{InetSocket, SocketId, SocketKind, SocketMemory};
+    use std::mem::offset_of;
+
+    use crate::tcp_info::raw::TcpInfo;
+
+    fn socket(cookie: u64, tcp_info: Vec<u8>, drops: u32) -> InetSocket {
+        let end = "10.0.0.1:80".parse().unwrap();
+        InetSocket {
+            id: SocketId { local: end, remote: end, interface: 0, cookie },
+            state: 1,
+            receive_queue: 0,
+            send_queue: 0,
+            uid: 0,
+            inode: 1,
+            memory: Some(SocketMemory { drops, ..SocketMemory::default() }),
+            congestion: None,
+            tcp_info,
+        }
+    }
+
+    fn tcp(cookie: u64, received: u64) -> Found {
+        let mut info = vec![0; size_of::<TcpInfo>()];
+        info[offset_of!(TcpInfo, bytes_received)..][..8].copy_from_slice(&received.to_ne_bytes());
+        Found::new(SocketKind::TcpFlow, socket(cookie, info, 0))
+    }
+
+    fn udp(cookie: u64, drops: u32) -> Found {
+        Found::new(SocketKind::Udp, socket(cookie, Vec::new(), drops))
+    }
+
+    #[test]
+    fn what_moved_counts_not_what_ever_moved() {
+        let before = [tcp(1, 1_000_000), tcp(2, 0), tcp(3, 50), udp(4, 7), udp(5, 7)];
+        let after = vec![tcp(1, 1_000_001), tcp(2, 500), tcp(3, 50), udp(4, 7), udp(5, 8), tcp(6, 20)];
+        let order: Vec<u64> = ranked(&before, after).iter().map(Found::cookie).collect();
+        assert_eq!(order, [2, 6, 1, 5], "idle ones are left out, datagrams that only drop come last");
+        assert_eq!(ranked(&[], (1..100).map(|n| tcp(n, n)).collect()).len(), MOST);
+    }
+}

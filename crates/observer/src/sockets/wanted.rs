@@ -1,0 +1,179 @@
+//! How a target's sockets are told from all others.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::net::{IpAddr, SocketAddr};
+
+use landspeed_netlink::{InetSocket, Ports, Rtnl, SockDiag};
+
+use super::found::{Found, canonical, list};
+use super::own::Own;
+use super::owners::inodes_of_target;
+use crate::Error;
+
+/// With more ports than these, one walk over all sockets is cheaper than one for each.
+const FEW_PORTS: usize = 8;
+
+/// What makes a socket one of the target's.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    /// These very sockets; others never come.
+    Sockets(Vec<Own>),
+    /// Either end is this address.
+    End {
+        /// The address; port 0 and an unspecified address are any.
+        at: SocketAddr,
+        /// It is this host's own, so that a socket bound to no address may be meant.
+        own: bool,
+    },
+    /// A process holds it.
+    Process {
+        /// The process.
+        pid: u32,
+        /// What it held when it was last looked at.
+        inodes: BTreeSet<u32>,
+    },
+}
+
+impl Wanted {
+    pub(super) fn end(at: SocketAddr) -> Self {
+        let at = canonical(at);
+        let routed = || Rtnl::open().and_then(|rtnl| rtnl.route_get(at.ip())).is_ok_and(|to| to.local);
+        Wanted::End { at, own: at.ip().is_unspecified() || routed() }
+    }
+
+    pub(super) fn process(pid: u32) -> Result<Self, Error> {
+        let inodes = inodes_of_target(pid)?;
+        // Lists are of this thread's network namespace: elsewhere no inode would ever match.
+        let namespace = |of: &str| fs::read_link(format!("/proc/{of}/ns/net")).ok();
+        match (namespace("thread-self"), namespace(&pid.to_string())) {
+            (Some(here), Some(there)) if here != there => Err(Error::Gone {
+                object: format!("process {pid}"),
+                why: "it lives in another network namespace; watch it from there (ip netns exec, nsenter -n)"
+                    .into(),
+            }),
+            _ => Ok(Wanted::Process { pid, inodes }),
+        }
+    }
+
+    /// Whether sockets may join that were not there before.
+    pub(crate) fn may_grow(&self) -> bool {
+        !matches!(self, Wanted::Sockets(_))
+    }
+
+    /// Looks again at what changes by itself.
+    pub(crate) fn refresh(&mut self) {
+        if let Wanted::Process { pid, inodes } = self {
+            // A process that ended keeps what it had: its sockets go of themselves.
+            *inodes = inodes_of_target(*pid).unwrap_or_else(|_| std::mem::take(inodes));
+        }
+    }
+
+    /// The sockets that are there now, listeners aside.
+    pub(crate) fn list(&self, diag: &SockDiag, notes: &mut Vec<String>) -> Result<Vec<Found>, Error> {
+        let mut found = list(diag, &self.ports(), notes)?;
+        found.retain(|found| self.is_one(found));
+        // Both ends may be what was asked for.
+        found.sort_by_key(Found::cookie);
+        found.dedup_by_key(|f| f.cookie());
+        Ok(found)
+    }
+
+    /// What the kernel can leave out of its lists.
+    fn ports(&self) -> Vec<Ports> {
+        match self {
+            Wanted::End { at, .. } if at.port() != 0 => {
+                vec![Ports { local: at.port(), remote: 0 }, Ports { local: 0, remote: at.port() }]
+            }
+            Wanted::Sockets(own) => {
+                let ports: BTreeSet<u16> = own.iter().map(|socket| socket.port).collect();
+                if ports.len() > FEW_PORTS || ports.contains(&0) {
+                    return vec![Ports::default()];
+                }
+                ports.into_iter().map(|local| Ports { local, remote: 0 }).collect()
+            }
+            _ => vec![Ports::default()],
+        }
+    }
+
+    fn is_one(&self, found: &Found) -> bool {
+        let key = found.key();
+        match self {
+            Wanted::Sockets(own) => own.iter().any(|socket| socket.cookie == found.cookie()),
+            Wanted::Process { inodes, .. } => inodes.contains(&found.socket.inode),
+            Wanted::End { at, own } => {
+                meets(*at, key.local) || meets(*at, key.remote) || (*own && takes(*at, key.local))
+            }
+        }
+    }
+
+    /// Whether a listener is meant whatever flows there are.
+    pub(crate) fn is_listener(&self, listener: &InetSocket, own_inodes: &BTreeSet<u32>) -> bool {
+        match self {
+            Wanted::Sockets(_) => own_inodes.contains(&listener.inode),
+            Wanted::Process { inodes, .. } => inodes.contains(&listener.inode),
+            Wanted::End { at, own } => {
+                let local = canonical(listener.id.local);
+                meets(*at, local) || (*own && takes(*at, local))
+            }
+        }
+    }
+}
+
+/// Whether `end` is `at`, where port 0 and an unspecified address are any.
+fn meets(at: SocketAddr, end: SocketAddr) -> bool {
+    let port = at.port() == 0 || at.port() == end.port();
+    // With neither everything would be meant, the missing peers of unconnected sockets included.
+    let ip = if at.ip().is_unspecified() { at.port() != 0 } else { at.ip() == end.ip() };
+    port && ip
+}
+
+/// Whether a socket bound to `local`, without an address of its own, gets what is sent to `at`.
+fn takes(at: SocketAddr, local: SocketAddr) -> bool {
+    at.port() != 0 && at.port() == local.port() && covers(local.ip(), at.ip())
+}
+
+/// Whether a socket bound to `bound` gets what is sent to `address`. One bound to `::` gets IPv4 as well,
+/// unless it was told not to, which is not asked here.
+pub(crate) fn covers(bound: IpAddr, address: IpAddr) -> bool {
+    bound == address || (bound.is_unspecified() && (bound.is_ipv6() || address.is_ipv4()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_end_is_met_by_port_and_address() {
+        assert!(meets(end("10.0.0.1:80"), end("10.0.0.1:80")));
+        assert!(meets(end("10.0.0.1:0"), end("10.0.0.1:1234")), "port 0 is any");
+        assert!(meets(end("0.0.0.0:80"), end("[fd00::1]:80")), "no address is any");
+        assert!(!meets(end("10.0.0.1:80"), end("10.0.0.1:81")));
+        assert!(!meets(end("10.0.0.1:80"), end("10.0.0.2:80")));
+        assert!(!meets(end("0.0.0.0:0"), end("0.0.0.0:0")), "nothing is not everything");
+    }
+
+    #[test]
+    fn a_socket_bound_to_no_address_takes_what_is_sent_to_its_port() {
+        assert!(takes(end("10.0.0.1:53"), end("0.0.0.0:53")));
+        assert!(takes(end("10.0.0.1:53"), end("[::]:53")));
+        assert!(!takes(end("[fd00::1]:53"), end("0.0.0.0:53")));
+        assert!(!takes(end("10.0.0.1:53"), end("0.0.0.0:54")));
+        assert!(!takes(end("10.0.0.1:0"), end("0.0.0.0:53")));
+    }
+
+    #[test]
+    fn the_kernel_is_asked_for_few_ports_one_by_one() {
+        let own = |ports: std::ops::Range<u16>| {
+            Wanted::Sockets(ports.map(|port| Own { cookie: port.into(), port }).collect())
+        };
+        assert_eq!(own(1..3).ports().len(), 2);
+        assert_eq!(own(1..100).ports(), [Ports::default()]);
+        assert_eq!(own(0..1).ports(), [Ports::default()], "port 0 would be any anyway");
+        assert!(own(1..1).ports().is_empty());
+    }
+}

@@ -1,0 +1,71 @@
+//! Network namespaces and windows for tests.
+
+use std::time::{Duration, Instant};
+
+use landspeed_netlink::{LinkChange, Rtnl};
+use landspeed_observer::{Scene, Watch, observer};
+use landspeed_record::{Observations, WatchTarget};
+
+/// Runs `test` on a thread of its own in a new, unnamed network namespace with loopback up, which the kernel removes
+/// with the thread, however it ends. Prints why and returns where this process may not make one.
+pub(crate) fn in_new_namespace(test: impl FnOnce() + Send) {
+    let outcome = std::thread::scope(|scope| {
+        let alone = scope.spawn(|| {
+            // SAFETY: unshare(CLONE_NEWNET) changes this thread alone and touches no memory.
+            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
+                println!("SKIP: needs root: {}", std::io::Error::last_os_error());
+                return;
+            }
+            Rtnl::open().unwrap().set_link("lo", LinkChange::Up(true)).unwrap();
+            test();
+        });
+        alone.join()
+    });
+    if let Err(panic) = outcome {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// A window of one row of the table.
+pub(crate) struct Window(Box<dyn Watch>);
+
+impl Window {
+    pub(crate) fn open(row: &str, link: &str, scene: &Scene<'_>) -> Self {
+        let mut watch = observer(row).expect("a row of the table").watch(link);
+        watch.open(scene).unwrap_or_else(|error| panic!("open {row}: {error}"));
+        Window(watch)
+    }
+
+    /// Of somebody else's flows.
+    pub(crate) fn on(row: &str, target: WatchTarget) -> Self {
+        Self::open(row, "lo", &Scene { target, ..Scene::default() })
+    }
+
+    pub(crate) fn sample(&mut self) {
+        self.0.sample(Default::default()).expect("a sample");
+    }
+
+    pub(crate) fn close(mut self) -> Observations {
+        let mut seen = Observations::default();
+        self.0.close(&mut seen).expect("a window closes");
+        seen
+    }
+}
+
+/// Repeats `look` until it is content; fails after ten seconds. For what the kernel does at a time of its own.
+fn eventually(what: &str, mut look: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !look() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Waits until the child is `cat` and sleeps, which is once it reads: before that its descriptors are the parent's.
+pub(crate) fn reads(child: &std::process::Child) {
+    let pid = child.id();
+    eventually("cat reads", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+        stat.is_ok_and(|stat| stat.contains("(cat) S "))
+    });
+}

@@ -1,0 +1,272 @@
+//! What the rows that look at flows see of faults that are really there, over loopback in namespaces of their own.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use super::common::{Window, in_new_namespace, reads};
+use landspeed_observer::Scene;
+use landspeed_record::{FlowWatch, Observations, Protocol, WatchTarget};
+use landspeed_units::{Bytes, Nanos};
+use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
+
+fn pair() -> (TcpStream, TcpStream) {
+    pair_on("127.0.0.1:0")
+}
+
+fn pair_on(address: &str) -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind(address).unwrap();
+    let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (client, listener.accept().unwrap().0)
+}
+
+fn flow_at(seen: &Observations, local: SocketAddr) -> &FlowWatch {
+    let found = seen.flows.iter().find(|flow| flow.key.local == local);
+    found.unwrap_or_else(|| panic!("{local} in {:?}, {:?}", seen.flows, seen.unseen))
+}
+
+/// Writes until the kernel takes no more.
+fn fill(stream: &mut TcpStream) -> u64 {
+    stream.set_nonblocking(true).unwrap();
+    let mut written = 0;
+    loop {
+        match stream.write(&[7; 65_536]) {
+            Ok(bytes) => written += bytes as u64,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return written,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_does_not_read_shows_at_both_ends() {
+    in_new_namespace(|| {
+        let (mut client, server) = pair();
+        let (near, far) = (client.local_addr().unwrap(), server.local_addr().unwrap());
+        let mut window = Window::on("flows", WatchTarget::Flow { at: far });
+        let written = fill(&mut client);
+        window.sample();
+        let seen = window.close();
+        let (sender, receiver) = (flow_at(&seen, near), flow_at(&seen, far));
+        assert_eq!(seen.flows.len(), 2, "both ends are of this host");
+
+        let waits: Vec<_> = receiver.samples.iter().map(|sample| sample.receive_queue_bytes).collect();
+        assert_eq!(waits[0], Bytes(0));
+        assert!(waits[1] > Bytes::kib(64), "{waits:?}");
+        let [.., last] = receiver.samples.as_slice() else { panic!("no sample") };
+        assert!(last.receive_memory_bytes > Bytes(0) && last.receive_buffer_bytes > Bytes(0), "{last:?}");
+
+        let [first, .., last] = sender.samples.as_slice() else { panic!("no sample") };
+        assert_eq!((sender.key.remote, sender.key.protocol), (far, Protocol::Tcp));
+        assert_eq!((sender.pid, sender.congestion.is_empty()), (std::process::id(), false));
+        assert!(first.at_ns == Nanos(0) && last.at_ns > Nanos(0));
+        let tcp = last.tcp.as_ref().expect("TCP_INFO");
+        assert_eq!(tcp.acked_bytes.0 + last.send_queue_bytes.0, written + 1, "the SYN counts in one of them");
+        assert!(tcp.send_mss_bytes > Bytes(500) && tcp.cwnd_segments > 0 && tcp.rtt_ns > Nanos(0), "{tcp:?}");
+        assert_eq!(tcp.options & 0b111, 0b111, "timestamps, SACK and window scaling: {tcp:?}");
+        assert_eq!(seen.unseen, [""; 0]);
+    });
+}
+
+#[test]
+fn ipv6_and_ipv4_over_ipv6_sockets_are_found() {
+    in_new_namespace(|| {
+        let (_client, server) = pair_on("[::1]:0");
+        let at = server.local_addr().unwrap();
+        let seen = Window::on("flows", WatchTarget::Flow { at }).close();
+        assert_eq!(flow_at(&seen, at).key.remote, server.peer_addr().unwrap());
+
+        let listener = TcpListener::bind("[::]:0").unwrap();
+        let at = SocketAddr::from(([127, 0, 0, 1], listener.local_addr().unwrap().port()));
+        let client = TcpStream::connect(at).unwrap();
+        let _server = listener.accept().unwrap();
+        let seen = Window::on("flows", WatchTarget::Flow { at }).close();
+        assert_eq!(flow_at(&seen, at).key.remote, client.local_addr().unwrap(), "IPv4 is shown as IPv4");
+        assert_eq!(flow_at(&seen, at).samples.len(), 2, "found again by its id");
+        assert_eq!(seen.listeners.len(), 1, "{:?}", seen.listeners);
+    });
+}
+
+#[test]
+fn a_backlog_that_overflows_shows_at_the_listener() {
+    in_new_namespace(|| {
+        let listener = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        listen(&listener, 1).unwrap();
+        let at = TcpListener::from(listener.try_clone().unwrap()).local_addr().unwrap();
+
+        let mut window = Window::on("flows", WatchTarget::Flow { at });
+        // A backlog of one holds two: the kernel compares with "greater".
+        let waiting: Vec<TcpStream> = (0..2).map(|_| TcpStream::connect(at).unwrap()).collect();
+        for _ in 0..3 {
+            let refused = TcpStream::connect_timeout(&at, Duration::from_millis(20));
+            assert!(refused.is_err(), "a backlog of one took a third connection");
+        }
+        window.sample();
+        let seen = window.close();
+        let [seen_at] = seen.listeners.as_slice() else { panic!("{:?}", seen.listeners) };
+        assert_eq!((seen_at.local, seen_at.pid), (at, std::process::id()));
+        assert_eq!((seen_at.backlog, seen_at.most_waiting), (1, 2));
+        assert!(seen_at.drops >= 3, "{seen_at:?}");
+        drop(waiting);
+    });
+}
+
+#[test]
+fn datagrams_that_find_no_room_show_as_drops() {
+    in_new_namespace(|| {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sockopt::set_socket_recv_buffer_size(&receiver, 4096).unwrap();
+        let at = receiver.local_addr().unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.connect(at).unwrap();
+        let mut window = Window::on("flows", WatchTarget::Flow { at });
+        for _ in 0..100 {
+            sender.send(&[0; 1000]).unwrap();
+        }
+        window.sample();
+        let seen = window.close();
+        let receiving = flow_at(&seen, at);
+        assert_eq!(receiving.key.protocol, Protocol::Udp);
+        assert!(receiving.key.remote.ip().is_unspecified(), "{:?}", receiving.key);
+        let [first, .., last] = receiving.samples.as_slice() else { panic!("no sample") };
+        assert!((50..100).contains(&(last.drops - first.drops)), "{receiving:?}");
+        assert!(last.receive_queue_bytes > Bytes(0) && last.tcp.is_none(), "{last:?}");
+        assert_eq!(flow_at(&seen, sender.local_addr().unwrap()).key.remote, at, "the connected end as well");
+    });
+}
+
+#[test]
+fn a_flow_that_comes_and_goes_has_fewer_samples() {
+    in_new_namespace(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let mut window = Window::on("flows", WatchTarget::Flow { at });
+        let client = TcpStream::connect(at).unwrap();
+        let server = listener.accept().unwrap().0;
+        let near = client.local_addr().unwrap();
+        // When a new flow is looked for depends on what looking costs here.
+        for _ in 0..100 {
+            window.sample();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        drop((client, server));
+        for _ in 0..100 {
+            window.sample();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let seen = window.close();
+        let samples = &flow_at(&seen, near).samples;
+        assert!((2..200).contains(&samples.len()), "{}", samples.len());
+        assert!(samples[0].at_ns > Nanos(0));
+        assert!(samples.windows(2).all(|two| two[0].at_ns < two[1].at_ns));
+    });
+}
+
+#[test]
+fn the_workloads_flows_come_in_its_order_with_its_listeners() {
+    in_new_namespace(|| {
+        let pairs: Vec<_> = (0..12).map(|_| pair()).collect();
+        let stranger = pair();
+        let sockets: Vec<_> = pairs.iter().rev().map(|(client, _)| client.as_fd()).collect();
+        let mut window = Window::open("flows", "lo", &Scene { sockets: &sockets, ..Scene::default() });
+        window.sample();
+        let seen = window.close();
+        let order: Vec<_> = seen.flows.iter().map(|flow| flow.key.local).collect();
+        let expected: Vec<_> = pairs.iter().rev().map(|(client, _)| client.local_addr().unwrap()).collect();
+        assert_eq!(order, expected);
+        assert!(seen.flows.iter().all(|flow| flow.samples.len() == 3 && flow.pid == std::process::id()));
+        drop(stranger);
+    });
+}
+
+#[test]
+fn the_busiest_flow_is_found_among_idle_ones() {
+    in_new_namespace(|| {
+        let idle = pair();
+        let (mut client, mut server) = pair();
+        let (near, far) = (client.local_addr().unwrap(), server.local_addr().unwrap());
+        let reader = std::thread::spawn(move || while server.read(&mut [0; 65_536]).is_ok_and(|n| n > 0) {});
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let writer = std::thread::spawn(move || {
+            while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                client.write_all(&[7; 65_536]).unwrap();
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let mut window = Window::on("flows", WatchTarget::Top);
+        let processes = Window::on("processes", WatchTarget::Top);
+        window.sample();
+        let (seen, running) = (window.close(), processes.close());
+        let link = landspeed_observer::busiest_link(WatchTarget::Top).unwrap();
+        stop.send(()).unwrap();
+        writer.join().unwrap();
+        reader.join().unwrap();
+        assert_eq!(link.as_deref(), Some("lo"));
+        assert_eq!(seen.flows.len(), 2, "both ends, and none of the idle flow: {:?}", seen.flows);
+        let moved = |flow: &FlowWatch| flow.samples.last().and_then(|s| s.tcp.clone()).unwrap();
+        assert!(moved(flow_at(&seen, near)).acked_bytes > Bytes(65_536));
+        assert!(moved(flow_at(&seen, far)).received_bytes > Bytes(65_536));
+        assert_eq!(running.processes[0].pid, std::process::id(), "{:?}", running.unseen);
+        drop(idle);
+    });
+}
+
+#[test]
+fn a_process_is_watched_by_its_id() {
+    in_new_namespace(|| {
+        let (client, server) = pair();
+        let at = server.local_addr().unwrap();
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::from(OwnedFd::from(server)))
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        reads(&child);
+        let target = WatchTarget::Pid { pid };
+        let (mut flows, mut processes) = (Window::on("flows", target), Window::on("processes", target));
+        for _ in 0..20 {
+            flows.sample();
+            processes.sample();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let (flows, processes) = (flows.close(), processes.close());
+        drop(client);
+        child.wait().unwrap();
+        let [flow] = flows.flows.as_slice() else { panic!("{:?}", flows.flows) };
+        assert_eq!((flow.key.local, flow.pid), (at, pid));
+        let [process] = processes.processes.as_slice() else { panic!("{:?}", processes.processes) };
+        assert_eq!((process.pid, process.name.as_str()), (pid, "cat"));
+        assert!(!process.allowed_cores.is_empty());
+        let waited: u32 = process.waiting_in.values().sum();
+        assert!(waited >= 20, "{process:?}");
+        // It sleeps in the kernel's function for a socket's data, whatever that is called in this version.
+        assert!(process.waiting_in.keys().any(|place| place.contains("wait")), "{process:?}");
+    });
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    in_new_namespace(|| {
+        let seen = Window::on("flows", WatchTarget::Flow { at: "127.0.0.1:9".parse().unwrap() }).close();
+        assert_eq!(seen.unseen, ["flows: no socket matches what is to be watched"]);
+        for row in ["flows", "processes"] {
+            let mut watch = landspeed_observer::observer(row).unwrap().watch("lo");
+            let target = WatchTarget::Pid { pid: u32::MAX >> 2 };
+            let outcome = watch.open(&Scene { target, ..Scene::default() });
+            let mut seen = Observations::default();
+            watch.close(&mut seen).unwrap();
+            let said = outcome.err().map(|error| error.to_string()).into_iter().chain(seen.unseen);
+            assert!(said.collect::<String>().contains("1073741823"), "{row}");
+        }
+        // A process of the namespace that this thread left.
+        let seen = landspeed_observer::observer("flows")
+            .unwrap()
+            .watch("lo")
+            .open(&Scene { target: WatchTarget::Pid { pid: std::process::id() }, ..Scene::default() });
+        let error = seen.unwrap_err().to_string();
+        assert!(error.contains("another network namespace"), "{error}");
+    });
+}

@@ -1,0 +1,115 @@
+//! Queueing disciplines that really drop.
+
+use std::net::UdpSocket;
+
+use super::common::{Window, in_new_namespace};
+use landspeed_netlink::{Address, LinkChange, Rtnl};
+use landspeed_observer::{Live, Scene, busiest_link};
+use landspeed_record::{QdiscWatch, WatchTarget};
+use landspeed_units::{BitRate, Bytes};
+
+/// Runs `tc` in this thread's namespace; whether it did as asked. Not every kernel has every qdisc.
+fn tc(arguments: &str) -> bool {
+    let output = std::process::Command::new("tc").args(arguments.split(' ')).output();
+    match output {
+        Ok(output) if output.status.success() => true,
+        Ok(output) => {
+            println!("SKIP: tc {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+            false
+        }
+        Err(error) => {
+            println!("SKIP: tc: {error}");
+            false
+        }
+    }
+}
+
+/// A link that swallows what is sent to 198.18.0.0/24; whether this kernel has such.
+fn swallowing_link() -> bool {
+    let rtnl = Rtnl::open().unwrap();
+    if let Err(error) = rtnl.create_dummy("t-d") {
+        println!("SKIP: {error}");
+        return false;
+    }
+    let index = rtnl.index_of("t-d").unwrap();
+    rtnl.add_address(&Address::new(index, "198.18.0.1".parse().unwrap(), 24)).unwrap();
+    rtnl.set_link("t-d", LinkChange::Up(true)).unwrap();
+    true
+}
+
+/// 100 datagrams of 1 KiB to nobody, 107,000 bytes with their headers.
+fn send() -> UdpSocket {
+    let socket = UdpSocket::bind("198.18.0.1:0").unwrap();
+    socket.connect("198.18.0.2:9").unwrap();
+    for _ in 0..100 {
+        socket.send(&[0; 1024]).unwrap();
+    }
+    socket
+}
+
+fn called<'a>(seen: &'a [QdiscWatch], kind: &str, handle: &str) -> &'a QdiscWatch {
+    seen.iter().find(|q| q.kind == kind && q.handle == handle).unwrap_or_else(|| panic!("{seen:?}"))
+}
+
+#[test]
+fn a_token_bucket_that_drops_is_seen() {
+    in_new_namespace(|| {
+        if !swallowing_link() || !tc("qdisc add dev t-d root handle 1: tbf rate 80kbit burst 2k limit 10k") {
+            return;
+        }
+        let mut window = Window::open("qdisc", "t-d", &Scene::default());
+        let _socket = send();
+        window.sample();
+        let seen = window.close().qdiscs;
+        let tbf = called(&seen, "tbf", "1:");
+        assert_eq!((tbf.link.as_str(), tbf.rate_bps), ("t-d", Some(BitRate(80_000.0))));
+        assert!((50..100).contains(&tbf.drops) && tbf.overlimits > 0, "{tbf:?}");
+        assert!((Bytes(5_000)..=Bytes(10_240)).contains(&tbf.most_waiting_bytes), "{tbf:?}");
+        assert!(tbf.sent_packets >= 1 && tbf.sent_packets <= 50, "{tbf:?}");
+        assert!(seen.iter().all(|queue| queue.link == "t-d"), "{seen:?}");
+    });
+}
+
+#[test]
+fn a_class_has_its_own_counters_and_its_ceiling() {
+    in_new_namespace(|| {
+        let htb = [
+            "qdisc add dev t-d root handle 1: htb default 10",
+            "class add dev t-d parent 1: classid 1:10 htb rate 1mbit ceil 40gbit",
+        ];
+        if !swallowing_link() || !htb.iter().all(|command| tc(command)) {
+            return;
+        }
+        // Live traffic: all links are looked at.
+        let window = Window::on("qdisc", WatchTarget::Top);
+        let _socket = send();
+        let seen = window.close().qdiscs;
+        let class = called(&seen, "htb", "1:10");
+        assert_eq!(class.rate_bps, Some(BitRate(40e9)), "more than 32 bits of bytes a second");
+        assert_eq!((class.sent_packets, class.drops), (100, 0));
+        assert_eq!(called(&seen, "htb", "1:").sent_bytes, class.sent_bytes);
+        assert!(seen.iter().any(|queue| queue.link == "lo"), "{seen:?}");
+    });
+}
+
+#[test]
+fn a_live_watch_finds_the_link_of_its_flow() {
+    in_new_namespace(|| {
+        if !swallowing_link() {
+            return;
+        }
+        let _socket = send();
+        let target = WatchTarget::Flow { at: "198.18.0.2:9".parse().unwrap() };
+        assert_eq!(busiest_link(target).unwrap().as_deref(), Some("t-d"));
+        let nobody = WatchTarget::Flow { at: "198.18.0.7:9".parse().unwrap() };
+        assert_eq!(busiest_link(nobody).unwrap(), None);
+
+        let mut live = Live::new(target, None).unwrap();
+        let (length, every) = (std::time::Duration::from_millis(30), std::time::Duration::from_millis(10));
+        let seen = live.watch(length, every, || false);
+        assert_eq!((live.link(), seen.settings[0].link.as_str()), ("t-d", "t-d"));
+        assert_eq!(seen.flows[0].key.remote, "198.18.0.2:9".parse().unwrap());
+        assert_eq!(seen.processes[0].pid, std::process::id());
+        assert!(seen.links[0].link == "t-d" && !seen.cpu.cores.is_empty(), "{seen:?}");
+    });
+}

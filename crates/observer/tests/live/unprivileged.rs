@@ -1,0 +1,97 @@
+//! What is seen without root: the own sockets whole, strangers' without their process, and that is said.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+
+use super::common::{Window, in_new_namespace, reads};
+use landspeed_record::WatchTarget;
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+
+/// Takes all capabilities from the calling thread, which is what makes root of it.
+fn drop_capabilities() {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    set_capabilities(None, sets).expect("capabilities may always be dropped");
+}
+
+/// A process with all capabilities that holds one end of a connection.
+struct Stranger {
+    child: Child,
+    at: SocketAddr,
+    _client: TcpStream,
+}
+
+impl Stranger {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let server = listener.accept().unwrap().0;
+        let at = server.local_addr().unwrap();
+        let stdin = Stdio::from(OwnedFd::from(server));
+        let child = Command::new("cat").stdin(stdin).stdout(Stdio::null()).spawn().unwrap();
+        reads(&child);
+        Stranger { child, at, _client: client }
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        // Without capabilities a process of the same user may still be ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn strangers_flows_are_seen_without_their_process_and_that_is_said() {
+    in_new_namespace(|| {
+        let stranger = Stranger::start();
+        drop_capabilities();
+        let target = WatchTarget::Flow { at: stranger.at };
+        let (mut flows, processes) = (Window::on("flows", target), Window::on("processes", target));
+        flows.sample();
+        let (flows, processes) = (flows.close(), processes.close());
+        let pid_of = |own: bool| {
+            let flow = flows.flows.iter().find(|f| (f.key.local == stranger.at) != own).expect("both ends");
+            assert_eq!(flow.samples.len(), 3, "{flow:?}");
+            assert!(flow.samples[0].tcp.is_some(), "TCP_INFO needs no privilege");
+            flow.pid
+        };
+        assert_eq!((pid_of(true), pid_of(false)), (std::process::id(), 0));
+        for seen in [&flows, &processes] {
+            assert!(seen.unseen.iter().any(|line| line.contains("root sees them")), "{:?}", seen.unseen);
+        }
+        assert_eq!(processes.processes.len(), 1, "the own one: {:?}", processes.processes);
+    });
+}
+
+#[test]
+fn a_strangers_process_is_asked_for_in_vain_and_that_is_said() {
+    in_new_namespace(|| {
+        let stranger = Stranger::start();
+        drop_capabilities();
+        let pid = stranger.child.id();
+        let scene = landspeed_observer::Scene { target: WatchTarget::Pid { pid }, ..Default::default() };
+        let opened = landspeed_observer::observer("flows").unwrap().watch("lo").open(&scene);
+        let error = opened.unwrap_err().to_string();
+        assert!(error.contains(&format!("/proc/{pid}/fd")) && error.contains("root may"), "{error}");
+
+        // What it does is no secret, but for where it sleeps.
+        let mut window = Window::on("processes", WatchTarget::Pid { pid });
+        window.sample();
+        let seen = window.close();
+        assert_eq!(seen.processes[0].name, "cat");
+        assert!(seen.unseen.iter().any(|line| line.contains("wchan")), "{seen:?}");
+    });
+}
+
+#[test]
+fn links_and_queues_need_no_privilege() {
+    in_new_namespace(|| {
+        drop_capabilities();
+        assert!(!Window::on("qdisc", WatchTarget::Top).close().qdiscs.is_empty());
+        let seen = Window::on("settings", WatchTarget::Top).close();
+        assert!(!seen.settings[0].features.is_empty() && seen.unseen.is_empty(), "{seen:?}");
+    });
+}
