@@ -1,7 +1,7 @@
 //! The registration table.
 
 use crate::{
-    Observer, cpu::Cpu, flows::Flows, link::Link, processes::Processes, qdisc::Qdisc, settings::Settings,
+    Observer, cost::Cost, cpu::Cpu, flows::Flows, link::Link, processes::Processes, qdisc::Qdisc, settings::Settings,
     snmp::Snmp, softnet::Softnet, tcp_info::TcpInfo,
 };
 
@@ -12,7 +12,7 @@ pub static OBSERVERS: &[&dyn Observer] = &[&Link, &Softnet, &Snmp, &TcpInfo, &Cp
 
 /// Observers that run only where they are asked for, because they cost something or answer questions
 /// that only an explanation asks.
-pub static ON_REQUEST: &[&dyn Observer] = &[&Flows, &Processes, &Qdisc, &Settings];
+pub static ON_REQUEST: &[&dyn Observer] = &[&Cost, &Flows, &Processes, &Qdisc, &Settings];
 
 /// The observer called `name`.
 pub fn observer(name: &str) -> Option<&'static dyn Observer> {

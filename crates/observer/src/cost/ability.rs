@@ -1,0 +1,102 @@
+//! Whether this process may sample, in words.
+
+use std::io;
+
+use rustix::thread::{CapabilitySet, capabilities};
+
+use super::{event::Event, kallsyms};
+use crate::procfile;
+
+/// What decides over a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Standing {
+    /// kernel.perf_event_paranoid.
+    paranoid: Option<i32>,
+    /// CAP_PERFMON or CAP_SYS_ADMIN.
+    capable: bool,
+    /// A seccomp filter is in force.
+    filtered: bool,
+}
+
+impl Standing {
+    /// This thread's.
+    fn own() -> Self {
+        let held = capabilities(None).map(|sets| sets.effective).unwrap_or(CapabilitySet::empty());
+        let status = procfile::read("/proc/thread-self/status").unwrap_or_default();
+        Standing {
+            paranoid: procfile::word("/proc/sys/kernel/perf_event_paranoid").and_then(|w| w.parse().ok()),
+            capable: held.intersects(CapabilitySet::PERFMON | CapabilitySet::SYS_ADMIN),
+            filtered: status.lines().any(|line| line.split_once(":\t") == Some(("Seccomp", "2"))),
+        }
+    }
+}
+
+/// Whether all processors can be sampled and kernel symbols are shown; the reason and the remedy where not.
+pub(super) fn can_sample() -> Result<(), String> {
+    let here = u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0);
+    Event::CpuClock.open(here).map_err(|error| refused(&error, &Standing::own()))?;
+    kallsyms::shown()
+}
+
+fn refused(error: &io::Error, standing: &Standing) -> String {
+    let why = match error.raw_os_error() {
+        Some(libc::ENOSYS) => NONE.into(),
+        Some(libc::EACCES | libc::EPERM) if !standing.capable && standing.paranoid.is_none_or(|p| p > 0) => {
+            let paranoid = standing.paranoid.map_or("unknown".into(), |value| value.to_string());
+            format!(
+                "kernel.perf_event_paranoid is {paranoid} and this process has neither CAP_PERFMON nor CAP_SYS_ADMIN; \
+                 run it as root, give it CAP_PERFMON and CAP_SYSLOG, or set kernel.perf_event_paranoid to 0"
+            )
+        }
+        Some(libc::EACCES | libc::EPERM) if standing.filtered => FILTERED.into(),
+        Some(libc::EACCES | libc::EPERM) => GUARDED.into(),
+        _ => "see perf_event_open(2)".into(),
+    };
+    format!("perf_event_open(2) is refused ({error}): {why}")
+}
+
+const NONE: &str = "this kernel is built without CONFIG_PERF_EVENTS, or a seccomp filter says so; run it outside of the \
+     container";
+const FILTERED: &str = "a seccomp filter is in force, as container runtimes set one; run it outside of the container or \
+     allow perf_event_open in the container's seccomp profile";
+const GUARDED: &str = "this process has the privilege, so a security module refuses: kernel lockdown at 'confidentiality' \
+     (/sys/kernel/security/lockdown) or a policy on perf_event";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(errno: i32, paranoid: Option<i32>, capable: bool, filtered: bool) -> String {
+        refused(&io::Error::from_raw_os_error(errno), &Standing { paranoid, capable, filtered })
+    }
+
+    #[test]
+    fn each_refusal_names_what_is_missing_and_what_helps() {
+        let unprivileged = told(libc::EACCES, Some(2), false, false);
+        assert!(unprivileged.contains("perf_event_paranoid is 2") && unprivileged.contains("CAP_PERFMON"));
+        assert!(told(libc::EACCES, None, false, false).contains("paranoid is unknown"));
+        assert!(told(libc::ENOSYS, Some(2), true, false).contains("CONFIG_PERF_EVENTS"));
+        assert!(told(libc::EPERM, Some(2), true, true).contains("seccomp filter is in force"));
+        assert!(told(libc::EPERM, Some(-1), false, true).contains("seccomp filter is in force"));
+        assert!(told(libc::EPERM, Some(2), true, false).contains("lockdown"));
+        assert!(told(libc::EMFILE, Some(2), true, false).contains("perf_event_open(2)"));
+    }
+
+    #[test]
+    fn without_privileges_it_is_refused_in_words() {
+        // Capabilities are the thread's own: the others keep theirs.
+        let outcome = std::thread::spawn(|| {
+            let none = CapabilitySet::empty();
+            let sets = rustix::thread::CapabilitySets { effective: none, permitted: none, inheritable: none };
+            rustix::thread::set_capabilities(None, sets).map(|()| (Standing::own(), can_sample()))
+        });
+        let (standing, outcome) = outcome.join().unwrap().expect("anyone may drop capabilities");
+        assert!(!standing.capable);
+        if standing.paranoid.is_some_and(|paranoid| paranoid <= 0) {
+            eprintln!("SKIP: kernel.perf_event_paranoid lets everybody sample on this host");
+            return;
+        }
+        let why = outcome.unwrap_err();
+        assert!(why.contains("perf_event_open(2) is refused"), "{why}");
+    }
+}

@@ -1,0 +1,184 @@
+//! One class for one stack.
+
+use landspeed_record::CostClass;
+
+use super::kallsyms::Function;
+use super::rules::{Rule, Rules};
+
+/// What a sample was taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Judgement<'a> {
+    /// Busy, in this class.
+    Class {
+        /// The class.
+        class: CostClass,
+        /// It landed where interrupts were turned on again and was given to the caller.
+        moved: bool,
+    },
+    /// The processor had nothing to do.
+    Idle,
+    /// No rule knows this symbol, the innermost that is no helper.
+    Unknown(&'a str),
+}
+
+/// Judges the kernel part of a stack, innermost function first; `None` is an address that lies in no
+/// function.
+///
+/// The innermost function decides; where it is a helper (memset, an unlock that turns interrupts on), the next
+/// one outwards is asked, up to the first that is none. It never passes a function that no rule knows: what is
+/// unknown is shown, not guessed from its callers.
+pub(super) fn judge<'a>(rules: &Rules, kernel: &[Option<Function<'a>>]) -> Judgement<'a> {
+    let mut moved = false;
+    let mut fallback = None;
+    let innermost = kernel.first().copied().flatten();
+    for function in kernel {
+        let Some(function) = function else { return Judgement::Unknown(NOWHERE) };
+        match rules.of(*function) {
+            None => return Judgement::Unknown(function.name),
+            Some(Rule::Idle) => return Judgement::Idle,
+            Some(Rule::Class(class)) => return Judgement::Class { class, moved },
+            Some(Rule::Caller { otherwise, interrupts }) => {
+                moved |= interrupts;
+                fallback = fallback.or(otherwise);
+            }
+        }
+    }
+    match (fallback, innermost) {
+        (Some(class), _) => Judgement::Class { class, moved: false },
+        (None, function) => Judgement::Unknown(function.map_or(NOWHERE, |function| function.name)),
+    }
+}
+
+/// What an address outside of all functions is called.
+pub(super) const NOWHERE: &str = "[unknown]";
+
+#[cfg(test)]
+mod tests {
+    use super::super::rules::RULES;
+    use super::*;
+
+    /// "innermost < its caller < ...".
+    fn judged(stack: &'static str) -> Judgement<'static> {
+        let frames: Vec<_> =
+            stack.split(" < ").map(|name| (name != "?").then_some(Function { name, module: "" })).collect();
+        judge(&RULES, &frames)
+    }
+
+    /// Innermost frames as seen on Linux 6.18 unless said otherwise, and what they are.
+    const STACKS: &[(CostClass, &str)] = &[
+        // Copies: by what they are called for.
+        (CostClass::Copy, "rep_movs_alternative < _copy_from_iter < tcp_sendmsg_locked < tcp_sendmsg"),
+        (
+            CostClass::Copy,
+            "rep_movs_alternative < _copy_to_iter < __skb_datagram_iter < skb_copy_datagram_iter",
+        ),
+        // Linux 5.4 and 5.15
+        (
+            CostClass::Copy,
+            "copy_user_enhanced_fast_string < copyin < _copy_from_iter_full < tcp_sendmsg_locked",
+        ),
+        (CostClass::Copy, "copy_user_generic_unrolled < copyout < _copy_to_iter < skb_copy_datagram_iter"),
+        // arm64
+        (CostClass::Copy, "__arch_copy_from_user < _copy_from_iter < tcp_sendmsg_locked"),
+        (CostClass::Copy, "memcpy < skb_copy_bits < __pskb_pull_tail"),
+        (CostClass::Copy, "rep_movs_alternative"),
+        (
+            CostClass::SystemCall,
+            "rep_movs_alternative < _copy_from_user < copy_msghdr_from_user < ___sys_sendmsg",
+        ),
+        (CostClass::Memory, "memset < __alloc_skb < tcp_stream_alloc_skb < tcp_sendmsg_locked"),
+        (CostClass::Memory, "memcpy < __copy_skb_header < __skb_clone < skb_clone < __tcp_transmit_skb"),
+        (CostClass::Checksum, "csum_partial < skb_checksum < skb_checksum_help < validate_xmit_skb"),
+        (CostClass::Checksum, "do_csum < csum_partial < __skb_checksum_complete"),
+        (
+            CostClass::Checksum,
+            "csum_partial_copy_generic < csum_and_copy_from_iter_full < ip_generic_getfrag",
+        ),
+        (CostClass::Tcp, "tcp_ack < tcp_rcv_established < tcp_v4_do_rcv"),
+        (CostClass::Tcp, "cubictcp_cong_avoid < tcp_ack"),
+        (CostClass::Tcp, "__inet_lookup_established < tcp_v4_rcv"),
+        (CostClass::Udp, "udp_queue_rcv_one_skb < udp_unicast_rcv_skb"),
+        (CostClass::Udp, "__udp4_lib_rcv < ip_protocol_deliver_rcu"),
+        (CostClass::Ip, "ip_rcv < __netif_receive_skb_one_core"),
+        (CostClass::Ip, "fib_table_lookup < ip_route_output_key_hash_rcu"),
+        (CostClass::Ip, "ip_fragment < __ip_finish_output"),
+        (CostClass::Driver, "veth_xmit < dev_hard_start_xmit"),
+        (CostClass::Driver, "skb_segment < tcp_gso_segment < inet_gso_segment"),
+        (CostClass::Driver, "tcp_gro_receive < tcp4_gro_receive < inet_gro_receive < dev_gro_receive"),
+        (CostClass::Driver, "fq_codel_dequeue < __qdisc_run"),
+        (CostClass::Softirq, "net_rx_action < handle_softirqs"),
+        (CostClass::Softirq, "process_backlog < __napi_poll"),
+        (CostClass::Softirq, "__do_softirq < do_softirq_own_stack"),
+        (CostClass::Memory, "kmem_cache_free < skb_release_data"),
+        (CostClass::Memory, "get_page_from_freelist < __alloc_pages_noprof"),
+        (CostClass::Memory, "__alloc_pages_nodemask < skb_page_frag_refill"),
+        (CostClass::Lock, "native_queued_spin_lock_slowpath < _raw_spin_lock_bh < lock_sock_nested"),
+        (CostClass::Lock, "_raw_spin_lock < tcp_v4_rcv"),
+        (CostClass::Scheduling, "try_to_wake_up < __wake_up_common"),
+        (CostClass::Scheduling, "sock_def_readable < tcp_data_ready"),
+        (CostClass::Scheduling, "ep_poll_callback < __wake_up_common"),
+        (CostClass::Page, "clear_page_erms < do_anonymous_page"),
+        (CostClass::Page, "internal_get_user_pages_fast < iov_iter_get_pages2"),
+        (CostClass::SystemCall, "entry_SYSCALL_64"),
+        (CostClass::SystemCall, "sock_sendmsg < __sys_sendto"),
+        (CostClass::Hypervisor, "pvclock_clocksource_read_nowd < kvm_clock_get_cycles < ktime_get"),
+        (
+            CostClass::Observer,
+            "bpf_prog_6deef7357e7b4530_hop < bpf_trace_run2 < __bpf_trace_net_dev_template",
+        ),
+        (
+            CostClass::Tcp,
+            "bpf_prog_6deef7357e7b4530_cong_avoid < bpf__tcp_congestion_ops_cong_avoid < tcp_ack",
+        ),
+        // Through the thunks of mitigations.
+        (CostClass::Tcp, "srso_alias_safe_ret < srso_alias_return_thunk < tcp_ack"),
+    ];
+
+    #[test]
+    fn stacks_seen_in_the_wild_are_what_they_are() {
+        for (class, stack) in STACKS {
+            let judgement = judged(stack);
+            assert_eq!(judgement, Judgement::Class { class: *class, moved: false }, "{stack}");
+        }
+    }
+
+    #[test]
+    fn a_sample_that_interrupts_off_held_back_goes_to_the_caller() {
+        for (class, stack) in [
+            (
+                CostClass::Scheduling,
+                "_raw_spin_unlock_irqrestore < __wake_up_common_lock < sock_def_readable",
+            ),
+            (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < try_to_wake_up < wake_up_q"),
+            (CostClass::Tcp, "__local_bh_enable_ip < _raw_spin_unlock_bh < tcp_recvmsg"),
+            (CostClass::Memory, "pv_native_irq_enable < ___slab_alloc < kmem_cache_alloc"),
+        ] {
+            assert_eq!(judged(stack), Judgement::Class { class, moved: true }, "{stack}");
+        }
+        let alone = Judgement::Class { class: CostClass::Lock, moved: false };
+        assert_eq!(judged("_raw_spin_unlock_irqrestore"), alone, "nobody to give it to");
+    }
+
+    #[test]
+    fn a_processor_at_rest_is_idle_and_what_interrupts_it_is_not() {
+        assert_eq!(
+            judged("pv_native_safe_halt < default_idle < default_idle_call < do_idle"),
+            Judgement::Idle
+        );
+        assert_eq!(
+            judged("cpuidle_enter_state < cpuidle_enter < do_idle < cpu_startup_entry"),
+            Judgement::Idle
+        );
+        let softirq = judged("net_rx_action < handle_softirqs < irq_exit_rcu < default_idle < do_idle");
+        assert_eq!(softirq, Judgement::Class { class: CostClass::Softirq, moved: false });
+    }
+
+    #[test]
+    fn what_no_rule_knows_is_shown_not_guessed() {
+        assert_eq!(judged("no_such_function < tcp_sendmsg"), Judgement::Unknown("no_such_function"));
+        assert_eq!(judged("memset < no_such_function < tcp_sendmsg"), Judgement::Unknown("no_such_function"));
+        assert_eq!(judged("memset"), Judgement::Unknown("memset"), "a helper without a caller");
+        assert_eq!(judged("? < tcp_sendmsg"), Judgement::Unknown(NOWHERE));
+        assert_eq!(judge(&RULES, &[]), Judgement::Unknown(NOWHERE));
+    }
+}

@@ -1,0 +1,128 @@
+//! Processor time by layer: what the processors were doing, sampled about a thousand times a second.
+//!
+//! # How
+//!
+//! perf_event_open(2) on every processor: cycles where the machine counts them, else the software clock. Each
+//! sample is the stack at that moment; a thread that sleeps until a ring is half full counts equal stacks. When
+//! the window has closed, kernel addresses are looked up in /proc/kallsyms, user addresses in the programs' own
+//! symbol tables, and each sample gets one class by the table `classes.txt`.
+//!
+//! # Whose time
+//!
+//! Hosts of a lab are namespaces of one machine: there, only samples of the workload's own threads count
+//! ("tasks"). A softirq that runs on top of such a thread is in its stack and counts, and on virtual links that
+//! is where nearly all of them run; samples of ksoftirqd, which may carry either host's packets, are told in a
+//! note. On a machine's first network namespace, or over flows of other programs, everything but the idle loop
+//! counts ("machine").
+//!
+//! # What the timer cannot see
+//!
+//! The software clock is a timer interrupt, and waits while interrupts are off. What ran then shows where they
+//! are turned on again, mostly `_raw_spin_unlock_irqrestore` and the end of a context switch. The table names
+//! those places and gives their samples to the caller, which had interrupts off; a note counts them. Stolen time
+//! is not sampled: it has a figure of its own.
+
+mod ability;
+mod classify;
+mod event;
+mod kallsyms;
+mod profile;
+mod ring;
+mod rules;
+mod sample;
+mod sampler;
+mod tally;
+mod usersyms;
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use landspeed_record::{Observations, WatchTarget};
+
+use crate::cpu::Cpu;
+use crate::{Error, Observer, Scene, Watch, host};
+use event::Event;
+use kallsyms::Kallsyms;
+use profile::Window;
+use sampler::Sampler;
+use tally::Scope;
+
+/// The row of the table.
+pub(crate) struct Cost;
+
+impl Observer for Cost {
+    fn name(&self) -> &'static str {
+        "cost"
+    }
+
+    fn about(&self) -> &'static str {
+        "processor time by layer: copies, checksums, TCP, IP, driver, softirq, memory, locks, scheduling, ..."
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "the order of things, and anything rarer than a sample: about one in a thousand of a second's time",
+            "who caused work done with interrupts off, finer than by its caller, where only a timer can sample",
+            "in a lab, whose packets ksoftirqd and softirqs on top of other tasks carried: a note counts them",
+            "inlined functions: they are their callers; callers of user code built without frame pointers",
+            "its own cost: a sample is taken with interrupts off, some microseconds a thousand times a second",
+            "time that the hypervisor gave to somebody else: steal_share, from /proc/stat, says how much",
+        ]
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        ability::can_sample()
+    }
+
+    fn watch(&self, link: &str) -> Box<dyn Watch> {
+        Box::new(CostWatch {
+            event: Event::probe(0),
+            shares_machine: link == "lo" || !host::probe().initial_netns,
+            processors: Cpu.watch(link),
+            open: None,
+        })
+    }
+}
+
+struct CostWatch {
+    event: Event,
+    /// Other hosts of the experiment may run on this machine.
+    shares_machine: bool,
+    /// For stolen time.
+    processors: Box<dyn Watch>,
+    open: Option<(Sampler, Instant)>,
+}
+
+impl CostWatch {
+    fn scope(&self, scene: &Scene<'_>) -> Scope {
+        if self.shares_machine && scene.target == WatchTarget::Workload {
+            Scope::Tasks(BTreeSet::from_iter(scene.threads.iter().copied()))
+        } else {
+            Scope::Machine
+        }
+    }
+}
+
+impl Watch for CostWatch {
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+        self.open = None;
+        self.processors.open(&Scene::default())?;
+        let sampler = Sampler::start(self.event, self.scope(scene))?;
+        self.open = Some((sampler, Instant::now()));
+        Ok(())
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        let Some((sampler, opened)) = self.open.take() else { return Ok(()) };
+        sampler.pause()?;
+        let length = opened.elapsed().into();
+        // The window is over: what follows may take its time.
+        let mut processors = Observations::default();
+        self.processors.close(&mut processors)?;
+        let tally = sampler.finish()?;
+        let kernel = Kallsyms::read(&tally.loaded)?;
+        let window = Window { event: self.event, length, steal_share: processors.cpu.steal_share() };
+        seen.cost = Some(Box::new(profile::profile(&tally, window, &kernel)));
+        Ok(())
+    }
+}

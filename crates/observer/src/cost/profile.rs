@@ -1,0 +1,169 @@
+//! From counted stacks to a profile.
+
+use std::collections::{BTreeMap, HashMap};
+
+use landspeed_record::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
+use landspeed_units::Nanos;
+
+use super::classify::{Judgement, NOWHERE, judge};
+use super::event::{Event, PERIOD};
+use super::kallsyms::{Function, Kallsyms};
+use super::rules::RULES;
+use super::tally::{Stack, Tally, Whose};
+use super::usersyms::Programs;
+
+/// Stacks that a profile keeps: of ten seconds at 1 kHz they hold nine samples of ten and more.
+const MOST_STACKS: usize = 400;
+
+/// What is known of the window besides its samples.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    /// What made the samples.
+    pub(super) event: Event,
+    /// How long it was open.
+    pub(super) length: Nanos,
+    /// Stolen time as a share of it, over all processors.
+    pub(super) steal_share: f64,
+}
+
+/// The profile of one window.
+pub(super) fn profile(tally: &Tally, window: Window, kernel: &Kallsyms) -> CostProfile {
+    let mut sums = Sums::default();
+    let programs = Programs::of(tally.stacks.keys());
+    for (stack, samples) in &tally.stacks {
+        sums.add(stack, *samples, kernel, &programs);
+    }
+    let mut notes = notes(tally, window.event, &sums);
+    notes.extend(programs.notes());
+    let (stacks, left_out) = most(sums.stacks.into_iter(), MOST_STACKS);
+    if left_out > 0 {
+        notes.push(format!("stacks: the rarest are left out, {left_out} of {} samples", sums.samples));
+    }
+    let (unclassified, _) = most(sums.unknown.into_iter(), usize::MAX);
+    CostProfile {
+        event: window.event.name().into(),
+        scope: tally.scope.name().into(),
+        window_ns: window.length,
+        period_ns: PERIOD,
+        samples: sums.samples,
+        kernel_samples: sums.kernel,
+        lost: tally.lost,
+        steal_share: window.steal_share,
+        classes: sums
+            .classes
+            .iter()
+            .map(|(class, samples)| ClassSamples { class: *class, samples: *samples })
+            .collect(),
+        unclassified: unclassified
+            .into_iter()
+            .map(|(symbol, samples)| SymbolSamples { symbol, samples })
+            .collect(),
+        stacks: stacks
+            .into_iter()
+            .map(|((stack, class), samples)| StackSamples { stack, class, samples })
+            .collect(),
+        notes,
+    }
+}
+
+#[derive(Debug, Default)]
+struct Sums {
+    samples: u64,
+    kernel: u64,
+    classes: BTreeMap<CostClass, u64>,
+    unknown: HashMap<String, u64>,
+    stacks: HashMap<(String, CostClass), u64>,
+    /// Samples that landed where interrupts were turned on again.
+    moved: u64,
+    /// Network softirqs outside of the scope: in ksoftirqd, and on top of anything else.
+    ksoftirqd: u64,
+    elsewhere: u64,
+}
+
+impl Sums {
+    fn add(&mut self, stack: &Stack, samples: u64, kernel: &Kallsyms, programs: &Programs) {
+        let frames = frames(&stack.kernel, kernel);
+        if stack.whose == Whose::Others {
+            return self.others(&frames, samples);
+        }
+        let class = match (stack.whose, frames.is_empty()) {
+            (Whose::Own, _) => CostClass::Observer,
+            (_, true) => CostClass::Application,
+            _ => match judge(&RULES, &frames) {
+                Judgement::Idle => return,
+                Judgement::Class { class, moved } => {
+                    self.moved += if moved { samples } else { 0 };
+                    class
+                }
+                Judgement::Unknown(symbol) => {
+                    *self.unknown.entry(symbol.to_owned()).or_default() += samples;
+                    CostClass::Other
+                }
+            },
+        };
+        self.samples += samples;
+        self.kernel += if frames.is_empty() { 0 } else { samples };
+        *self.classes.entry(class).or_default() += samples;
+        let folded = folded(&frames, programs.names(stack));
+        *self.stacks.entry((folded, class)).or_default() += samples;
+    }
+
+    fn others(&mut self, frames: &[Option<Function<'_>>], samples: u64) {
+        let inside = |name: &str| frames.iter().flatten().any(|function| function.name == name);
+        if inside("run_ksoftirqd") {
+            self.ksoftirqd += samples;
+        } else if inside("net_rx_action") || inside("net_tx_action") {
+            self.elsewhere += samples;
+        }
+    }
+}
+
+/// Functions of kernel addresses. All but the innermost are return addresses, which may lie one past the
+/// function that called.
+fn frames<'a>(addresses: &[u64], kernel: &'a Kallsyms) -> Vec<Option<Function<'a>>> {
+    let at = |(depth, address): (usize, &u64)| kernel.function(address.saturating_sub(u64::from(depth > 0)));
+    addresses.iter().enumerate().map(at).collect()
+}
+
+/// The folded form of flame graphs: outermost first, joined by ";", kernel frames marked.
+fn folded<'a>(kernel: &[Option<Function<'_>>], user: impl Iterator<Item = &'a str>) -> String {
+    let kernel =
+        kernel.iter().map(|frame| format!("{}_[k]", frame.map_or(NOWHERE, |function| function.name)));
+    let mut frames: Vec<_> = kernel.chain(user.map(str::to_owned)).collect();
+    frames.reverse();
+    frames.join(";")
+}
+
+/// The `most` rows with most samples, most first, equal ones by name; and the samples of the rest.
+fn most<K: Ord>(rows: impl Iterator<Item = (K, u64)>, most: usize) -> (Vec<(K, u64)>, u64) {
+    let mut rows: Vec<_> = rows.collect();
+    rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let rest = rows.iter().skip(most).map(|(_, samples)| samples).sum();
+    rows.truncate(most);
+    (rows, rest)
+}
+
+fn notes(tally: &Tally, event: Event, sums: &Sums) -> Vec<String> {
+    let mut notes = Vec::new();
+    if event == Event::CpuClock {
+        notes.push(format!(
+            "cpu-clock: a timer samples, which waits while interrupts are off; what ran then is sampled where they are \
+             turned on again and counted for the caller, who had them off: {} of {} samples",
+            sums.moved, sums.samples
+        ));
+    }
+    if sums.ksoftirqd + sums.elsewhere > 0 {
+        notes.push(format!(
+            "scope: network softirqs outside of the workload's threads are not counted, as whose they are is not \
+             known: {} samples in ksoftirqd, {} on top of other tasks",
+            sums.ksoftirqd, sums.elsewhere
+        ));
+    }
+    if tally.throttled > 0 {
+        notes.push(format!(
+            "the kernel held sampling back {} times (kernel.perf_cpu_time_max_percent)",
+            tally.throttled
+        ));
+    }
+    notes
+}

@@ -1,0 +1,226 @@
+//! The symbol table, `classes.txt`, which says how it is written.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use landspeed_record::CostClass;
+
+use super::kallsyms::Function;
+
+const TEXT: &str = include_str!("classes.txt");
+
+/// The table.
+pub(super) static RULES: LazyLock<Rules> =
+    LazyLock::new(|| Rules::parse(TEXT).unwrap_or_else(|why| panic!("classes.txt: {why}")));
+
+/// What a symbol says about the sample that it is found in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Rule {
+    /// It is of this class.
+    Class(CostClass),
+    /// The processor had nothing to do: not counted.
+    Idle,
+    /// A helper: its caller says.
+    Caller {
+        /// Where no caller says anything.
+        otherwise: Option<CostClass>,
+        /// It turns interrupts on, where a timer's sample lands that was due while they were off.
+        interrupts: bool,
+    },
+}
+
+/// Rules by what they match.
+#[derive(Debug, Default)]
+pub(super) struct Rules {
+    exact: HashMap<&'static str, Rule>,
+    /// With "*", those with most letters first.
+    patterns: Vec<(&'static str, Rule)>,
+    /// Of modules, likewise.
+    modules: Vec<(&'static str, Rule)>,
+}
+
+impl Rules {
+    fn parse(text: &'static str) -> Result<Self, String> {
+        let mut rules = Rules::default();
+        let mut section = None;
+        for (number, line) in (1..).zip(text.lines()) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                section = Some(header(name).ok_or_else(|| format!("line {number}: no class '{name}'"))?);
+                continue;
+            }
+            for word in line.split_ascii_whitespace() {
+                let rule = section.ok_or_else(|| format!("line {number}: '{word}' before any class"))?;
+                rules.add(word, rule).map_err(|why| format!("line {number}: '{word}' {why}"))?;
+            }
+        }
+        // Stable: the order of the file decides nothing, as two patterns of one length must agree.
+        rules.patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(letters(pattern)));
+        rules.modules.sort_by_key(|(pattern, _)| std::cmp::Reverse(letters(pattern)));
+        Ok(rules)
+    }
+
+    fn add(&mut self, word: &'static str, rule: Rule) -> Result<(), &'static str> {
+        let (list, pattern) = match word.strip_prefix('@') {
+            Some(module) => (&mut self.modules, module),
+            None => (&mut self.patterns, word),
+        };
+        if !pattern.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'*')) {
+            return Err("is no symbol");
+        }
+        if word == pattern && !pattern.contains('*') {
+            return self.exact.insert(word, rule).map_or(Ok(()), |_| Err("is there twice"));
+        }
+        if letters(pattern) < 3 {
+            return Err("would match nearly anything");
+        }
+        if list.iter().any(|(other, _)| *other == pattern) {
+            return Err("is there twice");
+        }
+        list.push((pattern, rule));
+        Ok(())
+    }
+
+    /// What is known of a function; `None` where no rule knows it.
+    pub(super) fn of(&self, function: Function<'_>) -> Option<Rule> {
+        let find = |list: &[(&'static str, Rule)], name| {
+            list.iter().find(|(pattern, _)| matches(pattern, name)).map(|(_, rule)| *rule)
+        };
+        let by_name = self.exact.get(function.name).copied().or_else(|| find(&self.patterns, function.name));
+        by_name.or_else(|| find(&self.modules, function.module))
+    }
+}
+
+/// The rule that a section stands for: "tcp", "idle", "caller", "caller, else copy", "interrupts-on, else lock".
+fn header(text: &str) -> Option<Rule> {
+    let class = |name: &str| CostClass::ALL.into_iter().find(|class| class.name() == name);
+    let (kind, otherwise) = match text.split_once(", else ") {
+        Some((kind, name)) => (kind, Some(class(name)?)),
+        None => (text, None),
+    };
+    match kind {
+        "caller" => Some(Rule::Caller { otherwise, interrupts: false }),
+        "interrupts-on" => Some(Rule::Caller { otherwise, interrupts: true }),
+        _ if otherwise.is_some() => None,
+        "idle" => Some(Rule::Idle),
+        name => class(name).map(Rule::Class),
+    }
+}
+
+/// How specific a pattern is.
+fn letters(pattern: &str) -> usize {
+    pattern.bytes().filter(|byte| *byte != b'*').count()
+}
+
+/// Whether `name` is `pattern`, in which "*" stands for anything, also for nothing.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(name: &str, module: &str) -> Option<Rule> {
+        RULES.of(Function { name, module })
+    }
+
+    /// A name that `pattern` matches and that is nobody's.
+    fn example(pattern: &str) -> String {
+        pattern.replace('*', "zq9")
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        for (pattern, name) in
+            [("tcp_*", "tcp_"), ("*_poll", "ixgbe_poll"), ("a*b*c", "a1b2b3c"), ("abc", "abc")]
+        {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("tcp_*", "mptcp_x"), ("*_poll", "poll"), ("a*b*c", "acb"), ("abc", "abcd"), ("a*a", "a")]
+        {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn every_rule_can_be_reached_and_none_says_what_another_says() {
+        let table = &*RULES;
+        for (name, rule) in &table.exact {
+            let by_pattern = table.patterns.iter().find(|(pattern, _)| matches(pattern, name));
+            assert_ne!(by_pattern.map(|(_, other)| other), Some(rule), "{name} is needless");
+        }
+        for list in [&table.patterns, &table.modules] {
+            for (at, (pattern, rule)) in list.iter().enumerate() {
+                let others = || list.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, row)| row);
+                let first = list.iter().position(|(other, _)| matches(other, &example(pattern)));
+                assert_eq!(first, Some(at), "{pattern} is never asked");
+                let next = others().find(|(other, _)| matches(other, &example(pattern)));
+                assert_ne!(next.map(|(_, other)| other), Some(rule), "{pattern} is needless: {next:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_two_rules_match_alike_they_judge_alike() {
+        // Two that only say how a name begins never match the same one with as many letters. Of the others, on
+        // the symbols of this machine's kernel, where it shows them.
+        let begins = |pattern: &str| pattern.strip_suffix('*').is_some_and(|rest| !rest.contains('*'));
+        let other: Vec<_> = RULES.patterns.iter().filter(|(pattern, _)| !begins(pattern)).collect();
+        let Ok(text) = std::fs::read_to_string(super::super::kallsyms::PATH) else { return };
+        for name in text.lines().filter_map(|line| line.split_ascii_whitespace().nth(2)) {
+            if RULES.exact.contains_key(name) || !other.iter().any(|(pattern, _)| matches(pattern, name)) {
+                continue;
+            }
+            let mut found = RULES.patterns.iter().filter(|(pattern, _)| matches(pattern, name));
+            let (Some(first), Some(second)) = (found.next(), found.next()) else { continue };
+            let tie = letters(first.0) == letters(second.0);
+            assert!(!tie || first.1 == second.1, "{name}: {first:?} or {second:?}?");
+        }
+    }
+
+    #[test]
+    fn every_class_of_the_kernel_has_rules() {
+        let table = &*RULES;
+        for class in CostClass::ALL.into_iter().filter(|class| *class != CostClass::Application) {
+            let rules = table.exact.values().chain(table.patterns.iter().map(|(_, rule)| rule));
+            assert!(rules.copied().any(|rule| rule == Rule::Class(class)), "{class:?}");
+        }
+        assert_eq!(of("no_such_function", ""), None);
+    }
+
+    #[test]
+    fn a_symbol_is_judged_before_its_module() {
+        assert_eq!(of("anything", "mlx5_core"), Some(Rule::Class(CostClass::Driver)));
+        assert_eq!(of("tcp_ack", "mlx5_core"), Some(Rule::Class(CostClass::Tcp)));
+        assert_eq!(of("anything", "no_such_module"), None);
+    }
+
+    #[test]
+    fn mistakes_in_the_table_are_named_by_their_line() {
+        for (bad, why) in [
+            ("tcp_ack\n", "before any class"),
+            ("[tpc]\n", "no class 'tpc'"),
+            ("[tcp]\ntcp_ack tcp_ack\n", "twice"),
+            ("[tcp]\ntcp_* # x\ntcp_*\n", "line 3"),
+            ("[tcp]\nx*\n", "nearly anything"),
+            ("[tcp]\ntcp-ack\n", "no symbol"),
+            ("[tcp, else ip]\n", "no class"),
+            ("[caller, else nothing]\n", "no class"),
+        ] {
+            let told = Rules::parse(bad).map(|_| ()).unwrap_err();
+            assert!(told.contains(why), "{bad:?}: {told}");
+        }
+    }
+}

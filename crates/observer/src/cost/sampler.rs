@@ -1,0 +1,125 @@
+//! Sampling of all processors over one window.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+
+use super::event::{self, Event};
+use super::ring::Ring;
+use super::sample::Record;
+use super::tally::{Scope, Tally};
+use crate::{Error, procfile};
+
+/// Events on every processor and the thread that reads their rings. The thread sleeps until a ring is
+/// half full, about once a second, so that it does not disturb what it watches.
+#[derive(Debug)]
+pub(super) struct Sampler {
+    events: Arc<Vec<OwnedFd>>,
+    stop: Arc<OwnedFd>,
+    reader: Option<Reader>,
+}
+
+type Reader = JoinHandle<io::Result<Tally>>;
+
+impl Sampler {
+    /// Starts sampling `event` on all processors for `scope`.
+    pub(super) fn start(event: Event, scope: Scope) -> Result<Self, Error> {
+        let (mut events, mut rings) = (Vec::new(), Vec::new());
+        for cpu in online()? {
+            let object = || format!("of processor {cpu}");
+            let fd = match event.open(cpu) {
+                // It went offline since the list was read.
+                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
+                opened => opened.map_err(|e| Error::io("open the sampling event", object(), e))?,
+            };
+            rings.push(Ring::map(fd.as_fd()).map_err(|e| Error::io("map the sample ring", object(), e))?);
+            events.push(fd);
+        }
+        let stop = eventfd(0, EventfdFlags::CLOEXEC)
+            .map_err(|e| Error::io("make", "an event descriptor", e.into()))?;
+        let (events, stop) = (Arc::new(events), Arc::new(stop));
+        let reader = read_in_background(&events, &stop, rings, scope)?;
+        let sampler = Sampler { events, stop, reader: Some(reader) };
+        sampler.each(event::enable).map_err(|e| Error::io("start", "the sampling events", e))?;
+        Ok(sampler)
+    }
+
+    /// Stops at once; [`Sampler::finish`] may take its time then.
+    pub(super) fn pause(&self) -> Result<(), Error> {
+        self.each(event::disable).map_err(|e| Error::io("stop", "the sampling events", e))
+    }
+
+    /// Everything that was sampled.
+    pub(super) fn finish(mut self) -> Result<Tally, Error> {
+        self.join()
+            .unwrap_or_else(|| Err(io::Error::other("it was joined before")))
+            .map_err(|source| Error::io("end", "the thread that reads the samples", source))
+    }
+
+    fn each(&self, act: fn(BorrowedFd<'_>) -> io::Result<()>) -> io::Result<()> {
+        self.events.iter().try_for_each(|event| act(event.as_fd()))
+    }
+
+    fn join(&mut self) -> Option<io::Result<Tally>> {
+        let reader = self.reader.take()?;
+        let told = rustix::io::write(&*self.stop, &1_u64.to_ne_bytes());
+        Some(told.map_err(io::Error::from).and_then(|_| {
+            reader
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("it panicked, which is a bug of landspeed")))
+        }))
+    }
+}
+
+impl Drop for Sampler {
+    /// A window that is thrown away.
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+fn online() -> Result<Vec<u32>, Error> {
+    const PATH: &str = "/sys/devices/system/cpu/online";
+    let cpus = procfile::cpu_list(&procfile::read(PATH)?).filter(|cpus| !cpus.is_empty());
+    cpus.ok_or_else(|| Error::shape(PATH, "it is no list of processors"))
+}
+
+fn read_in_background(
+    events: &Arc<Vec<OwnedFd>>,
+    stop: &Arc<OwnedFd>,
+    rings: Vec<Ring>,
+    scope: Scope,
+) -> Result<Reader, Error> {
+    let (events, stop) = (Arc::clone(events), Arc::clone(stop));
+    let opened_by = rustix::thread::gettid().as_raw_nonzero();
+    std::thread::Builder::new()
+        .name(format!("cost-{opened_by}"))
+        .spawn(move || read(&events, &stop, rings, scope))
+        .map_err(|e| Error::io("start", "the thread that reads the samples", e))
+}
+
+/// Reads until told to stop, and what is left then.
+fn read(events: &[OwnedFd], stop: &OwnedFd, mut rings: Vec<Ring>, scope: Scope) -> io::Result<Tally> {
+    let mut tally = Tally::new(scope, rustix::thread::gettid().as_raw_nonzero().get());
+    let mut waits: Vec<_> = std::iter::once(stop)
+        .chain(events)
+        .map(|fd| PollFd::from_borrowed_fd(fd.as_fd(), PollFlags::IN))
+        .collect();
+    loop {
+        match poll(&mut waits, None) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for ring in &mut rings {
+            ring.drain(|words| tally.add(Record::parse(words)));
+        }
+        if waits[0].revents().contains(PollFlags::IN) {
+            return Ok(tally);
+        }
+        // An event whose processor went offline hangs up; waiting for it would never rest again.
+        waits.retain(|wait| !wait.revents().intersects(PollFlags::HUP | PollFlags::ERR));
+    }
+}

@@ -1,0 +1,185 @@
+//! Samples counted by stack.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::sample::{Record, Sample, text};
+
+/// Addresses kept at most over all stacks, 64 MB: a window of minutes on a hundred busy processors must
+/// not eat the host's memory. Samples beyond are counted as lost.
+const MOST_ADDRESSES: usize = 8 << 20;
+
+/// Whose processor time a sample is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Whose {
+    /// The scope's: it is counted.
+    Watched,
+    /// The thread's that reads the samples.
+    Own,
+    /// Somebody else's, kept to say what softirqs did there.
+    Others,
+}
+
+/// Addresses of one stack, innermost first.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Stack {
+    /// Whose it is.
+    pub(super) whose: Whose,
+    /// Process that the user addresses belong to.
+    pub(super) pid: i32,
+    /// Kernel addresses.
+    pub(super) kernel: Box<[u64]>,
+    /// User addresses.
+    pub(super) user: Box<[u64]>,
+}
+
+/// Code that came or went while it was watched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Loaded {
+    /// Its first byte.
+    pub(super) start: u64,
+    /// Length in bytes.
+    pub(super) length: u32,
+    /// Name.
+    pub(super) name: String,
+}
+
+/// What a window's samples are counted for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// These threads.
+    Tasks(BTreeSet<i32>),
+    /// Everything.
+    Machine,
+}
+
+impl Scope {
+    /// As records call it.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Scope::Tasks(_) => "tasks",
+            Scope::Machine => "machine",
+        }
+    }
+}
+
+/// Everything that was sampled.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Whose samples are counted.
+    pub(super) scope: Scope,
+    /// Samples by stack.
+    pub(super) stacks: HashMap<Stack, u64>,
+    /// Samples that never arrived.
+    pub(super) lost: u64,
+    /// Times that the kernel held sampling back.
+    pub(super) throttled: u64,
+    /// Code that came or went.
+    pub(super) loaded: Vec<Loaded>,
+    reader: i32,
+    addresses: usize,
+}
+
+impl Tally {
+    /// Nothing yet; `reader` is the thread that will fill it.
+    pub(super) fn new(scope: Scope, reader: i32) -> Self {
+        Tally {
+            scope,
+            stacks: HashMap::new(),
+            lost: 0,
+            throttled: 0,
+            loaded: Vec::new(),
+            reader,
+            addresses: 0,
+        }
+    }
+
+    /// Counts one record.
+    pub(super) fn add(&mut self, record: Record<'_>) {
+        match record {
+            Record::Sample(sample) => self.sample(&sample),
+            Record::Lost(lost) => self.lost += lost,
+            Record::Throttled => self.throttled += 1,
+            Record::Symbol { start, length, name } => {
+                self.loaded.push(Loaded { start, length, name: text(name) });
+            }
+            Record::Other => {}
+        }
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>) {
+        let whose = match &self.scope {
+            _ if sample.tid == self.reader => Whose::Own,
+            Scope::Tasks(tids) if !tids.contains(&sample.tid) => Whose::Others,
+            _ => Whose::Watched,
+        };
+        // Of others only what the kernel did is of interest.
+        let (user, pid) = if whose == Whose::Others { (&[][..], 0) } else { (sample.user(), sample.pid) };
+        if whose == Whose::Others && sample.kernel().is_empty() {
+            return;
+        }
+        let length = sample.kernel().len() + user.len();
+        if self.addresses + length > MOST_ADDRESSES {
+            self.lost += 1;
+            return;
+        }
+        let stack = Stack { whose, pid, kernel: sample.kernel().into(), user: user.into() };
+        let samples = self.stacks.entry(stack).or_insert_with(|| {
+            self.addresses += length;
+            0
+        });
+        *samples += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: u64 = -128_i64 as u64;
+    const USER: u64 = -512_i64 as u64;
+
+    /// A sample record of thread `tid`; the scope and the reader decide whose it is.
+    fn words(tid: u32, chain: &[u64]) -> Vec<u64> {
+        let pair = |a: u32, b: u32| {
+            u64::from_ne_bytes([a.to_ne_bytes(), b.to_ne_bytes()].concat().try_into().unwrap())
+        };
+        [&[pair(9, 0), pair(1, tid), chain.len() as u64], chain].concat()
+    }
+
+    #[test]
+    fn only_the_scopes_threads_count_and_equal_stacks_are_one() {
+        let mut tally = Tally::new(Scope::Tasks(BTreeSet::from([7])), 8);
+        let chain = [KERNEL, 1, 2, USER, 3];
+        for tid in [7, 7, 8, 9] {
+            tally.add(Record::parse(&words(tid, &chain)));
+        }
+        tally.add(Record::parse(&words(9, &[USER, 3])));
+        let count =
+            |whose| -> Vec<_> { tally.stacks.iter().filter(|(stack, _)| stack.whose == whose).collect() };
+        let watched = Stack { whose: Whose::Watched, pid: 1, kernel: [1, 2].into(), user: [3].into() };
+        assert_eq!(count(Whose::Watched), [(&watched, &2)]);
+        assert_eq!(count(Whose::Own).len(), 1);
+        let others = Stack { whose: Whose::Others, pid: 0, kernel: [1, 2].into(), user: [].into() };
+        assert_eq!(count(Whose::Others), [(&others, &1)], "their user code is nobody's business");
+    }
+
+    #[test]
+    fn the_whole_machine_counts_but_the_readers_own_time_stays_apart() {
+        let mut tally = Tally::new(Scope::Machine, 8);
+        for tid in [7, 8] {
+            tally.add(Record::parse(&words(tid, &[USER, 3])));
+        }
+        let mut whose: Vec<_> = tally.stacks.keys().map(|stack| stack.whose == Whose::Own).collect();
+        whose.sort_unstable();
+        assert_eq!(whose, [false, true]);
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_does_not_fit_is_lost_aloud() {
+        let mut tally = Tally::new(Scope::Machine, 8);
+        tally.addresses = MOST_ADDRESSES;
+        tally.add(Record::parse(&words(7, &[KERNEL, 1])));
+        tally.add(Record::Lost(3));
+        assert_eq!((tally.lost, tally.stacks.len()), (4, 0));
+    }
+}
