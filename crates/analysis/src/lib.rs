@@ -6,11 +6,14 @@
 
 mod diff;
 mod figures;
+pub mod fit;
 pub mod honesty;
 mod ladder;
 mod metric;
 mod series;
 mod summary;
+pub mod verdict;
+pub mod window;
 
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};
 pub use figures::figures;

@@ -1,0 +1,68 @@
+//! From sampled stacks to figures.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{CostFigure, CostProfile};
+use landspeed_units::Bytes;
+
+/// Cost by class name: its share of the sampled time (all together 1), processor nanoseconds per byte of
+/// `bytes` and per packet of `packets`.
+///
+/// Samples that the kernel could not deliver are taken to have been like the others. A profile without a
+/// sample has no figures.
+pub fn cost_figures(profile: &CostProfile, bytes: Bytes, packets: u64) -> BTreeMap<String, CostFigure> {
+    let mut samples: BTreeMap<&str, u64> = BTreeMap::new();
+    for seen in &profile.classes {
+        let count = samples.entry(seen.class.name()).or_default();
+        *count = count.saturating_add(seen.samples);
+    }
+    let all = samples.values().fold(0.0, |sum, count| sum + *count as f64);
+    if all == 0.0 {
+        return BTreeMap::new();
+    }
+    let time_ns = (all + profile.lost as f64) * profile.period_ns.0 as f64;
+    let per = |share: f64, count: u64| (count > 0).then(|| share * time_ns / count as f64);
+    let figure = |count: u64| {
+        let share = count as f64 / all;
+        CostFigure { share, ns_per_byte: per(share, bytes.0), ns_per_packet: per(share, packets) }
+    };
+    samples.into_iter().map(|(class, count)| (class.to_owned(), figure(count))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landspeed_record::{ClassSamples, CostClass};
+    use landspeed_units::Nanos;
+
+    fn profile(classes: &[(CostClass, u64)], lost: u64) -> CostProfile {
+        let classes = classes.iter().map(|&(class, samples)| ClassSamples { class, samples }).collect();
+        CostProfile { period_ns: Nanos::millis(1), lost, classes, ..CostProfile::default() }
+    }
+
+    #[test]
+    fn shares_sum_to_one_and_time_is_spread_over_what_moved() {
+        let seen = profile(&[(CostClass::Copy, 600), (CostClass::Tcp, 300), (CostClass::Tcp, 100)], 0);
+        let figures = cost_figures(&seen, Bytes(1_000_000_000), 1_000_000);
+        assert!((figures.values().map(|f| f.share).sum::<f64>() - 1.0).abs() < 1e-12);
+        let copy = figures["copy"];
+        // 600 ms over 10^9 bytes and 10^6 packets.
+        assert!((copy.share - 0.6).abs() < 1e-12);
+        assert!((copy.ns_per_byte.unwrap() - 0.6).abs() < 1e-9);
+        assert!((copy.ns_per_packet.unwrap() - 600.0).abs() < 1e-6);
+        assert!((figures["tcp"].share - 0.4).abs() < 1e-12, "a class named twice counts once, summed");
+    }
+
+    #[test]
+    fn lost_samples_cost_time_and_change_no_share() {
+        let with = cost_figures(&profile(&[(CostClass::Copy, 100)], 100), Bytes(1000), 0)["copy"];
+        assert_eq!((with.share, with.ns_per_packet), (1.0, None));
+        assert!((with.ns_per_byte.unwrap() - 200_000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn nothing_sampled_is_nothing_said() {
+        assert!(cost_figures(&CostProfile::default(), Bytes(1), 1).is_empty());
+        assert!(cost_figures(&profile(&[(CostClass::Copy, 0)], 9), Bytes(1), 1).is_empty());
+    }
+}

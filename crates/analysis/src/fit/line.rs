@@ -1,0 +1,255 @@
+//! Cost over sizes as a line: a fixed part, a part per byte, and one per fragment after the first.
+
+use landspeed_record::PerPacketFit;
+use landspeed_units::Bytes;
+
+/// Terms of the line.
+const TERMS: usize = 3;
+/// Reweighted passes; the weights settle within a handful.
+const PASSES: usize = 20;
+/// Residuals beyond this many deviations weigh less (Huber 1964; 95 % efficient where nothing is wrong).
+const HUBER: f64 = 1.345;
+/// Median absolute deviation to standard deviation, for normal errors.
+const MAD_TO_DEVIATION: f64 = 1.4826;
+
+/// One measured point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SizedCost {
+    /// Payload of a packet, or of a datagram before it is cut.
+    pub size: Bytes,
+    /// Packets that it became: see [`fragments`](super::fragments).
+    pub fragments: u64,
+    /// What it cost, in nanoseconds.
+    pub cost_ns: f64,
+}
+
+/// Why points make no line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FitError {
+    /// Fewer points than the line has terms, and one to judge them by.
+    #[error("cost over sizes: {points} points are too few for a line of {terms} terms: measure {} sizes", terms + 1)]
+    TooFew {
+        /// Points given.
+        points: usize,
+        /// Terms of the line.
+        terms: usize,
+    },
+    /// All points have one size.
+    #[error("cost over sizes: all points have one size: measure at least two")]
+    OneSize,
+    /// A cost that is no positive number.
+    #[error("cost over sizes: the cost of {size} bytes is not a positive number: measure it again")]
+    NotPositive {
+        /// Its size.
+        size: u64,
+    },
+}
+
+/// The line `fixed + per_byte * size + per_fragment * (fragments - 1)` that fits best.
+///
+/// Errors of a measured cost are a share of it, so it is the relative error that is made small, with
+/// Huber's weights against points that something else struck. No term is negative: time is spent, never
+/// gained, so a term that would be is zero and the others are fitted without it.
+///
+/// # Errors
+/// [`FitError`].
+pub fn fit(points: &[SizedCost]) -> Result<PerPacketFit, FitError> {
+    check(points)?;
+    let rows: Vec<Row> = points.iter().map(Row::of).collect();
+    let mut weights = vec![1.0; rows.len()];
+    let mut line = [0.0; TERMS];
+    for _ in 0..PASSES {
+        line = best(&rows, &weights);
+        weights = huber(&rows.iter().map(|row| row.error(&line)).collect::<Vec<_>>());
+    }
+    let [fixed_ns, per_byte_ns, per_fragment_ns] = line;
+    let residual = residual(points, &line);
+    Ok(PerPacketFit { fixed_ns, per_byte_ns, per_fragment_ns, residual })
+}
+
+fn check(points: &[SizedCost]) -> Result<(), FitError> {
+    let cut = points.iter().any(|point| point.fragments > 1);
+    let terms = if cut { TERMS } else { TERMS - 1 };
+    if points.len() <= terms {
+        return Err(FitError::TooFew { points: points.len(), terms });
+    }
+    if points.iter().all(|point| point.size == points[0].size) {
+        return Err(FitError::OneSize);
+    }
+    let bad = points.iter().find(|point| !(point.cost_ns.is_finite() && point.cost_ns > 0.0));
+    bad.map_or(Ok(()), |point| Err(FitError::NotPositive { size: point.size.0 }))
+}
+
+/// A point divided by its cost: the line should give 1.
+struct Row {
+    terms: [f64; TERMS],
+}
+
+impl Row {
+    fn of(point: &SizedCost) -> Row {
+        Row { terms: terms(point).map(|term| term / point.cost_ns) }
+    }
+
+    fn error(&self, line: &[f64; TERMS]) -> f64 {
+        dot(&self.terms, line) - 1.0
+    }
+}
+
+fn terms(point: &SizedCost) -> [f64; TERMS] {
+    [1.0, point.size.0 as f64, point.fragments.saturating_sub(1) as f64]
+}
+
+fn dot(a: &[f64; TERMS], b: &[f64; TERMS]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The least squares line without a negative term: of all choices of terms (three have seven), the best
+/// that has none.
+fn best(rows: &[Row], weights: &[f64]) -> [f64; TERMS] {
+    let squares = |line: &[f64; TERMS]| {
+        rows.iter().zip(weights).map(|(row, w)| w * row.error(line).powi(2)).sum::<f64>()
+    };
+    let choices = 1..1usize << TERMS;
+    let lines = choices.filter_map(|chosen| least_squares(rows, weights, chosen));
+    let feasible = lines.filter(|line| line.iter().all(|term| term.is_finite() && *term >= 0.0));
+    feasible.min_by(|a, b| squares(a).total_cmp(&squares(b))).unwrap_or_default()
+}
+
+/// Weighted least squares over the terms whose bit is set in `chosen`; `None` where they do not determine
+/// a line.
+fn least_squares(rows: &[Row], weights: &[f64], chosen: usize) -> Option<[f64; TERMS]> {
+    let terms: Vec<usize> = (0..TERMS).filter(|term| chosen >> term & 1 == 1).collect();
+    // Columns of like size keep the elimination exact: sizes are 10^5 times the constant.
+    let scale: Vec<f64> =
+        terms.iter().map(|&t| rows.iter().map(|row| row.terms[t].abs()).fold(0.0, f64::max)).collect();
+    if scale.contains(&0.0) {
+        return None;
+    }
+    let mut equations = vec![vec![0.0; terms.len() + 1]; terms.len()];
+    for (row, weight) in rows.iter().zip(weights) {
+        let values: Vec<f64> = terms.iter().zip(&scale).map(|(&t, s)| row.terms[t] / s).collect();
+        for (i, equation) in equations.iter_mut().enumerate() {
+            for (j, value) in values.iter().enumerate() {
+                equation[j] += weight * values[i] * value;
+            }
+            equation[terms.len()] += weight * values[i];
+        }
+    }
+    let solved = solve(equations)?;
+    let mut line = [0.0; TERMS];
+    for ((&term, value), scale) in terms.iter().zip(solved).zip(scale) {
+        line[term] = value / scale;
+    }
+    Some(line)
+}
+
+/// Gaussian elimination with the largest pivot; the last column is the right-hand side.
+fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+    let n = rows.len();
+    for column in 0..n {
+        let pivot = (column..n).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()))?;
+        rows.swap(column, pivot);
+        let leader = rows[column].clone();
+        if leader[column].abs() < 1e-12 * leader.iter().fold(1.0, |most, value| value.abs().max(most)) {
+            return None;
+        }
+        for row in rows.iter_mut().skip(column + 1) {
+            let factor = row[column] / leader[column];
+            row.iter_mut().zip(&leader).for_each(|(value, lead)| *value -= factor * lead);
+        }
+    }
+    let mut solved = vec![0.0; n];
+    for i in (0..n).rev() {
+        let known: f64 = (i + 1..n).map(|j| rows[i][j] * solved[j]).sum();
+        solved[i] = (rows[i][n] - known) / rows[i][i];
+    }
+    Some(solved)
+}
+
+/// Huber's weights for relative errors, scaled by their median absolute deviation.
+fn huber(errors: &[f64]) -> Vec<f64> {
+    let mut sizes: Vec<f64> = errors.iter().map(|error| error.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let deviation = sizes[sizes.len() / 2] * MAD_TO_DEVIATION;
+    let bound = HUBER * deviation;
+    errors.iter().map(|error| if error.abs() <= bound { 1.0 } else { bound / error.abs() }).collect()
+}
+
+/// Root mean square of what the line leaves, as a share of the mean cost.
+fn residual(points: &[SizedCost], line: &[f64; TERMS]) -> f64 {
+    let n = points.len() as f64;
+    let mean = points.iter().map(|point| point.cost_ns / n).sum::<f64>();
+    let square = |point: &SizedCost| ((point.cost_ns - dot(&terms(point), line)) / mean).powi(2) / n;
+    points.iter().map(square).sum::<f64>().sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::fragments;
+
+    const SIZES: [u64; 10] = [64, 256, 1024, 1472, 2048, 4096, 8192, 16_384, 32_768, 60_000];
+
+    fn points(cost: impl Fn(u64, u64) -> f64) -> Vec<SizedCost> {
+        let point = |size| {
+            let count = fragments(Bytes(size), Bytes(1500), Bytes(20));
+            SizedCost { size: Bytes(size), fragments: count, cost_ns: cost(size, count) }
+        };
+        SIZES.map(point).into()
+    }
+
+    fn near(seen: f64, truth: f64, share: f64) -> bool {
+        (seen / truth - 1.0).abs() < share
+    }
+
+    #[test]
+    fn an_exact_line_is_found_exactly() {
+        let line = fit(&points(|size, n| 3000.0 + 0.25 * size as f64 + 700.0 * (n - 1) as f64)).unwrap();
+        assert!(near(line.fixed_ns, 3000.0, 1e-6), "{line:?}");
+        assert!(near(line.per_byte_ns, 0.25, 1e-6), "{line:?}");
+        assert!(near(line.per_fragment_ns, 700.0, 1e-6), "{line:?}");
+        assert!(line.residual < 1e-6, "{line:?}");
+    }
+
+    #[test]
+    fn one_point_struck_by_something_else_does_not_tilt_the_line() {
+        let mut seen = points(|size, n| {
+            let wobble = 1.0 + 0.01 * ((size % 7) as f64 - 3.0) / 3.0;
+            (3000.0 + 0.25 * size as f64 + 700.0 * (n - 1) as f64) * wobble
+        });
+        seen[4].cost_ns *= 4.0;
+        let line = fit(&seen).unwrap();
+        assert!(near(line.fixed_ns, 3000.0, 0.03), "{line:?}");
+        assert!(near(line.per_fragment_ns, 700.0, 0.1), "{line:?}");
+        assert!(line.residual > 0.1, "and it shows: {line:?}");
+    }
+
+    #[test]
+    fn a_term_that_would_be_negative_is_zero() {
+        let line = fit(&points(|size, _| 100.0 + 0.001 * (size as f64).powf(1.4))).unwrap();
+        assert!(line.fixed_ns >= 0.0 && line.per_byte_ns >= 0.0 && line.per_fragment_ns >= 0.0, "{line:?}");
+    }
+
+    #[test]
+    fn whole_packets_have_no_cost_of_fragments() {
+        let seen: Vec<SizedCost> = [64, 512, 1024, 1400]
+            .map(|size| SizedCost { size: Bytes(size), fragments: 1, cost_ns: 900.0 + size as f64 })
+            .into();
+        let line = fit(&seen).unwrap();
+        assert_eq!(line.per_fragment_ns, 0.0);
+        assert!(near(line.per_byte_ns, 1.0, 1e-6), "{line:?}");
+    }
+
+    #[test]
+    fn points_that_make_no_line_are_refused_in_words() {
+        let point = |size, cost_ns| SizedCost { size: Bytes(size), fragments: 1, cost_ns };
+        assert_eq!(fit(&[point(1, 1.0)]), Err(FitError::TooFew { points: 1, terms: 2 }));
+        assert_eq!(fit(&[point(1, 1.0); 4]), Err(FitError::OneSize));
+        for bad in [f64::NAN, 0.0, -1.0, f64::INFINITY] {
+            let seen = [point(1, 1.0), point(2, bad), point(3, 1.0)];
+            assert_eq!(fit(&seen), Err(FitError::NotPositive { size: 2 }));
+        }
+        let line = FitError::TooFew { points: 2, terms: 3 }.to_string();
+        assert!(line.contains("measure 4 sizes"), "{line}");
+    }
+}

@@ -1,0 +1,96 @@
+//! A congestion control that keeps the window small for no reason of the path.
+
+use landspeed_record::{Cause, Finding};
+use landspeed_units::{BitRate, Bytes};
+
+use crate::verdict::judge::{Need, Row, Telling, found, percent, shown};
+use crate::verdict::thresholds::{CWND_FULL, GROWTH, NOTABLE, RARE_LOSS, SATURATED};
+use crate::verdict::view::{FlowView, View};
+
+pub(super) const CONGESTION_CONTROL: Row = Row {
+    cause: Cause::CongestionControl,
+    looks_at: "a full congestion window, or a pacing rate below it, without loss, queue or load",
+    needs: &[Need::SenderTcp],
+    judge,
+};
+
+fn judge(view: &View<'_>) -> Option<Finding> {
+    let flow = view.sender.as_ref()?.main()?;
+    let lossless = view.loss.rate() < RARE_LOSS && view.loss.dropped_here == 0.0;
+    let path_is_free = view.standing_queue().is_none() && view.shaped.is_none();
+    if !lossless || !path_is_free || view.cpu.saturated() || super::mtu::stalled(flow) {
+        return None;
+    }
+    let full = flow.when(|t| {
+        t.unacked_segments > 0 && f64::from(t.unacked_segments) >= CWND_FULL * f64::from(t.cwnd_segments)
+    });
+    let paced = paced_below(flow);
+    let held = if paced.is_some() {
+        1.0
+    } else if grows(flow) {
+        0.0
+    } else {
+        full
+    };
+    let weight = held * view.network_time();
+    // A sender on its way to a busy processor needs no more window than it has.
+    let hurried = view.ends().filter_map(|end| end.wanted_cpu()).any(|wanted| wanted >= SATURATED);
+    if weight < NOTABLE || hurried {
+        return None;
+    }
+    Some(tell(view, flow, weight, paced, full))
+}
+
+fn tell(view: &View<'_>, flow: &FlowView<'_>, weight: f64, paced: Option<BitRate>, full: f64) -> Finding {
+    let name = shown(&flow.watch.congestion);
+    let summary = match paced {
+        Some(rate) => format!("the flow is paced at {rate}, below what its window and the path allow"),
+        None => format!(
+            "the congestion window stays small, though the path shows neither loss nor queue ({name})"
+        ),
+    };
+    let segments = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
+    let mss = flow.last().map_or(0, |t| t.send_mss_bytes.0);
+    let window = Bytes((segments * mss as f64) as u64);
+    let finding = found(Cause::CongestionControl, weight, 0.85, summary);
+    let finding = finding
+        .at(view.sender.as_ref().map_or_else(String::new, |end| end.name()))
+        .saw(format!(
+            "the congestion window stood at {segments:.0} segments ({window}), full in {} of the samples",
+            percent(full)
+        ))
+        .saw(format!("{:.0} of {:.0} segments were sent again", view.loss.retransmitted, view.loss.sent))
+        .saw_if(view.rtt.map(|rtt| format!("the round trip stays near the idle {rtt}: no queue builds up")));
+    let finding = match paced {
+        Some(_) => {
+            finding.try_knob("pacing-rate", "0", "no pacing below the path's rate: see SO_MAX_PACING_RATE")
+        }
+        None => finding
+            .try_knob("congestion-control", "cubic", "a congestion control that uses what is there")
+            .try_knob("no-metrics-save", "on", "and no memory of an earlier, slower path")
+            .ask("look at the route: a locked cwnd there holds every flow (ip route)"),
+    };
+    finding.expect(view.headroom())
+}
+
+/// The pacing rate, where something other than the window set it: the kernel's own is 1.2 to 2 times the
+/// window a round trip. A congestion control with a model of the path (BBR) sets its rate itself, which is
+/// then what it found.
+fn paced_below(flow: &FlowView<'_>) -> Option<BitRate> {
+    let own_rate = flow.watch.congestion.starts_with("bbr");
+    let below = flow.when(|t| {
+        let window =
+            t.send_mss_bytes.0 as f64 * f64::from(t.cwnd_segments) * 8e9 / (t.rtt_ns.0 as f64).max(1.0);
+        t.pacing_rate_bps.is_some_and(|rate| rate.0 < 0.9 * window && t.delivery_rate_bps.0 >= 0.8 * rate.0)
+    });
+    let rate = flow.last()?.pacing_rate_bps?;
+    (!own_rate && below >= 0.5).then_some(rate)
+}
+
+/// Whether the window was still growing at the end.
+fn grows(flow: &FlowView<'_>) -> bool {
+    let windows: Vec<f64> = flow.states().map(|t| f64::from(t.cwnd_segments)).collect();
+    let half = windows.len() / 2;
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len().max(1) as f64;
+    half > 0 && mean(&windows[half..]) > GROWTH * mean(&windows[..half])
+}

@@ -1,0 +1,95 @@
+//! Datagrams that are too large, and datagrams that nobody has room for.
+
+use landspeed_record::{Cause, Finding, Protocol};
+
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::thresholds::LEAST_WEIGHT;
+use crate::verdict::view::{End, View, counter, settings};
+
+pub(super) const FRAGMENTATION: Row = Row {
+    cause: Cause::Fragmentation,
+    looks_at: "fragments that were made and put together, and those that could not be",
+    needs: &[Need::Counters],
+    judge: fragmentation,
+};
+
+pub(super) const UDP_RECEIVE_BUFFER: Row = Row {
+    cause: Cause::UdpReceiveBuffer,
+    looks_at: "datagrams that found their socket's buffer full",
+    needs: &[Need::Counters],
+    judge: udp_receive_buffer,
+};
+
+/// A counter of IPv4 and its like of IPv6, as the kernel names them.
+fn both(end: &End<'_>, v4: &str, v6: &str) -> f64 {
+    counter(end.host, v4) as f64 + counter(end.host, v6) as f64
+}
+
+fn fragmentation(view: &View<'_>) -> Option<Finding> {
+    let made = view.sender.as_ref().map_or(0.0, |end| both(end, "Ip.FragCreates", "Ip6.FragCreates"));
+    let sent = view.sender.as_ref().map_or(0.0, |end| both(end, "Udp.OutDatagrams", "Udp6.OutDatagrams"));
+    let came = view.receiver.as_ref().map_or(0.0, |end| both(end, "Ip.ReasmReqds", "Ip6.ReasmReqds"));
+    let whole = view.receiver.as_ref().map_or(0.0, |end| both(end, "Ip.ReasmOKs", "Ip6.ReasmOKs"));
+    let failed = view.receiver.as_ref().map_or(0.0, |end| both(end, "Ip.ReasmFails", "Ip6.ReasmFails"));
+    let (fragments, datagrams) = if made > 0.0 { (made, sent.min(made)) } else { (came, whole) };
+    let each = if datagrams > 0.0 { fragments / datagrams } else { fragments };
+    // A few large answers of a name server are no cause.
+    if fragments < 100.0 || each < 1.5 {
+        return None;
+    }
+    // A datagram in one piece costs about what a fragment does (jin-yoo-2007 section 3.1).
+    let weight = share(1.0 - 1.0 / each).max(share(failed / (whole + failed).max(1.0)));
+    let summary = format!("datagrams are cut into {each:.1} fragments each");
+    let at = view.sender.as_ref().or(view.receiver.as_ref()).map_or_else(String::new, End::name);
+    let mtu = view.ends().find_map(|end| settings(end.host)).map(|s| s.mtu_bytes);
+    let finding = found(Cause::Fragmentation, weight, 0.9, summary).at(at);
+    let finding = finding
+        .saw(format!("{fragments:.0} fragments for {datagrams:.0} datagrams"))
+        .saw_if(
+            (failed > 0.0)
+                .then(|| format!("{failed:.0} datagrams could not be put together again (ReasmFails)")),
+        )
+        .saw_if(mtu.map(|mtu| format!("the link's MTU is {} B", mtu.0)))
+        .ask("send datagrams that fit the link: MTU less 28 bytes (IPv4) or 48 (IPv6)")
+        .try_knob("mtu", "", "or a link that carries them whole")
+        .try_knob("tx-udp-segmentation", "on", "or segments that the device cuts (UDP_SEGMENT)");
+    Some(finding.expect(view.won_back(weight)))
+}
+
+fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
+    let end = view.receiver.as_ref()?;
+    let udp = end.flows.iter().filter(|flow| flow.watch.key.protocol == Protocol::Udp);
+    let drops = |flow: &crate::verdict::view::FlowView<'_>| {
+        let of = |s: Option<&landspeed_record::SocketState>| s.map_or(0, |s| s.drops);
+        of(flow.watch.samples.last()).saturating_sub(of(flow.watch.samples.first())) as f64
+    };
+    let by_socket: f64 = udp.clone().map(drops).sum();
+    let by_counter = both(end, "Udp.RcvbufErrors", "Udp6.RcvbufErrors");
+    let lost = by_socket.max(by_counter);
+    let came = both(end, "Udp.InDatagrams", "Udp6.InDatagrams");
+    let weight = share(lost / (lost + came).max(1.0));
+    if lost < 10.0 || weight < LEAST_WEIGHT / 5.0 {
+        return None;
+    }
+    let fullest = udp.map(|flow| {
+        flow.mean(|s| s.receive_memory_bytes.0 as f64 / (s.receive_buffer_bytes.0 as f64).max(1.0))
+    });
+    let fullest = fullest.fold(0.0, f64::max);
+    let summary = format!("{} of the datagrams find their socket's receive buffer full", percent(weight));
+    // A datagram that is lost costs more than its own time: nobody sends it again.
+    let finding = found(Cause::UdpReceiveBuffer, weight.max(LEAST_WEIGHT), 0.95, summary).at(end.name());
+    let finding = finding
+        .saw(format!("{lost:.0} datagrams dropped for want of room, {came:.0} delivered (RcvbufErrors)"))
+        .saw_if(
+            (fullest > 0.0)
+                .then(|| format!("the socket's buffer was {} full on average", percent(share(fullest)))),
+        )
+        .saw_if(
+            end.wanted_cpu()
+                .map(|wanted| format!("its reader ran or wanted to for {} of the time", percent(wanted))),
+        )
+        .try_knob("rcvbuf", "", "a larger SO_RCVBUF carries bursts and pauses of the reader")
+        .try_knob("rmem-max", "", "which this bounds")
+        .ask("or a reader that keeps up: several datagrams a call (recvmmsg), or UDP_GRO");
+    Some(finding.expect(Some(1.0 / (1.0 - weight.min(0.9)))))
+}

@@ -1,0 +1,178 @@
+//! What is left when nothing is wrong: a processor, a link, memory, a bus.
+
+use landspeed_record::{Cause, Finding, MemoryKernel};
+use landspeed_units::BitRate;
+
+use crate::verdict::judge::{Need, Row, Telling, found, percent};
+use crate::verdict::thresholds::{AT_LINK, CWND_FULL, SATURATED};
+use crate::verdict::view::{End, HeldBy, View, settings};
+
+pub(super) const CPU_LIMIT: Row = Row {
+    cause: Cause::CpuLimit,
+    looks_at: "the busiest thread or core that carries the flow",
+    needs: &[Need::Cores],
+    judge: cpu,
+};
+
+pub(super) const LINK_LIMIT: Row = Row {
+    cause: Cause::LinkLimit,
+    looks_at: "goodput against the link's speed, and a queue that stands somewhere on the path",
+    needs: &[],
+    judge: link,
+};
+
+pub(super) const MEMORY_LIMIT: Row = Row {
+    cause: Cause::MemoryLimit,
+    looks_at: "bytes that cross memory against what all cores copy",
+    needs: &[Need::Limits],
+    judge: memory,
+};
+
+pub(super) const BUS_LIMIT: Row = Row {
+    cause: Cause::BusLimit,
+    looks_at: "goodput against what the device's PCI Express link carries",
+    needs: &[Need::Limits],
+    judge: bus,
+};
+
+/// Times that a byte crosses memory at one end: the device writes it, the copy reads and writes it.
+const CROSSINGS: f64 = 3.0;
+
+fn cpu(view: &View<'_>) -> Option<Finding> {
+    view.cpu.saturated().then(|| processor(view, 0.9))
+}
+
+fn processor(view: &View<'_>, confidence: f64) -> Finding {
+    let (busiest, at) = (view.cpu.busiest, &view.cpu.at);
+    let summary = match at.is_empty() {
+        true => "nothing that was watched is at its end; a processor is the likeliest limit".to_owned(),
+        false => format!("nothing holds it back but the processor: {at} is {} busy", percent(busiest)),
+    };
+    let mut finding = found(Cause::CpuLimit, busiest.max(0.1), confidence, summary).at(at.as_str());
+    for end in view.ends() {
+        let ran = end.ran().map(|ran| {
+            format!("the flow's busiest thread of {} ran for {} of the time", end.name(), percent(ran))
+        });
+        finding = finding.saw_if(ran);
+    }
+    let shows = view.window_limit.filter(|limit| limit.by == HeldBy::Processor);
+    finding
+        .saw_if(shows.map(|limit| {
+            format!(
+                "the window was closed for {} of the time because the receiver was busy, not small",
+                percent(limit.share)
+            )
+        }))
+        .saw_if(
+            view.headroom().map(|room| format!("link, bus and loopback would carry {room:.1} times as much")),
+        )
+        .try_knob("placement", "", "where the two ends' threads run decides what each byte costs")
+        .try_knob("write-size", "", "larger writes and reads: fewer calls for a byte")
+}
+
+fn link(view: &View<'_>) -> Option<Finding> {
+    let speeds = view.ends().filter_map(|end| Some((end, speed(end)?)));
+    let slowest = speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0));
+    if let Some((end, speed)) = slowest.filter(|(_, speed)| view.goodput.0 >= AT_LINK * speed.0) {
+        let used = view.goodput.0 / speed.0;
+        let at =
+            settings(end.host).map_or_else(|| end.name(), |s| format!("link {} of {}", s.link, end.name()));
+        let summary = format!("nothing holds it back but the link: {} of {speed} are used", percent(used));
+        let finding = found(Cause::LinkLimit, used, 0.95, summary).at(at);
+        return Some(finding.saw(format!("goodput {} over a link of {speed}", view.goodput)));
+    }
+    path(view)
+}
+
+fn speed(end: &End<'_>) -> Option<BitRate> {
+    let measured = end.host.limits.and_then(|limits| limits.link_bps);
+    let stated = || end.link_facts()?.speed_mbps.map(|mbps| BitRate(mbps as f64 * 1e6));
+    measured.or_else(stated).filter(|speed| speed.0 > 0.0)
+}
+
+/// The narrowest link of the path, which is none of the hosts': the sender fills a queue there.
+fn path(view: &View<'_>) -> Option<Finding> {
+    let queued = view.standing_queue()?;
+    let flow = view.sender.as_ref()?.main()?;
+    if view.cpu.saturated() || view.shaped.is_some() || view.network_time() < 0.5 || super::mtu::stalled(flow)
+    {
+        return None;
+    }
+    let full = flow.when(|t| f64::from(t.unacked_segments) >= CWND_FULL * f64::from(t.cwnd_segments));
+    let summary = format!("nothing holds it back but the path: its narrowest link carries {}", view.goodput);
+    let finding = found(Cause::LinkLimit, view.network_time(), 0.8, summary).at("the path");
+    let loss = &view.loss;
+    Some(
+        finding
+            .saw(format!("a queue stands on the path: the round trip is {queued:.1} times the idle one"))
+            .saw(format!("the sender keeps its congestion window full in {} of the samples", percent(full)))
+            .saw(format!(
+                "{:.0} of {:.0} segments were lost as the queue overflowed",
+                loss.on_path(),
+                loss.sent
+            )),
+    )
+}
+
+fn memory(view: &View<'_>) -> Option<Finding> {
+    let copies = |end: &End<'_>| {
+        let rates = end.host.limits?.memory.iter().filter(|rate| rate.kernel == MemoryKernel::Copy);
+        rates.map(|rate| rate.best_bps.0).max_by(f64::total_cmp).filter(|rate| *rate > 0.0)
+    };
+    let (end, most) =
+        view.ends().filter_map(|end| Some((end, copies(end)?))).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    let both = if view.one_machine { 2.0 } else { 1.0 };
+    let used = CROSSINGS * both * view.goodput.0 / most;
+    if used < SATURATED {
+        return None;
+    }
+    let summary =
+        format!("nothing holds it back but memory: {} of its bandwidth is used", percent(used.min(1.0)));
+    let finding = found(Cause::MemoryLimit, used, 0.7, summary).at(end.name());
+    Some(finding.saw(format!(
+        "each byte crosses memory about {:.0} times; all cores copy {}",
+        CROSSINGS * both,
+        BitRate(most)
+    )))
+}
+
+fn bus(view: &View<'_>) -> Option<Finding> {
+    let buses = view.ends().filter_map(|end| Some((end, end.host.limits?.pcie.as_ref()?)));
+    let rated = buses.filter(|(_, pcie)| pcie.rate_bps.0 > 0.0);
+    let (end, pcie) = rated.min_by(|a, b| a.1.rate_bps.0.total_cmp(&b.1.rate_bps.0))?;
+    let used = view.goodput.0 / pcie.rate_bps.0;
+    if used < AT_LINK {
+        return None;
+    }
+    let summary =
+        format!("nothing holds it back but the bus: {} of {} are used", percent(used), pcie.rate_bps);
+    let finding = found(Cause::BusLimit, used, 0.9, summary).at(end.name());
+    let slot =
+        (pcie.width < pcie.most_width || pcie.speed_transfers < pcie.most_speed_transfers).then(|| {
+            format!(
+                "it runs {} of {} lanes, {:.1} of {:.1} GT/s",
+                pcie.width,
+                pcie.most_width,
+                pcie.speed_transfers / 1e9,
+                pcie.most_speed_transfers / 1e9
+            )
+        });
+    Some(finding.saw_if(slot.clone()).ask(match slot {
+        Some(_) => "put the device into a slot that it can use fully",
+        None => "a device with more lanes, or two of them",
+    }))
+}
+
+/// Where nothing is at its end, what is nearest to it.
+pub(in crate::verdict) fn nearest(view: &View<'_>) -> Finding {
+    let link = view.ends().filter_map(speed).map(|speed| view.goodput.0 / speed.0).fold(0.0, f64::max);
+    if link > view.cpu.busiest {
+        let summary = format!(
+            "nothing that was watched is at its end; the link is nearest, {} of it used",
+            percent(link)
+        );
+        return found(Cause::LinkLimit, link, 0.3, summary).saw(format!("goodput {}", view.goodput));
+    }
+    let sure = if view.cpu.busiest >= 0.6 { 0.6 } else { 0.3 };
+    processor(view, sure)
+}

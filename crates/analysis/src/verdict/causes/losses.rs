@@ -1,0 +1,80 @@
+//! Losses on the path.
+
+use landspeed_record::{Cause, Finding};
+use landspeed_units::{BitRate, Nanos};
+
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::thresholds::{BURST, COMMON_LOSS, FEW_LOSSES, RARE_LOSS, SPURIOUS};
+use crate::verdict::view::{FlowView, View};
+
+pub(super) const RANDOM_LOSS: Row = Row {
+    cause: Cause::RandomLoss,
+    looks_at: "retransmissions that no own queue explains, on a path without a standing queue",
+    needs: &[Need::SenderTcp],
+    judge: |view| lossy(view, false),
+};
+
+pub(super) const BURST_LOSS: Row = Row {
+    cause: Cause::BurstLoss,
+    looks_at: "how many losses each recovery mends",
+    needs: &[Need::SenderTcp],
+    judge: |view| lossy(view, true),
+};
+
+fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
+    let end = view.sender.as_ref()?;
+    let flow = end.main()?;
+    let loss = &view.loss;
+    let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
+    let bursts = loss.run() >= BURST.max(3.0 * loss.run_at_random(window));
+    if bursts != in_bursts || !matters(view) || super::mtu::stalled(flow) {
+        return None;
+    }
+    let cause = if in_bursts { Cause::BurstLoss } else { Cause::RandomLoss };
+    let weight = view.network_time() * 0.97;
+    let what = if in_bursts { "runs of packets" } else { "packets here and there" };
+    let summary = format!("the path loses {what}, and each loss makes the sender slow down");
+    let confidence = if loss.recoveries > 0.0 { 0.9 } else { 0.75 };
+    let finding = found(cause, weight, confidence, summary).at("the path");
+    let finding = finding
+        .saw(format!(
+            "{:.0} of {:.0} segments were lost on the way ({}): {:.0} sent again, {:.0} of them needlessly, {:.0} for drops here",
+            loss.on_path(), loss.sent, percent(loss.rate()), loss.retransmitted, loss.spurious, loss.dropped_here
+        ))
+        .saw(format!("{:.1} losses for each recovery; at random it would be {:.1}", loss.run(), loss.run_at_random(window)))
+        .saw_if((loss.timeouts > 0.0).then(|| format!("{:.0} retransmission time-outs", loss.timeouts)))
+        .saw_if(mathis(view, flow).map(|rate| {
+            format!("so many losses allow a Reno-like sender about {rate} (Mathis et al. 1997); {} are seen", view.goodput)
+        }))
+        .saw("there is no queue on the path that would explain them: the round trip is as short as when idle");
+    let finding = finding.try_knob(
+        "congestion-control",
+        "bbr",
+        "a congestion control that does not take each loss for a full queue",
+    );
+    Some(match in_bursts {
+        true => finding
+            .try_knob("qdisc", "fq", "pace packets, so that they meet short queues one by one")
+            .ask("look for short buffers on the way: switch ports, receive rings, policers"),
+        false => finding.ask("look for bad optics, cables, radio links, and counters of errors on the way"),
+    })
+}
+
+/// Whether losses cost anything: there are some, they are real, a queue that fills does not explain them,
+/// and no processor is the limit.
+fn matters(view: &View<'_>) -> bool {
+    let loss = &view.loss;
+    let real = loss.on_path() >= FEW_LOSSES && loss.spurious < (1.0 - SPURIOUS) * loss.retransmitted;
+    let rare = if view.cpu.saturated() { COMMON_LOSS } else { RARE_LOSS };
+    // A visible shaper makes a queue of its own, whose drops are taken off already.
+    let congestive = view.standing_queue().is_some() && view.shaped.is_none();
+    real && loss.rate() >= rare && !congestive
+}
+
+/// The rate of Mathis, Semke, Mahdavi & Ott (1997), equation 3: MSS / RTT * sqrt(3/2) / sqrt(p).
+fn mathis(view: &View<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
+    let mss = flow.last()?.send_mss_bytes;
+    let rtt = flow.median_tcp(|t| t.rtt_ns.0).filter(|rtt| *rtt > 0.0)?;
+    let p = share(view.loss.rate());
+    (p > 0.0).then(|| BitRate(mss.per(Nanos(rtt as u64)).0 * (1.5 / p).sqrt()))
+}

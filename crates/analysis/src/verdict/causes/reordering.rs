@@ -1,0 +1,47 @@
+//! Packets that overtake each other.
+
+use landspeed_record::{Cause, Finding};
+
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::thresholds::{FEW_REORDERINGS, LEAST_WEIGHT, SPURIOUS};
+use crate::verdict::view::{View, counter};
+
+pub(super) const REORDERING: Row = Row {
+    cause: Cause::Reordering,
+    looks_at: "reordering that the sender saw, and retransmissions that the peer had already",
+    needs: &[Need::SenderTcp],
+    judge,
+};
+
+fn judge(view: &View<'_>) -> Option<Finding> {
+    let loss = &view.loss;
+    let needless = if loss.retransmitted > 0.0 { share(loss.spurious / loss.retransmitted) } else { 1.0 };
+    if loss.reorderings < FEW_REORDERINGS || needless < SPURIOUS {
+        return None;
+    }
+    let end = view.sender.as_ref()?;
+    let out_of_order = view.receiver.as_ref().and_then(|end| {
+        let flow = end.main()?;
+        let segments = flow.delta(|t| t.data_segments_received) as f64;
+        (segments > 0.0).then(|| flow.delta(|t| t.out_of_order_segments) as f64 / segments)
+    });
+    // TCP that was told of reordering waits it out: then it costs little, but still what it costs is its.
+    let weight = (loss.disordered * view.network_time() * needless).max(LEAST_WEIGHT);
+    let undone = counter(end.host, "TcpExt.TCPDSACKUndo") + counter(end.host, "TcpExt.TCPFullUndo");
+    let summary = "packets arrive out of order, and the sender takes some of them for lost".to_owned();
+    let finding = found(Cause::Reordering, weight, 0.9, summary).at("the path");
+    let finding = finding
+        .saw(format!("the sender saw reordering {} times", loss.reorderings))
+        .saw(format!(
+            "{:.0} segments were sent again, {:.0} of them had arrived already (DSACK)",
+            loss.retransmitted, loss.spurious
+        ))
+        .saw_if(out_of_order.map(|share| format!("{} of the segments arrived out of order", percent(share))))
+        .saw_if((undone > 0).then(|| format!("{undone} reductions of the window were taken back")));
+    Some(
+        finding
+            .try_knob("tcp-reordering", "10", "more reordering that is taken for order")
+            .try_knob("rps", "", "one core for each flow, where the receiver itself spreads its packets")
+            .ask("look for links that are bundled packet by packet, and routes that change"),
+    )
+}

@@ -1,0 +1,62 @@
+//! One core that handles all packets.
+
+use landspeed_record::{Cause, Finding};
+
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::thresholds::{IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS, SATURATED};
+use crate::verdict::view::{Core, End, View};
+
+pub(super) const SOFTIRQ_CORE: Row = Row {
+    cause: Cause::SoftirqCore,
+    looks_at: "a full core with much of its time in interrupts, and cores beside it that idle",
+    needs: &[Need::Cores],
+    judge,
+};
+
+/// A core that packets fill, or that packets and threads fill together while another one idles.
+pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
+    let full = view.cpu.cores.iter().filter(|core| core.busy >= SATURATED);
+    let packets = full.filter(|core| {
+        let spare = view.cpu.idle_beside(core) >= IDLE_CORE;
+        core.interrupts >= PACKETS_ALONE || (core.interrupts >= PACKETS_WITH_THREADS && spare)
+    });
+    packets.max_by(|a, b| a.interrupts.total_cmp(&b.interrupts))
+}
+
+fn judge(view: &View<'_>) -> Option<Finding> {
+    let core = full_core(view)?;
+    let spare = view.cpu.idle_beside(core);
+    // What could move: all the interrupts, or as much as evens out the two cores.
+    let moved = 1.0 - 1.0 / (1.0 + spare);
+    let weight =
+        share(if core.interrupts >= PACKETS_ALONE { core.interrupts } else { core.interrupts.max(moved) });
+    let summary =
+        format!("{} is full, {} of it with handling packets", core.name(), percent(core.interrupts));
+    let finding = found(Cause::SoftirqCore, weight, 0.85, summary).at(core.name());
+    let sum = |name: &str| {
+        let counts = view.ends().filter_map(|end| end.host.seen.softnet.get(name));
+        counts.fold(0u64, |sum, count| sum.saturating_add(*count))
+    };
+    let (squeezed, dropped) = (sum("time_squeeze"), sum("dropped"));
+    let ksoftirqd = view.ends().map(|end| end.host.seen.cpu.ksoftirqd_ns).max().unwrap_or_default();
+    let finding = finding
+        .saw(format!("busy {}, in interrupts {}", percent(core.busy), percent(core.interrupts)))
+        .saw(format!("the idlest core beside it idles for {} of the time", percent(spare)))
+        .saw_if((squeezed > 0).then(|| format!("{squeezed} rounds ended with packets left (time_squeeze)")))
+        .saw_if((dropped > 0).then(|| format!("{dropped} packets found no room in a core's backlog")))
+        .saw_if((ksoftirqd.0 > 0).then(|| format!("ksoftirqd ran for {ksoftirqd}")))
+        .saw_if(sharing(view, core));
+    let finding = finding
+        .try_knob("rps", "", "spread packets of different flows, or move them off the thread's core")
+        .try_knob("irq-affinity", "", "take the interrupts elsewhere")
+        .try_knob("gro", "on", "handle many packets as one")
+        .try_knob("placement", "neighbours", "let the threads run beside that core, not on it");
+    Some(finding.expect(view.won_back(weight)))
+}
+
+/// Threads of the flow on that core.
+fn sharing(view: &View<'_>, core: &Core) -> Option<String> {
+    let here = |end: &&End<'_>| end.process.is_some_and(|process| process.core == core.number);
+    let names: Vec<String> = view.ends().filter(here).map(|end| end.name()).collect();
+    (!names.is_empty()).then(|| format!("the flow's thread of {} runs on it as well", names.join(" and ")))
+}

@@ -1,0 +1,175 @@
+//! What a judge of one cause is, and what it hands back.
+
+use landspeed_record::{Cause, Finding, Remedy};
+
+use super::thresholds::MOST_RATIO;
+use super::view::View;
+
+/// Something that must have been watched before a cause can be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// TCP sockets of the sending host.
+    SenderTcp,
+    /// TCP sockets of either host.
+    AnyTcp,
+    /// TCP sockets of the receiving host.
+    ReceiverTcp,
+    /// Processor time of a host.
+    Cores,
+    /// Processes of the flow.
+    Processes,
+    /// Queueing disciplines.
+    Qdiscs,
+    /// Settings of the links.
+    Settings,
+    /// Counters of the protocols.
+    Counters,
+    /// Clock, bus and memory of a host.
+    Limits,
+}
+
+impl Need {
+    /// Why a cause cannot be judged without it.
+    pub(super) fn missing(self) -> &'static str {
+        match self {
+            Need::SenderTcp => "TCP sockets of the sending host were not watched",
+            Need::AnyTcp => "no TCP socket was watched",
+            Need::ReceiverTcp => "TCP sockets of the receiving host were not watched",
+            Need::Cores => "processor time was not watched",
+            Need::Processes => "the processes of the flow were not watched",
+            Need::Qdiscs => "queueing disciplines were not watched",
+            Need::Settings => "settings of the links were not read",
+            Need::Counters => "counters of the protocols were not read",
+            Need::Limits => "what the host's parts can do was not measured",
+        }
+    }
+}
+
+/// A judge of one cause. It looks at figures only: no name of a host, a program or a test decides.
+pub trait Judge: Sync {
+    /// What it may find.
+    fn cause(&self) -> Cause;
+
+    /// What it looks at, one line for people.
+    fn looks_at(&self) -> &'static str;
+
+    /// What it cannot judge without.
+    fn needs(&self) -> &'static [Need];
+
+    /// The finding, where the cause is there.
+    fn judge(&self, view: &View<'_>) -> Option<Finding>;
+}
+
+/// A judge that is a function: one row of the table.
+pub(super) struct Row {
+    pub(super) cause: Cause,
+    pub(super) looks_at: &'static str,
+    pub(super) needs: &'static [Need],
+    pub(super) judge: fn(&View<'_>) -> Option<Finding>,
+}
+
+impl Judge for Row {
+    fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    fn looks_at(&self) -> &'static str {
+        self.looks_at
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        self.needs
+    }
+
+    fn judge(&self, view: &View<'_>) -> Option<Finding> {
+        (self.judge)(view)
+    }
+}
+
+/// Starts a finding that costs the share `weight`; `confidence` is 0 to 1.
+pub(super) fn found(cause: Cause, weight: f64, confidence: f64, summary: String) -> Finding {
+    Finding {
+        cause,
+        at: String::new(),
+        summary,
+        confidence: share(confidence),
+        weight: share(weight),
+        evidence: Vec::new(),
+        remedies: Vec::new(),
+    }
+}
+
+/// How a finding is filled in, one line at a time.
+pub(super) trait Telling: Sized {
+    /// Where.
+    fn at(self, place: impl Into<String>) -> Self;
+    /// A line of evidence.
+    fn saw(self, line: impl Into<String>) -> Self;
+    /// A line of evidence, where there is one.
+    fn saw_if(self, line: Option<String>) -> Self;
+    /// A knob to turn to `value` (empty lets the table choose).
+    fn try_knob(self, knob: &str, value: impl Into<String>, what: &str) -> Self;
+    /// Something that a person must do.
+    fn ask(self, what: impl Into<String>) -> Self;
+    /// Goodput to expect of the first remedy over today's.
+    fn expect(self, ratio: Option<f64>) -> Self;
+}
+
+impl Telling for Finding {
+    fn at(mut self, place: impl Into<String>) -> Self {
+        self.at = place.into();
+        self
+    }
+
+    fn saw(mut self, line: impl Into<String>) -> Self {
+        self.evidence.push(line.into());
+        self
+    }
+
+    fn saw_if(mut self, line: Option<String>) -> Self {
+        self.evidence.extend(line);
+        self
+    }
+
+    fn try_knob(mut self, knob: &str, value: impl Into<String>, what: &str) -> Self {
+        self.remedies.push(Remedy {
+            knob: knob.into(),
+            value: value.into(),
+            what: what.into(),
+            expected_ratio: None,
+        });
+        self
+    }
+
+    fn ask(self, what: impl Into<String>) -> Self {
+        let what = what.into();
+        self.try_knob("", "", &what)
+    }
+
+    fn expect(mut self, ratio: Option<f64>) -> Self {
+        if let Some(first) = self.remedies.first_mut() {
+            first.expected_ratio = ratio.filter(|r| r.is_finite() && *r > 1.0).map(|r| r.min(MOST_RATIO));
+        }
+        self
+    }
+}
+
+/// Between 0 and 1; no number counts as 0.
+pub(super) fn share(value: f64) -> f64 {
+    if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) }
+}
+
+/// "87 %", "0.4 %".
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent.abs() >= 9.95 || percent == 0.0 {
+        format!("{percent:.0} %")
+    } else {
+        format!("{percent:.2} %")
+    }
+}
+
+/// A name from a host as part of a sentence: no control characters, no longer than a line.
+pub(super) fn shown(name: &str) -> String {
+    name.chars().filter(|c| !c.is_control()).take(60).collect()
+}

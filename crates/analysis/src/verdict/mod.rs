@@ -1,0 +1,42 @@
+//! What holds a path back: one first cause, then the next ones, each with its evidence.
+//!
+//! [`judge`] works out what the observations say once ([`View`]) and asks every row of [`CAUSES`]; a row
+//! is one cause, in a file of its own or beside its kin. Judges do not know of each other: where one cause
+//! brings about what another looks at (a slow reader closes the window, a shaper makes a queue), the
+//! shared quantity says whose doing it is, in `view/`.
+//!
+//! A finding's weight is the share of the flow's time or rate that the cause costs. What is left when
+//! nothing is wrong is a limit: a busy core, a link. So a verdict is never empty.
+
+mod causes;
+mod judge;
+mod scene;
+mod settle;
+mod staircase;
+mod thresholds;
+mod view;
+
+use landspeed_record::Verdict;
+
+pub use causes::CAUSES;
+pub use judge::{Judge, Need};
+pub use scene::{HostView, Scene};
+pub use staircase::{HostLimit, staircase};
+pub use view::View;
+
+/// What holds the path of this scene back.
+pub fn judge(scene: &Scene<'_>) -> Verdict {
+    let view = View::new(scene);
+    let (mut findings, mut unjudged) = (Vec::new(), Vec::new());
+    for judge in CAUSES {
+        match judge.needs().iter().find(|need| !view.has(**need)) {
+            Some(need) => unjudged.push((need.missing(), settle::word(judge.cause()))),
+            None => findings.extend(judge.judge(&view)),
+        }
+    }
+    Verdict {
+        goodput_bps: view.goodput,
+        findings: settle::settle(&view, findings),
+        unjudged: settle::unjudged(scene, &unjudged),
+    }
+}

@@ -1,0 +1,31 @@
+//! What a verdict is about.
+
+use landspeed_record::{HostFacts, HostLimits, Observations};
+use landspeed_units::{BitRate, Nanos};
+
+/// One host as it was seen.
+#[derive(Debug, Clone, Copy)]
+pub struct HostView<'a> {
+    /// As the user called it: "A", "local", "netns:dtn1".
+    pub name: &'a str,
+    /// What it is.
+    pub facts: &'a HostFacts,
+    /// What was watched on it: flows, listeners, processes, queues, settings, counters, cost.
+    pub seen: &'a Observations,
+    /// What its parts can do, where that was measured.
+    pub limits: Option<&'a HostLimits>,
+}
+
+/// A path as it was watched, from one end or from both. Which host sends is found from the bytes that
+/// moved, not from the order.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    /// A host.
+    pub a: HostView<'a>,
+    /// The other one, where it was watched too.
+    pub b: Option<HostView<'a>>,
+    /// Round trip of the idle path, where it was measured; else the lowest that TCP saw is taken.
+    pub rtt: Option<Nanos>,
+    /// Goodput, where the workload's own figure is known; else the flows' bytes are taken.
+    pub goodput: Option<BitRate>,
+}

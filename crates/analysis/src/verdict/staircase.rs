@@ -1,0 +1,141 @@
+//! What each part could carry, from the highest to what flows now: the argument of feng-2003 section 3.5.2.
+
+use landspeed_record::{HostLimits, LimitStep, MemoryKernel};
+use landspeed_units::BitRate;
+
+use super::judge::shown;
+
+/// STREAM counts a copied byte twice: read and written (McCalpin 1995).
+const COUNTED_IN_COPY: f64 = 2.0;
+
+/// A host of a staircase.
+#[derive(Debug, Clone, Copy)]
+pub struct HostLimit<'a> {
+    /// Its name: "A".
+    pub name: &'a str,
+    /// What its parts can do.
+    pub limits: &'a HostLimits,
+}
+
+/// The steps, highest first, with what flows now among them. Parts that were not measured are left out.
+pub fn staircase(hosts: &[HostLimit<'_>], goodput: BitRate) -> Vec<LimitStep> {
+    let mut steps: Vec<LimitStep> = hosts.iter().flat_map(steps_of).collect();
+    steps.push(LimitStep {
+        name: "the flow now".into(),
+        rate_bps: goodput,
+        how: "payload that reached the receiver over the window".into(),
+    });
+    steps.retain(|step| step.rate_bps.0.is_finite() && step.rate_bps.0 >= 0.0);
+    steps.sort_by(|a, b| b.rate_bps.0.total_cmp(&a.rate_bps.0));
+    steps
+}
+
+/// The lowest rate that a host's link, bus or own TCP sets; copies and packets are measured on one core
+/// and stages overlap, so they bound less sharply.
+pub(super) fn ceiling(limits: &HostLimits) -> Option<BitRate> {
+    let bus = limits.pcie.as_ref().map(|pcie| pcie.rate_bps);
+    let rates = [limits.link_bps, bus, limits.loopback_bps].into_iter().flatten();
+    rates.filter(|rate| rate.0 > 0.0).min_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+fn steps_of(host: &HostLimit<'_>) -> Vec<LimitStep> {
+    let name = shown(host.name);
+    let limits = host.limits;
+    let step = |what: &str, rate_bps: BitRate, how: String| LimitStep {
+        name: format!("{what}, host {name}"),
+        rate_bps,
+        how,
+    };
+    let mut steps: Vec<LimitStep> =
+        memory(limits).map(|(rate, how)| step("memory", rate, how)).into_iter().collect();
+    for what in ["copy", "checksum"] {
+        let cold = limits.passes.iter().filter(|pass| pass.what == what && !pass.hot);
+        let best = cold.max_by(|a, b| a.rate_bps.0.total_cmp(&b.rate_bps.0));
+        steps.extend(best.map(|pass| {
+            step(
+                &format!("one core's {what}"),
+                pass.rate_bps,
+                format!("{what} of cold memory, {} at a time", pass.size_bytes),
+            )
+        }));
+    }
+    steps.extend(raw_packets(limits).map(|(rate, how)| step("raw packets", rate, how)));
+    steps
+        .extend(limits.loopback_bps.map(|rate| step("loopback", rate, "TCP over loopback, one flow".into())));
+    steps.extend(limits.link_bps.map(|rate| step("link", rate, "nominal speed".into())));
+    steps.extend(limits.pcie.as_ref().map(|pcie| {
+        let gigatransfers = pcie.speed_transfers / 1e9;
+        step("bus", pcie.rate_bps, format!("PCI Express, {} lanes at {gigatransfers} GT/s", pcie.width))
+    }));
+    steps
+}
+
+/// What all cores copy.
+fn memory(limits: &HostLimits) -> Option<(BitRate, String)> {
+    let copies = limits.memory.iter().filter(|rate| rate.kernel == MemoryKernel::Copy);
+    let best = copies.max_by_key(|rate| rate.threads)?;
+    let rate = BitRate(best.best_bps.0 / COUNTED_IN_COPY);
+    Some((rate, format!("STREAM copy on {} cores, each byte read and written", best.threads)))
+}
+
+/// The method that moves most.
+fn raw_packets(limits: &HostLimits) -> Option<(BitRate, String)> {
+    let rated = limits.packets.iter().map(|p| (p.alone_pps * p.packet_bytes.0 as f64 * 8.0, p));
+    let (rate, best) = rated.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let how = format!("{} by {}, {:.0} packets/s", best.packet_bytes, shown(&best.method), best.alone_pps);
+    Some((BitRate(rate), how))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landspeed_record::{PacketRate, Pass, StreamRate};
+    use landspeed_units::Bytes;
+
+    #[test]
+    fn the_papers_staircase() {
+        // Section 3.5.2: link 10, bus 8.5, pktgen 5.5, one flow 4.11 Gb/s; memory acquitted.
+        let limits = HostLimits {
+            memory: vec![StreamRate {
+                kernel: MemoryKernel::Copy,
+                threads: 2,
+                best_bps: BitRate(25.6e9),
+                median_bps: BitRate(25e9),
+            }],
+            passes: vec![Pass {
+                what: "copy".into(),
+                size_bytes: Bytes::mib(64),
+                hot: false,
+                rate_bps: BitRate(9e9),
+            }],
+            packets: vec![PacketRate {
+                method: "pktgen".into(),
+                packet_bytes: Bytes(8160),
+                alone_pps: 88_400.0,
+                loaded_pps: Some(88_400.0),
+            }],
+            link_bps: Some(BitRate(10e9)),
+            ..HostLimits::default()
+        };
+        let steps = staircase(&[HostLimit { name: "A", limits: &limits }], BitRate(4.11e9));
+        let names: Vec<&str> = steps.iter().map(|step| step.name.as_str()).collect();
+        let expected = [
+            "memory, host A",
+            "link, host A",
+            "one core's copy, host A",
+            "raw packets, host A",
+            "the flow now",
+        ];
+        assert_eq!(names, expected);
+        assert!((steps[3].rate_bps.0 - 5.77e9).abs() < 1e7, "88,400 x 8,160 x 8");
+        assert_eq!(ceiling(&limits), Some(BitRate(10e9)));
+    }
+
+    #[test]
+    fn forged_rates_are_left_out() {
+        let limits = HostLimits { link_bps: Some(BitRate(f64::NAN)), ..HostLimits::default() };
+        let steps = staircase(&[HostLimit { name: "A", limits: &limits }], BitRate(1.0));
+        assert_eq!(steps.len(), 1);
+        assert_eq!(ceiling(&limits), None);
+    }
+}

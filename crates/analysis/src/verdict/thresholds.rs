@@ -1,0 +1,123 @@
+//! Every bound that a judgement turns on, with its reason. Shares are of the watched time unless said
+//! otherwise.
+
+/// Findings that cost less than this are not listed: less than what two runs of one thing differ by.
+pub(super) const LEAST_WEIGHT: f64 = 0.05;
+
+/// A cause must hold the flow for this share before it is blamed: TCP's own clocks count moments of
+/// waiting on every healthy flow, between an acknowledgement and the next segment.
+pub(super) const NOTABLE: f64 = 0.15;
+
+/// A thread or core busy for this share has nothing left: a thread that hands over to another one by
+/// sleeping and waking is never seen at 1.
+pub(super) const SATURATED: f64 = 0.85;
+
+/// Below this a thread has time to spare, whatever it is counted with.
+pub(super) const UNHURRIED: f64 = 0.5;
+
+/// A receive queue this full, on average over the samples, holds data that could have been read. Half:
+/// autotuning doubles a buffer that is used up, so a healthy one is filled to a half or less.
+pub(super) const FULL_QUEUE: f64 = 0.5;
+
+/// A window under one of the largest packets that a host handles (64 KB) cannot keep sender and receiver
+/// busy at once: small on any path, however busy the processors are with waiting and waking.
+pub(super) const SMALL_WINDOW: f64 = 65_536.0;
+
+/// A window of so many times what the path holds at the rate seen is not what limits it: what is in
+/// flight waits in a queue or for a processor. Two for what a loss takes, two for acknowledgements that
+/// come in lumps.
+pub(super) const AMPLE: f64 = 4.0;
+
+/// Largest window without the window scale option (RFC 7323 section 2.1), less what rounding takes.
+pub(super) const UNSCALED_WINDOW: f64 = 0.7 * 65_535.0;
+
+/// A window at or above this is no small buffer: where it does not suffice, the path is long.
+pub(super) const LARGE_WINDOW: f64 = 1024.0 * 1024.0;
+
+/// Rounding to whole segments is blamed from a loss of a tenth of the window on ...
+pub(super) const ALIGNMENT_LOSS: f64 = 0.1;
+
+/// ... and only where so few segments fit that rounding can take that much.
+pub(super) const FEW_SEGMENTS: f64 = 8.0;
+
+/// A round trip longer than the idle one by this factor, and by at least [`STANDING_NS`], has a standing
+/// queue in it. A loss-based sender keeps a queue of one bandwidth-delay product 40 % full or more.
+pub(super) const STANDING_RATIO: f64 = 1.2;
+
+/// Wake-ups and batching move a round trip by tens to hundreds of microseconds without any queue.
+pub(super) const STANDING_NS: f64 = 1e6;
+
+/// A shaper is at its limit from this share of its rate on: token buckets leave a little unused.
+pub(super) const AT_RATE: f64 = 0.85;
+
+/// A link is at its limit from this share of its nominal rate on: headers, gaps and acknowledgements take
+/// 5 to 10 %.
+pub(super) const AT_LINK: f64 = 0.85;
+
+/// A queue that never held more than one packet of 64 KB and drops is too short for bursts of that size.
+pub(super) const SHORT_QUEUE_BYTES: u64 = 65_536;
+
+/// Losses this rare, as a share of segments, are no cause whatever the path.
+pub(super) const RARE_LOSS: f64 = 1e-5;
+
+/// Where a processor is the limit, losses must be this common to cost anything beside it.
+pub(super) const COMMON_LOSS: f64 = 5e-3;
+
+/// Fewer losses than this say nothing about how they fall.
+pub(super) const FEW_LOSSES: f64 = 5.0;
+
+/// Losses per recovery from which they count as bursts: a window that loses single packets at random
+/// seldom loses more than two or three.
+pub(super) const BURST: f64 = 5.0;
+
+/// Times that reordering must be seen: one may be a route that changed.
+pub(super) const FEW_REORDERINGS: u64 = 3;
+
+/// Share of retransmissions that the peer had already: from here on reordering explains them.
+pub(super) const SPURIOUS: f64 = 0.3;
+
+/// A congestion window is full from this share on: segmentation offload leaves the rest of it for the
+/// next large packet.
+pub(super) const CWND_FULL: f64 = 0.75;
+
+/// A congestion window that grew by less than this factor over the window stands still.
+pub(super) const GROWTH: f64 = 1.1;
+
+/// A delayed acknowledgement waits for 40 ms where TCP says nothing else (TCP_DELACK_MIN of Linux).
+pub(super) const DELAYED_ACK_NS: f64 = 40e6;
+
+/// Segments filled to less than this share of the MSS were small writes.
+pub(super) const SMALL_SEGMENT: f64 = 0.25;
+
+/// Share of the sender's time in system calls from which the calls themselves are the work. With writes of
+/// 64 KB it is 1 to 3 %.
+pub(super) const CALLS: f64 = 0.12;
+
+/// Share of the time of a sender with large writes and all offloads that goes into copying.
+pub(super) const COPYING: f64 = 0.4;
+
+/// Processor nanoseconds per byte from which writes must be small, where all offloads are on: writes of
+/// 1,448 bytes cost about 1, of 128 bytes about 6.
+pub(super) const DEAR_BYTE_NS: f64 = 2.0;
+
+/// Share of a core in softirq from which packets alone fill it.
+pub(super) const PACKETS_ALONE: f64 = 0.7;
+
+/// Share of a full core in softirq from which moving that work away is worth it.
+pub(super) const PACKETS_WITH_THREADS: f64 = 0.25;
+
+/// A processor is idle enough to take over work from this share on.
+pub(super) const IDLE_CORE: f64 = 0.5;
+
+/// Stolen time under this is a shared machine on an ordinary day.
+pub(super) const STOLEN: f64 = 0.2;
+
+/// A clock under this share of the most that the processor can is low; boost clocks hold for short loads
+/// and few cores only.
+pub(super) const LOW_CLOCK: f64 = 0.75;
+
+/// Time for which a client waits that lost its SYN to a full backlog (RFC 6298 section 2.1).
+pub(super) const SYN_RETRY_NS: f64 = 1e9;
+
+/// A gain that a formula promises beyond this is not believed: something else will bind before.
+pub(super) const MOST_RATIO: f64 = 10.0;

@@ -1,0 +1,113 @@
+//! The processors that carry the flow.
+
+use std::collections::BTreeSet;
+
+use landspeed_record::{CoreClasses, CpuUsage};
+
+use super::End;
+use crate::verdict::judge::share;
+use crate::verdict::thresholds::{PACKETS_WITH_THREADS, SATURATED};
+
+/// A core of a host, in shares of the window.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Core {
+    /// "host B", or "the machine" that both hosts are.
+    pub(crate) host: String,
+    /// Its number.
+    pub(crate) number: u32,
+    /// Everything but idle and stolen time, of the time that it was not stolen.
+    pub(crate) busy: f64,
+    /// Hard and soft interrupts.
+    pub(crate) interrupts: f64,
+    /// Whether it carries the flow: its thread, its interrupts, or many packets.
+    pub(crate) carries: bool,
+}
+
+impl Core {
+    /// "host B core 3".
+    pub(crate) fn name(&self) -> String {
+        format!("{} core {}", self.host, self.number)
+    }
+
+    fn of(host: &str, classes: &CoreClasses, usage: &CpuUsage, carried_by: &BTreeSet<u32>) -> Core {
+        let given = (usage.window_ns.0 as f64 - classes.steal_ns.0 as f64).max(1.0);
+        let interrupts = share((classes.irq_ns + classes.softirq_ns).0 as f64 / given);
+        Core {
+            host: host.to_owned(),
+            number: classes.core,
+            busy: share(classes.busy().0 as f64 / given),
+            interrupts,
+            carries: carried_by.contains(&classes.core) || interrupts >= PACKETS_WITH_THREADS,
+        }
+    }
+}
+
+/// Processors of the path.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Cpu {
+    /// All cores, those of one machine once.
+    pub(crate) cores: Vec<Core>,
+    /// How busy the busiest thread or core is that carries the flow; zero where nothing is known.
+    pub(crate) busiest: f64,
+    /// Which that is: "host B core 3".
+    pub(crate) at: String,
+}
+
+impl Cpu {
+    pub(super) fn of(sender: Option<&End<'_>>, receiver: Option<&End<'_>>, one_machine: bool) -> Cpu {
+        let ends: Vec<&End<'_>> = sender.into_iter().chain(receiver).collect();
+        let mut cores = Vec::new();
+        for (nth, end) in ends.iter().enumerate() {
+            if one_machine && nth > 0 {
+                break;
+            }
+            let host = if one_machine { "the machine's".to_owned() } else { end.name() };
+            let local: Vec<&End<'_>> = if one_machine { ends.clone() } else { vec![end] };
+            cores.extend(cores_of(&host, &end.host.seen.cpu, &carriers(&local)));
+        }
+        let threads = ends.iter().filter_map(|end| {
+            let process = end.process?;
+            Some((end.ran()?, format!("{} core {}", end.name(), process.core)))
+        });
+        let carrying = cores.iter().filter(|core| core.carries).map(|core| (core.busy, core.name()));
+        // A thread says whose core it is, a core only how busy: threads go first where they are as busy.
+        let busiest = threads
+            .chain(carrying)
+            .fold((0.0, String::new()), |best, next| if next.0 > best.0 + 0.02 { next } else { best });
+        Cpu { cores, busiest: busiest.0, at: busiest.1 }
+    }
+
+    /// Whether a thread or core that carries the flow has nothing left.
+    pub(crate) fn saturated(&self) -> bool {
+        self.busiest >= SATURATED
+    }
+
+    /// Idle time of the idlest core of the machine of `core`, other than it.
+    pub(crate) fn idle_beside(&self, core: &Core) -> f64 {
+        let others = self.cores.iter().filter(|c| c.host == core.host && c.number != core.number);
+        others.map(|other| 1.0 - other.busy).fold(0.0, f64::max)
+    }
+}
+
+/// The cores that threads of the flow ran on and that take the link's interrupts. All where no process is
+/// known: any of them may carry it.
+fn carriers(ends: &[&End<'_>]) -> BTreeSet<u32> {
+    let mut cores = BTreeSet::new();
+    for end in ends {
+        cores.extend(end.link_facts().into_iter().flat_map(|link| link.irq_cpus.iter().copied()));
+        match end.process {
+            Some(process) => {
+                cores.insert(process.core);
+            }
+            None => cores.extend(end.host.seen.cpu.cores.iter().map(|core| core.core)),
+        }
+    }
+    cores
+}
+
+fn cores_of(host: &str, usage: &CpuUsage, carried_by: &BTreeSet<u32>) -> Vec<Core> {
+    if usage.window_ns.0 == 0 {
+        return Vec::new();
+    }
+    usage.cores.iter().map(|classes| Core::of(host, classes, usage, carried_by)).collect()
+}

@@ -1,0 +1,147 @@
+//! One flow's samples as differences, shares and levels.
+
+use landspeed_record::{FlowWatch, SocketState, TcpState};
+use landspeed_units::{Bytes, Nanos};
+
+use super::Role;
+use crate::verdict::judge::share;
+
+/// A flow over the window.
+#[derive(Clone, Copy)]
+pub(crate) struct FlowView<'a> {
+    /// What was watched.
+    pub(crate) watch: &'a FlowWatch,
+    /// From the first sample to the last.
+    pub(crate) span: Nanos,
+}
+
+impl<'a> FlowView<'a> {
+    pub(crate) fn of(watch: &'a FlowWatch) -> Self {
+        let at = |s: Option<&SocketState>| s.map_or(Nanos(0), |s| s.at_ns);
+        FlowView { watch, span: at(watch.samples.last()) - at(watch.samples.first()) }
+    }
+
+    /// TCP's states, oldest first.
+    pub(crate) fn states(&self) -> impl Iterator<Item = &'a TcpState> + use<'a> {
+        self.watch.samples.iter().filter_map(|sample| sample.tcp.as_deref())
+    }
+
+    pub(crate) fn last(&self) -> Option<&'a TcpState> {
+        self.watch.samples.iter().rev().find_map(|sample| sample.tcp.as_deref())
+    }
+
+    /// How far a count went over the window.
+    pub(crate) fn delta(&self, of: fn(&TcpState) -> u64) -> u64 {
+        let first = self.states().next().map_or(0, of);
+        self.last().map_or(0, of).saturating_sub(first)
+    }
+
+    /// How far a count went in each interval.
+    pub(crate) fn steps(&self, of: fn(&TcpState) -> u64) -> Vec<f64> {
+        let values: Vec<u64> = self.states().map(of).collect();
+        values.windows(2).map(|pair| pair[1].saturating_sub(pair[0]) as f64).collect()
+    }
+
+    /// A time that runs, as a share of the span.
+    pub(crate) fn clock(&self, of: fn(&TcpState) -> Nanos) -> f64 {
+        let first = self.states().next().map_or(Nanos(0), of);
+        let ran = self.last().map_or(Nanos(0), of) - first;
+        if self.span.0 == 0 { 0.0 } else { share(ran.0 as f64 / self.span.0 as f64) }
+    }
+
+    /// Payload that reached the peer (seen from the sender) or came from it.
+    pub(crate) fn moved(&self, role: Role) -> Bytes {
+        match role {
+            Role::Sender => Bytes(self.delta(|t| t.acked_bytes.0)),
+            Role::Receiver => Bytes(self.delta(|t| t.received_bytes.0)),
+        }
+    }
+
+    /// Median over the samples of TCP's state; `None` without any.
+    pub(crate) fn median_tcp(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
+        median(self.states().map(|state| of(state) as f64).collect())
+    }
+
+    /// Largest over the samples.
+    pub(crate) fn most(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
+        self.states().map(of).max().map(|most| most as f64)
+    }
+
+    /// Mean over the samples of the socket.
+    pub(crate) fn mean(&self, of: impl Fn(&SocketState) -> f64) -> f64 {
+        let samples = &self.watch.samples;
+        if samples.is_empty() { 0.0 } else { samples.iter().map(of).sum::<f64>() / samples.len() as f64 }
+    }
+
+    /// Share of the samples of TCP's state of which something holds.
+    pub(crate) fn when(&self, holds: impl Fn(&TcpState) -> bool) -> f64 {
+        let (mut all, mut held) = (0u32, 0u32);
+        for state in self.states() {
+            all += 1;
+            held += u32::from(holds(state));
+        }
+        if all == 0 { 0.0 } else { f64::from(held) / f64::from(all) }
+    }
+
+    /// Lowest round trip that TCP saw.
+    pub(crate) fn min_rtt(&self) -> Option<Nanos> {
+        let seen = self.states().map(|t| t.min_rtt_ns).chain(self.states().map(|t| t.receive_rtt_ns));
+        seen.filter(|rtt| rtt.0 > 0).min()
+    }
+
+    /// How full the receive queue is: what waits over what waits and what may still come, or, where the
+    /// kernel does not tell its window (before Linux 6.2), memory in use over its limit.
+    pub(crate) fn receive_queue(&self) -> f64 {
+        self.mean(|sample| {
+            let waiting = sample.receive_queue_bytes.0 as f64;
+            let window = sample.tcp.as_ref().map_or(0, |t| t.receive_window_bytes.0) as f64;
+            if window > 0.0 {
+                return waiting / (waiting + window);
+            }
+            let limit = sample.receive_buffer_bytes.0 as f64;
+            if limit > 0.0 { share(sample.receive_memory_bytes.0 as f64 / limit) } else { 0.0 }
+        })
+    }
+}
+
+/// Median; `None` of nothing.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// Where a sender's time went: the four sum to 1. TCP's clocks (`tcp_chrono` in net/ipv4/tcp.c) run one at
+/// a time, and "busy" covers the two that limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct TimeShares {
+    /// Nothing was in flight and nothing waited: the application had not written.
+    pub(crate) idle: f64,
+    /// Data waited and the peer's window had no room for it.
+    pub(crate) window: f64,
+    /// Everything written was sent, more was wanted, and the send buffer was full.
+    pub(crate) buffer: f64,
+    /// The rest: in flight, limited by congestion window, pacing, queues below, or by nothing but time.
+    pub(crate) rest: f64,
+}
+
+impl TimeShares {
+    /// Over all flows, each by its span. `None` where the kernel does not keep these clocks (before Linux
+    /// 4.10), which shows as data that moved in no busy time.
+    pub(crate) fn of(flows: &[FlowView<'_>]) -> Option<Self> {
+        let moved: u64 = flows.iter().map(|flow| flow.delta(|t| t.sent_bytes.0)).fold(0, u64::saturating_add);
+        let span: f64 = flows.iter().map(|flow| flow.span.0 as f64).sum();
+        let mean = |of: fn(&TcpState) -> Nanos| {
+            flows.iter().map(|flow| flow.clock(of) * flow.span.0 as f64 / span).sum::<f64>()
+        };
+        if span == 0.0 {
+            return None;
+        }
+        let busy = mean(|t| t.busy_ns);
+        if busy == 0.0 && moved > 0 {
+            return None;
+        }
+        let window = mean(|t| t.rwnd_limited_ns).min(busy);
+        let buffer = mean(|t| t.sndbuf_limited_ns).min(busy - window);
+        Some(TimeShares { idle: 1.0 - busy, window, buffer, rest: busy - window - buffer })
+    }
+}

@@ -1,0 +1,183 @@
+//! What follows from the observations, worked out once and shared by all judges.
+
+mod cpu;
+mod end;
+mod flow;
+mod loss;
+mod process;
+mod queue;
+mod window;
+
+use landspeed_record::{HostFacts, LinkSettings, Observations, Protocol};
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+pub(super) use cpu::{Core, Cpu};
+pub(super) use end::{End, Role};
+pub(super) use flow::{FlowView, TimeShares};
+pub(super) use loss::Loss;
+pub(super) use queue::{Queue, Shaped, queues};
+pub(super) use window::{HeldBy, WindowLimit};
+
+use super::judge::{Need, share};
+use super::scene::{HostView, Scene};
+use super::staircase::ceiling;
+use super::thresholds::{STANDING_NS, STANDING_RATIO};
+use end::roles;
+
+/// A path as judges see it. Nothing in it names a test or a lab.
+pub struct View<'a> {
+    /// The end that data leaves, where its host was watched.
+    pub(super) sender: Option<End<'a>>,
+    /// The end that data reaches, where its host was watched.
+    pub(super) receiver: Option<End<'a>>,
+    /// Goodput.
+    pub(super) goodput: BitRate,
+    /// Round trip of the idle path.
+    pub(super) rtt: Option<Nanos>,
+    /// Length of the window.
+    pub(super) window: Nanos,
+    /// Where the sender's time went, over all its flows.
+    pub(super) time: Option<TimeShares>,
+    /// Losses and reordering as the sender saw them.
+    pub(super) loss: Loss,
+    /// The busiest of what carries the flow.
+    pub(super) cpu: Cpu,
+    /// A shaper that is at its rate.
+    pub(super) shaped: Option<Shaped<'a>>,
+    /// Who keeps the receive window closed, where it limits.
+    pub(super) window_limit: Option<WindowLimit>,
+    /// Both hosts are one machine, whose processor time is counted once.
+    pub(super) one_machine: bool,
+}
+
+impl<'a> View<'a> {
+    /// Works everything out.
+    pub(super) fn new(scene: &'a Scene<'a>) -> View<'a> {
+        let (sender, receiver) = roles(scene);
+        let one_machine = one_machine(scene);
+        let window = window_of(scene);
+        let goodput = goodput(scene, sender.as_ref(), receiver.as_ref());
+        let main = sender.as_ref().and_then(End::main).or(receiver.as_ref().and_then(End::main));
+        let rtt = scene.rtt.or_else(|| main.and_then(FlowView::min_rtt)).filter(|rtt| rtt.0 > 0);
+        let mut view = View {
+            time: sender.as_ref().and_then(|end| TimeShares::of(&end.flows)),
+            loss: Loss::of(sender.as_ref()),
+            cpu: Cpu::of(sender.as_ref(), receiver.as_ref(), one_machine),
+            shaped: queue::shaped(sender.as_ref(), receiver.as_ref()),
+            window_limit: None,
+            sender,
+            receiver,
+            goodput,
+            rtt,
+            window,
+            one_machine,
+        };
+        view.window_limit = window::limit(&view);
+        view
+    }
+
+    /// Both ends that were watched, the sender first.
+    pub(super) fn ends(&self) -> impl Iterator<Item = &End<'a>> {
+        self.sender.iter().chain(&self.receiver)
+    }
+
+    /// The largest flow at the sender, or at the receiver where only that was watched.
+    pub(super) fn main(&self) -> Option<&FlowView<'a>> {
+        self.ends().find_map(End::main)
+    }
+
+    /// Whether the flow is made of datagrams.
+    pub(super) fn is_udp(&self) -> bool {
+        self.main().is_some_and(|flow| flow.watch.key.protocol == Protocol::Udp)
+    }
+
+    /// What the path holds at the rate seen over its idle round trip, in bytes.
+    pub(super) fn held_by_path(&self) -> Option<f64> {
+        self.rtt.map(|rtt| self.goodput.0 * rtt.as_secs_f64() / 8.0)
+    }
+
+    /// Round trip under load over the idle one, where a queue stands somewhere on the path.
+    pub(super) fn standing_queue(&self) -> Option<f64> {
+        let (flow, idle) = (self.sender.as_ref()?.main()?, self.rtt?.0 as f64);
+        let loaded = flow.median_tcp(|t| t.rtt_ns.0)?;
+        (loaded >= STANDING_RATIO * idle && loaded - idle >= STANDING_NS).then(|| loaded / idle)
+    }
+
+    /// Share of the sender's time in which neither application nor buffers held it: the network or the
+    /// processor did. All of it where TCP does not tell.
+    pub(super) fn network_time(&self) -> f64 {
+        self.time.map_or(1.0, |time| time.rest)
+    }
+
+    /// What limits allow over today's goodput, where they were measured.
+    pub(super) fn headroom(&self) -> Option<f64> {
+        let hosts = self.ends().filter_map(|end| end.host.limits);
+        let lowest = hosts.filter_map(ceiling).map(|rate| rate.0).min_by(f64::total_cmp)?;
+        (self.goodput.0 > 0.0).then(|| lowest / self.goodput.0)
+    }
+
+    /// Goodput over today's when a share of time is won back, as far as limits allow.
+    pub(super) fn won_back(&self, weight: f64) -> Option<f64> {
+        let ratio = 1.0 / (1.0 - share(weight).min(0.99));
+        Some(ratio.min(self.headroom().unwrap_or(f64::INFINITY)))
+    }
+
+    /// Whether what a judge needs was watched.
+    pub(super) fn has(&self, need: Need) -> bool {
+        let tcp =
+            |end: &Option<End<'_>>| end.as_ref().and_then(End::main).is_some_and(|f| f.last().is_some());
+        let any = |of: fn(&Observations) -> bool| self.ends().any(|end| of(end.host.seen));
+        match need {
+            Need::SenderTcp => tcp(&self.sender),
+            Need::ReceiverTcp => tcp(&self.receiver),
+            Need::AnyTcp => tcp(&self.sender) || tcp(&self.receiver),
+            Need::Cores => any(|seen| !seen.cpu.cores.is_empty()),
+            Need::Processes => any(|seen| !seen.processes.is_empty()),
+            Need::Qdiscs => any(|seen| !seen.qdiscs.is_empty()),
+            Need::Settings => any(|seen| !seen.settings.is_empty()),
+            Need::Counters => any(|seen| !seen.snmp.is_empty()),
+            Need::Limits => self.ends().any(|end| end.host.limits.is_some()),
+        }
+    }
+}
+
+fn one_machine(scene: &Scene<'_>) -> bool {
+    let same = |a: &HostFacts, b: &HostFacts| !a.boot_id.is_empty() && a.boot_id == b.boot_id;
+    scene.b.is_some_and(|b| same(scene.a.facts, b.facts))
+}
+
+/// The window that counters cover: the observers', else the longest flow's.
+fn window_of(scene: &Scene<'_>) -> Nanos {
+    let hosts = || [Some(scene.a), scene.b].into_iter().flatten();
+    let observed = hosts().map(|host| host.seen.cpu.window_ns).max().unwrap_or_default();
+    if observed.0 > 0 {
+        return observed;
+    }
+    let spans = hosts().flat_map(|host| host.seen.flows.iter().map(|watch| FlowView::of(watch).span));
+    spans.max().unwrap_or_default()
+}
+
+fn goodput(scene: &Scene<'_>, sender: Option<&End<'_>>, receiver: Option<&End<'_>>) -> BitRate {
+    let sane = |rate: &BitRate| rate.0.is_finite() && rate.0 > 0.0;
+    let of_flows =
+        |end: &End<'_>| end.flows.iter().fold(BitRate(0.0), |sum, f| sum + f.moved(end.role).per(f.span));
+    let of_link = |end: &End<'_>| end.link_bytes().per(end.host.seen.cpu.window_ns);
+    let ends = || receiver.into_iter().chain(sender);
+    let rates = scene.goodput.into_iter().chain(ends().map(of_flows)).chain(ends().map(of_link));
+    rates.into_iter().find(sane).unwrap_or_default()
+}
+
+/// A counter of the namespace over the window, zero where it did not move.
+pub(super) fn counter(host: &HostView<'_>, name: &str) -> u64 {
+    host.seen.snmp.get(name).copied().unwrap_or(0)
+}
+
+/// The settings of the link that the flow takes: the one whose counters moved most.
+pub(super) fn settings<'a>(host: &HostView<'a>) -> Option<&'a LinkSettings> {
+    let moved = |link: &str| {
+        let counters = host.seen.links.iter().find(|counters| counters.link == link);
+        counters.map_or(Bytes(0), |counters| counters.rx_bytes + counters.tx_bytes)
+    };
+    // The first of several that moved alike.
+    host.seen.settings.iter().rev().max_by_key(|settings| moved(&settings.link))
+}

@@ -1,0 +1,146 @@
+//! Who keeps the receive window closed.
+
+use super::{End, FlowView, Role, View};
+use crate::verdict::thresholds::{
+    ALIGNMENT_LOSS, AMPLE, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED, SMALL_WINDOW,
+    UNHURRIED, UNSCALED_WINDOW,
+};
+use crate::window::whole_segments;
+use landspeed_units::Bytes;
+
+/// TCPI_OPT_WSCALE (include/uapi/linux/tcp.h).
+const SCALED: u8 = 4;
+
+/// Whose doing a closed window is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeldBy {
+    /// The application does not read what waits.
+    Reader,
+    /// Sender or receiver have no more processor time: the window only shows it.
+    Processor,
+    /// Whole segments leave much of the window unused.
+    Alignment,
+    /// The path is longer than the largest window that was agreed on.
+    Path,
+    /// The buffer behind the window is small.
+    Buffer,
+}
+
+/// A receive window that limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct WindowLimit {
+    /// Share of time that the sender waited for it.
+    pub(crate) share: f64,
+    /// By whom.
+    pub(crate) by: HeldBy,
+    /// Largest window seen, in bytes.
+    pub(crate) window: f64,
+    /// Segments that it holds, with what is left over.
+    pub(crate) segments: f64,
+    /// Share of it that whole segments cannot use.
+    pub(crate) rounding: f64,
+    /// How full the receive queue was; `None` where the receiver was not watched.
+    pub(crate) queue: Option<f64>,
+    /// Whether window scaling was agreed on.
+    pub(crate) scaled: bool,
+    /// Whether the share is the sender's own clock (else it is concluded from the receiver).
+    pub(crate) timed: bool,
+}
+
+/// The limit, where the window limits for a notable time.
+pub(super) fn limit(view: &View<'_>) -> Option<WindowLimit> {
+    let receiver = view.receiver.as_ref().filter(|end| end.main().is_some_and(|flow| flow.last().is_some()));
+    let sender = view.sender.as_ref().and_then(End::main);
+    let queue = receiver.and_then(End::main).map(FlowView::receive_queue);
+    let window = largest(sender, receiver.and_then(End::main))?;
+    let timed = view.time.map(|time| time.window);
+    let share = timed.unwrap_or_else(|| concluded(view, queue, window));
+    if share < NOTABLE {
+        return None;
+    }
+    let (state, mss) = segment(sender, receiver.and_then(End::main))?;
+    let whole = whole_segments(Bytes(window as u64), Bytes(mss as u64));
+    let mut limit = WindowLimit {
+        share,
+        by: HeldBy::Buffer,
+        window,
+        segments: window / mss,
+        rounding: whole.lost,
+        queue,
+        scaled: state & SCALED != 0,
+        timed: timed.is_some(),
+    };
+    limit.by = held_by(view, receiver, &limit);
+    Some(limit)
+}
+
+/// The order is that of causes: a reader that does not read fills any buffer, a full processor makes any
+/// reader late, and only then is the size of the window the cause.
+fn held_by(view: &View<'_>, receiver: Option<&End<'_>>, limit: &WindowLimit) -> HeldBy {
+    if receiver.is_some_and(|end| leaves_data(end, limit)) {
+        return HeldBy::Reader;
+    }
+    // A short window is a limit whoever is busy beside it: what is busy is busy with waiting and waking.
+    let small = limit.window < SMALL_WINDOW;
+    let ample = view.held_by_path().is_some_and(|path| limit.window >= AMPLE * path);
+    let hurried = receiver.and_then(End::wanted_cpu).is_some_and(|wanted| wanted >= SATURATED);
+    if !small && (ample || hurried || view.cpu.saturated()) {
+        return HeldBy::Processor;
+    }
+    if limit.segments < FEW_SEGMENTS && limit.rounding >= ALIGNMENT_LOSS {
+        return HeldBy::Alignment;
+    }
+    let at_the_end_of_scale = !limit.scaled && limit.window >= UNSCALED_WINDOW;
+    match at_the_end_of_scale || limit.window >= LARGE_WINDOW {
+        true => HeldBy::Path,
+        false => HeldBy::Buffer,
+    }
+}
+
+/// Whether the reader leaves data in the queue of its own accord: it sleeps in something else, computes, or
+/// has much time left over. A reader that is woken for each small window is none: its queue is full while
+/// it wakes.
+fn leaves_data(end: &End<'_>, limit: &WindowLimit) -> bool {
+    if limit.queue.is_none_or(|queue| queue < FULL_QUEUE) {
+        return false;
+    }
+    let wanted = end.wanted_cpu();
+    let away = match end.elsewhere() {
+        Some(away) => away >= 0.3,
+        None => limit.window >= SMALL_WINDOW && wanted.is_none_or(|wanted| wanted < UNHURRIED),
+    };
+    let computes = wanted.is_some_and(|wanted| wanted >= UNHURRIED) && end.computes();
+    away || computes
+}
+
+/// The largest window of the samples: what the receiver can offer, not what a moment left of it.
+fn largest(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Option<f64> {
+    let seen = sender.and_then(|flow| flow.most(|t| t.peer_window_bytes.0));
+    let own = receiver.and_then(|flow| flow.most(|t| t.receive_window_bytes.0));
+    [seen, own].into_iter().flatten().find(|window| *window > 0.0)
+}
+
+/// Options and the segment size that fills the window.
+fn segment(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Option<(u8, f64)> {
+    let own = sender.and_then(FlowView::last).map(|t| (t.options, t.send_mss_bytes.0 as f64));
+    let estimated = receiver.and_then(FlowView::last).map(|t| (t.options, t.receive_mss_bytes.0 as f64));
+    [own, estimated].into_iter().flatten().find(|(_, mss)| *mss > 0.0)
+}
+
+/// Without the sender's clock: the window limits where the queue behind it is full, or where the rate is a
+/// window a round trip.
+fn concluded(view: &View<'_>, queue: Option<f64>, window: f64) -> f64 {
+    if view.sender.as_ref().and_then(End::main).is_some() {
+        return 0.0;
+    }
+    let Some(flow) = view.receiver.as_ref().and_then(End::main) else { return 0.0 };
+    debug_assert!(view.receiver.as_ref().is_none_or(|end| end.role == Role::Receiver));
+    let full = queue.unwrap_or(0.0);
+    if full >= FULL_QUEUE {
+        return full;
+    }
+    let round_trip = flow.median_tcp(|t| t.receive_rtt_ns.0).filter(|rtt| *rtt > 0.0);
+    let carried = round_trip.map_or(0.0, |rtt| view.goodput.0 * rtt / 8e9);
+    // Half of a window is what a receiver that acknowledges every other segment sees in flight at least.
+    if carried >= 0.5 * window { (carried / window).min(1.0) } else { 0.0 }
+}

@@ -1,0 +1,173 @@
+//! What Linux makes of a receive buffer.
+
+use landspeed_units::Bytes;
+
+use super::model::granularity;
+
+/// log2 of what a scaling ratio is a share of (TCP_RMEM_TO_WIN_SCALE).
+const RATIO_SHIFT: u32 = 8;
+
+/// How much of a receive buffer is advertised; the rest is for the kernel's own overhead (`truesize`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpaceRule {
+    /// net.ipv4.tcp_adv_win_scale before Linux 6.6: all but 1/2^n, or, at or below zero, 1/2^-n.
+    AdvWinScale(i8),
+    /// Since Linux 6.6 (dfa2f0483360): this share of 256, measured for each socket as payload over memory
+    /// of what arrives.
+    ScalingRatio(u8),
+}
+
+impl SpaceRule {
+    /// Where a socket starts on a kernel, by `uname -r`: the default of the sysctl, or the ratio before
+    /// anything was measured: 1200 bytes of 4096 with overhead in 6.6 to 6.9, a half since (697a6c8cec03).
+    /// A name that is no version is taken for a new kernel.
+    pub fn of_kernel(release: &str) -> Self {
+        match version(release) {
+            Some(old) if old < (6, 6) => SpaceRule::AdvWinScale(1),
+            Some(first) if first < (6, 10) => SpaceRule::ScalingRatio(65),
+            _ => SpaceRule::ScalingRatio(128),
+        }
+    }
+
+    /// Payload that a buffer of this size is advertised as (`tcp_win_from_space`).
+    pub fn usable(self, buffer: Bytes) -> Bytes {
+        match self {
+            SpaceRule::AdvWinScale(n) if n <= 0 => Bytes(shifted(buffer.0, n)),
+            SpaceRule::AdvWinScale(n) => buffer - Bytes(shifted(buffer.0, n)),
+            SpaceRule::ScalingRatio(ratio) => share(buffer.0, u64::from(ratio), 1 << RATIO_SHIFT),
+        }
+    }
+
+    /// Buffer that is advertised as at least `window` (`tcp_space_from_win`, rounded up).
+    pub fn buffer_for(self, window: Bytes) -> Bytes {
+        let (payload, memory) = match self {
+            SpaceRule::AdvWinScale(n) if n <= 0 => (1, 1 << u32::from(n.unsigned_abs()).min(31)),
+            SpaceRule::AdvWinScale(n) => {
+                let whole = 1u64 << u32::from(n.unsigned_abs()).min(31);
+                (whole - 1, whole)
+            }
+            SpaceRule::ScalingRatio(ratio) => (u64::from(ratio.max(1)), 1 << RATIO_SHIFT),
+        };
+        let most = u128::from(window.0) * u128::from(memory);
+        Bytes(u64::try_from(most.div_ceil(u128::from(payload))).unwrap_or(u64::MAX))
+    }
+}
+
+fn shifted(value: u64, by: i8) -> u64 {
+    value.checked_shr(u32::from(by.unsigned_abs())).unwrap_or(0)
+}
+
+fn share(value: u64, part: u64, of: u64) -> Bytes {
+    Bytes(u64::try_from(u128::from(value) * u128::from(part) / u128::from(of)).unwrap_or(u64::MAX))
+}
+
+/// Major and minor of "6.18.0-1-amd64".
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// A receiver's space when it chooses what to advertise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReceiveSpace {
+    /// Payload that still fits.
+    pub free: Bytes,
+    /// Payload that fits an empty buffer.
+    pub full: Bytes,
+    /// What is offered now.
+    pub offered: Bytes,
+    /// Estimate of the peer's MSS.
+    pub mss: Bytes,
+    /// Own window scale; zero where scaling was not agreed on.
+    pub scale: u8,
+}
+
+/// The window that Linux advertises (`__tcp_select_window`; memory pressure, `rcv_ssthresh` and
+/// tcp_shrink_window left out): whole segments without window scaling, steps of 2^scale with it, and
+/// nothing where less than a segment or a sixteenth is free.
+pub fn selected_window(space: ReceiveSpace) -> Bytes {
+    let mss = space.mss.min(space.full).max(Bytes(1));
+    let step = granularity(space.scale).0;
+    let mut free = space.free.min(space.full);
+    if free < Bytes(space.full.0 / 2) {
+        free = Bytes(free.0 / step * step);
+        if free < Bytes(space.full.0 / 16) || free < mss {
+            return Bytes(0);
+        }
+    }
+    if space.scale > 0 {
+        return Bytes(free.0.div_ceil(step).saturating_mul(step));
+    }
+    let within_a_segment = space.offered > free - mss && space.offered <= free;
+    match within_a_segment {
+        false => Bytes(free.0 / mss.0 * mss.0),
+        // A window of one segment that is all of a small buffer may grow by half of it at once.
+        true if mss == space.full && free.0 > space.offered.0.saturating_add(space.full.0 / 2) => free,
+        true => space.offered,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_receiver_without_scaling() {
+        let space = ReceiveSpace {
+            free: Bytes(33_000),
+            full: Bytes(33_000),
+            offered: Bytes(8948),
+            mss: Bytes(8948),
+            scale: 0,
+        };
+        assert_eq!(selected_window(space), Bytes(26_844));
+        let kept = ReceiveSpace { offered: Bytes(26_844), free: Bytes(34_000), full: Bytes(34_000), ..space };
+        assert_eq!(selected_window(kept), Bytes(26_844), "within a segment of what is free: kept");
+        let scaled = ReceiveSpace { scale: 7, ..space };
+        assert_eq!(selected_window(scaled), Bytes(33_024), "steps of 128 bytes, rounded up");
+    }
+
+    #[test]
+    fn little_room_is_no_room() {
+        let space = ReceiveSpace {
+            free: Bytes(3000),
+            full: Bytes(65_536),
+            offered: Bytes(3000),
+            mss: Bytes(1448),
+            scale: 7,
+        };
+        assert_eq!(selected_window(space), Bytes(0), "less than a sixteenth");
+        assert_eq!(selected_window(ReceiveSpace { free: Bytes(5000), ..space }), Bytes(4992));
+        assert_eq!(selected_window(ReceiveSpace::default()), Bytes(0));
+    }
+
+    #[test]
+    fn overhead_by_kernel() {
+        let buffer = Bytes(131_072);
+        assert_eq!(SpaceRule::of_kernel("5.10.0-28-amd64").usable(buffer), Bytes(65_536));
+        assert_eq!(SpaceRule::of_kernel("6.6.1").usable(buffer), Bytes(33_280), "65 of 256");
+        assert_eq!(SpaceRule::of_kernel("6.18.0").usable(buffer), Bytes(65_536));
+        assert_eq!(SpaceRule::of_kernel("custom").usable(buffer), Bytes(65_536));
+        assert_eq!(SpaceRule::AdvWinScale(2).usable(buffer), Bytes(98_304));
+        assert_eq!(SpaceRule::AdvWinScale(-2).usable(buffer), Bytes(32_768));
+        assert_eq!(SpaceRule::AdvWinScale(i8::MIN).usable(buffer), Bytes(0));
+    }
+
+    #[test]
+    fn a_buffer_for_a_window_is_enough() {
+        let rules = [
+            SpaceRule::AdvWinScale(1),
+            SpaceRule::AdvWinScale(3),
+            SpaceRule::AdvWinScale(-2),
+            SpaceRule::ScalingRatio(65),
+            SpaceRule::ScalingRatio(200),
+        ];
+        for rule in rules {
+            for window in [1, 1448, 65_535, 6 << 20] {
+                let buffer = rule.buffer_for(Bytes(window));
+                assert!(rule.usable(buffer).0 >= window, "{rule:?}: {window} in {buffer:?}");
+            }
+        }
+        assert_eq!(SpaceRule::ScalingRatio(0).buffer_for(Bytes(u64::MAX)), Bytes(u64::MAX));
+    }
+}

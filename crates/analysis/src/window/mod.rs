@@ -1,0 +1,19 @@
+//! The window model: how much of a buffer a TCP connection can really have in flight, and what whole
+//! segments, silly-window avoidance, buffer overhead and window scaling take off it.
+//!
+//! From feng-2003 section 3.5.1, with the rules of the standards (RFC 9293 section 3.8.6.2, RFC 1122
+//! section 4.2.3.3, RFC 7323 section 2) and of Linux (`__tcp_select_window` in net/ipv4/tcp_output.c).
+//! [`check`] holds the model against what TCP_INFO saw.
+
+mod linux;
+mod live;
+mod model;
+mod sws;
+
+pub use linux::{ReceiveSpace, SpaceRule, selected_window};
+pub use live::{WatchedEnds, WindowCheck, check};
+pub use model::{
+    Headers, WholeSegments, WindowUse, aligned, allocator_block, bandwidth_delay, granularity, recovery_time,
+    whole_segments, window_rate, window_use,
+};
+pub use sws::{SendState, may_advance, may_send};

@@ -1,0 +1,186 @@
+//! The paper's arithmetic.
+
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+/// Largest shift of the window scale option (RFC 7323 section 2.3).
+const MOST_SCALE: u8 = 14;
+/// Ethernet header that a frame carries beside the MTU.
+const LINK_HEADER: u64 = 14;
+
+/// Headers of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Headers {
+    /// IPv6 (40 bytes) and not IPv4 (20).
+    pub v6: bool,
+    /// TCP timestamps: 10 bytes and two of padding (RFC 7323 section 3.2).
+    pub timestamps: bool,
+}
+
+impl Headers {
+    /// Bytes of IP, TCP and options.
+    pub fn bytes(self) -> Bytes {
+        Bytes(if self.v6 { 40 } else { 20 } + 20 + if self.timestamps { 12 } else { 0 })
+    }
+
+    /// Largest payload of a segment on a link with this MTU (feng.f.mss): zero where headers fill it.
+    pub fn mss(self, mtu: Bytes) -> Bytes {
+        mtu - self.bytes()
+    }
+}
+
+/// The ideal window: what a path holds, rate times round-trip time (feng.f.bdp). The round trip, not the
+/// one-way latency that the paper measures.
+pub fn bandwidth_delay(rate: BitRate, rtt: Nanos) -> Bytes {
+    Bytes((rate.0 * rtt.as_secs_f64() / 8.0) as u64)
+}
+
+/// The most that a window carries: one window a round trip (feng.f.window_rate).
+pub fn window_rate(window: Bytes, rtt: Nanos) -> BitRate {
+    window.per(rtt)
+}
+
+/// Time to the full rate after one loss, for a sender that halves its window and adds a segment a round
+/// trip (feng.f.recovery, table 1; RFC 5681 section 3.1). Zero for an MSS of zero.
+pub fn recovery_time(rate: BitRate, rtt: Nanos, mss: Bytes) -> Nanos {
+    if mss.0 == 0 {
+        return Nanos(0);
+    }
+    let window_segments = rate.0 * rtt.as_secs_f64() / (8.0 * mss.0 as f64);
+    Nanos((window_segments / 2.0 * rtt.0 as f64) as u64)
+}
+
+/// The power of two that a frame of this MTU takes from the allocator, where frames are one piece
+/// (feng.f.block): 8160 fits 8192, 9000 takes 16384.
+pub fn allocator_block(mtu: Bytes) -> Bytes {
+    let frame = mtu.0.saturating_add(LINK_HEADER);
+    Bytes(frame.checked_next_power_of_two().unwrap_or(u64::MAX))
+}
+
+/// The largest multiple of `mss` within `window` (feng.f.align_rx, feng.f.align_tx); zero for an MSS of
+/// zero.
+pub fn aligned(window: Bytes, mss: Bytes) -> Bytes {
+    Bytes(window.0.checked_div(mss.0).unwrap_or(0) * mss.0)
+}
+
+/// The steps in which a window can be told to the peer: 2^scale bytes (feng.f.scale_granularity; RFC 7323
+/// section 2.2).
+pub fn granularity(scale: u8) -> Bytes {
+    Bytes(1 << scale.min(MOST_SCALE))
+}
+
+/// What whole segments leave of an ideal window (feng.f.window_packets).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WholeSegments {
+    /// Segments that fit whole.
+    pub count: u64,
+    /// Share of the ideal window that is lost: 1 - n MSS / ideal.
+    pub lost: f64,
+}
+
+/// See [`WholeSegments`].
+pub fn whole_segments(ideal: Bytes, mss: Bytes) -> WholeSegments {
+    let used = aligned(ideal, mss);
+    WholeSegments { count: used.0.checked_div(mss.0).unwrap_or(0), lost: lost(used, ideal) }
+}
+
+/// A window on its way from the receiver's memory to the sender's segments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WindowUse {
+    /// Memory that the receiver could fill with payload.
+    pub available: Bytes,
+    /// What it advertises: whole segments of its own estimate.
+    pub advertised: Bytes,
+    /// What the sender can have in flight: whole segments of its own.
+    pub used: Bytes,
+    /// Share lost by the receiver's rounding.
+    pub receiver_lost: f64,
+    /// Share of the advertised window lost by the sender's.
+    pub sender_lost: f64,
+    /// Share of the available memory lost by both (feng.f.window_loss).
+    pub lost: f64,
+}
+
+/// The rounding on both sides, each with its own MSS: where they differ, both lose.
+///
+/// Linux aligns the advertised window only on connections without window scaling: see
+/// [`selected_window`](super::selected_window).
+pub fn window_use(available: Bytes, receiver_mss: Bytes, sender_mss: Bytes) -> WindowUse {
+    let advertised = aligned(available, receiver_mss);
+    let used = aligned(advertised, sender_mss);
+    WindowUse {
+        available,
+        advertised,
+        used,
+        receiver_lost: lost(advertised, available),
+        sender_lost: lost(used, advertised),
+        lost: lost(used, available),
+    }
+}
+
+/// 1 - `used` / `of`; zero where there is nothing to lose.
+pub(super) fn lost(used: Bytes, of: Bytes) -> f64 {
+    if of.0 == 0 { 0.0 } else { 1.0 - used.0 as f64 / of.0 as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_example_of_two_mss() {
+        // Section 3.5.1; the paper's second formula prints 8940 for the sender's MSS of 8960, which would
+        // give 26,820 and not the 17,920 that it prints.
+        let sender = Headers::default().mss(Bytes(9000));
+        let receiver = Headers { timestamps: true, ..Headers::default() }.mss(Bytes(9000));
+        assert_eq!((sender, receiver), (Bytes(8960), Bytes(8948)));
+        let window = window_use(Bytes(33_000), receiver, sender);
+        assert_eq!((window.advertised, window.used), (Bytes(26_844), Bytes(17_920)));
+        assert!((window.receiver_lost - 0.187).abs() < 1e-3, "{window:?}");
+        assert!((window.sender_lost - 0.332).abs() < 1e-3, "{window:?}");
+        assert!((window.lost - 0.457).abs() < 1e-3, "nearly 50 %: {window:?}");
+        assert_eq!(window_use(Bytes(33_000), receiver, Bytes(8940)).used, Bytes(26_820));
+    }
+
+    #[test]
+    fn the_papers_ideal_windows() {
+        // 19 us one way, 38 there and back: "about 48 KB".
+        assert_eq!(bandwidth_delay(BitRate(10e9), Nanos::micros(38)), Bytes(47_500));
+        assert_eq!(bandwidth_delay(BitRate(10e9), Nanos::micros(50)), Bytes(62_500), "through the switch");
+        for (ideal, lost) in [(Bytes(48_000), 0.068), (Bytes::kib(48), 0.090)] {
+            let whole = whole_segments(ideal, Bytes(8948));
+            assert_eq!(whole.count, 5, "of 5.36 to 5.49");
+            assert!((whole.lost - lost).abs() < 1e-3, "{whole:?}: the paper's 17 % is 1 - 5/6");
+        }
+        let (ideal, used) = (Bytes::kib(26), aligned(Bytes::kib(26), Bytes(8948)));
+        assert_eq!(used, Bytes(17_896), "figure 8: 26 KB, of which 18 KB can be used");
+        assert!((lost(used, ideal) - 0.328).abs() < 1e-3, "printed as 31 % of the rounded 26 and 18");
+    }
+
+    #[test]
+    fn the_papers_table_of_recovery() {
+        // Table 1, in seconds; its LAN row assumes 1 ms.
+        let rows = [
+            (1, 1460, 0.428),
+            (120, 1460, 6164.4),
+            (120, 8960, 1004.5),
+            (180, 1460, 13_869.9),
+            (180, 8960, 2260.0),
+        ];
+        for (rtt_ms, mss, seconds) in rows {
+            let time = recovery_time(BitRate(10e9), Nanos::millis(rtt_ms), Bytes(mss));
+            assert!((time.as_secs_f64() / seconds - 1.0).abs() < 1e-3, "{rtt_ms} ms, {mss} B: {time}");
+        }
+        assert_eq!(recovery_time(BitRate(10e9), Nanos::millis(1), Bytes(0)), Nanos(0));
+    }
+
+    #[test]
+    fn rates_and_steps() {
+        // The record of section 4: 2.38 Gb/s over 180 ms hold 53.55 MB.
+        let rate = window_rate(Bytes(53_550_000), Nanos::millis(180));
+        assert!((rate.0 - 2.38e9).abs() < 1e6, "{rate}");
+        assert_eq!((granularity(0), granularity(7), granularity(200)), (Bytes(1), Bytes(128), Bytes(16_384)));
+        assert_eq!(allocator_block(Bytes(8160)), Bytes(8192));
+        assert_eq!(allocator_block(Bytes(9000)), Bytes(16_384));
+        assert_eq!(allocator_block(Bytes(u64::MAX)), Bytes(u64::MAX));
+    }
+}
