@@ -90,8 +90,8 @@ impl SockDiag {
         channel.map_err(Failure::from).during(|| "open sock_diag".into()).map(|channel| SockDiag { channel })
     }
 
-    /// All sockets of this kind, IPv4 and IPv6. The kernel walks its whole table for it: about 10 ns for each
-    /// of its buckets, and 1 us for each socket that it tells.
+    /// All sockets of this kind, IPv4 and IPv6. The kernel walks its whole table for it, a millisecond on a small
+    /// host, and each socket that it tells costs some 5 us (measured with 10,000 connections, Linux 6.18).
     /// [`Error::is_absent`] where the kernel lacks the protocol's part of sock_diag.
     pub fn list(&self, kind: SocketKind, ports: Ports) -> Result<Vec<InetSocket>, Error> {
         let mut found = Vec::new();

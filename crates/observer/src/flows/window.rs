@@ -1,7 +1,7 @@
 //! Everything that is watched between opening and closing.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Instant;
 
 use landspeed_netlink::{Ports, SockDiag, SocketKind};
@@ -37,11 +37,7 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn open(scene: &Scene<'_>) -> Result<Self, Error> {
         let diag = SockDiag::open()?;
-        let held = scene.sockets.iter().enumerate().map(|(flow, socket)| {
-            let own = socket.try_clone_to_owned();
-            own.map_err(|error| Error::io("duplicate", format!("the socket of flow {flow}"), error))
-        });
-        let held = held.collect::<Result<_, _>>()?;
+        let held = held(scene)?;
         let own_inodes = match scene.target {
             WatchTarget::Workload => inodes_of(std::process::id()).unwrap_or_default(),
             _ => BTreeSet::new(),
@@ -165,5 +161,57 @@ impl Window {
             let pid = pid_of(flow.inode);
             flow.into_watch(pid)
         }));
+    }
+}
+
+/// Duplicates of the workload's sockets.
+fn held(scene: &Scene<'_>) -> Result<Vec<OwnedFd>, Error> {
+    let own = |(flow, socket): (usize, &BorrowedFd<'_>)| {
+        let own = socket.try_clone_to_owned();
+        own.map_err(|error| Error::io("duplicate", format!("the socket of flow {flow}"), error))
+    };
+    scene.sockets.iter().enumerate().map(own).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    /// Samples until `look` is content with what is known. When new flows are looked for depends on what looking
+    /// costs here.
+    fn sample_until(window: &mut Window, look: impl Fn(&[Track]) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !look(&window.flows) {
+            assert!(Instant::now() < deadline, "{:?}", window.flows);
+            std::thread::sleep(Duration::from_millis(2));
+            window.sample().unwrap();
+        }
+    }
+
+    #[test]
+    fn a_flow_that_comes_and_goes_has_fewer_samples() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let target = WatchTarget::Flow { at };
+        let mut window = Window::open(&Scene { target, ..Scene::default() }).unwrap();
+        assert!(window.flows.is_empty());
+        let client = TcpStream::connect(at).unwrap();
+        let near = client.local_addr().unwrap();
+        let server = listener.accept().unwrap().0;
+        sample_until(&mut window, |flows| flows.len() == 2);
+        window.sample().unwrap();
+        // The server's end goes first, so that nothing of the client's lingers.
+        drop(server);
+        drop(client);
+        sample_until(&mut window, |flows| flows.iter().all(|flow| !flow.alive));
+        window.sample().unwrap();
+        let mut seen = Observations::default();
+        window.tell(&mut seen);
+        let flow = seen.flows.iter().find(|flow| flow.key.local == near).unwrap();
+        assert!(flow.samples.len() >= 2 && flow.samples[0].at_ns > Nanos(0), "{flow:?}");
+        assert!(flow.samples.windows(2).all(|two| two[0].at_ns < two[1].at_ns));
+        assert_eq!(seen.listeners[0].local, at);
     }
 }

@@ -78,10 +78,17 @@ impl ProcessesWatch {
         Ok(found)
     }
 
+    /// Those that hold the flows' sockets, and those that should accept more of them.
     fn holders(&mut self, scene: &Scene<'_>) -> Result<BTreeSet<u32>, Error> {
-        let selection = select(&SockDiag::open()?, scene)?;
-        let owners = Owners::find(selection.found.iter().map(|found| found.socket.inode));
+        let diag = SockDiag::open()?;
+        let selection = select(&diag, scene)?;
+        let listeners = selection.wanted.listeners(&diag)?;
+        let flows = selection.found.iter().map(|found| found.socket.inode);
+        let owners = Owners::find(flows.chain(listeners.iter().map(|listener| listener.inode)));
         self.notes.extend(owners.missing());
+        if owners.pids().is_empty() {
+            self.notes.insert("no process of a flow was found when the window opened".into());
+        }
         Ok(owners.pids())
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
-use landspeed_netlink::{InetSocket, Ports, Rtnl, SockDiag};
+use landspeed_netlink::{InetSocket, Ports, Rtnl, SockDiag, SocketKind};
 
 use super::found::{Found, canonical, list};
 use super::own::Own;
@@ -105,6 +105,13 @@ impl Wanted {
                 meets(*at, key.local) || meets(*at, key.remote) || (*own && takes(*at, key.local))
             }
         }
+    }
+
+    /// The listeners that are meant whatever flows there are.
+    pub(crate) fn listeners(&self, diag: &SockDiag) -> Result<Vec<InetSocket>, Error> {
+        let mut all = diag.list(SocketKind::TcpListener, Ports::default())?;
+        all.retain(|listener| self.is_listener(listener, &BTreeSet::new()));
+        Ok(all)
     }
 
     /// Whether a listener is meant whatever flows there are.

@@ -53,7 +53,7 @@ impl Window {
 }
 
 /// Repeats `look` until it is content; fails after ten seconds. For what the kernel does at a time of its own.
-fn eventually(what: &str, mut look: impl FnMut() -> bool) {
+pub(crate) fn eventually(what: &str, mut look: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !look() {
         assert!(Instant::now() < deadline, "never: {what}");

@@ -3,38 +3,39 @@
 use std::net::UdpSocket;
 
 use super::common::{Window, in_new_namespace};
-use landspeed_netlink::{Address, LinkChange, Rtnl};
+use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
 use landspeed_observer::{Live, Scene, busiest_link};
 use landspeed_record::{QdiscWatch, WatchTarget};
 use landspeed_units::{BitRate, Bytes};
 
-/// Runs `tc` in this thread's namespace; whether it did as asked. Not every kernel has every qdisc.
-fn tc(arguments: &str) -> bool {
-    let output = std::process::Command::new("tc").args(arguments.split(' ')).output();
+/// Runs `tc` or `ip` in this thread's namespace; whether it did as asked. Not every kernel has every qdisc.
+fn run(command: &str) -> bool {
+    let mut words = command.split(' ');
+    let output = std::process::Command::new(words.next().unwrap()).args(words).output();
     match output {
-        Ok(output) if output.status.success() => true,
-        Ok(output) => {
-            println!("SKIP: tc {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-            false
-        }
-        Err(error) => {
-            println!("SKIP: tc: {error}");
-            false
-        }
+        Ok(output) if output.status.success() => return true,
+        Ok(output) => println!("SKIP: {command}: {}", String::from_utf8_lossy(&output.stderr)),
+        Err(error) => println!("SKIP: {command}: {error}"),
     }
+    false
 }
 
-/// A link that swallows what is sent to 198.18.0.0/24; whether this kernel has such.
+/// t-d 198.18.0.1/24 ---- t-e: a link whose other end drops what comes, since it is for nobody; whether this
+/// machine has such.
 fn swallowing_link() -> bool {
     let rtnl = Rtnl::open().unwrap();
-    if let Err(error) = rtnl.create_dummy("t-d") {
+    let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
+    if let Err(error) = rtnl.create_veth(&end("t-d"), &end("t-e")) {
         println!("SKIP: {error}");
         return false;
     }
     let index = rtnl.index_of("t-d").unwrap();
     rtnl.add_address(&Address::new(index, "198.18.0.1".parse().unwrap(), 24)).unwrap();
-    rtnl.set_link("t-d", LinkChange::Up(true)).unwrap();
-    true
+    rtnl.set_link("t-e", LinkChange::Up(true)).unwrap();
+    for change in [LinkChange::Ipv6LinkLocal(false), LinkChange::Up(true)] {
+        rtnl.set_link("t-d", change).unwrap();
+    }
+    run("ip neigh add 198.18.0.2 lladdr 02:00:00:00:00:02 dev t-d nud permanent")
 }
 
 /// 100 datagrams of 1 KiB to nobody, 107,000 bytes with their headers.
@@ -54,7 +55,9 @@ fn called<'a>(seen: &'a [QdiscWatch], kind: &str, handle: &str) -> &'a QdiscWatc
 #[test]
 fn a_token_bucket_that_drops_is_seen() {
     in_new_namespace(|| {
-        if !swallowing_link() || !tc("qdisc add dev t-d root handle 1: tbf rate 80kbit burst 2k limit 10k") {
+        if !swallowing_link()
+            || !run("tc qdisc add dev t-d root handle 1: tbf rate 80kbit burst 2k limit 10k")
+        {
             return;
         }
         let mut window = Window::open("qdisc", "t-d", &Scene::default());
@@ -74,10 +77,10 @@ fn a_token_bucket_that_drops_is_seen() {
 fn a_class_has_its_own_counters_and_its_ceiling() {
     in_new_namespace(|| {
         let htb = [
-            "qdisc add dev t-d root handle 1: htb default 10",
-            "class add dev t-d parent 1: classid 1:10 htb rate 1mbit ceil 40gbit",
+            "tc qdisc add dev t-d root handle 1: htb default 10",
+            "tc class add dev t-d parent 1: classid 1:10 htb rate 10gbit ceil 40gbit",
         ];
-        if !swallowing_link() || !htb.iter().all(|command| tc(command)) {
+        if !swallowing_link() || !htb.iter().all(|command| run(command)) {
             return;
         }
         // Live traffic: all links are looked at.
