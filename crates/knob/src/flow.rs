@@ -69,6 +69,8 @@ mod tests {
             pacing_rate_bps: Some(BitRate(1e9)),
             notsent_lowat_bytes: Some(Bytes(131_072)),
             placement: Placement::SameCore,
+            // The transport and its ways are no knobs: they say what is measured.
+            ..FlowSettings::default()
         };
         assert_eq!(flow_settings(&flow_cell(&flow)).unwrap(), flow);
         let default = FlowSettings::default();

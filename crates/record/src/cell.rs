@@ -91,13 +91,41 @@ pub enum Placement {
     Neighbours,
 }
 
+/// How datagrams are handed to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DatagramSend {
+    /// One in each call: sendmsg(2).
+    #[default]
+    Plain,
+    /// Many in each call: sendmmsg(2).
+    Batch,
+    /// Many in each call and through the stack as one, cut at its end: UDP_SEGMENT (udp(7), Linux 4.18).
+    Gso,
+}
+
+/// How datagrams are taken from the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DatagramReceive {
+    /// One in each call: recv(2).
+    #[default]
+    Plain,
+    /// Many in each call: recvmmsg(2).
+    Batch,
+    /// Many in each call, joined where they came in or never cut: UDP_GRO (udp(7), Linux 5.0).
+    Gro,
+}
+
 /// Per-flow settings: socket options, sizes, thread placement. `None` leaves the kernel's default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlowSettings {
-    /// Number of parallel TCP connections.
+    /// Name of the transport: "tcp", "udp".
+    pub transport: String,
+    /// Number of parallel flows.
     pub flows: u32,
-    /// Bytes handed to each send call.
+    /// Bytes of each message: of each send call over TCP, of each datagram's payload over UDP.
     pub write_bytes: Bytes,
     /// Size of the buffer handed to each receive call.
     pub read_bytes: Bytes,
@@ -115,10 +143,16 @@ pub struct FlowSettings {
     pub zerocopy_receive: bool,
     /// TCP_CONGESTION.
     pub congestion: Option<String>,
-    /// SO_MAX_PACING_RATE per flow.
+    /// The most that each flow sends: SO_MAX_PACING_RATE over TCP, the sender's own clock over UDP.
     pub pacing_rate_bps: Option<BitRate>,
     /// TCP_NOTSENT_LOWAT.
     pub notsent_lowat_bytes: Option<Bytes>,
+    /// How datagrams are handed to the kernel (UDP).
+    pub datagram_send: DatagramSend,
+    /// How datagrams are taken from the kernel (UDP).
+    pub datagram_receive: DatagramReceive,
+    /// Send datagrams without a checksum: SO_NO_CHECK, UDP_NO_CHECK6_TX (RFC 6935).
+    pub no_checksum: bool,
     /// Thread placement.
     pub placement: Placement,
 }
@@ -126,6 +160,7 @@ pub struct FlowSettings {
 impl Default for FlowSettings {
     fn default() -> Self {
         FlowSettings {
+            transport: "tcp".to_owned(),
             flows: 1,
             write_bytes: Bytes::kib(128),
             read_bytes: Bytes::kib(128),
@@ -138,6 +173,9 @@ impl Default for FlowSettings {
             congestion: None,
             pacing_rate_bps: None,
             notsent_lowat_bytes: None,
+            datagram_send: DatagramSend::Plain,
+            datagram_receive: DatagramReceive::Plain,
+            no_checksum: false,
             placement: Placement::Free,
         }
     }

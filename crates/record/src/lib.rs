@@ -21,7 +21,7 @@ mod trial;
 mod writer;
 
 pub use candidate::Candidate;
-pub use cell::{Cell, FlowSettings, Placement, Settings, Side};
+pub use cell::{Cell, DatagramReceive, DatagramSend, FlowSettings, Placement, Settings, Side};
 pub use explain::{
     Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport, ExplainedHost,
     Finding, FlowKey, FlowWatch, Hop, HopLatency, HostLimits, LimitStep, LinkSettings, ListenerWatch,
@@ -36,7 +36,8 @@ pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample};
 pub use reader::{ReadError, Record, read};
 pub use summary::{Answer, Estimate, Figures, Gain, SUMMARY_FORMAT, StepSummary, TuneSummary};
 pub use trial::{
-    Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, SweepPoint, Trial, TrialSpec, Workload,
+    Arm, DatagramCounts, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, SweepPoint, Trial,
+    TrialSpec, Workload,
 };
 pub use writer::{WriteError, Writer};
 

@@ -5,17 +5,22 @@
 //! and one line of [`TRANSPORTS`]; names, help and reference pages come from that table.
 
 mod cancel;
+mod datagrams;
 mod error;
 mod noun;
+mod options;
 mod proof;
+mod raw;
 mod tcp;
+mod udp;
 
 pub use cancel::{Cancel, Patience};
+pub use datagrams::Datagrams;
 pub use error::Error;
-pub use noun::{Call, Flow, Key, Listener, Port, Progress, Receiver, Sender, Transport, ZeroCopy};
+pub use noun::{Call, Delivery, Flow, Key, Listener, Port, Progress, Receiver, Sender, Transport, ZeroCopy};
 
 /// Every transport that there is.
-pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp];
+pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp];
 
 /// The transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {

@@ -1,13 +1,13 @@
 //! The traits of a transport.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
 use landspeed_record::FlowSettings;
 use landspeed_units::{Bytes, Nanos};
 
-use crate::{Error, Patience};
+use crate::{Datagrams, Error, Patience};
 
 /// The session's key, which both ends of every flow prove to hold.
 pub type Key = [u8; 32];
@@ -20,15 +20,27 @@ pub trait Transport: Sync {
     /// What it is, one line.
     fn describe(&self) -> &'static str;
 
-    /// Whether this host can run it; otherwise why not.
-    fn can_run(&self) -> Result<(), String>;
+    /// What becomes of that which is sent.
+    fn delivery(&self) -> Delivery;
 
-    /// Takes a port of `address` without listening on it yet.
-    fn reserve(&self, address: IpAddr) -> Result<Box<dyn Port>, Error>;
+    /// Whether this host can run it with `settings`; otherwise why not, and what would help.
+    fn can_run(&self, settings: &FlowSettings) -> Result<(), String>;
+
+    /// Takes a port of an address without listening on it yet; port zero lets the kernel choose.
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error>;
 
     /// Opens one flow and proves it, both ways. A server that does not listen yet is tried again
     /// until `patience` ends: the two ends of a trial are started at about the same time only.
     fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
+}
+
+/// What becomes of that which is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Delivery {
+    /// All bytes come, in order; where one write ends and the next begins is not seen.
+    Stream,
+    /// Each message comes whole, or late, or never, or twice.
+    Datagrams,
 }
 
 /// What a client asks of [`Transport::connect`].
@@ -63,7 +75,7 @@ pub trait Listener: Send {
     /// most, and none of them holds up the rest.
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
 
-    /// How many connections were turned away so far.
+    /// How many were turned away so far: connections, or datagrams.
     fn strangers(&self) -> u64;
 }
 
@@ -88,8 +100,14 @@ pub trait Flow: Send + Sync {
     /// The receiving half as the flow's settings want it; one at a time.
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error>;
 
-    /// How far the peer has acknowledged.
+    /// How far the peer has acknowledged. Also takes acknowledgements in, where the transport leaves
+    /// that to the program: whoever sends must ask several times a second.
     fn progress(&self) -> io::Result<Progress>;
+
+    /// The datagrams so far; `None` where the transport carries a stream.
+    fn datagrams(&self) -> Option<Datagrams> {
+        None
+    }
 
     /// Wakes whoever waits in a receive, which then returns zero; sends nothing to the peer.
     fn wake_receiver(&self);
@@ -100,9 +118,11 @@ pub trait Flow: Send + Sync {
 
 /// The sending half of a flow.
 pub trait Sender {
-    /// Hands bytes over, waiting for room; returns how many were taken. The bytes must stay as they
-    /// are until the flow ends: the kernel may still read them (MSG_ZEROCOPY).
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    /// Hands a message over, waiting for room; returns how many bytes were taken. A stream takes any
+    /// part of the message. A transport that hands over many datagrams in one call sends the message up
+    /// to `times` times, and returns the bytes of all. The message must stay as it is until the flow
+    /// ends: the kernel may still read it (MSG_ZEROCOPY).
+    fn send(&mut self, message: &[u8], times: u64) -> io::Result<usize>;
 
     /// What became of zero-copy sends so far; collects what is ready, without waiting.
     fn zero_copy(&mut self) -> ZeroCopy {
@@ -112,8 +132,18 @@ pub trait Sender {
 
 /// The receiving half of a flow.
 pub trait Receiver {
-    /// Waits for bytes and takes them; zero when the flow has ended.
+    /// Waits for bytes and takes them; zero when the flow has ended. Datagrams are taken whole: `into`
+    /// has room for the largest.
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Takes bytes that are there; [`io::ErrorKind::WouldBlock`] when there are none.
+    fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
+
+    /// Whether what came last was sent by a peer that had the latest message from here: an answer to it,
+    /// and not a late one to an earlier message. Always so in a stream.
+    fn is_answer(&self) -> bool {
+        true
+    }
 
     /// Bytes that were mapped in place of being copied, so far.
     fn mapped(&self) -> Bytes {

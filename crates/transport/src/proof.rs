@@ -9,15 +9,18 @@
 //! | answer, server to client | challenge S (16), MAC("server", flow, C, S) |
 //! | confirm, client to server | MAC("confirm", flow, C, S) |
 //!
+//! UDP keeps no state of a client before its confirm, whose datagram therefore repeats flow number and
+//! challenges, and answers it with a fourth pass, since a datagram may be lost: MAC("welcome", flow, C, S).
+//!
 //! The hello's MAC lets a server drop strangers at once; the confirm shows that it was no replay of an
 //! earlier hello. Only then does the server send anything else on the flow.
 
 use crate::Key;
 
 /// Bytes of a challenge.
-const CHALLENGE: usize = 16;
+pub(crate) const CHALLENGE: usize = 16;
 /// Bytes of a MAC.
-const MAC: usize = blake3::OUT_LEN;
+pub(crate) const MAC: usize = blake3::OUT_LEN;
 /// Bytes of a hello.
 pub(crate) const HELLO: usize = 4 + CHALLENGE + MAC;
 /// Bytes of an answer.
@@ -94,6 +97,31 @@ impl Proof {
         self.holds(key, "confirm", confirm).then_some(self.flow)
     }
 
+    /// A proof from what a client says it is, for a server that kept nothing.
+    pub(crate) fn claimed(flow: u32, client: Challenge, server: Challenge) -> Self {
+        Proof { flow, client, server }
+    }
+
+    /// The parts that make up a proof: flow number, the client's challenge, the server's.
+    pub(crate) fn parts(&self) -> (u32, &Challenge, &Challenge) {
+        (self.flow, &self.client, &self.server)
+    }
+
+    /// The fourth pass, of UDP only: the server has the confirm.
+    pub(crate) fn welcome(&self, key: &Key) -> [u8; MAC] {
+        *self.mac(key, "welcome").as_bytes()
+    }
+
+    /// Whether this is the server's welcome.
+    pub(crate) fn welcomed(&self, key: &Key, welcome: &[u8; MAC]) -> bool {
+        self.holds(key, "welcome", welcome)
+    }
+
+    /// A key that both ends share and that is this flow's alone, for one purpose.
+    pub(crate) fn derive(&self, key: &Key, purpose: &'static str) -> Key {
+        *self.mac(key, purpose).as_bytes()
+    }
+
     fn mac(&self, key: &Key, pass: &str) -> blake3::Hash {
         let mut hasher = blake3::Hasher::new_keyed(key);
         hasher.update(b"landspeed flow 1 ");
@@ -123,6 +151,8 @@ mod tests {
         let server = Proof::greeted(&KEY, &client.hello(&KEY), challenge()).expect("same key");
         let client = client.answered(&KEY, &server.answer(&KEY)).expect("same key");
         assert_eq!(server.confirmed(&KEY, &client.confirm(&KEY)), Some(3));
+        assert!(client.welcomed(&KEY, &server.welcome(&KEY)));
+        assert!(!client.welcomed(&KEY, &server.welcome(&OTHER)));
     }
 
     #[test]

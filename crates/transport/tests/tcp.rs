@@ -16,7 +16,7 @@ fn tcp() -> &'static dyn Transport {
 }
 
 fn reserve(at: IpAddr) -> Box<dyn Port> {
-    tcp().reserve(at).expect("a port on loopback")
+    tcp().reserve(SocketAddr::new(at, 0)).expect("a port on loopback")
 }
 
 fn listen(port: &dyn Port) -> Box<dyn Listener> {
@@ -52,7 +52,7 @@ fn flows_carry_bytes_both_ways() {
         assert!(there.set_up().0 > 0);
         let mut bytes = [0; 16];
         for (from, to) in [(&there, &here), (&here, &there)] {
-            assert_eq!(from.sender().expect("sends").send(b"hello").expect("sent"), 5);
+            assert_eq!(from.sender().expect("sends").send(b"hello", 1).expect("sent"), 5);
             assert_eq!(to.receiver().expect("receives").receive(&mut bytes).expect("received"), 5);
             assert_eq!(&bytes[..5], b"hello");
         }

@@ -1,9 +1,11 @@
 //! Sanity of what comes from the other host: a specification must not exhaust this one.
 
 use landspeed_record::{FlowSettings, TrialSpec};
+use landspeed_transport::Delivery;
 use landspeed_units::{Bytes, Nanos};
 
 use crate::Error;
+use crate::port::transport;
 
 /// Flows of one trial.
 const MOST_FLOWS: u32 = 256;
@@ -21,6 +23,16 @@ pub(crate) fn flow(flow: &FlowSettings) -> Result<(), Error> {
     }
     size("write_bytes", flow.write_bytes)?;
     size("read_bytes", flow.read_bytes)
+}
+
+/// Whether this host can make the flows.
+pub(crate) fn can_run(settings: &FlowSettings) -> Result<(), Error> {
+    transport(&settings.transport)?.can_run(settings).map_err(|why| spec("flow", why))
+}
+
+/// What becomes of that which is sent over the trial's flows, once the transport is known to be one.
+pub(crate) fn delivery(settings: &FlowSettings) -> Delivery {
+    transport(&settings.transport).map_or(Delivery::Stream, |transport| transport.delivery())
 }
 
 /// Whether the times that every workload has are sane.

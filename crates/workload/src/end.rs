@@ -36,6 +36,8 @@ pub(crate) fn outcome(measured: &mut Measured, flows: &[Box<dyn Flow>]) -> Endpo
     not_as_asked.dedup();
     EndpointOutcome {
         window_ns: measured.window,
+        datagrams: std::mem::take(&mut measured.datagrams),
+        strangers: measured.strangers,
         not_as_asked,
         observed: std::mem::take(&mut measured.observed),
         ..EndpointOutcome::default()

@@ -84,6 +84,7 @@ fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
     check::timing(spec)?;
     let runner = runner(&spec.workload);
     runner.check(spec)?;
+    check::can_run(&runner.needs(spec).settings)?;
     Ok(runner)
 }
 

@@ -3,8 +3,8 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Observations, TrialSpec};
-use landspeed_transport::{Cancel, Flow};
+use landspeed_record::{DatagramCounts, Observations, TrialSpec};
+use landspeed_transport::{Cancel, Datagrams, Flow};
 use landspeed_units::Nanos;
 
 use crate::crew::Crew;
@@ -42,6 +42,7 @@ struct Clock {
 pub(crate) struct Mark {
     at: Instant,
     counts: Vec<u64>,
+    datagrams: Vec<Datagrams>,
 }
 
 /// What the window held.
@@ -50,6 +51,10 @@ pub(crate) struct Measured {
     pub(crate) window: Nanos,
     /// What each task counted in it.
     pub(crate) counts: Vec<u64>,
+    /// Its datagrams, by flow; empty where there are none.
+    pub(crate) datagrams: Vec<DatagramCounts>,
+    /// Who came to the port without the key.
+    pub(crate) strangers: u64,
     /// What was watched.
     pub(crate) observed: Observations,
 }
@@ -58,6 +63,7 @@ pub(crate) struct Measured {
 pub(crate) struct Parts<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) flows: &'a [Box<dyn Flow>],
+    pub(crate) strangers: u64,
     pub(crate) signals: &'a mut Signals,
     pub(crate) watch: &'a mut dyn Watch,
     pub(crate) cancel: &'a Cancel,
@@ -173,11 +179,11 @@ impl Pace<'_, '_> {
         let sockets: Vec<BorrowedFd<'_>> = self.parts.flows.iter().map(|flow| flow.socket()).collect();
         self.parts.watch.open(&Ends { threads: &self.crew.threads, sockets: &sockets });
         let at = Instant::now();
-        let counts = self.counts();
+        let (counts, datagrams) = (self.counts(), self.datagrams());
         if self.spec.interval_ns > Nanos(0) {
             self.clock.next_sample = Some(at + Duration::from(self.spec.interval_ns));
         }
-        Mark { at, counts }
+        Mark { at, counts, datagrams }
     }
 
     /// Closes the window now, and stays until the peer's is closed too: until then each end keeps
@@ -185,14 +191,21 @@ impl Pace<'_, '_> {
     pub(crate) fn close(&mut self, mark: &Mark) -> Result<Measured, Error> {
         let window = Nanos::from(mark.at.elapsed());
         let counts = self.counts().iter().zip(&mark.counts).map(|(now, then)| now - then).collect();
+        let datagrams =
+            self.datagrams().iter().zip(&mark.datagrams).map(|(now, then)| now.since(then)).collect();
         let observed = self.parts.watch.close();
         self.clock.next_sample = None;
         self.part()?;
-        Ok(Measured { window, counts, observed })
+        Ok(Measured { window, counts, datagrams, strangers: self.parts.strangers, observed })
     }
 
     fn counts(&self) -> Vec<u64> {
         self.crew.tallies.iter().map(|tally| tally.get()).collect()
+    }
+
+    /// The datagrams of each flow so far; none where the transport carries a stream.
+    pub(crate) fn datagrams(&self) -> Vec<Datagrams> {
+        self.parts.flows.iter().filter_map(|flow| flow.datagrams()).collect()
     }
 
     /// Tells the peer that this end has what it wants, and hears the same. A peer that has closed all

@@ -2,18 +2,33 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use landspeed_transport::{Key, Port, Transport};
+use landspeed_record::FlowSettings;
+use landspeed_transport::{Key, Listener, Port, TRANSPORTS, Transport};
 
-use crate::Error;
+use crate::{Error, check};
 
-/// The transport of every trial so far; a trial's specification does not name another yet.
-pub(crate) fn transport() -> &'static dyn Transport {
-    landspeed_transport::find("tcp").expect("tcp is registered (tested there)")
+/// The transport that carries the signals of every trial.
+pub(crate) const SIGNALS: &str = "tcp";
+/// How often a number is tried that all transports can have: one that TCP has free is seldom taken by
+/// another.
+const TRIES: usize = 16;
+
+/// The transport called `name`.
+pub(crate) fn transport(name: &str) -> Result<&'static dyn Transport, Error> {
+    landspeed_transport::find(name).ok_or_else(|| {
+        let names: Vec<_> = TRANSPORTS.iter().map(|transport| transport.name()).collect();
+        check::spec("transport", format!("there is none called {name}; there are {}", names.join(", ")))
+    })
 }
 
-/// A port that belongs to one session. Between trials it is held but not listened on.
+/// A transport's name and its port.
+type Named = (&'static str, Box<dyn Port>);
+
+/// A port that belongs to one session, under one number for every transport. Between trials it is held
+/// but not listened on.
 pub struct DataPort {
-    pub(crate) port: Box<dyn Port>,
+    ports: Vec<Named>,
+    address: SocketAddr,
     pub(crate) key: Key,
 }
 
@@ -23,18 +38,43 @@ impl DataPort {
     /// # Errors
     /// [`Error::Transport`] where the address is not one of this host's.
     pub fn open(address: IpAddr, key: Key) -> Result<DataPort, Error> {
-        Ok(DataPort { port: transport().reserve(address)?, key })
+        let mut last = None;
+        for _ in 0..TRIES {
+            let first = transport(SIGNALS)?.reserve(SocketAddr::new(address, 0))?;
+            let address = first.address();
+            match others(address) {
+                Ok(mut ports) => {
+                    ports.push((SIGNALS, first));
+                    return Ok(DataPort { ports, address, key });
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.expect("there was a try").into())
     }
 
     /// The port.
     pub fn port(&self) -> u16 {
-        self.port.address().port()
+        self.address.port()
     }
+
+    /// Starts to listen for flows of one transport.
+    pub(crate) fn listen(&self, settings: &FlowSettings) -> Result<Box<dyn Listener>, Error> {
+        let port = self.ports.iter().find(|(name, _)| *name == settings.transport);
+        let (_, port) = port.expect("the transport is known (checked), and every one has its port");
+        Ok(port.listen(settings, &self.key)?)
+    }
+}
+
+/// The same port of every transport but the signals'.
+fn others(at: SocketAddr) -> Result<Vec<Named>, landspeed_transport::Error> {
+    let others = TRANSPORTS.iter().filter(|transport| transport.name() != SIGNALS);
+    others.map(|transport| Ok((transport.name(), transport.reserve(at)?))).collect()
 }
 
 impl std::fmt::Debug for DataPort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DataPort").field("address", &self.port.address()).finish_non_exhaustive()
+        f.debug_struct("DataPort").field("address", &self.address).finish_non_exhaustive()
     }
 }
 

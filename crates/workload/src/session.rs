@@ -6,7 +6,7 @@ use landspeed_record::{FlowSettings, Role};
 use landspeed_transport::{Call, Cancel, Flow, Listener, Patience};
 
 use crate::noun::Needs;
-use crate::port::transport;
+use crate::port::{SIGNALS, transport};
 use crate::signal::Signals;
 use crate::{ClientPlan, DataPort, Error};
 
@@ -14,13 +14,15 @@ use crate::{ClientPlan, DataPort, Error};
 /// what lies between is its round trip.
 const MEET: Duration = Duration::from_secs(10);
 /// Number of the signal flow.
-const SIGNALS: u32 = u32::MAX;
+const SIGNAL_FLOW: u32 = u32::MAX;
 
 /// The flows of a trial at one end.
 pub(crate) struct Session {
     pub(crate) flows: Vec<Box<dyn Flow>>,
     pub(crate) signals: Signals,
     pub(crate) more: More,
+    /// Who came without the key, at the server's end.
+    pub(crate) strangers: u64,
 }
 
 /// How this end takes part in making more flows.
@@ -44,8 +46,7 @@ impl Session {
 /// round trips and not two for each flow.
 pub(crate) fn call(needs: &Needs, plan: &ClientPlan, cancel: &Cancel) -> Result<Session, Error> {
     let patience = Patience { until: Instant::now() + MEET, cancel };
-    let plain = FlowSettings { nodelay: true, ..FlowSettings::default() };
-    let signals = open(plan, SIGNALS, needs.flows, &plain, &patience)?;
+    let signals = open(plan, SIGNAL_FLOW, needs.flows, &plain(), &patience)?;
     let flows = std::thread::scope(|scope| {
         let open = |number| open(plan, number, number, &needs.settings, &patience);
         let opening: Vec<_> = (0..needs.flows).map(|number| scope.spawn(move || open(number))).collect();
@@ -53,7 +54,12 @@ pub(crate) fn call(needs: &Needs, plan: &ClientPlan, cancel: &Cancel) -> Result<
             |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().expect("opening does not panic");
         opening.into_iter().map(join).collect::<Result<Vec<_>, Error>>()
     })?;
-    Ok(Session { flows, signals: Signals::new(signals), more: More::Call(plan.clone()) })
+    Ok(Session { flows, signals: Signals::new(signals), more: More::Call(plan.clone()), strangers: 0 })
+}
+
+/// Settings of the signal flow.
+fn plain() -> FlowSettings {
+    FlowSettings { transport: SIGNALS.to_owned(), nodelay: true, ..FlowSettings::default() }
 }
 
 fn open(
@@ -69,27 +75,52 @@ fn open(
         first => u16::try_from(u32::from(first) + offset).map_err(|_| beyond)?,
     };
     let call = Call { server: plan.server, number, source_port, settings, key: &plan.key };
-    Ok(transport().connect(&call, patience)?)
+    Ok(transport(&settings.transport)?.connect(&call, patience)?)
 }
 
 /// The server's part: takes flows in whatever order they come until all are there.
 pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<Session, Error> {
     let patience = Patience { until: Instant::now() + MEET, cancel };
-    let mut listener = port.port.listen(&needs.settings, &port.key)?;
-    let mut places: Vec<Option<Box<dyn Flow>>> = (0..needs.flows).map(|_| None).collect();
-    let mut signals = None;
-    while signals.is_none() || places.iter().any(Option::is_none) {
-        let flow = listener.accept(&patience)?;
+    let mut places = Places { signals: None, flows: (0..needs.flows).map(|_| None).collect() };
+    // Whoever can reach the signals' port finds the data's open.
+    let mut data = port.listen(&needs.settings)?;
+    let mut strangers = 0;
+    if needs.settings.transport != SIGNALS {
+        let mut signals = port.listen(&plain())?;
+        while places.signals.is_none() {
+            places.take(signals.accept(&patience)?);
+        }
+        strangers += signals.strangers();
+    }
+    while !places.are_full() {
+        places.take(data.accept(&patience)?);
+    }
+    strangers += data.strangers();
+    let signals = Signals::new(places.signals.expect("the loop ends with it"));
+    let flows = places.flows.into_iter().flatten().collect();
+    let more = More::Accept(needs.keeps_listening.then_some(data));
+    Ok(Session { flows, signals, more, strangers })
+}
+
+/// Places for the flows of a trial.
+struct Places {
+    signals: Option<Box<dyn Flow>>,
+    flows: Vec<Option<Box<dyn Flow>>>,
+}
+
+impl Places {
+    /// A number that is not of this trial, or came already, is a leftover: it is dropped.
+    fn take(&mut self, flow: Box<dyn Flow>) {
         let place = match flow.number() {
-            SIGNALS => Some(&mut signals),
-            number => places.get_mut(number as usize),
+            SIGNAL_FLOW => Some(&mut self.signals),
+            number => self.flows.get_mut(number as usize),
         };
-        // A number that is not of this trial, or came already, is a leftover: it is dropped.
         if let Some(place @ None) = place {
             *place = Some(flow);
         }
     }
-    let signals = Signals::new(signals.expect("the loop ends with it"));
-    let listener = needs.keeps_listening.then_some(listener);
-    Ok(Session { flows: places.into_iter().flatten().collect(), signals, more: More::Accept(listener) })
+
+    fn are_full(&self) -> bool {
+        self.signals.is_some() && self.flows.iter().all(Option::is_some)
+    }
 }

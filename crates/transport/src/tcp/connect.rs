@@ -9,7 +9,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::{SockAddr, Socket};
 
 use super::flow::TcpFlow;
-use super::{bind, open, options};
+use super::options::OPTIONS;
+use super::{bind, open};
 use crate::noun::{Call, Flow};
 use crate::proof::{self, ANSWER, Proof};
 use crate::{Error, Patience};
@@ -62,7 +63,7 @@ fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
             port,
         ))?,
     };
-    options::set(&socket, call.settings);
+    OPTIONS.set(&socket, call.settings);
     Ok(socket)
 }
 

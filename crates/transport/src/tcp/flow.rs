@@ -8,10 +8,11 @@ use landspeed_record::FlowSettings;
 use landspeed_units::{Bytes, Nanos};
 use socket2::Socket;
 
-use super::raw::{self, Plain};
-use super::{options, receive, send};
+use super::options::OPTIONS;
+use super::{receive, send};
 use crate::Error;
 use crate::noun::{Flow, Progress, Receiver, Sender};
+use crate::raw::{self, Plain};
 
 /// A proven TCP flow.
 pub(super) struct TcpFlow {
@@ -26,7 +27,7 @@ pub(super) struct TcpFlow {
 impl TcpFlow {
     /// A flow from its socket, whose options are read back against `settings`.
     pub(super) fn new(socket: Socket, number: u32, settings: &FlowSettings, set_up: Nanos) -> Self {
-        let not_as_asked = options::read_back(&socket, settings);
+        let not_as_asked = OPTIONS.read_back(&socket, settings);
         TcpFlow {
             socket,
             number,

@@ -10,8 +10,9 @@ use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
+use super::bind;
 use super::flow::TcpFlow;
-use super::{bind, options};
+use super::options::OPTIONS;
 use crate::noun::{Flow, Key, Listener};
 use crate::proof::{self, CONFIRM, HELLO, Proof};
 use crate::{Error, Patience};
@@ -54,7 +55,7 @@ impl TcpListener {
     /// Starts to listen with the options that accepted flows inherit already set.
     pub(super) fn start(at: SocketAddr, settings: &FlowSettings, key: &Key) -> Result<Self, Error> {
         let socket = bind(at)?;
-        options::set(&socket, settings);
+        OPTIONS.set(&socket, settings);
         let refused = |source| Error::refused("listen on", at, source);
         socket.set_nonblocking(true).map_err(refused)?;
         socket.listen(BACKLOG).map_err(refused)?;
@@ -125,10 +126,8 @@ impl TcpListener {
         let refused = |source| Error::refused("accept on", self.at, source);
         socket.set_nonblocking(false).map_err(refused)?;
         // Linger is inherited like the other options; what is not, is set once more.
-        options::set(
-            &socket,
-            &FlowSettings { sndbuf_bytes: None, rcvbuf_bytes: None, ..self.settings.clone() },
-        );
+        OPTIONS
+            .set(&socket, &FlowSettings { sndbuf_bytes: None, rcvbuf_bytes: None, ..self.settings.clone() });
         self.proven.push_back(TcpFlow::new(socket, number, &self.settings, Nanos(0)));
         Ok(())
     }

@@ -4,17 +4,16 @@ mod connect;
 mod flow;
 mod listen;
 mod options;
-mod raw;
 mod receive;
 mod send;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use landspeed_record::FlowSettings;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::noun::{Call, Flow, Key, Listener, Port, Transport};
+use crate::noun::{Call, Delivery, Flow, Key, Listener, Port, Transport};
 use crate::{Error, Patience};
 
 /// TCP through the sockets API.
@@ -30,12 +29,16 @@ impl Transport for Tcp {
         "TCP through the sockets API, with any congestion control that the kernel has"
     }
 
-    fn can_run(&self) -> Result<(), String> {
+    fn delivery(&self) -> Delivery {
+        Delivery::Stream
+    }
+
+    fn can_run(&self, _: &FlowSettings) -> Result<(), String> {
         Ok(())
     }
 
-    fn reserve(&self, address: IpAddr) -> Result<Box<dyn Port>, Error> {
-        let socket = bind(SocketAddr::new(address, 0))?;
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+        let socket = bind(at)?;
         let address = local(&socket)?;
         Ok(Box::new(TcpPort { address, _held: socket }))
     }

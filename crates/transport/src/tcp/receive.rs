@@ -7,21 +7,25 @@ use std::ptr::NonNull;
 
 use landspeed_units::Bytes;
 
-use super::raw::{self, Plain as PlainValue};
 use crate::noun::Receiver;
+use crate::raw::{self, Plain as PlainValue};
 
 /// Receives by copying.
 pub(super) struct Plain<'a>(pub(super) BorrowedFd<'a>);
 
 impl Receiver for Plain<'_> {
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        receive(self.0, into)
+        receive(self.0, into, 0)
+    }
+
+    fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        receive(self.0, into, libc::MSG_DONTWAIT)
     }
 }
 
-fn receive(fd: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
+fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Result<usize> {
     // SAFETY: the kernel writes at most `into.len()` bytes at `into`, which is exclusively ours.
-    let got = unsafe { libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), 0) };
+    let got = unsafe { libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
@@ -68,6 +72,10 @@ impl Receiver for MappingReceiver<'_> {
         // TCP_ZEROCOPY_RECEIVE never waits; a wait by poll costs a call that the copying receiver
         // does without. That is part of the price that this option is measured with.
         wait_readable(self.fd)?;
+        self.try_receive(into)
+    }
+
+    fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let answer = self.map()?;
         if answer.length > 0 {
             self.mapped += u64::from(answer.length);
@@ -78,7 +86,7 @@ impl Receiver for MappingReceiver<'_> {
             0 => into.len(),
             hint => hint.min(into.len()),
         };
-        receive(self.fd, &mut into[..most])
+        receive(self.fd, &mut into[..most], libc::MSG_DONTWAIT)
     }
 
     fn mapped(&self) -> Bytes {

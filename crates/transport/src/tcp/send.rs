@@ -10,7 +10,7 @@ use crate::noun::{Sender, ZeroCopy};
 pub(super) struct Plain<'a>(pub(super) BorrowedFd<'a>);
 
 impl Sender for Plain<'_> {
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn send(&mut self, bytes: &[u8], _: u64) -> io::Result<usize> {
         send(self.0, bytes, 0)
     }
 }
@@ -59,7 +59,7 @@ impl<'a> ZeroCopySender<'a> {
 }
 
 impl Sender for ZeroCopySender<'_> {
-    fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
+    fn send(&mut self, bytes: &[u8], _: u64) -> io::Result<usize> {
         loop {
             self.make_room()?;
             match send(self.fd, bytes, libc::MSG_ZEROCOPY) {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{EndpointOutcome, FlowSettings, TrialSpec, Workload};
-use landspeed_transport::{Call, Listener, Patience};
+use landspeed_transport::{Call, Delivery, Listener, Patience};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::crew::{self, Station, Task};
@@ -47,6 +47,10 @@ impl Runner for Connect {
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
+        if check::delivery(&spec.flow) != Delivery::Stream {
+            let why = format!("{} sets up no connections: connect needs tcp", spec.flow.transport);
+            return Err(check::spec("transport", why));
+        }
         check::duration(duration(spec))
     }
 
@@ -58,7 +62,8 @@ impl Runner for Connect {
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
         let End { spec, session, watch, cancel } = end;
         let mut signals = session.signals;
-        let parts = Parts { spec, flows: &[], signals: &mut signals, watch, cancel };
+        let parts =
+            Parts { spec, flows: &[], strangers: session.strangers, signals: &mut signals, watch, cancel };
         match session.more {
             More::Call(plan) => call(parts, &plan, &self.needs(spec).settings),
             More::Accept(listener) => answer(parts, listener.expect("this workload keeps listening")),
@@ -102,11 +107,12 @@ fn calls(
     if !station.begin() {
         return Ok(());
     }
+    let transport = transport(&settings.transport)?;
     let mut count = 0;
     while !station.stopped() {
         let patience = Patience { until: Instant::now() + ONE, cancel: station.stop() };
         let call = Call { server: plan.server, number: 0, source_port: 0, settings, key: &plan.key };
-        match transport().connect(&call, &patience) {
+        match transport.connect(&call, &patience) {
             Ok(flow) => {
                 set_up(flow.set_up());
                 count += 1;

@@ -4,11 +4,11 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use landspeed_record::{EndpointOutcome, LatencyHistogram};
-use landspeed_transport::Flow;
+use landspeed_transport::{Delivery, Flow};
 use landspeed_units::{Bytes, Nanos};
 
 use super::Plan;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Heard};
 use crate::Error;
 use crate::crew::{self, Task};
 use crate::end::{outcome, sum};
@@ -24,7 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Between coordinator and worker: sizes one way, histograms the other.
 struct Desk {
     orders: mpsc::Sender<Bytes>,
-    done: mpsc::Receiver<LatencyHistogram>,
+    done: mpsc::Receiver<Done>,
+}
+
+/// One size, measured.
+#[derive(Default)]
+struct Done {
+    latency: LatencyHistogram,
+    /// Rounds without an answer.
+    lost: u64,
 }
 
 pub(super) fn run(parts: Parts<'_>, plan: Plan<'_>) -> Result<EndpointOutcome, Error> {
@@ -34,26 +42,23 @@ pub(super) fn run(parts: Parts<'_>, plan: Plan<'_>) -> Result<EndpointOutcome, E
     let desk = Desk { orders, done };
     // The desk goes with the coordinator: once it is gone, the worker has no more orders and ends.
     let task = task(flows[0].as_ref(), plan, (ordered, report));
-    let ((mut measured, latency), _) =
+    let ((mut measured, done), _) =
         crew::run(&parts.spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), plan, desk))?;
     let bytes = sum(&measured.counts);
     Ok(EndpointOutcome {
         received_bytes: bytes,
         sent_bytes: bytes,
         flow_bytes: vec![bytes],
-        latency,
+        lost_rounds: done.iter().map(|done| done.lost).sum(),
+        latency: done.into_iter().map(|done| done.latency).collect(),
         ..outcome(&mut measured, flows)
     })
 }
 
-fn lead(
-    mut pace: Pace<'_, '_>,
-    plan: Plan<'_>,
-    desk: Desk,
-) -> Result<(Measured, Vec<LatencyHistogram>), Error> {
+fn lead(mut pace: Pace<'_, '_>, plan: Plan<'_>, desk: Desk) -> Result<(Measured, Vec<Done>), Error> {
     pace.crew.start();
     let mut mark = None;
-    let mut histograms = Vec::with_capacity(plan.sizes.len());
+    let mut all = Vec::with_capacity(plan.sizes.len());
     for size in plan.sizes {
         pace.say(Signal::Size(size.0))?;
         pace.expect("while it got ready for the next size", |said| {
@@ -68,17 +73,17 @@ fn lead(
             pace.until(Instant::now() + plan.warm_up)?;
         }
         pace.until(Instant::now() + plan.duration)?;
-        histograms.push(await_done(&mut pace, &desk)?);
+        all.push(await_done(&mut pace, &desk)?);
     }
     let mark = mark.expect("a ping-pong has a size (checked)");
-    Ok((pace.close(&mark)?, histograms))
+    Ok((pace.close(&mark)?, all))
 }
 
-fn await_done(pace: &mut Pace<'_, '_>, desk: &Desk) -> Result<LatencyHistogram, Error> {
+fn await_done(pace: &mut Pace<'_, '_>, desk: &Desk) -> Result<Done, Error> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match desk.done.try_recv() {
-            Ok(histogram) => return Ok(histogram),
+            Ok(done) => return Ok(done),
             Err(mpsc::TryRecvError::Empty) => {}
             Err(mpsc::TryRecvError::Disconnected) => return Err(Error::Worker),
         }
@@ -95,53 +100,92 @@ fn await_done(pace: &mut Pace<'_, '_>, desk: &Desk) -> Result<LatencyHistogram, 
 fn task<'a>(
     flow: &'a dyn Flow,
     plan: Plan<'a>,
-    (ordered, report): (mpsc::Receiver<Bytes>, mpsc::Sender<LatencyHistogram>),
+    (ordered, report): (mpsc::Receiver<Bytes>, mpsc::Sender<Done>),
 ) -> Task<'a, ()> {
     Box::new(move |station, ()| {
-        let mut exchange = Exchange::new(flow, station, (plan.receiver, plan.largest()))?;
+        let mut exchange = Exchange::new(flow, station, plan)?;
         if !station.begin() {
             return Ok(());
         }
         let mut total = 0;
-        let mut round = |exchange: &mut Exchange<'_>, size: usize| -> Result<bool, Error> {
-            if !exchange.send(size)? || exchange.receive(|| size)?.is_none() {
-                return Ok(false);
+        let mut round = |exchange: &mut Exchange<'_>, size: usize, patience: Option<Duration>| {
+            if !exchange.send(size)? {
+                return Ok(Heard::Stop);
             }
-            total += size as u64;
-            station.tally.set(total);
-            Ok(true)
+            let heard = exchange.answer(size, patience)?;
+            if let Heard::Message(_) = heard {
+                total += size as u64;
+                station.tally.set(total);
+            }
+            Ok(heard)
         };
         while let Ok(size) = ordered.recv() {
             let mut latency = Latency::new();
-            if !rounds(plan, &mut latency, || round(&mut exchange, size.0 as usize))? {
-                break;
-            }
+            let lost =
+                rounds(plan, &mut latency, |patience| round(&mut exchange, size.0 as usize, patience))?;
+            let Some(lost) = lost else { break };
             // Nobody listens any more where the coordinator gave up.
-            let _ = report.send(latency.export(size));
+            let _ = report.send(Done { latency: latency.export(size), lost });
         }
         Ok(())
     })
 }
 
 /// Rounds of one size: one clock read each, whose end is the next one's start. The first read of the
-/// counted part follows the warm-up.
+/// counted part follows the warm-up. How many were lost; `None` when the worker shall stop.
 fn rounds(
     plan: Plan<'_>,
     latency: &mut Latency,
-    mut round: impl FnMut() -> Result<bool, Error>,
-) -> Result<bool, Error> {
+    mut round: impl FnMut(Option<Duration>) -> Result<Heard, Error>,
+) -> Result<Option<u64>, Error> {
+    let mut waiting = Waiting::new(plan.delivery);
+    let mut lost = 0;
     let mut before = Instant::now();
     let counted = before + plan.warm_up;
     let end = counted + plan.duration;
     while before < end {
-        if !round()? {
-            return Ok(false);
-        }
+        let heard = round(waiting.patience())?;
         let now = Instant::now();
+        match heard {
+            Heard::Stop => return Ok(None),
+            Heard::Message(_) => waiting.took(now - before),
+            Heard::Nothing => {}
+        }
         if before >= counted {
-            latency.record(Nanos::from(now - before));
+            match heard {
+                Heard::Message(_) => latency.record(Nanos::from(now - before)),
+                _ => lost += 1,
+            }
         }
         before = now;
     }
-    Ok(true)
+    Ok(Some(lost))
+}
+
+/// How long an answer is waited for: in a stream, for as long as it takes. A lost datagram is sent again
+/// by nobody, and a round that waits for it must end.
+struct Waiting {
+    delivery: Delivery,
+    /// Smoothed round-trip time (RFC 6298 section 2), once there was one.
+    smoothed: Option<Duration>,
+}
+
+impl Waiting {
+    /// Before the first round trip, and added to later ones: RFC 6298's initial timeout, and the least
+    /// one that Linux has (TCP_RTO_MIN).
+    const INITIAL: Duration = Duration::from_secs(1);
+    const LEAST: Duration = Duration::from_millis(200);
+
+    fn new(delivery: Delivery) -> Self {
+        Waiting { delivery, smoothed: None }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        let patience = self.smoothed.map_or(Self::INITIAL, |smoothed| Self::LEAST + 4 * smoothed);
+        (self.delivery == Delivery::Datagrams).then_some(patience)
+    }
+
+    fn took(&mut self, time: Duration) {
+        self.smoothed = Some(self.smoothed.map_or(time, |smoothed| (7 * smoothed + time) / 8));
+    }
 }

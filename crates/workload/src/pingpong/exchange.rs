@@ -1,12 +1,12 @@
 //! The two calls that a round is made of.
 
 use std::io::{self, ErrorKind};
-use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
 
 use landspeed_record::Receiver;
-use landspeed_transport::{self as transport, Flow};
-use rustix::net::{RecvFlags, recv};
+use landspeed_transport::{self as transport, Delivery, Flow};
 
+use super::Plan;
 use crate::Error;
 use crate::buffer::Buffer;
 use crate::crew::Station;
@@ -19,35 +19,42 @@ const LOOKS: u32 = 256;
 pub(super) struct Exchange<'a> {
     station: &'a Station<'a>,
     sender: Box<dyn transport::Sender + 'a>,
-    waiter: Waiter<'a>,
+    receiver: Box<dyn transport::Receiver + 'a>,
+    /// Whether it waits without ever sleeping.
+    spins: bool,
+    /// Whether messages come whole.
+    whole: bool,
     buffer: Buffer,
 }
 
-enum Waiter<'a> {
-    /// Sleeps, or polls, in the call.
-    Call(Box<dyn transport::Receiver + 'a>),
-    /// Never sleeps.
-    Spin(BorrowedFd<'a>),
+/// What came of waiting for a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// A message of so many bytes.
+    Message(usize),
+    /// None in time.
+    Nothing,
+    /// The worker shall stop.
+    Stop,
 }
 
 impl<'a> Exchange<'a> {
-    pub(super) fn new(
-        flow: &'a dyn Flow,
-        station: &'a Station<'a>,
-        (receiver, largest): (Receiver, usize),
-    ) -> Result<Self, Error> {
-        let waiter = match receiver {
-            Receiver::Blocking | Receiver::BusyPoll => Waiter::Call(flow.receiver()?),
-            Receiver::Spinning => Waiter::Spin(flow.socket()),
-        };
-        Ok(Exchange { station, sender: flow.sender()?, waiter, buffer: Buffer::new(largest) })
+    pub(super) fn new(flow: &'a dyn Flow, station: &'a Station<'a>, plan: Plan<'_>) -> Result<Self, Error> {
+        Ok(Exchange {
+            station,
+            sender: flow.sender()?,
+            receiver: flow.receiver()?,
+            spins: plan.receiver == Receiver::Spinning,
+            whole: plan.delivery == Delivery::Datagrams,
+            buffer: Buffer::new(plan.largest()),
+        })
     }
 
     /// Sends a message of `size`; false when the worker shall stop.
     pub(super) fn send(&mut self, size: usize) -> Result<bool, Error> {
         let mut sent = 0;
         while sent < size {
-            match self.sender.send(&self.buffer[sent..size]) {
+            match self.sender.send(&self.buffer[sent..size], 1) {
                 Ok(n) => sent += n,
                 Err(error) => self.station.judge("send on", error)?,
             }
@@ -58,36 +65,57 @@ impl<'a> Exchange<'a> {
         Ok(true)
     }
 
-    /// Receives one message, whose size `size` tells anew after each call; `None` when the worker shall
-    /// stop. Only one message is ever under way, so no call can take bytes of the next.
-    pub(super) fn receive(&mut self, size: impl Fn() -> usize) -> Result<Option<usize>, Error> {
+    /// Receives one message, whose size `size` tells anew after each call. Only one message is ever under
+    /// way, so no call can take bytes of the next.
+    pub(super) fn receive(&mut self, size: impl Fn() -> usize) -> Result<Heard, Error> {
+        self.receive_within(None, size)
+    }
+
+    /// Receives the answer to the message sent last, if it comes within `patience`. A late answer to an
+    /// earlier one is dropped.
+    pub(super) fn answer(&mut self, size: usize, patience: Option<Duration>) -> Result<Heard, Error> {
+        loop {
+            let heard = self.receive_within(patience, || size)?;
+            if !matches!(heard, Heard::Message(_)) || self.receiver.is_answer() {
+                return Ok(heard);
+            }
+        }
+    }
+
+    fn receive_within(
+        &mut self,
+        patience: Option<Duration>,
+        size: impl Fn() -> usize,
+    ) -> Result<Heard, Error> {
+        let deadline = patience.map(|patience| Instant::now() + patience);
         let mut got = 0;
         loop {
-            let taken = match &mut self.waiter {
-                Waiter::Call(receiver) => receiver.receive(&mut self.buffer[got..]),
-                Waiter::Spin(socket) => spin(*socket, &mut self.buffer[got..]),
-            };
+            let into = &mut self.buffer[got..];
+            let taken =
+                if self.spins { spin(self.receiver.as_mut(), into) } else { self.receiver.receive(into) };
             match taken {
                 Ok(n) if n > 0 => got += n,
                 ended => self.station.judge("receive on", why(ended))?,
             }
             if self.station.stopped() {
-                return Ok(None);
+                return Ok(Heard::Stop);
             }
-            if got > 0 && got >= size() {
-                return Ok(Some(got));
+            if got > 0 && (self.whole || got >= size()) {
+                return Ok(Heard::Message(got));
+            }
+            if got == 0 && deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                return Ok(Heard::Nothing);
             }
         }
     }
 }
 
 /// Looks again and again; gives up after a while, so that the caller can look whether to stop.
-fn spin(socket: BorrowedFd<'_>, into: &mut [u8]) -> io::Result<usize> {
+fn spin(receiver: &mut dyn transport::Receiver, into: &mut [u8]) -> io::Result<usize> {
     for _ in 0..LOOKS {
-        match recv(socket, &mut *into, RecvFlags::DONTWAIT) {
-            Ok((n, _)) => return Ok(n),
-            Err(rustix::io::Errno::AGAIN) => std::hint::spin_loop(),
-            Err(error) => return Err(error.into()),
+        match receiver.try_receive(into) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::hint::spin_loop(),
+            other => return other,
         }
     }
     Err(ErrorKind::WouldBlock.into())

@@ -6,7 +6,10 @@ mod server;
 
 use std::time::Duration;
 
-use landspeed_record::{EndpointOutcome, FlowSettings, Receiver, Role, TrialSpec, Workload};
+use landspeed_record::{
+    DatagramReceive, DatagramSend, EndpointOutcome, FlowSettings, Receiver, Role, TrialSpec, Workload,
+};
+use landspeed_transport::Delivery;
 use landspeed_units::{Bytes, Nanos};
 
 use crate::noun::{Needs, Parameter, Runner};
@@ -65,10 +68,14 @@ impl Runner for PingPong {
         // Nagle's algorithm (RFC 896) would measure delayed acknowledgements in place of the path, and
         // a receiver that maps pages would not wait as it is told.
         let settings = FlowSettings {
+            write_bytes: Bytes(Plan::of(spec).largest() as u64),
             nodelay: true,
             busy_poll_us,
             zerocopy_send: false,
             zerocopy_receive: false,
+            // One message at a time: there is nothing to hand over many of.
+            datagram_send: DatagramSend::Plain,
+            datagram_receive: DatagramReceive::Plain,
             ..asked.clone()
         };
         Needs { flows: 1, settings, keeps_listening: false }
@@ -77,8 +84,8 @@ impl Runner for PingPong {
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
         let role = end.session.role();
         let End { spec, session, watch, cancel } = end;
-        let (flows, mut signals) = (session.flows, session.signals);
-        let parts = Parts { spec, flows: &flows, signals: &mut signals, watch, cancel };
+        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
+        let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         let plan = Plan::of(spec);
         match role {
             Role::Client => client::run(parts, plan),
@@ -95,6 +102,7 @@ struct Plan<'a> {
     /// Not counted, before each size.
     warm_up: Duration,
     receiver: Receiver,
+    delivery: Delivery,
 }
 
 impl<'a> Plan<'a> {
@@ -104,7 +112,13 @@ impl<'a> Plan<'a> {
         };
         let warm_up = if spec.warm_up_ns > Nanos(0) { spec.warm_up_ns } else { Nanos(duration_ns.0 / 10) };
         let (duration, warm_up) = ((*duration_ns).into(), warm_up.into());
-        Plan { sizes: sizes_bytes, duration, warm_up, receiver: *receiver }
+        Plan {
+            sizes: sizes_bytes,
+            duration,
+            warm_up,
+            receiver: *receiver,
+            delivery: check::delivery(&spec.flow),
+        }
     }
 
     fn largest(&self) -> usize {

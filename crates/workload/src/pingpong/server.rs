@@ -7,7 +7,7 @@ use landspeed_record::EndpointOutcome;
 use landspeed_transport::Flow;
 
 use super::Plan;
-use super::exchange::Exchange;
+use super::exchange::{Exchange, Heard};
 use crate::Error;
 use crate::crew::{self, Task};
 use crate::end::{outcome, sum};
@@ -59,12 +59,12 @@ fn lead(mut pace: Pace<'_, '_>, plan: Plan<'_>, size: &AtomicUsize) -> Result<Me
 
 fn task<'a>(flow: &'a dyn Flow, plan: Plan<'a>, size: &'a AtomicUsize) -> Task<'a, ()> {
     Box::new(move |station, ()| {
-        let mut exchange = Exchange::new(flow, station, (plan.receiver, plan.largest()))?;
+        let mut exchange = Exchange::new(flow, station, plan)?;
         if !station.begin() {
             return Ok(());
         }
         let mut total = 0;
-        while let Some(got) = exchange.receive(|| size.load(Ordering::Acquire))? {
+        while let Heard::Message(got) = exchange.receive(|| size.load(Ordering::Acquire))? {
             if !exchange.send(got)? {
                 break;
             }

@@ -39,8 +39,12 @@ impl Runner for Stream {
             },
             Parameter { name: "reverse", about: "data from server to client", default: "off" },
             Parameter { name: "bidir", about: "data both ways at once", default: "off" },
-            Parameter { name: "flows", about: "parallel connections, 1 to 256", default: "1" },
-            Parameter { name: "write", about: "bytes handed to each send call", default: "128K" },
+            Parameter { name: "flows", about: "parallel flows, 1 to 256", default: "1" },
+            Parameter {
+                name: "write",
+                about: "bytes of each send call, or of each datagram",
+                default: "128K, 1472 of a datagram",
+            },
             Parameter { name: "read", about: "bytes asked of each receive call", default: "128K" },
         ]
     }
@@ -61,8 +65,8 @@ impl Runner for Stream {
         let (duration, direction) = parameters(end.spec);
         let ways = Ways::of(direction, end.session.role());
         let End { spec, session, watch, cancel } = end;
-        let (flows, mut signals) = (session.flows, session.signals);
-        let parts = Parts { spec, flows: &flows, signals: &mut signals, watch, cancel };
+        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
+        let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         let tasks = ways.tasks(&flows, &spec.flow);
         let (mut measured, left) =
             crew::run(&spec.cores, &flows, tasks, |crew| timed(parts.pace(crew), duration.into()))?;

@@ -30,7 +30,7 @@ pub(crate) fn send(flow: &dyn Flow, size: usize) -> Task<'_, Left> {
             if station.stopped() {
                 break Ok(());
             }
-            match sender.send(&buffer) {
+            match sender.send(&buffer, u64::MAX) {
                 Ok(n) => {
                     total += n as u64;
                     station.tally.set(total);

@@ -3,12 +3,13 @@
 //! Size by size: the receiver says that it is ready, the sender sends count times size bytes, and the
 //! receiver notes the time from the first byte to the last. A size that takes too long is cut: the
 //! receiver notes how far it came, and the sender, told to stop, says how much it sent, which the
-//! receiver still takes before the next size begins.
+//! receiver still takes before the next size begins. Where datagrams may be lost, silence after the
+//! sender's word ends a size, and the time runs to the last arrival (jin-yoo-2007, section 3).
 
 mod receiver;
 mod sender;
 
-use landspeed_record::{EndpointOutcome, Role, TrialSpec, Workload};
+use landspeed_record::{EndpointOutcome, FlowSettings, Role, TrialSpec, Workload};
 use landspeed_units::Bytes;
 
 use crate::noun::{Needs, Parameter, Runner};
@@ -50,14 +51,17 @@ impl Runner for Sweep {
     }
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
-        Needs { flows: 1, settings: spec.flow.clone(), keeps_listening: false }
+        // What is sent has the sweep's sizes, and the flow makes room for the largest.
+        let largest = parameters(spec).1.iter().copied().max().unwrap_or_default();
+        let settings = FlowSettings { write_bytes: largest, ..spec.flow.clone() };
+        Needs { flows: 1, settings, keeps_listening: false }
     }
 
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
         let role = end.session.role();
         let End { spec, session, watch, cancel } = end;
-        let (flows, mut signals) = (session.flows, session.signals);
-        let parts = Parts { spec, flows: &flows, signals: &mut signals, watch, cancel };
+        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
+        let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         match role {
             Role::Client => sender::run(parts),
             Role::Server => receiver::run(parts),

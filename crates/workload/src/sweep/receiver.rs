@@ -3,21 +3,24 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{EndpointOutcome, SweepPoint};
-use landspeed_transport::Flow;
+use landspeed_record::{DatagramCounts, EndpointOutcome, SweepPoint};
+use landspeed_transport::{Delivery, Flow};
 use landspeed_units::{Bytes, Nanos};
 
 use super::Part;
-use crate::Error;
 use crate::buffer::Buffer;
 use crate::crew::{self, Task};
 use crate::end::{outcome, sum};
 use crate::pace::{Measured, Pace, Parts};
 use crate::signal::Signal;
 use crate::stream::{Left, why};
+use crate::{Error, check};
 
 /// The most that one size may take.
 const LIMIT: Duration = Duration::from_secs(10);
+/// Datagrams that did not come so long after the peer said that it has sent all, and after the last one,
+/// are lost. Queues that hold more than this are not for a sweep.
+const SILENCE: Duration = Duration::from_millis(200);
 /// How often the coordinator looks whether a part has come.
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -39,7 +42,20 @@ impl Marks {
     }
 
     fn now(&self) -> u64 {
-        Nanos::from(self.origin.elapsed()).0.max(1)
+        self.at(Instant::now())
+    }
+
+    fn at(&self, time: Instant) -> u64 {
+        Nanos::from(time.saturating_duration_since(self.origin)).0.max(1)
+    }
+
+    /// The result of a part of which `moved` bytes came, the last at `until`.
+    fn point(&self, part: &Part, moved: u64, until: u64) -> SweepPoint {
+        SweepPoint {
+            size_bytes: part.size,
+            moved_bytes: Bytes(moved),
+            took_ns: Nanos(until.saturating_sub(self.first.load(Ordering::Relaxed))),
+        }
     }
 
     fn set(&self, from: u64, total: Bytes) {
@@ -65,21 +81,29 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     let plan = super::parts(spec);
     let marks = Marks::new();
     let task = task(flows[0].as_ref(), spec.flow.read_bytes.0 as usize, &marks);
-    let ((mut measured, sweep), left) =
+    let ((mut measured, taken), left) =
         crew::run(&spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), &plan, &marks))?;
     let received = sum(&measured.counts);
     Ok(EndpointOutcome {
         received_bytes: received,
         flow_bytes: vec![received],
-        sweep,
+        sweep_datagrams: taken.iter().filter_map(|taken| taken.datagrams.clone()).collect(),
+        sweep: taken.into_iter().map(|taken| taken.point).collect(),
         zerocopy_mapped_bytes: left.iter().map(|l| l.mapped).sum(),
         ..outcome(&mut measured, flows)
     })
 }
 
-fn lead(mut pace: Pace<'_, '_>, plan: &[Part], marks: &Marks) -> Result<(Measured, Vec<SweepPoint>), Error> {
+/// What came of one part.
+struct Taken {
+    point: SweepPoint,
+    datagrams: Option<DatagramCounts>,
+}
+
+fn lead(mut pace: Pace<'_, '_>, plan: &[Part], marks: &Marks) -> Result<(Measured, Vec<Taken>), Error> {
     let mut mark = None;
-    let mut points = Vec::with_capacity(plan.len());
+    let mut all = Vec::with_capacity(plan.len());
+    let mut sent = 0;
     for (number, part) in plan.iter().enumerate() {
         marks.set(count(&pace), part.total);
         if number == 0 {
@@ -88,51 +112,83 @@ fn lead(mut pace: Pace<'_, '_>, plan: &[Part], marks: &Marks) -> Result<(Measure
         if !part.warm_up && mark.is_none() {
             mark = Some(pace.open());
         }
-        pace.say(Signal::Ready(number as u64))?;
-        let limit = if part.warm_up { pace.spec.warm_up_ns.into() } else { LIMIT };
-        let point = take(&mut pace, part, marks, limit)?;
+        let taken = take(&mut pace, (number, part), marks, &mut sent)?;
         if !part.warm_up {
-            points.push(point);
+            all.push(taken);
         }
     }
     let mark = mark.expect("a sweep has a size (checked)");
-    Ok((pace.close(&mark)?, points))
+    Ok((pace.close(&mark)?, all))
 }
 
-/// Takes one part: to its end, or to the limit.
-fn take(pace: &mut Pace<'_, '_>, part: &Part, marks: &Marks, limit: Duration) -> Result<SweepPoint, Error> {
-    let start = count(pace);
-    let limit = Instant::now() + limit;
-    let mut sent = None;
-    let point = |moved: u64, until: u64| SweepPoint {
-        size_bytes: part.size,
-        moved_bytes: Bytes(moved),
-        took_ns: Nanos(until.saturating_sub(marks.first.load(Ordering::Relaxed))),
-    };
-    let point = loop {
-        let last = marks.last.load(Ordering::Acquire);
-        if last != 0 {
-            break point(part.total.0, last);
-        }
-        if Instant::now() >= limit {
-            let reached = point(count(pace) - start, marks.now());
-            pace.say(Signal::Cut)?;
-            break reached;
-        }
-        sent = sent.or(pace.tick(LOOK)?.and_then(bytes_sent));
-    };
-    let sent = match sent {
-        Some(sent) => sent,
+/// Asks for one part and takes it: to its end, to silence, or to the limit. `sent` is what the peer had sent before, and
+/// becomes what it has sent now.
+fn take(
+    pace: &mut Pace<'_, '_>,
+    (number, part): (usize, &Part),
+    marks: &Marks,
+    sent: &mut u64,
+) -> Result<Taken, Error> {
+    // Before the peer is asked: data may come at once.
+    let (start, before) = (count(pace), pace.datagrams().first().copied());
+    pace.say(Signal::Ready(number as u64))?;
+    let limit = if part.warm_up { pace.spec.warm_up_ns.into() } else { LIMIT };
+    let (reached, said) = come(pace, part, marks, (start, limit))?;
+    let said = match said {
+        Some(said) => said,
         None => pace.expect("while it finished a size", bytes_sent)?,
     };
-    drain(pace, sent)?;
-    Ok(point)
+    let of_part = said.saturating_sub(*sent);
+    *sent = said;
+    drain(pace, start + of_part)?;
+    let after = pace.datagrams().first().copied();
+    let datagrams = before.zip(after).map(|(before, after)| {
+        let counts = after.since(&before);
+        let sent = of_part / part.size.0;
+        // The peer's word tells of those too that nothing came after.
+        DatagramCounts { sent, lost: sent.saturating_sub(counts.received), ..counts }
+    });
+    Ok(Taken { point: reached, datagrams })
 }
 
-/// Waits until everything that was sent has come.
-fn drain(pace: &mut Pace<'_, '_>, sent: u64) -> Result<(), Error> {
+/// Waits until a part has come: the point, and the peer's word on what it sent where it came meanwhile.
+fn come(
+    pace: &mut Pace<'_, '_>,
+    part: &Part,
+    marks: &Marks,
+    (start, limit): (u64, Duration),
+) -> Result<(SweepPoint, Option<u64>), Error> {
+    let limit = Instant::now() + limit;
+    let mut silence = Silence::new(pace);
+    let mut said = None;
+    loop {
+        let last = marks.last.load(Ordering::Acquire);
+        if last != 0 {
+            return Ok((marks.point(part, part.total.0, last), said));
+        }
+        let over = said.is_some() && silence.is_the_end(pace);
+        let late = Instant::now() >= limit;
+        if late && said.is_none() {
+            pace.say(Signal::Cut)?;
+        }
+        if over || late {
+            let until = last_arrival(pace).map_or_else(|| marks.now(), |last| marks.at(last));
+            return Ok((marks.point(part, count(pace) - start, until), said));
+        }
+        said = said.or(pace.tick(LOOK)?.and_then(bytes_sent));
+    }
+}
+
+/// When the last datagram came; `None` where the transport carries a stream.
+fn last_arrival(pace: &Pace<'_, '_>) -> Option<Instant> {
+    pace.datagrams().first().and_then(|datagrams| datagrams.last)
+}
+
+/// Waits until everything that was sent has come, or what has not is lost.
+fn drain(pace: &mut Pace<'_, '_>, end: u64) -> Result<(), Error> {
     let limit = Instant::now() + LIMIT;
-    while count(pace) < sent {
+    let mut silence = Silence::new(pace);
+    while count(pace) < end && !silence.is_the_end(pace) {
         if Instant::now() > limit {
             return Err(Error::PeerSilent {
                 phase: "while its last bytes were awaited",
@@ -142,6 +198,26 @@ fn drain(pace: &mut Pace<'_, '_>, sent: u64) -> Result<(), Error> {
         pace.tick(LOOK)?;
     }
     Ok(())
+}
+
+/// Since when nothing has come.
+struct Silence {
+    count: u64,
+    since: Instant,
+}
+
+impl Silence {
+    fn new(pace: &Pace<'_, '_>) -> Self {
+        Silence { count: count(pace), since: Instant::now() }
+    }
+
+    /// Whether nothing more will come, although the peer sent more: never in a stream.
+    fn is_the_end(&mut self, pace: &Pace<'_, '_>) -> bool {
+        if self.count != count(pace) {
+            *self = Silence::new(pace);
+        }
+        check::delivery(&pace.spec.flow) == Delivery::Datagrams && self.since.elapsed() >= SILENCE
+    }
 }
 
 fn bytes_sent(said: Signal) -> Option<u64> {

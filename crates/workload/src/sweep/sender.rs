@@ -120,8 +120,8 @@ impl<'a> Worker<'a> {
         let Part { size, total: Bytes(wanted), .. } = part;
         let end = *total + wanted;
         while *total < end && !station.stopped() && !self.cut.load(Ordering::Relaxed) {
-            let rest = (end - *total).min(size.0) as usize;
-            match sender.send(&buffer[..rest]) {
+            let rest = (end - *total).min(size.0);
+            match sender.send(&buffer[..rest as usize], (end - *total) / rest) {
                 Ok(n) => {
                     *total += n as u64;
                     station.tally.set(*total);

@@ -46,8 +46,11 @@ pub(crate) fn both_on(spec: &TrialSpec, port: &DataPort, server: SocketAddr, sou
 
 /// Both outcomes of a trial that went well.
 pub(crate) fn outcomes(spec: &TrialSpec, at: IpAddr) -> (EndpointOutcome, EndpointOutcome) {
-    let (client, server) = both(spec, at);
-    (client.expect("the client's end"), server.expect("the server's end"))
+    match both(spec, at) {
+        (Ok(client), Ok(server)) => (client, server),
+        // The end that failed first names the cause.
+        (client, server) => panic!("client: {client:?}\nserver: {server:?}"),
+    }
 }
 
 /// A watch that writes down how it is called, and sees to it that the order is right.

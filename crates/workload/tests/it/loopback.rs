@@ -85,8 +85,9 @@ fn zero_copy_sends_are_completed_and_copied_on_loopback() {
     let (client, server) = outcomes(&spec, V4);
     assert!(server.received_bytes > Bytes::mib(1));
     assert!(client.zerocopy_completions > 0);
-    // The loopback device clones to user space: skb_orphan_frags_rx copies every one.
-    assert_eq!(client.zerocopy_copied, client.zerocopy_completions);
+    // The loopback device clones to user space: skb_orphan_frags_rx copies every one that it gets. What
+    // waits in the socket when the flow is torn down, 32 sends at most, never comes so far.
+    assert!(client.zerocopy_copied + 32 >= client.zerocopy_completions, "{client:?}");
 }
 
 #[test]

@@ -8,14 +8,14 @@ use std::os::fd::{AsFd, AsRawFd};
 ///
 /// # Safety
 /// Every bit pattern must be a valid value and there must be no padding.
-pub(super) unsafe trait Plain: Copy {}
+pub(crate) unsafe trait Plain: Copy {}
 // SAFETY: an integer has no invalid bit pattern and no padding.
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
 
 /// Sets an option.
-pub(super) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
+pub(crate) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
     let len = size_of::<T>() as libc::socklen_t;
     // SAFETY: `value` lives through the call and has `len` bytes; the kernel only reads them.
@@ -24,7 +24,7 @@ pub(super) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) 
 }
 
 /// Reads an option. A kernel that knows a shorter value leaves the rest zero.
-pub(super) fn get<T: Plain>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
+pub(crate) fn get<T: Plain>(socket: impl AsFd, level: i32, name: i32) -> io::Result<T> {
     // SAFETY: `T: Plain` is valid as zeros.
     let mut value: T = unsafe { MaybeUninit::zeroed().assume_init() };
     exchange(socket, level, name, &mut value)?;
@@ -32,7 +32,7 @@ pub(super) fn get<T: Plain>(socket: impl AsFd, level: i32, name: i32) -> io::Res
 }
 
 /// Reads an option whose value also tells the kernel what is asked; returns the bytes it wrote.
-pub(super) fn exchange<T: Plain>(
+pub(crate) fn exchange<T: Plain>(
     socket: impl AsFd,
     level: i32,
     name: i32,

@@ -1,0 +1,84 @@
+//! Datagrams counted.
+
+use std::time::Instant;
+
+use landspeed_record::DatagramCounts;
+use landspeed_units::{Bytes, Nanos};
+
+/// Datagrams of a flow since its start, at one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Datagrams {
+    /// Handed to the kernel.
+    pub sent: u64,
+    /// Received, each once.
+    pub received: u64,
+    /// Their payload.
+    pub received_bytes: Bytes,
+    /// Highest number that came; the peer counts from one.
+    pub highest: u64,
+    /// Came after one that was sent later.
+    pub reordered: u64,
+    /// Came once more.
+    pub duplicated: u64,
+    /// Dropped: not of the flow, or without sense.
+    pub malformed: u64,
+    /// When the first came.
+    pub first: Option<Instant>,
+    /// When the last came.
+    pub last: Option<Instant>,
+}
+
+impl Datagrams {
+    /// What came and went since `earlier`, which was taken of the same flow.
+    pub fn since(&self, earlier: &Datagrams) -> DatagramCounts {
+        let expected = self.highest.saturating_sub(earlier.highest);
+        let received = self.received.saturating_sub(earlier.received);
+        let begun = earlier.last.or(self.first);
+        let arrivals = begun.zip(self.last).map(|(first, last)| last.saturating_duration_since(first));
+        DatagramCounts {
+            sent: self.sent.saturating_sub(earlier.sent),
+            received,
+            received_bytes: self.received_bytes - earlier.received_bytes,
+            lost: expected.saturating_sub(received),
+            reordered: self.reordered.saturating_sub(earlier.reordered),
+            duplicated: self.duplicated.saturating_sub(earlier.duplicated),
+            malformed: self.malformed.saturating_sub(earlier.malformed),
+            arrivals_ns: arrivals.map_or(Nanos(0), Nanos::from),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_window_counts_from_the_last_arrival_before_it() {
+        let begun = Instant::now();
+        let at = |seconds| Some(begun + Duration::from_secs(seconds));
+        let before = Datagrams {
+            received: 10,
+            received_bytes: Bytes(100),
+            highest: 12,
+            first: at(0),
+            last: at(1),
+            ..Datagrams::default()
+        };
+        let after =
+            Datagrams { received: 17, received_bytes: Bytes(170), highest: 21, last: at(3), ..before };
+        let counts = after.since(&before);
+        assert_eq!((counts.received, counts.lost), (7, 2));
+        assert_eq!((counts.received_bytes, counts.arrivals_ns), (Bytes(70), Nanos::secs(2)));
+        assert_eq!(before.since(&Datagrams::default()).arrivals_ns, Nanos::secs(1));
+        assert_eq!(Datagrams::default().since(&Datagrams::default()), DatagramCounts::default());
+    }
+
+    #[test]
+    fn stragglers_of_an_earlier_window_are_no_negative_loss() {
+        let before = Datagrams { received: 10, highest: 12, ..Datagrams::default() };
+        let after = Datagrams { received: 12, highest: 12, reordered: 2, ..Datagrams::default() };
+        assert_eq!(after.since(&before).lost, 0);
+    }
+}

@@ -1,0 +1,144 @@
+//! Proving a flow to its server.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::{SockAddr, Socket};
+
+use super::flow::UdpFlow;
+use super::identity::Identity;
+use super::options::OPTIONS;
+use super::wire::{CONTROL, Pass};
+use super::{message, open};
+use crate::noun::{Call, Flow};
+use crate::proof::{self, Proof};
+use crate::{Error, Patience};
+
+/// Pause before a server that does not listen yet is tried again.
+const AGAIN: Duration = Duration::from_millis(1);
+/// A pass without an answer is sent again after so long, then after twice as long, and so on...
+const FIRST: Duration = Duration::from_millis(20);
+/// ...up to this.
+const LONGEST: Duration = Duration::from_millis(320);
+
+/// Opens one flow and proves it.
+pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    let socket = prepare(call)?;
+    let mut talk = Talk { socket: &socket, call, patience, wrong: false };
+    let proof = talk.prove()?;
+    let identity = Identity::client(&proof, call.key);
+    // What the kernel said of passes that nobody listened to is not the flow's.
+    let flow = socket.take_error().and_then(|_| UdpFlow::new(socket, call.number, call.settings, identity));
+    Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
+}
+
+/// A socket with its source port and its options, connected: it hears the server and nobody else.
+fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
+    let socket = open(call.server)?;
+    OPTIONS.set(&socket, call.settings);
+    if call.source_port != 0 {
+        let any: IpAddr =
+            if call.server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let at = SocketAddr::new(any, call.source_port);
+        socket.bind(&SockAddr::from(at)).map_err(|source| Error::refused("bind to", at, source))?;
+    }
+    let refused = |source| Error::refused("connect to", call.server, source);
+    socket.connect(&SockAddr::from(call.server)).map_err(refused)?;
+    Ok(socket)
+}
+
+/// The client's part of a proof.
+struct Talk<'a> {
+    socket: &'a Socket,
+    call: &'a Call<'a>,
+    patience: &'a Patience<'a>,
+    /// Whether an answer came that does not prove the key.
+    wrong: bool,
+}
+
+impl Talk<'_> {
+    fn prove(&mut self) -> Result<Proof, Error> {
+        let key = self.call.key;
+        let proof = Proof::start(self.call.number, proof::challenge());
+        let proof = self.ask(&Pass::Hello(proof.hello(key)), |pass| match pass {
+            Pass::Answer(answer) => Some(proof.answered(key, &answer)),
+            _ => None,
+        })?;
+        self.ask(&Pass::Confirm(proof, proof.confirm(key)), |pass| match pass {
+            Pass::Welcome(mac) => Some(proof.welcomed(key, &mac).then_some(())),
+            _ => None,
+        })?;
+        Ok(proof)
+    }
+
+    /// Sends a pass again and again until the reply comes. `pick` takes the reply: `None` where it is
+    /// something else, `Some(None)` where it is made up.
+    fn ask<T>(&mut self, pass: &Pass, pick: impl Fn(Pass) -> Option<Option<T>>) -> Result<T, Error> {
+        let datagram = pass.bytes();
+        let mut pause = FIRST;
+        loop {
+            match self.socket.send(&datagram) {
+                Ok(_) => {}
+                Err(error) if passes(error.kind()) => {}
+                Err(source) => return Err(Error::refused("prove the key to", self.call.server, source)),
+            }
+            if let Some(reply) = self.hear(Instant::now() + pause, &pick)? {
+                return Ok(reply);
+            }
+            pause = (pause * 2).min(LONGEST);
+        }
+    }
+
+    /// Waits for the reply until it is time to ask again.
+    fn hear<T>(
+        &mut self,
+        until: Instant,
+        pick: impl Fn(Pass) -> Option<Option<T>>,
+    ) -> Result<Option<T>, Error> {
+        loop {
+            let Some(slice) = self.patience.slice()? else { return Err(self.nobody()) };
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.wait(slice.min(left))?;
+            let mut datagram = [0; CONTROL];
+            match message::receive(self.socket.as_fd(), &mut datagram, libc::MSG_DONTWAIT) {
+                Ok(length) => match datagram.get(..length).and_then(Pass::parse).and_then(&pick) {
+                    Some(Some(reply)) => return Ok(Some(reply)),
+                    Some(None) => self.wrong = true,
+                    None => {}
+                },
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                // Nobody listens yet.
+                Err(error) if passes(error.kind()) => {
+                    std::thread::sleep(AGAIN);
+                    return Ok(None);
+                }
+                Err(source) => return Err(Error::refused("prove the key to", self.call.server, source)),
+            }
+        }
+    }
+
+    fn wait(&self, time: Duration) -> Result<(), Error> {
+        let wait = Timespec::try_from(time).expect("a slice is short");
+        let mut ready = [PollFd::new(self.socket, PollFlags::IN)];
+        match poll(&mut ready, Some(&wait)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::refused("wait for", self.call.server, error.into())),
+        }
+    }
+
+    fn nobody(&self) -> Error {
+        let server = self.call.server;
+        if self.wrong { Error::Unproven { server } } else { Error::NoAnswer { server } }
+    }
+}
+
+/// Whether an error says no more than that nobody listens now.
+fn passes(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::Interrupted)
+}

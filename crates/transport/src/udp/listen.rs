@@ -1,0 +1,194 @@
+//! Accepting flows and dropping strangers' datagrams.
+//!
+//! The server keeps nothing of a client before its confirm: the challenge of its answer is a cookie, made
+//! from a secret of its own and the client's address (RFC 9147 section 5.1 does likewise). The confirm
+//! brings it back, which shows that the client hears what is sent to that address.
+
+use std::collections::{HashSet, VecDeque};
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use landspeed_record::FlowSettings;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::RecvFlags;
+use socket2::{SockAddr, Socket};
+
+use super::bind;
+use super::flow::UdpFlow;
+use super::identity::Identity;
+use super::options::OPTIONS;
+use super::wire::{CONTROL, Pass};
+use crate::noun::{Flow, Key, Listener};
+use crate::proof::{self, CHALLENGE, Challenge, Proof};
+use crate::{Error, Patience};
+
+/// Datagrams that are taken before patience is looked at again, however many come.
+const MOST_AT_ONCE: usize = 256;
+
+/// A listening port.
+pub(super) struct UdpListener {
+    socket: UdpSocket,
+    at: SocketAddr,
+    settings: FlowSettings,
+    key: Key,
+    secret: Key,
+    /// Clients that have a flow. Their sockets take what they send from then on.
+    accepted: HashSet<SocketAddr>,
+    proven: VecDeque<UdpFlow>,
+    strangers: u64,
+}
+
+/// A datagram and where it came from; cut to what a pass may have, plus one byte.
+type Received = (SocketAddr, Vec<u8>);
+
+impl UdpListener {
+    /// Starts to listen.
+    pub(super) fn start(at: SocketAddr, settings: &FlowSettings, key: &Key) -> Result<Self, Error> {
+        let socket = bind(at)?;
+        socket.set_nonblocking(true).map_err(|source| Error::refused("listen on", at, source))?;
+        Ok(UdpListener {
+            socket: socket.into(),
+            at,
+            settings: settings.clone(),
+            key: *key,
+            secret: [proof::challenge(), proof::challenge()].concat().try_into().expect("16 and 16 are 32"),
+            accepted: HashSet::new(),
+            proven: VecDeque::new(),
+            strangers: 0,
+        })
+    }
+
+    /// Waits until something comes, at most `slice`.
+    fn wait(&self, slice: Duration) -> Result<(), Error> {
+        let wait = Timespec::try_from(slice).expect("a slice is short");
+        let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
+        match poll(&mut ready, Some(&wait)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(Error::refused("wait on", self.at, error.into())),
+        }
+    }
+
+    /// Takes what has come.
+    fn take_in(&mut self) -> Result<(), Error> {
+        let refused = |at| move |source| Error::refused("receive on", at, source);
+        let mut waiting = VecDeque::new();
+        for _ in 0..MOST_AT_ONCE {
+            if waiting.is_empty() {
+                waiting.extend(next(&self.socket).map_err(refused(self.at))?);
+            }
+            let Some((from, datagram)) = waiting.pop_front() else { break };
+            let astray = self.examine(from, &datagram).map_err(refused(self.at))?;
+            waiting.extend(astray);
+        }
+        Ok(())
+    }
+
+    /// Answers one datagram, or drops it; returns what a new flow's socket got that was not for it.
+    fn examine(&mut self, from: SocketAddr, datagram: &[u8]) -> io::Result<Vec<Received>> {
+        match Pass::parse(datagram) {
+            Some(Pass::Hello(hello)) => self.greet(from, &hello),
+            Some(Pass::Confirm(proof, mac)) if self.holds(from, &proof, &mac) => {
+                return self.admit(from, proof);
+            }
+            _ => self.strangers += 1,
+        }
+        Ok(Vec::new())
+    }
+
+    /// Answers a hello that knows the key.
+    fn greet(&mut self, from: SocketAddr, hello: &[u8; proof::HELLO]) {
+        let greeted = Proof::greeted(&self.key, hello, [0; CHALLENGE]).map(|p| self.with_cookie(from, &p));
+        match greeted {
+            // An answer that gets lost is asked for again.
+            Some(proof) => drop(self.socket.send_to(&Pass::Answer(proof.answer(&self.key)).bytes(), from)),
+            None => self.strangers += 1,
+        }
+    }
+
+    fn with_cookie(&self, from: SocketAddr, proof: &Proof) -> Proof {
+        let (flow, client, _) = proof.parts();
+        Proof::claimed(flow, *client, self.cookie(from, proof))
+    }
+
+    fn cookie(&self, from: SocketAddr, proof: &Proof) -> Challenge {
+        let (flow, client, _) = proof.parts();
+        let mut hasher = blake3::Hasher::new_keyed(&self.secret);
+        hasher.update(from.to_string().as_bytes());
+        hasher.update(&flow.to_be_bytes());
+        hasher.update(client);
+        *hasher.finalize().as_bytes().first_chunk().expect("a hash is longer than a challenge")
+    }
+
+    fn holds(&self, from: SocketAddr, proof: &Proof, mac: &[u8; proof::CONFIRM]) -> bool {
+        proof.confirmed(&self.key, mac).is_some() && *proof == self.with_cookie(from, proof)
+    }
+
+    /// Makes the flow's socket, which from then on gets all that its client sends.
+    fn admit(&mut self, from: SocketAddr, proof: Proof) -> io::Result<Vec<Received>> {
+        // A confirm that was sent twice before the first was read.
+        if !self.accepted.insert(from) {
+            return Ok(Vec::new());
+        }
+        let socket = bind(self.at).map_err(io::Error::other)?;
+        OPTIONS.set(&socket, &self.settings);
+        socket.connect(&SockAddr::from(from))?;
+        let astray = astray(&socket, from)?;
+        let flow =
+            UdpFlow::new(socket, proof.parts().0, &self.settings, Identity::server(&proof, &self.key))?;
+        flow.welcome();
+        self.proven.push_back(flow);
+        Ok(astray)
+    }
+}
+
+/// The next datagram, if there is one.
+fn next(socket: &impl AsFd) -> io::Result<Option<Received>> {
+    let mut datagram = [0; CONTROL + 1];
+    match rustix::net::recvfrom(socket, &mut datagram, RecvFlags::DONTWAIT) {
+        Ok((length, _, from)) => {
+            let from = from.and_then(|from| SocketAddr::try_from(from).ok());
+            let from = from.ok_or_else(|| io::Error::other("a datagram without an address"))?;
+            Ok(Some((from, datagram[..length].to_vec())))
+        }
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
+        // What became of an answer is not the listener's concern.
+        Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::INTR | rustix::io::Errno::HOSTUNREACH) => {
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What others sent to a flow's socket between its bind and its connect.
+fn astray(socket: &Socket, peer: SocketAddr) -> io::Result<Vec<Received>> {
+    let mut all = Vec::new();
+    for _ in 0..MOST_AT_ONCE {
+        match next(socket)? {
+            Some((from, _)) if from == peer => {}
+            Some(received) => all.push(received),
+            None => break,
+        }
+    }
+    Ok(all)
+}
+
+impl Listener for UdpListener {
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        loop {
+            if let Some(flow) = self.proven.pop_front() {
+                return Ok(Box::new(flow));
+            }
+            let Some(slice) = patience.slice()? else {
+                return Err(Error::NobodyCame { at: self.at, strangers: self.strangers });
+            };
+            self.wait(slice)?;
+            self.take_in()?;
+        }
+    }
+
+    fn strangers(&self) -> u64 {
+        self.strangers
+    }
+}

@@ -1,0 +1,134 @@
+//! The calls that move datagrams: one, many, and many as one.
+
+use std::io::{self, IoSlice};
+use std::mem::{MaybeUninit, size_of, size_of_val};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Datagrams that one sendmmsg or recvmmsg moves at most.
+pub(super) const BATCH: usize = 32;
+/// Datagrams that one call with UDP_SEGMENT sends at most: UDP_MAX_SEGMENTS of the first kernels.
+pub(super) const SEGMENTS: usize = 64;
+
+/// Aligned room for one control message of one int.
+type Control = [u64; 4];
+
+/// Sends `parts` as one datagram, or cut into datagrams of `segment` bytes (UDP_SEGMENT).
+pub(super) fn send(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>], segment: Option<u16>) -> io::Result<()> {
+    let mut control: Control = [0; 4];
+    let mut message = header(parts);
+    if let Some(segment) = segment {
+        message.msg_control = control.as_mut_ptr().cast();
+        // SAFETY: CMSG_SPACE only computes.
+        message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<u16>() as u32) } as _;
+        // SAFETY: `control` is aligned for a cmsghdr and has room for one of this length.
+        unsafe {
+            let cmsg = libc::CMSG_FIRSTHDR(&message);
+            (*cmsg).cmsg_level = libc::IPPROTO_UDP;
+            (*cmsg).cmsg_type = libc::UDP_SEGMENT;
+            (*cmsg).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
+            libc::CMSG_DATA(cmsg).cast::<u16>().write_unaligned(segment);
+        }
+    }
+    // SAFETY: `message` points at `parts` and `control`, which outlive the call; the kernel only reads.
+    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Sends every two of `parts` as a datagram, [`BATCH`] at most, in one call; how many were sent.
+pub(super) fn send_many(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    // SAFETY: an mmsghdr is valid as zeros.
+    let mut messages: [libc::mmsghdr; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
+    let pairs = parts.chunks_exact(2);
+    let count = pairs.len().min(BATCH);
+    for (message, pair) in messages.iter_mut().zip(pairs) {
+        message.msg_hdr = header(pair);
+    }
+    // SAFETY: the first `count` messages point at `parts`, which outlive the call; the kernel reads them
+    // and writes `msg_len` of messages that are exclusively ours.
+    let sent = unsafe {
+        libc::sendmmsg(fd.as_raw_fd(), messages.as_mut_ptr(), count as u32, libc::MSG_NOSIGNAL as _)
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
+    // SAFETY: msghdr is valid as zeros (no name, no data, no control).
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    // IoSlice is documented to have the layout of iovec; sends do not write to it.
+    message.msg_iov = parts.as_ptr().cast_mut().cast();
+    message.msg_iovlen = parts.len() as _;
+    message
+}
+
+/// Receives one datagram; its length, which is larger than `into` where it was cut.
+pub(super) fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Result<usize> {
+    let flags = flags | libc::MSG_TRUNC;
+    // SAFETY: the kernel writes at most `into.len()` bytes at `into`, which is exclusively ours.
+    let got = unsafe { libc::recv(fd.as_raw_fd(), into.as_mut_ptr().cast(), into.len(), flags) };
+    usize::try_from(got).map_err(|_| io::Error::last_os_error())
+}
+
+/// Receives up to [`BATCH`] datagrams in one call, waiting for the first only, each into `room` bytes of
+/// `into`; how many. Their lengths go to `lengths`: larger than `room` where one was cut.
+pub(super) fn receive_many(
+    fd: BorrowedFd<'_>,
+    into: &mut [u8],
+    room: usize,
+    (flags, lengths): (i32, &mut [usize; BATCH]),
+) -> io::Result<usize> {
+    // SAFETY: an mmsghdr and an iovec are valid as zeros.
+    let mut messages: [libc::mmsghdr; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
+    // SAFETY: as above.
+    let mut vectors: [libc::iovec; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
+    let slots = into.chunks_exact_mut(room);
+    let count = slots.len().min(BATCH);
+    for ((message, vector), slot) in messages.iter_mut().zip(&mut vectors).zip(slots) {
+        *vector = libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() };
+        message.msg_hdr.msg_iov = vector;
+        message.msg_hdr.msg_iovlen = 1;
+    }
+    let flags = flags | libc::MSG_WAITFORONE | libc::MSG_TRUNC;
+    // SAFETY: the first `count` messages point at one vector each, and it at one slot of `into`, which is
+    // exclusively ours; all outlive the call. No timeout is given.
+    let got = unsafe {
+        libc::recvmmsg(fd.as_raw_fd(), messages.as_mut_ptr(), count as u32, flags as _, std::ptr::null_mut())
+    };
+    let got = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
+    for (length, message) in lengths.iter_mut().zip(&messages[..got]) {
+        *length = message.msg_len as usize;
+    }
+    Ok(got)
+}
+
+/// Receives what UDP_GRO joined: the bytes of all datagrams, and the length of each but the last. The
+/// first is larger than `into` where something was cut.
+pub(super) fn receive_joined(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Result<(usize, usize)> {
+    let mut control: Control = [0; 4];
+    let mut vector = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    // SAFETY: msghdr is valid as zeros.
+    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+    message.msg_iov = &mut vector;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: `message` points at `vector`, it at `into`, and at `control`: all exclusively ours.
+    let got = unsafe { libc::recvmsg(fd.as_raw_fd(), &mut message, flags | libc::MSG_TRUNC) };
+    let total = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
+    Ok((total, segment(&message).unwrap_or(total)))
+}
+
+/// The length that UDP_GRO told, where it joined anything.
+fn segment(message: &libc::msghdr) -> Option<usize> {
+    // SAFETY: the kernel filled `message`; the macro checks the length that it wrote.
+    let cmsg = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
+    let least = size_of::<libc::cmsghdr>() + size_of::<i32>();
+    if cmsg.cmsg_level != libc::IPPROTO_UDP
+        || cmsg.cmsg_type != libc::UDP_GRO
+        || (cmsg.cmsg_len as usize) < least
+    {
+        return None;
+    }
+    // SAFETY: the header's length says that an int follows it.
+    let length = unsafe { libc::CMSG_DATA(cmsg).cast::<i32>().read_unaligned() };
+    usize::try_from(length).ok().filter(|&length| length > 0)
+}

@@ -1,0 +1,105 @@
+//! UDP through the sockets API: one datagram a call, many a call, or many as one.
+//!
+//! A flow is a connected socket at each end, so that the kernel drops what is of no flow. It is proven
+//! over its own four-tuple before either end sends data (`wire.rs`, `listen.rs`), every datagram of it
+//! carries its tag and number, and its receiver sends feedback, without which the sender stops.
+
+mod connect;
+mod counters;
+mod flow;
+mod identity;
+mod listen;
+mod message;
+mod options;
+mod pacer;
+mod probe;
+mod receive;
+mod send;
+mod sequence;
+mod wire;
+
+use std::net::SocketAddr;
+
+use landspeed_record::FlowSettings;
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::noun::{Call, Delivery, Flow, Key, Listener, Port, Transport};
+use crate::{Error, Patience};
+
+/// UDP through the sockets API.
+#[derive(Debug)]
+pub(crate) struct Udp;
+
+impl Transport for Udp {
+    fn name(&self) -> &'static str {
+        "udp"
+    }
+
+    fn describe(&self) -> &'static str {
+        "UDP through the sockets API: plain, sendmmsg and recvmmsg, or UDP_SEGMENT and UDP_GRO"
+    }
+
+    fn delivery(&self) -> Delivery {
+        Delivery::Datagrams
+    }
+
+    fn can_run(&self, settings: &FlowSettings) -> Result<(), String> {
+        probe::can_run(settings)
+    }
+
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+        let held = bind(at)?;
+        let address = local(&held)?;
+        // Connected to itself it takes nothing from anybody, and the kernel refuses what comes.
+        held.connect(&SockAddr::from(address)).map_err(|source| Error::refused("hold", address, source))?;
+        Ok(Box::new(UdpPort { address, _held: held }))
+    }
+
+    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        connect::connect(call, patience)
+    }
+}
+
+/// A port that is bound and takes nothing.
+struct UdpPort {
+    address: SocketAddr,
+    /// Keeps the kernel from giving the port to anybody else.
+    _held: Socket,
+}
+
+impl Port for UdpPort {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn listen(&self, settings: &FlowSettings, key: &Key) -> Result<Box<dyn Listener>, Error> {
+        Ok(Box::new(listen::UdpListener::start(self.address, settings, key)?))
+    }
+}
+
+/// A socket bound to `address`. SO_REUSEPORT lets the port's holder, its listener and its flows share the
+/// port, and no other user's socket (socket(7)); a connected one gets what is its own.
+fn bind(address: SocketAddr) -> Result<Socket, Error> {
+    let socket = open(address)?;
+    let refused = |source| Error::refused("bind to", address, source);
+    socket.set_reuse_port(true).map_err(refused)?;
+    socket.bind(&SockAddr::from(address)).map_err(refused)?;
+    Ok(socket)
+}
+
+fn open(address: SocketAddr) -> Result<Socket, Error> {
+    let make = || {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        Ok(socket)
+    };
+    make().map_err(|source| Error::refused("open a socket for", address, source))
+}
+
+fn local(socket: &Socket) -> Result<SocketAddr, Error> {
+    let address =
+        socket.local_addr().map_err(|source| Error::refused("read the port of", "a socket", source))?;
+    Ok(address.as_socket().expect("an IP socket has an IP address"))
+}

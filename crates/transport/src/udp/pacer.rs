@@ -1,0 +1,77 @@
+//! A sender's own clock, for where the qdisc does not pace (SO_MAX_PACING_RATE needs fq).
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use landspeed_units::BitRate;
+
+/// The longest that a wait goes without its caller looking whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+/// After a stall a sender catches up for this long at most.
+const CATCH_UP: Duration = Duration::from_millis(10);
+/// What goes out in one call takes at most so long at the rate.
+const BURST: Duration = Duration::from_millis(1);
+
+/// Keeps the mean of what is sent at a rate.
+#[derive(Debug)]
+pub(super) struct Pacer {
+    bytes_per_s: f64,
+    due: Instant,
+}
+
+impl Pacer {
+    /// A sender that begins now.
+    pub(super) fn new(rate: BitRate) -> Self {
+        Pacer { bytes_per_s: rate.0 / 8.0, due: Instant::now() }
+    }
+
+    /// How many datagrams of `size` one call may send: one at least.
+    pub(super) fn burst(&self, size: usize) -> u64 {
+        ((self.bytes_per_s * BURST.as_secs_f64() / size as f64) as u64).max(1)
+    }
+
+    /// Waits until the next call is due.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::TimedOut`] when it is not due yet after 50 ms, so that the caller can look
+    /// whether to stop.
+    pub(super) fn wait(&mut self) -> io::Result<()> {
+        let now = Instant::now();
+        self.due = self.due.max(now - CATCH_UP);
+        let left = self.due.saturating_duration_since(now);
+        std::thread::sleep(left.min(LOOK));
+        if left > LOOK { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+    }
+
+    /// Notes what was sent.
+    pub(super) fn spent(&mut self, bytes: usize) {
+        // A rate that no flow lives to see the next datagram of: an hour is as good as never.
+        let takes = (bytes as f64 / self.bytes_per_s).clamp(0.0, 3600.0);
+        self.due += Duration::from_secs_f64(takes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sending_takes_at_least_the_time_that_the_rate_asks_for() {
+        let begun = Instant::now();
+        let mut pacer = Pacer::new(BitRate(8e6));
+        for _ in 0..20 {
+            pacer.wait().expect("due within a millisecond");
+            pacer.spent(1000);
+        }
+        assert!(begun.elapsed() >= Duration::from_millis(19) - CATCH_UP, "{:?}", begun.elapsed());
+        assert_eq!((pacer.burst(100), pacer.burst(60_000)), (10, 1));
+    }
+
+    #[test]
+    fn a_long_wait_lets_the_caller_look() {
+        let mut pacer = Pacer::new(BitRate(8.0));
+        pacer.spent(100);
+        let error = pacer.wait().expect_err("100 seconds are not over");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,184 @@
+//! Receiving: one by one, many in a call, many joined to one.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use landspeed_record::DatagramReceive;
+
+use super::counters::Arrivals;
+use super::flow::UdpFlow;
+use super::message::{self, BATCH};
+use super::sequence::{Place, Sequence};
+use super::wire::{CONTROL, Header, Kind};
+use crate::noun::Receiver;
+use crate::raw;
+
+/// Time between two feedbacks: often enough that a few may be lost within the second after which a
+/// sender without feedback stops.
+const REPORT: Duration = Duration::from_millis(100);
+/// Where the batch's places in memory begin: not all on one line of the cache.
+const LINE: usize = 64;
+
+/// Receives datagrams and sorts them: data is counted by its number, the rest is the flow's own business.
+pub(super) struct UdpReceiver<'a> {
+    flow: &'a UdpFlow,
+    /// Room for each datagram of a batch.
+    room: usize,
+    arrivals: Arrivals,
+    sequence: Sequence,
+    reported: Option<Instant>,
+    /// Echo of the datagram that came last.
+    echo: u32,
+}
+
+impl<'a> UdpReceiver<'a> {
+    /// For a flow, whose settings say how.
+    pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
+        if flow.settings.datagram_receive == DatagramReceive::Gro {
+            raw::set::<u32>(&flow.socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1)?;
+        }
+        let arrivals = flow.counters.arrivals();
+        let largest = (flow.settings.write_bytes.0 as usize).max(CONTROL);
+        Ok(UdpReceiver {
+            flow,
+            // An odd number of cache lines.
+            room: (largest.div_ceil(LINE) | 1) * LINE,
+            arrivals,
+            sequence: Sequence::after(arrivals.highest),
+            reported: None,
+            echo: 0,
+        })
+    }
+
+    /// One call; the bytes of the data that it brought, which may be none.
+    fn take(&mut self, into: &mut [u8], flags: i32) -> io::Result<usize> {
+        if into.len() < CONTROL {
+            // What the flow itself is told must fit too.
+            let mut whole = [0; CONTROL];
+            let taken = self.take(&mut whole, flags)?;
+            let kept = into.len().min(CONTROL);
+            into[..kept].copy_from_slice(&whole[..kept]);
+            return Ok(taken);
+        }
+        let before = self.arrivals.received_bytes;
+        match self.flow.settings.datagram_receive {
+            DatagramReceive::Batch if into.len() >= 2 * self.room => self.take_many(into, flags)?,
+            DatagramReceive::Gro => self.take_joined(into, flags)?,
+            DatagramReceive::Batch | DatagramReceive::Plain => self.take_one(into, flags)?,
+        }
+        let bytes = self.arrivals.received_bytes - before;
+        if bytes > 0 {
+            self.came();
+        }
+        Ok(bytes as usize)
+    }
+
+    fn take_one(&mut self, into: &mut [u8], flags: i32) -> io::Result<()> {
+        let length = message::receive(self.flow.socket.as_fd(), into, flags)?;
+        self.sort(into.get(..length).unwrap_or_default());
+        Ok(())
+    }
+
+    fn take_many(&mut self, into: &mut [u8], flags: i32) -> io::Result<()> {
+        let mut lengths = [0; BATCH];
+        let fd = self.flow.socket.as_fd();
+        let count = message::receive_many(fd, into, self.room, (flags, &mut lengths))?;
+        for (place, &length) in into.chunks_exact(self.room).zip(&lengths[..count]) {
+            self.sort(place.get(..length).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    fn take_joined(&mut self, into: &mut [u8], flags: i32) -> io::Result<()> {
+        let (total, each) = message::receive_joined(self.flow.socket.as_fd(), into, flags)?;
+        match into.get(..total) {
+            Some(all) if total > 0 => all.chunks(each).for_each(|datagram| self.sort(datagram)),
+            _ => self.sort(&[]),
+        }
+        Ok(())
+    }
+
+    /// Counts one datagram; one that was cut comes here as empty.
+    fn sort(&mut self, datagram: &[u8]) {
+        let header = Header::parse(datagram);
+        let data = header.filter(|h| h.tag == self.flow.identity.peer_tag && h.kind == Kind::Data);
+        let Some(header) = data else {
+            // Whoever is woken to leave finds nothing, which is no datagram.
+            if !(datagram.is_empty() && self.flow.is_woken()) {
+                self.flow.note(datagram);
+            }
+            return;
+        };
+        match self.sequence.take(header.number) {
+            Place::Ahead => {}
+            Place::Late => self.arrivals.reordered += 1,
+            Place::Again => {
+                self.arrivals.duplicated += 1;
+                return;
+            }
+            Place::Absurd => return self.flow.counters.count_malformed(),
+        }
+        self.echo = header.echo;
+        self.arrivals.received += 1;
+        self.arrivals.received_bytes += datagram.len() as u64;
+    }
+
+    /// Data came: notes when, and tells the peer now and then.
+    fn came(&mut self) {
+        let now = Instant::now();
+        let at = self.flow.counters.at(now);
+        self.arrivals.last = at;
+        if self.arrivals.first == 0 {
+            self.arrivals.first = at;
+        }
+        self.arrivals.highest = self.sequence.highest();
+        self.flow.counters.publish(&self.arrivals);
+        self.report_if_due(now);
+    }
+
+    fn report_if_due(&mut self, now: Instant) {
+        if self.reported.is_none_or(|then| now - then >= REPORT) {
+            self.reported = Some(now);
+            self.flow.report(&self.arrivals);
+        }
+    }
+
+    /// Takes until data came or the flow has ended.
+    fn next(&mut self, into: &mut [u8], flags: i32) -> io::Result<usize> {
+        loop {
+            match self.take(into, flags) {
+                Ok(0) if self.flow.is_woken() => return Ok(0),
+                Ok(0) => {}
+                // The news of a smaller path MTU, about feedback: it is cut from now on.
+                Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Receiver for UdpReceiver<'_> {
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let came = self.next(into, 0);
+        if came.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+            // Silence is worth telling too: it lets a sender know that this end is still there.
+            self.report_if_due(Instant::now());
+        }
+        came
+    }
+
+    fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.next(into, libc::MSG_DONTWAIT)
+    }
+
+    fn is_answer(&self) -> bool {
+        self.echo == self.flow.counters.sent() as u32
+    }
+}
+
+impl Drop for UdpReceiver<'_> {
+    fn drop(&mut self) {
+        self.flow.receiver_left();
+    }
+}

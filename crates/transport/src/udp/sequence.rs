@@ -1,0 +1,134 @@
+//! Which datagrams came, told by their numbers.
+
+/// How many numbers below the highest are remembered one by one.
+const MEMORY: u64 = 1024;
+/// A number so far beyond the highest is no number of the flow.
+const LEAP: u64 = 1 << 32;
+
+/// Where a datagram's number stands among those that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Beyond all that came: in order.
+    Ahead,
+    /// Not seen, but a later one was: reordered (RFC 4737 section 3.3).
+    Late,
+    /// Seen before.
+    Again,
+    /// No number that the peer can have used.
+    Absurd,
+}
+
+/// The numbers that came: the highest, and a ring of bits for those just below (as RFC 6479's window). A
+/// late one that the ring has forgotten counts as `Late`, whether it came before or not.
+#[derive(Debug, Clone)]
+pub(super) struct Sequence {
+    highest: u64,
+    seen: [u64; (MEMORY / 64) as usize],
+}
+
+impl Sequence {
+    /// Goes on after `highest`; zero when nothing came yet.
+    pub(super) fn after(highest: u64) -> Self {
+        Sequence { highest, seen: [u64::MAX; (MEMORY / 64) as usize] }
+    }
+
+    /// The highest number that came.
+    pub(super) fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// Takes the next datagram's number.
+    pub(super) fn take(&mut self, number: u64) -> Place {
+        if number > self.highest {
+            return self.advance(number);
+        }
+        if number == 0 {
+            return Place::Absurd;
+        }
+        if self.highest - number >= MEMORY {
+            return Place::Late;
+        }
+        if self.holds(number) {
+            return Place::Again;
+        }
+        self.set(number);
+        Place::Late
+    }
+
+    fn advance(&mut self, number: u64) -> Place {
+        let step = number - self.highest;
+        if step > LEAP {
+            return Place::Absurd;
+        }
+        if step >= MEMORY {
+            self.seen.fill(0);
+        } else {
+            // Their places in the ring belonged to numbers that are forgotten now.
+            (self.highest + 1..number).for_each(|skipped| self.clear(skipped));
+        }
+        self.set(number);
+        self.highest = number;
+        Place::Ahead
+    }
+
+    fn holds(&self, number: u64) -> bool {
+        let (word, bit) = place(number);
+        self.seen[word] & bit != 0
+    }
+
+    fn set(&mut self, number: u64) {
+        let (word, bit) = place(number);
+        self.seen[word] |= bit;
+    }
+
+    fn clear(&mut self, number: u64) {
+        let (word, bit) = place(number);
+        self.seen[word] &= !bit;
+    }
+}
+
+fn place(number: u64) -> (usize, u64) {
+    let at = number % MEMORY;
+    ((at / 64) as usize, 1 << (at % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_find_their_places() {
+        let mut sequence = Sequence::after(0);
+        let places = [1, 2, 5, 3, 3, 5, 0, 5 + LEAP + 1, 6].map(|number| sequence.take(number));
+        use Place::{Absurd, Again, Ahead, Late};
+        assert_eq!(places, [Ahead, Ahead, Ahead, Late, Again, Again, Absurd, Absurd, Ahead]);
+        assert_eq!(sequence.highest(), 6);
+        assert_eq!(sequence.take(6 + MEMORY), Ahead);
+        assert_eq!(sequence.take(6), Late, "forgotten");
+        assert_eq!(sequence.take(7), Late);
+        assert_eq!(sequence.take(7), Again);
+    }
+
+    proptest! {
+        /// Within its memory the ring says what a set of all numbers would say.
+        #[test]
+        fn the_ring_agrees_with_a_set(steps in prop::collection::vec(-60_i64..80, 1..600)) {
+            let mut sequence = Sequence::after(0);
+            let (mut seen, mut highest) = (BTreeSet::new(), 0_u64);
+            for step in steps {
+                let number = highest.saturating_add_signed(step).max(1);
+                let expected = match (number > highest, seen.insert(number)) {
+                    (true, _) => Place::Ahead,
+                    (false, true) => Place::Late,
+                    (false, false) => Place::Again,
+                };
+                prop_assert_eq!(sequence.take(number), expected, "{} after {}", number, highest);
+                highest = highest.max(number);
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Datagrams as they are on the wire. Numbers are big endian.
+//!
+//! The four passes of the proof (`crate::proof`), none larger than the one that it replies to, so that a
+//! forged source address gains nothing:
+//!
+//! | pass | bytes |
+//! |---|---|
+//! | hello | "LSh1", hello (52) |
+//! | answer | "LSa1", answer (48); its challenge is the cookie that `listen.rs` makes |
+//! | confirm | "LSc1", flow number (4), challenges C and S (16 each), MAC (32) |
+//! | welcome | "LSw1", MAC (32) |
+//!
+//! Datagrams of a proven flow begin with a header of 16 bytes, which counts as payload:
+//!
+//! | bytes | are |
+//! |---|---|
+//! | 4 | tag of the flow and direction, which follows from the proof |
+//! | 4 | echo: the last four bytes of the highest number that came the other way |
+//! | 1 | kind: 0 data, 1 feedback |
+//! | 7 | number, from 1, for each kind and direction |
+//!
+//! Feedback goes on with the highest data number that came (8), the bytes of all data that came (8) and a
+//! MAC over everything before it (32): only the peer can keep a sender sending.
+
+use crate::Key;
+use crate::proof::{ANSWER, CHALLENGE, CONFIRM, HELLO, MAC, Proof};
+
+/// Bytes of a header: the smallest datagram that can carry data.
+pub(super) const HEADER: usize = 16;
+/// The largest UDP payload in IPv4: 65535 less 20 of IP, 8 of UDP.
+pub(super) const LARGEST: usize = 65_507;
+/// Bytes of a feedback.
+const FEEDBACK: usize = HEADER + 8 + 8 + MAC;
+/// Bytes of the largest datagram that is no data.
+pub(super) const CONTROL: usize = 4 + CONFIRM_BODY;
+const CONFIRM_BODY: usize = 4 + 2 * CHALLENGE + CONFIRM;
+/// Numbers have seven bytes.
+const NUMBERS: u64 = (1 << 56) - 1;
+
+/// One pass of the proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Pass {
+    Hello([u8; HELLO]),
+    Answer([u8; ANSWER]),
+    Confirm(Proof, [u8; CONFIRM]),
+    Welcome([u8; MAC]),
+}
+
+impl Pass {
+    /// The pass that these bytes are, if they are one.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (kind, body) = bytes.split_first_chunk::<4>()?;
+        match kind {
+            b"LSh1" => body.try_into().ok().map(Pass::Hello),
+            b"LSa1" => body.try_into().ok().map(Pass::Answer),
+            b"LSc1" => parse_confirm(body.try_into().ok()?),
+            b"LSw1" => body.try_into().ok().map(Pass::Welcome),
+            _ => None,
+        }
+    }
+
+    /// The datagram.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        match self {
+            Pass::Hello(hello) => [b"LSh1", &hello[..]].concat(),
+            Pass::Answer(answer) => [b"LSa1", &answer[..]].concat(),
+            Pass::Confirm(proof, mac) => {
+                let (flow, client, server) = proof.parts();
+                [b"LSc1", &flow.to_be_bytes()[..], client, server, mac].concat()
+            }
+            Pass::Welcome(mac) => [b"LSw1", &mac[..]].concat(),
+        }
+    }
+}
+
+fn parse_confirm(body: &[u8; CONFIRM_BODY]) -> Option<Pass> {
+    let (flow, rest) = body.split_first_chunk::<4>()?;
+    let (client, rest) = rest.split_first_chunk::<CHALLENGE>()?;
+    let (server, mac) = rest.split_first_chunk::<CHALLENGE>()?;
+    let proof = Proof::claimed(u32::from_be_bytes(*flow), *client, *server);
+    Some(Pass::Confirm(proof, mac.try_into().ok()?))
+}
+
+/// What a datagram of a flow is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Data,
+    Feedback,
+}
+
+/// The head of a datagram of a flow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) tag: u32,
+    pub(super) echo: u32,
+    pub(super) kind: Kind,
+    pub(super) number: u64,
+}
+
+impl Header {
+    /// The header of these bytes, if they have one.
+    pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
+        let (tag, rest) = bytes.split_first_chunk::<4>()?;
+        let (echo, rest) = rest.split_first_chunk::<4>()?;
+        let word = u64::from_be_bytes(*rest.first_chunk::<8>()?);
+        let kind = match word >> 56 {
+            0 => Kind::Data,
+            1 => Kind::Feedback,
+            _ => return None,
+        };
+        let (tag, echo) = (u32::from_be_bytes(*tag), u32::from_be_bytes(*echo));
+        Some(Header { tag, echo, kind, number: word & NUMBERS })
+    }
+
+    /// As bytes.
+    pub(super) fn bytes(self) -> [u8; HEADER] {
+        let kind = match self.kind {
+            Kind::Data => 0,
+            Kind::Feedback => 1_u64 << 56,
+        };
+        let mut bytes = [0; HEADER];
+        bytes[..4].copy_from_slice(&self.tag.to_be_bytes());
+        bytes[4..8].copy_from_slice(&self.echo.to_be_bytes());
+        bytes[8..].copy_from_slice(&(kind | (self.number & NUMBERS)).to_be_bytes());
+        bytes
+    }
+}
+
+/// What a receiver tells its sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Feedback {
+    /// Number of this feedback, from 1.
+    pub(super) number: u64,
+    /// Highest data number that came.
+    pub(super) highest: u64,
+    /// Bytes of all data that came.
+    pub(super) received_bytes: u64,
+}
+
+impl Feedback {
+    /// The datagram, for a flow's tag and feedback key.
+    pub(super) fn bytes(&self, tag: u32, key: &Key) -> [u8; FEEDBACK] {
+        let header = Header { tag, echo: self.highest as u32, kind: Kind::Feedback, number: self.number };
+        let mut bytes = [0; FEEDBACK];
+        bytes[..HEADER].copy_from_slice(&header.bytes());
+        bytes[HEADER..HEADER + 8].copy_from_slice(&self.highest.to_be_bytes());
+        bytes[HEADER + 8..HEADER + 16].copy_from_slice(&self.received_bytes.to_be_bytes());
+        let mac = blake3::keyed_hash(key, &bytes[..FEEDBACK - MAC]);
+        bytes[FEEDBACK - MAC..].copy_from_slice(mac.as_bytes());
+        bytes
+    }
+
+    /// The feedback that these bytes are, if the peer made them.
+    pub(super) fn parse(bytes: &[u8], tag: u32, key: &Key) -> Option<Self> {
+        let bytes: &[u8; FEEDBACK] = bytes.try_into().ok()?;
+        let header = Header::parse(bytes)?;
+        if header.tag != tag || header.kind != Kind::Feedback {
+            return None;
+        }
+        let (body, mac) = bytes.split_last_chunk::<MAC>()?;
+        // Compares in constant time.
+        if blake3::keyed_hash(key, body) != blake3::Hash::from_bytes(*mac) {
+            return None;
+        }
+        let field = |at: usize| body[at..].first_chunk().map(|chunk| u64::from_be_bytes(*chunk));
+        Some(Feedback { number: header.number, highest: field(HEADER)?, received_bytes: field(HEADER + 8)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KEY: Key = [5; 32];
+
+    fn passes() -> [Pass; 4] {
+        let proof = Proof::claimed(7, [1; CHALLENGE], [2; CHALLENGE]);
+        [
+            Pass::Hello(proof.hello(&KEY)),
+            Pass::Answer(proof.answer(&KEY)),
+            Pass::Confirm(proof, proof.confirm(&KEY)),
+            Pass::Welcome(proof.welcome(&KEY)),
+        ]
+    }
+
+    #[test]
+    fn passes_survive_the_wire_and_no_reply_is_larger_than_its_request() {
+        for pass in passes() {
+            assert_eq!(Pass::parse(&pass.bytes()), Some(pass.clone()));
+            assert!(pass.bytes().len() <= CONTROL, "{pass:?}");
+        }
+        let [hello, answer, confirm, welcome] = passes().map(|pass| pass.bytes().len());
+        assert!(answer <= hello && welcome <= confirm, "{answer} for {hello}, {welcome} for {confirm}");
+        assert_eq!(confirm, CONTROL);
+    }
+
+    #[test]
+    fn feedback_of_another_key_direction_or_content_is_none() {
+        let feedback = Feedback { number: 3, highest: 900, received_bytes: 1 << 40 };
+        let bytes = feedback.bytes(11, &KEY);
+        assert_eq!(Feedback::parse(&bytes, 11, &KEY), Some(feedback));
+        assert_eq!(Feedback::parse(&bytes, 12, &KEY), None);
+        assert_eq!(Feedback::parse(&bytes, 11, &[6; 32]), None);
+        for at in 0..FEEDBACK * 8 {
+            let mut spoilt = bytes;
+            spoilt[at / 8] ^= 1 << (at % 8);
+            assert_eq!(Feedback::parse(&spoilt, 11, &KEY), None, "bit {at}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_without_panic_and_only_passes_as_passes(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            magic in prop::sample::select(vec![*b"LSh1", *b"LSa1", *b"LSc1", *b"LSw1", *b"LSx1"]),
+        ) {
+            for bytes in [bytes.clone(), [&magic[..], &bytes].concat()] {
+                if let Some(pass) = Pass::parse(&bytes) {
+                    prop_assert_eq!(pass.bytes(), bytes.clone());
+                }
+                prop_assert_eq!(Feedback::parse(&bytes, 0, &KEY), None);
+                if let Some(header) = Header::parse(&bytes) {
+                    prop_assert_eq!(&header.bytes()[..], &bytes[..HEADER]);
+                }
+            }
+        }
+
+        #[test]
+        fn headers_survive_the_wire(tag: u32, echo: u32, feedback: bool, number in 0..=NUMBERS) {
+            let kind = if feedback { Kind::Feedback } else { Kind::Data };
+            let header = Header { tag, echo, kind, number };
+            prop_assert_eq!(Header::parse(&header.bytes()), Some(header));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Workloads over UDP, on loopback.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use crate::common::{V4, V6, both, outcomes, spec};
+use landspeed_record::{
+    DatagramReceive, DatagramSend, Direction, EndpointOutcome, FlowSettings, Receiver, TrialSpec, Workload,
+};
+use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_workload::Error;
+
+/// Every way to send with every way to receive that goes with it.
+const WAYS: [(DatagramSend, DatagramReceive); 5] = [
+    (DatagramSend::Plain, DatagramReceive::Plain),
+    (DatagramSend::Batch, DatagramReceive::Batch),
+    (DatagramSend::Gso, DatagramReceive::Plain),
+    (DatagramSend::Gso, DatagramReceive::Gro),
+    (DatagramSend::Plain, DatagramReceive::Gro),
+];
+
+fn udp(workload: Workload) -> TrialSpec {
+    let mut spec = spec(workload);
+    spec.flow.transport = "udp".into();
+    spec.flow.write_bytes = Bytes(1472);
+    spec
+}
+
+fn stream(direction: Direction) -> Workload {
+    Workload::Stream { duration_ns: Nanos::millis(100), direction }
+}
+
+/// What must hold of the counts of one flow whose only sender and receiver these are.
+fn check(sender: &EndpointOutcome, receiver: &EndpointOutcome) {
+    for (sent, came) in sender.datagrams.iter().zip(&receiver.datagrams) {
+        assert!(sent.sent > 0 && came.received > 0, "{sent:?} {came:?}");
+        assert_eq!(came.received_bytes.0, came.received * 1472, "{came:?}");
+        assert_eq!((came.duplicated, came.malformed), (0, 0), "{came:?}");
+        assert!(came.arrivals_ns > Nanos(0) && came.rate() > BitRate(0.0), "{came:?}");
+    }
+    assert_eq!(sender.datagrams.len(), receiver.datagrams.len());
+}
+
+#[test]
+fn a_stream_crosses_by_every_way() {
+    for (datagram_send, datagram_receive) in WAYS {
+        for at in [V4, V6] {
+            let mut spec = udp(stream(Direction::Forward));
+            spec.flow = FlowSettings { datagram_send, datagram_receive, ..spec.flow };
+            let (client, server) = outcomes(&spec, at);
+            check(&client, &server);
+            // The worker's own count is read at the same moment but for one call.
+            let counted = server.datagrams[0].received_bytes;
+            assert!(server.received_bytes.0.abs_diff(counted.0) <= 2 * 65_536, "{datagram_send:?}: {server:?}");
+            assert_eq!(client.received_bytes, Bytes(0));
+        }
+    }
+}
+
+#[test]
+fn flows_go_both_ways_and_backwards() {
+    let mut two = udp(stream(Direction::Both));
+    two.flow.flows = 2;
+    let (client, server) = outcomes(&two, V4);
+    check(&client, &server);
+    check(&server, &client);
+    assert_eq!(server.flow_bytes.len(), 2);
+    let (client, server) = outcomes(&udp(stream(Direction::Reverse)), V6);
+    check(&server, &client);
+    assert_eq!(server.received_bytes, Bytes(0));
+}
+
+#[test]
+fn what_a_small_buffer_drops_is_counted_as_lost() {
+    let mut small = udp(stream(Direction::Forward));
+    small.flow.write_bytes = Bytes(16);
+    // Room for a few datagrams only; the receiver's core is the sender's.
+    small.flow.rcvbuf_bytes = Some(Bytes(1024));
+    small.cores = vec![0];
+    let (client, server) = outcomes(&small, V4);
+    let came = &server.datagrams[0];
+    assert!(came.lost > 0, "{came:?}");
+    assert!(came.received + came.lost <= 2 * client.datagrams[0].sent + 1000, "{came:?}");
+}
+
+#[test]
+fn a_paced_stream_keeps_its_rate() {
+    let mut paced = udp(stream(Direction::Forward));
+    paced.flow.pacing_rate_bps = Some(BitRate(20e6));
+    let (client, server) = outcomes(&paced, V4);
+    check(&client, &server);
+    // A busy machine may make it slower; nothing makes it faster but catching up for 10 ms.
+    let rate = client.datagrams[0].sent as f64 * 1472.0 * 8.0 / client.window_ns.as_secs_f64();
+    assert!(rate < 20e6 * 1.3, "{rate}");
+}
+
+#[test]
+fn a_sweep_counts_each_size_above_the_mtu_too() {
+    let sizes_bytes: Vec<_> = [32, 1472, 32_768, 65_507].map(Bytes).to_vec();
+    for (at, way) in [(V4, DatagramSend::Plain), (V6, DatagramSend::Batch)] {
+        let mut sweep = udp(Workload::Sweep { count: 300, sizes_bytes: sizes_bytes.clone() });
+        sweep.flow.datagram_send = way;
+        // Nothing of 300 datagrams is lost for want of room.
+        sweep.flow.rcvbuf_bytes = Some(Bytes(4 << 20));
+        let (client, server) = outcomes(&sweep, at);
+        assert_eq!(client.sent_bytes, Bytes(sizes_bytes.iter().map(|size| size.0 * 300).sum()));
+        assert_eq!((server.sweep.len(), server.sweep_datagrams.len()), (4, 4));
+        for (point, counts) in server.sweep.iter().zip(&server.sweep_datagrams) {
+            assert_eq!((counts.sent, counts.received + counts.lost), (300, 300), "{counts:?}");
+            assert_eq!(point.moved_bytes.0, counts.received * point.size_bytes.0, "{point:?} {counts:?}");
+            assert!(counts.received > 0 && point.took_ns < Nanos::secs(10), "{point:?}");
+        }
+    }
+}
+
+#[test]
+fn a_sweep_that_loses_its_end_comes_to_an_end() {
+    let mut sweep = udp(Workload::Sweep { count: 3000, sizes_bytes: vec![Bytes(8192), Bytes(32)] });
+    sweep.flow.rcvbuf_bytes = Some(Bytes(1024));
+    sweep.cores = vec![0];
+    let (_, server) = outcomes(&sweep, V4);
+    for (point, counts) in server.sweep.iter().zip(&server.sweep_datagrams) {
+        assert_eq!(counts.sent, 3000);
+        assert_eq!(counts.received + counts.lost, 3000);
+        // Silence is not counted as time that data took.
+        assert!(point.took_ns < Nanos::secs(9), "{point:?}");
+    }
+    assert!(server.sweep_datagrams[0].lost > 0, "{server:?}");
+}
+
+#[test]
+fn every_way_to_wait_plays_ping_pong_with_datagrams() {
+    let waits: [(Receiver, IpAddr); 3] =
+        [(Receiver::Blocking, V4), (Receiver::BusyPoll, V6), (Receiver::Spinning, V4)];
+    for (receiver, at) in waits {
+        let sizes_bytes = vec![Bytes(32), Bytes(20_000), Bytes(64)];
+        let workload =
+            Workload::PingPong { sizes_bytes: sizes_bytes.clone(), duration_ns: Nanos::millis(60), receiver };
+        let (client, server) = outcomes(&udp(workload), at);
+        assert_eq!(client.latency.iter().map(|h| h.size_bytes).collect::<Vec<_>>(), sizes_bytes);
+        for histogram in &client.latency {
+            assert!(histogram.percentile(0.5).expect("a round") > Nanos(500), "{receiver:?}");
+        }
+        assert!(client.datagrams[0].received > 0 && server.datagrams[0].received > 0);
+    }
+}
+
+#[test]
+fn what_udp_cannot_do_is_refused_before_anything_is_opened() {
+    let refusal = |spec: &TrialSpec| match both(spec, V4) {
+        (Err(Error::Spec { why, .. }), Err(Error::Spec { .. })) => why,
+        other => panic!("{other:?}"),
+    };
+    let too_large = FlowSettings { write_bytes: Bytes::kib(128), ..udp(stream(Direction::Forward)).flow };
+    let mut spec = udp(stream(Direction::Forward));
+    spec.flow = too_large;
+    assert!(refusal(&spec).contains("65507"), "{}", refusal(&spec));
+    let connect = udp(Workload::Connect { duration_ns: Nanos::millis(50) });
+    assert!(refusal(&connect).contains("no connections"), "{}", refusal(&connect));
+    spec.flow = FlowSettings { transport: "pigeon".into(), ..FlowSettings::default() };
+    assert!(refusal(&spec).contains("tcp, udp"), "{}", refusal(&spec));
+}
+
+#[test]
+fn segments_larger_than_the_path_lets_through_are_refused_in_words() {
+    // Loopback's MTU is 65536: no IPv4 datagram is too large for it. What is, is shown in a namespace.
+    let mut spec = udp(stream(Direction::Forward));
+    spec.flow.write_bytes = Bytes(65_507);
+    spec.flow.datagram_send = DatagramSend::Gso;
+    let (client, server) = outcomes(&spec, V4);
+    assert!(client.datagrams[0].sent > 0 && server.datagrams[0].received > 0);
+}
+
+#[test]
+fn a_window_without_warm_up_counts_from_the_first_arrival() {
+    let mut spec = udp(stream(Direction::Forward));
+    spec.warm_up_ns = Nanos(0);
+    let (_, server) = outcomes(&spec, V4);
+    let window = Duration::from(server.window_ns);
+    assert!(Duration::from(server.datagrams[0].arrivals_ns) <= window + Duration::from_millis(50));
+}
