@@ -17,9 +17,9 @@ tune: build
 build: setup
 	$(CARGO) build --release --locked --bin landspeed
 
-# A C compiler for ring; nothing else.
+# A C compiler for ring and libbpf; clang for BPF programs; make, pkg-config and two headers for libbpf.
 setup:
-	@.ci/install gcc
+	@.ci/install gcc make clang pkg-config /usr/include/libelf.h:libelf-dev /usr/include/zlib.h:zlib1g-dev
 
 # Lab tests look at hosts with other people's tools (ip, ethtool, tc), log in with sshd and look at
 # the page with a browser.

@@ -29,6 +29,7 @@ pub mod host;
 mod link;
 mod live;
 mod observer;
+mod path;
 mod processes;
 mod procfile;
 mod qdisc;

@@ -1,8 +1,8 @@
 //! The registration table.
 
 use crate::{
-    Observer, cost::Cost, cpu::Cpu, flows::Flows, link::Link, processes::Processes, qdisc::Qdisc, settings::Settings,
-    snmp::Snmp, softnet::Softnet, tcp_info::TcpInfo,
+    Observer, cost::Cost, cpu::Cpu, flows::Flows, link::Link, path::Path, processes::Processes, qdisc::Qdisc,
+    settings::Settings, snmp::Snmp, softnet::Softnet, tcp_info::TcpInfo,
 };
 
 /// Every observer there is. They are opened in this order and closed in the reverse one, so that the
@@ -12,7 +12,7 @@ pub static OBSERVERS: &[&dyn Observer] = &[&Link, &Softnet, &Snmp, &TcpInfo, &Cp
 
 /// Observers that run only where they are asked for, because they cost something or answer questions
 /// that only an explanation asks.
-pub static ON_REQUEST: &[&dyn Observer] = &[&Cost, &Flows, &Processes, &Qdisc, &Settings];
+pub static ON_REQUEST: &[&dyn Observer] = &[&Cost, &Flows, &Processes, &Qdisc, &Settings, &Path];
 
 /// The observer called `name`.
 pub fn observer(name: &str) -> Option<&'static dyn Observer> {

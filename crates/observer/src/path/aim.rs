@@ -1,0 +1,122 @@
+//! Which packets are watched.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::BorrowedFd;
+
+use landspeed_netlink::Rtnl;
+use landspeed_record::WatchTarget;
+use landspeed_units::Bytes;
+use rustix::net::{getpeername, getsockname, ipproto, sockopt};
+
+use crate::{Error, Scene};
+
+/// Flows beyond which telling them apart is not worth a lookup for each packet.
+const MOST_FLOWS: usize = 2000;
+
+/// Where packets are watched: a link in a network namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Inode number of the namespace.
+    pub(super) netns: u32,
+    /// Index of the link in it.
+    pub(super) index: u32,
+    /// Its MTU.
+    pub(super) mtu: Bytes,
+    /// The device frees a packet only when it has been sent.
+    pub(super) completion: bool,
+}
+
+impl Place {
+    /// The link called so in the calling thread's namespace.
+    pub(super) fn of(link: &str) -> Result<Self, Error> {
+        let gone = |why: String| Error::Gone { object: format!("link '{}'", link.escape_default()), why };
+        let found = Rtnl::open().and_then(|rtnl| rtnl.link(link)).map_err(|e| gone(e.to_string()))?;
+        let loopback = found.flags & libc::IFF_LOOPBACK.cast_unsigned() != 0;
+        Ok(Place {
+            netns: namespace()?,
+            index: found.index,
+            mtu: Bytes(found.mtu.into()),
+            // A tun device's packets are freed when its program has read them; other virtual devices
+            // hand the packet itself to whoever comes next.
+            completion: found.kind.as_deref().map_or(!loopback, |kind| kind == "tun"),
+        })
+    }
+}
+
+/// The number in "net:[4026531833]", which is the namespace's inode.
+fn namespace() -> Result<u32, Error> {
+    const PATH: &str = "/proc/thread-self/ns/net";
+    let target = std::fs::read_link(PATH).map_err(|e| Error::io("read", PATH, e))?;
+    let target = target.to_string_lossy();
+    let number = target.strip_prefix("net:[").and_then(|rest| rest.strip_suffix(']'));
+    number.and_then(|number| number.parse().ok()).ok_or_else(|| Error::shape(PATH, format!("'{target}'")))
+}
+
+/// A flow as the tracer knows it: its protocol and ports. A flow's addresses add nothing on one link of
+/// one namespace. The remote port is 0 where any will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ports {
+    pub(super) protocol: u8,
+    pub(super) local: u16,
+    pub(super) remote: u16,
+}
+
+/// The flows to watch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Aim {
+    /// These; all of the link where it is empty.
+    pub(super) flows: Vec<Ports>,
+    /// Those with this end.
+    pub(super) address: Option<SocketAddr>,
+    /// Datagrams may be among them.
+    pub(super) datagrams: bool,
+    /// What a reader should know.
+    pub(super) notes: Vec<String>,
+}
+
+impl Aim {
+    /// At what `scene` shows.
+    pub(super) fn at(scene: &Scene<'_>) -> Self {
+        let all = |note: &str| Aim { datagrams: true, notes: vec![note.to_owned()], ..Aim::default() };
+        match scene.target {
+            WatchTarget::Workload if scene.sockets.len() > MOST_FLOWS => all(
+                "packets of all flows of the link are counted: the workload's flows are too many to tell apart",
+            ),
+            WatchTarget::Workload => Aim::at_sockets(scene.sockets),
+            WatchTarget::Flow { at } => Aim { address: Some(at), datagrams: true, ..Aim::default() },
+            WatchTarget::Pid { .. } | WatchTarget::Top => {
+                all("packets of all flows of the link are counted: a packet does not name its process")
+            }
+        }
+    }
+
+    fn at_sockets(sockets: &[BorrowedFd<'_>]) -> Self {
+        let flows: Vec<_> = sockets.iter().filter_map(ports).collect();
+        if flows.is_empty() {
+            return Aim { datagrams: true, ..Aim::default() };
+        }
+        let datagrams = flows.iter().any(|flow| flow.protocol == libc::IPPROTO_UDP as u8);
+        Aim { flows, datagrams, ..Aim::default() }
+    }
+
+    /// The address as IPv6, into which IPv4 is mapped (RFC 4291 section 2.5.5.2), and the port.
+    pub(super) fn end(&self) -> Option<([u8; 16], u16)> {
+        let end = self.address?;
+        let address = match end.ip() {
+            IpAddr::V4(address) => address.to_ipv6_mapped(),
+            IpAddr::V6(address) => address,
+        };
+        Some((address.octets(), end.port()))
+    }
+}
+
+/// What a socket's packets carry; `None` for sockets of other families. Multipath TCP's are TCP's.
+fn ports(socket: &BorrowedFd<'_>) -> Option<Ports> {
+    let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
+    let remote = getpeername(socket).ok().flatten().and_then(|name| SocketAddr::try_from(name).ok());
+    let protocol = match sockopt::socket_protocol(socket) {
+        Ok(Some(protocol)) if protocol == ipproto::UDP => libc::IPPROTO_UDP,
+        _ => libc::IPPROTO_TCP,
+    };
+    Some(Ports { protocol: protocol as u8, local: local.port(), remote: remote.map_or(0, |end| end.port()) })
+}

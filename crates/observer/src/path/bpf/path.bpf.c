@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * A packet's way through one host, as MAGNET traced it for SC'03, from today's tracepoints. User space
+ * attaches these programs for some milliseconds at a time; points.rs says which of them a kernel can have.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "state.h"
+#include "packet.h"
+#include "follow.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* ---- down: the send call, the queueing discipline, the driver ---- */
+
+/* The call takes up bytes from write_seq on. It comes here once for each piece, and again where it had to
+ * wait for room in the send buffer, which is the application's time and not the packet's. */
+static __always_inline int sent(struct sock *sk, struct msghdr *msg)
+{
+	struct packet packet = {};
+	if (!wanted_socket(sk, &packet))
+		return 0;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	packet.sequence = tp->write_seq;
+	packet.payload = msg->msg_iter.count;
+	__u16 local = packet.destination_port;
+	packet.destination_port = packet.source_port;
+	packet.source_port = local;
+	__u64 key = key_of(0, &packet, false);
+	if (key)
+		begin(key, STAGE_SENT);
+	return 0;
+}
+
+SEC("tp_btf/tcp_sendmsg_locked")
+int BPF_PROG(path_sent, struct sock *sk, struct msghdr *msg)
+{
+	return sent(sk, msg);
+}
+
+/* For kernels without that tracepoint. */
+SEC("fentry/tcp_sendmsg_locked")
+int BPF_PROG(path_sent_call, struct sock *sk, struct msghdr *msg)
+{
+	return sent(sk, msg);
+}
+
+/* Bytes below snd_nxt were sent before: this is their retransmission, and the send call long over. */
+static __always_inline bool is_new(struct sk_buff *skb, const struct packet *packet)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)skb->sk;
+	return tp && packet->sequence == BPF_CORE_READ(tp, snd_nxt);
+}
+
+SEC("tp_btf/net_dev_queue")
+int BPF_PROG(path_queued, struct sk_buff *skb)
+{
+	struct packet packet;
+	if (!on_link(skb) || !parse(skb, network_header(skb), &packet) || !wanted(&packet))
+		return 0;
+	weigh(&packet);
+	__u64 key = key_of(skb, &packet, true);
+	if (!key)
+		return 0;
+	struct stamp *stamp = seen_at(key, STAGE_SENT, STAGE_SENT);
+	if (stamp && is_new(skb, &packet))
+		took(SEND_TO_QUEUE, stamp->at, bpf_ktime_get_ns());
+	begin(key, STAGE_QUEUED);
+	return 0;
+}
+
+SEC("tp_btf/net_dev_start_xmit")
+int BPF_PROG(path_driver, struct sk_buff *skb)
+{
+	struct packet packet;
+	if (!on_link(skb) || !parse(skb, network_header(skb), &packet) || !wanted(&packet))
+		return 0;
+	add(COUNT_SENT, 1);
+	if (packet.fragment)
+		add(COUNT_FRAGMENTS, 1);
+	__u64 key = key_of(skb, &packet, false);
+	struct stamp *stamp = seen_at(key, STAGE_QUEUED, STAGE_QUEUED);
+	struct here *here = this_cpu();
+	if (!stamp || !here)
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	took(QUEUE_TO_DRIVER, stamp->at, now);
+	forget(key);
+	if (config.completion) {
+		begin((__u64)skb, STAGE_DRIVER);
+	} else {
+		here->sending = (__u64)skb;
+		here->sending_since = now;
+	}
+	return 0;
+}
+
+/* The driver has returned. It may have freed the packet: only its address is looked at. A virtual device
+ * has handed it to the other side by now. */
+SEC("tp_btf/net_dev_xmit")
+int BPF_PROG(path_handed, struct sk_buff *skb, int rc)
+{
+	struct here *here = this_cpu();
+	if (!here || here->sending != (__u64)skb)
+		return 0;
+	here->sending = 0;
+	if (rc == 0)
+		took(DRIVER_TO_WIRE, here->sending_since, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/tcp_retransmit_skb")
+int BPF_PROG(path_again, struct sock *sk)
+{
+	struct packet packet = {};
+	if (wanted_socket(sk, &packet))
+		add(COUNT_RETRANSMITTED, 1);
+	return 0;
+}
+
+/* ---- up: the device layer, the transport, the socket, the application ---- */
+
+static __always_inline bool arrived(struct sk_buff *skb)
+{
+	struct packet packet;
+	if (!on_link(skb) || !parse(skb, skb->data, &packet) || !wanted(&packet))
+		return false;
+	add(COUNT_RECEIVED, 1);
+	if (packet.fragment)
+		add(COUNT_FRAGMENTS, 1);
+	weigh(&packet);
+	__u64 key = key_of(skb, &packet, true);
+	if (key)
+		begin(key, STAGE_ARRIVED);
+	return true;
+}
+
+/* Four doors into the device layer; a packet comes through one of them. */
+SEC("tp_btf/netif_rx")
+int BPF_PROG(path_in_backlog, struct sk_buff *skb)
+{
+	arrived(skb);
+	return 0;
+}
+
+SEC("tp_btf/netif_receive_skb_entry")
+int BPF_PROG(path_in, struct sk_buff *skb)
+{
+	arrived(skb);
+	return 0;
+}
+
+SEC("tp_btf/netif_receive_skb_list_entry")
+int BPF_PROG(path_in_list, struct sk_buff *skb)
+{
+	arrived(skb);
+	return 0;
+}
+
+SEC("tp_btf/napi_gro_receive_entry")
+int BPF_PROG(path_in_gro, struct sk_buff *skb)
+{
+	bool ours = arrived(skb);
+	struct here *here = this_cpu();
+	if (here)
+		here->in_gro = ours;
+	return 0;
+}
+
+SEC("tp_btf/napi_gro_receive_exit")
+int BPF_PROG(path_gro_done, int result)
+{
+	struct here *here = this_cpu();
+	if (!here || !here->in_gro)
+		return 0;
+	here->in_gro = 0;
+	if (result == GRO_MERGED || result == GRO_MERGED_FREE)
+		add(COUNT_MERGED, 1);
+	return 0;
+}
+
+/* What this processor carries up is what reaches a socket next: UDP has no tracepoint of its own there. */
+SEC("tp_btf/netif_receive_skb")
+int BPF_PROG(path_up, struct sk_buff *skb)
+{
+	struct here *here = this_cpu();
+	if (here)
+		here->arriving = on_link(skb) ? (__u64)skb : 0;
+	return 0;
+}
+
+/* Called for each segment of an established connection, with skb->data at TCP's header. */
+SEC("tp_btf/tcp_probe")
+int BPF_PROG(path_transport, struct sock *sk, struct sk_buff *skb)
+{
+	struct packet packet = {};
+	struct transport header;
+	struct here *here = this_cpu();
+	if (!here || skb->skb_iif != config.ifindex || !wanted_socket(sk, &packet))
+		return 0;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp || bpf_probe_read_kernel(&header, sizeof(header), skb->data))
+		return 0;
+	__u32 offset = (header.offset >> 4) * 4, len = skb->len;
+	packet.sequence = bpf_ntohl(header.sequence);
+	packet.payload = len > offset ? len - offset : 0;
+	/* The softirq found the socket in use and left the segment to the process that uses it. */
+	if (sk->sk_lock.owned)
+		add(COUNT_BACKLOG, 1);
+	if (packet.payload && (__s32)(packet.sequence - tp->rcv_nxt) > 0)
+		add(COUNT_OUT_OF_ORDER, 1);
+	here->delivering = 0;
+	__u64 key = key_of(skb, &packet, false);
+	struct stamp *stamp = seen_at(key, STAGE_ARRIVED, STAGE_ARRIVED);
+	if (!stamp)
+		return 0;
+	stamp->at = bpf_ktime_get_ns();
+	stamp->stage = STAGE_TRANSPORT;
+	took(DEVICE_TO_TRANSPORT, stamp->arrived, stamp->at);
+	here->delivering = key;
+	here->delivering_to = (__u64)sk;
+	return 0;
+}
+
+/* The key of the followed packet that this processor has just put into the socket's queue. */
+static __always_inline __u64 delivered(struct sock *sk, struct here *here)
+{
+	__u64 key = 0;
+	if (sk->sk_protocol == IPPROTO_UDP) {
+		key = here->arriving;
+		here->arriving = 0;
+	} else if (here->delivering_to == (__u64)sk) {
+		key = here->delivering;
+		here->delivering = 0;
+	}
+	return key;
+}
+
+static __always_inline int readable(struct sock *sk)
+{
+	struct here *here = this_cpu();
+	if (!here || !in_namespace(sk->__sk_common.skc_net.net))
+		return 0;
+	struct stamp *stamp = seen_at(delivered(sk, here), STAGE_ARRIVED, STAGE_TRANSPORT);
+	if (!stamp)
+		return 0;
+	stamp->at = bpf_ktime_get_ns();
+	stamp->stage = STAGE_SOCKET;
+	took(DEVICE_TO_SOCKET, stamp->arrived, stamp->at);
+	return 0;
+}
+
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(path_socket, struct sock *sk)
+{
+	return readable(sk);
+}
+
+/* For kernels without that tracepoint. */
+SEC("fentry/sock_def_readable")
+int BPF_PROG(path_socket_call, struct sock *sk)
+{
+	return readable(sk);
+}
+
+/* The application has read up to copied_seq, at most a merged packet at a time: some strides. */
+SEC("tp_btf/tcp_rcv_space_adjust")
+int BPF_PROG(path_read, struct sock *sk)
+{
+	struct packet packet = {};
+	if (!wanted_socket(sk, &packet))
+		return 0;
+	struct tcp_sock *tp = bpf_skc_to_tcp_sock(sk);
+	if (!tp)
+		return 0;
+	__u32 byte = tp->copied_seq - 1;
+	byte -= byte % config.stride;
+	for (int i = 0; i < 8; i++) {
+		__u64 key = segment_key(packet.source_port, packet.destination_port, byte);
+		struct stamp *stamp = seen_at(key, STAGE_TRANSPORT, STAGE_SOCKET);
+		if (!stamp)
+			return 0;
+		took(SOCKET_TO_APPLICATION, stamp->at, bpf_ktime_get_ns());
+		forget(key);
+		byte -= config.stride;
+	}
+	return 0;
+}
+
+/* ---- the end ---- */
+
+/* A device frees what it has sent; a datagram is freed when the application has read it. */
+SEC("tp_btf/consume_skb")
+int BPF_PROG(path_freed, struct sk_buff *skb)
+{
+	__u64 key = (__u64)skb;
+	struct stamp *stamp = seen_at(key, STAGE_DRIVER, STAGE_SOCKET);
+	if (!stamp)
+		return 0;
+	took(stamp->stage == STAGE_DRIVER ? DRIVER_TO_WIRE : SOCKET_TO_APPLICATION, stamp->at,
+	     bpf_ktime_get_ns());
+	forget(key);
+	return 0;
+}
+
+/* TCP takes the device off a packet before it looks at it closely, and has none yet for one that it sends;
+ * the socket, where there is one, tells the namespace. */
+static __always_inline bool is_ours(struct sk_buff *skb, struct sock *receiver)
+{
+	struct sock *sk = receiver ? receiver : skb->sk;
+	if (skb->dev)
+		return on_link(skb);
+	return sk && in_namespace(sk->__sk_common.skc_net.net);
+}
+
+static __always_inline int dropped(struct sk_buff *skb, __u32 reason, struct sock *receiver)
+{
+	struct packet packet;
+	__u64 one = 1;
+	forget((__u64)skb);
+	if (!is_ours(skb, receiver) || !parse(skb, network_header(skb), &packet) || !wanted(&packet))
+		return 0;
+	__u64 *drops = bpf_map_lookup_elem(&path_drops, &reason);
+	if (drops)
+		__sync_fetch_and_add(drops, 1);
+	else if (bpf_map_update_elem(&path_drops, &reason, &one, BPF_NOEXIST))
+		add(COUNT_LOST, 1);
+	return 0;
+}
+
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(path_dropped, struct sk_buff *skb, void *location, __u32 reason, struct sock *receiver)
+{
+	return dropped(skb, reason, receiver);
+}
+
+/* For kernels that do not name the receiving socket. */
+SEC("tp_btf/kfree_skb")
+int BPF_PROG(path_dropped_old, struct sk_buff *skb, void *location, __u32 reason)
+{
+	return dropped(skb, reason, 0);
+}

@@ -1,0 +1,82 @@
+//! Where a packet spends its time: MAGNET of SC'03 (feng-2003 sections 3.2 and 5) on today's kernels.
+//!
+//! BPF programs on the network stack's tracepoints follow one packet in some from the send call through the
+//! queueing discipline and the driver, and from the device layer through the transport and the socket to the
+//! application. They count what happens to packets, keep histograms in the kernel, and are attached for 20 ms
+//! in every 500 only: even an empty program costs some percent of a packet's way while it is attached.
+
+mod aim;
+mod allowed;
+mod complaint;
+mod config;
+mod points;
+mod programs;
+mod reasons;
+mod session;
+mod tally;
+mod tracer;
+
+use landspeed_record::Observations;
+
+use crate::{Error, Observer, Scene, Watch};
+use aim::{Aim, Place};
+use tracer::Tracer;
+
+/// The row of the table.
+pub(crate) struct Path;
+
+impl Observer for Path {
+    fn name(&self) -> &'static str {
+        "path"
+    }
+
+    fn about(&self) -> &'static str {
+        "where packets spend their time, from the send call to the application's read, and what becomes of them"
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "all packets: programs are attached for 20 ms in every 500, and one packet in 16 is followed",
+            "hops that take far longer than that: both their ends must fall into such times",
+            "the way of a datagram from the send call to the queueing discipline, and through UDP to its socket",
+            "arrivals on a VLAN or macvlan device: they are seen on the device below it only",
+            "the network outside: hops end at the device, where a NIC's own queues begin",
+            "packets that a NIC or an XDP program drops before the kernel sees them",
+        ]
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        allowed::allowed()
+    }
+
+    fn watch(&self, link: &str) -> Box<dyn Watch> {
+        let place = Place::of(link).ok();
+        let tracer = place.clone().and_then(|place| Tracer::start(place).ok());
+        Box::new(PathWatch { link: link.to_owned(), place, tracer })
+    }
+}
+
+struct PathWatch {
+    link: String,
+    /// What could not be found or started is tried again, and its failure said, when a window opens.
+    place: Option<Place>,
+    tracer: Option<Tracer>,
+}
+
+impl Watch for PathWatch {
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+        let tracer = match (self.tracer.take(), self.place.clone()) {
+            (Some(tracer), _) => tracer,
+            (None, Some(place)) => Tracer::start(place)?,
+            (None, None) => Tracer::start(Place::of(&self.link)?)?,
+        };
+        self.tracer.insert(tracer).open(Aim::at(scene))
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        if let Some(tracer) = &self.tracer {
+            seen.path = Some(Box::new(tracer.close()?));
+        }
+        Ok(())
+    }
+}

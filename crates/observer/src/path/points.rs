@@ -1,0 +1,134 @@
+//! Which programs a kernel can have: what each is attached to, what stands in for it, and what is not seen
+//! without it.
+
+use libbpf_rs::btf::{Btf, types};
+
+/// Where a program is attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A tracepoint with exactly so many parameters, where that matters.
+    Tracepoint(&'static str, Option<usize>),
+    /// The entry of a function (fentry), which costs no more than a tracepoint but is refused by some
+    /// hosts, and which a kernel may rename at any time: only where there is no tracepoint.
+    Function(&'static str),
+}
+
+/// One program of path.bpf.c.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Program {
+    /// Its name there.
+    pub(super) name: &'static str,
+    pub(super) event: Event,
+}
+
+/// When a point is worth its cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Always,
+    /// Datagrams may be among the packets.
+    Datagrams,
+    /// The device hands a packet over at once, as virtual ones do.
+    Immediate,
+    /// The device frees a packet when it has been sent; or datagrams, which are freed when read.
+    Freed,
+}
+
+/// A point of a packet's way.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Point {
+    /// Programs that trace it, best first; the first that a kernel has is used.
+    pub(super) programs: &'static [Program],
+    pub(super) when: When,
+    /// What is not seen where none can be had.
+    pub(super) without: &'static str,
+}
+
+const fn tracepoint(name: &'static str, tracepoint: &'static str) -> Program {
+    Program { name, event: Event::Tracepoint(tracepoint, None) }
+}
+
+const fn with_parameters(name: &'static str, tracepoint: &'static str, parameters: usize) -> Program {
+    Program { name, event: Event::Tracepoint(tracepoint, Some(parameters)) }
+}
+
+const fn function(name: &'static str, function: &'static str) -> Program {
+    Program { name, event: Event::Function(function) }
+}
+
+const fn always(programs: &'static [Program], without: &'static str) -> Point {
+    Point { programs, when: When::Always, without }
+}
+
+/// All of them, in the order of a packet's way. Numbers in comments are the first Linux to have it.
+pub(super) static POINTS: &[Point] = &[
+    // 6.15
+    always(
+        &[tracepoint("path_sent", "tcp_sendmsg_locked"), function("path_sent_call", "tcp_sendmsg_locked")],
+        "the way from the send call to the queueing discipline",
+    ),
+    always(&[tracepoint("path_queued", "net_dev_queue")], "the way down to the driver"),
+    always(&[tracepoint("path_driver", "net_dev_start_xmit")], "packets sent, and time in queues and driver"),
+    Point {
+        programs: &[tracepoint("path_handed", "net_dev_xmit")],
+        when: When::Immediate,
+        without: "time in the driver",
+    },
+    always(&[tracepoint("path_again", "tcp_retransmit_skb")], "retransmissions"),
+    always(&[tracepoint("path_in_backlog", "netif_rx")], "packets that arrive by netif_rx"),
+    always(&[tracepoint("path_in", "netif_receive_skb_entry")], "packets that arrive without GRO"),
+    always(&[tracepoint("path_in_list", "netif_receive_skb_list_entry")], "packets that arrive in lists"),
+    always(&[tracepoint("path_in_gro", "napi_gro_receive_entry")], "packets that arrive through GRO"),
+    // 5.0
+    always(&[tracepoint("path_gro_done", "napi_gro_receive_exit")], "packets merged by GRO"),
+    Point {
+        programs: &[tracepoint("path_up", "netif_receive_skb")],
+        when: When::Datagrams,
+        without: "when a datagram reaches its socket",
+    },
+    always(
+        &[tracepoint("path_transport", "tcp_probe")],
+        "when a segment reaches TCP, its order, and the socket's backlog",
+    ),
+    // 6.3
+    always(
+        &[tracepoint("path_socket", "sk_data_ready"), function("path_socket_call", "sock_def_readable")],
+        "when a packet reaches its socket",
+    ),
+    always(&[tracepoint("path_read", "tcp_rcv_space_adjust")], "when the application reads"),
+    Point {
+        programs: &[tracepoint("path_freed", "consume_skb")],
+        when: When::Freed,
+        without: "when the device has sent a packet and when a datagram is read",
+    },
+    // 5.17, and the receiving socket from 6.11 on; the first parameter is the tracer's own.
+    always(
+        &[
+            with_parameters("path_dropped", "kfree_skb", 5),
+            with_parameters("path_dropped_old", "kfree_skb", 4),
+        ],
+        "drops and their reasons",
+    ),
+];
+
+impl Event {
+    /// Whether this kernel has it.
+    fn is_in(self, btf: &Btf<'_>) -> bool {
+        match self {
+            Event::Tracepoint(name, None) => parameters(btf, name).is_some(),
+            Event::Tracepoint(name, wanted) => parameters(btf, name) == wanted,
+            Event::Function(name) => btf.type_by_name::<types::Func<'_>>(name).is_some(),
+        }
+    }
+}
+
+/// How many parameters a tracepoint's probe takes: the kernel keeps its type as btf_trace_NAME.
+fn parameters(btf: &Btf<'_>, tracepoint: &str) -> Option<usize> {
+    let typedef = btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))?;
+    let pointer = types::Ptr::try_from(typedef.next_type()?).ok()?;
+    Some(types::FuncProto::try_from(pointer.next_type()?).ok()?.len())
+}
+
+/// The program that traces `point` on a kernel with these types.
+pub(super) fn choose(point: &Point, btf: &Btf<'_>) -> Option<&'static Program> {
+    point.programs.iter().find(|program| program.event.is_in(btf))
+}

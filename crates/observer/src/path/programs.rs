@@ -1,0 +1,218 @@
+//! The programs in the kernel: loaded once, attached and detached at will.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
+
+use super::aim::{Aim, Place, Ports};
+use super::complaint;
+use super::config::Config;
+use super::points::{self, POINTS, Point, Program, When};
+use super::reasons::Reasons;
+use super::tally::{self, Tally};
+use crate::{Error, procfile};
+
+/// A point that this kernel has a program for.
+struct Traced {
+    point: &'static Point,
+    program: &'static Program,
+    /// The kernel took the program and would not attach it: not asked again.
+    refused: bool,
+}
+
+/// The loaded programs. Nothing is attached but what [`Programs::attach`] returned and its caller keeps.
+pub(super) struct Programs {
+    object: Object,
+    maps: Maps,
+    config: Config,
+    traced: Vec<Traced>,
+    reasons: Reasons,
+    /// What is not seen on this host.
+    pub(super) notes: Vec<String>,
+}
+
+/// The maps of state.h.
+struct Maps {
+    config: MapHandle,
+    counts: MapHandle,
+    hops: MapHandle,
+    drops: MapHandle,
+    flows: MapHandle,
+}
+
+impl Programs {
+    /// Fits the programs to this kernel and loads them. Takes some ten milliseconds.
+    pub(super) fn load(place: &Place) -> Result<Self, Error> {
+        complaint::listen();
+        let btf = Btf::from_vmlinux().map_err(|e| failed("read", "the kernel's types", &e))?;
+        let (traced, notes) = traceable(&btf);
+        // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
+        let image = CODE.to_vec();
+        let builder = ObjectBuilder::default().name("path").and_then(|builder| builder.open_memory(&image));
+        let mut open = builder.map_err(|e| failed("open", PROGRAMS, &e))?;
+        for mut program in open.progs_mut() {
+            let wanted = traced.iter().any(|traced| *traced.program.name == *program.name());
+            program.set_autoload(wanted);
+        }
+        let object = open.load().map_err(|e| {
+            Error::io("load", PROGRAMS, io::Error::other(format!("{e}; {}", complaint::take())))
+        })?;
+        let config = Config {
+            netns: place.netns,
+            ifindex: place.index,
+            completion: place.completion,
+            ..Config::default()
+        };
+        Ok(Programs { maps: Maps::of(&object)?, object, config, traced, reasons: Reasons::of(&btf), notes })
+    }
+
+    /// Makes ready for a window over `aim`: what earlier ones saw is forgotten.
+    pub(super) fn prepare(&mut self, aim: &Aim, one_in: u32, stride: u32) -> Result<(), Error> {
+        tally::clear(&self.maps.counts, &self.maps.hops, &self.maps.drops)?;
+        for key in self.maps.flows.keys().collect::<Vec<_>>() {
+            self.maps.flows.delete(&key).map_err(|e| failed("clear", "the flows to watch", &e))?;
+        }
+        for key in aim.flows.iter().flat_map(|flow| both_ways(*flow)) {
+            let added = self.maps.flows.update(&key.to_ne_bytes(), &[1], MapFlags::ANY);
+            added.map_err(|e| failed("name", "the flows to watch", &e))?;
+        }
+        self.config.epoch = self.config.epoch.wrapping_add(1);
+        self.config.one_in = one_in;
+        self.config.only_flows = !aim.flows.is_empty();
+        self.config.fragments = aim.datagrams;
+        self.config.end = aim.end();
+        self.follow(stride)
+    }
+
+    /// From now on, the segment with each `stride`-th byte of a TCP flow is followed.
+    pub(super) fn follow(&mut self, stride: u32) -> Result<(), Error> {
+        self.config.stride = stride;
+        let written = self.maps.config.update(&[0; 4], &self.config.bytes(), MapFlags::ANY);
+        written.map_err(|e| failed("configure", PROGRAMS, &e))
+    }
+
+    /// Attaches what `aim` needs. All of it is detached when the links are dropped.
+    pub(super) fn attach(&mut self, aim: &Aim) -> Vec<Link> {
+        let (mut links, completion) = (Vec::with_capacity(self.traced.len()), self.config.completion);
+        for traced in self.traced.iter_mut().filter(|traced| !traced.refused) {
+            if !worth_it(traced.point.when, aim, completion) {
+                continue;
+            }
+            let mut programs = self.object.progs_mut();
+            let Some(program) = programs.find(|program| *program.name() == *traced.program.name) else {
+                continue;
+            };
+            match program.attach_trace() {
+                Ok(link) => links.push(link),
+                Err(error) => {
+                    traced.refused = true;
+                    let without = traced.point.without;
+                    self.notes.push(format!("not seen: {without}: the kernel refuses it ({error})"));
+                }
+            }
+        }
+        links
+    }
+
+    /// What was seen since [`Programs::prepare`].
+    pub(super) fn tally(&self) -> Result<Tally, Error> {
+        tally::read(&self.maps.counts, &self.maps.hops)
+    }
+
+    /// Drops since then, by reason.
+    pub(super) fn drops(&self) -> Result<BTreeMap<String, u64>, Error> {
+        let drops = tally::drops(&self.maps.drops)?;
+        Ok(drops.into_iter().map(|(reason, count)| (self.reasons.name(reason), count)).collect())
+    }
+
+    /// Events so far for which a program could not run because it was running there already.
+    pub(super) fn misses(&self) -> u64 {
+        let programs = self.object.progs();
+        programs.filter(|program| program.autoload()).filter_map(|p| misses(p.as_fd().as_raw_fd())).sum()
+    }
+}
+
+impl Maps {
+    fn of(object: &Object) -> Result<Self, Error> {
+        let map = |name: &str| {
+            let found = object.maps().find(|map| *map.name() == *name);
+            let found = found.ok_or_else(|| Error::shape(PROGRAMS, format!("there is no map {name}")))?;
+            MapHandle::try_from(&found).map_err(|e| failed("reach", PROGRAMS, &e))
+        };
+        Ok(Maps {
+            config: map("path.bss")?,
+            counts: map("path_counts")?,
+            hops: map("path_hops")?,
+            drops: map("path_drops")?,
+            flows: map("path_flows")?,
+        })
+    }
+}
+
+/// Made by build.rs from path.bpf.c.
+static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/path.bpf.o"));
+const PROGRAMS: &str = "the path tracer's programs";
+
+/// The programs that this kernel has events for, and a line for each point that it has none for.
+fn traceable(btf: &Btf<'_>) -> (Vec<Traced>, Vec<String>) {
+    let (mut traced, mut notes) = (Vec::new(), Vec::new());
+    for point in POINTS {
+        match points::choose(point, btf) {
+            Some(program) => traced.push(Traced { point, program, refused: false }),
+            None => notes.push(format!("not seen: {}: this kernel has no tracepoint for it", point.without)),
+        }
+    }
+    (traced, notes)
+}
+
+fn worth_it(when: When, aim: &Aim, completion: bool) -> bool {
+    match when {
+        When::Always => true,
+        When::Datagrams => aim.datagrams,
+        When::Immediate => !completion,
+        When::Freed => completion || aim.datagrams,
+    }
+}
+
+/// The keys of path.bpf.c's flow_key() under which packets of a flow are looked up: as sent, as received.
+fn both_ways(flow: Ports) -> [u64; 2] {
+    let key = |source: u16, destination: u16| {
+        u64::from(flow.protocol) << 32 | u64::from(source) << 16 | u64::from(destination)
+    };
+    [key(flow.local, flow.remote), key(flow.remote, flow.local)]
+}
+
+/// As /proc shows them (Documentation/filesystems/proc.rst leaves them out; kernel/bpf/syscall.c has them).
+fn misses(program: i32) -> Option<u64> {
+    let text = procfile::read(&format!("/proc/self/fdinfo/{program}")).ok()?;
+    text.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
+}
+
+/// An error of libbpf as this crate's.
+pub(super) fn failed(operation: &'static str, object: &str, error: &libbpf_rs::Error) -> Error {
+    Error::io(operation, object, io::Error::other(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_is_known_in_both_directions() {
+        let keys = both_ways(Ports { protocol: 6, local: 1, remote: 2 });
+        assert_eq!(keys, [0x6_0001_0002, 0x6_0002_0001]);
+    }
+
+    #[test]
+    fn what_costs_and_says_nothing_is_left_out() {
+        let streams = Aim::default();
+        let datagrams = Aim { datagrams: true, ..Aim::default() };
+        assert!(worth_it(When::Always, &streams, false) && worth_it(When::Immediate, &streams, false));
+        assert!(!worth_it(When::Datagrams, &streams, false) && worth_it(When::Datagrams, &datagrams, false));
+        assert!(!worth_it(When::Freed, &streams, false) && worth_it(When::Freed, &streams, true));
+        assert!(!worth_it(When::Immediate, &streams, true));
+    }
+}

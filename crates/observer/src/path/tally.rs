@@ -1,0 +1,134 @@
+//! What the programs counted: their maps, read and summed over processors.
+
+use landspeed_record::{Hop, HopLatency};
+use libbpf_rs::{MapCore, MapFlags};
+
+use super::programs::failed;
+use crate::Error;
+
+/// The counts of state.h's `enum count` that a record names, in its order.
+const NAMES: [&str; 7] =
+    ["sent", "received", "gro-merged", "backlog", "retransmitted", "out-of-order", "fragments"];
+/// The others.
+const LOST: usize = 7;
+const DATA_PACKETS: usize = 8;
+const DATA_BYTES: usize = 9;
+
+/// In the order of state.h's `enum hop`.
+const HOPS: [Hop; 6] = [
+    Hop::SendToQueue,
+    Hop::QueueToDriver,
+    Hop::DriverToWire,
+    Hop::DeviceToTransport,
+    Hop::DeviceToSocket,
+    Hop::SocketToApplication,
+];
+
+/// What was seen since the maps were cleared.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Tally {
+    /// Packets by what happened to them; those that happened to none are left out.
+    pub(super) counts: Vec<(&'static str, u64)>,
+    /// Hops that something was seen of.
+    pub(super) hops: Vec<HopLatency>,
+    /// Events that found no room.
+    pub(super) lost: u64,
+    /// TCP payload per packet that had any.
+    pub(super) mean_payload: Option<u64>,
+}
+
+/// Reads the counts and the hops' histograms.
+pub(super) fn read(counts: &impl MapCore, hops: &impl MapCore) -> Result<Tally, Error> {
+    let counted = summed(counts, 0)?;
+    let of = |index: usize| counted.get(index).copied().unwrap_or(0);
+    let mut tally = Tally {
+        counts: NAMES.into_iter().zip(counted.iter().copied()).filter(|(_, n)| *n > 0).collect(),
+        lost: of(LOST),
+        mean_payload: of(DATA_BYTES).checked_div(of(DATA_PACKETS)),
+        ..Tally::default()
+    };
+    for (index, hop) in (0..).zip(HOPS) {
+        let bins = bins(&summed(hops, index)?);
+        if !bins.is_empty() {
+            tally.hops.push(HopLatency { hop, bins });
+        }
+    }
+    Ok(tally)
+}
+
+/// Drops by the kernel's number of the reason.
+pub(super) fn drops(map: &impl MapCore) -> Result<Vec<(u32, u64)>, Error> {
+    let mut drops = Vec::new();
+    for key in map.keys() {
+        let found = map.lookup(&key, MapFlags::ANY).map_err(|e| failed("read", "the counts of drops", &e))?;
+        if let (Ok(reason), Some(count)) = (<[u8; 4]>::try_from(key.as_slice()), found) {
+            drops.push((u32::from_ne_bytes(reason), words(&count).next().unwrap_or(0)));
+        }
+    }
+    Ok(drops)
+}
+
+/// Sets all of them to nothing.
+pub(super) fn clear(counts: &impl MapCore, hops: &impl MapCore, drops: &impl MapCore) -> Result<(), Error> {
+    zero(counts, 0)?;
+    for index in 0..HOPS.len() as u32 {
+        zero(hops, index)?;
+    }
+    for key in drops.keys().collect::<Vec<_>>() {
+        drops.delete(&key).map_err(|e| failed("clear", "the counts of drops", &e))?;
+    }
+    Ok(())
+}
+
+fn zero(map: &impl MapCore, index: u32) -> Result<(), Error> {
+    let cleared = libbpf_rs::num_possible_cpus().and_then(|cpus| {
+        let nothing = vec![vec![0; map.value_size() as usize]; cpus];
+        map.update_percpu(&index.to_ne_bytes(), &nothing, MapFlags::ANY)
+    });
+    cleared.map_err(|e| failed("clear", "the tracer's counts", &e))
+}
+
+/// An entry of a per-processor array of u64 structures, summed word by word.
+fn summed(map: &impl MapCore, index: u32) -> Result<Vec<u64>, Error> {
+    let found = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY);
+    let of_each = found.map_err(|e| failed("read", "the tracer's counts", &e))?.unwrap_or_default();
+    let mut sum = Vec::new();
+    for value in &of_each {
+        for (at, word) in words(value).enumerate() {
+            match sum.get_mut(at) {
+                Some(known) => *known += word,
+                None => sum.push(word),
+            }
+        }
+    }
+    Ok(sum)
+}
+
+fn words(value: &[u8]) -> impl Iterator<Item = u64> {
+    value.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// Slot k holds 2^k to 2^(k+1) ns.
+fn bins(slots: &[u64]) -> Vec<(u64, u64)> {
+    let edge = |slot: u32| 1u64.checked_shl(slot + 1).unwrap_or(u64::MAX);
+    (0..).zip(slots).filter(|(_, count)| **count > 0).map(|(slot, count)| (edge(slot), *count)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_becomes_its_upper_edge() {
+        let mut slots = [0; 64];
+        (slots[0], slots[10], slots[63]) = (3, 2, 1);
+        assert_eq!(bins(&slots), [(2, 3), (2048, 2), (u64::MAX, 1)]);
+        assert_eq!(bins(&[0; 64]), []);
+    }
+
+    #[test]
+    fn words_are_of_this_machine() {
+        let bytes: Vec<u8> = [1u64, 1 << 40].iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!(words(&bytes).collect::<Vec<_>>(), [1, 1 << 40]);
+    }
+}

@@ -1,0 +1,117 @@
+//! The thread that holds the programs and attaches them in short windows.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use landspeed_record::PathTrace;
+
+use super::aim::{Aim, Place};
+use super::programs::Programs;
+use super::session::Session;
+use crate::Error;
+
+/// What the thread is asked.
+enum Ask {
+    Open(Aim, Sender<Result<(), Error>>),
+    Close(Sender<Result<PathTrace, Error>>),
+}
+
+/// A handle on the thread. When it is dropped the thread ends, and with it everything in the kernel; so it
+/// does when the thread panics or the process dies, since links and programs live as long as their
+/// descriptors.
+pub(super) struct Tracer {
+    /// `None` only while this is dropped.
+    asks: Option<Sender<Ask>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Tracer {
+    /// Loads the programs for `place`; nothing is attached yet.
+    pub(super) fn start(place: Place) -> Result<Self, Error> {
+        let (asks, asked) = mpsc::channel();
+        let (ready, loaded) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name("landspeed-path".into())
+            .spawn(move || serve(&place, &asked, &ready))
+            .map_err(|e| Error::io("start", "the path tracer's thread", e))?;
+        let tracer = Tracer { asks: Some(asks), thread: Some(thread) };
+        loaded.recv().unwrap_or_else(|_| Err(gone()))?;
+        Ok(tracer)
+    }
+
+    /// Begins a window; one that was open is thrown away. Programs are attached when this returns.
+    pub(super) fn open(&self, aim: Aim) -> Result<(), Error> {
+        self.ask(|reply| Ask::Open(aim, reply))
+    }
+
+    /// Ends the window. Nothing is attached when this returns.
+    pub(super) fn close(&self) -> Result<PathTrace, Error> {
+        self.ask(Ask::Close)
+    }
+
+    fn ask<T>(&self, ask: impl FnOnce(Sender<Result<T, Error>>) -> Ask) -> Result<T, Error> {
+        let (reply, answer) = mpsc::channel();
+        let asked = self.asks.as_ref().is_some_and(|asks| asks.send(ask(reply)).is_ok());
+        if !asked {
+            return Err(gone());
+        }
+        answer.recv().unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        self.asks = None;
+        if let Some(thread) = self.thread.take() {
+            // It panicked: that was said when it did, and what it held is gone.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn gone() -> Error {
+    Error::Gone { object: "the path tracer's thread".into(), why: "it panicked; please report it".into() }
+}
+
+/// The thread: loads, says how that went, and answers until nobody can ask any more.
+fn serve(place: &Place, asks: &Receiver<Ask>, ready: &Sender<Result<(), Error>>) {
+    match Programs::load(place) {
+        Ok(programs) => {
+            if ready.send(Ok(())).is_ok() {
+                answer(programs, place, asks);
+            }
+        }
+        Err(error) => drop(ready.send(Err(error))),
+    }
+}
+
+fn answer(mut programs: Programs, place: &Place, asks: &Receiver<Ask>) {
+    let mut session: Option<Session> = None;
+    loop {
+        let wait = session.as_ref().map_or(Duration::MAX, Session::until_next);
+        match asks.recv_timeout(wait) {
+            Ok(Ask::Open(aim, reply)) => {
+                // Detaches before anything is attached anew.
+                drop(session.take());
+                let opened = Session::begin(aim, &mut programs, place);
+                // An asker that is gone drops its end, and the next turn of this loop ends the thread.
+                drop(reply.send(opened.map(|opened| session = Some(opened))));
+            }
+            Ok(Ask::Close(reply)) => {
+                let ended = session.take().map_or_else(|| Err(not_open()), |session| session.end(&programs));
+                drop(reply.send(ended));
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if let Some(session) = &mut session {
+                    session.step(&mut programs);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+fn not_open() -> Error {
+    Error::Gone { object: "the window".into(), why: "it was not opened".into() }
+}

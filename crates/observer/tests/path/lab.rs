@@ -1,0 +1,182 @@
+//! Two hosts, joined by a veth pair, and traffic between them.
+//!
+//! ```text
+//!  namespace A  va 10.9.0.1/24 ---- 10.9.0.2/24 vb  namespace B
+//! ```
+//!
+//! The namespaces have no names: they go when this process lets go of them, however it ends.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use landspeed_netlink::{Rtnl, VethEnd};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+/// Descriptors are counted, which belong to the process: one test at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// Why these tests cannot run here.
+pub(crate) fn unable() -> Option<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Some("needs root".into());
+    }
+    landspeed_observer::observer("path").expect("it is in the table").can_run().err()
+}
+
+/// A network namespace.
+pub(crate) struct Host(File);
+
+impl Host {
+    fn new() -> std::io::Result<Self> {
+        let made = std::thread::spawn(|| {
+            // SAFETY: CLONE_NEWNET shares no memory or descriptors differently; only this thread moves.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+            File::open("/proc/thread-self/ns/net")
+        });
+        made.join().expect("no panic").map(Host)
+    }
+
+    /// Runs `work` on a thread inside.
+    pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        let inside = || {
+            move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network)).expect("enter");
+            work()
+        };
+        let outcome = std::thread::scope(|scope| scope.spawn(inside).join());
+        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    /// Runs another program inside; it must succeed.
+    pub(crate) fn tool(&self, line: &str) {
+        let mut words = line.split(' ');
+        let output = self.run(|| {
+            let program = words.next().expect("a program");
+            Command::new(program).args(words).output().unwrap_or_else(|e| panic!("{program}: {e}"))
+        });
+        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+/// The two hosts, and the lock that keeps other tests away.
+pub(crate) struct Lab {
+    pub(crate) a: Host,
+    pub(crate) b: Host,
+    _alone: MutexGuard<'static, ()>,
+}
+
+pub(crate) const A: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
+pub(crate) const B: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+
+impl Lab {
+    /// `None`, and why on standard output, where it cannot be made.
+    pub(crate) fn new() -> Option<Self> {
+        let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(why) = unable() {
+            println!("SKIP: {why}");
+            return None;
+        }
+        let (a, b) = (Host::new().expect("a namespace"), Host::new().expect("a namespace"));
+        a.run(|| {
+            let end = |name, netns| VethEnd { name, mac: None, netns, queues: 1 };
+            let rtnl = Rtnl::open().expect("rtnetlink");
+            rtnl.create_veth(&end("va", None), &end("vb", Some(b.0.as_fd()))).expect("a veth pair");
+        });
+        for (host, link, address) in [(&a, "va", A), (&b, "vb", B)] {
+            host.tool(&format!("ip address add {address}/24 dev {link}"));
+            host.tool(&format!("ip link set {link} up"));
+        }
+        Some(Lab { a, b, _alone: alone })
+    }
+
+    /// A connection from A to B.
+    pub(crate) fn connection(&self) -> (TcpStream, TcpStream) {
+        let listener = self.b.run(|| TcpListener::bind((B, 0)).expect("listen"));
+        let to = listener.local_addr().expect("bound");
+        let client =
+            self.a.run(|| TcpStream::connect_timeout(&to, Duration::from_secs(10)).expect("connect"));
+        let (server, _) = listener.accept().expect("accept");
+        (client, server)
+    }
+}
+
+/// A transfer that goes on until it is dropped.
+pub(crate) struct Transfer {
+    pub(crate) client: TcpStream,
+    pub(crate) server: TcpStream,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Transfer {
+    /// Writes of `bytes` from A to B, read there in pieces of at most as much.
+    pub(crate) fn start(lab: &Lab, bytes: usize) -> Self {
+        let (client, server) = lab.connection();
+        let (mut writer, mut reader) = (client.try_clone().expect("dup"), server.try_clone().expect("dup"));
+        let write = move || while writer.write_all(&vec![7; bytes]).is_ok() {};
+        let read = move || {
+            let mut buffer = vec![0; bytes];
+            while reader.read(&mut buffer).is_ok_and(|n| n > 0) {}
+        };
+        let threads = vec![std::thread::spawn(write), std::thread::spawn(read)];
+        Transfer { client, server, threads }
+    }
+
+    pub(crate) fn server_address(&self) -> SocketAddr {
+        self.server.local_addr().expect("bound")
+    }
+}
+
+impl Drop for Transfer {
+    fn drop(&mut self) {
+        for end in [&self.client, &self.server] {
+            match end.shutdown(std::net::Shutdown::Both) {
+                Err(e) if e.kind() != ErrorKind::NotConnected => println!("shutdown: {e}"),
+                _ => {}
+            }
+        }
+        for thread in self.threads.drain(..) {
+            thread.join().expect("the transfer's thread");
+        }
+    }
+}
+
+/// Calls `work` again and again on a thread of its own until it is dropped.
+pub(crate) struct Repeated {
+    stop: std::sync::Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Repeated {
+    pub(crate) fn start(mut work: impl FnMut() + Send + 'static) -> Self {
+        let stop = std::sync::Arc::new(AtomicBool::new(false));
+        let stopped = std::sync::Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            while !stopped.load(Ordering::Relaxed) {
+                work();
+            }
+        });
+        Repeated { stop, thread: Some(thread) }
+    }
+}
+
+impl Drop for Repeated {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(ended.is_some_and(|ended| ended.is_ok()) || std::thread::panicking(), "a thread panicked");
+    }
+}
+
+/// Descriptors of this process that are (links, programs) of BPF.
+pub(crate) fn held() -> (usize, usize) {
+    let own = std::fs::read_dir("/proc/self/fd").expect("descriptors");
+    let targets: Vec<_> = own.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok()).collect();
+    let count = |what: &str| targets.iter().filter(|target| target.to_string_lossy().contains(what)).count();
+    (count("bpf_link") + count("bpf-link"), count("bpf-prog"))
+}

@@ -1,0 +1,270 @@
+//! The path tracer on real packets: two namespaces and a veth pair. SKIP without root, BTF or BPF.
+
+mod lab;
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use lab::{A, B, Host, Lab, Repeated, Transfer, held};
+use landspeed_observer::{Scene, Watch, Watcher, observer};
+use landspeed_record::{Hop, Observations, PathTrace, WatchTarget};
+
+/// A watch over `link` of `host`.
+fn watch(host: &Host, link: &str) -> Box<dyn Watch> {
+    host.run(|| observer("path").expect("it is in the table").watch(link))
+}
+
+fn close(watch: &mut dyn Watch) -> PathTrace {
+    let mut seen = Observations::default();
+    watch.close(&mut seen).expect("close");
+    *seen.path.expect("a trace")
+}
+
+/// Opens windows over `scene` until one shows what `enough` looks for; the machine may be busy, so how many
+/// that takes is not known.
+fn watch_until(watch: &mut dyn Watch, scene: &Scene<'_>, enough: impl Fn(&PathTrace) -> bool) -> PathTrace {
+    let mut trace = PathTrace::default();
+    for _ in 0..40 {
+        watch.open(scene).expect("open");
+        std::thread::sleep(Duration::from_millis(250));
+        trace = close(watch);
+        if enough(&trace) {
+            return trace;
+        }
+    }
+    panic!("not seen in ten seconds; the last window: {trace:#?}");
+}
+
+fn hops(trace: &PathTrace) -> BTreeSet<Hop> {
+    trace.hops.iter().map(|hop| hop.hop).collect()
+}
+
+fn has(trace: &PathTrace, wanted: &[Hop], counted: &[&str]) -> bool {
+    let hops = hops(trace);
+    wanted.iter().all(|hop| hops.contains(hop)) && counted.iter().all(|what| trace.counts.contains_key(*what))
+}
+
+fn flow(at: SocketAddr) -> Scene<'static> {
+    Scene { target: WatchTarget::Flow { at }, ..Scene::default() }
+}
+
+const DOWN: [Hop; 3] = [Hop::SendToQueue, Hop::QueueToDriver, Hop::DriverToWire];
+const UP: [Hop; 3] = [Hop::DeviceToTransport, Hop::DeviceToSocket, Hop::SocketToApplication];
+
+#[test]
+fn a_transfer_shows_every_hop() {
+    let Some(lab) = Lab::new() else { return };
+    let (mut on_a, mut on_b) = (watch(&lab.a, "va"), watch(&lab.b, "vb"));
+    let transfer = Transfer::start(&lab, 8192);
+    let own = [transfer.client.as_fd()];
+    let scene = Scene { sockets: &own, ..Scene::default() };
+    let sent = watch_until(&mut *on_a, &scene, |trace| has(trace, &DOWN, &["sent", "received"]));
+    assert_eq!(hops(&sent), DOWN.into(), "A sends only");
+    let received = watch_until(&mut *on_b, &flow(transfer.server_address()), |trace| {
+        has(trace, &UP, &["sent", "received"])
+    });
+    assert_eq!(hops(&received), UP.into(), "B receives only");
+    for trace in [&sent, &received] {
+        assert!(
+            trace.one_in > 1 && trace.attached_ns.0 > 0 && trace.attached_ns < trace.window_ns,
+            "{trace:?}"
+        );
+        for hop in &trace.hops {
+            assert!(hop.bins.iter().all(|(edge, count)| edge.is_power_of_two() && *count > 0), "{hop:?}");
+            assert!(hop.bins.is_sorted(), "{hop:?}");
+        }
+    }
+}
+
+#[test]
+fn messages_of_one_byte_are_followed_too() {
+    let Some(lab) = Lab::new() else { return };
+    let (mut client, mut server) = lab.connection();
+    client.set_nodelay(true).expect("nodelay");
+    let own = client.try_clone().expect("dup");
+    let answering = std::thread::spawn(move || {
+        let mut byte = [0];
+        while server.read_exact(&mut byte).is_ok() && server.write_all(&byte).is_ok() {}
+    });
+    let asking = Repeated::start(move || {
+        client.write_all(b"x").and_then(|()| client.read_exact(&mut [0])).expect("a round trip");
+    });
+    let own_sockets = [own.as_fd()];
+    let scene = Scene { sockets: &own_sockets, ..Scene::default() };
+    let all: Vec<_> = DOWN.into_iter().chain(UP).collect();
+    watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &all, &["sent", "received"]));
+    drop(asking);
+    own.shutdown(std::net::Shutdown::Both).expect("shutdown");
+    answering.join().expect("the answering thread");
+}
+
+#[test]
+fn other_flows_are_not_counted() {
+    let Some(lab) = Lab::new() else { return };
+    let mut on_a = watch(&lab.a, "va");
+    let idle = lab.connection();
+    let busy = Transfer::start(&lab, 8192);
+    let counted = watch_until(&mut *on_a, &Scene::default(), |trace| trace.counts.contains_key("sent"));
+    assert!(counted.counts["sent"] > 0, "all flows are seen without sockets");
+    let own = [idle.0.as_fd()];
+    on_a.open(&Scene { sockets: &own, ..Scene::default() }).expect("open");
+    std::thread::sleep(Duration::from_millis(50));
+    let none = close(&mut *on_a);
+    assert!(none.counts.is_empty() && none.hops.is_empty(), "{none:?}");
+    on_a.open(&flow((A, 9).into())).expect("open");
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(close(&mut *on_a).counts, Default::default(), "another port of the same address");
+    drop(busy);
+}
+
+#[test]
+fn segments_merged_by_gro_are_counted() {
+    let Some(lab) = Lab::new() else { return };
+    lab.a.tool("ethtool -K va tso off gso off");
+    lab.b.tool("ethtool -K vb gro on");
+    let transfer = Transfer::start(&lab, 65536);
+    let scene = flow(transfer.server_address());
+    let trace =
+        watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &UP, &["received", "gro-merged"]));
+    assert!(trace.counts["gro-merged"] < trace.counts["received"], "{trace:?}");
+}
+
+#[test]
+fn datagrams_are_followed_to_their_reader() {
+    let Some(lab) = Lab::new() else { return };
+    let reader = lab.b.run(|| UdpSocket::bind((B, 0)).expect("bind"));
+    let to = reader.local_addr().expect("bound");
+    reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
+    let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
+    let own = [writer.try_clone().expect("dup"), reader.try_clone().expect("dup")];
+    let _reading = Repeated::start(move || drop(reader.recv(&mut [0; 2000])));
+    // A datagram for which the sender's buffer has no room is not sent; another comes.
+    let _writing = Repeated::start(move || {
+        drop(writer.send_to(&[7; 1000], to));
+        std::thread::sleep(Duration::from_micros(50));
+    });
+    let sending = [own[0].as_fd()];
+    let scene = Scene { sockets: &sending, ..Scene::default() };
+    let down = [Hop::QueueToDriver, Hop::DriverToWire];
+    watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &down, &["sent"]));
+    let reading = [own[1].as_fd()];
+    let scene = Scene { sockets: &reading, ..Scene::default() };
+    let up = [Hop::DeviceToSocket, Hop::SocketToApplication];
+    watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &up, &["received"]));
+}
+
+#[test]
+fn fragments_are_counted() {
+    let Some(lab) = Lab::new() else { return };
+    let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
+    writer.connect((B, 9)).expect("connect");
+    let own = writer.try_clone().expect("dup");
+    let _writing = Repeated::start(move || drop(writer.send(&[7; 8000])));
+    let own = [own.as_fd()];
+    let scene = Scene { sockets: &own, ..Scene::default() };
+    watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &[], &["sent", "fragments"]));
+}
+
+#[test]
+fn a_drop_names_the_kernels_reason() {
+    let Some(lab) = Lab::new() else { return };
+    let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
+    // Nobody listens on B's port 9; A hears of it by ICMP, and the next call fails for it.
+    let _writing = Repeated::start(move || drop(writer.send_to(&[7; 1000], (B, 9))));
+    let scene = flow((B, 9).into());
+    watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &[], &["dropped: NO_SOCKET"]));
+
+    lab.a.tool("tc qdisc replace dev va root tbf rate 1mbit burst 3000 limit 6000");
+    let trace = watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| {
+        trace.counts.keys().any(|what| what.starts_with("dropped: QDISC"))
+    });
+    assert!(trace.counts.values().all(|count| *count > 0), "{trace:?}");
+}
+
+#[test]
+fn losses_show_as_retransmissions() {
+    let Some(lab) = Lab::new() else { return };
+    // A queue of a dozen segments: a loss every few milliseconds.
+    lab.a.tool("ethtool -K va tso off gso off");
+    lab.a.tool("tc qdisc replace dev va root tbf rate 200mbit burst 10000 limit 20000");
+    let transfer = Transfer::start(&lab, 65536);
+    let own = [transfer.client.as_fd()];
+    let scene = Scene { sockets: &own, ..Scene::default() };
+    watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &[], &["retransmitted"]));
+    let scene = flow(transfer.server_address());
+    watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &[], &["out-of-order"]));
+}
+
+#[test]
+fn nothing_is_attached_but_for_moments_and_nothing_stays() {
+    let Some(lab) = Lab::new() else { return };
+    assert_eq!(held(), (0, 0));
+    let mut on_a = watch(&lab.a, "va");
+    let (links, programs) = held();
+    assert!(links == 0 && programs > 5, "loaded, not attached: {links} links, {programs} programs");
+    on_a.open(&Scene::default()).expect("open");
+    let attached = held().0;
+    assert!(attached > 5, "{attached} links");
+    let mut moments = (0..1000).map(|_| {
+        std::thread::sleep(Duration::from_millis(1));
+        held().0
+    });
+    assert!(moments.any(|links| links == 0), "detached in an open window");
+    assert!(moments.any(|links| links == attached), "and attached again");
+    close(&mut *on_a);
+    assert_eq!(held(), (0, programs), "closed");
+    on_a.open(&Scene::default()).expect("open");
+    drop(on_a);
+    assert_eq!(held(), (0, 0), "dropped in an open window");
+}
+
+#[test]
+fn a_panic_leaves_nothing() {
+    let Some(lab) = Lab::new() else { return };
+    let panicked = std::panic::catch_unwind(|| {
+        let mut on_a = watch(&lab.a, "va");
+        on_a.open(&Scene::default()).expect("open");
+        assert_eq!(held().0, 0, "panics: programs are attached");
+    });
+    assert!(panicked.is_err() && held() == (0, 0), "{:?}", held());
+}
+
+#[test]
+fn windows_follow_each_other_and_a_link_that_is_gone_is_named() {
+    let Some(lab) = Lab::new() else { return };
+    let mut on_a = watch(&lab.a, "va");
+    on_a.open(&Scene::default()).expect("open");
+    on_a.open(&Scene::default()).expect("open once more");
+    close(&mut *on_a);
+    let mut seen = Observations::default();
+    assert!(on_a.close(&mut seen).is_err() && seen.path.is_none(), "closed twice");
+    let gone = watch(&lab.a, "no-such0").open(&Scene::default()).unwrap_err().to_string();
+    assert!(gone.contains("no-such0"), "{gone}");
+}
+
+#[test]
+fn without_capabilities_it_refuses_in_words_and_others_go_on() {
+    if let Some(why) = lab::unable() {
+        println!("SKIP: {why}");
+        return;
+    }
+    // Capabilities are a thread's own.
+    let watched = std::thread::spawn(|| {
+        use rustix::thread::{CapabilitySet, CapabilitySets, gettid, set_capabilities};
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, sets).expect("giving up is always allowed");
+        let rows = ["path", "cpu"].map(|name| observer(name).expect("it is in the table"));
+        let mut watcher = Watcher::with(&rows, "lo");
+        let threads = [gettid().as_raw_nonzero().get()];
+        watcher.open(&Scene { threads: &threads, ..Scene::default() });
+        watcher.close()
+    });
+    let seen = watched.join().expect("no panic");
+    let refused = seen.unseen.iter().find(|line| line.starts_with("path: ")).expect("a reason");
+    assert!(refused.contains("CAP_BPF") && refused.contains("run landspeed as root"), "{refused}");
+    assert!(seen.path.is_none() && seen.cpu.window_ns.0 > 0, "{:?}", seen.cpu);
+}
