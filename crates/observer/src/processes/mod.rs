@@ -118,12 +118,29 @@ impl Watch for ProcessesWatch {
     }
 }
 
-/// Threads of a process, ascending.
+/// Threads of a process, ascending; of this process all but the calling thread, which watches and would often be
+/// the busiest.
 fn threads_of(pid: u32) -> Result<Vec<Thread>, Error> {
     let path = format!("/proc/{pid}/task");
     let entries = std::fs::read_dir(&path).map_err(|error| Error::io("list", path, error))?;
+    let watching = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
     let tids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut threads: Vec<Thread> = tids.map(|tid| Thread { pid, tid }).collect();
+    let others = tids.filter(|tid| *tid != watching || pid != std::process::id());
+    let mut threads: Vec<Thread> = others.map(|tid| Thread { pid, tid }).collect();
     threads.sort_unstable();
     Ok(threads)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_that_watches_is_left_out() {
+        let watch = || (rustix::thread::gettid(), threads_of(std::process::id()).unwrap());
+        let (own, threads) = std::thread::spawn(watch).join().unwrap();
+        let own = own.as_raw_nonzero().get().cast_unsigned();
+        assert!(!threads.is_empty() && threads.iter().all(|thread| thread.tid != own), "{threads:?}");
+        assert!(threads_of(u32::MAX >> 2).is_err());
+    }
 }

@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn status_is_read_line_by_line() {
-        let text = "Name:\tweb: server\nCpus_allowed_list:\t0-1,3\nvoluntary_ctxt_switches:\t9\nnonvoluntary_ctxt_switches:\t4\n";
+        let text = "Name:\tweb: server\nCpus_allowed_list:\t0-1,3\n\
+                    voluntary_ctxt_switches:\t9\nnonvoluntary_ctxt_switches:\t4\n";
         let status = status(text);
         assert_eq!((status.name.as_str(), status.voluntary_switches), ("web: server", 9));
         assert_eq!(status.allowed_cores, [0, 1, 3]);

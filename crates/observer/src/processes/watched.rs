@@ -48,6 +48,10 @@ impl Process {
     /// Any process, all threads.
     pub(super) fn other(pid: u32) -> Result<Self, Error> {
         let threads = threads_of(pid)?;
+        if threads.is_empty() {
+            let why = "none of its threads is there but the one that watches".into();
+            return Err(Error::Gone { object: format!("process {pid}"), why });
+        }
         let cpu = Clock::process(pid.cast_signed()).read()?;
         Ok(Process::new(pid, Some(cpu), &threads))
     }
