@@ -147,3 +147,46 @@ fn request(kind: SocketKind, family: u8, id: &[u8; id::SIZE]) -> Body {
     header[8..].copy_from_slice(id);
     Body::new(&header)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    #[test]
+    fn a_connection_is_found_by_port_and_by_id_until_it_is_no_more() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let client = TcpStream::connect(at).unwrap();
+        let server = listener.accept().unwrap().0;
+        let diag = SockDiag::open().unwrap();
+        let to = Ports { local: 0, remote: at.port() };
+        let [found] = &diag.list(SocketKind::TcpFlow, to).unwrap()[..] else { panic!("one end is remote") };
+        assert_eq!((found.id.local, found.id.remote), (client.local_addr().unwrap(), at));
+        assert!(found.inode != 0 && found.tcp_info.len() > 100 && found.congestion.is_some(), "{found:?}");
+        assert_eq!(diag.tcp_flow(&found.id).unwrap().map(|again| again.id), Some(found.id));
+        let stranger = SocketId { cookie: found.id.cookie ^ 1, ..found.id };
+        assert_eq!(diag.tcp_flow(&stranger).unwrap(), None, "another socket of the same ends");
+        // The server's end goes first: its stub in FIN_WAIT2 or TIME_WAIT is no connection.
+        drop(server);
+        drop(client);
+        let listed = diag.list(SocketKind::TcpFlow, to).unwrap();
+        assert!(listed.iter().all(|socket| socket.inode == 0), "{listed:?}");
+    }
+
+    #[test]
+    fn each_kind_is_listed_apart() {
+        let (listener, udp) =
+            (TcpListener::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+        let diag = SockDiag::open().unwrap();
+        let list = |kind, local| diag.list(kind, Ports { local, remote: 0 }).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let waiting = &list(SocketKind::TcpListener, port)[0];
+        assert_eq!((waiting.id.local, waiting.state), (listener.local_addr().unwrap(), 10));
+        assert!(waiting.send_queue > 0, "the backlog");
+        assert!(list(SocketKind::TcpFlow, port).is_empty());
+        let datagrams = list(SocketKind::Udp, udp.local_addr().unwrap().port());
+        assert!(datagrams.iter().any(|socket| socket.id.local == udp.local_addr().unwrap()));
+        assert!(datagrams[0].memory.unwrap().receive_limit > 0);
+    }
+}
