@@ -1,19 +1,21 @@
 //! landspeed's STREAM kernels against a plain C program, interleaved: `make bench-stream`.
 //!
-//! Compiles `bench/stream.c` with the host's C compiler (-O3), then runs C and Rust in turn, each as a
-//! process of its own, the order swapped from pair to pair, and prints for each kernel the median ratio
-//! Rust / C of the best rates with an interval that covers the median with 95 % (order statistics). The
-//! exit code says whether every median is within 5 % of 1. Once on one core, once on all.
+//! Compiles `bench/stream.c` with the host's C compiler (-O3). For each pair both programs run as
+//! processes of their own and take turns, repetition by repetition, the order swapped each time, so that
+//! both see the same moments of a shared machine. The best of ten repetitions after the first is a
+//! program's rate; printed is each kernel's median ratio Rust / C over the pairs with an interval that
+//! covers the median with 95 % (order statistics). The exit code says whether every median is within 5 %
+//! of 1. Once on one core, once on all.
 //!
 //!     stream_pairs [PAIRS]        20 without
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
-use std::time::Duration;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
-use landspeed_limits::memory::{REPETITIONS, Size, stream_of};
-use landspeed_limits::{Budget, Cores, Files};
+use landspeed_limits::memory::{REPETITIONS, Size, stream_while};
+use landspeed_limits::{Cores, Files};
 use landspeed_units::Bytes;
 
 type Failure = Box<dyn std::error::Error>;
@@ -56,13 +58,7 @@ fn compare(cores: &[u32], files: &Files, folder: &Path, pairs: usize) -> Result<
     let mut ratios: [Vec<f64>; 4] = Default::default();
     let mut rates: [Vec<f64>; 4] = Default::default();
     for pair in 0..pairs {
-        let (c, rust) = if pair % 2 == 0 {
-            let c = arms.run_c()?;
-            (c, arms.run_rust()?)
-        } else {
-            let rust = arms.run_rust()?;
-            (arms.run_c()?, rust)
-        };
+        let [c, rust] = arms.pair(pair)?;
         for kernel in 0..4 {
             ratios[kernel].push(rust[kernel] / c[kernel]);
             rates[kernel].push(c[kernel]);
@@ -118,18 +114,31 @@ fn compile(folder: &Path, array: Bytes, threads: bool) -> Result<PathBuf, Failur
 }
 
 impl Arms<'_> {
-    fn run_c(&self) -> Result<Rates, Failure> {
-        let list = self.core_list();
-        let mut command = Command::new("taskset");
-        command.args(["-c", &list]).arg(&self.c).arg(REPETITIONS.to_string());
-        // One thread a core that stays there, as landspeed's.
-        command.env("OMP_NUM_THREADS", self.cores.len().to_string()).env("OMP_PROC_BIND", "true");
-        rates(&mut command)
+    /// The rates of C and Rust.
+    fn pair(&self, pair: usize) -> Result<[Rates; 2], Failure> {
+        let mut arms = [Arm::start(&mut self.c())?, Arm::start(&mut self.rust()?)?];
+        for repetition in 0..REPETITIONS as usize {
+            let first = (pair + repetition) % 2;
+            arms[first].repeat()?;
+            arms[1 - first].repeat()?;
+        }
+        let [c, rust] = arms;
+        Ok([c.end()?, rust.end()?])
     }
 
-    fn run_rust(&self) -> Result<Rates, Failure> {
+    fn c(&self) -> Command {
+        let mut command = Command::new("taskset");
+        command.args(["-c", &self.core_list()]).arg(&self.c);
+        // One thread a core that stays there, as landspeed's, and sleeps while it is not its turn.
+        command.env("OMP_NUM_THREADS", self.cores.len().to_string());
+        command.env("OMP_PROC_BIND", "true").env("OMP_WAIT_POLICY", "passive");
+        command
+    }
+
+    fn rust(&self) -> Result<Command, Failure> {
         let mut command = Command::new(std::env::current_exe()?);
-        rates(command.args(["--rust", &self.array.0.to_string(), &self.core_list()]))
+        command.args(["--rust", &self.array.0.to_string(), &self.core_list()]);
+        Ok(command)
     }
 
     fn core_list(&self) -> String {
@@ -137,25 +146,55 @@ impl Arms<'_> {
     }
 }
 
-/// Lines of "kernel bytes-per-second".
-fn rates(command: &mut Command) -> Result<Rates, Failure> {
-    let output = command.output().map_err(|error| format!("cannot run {command:?}: {error}"))?;
-    let text = String::from_utf8(output.stdout)?;
-    let mut rates = [0.0; 4];
-    for (line, (rate, kernel)) in text.lines().zip(rates.iter_mut().zip(KERNELS)) {
-        *rate = line.strip_prefix(kernel).ok_or("unexpected output")?.trim().parse()?;
+/// One program of a pair: a line asks for a repetition, a line answers.
+struct Arm {
+    child: Child,
+    /// Closed to ask for the rates.
+    asks: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Arm {
+    fn start(command: &mut Command) -> Result<Self, Failure> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("cannot run {command:?}: {error}"))?;
+        let asks = child.stdin.take();
+        let answers = BufReader::new(child.stdout.take().ok_or("no pipe from the program")?);
+        Ok(Arm { child, asks, answers })
     }
-    if output.status.success() && rates.iter().all(|&rate| rate > 0.0) {
-        return Ok(rates);
+
+    fn repeat(&mut self) -> Result<(), Failure> {
+        self.asks.as_mut().ok_or("no pipe to the program")?.write_all(b"\n")?;
+        self.line().map(drop)
     }
-    Err(format!("{command:?} failed: {text}{}", String::from_utf8_lossy(&output.stderr)).into())
+
+    fn end(mut self) -> Result<Rates, Failure> {
+        self.asks = None;
+        let mut rates = [0.0; 4];
+        for (rate, kernel) in rates.iter_mut().zip(KERNELS) {
+            *rate = self.line()?.strip_prefix(kernel).ok_or("unexpected output")?.trim().parse()?;
+        }
+        if self.child.wait()?.success() { Ok(rates) } else { Err("a program failed".into()) }
+    }
+
+    fn line(&mut self) -> Result<String, Failure> {
+        let mut line = String::new();
+        if self.answers.read_line(&mut line)? == 0 {
+            return Err("a program ended before its time".into());
+        }
+        Ok(line)
+    }
 }
 
 fn rust_child(array: u64, cores: &str) -> Result<(), Failure> {
     let cores = cores.split(',').map(str::parse).collect::<Result<Vec<u32>, _>>()?;
-    let budget = Budget::new(Duration::from_secs(600), &|| false);
-    let stream = stream_of(&cores, Bytes(array), REPETITIONS, &budget)?;
-    for (name, rate) in KERNELS.iter().zip(stream.rates) {
+    let rates = stream_while(&cores, Bytes(array), &mut |before| {
+        if before > 0 {
+            println!("done");
+        }
+        std::io::stdin().read_line(&mut String::new()).is_ok_and(|bytes| bytes > 0)
+    })?;
+    for (name, rate) in KERNELS.iter().zip(rates) {
         println!("{name} {}", rate.best_bps.0 / 8.0);
     }
     Ok(())

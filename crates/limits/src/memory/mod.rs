@@ -27,7 +27,7 @@ const KERNELS: [MemoryKernel; 4] =
 pub const REPETITIONS: u32 = 11;
 
 /// Fewer than these after the first are no figure.
-const LEAST: usize = 3;
+const LEAST: u32 = 3;
 
 /// What one run of STREAM found.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -45,36 +45,48 @@ pub struct Stream {
 /// what they must.
 pub fn stream(cores: &[u32], files: &Files, repetitions: u32, budget: &Budget<'_>) -> Result<Stream, Error> {
     let size = Size::of_host(files, cores);
-    let mut stream = stream_of(cores, size.array, repetitions, budget)?;
+    let mut stream = within(cores, size.array, repetitions, budget)?;
     stream.notes.extend(size.note);
     Ok(stream)
 }
 
-/// As [`stream`], with arrays of `array` bytes each.
-///
-/// # Errors
-/// See [`stream`].
-pub fn stream_of(
-    cores: &[u32],
-    array: Bytes,
-    repetitions: u32,
-    budget: &Budget<'_>,
-) -> Result<Stream, Error> {
-    let elements = (array.0 / size_of::<f64>() as u64).max(1) as usize;
-    let times = run::run(cores, elements, repetitions, budget)?;
-    let counted = times.get(1..).unwrap_or_default();
-    if counted.len() < LEAST.min(repetitions.saturating_sub(1) as usize) || counted.is_empty() {
+fn within(cores: &[u32], array: Bytes, repetitions: u32, budget: &Budget<'_>) -> Result<Stream, Error> {
+    if budget.over() {
         return Err(Error::Late("run STREAM"));
     }
-    let short = times.len() < repetitions as usize;
+    let mut done = 0;
+    let rates = stream_while(cores, array, &mut |before| {
+        done = before;
+        before < repetitions && !budget.over()
+    })?;
+    let counted = done.saturating_sub(1);
+    if counted < LEAST.min(repetitions.saturating_sub(1)).max(1) {
+        return Err(Error::Late("run STREAM"));
+    }
     let note = || {
         format!(
-            "STREAM on {} core(s): {} counted repetitions where {} were asked for, for want of time",
+            "STREAM on {} core(s): {counted} counted repetitions where {} were asked for, for want of time",
             cores.len(),
-            counted.len(),
             repetitions - 1,
         )
     };
+    Ok(Stream { rates, notes: (done < repetitions).then(note).into_iter().collect() })
+}
+
+/// The four kernels over arrays of `array` bytes each, one thread on each of `cores`, for as long as
+/// `go_on` says so; it is told how many repetitions have been, and must not panic. Rates are zero where
+/// there were fewer than two.
+///
+/// # Errors
+/// Where a thread cannot be pinned, or the arrays do not hold what they must.
+pub fn stream_while(
+    cores: &[u32],
+    array: Bytes,
+    go_on: &mut (dyn FnMut(u32) -> bool + Send),
+) -> Result<Vec<StreamRate>, Error> {
+    let elements = (array.0 / size_of::<f64>() as u64).max(1) as usize;
+    let times = run::run(cores, elements, go_on)?;
+    let counted = times.get(1..).unwrap_or_default();
     let rates = KERNELS.iter().enumerate().map(|(index, &kernel)| {
         let rates: Vec<f64> = counted.iter().map(|time| rate(kernel, elements, time[index])).collect();
         StreamRate {
@@ -84,7 +96,7 @@ pub fn stream_of(
             median_bps: BitRate(sample::median(&rates).unwrap_or_default()),
         }
     });
-    Ok(Stream { rates: rates.collect(), notes: short.then(note).into_iter().collect() })
+    Ok(rates.collect())
 }
 
 /// Bits per second of one pass over arrays of `elements`, as STREAM counts them.
@@ -105,7 +117,7 @@ mod tests {
     use crate::Cores;
 
     fn small(cores: &[u32], repetitions: u32, time: Duration) -> Result<Stream, Error> {
-        stream_of(cores, Bytes::mib(1), repetitions, &Budget::new(time, &|| false))
+        within(cores, Bytes::mib(1), repetitions, &Budget::new(time, &|| false))
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::kernels::{Share, expected};
+use crate::Error;
 use crate::cores::pin;
-use crate::{Budget, Error};
 
 /// Seconds of the four kernels in one repetition.
 pub(super) type Times = [f64; 4];
@@ -26,23 +26,19 @@ struct Left {
     errors: [f64; 3],
 }
 
+/// Asked by one thread before each repetition, with the number of those before: whether to run it.
+pub(super) type GoOn<'a> = &'a mut (dyn FnMut(u32) -> bool + Send);
+
 /// What the threads share.
-struct Team<'a> {
+struct Team {
     barrier: Barrier,
     go_on: AtomicBool,
-    repetitions: u32,
-    budget: &'a Budget<'a>,
 }
 
-/// Runs up to `repetitions`, fewer where the time ends; the results are checked.
-pub(super) fn run(
-    cores: &[u32],
-    elements: usize,
-    repetitions: u32,
-    budget: &Budget<'_>,
-) -> Result<Vec<Times>, Error> {
-    if cores.is_empty() || budget.over() {
-        return Err(Error::Late("run STREAM"));
+/// Runs repetitions as long as `go_on` says; the results are checked.
+pub(super) fn run(cores: &[u32], elements: usize, go_on: GoOn<'_>) -> Result<Vec<Times>, Error> {
+    if cores.is_empty() {
+        return Err(Error::Unable("STREAM needs a core".into()));
     }
     let mut arrays: [Vec<f64>; 3] = std::array::from_fn(|_| vec![0.0; elements + PAGE / size_of::<f64>()]);
     let [a, b, c] = &mut arrays;
@@ -52,15 +48,17 @@ pub(super) fn run(
         .zip(aligned(b, elements).chunks_mut(share))
         .zip(aligned(c, elements).chunks_mut(share));
     let shares: Vec<Share<'_>> = chunks.map(|((a, b), c)| Share { a, b, c }).collect();
-    let team =
-        Team { barrier: Barrier::new(shares.len()), go_on: AtomicBool::new(true), repetitions, budget };
+    let team = Team { barrier: Barrier::new(shares.len()), go_on: AtomicBool::new(true) };
     let left = std::thread::scope(|scope| {
         let team = &team;
+        let mut leader = Some(go_on);
         let threads: Vec<_> = shares
             .into_iter()
             .zip(cores)
-            .enumerate()
-            .map(|(index, (share, &core))| scope.spawn(move || work(team, index == 0, core, share)))
+            .map(|(share, &core)| {
+                let leads = leader.take();
+                scope.spawn(move || work(team, leads, core, share))
+            })
             .collect();
         threads
             .into_iter()
@@ -77,16 +75,16 @@ fn aligned(array: &mut [f64], elements: usize) -> &mut [f64] {
     &mut array[skip..skip + elements]
 }
 
-fn work(team: &Team<'_>, leads: bool, core: u32, mut share: Share<'_>) -> Result<Left, Error> {
+fn work(team: &Team, mut leads: Option<GoOn<'_>>, core: u32, mut share: Share<'_>) -> Result<Left, Error> {
     // A thread that cannot be pinned keeps step all the same: the others wait for it at each kernel.
     let pinned = pin(core);
     if pinned.is_err() {
         team.go_on.store(false, Ordering::Relaxed);
     }
     share.fill();
-    let mut spans = Vec::with_capacity(team.repetitions as usize);
+    let mut spans = Vec::new();
     loop {
-        if leads && (spans.len() >= team.repetitions as usize || team.budget.over()) {
+        if leads.as_mut().is_some_and(|go_on| !go_on(spans.len() as u32)) {
             team.go_on.store(false, Ordering::Relaxed);
         }
         team.barrier.wait();
@@ -96,11 +94,13 @@ fn work(team: &Team<'_>, leads: bool, core: u32, mut share: Share<'_>) -> Result
             break;
         }
         spans.push(repetition(team, &mut share));
+        // The leader is asked when the last one is done, not when it is itself.
+        team.barrier.wait();
     }
     pinned.map(|()| Left { errors: share.errors(expected(spans.len() as u32)), spans })
 }
 
-fn repetition(team: &Team<'_>, share: &mut Share<'_>) -> Spans {
+fn repetition(team: &Team, share: &mut Share<'_>) -> Spans {
     std::array::from_fn(|kernel| {
         if kernel > 0 {
             team.barrier.wait();
