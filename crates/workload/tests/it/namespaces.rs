@@ -15,9 +15,11 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::common::{End, KEY, Log, spec};
-use landspeed_record::{Direction, Receiver, TrialSpec, Workload};
+use landspeed_record::{
+    DatagramReceive, DatagramSend, Direction, FlowSettings, Observations, Receiver, TrialSpec, Workload,
+};
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, run_client, run_server};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
 
 /// Runs the two closures, each in a namespace of its own, joined by a veth pair.
 fn joined<A: Send, B: Send>(client: impl FnOnce() -> A + Send, server: impl FnOnce() -> B + Send) -> (A, B) {
@@ -115,7 +117,7 @@ fn every_workload_crosses_a_link() {
         Workload::PingPong { sizes_bytes, duration_ns, receiver: Receiver::Blocking },
         Workload::Connect { duration_ns },
     ];
-    let ends: [IpAddr; 2] = ["10.9.0.2".parse().expect("IPv4"), "fd09::2".parse().expect("IPv6")];
+    let ends = ends();
     let specs: Vec<_> = workloads.iter().flat_map(|w| ends.map(|at| (spec(w.clone()), at))).collect();
     for ((spec, at), (client, server)) in specs.iter().zip(trials(&specs)) {
         let (client, server) = (client.expect("client"), server.expect("server"));
@@ -127,6 +129,88 @@ fn every_workload_crosses_a_link() {
             Workload::PingPong { .. } => assert!(client.latency.iter().all(|h| h.count() > 0), "{at}"),
             Workload::Connect { .. } => assert!(client.connections > 0, "{at}"),
         }
+    }
+}
+
+fn ends() -> [IpAddr; 2] {
+    ["10.9.0.2".parse().expect("IPv4"), "fd09::2".parse().expect("IPv6")]
+}
+
+/// Over UDP, with datagrams of 1472 bytes.
+fn udp(workload: Workload, (send, receive): (DatagramSend, DatagramReceive)) -> TrialSpec {
+    let mut spec = spec(workload);
+    let write_bytes = Bytes(1472);
+    let transport = "udp".to_owned();
+    spec.flow =
+        FlowSettings { transport, write_bytes, datagram_send: send, datagram_receive: receive, ..spec.flow };
+    spec
+}
+
+#[test]
+fn datagrams_cross_a_link_by_every_way() {
+    if !can_run() {
+        return;
+    }
+    let duration_ns = Nanos::millis(100);
+    let ways = [
+        (DatagramSend::Plain, DatagramReceive::Plain),
+        (DatagramSend::Batch, DatagramReceive::Batch),
+        (DatagramSend::Gso, DatagramReceive::Plain),
+        (DatagramSend::Gso, DatagramReceive::Gro),
+    ];
+    let stream = |way| udp(Workload::Stream { duration_ns, direction: Direction::Forward }, way);
+    let specs: Vec<_> = ways.iter().flat_map(|&way| ends().map(|at| (stream(way), at))).collect();
+    for ((spec, at), (client, server)) in specs.iter().zip(trials(&specs)) {
+        let (client, server) = (client.expect("client"), server.expect("server"));
+        let (sent, came) = (&client.datagrams[0], &server.datagrams[0]);
+        println!(
+            "{at} {:?} to {:?}: {} sent, {} received, {} lost, {}",
+            spec.flow.datagram_send,
+            spec.flow.datagram_receive,
+            sent.sent,
+            came.received,
+            came.lost,
+            came.rate()
+        );
+        assert!(sent.sent > 0 && came.received > 0, "{came:?}");
+        assert_eq!((came.received_bytes.0, came.malformed), (came.received * 1472, 0), "{came:?}");
+    }
+}
+
+#[test]
+fn large_datagrams_are_cut_into_fragments_and_small_ones_played_with() {
+    if !can_run() {
+        return;
+    }
+    let plain = (DatagramSend::Plain, DatagramReceive::Plain);
+    let sizes_bytes = [32, 4068, 4120, 32_768].map(Bytes).to_vec();
+    let sweep = udp(Workload::Sweep { count: 100, sizes_bytes: sizes_bytes.clone() }, plain);
+    let duration_ns = Nanos::millis(50);
+    let play = Workload::PingPong { sizes_bytes, duration_ns, receiver: Receiver::Blocking };
+    let specs: Vec<_> =
+        [sweep, udp(play, plain)].iter().flat_map(|spec| ends().map(|at| (spec.clone(), at))).collect();
+    for ((_, at), (client, server)) in specs.iter().zip(trials(&specs)) {
+        let (client, server) = (client.expect("client"), server.expect("server"));
+        for counts in &server.sweep_datagrams {
+            assert_eq!((counts.sent, counts.received + counts.lost), (100, 100), "{at}");
+            assert!(counts.received > 0, "{at}: {counts:?}");
+        }
+        assert!(client.latency.iter().all(|histogram| histogram.count() > 0), "{at}");
+        assert_eq!(server.sweep_datagrams.len() + client.latency.len(), 4);
+    }
+}
+
+#[test]
+fn segments_that_the_path_would_have_to_cut_are_refused_in_words() {
+    if !can_run() {
+        return;
+    }
+    let stream = Workload::Stream { duration_ns: Nanos::millis(100), direction: Direction::Forward };
+    let mut spec = udp(stream, (DatagramSend::Gso, DatagramReceive::Plain));
+    spec.flow.write_bytes = Bytes(4121);
+    for (client, _) in trials(&ends().map(|at| (spec.clone(), at))) {
+        let told = client.expect_err("4148 less 28 or 48 is the most").to_string();
+        assert!(told.contains("do not fit the path") && told.contains("batch"), "{told}");
     }
 }
 
@@ -153,24 +237,59 @@ fn a_sender_whose_path_is_cut_stops() {
         return;
     }
     let at: IpAddr = "10.9.0.2".parse().expect("IPv4");
-    let spec = spec(Workload::Stream { duration_ns: Nanos::secs(120), direction: Direction::Forward });
+    let stream = Workload::Stream { duration_ns: Nanos::secs(120), direction: Direction::Forward };
+    cut(at, &spec(stream.clone()), &["link", "set", "ls-c", "down"]);
+    // UDP would be told that its own link is down: a black hole tells nobody.
+    let nobody =
+        ["neigh", "replace", "10.9.0.2", "lladdr", "02:00:00:00:00:99", "nud", "permanent", "dev", "ls-c"];
+    cut(at, &udp(stream, (DatagramSend::Plain, DatagramReceive::Plain)), &nobody);
+}
+
+/// Tells when the window opens.
+struct Tell(mpsc::Sender<()>);
+
+impl Tell {
+    fn new() -> (Self, mpsc::Receiver<()>) {
+        let (tell, told) = mpsc::channel();
+        (Tell(tell), told)
+    }
+}
+
+impl Watch for Tell {
+    fn open(&mut self, _: &Ends<'_>) {
+        self.0.send(()).expect("somebody waits for it");
+    }
+
+    fn sample(&mut self, _: Nanos) {}
+
+    fn close(&mut self) -> Observations {
+        Observations::default()
+    }
+}
+
+/// Cuts the path by the arguments of ip(8) while the client sends.
+fn cut(at: IpAddr, spec: &TrialSpec, arguments: &[&str]) {
     let (tell, port) = mpsc::channel();
-    let (cancel, spec) = (&Cancel::new(), &spec);
+    let cancel = &Cancel::new();
     let ((client, took), server) = joined(
         move || {
             let plan =
                 ClientPlan { server: (at, port.recv().expect("a port")).into(), source_port: 0, key: KEY };
-            let cut = || {
-                std::thread::sleep(Duration::from_millis(300));
-                ip(&["link", "set", "ls-c", "down"]);
-            };
-            let since = Instant::now();
-            let client = std::thread::scope(|scope| {
-                scope.spawn(cut);
-                run_client(spec, &plan, &mut Log::default(), &Cancel::new())
+            let (client, cut) = std::thread::scope(|scope| {
+                let (mut watch, opened) = Tell::new();
+                let cut = scope.spawn(move || {
+                    if opened.recv().is_ok() {
+                        ip(arguments);
+                    }
+                    Instant::now()
+                });
+                let client = run_client(spec, &plan, &mut watch, &Cancel::new());
+                // Nobody shall wait for a window that never opened.
+                drop(watch);
+                (client, cut.join().expect("no panic"))
             });
             cancel.cancel();
-            (client, since.elapsed())
+            (client, cut.elapsed())
         },
         move || {
             let data = DataPort::open(at, KEY).expect("a data port");

@@ -5,7 +5,8 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::common::{End, KEY, Log, V4, spec};
-use landspeed_record::{Direction, Receiver, TrialSpec, Workload};
+use landspeed_record::{Direction, FlowSettings, Receiver, TrialSpec, Workload};
+use landspeed_transport::{Patience, Port};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, run_client, run_server};
 
@@ -46,25 +47,81 @@ fn every_workload_can_be_cancelled() {
         Workload::Connect { duration_ns },
     ];
     for workload in workloads {
-        let (client, server, took) = meddled(&spec(workload.clone()), |ours, theirs| {
-            ours.cancel();
-            theirs.cancel();
-        });
-        for end in [client, server] {
-            assert!(matches!(end, Err(Error::Cancelled | Error::PeerGone { .. })), "{workload:?}: {end:?}");
+        cancelled(&spec(workload.clone()));
+        if !matches!(workload, Workload::Connect { .. }) {
+            cancelled(&udp(workload));
         }
-        assert!(took < SOON, "{workload:?} took {took:?}");
     }
+}
+
+/// The same over UDP.
+fn udp(workload: Workload) -> TrialSpec {
+    let mut spec = spec(workload);
+    spec.flow.transport = "udp".into();
+    spec.flow.write_bytes = Bytes(1472);
+    spec
+}
+
+fn cancelled(spec: &TrialSpec) {
+    let (client, server, took) = meddled(spec, |ours, theirs| {
+        ours.cancel();
+        theirs.cancel();
+    });
+    for end in [client, server] {
+        assert!(matches!(end, Err(Error::Cancelled | Error::PeerGone { .. })), "{spec:?}: {end:?}");
+    }
+    assert!(took < SOON, "{spec:?} took {took:?}");
 }
 
 #[test]
 fn an_end_whose_peer_has_gone_says_so() {
     for direction in [Direction::Forward, Direction::Reverse] {
-        let (client, server, took) = meddled(&long(direction), |_, theirs| theirs.cancel());
-        assert!(matches!(server, Err(Error::Cancelled)), "{server:?}");
-        assert!(matches!(client, Err(Error::PeerGone { .. })), "{client:?}");
-        assert!(took < SOON, "{took:?}");
+        for spec in [long(direction), udp(long(direction).workload)] {
+            let (client, server, took) = meddled(&spec, |_, theirs| theirs.cancel());
+            assert!(matches!(server, Err(Error::Cancelled)), "{server:?}");
+            assert!(matches!(client, Err(Error::PeerGone { .. })), "{client:?}");
+            assert!(took < SOON, "{took:?}");
+        }
     }
+}
+
+/// A server that proves itself on both flows, receives for a while and then says nothing more, with all
+/// its sockets open: its process was stopped, say.
+fn falls_silent(data: &dyn Port, signals: &dyn Port, settings: &FlowSettings) -> Instant {
+    let mut data = data.listen(settings, &KEY).expect("it listens");
+    let mut signals = signals.listen(&FlowSettings::default(), &KEY).expect("it listens");
+    let cancel = Cancel::new();
+    let patience = Patience { until: Instant::now() + SOON, cancel: &cancel };
+    let _signals = signals.accept(&patience).expect("the signal flow");
+    let flow = data.accept(&patience).expect("the data flow");
+    let until = Instant::now() + Duration::from_millis(200);
+    let mut receiver = flow.receiver().expect("receives");
+    while Instant::now() < until {
+        let _ = receiver.receive(&mut [0; 65_536]);
+    }
+    drop(receiver);
+    let silent = Instant::now();
+    std::thread::sleep(Duration::from_secs(2));
+    silent
+}
+
+#[test]
+fn a_sender_stops_when_its_peer_falls_silent() {
+    let spec = udp(long(Direction::Forward).workload);
+    let [udp, tcp] = ["udp", "tcp"].map(|name| landspeed_transport::find(name).expect("registered"));
+    let signals = tcp.reserve((V4, 0).into()).expect("a port");
+    let data = udp.reserve(signals.address()).expect("the same port");
+    let plan = ClientPlan { server: signals.address(), source_port: 0, key: KEY };
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| falls_silent(data.as_ref(), signals.as_ref(), &spec.flow));
+        let client = run_client(&spec, &plan, &mut Log::default(), &Cancel::new());
+        let stopped = Instant::now();
+        let silent = serving.join().expect("no panic");
+        assert!(matches!(client, Err(Error::FeedbackLost { .. })), "{client:?}");
+        // The peer still had all sockets open when the sender gave up, a second later at most; a busy
+        // machine is given one more.
+        assert!(stopped < silent + Duration::from_secs(2), "{:?}", stopped.duration_since(silent));
+    });
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! A relay between client and server that loses, doubles, swaps, keeps and makes up datagrams.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::common::V4;
+
+/// Which way a datagram goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    ToServer,
+    ToClient,
+}
+
+/// What the relay does with a datagram: the datagrams that go on in its place.
+pub(crate) type Meddler<'a> = dyn FnMut(Way, &[u8]) -> Vec<Vec<u8>> + Send + 'a;
+
+/// A relay's two sockets and what went through them.
+pub(crate) struct Relay {
+    /// The client's peer.
+    front: UdpSocket,
+    /// The server's peer.
+    back: UdpSocket,
+    client: Mutex<Option<SocketAddr>>,
+    pub(crate) seen: Mutex<Vec<(Way, Vec<u8>)>>,
+    stop: AtomicBool,
+}
+
+impl Relay {
+    pub(crate) fn to(server: SocketAddr) -> Relay {
+        let socket = || {
+            let socket = UdpSocket::bind((V4, 0)).expect("a port on loopback");
+            socket.set_read_timeout(Some(Duration::from_millis(2))).expect("a timeout");
+            socket
+        };
+        let (front, back) = (socket(), socket());
+        back.connect(server).expect("connects");
+        Relay { front, back, client: Mutex::default(), seen: Mutex::default(), stop: AtomicBool::new(false) }
+    }
+
+    /// Where the client finds it.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.front.local_addr().expect("its address")
+    }
+
+    /// Passes datagrams on, changed by `meddle`, until told to stop.
+    pub(crate) fn run(&self, meddle: &mut Meddler<'_>) {
+        let mut bytes = [0; 65_536];
+        while !self.stop.load(Ordering::Acquire) {
+            if let Ok((length, from)) = self.front.recv_from(&mut bytes) {
+                *self.client.lock().expect("no panic") = Some(from);
+                self.pass(Way::ToServer, &bytes[..length], meddle);
+            }
+            if let Ok(length) = self.back.recv(&mut bytes) {
+                self.pass(Way::ToClient, &bytes[..length], meddle);
+            }
+        }
+    }
+
+    fn pass(&self, way: Way, datagram: &[u8], meddle: &mut Meddler<'_>) {
+        self.seen.lock().expect("no panic").push((way, datagram.to_vec()));
+        meddle(way, datagram).iter().for_each(|datagram| self.inject(way, datagram));
+    }
+
+    /// Sends a datagram as if it came from the other end.
+    pub(crate) fn inject(&self, way: Way, datagram: &[u8]) {
+        let client = *self.client.lock().expect("no panic");
+        // Whoever has left refuses; that is not the relay's concern.
+        let _ = match (way, client) {
+            (Way::ToServer, _) => self.back.send(datagram),
+            (Way::ToClient, Some(client)) => self.front.send_to(datagram, client),
+            (Way::ToClient, None) => Ok(0),
+        };
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    /// The datagrams of one way that begin with `magic`.
+    pub(crate) fn passes(&self, way: Way, magic: &[u8]) -> Vec<Vec<u8>> {
+        let seen = self.seen.lock().expect("no panic");
+        seen.iter().filter(|(w, d)| *w == way && d.starts_with(magic)).map(|(_, d)| d.clone()).collect()
+    }
+}
+
+/// Runs `act` while the relay passes datagrams on.
+pub(crate) fn relayed<T>(relay: &Relay, meddle: &mut Meddler<'_>, act: impl FnOnce() -> T) -> T {
+    struct Stop<'a>(&'a Relay);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.stop();
+        }
+    }
+    std::thread::scope(|scope| {
+        scope.spawn(|| relay.run(meddle));
+        // Also when `act` panics: the scope waits for the relay.
+        let _stop = Stop(relay);
+        act()
+    })
+}

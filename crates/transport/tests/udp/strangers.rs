@@ -1,0 +1,243 @@
+//! Strangers, liars and lossy paths.
+
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use landspeed_transport::{Cancel, Error, Listener};
+use landspeed_units::Bytes;
+
+use crate::common::{KEY, LONG, V4, V6, call, listen, pair_through, patience, receive, reserve, send};
+use crate::relay::{Relay, Way, relayed};
+
+/// Lets the listener look at what has come; nobody is expected.
+fn look(listener: &mut dyn Listener) -> Result<(), Error> {
+    listener.accept(&patience(&Cancel::new(), Duration::from_millis(200))).map(drop)
+}
+
+fn stranger() -> UdpSocket {
+    let socket = UdpSocket::bind((V4, 0)).expect("a socket");
+    socket.set_read_timeout(Some(Duration::from_millis(100))).expect("a timeout");
+    socket
+}
+
+#[test]
+fn another_key_opens_nothing() {
+    let port = reserve(V6);
+    let mut listener = listen(port.as_ref());
+    std::thread::scope(|scope| {
+        let calling = scope.spawn(|| call(port.address(), &[4; 32], Duration::from_millis(300)));
+        let came = listener.accept(&patience(&Cancel::new(), Duration::from_millis(400)));
+        assert!(matches!(came, Err(Error::NobodyCame { strangers: 1.., .. })), "its hellos are dropped");
+        assert!(matches!(calling.join().expect("no panic"), Err(Error::NoAnswer { .. })));
+    });
+}
+
+#[test]
+fn strangers_are_dropped_counted_and_told_nothing() {
+    let port = reserve(V4);
+    let mut listener = listen(port.as_ref());
+    let strange = stranger();
+    let kinds: [&[u8]; 7] =
+        [b"", b"x", b"LSh1", &[0; 56], &[b'L'; 1400], b"LSc1 and then something", &[255; 9000]];
+    for datagram in kinds {
+        strange.send_to(datagram, port.address()).expect("sent");
+    }
+    assert!(look(listener.as_mut()).is_err());
+    assert_eq!(listener.strangers(), 7);
+    assert!(strange.recv(&mut [0; 64]).is_err(), "nothing was said to them");
+    pair_through(listener.as_mut(), port.address());
+}
+
+#[test]
+fn a_flood_does_not_keep_a_flow_out() {
+    let port = reserve(V4);
+    let mut listener = listen(port.as_ref());
+    let flooding = Cancel::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let strange = stranger();
+            while !flooding.is_cancelled() {
+                for _ in 0..20 {
+                    let _ = strange.send_to(&[1; 64], port.address());
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        pair_through(listener.as_mut(), port.address());
+        flooding.cancel();
+    });
+    assert!(listener.strangers() > 0);
+}
+
+#[test]
+fn a_server_without_the_key_gets_hellos_and_nothing_else() {
+    let server = stranger();
+    let at = server.local_addr().expect("its address");
+    std::thread::scope(|scope| {
+        let calling = scope.spawn(move || call(at, &KEY, Duration::from_millis(500)));
+        let mut bytes = [0; 2000];
+        while let Ok((length, client)) = server.recv_from(&mut bytes) {
+            assert!(length == 56 && bytes.starts_with(b"LSh1"), "{:?}", &bytes[..length]);
+            let made_up = [&b"LSa1"[..], &[9; 48]].concat();
+            server.send_to(&made_up, client).expect("sent");
+            if calling.is_finished() {
+                break;
+            }
+        }
+        assert!(matches!(calling.join().expect("no panic"), Err(Error::Unproven { .. })));
+    });
+}
+
+#[test]
+fn every_pass_may_be_lost() {
+    for lost in [b"LSh1", b"LSa1", b"LSc1", b"LSw1"] {
+        let port = reserve(V4);
+        let mut listener = listen(port.as_ref());
+        let relay = Relay::to(port.address());
+        let mut left = 2;
+        let mut lose = |_: Way, datagram: &[u8]| {
+            let loses = datagram.starts_with(lost) && left > 0;
+            left -= usize::from(loses);
+            if loses { vec![] } else { vec![datagram.to_vec()] }
+        };
+        relayed(&relay, &mut lose, || {
+            let (there, here) = pair_through(listener.as_mut(), relay.address());
+            send(there.as_ref(), 3);
+            assert_eq!(receive(here.as_ref(), 3000), 3000);
+            let came = here.datagrams().expect("counts");
+            assert_eq!((came.received, came.malformed), (3, 0), "{came:?}");
+        });
+        assert_eq!(left, 0, "{lost:?} was lost twice");
+    }
+}
+
+#[test]
+fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
+    let port = reserve(V4);
+    let mut listener = listen(port.as_ref());
+    let relay = Relay::to(port.address());
+    let _flows = relayed(&relay, &mut |_, datagram: &[u8]| vec![datagram.to_vec()], || {
+        pair_through(listener.as_mut(), relay.address())
+    });
+    let [hellos, answers] =
+        [(Way::ToServer, b"LSh1"), (Way::ToClient, b"LSa1")].map(|(w, m)| relay.passes(w, m));
+    let [confirms, welcomes] =
+        [(Way::ToServer, b"LSc1"), (Way::ToClient, b"LSw1")].map(|(w, m)| relay.passes(w, m));
+    assert!(answers[0].len() <= hellos[0].len() && welcomes[0].len() <= confirms[0].len());
+    assert!(answers.len() <= hellos.len() && welcomes.len() <= confirms.len());
+
+    // Somebody who listened on the wire sends the same from another address.
+    let strange = stranger();
+    strange.send_to(&hellos[0], port.address()).expect("sent");
+    strange.send_to(&confirms[0], port.address()).expect("sent");
+    assert!(look(listener.as_mut()).is_err(), "the cookie is of another address");
+    assert_eq!(listener.strangers(), 1);
+    let mut bytes = [0; 200];
+    let length = strange.recv(&mut bytes).expect("a hello of the key's holder is answered");
+    assert!(length <= hellos[0].len() && bytes.starts_with(b"LSa1"));
+    assert!(strange.recv(&mut bytes).is_err(), "and nothing else");
+
+    // The same from the same address, at a listener of another trial: another secret.
+    drop(listener);
+    drop(_flows);
+    let mut later = listen(port.as_ref());
+    relay.inject(Way::ToServer, &confirms[0]);
+    assert!(look(later.as_mut()).is_err());
+    assert_eq!(later.strangers(), 1);
+}
+
+#[test]
+fn what_is_made_up_on_the_way_is_dropped_and_counted() {
+    let port = reserve(V4);
+    let mut listener = listen(port.as_ref());
+    let relay = Relay::to(port.address());
+    let mut pass = |_: Way, datagram: &[u8]| vec![datagram.to_vec()];
+    relayed(&relay, &mut pass, || {
+        let (there, here) = pair_through(listener.as_mut(), relay.address());
+        send(there.as_ref(), 1);
+        assert_eq!(receive(here.as_ref(), 1000), 1000);
+        let all = relay.seen.lock().expect("no panic").clone();
+        let data =
+            all.iter().find(|(way, d)| *way == Way::ToServer && d.len() == 1000).expect("seen").1.clone();
+        let feedback =
+            all.iter().find(|(way, d)| *way == Way::ToClient && d.len() == 64).expect("seen").1.clone();
+
+        let mut other_tag = data.clone();
+        other_tag[0] ^= 1;
+        let mut leap = data.clone();
+        leap[9] = 0xff;
+        let made_up: [&[u8]; 7] = [b"", b"x", &data[..15], &other_tag, &leap, &feedback, &[0xff; 3000]];
+        made_up.iter().for_each(|datagram| relay.inject(Way::ToServer, datagram));
+        assert_eq!(receive(here.as_ref(), 1), 0);
+        let came = here.datagrams().expect("counts");
+        assert_eq!((came.received, came.highest, came.malformed), (1, 1, 7), "{came:?}");
+
+        // Feedback that is not the peer's keeps nobody sending.
+        let acked = there.progress().expect("a count").acked;
+        let mut forged = feedback.clone();
+        forged[30] ^= 1;
+        [&forged[..], &feedback[..63], &data].iter().for_each(|d| relay.inject(Way::ToClient, d));
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(there.progress().expect("a count").acked, acked);
+        assert_eq!(there.datagrams().expect("counts").malformed, 3);
+    });
+}
+
+#[test]
+fn lost_doubled_and_swapped_datagrams_are_told_apart() {
+    let port = reserve(V4);
+    let mut listener = listen(port.as_ref());
+    let relay = Relay::to(port.address());
+    let mut number = 0;
+    let mut kept = None;
+    // Of ten the third is lost, the fifth doubled, the seventh comes after the eighth.
+    let mut meddle = |way: Way, datagram: &[u8]| {
+        let datagram = datagram.to_vec();
+        if way == Way::ToClient || datagram.len() != 1000 {
+            return vec![datagram];
+        }
+        number += 1;
+        match number {
+            3 => vec![],
+            5 => vec![datagram.clone(), datagram],
+            7 => {
+                kept = Some(datagram);
+                vec![]
+            }
+            8 => vec![datagram, kept.take().expect("the seventh")],
+            _ => vec![datagram],
+        }
+    };
+    relayed(&relay, &mut meddle, || {
+        let (there, here) = pair_through(listener.as_mut(), relay.address());
+        send(there.as_ref(), 10);
+        assert_eq!(receive(here.as_ref(), 10_000), 9000);
+        let came = here.datagrams().expect("counts");
+        assert_eq!((came.received, came.highest, came.reordered, came.duplicated), (9, 10, 1, 1), "{came:?}");
+        assert_eq!(came.since(&landspeed_transport::Datagrams::default()).lost, 1);
+    });
+}
+
+#[test]
+fn a_lost_tail_is_settled_by_feedback_that_comes_later() {
+    let port = reserve(V4);
+    let mut listener = listen(port.as_ref());
+    let relay = Relay::to(port.address());
+    let mut number = 0;
+    let mut meddle = |_: Way, datagram: &[u8]| {
+        number += usize::from(datagram.len() == 1000);
+        if datagram.len() == 1000 && number > 3 { vec![] } else { vec![datagram.to_vec()] }
+    };
+    relayed(&relay, &mut meddle, || {
+        let (there, here) = pair_through(listener.as_mut(), relay.address());
+        send(there.as_ref(), 5);
+        assert!(there.progress().expect("a count").outstanding);
+        let mut receiver = here.receiver().expect("receives");
+        let until = Instant::now() + LONG;
+        while there.progress().expect("a count").outstanding {
+            let _ = receiver.receive(&mut [0; 2000]);
+            assert!(Instant::now() < until, "the receiver goes on saying that it is there");
+        }
+        assert_eq!(there.progress().expect("a count").acked, Bytes(3000));
+    });
+}
