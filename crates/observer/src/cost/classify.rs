@@ -31,9 +31,11 @@ pub(super) fn judge<'a>(rules: &Rules, kernel: &[Option<Function<'a>>]) -> Judge
     let mut moved = false;
     let mut fallback = None;
     let innermost = kernel.first().copied().flatten();
+    let mut helper: Option<Function<'_>> = None;
     for function in kernel {
         let Some(function) = function else { return Judgement::Unknown(NOWHERE) };
-        match rules.of(*function) {
+        let both = helper.replace(*function).and_then(|helper| rules.of_pair(helper, *function));
+        match both.or_else(|| rules.of(*function)) {
             None => return Judgement::Unknown(function.name),
             Some(Rule::Idle) => return Judgement::Idle,
             Some(Rule::Class(class)) => return Judgement::Class { class, moved },
@@ -114,6 +116,9 @@ mod tests {
         (CostClass::Memory, "__alloc_pages_nodemask < skb_page_frag_refill"),
         (CostClass::Lock, "native_queued_spin_lock_slowpath < _raw_spin_lock_bh < lock_sock_nested"),
         (CostClass::Lock, "_raw_spin_lock < tcp_v4_rcv"),
+        (CostClass::Lock, "__local_bh_enable_ip < _raw_spin_unlock_bh < tcp_recvmsg"),
+        (CostClass::Lock, "__local_bh_enable_ip < tcp_sendmsg < __sys_sendto"),
+        (CostClass::Driver, "__local_bh_enable_ip < __dev_queue_xmit < ip_finish_output2"),
         (CostClass::Scheduling, "try_to_wake_up < __wake_up_common"),
         (CostClass::Scheduling, "sock_def_readable < tcp_data_ready"),
         (CostClass::Scheduling, "ep_poll_callback < __wake_up_common"),
@@ -150,7 +155,9 @@ mod tests {
                 "_raw_spin_unlock_irqrestore < __wake_up_common_lock < sock_def_readable",
             ),
             (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < try_to_wake_up < wake_up_q"),
-            (CostClass::Tcp, "__local_bh_enable_ip < _raw_spin_unlock_bh < tcp_recvmsg"),
+            // What ends in an unlock is no longer there, by a tail call: hrtimer_start, hrtimer_run_softirq.
+            (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < tcp_write_xmit < tcp_sendmsg_locked"),
+            (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < handle_softirqs < __irq_exit_rcu"),
             (CostClass::Memory, "pv_native_irq_enable < ___slab_alloc < kmem_cache_alloc"),
         ] {
             assert_eq!(judged(stack), Judgement::Class { class, moved: true }, "{stack}");

@@ -33,6 +33,8 @@ pub(super) enum Rule {
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     exact: HashMap<&'static str, Rule>,
+    /// Of a helper and its caller, few.
+    pairs: Vec<((&'static str, &'static str), Rule)>,
     /// With "*", those with most letters first.
     patterns: Vec<(&'static str, Rule)>,
     /// Of modules, likewise.
@@ -61,11 +63,21 @@ impl Rules {
     }
 
     fn add(&mut self, word: &'static str, rule: Rule) -> Result<(), &'static str> {
+        if let Some((helper, caller)) = word.split_once('<') {
+            if !is_symbol(helper) || !is_symbol(caller) || helper.contains('*') || caller.contains('*') {
+                return Err("is no pair of symbols");
+            }
+            if self.pairs.iter().any(|(pair, _)| *pair == (helper, caller)) {
+                return Err("is there twice");
+            }
+            self.pairs.push(((helper, caller), rule));
+            return Ok(());
+        }
         let (list, pattern) = match word.strip_prefix('@') {
             Some(module) => (&mut self.modules, module),
             None => (&mut self.patterns, word),
         };
-        if !pattern.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'*')) {
+        if !is_symbol(pattern) {
             return Err("is no symbol");
         }
         if word == pattern && !pattern.contains('*') {
@@ -89,6 +101,11 @@ impl Rules {
         let by_name = self.exact.get(function.name).copied().or_else(|| find(&self.patterns, function.name));
         by_name.or_else(|| find(&self.modules, function.module))
     }
+
+    /// What is known of a helper that `caller` called, beyond what the caller's own rule says.
+    pub(super) fn of_pair(&self, helper: Function<'_>, caller: Function<'_>) -> Option<Rule> {
+        self.pairs.iter().find(|(pair, _)| *pair == (helper.name, caller.name)).map(|(_, rule)| *rule)
+    }
 }
 
 /// The rule that a section stands for: "tcp", "idle", "caller", "caller, else copy", "interrupts-on, else lock".
@@ -105,6 +122,10 @@ fn header(text: &str) -> Option<Rule> {
         "idle" => Some(Rule::Idle),
         name => class(name).map(Rule::Class),
     }
+}
+
+fn is_symbol(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'*'))
 }
 
 /// How specific a pattern is.
@@ -161,6 +182,10 @@ mod tests {
             let by_pattern = table.patterns.iter().find(|(pattern, _)| matches(pattern, name));
             assert_ne!(by_pattern.map(|(_, other)| other), Some(rule), "{name} is needless");
         }
+        for ((helper, caller), rule) in &table.pairs {
+            assert!(matches!(of(helper, ""), Some(Rule::Caller { .. })), "{helper} is no helper");
+            assert_ne!(of(caller, ""), Some(*rule), "{helper}<{caller} is needless");
+        }
         for list in [&table.patterns, &table.modules] {
             for (at, (pattern, rule)) in list.iter().enumerate() {
                 let others = || list.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, row)| row);
@@ -216,6 +241,8 @@ mod tests {
             ("[tcp]\ntcp_* # x\ntcp_*\n", "line 3"),
             ("[tcp]\nx*\n", "nearly anything"),
             ("[tcp]\ntcp-ack\n", "no symbol"),
+            ("[tcp]\ntcp_*<a\n", "no pair"),
+            ("[tcp]\na<b a<b\n", "twice"),
             ("[tcp, else ip]\n", "no class"),
             ("[caller, else nothing]\n", "no class"),
         ] {

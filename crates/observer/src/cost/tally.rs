@@ -13,7 +13,7 @@ const MOST_ADDRESSES: usize = 8 << 20;
 pub(super) enum Whose {
     /// The scope's: it is counted.
     Watched,
-    /// The thread's that reads the samples.
+    /// The thread's that reads the samples, where everybody's time is counted.
     Own,
     /// Somebody else's, kept to say what softirqs did there.
     Others,
@@ -108,9 +108,10 @@ impl Tally {
 
     fn sample(&mut self, sample: &Sample<'_>) {
         let whose = match &self.scope {
-            _ if sample.tid == self.reader => Whose::Own,
-            Scope::Tasks(tids) if !tids.contains(&sample.tid) => Whose::Others,
-            _ => Whose::Watched,
+            Scope::Tasks(tids) if tids.contains(&sample.tid) => Whose::Watched,
+            Scope::Tasks(_) => Whose::Others,
+            Scope::Machine if sample.tid == self.reader => Whose::Own,
+            Scope::Machine => Whose::Watched,
         };
         // Of others only what the kernel did is of interest.
         let (user, pid) = if whose == Whose::Others { (&[][..], 0) } else { (sample.user(), sample.pid) };
@@ -158,13 +159,12 @@ mod tests {
             |whose| -> Vec<_> { tally.stacks.iter().filter(|(stack, _)| stack.whose == whose).collect() };
         let watched = Stack { whose: Whose::Watched, pid: 1, kernel: [1, 2].into(), user: [3].into() };
         assert_eq!(count(Whose::Watched), [(&watched, &2)]);
-        assert_eq!(count(Whose::Own).len(), 1);
         let others = Stack { whose: Whose::Others, pid: 0, kernel: [1, 2].into(), user: [].into() };
-        assert_eq!(count(Whose::Others), [(&others, &1)], "their user code is nobody's business");
+        assert_eq!(count(Whose::Others), [(&others, &2)], "their user code is nobody's business");
     }
 
     #[test]
-    fn the_whole_machine_counts_but_the_readers_own_time_stays_apart() {
+    fn the_whole_machine_counts_and_the_readers_own_time_is_known_for_what_it_is() {
         let mut tally = Tally::new(Scope::Machine, 8);
         for tid in [7, 8] {
             tally.add(Record::parse(&words(tid, &[USER, 3])));
