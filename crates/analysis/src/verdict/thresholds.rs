@@ -37,8 +37,12 @@ pub(super) const LARGE_WINDOW: f64 = 1024.0 * 1024.0;
 /// Rounding to whole segments is blamed from a loss of a tenth of the window on ...
 pub(super) const ALIGNMENT_LOSS: f64 = 0.1;
 
-/// ... and only where so few segments fit that rounding can take that much.
+/// ... where so few segments fit that rounding can take that much ...
 pub(super) const FEW_SEGMENTS: f64 = 8.0;
+
+/// ... and in any case where fewer than this fit: a window that moves by a quarter of itself or not at all
+/// (RFC 9293 section 3.8.6.2) stands still most of the time, whatever is left over at the moment.
+pub(super) const TOO_FEW_SEGMENTS: f64 = 4.0;
 
 /// A round trip longer than the idle one by this factor, and by at least [`STANDING_NS`], has a standing
 /// queue in it. A loss-based sender keeps a queue of one bandwidth-delay product 40 % full or more.

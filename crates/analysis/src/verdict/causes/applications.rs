@@ -90,10 +90,9 @@ fn program(end: &End<'_>) -> String {
 fn instead(end: &End<'_>) -> Option<String> {
     let ran = end.ran()?;
     let seen = end.mostly_in().map(|(place, share)| {
-        let place = if matches!(place, "" | "0" | "running") {
-            "running".to_owned()
-        } else {
-            format!("in {}", shown(place))
+        let place = match place {
+            "running" | "asleep" | "stopped" => place.to_owned(),
+            function => format!("in {}", shown(function)),
         };
         format!(", was found {place} in {} of the samples", percent(share))
     });

@@ -46,7 +46,10 @@ fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
         .saw_if(mathis(view, flow).map(|rate| {
             format!("so many losses allow a Reno-like sender about {rate} (Mathis et al. 1997); {} are seen", view.goodput)
         }))
-        .saw("there is no queue on the path that would explain them: the round trip is as short as when idle");
+        .saw(match view.shaped {
+            Some(_) => "the shaper's own drops are taken off; these are lost behind it",
+            None => "no queue on the path explains them: the round trip stays as short as when idle",
+        });
     let finding = finding.try_knob(
         "congestion-control",
         "bbr",

@@ -9,10 +9,13 @@ use crate::verdict::judge::share;
 /// Functions in which a thread waits for data to arrive (/proc/TID/wchan).
 const FOR_DATA: &[&str] =
     &["recv", "wait_data", "wait_woken", "poll", "select", "skb_wait", "cqring", "accept"];
-/// Functions in which a thread waits for room to write.
-const FOR_ROOM: &[&str] = &["wait_memory", "wait_woken", "poll", "select", "sendmsg", "alloc_send", "cqring"];
+/// Functions in which a thread waits for room to write. Polling is not among them: on an idle flow it is not
+/// room that a poller waits for, and elsewhere polling for room shows in the flow's own clocks.
+const FOR_ROOM: &[&str] = &["wait_memory", "wait_woken", "sendmsg", "alloc_send"];
 /// What a running thread is seen in.
-const RUNNING: &[&str] = &["running", "0", ""];
+const RUNNING: &str = "running";
+/// What one is seen in whose place the kernel hides.
+const HIDDEN: &str = "asleep";
 
 impl End<'_> {
     fn window(&self) -> f64 {
@@ -49,12 +52,16 @@ impl End<'_> {
             Role::Sender => FOR_ROOM,
             Role::Receiver => FOR_DATA,
         };
-        let is = |names: &[&str], place: &str| names.iter().any(|name| place.contains(name));
-        let elsewhere = |place: &str| !RUNNING.contains(&place) && !is(for_flow, place);
-        let all: f64 = process.waiting_in.values().map(|n| f64::from(*n)).sum();
-        let away = process.waiting_in.iter().filter(|(place, _)| elsewhere(place));
-        let away: f64 = away.map(|(_, n)| f64::from(*n)).sum();
-        (all > 0.0).then(|| away / all)
+        let waits_for_flow = |place: &str| for_flow.iter().any(|name| place.contains(name));
+        let sum = |counts: &dyn Fn(&str) -> bool| {
+            let counted = process.waiting_in.iter().filter(|(place, _)| counts(place));
+            counted.map(|(_, n)| f64::from(*n)).sum::<f64>()
+        };
+        let away = sum(&|place| place != RUNNING && place != HIDDEN && !waits_for_flow(place));
+        let hidden = sum(&|place| place == HIDDEN);
+        let known = sum(&|place| place != HIDDEN);
+        // Where places are hidden, those that are known are those of a thread that runs.
+        (known > 0.0 && hidden <= known).then(|| away / known)
     }
 
     /// The place that the busiest thread was found in most often, with its share.

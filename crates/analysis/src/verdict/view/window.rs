@@ -3,7 +3,7 @@
 use super::{End, FlowView, Role, View};
 use crate::verdict::thresholds::{
     ALIGNMENT_LOSS, AMPLE, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED, SMALL_WINDOW,
-    UNHURRIED, UNSCALED_WINDOW,
+    TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,
 };
 use crate::window::whole_segments;
 use landspeed_units::Bytes;
@@ -87,7 +87,8 @@ fn held_by(view: &View<'_>, receiver: Option<&End<'_>>, limit: &WindowLimit) -> 
     if !small && (ample || hurried || view.cpu.saturated()) {
         return HeldBy::Processor;
     }
-    if limit.segments < FEW_SEGMENTS && limit.rounding >= ALIGNMENT_LOSS {
+    let coarse = limit.segments < FEW_SEGMENTS && limit.rounding >= ALIGNMENT_LOSS;
+    if coarse || limit.segments < TOO_FEW_SEGMENTS {
         return HeldBy::Alignment;
     }
     let at_the_end_of_scale = !limit.scaled && limit.window >= UNSCALED_WINDOW;

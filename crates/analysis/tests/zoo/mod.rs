@@ -1,0 +1,277 @@
+//! Observations as the kernel would show them, built by hand: a healthy path first, to which each fault of
+//! `faults.rs` does what it does to sockets, counters and processors. Figures come from the lab's hand
+//! measurements and from the kernel's own rules, which the faults name.
+
+pub(crate) mod faults;
+
+use std::net::SocketAddr;
+
+use landspeed_analysis::verdict::{HostView, Scene, judge};
+use landspeed_record::{
+    Cause, CoreClasses, CpuUsage, FlowKey, FlowWatch, HostFacts, HostLimits, LinkCounters, LinkSettings,
+    Observations, ProcessWatch, Protocol, QdiscWatch, SocketState, TcpState, Verdict,
+};
+use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+
+/// Length of the window, and samples in it.
+pub(crate) const SPAN: Nanos = Nanos::secs(10);
+pub(crate) const SAMPLES: usize = 21;
+/// An ordinary MSS with timestamps, and MTU.
+pub(crate) const MSS: u64 = 1448;
+pub(crate) const MTU: u64 = 1500;
+
+/// A path with what was seen on both hosts. A sends.
+#[derive(Clone)]
+pub(crate) struct Zoo {
+    pub(crate) a: Observations,
+    pub(crate) b: Observations,
+    pub(crate) facts: [HostFacts; 2],
+    pub(crate) limits: [Option<HostLimits>; 2],
+    pub(crate) rtt: Nanos,
+    /// Goodput that the socket's counters are made of.
+    pub(crate) rate: BitRate,
+}
+
+impl Zoo {
+    /// Two hosts of a lab on one machine with two cores, 20 Gb/s, 50 us: both threads are busy throughout,
+    /// windows are autotuned to megabytes, and the receiver's queue holds some of that.
+    pub(crate) fn lan() -> Zoo {
+        let mut zoo = Zoo::quiet(BitRate(20e9), Nanos::micros(50));
+        zoo.threads([0.96, 0.93]);
+        zoo.cores([[0.98, 0.35], [0.95, 0.05]]);
+        zoo.sender(|at, socket, t| {
+            socket.send_buffer_bytes = Bytes(4 << 20);
+            t.cwnd_segments = 400;
+            t.unacked_segments = 90;
+            t.rtt_ns = Nanos::micros(90);
+            t.peer_window_bytes = Bytes(1_500_000 + (at * 3e6) as u64 % 1_000_000);
+            // Now and then the reader is late.
+            t.rwnd_limited_ns = share_of(at, 0.2);
+        });
+        zoo.receiver(|_, socket, t| {
+            socket.receive_queue_bytes = Bytes(900_000);
+            socket.receive_buffer_bytes = Bytes(6 << 20);
+            t.receive_window_bytes = Bytes(2_000_000);
+        });
+        zoo
+    }
+
+    /// A path of 200 Mb/s and 20 ms with a queue of one bandwidth-delay product somewhere on it. CUBIC keeps
+    /// that queue half full and overflows it now and then; processors idle.
+    pub(crate) fn wan() -> Zoo {
+        let mut zoo = Zoo::quiet(BitRate(190e6), Nanos::millis(20));
+        zoo.threads([0.05, 0.06]);
+        zoo.cores([[0.12, 0.03], [0.10, 0.03]]);
+        zoo.sender(|at, socket, t| {
+            socket.send_buffer_bytes = Bytes(4 << 20);
+            t.cwnd_segments = 500 + (at * 2000.0) as u32 % 180;
+            t.unacked_segments = t.cwnd_segments - 4;
+            t.not_sent_bytes = Bytes(1 << 20);
+            t.rtt_ns = Nanos::millis(30);
+            t.retransmitted_segments = (at * 3.0) as u64 * 40;
+            t.ssthresh_segments = 480;
+        });
+        zoo.count_a("TcpExt.TCPSackRecovery", 3);
+        zoo
+    }
+
+    /// Two hosts between which a flow carries `rate`, with time to spare everywhere.
+    pub(crate) fn quiet(rate: BitRate, rtt: Nanos) -> Zoo {
+        let facts = |name: &str| HostFacts {
+            hostname: name.into(),
+            kernel: "6.18.0".into(),
+            boot_id: "one".into(),
+            cpus: 2,
+            numa_nodes: 1,
+            ..HostFacts::default()
+        };
+        let host = |local, remote, pid| Observations {
+            cpu: CpuUsage { window_ns: SPAN, ..CpuUsage::default() },
+            flows: vec![flow(local, remote, pid)],
+            processes: vec![process(pid)],
+            settings: vec![settings()],
+            qdiscs: vec![QdiscWatch { link: "eth0".into(), kind: "noqueue".into(), ..QdiscWatch::default() }],
+            links: vec![LinkCounters { link: "eth0".into(), ..LinkCounters::default() }],
+            snmp: [("Tcp.OutSegs".to_owned(), 1000)].into(),
+            ..Observations::default()
+        };
+        let mut zoo = Zoo {
+            a: host("10.0.0.1:40000", "10.0.0.2:5201", 100),
+            b: host("10.0.0.2:5201", "10.0.0.1:40000", 200),
+            facts: [facts("h0"), facts("h1")],
+            limits: [None, None],
+            rtt,
+            rate,
+        };
+        zoo.carry(rate);
+        zoo.threads([0.3, 0.3]);
+        zoo.cores([[0.4, 0.1], [0.4, 0.05]]);
+        zoo.waits(["sk_stream_wait_memory", "wait_woken"]);
+        zoo
+    }
+
+    /// Makes the counters those of a flow at `rate`, always in flight, with full segments.
+    pub(crate) fn carry(&mut self, rate: BitRate) {
+        let (bytes, rtt) = (rate.0 * SPAN.as_secs_f64() / 8.0, self.rtt);
+        self.rate = rate;
+        let held = (rate.0 * rtt.as_secs_f64() / 8.0 / MSS as f64).ceil() as u32;
+        self.sender(|at, socket, t| {
+            socket.send_buffer_bytes = Bytes(2 << 20);
+            t.acked_bytes = Bytes((bytes * at) as u64);
+            t.sent_bytes = t.acked_bytes;
+            t.data_segments_sent = t.acked_bytes.0 / MSS;
+            t.segments_received = t.data_segments_sent / 2;
+            t.busy_ns = share_of(at, 1.0);
+            (t.rtt_ns, t.min_rtt_ns) = (rtt, rtt);
+            (t.cwnd_segments, t.unacked_segments) = (held * 2, held);
+        });
+        self.receiver(|at, socket, t| {
+            socket.receive_buffer_bytes = Bytes(4 << 20);
+            t.received_bytes = Bytes((bytes * at) as u64);
+            t.data_segments_received = t.received_bytes.0 / MSS;
+            t.receive_window_bytes = Bytes(2 << 20);
+            t.receive_rtt_ns = rtt;
+        });
+        (self.a.links[0].tx_bytes, self.b.links[0].rx_bytes) = (Bytes(bytes as u64), Bytes(bytes as u64));
+        let packets = (bytes / 30_000.0) as u64;
+        (self.a.links[0].tx_packets, self.b.links[0].rx_packets) = (packets, packets);
+    }
+
+    /// Changes every sample of the sender's socket; the first argument runs from 0 to 1.
+    pub(crate) fn sender(&mut self, change: impl Fn(f64, &mut SocketState, &mut TcpState)) {
+        each(&mut self.a.flows[0], change);
+    }
+
+    /// The same of the receiver's.
+    pub(crate) fn receiver(&mut self, change: impl Fn(f64, &mut SocketState, &mut TcpState)) {
+        each(&mut self.b.flows[0], change);
+    }
+
+    /// Share of the window that each end's thread ran.
+    pub(crate) fn threads(&mut self, ran: [f64; 2]) {
+        for (seen, ran) in [&mut self.a, &mut self.b].into_iter().zip(ran) {
+            seen.processes[0].busiest_thread_ns = CpuNanos(share_of(1.0, ran).0);
+            seen.processes[0].cpu_ns = seen.processes[0].busiest_thread_ns;
+        }
+    }
+
+    /// Busy and softirq share of the machine's two cores.
+    pub(crate) fn cores(&mut self, cores: [[f64; 2]; 2]) {
+        let core = |number: usize, [busy, softirq]: [f64; 2]| CoreClasses {
+            core: number as u32,
+            user_ns: CpuNanos(share_of(1.0, 0.1 * (busy - softirq)).0),
+            system_ns: CpuNanos(share_of(1.0, 0.9 * (busy - softirq)).0),
+            softirq_ns: CpuNanos(share_of(1.0, softirq).0),
+            idle_ns: CpuNanos(share_of(1.0, 1.0 - busy).0),
+            ..CoreClasses::default()
+        };
+        for seen in [&mut self.a, &mut self.b] {
+            seen.cpu.cores = vec![core(0, cores[0]), core(1, cores[1])];
+        }
+    }
+
+    /// Where the threads sleep when they do not run, half of the samples.
+    pub(crate) fn waits(&mut self, places: [&str; 2]) {
+        for (seen, place) in [&mut self.a, &mut self.b].into_iter().zip(places) {
+            seen.processes[0].waiting_in = [("running".into(), 10), (place.to_owned(), 10)].into();
+        }
+    }
+
+    pub(crate) fn count_a(&mut self, name: &str, count: u64) {
+        self.a.snmp.insert(name.into(), count);
+    }
+
+    pub(crate) fn count_b(&mut self, name: &str, count: u64) {
+        self.b.snmp.insert(name.into(), count);
+    }
+
+    /// The verdict with both ends, the sender first.
+    pub(crate) fn verdict(&self) -> Verdict {
+        judge(&Scene { a: self.host(0), b: Some(self.host(1)), rtt: Some(self.rtt), goodput: None })
+    }
+
+    /// With the ends named the other way round.
+    pub(crate) fn turned(&self) -> Verdict {
+        judge(&Scene { a: self.host(1), b: Some(self.host(0)), rtt: Some(self.rtt), goodput: None })
+    }
+
+    /// From one end alone, without an idle round trip.
+    pub(crate) fn from(&self, side: usize) -> Verdict {
+        judge(&Scene { a: self.host(side), b: None, rtt: None, goodput: None })
+    }
+
+    fn host(&self, side: usize) -> HostView<'_> {
+        let seen = [&self.a, &self.b][side];
+        let name = ["A", "B"][side];
+        HostView { name, facts: &self.facts[side], seen, limits: self.limits[side].as_ref() }
+    }
+}
+
+fn each(flow: &mut FlowWatch, change: impl Fn(f64, &mut SocketState, &mut TcpState)) {
+    for (n, sample) in flow.samples.iter_mut().enumerate() {
+        let mut tcp = sample.tcp.take().unwrap_or_default();
+        change(n as f64 / (SAMPLES - 1) as f64, sample, &mut tcp);
+        sample.tcp = Some(tcp);
+    }
+}
+
+/// `share` of the window that has passed at `at`.
+pub(crate) fn share_of(at: f64, share: f64) -> Nanos {
+    Nanos((SPAN.0 as f64 * at * share).round() as u64)
+}
+
+fn flow(local: &str, remote: &str, pid: u32) -> FlowWatch {
+    let at = |n: usize| Nanos(SPAN.0 * n as u64 / (SAMPLES as u64 - 1));
+    let tcp = TcpState {
+        options: 7,
+        peer_window_scale: 7,
+        window_scale: 7,
+        send_mss_bytes: Bytes(MSS),
+        receive_mss_bytes: Bytes(MSS),
+        advertised_mss_bytes: Bytes(MSS + 12),
+        path_mtu_bytes: Bytes(MTU),
+        peer_window_bytes: Bytes(2 << 20),
+        ssthresh_segments: i32::MAX as u32,
+        ato_ns: Nanos::millis(40),
+        ..TcpState::default()
+    };
+    let sample = |n| SocketState { at_ns: at(n), tcp: Some(Box::new(tcp.clone())), ..SocketState::default() };
+    let end = |text: &str| text.parse::<SocketAddr>().unwrap();
+    FlowWatch {
+        key: FlowKey { protocol: Protocol::Tcp, local: end(local), remote: end(remote) },
+        pid,
+        congestion: "cubic".into(),
+        samples: (0..SAMPLES).map(sample).collect(),
+    }
+}
+
+fn process(pid: u32) -> ProcessWatch {
+    let core = u32::from(pid == 200);
+    ProcessWatch { pid, name: "app".into(), core, allowed_cores: vec![0, 1], ..ProcessWatch::default() }
+}
+
+/// All offloads of a veth as it comes: receive offload is off there, for large packets pass whole.
+fn settings() -> LinkSettings {
+    let on = [
+        "tx-checksum-ip-generic",
+        "tx-scatter-gather",
+        "tx-tcp-segmentation",
+        "tx-generic-segmentation",
+        "rx-checksum",
+    ];
+    let mut features: std::collections::BTreeMap<String, bool> =
+        on.map(|name| (name.to_owned(), true)).into();
+    features.insert("rx-gro".into(), false);
+    LinkSettings {
+        link: "eth0".into(),
+        mtu_bytes: Bytes(MTU),
+        tx_queue_packets: 1000,
+        features,
+        fixed: Vec::new(),
+    }
+}
+
+/// The causes of a verdict in order.
+pub(crate) fn causes(verdict: &Verdict) -> Vec<Cause> {
+    verdict.findings.iter().map(|finding| finding.cause).collect()
+}
