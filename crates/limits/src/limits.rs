@@ -18,19 +18,19 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { quick: false, time: Duration::from_secs(12) }
+        Options { quick: false, time: Duration::from_secs(9) }
     }
 }
 
 /// The most that each part may take, so that one that is slow here leaves the others their time.
-const MEMORY: Duration = Duration::from_millis(2500);
+const MEMORY: Duration = Duration::from_millis(2000);
 const PASSES: Duration = Duration::from_millis(2000);
 const LOOPBACK: Duration = Duration::from_millis(1500);
-const PACKETS: Duration = Duration::from_millis(4000);
+const PACKETS: Duration = Duration::from_millis(3000);
 
 /// Measures this host, in the calling thread's network namespace, with `link` as the link towards the
-/// peer. Takes about 4 seconds on two cores (`options.quick`: 1.5), in threads of its own; every part is
-/// run in turn, since they would disturb each other, and nothing else should run meanwhile.
+/// peer. Takes 5 to 8 seconds on two cores (`options.quick`: 2 to 3), in threads of its own; the parts run
+/// in turn, since they would disturb each other, and nothing else should run meanwhile.
 ///
 /// `cancelled` is asked every few milliseconds, from any of the threads.
 pub fn measure(link: &str, options: &Options, cancelled: &(dyn Fn() -> bool + Sync)) -> HostLimits {

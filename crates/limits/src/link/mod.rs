@@ -10,6 +10,7 @@ use landspeed_record::PcieLink;
 use landspeed_units::BitRate;
 
 use crate::Files;
+use crate::files::word;
 
 /// What a link is, and what could not be read of it.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -51,8 +52,7 @@ pub fn limits(link: &str, files: &Files) -> LinkLimits {
             found.notes.push(format!("{link} does not tell its speed (it is down, or its driver knows none)"))
         }
     }
-    // -1: no node.
-    found.node = files.number(folder.join("device/numa_node"));
+    found.node = node(&device);
     place(link, &device, files, &mut found);
     found
 }
@@ -74,6 +74,12 @@ fn place(link: &str, device: &Path, files: &Files, found: &mut LinkLimits) {
     }
 }
 
+/// NUMA node of a device, or of the one it sits on (virtio); -1 stands for none.
+fn node(device: &Path) -> Option<u32> {
+    let own = |folder: &Path| word(&folder.join("numa_node"))?.parse().ok();
+    own(device).or_else(|| own(device.parent()?))
+}
+
 /// The folder of the device behind a link.
 fn device(files: &Files, folder: &Path) -> Option<PathBuf> {
     files.path(folder.join("device")).canonicalize().ok()
@@ -82,7 +88,7 @@ fn device(files: &Files, folder: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::fixture::Tree;
+    use crate::link::fixture::{NIC, Tree};
 
     #[test]
     fn a_25_gigabit_port_in_a_slot_of_half_the_lanes() {
@@ -94,6 +100,15 @@ mod tests {
         let pcie = found.pcie.unwrap();
         assert_eq!((pcie.width, pcie.most_width), (4, 8));
         assert_eq!(found.notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_device_without_a_node_has_that_of_the_one_it_sits_on() {
+        let tree = Tree::with_nic();
+        tree.write(&format!("{NIC}/virtio3/vendor"), "0x1af4\n");
+        assert_eq!(node(&tree.path(&format!("{NIC}/virtio3"))), Some(1));
+        tree.write(&format!("{NIC}/numa_node"), "-1\n");
+        assert_eq!(node(&tree.path(NIC)), None);
     }
 
     #[test]
