@@ -6,6 +6,7 @@
 
 mod chart;
 mod diff;
+mod explain;
 pub mod html;
 mod json;
 mod kind;
@@ -18,6 +19,7 @@ pub mod text;
 mod words;
 
 pub use diff::{DiffReport, DiffRow, diff_json, diff_text};
+pub use explain::{Detail, explain_html, explain_json, explain_text};
 pub use json::summary_json;
 pub use output::Output;
 pub use safe::safe;

@@ -179,6 +179,25 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
+/// `text` broken at spaces to `width` columns, later lines indented.
+pub(crate) fn wrapped(text: &str, width: usize) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split(' ').filter(|w| !w.is_empty()) {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            out.push_str("\n    ");
+            column = 4;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += length;
+    }
+    out
+}
+
 /// "everything put back", or that it was not.
 pub(crate) fn restored(summary: &TuneSummary) -> &'static str {
     if summary.restored { "everything put back" } else { "NOT everything put back" }
@@ -207,5 +226,10 @@ mod tests {
         for bad in [e(f64::NAN, 0.9, 1.1), e(1.0, 0.0, 1.1), e(1.0, 0.9, f64::INFINITY), e(1.0, 1.2, 1.1)] {
             assert!(!plausible(&bad), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn long_lists_break_at_spaces_with_an_indent() {
+        assert_eq!(wrapped("skipped: no rings: a, b, c", 16), "skipped: no\n    rings: a, b,\n    c");
     }
 }

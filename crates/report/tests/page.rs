@@ -36,22 +36,6 @@ fn page() -> (String, usize) {
     (html::page(&summary, &record), measured)
 }
 
-/// What the harness measured of `page` in a frame of `width` pixels.
-fn measure(browser: &Path, page: &str, width: u32, scheme: &str) -> serde_json::Value {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let escaped = page.replace('&', "&amp;").replace('"', "&quot;");
-    let harness = HARNESS.replace("WIDTH", &width.to_string()).replace("PAGE", &escaped);
-    let file = folder.path().join("harness.html");
-    std::fs::write(&file, harness).expect("a file in a folder of our own");
-    let output =
-        chromium::open(browser, folder.path(), &file, &[scheme, "--window-size=1200,1400", "--dump-dom"]);
-    assert_eq!(chromium::console(&output), Vec::<String>::new());
-    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (_, after) = dom.split_once("<pre id=\"result\">").expect("the harness's result");
-    let (result, _) = after.split_once("</pre>").expect("the harness's result");
-    serde_json::from_str(&result.replace("&amp;", "&")).unwrap_or_else(|why| panic!("{why}: {result}"))
-}
-
 #[test]
 fn every_measured_step_is_a_point_in_light_dark_and_on_a_phone() {
     let Some(browser) = chromium::find() else { return };
@@ -62,7 +46,7 @@ fn every_measured_step_is_a_point_in_light_dark_and_on_a_phone() {
         (360, LIGHT, "rgb(255, 255, 255)"),
     ];
     for (width, scheme, paper) in cases {
-        let seen = measure(&browser, &page, width, scheme);
+        let seen = chromium::measure(&browser, (HARNESS, &page), width, scheme);
         assert_eq!(seen["points"], measured, "{seen}");
         assert_eq!(seen["said"], measured, "{seen}");
         assert_eq!(seen["inside"], measured, "a mark is drawn outside its chart: {seen}");

@@ -6,7 +6,7 @@ use landspeed_units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, HostLimits};
-use crate::Observations;
+use crate::{HostFacts, Observations};
 
 /// The version of [`ExplainReport`].
 pub const EXPLAIN_FORMAT: u32 = 1;
@@ -67,6 +67,8 @@ pub struct LimitStep {
 pub struct ExplainedHost {
     /// As the user called it: "A", "local", "netns:dtn1".
     pub name: String,
+    /// What it is, where that was found out.
+    pub facts: Option<HostFacts>,
     /// Cost by class name.
     pub cost: BTreeMap<String, CostFigure>,
     /// Its limits, where they were measured.

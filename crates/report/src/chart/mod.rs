@@ -1,11 +1,11 @@
 //! Charts as SVG text, drawn in Rust: see docs/decisions/0004-charts.md.
 
 mod curve;
-mod frame;
+pub(crate) mod frame;
 mod ladder;
 mod marker;
-mod rows;
-mod scale;
+pub(crate) mod rows;
+pub(crate) mod scale;
 mod staircase;
 mod strip;
 mod trials;

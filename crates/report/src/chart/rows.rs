@@ -19,17 +19,17 @@ pub(super) fn shape(rows: usize) -> Shape {
 }
 
 /// A place across the plot, for the style sheet: 0 is its left end, 1 its right.
-pub(super) fn at(share: f64) -> String {
+pub(crate) fn at(share: f64) -> String {
     format!("--x:{share:.4}")
 }
 
 /// A stretch across the plot.
-pub(super) fn span(low: f64, high: f64) -> String {
+pub(crate) fn span(low: f64, high: f64) -> String {
     format!("--x:{low:.4};--w:{:.4}", (high - low).max(0.0))
 }
 
 /// The axis under all rows, and whatever is drawn behind them.
-pub(super) fn ground(scale: &Scale, title: &str, behind: &Markup) -> Markup {
+pub(crate) fn ground(scale: &Scale, title: &str, behind: &Markup) -> Markup {
     let ticks = scale.ticks(8);
     html! {
         g class="ground" {
@@ -62,6 +62,6 @@ pub(super) fn name(number: usize, step: &landspeed_record::StepSummary) -> Marku
 }
 
 /// A row, shifted to its place by the style sheet.
-pub(super) fn place(index: usize) -> String {
+pub(crate) fn place(index: usize) -> String {
     format!("--i:{index}")
 }

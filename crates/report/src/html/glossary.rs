@@ -28,12 +28,51 @@ const TERMS: [(&str, &str); 14] = [
     ),
 ];
 
-/// The glossary.
+/// Words of an explanation.
+const EXPLAINED: [(&str, &str); 14] = [
+    ("Rate", "payload that arrived at the receiver, per second (goodput)"),
+    (
+        "Fault, limit",
+        "a cause that can be mended; and what is left to hold a flow back when nothing is wrong: a core, the link, memory, the bus",
+    ),
+    (
+        "Confidence",
+        "how sure the verdict is of a cause, by how much of its evidence was seen and how little speaks against it",
+    ),
+    (
+        "Sample",
+        "one look, by a timer or a counter, at what a processor was doing; idle processors are not sampled",
+    ),
+    (
+        "Layer",
+        "what a sampled stack was taken for by its innermost functions, after Cai et al. (SIGCOMM 2021)",
+    ),
+    ("Stolen time", "time that the hypervisor gave to others while this machine wanted to run"),
+    ("Softirq, NAPI", "the kernel's work on packets outside of any process; it polls the device for them"),
+    ("Hop", "a stretch of a packet's way between two places where it is traced, after MAGNET"),
+    ("Percentile", "the time that so many of a hundred packets stay below"),
+    ("Congestion window", "what the sender allows itself to have in flight, by what it believes of the path"),
+    ("Peer's window", "what the receiver allows: room in its buffer, as the sender last heard of it"),
+    ("In flight", "sent and not yet acknowledged; no more than the least of the windows"),
+    ("Staircase", "what each part of the path could carry if it were alone, highest first"),
+    ("Residual", "what a line over sizes leaves unexplained, as a share of the mean cost"),
+];
+
+/// The glossary of a tuning run.
 pub(super) fn section() -> Markup {
+    words(&TERMS)
+}
+
+/// The glossary of an explanation.
+pub(crate) fn explained() -> Markup {
+    words(&EXPLAINED)
+}
+
+fn words(terms: &[(&str, &str)]) -> Markup {
     html! {
         section id="glossary" {
             h2 { "Words" }
-            dl class="pairs" { @for (term, meaning) in TERMS { dt { (term) } dd { (meaning) } } }
+            dl class="pairs" { @for (term, meaning) in terms { dt { (term) } dd { (meaning) } } }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The report as one self-contained page: no request leaves it, no script runs in it.
 
-mod glossary;
+pub(crate) mod glossary;
 mod hosts;
 mod overview;
 mod steps;
@@ -21,6 +21,24 @@ const POLICY: &str =
 /// escaped. Charts whose trials the record lacks are left out, with a line that says so.
 pub fn page(summary: &TuneSummary, record: &Record) -> String {
     let title = format!("{} – landspeed", overview::title(summary));
+    let body = html! {
+        (overview::header(summary))
+        (overview::figures(summary))
+        (ladder(summary, record))
+        (staircase(summary, record))
+        (curves(record))
+        (steps::section(summary))
+        (steps::changed(summary))
+        (hosts::section(summary, record))
+        (overview::reproduce(summary, record))
+        (glossary::section())
+    };
+    document(&title, &summary.landspeed, &[], &body)
+}
+
+/// A page of the house around `body`, with its look and more `styles`. `version` is the landspeed that
+/// made what is shown.
+pub(crate) fn document(title: &str, version: &str, styles: &[&str], body: &Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -30,25 +48,12 @@ pub fn page(summary: &TuneSummary, record: &Record) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="referrer" content="no-referrer";
-                meta name="generator" content={ "landspeed " (crate::safe(&summary.landspeed)) };
+                meta name="generator" content={ "landspeed " (crate::safe(version)) };
                 link rel="icon" href="data:,";
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) @for style in styles { (PreEscaped(style)) } }
             }
-            body {
-                main {
-                    (overview::header(summary))
-                    (overview::figures(summary))
-                    (ladder(summary, record))
-                    (staircase(summary, record))
-                    (curves(record))
-                    (steps::section(summary))
-                    (steps::changed(summary))
-                    (hosts::section(summary, record))
-                    (overview::reproduce(summary, record))
-                    (glossary::section())
-                }
-            }
+            body { main { (body) } }
         }
     }
     .into_string()

@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment, Color, ColumnConstraint};
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 
 use crate::output::{Style, Tone};
-use crate::words::{self, Kind, Primary};
+use crate::words::{self, Kind, Primary, wrapped};
 use crate::{safe, table as tables};
 
 /// What a width has room for.
@@ -135,33 +135,4 @@ pub(super) fn unmeasured(summary: &TuneSummary, width: u16, style: Style) -> Opt
         })
         .collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
-}
-
-/// `text` broken at spaces to `width` columns, later lines indented.
-fn wrapped(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for word in text.split(' ').filter(|w| !w.is_empty()) {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            out.push_str("\n    ");
-            column = 4;
-        } else if column > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::wrapped;
-
-    #[test]
-    fn long_lists_break_at_spaces_with_an_indent() {
-        assert_eq!(wrapped("skipped: no rings: a, b, c", 16), "skipped: no\n    rings: a, b,\n    c");
-    }
 }

@@ -58,3 +58,24 @@ pub(crate) fn console(output: &Output) -> Vec<String> {
     let log = String::from_utf8_lossy(&output.stderr);
     log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect()
 }
+
+/// What `harness`, a page around `page` with a script of its own, measured of it in a frame of `width`
+/// pixels.
+pub(crate) fn measure(
+    browser: &Path,
+    (harness, page): (&str, &str),
+    width: u32,
+    scheme: &str,
+) -> serde_json::Value {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let escaped = page.replace('&', "&amp;").replace('"', "&quot;");
+    let harness = harness.replace("WIDTH", &width.to_string()).replace("PAGE", &escaped);
+    let file = folder.path().join("harness.html");
+    std::fs::write(&file, harness).expect("a file in a folder of our own");
+    let output = open(browser, folder.path(), &file, &[scheme, "--window-size=1200,1400", "--dump-dom"]);
+    assert_eq!(console(&output), Vec::<String>::new());
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (_, after) = dom.split_once("<pre id=\"result\">").expect("the harness's result");
+    let (result, _) = after.split_once("</pre>").expect("the harness's result");
+    serde_json::from_str(&result.replace("&amp;", "&")).unwrap_or_else(|why| panic!("{why}: {result}"))
+}

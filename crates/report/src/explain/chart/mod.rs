@@ -1,0 +1,13 @@
+//! Charts of an explanation, in the manner of [`crate::chart`].
+
+mod cost;
+mod flame;
+mod hops;
+mod stairs;
+mod window;
+
+pub(super) use cost::cost;
+pub(super) use flame::flame;
+pub(super) use hops::hops;
+pub(super) use stairs::stairs;
+pub(super) use window::window;

@@ -1,0 +1,153 @@
+//! Stacks laid out as a flame graph (Gregg 2016): width is time, a frame lies on its caller.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{CostClass, CostProfile};
+
+/// Frames narrower than this share of all samples are not drawn.
+pub(super) const NARROWEST: f64 = 0.0015;
+/// Stacks are followed this deep; time in deeper frames is drawn where they end.
+pub(super) const DEEPEST: usize = 48;
+
+/// A frame that is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Placed {
+    /// Function.
+    pub(super) name: String,
+    /// Whether it is kernel code.
+    pub(super) kernel: bool,
+    /// 0 is everything.
+    pub(super) level: usize,
+    /// Left end, 0 to 1.
+    pub(super) from: f64,
+    /// Width, 0 to 1.
+    pub(super) share: f64,
+    /// Of the width the time in this very function, by class: the right end of the frame.
+    pub(super) own: Vec<(CostClass, f64)>,
+}
+
+/// A flame graph.
+#[derive(Debug, Default)]
+pub(super) struct Flame {
+    /// Frames, callers before callees.
+    pub(super) frames: Vec<Placed>,
+    /// Levels that are used.
+    pub(super) levels: usize,
+    /// Share of the samples whose innermost frames are too narrow to be drawn.
+    pub(super) cut: f64,
+    /// Share of the host's samples whose stacks are not in the report.
+    pub(super) missing: f64,
+    /// Whether stacks deeper than [`DEEPEST`] end there.
+    pub(super) too_deep: bool,
+}
+
+#[derive(Default)]
+struct Node<'a> {
+    callees: BTreeMap<&'a str, Node<'a>>,
+    own: BTreeMap<CostClass, f64>,
+    all: f64,
+}
+
+/// The graph of a profile, or nothing where it has no stacks.
+pub(super) fn flame(profile: &CostProfile) -> Option<Flame> {
+    let mut root = Node::default();
+    let mut flame = Flame::default();
+    for stack in profile.stacks.iter().filter(|s| s.samples > 0) {
+        let frames: Vec<&str> = stack.stack.split(';').filter(|f| !f.is_empty()).collect();
+        flame.too_deep |= frames.len() > DEEPEST;
+        let mut node = &mut root;
+        node.all += stack.samples as f64;
+        for frame in frames.into_iter().take(DEEPEST) {
+            node = node.callees.entry(frame).or_default();
+            node.all += stack.samples as f64;
+        }
+        *node.own.entry(stack.class).or_default() += stack.samples as f64;
+    }
+    let total = root.all;
+    if total <= 0.0 {
+        return None;
+    }
+    flame.missing = (1.0 - total / (profile.samples as f64).max(total)).max(0.0);
+    place(&mut flame, ("all", &root), (0, 0.0), total);
+    flame.levels = flame.frames.iter().map(|f| f.level + 1).max().unwrap_or(0);
+    Some(flame)
+}
+
+/// Places `node` and what it calls, widest first; recursion ends at [`DEEPEST`].
+fn place(flame: &mut Flame, (name, node): (&str, &Node<'_>), (level, from): (usize, f64), total: f64) {
+    let own = node.own.iter().map(|(class, samples)| (*class, samples / total)).collect();
+    let kernel = name.ends_with("_[k]");
+    let name = crate::safe(name.strip_suffix("_[k]").unwrap_or(name));
+    flame.frames.push(Placed { name, kernel, level, from, share: node.all / total, own });
+    let mut callees: Vec<_> = node.callees.iter().collect();
+    callees.sort_by(|a, b| b.1.all.total_cmp(&a.1.all));
+    let mut at = from;
+    for (name, callee) in callees {
+        let share = callee.all / total;
+        if share < NARROWEST {
+            flame.cut += share;
+        } else {
+            place(flame, (name, callee), (level + 1, at), total);
+        }
+        at += share;
+    }
+}
+
+/// The functions that most time was spent in themselves: (function, class, share of all samples), most
+/// first.
+pub(super) fn hottest(profile: &CostProfile) -> Vec<(String, CostClass, f64)> {
+    let mut functions: BTreeMap<(&str, CostClass), f64> = BTreeMap::new();
+    for stack in &profile.stacks {
+        let innermost = stack.stack.rsplit(';').next().unwrap_or_default();
+        *functions.entry((innermost, stack.class)).or_default() += stack.samples as f64;
+    }
+    let all = (profile.samples as f64).max(functions.values().sum()).max(1.0);
+    let mut hottest: Vec<_> = functions
+        .into_iter()
+        .map(|((name, class), n)| (crate::safe(name.strip_suffix("_[k]").unwrap_or(name)), class, n / all))
+        .collect();
+    hottest.sort_by(|a, b| b.2.total_cmp(&a.2));
+    hottest
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::StackSamples;
+
+    use super::*;
+
+    fn profile(stacks: &[(&str, CostClass, u64)]) -> CostProfile {
+        let stacks: Vec<StackSamples> = stacks
+            .iter()
+            .map(|&(stack, class, samples)| StackSamples { stack: stack.into(), class, samples })
+            .collect();
+        CostProfile { samples: stacks.iter().map(|s| s.samples).sum(), stacks, ..CostProfile::default() }
+    }
+
+    #[test]
+    fn own_time_over_all_frames_is_all_time() {
+        let p = profile(&[
+            ("main;write;tcp_sendmsg_[k];copy_[k]", CostClass::Copy, 600),
+            ("main;write;tcp_sendmsg_[k]", CostClass::Tcp, 300),
+            ("main", CostClass::Application, 99),
+            ("main;rare", CostClass::Application, 1),
+        ]);
+        let flame = flame(&p).expect("stacks");
+        let own: f64 = flame.frames.iter().flat_map(|f| &f.own).map(|(_, share)| share).sum();
+        assert!((own + flame.cut - 1.0).abs() < 1e-9, "{flame:?}");
+        assert!((flame.cut - 0.001).abs() < 1e-9 && flame.levels == 5, "{flame:?}");
+        let copy = flame.frames.iter().find(|f| f.name == "copy").expect("a frame");
+        assert!(copy.kernel && copy.level == 4 && (copy.share - 0.6).abs() < 1e-9);
+        assert_eq!(hottest(&p)[0], ("copy".to_owned(), CostClass::Copy, 0.6));
+    }
+
+    #[test]
+    fn endless_stacks_and_no_stacks_are_drawn_as_far_as_they_go() {
+        let deep = "f;".repeat(100_000);
+        let half = u64::MAX / 2;
+        let p = profile(&[(deep.as_str(), CostClass::Other, half), ("g", CostClass::Other, half)]);
+        let flame = flame(&p).expect("stacks");
+        assert!(flame.too_deep && flame.levels == DEEPEST + 1);
+        assert!(super::flame(&CostProfile::default()).is_none());
+    }
+}

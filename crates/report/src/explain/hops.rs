@@ -1,0 +1,117 @@
+//! Where packets waited, ready to be shown.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{ExplainReport, Hop, HopLatency};
+
+use super::words;
+
+/// A percentile is told where at least this many packets lie beyond it.
+const BEYOND: f64 = 10.0;
+/// Powers of two that a time in nanoseconds can have.
+const MOST_BINS: usize = 64;
+
+/// What happens to packets, in the order in which it can; anything else is a loss and comes last.
+const WAY: [&str; 6] = ["sent", "retransmitted", "received", "gro-merged", "backlog", "out-of-order"];
+
+/// One hop on one host.
+#[derive(Debug)]
+pub(super) struct HopRow {
+    /// "host A".
+    pub(super) host: String,
+    pub(super) hop: Hop,
+    /// (upper edge in ns, packets), ascending, none empty.
+    pub(super) bins: Vec<(u64, u64)>,
+    /// Packets.
+    pub(super) packets: f64,
+}
+
+/// Hops that packets were seen on, by host in the order of a packet's way.
+pub(super) fn rows(report: &ExplainReport) -> Vec<HopRow> {
+    let hosts = report.hosts.iter().enumerate();
+    let hops = hosts.filter_map(|(index, host)| {
+        let trace = host.observed.path.as_deref()?;
+        Some(trace.hops.iter().map(move |hop| HopRow::of(words::host(&host.name, index), hop)))
+    });
+    hops.flatten().filter(|row| row.packets > 0.0).collect()
+}
+
+impl HopRow {
+    fn of(host: String, seen: &HopLatency) -> Self {
+        let mut bins: Vec<(u64, u64)> =
+            seen.bins.iter().copied().filter(|&(edge, packets)| edge > 0 && packets > 0).collect();
+        bins.sort_unstable();
+        bins.truncate(MOST_BINS);
+        let packets = bins.iter().map(|b| b.1 as f64).sum();
+        HopRow { host, hop: seen.hop, bins, packets }
+    }
+
+    /// Upper edge in ns of the bin that holds a share of the packets; the median always, others where
+    /// enough packets lie beyond.
+    pub(super) fn percentile(&self, share: f64) -> Option<u64> {
+        if share > 0.5 && self.packets * (1.0 - share) < BEYOND {
+            return None;
+        }
+        let wanted = self.packets * share;
+        let mut seen = 0.0;
+        self.bins.iter().find_map(|&(edge, packets)| {
+            seen += packets as f64;
+            (seen >= wanted).then_some(edge)
+        })
+    }
+
+    /// "1.02 µs / 2.05 µs / –".
+    pub(super) fn told(&self) -> String {
+        let shown = |p| self.percentile(p).map_or_else(|| "–".to_owned(), words::time);
+        [0.5, 0.9, 0.99].map(shown).join(" / ")
+    }
+}
+
+/// What happened to packets: name to the count on each host that traced.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Hosts, in order.
+    pub(super) hosts: Vec<String>,
+    /// Counts by name, one a host, in the order of a packet's way.
+    pub(super) rows: Vec<(String, Vec<Option<u64>>)>,
+}
+
+/// Counts of all hosts side by side.
+pub(super) fn counts(report: &ExplainReport) -> Counts {
+    let traced: Vec<_> = report
+        .hosts
+        .iter()
+        .enumerate()
+        .filter_map(|(index, host)| Some((words::host(&host.name, index), host.observed.path.as_deref()?)))
+        .collect();
+    let mut rows: BTreeMap<String, Vec<Option<u64>>> = BTreeMap::new();
+    for (column, (_, trace)) in traced.iter().enumerate() {
+        for (name, count) in &trace.counts {
+            rows.entry(crate::safe(name)).or_insert_with(|| vec![None; traced.len()])[column] = Some(*count);
+        }
+    }
+    let mut rows: Vec<_> = rows.into_iter().collect();
+    rows.sort_by_key(|(name, _)| WAY.iter().position(|known| known == name).unwrap_or(WAY.len()));
+    Counts { hosts: traced.into_iter().map(|(name, _)| name).collect(), rows }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_upper_edges_and_need_packets_beyond_them() {
+        let hop =
+            HopLatency { hop: Hop::SendToQueue, bins: vec![(2048, 80), (1024, 100), (0, 9), (8192, 20)] };
+        let row = HopRow::of("host A".into(), &hop);
+        assert_eq!([0.5, 0.9, 0.99].map(|p| row.percentile(p)), [Some(1024), Some(2048), None]);
+        assert_eq!(row.told(), "1.02 µs / 2.05 µs / –");
+    }
+
+    #[test]
+    fn a_forged_histogram_does_not_overflow() {
+        let hop = HopLatency { hop: Hop::SendToQueue, bins: vec![(u64::MAX, u64::MAX); 1000] };
+        let row = HopRow::of("host A".into(), &hop);
+        assert_eq!((row.bins.len(), row.percentile(0.99)), (64, Some(u64::MAX)));
+    }
+}

@@ -1,0 +1,250 @@
+//! What the parts of the hosts can do, and how the hosts are: rows of one value a host.
+
+use landspeed_record::{
+    ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings, ListenerWatch, MemoryKernel,
+    PacketRate, PcieLink, ProcessWatch, QdiscWatch,
+};
+use landspeed_units::BitRate;
+
+use super::words::{percent, unit};
+use crate::safe;
+use crate::words::number;
+
+/// A name and a value for each host, empty where a host has none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) name: String,
+    pub(super) values: Vec<String>,
+}
+
+type Pair = (String, String);
+
+/// What each part can do at most, as measured.
+pub(super) fn limits(report: &ExplainReport) -> Vec<Row> {
+    beside(report, |host| host.limits.as_ref().map(parts).unwrap_or_default())
+}
+
+/// How each host is, and what was seen on it.
+pub(super) fn facts(report: &ExplainReport) -> Vec<Row> {
+    beside(report, |host| {
+        let mut pairs = host.facts.as_ref().map(stated).unwrap_or_default();
+        pairs.extend(host.limits.as_ref().map(hardware).unwrap_or_default());
+        pairs.extend(seen(host));
+        pairs
+    })
+}
+
+/// The pairs of all hosts as rows, in the order in which names first come.
+fn beside(report: &ExplainReport, of: impl Fn(&ExplainedHost) -> Vec<Pair>) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for (column, host) in report.hosts.iter().enumerate() {
+        for (name, value) in of(host) {
+            let (name, value) = (safe(&name), safe(&value));
+            let index = rows.iter().position(|row| row.name == name).unwrap_or_else(|| {
+                rows.push(Row { name, values: vec![String::new(); report.hosts.len()] });
+                rows.len() - 1
+            });
+            let cell = &mut rows[index].values[column];
+            *cell = if cell.is_empty() { value } else { format!("{cell}; {value}") };
+        }
+    }
+    rows
+}
+
+fn pair(name: impl Into<String>, value: impl Into<String>) -> Pair {
+    (name.into(), value.into())
+}
+
+fn parts(limits: &HostLimits) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = limits
+        .memory
+        .iter()
+        .map(|m| {
+            let cores = if m.threads == 1 { "1 core".to_owned() } else { format!("{} cores", m.threads) };
+            let rate = format!("{} (median {})", m.best_bps, m.median_bps);
+            pair(format!("Memory, STREAM {}, {cores}", kernel(m.kernel)), rate)
+        })
+        .collect();
+    pairs.extend(limits.passes.iter().map(|p| {
+        let source = if p.hot { "in the cache" } else { "not in the cache" };
+        pair(format!("{} of {}, {source}", p.what, p.size_bytes), p.rate_bps.to_string())
+    }));
+    pairs.extend(limits.loopback_bps.map(|rate| pair("TCP over loopback", rate.to_string())));
+    pairs.extend(limits.packets.iter().map(packets));
+    pairs.extend(limits.link_bps.map(|rate| pair("Link, nominal", rate.to_string())));
+    pairs.extend(limits.pcie.as_ref().map(pcie));
+    pairs
+}
+
+fn kernel(kernel: MemoryKernel) -> &'static str {
+    match kernel {
+        MemoryKernel::Copy => "copy",
+        MemoryKernel::Scale => "scale",
+        MemoryKernel::Add => "add",
+        MemoryKernel::Triad => "triad",
+    }
+}
+
+/// A packet rate, and what a load beside it says about the processor (SC'03, section 3.5.2).
+fn packets(rate: &PacketRate) -> Pair {
+    let line = BitRate(rate.alone_pps * rate.packet_bytes.0 as f64 * 8.0);
+    let mut told = format!("{} packets/s ({line})", count(rate.alone_pps));
+    if let Some(loaded) = rate.loaded_pps {
+        told += &format!(", {} beside a load on the core", count(loaded));
+    }
+    pair(format!("Packets of {} B, {}", rate.packet_bytes.0, rate.method), told)
+}
+
+/// A count in thousands or millions.
+fn count(value: f64) -> String {
+    match value {
+        v if !v.is_finite() => "?".to_owned(),
+        v if v >= 1e6 => format!("{} M", number(v / 1e6)),
+        v if v >= 1e3 => format!("{} k", number(v / 1e3)),
+        v => format!("{v:.0}"),
+    }
+}
+
+/// The bus as it runs against what the device and the slot allow: today's MMRBC (SC'03, section 3.3.1).
+fn pcie(link: &PcieLink) -> Pair {
+    let lanes = |speed: f64, width: u32| format!("{} GT/s × {width} lanes", number(speed / 1e9));
+    let mut told = vec![
+        format!("{}: {}", lanes(link.speed_transfers, link.width), link.rate_bps),
+        format!("the device can {}", lanes(link.most_speed_transfers, link.most_width)),
+    ];
+    if let (Some(speed), Some(width)) = (link.slot_speed_transfers, link.slot_width) {
+        told.push(format!("the slot {}", lanes(speed, width)));
+    }
+    told.extend(link.read_request_bytes.map(|size| format!("reads {} B at once", size.0)));
+    told.extend(link.payload_bytes.map(|size| format!("sends {} B at once", size.0)));
+    pair("PCI Express", told.join(", "))
+}
+
+fn stated(facts: &HostFacts) -> Vec<Pair> {
+    let mut pairs = vec![
+        pair("Name", facts.hostname.clone()),
+        pair("Kernel", format!("Linux {}", facts.kernel)),
+        pair("Distribution", facts.distribution.clone()),
+        pair(
+            "Processor",
+            format!("{}, {} online, {} NUMA node(s)", facts.cpu_model, facts.cpus, facts.numa_nodes),
+        ),
+        pair("Memory", facts.memory_bytes.to_string()),
+        pair(
+            "Virtualization",
+            if facts.virtualization.is_empty() { "none seen" } else { &facts.virtualization },
+        ),
+    ];
+    pairs.extend(
+        facts
+            .conflicts
+            .iter()
+            .map(|c| pair("Turns knobs on its own", format!("{} (pid {})", c.program, c.pid))),
+    );
+    pairs
+}
+
+fn hardware(limits: &HostLimits) -> Vec<Pair> {
+    let governor = if limits.governor.is_empty() { "none" } else { &limits.governor };
+    let mut pairs = vec![pair("Frequency governor", governor)];
+    let ghz = |hz: f64| number(hz / 1e9);
+    pairs.extend(limits.cpu_hz.map(|now| {
+        let most = limits.most_cpu_hz.map(|most| format!(" of {}", ghz(most))).unwrap_or_default();
+        pair("Processor clock", format!("{}{most} GHz", ghz(now)))
+    }));
+    pairs.extend(limits.link_node.map(|node| {
+        let nodes: Vec<String> = limits.irq_nodes.iter().map(u32::to_string).collect();
+        let irqs = if nodes.is_empty() { "unknown".to_owned() } else { nodes.join(", ") };
+        pair("NUMA node of the link", format!("{node}; its interrupts: {irqs}"))
+    }));
+    pairs
+}
+
+fn seen(host: &ExplainedHost) -> Vec<Pair> {
+    let observed = &host.observed;
+    let mut pairs: Vec<Pair> = observed.settings.iter().map(settings).collect();
+    pairs.extend(observed.qdiscs.iter().map(qdisc));
+    let window = observed.cpu.window_ns.0 as f64;
+    pairs.extend(observed.cpu.cores.iter().filter(|_| window > 0.0).map(|core| {
+        let share = |time: landspeed_units::CpuNanos| percent(time.0 as f64 / window);
+        let told = format!(
+            "{} busy, {} softirq, {} stolen",
+            share(core.busy()),
+            share(core.softirq_ns),
+            share(core.steal_ns)
+        );
+        pair(format!("Core {}", core.core), told)
+    }));
+    pairs.extend(observed.processes.iter().map(|p| process(p, window)));
+    pairs.extend(observed.listeners.iter().map(listener));
+    pairs
+}
+
+fn settings(link: &LinkSettings) -> Pair {
+    let named = |on: bool| {
+        let names: Vec<&str> =
+            link.features.iter().filter(|(_, state)| **state == on).map(|(name, _)| name.as_str()).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    let told = format!("MTU {}; on: {}; off: {}", link.mtu_bytes.0, named(true), named(false));
+    pair(format!("Link {}", link.link), told)
+}
+
+fn qdisc(qdisc: &QdiscWatch) -> Pair {
+    let rate = qdisc.rate_bps.map(|rate| format!(", limited to {rate}")).unwrap_or_default();
+    let told = format!(
+        "{} {}{rate}: {} dropped, {} times over its limit, at most {} waiting",
+        qdisc.kind, qdisc.handle, qdisc.drops, qdisc.overlimits, qdisc.most_waiting_bytes
+    );
+    pair(format!("Queue of {}", qdisc.link), told)
+}
+
+fn process(process: &ProcessWatch, window: f64) -> Pair {
+    let share = |time: f64| if window > 0.0 { percent(unit(time / window)) } else { "?".to_owned() };
+    let waits = process.waiting_in.iter().max_by_key(|(_, samples)| **samples);
+    let waits = waits.map(|(place, _)| format!(", mostly in {place}")).unwrap_or_default();
+    let told = format!(
+        "busiest thread {} of core {}, waiting for the core {}{waits}",
+        share(process.busiest_thread_ns.0 as f64),
+        process.core,
+        share(process.waited_for_cpu_ns.0 as f64)
+    );
+    pair(format!("Process {} ({})", process.name, process.pid), told)
+}
+
+fn listener(listener: &ListenerWatch) -> Pair {
+    let told = format!(
+        "at most {} of {} waiting, {} dropped",
+        listener.most_waiting, listener.backlog, listener.drops
+    );
+    pair(format!("Listening on {}", listener.local), told)
+}
+
+/// What a whole explanation has and this one has not.
+pub(super) fn absent(report: &ExplainReport) -> Vec<&'static str> {
+    let parts = [
+        (super::cost::hosts(report).is_empty(), "processor time by layer"),
+        (super::hops::rows(report).is_empty(), "where packets wait"),
+        (super::window::window(report).is_none(), "the window of a TCP flow"),
+        (super::stairs::stairs(report).is_none(), "what each part could do"),
+    ];
+    parts.into_iter().filter_map(|(absent, name)| absent.then_some(name)).collect()
+}
+
+/// What could not be seen or judged: (where, what), the verdict's first.
+pub(super) fn unseen(report: &ExplainReport) -> Vec<Pair> {
+    let mut lines: Vec<Pair> = report.unjudged.iter().map(|line| pair("verdict", safe(line))).collect();
+    for (index, host) in report.hosts.iter().enumerate() {
+        let name = super::words::host(&host.name, index);
+        let path = host.observed.path.as_deref();
+        let lost =
+            path.filter(|p| p.lost > 0).map(|p| format!("{} events of the path found no room", p.lost));
+        let notes = (host.observed.unseen.iter())
+            .chain(path.iter().flat_map(|p| &p.notes))
+            .chain(host.limits.iter().flat_map(|l| &l.notes))
+            .chain(host.facts.iter().flat_map(|f| &f.notes));
+        lines.extend(notes.map(|note| (name.clone(), safe(note))));
+        lines.extend(lost.map(|line| (name.clone(), line)));
+    }
+    lines
+}

@@ -1,0 +1,97 @@
+//! The staircase of limits, ready to be shown.
+
+use landspeed_record::ExplainReport;
+
+use crate::safe;
+
+/// Most steps that are drawn.
+const DRAWN: usize = 24;
+/// Where the highest step is above the flow by more than this, the axis is logarithmic.
+const WIDE: f64 = 12.0;
+/// A step within this share of the flow's rate is the flow itself.
+const SAME: f64 = 0.01;
+
+/// A limit.
+#[derive(Debug)]
+pub(super) struct Stair {
+    pub(super) name: String,
+    pub(super) how: String,
+    /// In bit/s.
+    pub(super) rate: f64,
+    /// Over the flow's rate, where that is known.
+    pub(super) over: Option<f64>,
+    /// Whether it is the lowest above the flow: what it would meet first.
+    pub(super) ceiling: bool,
+}
+
+/// All limits that were measured, highest first.
+#[derive(Debug)]
+pub(super) struct Stairs {
+    pub(super) steps: Vec<Stair>,
+    /// The flow's rate in bit/s, where it is known.
+    pub(super) flow: Option<f64>,
+}
+
+impl Stairs {
+    /// Whether a logarithmic axis shows more.
+    pub(super) fn wide(&self) -> bool {
+        let most = self.steps.first().map_or(0.0, |s| s.rate);
+        let least = self.steps.last().map_or(most, |s| s.rate).min(self.flow.unwrap_or(most));
+        most / least > WIDE
+    }
+
+    /// What the flow would meet first.
+    pub(super) fn ceiling(&self) -> Option<&Stair> {
+        self.steps.iter().find(|step| step.ceiling)
+    }
+}
+
+/// The staircase, or nothing where no limit was measured.
+pub(super) fn stairs(report: &ExplainReport) -> Option<Stairs> {
+    let sane = |rate: f64| Some(rate).filter(|r| r.is_finite() && *r > 0.0);
+    let flow = sane(report.goodput_bps.0);
+    let step = |step: &landspeed_record::LimitStep| {
+        let rate = sane(step.rate_bps.0)?;
+        let over = flow.map(|f| rate / f);
+        Some(Stair { name: safe(&step.name), how: safe(&step.how), rate, over, ceiling: false })
+    };
+    let mut steps: Vec<Stair> = report.staircase.iter().filter_map(step).collect();
+    steps.sort_by(|a, b| b.rate.total_cmp(&a.rate));
+    steps.truncate(DRAWN);
+    let lowest_above = steps.iter_mut().rev().find(|s| s.over.is_some_and(|over| over > 1.0 + SAME));
+    if let Some(step) = lowest_above {
+        step.ceiling = true;
+    }
+    (!steps.is_empty()).then_some(Stairs { steps, flow })
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::LimitStep;
+    use landspeed_units::BitRate;
+
+    use super::*;
+
+    #[test]
+    fn the_ceiling_is_the_lowest_step_above_the_flow() {
+        let step =
+            |name: &str, rate| LimitStep { name: name.into(), rate_bps: BitRate(rate), how: String::new() };
+        let report = ExplainReport {
+            goodput_bps: BitRate(4.11e9),
+            staircase: vec![
+                step("TCP now", 4.11e9),
+                step("memory", 12.8e9),
+                step("packets", 5.5e9),
+                step("forged", f64::NAN),
+            ],
+            ..ExplainReport::default()
+        };
+        let stairs = stairs(&report).expect("three steps");
+        assert_eq!(
+            stairs.steps.iter().map(|s| s.name.as_str()).collect::<Vec<_>>(),
+            ["memory", "packets", "TCP now"]
+        );
+        assert_eq!(stairs.ceiling().map(|s| s.name.as_str()), Some("packets"));
+        assert!(!stairs.wide());
+    }
+}

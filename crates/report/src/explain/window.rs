@@ -1,0 +1,169 @@
+//! The window over time, ready to be shown.
+
+use landspeed_record::{ExplainReport, FlowWatch, SocketState, TcpState};
+
+use super::words::unit;
+use crate::safe;
+
+/// Most points of a line.
+const DRAWN: usize = 600;
+/// Where the largest of the windows is above the least by more than this, the axis is logarithmic.
+const WIDE: f64 = 30.0;
+
+/// What bounds the data in flight, and the data in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Bound {
+    /// Congestion window times MSS.
+    Congestion,
+    /// What the peer advertises, as the sender sees it.
+    Peer,
+    /// What the receiver has to offer.
+    Receive,
+    /// Sent and not acknowledged.
+    InFlight,
+}
+
+impl Bound {
+    const ALL: [Bound; 4] = [Bound::Congestion, Bound::Peer, Bound::Receive, Bound::InFlight];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Bound::Congestion => "congestion window",
+            Bound::Peer => "peer's window",
+            Bound::Receive => "receive window",
+            Bound::InFlight => "in flight",
+        }
+    }
+
+    /// Class in the page's style sheet.
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Bound::Congestion => "congestion",
+            Bound::Peer => "peer",
+            Bound::Receive => "receive",
+            Bound::InFlight => "in-flight",
+        }
+    }
+
+    fn of(self, tcp: &TcpState) -> u64 {
+        let mss = tcp.send_mss_bytes.0;
+        match self {
+            Bound::Congestion => u64::from(tcp.cwnd_segments).saturating_mul(mss),
+            Bound::Peer => tcp.peer_window_bytes.0,
+            Bound::Receive => tcp.receive_window_bytes.0,
+            Bound::InFlight => u64::from(tcp.unacked_segments).saturating_mul(mss),
+        }
+    }
+}
+
+/// One line: (seconds since the window opened, bytes).
+#[derive(Debug)]
+pub(super) struct Track {
+    pub(super) bound: Bound,
+    pub(super) points: Vec<(f64, f64)>,
+}
+
+/// The flow that moved most, over time.
+#[derive(Debug)]
+pub(super) struct Window {
+    /// "10.0.0.1:4000 to 10.0.0.2:5000 (cubic)".
+    pub(super) flow: String,
+    pub(super) tracks: Vec<Track>,
+    /// (seconds, segments retransmitted since the sample before).
+    pub(super) retransmits: Vec<(f64, u64)>,
+    /// Shares of the busy time that the peer's window and the send buffer limited it, where the sender
+    /// was seen.
+    pub(super) limited: Option<(f64, f64)>,
+    /// Flows that are not drawn.
+    pub(super) others: usize,
+}
+
+impl Window {
+    /// Whether a logarithmic axis shows more.
+    pub(super) fn wide(&self) -> bool {
+        let values = || self.tracks.iter().flat_map(|t| &t.points).map(|p| p.1);
+        let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        most / least > WIDE
+    }
+}
+
+/// The window of the flow that moved most, or nothing where no TCP flow was watched.
+pub(super) fn window(report: &ExplainReport) -> Option<Window> {
+    let flows =
+        || report.hosts.iter().flat_map(|host| &host.observed.flows).filter(|f| states(f).count() > 1);
+    let sender = flows().max_by_key(|f| moved(f, |t| t.acked_bytes.0));
+    let receiver = flows().max_by_key(|f| moved(f, |t| t.received_bytes.0));
+    let (sender, receiver) = (sender?, receiver?);
+    // On one host alone only one end is there; which one shows by what moved.
+    let sends = moved(sender, |t| t.acked_bytes.0) >= moved(receiver, |t| t.received_bytes.0) / 2;
+    let main = if sends { sender } else { receiver };
+    let peer = flows().find(|f| (f.key.local, f.key.remote) == (main.key.remote, main.key.local));
+    let source = |bound| match (bound, sends) {
+        (Bound::Receive, true) => peer,
+        (Bound::Receive, false) => Some(main),
+        (_, true) => Some(main),
+        (_, false) => peer,
+    };
+    let tracks: Vec<Track> = Bound::ALL
+        .into_iter()
+        .filter_map(|bound| Some(Track { bound, points: points(source(bound)?, bound) }))
+        .filter(|track| track.points.len() > 1)
+        .collect();
+    let sender = source(Bound::Congestion);
+    let ends = flows().count() - 1 - usize::from(peer.is_some());
+    (!tracks.is_empty()).then(|| Window {
+        flow: described(main, sends),
+        tracks,
+        retransmits: sender.map(retransmits).unwrap_or_default(),
+        limited: sender.and_then(limited),
+        others: ends,
+    })
+}
+
+fn states(flow: &FlowWatch) -> impl Iterator<Item = (&SocketState, &TcpState)> {
+    flow.samples.iter().filter_map(|s| Some((s, s.tcp.as_deref()?)))
+}
+
+fn ends(flow: &FlowWatch) -> Option<(&TcpState, &TcpState)> {
+    let mut all = states(flow).map(|(_, tcp)| tcp);
+    let first = all.next()?;
+    Some((first, all.last()?))
+}
+
+fn moved(flow: &FlowWatch, of: fn(&TcpState) -> u64) -> u64 {
+    ends(flow).map_or(0, |(first, last)| of(last).saturating_sub(of(first)))
+}
+
+fn described(flow: &FlowWatch, sends: bool) -> String {
+    let (from, to) =
+        if sends { (flow.key.local, flow.key.remote) } else { (flow.key.remote, flow.key.local) };
+    let congestion = safe(&flow.congestion);
+    let with = if congestion.is_empty() { congestion } else { format!(" ({congestion})") };
+    format!("{from} to {to}{with}")
+}
+
+/// Values that are not zero, thinned to what can be drawn.
+fn points(flow: &FlowWatch, bound: Bound) -> Vec<(f64, f64)> {
+    let stride = states(flow).count().div_ceil(DRAWN).max(1);
+    states(flow)
+        .step_by(stride)
+        .map(|(state, tcp)| (state.at_ns.as_secs_f64(), bound.of(tcp) as f64))
+        .filter(|(_, bytes)| *bytes > 0.0)
+        .collect()
+}
+
+fn retransmits(flow: &FlowWatch) -> Vec<(f64, u64)> {
+    let counts: Vec<(f64, u64)> =
+        states(flow).map(|(s, tcp)| (s.at_ns.as_secs_f64(), tcp.retransmitted_segments)).collect();
+    let step = |pair: &[(f64, u64)]| (pair[1].0, pair[1].1.saturating_sub(pair[0].1));
+    counts.windows(2).map(step).filter(|(_, segments)| *segments > 0).take(DRAWN).collect()
+}
+
+fn limited(flow: &FlowWatch) -> Option<(f64, f64)> {
+    let (first, last) = ends(flow)?;
+    let busy = (last.busy_ns - first.busy_ns).0;
+    let share = |time: landspeed_units::Nanos| unit(time.0 as f64 / busy as f64);
+    let rwnd = last.rwnd_limited_ns - first.rwnd_limited_ns;
+    let sndbuf = last.sndbuf_limited_ns - first.sndbuf_limited_ns;
+    (busy > 0).then(|| (share(rwnd), share(sndbuf)))
+}

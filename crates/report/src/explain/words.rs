@@ -1,0 +1,198 @@
+//! The words of an explanation, so that a cause reads the same everywhere.
+
+use landspeed_record::{Cause, ExplainReport, Finding, Hop, Remedy};
+
+use crate::safe;
+use crate::words::{number, times};
+
+/// A cause, to stand behind "held back by".
+pub(super) fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::ReceiveBuffer => "a small receive buffer",
+        Cause::SendBuffer => "a small send buffer",
+        Cause::SlowReader => "an application that reads slowly",
+        Cause::SlowWriter => "an application that writes slowly",
+        Cause::TinyWrites => "tiny writes",
+        Cause::NagleDelayedAck => "Nagle waiting for delayed acknowledgements",
+        Cause::SoftirqCore => "a core full of softirq work",
+        Cause::CompetingLoad => "other work on the same core",
+        Cause::RateLimit => "a rate limit",
+        Cause::RandomLoss => "random loss",
+        Cause::BurstLoss => "loss in bursts",
+        Cause::Reordering => "reordering",
+        Cause::WindowBelowBdp => "a window smaller than the path holds",
+        Cause::MtuBlackHole => "an MTU that the path does not carry",
+        Cause::OffloadsOff => "segmentation offloads that are off",
+        Cause::SoftwareChecksum => "checksums computed in software",
+        Cause::Fragmentation => "datagrams cut into fragments",
+        Cause::UdpReceiveBuffer => "a UDP receive buffer that overflows",
+        Cause::ListenBacklog => "a listen backlog that overflows",
+        Cause::WindowAlignment => "windows rounded to whole segments",
+        Cause::QdiscDrops => "drops in a queueing discipline",
+        Cause::CongestionControl => "the congestion control",
+        Cause::CpuFrequency => "a processor below its clock",
+        Cause::Placement => "work on the wrong cores",
+        Cause::Steal => "the hypervisor taking processor time",
+        Cause::CpuLimit => "the processor",
+        Cause::LinkLimit => "the link",
+        Cause::MemoryLimit => "the memory's bandwidth",
+        Cause::BusLimit => "the bus",
+    }
+}
+
+/// The verdict in a line: what comes first, or that nothing but a limit does.
+pub(super) fn headline(report: &ExplainReport) -> String {
+    match report.verdict.first() {
+        None => "What holds it back could not be told".to_owned(),
+        Some(first) if first.cause.is_limit() => format!("Nothing holds it back but {}", titled(first)),
+        Some(first) => format!("Held back by {}", titled(first)),
+    }
+}
+
+/// "a small receive buffer (host B)".
+pub(super) fn titled(finding: &Finding) -> String {
+    let (place, name) = (safe(&finding.at), cause(finding.cause));
+    // "the link (eth0)" says it as well as "the link (link eth0)".
+    let place = place.strip_prefix("link ").filter(|_| finding.cause == Cause::LinkLimit).unwrap_or(&place);
+    if place.is_empty() { name.to_owned() } else { format!("{name} ({place})") }
+}
+
+/// What a cause costs, where that can be said: a limit costs nothing, it is what is left.
+pub(super) fn toll(finding: &Finding) -> Option<f64> {
+    Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !finding.cause.is_limit())
+}
+
+/// "tcp-rmem=4096 131072 33554432", or nothing where no knob does it.
+pub(super) fn setting(remedy: &Remedy) -> Option<String> {
+    let knob = safe(&remedy.knob);
+    match (knob.is_empty(), remedy.value.is_empty()) {
+        (true, _) => None,
+        (false, true) => Some(knob),
+        (false, false) => Some(format!("{knob}={}", safe(&remedy.value))),
+    }
+}
+
+/// "about 2.6x", where a gain is expected that can be.
+pub(super) fn expected(remedy: &Remedy) -> Option<String> {
+    let ratio = remedy.expected_ratio.filter(|r| r.is_finite() && *r > 0.0)?;
+    Some(format!("about {}", times(ratio)))
+}
+
+/// A confidence from 0 to 1 in a word, for those who distrust a percentage.
+pub(super) fn sureness(confidence: f64) -> &'static str {
+    match confidence {
+        c if c >= 0.9 => "almost certain",
+        c if c >= 0.7 => "likely",
+        c if c >= 0.4 => "plausible",
+        _ => "a guess",
+    }
+}
+
+/// A hop in two words.
+pub(super) fn hop(hop: Hop) -> &'static str {
+    match hop {
+        Hop::SendToQueue => "send to queue",
+        Hop::QueueToDriver => "queue to driver",
+        Hop::DriverToWire => "driver to wire",
+        Hop::DeviceToTransport => "device to transport",
+        Hop::DeviceToSocket => "device to socket",
+        Hop::SocketToApplication => "socket to application",
+    }
+}
+
+/// A hop in a sentence.
+pub(super) fn hop_meaning(hop: Hop) -> &'static str {
+    match hop {
+        Hop::SendToQueue => "from the send call to the queueing discipline",
+        Hop::QueueToDriver => "in the queueing discipline",
+        Hop::DriverToWire => "in the driver and the device, until the packet is sent",
+        Hop::DeviceToTransport => "from arrival at the device layer to the transport",
+        Hop::DeviceToSocket => "from arrival at the device layer to the socket's queue",
+        Hop::SocketToApplication => "from the socket's queue to the application's receive call",
+    }
+}
+
+/// `value` held between 0 and 1; what is no number is 0.
+pub(super) fn unit(value: f64) -> f64 {
+    if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// "41.2 %".
+pub(super) fn percent(share: f64) -> String {
+    match unit(share) * 100.0 {
+        0.0 => "0 %".to_owned(),
+        p if p < 0.1 => "<0.1 %".to_owned(),
+        p if p < 99.95 => format!("{p:.1} %"),
+        _ => "100 %".to_owned(),
+    }
+}
+
+/// "94 %", for a sentence.
+pub(super) fn whole(share: f64) -> String {
+    format!("{:.0} %", unit(share) * 100.0)
+}
+
+/// Nanoseconds with about three figures, without their unit; a dash where they are not known.
+pub(super) fn nanos(value: Option<f64>) -> String {
+    match value.filter(|v| v.is_finite()) {
+        None => "–".to_owned(),
+        Some(0.0) => "0".to_owned(),
+        Some(v) if v > 0.0 && v < 0.001 => "<0.001".to_owned(),
+        Some(v) if v.abs() >= 99.5 => format!("{v:.0}"),
+        Some(v) if v < 0.0 => format!("-{}", number(-v)),
+        Some(v) => number(v),
+    }
+}
+
+/// A count in groups of three digits: "124,120".
+pub(super) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A time with its unit, as people write it.
+pub(super) fn time(ns: u64) -> String {
+    landspeed_units::Nanos(ns).to_string().replace(" us", " µs")
+}
+
+/// `name`, or a stand-in where it is empty, ready to be shown.
+pub(super) fn host(name: &str, index: usize) -> String {
+    let name = safe(name);
+    let name = if name.is_empty() { (index + 1).to_string() } else { name };
+    format!("host {name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_times_are_short_and_never_nonsense() {
+        let shown: Vec<_> = [0.0, 0.0004, 0.4121, 0.9999, 1e9, f64::NAN].map(percent).into();
+        assert_eq!(shown, ["0 %", "<0.1 %", "41.2 %", "100 %", "100 %", "0 %"]);
+        let shown: Vec<_> =
+            [Some(0.1234), Some(1234.5), Some(2e-5), Some(-3.0), Some(f64::NAN), None].map(nanos).into();
+        assert_eq!(shown, ["0.12", "1234", "<0.001", "-3.00", "–", "–"]);
+        assert_eq!(time(16_384), "16.4 µs");
+        assert_eq!([7, 1_234, 1_000_000].map(grouped), ["7", "1,234", "1,000,000"]);
+    }
+
+    #[test]
+    fn a_remedy_names_its_knob_and_only_a_gain_that_can_be() {
+        let mut remedy = Remedy { knob: "mtu".into(), value: "9000".into(), ..Remedy::default() };
+        assert_eq!(setting(&remedy).as_deref(), Some("mtu=9000"));
+        remedy.value.clear();
+        assert_eq!(setting(&remedy).as_deref(), Some("mtu"));
+        remedy.expected_ratio = Some(2.61);
+        assert_eq!(expected(&remedy).as_deref(), Some("about 2.61x"));
+        remedy.expected_ratio = Some(f64::INFINITY);
+        assert_eq!(expected(&remedy), None);
+    }
+}
