@@ -71,11 +71,11 @@ pub(crate) fn send(from: &dyn Flow, count: usize) {
     }
 }
 
-/// Receives until `bytes` came in all, or nothing more for a while; how many came.
+/// Receives until `bytes` came in all, or nothing more for a second; how many came.
 pub(crate) fn receive(to: &dyn Flow, bytes: usize) -> usize {
     let mut receiver = to.receiver().expect("receives");
     let (mut got, mut silent) = (0, 0);
-    while got < bytes && silent < 6 {
+    while got < bytes && silent < 20 {
         match receiver.receive(&mut [0; 65_536]) {
             Ok(n) => got += n,
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => silent += 1,

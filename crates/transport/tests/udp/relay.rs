@@ -3,9 +3,9 @@
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use crate::common::V4;
+use crate::common::{LONG, V4};
 
 /// Which way a datagram goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub(crate) struct Relay {
     /// The server's peer.
     back: UdpSocket,
     client: Mutex<Option<SocketAddr>>,
-    pub(crate) seen: Mutex<Vec<(Way, Vec<u8>)>>,
+    all: Mutex<Vec<(Way, Vec<u8>)>>,
     stop: AtomicBool,
 }
 
@@ -37,7 +37,7 @@ impl Relay {
         };
         let (front, back) = (socket(), socket());
         back.connect(server).expect("connects");
-        Relay { front, back, client: Mutex::default(), seen: Mutex::default(), stop: AtomicBool::new(false) }
+        Relay { front, back, client: Mutex::default(), all: Mutex::default(), stop: AtomicBool::new(false) }
     }
 
     /// Where the client finds it.
@@ -60,7 +60,7 @@ impl Relay {
     }
 
     fn pass(&self, way: Way, datagram: &[u8], meddle: &mut Meddler<'_>) {
-        self.seen.lock().expect("no panic").push((way, datagram.to_vec()));
+        self.all.lock().expect("no panic").push((way, datagram.to_vec()));
         meddle(way, datagram).iter().for_each(|datagram| self.inject(way, datagram));
     }
 
@@ -79,9 +79,23 @@ impl Relay {
         self.stop.store(true, Ordering::Release);
     }
 
+    /// A datagram of `length` that went one way, once there is one.
+    pub(crate) fn seen(&self, way: Way, length: usize) -> Vec<u8> {
+        let until = Instant::now() + LONG;
+        while Instant::now() < until {
+            let all = self.all.lock().expect("no panic");
+            if let Some((_, datagram)) = all.iter().find(|(w, d)| *w == way && d.len() == length) {
+                return datagram.clone();
+            }
+            drop(all);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("no datagram of {length} bytes came by");
+    }
+
     /// The datagrams of one way that begin with `magic`.
     pub(crate) fn passes(&self, way: Way, magic: &[u8]) -> Vec<Vec<u8>> {
-        let seen = self.seen.lock().expect("no panic");
+        let seen = self.all.lock().expect("no panic");
         seen.iter().filter(|(w, d)| *w == way && d.starts_with(magic)).map(|(_, d)| d.clone()).collect()
     }
 }

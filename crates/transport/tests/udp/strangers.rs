@@ -156,11 +156,8 @@ fn what_is_made_up_on_the_way_is_dropped_and_counted() {
         let (there, here) = pair_through(listener.as_mut(), relay.address());
         send(there.as_ref(), 1);
         assert_eq!(receive(here.as_ref(), 1000), 1000);
-        let all = relay.seen.lock().expect("no panic").clone();
-        let data =
-            all.iter().find(|(way, d)| *way == Way::ToServer && d.len() == 1000).expect("seen").1.clone();
-        let feedback =
-            all.iter().find(|(way, d)| *way == Way::ToClient && d.len() == 64).expect("seen").1.clone();
+        let data = relay.seen(Way::ToServer, 1000);
+        let feedback = relay.seen(Way::ToClient, 64);
 
         let mut other_tag = data.clone();
         other_tag[0] ^= 1;
