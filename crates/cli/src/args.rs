@@ -175,6 +175,26 @@ pub(crate) enum ReceiverArg {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TransportArg {
+    /// A stream, with any congestion control that the kernel has
+    Tcp,
+    /// Datagrams, lost and out-of-order ones counted
+    Udp,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UdpPathArg {
+    /// One datagram a call
+    Plain,
+    /// Many a call: sendmmsg, recvmmsg
+    Batch,
+    /// Many as one from the sender (UDP_SEGMENT), one a call at the receiver
+    Gso,
+    /// Many as one at both ends: UDP_SEGMENT, UDP_GRO
+    GsoGro,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FanArg {
     /// Every other host of lab:switch:N sends to the last
     In,
@@ -210,6 +230,12 @@ pub(crate) struct MeasureArgs {
     /// How a pingpong waits for its message
     #[arg(long, value_enum, default_value = "blocking")]
     pub(crate) receiver: ReceiverArg,
+    /// What carries the data
+    #[arg(long, value_enum, default_value = "tcp")]
+    pub(crate) transport: TransportArg,
+    /// How datagrams go to the kernel and come from it
+    #[arg(long, value_enum, default_value = "plain", value_name = "PATH")]
+    pub(crate) udp_path: UdpPathArg,
     /// Many-to-one or one-to-many over lab:switch:N
     #[arg(long, value_enum)]
     pub(crate) fan: Option<FanArg>,

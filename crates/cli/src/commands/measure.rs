@@ -5,11 +5,11 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use landspeed_experiment::{Measurement, measure};
 use landspeed_knob::{flow_cell, flow_settings};
-use landspeed_record::{Direction, FlowSettings, Receiver, Workload};
+use landspeed_record::{DatagramReceive, DatagramSend, Direction, FlowSettings, Receiver, Workload};
 use landspeed_report::Output;
 use landspeed_units::{Bytes, Nanos};
 
-use crate::args::{FanArg, MeasureArgs, ReceiverArg, WorkloadArg};
+use crate::args::{FanArg, MeasureArgs, ReceiverArg, TransportArg, UdpPathArg, WorkloadArg};
 use crate::data;
 use crate::ends::{Ends, parse_settings};
 
@@ -57,7 +57,26 @@ fn flow(args: &MeasureArgs) -> Result<FlowSettings> {
     if args.flows != 1 {
         flow.flows = args.flows;
     }
-    Ok(flow)
+    match args.transport {
+        TransportArg::Tcp => Ok(flow),
+        TransportArg::Udp => Ok(datagrams(args.udp_path, flow)),
+    }
+}
+
+/// The payload of a UDP datagram that fills an Ethernet packet over IPv4.
+const DATAGRAM: Bytes = Bytes(1472);
+
+/// `flow` over UDP. A write size that nobody chose is that of a stream.
+fn datagrams(path: UdpPathArg, flow: FlowSettings) -> FlowSettings {
+    let (datagram_send, datagram_receive) = match path {
+        UdpPathArg::Plain => (DatagramSend::Plain, DatagramReceive::Plain),
+        UdpPathArg::Batch => (DatagramSend::Batch, DatagramReceive::Batch),
+        UdpPathArg::Gso => (DatagramSend::Gso, DatagramReceive::Plain),
+        UdpPathArg::GsoGro => (DatagramSend::Gso, DatagramReceive::Gro),
+    };
+    let chosen = flow.write_bytes != FlowSettings::default().write_bytes;
+    let write_bytes = if chosen { flow.write_bytes } else { DATAGRAM };
+    FlowSettings { transport: "udp".to_owned(), write_bytes, datagram_send, datagram_receive, ..flow }
 }
 
 fn workload(args: &MeasureArgs) -> Result<Workload> {
@@ -73,7 +92,7 @@ fn workload(args: &MeasureArgs) -> Result<Workload> {
         WorkloadArg::Stream => Workload::Stream { duration_ns: args.time, direction },
         WorkloadArg::Sweep => Workload::Sweep { count: args.count, sizes_bytes: sweep_sizes(args) },
         WorkloadArg::Pingpong => Workload::PingPong {
-            sizes_bytes: or(&args.sizes, &[1, 64, 256, 1024]),
+            sizes_bytes: or(&args.sizes, message_sizes(args.transport)),
             duration_ns: args.time,
             receiver: match args.receiver {
                 ReceiverArg::Blocking => Receiver::Blocking,
@@ -85,9 +104,22 @@ fn workload(args: &MeasureArgs) -> Result<Workload> {
     })
 }
 
-/// Powers of two over the paper's range, with the payload of one Ethernet segment among them.
+/// Powers of two over the papers' ranges (feng-2003, jin-yoo-2007), with the payload of one Ethernet
+/// packet among them.
 fn sweep_sizes(args: &MeasureArgs) -> Vec<Bytes> {
-    or(&args.sizes, &[128, 256, 512, 1024, 1448, 2048, 4096, 8192, 16_384])
+    let usual: &[u64] = match args.transport {
+        TransportArg::Tcp => &[128, 256, 512, 1024, 1448, 2048, 4096, 8192, 16_384],
+        TransportArg::Udp => &[32, 64, 128, 256, 512, 1024, 1472, 2048, 4096, 8192, 16_384, 32_768],
+    };
+    or(&args.sizes, usual)
+}
+
+/// The smallest that there is first: a datagram has a header of 16 bytes that numbers it.
+fn message_sizes(transport: TransportArg) -> &'static [u64] {
+    match transport {
+        TransportArg::Tcp => &[1, 64, 256, 1024],
+        TransportArg::Udp => &[16, 64, 256, 1024],
+    }
 }
 
 fn or(given: &[Bytes], usual: &[u64]) -> Vec<Bytes> {
