@@ -20,11 +20,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("knob", &["units", "record", "netlink"]),
     ("observer", &["units", "record", "netlink"]),
     ("limits", &["units", "record", "netlink"]),
-    ("agent", &["units", "record", "control", "netlink", "workload", "knob", "observer"]),
+    ("agent", &["units", "record", "control", "netlink", "workload", "knob", "observer", "limits"]),
     ("analysis", &["units", "record", "stats"]),
+    ("faults", &["units", "record", "netlink", "topology", "knob"]),
     ("advice", &["units", "record"]),
     ("report", &["units", "record", "stats", "analysis"]),
-    ("experiment", &["units", "record", "control", "topology", "knob", "analysis"]),
+    ("experiment", &["units", "record", "stats", "control", "topology", "knob", "analysis"]),
 ];
 
 /// Dependencies of tests may cross the rooms, but never upwards to these.

@@ -5,6 +5,7 @@
 //! It decides nothing: what to try, what to keep and when to stop is the controller's business.
 
 mod knobs;
+mod live;
 mod ports;
 mod watch;
 
@@ -55,6 +56,10 @@ impl Agent {
                 Ok(Reply::Listening { port: self.ports.open(address, *key.as_bytes())? })
             }
             Request::Close { port } => self.ports.close(port).map(|()| Reply::Done {}),
+            Request::Watch { target, observers, duration_ns, interval_ns } => {
+                live::watch(target, &observers, (duration_ns, interval_ns), &self.cancel)
+            }
+            Request::Limits { device } => self.limits(&device),
             Request::Run { role, at, source_port, key, spec } => match role {
                 Role::Client => self.client(at, source_port, &key, &spec),
                 Role::Server => self.server(at, &spec),
@@ -70,6 +75,13 @@ impl Agent {
         facts
     }
 
+    fn limits(&self, device: &str) -> Result<Reply, String> {
+        let limits = landspeed_limits::measure(device, &landspeed_limits::Options::default(), &|| {
+            self.cancel.is_cancelled()
+        });
+        Ok(Reply::Limits { limits: Box::new(limits) })
+    }
+
     fn client(
         &self,
         at: SocketAddr,
@@ -77,7 +89,7 @@ impl Agent {
         key: &SessionKey,
         spec: &TrialSpec,
     ) -> Result<Reply, String> {
-        let mut watch = TrialWatch::towards(at.ip(), spec.warm_up_ns);
+        let mut watch = TrialWatch::towards(at.ip(), spec)?;
         let kept = forget_path(at.ip());
         let plan = ClientPlan { server: at, source_port, key: *key.as_bytes() };
         let mut outcome = run_client(spec, &plan, &mut watch, &self.cancel).map_err(|e| e.to_string())?;
@@ -87,7 +99,7 @@ impl Agent {
 
     fn server(&self, at: SocketAddr, spec: &TrialSpec) -> Result<Reply, String> {
         let port = self.ports.get(at.port())?;
-        let mut watch = TrialWatch::at(at.ip(), spec.warm_up_ns);
+        let mut watch = TrialWatch::at(at.ip(), spec)?;
         let outcome = run_server(spec, &port, &mut watch, &self.cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Outcome { outcome: Box::new(outcome) })
     }

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
-use landspeed_observer::{Scene, Watcher};
-use landspeed_record::Observations;
+use landspeed_observer::{OBSERVERS, Observer, Scene, Watcher, observer};
+use landspeed_record::{Observations, TrialSpec};
 use landspeed_units::Nanos;
 use landspeed_workload::{Ends, Watch};
 
@@ -20,22 +20,34 @@ pub(crate) struct TrialWatch {
 
 impl TrialWatch {
     /// For a client of `peer`.
-    pub(crate) fn towards(peer: IpAddr, warm_up: Nanos) -> Self {
-        Self::on(warm_up, Rtnl::open().and_then(|rtnl| rtnl.route_get(peer)).map(|route| route.device))
+    pub(crate) fn towards(peer: IpAddr, spec: &TrialSpec) -> Result<Self, String> {
+        Self::on(spec, Rtnl::open().and_then(|rtnl| rtnl.route_get(peer)).map(|route| route.device))
     }
 
     /// For a server on the own address `address`.
-    pub(crate) fn at(address: IpAddr, warm_up: Nanos) -> Self {
-        Self::on(warm_up, Rtnl::open().and_then(|rtnl| link_of(&rtnl, address)))
+    pub(crate) fn at(address: IpAddr, spec: &TrialSpec) -> Result<Self, String> {
+        Self::on(spec, Rtnl::open().and_then(|rtnl| link_of(&rtnl, address)))
     }
 
-    fn on(warm_up: Nanos, link: Result<String, landspeed_netlink::Error>) -> Self {
+    fn on(spec: &TrialSpec, link: Result<String, landspeed_netlink::Error>) -> Result<Self, String> {
         let (link, unseen) = match link {
             Ok(link) => (link, None),
             Err(error) => (String::new(), Some(format!("link counters: {error}"))),
         };
-        TrialWatch { watcher: Watcher::new(&link), unseen, warm_up, opened: None }
+        let watcher = Watcher::with(&rows(&spec.observers)?, &link);
+        Ok(TrialWatch { watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
     }
+}
+
+/// The usual observers and those `asked` for, which open first and close last: the usual ones' readings
+/// then lie closest around the window.
+pub(crate) fn rows(asked: &[String]) -> Result<Vec<&'static dyn Observer>, String> {
+    let unknown = |name: &String| format!("no observer is called '{}'", name.escape_default());
+    let asked = asked.iter().map(|name| observer(name).ok_or_else(|| unknown(name)));
+    let mut rows = asked.collect::<Result<Vec<_>, _>>()?;
+    rows.retain(|row| OBSERVERS.iter().all(|usual| usual.name() != row.name()));
+    rows.extend(OBSERVERS);
+    Ok(rows)
 }
 
 /// The link that holds the own address `address`.

@@ -2,7 +2,10 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use landspeed_record::{EndpointOutcome, HostFacts, KnobState, Restored, Role, TrialSpec, TurnReport};
+use landspeed_record::{
+    EndpointOutcome, HostFacts, HostLimits, KnobState, Observations, Restored, Role, TrialSpec, TurnReport,
+    WatchTarget,
+};
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +62,22 @@ pub enum Request {
         /// The port.
         port: u16,
     },
+    /// Watch flows that are there already; generates nothing. Answered with [`Reply::Watched`].
+    Watch {
+        /// Whose flows.
+        target: WatchTarget,
+        /// Observers to run beside the usual ones, by name.
+        observers: Vec<String>,
+        /// How long.
+        duration_ns: Nanos,
+        /// Time between samples.
+        interval_ns: Nanos,
+    },
+    /// What can the parts of this host do at most? Answered with [`Reply::Limits`].
+    Limits {
+        /// The link that faces the peer.
+        device: String,
+    },
     /// Run this end of a trial to its end. Answered with [`Reply::Outcome`].
     Run {
         /// Client or server.
@@ -86,6 +105,8 @@ impl Request {
             Request::Restore {} => "restore",
             Request::Listen { .. } => "listen",
             Request::Close { .. } => "close",
+            Request::Watch { .. } => "watch",
+            Request::Limits { .. } => "limits",
             Request::Run { .. } => "run",
         }
     }
@@ -133,6 +154,18 @@ pub enum Reply {
     Outcome {
         /// What this end saw.
         outcome: Box<EndpointOutcome>,
+    },
+    /// To [`Request::Watch`].
+    Watched {
+        /// The link that most of the flows take; empty where there is none.
+        device: String,
+        /// What was seen.
+        observed: Box<Observations>,
+    },
+    /// To [`Request::Limits`].
+    Limits {
+        /// What was measured.
+        limits: Box<HostLimits>,
     },
     /// To [`Request::Close`].
     Done {},

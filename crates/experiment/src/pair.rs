@@ -25,6 +25,15 @@ pub struct Wishes {
     pub hints: Vec<IpAddr>,
 }
 
+/// What is watched while a workload runs, beyond the usual.
+#[derive(Debug, Clone, Default)]
+pub struct Watching {
+    /// Observers beside the usual ones, by name.
+    pub observers: Vec<String>,
+    /// Time between samples; zero takes one at each end of the window.
+    pub interval: Nanos,
+}
+
 /// Two hosts, joined.
 pub struct Pair {
     /// The host that opens flows; sends unless the direction is reversed.
@@ -111,6 +120,17 @@ impl Pair {
         flow: &FlowSettings,
         warm_up: Nanos,
     ) -> Result<[EndpointOutcome; 2], Error> {
+        self.run_watched(workload, flow, warm_up, &Watching::default())
+    }
+
+    /// The same with more observers than the usual ones, or with samples within the window.
+    pub fn run_watched(
+        &self,
+        workload: Workload,
+        flow: &FlowSettings,
+        warm_up: Nanos,
+        watching: &Watching,
+    ) -> Result<[EndpointOutcome; 2], Error> {
         let limit = time_limit(&workload, warm_up);
         let links = [self.a.link(), self.b.link()];
         let [client, server] = cores(flow.placement, (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
@@ -119,7 +139,8 @@ impl Pair {
             flow: flow.clone(),
             cores,
             warm_up_ns: warm_up,
-            interval_ns: Nanos(0),
+            interval_ns: watching.interval,
+            observers: watching.observers.clone(),
         };
         let server = self.b.start(&self.request(Role::Server, spec(server)))?;
         let client = self.a.start(&self.request(Role::Client, spec(client)))?;
@@ -214,6 +235,7 @@ fn open(
         cores: Vec::new(),
         warm_up_ns: Nanos(0),
         interval_ns: Nanos(0),
+        observers: Vec::new(),
     };
     let run =
         |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };

@@ -28,9 +28,11 @@ mod raw;
 mod restore;
 mod route;
 mod route_get;
+mod route_window;
 mod rtnl;
 mod sock_diag;
 mod tcp_metrics;
+mod token_bucket;
 
 pub use address::{Address, AddressFlags};
 pub use error::Error;
@@ -51,3 +53,4 @@ pub use route_get::RouteTo;
 pub use rtnl::Rtnl;
 pub use sock_diag::{InetSocket, Ports, SockDiag, SocketId, SocketKind, SocketMemory};
 pub use tcp_metrics::TcpMetrics;
+pub use token_bucket::TokenBucket;

@@ -10,8 +10,8 @@ use crate::rtnl::Rtnl;
 
 /// struct tcmsg.
 const HEADER: usize = 20;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
+pub(crate) const TCA_KIND: u16 = 1;
+pub(crate) const TCA_OPTIONS: u16 = 2;
 /// TC_H_ROOT: the parent of a root qdisc.
 const ROOT: u32 = u32::MAX;
 
@@ -63,6 +63,11 @@ fn header(index: u32, handle: u32, parent: u32) -> Body {
     Body::new(&header)
 }
 
+/// The beginning of a message about the root qdisc of a link.
+pub(crate) fn root(index: u32) -> Body {
+    header(index, 0, ROOT)
+}
+
 impl Rtnl {
     /// All qdiscs of one link, the root first.
     pub fn qdiscs(&self, index: u32) -> Result<Vec<Qdisc>, Error> {
@@ -105,7 +110,7 @@ impl Rtnl {
         done.map(drop).during(|| format!("delete root qdisc of {device}"))
     }
 
-    fn replace_qdisc(&self, body: &Body) -> Result<(), Failure> {
+    pub(crate) fn replace_qdisc(&self, body: &Body) -> Result<(), Failure> {
         self.channel.request(libc::RTM_NEWQDISC, flag::CREATE | flag::REPLACE, body).map(drop)
     }
 }

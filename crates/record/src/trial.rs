@@ -88,6 +88,9 @@ pub struct TrialSpec {
     pub warm_up_ns: Nanos,
     /// Time between TCP_INFO samples; zero takes one at each end of the window only.
     pub interval_ns: Nanos,
+    /// Observers to run beside the usual ones, by name.
+    #[serde(default)]
+    pub observers: Vec<String>,
 }
 
 /// Latency samples as a histogram: value in nanoseconds (upper edge, three significant figures) and

@@ -53,6 +53,7 @@ fn trial(workload: Workload, cores: &[u32]) -> Result<(EndpointOutcome, Endpoint
         cores: cores.get(end).copied().into_iter().collect(),
         warm_up_ns: Nanos::millis(100),
         interval_ns: Nanos(0),
+        observers: vec![],
     };
     let port = DataPort::open(HERE, KEY)?;
     let plan = ClientPlan { server: (HERE, port.port()).into(), source_port: 0, key: KEY };

@@ -52,3 +52,64 @@ pub struct PathTrace {
     /// What could not be traced here, and why, one line each.
     pub notes: Vec<String>,
 }
+
+impl PathTrace {
+    /// Several windows of one host as one; `None` where there is none.
+    pub fn sum(traces: Vec<PathTrace>) -> Option<PathTrace> {
+        traces.into_iter().reduce(|mut sum, trace| {
+            sum.attached_ns += trace.attached_ns;
+            sum.window_ns += trace.window_ns;
+            sum.lost += trace.lost;
+            for (what, count) in trace.counts {
+                *sum.counts.entry(what).or_default() += count;
+            }
+            for hop in trace.hops {
+                match sum.hops.iter_mut().find(|known| known.hop == hop.hop) {
+                    Some(known) => known.add(&hop.bins),
+                    None => sum.hops.push(hop),
+                }
+            }
+            sum.hops.sort_by_key(|hop| hop.hop);
+            sum.notes
+                .extend(trace.notes.into_iter().filter(|note| !sum.notes.contains(note)).collect::<Vec<_>>());
+            sum
+        })
+    }
+}
+
+impl HopLatency {
+    fn add(&mut self, bins: &[(u64, u64)]) {
+        let mut sum: BTreeMap<u64, u64> = self.bins.iter().copied().collect();
+        for (edge, count) in bins {
+            *sum.entry(*edge).or_default() += count;
+        }
+        self.bins = sum.into_iter().collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_add_up() {
+        let trace = |hop, bins: &[(u64, u64)], sent| PathTrace {
+            attached_ns: Nanos(20),
+            hops: vec![HopLatency { hop, bins: bins.to_vec() }],
+            counts: [("sent".to_owned(), sent)].into(),
+            notes: vec!["one in 16".into()],
+            ..PathTrace::default()
+        };
+        let sum = PathTrace::sum(vec![
+            trace(Hop::QueueToDriver, &[(1024, 1), (2048, 2)], 3),
+            trace(Hop::QueueToDriver, &[(2048, 5), (4096, 1)], 4),
+            trace(Hop::SendToQueue, &[(64, 1)], 5),
+        ])
+        .unwrap();
+        assert_eq!((sum.attached_ns, sum.counts["sent"]), (Nanos(60), 12));
+        assert_eq!(sum.hops[0].hop, Hop::SendToQueue);
+        assert_eq!(sum.hops[1].bins, [(1024, 1), (2048, 7), (4096, 1)]);
+        assert_eq!(sum.notes, ["one in 16"]);
+        assert_eq!(PathTrace::sum(Vec::new()), None);
+    }
+}

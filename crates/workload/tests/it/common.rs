@@ -21,6 +21,7 @@ pub(crate) fn spec(workload: Workload) -> TrialSpec {
         cores: vec![],
         warm_up_ns: Nanos::millis(20),
         interval_ns: Nanos::millis(20),
+        observers: vec![],
     }
 }
 

@@ -1,0 +1,43 @@
+//! Watching flows that are there already.
+
+use std::time::Duration;
+
+use landspeed_control::Reply;
+use landspeed_observer::{Live, live_observers, observer};
+use landspeed_record::WatchTarget;
+use landspeed_units::Nanos;
+use landspeed_workload::Cancel;
+
+/// The longest that a controller may ask for.
+const LONGEST: Nanos = Nanos::secs(3600);
+/// The shortest time between samples: closer ones would be seen in what they look at.
+const SHORTEST: Nanos = Nanos::millis(5);
+/// The longest, so that a controller that is gone is noticed.
+const RAREST: Nanos = Nanos::secs(1);
+
+/// Watches the flows of `target` for `time`, sampled every `interval`, by the observers that a live watch
+/// always has and those `asked` for.
+pub(crate) fn watch(
+    target: WatchTarget,
+    asked: &[String],
+    (time, interval): (Nanos, Nanos),
+    cancel: &Cancel,
+) -> Result<Reply, String> {
+    if time > LONGEST {
+        return Err(format!("{time} is too long to watch; {LONGEST} is the most"));
+    }
+    let always = live_observers();
+    let mut rows = Vec::new();
+    for name in asked {
+        let row =
+            observer(name).ok_or_else(|| format!("no observer is called '{}'", name.escape_default()))?;
+        if always.iter().all(|usual| usual.name() != row.name()) {
+            rows.push(row);
+        }
+    }
+    rows.extend(always);
+    let mut live = Live::with(&rows, target, None).map_err(|e| e.to_string())?;
+    let interval = Duration::from(interval.clamp(SHORTEST, RAREST));
+    let observed = live.watch(time.into(), interval, || cancel.is_cancelled());
+    Ok(Reply::Watched { device: live.link().to_owned(), observed: Box::new(observed) })
+}

@@ -1,0 +1,61 @@
+//! What following packets costs: bytes per processor second with the tracer over without, interleaved.
+
+use landspeed_analysis::figures;
+use landspeed_record::{Direction, Estimate, FlowSettings, PathTrace, Workload};
+use landspeed_stats::estimate;
+use landspeed_units::Nanos;
+
+use super::TRACER;
+use crate::pair::Watching;
+use crate::{Error, Pair};
+
+/// Blocks of four trials, ABBA and BAAB in turn.
+const BLOCKS: u32 = 3;
+/// Length of a trial: the tracer is attached several times in it.
+const TRIAL: Nanos = Nanos::millis(1_000);
+const WARM_UP: Nanos = Nanos::millis(100);
+const CONFIDENCE: f64 = 0.95;
+
+/// What was traced on both hosts, and what that did to bytes per processor second.
+pub(super) struct Traced {
+    pub(super) paths: [Vec<PathTrace>; 2],
+    pub(super) effect: Option<Estimate>,
+    pub(super) unseen: Vec<String>,
+}
+
+/// Traces in half of the trials.
+pub(super) fn trace(pair: &Pair, flow: &FlowSettings) -> Result<Traced, Error> {
+    let mut traced = Traced { paths: [Vec::new(), Vec::new()], effect: None, unseen: Vec::new() };
+    let mut ratios = Vec::new();
+    for block in 0..BLOCKS {
+        let mut ratio = 0.0;
+        for position in 0..4 {
+            let with = (position == 0 || position == 3) == (block % 2 == 0);
+            let cost = trial(pair, flow, with, &mut traced)?;
+            ratio += if with { cost.ln() } else { -cost.ln() } / 2.0;
+        }
+        ratios.push(ratio);
+    }
+    let ran = traced.paths.iter().any(|paths| !paths.is_empty());
+    traced.effect = (ran && ratios.iter().all(|r| r.is_finite())).then(|| estimate(&ratios, CONFIDENCE));
+    Ok(traced)
+}
+
+/// One trial; its bytes per processor second.
+fn trial(pair: &Pair, flow: &FlowSettings, with: bool, traced: &mut Traced) -> Result<f64, Error> {
+    let observers = if with { vec![TRACER.to_owned()] } else { Vec::new() };
+    let watching = Watching { observers, interval: Nanos(0) };
+    let workload = Workload::Stream { duration_ns: TRIAL, direction: Direction::Forward };
+    let [a, b] = pair.run_watched(workload, flow, WARM_UP, &watching)?;
+    let cost = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).bytes_per_cpu_s.0;
+    for (paths, outcome) in traced.paths.iter_mut().zip([a, b]) {
+        paths.extend(outcome.observed.path.map(|path| *path));
+        let told = outcome.observed.unseen.into_iter().filter(|line| line.starts_with(TRACER));
+        for line in told {
+            if !traced.unseen.contains(&line) {
+                traced.unseen.push(line);
+            }
+        }
+    }
+    Ok(cost)
+}

@@ -1,0 +1,31 @@
+//! What the parts of the hosts could do at most.
+
+use std::time::Duration;
+
+use landspeed_control::{Reply, Request};
+use landspeed_record::HostLimits;
+
+use crate::{Error, Host};
+
+/// Longer than the measuring takes on any host.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The limits of `host` towards its link; measured alone, so that nothing else is in the way.
+pub(super) fn of(host: &Host) -> Result<HostLimits, Error> {
+    let pending = host.start(&Request::Limits { device: host.device.clone() })?;
+    match host.wait(pending, PATIENCE)? {
+        Reply::Limits { limits } => Ok(*limits),
+        _ => Err(host.unexpected("limits")),
+    }
+}
+
+/// The limits of two hosts, one after the other; two hosts of one machine are measured once.
+pub(super) fn of_both(a: &Host, b: &Host) -> Result<[HostLimits; 2], Error> {
+    let first = of(a)?;
+    if a.facts.boot_id != b.facts.boot_id {
+        return Ok([first, of(b)?]);
+    }
+    let mut second = first.clone();
+    second.notes.push(format!("the same machine as {}: measured once", a.name));
+    Ok([first, second])
+}

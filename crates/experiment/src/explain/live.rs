@@ -1,0 +1,54 @@
+//! Flows that are there already: nothing is sent.
+
+use std::time::Duration;
+
+use landspeed_control::{Reply, Request};
+use landspeed_record::ExplainReport;
+
+use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
+use crate::{Error, Host};
+
+/// Longer than an agent takes beyond the time that it watches.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Watches flows on `hosts`, one or two, all at once, and says what holds them back.
+pub fn explain_live(
+    hosts: &mut [Host],
+    options: &ExplainOptions,
+    progress: Progress<'_>,
+) -> Result<ExplainReport, Error> {
+    progress(&format!("watching for {}", options.time));
+    let request = Request::Watch {
+        target: options.target,
+        observers: observers(options.trace),
+        duration_ns: options.time,
+        interval_ns: INTERVAL,
+    };
+    let pending = hosts.iter().map(|host| host.start(&request)).collect::<Result<Vec<_>, _>>()?;
+    let limit = Duration::from(options.time) + PATIENCE;
+    let mut seen = Vec::new();
+    for (host, pending) in hosts.iter_mut().zip(pending) {
+        let Reply::Watched { device, observed } = host.wait(pending, limit)? else {
+            return Err(host.unexpected("watch"));
+        };
+        host.device = device;
+        let (name, facts, observed) = (host.name.clone(), host.facts.clone(), *observed);
+        seen.push(Seen { name, facts, observed, limits: None });
+    }
+    if options.limits {
+        progress("measuring what memory, copies and raw packets can do at most");
+        measure_limits(hosts, &mut seen)?;
+    }
+    Ok(Material { seen, rtt: None, goodput: None, tracer_effect: None }.report(options))
+}
+
+fn measure_limits(hosts: &[Host], seen: &mut [Seen]) -> Result<(), Error> {
+    let measured = match hosts {
+        [a, b] => limits::of_both(a, b)?.to_vec(),
+        _ => hosts.iter().map(limits::of).collect::<Result<Vec<_>, _>>()?,
+    };
+    for (seen, limits) in seen.iter_mut().zip(measured) {
+        seen.limits = Some(limits);
+    }
+    Ok(())
+}

@@ -1,0 +1,97 @@
+//! From what was seen to the report.
+
+use landspeed_analysis::fit::cost_figures;
+use landspeed_analysis::verdict::{HostLimit, HostView, Scene, judge, staircase};
+use landspeed_record::{
+    EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, Observations,
+};
+use landspeed_record::{Verdict, WatchTarget};
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use super::ExplainOptions;
+
+/// What is known of one host before it is judged.
+pub(super) struct Seen {
+    pub(super) name: String,
+    pub(super) facts: HostFacts,
+    pub(super) observed: Observations,
+    pub(super) limits: Option<HostLimits>,
+}
+
+impl Seen {
+    fn view(&self) -> HostView<'_> {
+        HostView { name: &self.name, facts: &self.facts, seen: &self.observed, limits: self.limits.as_ref() }
+    }
+}
+
+/// Everything that a report is made from.
+pub(super) struct Material {
+    /// One host or two.
+    pub(super) seen: Vec<Seen>,
+    /// Idle round trip, where it was measured.
+    pub(super) rtt: Option<Nanos>,
+    /// Goodput, where the workload counted it.
+    pub(super) goodput: Option<BitRate>,
+    /// What following packets costs.
+    pub(super) tracer_effect: Option<Estimate>,
+}
+
+impl Material {
+    /// Judges it and puts it together.
+    pub(super) fn report(self, options: &ExplainOptions) -> ExplainReport {
+        let verdict = self.judged();
+        let limits = self.seen.iter().filter_map(|seen| {
+            let limits = seen.limits.as_ref()?;
+            Some(HostLimit { name: &seen.name, limits })
+        });
+        ExplainReport {
+            format: EXPLAIN_FORMAT,
+            landspeed: env!("CARGO_PKG_VERSION").to_owned(),
+            started: options.started.clone(),
+            command: options.command.clone(),
+            topology: options.topology.clone(),
+            watched: watched(options.target),
+            goodput_bps: verdict.goodput_bps,
+            staircase: staircase(&limits.collect::<Vec<_>>(), verdict.goodput_bps),
+            verdict: verdict.findings,
+            unjudged: verdict.unjudged,
+            tracer_effect: self.tracer_effect,
+            hosts: self.seen.into_iter().map(|seen| explained(seen, verdict.goodput_bps)).collect(),
+            ..ExplainReport::default()
+        }
+    }
+
+    fn judged(&self) -> Verdict {
+        let [a, others @ ..] = self.seen.as_slice() else { return Verdict::default() };
+        judge(&Scene { a: a.view(), b: others.first().map(Seen::view), rtt: self.rtt, goodput: self.goodput })
+    }
+}
+
+fn explained(seen: Seen, goodput: BitRate) -> ExplainedHost {
+    let observed = seen.observed;
+    let cost = observed.cost.as_deref().map(|profile| {
+        let bytes = Bytes((goodput.0 / 8.0 * profile.window_ns.as_secs_f64()) as u64);
+        cost_figures(profile, bytes, packets(&observed))
+    });
+    ExplainedHost {
+        name: seen.name,
+        cost: cost.unwrap_or_default(),
+        limits: seen.limits,
+        observed,
+        ..ExplainedHost::default()
+    }
+}
+
+/// Packets over the link in the direction that had more: the data, not its acknowledgements.
+fn packets(observed: &Observations) -> u64 {
+    observed.links.iter().map(|link| link.rx_packets.max(link.tx_packets)).sum()
+}
+
+fn watched(target: WatchTarget) -> String {
+    match target {
+        WatchTarget::Workload => "a stream over TCP, sent for this".to_owned(),
+        WatchTarget::Flow { at } => format!("flows of {at}"),
+        WatchTarget::Pid { pid } => format!("flows of process {pid}"),
+        WatchTarget::Top => "the flows that move most".to_owned(),
+    }
+}

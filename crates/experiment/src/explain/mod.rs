@@ -1,0 +1,51 @@
+//! What holds a path back: a stream of landspeed's own, or flows that are there, watched from both ends
+//! with every observer, and judged by `analysis`.
+
+mod effect;
+mod limits;
+mod live;
+mod material;
+mod own;
+
+use landspeed_record::{FlowSettings, WatchTarget};
+use landspeed_units::Nanos;
+
+pub use live::explain_live;
+use material::{Material, Seen};
+pub use own::explain;
+
+/// Observers beside the usual ones.
+const OBSERVERS: [&str; 5] = ["flows", "processes", "qdisc", "settings", "cost"];
+/// The one that is attached in short windows, and only on part of the time.
+const TRACER: &str = "path";
+/// Between samples of flows and processes.
+const INTERVAL: Nanos = Nanos::millis(50);
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct ExplainOptions {
+    /// Whose flows; the workload's own where landspeed sends them.
+    pub target: WatchTarget,
+    /// How long the flows are watched.
+    pub time: Nanos,
+    /// Settings of the flow that is sent.
+    pub flow: FlowSettings,
+    /// Whether to measure what the hosts' parts could do.
+    pub limits: bool,
+    /// Whether to follow packets through the kernel.
+    pub trace: bool,
+    /// For the report: "lab:back-to-back", or the hosts.
+    pub topology: String,
+    /// For the report: how to run it again.
+    pub command: String,
+    /// For the report: RFC 3339 UTC.
+    pub started: String,
+}
+
+/// Told what is being done, for whoever waits.
+pub type Progress<'a> = &'a mut dyn FnMut(&str);
+
+/// Names of the observers to run beside the usual ones.
+fn observers(trace: bool) -> Vec<String> {
+    OBSERVERS.iter().copied().chain(trace.then_some(TRACER)).map(str::to_owned).collect()
+}

@@ -1,0 +1,62 @@
+//! A stream of landspeed's own.
+
+use landspeed_analysis::figures;
+use landspeed_record::{Direction, EndpointOutcome, ExplainReport, HostLimits, PathTrace, Workload};
+use landspeed_units::Nanos;
+
+use super::effect::{Traced, trace};
+use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
+use crate::pair::Watching;
+use crate::{Error, Host, Pair};
+
+/// Sends a stream over `pair`, watches it from both ends, and says what holds it back.
+pub fn explain(
+    pair: &Pair,
+    options: &ExplainOptions,
+    progress: Progress<'_>,
+) -> Result<ExplainReport, Error> {
+    let limits = match options.limits {
+        true => {
+            progress("measuring what memory, copies and raw packets can do at most");
+            limits::of_both(&pair.a, &pair.b)?.map(Some)
+        }
+        false => [None, None],
+    };
+    progress(&format!("watching a stream for {}", options.time));
+    let [mut a, b] = stream(pair, options)?;
+    let traced = match options.trace {
+        true => {
+            progress("following packets through the kernel");
+            Some(trace(pair, &options.flow)?)
+        }
+        false => None,
+    };
+    let goodput = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).rate_bps;
+    let effect = traced.as_ref().and_then(|traced| traced.effect);
+    let [path_a, path_b] = paths(traced, &mut a);
+    let [limits_a, limits_b] = limits;
+    let seen = vec![seen(&pair.a, a, path_a, limits_a), seen(&pair.b, b, path_b, limits_b)];
+    let rtt = Some(pair.path.rtt_ns);
+    Ok(Material { seen, rtt, goodput: Some(goodput), tracer_effect: effect }.report(options))
+}
+
+fn stream(pair: &Pair, options: &ExplainOptions) -> Result<[EndpointOutcome; 2], Error> {
+    let workload = Workload::Stream { duration_ns: options.time, direction: Direction::Forward };
+    // Slow start takes its round trips before a long path is at its pace.
+    let warm_up = Nanos::millis(200).max(Nanos(20 * pair.path.rtt_ns.0));
+    let watching = Watching { observers: observers(false), interval: INTERVAL };
+    pair.run_watched(workload, &options.flow, warm_up, &watching)
+}
+
+/// What was traced on each host; why it was not goes to what A could not see.
+fn paths(traced: Option<Traced>, a: &mut EndpointOutcome) -> [Option<PathTrace>; 2] {
+    let Some(traced) = traced else { return [None, None] };
+    a.observed.unseen.extend(traced.unseen);
+    traced.paths.map(PathTrace::sum)
+}
+
+fn seen(host: &Host, outcome: EndpointOutcome, path: Option<PathTrace>, limits: Option<HostLimits>) -> Seen {
+    let mut observed = outcome.observed;
+    observed.path = path.map(Box::new);
+    Seen { name: host.name.clone(), facts: host.facts.clone(), observed, limits }
+}

@@ -1,0 +1,77 @@
+//! Datagrams, sent and received as well or as badly as told.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use landspeed_units::{BitRate, Nanos};
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Socket, Type};
+
+use super::{ready, rest};
+use crate::Error;
+use crate::error::During;
+
+/// How datagrams are sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Shooting {
+    pub(crate) to: SocketAddr,
+    pub(crate) size: u64,
+    pub(crate) rate: Option<BitRate>,
+}
+
+/// How datagrams are received.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Catching {
+    pub(crate) at: SocketAddr,
+    pub(crate) buffer: Option<u64>,
+    pub(crate) pause: Nanos,
+    pub(crate) reads_between: u32,
+}
+
+/// Sends at an even rate, in steps of a millisecond; without one as fast as it goes.
+pub(crate) fn shoot(shooting: &Shooting, until: Instant) -> Result<(), Error> {
+    let named = || format!("send datagrams to {}", shooting.to);
+    let any: SocketAddr = if shooting.to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0; 8], 0).into() };
+    let socket = UdpSocket::bind(any).during(named)?;
+    socket.connect(shooting.to).during(named)?;
+    ready();
+    let payload = vec![0x5a; shooting.size as usize];
+    let (began, mut sent) = (Instant::now(), 0u64);
+    while Instant::now() < until {
+        let due =
+            shooting.rate.map_or(u64::MAX, |rate| (began.elapsed().as_secs_f64() * rate.0 / 8.0) as u64);
+        if sent >= due {
+            rest(Nanos::millis(1));
+            continue;
+        }
+        // A refused datagram (nobody there yet, a full queue) is one that was lost.
+        let _ = socket.send(&payload);
+        sent += shooting.size;
+    }
+    Ok(())
+}
+
+pub(crate) fn catch(catching: &Catching, until: Instant) -> Result<(), Error> {
+    let named = || format!("receive datagrams at {}", catching.at);
+    let socket = Socket::new(Domain::for_address(catching.at), Type::DGRAM, None)
+        .during(|| "open a UDP socket".into())?;
+    if let Some(size) = catching.buffer {
+        socket.set_recv_buffer_size(size as usize).during(|| "set SO_RCVBUF".into())?;
+    }
+    socket.bind(&catching.at.into()).during(named)?;
+    let socket = UdpSocket::from(socket);
+    socket.set_read_timeout(Some(Duration::from_millis(500))).during(named)?;
+    ready();
+    let (mut buffer, mut received) = (vec![0; 65_536], 0u32);
+    while Instant::now() < until {
+        if socket.recv(&mut buffer).is_ok() {
+            received = received.wrapping_add(1);
+            if received.is_multiple_of(catching.reads_between.max(1)) {
+                rest(catching.pause);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! The programs of a scenario: each a process of its own, in a host's network namespace, as in real
+//! life. What they do badly, they do on purpose.
+
+mod connections;
+pub(crate) mod datagrams;
+mod requests;
+pub(crate) mod settings;
+pub(crate) mod stream;
+
+use std::io::{BufRead, Read, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use landspeed_record::Settings;
+use landspeed_units::Nanos;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::error::During;
+
+/// A program of a scenario, as it is told what to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct App {
+    /// Network namespace to live in.
+    pub(crate) netns: String,
+    /// Core to be bound to.
+    pub(crate) core: Option<u32>,
+    /// How long at most.
+    pub(crate) most_ns: Nanos,
+    /// What to do.
+    pub(crate) part: Part,
+}
+
+/// What a program does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "plays", rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) enum Part {
+    /// Sets knobs of the host, and ends.
+    Set {
+        device: String,
+        settings: Settings,
+        shaper: Option<settings::Bucket>,
+        locked_window: Option<(IpAddr, u32)>,
+    },
+    /// Writes a stream.
+    Write(stream::Writing),
+    /// Reads streams.
+    Read(stream::Reading),
+    /// Asks, in two writes.
+    Ask { to: SocketAddr, part: u64, rest_every: u32 },
+    /// Answers each request of this many bytes with one.
+    Answer { at: SocketAddr, request: u64 },
+    /// Sends datagrams.
+    Shoot(datagrams::Shooting),
+    /// Receives datagrams.
+    Catch(datagrams::Catching),
+    /// Opens connections, many at once.
+    Knock { to: SocketAddr, clients: u32 },
+    /// Accepts them slowly.
+    Open { at: SocketAddr, backlog: u32, service: Nanos },
+    /// Keeps its core busy.
+    Burn,
+}
+
+impl Part {
+    /// For messages.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Part::Set { .. } => "settings",
+            Part::Write(_) => "writing",
+            Part::Read(_) => "reading",
+            Part::Ask { .. } => "asking",
+            Part::Answer { .. } => "answering",
+            Part::Shoot(_) => "sending datagrams",
+            Part::Catch(_) => "receiving datagrams",
+            Part::Knock { .. } => "opening connections",
+            Part::Open { .. } => "accepting connections",
+            Part::Burn => "load",
+        }
+    }
+}
+
+/// Plays the part that standard input names, until its time is over, standard input ends (so does
+/// whoever started this), or there is nothing left to do. Says "ready" once it stands.
+///
+/// To be called before the process has a second thread: it moves into a network namespace.
+pub fn play() -> Result<(), Error> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).during(|| "read the part from standard input".into())?;
+    let app: App = serde_json::from_str(&line)
+        .map_err(std::io::Error::from)
+        .during(|| "understand the part on standard input".into())?;
+    landspeed_topology::enter(&app.netns)?;
+    if let Some(core) = app.core {
+        bind(core)?;
+    }
+    std::thread::spawn(end_with_standard_input);
+    let until = Instant::now() + Duration::from(app.most_ns);
+    match app.part {
+        Part::Set { device, settings, shaper, locked_window } => {
+            settings::set(&device, &settings, shaper, locked_window)?;
+            ready();
+            Ok(())
+        }
+        Part::Write(writing) => stream::write(&writing, until),
+        Part::Read(reading) => stream::read(&reading, until),
+        Part::Ask { to, part, rest_every } => requests::ask(to, part, rest_every, until),
+        Part::Answer { at, request } => requests::answer(at, request, until),
+        Part::Shoot(shooting) => datagrams::shoot(&shooting, until),
+        Part::Catch(catching) => datagrams::catch(&catching, until),
+        Part::Knock { to, clients } => connections::knock(to, clients, until),
+        Part::Open { at, backlog, service } => connections::open(at, backlog, service, until),
+        Part::Burn => {
+            ready();
+            burn(until);
+            Ok(())
+        }
+    }
+}
+
+/// Says that the part is being played.
+pub(crate) fn ready() {
+    let mut out = std::io::stdout();
+    // Whoever waited for it may be gone: then this process ends by its standard input.
+    let _ = out.write_all(b"ready\n").and_then(|()| out.flush());
+}
+
+/// Rests, where there is anything to rest.
+pub(crate) fn rest(time: Nanos) {
+    if time > Nanos(0) {
+        std::thread::sleep(time.into());
+    }
+}
+
+fn end_with_standard_input() {
+    let mut rest = [0; 64];
+    while matches!(std::io::stdin().lock().read(&mut rest), Ok(n) if n > 0) {}
+    std::process::exit(0);
+}
+
+fn bind(core: u32) -> Result<(), Error> {
+    let mut cores = CpuSet::new();
+    cores.set(core as usize);
+    sched_setaffinity(None, &cores).map_err(std::io::Error::from).during(|| format!("bind to core {core}"))
+}
+
+fn burn(until: Instant) {
+    let mut sum = 0u64;
+    while Instant::now() < until {
+        for i in 0..100_000u64 {
+            sum = std::hint::black_box(sum.wrapping_mul(31).wrapping_add(i));
+        }
+    }
+}

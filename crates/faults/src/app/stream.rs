@@ -1,0 +1,116 @@
+//! A TCP stream, written and read as well or as badly as told.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use landspeed_units::Nanos;
+use serde::{Deserialize, Serialize};
+use socket2::{Domain, Socket, Type};
+
+use super::{ready, rest};
+use crate::Error;
+use crate::error::During;
+
+/// How a stream is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Writing {
+    pub(crate) to: SocketAddr,
+    pub(crate) write: u64,
+    pub(crate) pause: Nanos,
+    pub(crate) writes_between: u32,
+    pub(crate) buffer: Option<u64>,
+    pub(crate) nodelay: bool,
+    /// Whether a connection comes and goes before, so that TCP remembers the route's metrics.
+    pub(crate) rehearsed: bool,
+}
+
+/// How streams are read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Reading {
+    pub(crate) at: SocketAddr,
+    pub(crate) read: u64,
+    pub(crate) pause: Nanos,
+    pub(crate) buffer: Option<u64>,
+}
+
+/// Time after which a call is looked at again, so that the part ends in time.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+pub(crate) fn write(writing: &Writing, until: Instant) -> Result<(), Error> {
+    if writing.rehearsed {
+        rehearse(writing.to).during(|| format!("rehearse with {}", writing.to))?;
+    }
+    let socket = socket(writing.to)?;
+    let named = || format!("connect to {}", writing.to);
+    if let Some(size) = writing.buffer {
+        socket.set_send_buffer_size(size as usize).during(|| "set SO_SNDBUF".into())?;
+    }
+    socket.set_tcp_nodelay(writing.nodelay).during(|| "set TCP_NODELAY".into())?;
+    socket.connect_timeout(&writing.to.into(), Duration::from_secs(10)).during(named)?;
+    let mut stream = TcpStream::from(socket);
+    stream.set_write_timeout(Some(PATIENCE)).during(named)?;
+    ready();
+    let payload = vec![0x5a; writing.write as usize];
+    let mut written = 0;
+    while Instant::now() < until {
+        match stream.write(&payload) {
+            Ok(_) => {}
+            Err(e) if is_patience(&e) => continue,
+            // The reader has left: so the play is over.
+            Err(_) => return Ok(()),
+        }
+        written += 1;
+        if written % writing.writes_between.max(1) == 0 {
+            rest(writing.pause);
+        }
+    }
+    Ok(())
+}
+
+/// A connection that is opened, used and closed in order.
+fn rehearse(to: SocketAddr) -> std::io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(10))?;
+    stream.write_all(&[0; 4096])?;
+    stream.shutdown(std::net::Shutdown::Write)?;
+    stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+    stream.read(&mut [0]).map(drop)
+}
+
+/// Reads one stream after another.
+pub(crate) fn read(reading: &Reading, until: Instant) -> Result<(), Error> {
+    let socket = socket(reading.at)?;
+    let named = || format!("listen on {}", reading.at);
+    if let Some(size) = reading.buffer {
+        socket.set_recv_buffer_size(size as usize).during(|| "set SO_RCVBUF".into())?;
+    }
+    socket.set_reuse_address(true).during(named)?;
+    socket.bind(&reading.at.into()).during(named)?;
+    socket.listen(8).during(named)?;
+    ready();
+    let mut buffer = vec![0; reading.read as usize];
+    while Instant::now() < until {
+        let (stream, _) = socket.accept().during(named)?;
+        let mut stream = TcpStream::from(stream);
+        stream.set_read_timeout(Some(PATIENCE)).during(named)?;
+        while Instant::now() < until {
+            match stream.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(_) => rest(reading.pause),
+                Err(e) if is_patience(&e) => {}
+                Err(_) => break,
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn socket(at: SocketAddr) -> Result<Socket, Error> {
+    Socket::new(Domain::for_address(at), Type::STREAM, None).during(|| "open a TCP socket".into())
+}
+
+pub(super) fn is_patience(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}

@@ -1,0 +1,18 @@
+//! The fault zoo: known causes of slow paths, made on purpose in a lab, each at any strength.
+//!
+//! A [`Fault`] is one line of the table [`FAULTS`]: it changes a [`Scenario`], which is plain data, so
+//! that several faults can be laid over one another. A [`Stage`] sets a scenario up for real: a lab,
+//! settings of its hosts, and programs that send and receive badly, each a process of its own as in real
+//! life. Whoever judges the flow is told nothing but its address.
+
+mod app;
+mod error;
+mod fault;
+mod scenario;
+mod stage;
+
+pub use app::{App, play};
+pub use error::Error;
+pub use fault::{FAULTS, Fault, Needs, fault};
+pub use scenario::{Scenario, Shaper, Traffic, Wan};
+pub use stage::Stage;

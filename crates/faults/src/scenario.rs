@@ -1,0 +1,178 @@
+//! What a stage is set up from: plain data that faults change.
+
+use landspeed_record::Settings;
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use crate::{Error, fault};
+
+/// A path with its traffic: host A sends to host B.
+#[derive(Debug, Clone, Default)]
+pub struct Scenario {
+    /// The core of a wide-area link between the hosts; `None` joins them by a veth pair.
+    pub wan: Option<Wan>,
+    /// Knobs of host A.
+    pub a: Settings,
+    /// Knobs of host B.
+    pub b: Settings,
+    /// Limits what leaves host A.
+    pub shaper: Option<Shaper>,
+    /// Segments that host A may have in flight at most (the route's cwnd, locked).
+    pub cwnd_segments: Option<u32>,
+    /// What is sent, and how well.
+    pub traffic: Traffic,
+    /// Busy loops on the receiver's core.
+    pub burners: u32,
+    /// Core that the receiver is bound to.
+    pub receiver_core: Option<u32>,
+    /// Core that the sender is bound to.
+    pub sender_core: Option<u32>,
+}
+
+impl Scenario {
+    /// A path on which nothing is wrong but these faults, all at one strength (0 to 1).
+    pub fn with(names: &[String], strength: f64) -> Result<Scenario, Error> {
+        let faults = names.iter().map(|name| fault(name).ok_or_else(|| Error::Unknown(name.clone())));
+        let faults = faults.collect::<Result<Vec<_>, Error>>()?;
+        let mut scenario = Scenario::default();
+        for (at, fault) in faults.iter().enumerate() {
+            if let Some(other) = faults[..at].iter().find(|other| !fault.needs.goes_with(other.needs)) {
+                return Err(Error::Together(other.name.to_owned(), fault.name.to_owned()));
+            }
+            (fault.inject)(&mut scenario, strength);
+        }
+        Ok(scenario)
+    }
+}
+
+/// The core of a wide-area link.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wan {
+    /// Rate in both directions.
+    pub rate: BitRate,
+    /// Round-trip time without queueing.
+    pub rtt: Nanos,
+    /// Share of packets lost, 0 to 1.
+    pub loss: f64,
+    /// Mean length of a run of losses.
+    pub burst: f64,
+    /// Share of packets that are overtaken.
+    pub reorder: f64,
+    /// Packets larger than this vanish.
+    pub drop_above: Option<Bytes>,
+}
+
+impl Wan {
+    /// A path over some hundred kilometres with nothing wrong.
+    pub fn healthy() -> Self {
+        Wan {
+            rate: BitRate(200e6),
+            rtt: Nanos::millis(20),
+            loss: 0.0,
+            burst: 1.0,
+            reorder: 0.0,
+            drop_above: None,
+        }
+    }
+
+    /// As the topology is written on a command line.
+    pub fn words(&self) -> String {
+        let mut words = format!(
+            "lab:wan:rate={}mbit,rtt={}us,queue=1bdp",
+            (self.rate.0 / 1e6).round(),
+            self.rtt.0 / 1000
+        );
+        if self.loss > 0.0 {
+            words += &format!(",loss={:.4}%", self.loss * 100.0);
+        }
+        if self.burst > 1.0 {
+            words += &format!(",loss-burst={:.1}", self.burst);
+        }
+        if self.reorder > 0.0 {
+            words += &format!(",reorder={:.3}%,reorder-delay=4ms", self.reorder * 100.0);
+        }
+        if let Some(size) = self.drop_above {
+            words += &format!(",drop-above={}", size.0);
+        }
+        words
+    }
+}
+
+/// A token bucket filter (tc-tbf).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shaper {
+    /// Rate.
+    pub rate: BitRate,
+    /// Bucket.
+    pub burst: Bytes,
+    /// Queue in front of it.
+    pub limit: Bytes,
+}
+
+/// What is sent, and how well both programs do it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Traffic {
+    /// A TCP stream.
+    Stream {
+        /// Size of the sender's writes.
+        write: Bytes,
+        /// Time that it rests after every `writes_between` of them.
+        write_pause: Nanos,
+        /// See above.
+        writes_between: u32,
+        /// SO_SNDBUF as asked for.
+        send_buffer: Option<Bytes>,
+        /// TCP_NODELAY.
+        nodelay: bool,
+        /// Size of the receiver's reads.
+        read: Bytes,
+        /// Time that it rests after each.
+        read_pause: Nanos,
+        /// SO_RCVBUF as asked for, set before the handshake.
+        receive_buffer: Option<Bytes>,
+    },
+    /// Requests that are written in two parts, each answered.
+    Requests {
+        /// Size of each part.
+        part: Bytes,
+        /// Requests after which the client rests for a millisecond.
+        rest_every: u32,
+    },
+    /// Datagrams.
+    Datagrams {
+        /// Size of each.
+        size: Bytes,
+        /// Rate that they are sent at; `None` is as fast as it goes.
+        rate: Option<BitRate>,
+        /// SO_RCVBUF of the receiver.
+        receive_buffer: Option<Bytes>,
+        /// Time that the receiver rests after every `reads_between`.
+        read_pause: Nanos,
+        /// See above.
+        reads_between: u32,
+    },
+    /// Connections that are opened faster than they are accepted.
+    Connections {
+        /// Clients at once.
+        clients: u32,
+        /// Backlog of the listener.
+        backlog: u32,
+        /// Time that the server spends on each.
+        service: Nanos,
+    },
+}
+
+impl Default for Traffic {
+    /// A stream by two programs that do it well.
+    fn default() -> Self {
+        Traffic::Stream {
+            write: Bytes(128 * 1024),
+            write_pause: Nanos(0),
+            writes_between: 1,
+            send_buffer: None,
+            nodelay: false,
+            read: Bytes(256 * 1024),
+            read_pause: Nanos(0),
+            receive_buffer: None,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! A scenario set up for real.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use landspeed_record::Settings;
+use landspeed_topology::{Host, Hosts, Reach, open};
+use landspeed_units::{Bytes, Nanos};
+
+use crate::app::{App, Part, datagrams, settings, stream};
+use crate::error::During;
+use crate::{Error, Scenario, Traffic};
+
+/// Port that the traffic goes to.
+const PORT: u16 = 5201;
+/// Programs end by themselves after this, whoever forgot them.
+const LONGEST: Nanos = Nanos::secs(600);
+
+/// A lab with a scenario in it, until dropped.
+pub struct Stage {
+    // Programs go before the lab that they live in.
+    apps: Vec<Child>,
+    hosts: Box<dyn Hosts>,
+    program: Vec<String>,
+}
+
+impl Stage {
+    /// Sets `scenario` up; `program` is the command line that plays a part (see [`crate::play`]).
+    pub fn set(scenario: &Scenario, program: &[String]) -> Result<Stage, Error> {
+        let words = scenario.wan.as_ref().map_or_else(|| "lab:back-to-back".to_owned(), crate::Wan::words);
+        let mut stage = Stage { apps: Vec::new(), hosts: open(&[words])?, program: program.to_vec() };
+        stage.turn(scenario)?;
+        let at = stage.at();
+        for (side, core, part) in parts(scenario, at) {
+            stage.start(side, core, part)?;
+        }
+        Ok(stage)
+    }
+
+    /// Where the traffic goes: the receiver's end of the flow.
+    pub fn at(&self) -> SocketAddr {
+        let v4 = self.host(1).v4.expect("hosts of a lab have an IPv4 address");
+        SocketAddr::new(v4.into(), PORT)
+    }
+
+    /// The two hosts as they are written on a command line: the sender, the receiver.
+    pub fn names(&self) -> [String; 2] {
+        [0, 1].map(|side| format!("netns:{}", netns(self.host(side))))
+    }
+
+    fn host(&self, side: usize) -> &Host {
+        // A wide-area lab has its router besides; the ends come first.
+        &self.hosts.hosts()[side]
+    }
+
+    fn turn(&mut self, scenario: &Scenario) -> Result<(), Error> {
+        let shaper =
+            scenario.shaper.map(|s| settings::Bucket { rate: s.rate, burst: s.burst, limit: s.limit });
+        let locked = scenario.cwnd_segments.map(|segments| (self.at().ip(), segments));
+        let both: [(&Settings, _, _); 2] = [(&scenario.a, shaper, locked), (&scenario.b, None, None)];
+        for (side, (settings, shaper, locked_window)) in both.into_iter().enumerate() {
+            let device = self.host(side).device.clone().unwrap_or_default();
+            let part = Part::Set { device, settings: settings.clone(), shaper, locked_window };
+            self.start(side, None, part)?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, side: usize, core: Option<u32>, part: Part) -> Result<(), Error> {
+        let what = part.name();
+        let app = App { netns: netns(self.host(side)).to_owned(), core, most_ns: LONGEST, part };
+        let mut child = self.spawn()?;
+        let line = serde_json::to_string(&app).expect("a part is plain data") + "\n";
+        let input = child.stdin.as_mut().expect("standard input is a pipe");
+        let told = input.write_all(line.as_bytes()).during(|| format!("tell the program for {what}"));
+        let mut said = String::new();
+        let output = child.stdout.take().expect("standard output is a pipe");
+        let heard = BufReader::new(output).read_line(&mut said);
+        self.apps.push(child);
+        told?;
+        heard.during(|| format!("hear the program for {what}"))?;
+        if said.trim() == "ready" { Ok(()) } else { Err(Error::App { what: what.to_owned(), said }) }
+    }
+
+    fn spawn(&self) -> Result<Child, Error> {
+        let (program, args) = self.program.split_first().expect("a command line has a program");
+        let mut command = Command::new(Path::new(program));
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        command.spawn().during(|| format!("start {program}"))
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for app in &mut self.apps {
+            // Each ends with its standard input; a stopped one is made to. Nobody is left to tell.
+            drop(app.stdin.take());
+            let _ = app.kill();
+            let _ = app.wait();
+        }
+    }
+}
+
+fn netns(host: &Host) -> &str {
+    match &host.reach {
+        Reach::Namespace(name) => name,
+        _ => "",
+    }
+}
+
+/// Which programs run on which host (0 sends), the receiving one first.
+fn parts(scenario: &Scenario, at: SocketAddr) -> Vec<(usize, Option<u32>, Part)> {
+    let (sender, receiver) = (scenario.sender_core, scenario.receiver_core);
+    let [receiving, sending] = traffic(&scenario.traffic, at, scenario.cwnd_segments.is_some());
+    let burners = (0..scenario.burners).map(|_| (1, receiver, Part::Burn));
+    [(1, receiver, receiving)].into_iter().chain(burners).chain([(0, sender, sending)]).collect()
+}
+
+/// The receiving and the sending part.
+fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [Part; 2] {
+    let size = |bytes: &Option<Bytes>| bytes.map(|bytes| bytes.0);
+    match traffic {
+        Traffic::Stream {
+            write,
+            write_pause,
+            writes_between,
+            send_buffer,
+            nodelay,
+            read,
+            read_pause,
+            receive_buffer,
+        } => [
+            Part::Read(stream::Reading {
+                at,
+                read: read.0,
+                pause: *read_pause,
+                buffer: size(receive_buffer),
+            }),
+            Part::Write(stream::Writing {
+                to: at,
+                write: write.0,
+                pause: *write_pause,
+                writes_between: *writes_between,
+                buffer: size(send_buffer),
+                nodelay: *nodelay,
+                rehearsed,
+            }),
+        ],
+        Traffic::Requests { part, rest_every } => [
+            Part::Answer { at, request: 2 * part.0 },
+            Part::Ask { to: at, part: part.0, rest_every: *rest_every },
+        ],
+        Traffic::Datagrams { size: datagram, rate, receive_buffer, read_pause, reads_between } => [
+            Part::Catch(datagrams::Catching {
+                at,
+                buffer: size(receive_buffer),
+                pause: *read_pause,
+                reads_between: *reads_between,
+            }),
+            Part::Shoot(datagrams::Shooting { to: at, size: datagram.0, rate: *rate }),
+        ],
+        Traffic::Connections { clients, backlog, service } => [
+            Part::Open { at, backlog: *backlog, service: *service },
+            Part::Knock { to: at, clients: *clients },
+        ],
+    }
+}
