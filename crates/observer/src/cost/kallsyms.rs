@@ -52,7 +52,8 @@ impl Kallsyms {
         Ok(symbols)
     }
 
-    fn parse(mut lines: impl BufRead) -> Result<Self, Error> {
+    /// From the file's text.
+    pub(super) fn parse(mut lines: impl BufRead) -> Result<Self, Error> {
         let mut symbols = Kallsyms::default();
         let mut line = String::new();
         while lines.read_line(&mut line).map_err(|source| Error::io("read", PATH, source))? > 0 {

@@ -167,3 +167,85 @@ fn notes(tally: &Tally, event: Event, sums: &Sums) -> Vec<String> {
     }
     notes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::Record;
+    use super::super::tally::Scope;
+    use super::*;
+
+    const SYMBOLS: &str = "ffff0000 T tcp_sendmsg\nffff1000 T _raw_spin_unlock_irqrestore\n\
+        ffff2000 T no_such_function\nffff3000 T default_idle\nffff4000 T run_ksoftirqd\n\
+        ffff5000 T net_rx_action\nffff6000 T tcp_ack\nffff7000 T the_end\n";
+    const KERNEL: u64 = -128_i64 as u64;
+    const USER: u64 = -512_i64 as u64;
+
+    /// Samples of thread `tid`, each a chain of addresses.
+    fn tally(scope: Scope, samples: &[(u32, &[u64])]) -> Tally {
+        let pair = |a: u32, b: u32| {
+            u64::from_ne_bytes([a.to_ne_bytes(), b.to_ne_bytes()].concat().try_into().unwrap())
+        };
+        let mut tally = Tally::new(scope, 99);
+        for (tid, chain) in samples {
+            let words = [&[pair(9, 0), pair(0, *tid), chain.len() as u64], *chain].concat();
+            tally.add(Record::parse(&words));
+        }
+        tally
+    }
+
+    fn seen(scope: Scope, samples: &[(u32, &[u64])]) -> CostProfile {
+        let window = Window { event: Event::CpuClock, length: Nanos::secs(1), steal_share: 0.25 };
+        profile(&tally(scope, samples), window, &Kallsyms::parse(SYMBOLS.as_bytes()).unwrap())
+    }
+
+    fn samples_of(profile: &CostProfile, class: CostClass) -> u64 {
+        profile.classes.iter().filter(|row| row.class == class).map(|row| row.samples).sum()
+    }
+
+    #[test]
+    fn every_busy_sample_has_one_class_and_the_idle_loop_none() {
+        let seen = seen(
+            Scope::Machine,
+            &[
+                (7, &[KERNEL, 0xffff_0010, USER, 0x10]),
+                (7, &[KERNEL, 0xffff_1010, 0xffff_6020, USER, 0x10]),
+                (7, &[KERNEL, 0xffff_2010, 0xffff_0020]),
+                (7, &[USER, 0x10]),
+                (0, &[KERNEL, 0xffff_3010]),
+                (99, &[KERNEL, 0xffff_0010]),
+            ],
+        );
+        assert_eq!((seen.samples, seen.kernel_samples, seen.steal_share), (5, 4, 0.25));
+        assert_eq!(seen.classes.iter().map(|row| row.samples).sum::<u64>(), 5);
+        assert_eq!(samples_of(&seen, CostClass::Tcp), 2);
+        assert_eq!(samples_of(&seen, CostClass::Application), 1);
+        assert_eq!(samples_of(&seen, CostClass::Observer), 1, "the reader's own");
+        assert_eq!(seen.unclassified, [SymbolSamples { symbol: "no_such_function".into(), samples: 1 }]);
+        assert!(seen.notes[0].contains("1 of 5 samples"), "{:?}", seen.notes);
+    }
+
+    #[test]
+    fn stacks_are_folded_from_the_outermost() {
+        let seen = seen(Scope::Machine, &[(7, &[KERNEL, 0xffff_6010, 0xffff_1000, USER, 0x10])]);
+        // A return address at a function's first byte is its predecessor's last call.
+        let stack = "[unknown];tcp_sendmsg_[k];tcp_ack_[k]".to_owned();
+        assert_eq!(seen.stacks, [StackSamples { stack, class: CostClass::Tcp, samples: 1 }]);
+    }
+
+    #[test]
+    fn softirqs_outside_of_the_workload_are_told_not_counted() {
+        let other: &[u64] = &[KERNEL, 0xffff_6010, 0xffff_5010];
+        let carried: &[u64] = &[KERNEL, 0xffff_5010, 0xffff_4010];
+        let scope = Scope::Tasks(std::collections::BTreeSet::from([7]));
+        let seen = seen(scope, &[(7, &[KERNEL, 0xffff_0010]), (8, other), (8, other), (15, carried)]);
+        assert_eq!((seen.samples, seen.scope.as_str()), (1, "tasks"));
+        let told = seen.notes.iter().find(|note| note.starts_with("scope")).unwrap();
+        assert!(told.contains("1 samples in ksoftirqd, 2 on top of other tasks"), "{told}");
+    }
+
+    #[test]
+    fn the_rarest_are_left_out_aloud() {
+        let (kept, rest) = most([("a", 1), ("b", 5), ("c", 1), ("d", 2)].into_iter(), 2);
+        assert_eq!((kept, rest), (vec![("b", 5), ("d", 2)], 2));
+    }
+}

@@ -102,7 +102,7 @@ pub struct ClassSamples {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SymbolSamples {
-    /// The innermost symbol.
+    /// The innermost symbol that is no helper: memset or an unlock is passed over for its caller.
     pub symbol: String,
     /// Samples.
     pub samples: u64,
