@@ -162,11 +162,15 @@ pub(super) fn time(ns: u64) -> String {
     landspeed_units::Nanos(ns).to_string().replace(" us", " µs")
 }
 
-/// `name`, or a stand-in where it is empty, ready to be shown.
+/// What a host is called in a sentence: "host A", "this host", "netns:dtn1".
 pub(super) fn host(name: &str, index: usize) -> String {
     let name = safe(name);
-    let name = if name.is_empty() { (index + 1).to_string() } else { name };
-    format!("host {name}")
+    match name.as_str() {
+        "" => format!("host {}", index + 1),
+        "local" => "this host".to_owned(),
+        short if short.len() == 1 => format!("host {short}"),
+        _ => name,
+    }
 }
 
 #[cfg(test)]
@@ -182,6 +186,12 @@ mod tests {
         assert_eq!(shown, ["0.12", "1234", "<0.001", "-3.00", "–", "–"]);
         assert_eq!(time(16_384), "16.4 µs");
         assert_eq!([7, 1_234, 1_000_000].map(grouped), ["7", "1,234", "1,000,000"]);
+    }
+
+    #[test]
+    fn hosts_are_called_as_the_user_called_them() {
+        let called = ["A", "local", "dtn1.example.org", "", "\u{1b}[2J"].map(|name| host(name, 1));
+        assert_eq!(called, ["host A", "this host", "dtn1.example.org", "host 2", "host 2"]);
     }
 
     #[test]
