@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{Ethtool, features_called};
+use landspeed_netlink::{Ethtool, LinkChange, Rtnl, features_called};
 use landspeed_topology::lab::{self, Which};
 use landspeed_topology::{DirectionStats, Hosts, Lab, LabHost, WanStats, with_namespace};
 
@@ -152,6 +152,8 @@ fn a_full_queue_drops_its_tail() {
     let Some(lab) = lab("rate=1M,rtt=2ms,queue=15000") else { return };
     let (near, far) = udp_pair(&lab);
     const SENT: u32 = 60;
+    // Host a holds back what it sends until it knows b's hardware address, and may then mix it up.
+    round_trip(&near, &far);
     send_numbered(&near, SENT, 1000);
     let stats = settled(&lab, SENT.into());
     assert!(stats.queue_drops > 0 && stats.forwarded_segments >= 15, "{stats:?}");
@@ -228,6 +230,23 @@ fn streams_survive_what_the_link_does_to_them() {
     // Headers once a superpacket: had they all been cut, there would be 52 bytes more a segment.
     assert!(stats.forwarded_bytes.0 < stats.forwarded_segments * 1490, "superpackets pass whole: {stats:?}");
     println!("{:?}", lab.wan_stats().unwrap());
+}
+
+#[test]
+fn packets_larger_than_ip_can_say_are_cut() {
+    let Some(lab) = lab("rate=10G,rtt=1ms,queue=8M,loss=0.1%") else { return };
+    let a = &lab.hosts()[0];
+    let big = with_namespace(&a.netns, || {
+        let rtnl = Rtnl::open()?;
+        rtnl.set_link(&a.device, LinkChange::GsoMaxSize(185_000))?;
+        rtnl.set_link(&a.device, LinkChange::GsoIpv4MaxSize(185_000))
+    });
+    if let Err(e) = big.unwrap() {
+        return println!("SKIP: this kernel has no BIG TCP (Linux 6.3): {e}");
+    }
+    move_stream(&lab, false, 8_000_000);
+    move_stream(&lab, true, 8_000_000);
+    assert_eq!(lab.wan_stats().unwrap().a_to_b.refused_segments, 0);
 }
 
 #[test]

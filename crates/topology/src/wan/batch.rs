@@ -3,16 +3,15 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::frame::ETHERNET;
 use super::line::Due;
 use super::socket::{Socket, is_gone};
 use super::virtio::VIRTIO_LEN;
 
 /// Frames taken or given in one call.
 pub(super) const BATCH: usize = 32;
-/// The largest frame: what an IP packet's length field can say. (Larger ones, "BIG TCP", have to be asked
-/// for on each link; they are refused and counted.)
-pub(super) const LARGEST: usize = VIRTIO_LEN + ETHERNET + 65_535;
+/// The largest frame that a link can be told to make ("BIG TCP": GSO_MAX_SIZE, eight times 64 KiB), and
+/// its headers' room.
+const LARGEST: usize = VIRTIO_LEN + 8 * 65_536 + 256;
 
 /// Control data of one message: a time, in words that are aligned as the kernel's header must be.
 const CONTROL_WORDS: usize = 8;
@@ -47,7 +46,8 @@ pub(super) struct Message<'a> {
 impl Inbox {
     pub(super) fn new() -> Self {
         Inbox {
-            bytes: vec![1; LARGEST * BATCH].into_boxed_slice(),
+            // Of zeros, which take memory only when they are used: few frames are that large.
+            bytes: vec![0; LARGEST * BATCH].into_boxed_slice(),
             control: [[0; CONTROL_WORDS]; BATCH],
             arrivals: [Arrival::default(); BATCH],
             count: 0,

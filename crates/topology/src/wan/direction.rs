@@ -7,8 +7,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use landspeed_units::Nanos;
 
-use super::batch::{Given, LARGEST};
-use super::frame::{Frame, Superpacket, look};
+use super::batch::Given;
+use super::frame::{ETHERNET, Frame, Superpacket, look};
 use super::line::{Due, Line};
 use super::path::{Fate, Path};
 use super::spec::WanSpec;
@@ -19,6 +19,8 @@ use super::virtio::VIRTIO_LEN;
 /// A superpacket stays in one piece for at most so long on the line: its first segment waits for its last.
 /// Below 500 Mb/s the largest superpackets are therefore cut, down to single segments at 10 Mb/s.
 const LONGEST_PIECE: Nanos = Nanos::millis(1);
+/// The largest frame that leaves: what an IP packet's length field can say.
+const LARGEST_PIECE: usize = VIRTIO_LEN + ETHERNET + 65_535;
 
 /// Which line a frame is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +60,7 @@ struct Run {
 /// than their IP packets (their headers), and some is lost at the end of the ring.
 fn capacities(spec: &WanSpec) -> (usize, usize) {
     let over = |time: Nanos| u128::from(spec.rate_bps()) * u128::from(time.0) / 8_000_000_000;
-    let room = |bytes: u128| usize::try_from(bytes * 5 / 4).unwrap_or(usize::MAX / 8) + 4 * LARGEST;
+    let room = |bytes: u128| usize::try_from(bytes * 5 / 4).unwrap_or(usize::MAX / 8) + 4 * LARGEST_PIECE;
     let queue = u128::from(spec.queue().0);
     let main = room(over(spec.one_way()) + queue);
     if spec.reorder().is_zero() {
@@ -135,6 +137,7 @@ impl Direction {
             let fate = self.admit(at, whole.ip_len(n));
             if let (Fate::Arrives(last), Some(run)) = (fate, &mut run)
                 && last - run.first <= LONGEST_PIECE
+                && piece_len(whole, &(run.segments.start..n + 1)) <= LARGEST_PIECE
             {
                 (run.segments.end, run.last) = (n + 1, last);
                 continue;

@@ -7,7 +7,6 @@ use super::super::virtio::{Segments, Virtio};
 use super::*;
 
 const HEADERS: usize = ETHERNET + 40;
-const ETHERNET: usize = 14;
 
 /// A TCP superpacket over IPv4 whose payload counts up from `from`; a plain packet if one segment holds it.
 fn tcp(from: u32, payload: usize, segment: u16) -> Vec<u8> {
@@ -104,6 +103,16 @@ fn superpackets_stay_whole_where_nothing_happens_to_them() {
     fast.take(Nanos(0), &given);
     let out: Vec<_> = fast.due(Lane::Main, Nanos(u64::MAX)).map(|due| due.frame.to_vec()).collect();
     assert_eq!((out.len(), &out[0][VIRTIO_LEN..]), (1, &given[VIRTIO_LEN..]));
+}
+
+#[test]
+fn superpackets_above_what_ip_can_say_are_cut() {
+    let mut fast = direction("rate=10G,rtt=2ms,queue=1M");
+    fast.take(Nanos(0), &tcp(0, 180_000, 1440));
+    let out = release(&mut fast, Nanos(u64::MAX));
+    let lengths: Vec<_> = out.iter().map(|(_, _, payload)| payload.len()).collect();
+    assert_eq!(lengths, [64_800, 64_800, 50_400]);
+    assert!(whole_and_true(&out));
 }
 
 #[test]

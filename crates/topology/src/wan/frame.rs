@@ -3,7 +3,7 @@
 use super::virtio::{Segments, VIRTIO_LEN, Virtio};
 
 pub(super) const ETHERNET: usize = 14;
-const IPV6_HEADER: usize = 40;
+pub(super) const IPV6_HEADER: usize = 40;
 const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
@@ -11,6 +11,10 @@ const ICMPV6: u8 = 58;
 /// Router solicitation to redirect (RFC 4861, section 4).
 const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 const UDP_HEADER: usize = 8;
+/// A hop-by-hop header that holds nothing but the jumbo payload option (RFC 2675): what Linux puts into
+/// IPv6 superpackets above 64 KiB ("BIG TCP"), and takes out again of their segments.
+const JUMBO: usize = 8;
+const JUMBO_OPTION: u8 = 0xc2;
 
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +28,7 @@ pub(super) enum Frame {
     Super(Superpacket),
 }
 
-/// A superpacket's layout; offsets count from the start of the Ethernet header.
+/// A superpacket's layout; offsets count from the start of the Ethernet header of its segments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Superpacket {
     pub(super) virtio: Virtio,
@@ -34,6 +38,8 @@ pub(super) struct Superpacket {
     pub(super) transport: usize,
     /// Length of all headers.
     pub(super) headers: usize,
+    /// Bytes behind the IPv6 header that the superpacket has and its segments do not.
+    pub(super) jumbo: usize,
     /// Payload bytes in all.
     pub(super) payload: usize,
     /// Payload bytes of a segment; the last may have fewer.
@@ -85,6 +91,13 @@ fn is_neighbours(frame: &[u8]) -> bool {
     }
 }
 
+/// Length of the header that says that an IPv6 packet is above 64 KiB, where there is one.
+fn jumbo(frame: &[u8]) -> usize {
+    const HOP_BY_HOP: u8 = 0;
+    let option = frame.get(ETHERNET + IPV6_HEADER..ETHERNET + IPV6_HEADER + JUMBO).map(|header| header[2]);
+    if frame.get(ETHERNET + 6) == Some(&HOP_BY_HOP) && option == Some(JUMBO_OPTION) { JUMBO } else { 0 }
+}
+
 /// `None` where the headers cannot be followed, or there is but one segment: it then passes as one packet.
 fn superpacket(virtio: Virtio, segments: Segments, frame: &[u8]) -> Option<Superpacket> {
     let v6 = match ethertype(frame) {
@@ -93,28 +106,23 @@ fn superpacket(virtio: Virtio, segments: Segments, frame: &[u8]) -> Option<Super
         _ => return None,
     };
     let network = if v6 { IPV6_HEADER } else { usize::from(frame.get(ETHERNET)? & 0x0f) * 4 };
-    let transport = virtio.transport_start().unwrap_or(ETHERNET + network);
+    let jumbo = if v6 { jumbo(frame) } else { 0 };
+    let transport = virtio.transport_start().unwrap_or(ETHERNET + network + jumbo);
     let length = match segments {
         Segments::Tcp => usize::from(frame.get(transport + 12)? >> 4) * 4,
         Segments::Udp => UDP_HEADER,
     };
-    let headers = transport + length;
     let least = match segments {
         Segments::Tcp => 20,
         Segments::Udp => UDP_HEADER,
     };
-    let payload = frame.len().checked_sub(headers)?;
+    let payload = frame.len().checked_sub(transport + length)?;
     let segment = usize::from(virtio.segment);
     // IPv6 may have extension headers in between.
-    let follows = if v6 { transport >= ETHERNET + network } else { transport == ETHERNET + network };
+    let first = ETHERNET + network + jumbo;
+    let follows = if v6 { transport >= first } else { transport == first };
     let sound = network >= 20 && follows && length >= least;
-    (sound && segment > 0 && payload > segment).then_some(Superpacket {
-        virtio,
-        segments,
-        v6,
-        transport,
-        headers,
-        payload,
-        segment,
-    })
+    let (transport, headers) = (transport.checked_sub(jumbo)?, (transport + length).checked_sub(jumbo)?);
+    let whole = Superpacket { virtio, segments, v6, transport, headers, jumbo, payload, segment };
+    (sound && segment > 0 && payload > segment).then_some(whole)
 }

@@ -15,13 +15,13 @@ pub(super) enum Loss {
 impl Loss {
     /// `share` of all segments on average; with `burst`, in runs of that mean length. `share` is at most
     /// [`most_in_bursts`] then.
-    pub(super) fn new(share: f64, burst: Option<u32>) -> Self {
+    pub(super) fn new(share: f64, burst: Option<f64>) -> Self {
         match burst {
             None => Loss::Independent { share },
             Some(length) => {
                 // A run ends with probability `leave` after each loss, so its mean length is 1 / leave; the
                 // chain is in its bad state enter / (enter + leave) of the time.
-                let leave = 1.0 / f64::from(length.max(1));
+                let leave = 1.0 / length.max(1.0);
                 Loss::Bursts { bad: false, enter: leave * share / (1.0 - share), leave }
             }
         }
@@ -41,15 +41,15 @@ impl Loss {
 
 /// The largest share that runs of this mean length can make up: there is a gap of at least one segment
 /// between two runs.
-pub(super) fn most_in_bursts(length: u32) -> f64 {
-    f64::from(length) / (f64::from(length) + 1.0)
+pub(super) fn most_in_bursts(length: f64) -> f64 {
+    length / (length + 1.0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn losses(share: f64, burst: Option<u32>, segments: usize) -> Vec<bool> {
+    fn losses(share: f64, burst: Option<f64>, segments: usize) -> Vec<bool> {
         let mut random = Random::new(7);
         let mut loss = Loss::new(share, burst);
         (0..segments).map(|_| loss.takes(&mut random)).collect()
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn bursts_have_their_mean_length_and_the_same_share() {
-        let lost = losses(0.01, Some(8), 4_000_000);
+        let lost = losses(0.01, Some(8.0), 4_000_000);
         let share = lost.iter().filter(|lost| **lost).count() as f64 / lost.len() as f64;
         let runs = runs(&lost);
         let mean = runs.iter().sum::<usize>() as f64 / runs.len() as f64;
@@ -79,13 +79,13 @@ mod tests {
 
     #[test]
     fn bursts_of_one_never_touch() {
-        assert!(runs(&losses(0.2, Some(1), 100_000)).iter().all(|run| *run == 1));
+        assert!(runs(&losses(0.2, Some(1.0), 100_000)).iter().all(|run| *run == 1));
     }
 
     #[test]
     fn the_largest_share_is_reached() {
-        let share = most_in_bursts(4);
-        let lost = losses(share, Some(4), 1_000_000).iter().filter(|lost| **lost).count();
+        let share = most_in_bursts(4.0);
+        let lost = losses(share, Some(4.0), 1_000_000).iter().filter(|lost| **lost).count();
         assert!((lost as f64 / 1e6 - share).abs() < 0.005, "{lost}");
     }
 }

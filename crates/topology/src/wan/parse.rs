@@ -16,7 +16,7 @@ pub(super) const KEYS: &[(&str, &str)] = &[
     ("rtt", "a round-trip time up to 10 s: 20ms, 180ms"),
     ("queue", "what may wait in front of the line: 1bdp, 0.5bdp, 64K, 1M (bytes)"),
     ("loss", "a share of segments from 0 to 100 %: 0.01%, 1e-4"),
-    ("loss-burst", "the mean length of a run of losses in segments, from 1 to 100000: 8"),
+    ("loss-burst", "the mean length of a run of losses in segments, from 1 to 100000: 8, 12.5"),
     ("reorder", "a share of segments from 0 to 100 %: 0.1%"),
     ("reorder-delay", "how long those are held back, up to 10 s: 1ms"),
     ("drop-above", "the largest IP packet that passes, from 68 to 65535 bytes: 1400"),
@@ -25,12 +25,12 @@ pub(super) const KEYS: &[(&str, &str)] = &[
 
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 const LONGEST: Nanos = Nanos::secs(10);
-const BURSTS: RangeInclusive<u32> = 1..=100_000;
+const BURSTS: RangeInclusive<u32> = 1_000..=100_000_000;
 /// From the smallest packet that every IPv4 router passes (RFC 791) to the largest there is.
 const SIZES: RangeInclusive<u64> = 68..=65_535;
 /// 16 GiB, or a hundred times the bandwidth-delay product: beyond any memory of today.
 const QUEUES: RangeInclusive<u64> = 1..=1 << 34;
-const MOST_BDP: f64 = 100.0;
+const BDPS: RangeInclusive<u32> = 1..=100_000;
 
 /// Parameters that make no link.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -92,7 +92,7 @@ fn set(spec: &mut WanSpec, key: &str, value: &str) -> Option<()> {
         "rtt" => spec.rtt = time(value)?,
         "queue" => spec.queue = queue(value)?,
         "loss" => spec.loss = Share::parse(value)?,
-        "loss-burst" => spec.loss_burst = Some(value.parse().ok().filter(|n| BURSTS.contains(n))?),
+        "loss-burst" => spec.loss_burst = Some(thousandths(value).filter(|n| BURSTS.contains(n))?),
         "reorder" => spec.reorder = Share::parse(value)?,
         "reorder-delay" => spec.reorder_delay = time(value).filter(|t| t.0 > 0)?,
         "drop-above" => spec.drop_above = Some(value.parse::<Bytes>().ok().filter(|s| SIZES.contains(&s.0))?),
@@ -106,7 +106,7 @@ fn together(spec: &WanSpec, given: &HashSet<&str>) -> Result<(), WanSpecError> {
     let without = |key: &str, needed: &str| {
         WanSpecError::Together(format!("{key} says nothing without {needed}: add {needed}=0.1%"))
     };
-    if let Some(length) = spec.loss_burst {
+    if let Some(length) = spec.loss_burst() {
         if spec.loss.is_zero() {
             return Err(without("loss-burst", "loss"));
         }
@@ -141,10 +141,15 @@ fn queue(text: &str) -> Option<Queue> {
         let size: Bytes = text.parse().ok()?;
         return QUEUES.contains(&size.0).then_some(Queue::Bytes(size.0));
     };
-    let plain = factor.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    let factor: f64 = plain.then(|| factor.parse().ok()).flatten()?;
-    let thousandths = (factor * 1000.0).round();
-    (thousandths >= 1.0 && factor <= MOST_BDP).then_some(Queue::Bdp(thousandths as u32))
+    thousandths(factor).filter(|factor| BDPS.contains(factor)).map(Queue::Bdp)
+}
+
+/// A plain decimal number, in thousandths.
+fn thousandths(text: &str) -> Option<u32> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let number: f64 = plain.then(|| text.parse().ok()).flatten()?;
+    // Larger numbers become the largest, which no parameter takes.
+    Some((number * 1000.0).round() as u32)
 }
 
 fn no_such(key: &str) -> WanSpecError {
@@ -176,10 +181,18 @@ mod tests {
 
     #[test]
     fn every_parameter_is_read_and_printed_again() {
-        let all = "rate=2500M,rtt=180ms,queue=0.5bdp,loss=0.01%,loss-burst=8,reorder=0.1%,\
+        let all = "rate=2500M,rtt=180ms,queue=0.5bdp,loss=0.01%,loss-burst=12.5,reorder=0.1%,\
                    reorder-delay=2500us,drop-above=1400,seed=7";
         assert_eq!(all.parse::<WanSpec>().unwrap().to_string(), all);
         assert!(KEYS.iter().all(|(key, _)| all.contains(&format!("{key}="))), "every key is tested");
+    }
+
+    #[test]
+    fn every_parameter_is_on_the_reference_page() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/lab-wan.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        assert!(rows.eq(KEYS.iter().map(|(key, _)| *key)));
     }
 
     #[test]
@@ -224,6 +237,8 @@ mod tests {
             "loss=101%",
             "loss=",
             "loss-burst=0,loss=1%",
+            "loss-burst=100001,loss=1%",
+            "loss-burst=1e3,loss=1%",
             "reorder=2",
             "reorder=1%,reorder-delay=0s",
             "drop-above=67",

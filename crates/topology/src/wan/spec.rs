@@ -23,6 +23,7 @@ pub struct WanSpec {
     pub(super) rtt: Nanos,
     pub(super) queue: Queue,
     pub(super) loss: Share,
+    /// In thousandths of a segment, exact to compare.
     pub(super) loss_burst: Option<u32>,
     pub(super) reorder: Share,
     pub(super) reorder_delay: Nanos,
@@ -83,9 +84,9 @@ impl WanSpec {
         self.loss
     }
 
-    /// Mean length of a run of losses; `None` where each segment is lost for itself.
-    pub fn loss_burst(&self) -> Option<u32> {
-        self.loss_burst
+    /// Mean length of a run of losses in segments; `None` where each segment is lost for itself.
+    pub fn loss_burst(&self) -> Option<f64> {
+        self.loss_burst.map(|thousandths| f64::from(thousandths) / 1000.0)
     }
 
     /// Share of segments that are held back, so that later ones overtake them.
@@ -125,7 +126,7 @@ impl fmt::Display for WanSpec {
         if !self.loss.is_zero() {
             write!(f, ",loss={}", self.loss)?;
         }
-        if let Some(length) = self.loss_burst {
+        if let Some(length) = self.loss_burst() {
             write!(f, ",loss-burst={length}")?;
         }
         if !self.reorder.is_zero() {

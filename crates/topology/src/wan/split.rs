@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::frame::{ETHERNET, Superpacket};
+use super::frame::{ETHERNET, IPV6_HEADER, Superpacket};
 use super::virtio::{Segments, VIRTIO_LEN};
 
 const FIN_PSH: u8 = 0x01 | 0x08;
@@ -31,12 +31,24 @@ pub(super) fn write_piece(whole: &Superpacket, frame: &[u8], segments: &Range<u3
     let many = segments.len() > 1;
     whole.virtio.piece(whole.transport, whole.headers, checksum, many).write(head);
     let payload = payload(whole, segments);
-    out[..whole.headers].copy_from_slice(&frame[..whole.headers]);
-    out[whole.headers..].copy_from_slice(&frame[whole.headers..][payload.clone()]);
+    copy_headers(whole, frame, &mut out[..whole.headers]);
+    out[whole.headers..].copy_from_slice(&frame[whole.headers + whole.jumbo..][payload.clone()]);
     mend_network(whole, segments.start, out);
     mend_transport(whole, segments, payload.start, out);
     let sum = pseudo_header(whole, out);
     put(out, whole.transport + checksum, sum);
+}
+
+/// All but the jumbo header, as ipv6_hopopt_jumbo_remove() does.
+fn copy_headers(whole: &Superpacket, frame: &[u8], out: &mut [u8]) {
+    const NEXT_HEADER: usize = ETHERNET + 6;
+    let (network, rest) = out.split_at_mut(if whole.v6 { ETHERNET + IPV6_HEADER } else { whole.transport });
+    let behind = network.len() + whole.jumbo;
+    network.copy_from_slice(&frame[..network.len()]);
+    rest.copy_from_slice(&frame[behind..whole.headers + whole.jumbo]);
+    if whole.jumbo > 0 {
+        network[NEXT_HEADER] = frame[network.len()];
+    }
 }
 
 fn put(frame: &mut [u8], at: usize, value: u16) {
@@ -54,8 +66,7 @@ fn len16(bytes: &[u8]) -> u16 {
 /// Lengths, the IPv4 identification of the first segment, the IPv4 header's checksum.
 fn mend_network(whole: &Superpacket, first: u32, out: &mut [u8]) {
     if whole.v6 {
-        const HEADER: usize = 40;
-        let payload = len16(&out[ETHERNET + HEADER..]);
+        let payload = len16(&out[ETHERNET + IPV6_HEADER..]);
         return put(out, ETHERNET + 4, payload);
     }
     let total = len16(&out[ETHERNET..]);

@@ -11,6 +11,11 @@ const ALL_FLAGS: u8 = 0xff;
 
 /// A superpacket with made-up addresses, as the kernel hands it over.
 fn build(segments: Segments, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> {
+    build_with(&[], segments, v6, segment, payload)
+}
+
+/// The same with something between the IP header and the transport's.
+fn build_with(extra: &[u8], segments: Segments, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> {
     let network = if v6 { 40 } else { 20 };
     let mut transport = vec![0x11; if segments == Segments::Tcp { 32 } else { 8 }];
     if segments == Segments::Tcp {
@@ -25,6 +30,7 @@ fn build(segments: Segments, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> 
     let mut frame = vec![2; 12];
     frame.extend(if v6 { [0x86, 0xdd] } else { [0x08, 0x00] });
     frame.extend(ip);
+    frame.extend(extra);
     let virtio = Virtio::super_packet(segments, v6, segment, frame.len());
     frame.extend(transport);
     frame.extend(payload);
@@ -124,6 +130,24 @@ proptest! {
                 write_piece(&whole, frame, &(n..n + 1), &mut piece);
             }
         }
+    }
+}
+
+#[test]
+fn segments_of_a_jumbogram_are_plain_packets() {
+    let payload: Vec<u8> = (0..100_000).map(|n| n as u8).collect();
+    let plain = build(Segments::Tcp, true, 1400, &payload);
+    // Next header 7, as build() numbers the IPv6 header; 8 bytes; the jumbo payload option and its length.
+    let mut jumbo = build_with(&[7, 0, 0xc2, 4, 0, 1, 0x86, 0xc8], Segments::Tcp, true, 1400, &payload);
+    jumbo[VIRTIO_LEN + 14 + 6] = 0;
+    let (plain_whole, jumbo_whole) = (superpacket(&plain), superpacket(&jumbo));
+    for segments in [0..1, 3..20, 60..72] {
+        let piece = |buffer: &[u8], whole: &Superpacket| {
+            let mut piece = vec![0; piece_len(whole, &segments)];
+            write_piece(whole, &buffer[VIRTIO_LEN..], &segments, &mut piece);
+            piece
+        };
+        assert_eq!(piece(&jumbo, &jumbo_whole), piece(&plain, &plain_whole));
     }
 }
 
