@@ -161,6 +161,33 @@ fn one_host_alone_is_enough_for_most() {
     }
 }
 
+/// A machine whose cores others use: both ends are late, the receiver's small buffer is full whenever it is
+/// looked at, and the round trip is that of a run queue.
+#[test]
+fn a_crowded_machine_is_not_taken_for_a_bad_network() {
+    let mut zoo = Zoo::lan();
+    zoo.threads([0.35, 0.3]);
+    zoo.cores([[1.0, 0.15], [1.0, 0.05]]);
+    for seen in [&mut zoo.a, &mut zoo.b] {
+        seen.processes[0].waited_for_cpu_ns = share_of(1.0, 0.5);
+    }
+    let verdict = zoo.verdict();
+    assert_eq!(verdict.findings[0].cause, Cause::CompetingLoad, "{verdict:#?}");
+    assert!(verdict.findings[1..].iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
+}
+
+#[test]
+fn a_reader_that_wakes_for_each_small_window_is_not_slow() {
+    let mut zoo = faults::receive_buffer(0.5);
+    zoo.receiver(|at, socket, t| {
+        let full = !zoo::nth(at).is_multiple_of(4);
+        let window = t.receive_window_bytes;
+        (socket.receive_queue_bytes, t.receive_window_bytes) =
+            if full { (window, Bytes(0)) } else { (Bytes(0), window) };
+    });
+    assert_eq!(zoo.verdict().findings[0].cause, Cause::ReceiveBuffer);
+}
+
 #[test]
 fn stolen_time_is_said_beside_the_limit() {
     let mut zoo = Zoo::lan();

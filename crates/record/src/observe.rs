@@ -58,7 +58,7 @@ impl CpuUsage {
         if wanted == 0.0 {
             return 0.0;
         }
-        self.cores.iter().map(|c| c.steal_ns.0).sum::<u64>() as f64 / wanted
+        self.cores.iter().map(|c| c.steal_ns).sum::<CpuNanos>().0 as f64 / wanted
     }
 }
 

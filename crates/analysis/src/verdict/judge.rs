@@ -29,6 +29,11 @@ pub enum Need {
 }
 
 impl Need {
+    /// Whether only TCP has it.
+    pub(super) fn is_of_tcp(self) -> bool {
+        matches!(self, Need::SenderTcp | Need::AnyTcp | Need::ReceiverTcp)
+    }
+
     /// Why a cause cannot be judged without it.
     pub(super) fn missing(self) -> &'static str {
         match self {

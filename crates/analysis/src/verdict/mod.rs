@@ -29,7 +29,10 @@ pub fn judge(scene: &Scene<'_>) -> Verdict {
     let view = View::new(scene);
     let (mut findings, mut unjudged) = (Vec::new(), Vec::new());
     for judge in CAUSES {
-        match judge.needs().iter().find(|need| !view.has(**need)) {
+        let missing = judge.needs().iter().find(|need| !view.has(**need));
+        match missing {
+            // What only TCP can have is not missing from a flow of datagrams.
+            Some(need) if need.is_of_tcp() && view.is_udp() => {}
             Some(need) => unjudged.push((need.missing(), settle::word(judge.cause()))),
             None => findings.extend(judge.judge(&view)),
         }

@@ -53,7 +53,7 @@ fn judge(view: &View<'_>) -> Option<Finding> {
     let finding = found(Cause::SoftwareChecksum, weight, 0.85, summary).at(end.name());
     let finding = finding
         .saw(format!("{knob} of {} is off and can be turned", end.name()))
-        .saw(format!("{} is {} busy", view.cpu.at, percent(view.cpu.busiest)))
+        .saw(format!("{} is taken for {} of the time", view.cpu.at, percent(view.cpu.busiest)))
         .saw_if((sums > 0.0).then(|| format!("{} of the sampled time goes into sums", percent(sums))))
         .saw_if(
             segmentation

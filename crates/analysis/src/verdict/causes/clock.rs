@@ -32,7 +32,7 @@ fn judge(view: &View<'_>) -> Option<Finding> {
     let governor =
         (!limits.governor.is_empty()).then(|| format!("the governor is {}", shown(&limits.governor)));
     let finding = finding
-        .saw(format!("{} is {} busy", view.cpu.at, percent(view.cpu.busiest)))
+        .saw(format!("{} is taken for {} of the time", view.cpu.at, percent(view.cpu.busiest)))
         .saw(format!("its clock is at {} of what it can", percent(now / most)))
         .saw_if(governor)
         .try_knob("governor", "performance", "run at full clock under load")

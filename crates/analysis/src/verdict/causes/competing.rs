@@ -4,7 +4,7 @@ use landspeed_record::{Cause, Finding};
 use landspeed_units::CpuNanos;
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
-use crate::verdict::thresholds::{IDLE_CORE, NOTABLE, SATURATED, STOLEN};
+use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, NOTABLE, STOLEN};
 use crate::verdict::view::{End, View};
 
 pub(super) const COMPETING_LOAD: Row = Row {
@@ -99,7 +99,7 @@ fn confined(view: &View<'_>, end: &End<'_>) -> Option<Finding> {
     let idle = view.cpu.idle_beside(core);
     let few = !process.allowed_cores.is_empty() && process.allowed_cores.len() < cores;
     let waited = waited_for_others(view, end)?;
-    if !few || core.busy < SATURATED || idle < IDLE_CORE || waited < NOTABLE {
+    if !few || core.busy < FULL_CORE || idle < IDLE_CORE || waited < NOTABLE {
         return None;
     }
     // Mending it wins back what the competing load costs, no more.

@@ -4,7 +4,7 @@ use landspeed_record::{Cause, Finding};
 use landspeed_units::{BitRate, Bytes};
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, shown};
-use crate::verdict::thresholds::{CWND_FULL, GROWTH, NOTABLE, RARE_LOSS, SATURATED};
+use crate::verdict::thresholds::{GROWTH, NOTABLE, RARE_LOSS, SATURATED};
 use crate::verdict::view::{FlowView, View};
 
 pub(super) const CONGESTION_CONTROL: Row = Row {
@@ -21,9 +21,7 @@ fn judge(view: &View<'_>) -> Option<Finding> {
     if !lossless || !path_is_free || view.cpu.saturated() || super::mtu::stalled(flow) {
         return None;
     }
-    let full = flow.when(|t| {
-        t.unacked_segments > 0 && f64::from(t.unacked_segments) >= CWND_FULL * f64::from(t.cwnd_segments)
-    });
+    let full = flow.congestion_full();
     let paced = paced_below(flow);
     let held = if paced.is_some() {
         1.0

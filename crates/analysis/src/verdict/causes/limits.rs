@@ -4,7 +4,7 @@ use landspeed_record::{Cause, Finding, MemoryKernel};
 use landspeed_units::BitRate;
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent};
-use crate::verdict::thresholds::{AT_LINK, CWND_FULL, SATURATED};
+use crate::verdict::thresholds::AT_LINK;
 use crate::verdict::view::{End, HeldBy, View, settings};
 
 pub(super) const CPU_LIMIT: Row = Row {
@@ -46,7 +46,10 @@ fn processor(view: &View<'_>, confidence: f64) -> Finding {
     let (busiest, at) = (view.cpu.busiest, &view.cpu.at);
     let summary = match at.is_empty() {
         true => "nothing that was watched is at its end; a processor is the likeliest limit".to_owned(),
-        false => format!("nothing holds it back but the processor: {at} is {} busy", percent(busiest)),
+        false => format!(
+            "nothing holds it back but the processor: {at} is taken for {} of the time",
+            percent(busiest)
+        ),
     };
     let mut finding = found(Cause::CpuLimit, busiest.max(0.1), confidence, summary).at(at.as_str());
     for end in view.ends() {
@@ -98,7 +101,12 @@ fn path(view: &View<'_>) -> Option<Finding> {
     {
         return None;
     }
-    let full = flow.when(|t| f64::from(t.unacked_segments) >= CWND_FULL * f64::from(t.cwnd_segments));
+    // A queue in front of a busy processor lengthens the round trip as well, but leaves the window unused. A
+    // sender with a model of the path (BBR) never fills its window.
+    let full = flow.congestion_full();
+    if full < 0.5 && !flow.watch.congestion.starts_with("bbr") {
+        return None;
+    }
     let summary = format!("nothing holds it back but the path: its narrowest link carries {}", view.goodput);
     let finding = found(Cause::LinkLimit, view.network_time(), 0.8, summary).at("the path");
     let loss = &view.loss;
@@ -123,7 +131,7 @@ fn memory(view: &View<'_>) -> Option<Finding> {
         view.ends().filter_map(|end| Some((end, copies(end)?))).min_by(|a, b| a.1.total_cmp(&b.1))?;
     let both = if view.one_machine { 2.0 } else { 1.0 };
     let used = CROSSINGS * both * view.goodput.0 / most;
-    if used < SATURATED {
+    if used < AT_LINK {
         return None;
     }
     let summary =

@@ -31,25 +31,13 @@ fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
         return None;
     }
     let cause = if in_bursts { Cause::BurstLoss } else { Cause::RandomLoss };
-    let weight = view.network_time() * 0.97;
+    // Losses cost what the window costs that they keep small: on a path that a processor fills, nothing.
+    let weight = view.network_time() * flow.congestion_held() * 0.97;
     let what = if in_bursts { "runs of packets" } else { "packets here and there" };
     let summary = format!("the path loses {what}, and each loss makes the sender slow down");
     let confidence = if loss.recoveries > 0.0 { 0.9 } else { 0.75 };
     let finding = found(cause, weight, confidence, summary).at("the path");
-    let finding = finding
-        .saw(format!(
-            "{:.0} of {:.0} segments were lost on the way ({}): {:.0} sent again, {:.0} of them needlessly, {:.0} for drops here",
-            loss.on_path(), loss.sent, percent(loss.rate()), loss.retransmitted, loss.spurious, loss.dropped_here
-        ))
-        .saw(format!("{:.1} losses for each recovery; at random it would be {:.1}", loss.run(), loss.run_at_random(window)))
-        .saw_if((loss.timeouts > 0.0).then(|| format!("{:.0} retransmission time-outs", loss.timeouts)))
-        .saw_if(mathis(view, flow).map(|rate| {
-            format!("so many losses allow a Reno-like sender about {rate} (Mathis et al. 1997); {} are seen", view.goodput)
-        }))
-        .saw(match view.shaped {
-            Some(_) => "the shaper's own drops are taken off; these are lost behind it",
-            None => "no queue on the path explains them: the round trip stays as short as when idle",
-        });
+    let finding = evidence(view, flow, window, finding);
     let finding = finding.try_knob(
         "congestion-control",
         "bbr",
@@ -61,6 +49,38 @@ fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
             .ask("look for short buffers on the way: switch ports, receive rings, policers"),
         false => finding.ask("look for bad optics, cables, radio links, and counters of errors on the way"),
     })
+}
+
+/// How many were lost, how they fell, and what that allows.
+fn evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Finding) -> Finding {
+    let loss = &view.loss;
+    finding
+        .saw(format!(
+            "{:.0} of {:.0} segments were lost on the way ({}): {:.0} sent again, {:.0} of them needlessly, \
+             {:.0} for drops here",
+            loss.on_path(),
+            loss.sent,
+            percent(loss.rate()),
+            loss.retransmitted,
+            loss.spurious,
+            loss.dropped_here
+        ))
+        .saw(format!(
+            "{:.1} losses for each recovery; at random it would be {:.1}",
+            loss.run(),
+            loss.run_at_random(window)
+        ))
+        .saw_if((loss.timeouts > 0.0).then(|| format!("{:.0} retransmission time-outs", loss.timeouts)))
+        .saw_if(mathis(view, flow).map(|rate| {
+            let seen = view.goodput;
+            format!(
+                "so many losses allow a Reno-like sender about {rate} (Mathis et al. 1997); {seen} are seen"
+            )
+        }))
+        .saw(match view.shaped {
+            Some(_) => "the shaper's own drops are taken off; these are lost behind it",
+            None => "no queue on the path explains them: the round trip stays as short as when idle",
+        })
 }
 
 /// Whether losses cost anything: there are some, they are real, a queue that fills does not explain them,

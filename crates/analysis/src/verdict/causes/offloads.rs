@@ -96,7 +96,7 @@ fn judge(view: &View<'_>) -> Option<Finding> {
     let finding = found(Cause::OffloadsOff, weight, if packets.is_some() { 0.9 } else { 0.75 }, summary);
     let mut finding = finding
         .at(&*missing[0].host)
-        .saw(format!("{} is {} busy", view.cpu.at, percent(view.cpu.busiest)))
+        .saw(format!("{} is taken for {} of the time", view.cpu.at, percent(view.cpu.busiest)))
         .saw_if(
             packets
                 .map(|share| format!("{} of the sampled time goes with packets, not bytes", percent(share))),

@@ -3,7 +3,7 @@
 use landspeed_record::{Cause, Finding};
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
-use crate::verdict::thresholds::{FEW_REORDERINGS, LEAST_WEIGHT, SPURIOUS};
+use crate::verdict::thresholds::{FEW_REORDERINGS, LEAST_WEIGHT, RARE_REORDERING, SPURIOUS};
 use crate::verdict::view::{View, counter};
 
 pub(super) const REORDERING: Row = Row {
@@ -16,7 +16,8 @@ pub(super) const REORDERING: Row = Row {
 fn judge(view: &View<'_>) -> Option<Finding> {
     let loss = &view.loss;
     let needless = if loss.retransmitted > 0.0 { share(loss.spurious / loss.retransmitted) } else { 1.0 };
-    if loss.reorderings < FEW_REORDERINGS || needless < SPURIOUS {
+    let rare = (loss.reorderings as f64) < RARE_REORDERING * loss.sent;
+    if loss.reorderings < FEW_REORDERINGS || rare || needless < SPURIOUS {
         return None;
     }
     let end = view.sender.as_ref()?;

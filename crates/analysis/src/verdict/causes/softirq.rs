@@ -3,7 +3,7 @@
 use landspeed_record::{Cause, Finding};
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
-use crate::verdict::thresholds::{IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS, SATURATED};
+use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS};
 use crate::verdict::view::{Core, End, View};
 
 pub(super) const SOFTIRQ_CORE: Row = Row {
@@ -15,7 +15,7 @@ pub(super) const SOFTIRQ_CORE: Row = Row {
 
 /// A core that packets fill, or that packets and threads fill together while another one idles.
 pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
-    let full = view.cpu.cores.iter().filter(|core| core.busy >= SATURATED);
+    let full = view.cpu.cores.iter().filter(|core| core.busy >= FULL_CORE);
     let packets = full.filter(|core| {
         let spare = view.cpu.idle_beside(core) >= IDLE_CORE;
         core.interrupts >= PACKETS_ALONE || (core.interrupts >= PACKETS_WITH_THREADS && spare)

@@ -19,7 +19,7 @@ pub(crate) struct Core {
     pub(crate) busy: f64,
     /// Hard and soft interrupts.
     pub(crate) interrupts: f64,
-    /// Whether it carries the flow: its thread, its interrupts, or many packets.
+    /// Whether it handles the flow's packets.
     pub(crate) carries: bool,
 }
 
@@ -47,7 +47,8 @@ impl Core {
 pub(crate) struct Cpu {
     /// All cores, those of one machine once.
     pub(crate) cores: Vec<Core>,
-    /// How busy the busiest thread or core is that carries the flow; zero where nothing is known.
+    /// Share of time that the busiest thread of the flow ran or was ready to, or that the busiest core was
+    /// busy that handles its packets; zero where nothing is known.
     pub(crate) busiest: f64,
     /// Which that is: "host B core 3".
     pub(crate) at: String,
@@ -67,7 +68,7 @@ impl Cpu {
         }
         let threads = ends.iter().filter_map(|end| {
             let process = end.process?;
-            Some((end.ran()?, format!("{} core {}", end.name(), process.core)))
+            Some((end.wanted_cpu()?, format!("{} core {}", end.name(), process.core)))
         });
         let carrying = cores.iter().filter(|core| core.carries).map(|core| (core.busy, core.name()));
         // A thread says whose core it is, a core only how busy: threads go first where they are as busy.
@@ -89,17 +90,15 @@ impl Cpu {
     }
 }
 
-/// The cores that threads of the flow ran on and that take the link's interrupts. All where no process is
-/// known: any of them may carry it.
+/// The cores that take the link's interrupts; all where no process is known, for any of them may carry the
+/// flow. A core that the flow's thread ran on is none for that: what others do there is not the flow's,
+/// and whether the thread had to wait for them it says itself.
 fn carriers(ends: &[&End<'_>]) -> BTreeSet<u32> {
     let mut cores = BTreeSet::new();
     for end in ends {
         cores.extend(end.link_facts().into_iter().flat_map(|link| link.irq_cpus.iter().copied()));
-        match end.process {
-            Some(process) => {
-                cores.insert(process.core);
-            }
-            None => cores.extend(end.host.seen.cpu.cores.iter().map(|core| core.core)),
+        if end.process.is_none() {
+            cores.extend(end.host.seen.cpu.cores.iter().map(|core| core.core));
         }
     }
     cores

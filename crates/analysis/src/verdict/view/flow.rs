@@ -5,6 +5,7 @@ use landspeed_units::{Bytes, Nanos};
 
 use super::Role;
 use crate::verdict::judge::share;
+use crate::verdict::thresholds::CWND_FULL;
 
 /// A flow over the window.
 #[derive(Clone, Copy)]
@@ -83,6 +84,17 @@ impl<'a> FlowView<'a> {
         if all == 0 { 0.0 } else { f64::from(held) / f64::from(all) }
     }
 
+    /// Share of the samples in which the congestion window held the sender: it was full, or something was
+    /// missing.
+    pub(crate) fn congestion_held(&self) -> f64 {
+        self.when(|t| t.ca_state > 0 || window_full(t))
+    }
+
+    /// Share of the samples in which the congestion window was full.
+    pub(crate) fn congestion_full(&self) -> f64 {
+        self.when(window_full)
+    }
+
     /// Lowest round trip that TCP saw.
     pub(crate) fn min_rtt(&self) -> Option<Nanos> {
         let seen = self.states().map(|t| t.min_rtt_ns).chain(self.states().map(|t| t.receive_rtt_ns));
@@ -102,6 +114,10 @@ impl<'a> FlowView<'a> {
             if limit > 0.0 { share(sample.receive_memory_bytes.0 as f64 / limit) } else { 0.0 }
         })
     }
+}
+
+fn window_full(t: &TcpState) -> bool {
+    t.unacked_segments > 0 && f64::from(t.unacked_segments) >= CWND_FULL * f64::from(t.cwnd_segments)
 }
 
 /// Median; `None` of nothing.

@@ -17,6 +17,9 @@ const RUNNING: &str = "running";
 /// What one is seen in whose place the kernel hides.
 const HIDDEN: &str = "asleep";
 
+/// From this share of the window on, what a core did is what the thread did that ran on it.
+const ALONE: f64 = 0.7;
+
 impl End<'_> {
     fn window(&self) -> f64 {
         let watched = || self.flows.iter().map(|flow| flow.span).max().unwrap_or(Nanos(0));
@@ -81,10 +84,13 @@ impl End<'_> {
     }
 
     /// Whether the busiest thread spends its time in code of the application, not of the kernel: by the
-    /// cost profile, else by the classes of the core that it ran on.
+    /// cost profile, else by the classes of the core that it ran on, where it had that core for itself.
     pub(crate) fn computes(&self) -> bool {
         if let Some(application) = self.cost_share(CostClass::Application) {
             return application > 0.5;
+        }
+        if self.ran().is_none_or(|ran| ran < ALONE) {
+            return false;
         }
         let core = self.process.map(|process| process.core);
         let core = self.host.seen.cpu.cores.iter().find(|c| Some(c.core) == core);

@@ -1,6 +1,6 @@
 //! Who keeps the receive window closed.
 
-use super::{End, FlowView, Role, View};
+use super::{End, FlowView, View};
 use crate::verdict::thresholds::{
     ALIGNMENT_LOSS, AMPLE, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED, SMALL_WINDOW,
     TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,
@@ -135,7 +135,6 @@ fn concluded(view: &View<'_>, queue: Option<f64>, window: f64) -> f64 {
         return 0.0;
     }
     let Some(flow) = view.receiver.as_ref().and_then(End::main) else { return 0.0 };
-    debug_assert!(view.receiver.as_ref().is_none_or(|end| end.role == Role::Receiver));
     let full = queue.unwrap_or(0.0);
     if full >= FULL_QUEUE {
         return full;

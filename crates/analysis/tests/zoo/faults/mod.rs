@@ -56,8 +56,3 @@ pub(crate) const FAULTS: &[Fault] = &[
 fn between(weak: f64, strong: f64, strength: f64) -> f64 {
     weak * (strong / weak).powf(strength)
 }
-
-/// The number of the sample at this moment.
-fn nth(at: f64) -> u64 {
-    (at * (super::SAMPLES - 1) as f64).round() as u64
-}

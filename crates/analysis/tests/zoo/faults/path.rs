@@ -3,9 +3,9 @@
 use landspeed_record::QdiscWatch;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
+use super::between;
 use super::windows::windowed;
-use super::{between, nth};
-use crate::zoo::{MSS, SPAN, Zoo, share_of};
+use crate::zoo::{MSS, SPAN, Zoo, nth, share_of};
 
 fn shaper(rate: f64, sent: f64) -> QdiscWatch {
     QdiscWatch {

@@ -3,8 +3,8 @@
 use landspeed_record::{ClassSamples, CostClass, CostProfile, ListenerWatch};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use super::{between, nth};
-use crate::zoo::{Zoo, share_of};
+use super::between;
+use crate::zoo::{Zoo, nth, share_of};
 
 /// The queue behind the window is full, so the window is closed, and the reader sleeps in a timer.
 pub(crate) fn slow_reader(strength: f64) -> Zoo {
