@@ -54,12 +54,10 @@ fn main() -> ExitCode {
             println!("{links:?}");
             std::thread::sleep(std::time::Duration::from_secs(60));
         }
-        _ if common::can_run() => {
-            for kind in ["lab:back-to-back", "lab:wan:rate=10M,rtt=20ms"] {
-                killed_owners_leave_a_lab_that_is_found_and_taken_down(kind);
-            }
-        }
-        _ => {}
+        _ => ["lab:back-to-back", "lab:wan:rate=10M,rtt=20ms"]
+            .into_iter()
+            .filter(|kind| common::can_run(kind))
+            .for_each(killed_owners_leave_a_lab_that_is_found_and_taken_down),
     }
     ExitCode::SUCCESS
 }

@@ -39,7 +39,7 @@ fn talk_all_ways(lab: &Lab) {
 
 #[test]
 fn hosts_back_to_back_reach_each_other() {
-    if !common::can_run() {
+    if !common::can_run("lab") {
         return;
     }
     let lab = Lab::create(LabKind::BackToBack).unwrap();
@@ -56,7 +56,7 @@ fn hosts_back_to_back_reach_each_other() {
 
 #[test]
 fn hosts_on_a_switch_reach_each_other() {
-    if !common::can_run() {
+    if !common::can_run("lab") {
         return;
     }
     let lab = Lab::create(LabKind::Switch(3)).unwrap();
@@ -66,7 +66,7 @@ fn hosts_on_a_switch_reach_each_other() {
 
 #[test]
 fn several_labs_stand_at_once_and_apart() {
-    if !common::can_run() {
+    if !common::can_run("lab") {
         return;
     }
     let labs = [Lab::create(LabKind::BackToBack).unwrap(), Lab::create(LabKind::BackToBack).unwrap()];
@@ -84,7 +84,7 @@ fn several_labs_stand_at_once_and_apart() {
 
 #[test]
 fn a_lab_changes_nothing_outside_itself() {
-    if !common::can_run() {
+    if !common::can_run("lab") {
         return;
     }
     // "Outside" is a namespace of this test's own, where nobody else makes links meanwhile.
@@ -105,7 +105,7 @@ fn a_lab_changes_nothing_outside_itself() {
 
 #[test]
 fn links_are_what_the_plan_says_and_can_be_tuned() {
-    if !common::can_run() {
+    if !common::can_run("lab") {
         return;
     }
     let lab = Lab::create(LabKind::BackToBack).unwrap();
@@ -130,7 +130,7 @@ fn links_are_what_the_plan_says_and_can_be_tuned() {
 
 #[test]
 fn a_lab_that_its_user_forces_down_is_gone() {
-    if !common::can_run() {
+    if !common::can_run("lab") {
         return;
     }
     let lab = Lab::create(LabKind::BackToBack).unwrap();
@@ -144,7 +144,7 @@ fn a_lab_that_its_user_forces_down_is_gone() {
 
 #[test]
 fn namespaces_of_others_are_left_alone() {
-    if !common::can_run() {
+    if !common::can_run("lab") {
         return;
     }
     let name = format!("ls-test-{}", std::process::id());
@@ -160,7 +160,7 @@ fn namespaces_of_others_are_left_alone() {
 
 #[test]
 fn only_a_process_of_one_thread_may_enter_for_good() {
-    if !common::can_run() {
+    if !common::can_run("lab") {
         return;
     }
     let lab = Lab::create(LabKind::BackToBack).unwrap();
@@ -171,7 +171,7 @@ fn only_a_process_of_one_thread_may_enter_for_good() {
 
 #[test]
 fn the_default_topology_is_a_lab_with_agents_in_its_namespaces() {
-    if !common::can_run() {
+    if !common::can_run("lab") {
         return;
     }
     let hosts = landspeed_topology::open(&[]).unwrap();

@@ -19,7 +19,8 @@ use landspeed_topology::{DirectionStats, Hosts, Lab, LabHost, WanStats, with_nam
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn lab(parameters: &str) -> Option<Lab> {
-    common::can_run().then(|| Lab::create(format!("lab:wan:{parameters}").parse().unwrap()).unwrap())
+    let kind = format!("lab:wan:{parameters}");
+    common::can_run(&kind).then(|| Lab::create(kind.parse().unwrap()).unwrap())
 }
 
 fn udp(host: &LabHost, address: IpAddr) -> UdpSocket {
@@ -275,7 +276,7 @@ fn a_link_that_is_taken_from_under_its_owner_says_so() {
 
 #[test]
 fn links_that_would_eat_the_memory_are_refused() {
-    if !common::can_run() {
+    if !common::can_run("lab:wan") {
         return;
     }
     let error = Lab::create("lab:wan:rate=100G,rtt=10s,queue=16G".parse().unwrap()).unwrap_err().to_string();

@@ -1,8 +1,8 @@
 //! What the lab tests share.
 
-/// Whether these tests can run here; prints why not.
-pub(crate) fn can_run() -> bool {
-    match landspeed_topology::find(&[]).expect("a lab is the default").can_run() {
+/// Whether a lab of this kind can run here; prints why not.
+pub(crate) fn can_run(kind: &str) -> bool {
+    match landspeed_topology::find(&[kind.to_owned()]).expect("a lab of this kind").can_run() {
         Ok(()) => true,
         Err(why) => {
             println!("SKIP: {why}");
