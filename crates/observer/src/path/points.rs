@@ -132,3 +132,28 @@ fn parameters(btf: &Btf<'_>, tracepoint: &str) -> Option<usize> {
 pub(super) fn choose(point: &Point, btf: &Btf<'_>) -> Option<&'static Program> {
     point.programs.iter().find(|program| program.event.is_in(btf))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_program_that_a_kernel_has_is_chosen() {
+        let Ok(btf) = Btf::from_vmlinux() else {
+            println!("SKIP: this kernel has no BTF");
+            return;
+        };
+        static SECOND: Point = always(
+            &[
+                tracepoint("first", "no_such"),
+                with_parameters("second", "tcp_probe", 99),
+                function("third", "tcp_ack"),
+            ],
+            "nothing",
+        );
+        static NONE: Point = always(&[function("first", "no_such_function")], "all");
+        assert_eq!(choose(&SECOND, &btf).map(|program| program.name), Some("third"));
+        assert!(choose(&NONE, &btf).is_none());
+        assert_eq!(parameters(&btf, "tcp_probe"), Some(3), "the tracer's own, the socket, the packet");
+    }
+}

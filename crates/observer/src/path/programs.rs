@@ -5,23 +5,15 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use libbpf_rs::btf::Btf;
-use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object};
 
 use super::aim::{Aim, Place, Ports};
-use super::complaint;
 use super::config::Config;
-use super::points::{self, POINTS, Point, Program, When};
+use super::load::{Loaded, PROGRAMS, Traced};
+use super::points::When;
 use super::reasons::Reasons;
 use super::tally::{self, Tally};
 use crate::{Error, procfile};
-
-/// A point that this kernel has a program for.
-struct Traced {
-    point: &'static Point,
-    program: &'static Program,
-    /// The kernel took the program and would not attach it: not asked again.
-    refused: bool,
-}
 
 /// The loaded programs. Nothing is attached but what [`Programs::attach`] returned and its caller keeps.
 pub(super) struct Programs {
@@ -44,29 +36,22 @@ struct Maps {
 }
 
 impl Programs {
-    /// Fits the programs to this kernel and loads them. Takes some ten milliseconds.
+    /// Fits the programs to this kernel and loads them. Takes some hundred milliseconds, most of them for
+    /// reading the kernel's types.
     pub(super) fn load(place: &Place) -> Result<Self, Error> {
-        complaint::listen();
         let btf = Btf::from_vmlinux().map_err(|e| failed("read", "the kernel's types", &e))?;
-        let (traced, notes) = traceable(&btf);
-        // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
-        let image = CODE.to_vec();
-        let builder = ObjectBuilder::default().name("path").and_then(|builder| builder.open_memory(&image));
-        let mut open = builder.map_err(|e| failed("open", PROGRAMS, &e))?;
-        for mut program in open.progs_mut() {
-            let wanted = traced.iter().any(|traced| *traced.program.name == *program.name());
-            program.set_autoload(wanted);
-        }
-        let object = open.load().map_err(|e| {
-            Error::io("load", PROGRAMS, io::Error::other(format!("{e}; {}", complaint::take())))
-        })?;
+        Self::of(Loaded::new(&btf)?, Reasons::of(&btf), place)
+    }
+
+    fn of(loaded: Loaded, reasons: Reasons, place: &Place) -> Result<Self, Error> {
+        let Loaded { object, traced, notes } = loaded;
         let config = Config {
             netns: place.netns,
             ifindex: place.index,
             completion: place.completion,
             ..Config::default()
         };
-        Ok(Programs { maps: Maps::of(&object)?, object, config, traced, reasons: Reasons::of(&btf), notes })
+        Ok(Programs { maps: Maps::of(&object)?, object, config, traced, reasons, notes })
     }
 
     /// Makes ready for a window over `aim`: what earlier ones saw is forgotten.
@@ -109,8 +94,7 @@ impl Programs {
                 Ok(link) => links.push(link),
                 Err(error) => {
                     traced.refused = true;
-                    let without = traced.point.without;
-                    self.notes.push(format!("not seen: {without}: the kernel refuses it ({error})"));
+                    self.notes.push(traced.not_seen(&error));
                 }
             }
         }
@@ -152,22 +136,6 @@ impl Maps {
     }
 }
 
-/// Made by build.rs from path.bpf.c.
-static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/path.bpf.o"));
-const PROGRAMS: &str = "the path tracer's programs";
-
-/// The programs that this kernel has events for, and a line for each point that it has none for.
-fn traceable(btf: &Btf<'_>) -> (Vec<Traced>, Vec<String>) {
-    let (mut traced, mut notes) = (Vec::new(), Vec::new());
-    for point in POINTS {
-        match points::choose(point, btf) {
-            Some(program) => traced.push(Traced { point, program, refused: false }),
-            None => notes.push(format!("not seen: {}: this kernel has no tracepoint for it", point.without)),
-        }
-    }
-    (traced, notes)
-}
-
 fn worth_it(when: When, aim: &Aim, completion: bool) -> bool {
     match when {
         When::Always => true,
@@ -198,6 +166,7 @@ pub(super) fn failed(operation: &'static str, object: &str, error: &libbpf_rs::E
 
 #[cfg(test)]
 mod tests {
+    use super::super::points::POINTS;
     use super::*;
 
     #[test]
@@ -214,5 +183,30 @@ mod tests {
         assert!(!worth_it(When::Datagrams, &streams, false) && worth_it(When::Datagrams, &datagrams, false));
         assert!(!worth_it(When::Freed, &streams, false) && worth_it(When::Freed, &streams, true));
         assert!(!worth_it(When::Immediate, &streams, true));
+    }
+
+    /// What stands in on other kernels passes this one's verifier too, or a note says that it may not.
+    #[test]
+    fn stand_ins_load_and_a_refusal_is_noted() {
+        if let Err(why) = super::super::allowed::allowed() {
+            println!("SKIP: {why}");
+            return;
+        }
+        let stand_ins: Vec<_> =
+            POINTS.iter().filter_map(|point| Traced::by(point, point.programs.get(1)?)).collect();
+        let wanted = stand_ins.len();
+        let loaded = Loaded::most(stand_ins, Vec::new()).expect("load");
+        assert!(
+            loaded.traced.iter().any(|traced| traced.program.name == "path_dropped_old"),
+            "a tracepoint's"
+        );
+        let place = Place::of("lo").expect("every namespace has it");
+        let btf = Btf::from_vmlinux().expect("the kernel's types");
+        let mut programs = Programs::of(loaded, Reasons::of(&btf), &place).expect("maps");
+        let attached = programs.attach(&Aim::default()).len();
+        assert_eq!(attached + programs.notes.len(), wanted, "{:?}", programs.notes);
+        assert!(programs.notes.iter().all(|note| note.contains("refuses")), "{:?}", programs.notes);
+        assert_eq!(programs.attach(&Aim::default()).len(), attached, "not asked again");
+        assert_eq!(attached + programs.notes.len(), wanted, "and noted once");
     }
 }

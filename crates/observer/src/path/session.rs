@@ -1,5 +1,7 @@
 //! One window of the observer: when programs are attached, and what it saw.
 
+use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
 use std::time::{Duration, Instant};
 
 use landspeed_record::PathTrace;
@@ -10,10 +12,14 @@ use super::aim::{Aim, Place};
 use super::programs::Programs;
 use crate::Error;
 
-/// How long programs are attached at a time, and how often. Attached, they cost a few percent of a packet's
-/// way; a 25th of that is below what an interleaved comparison can resolve.
-const ATTACHED: Duration = Duration::from_millis(20);
-const EVERY: Duration = Duration::from_millis(500);
+/// How long programs are attached at a time. Attaching and detaching them costs some four milliseconds of
+/// processor time, so much shorter is no cheaper; and a hop that takes longer is hardly ever seen.
+const ATTACHED: Duration = Duration::from_millis(40);
+/// What share of the time they may be attached: one part in so many. A packet's way costs up to a third more
+/// meanwhile, of which this leaves about a percent.
+const SHARE: u32 = 25;
+/// Between two tries to get the turn.
+const ASK_AGAIN: Duration = Duration::from_millis(5);
 /// After this long of the first time the size of segments is known, and with it which to follow.
 const LEARN: Duration = Duration::from_millis(2);
 /// Of how many packets of a flow one is followed.
@@ -21,18 +27,55 @@ const ONE_IN: u32 = 16;
 /// IPv6 and TCP with timestamps: a full segment's payload is the MTU without this, or a little more.
 const HEADERS: u64 = 72;
 
+/// When programs may be attached again. It outlives a window, so that many short ones cost no more than a
+/// long one.
+pub(super) struct Budget {
+    free_from: Instant,
+}
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Budget { free_from: Instant::now() }
+    }
+
+    /// Programs were attached for `time`, until now. On a busy machine that may be longer than was meant.
+    fn charge(&mut self, time: Duration) {
+        self.free_from = Instant::now() + time * (SHARE - 1);
+    }
+}
+
 /// What is going on in an open window.
 enum Phase {
+    /// Nothing is attached.
+    Detached,
     /// Attached for the first time, with a guess at the size of segments.
     Learning(Attached),
     Attached(Attached),
-    Detached,
 }
 
 struct Attached {
     /// Dropping them detaches.
-    _links: Vec<Link>,
+    links: Vec<Link>,
     since: Instant,
+    turn: Turn,
+}
+
+/// Whose turn it is among the tracers of a machine, such as the two hosts of a lab. Where one detaches from
+/// a tracepoint that another is attached to the kernel waits for a grace period, some ten milliseconds for
+/// which both go on to cost. The lock is on this program's own file, which all of them have in common.
+struct Turn {
+    _lock: Option<File>,
+}
+
+impl Turn {
+    /// `None` while it is another's; where no lock can be had it is everybody's.
+    fn take() -> Option<Self> {
+        let Ok(own) = File::open("/proc/self/exe") else { return Some(Turn { _lock: None }) };
+        match own.try_lock() {
+            Err(TryLockError::WouldBlock) => None,
+            Ok(()) | Err(TryLockError::Error(_)) => Some(Turn { _lock: Some(own) }),
+        }
+    }
 }
 
 /// An open window. Whatever is attached is detached when it is dropped.
@@ -40,6 +83,8 @@ pub(super) struct Session {
     aim: Aim,
     virtual_link: bool,
     phase: Phase,
+    /// Whether programs were attached in this window.
+    learnt: bool,
     /// When the next phase begins.
     next: Instant,
     opened: Instant,
@@ -48,21 +93,29 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Clears the counts and attaches.
-    pub(super) fn begin(aim: Aim, programs: &mut Programs, place: &Place) -> Result<Self, Error> {
+    /// Clears the counts; attaches if the budget allows.
+    pub(super) fn begin(
+        aim: Aim,
+        programs: &mut Programs,
+        place: &Place,
+        budget: &mut Budget,
+    ) -> Result<Self, Error> {
         programs.prepare(&aim, ONE_IN, stride(place.mtu.0.saturating_sub(HEADERS)))?;
         let opened = Instant::now();
-        let phase = Phase::Learning(attach(programs, &aim));
-        let misses = programs.misses();
-        Ok(Session {
+        let mut session = Session {
             aim,
             virtual_link: !place.completion,
-            phase,
-            next: opened + LEARN,
+            phase: Phase::Detached,
+            learnt: false,
+            next: budget.free_from.max(opened),
             opened,
             attached: Duration::ZERO,
-            misses,
-        })
+            misses: programs.misses(),
+        };
+        if session.next <= opened {
+            session.step(programs, budget);
+        }
+        Ok(session)
     }
 
     /// Time until [`Session::step`] is due.
@@ -71,38 +124,51 @@ impl Session {
     }
 
     /// Goes on to the next phase.
-    pub(super) fn step(&mut self, programs: &mut Programs) {
-        let now = Instant::now();
-        (self.phase, self.next) = match std::mem::replace(&mut self.phase, Phase::Detached) {
+    pub(super) fn step(&mut self, programs: &mut Programs, budget: &mut Budget) {
+        match std::mem::replace(&mut self.phase, Phase::Detached) {
+            Phase::Detached => {
+                let Some(turn) = Turn::take() else {
+                    self.next = Instant::now() + ASK_AGAIN;
+                    return;
+                };
+                let attached = Attached::now(programs, &self.aim, turn);
+                let first = !std::mem::replace(&mut self.learnt, true);
+                self.next = attached.since + if first { LEARN } else { ATTACHED };
+                self.phase = if first { Phase::Learning(attached) } else { Phase::Attached(attached) };
+            }
             Phase::Learning(attached) => {
                 adapt(programs);
-                (Phase::Attached(attached), self.next + (ATTACHED - LEARN))
+                self.next = attached.since + ATTACHED;
+                self.phase = Phase::Attached(attached);
             }
             Phase::Attached(attached) => {
-                self.attached += attached.detach();
+                self.attached += attached.detach(budget);
+                self.next = budget.free_from;
                 adapt(programs);
-                // A thread that was kept waiting does not make up for it.
-                (Phase::Detached, now.max(self.next) + (EVERY - ATTACHED))
             }
-            Phase::Detached => (Phase::Attached(attach(programs, &self.aim)), now + ATTACHED),
-        };
+        }
+    }
+
+    /// Detaches, if anything is attached.
+    pub(super) fn stop(&mut self, budget: &mut Budget) {
+        let phase = std::mem::replace(&mut self.phase, Phase::Detached);
+        if let Phase::Learning(attached) | Phase::Attached(attached) = phase {
+            self.attached += attached.detach(budget);
+        }
     }
 
     /// Detaches and says what was seen.
-    pub(super) fn end(mut self, programs: &Programs) -> Result<PathTrace, Error> {
-        if let Phase::Learning(attached) | Phase::Attached(attached) =
-            std::mem::replace(&mut self.phase, Phase::Detached)
-        {
-            self.attached += attached.detach();
-        }
+    pub(super) fn end(mut self, programs: &Programs, budget: &mut Budget) -> Result<PathTrace, Error> {
+        self.stop(budget);
+        let window = self.opened.elapsed();
         let tally = programs.tally()?;
-        let mut counts: std::collections::BTreeMap<_, _> =
+        let mut counts: BTreeMap<_, _> =
             tally.counts.into_iter().map(|(what, count)| (what.to_owned(), count)).collect();
         counts.extend(programs.drops()?.into_iter().map(|(why, n)| (format!("dropped: {why}"), n)));
         Ok(PathTrace {
             one_in: ONE_IN,
             attached_ns: nanos(self.attached),
-            window_ns: nanos(self.opened.elapsed()),
+            window_ns: nanos(window),
             hops: tally.hops,
             counts,
             lost: tally.lost + programs.misses().saturating_sub(self.misses),
@@ -112,10 +178,9 @@ impl Session {
 
     fn notes(&self, programs: &Programs) -> Vec<String> {
         let mut notes = vec![format!(
-            "programs are attached for {} ms in every {}: of hops that take nearly that long or longer only \
+            "programs are attached for {} ms at a time: of hops that take nearly that long or longer only \
              some are seen, those of which both ends fall into such a time",
-            ATTACHED.as_millis(),
-            EVERY.as_millis()
+            ATTACHED.as_millis()
         )];
         if self.virtual_link {
             notes.push(
@@ -132,17 +197,19 @@ impl Session {
 }
 
 impl Attached {
-    /// Detaches; returns how long it was attached, the time of detaching included.
-    fn detach(self) -> Duration {
-        let Attached { _links: links, since } = self;
-        drop(links);
-        since.elapsed()
+    fn now(programs: &mut Programs, aim: &Aim, turn: Turn) -> Self {
+        let since = Instant::now();
+        Attached { links: programs.attach(aim), since, turn }
     }
-}
 
-fn attach(programs: &mut Programs, aim: &Aim) -> Attached {
-    let since = Instant::now();
-    Attached { _links: programs.attach(aim), since }
+    /// Returns how long they were attached, attaching and detaching included.
+    fn detach(self, budget: &mut Budget) -> Duration {
+        drop(self.links);
+        drop(self.turn);
+        let time = self.since.elapsed();
+        budget.charge(time);
+        time
+    }
 }
 
 /// Follows one packet in [`ONE_IN`] of the size seen so far.

@@ -8,7 +8,7 @@ use landspeed_record::PathTrace;
 
 use super::aim::{Aim, Place};
 use super::programs::Programs;
-use super::session::Session;
+use super::session::{Budget, Session};
 use crate::Error;
 
 /// What the thread is asked.
@@ -40,7 +40,8 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Begins a window; one that was open is thrown away. Programs are attached when this returns.
+    /// Begins a window; one that was open is thrown away. Programs are attached when this returns, unless
+    /// they were a moment ago.
     pub(super) fn open(&self, aim: Aim) -> Result<(), Error> {
         self.ask(|reply| Ask::Open(aim, reply))
     }
@@ -76,6 +77,7 @@ fn gone() -> Error {
 
 /// The thread: loads, says how that went, and answers until nobody can ask any more.
 fn serve(place: &Place, asks: &Receiver<Ask>, ready: &Sender<Result<(), Error>>) {
+    be_prompt();
     match Programs::load(place) {
         Ok(programs) => {
             if ready.send(Ok(())).is_ok() {
@@ -87,29 +89,37 @@ fn serve(place: &Place, asks: &Receiver<Ask>, ready: &Sender<Result<(), Error>>)
 }
 
 fn answer(mut programs: Programs, place: &Place, asks: &Receiver<Ask>) {
-    let mut session: Option<Session> = None;
+    let (mut session, mut budget): (Option<Session>, _) = (None, Budget::new());
     loop {
         let wait = session.as_ref().map_or(Duration::MAX, Session::until_next);
         match asks.recv_timeout(wait) {
             Ok(Ask::Open(aim, reply)) => {
-                // Detaches before anything is attached anew.
-                drop(session.take());
-                let opened = Session::begin(aim, &mut programs, place);
+                if let Some(mut open) = session.take() {
+                    open.stop(&mut budget);
+                }
+                let opened = Session::begin(aim, &mut programs, place, &mut budget);
                 // An asker that is gone drops its end, and the next turn of this loop ends the thread.
                 drop(reply.send(opened.map(|opened| session = Some(opened))));
             }
             Ok(Ask::Close(reply)) => {
-                let ended = session.take().map_or_else(|| Err(not_open()), |session| session.end(&programs));
-                drop(reply.send(ended));
+                let open = session.take().ok_or_else(not_open);
+                drop(reply.send(open.and_then(|open| open.end(&programs, &mut budget))));
             }
             Err(RecvTimeoutError::Timeout) => {
-                if let Some(session) = &mut session {
-                    session.step(&mut programs);
+                if let Some(open) = &mut session {
+                    open.step(&mut programs, &mut budget);
                 }
             }
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
+}
+
+/// Wakes up before the workload's threads, which keep a busy machine's processors: programs that are to be
+/// detached cost until they are. Where that is not allowed the budget makes up for it.
+fn be_prompt() {
+    // Without a process it is this thread that is meant (setpriority(2), NOTES).
+    let _ = rustix::process::setpriority_process(None, -20);
 }
 
 fn not_open() -> Error {

@@ -10,14 +10,17 @@ use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use landspeed_netlink::{Rtnl, VethEnd};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+use crate::cost::pin;
 
 /// Descriptors are counted, which belong to the process: one test at a time.
 static ONE: Mutex<()> = Mutex::new(());
@@ -110,21 +113,40 @@ impl Lab {
 pub(crate) struct Transfer {
     pub(crate) client: TcpStream,
     pub(crate) server: TcpStream,
+    received: Arc<AtomicU64>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Transfer {
     /// Writes of `bytes` from A to B, read there in pieces of at most as much.
     pub(crate) fn start(lab: &Lab, bytes: usize) -> Self {
+        Self::start_on(lab, bytes, None)
+    }
+
+    /// The same with both ends on one processor.
+    pub(crate) fn start_on(lab: &Lab, bytes: usize, core: Option<usize>) -> Self {
         let (client, server) = lab.connection();
         let (mut writer, mut reader) = (client.try_clone().expect("dup"), server.try_clone().expect("dup"));
-        let write = move || while writer.write_all(&vec![7; bytes]).is_ok() {};
+        let received = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&received);
+        let write = move || {
+            core.into_iter().for_each(pin);
+            while writer.write_all(&vec![7; bytes]).is_ok() {}
+        };
         let read = move || {
+            core.into_iter().for_each(pin);
             let mut buffer = vec![0; bytes];
-            while reader.read(&mut buffer).is_ok_and(|n| n > 0) {}
+            while let Ok(n @ 1..) = reader.read(&mut buffer) {
+                counted.fetch_add(n as u64, Ordering::Relaxed);
+            }
         };
         let threads = vec![std::thread::spawn(write), std::thread::spawn(read)];
-        Transfer { client, server, threads }
+        Transfer { client, server, received, threads }
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn received(&self) -> u64 {
+        self.received.load(Ordering::Relaxed)
     }
 
     pub(crate) fn server_address(&self) -> SocketAddr {
@@ -148,14 +170,14 @@ impl Drop for Transfer {
 
 /// Calls `work` again and again on a thread of its own until it is dropped.
 pub(crate) struct Repeated {
-    stop: std::sync::Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Repeated {
     pub(crate) fn start(mut work: impl FnMut() + Send + 'static) -> Self {
-        let stop = std::sync::Arc::new(AtomicBool::new(false));
-        let stopped = std::sync::Arc::clone(&stop);
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
             while !stopped.load(Ordering::Relaxed) {
                 work();
@@ -179,4 +201,28 @@ pub(crate) fn held() -> (usize, usize) {
     let targets: Vec<_> = own.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok()).collect();
     let count = |what: &str| targets.iter().filter(|target| target.to_string_lossy().contains(what)).count();
     (count("bpf_link") + count("bpf-link"), count("bpf-prog"))
+}
+
+/// A tun device of `host`, up, whose packets this process reads, without waiting.
+pub(crate) fn tun(host: &Host, name: &str, address: &str) -> File {
+    /// linux/if_tun.h.
+    const TUNSETIFF: libc::c_ulong = 0x4004_54ca;
+    let file = host.run(|| {
+        let mut how = File::options();
+        let how = how.read(true).write(true).custom_flags(libc::O_NONBLOCK);
+        let file = how.open("/dev/net/tun").expect("/dev/net/tun");
+        // SAFETY: all of ifreq may be zero.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+            *to = from.cast_signed();
+        }
+        request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as i16;
+        // SAFETY: TUNSETIFF reads and writes one ifreq, which outlives the call.
+        let rc = unsafe { libc::ioctl(std::os::fd::AsRawFd::as_raw_fd(&file), TUNSETIFF, &raw mut request) };
+        assert_eq!(rc, 0, "{}", std::io::Error::last_os_error());
+        file
+    });
+    host.tool(&format!("ip address add {address} dev {name}"));
+    host.tool(&format!("ip link set {name} up"));
+    file
 }

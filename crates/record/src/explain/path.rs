@@ -45,7 +45,7 @@ pub struct PathTrace {
     /// Hops in the order of a packet's way; those that nothing was seen of are left out.
     pub hops: Vec<HopLatency>,
     /// Packets by what happened to them while programs were attached: "sent", "received",
-    /// "gro-merged", "backlog", "retransmitted", "out-of-order", "dropped: REASON".
+    /// "gro-merged", "backlog", "retransmitted", "out-of-order", "fragments", "dropped: REASON".
     pub counts: BTreeMap<String, u64>,
     /// Events that found no room.
     pub lost: u64,

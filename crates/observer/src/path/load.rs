@@ -1,0 +1,126 @@
+//! Loading the programs that a kernel has events for.
+
+use std::fmt::Display;
+use std::io;
+
+use libbpf_rs::btf::Btf;
+use libbpf_rs::{Object, ObjectBuilder};
+
+use super::complaint;
+use super::points::{self, Event, POINTS, Point, Program};
+use super::programs::failed;
+use crate::Error;
+
+pub(super) const PROGRAMS: &str = "the path tracer's programs";
+
+/// Made by build.rs from path.bpf.c.
+static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/path.bpf.o"));
+
+/// A point that this kernel has a program for.
+pub(super) struct Traced {
+    pub(super) point: &'static Point,
+    pub(super) program: &'static Program,
+    /// The kernel took the program and would not attach it: not asked again.
+    pub(super) refused: bool,
+}
+
+impl Traced {
+    pub(super) fn by(point: &'static Point, program: &'static Program) -> Option<Self> {
+        point.programs.contains(program).then_some(Traced { point, program, refused: false })
+    }
+
+    /// What a reader misses, and why.
+    pub(super) fn not_seen(&self, error: &dyn Display) -> String {
+        format!("not seen: {}: the kernel refuses to trace it ({error})", self.point.without)
+    }
+
+    fn is_of_function(&self) -> bool {
+        matches!(self.program.event, Event::Function(_))
+    }
+}
+
+/// Programs in the kernel, attached to nothing.
+pub(super) struct Loaded {
+    pub(super) object: Object,
+    pub(super) traced: Vec<Traced>,
+    /// A line for each point that is not traced.
+    pub(super) notes: Vec<String>,
+}
+
+impl Loaded {
+    /// All that a kernel with these types lets in.
+    pub(super) fn new(btf: &Btf<'_>) -> Result<Self, Error> {
+        let (traced, notes) = traceable(btf);
+        Self::most(traced, notes)
+    }
+
+    /// All of `traced`; or, where the kernel refuses programs for functions, what is left without them.
+    pub(super) fn most(mut traced: Vec<Traced>, mut notes: Vec<String>) -> Result<Self, Error> {
+        let object = match load(&traced) {
+            Err(error) if traced.iter().any(Traced::is_of_function) => {
+                let refused = traced.extract_if(.., |traced| traced.is_of_function());
+                notes.extend(refused.map(|traced| traced.not_seen(&error)));
+                load(&traced)?
+            }
+            loaded => loaded?,
+        };
+        Ok(Loaded { object, traced, notes })
+    }
+}
+
+fn load(traced: &[Traced]) -> Result<Object, Error> {
+    complaint::listen();
+    // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
+    let image = CODE.to_vec();
+    let opened = ObjectBuilder::default().name("path").and_then(|builder| builder.open_memory(&image));
+    let mut object = opened.map_err(|e| failed("open", PROGRAMS, &e))?;
+    for mut program in object.progs_mut() {
+        let wanted = traced.iter().any(|traced| *traced.program.name == *program.name());
+        program.set_autoload(wanted);
+    }
+    object.load().map_err(|e| {
+        let why = format!("{e}; {}", complaint::take());
+        Error::io("load", PROGRAMS, io::Error::other(why))
+    })
+}
+
+/// The programs that this kernel has events for, and a line for each point that it has none for.
+fn traceable(btf: &Btf<'_>) -> (Vec<Traced>, Vec<String>) {
+    let (mut traced, mut notes) = (Vec::new(), Vec::new());
+    for point in POINTS {
+        match points::choose(point, btf).and_then(|program| Traced::by(point, program)) {
+            Some(found) => traced.push(found),
+            None => notes.push(format!("not seen: {}: this kernel has no tracepoint for it", point.without)),
+        }
+    }
+    (traced, notes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_point_is_traced_or_noted() {
+        let Ok(btf) = Btf::from_vmlinux() else {
+            println!("SKIP: this kernel has no BTF");
+            return;
+        };
+        let (traced, notes) = traceable(&btf);
+        assert_eq!(traced.len() + notes.len(), POINTS.len());
+        assert!(notes.iter().all(|note| note.starts_with("not seen: ")), "{notes:?}");
+    }
+
+    #[test]
+    fn every_program_of_the_table_is_in_the_object() {
+        let image = CODE.to_vec();
+        let object = ObjectBuilder::default().open_memory(&image).expect("open");
+        let there: Vec<_> = object.progs().map(|program| program.name().to_owned()).collect();
+        let named: Vec<_> =
+            POINTS.iter().flat_map(|point| point.programs).map(|program| program.name).collect();
+        for name in &named {
+            assert!(there.iter().any(|program| program == name), "{name}");
+        }
+        assert_eq!(there.len(), named.len(), "{there:?}");
+    }
+}
