@@ -9,6 +9,7 @@
 
 mod candidate;
 mod cell;
+mod datagram;
 mod explain;
 mod host;
 mod knob;
@@ -22,6 +23,7 @@ mod writer;
 
 pub use candidate::Candidate;
 pub use cell::{Cell, DatagramReceive, DatagramSend, FlowSettings, Placement, Settings, Side};
+pub use datagram::DatagramCounts;
 pub use explain::{
     Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport, ExplainedHost,
     Finding, FlowKey, FlowWatch, Hop, HopLatency, HostLimits, LimitStep, LinkSettings, ListenerWatch,
@@ -36,8 +38,7 @@ pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample};
 pub use reader::{ReadError, Record, read};
 pub use summary::{Answer, Estimate, Figures, Gain, SUMMARY_FORMAT, StepSummary, TuneSummary};
 pub use trial::{
-    Arm, DatagramCounts, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, SweepPoint, Trial,
-    TrialSpec, Workload,
+    Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, SweepPoint, Trial, TrialSpec, Workload,
 };
 pub use writer::{WriteError, Writer};
 

@@ -4,8 +4,8 @@ use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CpuUsage, EndpointOutcome, HostFacts, LatencyHistogram, Observations, PathFacts, Side, SweepPoint,
-    TcpSample, Workload,
+    CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations, PathFacts, Side,
+    SweepPoint, TcpSample, Workload, datagram,
 };
 
 /// The version of the measurement document.
@@ -209,6 +209,7 @@ impl MeasureReport {
         self.tcp = ends.iter().filter_map(|(side, end)| TcpFigure::of(*side, &end.observed.tcp)).collect();
         for (side, end) in ends {
             self.notes.extend(notes(side, &end.not_as_asked, &end.observed));
+            self.notes.extend(datagram::notes(end).iter().map(|line| format!("{side}: {line}")));
             if end.zerocopy_completions > 0 {
                 let (copied, all) = (end.zerocopy_copied, end.zerocopy_completions);
                 self.notes.push(format!(
@@ -223,15 +224,22 @@ impl MeasureReport {
 fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
     let window = receiver.window_ns;
     // A sweep has its own table, and a ping-pong's bytes are no goodput.
-    let counts = receiver.received_bytes.0 > 0 && !receiver.flow_bytes.is_empty();
-    counts.then(|| StreamFigure {
-        sender,
-        between: None,
-        rate_bps: receiver.received_bytes.per(window),
-        flow_rate_bps: receiver.flow_bytes.iter().map(|bytes| bytes.per(window)).collect(),
-        received_bytes: receiver.received_bytes,
-        window_ns: window,
-    })
+    if receiver.received_bytes.0 == 0 || receiver.flow_bytes.is_empty() {
+        return None;
+    }
+    // Datagrams carry the time in which they came; of a stream the window is all there is.
+    let (rate_bps, flow_rate_bps) = match receiver.datagrams.as_slice() {
+        [] => (
+            receiver.received_bytes.per(window),
+            receiver.flow_bytes.iter().map(|bytes| bytes.per(window)).collect(),
+        ),
+        flows => {
+            let rates: Vec<BitRate> = flows.iter().map(DatagramCounts::rate).collect();
+            (rates.iter().copied().fold(BitRate(0.0), |all, rate| all + rate), rates)
+        }
+    };
+    let received_bytes = receiver.received_bytes;
+    Some(StreamFigure { sender, between: None, rate_bps, flow_rate_bps, received_bytes, window_ns: window })
 }
 
 fn notes<'a>(side: Side, asked: &'a [String], seen: &'a Observations) -> impl Iterator<Item = String> + 'a {

@@ -1,9 +1,9 @@
 //! Trials: one short measurement of a cell.
 
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, FlowSettings, Observations};
+use crate::{Cell, DatagramCounts, FlowSettings, Observations};
 
 /// Which end of the flows a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -139,44 +139,6 @@ pub struct SweepPoint {
     pub took_ns: Nanos,
 }
 
-/// Datagrams of one flow, one end, one window. Counts of the receiving end come from the numbers that
-/// the datagrams carry.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct DatagramCounts {
-    /// Handed to the kernel.
-    pub sent: u64,
-    /// Received, each one once.
-    pub received: u64,
-    /// Their payload.
-    pub received_bytes: Bytes,
-    /// Not received although a later one was.
-    pub lost: u64,
-    /// Received after one that was sent later (RFC 4737 section 3.3).
-    pub reordered: u64,
-    /// Received once more.
-    pub duplicated: u64,
-    /// Dropped because they were not of the flow, or made no sense.
-    pub malformed: u64,
-    /// Time in which the `received_bytes` came: from the last arrival before the window, which is not
-    /// counted (the first of all, where there was none), to the last in it.
-    pub arrivals_ns: Nanos,
-}
-
-impl DatagramCounts {
-    /// Throughput at the receiver between first and last arrival, as ttcp had it (jin-yoo-2007,
-    /// section 3).
-    pub fn rate(&self) -> BitRate {
-        self.received_bytes.per(self.arrivals_ns)
-    }
-
-    /// Share of the datagrams that were lost, 0 to 1; zero where none was expected.
-    pub fn loss(&self) -> f64 {
-        let expected = self.received.saturating_add(self.lost);
-        if expected == 0 { 0.0 } else { self.lost as f64 / expected as f64 }
-    }
-}
-
 /// What one end saw of one trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -251,20 +213,6 @@ pub struct Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn rate_and_loss_follow_from_the_counts() {
-        let counts = DatagramCounts {
-            received: 750,
-            received_bytes: Bytes(125_000),
-            lost: 250,
-            arrivals_ns: Nanos::secs(1),
-            ..DatagramCounts::default()
-        };
-        assert_eq!(counts.rate(), BitRate(1e6));
-        assert_eq!(counts.loss(), 0.25);
-        assert_eq!(DatagramCounts::default().loss(), 0.0);
-    }
 
     #[test]
     fn a_percentile_needs_ten_samples_beyond_it() {

@@ -1,0 +1,140 @@
+//! Datagrams, counted where they arrive.
+
+use landspeed_units::{BitRate, Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::EndpointOutcome;
+
+/// Datagrams of one flow, one end, one window. Counts of the receiving end come from the numbers that
+/// the datagrams carry.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DatagramCounts {
+    /// Handed to the kernel.
+    pub sent: u64,
+    /// Received, each one once.
+    pub received: u64,
+    /// Their payload.
+    pub received_bytes: Bytes,
+    /// Not received although a later one was.
+    pub lost: u64,
+    /// Received after one that was sent later (RFC 4737 section 3.3).
+    pub reordered: u64,
+    /// Received once more.
+    pub duplicated: u64,
+    /// Dropped because they were not of the flow, or made no sense.
+    pub malformed: u64,
+    /// Time in which the `received_bytes` came: from the last arrival before the window, which is not
+    /// counted (the first of all, where there was none), to the last in it.
+    pub arrivals_ns: Nanos,
+}
+
+impl DatagramCounts {
+    /// Throughput at the receiver between first and last arrival, as ttcp had it (jin-yoo-2007,
+    /// section 3).
+    pub fn rate(&self) -> BitRate {
+        self.received_bytes.per(self.arrivals_ns)
+    }
+
+    /// Datagrams that should have come.
+    pub fn expected(&self) -> u64 {
+        self.received.saturating_add(self.lost)
+    }
+
+    /// Share of the expected datagrams that were lost, 0 to 1; zero where none was expected.
+    pub fn loss(&self) -> f64 {
+        if self.expected() == 0 { 0.0 } else { self.lost as f64 / self.expected() as f64 }
+    }
+}
+
+/// What a reader must know of an outcome's datagrams, one line each: without it a rate looks like all
+/// that was sent.
+pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
+    let by_size = !outcome.sweep_datagrams.is_empty();
+    let loss = if by_size { lost_by_size(outcome) } else { came(&outcome.datagrams) };
+    let mut notes: Vec<String> = loss.into_iter().collect();
+    if outcome.lost_rounds > 0 {
+        notes.push(format!("{} rounds were given up: message or answer was lost", outcome.lost_rounds));
+    }
+    let malformed: u64 = outcome.datagrams.iter().map(|counts| counts.malformed).sum();
+    if malformed > 0 {
+        notes.push(format!("{malformed} datagrams that were not of the flow were dropped"));
+    }
+    if outcome.strangers > 0 {
+        notes.push(format!(
+            "{} without this session's key came to the data port and were dropped",
+            outcome.strangers
+        ));
+    }
+    notes
+}
+
+/// What came of the flows' datagrams.
+fn came(flows: &[DatagramCounts]) -> Option<String> {
+    let sum = |count: fn(&DatagramCounts) -> u64| flows.iter().map(count).fold(0, u64::saturating_add);
+    let (expected, lost) = (sum(DatagramCounts::expected), sum(|counts| counts.lost));
+    let (late, twice) = (sum(|counts| counts.reordered), sum(|counts| counts.duplicated));
+    (expected > 0).then(|| {
+        let share = 100.0 * lost as f64 / expected as f64;
+        format!(
+            "{lost} of {expected} datagrams were lost ({share:.2} %), {late} came out of order, {twice} twice"
+        )
+    })
+}
+
+fn lost_by_size(outcome: &EndpointOutcome) -> Option<String> {
+    let sizes = outcome.sweep.iter().zip(&outcome.sweep_datagrams);
+    let lossy: Vec<_> = sizes
+        .filter(|(_, counts)| counts.lost > 0)
+        .map(|(point, counts)| format!("{} B {:.2} %", point.size_bytes.0, 100.0 * counts.loss()))
+        .collect();
+    (!lossy.is_empty()).then(|| format!("lost by size: {}", lossy.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SweepPoint;
+
+    #[test]
+    fn rate_and_loss_follow_from_the_counts() {
+        let counts = DatagramCounts {
+            received: 750,
+            received_bytes: Bytes(125_000),
+            lost: 250,
+            arrivals_ns: Nanos::secs(1),
+            ..DatagramCounts::default()
+        };
+        assert_eq!(counts.rate(), BitRate(1e6));
+        assert_eq!(counts.loss(), 0.25);
+        assert_eq!(DatagramCounts::default().loss(), 0.0);
+    }
+
+    #[test]
+    fn loss_strangers_and_lost_rounds_are_told() {
+        let counts = DatagramCounts {
+            received: 750,
+            lost: 250,
+            reordered: 3,
+            malformed: 2,
+            ..DatagramCounts::default()
+        };
+        let stream = EndpointOutcome {
+            datagrams: vec![counts.clone()],
+            lost_rounds: 4,
+            strangers: 5,
+            ..EndpointOutcome::default()
+        };
+        let told = notes(&stream);
+        assert_eq!(told[0], "250 of 1000 datagrams were lost (25.00 %), 3 came out of order, 0 twice");
+        assert_eq!(told.len(), 4, "{told:?}");
+        let point = SweepPoint { size_bytes: Bytes(32), ..SweepPoint::default() };
+        let sweep = EndpointOutcome {
+            sweep: vec![point],
+            sweep_datagrams: vec![counts],
+            ..EndpointOutcome::default()
+        };
+        assert_eq!(notes(&sweep), ["lost by size: 32 B 25.00 %"]);
+        assert_eq!(notes(&EndpointOutcome::default()), Vec::<String>::new());
+    }
+}
