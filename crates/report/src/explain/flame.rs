@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_record::{CostClass, CostProfile};
 
 /// Frames narrower than this share of all samples are not drawn.
-pub(super) const NARROWEST: f64 = 0.0015;
+pub(super) const NARROWEST: f64 = 1.0 / 2000.0;
 /// Stacks are followed this deep; time in deeper frames is drawn where they end.
 pub(super) const DEEPEST: usize = 48;
 
@@ -127,15 +127,15 @@ mod tests {
     #[test]
     fn own_time_over_all_frames_is_all_time() {
         let p = profile(&[
-            ("main;write;tcp_sendmsg_[k];copy_[k]", CostClass::Copy, 600),
-            ("main;write;tcp_sendmsg_[k]", CostClass::Tcp, 300),
-            ("main", CostClass::Application, 99),
-            ("main;rare", CostClass::Application, 1),
+            ("main;write;tcp_sendmsg_[k];copy_[k]", CostClass::Copy, 6000),
+            ("main;write;tcp_sendmsg_[k]", CostClass::Tcp, 3000),
+            ("main", CostClass::Application, 996),
+            ("main;rare", CostClass::Application, 4),
         ]);
         let flame = flame(&p).expect("stacks");
         let own: f64 = flame.frames.iter().flat_map(|f| &f.own).map(|(_, share)| share).sum();
         assert!((own + flame.cut - 1.0).abs() < 1e-9, "{flame:?}");
-        assert!((flame.cut - 0.001).abs() < 1e-9 && flame.levels == 5, "{flame:?}");
+        assert!((flame.cut - 0.0004).abs() < 1e-9 && flame.levels == 5, "{flame:?}");
         let copy = flame.frames.iter().find(|f| f.name == "copy").expect("a frame");
         assert!(copy.kernel && copy.level == 4 && (copy.share - 0.6).abs() < 1e-9);
         assert_eq!(hottest(&p)[0], ("copy".to_owned(), CostClass::Copy, 0.6));

@@ -57,12 +57,24 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<Stairs> {
     };
     let mut steps: Vec<Stair> = report.staircase.iter().filter_map(step).collect();
     steps.sort_by(|a, b| b.rate.total_cmp(&a.rate));
+    steps.dedup_by(same_machine);
     steps.truncate(DRAWN);
     let lowest_above = steps.iter_mut().rev().find(|s| s.over.is_some_and(|over| over > 1.0 + SAME));
     if let Some(step) = lowest_above {
         step.ceiling = true;
     }
     (!steps.is_empty()).then_some(Stairs { steps, flow })
+}
+
+/// The hosts of a lab are one machine, which does all as well for either: one step says so.
+fn same_machine(second: &mut Stair, first: &mut Stair) -> bool {
+    let part = |stair: &Stair| stair.name.rsplit_once(", ").map(|(part, _)| part.to_owned());
+    let (Some(part), Some(other)) = (part(first), part(second)) else { return false };
+    let same = part == other && first.rate == second.rate && first.how == second.how;
+    if same {
+        first.name = format!("{part}, both hosts");
+    }
+    same
 }
 
 #[cfg(test)]
@@ -93,5 +105,16 @@ mod tests {
         );
         assert_eq!(stairs.ceiling().map(|s| s.name.as_str()), Some("packets"));
         assert!(!stairs.wide());
+    }
+
+    #[test]
+    fn what_one_machine_does_for_both_hosts_is_told_once() {
+        let step =
+            |name: &str, rate| LimitStep { name: name.into(), rate_bps: BitRate(rate), how: "STREAM".into() };
+        let staircase =
+            vec![step("memory, host A", 9e9), step("memory, host B", 9e9), step("copy, host B", 8e9)];
+        let report = ExplainReport { staircase, ..ExplainReport::default() };
+        let names: Vec<String> = stairs(&report).into_iter().flat_map(|s| s.steps).map(|s| s.name).collect();
+        assert_eq!(names, ["memory, both hosts", "copy, host B"]);
     }
 }

@@ -44,9 +44,27 @@ pub(super) fn cause(cause: Cause) -> &'static str {
 pub(super) fn headline(report: &ExplainReport) -> String {
     match report.verdict.first() {
         None => "What holds it back could not be told".to_owned(),
+        Some(first) if says_so(first) => capital(&safe(&first.summary)),
         Some(first) if first.cause.is_limit() => format!("Nothing holds it back but {}", titled(first)),
         Some(first) => format!("Held back by {}", titled(first)),
     }
+}
+
+/// Whether a limit's own sentence is the headline already.
+fn says_so(finding: &Finding) -> bool {
+    finding.cause.is_limit() && finding.summary.to_lowercase().starts_with("nothing holds it back but")
+}
+
+/// The sentence under the headline, where it says more.
+pub(super) fn lead(report: &ExplainReport) -> Option<String> {
+    let first = report.verdict.first().filter(|first| !says_so(first) && !first.summary.is_empty())?;
+    Some(capital(&safe(&first.summary)))
+}
+
+/// `words` with a capital letter.
+pub(super) fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// "a small receive buffer (host B)".
@@ -138,6 +156,7 @@ pub(super) fn nanos(value: Option<f64>) -> String {
         None => "–".to_owned(),
         Some(0.0) => "0".to_owned(),
         Some(v) if v > 0.0 && v < 0.001 => "<0.001".to_owned(),
+        Some(v) if v >= 9_999.5 => grouped(v.round() as u64),
         Some(v) if v.abs() >= 99.5 => format!("{v:.0}"),
         Some(v) if v < 0.0 => format!("-{}", number(-v)),
         Some(v) => number(v),
@@ -182,8 +201,10 @@ mod tests {
         let shown: Vec<_> = [0.0, 0.0004, 0.4121, 0.9999, 1e9, f64::NAN].map(percent).into();
         assert_eq!(shown, ["0 %", "<0.1 %", "41.2 %", "100 %", "100 %", "0 %"]);
         let shown: Vec<_> =
-            [Some(0.1234), Some(1234.5), Some(2e-5), Some(-3.0), Some(f64::NAN), None].map(nanos).into();
-        assert_eq!(shown, ["0.12", "1234", "<0.001", "-3.00", "–", "–"]);
+            [Some(0.1234), Some(1234.5), Some(13_059.2), Some(2e-5), Some(-3.0), Some(f64::NAN), None]
+                .map(nanos)
+                .into();
+        assert_eq!(shown, ["0.12", "1234", "13,059", "<0.001", "-3.00", "–", "–"]);
         assert_eq!(time(16_384), "16.4 µs");
         assert_eq!([7, 1_234, 1_000_000].map(grouped), ["7", "1,234", "1,000,000"]);
     }

@@ -4,7 +4,7 @@ use landspeed_record::CostClass;
 use maud::{Markup, html};
 
 use super::super::flame::{DEEPEST, Flame, NARROWEST, Placed};
-use super::super::words::percent;
+use super::super::words::{grouped, percent};
 use crate::chart::frame::{Frame, Shape, n, short};
 
 /// Height of a level; the style sheet has the same figure.
@@ -79,7 +79,7 @@ fn caption(flame: &Flame) -> Markup {
         p {
             "Width is processor time; a function lies on the one that called it. Full colour is time in the function itself, by "
             "layer, so that all of one colour together is that layer's share; pale or grey is time in what it calls. "
-            "Functions below " (percent(NARROWEST)) " are not drawn: " (percent(flame.cut)) " of the samples."
+            "Functions with less than one in " (grouped((1.0 / NARROWEST) as u64)) " of the samples are not drawn, " (percent(flame.cut)) " in all."
             @if flame.missing > 0.0005 { " Stacks of another " (percent(flame.missing)) " of the samples are not in the report." }
             @if flame.too_deep { " Stacks are followed " (DEEPEST) " calls deep; the rest is drawn where they end." }
         }

@@ -11,7 +11,7 @@ use crate::words::{Primary, number};
 
 /// Longest name and longest way of measuring that fit beside the bars.
 const NAME: usize = 34;
-const HOW: usize = 46;
+const HOW: usize = 42;
 
 /// The chart.
 pub(crate) fn stairs(stairs: &Stairs) -> Markup {

@@ -10,7 +10,7 @@ use crate::chart::scale::{Scale, label};
 const WIDTH: f64 = 912.0;
 const LEFT: f64 = 56.0;
 /// Leaves room for the names of the lines at their ends.
-const RIGHT: f64 = 770.0;
+const RIGHT: f64 = 745.0;
 const TOP: f64 = 42.0;
 const BOTTOM: f64 = 300.0;
 const HEIGHT: f64 = 352.0;

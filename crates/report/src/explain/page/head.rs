@@ -11,12 +11,11 @@ use crate::safe;
 use crate::words::{estimate, number, plausible};
 
 pub(super) fn header(report: &ExplainReport) -> Markup {
-    let summary = report.verdict.first().map(|f| safe(&f.summary)).unwrap_or_default();
     html! {
         header {
             p class="eyebrow" { "landspeed · explanation" }
             h1 { (words::headline(report)) }
-            @if !summary.is_empty() { p class="lead" { (summary) } }
+            @if let Some(lead) = words::lead(report) { p class="lead" { (lead) } }
             ul class="facts" {
                 @for fact in [&report.topology, &report.watched].into_iter().filter(|f| !f.is_empty()) { li { (safe(fact)) } }
                 li { time { (safe(&report.started)) } }

@@ -27,10 +27,10 @@ fn finding(rank: usize, finding: &Finding) -> Markup {
     let kind = if finding.cause.is_limit() { "limit" } else { "fault" };
     html! {
         article class={ "finding " (kind) @if rank == 1 { " first" } } data-rank=(rank) {
-            h3 { span class="rank" { (rank) } " " (capital(&words::titled(finding))) }
+            h3 { span class="rank" { (rank) } " " (words::capital(&words::titled(finding))) }
             (gauges(finding))
             // The first one's sentence leads the page.
-            @if rank > 1 { p { (safe(&finding.summary)) } }
+            @if rank > 1 { p { (words::capital(&safe(&finding.summary))) } }
             div class="pair" { (evidence(&finding.evidence)) (remedies(&finding.remedies)) }
         }
     }
@@ -85,9 +85,4 @@ fn remedy(remedy: &Remedy) -> Markup {
         @if let Some(gain) = words::expected(remedy) { strong { (gain.replace('x', "×")) " expected" } " " }
         @if !remedy.what.is_empty() { span class="quiet" { (safe(&remedy.what)) } }
     }
-}
-
-fn capital(words: &str) -> String {
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

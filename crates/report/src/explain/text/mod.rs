@@ -129,8 +129,12 @@ fn close(report: &ExplainReport, pen: Pen) -> String {
     let unseen = parts::unseen(report);
     let most = pen.most(1);
     let dim = |text: String| pen.style.paint(Tone::Dim, &pen.line(&text));
+    let told = |place: &str, line: &str| match place {
+        "verdict" => format!("not judged: {line}"),
+        host => format!("not seen on {host}: {line}"),
+    };
     let mut lines: Vec<String> =
-        unseen.iter().take(most).map(|(place, line)| dim(format!("not seen ({place}): {line}"))).collect();
+        unseen.iter().take(most).map(|(place, line)| dim(told(place, line))).collect();
     let left = unseen.len().saturating_sub(most);
     lines.extend(
         (left > 0).then(|| dim(format!("not seen: {left} more, which the page and the JSON document list"))),

@@ -18,7 +18,7 @@ pub(super) fn head(report: &ExplainReport, pen: Pen) -> String {
         .collect();
     lines.push(pen.style.paint(Tone::Dim, &pen.line(&about.join(", "))));
     if let Some(first) = report.verdict.first() {
-        lines.extend((!first.summary.is_empty()).then(|| pen.line(&safe(&first.summary))));
+        lines.extend(words::lead(report).map(|lead| pen.line(&lead)));
         lines.extend(evidence(first, pen));
         lines.extend(tries(first, pen));
     }
