@@ -41,10 +41,10 @@ const RHO: f64 = 10.0;
 const EVEN_PART: f64 = 0.05;
 /// The parts of the low end's error that the t boundaries and the trimmed mean at the last look may
 /// spend. They sum to more than one because both mostly err on the same samples: on normal values
-/// together 0.89 to 0.96 of the error asked for, at 8, 11, 16, 22 and 40 blocks and errors of 0.4 % and
+/// together 0.90 to 1.00 of the error asked for, at 8, 11, 16, 22 and 40 blocks and errors of 0.4 % and
 /// 5 % (2 million simulated samples each); tests/power.rs holds them to it.
-const T_PART: f64 = 0.85;
-const TRIMMED_PART: f64 = 1.0 / 3.0;
+const T_PART: f64 = 0.9;
+const TRIMMED_PART: f64 = 0.3;
 /// Error of the high end over all looks of a step.
 const HIGH_ERROR: f64 = 0.05;
 /// A step whose chance to be shown to help within its blocks is below this is given up ...
