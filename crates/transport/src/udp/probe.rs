@@ -16,6 +16,12 @@ const JOINED: u64 = 65_535;
 pub(super) fn can_run(settings: &FlowSettings) -> Result<(), String> {
     meaningful(settings)?;
     sizes(settings)?;
+    if let Some(rate) = settings.pacing_rate_bps.filter(|rate| !(rate.0.is_finite() && rate.0 > 0.0)) {
+        return Err(format!(
+            "nothing can be sent at {} bit/s: leave pacing_rate_bps out, or above zero",
+            rate.0
+        ));
+    }
     kernel(settings)
 }
 
@@ -87,6 +93,8 @@ pub(super) fn segments_fit(socket: &Socket, size: Bytes) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_units::BitRate;
+
     use super::*;
 
     fn settings() -> FlowSettings {
@@ -103,6 +111,10 @@ mod tests {
         for size in [1, 15, 65_508, 131_072] {
             let told = refusal(&FlowSettings { write_bytes: Bytes(size), ..settings() });
             assert!(told.contains("16") && told.contains("65507"), "{told}");
+        }
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let told = refusal(&FlowSettings { pacing_rate_bps: Some(BitRate(rate)), ..settings() });
+            assert!(told.contains("pacing_rate_bps"), "{told}");
         }
         let told = refusal(&FlowSettings { read_bytes: Bytes(1000), ..settings() });
         assert!(told.starts_with("read_bytes"), "{told}");

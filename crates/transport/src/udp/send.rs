@@ -53,19 +53,20 @@ impl<'a> UdpSender<'a> {
 
     /// Hands over `count` datagrams; how many were taken.
     fn hand_over(&self, message: &[u8], count: usize) -> io::Result<usize> {
+        let fd = self.flow.socket.as_fd();
+        let payload = IoSlice::new(&message[HEADER..]);
+        if count == 1 {
+            return message::send(fd, &[IoSlice::new(&self.headers[0]), payload], None).map(|()| 1);
+        }
         let mut parts = [IoSlice::new(&[]); 2 * SEGMENTS];
         for (pair, header) in parts.chunks_exact_mut(2).zip(&self.headers[..count]) {
-            pair.copy_from_slice(&[IoSlice::new(header), IoSlice::new(&message[HEADER..])]);
+            pair.copy_from_slice(&[IoSlice::new(header), payload]);
         }
-        let (fd, parts) = (self.flow.socket.as_fd(), &parts[..2 * count]);
-        match self.flow.settings.datagram_send {
-            DatagramSend::Batch => message::send_many(fd, parts),
-            // One segment alone is a plain datagram.
-            DatagramSend::Gso if count > 1 => {
-                message::send(fd, parts, Some(message.len() as u16)).map(|()| count)
-            }
-            DatagramSend::Gso | DatagramSend::Plain => message::send(fd, parts, None).map(|()| 1),
+        let parts = &parts[..2 * count];
+        if self.flow.settings.datagram_send == DatagramSend::Batch {
+            return message::send_many(fd, parts);
         }
+        message::send(fd, parts, Some(message.len() as u16)).map(|()| count)
     }
 }
 
