@@ -162,7 +162,7 @@ fn hardware(limits: &HostLimits) -> Vec<Pair> {
 
 fn seen(host: &ExplainedHost) -> Vec<Pair> {
     let observed = &host.observed;
-    let mut pairs: Vec<Pair> = observed.settings.iter().map(settings).collect();
+    let mut pairs: Vec<Pair> = observed.settings.iter().flat_map(settings).collect();
     pairs.extend(observed.qdiscs.iter().map(qdisc));
     let window = observed.cpu.window_ns.0 as f64;
     pairs.extend(observed.cpu.cores.iter().filter(|_| window > 0.0).map(|core| {
@@ -180,23 +180,34 @@ fn seen(host: &ExplainedHost) -> Vec<Pair> {
     pairs
 }
 
-fn settings(link: &LinkSettings) -> Pair {
+/// A link's MTU, and those of its offloads that a flow meets; the JSON document has all.
+fn settings(link: &LinkSettings) -> Vec<Pair> {
     let named = |on: bool| {
-        let names: Vec<&str> =
-            link.features.iter().filter(|(_, state)| **state == on).map(|(name, _)| name.as_str()).collect();
-        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+        let features = link.features.iter().filter(|(name, state)| **state == on && met(name));
+        let names: Vec<&str> = features.map(|(name, _)| name.as_str()).collect();
+        format!("{}: {}", link.link, if names.is_empty() { "none".to_owned() } else { names.join(", ") })
     };
-    let told = format!("MTU {}; on: {}; off: {}", link.mtu_bytes.0, named(true), named(false));
-    pair(format!("Link {}", link.link), told)
+    vec![
+        pair("Link", format!("{}, MTU {}", link.link, link.mtu_bytes.0)),
+        pair("Offloads off", named(false)),
+        pair("Offloads on", named(true)),
+    ]
+}
+
+/// Whether a plain TCP or UDP flow meets the feature; tunnels and SCTP have their own.
+fn met(feature: &str) -> bool {
+    const KINDS: [&str; 6] = ["checksum", "segmentation", "scatter-gather", "gro", "gso", "lro"];
+    const OTHERS: [&str; 7] = ["tnl", "gre", "ipxip", "sctp", "esp", "mangleid", "list"];
+    KINDS.iter().any(|kind| feature.contains(kind)) && !OTHERS.iter().any(|other| feature.contains(other))
 }
 
 fn qdisc(qdisc: &QdiscWatch) -> Pair {
     let rate = qdisc.rate_bps.map(|rate| format!(", limited to {rate}")).unwrap_or_default();
     let told = format!(
-        "{} {}{rate}: {} dropped, {} times over its limit, at most {} waiting",
-        qdisc.kind, qdisc.handle, qdisc.drops, qdisc.overlimits, qdisc.most_waiting_bytes
+        "{} {} {}{rate}: {} dropped, {} times over its limit, at most {} waiting",
+        qdisc.link, qdisc.kind, qdisc.handle, qdisc.drops, qdisc.overlimits, qdisc.most_waiting_bytes
     );
-    pair(format!("Queue of {}", qdisc.link), told)
+    pair("Queue", told)
 }
 
 fn process(process: &ProcessWatch, window: f64) -> Pair {
@@ -204,12 +215,14 @@ fn process(process: &ProcessWatch, window: f64) -> Pair {
     let waits = process.waiting_in.iter().max_by_key(|(_, samples)| **samples);
     let waits = waits.map(|(place, _)| format!(", mostly in {place}")).unwrap_or_default();
     let told = format!(
-        "busiest thread {} of core {}, waiting for the core {}{waits}",
+        "{} ({}), busiest thread {} of core {}, waiting for the core {}{waits}",
+        process.name,
+        process.pid,
         share(process.busiest_thread_ns.0 as f64),
         process.core,
         share(process.waited_for_cpu_ns.0 as f64)
     );
-    pair(format!("Process {} ({})", process.name, process.pid), told)
+    pair("Process", told)
 }
 
 fn listener(listener: &ListenerWatch) -> Pair {
