@@ -1,14 +1,15 @@
-//! Developer tasks: `cargo run -p xtask -- check|docs|bench|climb|honesty`.
+//! Developer tasks: `cargo run -p xtask -- check|docs|bench|climb|honesty|zoo`.
 //!
 //! `check` holds what no compiler does: the arrows between crates, and that generated pages are as
-//! their sources would make them. `docs` writes those pages. `bench`, `climb` and `honesty`
-//! measure; they are no tests.
+//! their sources would make them. `docs` writes those pages. `bench`, `climb`, `honesty` and
+//! `zoo` measure; they are no tests.
 
 mod arrows;
 mod bench;
 mod climb;
 mod docs;
 mod honesty;
+mod zoo;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -24,7 +25,10 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(root),
         Some("climb") => climb::run(root),
         Some("honesty") => honesty::run(root, &words[1..]),
-        _ => Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs | bench | climb | honesty")),
+        Some("zoo") => zoo::run(&words[1..]),
+        _ => {
+            Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs | bench | climb | honesty | zoo"))
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

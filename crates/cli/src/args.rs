@@ -24,6 +24,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Tune a path one setting at a time; keep what is proven to help; put everything back
     Tune(TuneArgs),
+    /// Say what holds a path or a flow back, with the evidence, and what to try
+    Explain(ExplainArgs),
     /// Measure a path with one workload
     Measure(MeasureArgs),
     /// Read this host's settings and say what stands out; changes nothing
@@ -38,20 +40,23 @@ pub(crate) enum Command {
     Persist(PersistArgs),
     /// Put back what an interrupted run left changed
     Undo(UndoArgs),
-    /// List labs, or take down those that a crash left behind
+    /// List labs, take down those that a crash left behind, or make a path slow on purpose
     Lab(LabArgs),
     /// Serve one controller on this host (started for you by ssh; by hand with --listen)
     Agent(AgentArgs),
     /// Holds the journal of an agent that turns knobs; started by the agent
     #[command(hide = true)]
     Guardian,
+    /// Plays a program of a fault's scenario; started by `landspeed lab faults`
+    #[command(hide = true)]
+    Play,
 }
 
 /// Which hosts, and how to reach them.
 #[derive(Debug, Args)]
 pub(crate) struct HostArgs {
     /// Two hosts, each [user@]host, 'local', 'netns:NAME', or the address line of `landspeed agent --listen`; or one
-    /// lab: lab:back-to-back or lab:switch:N. None means lab:back-to-back
+    /// lab: lab:back-to-back, lab:switch:N or lab:wan:rate=1G,rtt=20ms,... None means lab:back-to-back
     #[arg(value_name = "HOST", num_args = 0..=2)]
     pub(crate) hosts: Vec<String>,
     /// File with the line that `landspeed agent --listen` printed, token included; else it is asked for
@@ -212,6 +217,9 @@ pub(crate) struct MeasureArgs {
     /// Length of the measured time (of each size, for pingpong)
     #[arg(short, long, default_value = "5s", value_parser = parse_duration)]
     pub(crate) time: Nanos,
+    /// Start-up that is not counted
+    #[arg(long, default_value = "200ms", value_parser = parse_duration)]
+    pub(crate) warm_up: Nanos,
     /// Parallel flows
     #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
     pub(crate) flows: u32,
@@ -245,6 +253,47 @@ pub(crate) struct MeasureArgs {
     /// Print one JSON document instead of the report
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without --flow, --pid or --top a stream is sent between two hosts and explained. With one of them\n\
+             nothing is sent: flows that are there are watched, on the hosts given, or on this one alone.\n\
+             Root sees most; without it each part that cannot run says what it lacks, and the rest goes on."
+)]
+pub(crate) struct ExplainArgs {
+    #[command(flatten)]
+    pub(crate) hosts: HostArgs,
+    /// Explain the flows that have this end, 10.0.0.2:443 or [2001:db8::2]:443; sends nothing
+    #[arg(long, value_name = "ADDR:PORT", group = "target")]
+    pub(crate) flow: Option<std::net::SocketAddr>,
+    /// Explain the flows of this process of the first host; sends nothing
+    #[arg(long, value_name = "PID", group = "target")]
+    pub(crate) pid: Option<u32>,
+    /// Explain the flows that move most; sends nothing
+    #[arg(long, group = "target")]
+    pub(crate) top: bool,
+    /// How long to watch
+    #[arg(short, long, default_value = "10s", value_parser = parse_duration)]
+    pub(crate) time: Nanos,
+    /// Settings of the flow that is sent: write-size=65536,...; see `landspeed knobs`
+    #[arg(long, value_name = "KNOB=VALUE,...", conflicts_with = "target")]
+    pub(crate) set: Option<String>,
+    /// Do not measure what memory, copies and raw packets could do on these hosts
+    #[arg(long)]
+    pub(crate) no_limits: bool,
+    /// Do not follow packets through the kernel
+    #[arg(long)]
+    pub(crate) no_trace: bool,
+    /// Print everything that was seen, not only what fits a screen or two
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Print one JSON document instead of the report
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write a self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -322,6 +371,16 @@ pub(crate) enum LabAction {
     Down {
         /// The lab; default: all that a crash left behind
         id: Option<String>,
+    },
+    /// Make a path slow on purpose, to see what `landspeed explain` says of it; without a name, list the
+    /// faults that can be had
+    Faults {
+        /// Faults, all at once on one flow
+        #[arg(value_name = "FAULT")]
+        names: Vec<String>,
+        /// How bad: 0 is a nuisance, 1 a disaster
+        #[arg(long, default_value_t = 0.5, value_name = "0..1")]
+        strength: f64,
     },
 }
 

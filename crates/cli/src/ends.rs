@@ -27,6 +27,11 @@ impl Ends {
     /// Takes the arguments; wrong ones are refused before any host is reached.
     pub(crate) fn parse(args: &HostArgs, tune: bool) -> Result<Ends> {
         topology::find(&args.hosts)?;
+        Ok(Self::apart(args, tune))
+    }
+
+    /// The same, for hosts that need not be two, nor joined.
+    pub(crate) fn apart(args: &HostArgs, tune: bool) -> Ends {
         let ipv6 = match (args.ipv4, args.ipv6) {
             (true, _) => Some(false),
             (_, true) => Some(true),
@@ -40,7 +45,7 @@ impl Ends {
             ..Reaching::default()
         };
         let wishes = Wishes { address: args.address, ipv6, hints: Vec::new() };
-        Ok(Ends { words: args.hosts.clone(), reaching, wishes })
+        Ends { words: args.hosts.clone(), reaching, wishes }
     }
 
     /// Whether landspeed makes the hosts itself.
@@ -54,6 +59,14 @@ impl Ends {
         let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
         let pairs = vec![self.pair(a, b)?];
         Ok(Joined { pairs, _hosts: hosts })
+    }
+
+    /// Every host named, each under an agent and not joined to any other; none named is this machine.
+    pub(crate) fn each(&self) -> Result<Vec<Host>> {
+        let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };
+        let places = words.iter().map(|word| Ok(topology::Host::from(word.parse::<topology::HostSpec>()?)));
+        let places = places.collect::<Result<Vec<_>, topology::Error>>()?;
+        places.iter().map(|place| Ok(Host::probe(self.reaching.session(place)?)?)).collect()
     }
 
     /// The last host with every other, each pair with agents of its own: all others send to it where

@@ -36,9 +36,11 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Tune(args) => commands::tune::run(args),
+        Command::Explain(args) => commands::explain::run(&args),
         Command::Measure(args) => commands::measure::run(args),
         Command::Agent(args) => commands::agent::run(&args),
         Command::Guardian => Ok(commands::agent::guardian()),
+        Command::Play => commands::faults::play(),
         Command::Lab(args) => commands::lab::run(&args),
         Command::Undo(args) => commands::undo::run(&args),
         Command::Show(args) => commands::show::run(&args),

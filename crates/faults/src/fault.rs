@@ -259,7 +259,7 @@ fn softirq_core(scenario: &mut Scenario, strength: f64) {
         scenario.b.insert(name.into(), value.into());
         scenario.a.insert(name.into(), value.into());
     }
-    let mtu = bytes(1500.0, 576.0, strength).0.to_string();
+    let mtu = bytes(1500.0, 1280.0, strength).0.to_string();
     scenario.a.insert("mtu".into(), mtu.clone());
     scenario.b.insert("mtu".into(), mtu);
     scenario.b.insert("rps".into(), "0".into());

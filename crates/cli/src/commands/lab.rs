@@ -7,6 +7,7 @@ use landspeed_report::Output;
 use landspeed_topology::lab;
 
 use crate::args::{LabAction, LabArgs};
+use crate::commands::faults;
 use crate::commands::show::out;
 
 /// Runs the command.
@@ -14,6 +15,8 @@ pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
     match &args.action {
         LabAction::List => list(),
         LabAction::Down { id } => down(id.as_deref()),
+        LabAction::Faults { names, .. } if names.is_empty() => faults::list(),
+        LabAction::Faults { names, strength } => faults::hold(names, *strength),
     }
 }
 

@@ -7,7 +7,7 @@ use landspeed_experiment::{Measurement, measure};
 use landspeed_knob::{flow_cell, flow_settings};
 use landspeed_record::{DatagramReceive, DatagramSend, Direction, FlowSettings, Receiver, Workload};
 use landspeed_report::Output;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::Bytes;
 
 use crate::args::{FanArg, MeasureArgs, ReceiverArg, TransportArg, UdpPathArg, WorkloadArg};
 use crate::data;
@@ -37,7 +37,7 @@ fn measurement(args: &MeasureArgs) -> Result<Measurement> {
     Ok(Measurement {
         workload: workload(args)?,
         flow: flow(args)?,
-        warm_up: Nanos::millis(200).min(args.time),
+        warm_up: args.warm_up,
         topology: args.hosts.describe(),
         command: data::command_line(),
         started: data::now(),

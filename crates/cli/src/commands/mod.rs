@@ -2,6 +2,8 @@
 
 pub(crate) mod agent;
 pub(crate) mod doctor;
+pub(crate) mod explain;
+pub(crate) mod faults;
 pub(crate) mod knobs;
 pub(crate) mod lab;
 pub(crate) mod measure;

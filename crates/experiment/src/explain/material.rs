@@ -74,6 +74,7 @@ fn explained(seen: Seen, goodput: BitRate) -> ExplainedHost {
         cost_figures(profile, bytes, packets(&observed))
     });
     ExplainedHost {
+        facts: Some(seen.facts),
         name: seen.name,
         cost: cost.unwrap_or_default(),
         limits: seen.limits,

@@ -1,0 +1,92 @@
+//! `landspeed explain` as a user runs it: on faults made in a lab, on a path where nothing is wrong, on
+//! its own stream, and without the rights that it would like to have.
+
+mod support;
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use landspeed_faults::{Scenario, Stage, fault};
+use landspeed_record::ExplainReport;
+use support::{LANDSPEED, root};
+
+/// A path with one fault of the table, and what is said of it.
+fn explained(names: &[&str], strength: f64) -> ExplainReport {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let scenario = Scenario::with(&names, strength).unwrap();
+    let stage = Stage::set(&scenario, &[LANDSPEED.to_owned(), "play".to_owned()]).unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    let [a, b] = stage.names();
+    let at = stage.at().to_string();
+    explain(&[&a, &b, "--flow", &at, "--time", "3s", "--no-limits", "--no-trace"])
+}
+
+fn explain(args: &[&str]) -> ExplainReport {
+    let mut command = Command::new(LANDSPEED);
+    let output = command.arg("explain").args(args).arg("--json").stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Two faults that show in different places, so that neither is found by chance. All of them, at all
+/// strengths and in pairs: `make zoo`.
+#[test]
+fn faults_are_named_first() {
+    if !root("faults_are_named_first") {
+        return;
+    }
+    for name in ["slow-reader", "rate-limit", "random-loss"] {
+        let report = explained(&[name], 1.0);
+        let first = report.verdict.first().expect("a verdict is never empty");
+        assert_eq!(first.cause, fault(name).unwrap().cause, "{name}: {:#?}", report.verdict);
+        assert!(!first.evidence.is_empty() && !first.remedies.is_empty(), "{first:?}");
+    }
+}
+
+#[test]
+fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
+    if !root("a_path_with_nothing_wrong_has_a_limit_and_no_fault") {
+        return;
+    }
+    let report = explained(&[], 0.0);
+    assert!(report.verdict.iter().all(|finding| finding.cause.is_limit()), "{:#?}", report.verdict);
+    assert!(!report.verdict.is_empty());
+}
+
+#[test]
+fn its_own_stream_is_explained_within_a_minute() {
+    if !root("its_own_stream_is_explained_within_a_minute") {
+        return;
+    }
+    let began = Instant::now();
+    let report = explain(&[]);
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    assert!(report.goodput_bps.0 > 0.0 && !report.verdict.is_empty());
+    assert_eq!(report.hosts.len(), 2);
+    for host in &report.hosts {
+        let shares: f64 = host.cost.values().map(|figure| figure.share).sum();
+        assert!((shares - 1.0).abs() < 0.01, "{}: {shares}", host.name);
+        assert!(host.limits.as_ref().is_some_and(|limits| !limits.memory.is_empty()));
+    }
+    assert!(report.staircase.len() > 2, "{:?}", report.staircase);
+}
+
+/// Every part that lacks a right says so, and the rest goes on.
+#[test]
+fn without_rights_it_says_what_it_lacks_and_goes_on() {
+    if !root("without_rights_it_says_what_it_lacks_and_goes_on") {
+        return;
+    }
+    let own = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap().to_string();
+    let args = ["explain", "--flow", &at, "--time", "1s", "--no-limits", "--json"];
+    let output = Command::new("setpriv").args(own).arg(LANDSPEED).args(args).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: ExplainReport = serde_json::from_slice(&output.stdout).unwrap();
+    let unseen = &report.hosts[0].observed.unseen;
+    for observer in ["cost", "path"] {
+        assert!(unseen.iter().any(|line| line.starts_with(observer)), "{observer}: {unseen:?}");
+    }
+    assert!(report.hosts[0].observed.cpu.window_ns.0 > 0);
+}

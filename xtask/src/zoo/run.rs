@@ -1,0 +1,88 @@
+//! One case: a stage is set, `explain` looks at it, and its words are held against what was done.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use landspeed_faults::{Fault, Scenario, Stage};
+use landspeed_record::{Cause, ExplainReport, Finding};
+
+/// Time that the traffic has to come to its pace before anybody looks.
+const SETTLE: Duration = Duration::from_millis(1500);
+/// How long `explain` watches.
+const WATCH: &str = "4s";
+
+/// What is done to a path.
+pub(super) struct Case {
+    pub(super) faults: Vec<&'static Fault>,
+    pub(super) strength: f64,
+}
+
+/// What `explain` said of it.
+pub(super) struct Judged {
+    pub(super) name: String,
+    pub(super) causes: Vec<Cause>,
+    pub(super) found: Vec<Finding>,
+    pub(super) took: Duration,
+}
+
+impl Case {
+    pub(super) fn name(&self) -> String {
+        let names: Vec<&str> = self.faults.iter().map(|fault| fault.name).collect();
+        match names.as_slice() {
+            [] => "clean".to_owned(),
+            names => format!("{} at {:.2}", names.join(" + "), self.strength),
+        }
+    }
+}
+
+impl Judged {
+    pub(super) fn is_clean(&self) -> bool {
+        self.causes.is_empty()
+    }
+
+    pub(super) fn is_pair(&self) -> bool {
+        self.causes.len() == 2
+    }
+
+    /// Whether the one fault is named first, both of a pair are named, or a clean path has a limit and no
+    /// fault.
+    pub(super) fn is_right(&self) -> bool {
+        match self.causes.as_slice() {
+            [] => !self.found.is_empty() && self.found.iter().all(|finding| finding.cause.is_limit()),
+            [cause] => self.found.first().is_some_and(|first| first.cause == *cause),
+            causes => causes.iter().all(|cause| self.found.iter().any(|finding| finding.cause == *cause)),
+        }
+    }
+
+    /// What was named, first one first.
+    pub(super) fn said(&self) -> String {
+        let words = self.found.iter().take(4).map(|f| format!("{:?} {:.2}", f.cause, f.weight));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    pub(super) fn line(&self) -> String {
+        let mark = if self.is_right() { "right" } else { "WRONG" };
+        format!("{mark}  {}: {} ({:.1} s)", self.name, self.said(), self.took.as_secs_f64())
+    }
+}
+
+/// Sets the case up and has it explained.
+pub(super) fn judge(landspeed: &Path, case: &Case) -> Result<Judged> {
+    let names: Vec<String> = case.faults.iter().map(|fault| fault.name.to_owned()).collect();
+    let scenario = Scenario::with(&names, case.strength)?;
+    let stage = Stage::set(&scenario, &[landspeed.display().to_string(), "play".to_owned()])?;
+    std::thread::sleep(SETTLE);
+    let [a, b] = stage.names();
+    let began = Instant::now();
+    let at = stage.at().to_string();
+    let mut command = Command::new(landspeed);
+    command.args(["explain", &a, &b, "--flow", &at, "--time", WATCH, "--no-limits", "--no-trace", "--json"]);
+    let output = command.stdin(Stdio::null()).output().context("run landspeed explain")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "landspeed explain failed: {}", said.trim());
+    let report: ExplainReport = serde_json::from_slice(&output.stdout).context("read its report")?;
+    let causes = case.faults.iter().map(|fault| fault.cause).collect();
+    Ok(Judged { name: case.name(), causes, found: report.verdict, took: began.elapsed() })
+}
