@@ -79,7 +79,6 @@ fn explained(seen: Seen, goodput: BitRate) -> ExplainedHost {
         cost: cost.unwrap_or_default(),
         limits: seen.limits,
         observed,
-        ..ExplainedHost::default()
     }
 }
 
