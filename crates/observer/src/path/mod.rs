@@ -2,7 +2,7 @@
 //!
 //! BPF programs on the network stack's tracepoints follow one packet in some from the send call through the
 //! queueing discipline and the driver, and from the device layer through the transport and the socket to the
-//! application. They count what happens to packets, keep histograms in the kernel, and are attached for 40 ms
+//! application. They count what happens to packets, keep histograms in the kernel, and are attached for 30 ms
 //! in every second only: even an empty program costs some percent of a packet's way while it is attached.
 
 mod aim;
@@ -37,7 +37,7 @@ impl Observer for Path {
 
     fn cannot_see(&self) -> &'static [&'static str] {
         &[
-            "all packets: programs are attached for 40 ms in every second, and one packet in 16 is followed",
+            "all packets: programs are attached for 30 ms in every second, and one packet in 16 is followed",
             "hops that take far longer than that: both their ends must fall into such times",
             "the way of a datagram from the send call to the queueing discipline, and through UDP to its socket",
             "arrivals on a VLAN or macvlan device: they are seen on the device below it only",

@@ -68,6 +68,7 @@ impl Programs {
         self.config.one_in = one_in;
         self.config.only_flows = !aim.flows.is_empty();
         self.config.fragments = aim.datagrams;
+        self.config.flow = aim.flows.first().map_or([0; 2], |flow| both_ways(*flow));
         self.config.end = aim.end();
         self.follow(stride)
     }

@@ -14,10 +14,11 @@ use crate::Error;
 
 /// How long programs are attached at a time. Attaching and detaching them costs some four milliseconds of
 /// processor time, so much shorter is no cheaper; and a hop that takes longer is hardly ever seen.
-const ATTACHED: Duration = Duration::from_millis(40);
-/// What share of the time they may be attached: one part in so many. A packet's way costs up to a third more
-/// meanwhile, of which this leaves about a percent.
-const SHARE: u32 = 25;
+const ATTACHED: Duration = Duration::from_millis(30);
+/// What share of the time they may be attached: one part in so many. All of the time they made a packet's
+/// way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs); this leaves
+/// about a percent.
+const SHARE: u32 = 30;
 /// Between two tries to get the turn.
 const ASK_AGAIN: Duration = Duration::from_millis(5);
 /// After this long of the first time the size of segments is known, and with it which to follow.
@@ -182,6 +183,11 @@ impl Session {
              some are seen, those of which both ends fall into such a time",
             ATTACHED.as_millis()
         )];
+        if self.attached.is_zero() {
+            notes.push(
+                "nothing was attached in this window: it was too short, or another tracer's turn".into(),
+            );
+        }
         if self.virtual_link {
             notes.push(
                 "the link is a virtual device: its driver's time ends when it hands the packet over".into(),

@@ -5,6 +5,7 @@
 //! cargo test -p landspeed-observer --test path -- --ignored --nocapture
 //! ```
 
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use landspeed_observer::{Scene, observer};
@@ -30,34 +31,44 @@ fn tracing_costs_next_to_nothing() {
             ));
             host.tool(&format!("ethtool -K {link} gro {offloads}"));
         }
-        let log_ratios = compare(&lab);
+        let (log_ratios, attached) = compare(&lab);
         let found = landspeed_stats::estimate(&log_ratios, 0.95);
-        println!("offloads {offloads}: with over without {found:?}; log ratios {log_ratios:.3?}");
+        println!(
+            "offloads {offloads}: with over without {:.3} ({:.3} to {:.3}), attached for {:.1} % of the time",
+            found.ratio,
+            found.low,
+            found.high,
+            attached * 100.0
+        );
     }
 }
 
-/// The log ratio of each ABBA block.
-fn compare(lab: &Lab) -> Vec<f64> {
+/// The log ratio of each ABBA block, and for what share of traced trials programs were attached.
+fn compare(lab: &Lab) -> (Vec<f64>, f64) {
     let transfer = Transfer::start_on(lab, 65536, Some(0));
     let mut watches = [watch(&lab.a, "va"), watch(&lab.b, "vb")];
     std::thread::sleep(Duration::from_millis(500));
+    let mut shares = Vec::new();
     let mut trial = |traced: bool| {
         let mut softirqs = observer("cpu").expect("it is in the table").watch("lo");
         softirqs.open(&Scene::default()).expect("open");
         let before = (transfer.received(), processor_time());
         if traced {
-            watches.iter_mut().for_each(|watch| watch.open(&Scene::default()).expect("open"));
+            for (watch, socket) in watches.iter_mut().zip([&transfer.client, &transfer.server]) {
+                watch.open(&Scene { sockets: &[socket.as_fd()], ..Scene::default() }).expect("open");
+            }
         }
         std::thread::sleep(TRIAL);
         if traced {
-            watches.iter_mut().for_each(|watch| drop(close(&mut **watch)));
+            let traces = watches.iter_mut().map(|watch| close(&mut **watch));
+            shares.extend(traces.map(|trace| trace.attached_ns.0 as f64 / trace.window_ns.0 as f64));
         }
         let (bytes, own) = (transfer.received() - before.0, processor_time() - before.1);
         let mut seen = Observations::default();
         softirqs.close(&mut seen).expect("close");
         (bytes as f64 / (own.as_nanos() as f64 + seen.cpu.ksoftirqd_ns.0 as f64)).ln()
     };
-    (0..BLOCKS)
+    let log_ratios = (0..BLOCKS)
         .map(|block| {
             let first = block % 2 == 0;
             let of = [first, !first, !first, first].map(|traced| (traced, trial(traced)));
@@ -65,7 +76,8 @@ fn compare(lab: &Lab) -> Vec<f64> {
                 |with: bool| of.iter().filter(|(traced, _)| *traced == with).map(|(_, x)| x).sum::<f64>();
             (sum(true) - sum(false)) / 2.0
         })
-        .collect()
+        .collect();
+    (log_ratios, shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
 /// Of all threads of this process, the tracers' included; on veth softirqs run in them, or in ksoftirqd.

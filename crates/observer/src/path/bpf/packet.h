@@ -77,8 +77,10 @@ static __always_inline __u32 parse_ipv4(unsigned char *at, struct packet *packet
 		return 0;
 	packet->protocol = ip.protocol;
 	packet->fragment = bpf_ntohs(ip.fragment) & 0x1fff;
-	map_ipv4(packet->source, ip.source);
-	map_ipv4(packet->destination, ip.destination);
+	if (config.only_address) {
+		map_ipv4(packet->source, ip.source);
+		map_ipv4(packet->destination, ip.destination);
+	}
 	*length = bpf_ntohs(ip.total_length);
 	return (ip.version_length & 15) * 4;
 }
@@ -152,7 +154,7 @@ static __always_inline __u64 flow_key(__u8 protocol, __u16 source, __u16 destina
 static __always_inline bool is_flow(__u8 protocol, __u16 source, __u16 destination)
 {
 	__u64 key = flow_key(protocol, source, destination);
-	return bpf_map_lookup_elem(&path_flows, &key) != 0;
+	return key == config.flow[0] || key == config.flow[1] || bpf_map_lookup_elem(&path_flows, &key);
 }
 
 static __always_inline bool at_address(const __u32 *address, __u16 port)

@@ -61,10 +61,14 @@ SEC("tp_btf/net_dev_queue")
 int BPF_PROG(path_queued, struct sk_buff *skb)
 {
 	struct packet packet;
-	if (!on_link(skb) || !parse(skb, network_header(skb), &packet) || !wanted(&packet))
+	struct here *here = this_cpu();
+	if (!here || !on_link(skb) || !parse(skb, network_header(skb), &packet) || !wanted(&packet))
 		return 0;
 	weigh(&packet);
 	__u64 key = key_of(skb, &packet, true);
+	here->queued = (__u64)skb;
+	here->queued_key = key;
+	here->queued_fragment = packet.fragment;
 	if (!key)
 		return 0;
 	struct stamp *stamp = seen_at(key, STAGE_SENT, STAGE_SENT);
@@ -74,19 +78,37 @@ int BPF_PROG(path_queued, struct sk_buff *skb)
 	return 0;
 }
 
+/* Whether the packet is wanted, its key, and whether it is a fragment. Where nothing is queued it comes
+ * straight from the program above, which has found that out already. */
+static __always_inline bool judge(struct sk_buff *skb, struct here *here, __u64 *key, bool *fragment)
+{
+	struct packet packet;
+	if (here->queued == (__u64)skb) {
+		here->queued = 0;
+		*key = here->queued_key;
+		*fragment = here->queued_fragment;
+		return true;
+	}
+	if (!on_link(skb) || !parse(skb, network_header(skb), &packet) || !wanted(&packet))
+		return false;
+	*key = key_of(skb, &packet, false);
+	*fragment = packet.fragment;
+	return true;
+}
+
 SEC("tp_btf/net_dev_start_xmit")
 int BPF_PROG(path_driver, struct sk_buff *skb)
 {
-	struct packet packet;
-	if (!on_link(skb) || !parse(skb, network_header(skb), &packet) || !wanted(&packet))
+	struct here *here = this_cpu();
+	bool fragment = false;
+	__u64 key = 0;
+	if (!here || !judge(skb, here, &key, &fragment))
 		return 0;
 	add(COUNT_SENT, 1);
-	if (packet.fragment)
+	if (fragment)
 		add(COUNT_FRAGMENTS, 1);
-	__u64 key = key_of(skb, &packet, false);
 	struct stamp *stamp = seen_at(key, STAGE_QUEUED, STAGE_QUEUED);
-	struct here *here = this_cpu();
-	if (!stamp || !here)
+	if (!stamp)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
 	took(QUEUE_TO_DRIVER, stamp->at, now);

@@ -18,6 +18,8 @@ struct config {
 	/* Whether only the flows in `flows` count, and whether fragments without ports may be theirs. */
 	__u32 only_flows;
 	__u32 fragments;
+	/* One of those flows, as sent and as received: it is mostly the only one, and need not be looked up. */
+	__u64 flow[2];
 	/* Whether only flows with an end at `address` (IPv4 mapped into IPv6) and `port` (0: any) count. */
 	__u32 only_address;
 	__u32 address[4];
@@ -82,6 +84,8 @@ struct counts {
 
 /* What one processor is in the middle of. Keys are addresses or `followed` keys; 0 is nothing. */
 struct here {
+	__u64 queued;
+	__u64 queued_key;
 	__u64 sending;
 	__u64 sending_since;
 	__u64 arriving;
@@ -89,6 +93,7 @@ struct here {
 	__u64 delivering_to;
 	__u32 in_gro;
 	__u32 datagrams;
+	__u32 queued_fragment;
 };
 
 struct {
