@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty bench-stream clean
+.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo bench-stream clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -56,6 +56,11 @@ bench: build
 # The main job against the best setting found by hand, with and without placement (about ten minutes).
 climb: build
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- climb
+
+# Does explain name what was done to a path? (A quarter of an hour, on a machine left alone.)
+zoo: build
+	$(CARGO) build --release --quiet --locked -p xtask
+	$(SUDO) target/release/xtask zoo
 
 # 200 SIGKILLs at random moments (about a quarter of an hour); make test does 20.
 KILLS ?= 200

@@ -6,11 +6,15 @@
 mod run;
 mod table;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use anyhow::{Context, Result, bail, ensure};
 use landspeed_faults::{FAULTS, Fault};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use run::{Case, Judged, judge};
 
@@ -52,7 +56,13 @@ pub(crate) fn run(words: &[String]) -> Result<()> {
     ensure!(landspeed.exists(), "build first: cargo build --release --bin landspeed");
     let cases = cases(&options);
     let mut judged = Vec::new();
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
     for (number, case) in cases.iter().enumerate() {
+        // The case at hand takes its stage down before this ends.
+        ensure!(!stop.load(Ordering::Relaxed), "stopped after {number} of {} cases", cases.len());
         let found = judge(&landspeed, case).with_context(|| case.name())?;
         eprintln!("{}/{} {}", number + 1, cases.len(), found.line());
         judged.push(found);

@@ -45,6 +45,8 @@ pub(crate) fn write(writing: &Writing, until: Instant) -> Result<(), Error> {
     }
     let socket = socket(writing.to)?;
     let named = || format!("connect to {}", writing.to);
+    // As on most hosts: BBR, which some kernels have for their default, hardly heeds losses.
+    socket.set_tcp_congestion(b"cubic").during(|| "choose CUBIC".into())?;
     if let Some(size) = writing.buffer {
         socket.set_send_buffer_size(size as usize).during(|| "set SO_SNDBUF".into())?;
     }
