@@ -375,10 +375,10 @@ pub(crate) enum LabAction {
     /// Make a path slow on purpose, to see what `landspeed explain` says of it; without a name, list the
     /// faults that can be had
     Faults {
-        /// Faults, all at once on one flow
-        #[arg(value_name = "FAULT")]
+        /// Faults, all at once on one flow, each with a strength of its own where one is named
+        #[arg(value_name = "FAULT[=STRENGTH]")]
         names: Vec<String>,
-        /// How bad: 0 is a nuisance, 1 a disaster
+        /// How bad the others are: 0 is a nuisance, 1 a disaster
         #[arg(long, default_value_t = 0.5, value_name = "0..1")]
         strength: f64,
     },

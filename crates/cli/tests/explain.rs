@@ -12,8 +12,8 @@ use support::{LANDSPEED, root};
 
 /// A path with one fault of the table, and what is said of it.
 fn explained(names: &[&str], strength: f64) -> ExplainReport {
-    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let scenario = Scenario::with(&names, strength).unwrap();
+    let faults: Vec<(&str, f64)> = names.iter().map(|name| (*name, strength)).collect();
+    let scenario = Scenario::with(&faults).unwrap();
     let stage = Stage::set(&scenario, &[LANDSPEED.to_owned(), "play".to_owned()]).unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     let [a, b] = stage.names();

@@ -295,8 +295,8 @@ fn reordering(scenario: &mut Scenario, strength: f64) {
 
 fn window_below_bdp(scenario: &mut Scenario, strength: f64) {
     wan(scenario).rtt = Nanos(between(30e6, 150e6, strength) as u64);
-    scenario.a.insert("window-scaling".into(), "0".into());
-    scenario.b.insert("window-scaling".into(), "0".into());
+    scenario.a.insert("window-scaling".into(), "off".into());
+    scenario.b.insert("window-scaling".into(), "off".into());
 }
 
 fn mtu_black_hole(scenario: &mut Scenario, strength: f64) {
@@ -353,9 +353,9 @@ fn window_alignment(scenario: &mut Scenario, strength: f64) {
         host.insert("mtu".into(), "9000".into());
     }
     if let Traffic::Stream { receive_buffer, .. } = &mut scenario.traffic {
-        // Of what is asked for the kernel doubles, and offers about half: three segments and most of a
-        // fourth, or one and most of a second.
-        let segments = between(3.9, 1.9, strength);
+        // What is asked for the kernel doubles, and offers about half of: three segments and a half (the
+        // paper's window of 33,000 bytes), or one and most of a second.
+        let segments = between(3.5, 1.9, strength);
         *receive_buffer = Some(Bytes((segments * 8948.0).round() as u64));
     }
 }
@@ -364,7 +364,7 @@ fn qdisc_drops(scenario: &mut Scenario, strength: f64) {
     scenario.shaper = Some(Shaper {
         rate: BitRate(2e9),
         burst: Bytes(64 * 1024 + 2048),
-        limit: bytes(48e3, 3e3, strength),
+        limit: bytes(12e3, 3e3, strength),
     });
 }
 

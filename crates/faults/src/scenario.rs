@@ -29,16 +29,19 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// A path on which nothing is wrong but these faults, all at one strength (0 to 1).
-    pub fn with(names: &[String], strength: f64) -> Result<Scenario, Error> {
-        let faults = names.iter().map(|name| fault(name).ok_or_else(|| Error::Unknown(name.clone())));
-        let faults = faults.collect::<Result<Vec<_>, Error>>()?;
+    /// A path on which nothing is wrong but these faults, each at its strength (0 to 1).
+    pub fn with(faults: &[(&str, f64)]) -> Result<Scenario, Error> {
+        let known = |(name, strength): &(&str, f64)| {
+            Ok((fault(name).ok_or_else(|| Error::Unknown((*name).to_owned()))?, *strength))
+        };
+        let faults = faults.iter().map(known).collect::<Result<Vec<_>, Error>>()?;
         let mut scenario = Scenario::default();
-        for (at, fault) in faults.iter().enumerate() {
-            if let Some(other) = faults[..at].iter().find(|other| !fault.needs.goes_with(other.needs)) {
+        for (at, (fault, strength)) in faults.iter().enumerate() {
+            let clash = faults[..at].iter().find(|(other, _)| !fault.needs.goes_with(other.needs));
+            if let Some((other, _)) = clash {
                 return Err(Error::Together(other.name.to_owned(), fault.name.to_owned()));
             }
-            (fault.inject)(&mut scenario, strength);
+            (fault.inject)(&mut scenario, *strength);
         }
         Ok(scenario)
     }

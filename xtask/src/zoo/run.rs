@@ -15,8 +15,7 @@ const WATCH: &str = "4s";
 
 /// What is done to a path.
 pub(super) struct Case {
-    pub(super) faults: Vec<&'static Fault>,
-    pub(super) strength: f64,
+    pub(super) faults: Vec<(&'static Fault, f64)>,
 }
 
 /// What `explain` said of it.
@@ -29,11 +28,9 @@ pub(super) struct Judged {
 
 impl Case {
     pub(super) fn name(&self) -> String {
-        let names: Vec<&str> = self.faults.iter().map(|fault| fault.name).collect();
-        match names.as_slice() {
-            [] => "clean".to_owned(),
-            names => format!("{} at {:.2}", names.join(" + "), self.strength),
-        }
+        let names = self.faults.iter().map(|(fault, strength)| format!("{}={strength:.2}", fault.name));
+        let names: Vec<String> = names.collect();
+        if names.is_empty() { "clean".to_owned() } else { names.join(" + ") }
     }
 }
 
@@ -70,8 +67,9 @@ impl Judged {
 
 /// Sets the case up and has it explained.
 pub(super) fn judge(landspeed: &Path, case: &Case) -> Result<Judged> {
-    let names: Vec<String> = case.faults.iter().map(|fault| fault.name.to_owned()).collect();
-    let scenario = Scenario::with(&names, case.strength)?;
+    let faults: Vec<(&str, f64)> =
+        case.faults.iter().map(|(fault, strength)| (fault.name, *strength)).collect();
+    let scenario = Scenario::with(&faults)?;
     let stage = Stage::set(&scenario, &[landspeed.display().to_string(), "play".to_owned()])?;
     std::thread::sleep(SETTLE);
     let [a, b] = stage.names();
@@ -82,7 +80,11 @@ pub(super) fn judge(landspeed: &Path, case: &Case) -> Result<Judged> {
     let output = command.stdin(Stdio::null()).output().context("run landspeed explain")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "landspeed explain failed: {}", said.trim());
+    // For whoever wants to know why.
+    let folder = landspeed.with_file_name("zoo");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(format!("{}.json", case.name())), &output.stdout)?;
     let report: ExplainReport = serde_json::from_slice(&output.stdout).context("read its report")?;
-    let causes = case.faults.iter().map(|fault| fault.cause).collect();
+    let causes = case.faults.iter().map(|(fault, _)| fault.cause).collect();
     Ok(Judged { name: case.name(), causes, found: report.verdict, took: began.elapsed() })
 }

@@ -20,17 +20,15 @@ pub(crate) fn list() -> Result<ExitCode> {
 
 /// Sets the faults up and holds them until Ctrl-C; says where the flow is.
 pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
-    if !(0.0..=1.0).contains(&strength) {
-        bail!("--strength {strength}: expected a number from 0 (a nuisance) to 1 (a disaster)");
-    }
-    let scenario = Scenario::with(names, strength)?;
+    let faults = names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>()?;
+    let scenario = Scenario::with(&faults)?;
     let stop = Stop::on_signals()?;
     let own = std::env::current_exe().context("cannot find landspeed itself")?;
     let stage = Stage::set(&scenario, &[own.display().to_string(), "play".to_owned()])?;
     let [a, b] = stage.names();
     out(&format!(
-        "{} at strength {strength}: {a} sends to {b}\nin another terminal:  landspeed explain {a} {b} --flow {}\nCtrl-C ends it",
-        names.join(" and "),
+        "{}: {a} sends to {b}\nin another terminal:  landspeed explain {a} {b} --flow {}\nCtrl-C ends it",
+        faults.iter().map(|(name, strength)| format!("{name} at {strength}")).collect::<Vec<_>>().join(", "),
         stage.at()
     ))?;
     while !stop.asked() {
@@ -38,6 +36,20 @@ pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     }
     drop(stage);
     Ok(ExitCode::SUCCESS)
+}
+
+/// "FAULT" or "FAULT=STRENGTH".
+fn parse(word: &str, usual: f64) -> Result<(&str, f64)> {
+    let (name, strength) = match word.split_once('=') {
+        Some((name, strength)) => {
+            (name, strength.parse().with_context(|| format!("the strength in '{word}'"))?)
+        }
+        None => (word, usual),
+    };
+    if !(0.0..=1.0).contains(&strength) {
+        bail!("strength {strength}: expected a number from 0 (a nuisance) to 1 (a disaster)");
+    }
+    Ok((name, strength))
 }
 
 /// Plays a part of a scenario; never called by a person.

@@ -135,8 +135,8 @@ fn send_buffer(view: &View<'_>) -> Option<Finding> {
 /// The share of time that the send buffer limited, and its largest size, where that is its size's doing:
 /// on a path that a processor or a queue fills, a buffer is full without being small.
 fn blocked_buffer(view: &View<'_>) -> Option<(f64, f64)> {
-    let share = view.time?.buffer;
     let flow = view.sender.as_ref()?.main()?;
+    let share = view.time?.buffer.max(flow.buffer_full());
     let buffer = flow.watch.samples.iter().map(|s| s.send_buffer_bytes.0).max().unwrap_or(0) as f64;
     // Half of it holds payload: the kernel counts its overhead in.
     let ample = view.held_by_path().is_some_and(|path| buffer / 2.0 >= AMPLE * path);
@@ -144,10 +144,7 @@ fn blocked_buffer(view: &View<'_>) -> Option<(f64, f64)> {
 }
 
 fn buffer_time(share: f64) -> String {
-    format!(
-        "all that was written had been sent and the buffer was full for {} of the time (sndbuf_limited)",
-        percent(share)
-    )
+    format!("all that was written had been sent and the buffer was full for {} of the time", percent(share))
 }
 
 fn confidence(limit: &WindowLimit) -> f64 {

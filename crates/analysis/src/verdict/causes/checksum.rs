@@ -41,7 +41,7 @@ fn summed(end: &End<'_>) -> f64 {
 
 fn judge(view: &View<'_>) -> Option<Finding> {
     let (end, knob) = software(view)?;
-    if !view.cpu.saturated() {
+    if !view.cpu.hurried() {
         return None;
     }
     let segmentation = end.role == Role::Sender && !view.is_udp();

@@ -104,6 +104,9 @@ fn path(view: &View<'_>) -> Option<Finding> {
     // A queue in front of a busy processor lengthens the round trip as well, but leaves the window unused. A
     // sender with a model of the path (BBR) never fills its window.
     let full = flow.congestion_full();
+    if flow.all_sent() >= 0.5 {
+        return None; // What TCP had, it had sent: whoever gave it no more is the limit.
+    }
     if full < 0.5 && !flow.watch.congestion.starts_with("bbr") {
         return None;
     }

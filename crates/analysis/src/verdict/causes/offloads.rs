@@ -81,14 +81,14 @@ fn per_packet(view: &View<'_>) -> Option<f64> {
 
 fn judge(view: &View<'_>) -> Option<Finding> {
     let missing = missing(view);
-    if missing.is_empty() || !view.cpu.saturated() || view.is_udp() {
+    if missing.is_empty() || !view.cpu.hurried() || view.is_udp() {
         return None;
     }
     let packets = per_packet(view);
     let cost = SAVED * packets.unwrap_or(UNPROFILED);
-    // They cannot be on before checksums are left to the device; and where all packets meet on one core
-    // while others idle, spreading them comes first.
-    let behind = super::checksum::software(view).is_some() || super::softirq::full_core(view).is_some();
+    // They cannot be on before checksums are left to the device; and where all packets meet on one core by
+    // somebody's order while others idle, spreading them comes first.
+    let behind = super::checksum::software(view).is_some() || super::softirq::bound(view);
     let weight = share(cost * view.cpu.busiest) * if behind { 0.5 } else { 1.0 };
     let names: Vec<&str> = missing.iter().map(|m| m.knob).collect();
     let summary =

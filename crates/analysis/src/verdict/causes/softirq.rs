@@ -4,7 +4,9 @@ use landspeed_record::{Cause, Finding};
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS};
-use crate::verdict::view::{Core, End, View};
+use crate::verdict::view::{Core, End, Role, View};
+
+use super::offloads;
 
 pub(super) const SOFTIRQ_CORE: Row = Row {
     cause: Cause::SoftirqCore,
@@ -23,13 +25,29 @@ pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
     packets.max_by(|a, b| a.interrupts.total_cmp(&b.interrupts))
 }
 
+/// Whether packets fill one core alone, or with threads of the flow other than the free one that sends.
+pub(super) fn bound(view: &View<'_>) -> bool {
+    let Some(core) = full_core(view) else { return false };
+    let here = |end: &&End<'_>| end.process.is_some_and(|p| p.core == core.number);
+    let held = |end: &End<'_>| end.process.is_some_and(|p| p.allowed_cores.len() == 1);
+    let free_sender = |end: &End<'_>| end.role == Role::Sender && !held(end);
+    let mut threads = view.ends().filter(here).peekable();
+    core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(|end| !free_sender(end))
+}
+
 fn judge(view: &View<'_>) -> Option<Finding> {
     let core = full_core(view)?;
+    if core.interrupts > 2.0 * view.packet_time() {
+        return None; // The flow's packets explain less than half of it.
+    }
     let spare = view.cpu.idle_beside(core);
     // What could move: all the interrupts, or as much as evens out the two cores.
     let moved = 1.0 - 1.0 / (1.0 + spare);
-    let weight =
-        share(if core.interrupts >= PACKETS_ALONE { core.interrupts } else { core.interrupts.max(moved) });
+    let weight = if core.interrupts >= PACKETS_ALONE { core.interrupts } else { core.interrupts.max(moved) };
+    // On a virtual link packets are handled where they are sent: a sender that is free to move has them with
+    // it wherever it goes, and fewer packets would help there too.
+    let by_chance = !bound(view) && !offloads::missing(view).is_empty();
+    let weight = share(if by_chance { weight / 2.0 } else { weight });
     let summary =
         format!("{} is full, {} of it with handling packets", core.name(), percent(core.interrupts));
     let finding = found(Cause::SoftirqCore, weight, 0.85, summary).at(core.name());

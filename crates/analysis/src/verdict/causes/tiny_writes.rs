@@ -65,18 +65,18 @@ fn by_calls(end: &End<'_>) -> Option<Signs> {
     Some((1.0 - copying / COPYING, 0.85, vec![line]))
 }
 
-/// Without a profile: a byte is dear though all offloads are on, and the receiver has time to spare.
+/// A byte is dear though the sender's offloads are on, and the receiver has time to spare.
 fn by_price(view: &View<'_>, end: &End<'_>) -> Option<Signs> {
     let reader_waits = view.receiver.as_ref().and_then(|end| end.ran()).is_some_and(|ran| ran < SATURATED);
     let bytes = end.main()?.moved(end.role).0 as f64;
     let price = end.process?.busiest_thread_ns.0 as f64 / bytes;
-    let profiled = end.cost_share(CostClass::Copy).is_some();
     let dear = bytes > 0.0 && price >= DEAR_BYTE_NS && end.ran()? >= SATURATED;
-    if profiled || !dear || !reader_waits || !offloads::missing(view).is_empty() {
+    let own = |missing: &offloads::Missing| missing.host == end.name();
+    if !dear || !reader_waits || offloads::missing(view).iter().any(own) {
         return None;
     }
     let line = format!(
-        "a byte costs the sender {price:.1} ns though all offloads are on; large writes cost under 1"
+        "a byte costs the sender {price:.1} ns though its offloads are on; large writes cost under 1"
     );
     Some((1.0 - 0.5 / price, 0.5, vec![line]))
 }

@@ -6,7 +6,7 @@ use landspeed_record::{CoreClasses, CpuUsage};
 
 use super::End;
 use crate::verdict::judge::share;
-use crate::verdict::thresholds::{PACKETS_WITH_THREADS, SATURATED};
+use crate::verdict::thresholds::{HURRIED, PACKETS_WITH_THREADS, SATURATED};
 
 /// A core of a host, in shares of the window.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,6 +81,11 @@ impl Cpu {
     /// Whether a thread or core that carries the flow has nothing left.
     pub(crate) fn saturated(&self) -> bool {
         self.busiest >= SATURATED
+    }
+
+    /// Whether what a byte costs is what limits the flow.
+    pub(crate) fn hurried(&self) -> bool {
+        self.busiest >= HURRIED
     }
 
     /// Idle time of the idlest core of the machine of `core`, other than it.

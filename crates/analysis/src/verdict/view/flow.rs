@@ -5,7 +5,7 @@ use landspeed_units::{Bytes, Nanos};
 
 use super::Role;
 use crate::verdict::judge::share;
-use crate::verdict::thresholds::CWND_FULL;
+use crate::verdict::thresholds::{BUFFER_FULL, CWND_FULL};
 
 /// A flow over the window.
 #[derive(Clone, Copy)]
@@ -93,6 +93,24 @@ impl<'a> FlowView<'a> {
     /// Share of the samples in which the congestion window was full.
     pub(crate) fn congestion_full(&self) -> f64 {
         self.when(window_full)
+    }
+
+    /// Share of the samples in which the send buffer had no room left though all of it had been sent: more
+    /// could have been in flight. The kernel's own clock of this (sndbuf_limited) stands still while the
+    /// congestion window is not used up (tcp_cwnd_validate in net/ipv4/tcp_output.c).
+    pub(crate) fn buffer_full(&self) -> f64 {
+        let full = |sample: &&SocketState| {
+            let room = BUFFER_FULL * sample.send_buffer_bytes.0 as f64;
+            let sent = sample.tcp.as_ref().is_some_and(|t| t.not_sent_bytes.0 == 0 && t.unacked_segments > 0);
+            sent && room > 0.0 && sample.send_memory_bytes.0 as f64 >= room
+        };
+        let all = self.watch.samples.len().max(1) as f64;
+        self.watch.samples.iter().filter(full).count() as f64 / all
+    }
+
+    /// Share of the samples in which TCP had sent all that it was given.
+    pub(crate) fn all_sent(&self) -> f64 {
+        self.when(|t| t.app_limited && t.not_sent_bytes.0 == 0)
     }
 
     /// Lowest round trip that TCP saw.

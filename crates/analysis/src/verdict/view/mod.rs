@@ -21,7 +21,7 @@ pub(super) use window::{HeldBy, WindowLimit};
 use super::judge::{Need, share};
 use super::scene::{HostView, Scene};
 use super::staircase::ceiling;
-use super::thresholds::{STANDING_NS, STANDING_RATIO};
+use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO};
 use end::roles;
 
 /// A path as judges see it. Nothing in it names a test or a lab.
@@ -74,6 +74,17 @@ impl<'a> View<'a> {
         };
         view.window_limit = window::limit(&view);
         view
+    }
+
+    /// Time that the packets of the path's links may have taken at most, as a share of the window.
+    pub(super) fn packet_time(&self) -> f64 {
+        let links = |end: &End<'_>| {
+            let packets =
+                end.host.seen.links.iter().map(|link| link.rx_packets.saturating_add(link.tx_packets));
+            packets.max().unwrap_or(0)
+        };
+        let packets = self.ends().map(links).max().unwrap_or(0) as f64;
+        if self.window.0 == 0 { 0.0 } else { packets * PACKET_NS / self.window.0 as f64 }
     }
 
     /// Both ends that were watched, the sender first.
