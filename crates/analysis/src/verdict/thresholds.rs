@@ -85,12 +85,12 @@ pub(super) const RARE_LOSS: f64 = 1e-5;
 /// Where a processor is the limit, losses must be this common to cost anything beside it.
 pub(super) const COMMON_LOSS: f64 = 5e-3;
 
-/// Fewer losses than this say nothing about how they fall.
-pub(super) const FEW_LOSSES: f64 = 5.0;
+/// Fewer losses than this may be one event.
+pub(super) const FEW_LOSSES: f64 = 3.0;
 
 /// Losses per recovery from which they count as bursts: a window that loses single packets at random
 /// seldom loses more than two or three.
-pub(super) const BURST: f64 = 5.0;
+pub(super) const BURST: f64 = 3.5;
 
 /// Times that reordering must be seen: one may be a route that changed.
 pub(super) const FEW_REORDERINGS: u64 = 3;
@@ -98,6 +98,12 @@ pub(super) const FEW_REORDERINGS: u64 = 3;
 /// Reorderings this rare, as a share of segments, are a thread or an interrupt that changed its core: a
 /// healthy virtual link at 10 Gb/s shows one in 20,000.
 pub(super) const RARE_REORDERING: f64 = 2e-4;
+
+/// Share of segments out of order that is worth knowing though TCP waits it out.
+pub(super) const COMMON_REORDERING: f64 = 0.01;
+
+/// Segments that a connection must have carried before a standstill is not put down to their size.
+pub(super) const CARRIED_SEGMENTS: u64 = 16;
 
 /// Share of retransmissions that the peer had already: from here on reordering explains them.
 pub(super) const SPURIOUS: f64 = 0.3;

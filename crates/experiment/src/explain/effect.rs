@@ -10,7 +10,7 @@ use crate::pair::Watching;
 use crate::{Error, Pair};
 
 /// Blocks of four trials, ABBA and BAAB in turn.
-const BLOCKS: u32 = 3;
+const BLOCKS: u32 = 5;
 /// Length of a trial: the tracer is attached several times in it.
 const TRIAL: Nanos = Nanos::millis(1_000);
 const WARM_UP: Nanos = Nanos::millis(100);

@@ -26,6 +26,9 @@ fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
     let flow = end.main()?;
     let loss = &view.loss;
     let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
+    if in_bursts && super::mtu::stalled(flow) && super::mtu::carried(flow) {
+        return Some(standstill(view, flow));
+    }
     let bursts = loss.run() >= BURST.max(3.0 * loss.run_at_random(window));
     if bursts != in_bursts || !matters(view) || super::mtu::stalled(flow) {
         return None;
@@ -49,6 +52,25 @@ fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
             .ask("look for short buffers on the way: switch ports, receive rings, policers"),
         false => finding.ask("look for bad optics, cables, radio links, and counters of errors on the way"),
     })
+}
+
+/// A flow that stands still: each retransmission of a window that was lost is lost too.
+fn standstill(view: &View<'_>, flow: &FlowView<'_>) -> Finding {
+    let timed_out = flow.when(|t| t.retransmit_timeouts > 0);
+    let summary =
+        "the path lost a whole window and what was sent again: the flow waits for its timer".to_owned();
+    let finding = found(Cause::BurstLoss, timed_out.max(0.5), 0.7, summary).at("the path");
+    let last = flow.last();
+    finding
+        .saw_if(last.map(|t| {
+            format!(
+                "{} time-outs in a row, the next after {}; {} segments are missing",
+                t.retransmit_timeouts, t.rto_ns, t.unacked_segments
+            )
+        }))
+        .saw_if(last.map(|t| format!("before that {} were carried, in segments of full size", t.acked_bytes)))
+        .saw(format!("{:.0} segments were sent again meanwhile", view.loss.retransmitted))
+        .ask("look for a path that was cut, short buffers on the way, policers")
 }
 
 /// How many were lost, how they fell, and what that allows.

@@ -4,6 +4,7 @@ use landspeed_record::{Cause, Finding};
 use landspeed_units::Bytes;
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::thresholds::CARRIED_SEGMENTS;
 use crate::verdict::view::{FlowView, View, counter, settings};
 
 pub(super) const MTU_BLACK_HOLE: Row = Row {
@@ -12,6 +13,11 @@ pub(super) const MTU_BLACK_HOLE: Row = Row {
     needs: &[Need::AnyTcp],
     judge,
 };
+
+/// Whether the connection carried full-sized segments before: then a standstill is not their size's doing.
+pub(super) fn carried(flow: &FlowView<'_>) -> bool {
+    flow.last().is_some_and(|t| t.acked_bytes.0 > CARRIED_SEGMENTS * t.send_mss_bytes.0)
+}
 
 /// Whether nothing gets through: data is in flight, its timer ran out, and nothing was acknowledged.
 pub(super) fn stalled(flow: &FlowView<'_>) -> bool {
@@ -25,7 +31,7 @@ pub(super) fn stalled(flow: &FlowView<'_>) -> bool {
 fn judge(view: &View<'_>) -> Option<Finding> {
     let mtus = mtus(view);
     let flow = view.sender.as_ref().and_then(|end| end.main());
-    let stall = flow.is_some_and(stalled);
+    let stall = flow.is_some_and(|flow| stalled(flow) && !carried(flow));
     let probes = view.sender.as_ref().map_or(0, |end| counter(end.host, "TcpExt.TCPMTUPFail"));
     let lost_time = flow.map_or(0.0, |flow| flow.when(|t| t.retransmit_timeouts > 0));
     // The peer's own MTU bounds what TCP sends it: ends that differ cost something only where packets die.

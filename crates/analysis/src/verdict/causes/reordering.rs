@@ -3,7 +3,9 @@
 use landspeed_record::{Cause, Finding};
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
-use crate::verdict::thresholds::{FEW_REORDERINGS, LEAST_WEIGHT, RARE_REORDERING, SPURIOUS};
+use crate::verdict::thresholds::{
+    COMMON_REORDERING, FEW_REORDERINGS, LEAST_WEIGHT, RARE_REORDERING, SPURIOUS,
+};
 use crate::verdict::view::{View, counter};
 
 pub(super) const REORDERING: Row = Row {
@@ -17,7 +19,7 @@ fn judge(view: &View<'_>) -> Option<Finding> {
     let loss = &view.loss;
     let needless = if loss.retransmitted > 0.0 { share(loss.spurious / loss.retransmitted) } else { 1.0 };
     let rare = (loss.reorderings as f64) < RARE_REORDERING * loss.sent;
-    if loss.reorderings < FEW_REORDERINGS || rare || needless < SPURIOUS {
+    if loss.reorderings < FEW_REORDERINGS || rare {
         return None;
     }
     let end = view.sender.as_ref()?;
@@ -27,10 +29,20 @@ fn judge(view: &View<'_>) -> Option<Finding> {
         (segments > 0.0).then(|| flow.delta(|t| t.out_of_order_segments) as f64 / segments)
     });
     // TCP that was told of reordering waits it out: then it costs little, but still what it costs is its.
-    let weight = (loss.disordered * view.network_time() * needless).max(LEAST_WEIGHT);
+    let common = out_of_order.is_some_and(|share| share >= COMMON_REORDERING);
+    if needless < SPURIOUS && !common {
+        return None;
+    }
+    let taken_for_loss = if needless < SPURIOUS { 0.0 } else { needless };
+    let weight = (loss.disordered * view.network_time() * taken_for_loss).max(LEAST_WEIGHT);
     let undone = counter(end.host, "TcpExt.TCPDSACKUndo") + counter(end.host, "TcpExt.TCPFullUndo");
-    let summary = "packets arrive out of order, and the sender takes some of them for lost".to_owned();
-    let finding = found(Cause::Reordering, weight, 0.9, summary).at("the path");
+    let summary = match needless < SPURIOUS {
+        true => {
+            "packets arrive out of order; TCP has learnt to wait them out, which delays what is really lost"
+        }
+        false => "packets arrive out of order, and the sender takes some of them for lost",
+    };
+    let finding = found(Cause::Reordering, weight, 0.9, summary.to_owned()).at("the path");
     let finding = finding
         .saw(format!("the sender saw reordering {} times", loss.reorderings))
         .saw(format!(

@@ -86,7 +86,9 @@ impl End<'_> {
     /// Whether the busiest thread spends its time in code of the application, not of the kernel: by the
     /// cost profile, else by the classes of the core that it ran on, where it had that core for itself.
     pub(crate) fn computes(&self) -> bool {
-        if let Some(application) = self.cost_share(CostClass::Application) {
+        // A profile of the whole machine has other programs in it.
+        let own = self.host.seen.cost.as_deref().is_some_and(|profile| profile.scope == "tasks");
+        if let Some(application) = self.cost_share(CostClass::Application).filter(|_| own) {
             return application > 0.5;
         }
         if self.ran().is_none_or(|ran| ran < ALONE) {
