@@ -24,19 +24,19 @@ fn close(watch: &mut dyn Watch) -> PathTrace {
     *seen.path.expect("a trace")
 }
 
-/// Opens windows over `scene` until one shows what `enough` looks for; the machine may be busy, so how many
-/// that takes is not known.
+/// Opens windows over `scene` until one shows what `enough` looks for. How many that takes is not known: the
+/// machine may be busy, and tracers of all tests that run side by side take turns.
 fn watch_until(watch: &mut dyn Watch, scene: &Scene<'_>, enough: impl Fn(&PathTrace) -> bool) -> PathTrace {
     let mut trace = PathTrace::default();
-    for _ in 0..40 {
+    for _ in 0..100 {
         watch.open(scene).expect("open");
-        std::thread::sleep(Duration::from_millis(250));
+        std::thread::sleep(Duration::from_millis(600));
         trace = close(watch);
         if enough(&trace) {
             return trace;
         }
     }
-    panic!("not seen in ten seconds; the last window: {trace:#?}");
+    panic!("not seen in a minute; the last window: {trace:#?}");
 }
 
 fn hops(trace: &PathTrace) -> BTreeSet<Hop> {
