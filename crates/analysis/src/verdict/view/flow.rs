@@ -138,6 +138,9 @@ fn window_full(t: &TcpState) -> bool {
     t.unacked_segments > 0 && f64::from(t.unacked_segments) >= CWND_FULL * f64::from(t.cwnd_segments)
 }
 
+/// Share of the samples in which a sender that rests between short bursts is seen to.
+const MOSTLY: f64 = 0.9;
+
 /// Median; `None` of nothing.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
@@ -171,7 +174,10 @@ impl TimeShares {
             return None;
         }
         let busy = mean(|t| t.busy_ns);
-        if busy == 0.0 && moved > 0 {
+        // Nor do these clocks run for bursts shorter than a tick of the kernel (they count jiffies); then the
+        // sender says itself that it has nothing to send.
+        let resting = flows.iter().all(|flow| flow.all_sent() >= MOSTLY);
+        if busy == 0.0 && moved > 0 && !resting {
             return None;
         }
         let window = mean(|t| t.rwnd_limited_ns).min(busy);
