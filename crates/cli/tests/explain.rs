@@ -4,11 +4,19 @@
 mod support;
 
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_faults::{Scenario, Stage, fault};
-use landspeed_record::ExplainReport;
+use landspeed_record::{Cause, ExplainReport};
 use support::{LANDSPEED, root};
+
+/// One lab at a time: what one test keeps busy is another one's competing load.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A path with one fault of the table, and what is said of it.
 fn explained(names: &[&str], strength: f64) -> ExplainReport {
@@ -35,6 +43,7 @@ fn faults_are_named_first() {
     if !root("faults_are_named_first") {
         return;
     }
+    let _alone = alone();
     for name in ["slow-reader", "rate-limit", "random-loss"] {
         let report = explained(&[name], 1.0);
         let first = report.verdict.first().expect("a verdict is never empty");
@@ -48,8 +57,14 @@ fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
     if !root("a_path_with_nothing_wrong_has_a_limit_and_no_fault") {
         return;
     }
+    let _alone = alone();
     let report = explained(&[], 0.0);
-    assert!(report.verdict.iter().all(|finding| finding.cause.is_limit()), "{:#?}", report.verdict);
+    // Whatever else this machine does meanwhile is truly there.
+    let of_the_machine =
+        |cause| matches!(cause, Cause::CompetingLoad | Cause::Placement | Cause::SoftirqCore | Cause::Steal);
+    let causes = report.verdict.iter().map(|finding| finding.cause);
+    let faults: Vec<Cause> = causes.filter(|cause| !cause.is_limit() && !of_the_machine(*cause)).collect();
+    assert!(faults.is_empty(), "{:#?}", report.verdict);
     assert!(!report.verdict.is_empty());
 }
 
@@ -58,6 +73,7 @@ fn its_own_stream_is_explained_within_a_minute() {
     if !root("its_own_stream_is_explained_within_a_minute") {
         return;
     }
+    let _alone = alone();
     let began = Instant::now();
     let report = explain(&[]);
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
@@ -77,6 +93,7 @@ fn without_rights_it_says_what_it_lacks_and_goes_on() {
     if !root("without_rights_it_says_what_it_lacks_and_goes_on") {
         return;
     }
+    let _alone = alone();
     let own = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap().to_string();
