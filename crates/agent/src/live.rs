@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use landspeed_control::Reply;
-use landspeed_observer::{Live, live_observers, observer};
+use landspeed_observer::{Live, live_observers};
 use landspeed_record::WatchTarget;
 use landspeed_units::Nanos;
 use landspeed_workload::Cancel;
+
+use crate::watch::rows;
 
 /// The longest that a controller may ask for.
 const LONGEST: Nanos = Nanos::secs(3600);
@@ -26,16 +28,7 @@ pub(crate) fn watch(
     if time > LONGEST {
         return Err(format!("{time} is too long to watch; {LONGEST} is the most"));
     }
-    let always = live_observers();
-    let mut rows = Vec::new();
-    for name in asked {
-        let row =
-            observer(name).ok_or_else(|| format!("no observer is called '{}'", name.escape_default()))?;
-        if always.iter().all(|usual| usual.name() != row.name()) {
-            rows.push(row);
-        }
-    }
-    rows.extend(always);
+    let rows = rows(asked, &live_observers())?;
     let mut live = Live::with(&rows, target, None).map_err(|e| e.to_string())?;
     let interval = Duration::from(interval.clamp(SHORTEST, RAREST));
     let observed = live.watch(time.into(), interval, || cancel.is_cancelled());

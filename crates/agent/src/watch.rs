@@ -34,19 +34,22 @@ impl TrialWatch {
             Ok(link) => (link, None),
             Err(error) => (String::new(), Some(format!("link counters: {error}"))),
         };
-        let watcher = Watcher::with(&rows(&spec.observers)?, &link);
+        let watcher = Watcher::with(&rows(&spec.observers, OBSERVERS)?, &link);
         Ok(TrialWatch { watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
     }
 }
 
-/// The usual observers and those `asked` for, which open first and close last: the usual ones' readings
+/// The `usual` observers and those `asked` for, which open first and close last: the usual ones' readings
 /// then lie closest around the window.
-pub(crate) fn rows(asked: &[String]) -> Result<Vec<&'static dyn Observer>, String> {
+pub(crate) fn rows(
+    asked: &[String],
+    usual: &[&'static dyn Observer],
+) -> Result<Vec<&'static dyn Observer>, String> {
     let unknown = |name: &String| format!("no observer is called '{}'", name.escape_default());
     let asked = asked.iter().map(|name| observer(name).ok_or_else(|| unknown(name)));
     let mut rows = asked.collect::<Result<Vec<_>, _>>()?;
-    rows.retain(|row| OBSERVERS.iter().all(|usual| usual.name() != row.name()));
-    rows.extend(OBSERVERS);
+    rows.retain(|row| usual.iter().all(|usual| usual.name() != row.name()));
+    rows.extend(usual);
     Ok(rows)
 }
 

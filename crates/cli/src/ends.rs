@@ -4,7 +4,8 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail};
 use landspeed_experiment::{Host, Pair, Reaching, Wishes};
-use landspeed_record::Settings;
+use landspeed_knob::{flow_cell, flow_settings};
+use landspeed_record::{FlowSettings, Settings};
 use landspeed_topology::{self as topology, Hosts};
 
 use crate::args::HostArgs;
@@ -107,6 +108,17 @@ fn hints(host: &topology::Host) -> Vec<IpAddr> {
         _ => Vec::new(),
     };
     known.chain(named).collect()
+}
+
+/// The flow's settings as `--set` gives them, where it is given; `command` names who asks.
+pub(crate) fn flow_of(set: Option<&str>, command: &str) -> Result<FlowSettings> {
+    let mut settings = flow_cell(&FlowSettings::default());
+    for (name, value) in set.map(parse_settings).transpose()?.unwrap_or_default() {
+        if settings.insert(name.clone(), value).is_none() {
+            bail!("{name} is a setting of the host, not of the flow: {command} sets only the flow's own");
+        }
+    }
+    Ok(flow_settings(&settings)?)
 }
 
 /// "mtu=9000,tso=on": settings by knob, each checked against the table.

@@ -2,6 +2,7 @@
 
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes, Nanos};
+use serde::{Deserialize, Serialize};
 
 use crate::{Error, fault};
 
@@ -101,7 +102,8 @@ impl Wan {
 }
 
 /// A token bucket filter (tc-tbf).
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Shaper {
     /// Rate.
     pub rate: BitRate,

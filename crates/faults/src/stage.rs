@@ -10,7 +10,7 @@ use landspeed_record::Settings;
 use landspeed_topology::{Host, Hosts, Reach, open};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::app::{App, Part, datagrams, settings, stream};
+use crate::app::{App, Part, datagrams, stream};
 use crate::error::During;
 use crate::{Error, Scenario, Traffic};
 
@@ -57,10 +57,9 @@ impl Stage {
     }
 
     fn turn(&mut self, scenario: &Scenario) -> Result<(), Error> {
-        let shaper =
-            scenario.shaper.map(|s| settings::Bucket { rate: s.rate, burst: s.burst, limit: s.limit });
         let locked = scenario.cwnd_segments.map(|segments| (self.at().ip(), segments));
-        let both: [(&Settings, _, _); 2] = [(&scenario.a, shaper, locked), (&scenario.b, None, None)];
+        let both: [(&Settings, _, _); 2] =
+            [(&scenario.a, scenario.shaper, locked), (&scenario.b, None, None)];
         for (side, (settings, shaper, locked_window)) in both.into_iter().enumerate() {
             let device = self.host(side).device.clone().unwrap_or_default();
             let part = Part::Set { device, settings: settings.clone(), shaper, locked_window };

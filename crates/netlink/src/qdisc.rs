@@ -9,7 +9,7 @@ use crate::raw::RawMessage;
 use crate::rtnl::Rtnl;
 
 /// struct tcmsg.
-const HEADER: usize = 20;
+pub(crate) const HEADER: usize = 20;
 pub(crate) const TCA_KIND: u16 = 1;
 pub(crate) const TCA_OPTIONS: u16 = 2;
 /// TC_H_ROOT: the parent of a root qdisc.

@@ -2,12 +2,9 @@
 
 use crate::attr::{Attrs, Body, u32_at, u64_at};
 use crate::error::{During, Error, Failure};
+use crate::qdisc::{HEADER, TCA_KIND, TCA_OPTIONS};
 use crate::rtnl::Rtnl;
 
-/// struct tcmsg.
-const HEADER: usize = 20;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 /// `TCA_STATS_*` of linux/gen_stats.h.
 const STATS_BASIC: u16 = 1;

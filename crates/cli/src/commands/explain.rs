@@ -3,17 +3,16 @@
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use landspeed_experiment::{ExplainOptions, explain, explain_live};
-use landspeed_knob::{flow_cell, flow_settings};
-use landspeed_record::{ExplainReport, FlowSettings, WatchTarget};
+use landspeed_record::{ExplainReport, WatchTarget};
 use landspeed_report::Output;
 use landspeed_report::{Detail, explain_html, explain_json, explain_text};
 
 use crate::args::ExplainArgs;
 use crate::commands::show::out;
 use crate::data;
-use crate::ends::{Ends, parse_settings};
+use crate::ends::{Ends, flow_of};
 
 /// Runs the command.
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
@@ -47,23 +46,13 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
     Ok(ExplainOptions {
         target,
         time: args.time,
-        flow: flow(args)?,
+        flow: flow_of(args.set.as_deref(), "explain")?,
         limits: !args.no_limits,
         trace: !args.no_trace,
         topology,
         command: data::command_line(),
         started: data::now(),
     })
-}
-
-fn flow(args: &ExplainArgs) -> Result<FlowSettings> {
-    let mut settings = flow_cell(&FlowSettings::default());
-    for (name, value) in args.set.as_deref().map(parse_settings).transpose()?.unwrap_or_default() {
-        if settings.insert(name.clone(), value).is_none() {
-            bail!("{name} is a setting of the host, not of the flow: explain sets only the flow's own");
-        }
-    }
-    Ok(flow_settings(&settings)?)
 }
 
 /// Says on a terminal what is being done; a pipe gets nothing but the result.

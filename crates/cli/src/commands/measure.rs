@@ -4,14 +4,13 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use landspeed_experiment::{Measurement, measure};
-use landspeed_knob::{flow_cell, flow_settings};
 use landspeed_record::{DatagramReceive, DatagramSend, Direction, FlowSettings, Receiver, Workload};
 use landspeed_report::Output;
 use landspeed_units::Bytes;
 
 use crate::args::{FanArg, MeasureArgs, ReceiverArg, TransportArg, UdpPathArg, WorkloadArg};
 use crate::data;
-use crate::ends::{Ends, parse_settings};
+use crate::ends::{Ends, flow_of};
 
 /// Runs the command.
 pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
@@ -45,15 +44,7 @@ fn measurement(args: &MeasureArgs) -> Result<Measurement> {
 }
 
 fn flow(args: &MeasureArgs) -> Result<FlowSettings> {
-    let mut settings = flow_cell(&FlowSettings::default());
-    if let Some(text) = &args.set {
-        for (name, value) in parse_settings(text)? {
-            if settings.insert(name.clone(), value).is_none() {
-                bail!("{name} is a setting of the host, not of the flow: measure sets only the flow's own");
-            }
-        }
-    }
-    let mut flow = flow_settings(&settings)?;
+    let mut flow = flow_of(args.set.as_deref(), "measure")?;
     if args.flows != 1 {
         flow.flows = args.flows;
     }

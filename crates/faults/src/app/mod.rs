@@ -4,7 +4,7 @@
 mod connections;
 pub(crate) mod datagrams;
 mod requests;
-pub(crate) mod settings;
+mod settings;
 pub(crate) mod stream;
 
 use std::io::{BufRead, Read, Write};
@@ -16,8 +16,8 @@ use landspeed_units::Nanos;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
 use crate::error::During;
+use crate::{Error, Shaper};
 
 /// A program of a scenario, as it is told what to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,12 +38,7 @@ pub struct App {
 #[serde(tag = "plays", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Part {
     /// Sets knobs of the host, and ends.
-    Set {
-        device: String,
-        settings: Settings,
-        shaper: Option<settings::Bucket>,
-        locked_window: Option<(IpAddr, u32)>,
-    },
+    Set { device: String, settings: Settings, shaper: Option<Shaper>, locked_window: Option<(IpAddr, u32)> },
     /// Writes a stream.
     Write(stream::Writing),
     /// Reads streams.

@@ -5,24 +5,13 @@ use std::net::IpAddr;
 use landspeed_knob::{Place, Turn, find};
 use landspeed_netlink::{Rtnl, TokenBucket};
 use landspeed_record::Settings;
-use landspeed_units::{BitRate, Bytes};
-use serde::{Deserialize, Serialize};
 
-use crate::Error;
-
-/// A token bucket filter at the root of the host's link.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Bucket {
-    pub(crate) rate: BitRate,
-    pub(crate) burst: Bytes,
-    pub(crate) limit: Bytes,
-}
+use crate::{Error, Shaper};
 
 pub(crate) fn set(
     device: &str,
     settings: &Settings,
-    bucket: Option<Bucket>,
+    shaper: Option<Shaper>,
     locked_window: Option<(IpAddr, u32)>,
 ) -> Result<(), Error> {
     let place = Place { device: device.to_owned() };
@@ -33,13 +22,13 @@ pub(crate) fn set(
         }
     }
     let netlink = Rtnl::open()?;
-    if let Some(bucket) = bucket {
-        let rate = TokenBucket {
-            rate_bytes_per_s: (bucket.rate.0 / 8.0) as u64,
-            burst_bytes: bucket.burst.0 as u32,
-            limit_bytes: bucket.limit.0 as u32,
+    if let Some(shaper) = shaper {
+        let bucket = TokenBucket {
+            rate_bytes_per_s: (shaper.rate.0 / 8.0) as u64,
+            burst_bytes: shaper.burst.0 as u32,
+            limit_bytes: shaper.limit.0 as u32,
         };
-        netlink.replace_root_token_bucket(device, &rate)?;
+        netlink.replace_root_token_bucket(device, &bucket)?;
     }
     if let Some((to, segments)) = locked_window {
         netlink.add_route_with_window(to, device, segments)?;
