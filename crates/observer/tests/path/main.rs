@@ -24,19 +24,21 @@ fn close(watch: &mut dyn Watch) -> PathTrace {
     *seen.path.expect("a trace")
 }
 
-/// Opens windows over `scene` until one shows what `enough` looks for. How many that takes is not known: the
-/// machine may be busy, and tracers of all tests that run side by side take turns.
+/// Opens windows over `scene`, each longer than the one before, until one shows what `enough` looks for. On a
+/// busy machine attaching takes long, the budget then allows it rarely, and the programs' moments are poor.
 fn watch_until(watch: &mut dyn Watch, scene: &Scene<'_>, enough: impl Fn(&PathTrace) -> bool) -> PathTrace {
     let mut trace = PathTrace::default();
-    for _ in 0..100 {
+    let mut length = Duration::from_millis(600);
+    while length < Duration::from_secs(90) {
         watch.open(scene).expect("open");
-        std::thread::sleep(Duration::from_millis(600));
+        std::thread::sleep(length);
         trace = close(watch);
         if enough(&trace) {
             return trace;
         }
+        length = length.mul_f64(1.3);
     }
-    panic!("not seen in a minute; the last window: {trace:#?}");
+    panic!("not seen in minutes; the last window: {trace:#?}");
 }
 
 fn hops(trace: &PathTrace) -> BTreeSet<Hop> {
@@ -139,11 +141,11 @@ fn datagrams_are_followed_to_their_reader() {
     reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
     let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
     let own = [writer.try_clone().expect("dup"), reader.try_clone().expect("dup")];
-    let _reading = Repeated::start(move || drop(reader.recv(&mut [0; 2000])));
-    // A datagram for which the sender's buffer has no room is not sent; another comes.
-    let _writing = Repeated::start(move || {
+    // One after another: a reader that is slower than the writer has a queue before it, and on a slow machine
+    // no datagram would get through that queue within the moment for which the programs are attached.
+    let _both = Repeated::start(move || {
         drop(writer.send_to(&[7; 1000], to));
-        std::thread::sleep(Duration::from_micros(50));
+        drop(reader.recv(&mut [0; 2000]));
     });
     let sending = [own[0].as_fd()];
     let scene = Scene { sockets: &sending, ..Scene::default() };
