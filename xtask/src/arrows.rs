@@ -17,6 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("topology", &["units", "record", "netlink"]),
     ("transport", &["units", "record"]),
     ("workload", &["units", "record", "transport"]),
+    ("congestion", &["units", "record"]),
     ("knob", &["units", "record", "netlink"]),
     ("observer", &["units", "record", "netlink"]),
     ("limits", &["units", "record", "netlink"]),

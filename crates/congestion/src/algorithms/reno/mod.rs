@@ -1,0 +1,26 @@
+//! Reno, the kernel's own baseline.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_reno: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "reno",
+    kernel_name: "reno",
+    title: "Reno",
+    about: "One packet more a round trip, half the window at a loss.",
+    source: "RFC 5681; Linux net/ipv4/tcp_cong.c",
+    parameters: &[
+        Parameter { symbol: "a", value: "1 packet per round trip", from: "RFC 5681, equation 3" },
+        Parameter { symbol: "b", value: "1/2", from: "RFC 5681, equation 4" },
+    ],
+    departures: &[],
+    needs_timestamps: false,
+    is_rate_based: false,
+    in_kernel: true,
+    // SAFETY: reno.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_reno },
+};

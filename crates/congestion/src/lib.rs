@@ -1,0 +1,15 @@
+//! The TCP congestion controls of the PFLDnet study, and those that came after it.
+//!
+//! Each is one C source (`src/algorithms/NAME/NAME.c`), written from its paper or RFC and compiled twice: for
+//! BPF, so that it loads into a stock kernel, and for this machine, so that tests and the simulator run the
+//! very code that the kernel runs. The C sources are MIT or GPL-2.0: the kernel takes no other.
+
+mod algorithms;
+mod native;
+mod row;
+mod sock;
+
+pub use algorithms::CONTROLS;
+pub use native::{Native, Refused, native};
+pub use row::{Parameter, Row};
+pub use sock::{AckSample, CaState, Event, INFINITE_SSTHRESH, RateSample, Sock};

@@ -1,0 +1,170 @@
+//! The C sources as built for this machine, behind safe calls.
+//!
+//! The order in which the kernel calls, for whoever drives a control as the kernel does (tcp_input.c):
+//!
+//! 1. `init` once, when the connection has its first round trip or the option is set.
+//! 2. For each acknowledgement, after `snd_una`, `packets_out`, `delivered`, `srtt_us`, `rtt_min` and
+//!    `tcp_mstamp` are up to date (tcp_ack): `pkts_acked`; then loss detection, which may enter a state; then
+//!    either `cong_control` with the rate sample (rate-based controls, in every state), or `cong_avoid`, and that
+//!    only outside recovery: in `Cwr` and `Recovery` proportional rate reduction moves the window (RFC 6937).
+//! 3. On entering `Cwr` or `Recovery` (tcp_init_cwnd_reduction): `prior_cwnd = snd_cwnd`, `snd_ssthresh =
+//!    ssthresh()`, then `set_state`. On leaving (tcp_end_cwnd_reduction): `snd_cwnd = snd_ssthresh` for
+//!    controls that are not rate-based, `cwnd_event(CompleteCwr)`, `set_state(Open)`.
+//! 4. On a timeout (tcp_enter_loss): `prior_cwnd`, `snd_ssthresh = ssthresh()`, `cwnd_event(Loss)`,
+//!    `snd_cwnd = in flight + 1`, `snd_cwnd_cnt = 0`, then `set_state(Loss)`.
+//! 5. A reduction that turns out needless: `snd_cwnd = undo_cwnd()`, and `snd_ssthresh` back to what it was.
+//! 6. `cwnd_event(TxStart)` when something is sent while nothing is in flight; `CwndRestart` after an idle time.
+
+use std::ffi::{c_char, c_void};
+use std::fmt;
+
+use crate::algorithms::CONTROLS;
+use crate::row::Row;
+use crate::sock::{AckSample, CaState, Event, RateSample, Sock};
+
+type Ssthresh = unsafe extern "C" fn(*mut Sock) -> u32;
+
+/// struct tcp_congestion_ops of `c/native.h`.
+#[repr(C)]
+pub(crate) struct Ops {
+    init: Option<unsafe extern "C" fn(*mut Sock)>,
+    ssthresh: Option<Ssthresh>,
+    cong_avoid: Option<unsafe extern "C" fn(*mut Sock, u32, u32)>,
+    set_state: Option<unsafe extern "C" fn(*mut Sock, u8)>,
+    cwnd_event: Option<unsafe extern "C" fn(*mut Sock, u32)>,
+    pkts_acked: Option<unsafe extern "C" fn(*mut Sock, *const AckSample)>,
+    min_tso_segs: Option<Ssthresh>,
+    undo_cwnd: Option<Ssthresh>,
+    cong_control: Option<unsafe extern "C" fn(*mut Sock, u32, i32, *const RateSample)>,
+    name: [c_char; 16],
+}
+
+impl fmt::Debug for Ops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ops").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// A control that this connection cannot use, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refused {
+    /// The control.
+    pub name: &'static str,
+    /// What is missing, and what to do.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} cannot run on this connection: {}", self.name, self.reason)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Why a control that judges one-way delays is refused without timestamps.
+pub(crate) const NEEDS_TIMESTAMPS: &str = "it infers congestion from one-way delays, which only TCP timestamps \
+                                           give; turn net.ipv4.tcp_timestamps on at both ends";
+
+/// A congestion control as compiled for this machine. It keeps nothing itself: all state is in the [`Sock`],
+/// so one `Native` serves any number of connections, on any threads.
+#[derive(Debug, Clone, Copy)]
+pub struct Native {
+    row: &'static Row,
+}
+
+/// The control called `name`, with or without the prefix of its kernel name.
+pub fn native(name: &str) -> Option<Native> {
+    let row = CONTROLS.iter().find(|row| row.name == name || row.kernel_name == name)?;
+    Some(Native { row })
+}
+
+// SAFETY, for every call below: the C sources read and write the one structure that they are given and the
+// sample, both of this layout; they keep no pointer, divide only where the divisor is not zero, and have no
+// state outside the structure (cc.h). So any `Sock`, whoever filled it, is fit to be passed.
+impl Native {
+    /// What is known of it.
+    pub fn row(self) -> &'static Row {
+        self.row
+    }
+
+    /// Takes the connection over: its private bytes are zeroed, as the kernel does, and set up.
+    ///
+    /// # Errors
+    /// [`Refused`] where the connection lacks what the control needs (TCP timestamps).
+    pub fn init(self, sk: &mut Sock) -> Result<(), Refused> {
+        if self.row.needs_timestamps && !sk.has_timestamps() {
+            return Err(Refused { name: self.row.name, reason: NEEDS_TIMESTAMPS });
+        }
+        sk.icsk_ca_priv = Default::default();
+        if let Some(init) = self.row.ops.init {
+            // SAFETY: see above.
+            unsafe { init(sk) }
+        }
+        Ok(())
+    }
+
+    /// The slow-start threshold, in packets, for the loss that has just been found.
+    pub fn ssthresh(self, sk: &mut Sock) -> u32 {
+        self.ask(self.row.ops.ssthresh, sk).unwrap_or(sk.snd_ssthresh)
+    }
+
+    /// `acked` packets were acknowledged, up to sequence number `ack`, outside recovery: the window may grow.
+    /// Rate-based controls do nothing here.
+    pub fn cong_avoid(self, sk: &mut Sock, ack: u32, acked: u32) {
+        if let Some(call) = self.row.ops.cong_avoid {
+            // SAFETY: see above.
+            unsafe { call(sk, ack, acked) }
+        }
+    }
+
+    /// An acknowledgement came, in whatever state.
+    pub fn pkts_acked(self, sk: &mut Sock, sample: &AckSample) {
+        if let Some(call) = self.row.ops.pkts_acked {
+            // SAFETY: see above.
+            unsafe { call(sk, sample) }
+        }
+    }
+
+    /// Loss recovery goes to `state`: the control is told first, then [`Sock::ca_state`] changes, as in the
+    /// kernel's tcp_set_ca_state.
+    pub fn set_state(self, sk: &mut Sock, state: CaState) {
+        if let Some(call) = self.row.ops.set_state {
+            // SAFETY: see above.
+            unsafe { call(sk, state as u8) }
+        }
+        sk.store_ca_state(state);
+    }
+
+    /// Something else happened.
+    pub fn cwnd_event(self, sk: &mut Sock, event: Event) {
+        if let Some(call) = self.row.ops.cwnd_event {
+            // SAFETY: see above.
+            unsafe { call(sk, event as u32) }
+        }
+    }
+
+    /// The window, in packets, to return to when a reduction was needless.
+    pub fn undo_cwnd(self, sk: &mut Sock) -> u32 {
+        self.ask(self.row.ops.undo_cwnd, sk).unwrap_or(sk.snd_cwnd)
+    }
+
+    /// One acknowledgement's rate sample, in every state: a rate-based control sets window and pacing rate.
+    /// Others do nothing here. `ack` is the sequence number acknowledged.
+    pub fn cong_control(self, sk: &mut Sock, ack: u32, sample: &RateSample) {
+        if let Some(call) = self.row.ops.cong_control {
+            // SAFETY: see above. No control of ours reads the flags of tcp_input.c.
+            unsafe { call(sk, ack, 0, sample) }
+        }
+    }
+
+    /// The fewest packets that a burst may have: what the control wants, or the kernel's default of two.
+    pub fn min_tso_segs(self, sk: &mut Sock) -> u32 {
+        self.ask(self.row.ops.min_tso_segs, sk).unwrap_or(2)
+    }
+
+    fn ask(self, call: Option<Ssthresh>, sk: &mut Sock) -> Option<u32> {
+        // SAFETY: see above.
+        call.map(|call| unsafe { call(sk) })
+    }
+}
