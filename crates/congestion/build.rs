@@ -1,30 +1,65 @@
-//! Compiles every congestion control twice from the same C source: for this machine, into a library.
+//! Compiles every congestion control twice from the same C source: for this machine, into a library, and for BPF,
+//! into `OUT_DIR`.
 
+use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const ALGORITHMS: &str = "src/algorithms";
+
+/// What the kernel has itself is built for the simulator only.
+const KERNELS: &[&str] = &["bbr", "cubic", "reno"];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=c");
     println!("cargo:rerun-if-changed={ALGORITHMS}");
-    let mut native = cc::Build::new();
-    native.include("c").std("gnu11").opt_level(2).warnings_into_errors(true);
-    // Sequence numbers and clocks wrap; so does the BPF machine.
-    native.flag("-fwrapv");
-    native.files(sources()).compile("landspeed_congestion");
+    let names = names();
+    native(&names);
+    for name in names.iter().filter(|name| !KERNELS.contains(&name.as_str())) {
+        bpf(name);
+    }
 }
 
-/// `src/algorithms/NAME/NAME.c`, by name.
-fn sources() -> Vec<PathBuf> {
+/// The folders of `src/algorithms`.
+fn names() -> Vec<String> {
     let entries = std::fs::read_dir(ALGORITHMS).unwrap_or_else(|e| panic!("cannot list {ALGORITHMS}: {e}"));
     let folders = entries.filter_map(Result::ok).filter(|entry| entry.path().is_dir());
-    let mut sources: Vec<_> = folders.map(|folder| source_in(&folder.path())).collect();
-    sources.sort();
-    sources
+    let mut names: Vec<_> = folders.filter_map(|folder| folder.file_name().into_string().ok()).collect();
+    names.sort();
+    names
 }
 
-fn source_in(folder: &Path) -> PathBuf {
-    let name = folder.file_name().expect("a folder has a name");
-    folder.join(name).with_extension("c")
+fn source(name: &str) -> PathBuf {
+    Path::new(ALGORITHMS).join(name).join(name).with_extension("c")
+}
+
+fn native(names: &[String]) {
+    let mut native = cc::Build::new();
+    native.include("c").include(ALGORITHMS).std("gnu11").opt_level(2).warnings_into_errors(true);
+    // Sequence numbers and clocks wrap; so does the BPF machine.
+    native.flag("-fwrapv");
+    native.files(names.iter().map(|name| source(name))).compile("landspeed_congestion");
+}
+
+fn bpf(name: &str) {
+    let of = |name: &str| env::var_os(name).unwrap_or_else(|| panic!("cargo sets {name}"));
+    let object = PathBuf::from(of("OUT_DIR")).join(format!("{name}.bpf.o"));
+    let arch = match of("CARGO_CFG_TARGET_ARCH").to_string_lossy().as_ref() {
+        "x86_64" => "x86".to_owned(),
+        "aarch64" => "arm64".to_owned(),
+        other => other.to_owned(),
+    };
+    // -g gives the types for CO-RE; v3 has 32-bit jumps and arithmetic (Linux 5.1).
+    let mut clang = Command::new("clang");
+    clang.args(["--target=bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-fno-stack-protector"]);
+    // Set by libbpf-sys: where it installed its own headers.
+    clang.arg(format!("-D__TARGET_ARCH_{arch}")).arg("-I").arg(of("DEP_BPF_INCLUDE"));
+    clang.args(["-I", "c", "-I", ALGORITHMS]).arg("-c").arg(source(name)).arg("-o").arg(object);
+    match clang.status() {
+        Ok(status) => assert!(status.success(), "clang cannot compile {name}: {status}"),
+        Err(error) => {
+            panic!("cannot run clang, which compiles BPF programs ({error}); `make setup` installs it")
+        }
+    }
 }

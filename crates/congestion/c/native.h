@@ -89,6 +89,7 @@ struct tcp_congestion_ops {
 	__u32 (*min_tso_segs)(struct sock *sk);
 	__u32 (*undo_cwnd)(struct sock *sk);
 	void (*cong_control)(struct sock *sk, __u32 ack, __s32 flag, const struct rate_sample *rs);
+	__u32 flags;
 	char name[16];
 };
 
@@ -96,28 +97,42 @@ struct tcp_congestion_ops {
 #define LS_CONTROL(id) const struct tcp_congestion_ops ls_##id
 #define LS_OP(name) name
 
-static inline void *ls_private(struct sock *sk)
+#ifndef __always_inline
+#define __always_inline inline __attribute__((always_inline))
+#endif
+
+static __always_inline void *ls_private(struct sock *sk)
 {
 	return sk->icsk_ca_priv;
 }
 
-static inline __u8 ls_ca_state(const struct sock *sk)
+static __always_inline __u8 ls_ca_state(const struct sock *sk)
 {
 	return sk->icsk_ca_state;
 }
 
-static inline __u32 ls_min_rtt(const struct sock *sk)
+static __always_inline __u32 ls_min_rtt(const struct sock *sk)
 {
 	return sk->rtt_min;
 }
 
-static inline bool ls_tstamp_ok(const struct sock *sk)
+static __always_inline bool ls_tstamp_ok(const struct sock *sk)
 {
 	return sk->tstamp_ok;
 }
 
+static __always_inline __u32 ls_tsval(const struct sock *sk)
+{
+	return sk->rcv_tsval;
+}
+
+static __always_inline __u32 ls_tsecr(const struct sock *sk)
+{
+	return sk->rcv_tsecr;
+}
+
 /* include/net/tcp.h, tcp_is_cwnd_limited: in slow start, up to twice what was in flight. */
-static inline bool ls_is_cwnd_limited(const struct sock *sk)
+static __always_inline bool ls_is_cwnd_limited(const struct sock *sk)
 {
 	if (sk->snd_cwnd < sk->snd_ssthresh)
 		return sk->snd_cwnd < 2 * (__u64)sk->max_packets_out;
@@ -126,7 +141,7 @@ static inline bool ls_is_cwnd_limited(const struct sock *sk)
 
 /* net/ipv4/tcp_cong.c, RFC 5681 equation 2 in packets: one more for each acknowledged, up to ssthresh. What
  * is left of `acked` belongs to congestion avoidance. */
-static inline __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked)
+static __always_inline __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked)
 {
 	__u32 old = tp->snd_cwnd;
 	__u64 grown = (__u64)old + acked;
@@ -136,7 +151,7 @@ static inline __u32 tcp_slow_start(struct tcp_sock *tp, __u32 acked)
 }
 
 /* net/ipv4/tcp_cong.c, RFC 5681 equation 3: one more for each `w` acknowledged. */
-static inline void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked)
+static __always_inline void tcp_cong_avoid_ai(struct tcp_sock *tp, __u32 w, __u32 acked)
 {
 	if (w == 0)
 		w = 1;

@@ -15,7 +15,7 @@
 //! 5. A reduction that turns out needless: `snd_cwnd = undo_cwnd()`, and `snd_ssthresh` back to what it was.
 //! 6. `cwnd_event(TxStart)` when something is sent while nothing is in flight; `CwndRestart` after an idle time.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 use std::fmt;
 
 use crate::algorithms::CONTROLS;
@@ -36,6 +36,7 @@ pub(crate) struct Ops {
     min_tso_segs: Option<Ssthresh>,
     undo_cwnd: Option<Ssthresh>,
     cong_control: Option<unsafe extern "C" fn(*mut Sock, u32, i32, *const RateSample)>,
+    flags: u32,
     name: [c_char; 16],
 }
 

@@ -23,9 +23,16 @@ pub struct Row {
     pub needs_timestamps: bool,
     /// It sets its own window and pacing rate: drive it by `cong_control`, not by `cong_avoid`.
     pub is_rate_based: bool,
-    /// The kernel has it: ours is for the simulator only and is never loaded.
-    pub in_kernel: bool,
+    /// Compiled for BPF; none for the kernel's own controls, whose source here is for the simulator.
+    pub(crate) object: Option<&'static [u8]>,
     pub(crate) ops: &'static Ops,
+}
+
+impl Row {
+    /// The kernel has it: ours is for the simulator only and is never loaded.
+    pub fn is_kernels(&self) -> bool {
+        self.object.is_none()
+    }
 }
 
 /// A constant of a congestion control.

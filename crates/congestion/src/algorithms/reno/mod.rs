@@ -20,7 +20,7 @@ pub(super) static ROW: Row = Row {
     departures: &[],
     needs_timestamps: false,
     is_rate_based: false,
-    in_kernel: true,
+    object: None,
     // SAFETY: reno.c defines it, a constant with the layout of `Ops`.
     ops: unsafe { &ls_reno },
 };

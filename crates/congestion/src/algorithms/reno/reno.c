@@ -33,5 +33,6 @@ LS_CONTROL(reno) = {
 	.ssthresh = LS_OP(reno_ssthresh),
 	.cong_avoid = LS_OP(reno_cong_avoid),
 	.undo_cwnd = LS_OP(reno_undo_cwnd),
+	.flags = LS_FOR_ANYBODY,
 	.name = "reno",
 };

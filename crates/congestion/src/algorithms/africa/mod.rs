@@ -1,0 +1,26 @@
+//! TCP-Africa.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_africa: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "africa",
+    kernel_name: "ls_africa",
+    title: "TCP-Africa",
+    about: "HighSpeed TCP while no queue is seen, Reno once there is one.",
+    source: "R. King, R. Baraniuk, R. Riedi, TCP-Africa: An Adaptive and Fair Rapid Increase Rule for Scalable TCP, IEEE INFOCOM 2005",
+    parameters: &[
+        Parameter { symbol: "alpha", value: "1.641 packets", from: "section III" },
+        Parameter { symbol: "a(w), b(w)", value: "of HighSpeed TCP", from: "RFC 3649, section 5" },
+    ],
+    departures: &["the average round trip is TCP's own smoothed one"],
+    needs_timestamps: false,
+    is_rate_based: false,
+    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/africa.bpf.o"))),
+    // SAFETY: africa.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_africa },
+};

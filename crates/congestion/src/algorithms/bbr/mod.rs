@@ -1,0 +1,34 @@
+//! BBR version 1.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_bbr: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "bbr",
+    kernel_name: "bbr",
+    title: "BBR version 1",
+    about: "Paces at the measured bandwidth and keeps in flight what the path holds.",
+    source: "N. Cardwell and others, BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux net/ipv4/tcp_bbr.c",
+    parameters: &[
+        Parameter {
+            symbol: "pacing gains",
+            value: "2.89, 0.35, 1.25, 0.75, 1",
+            from: "draft, sections 4.3.2 to 4.3.4",
+        },
+        Parameter { symbol: "bandwidth filter", value: "10 round trips", from: "draft, section 4.1.1.3" },
+        Parameter { symbol: "round-trip filter", value: "10 s", from: "draft, section 4.1.2.3" },
+    ],
+    departures: &[
+        "Linux's search for token-bucket policers is left out",
+        "the bandwidth filter is exact, Linux's keeps three samples",
+    ],
+    needs_timestamps: false,
+    is_rate_based: true,
+    object: None,
+    // SAFETY: bbr.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_bbr },
+};

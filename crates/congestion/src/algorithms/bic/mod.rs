@@ -1,0 +1,31 @@
+//! BIC.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_bic: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "bic",
+    kernel_name: "ls_bic",
+    title: "BIC",
+    about: "Finds the window of the last loss again by binary search, then looks beyond it.",
+    source: "L. Xu, K. Harfoush, I. Rhee, Binary Increase Congestion Control for Fast Long-Distance Networks, IEEE INFOCOM 2004",
+    parameters: &[
+        Parameter { symbol: "low_window", value: "14 packets", from: "section III.D" },
+        Parameter { symbol: "S_max", value: "32 packets per round trip", from: "section III.D" },
+        Parameter { symbol: "S_min", value: "0.01 packets per round trip", from: "section III.D" },
+        Parameter { symbol: "beta", value: "0.125", from: "section III.D" },
+    ],
+    departures: &[
+        "fast convergence compares with the window at the last loss, as the text says; the pseudo-code compares with a maximum that probing has set to infinity",
+        "a timeout forgets the maximum",
+    ],
+    needs_timestamps: false,
+    is_rate_based: false,
+    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/bic.bpf.o"))),
+    // SAFETY: bic.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_bic },
+};

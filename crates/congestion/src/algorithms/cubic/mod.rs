@@ -1,0 +1,27 @@
+//! CUBIC.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_cubic: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "cubic",
+    kernel_name: "cubic",
+    title: "CUBIC",
+    about: "Grows along a cubic curve of the time since the last loss.",
+    source: "RFC 9438; Linux net/ipv4/tcp_cubic.c; S. Ha, I. Rhee, Taming the elephants, Computer Networks 55(9), 2011",
+    parameters: &[
+        Parameter { symbol: "C", value: "0.4", from: "RFC 9438, section 4.1" },
+        Parameter { symbol: "beta", value: "717/1024", from: "RFC 9438, section 4.6; Linux" },
+        Parameter { symbol: "HyStart", value: "trains within 2 ms, 8 delays, 4 to 16 ms", from: "Linux" },
+    ],
+    departures: &["the curve is worked out anew for each acknowledgement, in Linux once a jiffy"],
+    needs_timestamps: false,
+    is_rate_based: false,
+    object: None,
+    // SAFETY: cubic.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_cubic },
+};

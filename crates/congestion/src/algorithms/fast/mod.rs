@@ -1,0 +1,30 @@
+//! FAST.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_fast: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "fast",
+    kernel_name: "ls_fast",
+    title: "FAST",
+    about: "Keeps a set number of packets in the queue, judged by delay.",
+    source: "C. Jin, D. X. Wei, S. H. Low, FAST TCP: Motivation, Architecture, Algorithms, Performance, IEEE INFOCOM 2004",
+    parameters: &[
+        Parameter { symbol: "alpha", value: "200 packets", from: "section IV.B" },
+        Parameter { symbol: "gamma", value: "0.5", from: "section IV.B, equation 8" },
+        Parameter { symbol: "weight of a round trip", value: "3/w, at most 1/4", from: "section IV.A" },
+    ],
+    departures: &[
+        "slow start ends once alpha packets are in the queue",
+        "a larger window is reached over a round trip, by acknowledgements, so that it is no burst",
+    ],
+    needs_timestamps: false,
+    is_rate_based: false,
+    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/fast.bpf.o"))),
+    // SAFETY: fast.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_fast },
+};

@@ -1,0 +1,33 @@
+//! HighSpeed TCP.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_highspeed: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "highspeed",
+    kernel_name: "ls_highspeed",
+    title: "HighSpeed TCP",
+    about: "Grows by more and falls by less the larger its window is, after a table.",
+    source: "S. Floyd, HighSpeed TCP for Large Congestion Windows, RFC 3649, 2003",
+    parameters: &[
+        Parameter { symbol: "Low_Window", value: "38 packets", from: "section 5" },
+        Parameter { symbol: "High_Window", value: "83000 packets", from: "section 5" },
+        Parameter { symbol: "High_P", value: "1e-7", from: "section 5" },
+        Parameter { symbol: "High_Decrease", value: "0.1", from: "section 5" },
+        Parameter { symbol: "p(w)", value: "0.078 / w^1.2", from: "section 5" },
+    ],
+    departures: &[
+        "a(w) and b(w) are interpolated between sixteen rows an octave, within 0.1 % of the formulas, where appendix B has steps of whole packets",
+        "above 131,071 packets a and b stay as they are there",
+        "slow start is the kernel's: RFC 3742's limited slow start is not used",
+    ],
+    needs_timestamps: false,
+    is_rate_based: false,
+    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/highspeed.bpf.o"))),
+    // SAFETY: highspeed.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_highspeed },
+};

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/*
+ * HSTCP-LP: A. Kuzmanovic, E. Knightly, R. L. Cottrell, "HSTCP-LP: A Protocol for Low-Priority Bulk Data Transfer in
+ * High-Speed High-RTT Networks", PFLDnet 2004: the window of HighSpeed TCP (RFC 3649) with the early congestion
+ * inference of A. Kuzmanovic, E. Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data Transfer", IEEE
+ * INFOCOM 2003. Times are microseconds.
+ */
+#include "cc.h"
+#include "highspeed/response.h"
+
+/* TCP-LP, section III.A: delays are smoothed by gamma = 1/8, and early congestion is a smoothed delay above
+ * d_min + delta (d_max - d_min), delta = 0.15. */
+#define LP_GAMMA_SHIFT 3
+#define LP_DELTA_PERCENT 15
+
+/* TCP-LP, section III.B: the inference phase lasts three round trips. */
+#define LP_INFERENCE_RTTS 3
+
+/* A clock's unit is read from so much of its time. */
+#define LP_CALIBRATION 200000U
+
+/* d_min and d_max are of the last five to ten minutes: clocks drift apart, routes change. */
+#define LP_MEMORY (300 * LS_USEC_PER_SEC)
+
+struct hstcp_lp_state {
+	__u64 credit; /* of a packet, in 2^-32 */
+	__u64 since; /* when the reading of the clocks began */
+	__u64 bucket; /* when the newer half of the memory began */
+	__u64 reduced; /* when early congestion was last answered; 0: never */
+	__u32 first_tsval, first_tsecr; /* at `since` */
+	__u32 tsval, tsecr; /* on the last acknowledgement */
+	__u32 their_unit, our_unit; /* of the clocks; 0: not known yet */
+	__s32 delay; /* one way, with a constant error */
+	__s32 smooth; /* eight times its mean */
+	__s32 least[2], most[2]; /* in the newer and the older half of the memory */
+};
+LS_STATE(hstcp_lp_state);
+
+/* The unit of a clock that went on by `ticks` in `elapsed`: one in use, within a quarter; 0 for none. */
+static __always_inline __u32 lp_unit(__u64 elapsed, __u32 ticks)
+{
+	const __u32 units[] = { 1, 1000, 4000, 10000 };
+
+	for (__u32 i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		__u64 said = (__u64)ticks * units[i];
+		if (4 * said >= 3 * elapsed && 4 * said <= 5 * elapsed)
+			return units[i];
+	}
+	return 0;
+}
+
+/* Both clocks, from the timestamps of the first LP_CALIBRATION; over again where they make no sense. */
+static __always_inline void lp_calibrate(struct sock *sk, struct hstcp_lp_state *ca)
+{
+	__u64 now = tcp_sk(sk)->tcp_mstamp;
+	__u32 theirs, ours;
+
+	if (ca->since && now - ca->since < LP_CALIBRATION)
+		return;
+	theirs = lp_unit(now - ca->since, ls_tsval(sk) - ca->first_tsval);
+	ours = lp_unit(now - ca->since, ls_tsecr(sk) - ca->first_tsecr);
+	if (ca->since && theirs && ours) {
+		ca->their_unit = theirs;
+		ca->our_unit = ours;
+		ca->bucket = now;
+	}
+	ca->since = now;
+	ca->first_tsval = ca->tsval = ls_tsval(sk);
+	ca->first_tsecr = ca->tsecr = ls_tsecr(sk);
+}
+
+static __always_inline __s32 lp_lower(__s32 a, __s32 b)
+{
+	return a < b ? a : b;
+}
+
+static __always_inline __s32 lp_higher(__s32 a, __s32 b)
+{
+	return a > b ? a : b;
+}
+
+/* TCP-LP, section III.A: the delay from here to there, up to a constant, is the peer's clock at the acknowledgement
+ * less ours at the sending, which it echoes. Changes are summed, so that no clock's wrap matters. */
+static __always_inline void lp_measure(struct sock *sk, struct hstcp_lp_state *ca)
+{
+	__u64 now = tcp_sk(sk)->tcp_mstamp;
+
+	ca->delay += (__s32)((ls_tsval(sk) - ca->tsval) * ca->their_unit);
+	ca->delay -= (__s32)((ls_tsecr(sk) - ca->tsecr) * ca->our_unit);
+	ca->tsval = ls_tsval(sk);
+	ca->tsecr = ls_tsecr(sk);
+	ca->smooth += ca->delay - (ca->smooth >> LP_GAMMA_SHIFT);
+	if (now - ca->bucket >= LP_MEMORY) {
+		ca->bucket = now;
+		ca->least[1] = ca->least[0];
+		ca->most[1] = ca->most[0];
+		ca->least[0] = ca->most[0] = ca->delay;
+	}
+	ca->least[0] = lp_lower(ca->least[0], ca->delay);
+	ca->most[0] = lp_higher(ca->most[0], ca->delay);
+}
+
+/* TCP-LP, section III.A, equation 2. Two ticks of the coarser clock are no queue. */
+static __always_inline bool lp_is_congested(const struct hstcp_lp_state *ca)
+{
+	__s64 least = lp_lower(ca->least[0], ca->least[1]);
+	__s64 range = lp_higher(ca->most[0], ca->most[1]) - least;
+	__s64 above = (ca->smooth >> LP_GAMMA_SHIFT) - least;
+
+	return 100 * above > LP_DELTA_PERCENT * range && above > 2 * (__s64)ls_max(ca->their_unit, ca->our_unit);
+}
+
+static __always_inline __u64 lp_rtt(const struct tcp_sock *tp)
+{
+	return ls_max(tp->srtt_us >> 3, 1);
+}
+
+/* TCP-LP, section III.B: from an answer on, only watching. */
+static __always_inline bool lp_infers(const struct tcp_sock *tp, const struct hstcp_lp_state *ca)
+{
+	return ca->reduced && tp->tcp_mstamp - ca->reduced < LP_INFERENCE_RTTS * lp_rtt(tp);
+}
+
+/*
+ * TCP-LP, section III.B: the first indication halves the window, another within the inference phase leaves one
+ * packet. What comes within a round trip of an answer tells of the queue before it.
+ */
+static __always_inline void lp_yield(struct tcp_sock *tp, struct hstcp_lp_state *ca)
+{
+	bool again = lp_infers(tp, ca);
+
+	if (ca->reduced && tp->tcp_mstamp - ca->reduced < lp_rtt(tp))
+		return;
+	ca->reduced = tp->tcp_mstamp;
+	tp->snd_ssthresh = ls_decreased(tp, LS_ONE / 2);
+	tp->snd_cwnd = again ? 1 : ls_min(tp->snd_cwnd, tp->snd_ssthresh);
+}
+
+LS_CALLBACK(void, hstcp_lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct hstcp_lp_state *ca = ls_private(sk);
+
+	(void)sample;
+	if (!ls_tstamp_ok(sk))
+		return;
+	if (!ca->their_unit) {
+		lp_calibrate(sk, ca);
+		return;
+	}
+	lp_measure(sk, ca);
+	/* In recovery the kernel moves the window. */
+	if (ls_ca_state(sk) <= TCP_CA_Disorder && lp_is_congested(ca))
+		lp_yield(tp, ca);
+}
+
+/* RFC 3649's a(w); but blind to delay, or while it infers, it does not grow. */
+LS_CALLBACK(void, hstcp_lp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct hstcp_lp_state *ca = ls_private(sk);
+
+	(void)ack;
+	if (!ca->their_unit || lp_infers(tp, ca))
+		return;
+	acked = ls_slow_start(sk, acked);
+	if (acked)
+		highspeed_grow(tp, &ca->credit, acked);
+}
+
+/* RFC 3649's b(w). */
+LS_CALLBACK(__u32, hstcp_lp_ssthresh, struct sock *sk)
+{
+	return highspeed_ssthresh(tcp_sk(sk));
+}
+
+LS_CALLBACK(__u32, hstcp_lp_undo_cwnd, struct sock *sk)
+{
+	return ls_undo(sk);
+}
+
+LS_CONTROL(hstcp_lp) = {
+	.ssthresh = LS_OP(hstcp_lp_ssthresh),
+	.cong_avoid = LS_OP(hstcp_lp_cong_avoid),
+	.pkts_acked = LS_OP(hstcp_lp_pkts_acked),
+	.undo_cwnd = LS_OP(hstcp_lp_undo_cwnd),
+	.flags = LS_FOR_ANYBODY,
+	.name = "ls_hstcp_lp",
+};

@@ -1,0 +1,34 @@
+//! HSTCP-LP.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_hstcp_lp: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "hstcp_lp",
+    kernel_name: "ls_hstcp_lp",
+    title: "HSTCP-LP",
+    about: "HighSpeed TCP that makes way: it backs off when one-way delays say that a queue grows.",
+    source: "A. Kuzmanovic, E. Knightly, R. L. Cottrell, HSTCP-LP, PFLDnet 2004; A. Kuzmanovic, E. Knightly, TCP-LP, IEEE INFOCOM 2003",
+    parameters: &[
+        Parameter { symbol: "gamma", value: "1/8", from: "TCP-LP, section III.A" },
+        Parameter { symbol: "delta", value: "0.15", from: "TCP-LP, section III.A" },
+        Parameter { symbol: "inference phase", value: "3 round trips", from: "TCP-LP, section III.B" },
+        Parameter { symbol: "a(w), b(w)", value: "of HighSpeed TCP", from: "RFC 3649, section 5" },
+    ],
+    departures: &[
+        "indications within a round trip of an answer are about the queue before it and do not count",
+        "an excess of two clock ticks or less is no indication",
+        "delays are remembered for five to ten minutes, because clocks drift apart",
+        "until both clocks' units are known (0.2 s) the window does not grow",
+        "after the second answer it finds back to half the window by slow start",
+    ],
+    needs_timestamps: true,
+    is_rate_based: false,
+    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/hstcp_lp.bpf.o"))),
+    // SAFETY: hstcp_lp.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_hstcp_lp },
+};

@@ -1,0 +1,27 @@
+//! LTCP.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_ltcp: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "ltcp",
+    kernel_name: "ls_ltcp",
+    title: "LTCP",
+    about: "Behaves as several flows, one more for each layer of its window.",
+    source: "S. Bhandarkar, S. Jain, A. L. N. Reddy, LTCP: Improving the Performance of TCP in Highspeed Networks, ACM CCR 36(1), 2006",
+    parameters: &[
+        Parameter { symbol: "W_T", value: "50 packets", from: "section 3" },
+        Parameter { symbol: "beta", value: "0.15", from: "section 3" },
+        Parameter { symbol: "W_K", value: "W_T (K - 1) K (K + 1) / 6", from: "section 3, summed up" },
+    ],
+    departures: &["the paper's optional compensation for round trips, K_R, is 1"],
+    needs_timestamps: false,
+    is_rate_based: false,
+    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/ltcp.bpf.o"))),
+    // SAFETY: ltcp.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_ltcp },
+};

@@ -1,0 +1,30 @@
+//! Westwood+.
+
+use crate::native::Ops;
+use crate::row::{Parameter, Row};
+
+unsafe extern "C" {
+    static ls_westwood: Ops;
+}
+
+pub(super) static ROW: Row = Row {
+    name: "westwood",
+    kernel_name: "ls_westwood",
+    title: "Westwood+",
+    about: "Halves nothing: after a loss the window is what the measured rate fills without a queue.",
+    source: "L. A. Grieco, S. Mascolo, Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control, ACM CCR 34(2), 2004",
+    parameters: &[
+        Parameter { symbol: "filter", value: "9/10 old, 1/10 new", from: "section 2, equation 2" },
+        Parameter {
+            symbol: "sample",
+            value: "a round trip, at least 50 ms",
+            from: "section 2, equation 1; Linux net/ipv4/tcp_westwood.c",
+        },
+    ],
+    departures: &[],
+    needs_timestamps: false,
+    is_rate_based: false,
+    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/westwood.bpf.o"))),
+    // SAFETY: westwood.c defines it, a constant with the layout of `Ops`.
+    ops: unsafe { &ls_westwood },
+};
