@@ -4,6 +4,7 @@
 //! so that traffic only ever goes to a peer that holds the session's key. Each transport is one folder
 //! and one line of [`TRANSPORTS`]; names, help and reference pages come from that table.
 
+mod accept;
 mod cancel;
 mod datagrams;
 mod error;
@@ -11,6 +12,7 @@ mod noun;
 mod options;
 mod proof;
 mod raw;
+mod socket;
 mod tcp;
 mod udp;
 

@@ -1,11 +1,10 @@
 //! Opening and proving a flow.
 
 use std::io::{self, ErrorKind, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use landspeed_units::Nanos;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
 use super::flow::TcpFlow;
@@ -13,7 +12,7 @@ use super::options::OPTIONS;
 use super::{bind, open};
 use crate::noun::{Call, Flow};
 use crate::proof::{self, ANSWER, Proof};
-use crate::{Error, Patience};
+use crate::{Error, Patience, socket};
 
 /// Pause before a server that does not listen yet is tried again: short, because both ends of a trial
 /// are started at about the same time and every trial waits for it.
@@ -58,10 +57,7 @@ fn reach(call: &Call<'_>, patience: &Patience<'_>) -> Result<(Socket, Nanos), Er
 fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
     let socket = match call.source_port {
         0 => open(call.server)?,
-        port => bind(SocketAddr::new(
-            if call.server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() },
-            port,
-        ))?,
+        port => bind(socket::any(call.server, port))?,
     };
     OPTIONS.set(&socket, call.settings);
     Ok(socket)
@@ -109,12 +105,10 @@ fn read_answer(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Res
         let Some(slice) = patience.slice()? else {
             return Err(Error::NoAnswer { server: call.server });
         };
-        let wait = Timespec::try_from(slice).expect("a slice is short");
         let mut ready = [PollFd::new(socket, PollFlags::IN)];
-        match poll(&mut ready, Some(&wait)) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
-            Ok(_) => {}
-            Err(error) => return Err(Error::refused("wait for", call.server, error.into())),
+        let waited = socket::wait(&mut ready, slice);
+        if !waited.map_err(|source| Error::refused("wait for", call.server, source))? {
+            continue;
         }
         match io::Read::read(&mut &*socket, &mut answer[got..]) {
             // A server that lacks the key hangs up on the hello.

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::FlowSettings;
 use landspeed_units::Nanos;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
 use super::bind;
 use super::flow::TcpFlow;
 use super::options::OPTIONS;
-use crate::noun::{Flow, Key, Listener};
+use crate::accept::Door;
+use crate::noun::Key;
 use crate::proof::{self, CONFIRM, HELLO, Proof};
-use crate::{Error, Patience};
+use crate::{Error, socket};
 
 /// How long a connection may take over its proof.
 const PROOF_TIME: Duration = Duration::from_secs(1);
@@ -72,13 +73,10 @@ impl TcpListener {
 
     /// Waits until something happens on any socket, at most `slice`.
     fn wait(&self, slice: Duration) -> Result<(), Error> {
-        let wait = Timespec::try_from(slice).expect("a slice is short");
         let sockets = std::iter::once(&self.socket).chain(self.applicants.iter().map(|a| &a.socket));
         let mut ready: Vec<PollFd<'_>> = sockets.map(|s| PollFd::new(s, PollFlags::IN)).collect();
-        match poll(&mut ready, Some(&wait)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(Error::refused("wait on", self.at, error.into())),
-        }
+        socket::wait(&mut ready, slice).map_err(|source| Error::refused("wait on", self.at, source))?;
+        Ok(())
     }
 
     /// Takes every connection that the kernel holds.
@@ -133,23 +131,25 @@ impl TcpListener {
     }
 }
 
-impl Listener for TcpListener {
-    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-        loop {
-            if let Some(flow) = self.proven.pop_front() {
-                return Ok(Box::new(flow));
-            }
-            let Some(slice) = patience.slice()? else {
-                return Err(Error::NobodyCame { at: self.at, strangers: self.strangers });
-            };
-            self.wait(slice)?;
-            self.take_in()?;
-            self.examine()?;
-        }
+impl Door for TcpListener {
+    type Flow = TcpFlow;
+
+    fn at(&self) -> SocketAddr {
+        self.at
     }
 
-    fn strangers(&self) -> u64 {
+    fn proven(&mut self) -> Option<TcpFlow> {
+        self.proven.pop_front()
+    }
+
+    fn turned_away(&self) -> u64 {
         self.strangers
+    }
+
+    fn look(&mut self, slice: Duration) -> Result<(), Error> {
+        self.wait(slice)?;
+        self.take_in()?;
+        self.examine()
     }
 }
 

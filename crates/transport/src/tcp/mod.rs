@@ -11,9 +11,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use landspeed_record::FlowSettings;
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{SockAddr, Socket, Type};
 
-use crate::noun::{Call, Delivery, Flow, Key, Listener, Port, Transport};
+use crate::noun::{Call, Delivery, Flow, Port, Transport};
+use crate::socket::{self, HeldPort};
 use crate::{Error, Patience};
 
 /// TCP through the sockets API.
@@ -38,30 +39,13 @@ impl Transport for Tcp {
     }
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
-        let socket = bind(at)?;
-        let address = local(&socket)?;
-        Ok(Box::new(TcpPort { address, _held: socket }))
+        HeldPort::of(bind(at)?, |at, settings, key| {
+            Ok(Box::new(listen::TcpListener::start(at, settings, key)?))
+        })
     }
 
     fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         connect::connect(call, patience)
-    }
-}
-
-/// A port that is bound and not listened on.
-struct TcpPort {
-    address: SocketAddr,
-    /// Keeps the kernel from giving the port to anybody else, as the source port of a flow included.
-    _held: Socket,
-}
-
-impl Port for TcpPort {
-    fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    fn listen(&self, settings: &FlowSettings, key: &Key) -> Result<Box<dyn Listener>, Error> {
-        Ok(Box::new(listen::TcpListener::start(self.address, settings, key)?))
     }
 }
 
@@ -79,18 +63,9 @@ fn bind(address: SocketAddr) -> Result<Socket, Error> {
 /// (tcp(7)), so that the next trial can have the same ports.
 fn open(address: SocketAddr) -> Result<Socket, Error> {
     let make = || {
-        let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
+        let socket = socket::open(address, Type::STREAM)?;
         socket.set_linger(Some(Duration::ZERO))?;
-        if address.is_ipv6() {
-            socket.set_only_v6(true)?;
-        }
         Ok(socket)
     };
     make().map_err(|source| Error::refused("open a socket for", address, source))
-}
-
-fn local(socket: &Socket) -> Result<SocketAddr, Error> {
-    let address =
-        socket.local_addr().map_err(|source| Error::refused("read the port of", "a socket", source))?;
-    Ok(address.as_socket().expect("an IP socket has an IP address"))
 }

@@ -1,11 +1,10 @@
 //! Proving a flow to its server.
 
 use std::io::ErrorKind;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
 use super::flow::UdpFlow;
@@ -15,7 +14,7 @@ use super::wire::{CONTROL, Pass};
 use super::{message, open};
 use crate::noun::{Call, Flow};
 use crate::proof::{self, Proof};
-use crate::{Error, Patience};
+use crate::{Error, Patience, socket};
 
 /// Pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
@@ -40,9 +39,7 @@ fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
     let socket = open(call.server)?;
     OPTIONS.set(&socket, call.settings);
     if call.source_port != 0 {
-        let any: IpAddr =
-            if call.server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let at = SocketAddr::new(any, call.source_port);
+        let at = socket::any(call.server, call.source_port);
         socket.bind(&SockAddr::from(at)).map_err(|source| Error::refused("bind to", at, source))?;
     }
     let refused = |source| Error::refused("connect to", call.server, source);
@@ -124,12 +121,10 @@ impl Talk<'_> {
     }
 
     fn wait(&self, time: Duration) -> Result<(), Error> {
-        let wait = Timespec::try_from(time).expect("a slice is short");
         let mut ready = [PollFd::new(self.socket, PollFlags::IN)];
-        match poll(&mut ready, Some(&wait)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(Error::refused("wait for", self.call.server, error.into())),
-        }
+        let waited = socket::wait(&mut ready, time);
+        waited.map_err(|source| Error::refused("wait for", self.call.server, source))?;
+        Ok(())
     }
 
     fn nobody(&self) -> Error {

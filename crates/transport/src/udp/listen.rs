@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use landspeed_record::FlowSettings;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::net::RecvFlags;
 use socket2::{SockAddr, Socket};
 
@@ -20,9 +20,10 @@ use super::flow::UdpFlow;
 use super::identity::Identity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, Pass};
-use crate::noun::{Flow, Key, Listener};
+use crate::accept::Door;
+use crate::noun::Key;
 use crate::proof::{self, CHALLENGE, Challenge, Proof};
-use crate::{Error, Patience};
+use crate::{Error, socket};
 
 /// Datagrams that are taken before patience is looked at again, however many come.
 const MOST_AT_ONCE: usize = 256;
@@ -62,12 +63,9 @@ impl UdpListener {
 
     /// Waits until something comes, at most `slice`.
     fn wait(&self, slice: Duration) -> Result<(), Error> {
-        let wait = Timespec::try_from(slice).expect("a slice is short");
         let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
-        match poll(&mut ready, Some(&wait)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(Error::refused("wait on", self.at, error.into())),
-        }
+        socket::wait(&mut ready, slice).map_err(|source| Error::refused("wait on", self.at, source))?;
+        Ok(())
     }
 
     /// Takes what has come.
@@ -174,21 +172,23 @@ fn astray(socket: &Socket, peer: SocketAddr) -> io::Result<Vec<Received>> {
     Ok(all)
 }
 
-impl Listener for UdpListener {
-    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-        loop {
-            if let Some(flow) = self.proven.pop_front() {
-                return Ok(Box::new(flow));
-            }
-            let Some(slice) = patience.slice()? else {
-                return Err(Error::NobodyCame { at: self.at, strangers: self.strangers });
-            };
-            self.wait(slice)?;
-            self.take_in()?;
-        }
+impl Door for UdpListener {
+    type Flow = UdpFlow;
+
+    fn at(&self) -> SocketAddr {
+        self.at
     }
 
-    fn strangers(&self) -> u64 {
+    fn proven(&mut self) -> Option<UdpFlow> {
+        self.proven.pop_front()
+    }
+
+    fn turned_away(&self) -> u64 {
         self.strangers
+    }
+
+    fn look(&mut self, slice: Duration) -> Result<(), Error> {
+        self.wait(slice)?;
+        self.take_in()
     }
 }

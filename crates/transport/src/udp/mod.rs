@@ -21,9 +21,10 @@ mod wire;
 use std::net::SocketAddr;
 
 use landspeed_record::FlowSettings;
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::{SockAddr, Socket, Type};
 
-use crate::noun::{Call, Delivery, Flow, Key, Listener, Port, Transport};
+use crate::noun::{Call, Delivery, Flow, Port, Transport};
+use crate::socket::{self, HeldPort};
 use crate::{Error, Patience};
 
 /// UDP through the sockets API.
@@ -49,31 +50,16 @@ impl Transport for Udp {
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
         let held = bind(at)?;
-        let address = local(&held)?;
+        let address = socket::local(&held)?;
         // Connected to itself it takes nothing from anybody, and the kernel refuses what comes.
         held.connect(&SockAddr::from(address)).map_err(|source| Error::refused("hold", address, source))?;
-        Ok(Box::new(UdpPort { address, _held: held }))
+        HeldPort::of(held, |at, settings, key| {
+            Ok(Box::new(listen::UdpListener::start(at, settings, key)?))
+        })
     }
 
     fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         connect::connect(call, patience)
-    }
-}
-
-/// A port that is bound and takes nothing.
-struct UdpPort {
-    address: SocketAddr,
-    /// Keeps the kernel from giving the port to anybody else.
-    _held: Socket,
-}
-
-impl Port for UdpPort {
-    fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    fn listen(&self, settings: &FlowSettings, key: &Key) -> Result<Box<dyn Listener>, Error> {
-        Ok(Box::new(listen::UdpListener::start(self.address, settings, key)?))
     }
 }
 
@@ -88,18 +74,5 @@ fn bind(address: SocketAddr) -> Result<Socket, Error> {
 }
 
 fn open(address: SocketAddr) -> Result<Socket, Error> {
-    let make = || {
-        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
-        if address.is_ipv6() {
-            socket.set_only_v6(true)?;
-        }
-        Ok(socket)
-    };
-    make().map_err(|source| Error::refused("open a socket for", address, source))
-}
-
-fn local(socket: &Socket) -> Result<SocketAddr, Error> {
-    let address =
-        socket.local_addr().map_err(|source| Error::refused("read the port of", "a socket", source))?;
-    Ok(address.as_socket().expect("an IP socket has an IP address"))
+    socket::open(address, Type::DGRAM).map_err(|source| Error::refused("open a socket for", address, source))
 }

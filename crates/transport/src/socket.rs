@@ -1,0 +1,73 @@
+//! What all transports through the sockets API do alike: opening a socket, holding a port, waiting.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use landspeed_record::FlowSettings;
+use rustix::event::{PollFd, Timespec, poll};
+use socket2::{Domain, Socket, Type};
+
+use crate::Error;
+use crate::noun::{Key, Listener, Port};
+
+/// A socket towards or on `address`, of its family alone.
+pub(crate) fn open(address: SocketAddr, kind: Type) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, None)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    Ok(socket)
+}
+
+/// Where a socket is bound.
+pub(crate) fn local(socket: &Socket) -> Result<SocketAddr, Error> {
+    let address =
+        socket.local_addr().map_err(|source| Error::refused("read the port of", "a socket", source))?;
+    Ok(address.as_socket().expect("an IP socket has an IP address"))
+}
+
+/// `port` of every address of the family that `peer` is of.
+pub(crate) fn any(peer: SocketAddr, port: u16) -> SocketAddr {
+    let address: IpAddr =
+        if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    SocketAddr::new(address, port)
+}
+
+/// Waits until something happens on any socket, at most `slice`; whether something did.
+pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bool> {
+    let slice = Timespec::try_from(slice).expect("a slice is short");
+    match poll(sockets, Some(&slice)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// How a transport starts to listen.
+type Listen = fn(SocketAddr, &FlowSettings, &Key) -> Result<Box<dyn Listener>, Error>;
+
+/// A port that a socket holds and nobody listens on.
+pub(crate) struct HeldPort {
+    address: SocketAddr,
+    /// Keeps the kernel from giving the port to anybody else, as the source port of a flow included.
+    _held: Socket,
+    listen: Listen,
+}
+
+impl HeldPort {
+    /// The port that `held` is bound to.
+    pub(crate) fn of(held: Socket, listen: Listen) -> Result<Box<dyn Port>, Error> {
+        Ok(Box::new(HeldPort { address: local(&held)?, _held: held, listen }))
+    }
+}
+
+impl Port for HeldPort {
+    fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn listen(&self, settings: &FlowSettings, key: &Key) -> Result<Box<dyn Listener>, Error> {
+        (self.listen)(self.address, settings, key)
+    }
+}
