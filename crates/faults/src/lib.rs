@@ -8,11 +8,12 @@
 mod app;
 mod error;
 mod fault;
+mod inject;
 mod scenario;
 mod stage;
 
 pub use app::{App, play};
 pub use error::Error;
 pub use fault::{FAULTS, Fault, Needs, fault};
-pub use scenario::{Scenario, Shaper, Traffic, Wan};
+pub use scenario::{Scenario, Shaper, Traffic};
 pub use stage::Stage;

@@ -9,8 +9,9 @@ use crate::{Error, fault};
 /// A path with its traffic: host A sends to host B.
 #[derive(Debug, Clone, Default)]
 pub struct Scenario {
-    /// The core of a wide-area link between the hosts; `None` joins them by a veth pair.
-    pub wan: Option<Wan>,
+    /// The wide-area link between the hosts, by its parameters (docs/reference/lab-wan.md); `None` joins
+    /// them by a veth pair.
+    pub wan: Option<Settings>,
     /// Knobs of host A.
     pub a: Settings,
     /// Knobs of host B.
@@ -46,58 +47,12 @@ impl Scenario {
         }
         Ok(scenario)
     }
-}
 
-/// The core of a wide-area link.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Wan {
-    /// Rate in both directions.
-    pub rate: BitRate,
-    /// Round-trip time without queueing.
-    pub rtt: Nanos,
-    /// Share of packets lost, 0 to 1.
-    pub loss: f64,
-    /// Mean length of a run of losses.
-    pub burst: f64,
-    /// Share of packets that are overtaken.
-    pub reorder: f64,
-    /// Packets larger than this vanish.
-    pub drop_above: Option<Bytes>,
-}
-
-impl Wan {
-    /// A path over some hundred kilometres with nothing wrong.
-    pub fn healthy() -> Self {
-        Wan {
-            rate: BitRate(200e6),
-            rtt: Nanos::millis(20),
-            loss: 0.0,
-            burst: 1.0,
-            reorder: 0.0,
-            drop_above: None,
-        }
-    }
-
-    /// As the topology is written on a command line.
-    pub fn words(&self) -> String {
-        let mut words = format!(
-            "lab:wan:rate={}mbit,rtt={}us,queue=1bdp",
-            (self.rate.0 / 1e6).round(),
-            self.rtt.0 / 1000
-        );
-        if self.loss > 0.0 {
-            words += &format!(",loss={:.4}%", self.loss * 100.0);
-        }
-        if self.burst > 1.0 {
-            words += &format!(",loss-burst={:.1}", self.burst);
-        }
-        if self.reorder > 0.0 {
-            words += &format!(",reorder={:.3}%,reorder-delay=4ms", self.reorder * 100.0);
-        }
-        if let Some(size) = self.drop_above {
-            words += &format!(",drop-above={}", size.0);
-        }
-        words
+    /// The lab as it is written on a command line.
+    pub fn topology(&self) -> String {
+        let Some(wan) = &self.wan else { return "lab:back-to-back".to_owned() };
+        let words: Vec<String> = wan.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        format!("lab:wan:{}", words.join(","))
     }
 }
 

@@ -30,8 +30,8 @@ pub struct Stage {
 impl Stage {
     /// Sets `scenario` up; `program` is the command line that plays a part (see [`crate::play`]).
     pub fn set(scenario: &Scenario, program: &[String]) -> Result<Stage, Error> {
-        let words = scenario.wan.as_ref().map_or_else(|| "lab:back-to-back".to_owned(), crate::Wan::words);
-        let mut stage = Stage { apps: Vec::new(), hosts: open(&[words])?, program: program.to_vec() };
+        let hosts = open(&[scenario.topology()])?;
+        let mut stage = Stage { apps: Vec::new(), hosts, program: program.to_vec() };
         stage.turn(scenario)?;
         let at = stage.at();
         for (side, core, part) in parts(scenario, at) {
