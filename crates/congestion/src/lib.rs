@@ -5,11 +5,15 @@
 //! very code that the kernel runs. The C sources are MIT or GPL-2.0: the kernel takes no other.
 
 mod algorithms;
+mod error;
+mod load;
 mod native;
 mod row;
 mod sock;
 
 pub use algorithms::CONTROLS;
+pub use error::Error;
+pub use load::{CallbackCost, Loaded, State, can_load, load, state, unload};
 pub use native::{Native, Refused, native};
 pub use row::{Parameter, Row};
 pub use sock::{AckSample, CaState, Event, INFINITE_SSTHRESH, RateSample, Sock};

@@ -1,0 +1,78 @@
+//! What can go wrong between a congestion control and the kernel.
+
+use std::io;
+use std::path::PathBuf;
+
+/// An operation that failed, what it was about, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No row of the table has this name.
+    #[error("no congestion control is called {name:?}; `landspeed cc list` names them")]
+    Unknown {
+        /// As given.
+        name: String,
+    },
+    /// The kernel has this control itself.
+    #[error("{name} is the kernel's own: it needs no loading (where it is missing: modprobe tcp_{name})")]
+    Kernels {
+        /// The control.
+        name: &'static str,
+    },
+    /// This host loads no congestion control at all.
+    #[error(
+        "cannot load a congestion control here: {reason}; `landspeed compare --simulate` needs no kernel"
+    )]
+    CannotLoad {
+        /// Why, with the remedy.
+        reason: String,
+    },
+    /// This host loads congestion controls, but not this one.
+    #[error("{name} is refused: {reason}")]
+    Refused {
+        /// The control.
+        name: &'static str,
+        /// Why, with the remedy.
+        reason: &'static str,
+    },
+    /// A control of this name is in the kernel already.
+    #[error("{name} is loaded already{holder}")]
+    Taken {
+        /// The name in the kernel.
+        name: &'static str,
+        /// By whom, and how to end it; empty where that is not known.
+        holder: String,
+    },
+    /// The kernel did not take the programs.
+    #[error("the kernel refuses {name}: {why}")]
+    Kernel {
+        /// The control.
+        name: &'static str,
+        /// What it or libbpf says.
+        why: String,
+    },
+    /// Nothing is pinned under this name.
+    #[error("{name} was not loaded with --keep{holder}")]
+    NotKept {
+        /// The name in the kernel.
+        name: &'static str,
+        /// Who else has it loaded, and how to end it; empty where nobody has.
+        holder: String,
+    },
+    /// A file or folder of the BPF file system.
+    #[error("cannot {operation} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        operation: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Error::Io { operation, path: path.into(), source }
+    }
+}

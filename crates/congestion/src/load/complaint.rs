@@ -1,0 +1,57 @@
+//! What libbpf and the kernel's verifier say about programs that do not load.
+
+use std::cell::RefCell;
+
+use libbpf_rs::PrintLevel;
+
+thread_local! {
+    /// libbpf speaks on the thread that calls it.
+    static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// From now on libbpf says nothing on standard error; what it says of a failure is kept for [`take`].
+pub(super) fn listen() {
+    HEARD.take();
+    libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
+}
+
+/// What it complained of first on this thread since [`listen`].
+pub(super) fn take() -> Option<String> {
+    HEARD.take()
+}
+
+fn hear(_: PrintLevel, text: String) {
+    if let Some(gist) = gist(&text) {
+        HEARD.with_borrow_mut(|heard| heard.get_or_insert(gist).len());
+    }
+}
+
+/// Of a load log, which may be thousands of lines long, the verifier's last word; of other messages the message.
+fn gist(text: &str) -> Option<String> {
+    let lines: Vec<_> = text.trim().lines().collect();
+    let end = lines.iter().position(|line| line.starts_with("processed ")).unwrap_or(1);
+    let last = lines.get(end.checked_sub(1)?)?.trim_start_matches("libbpf: ");
+    // This line comes before the log that says why.
+    (!last.contains("BPF program load failed")).then(|| last.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verifiers_last_word_is_kept() {
+        let log = "libbpf: prog 'p': -- BEGIN PROG LOAD LOG --\n0: (79) r7 = r1\nR1 is not allowed\n\
+                   processed 8 insns\n-- END PROG LOAD LOG --\n";
+        assert_eq!(gist(log).as_deref(), Some("R1 is not allowed"));
+        assert_eq!(gist("libbpf: prog 'p': BPF program load failed: -EACCES\n"), None);
+        assert_eq!(gist("libbpf: no BTF\n").as_deref(), Some("no BTF"));
+    }
+
+    #[test]
+    fn the_first_complaint_stands() {
+        hear(PrintLevel::Warn, "libbpf: one\n".into());
+        hear(PrintLevel::Warn, "libbpf: two\n".into());
+        assert_eq!((take().as_deref(), take()), (Some("one"), None));
+    }
+}

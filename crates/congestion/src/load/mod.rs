@@ -1,0 +1,128 @@
+//! Congestion controls in the running kernel.
+//!
+//! A control lives as long as somebody holds its link: a [`Loaded`], or a file in the BPF file system
+//! ([`Loaded::keep`]). When the holder dies, even by SIGKILL, the kernel closes the link and the name is gone for new
+//! sockets; those that use it already keep it until they close.
+
+mod allowed;
+mod complaint;
+mod object;
+mod pin;
+
+use std::path::PathBuf;
+
+use libbpf_rs::{Link, Object};
+
+use crate::Error;
+use crate::algorithms::CONTROLS;
+use crate::native::NEEDS_TIMESTAMPS;
+use crate::row::Row;
+
+pub use allowed::can_load;
+pub use object::CallbackCost;
+
+/// The names that `TCP_CONGESTION` takes on this host.
+const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
+
+/// A control in the kernel, held by this process: dropped, it is gone for new sockets.
+#[derive(Debug)]
+#[must_use = "the control leaves the kernel when this is dropped"]
+pub struct Loaded {
+    row: &'static Row,
+    // The link goes before the programs that it holds.
+    link: Link,
+    programs: Object,
+}
+
+/// Where a control stands on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// The kernel does not know the name.
+    Absent,
+    /// It can be chosen; some process holds it, or it is the kernel's own.
+    Available,
+    /// It can be chosen, and stays until it is unloaded: this file holds it.
+    Kept(PathBuf),
+}
+
+/// Loads the control called `name` (with or without `ls_`): from now on any program of this host may choose it by its
+/// [`Row::kernel_name`].
+///
+/// # Errors
+/// In words: an unknown name, the kernel's own control, a host that cannot load any (not root, no BTF, no struct_ops),
+/// a control that is there already, one that needs TCP timestamps where they are off.
+pub fn load(name: &str) -> Result<Loaded, Error> {
+    let row = find(name)?;
+    let Some(image) = row.object else {
+        return Err(Error::Kernels { name: row.name });
+    };
+    can_load().map_err(|reason| Error::CannotLoad { reason })?;
+    if row.needs_timestamps && std::fs::read_to_string(TIMESTAMPS).is_ok_and(|on| on.trim() == "0") {
+        return Err(Error::Refused { name: row.kernel_name, reason: NEEDS_TIMESTAMPS });
+    }
+    let state = state(row);
+    if state != State::Absent {
+        return Err(Error::Taken { name: row.kernel_name, holder: state.holder() });
+    }
+    let (programs, link) = object::load(row, image)?;
+    Ok(Loaded { row, link, programs })
+}
+
+/// Takes a kept control out of the kernel; sockets that use it keep it until they close.
+///
+/// # Errors
+/// An unknown name, a control that no file holds, a file system that does not let go.
+pub fn unload(name: &str) -> Result<&'static Row, Error> {
+    let row = find(name)?;
+    pin::remove(row)?;
+    Ok(row)
+}
+
+/// Where `row` stands on this host.
+pub fn state(row: &Row) -> State {
+    if let Some(path) = pin::path(row) {
+        return State::Kept(path);
+    }
+    let names = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
+    let is_there = names.split_whitespace().any(|name| name == row.kernel_name);
+    if is_there { State::Available } else { State::Absent }
+}
+
+fn find(name: &str) -> Result<&'static Row, Error> {
+    let mut rows = CONTROLS.iter().copied();
+    let found = rows.find(|row| row.name == name || row.kernel_name == name);
+    found.ok_or_else(|| Error::Unknown { name: name.to_owned() })
+}
+
+impl State {
+    /// Who holds it and how to end that, for the end of a sentence; empty where nobody does.
+    fn holder(&self) -> String {
+        match self {
+            State::Absent => String::new(),
+            State::Available => ": a running `landspeed cc load` holds it; end that with Ctrl-C".to_owned(),
+            State::Kept(path) => format!(": {} holds it; `landspeed cc unload` ends that", path.display()),
+        }
+    }
+}
+
+impl Loaded {
+    /// What is known of it.
+    pub fn row(&self) -> &'static Row {
+        self.row
+    }
+
+    /// The processor time that its callbacks took so far. The kernel counts only while somebody asks it to
+    /// (`sysctl kernel.bpf_stats_enabled=1`).
+    pub fn cost(&self) -> Vec<CallbackCost> {
+        object::cost(&self.programs)
+    }
+
+    /// Pins it in the BPF file system, so that it outlives this process; [`unload`] takes it out.
+    ///
+    /// # Errors
+    /// No BPF file system, or no leave to write there.
+    pub fn keep(mut self) -> Result<PathBuf, Error> {
+        pin::keep(self.row, &mut self.link)
+    }
+}

@@ -1,0 +1,56 @@
+//! Controls that outlive the command that loaded them: files in the BPF file system.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::Link;
+use rustix::fs::statfs;
+
+use super::state;
+use crate::Error;
+use crate::row::Row;
+
+/// Where distributions mount it.
+const BPF_FS: &str = "/sys/fs/bpf";
+const FOLDER: &str = "/sys/fs/bpf/landspeed-cc";
+
+/// `BPF_FS_MAGIC` of linux/magic.h.
+const MAGIC: u64 = 0xcafe_4a11;
+
+fn place(row: &Row) -> PathBuf {
+    Path::new(FOLDER).join(row.kernel_name)
+}
+
+/// The file that holds `row`, where there is one.
+pub(super) fn path(row: &Row) -> Option<PathBuf> {
+    Some(place(row)).filter(|path| path.exists())
+}
+
+pub(super) fn keep(row: &Row, link: &mut Link) -> Result<PathBuf, Error> {
+    mounted()?;
+    fs::create_dir_all(FOLDER).map_err(|error| Error::io("make", FOLDER, error))?;
+    let path = place(row);
+    link.pin(&path).map_err(|error| Error::io("pin a control at", &path, io::Error::other(error)))?;
+    Ok(path)
+}
+
+pub(super) fn remove(row: &'static Row) -> Result<(), Error> {
+    let Some(path) = path(row) else {
+        return Err(Error::NotKept { name: row.kernel_name, holder: state(row).holder() });
+    };
+    fs::remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+    // The last one out; others may be there.
+    let _ = fs::remove_dir(FOLDER);
+    Ok(())
+}
+
+fn mounted() -> Result<(), Error> {
+    let there = statfs(BPF_FS).map_err(|error| Error::io("look at", BPF_FS, error.into()))?;
+    if there.f_type as u64 == MAGIC {
+        return Ok(());
+    }
+    let remedy =
+        io::Error::other("no BPF file system is mounted there; `mount -t bpf bpf /sys/fs/bpf` mounts one");
+    Err(Error::io("keep a control in", BPF_FS, remedy))
+}

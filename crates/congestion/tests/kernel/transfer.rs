@@ -1,0 +1,100 @@
+//! Some bytes over loopback with a chosen congestion control, and what the kernel then says of the connection.
+
+use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::thread::{self, JoinHandle};
+
+/// What the kernel says of a connection after a transfer.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// `TCP_CONGESTION`.
+    pub(crate) control: String,
+    /// `tcpi_snd_cwnd`, packets.
+    pub(crate) window: u32,
+}
+
+/// A connection over loopback whose far end reads all that comes.
+pub(crate) struct Flow {
+    near: TcpStream,
+    far: JoinHandle<io::Result<u64>>,
+}
+
+impl Flow {
+    pub(crate) fn open(control: &str) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let near = TcpStream::connect(listener.local_addr()?)?;
+        choose(&near, control)?;
+        let (mut peer, _) = listener.accept()?;
+        let far = thread::spawn(move || io::copy(&mut peer, &mut io::sink()));
+        Ok(Flow { near, far })
+    }
+
+    pub(crate) fn send(mut self, bytes: usize) -> io::Result<Report> {
+        let chunk = vec![0; bytes.min(64 << 10)];
+        for _ in 0..bytes.div_ceil(chunk.len()) {
+            self.near.write_all(&chunk)?;
+        }
+        let report = Report { control: chosen(&self.near)?, window: window(&self.near)? };
+        drop(self.near);
+        self.far.join().expect("the reader does not panic")?;
+        Ok(report)
+    }
+}
+
+pub(crate) fn over_loopback(control: &str, bytes: usize) -> io::Result<Report> {
+    Flow::open(control)?.send(bytes)
+}
+
+fn choose(stream: &TcpStream, control: &str) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(control.len()).expect("a short name");
+    // SAFETY: the kernel reads `length` bytes of a live string.
+    let rc = unsafe {
+        libc::setsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            control.as_ptr().cast(),
+            length,
+        )
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn chosen(stream: &TcpStream) -> io::Result<String> {
+    let mut name = [0u8; 16];
+    ask(stream, libc::TCP_CONGESTION, &mut name)?;
+    let end = name.iter().position(|&byte| byte == 0).unwrap_or(name.len());
+    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+/// `tcpi_snd_cwnd`, at byte 80 of struct tcp_info (include/uapi/linux/tcp.h).
+fn window(stream: &TcpStream) -> io::Result<u32> {
+    let mut info = [0u8; 104];
+    ask(stream, libc::TCP_INFO, &mut info)?;
+    Ok(u32::from_ne_bytes(info[80..84].try_into().expect("four bytes")))
+}
+
+fn ask(stream: &TcpStream, option: libc::c_int, into: &mut [u8]) -> io::Result<()> {
+    let mut length = libc::socklen_t::try_from(into.len()).expect("a short buffer");
+    // SAFETY: the kernel writes at most `length` bytes, the buffer's length.
+    let rc = unsafe {
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            option,
+            into.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// This thread goes on as nobody. The raw call, because the library's changes all threads.
+pub(crate) fn drop_privileges() {
+    const NOBODY: libc::c_long = 65534;
+    // SAFETY: no memory is passed.
+    let rc = unsafe { libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) };
+    // Not root: nobody enough.
+    assert!(rc == 0 || io::Error::last_os_error().raw_os_error() == Some(libc::EPERM));
+}
