@@ -4,7 +4,7 @@
 mod zoo;
 
 use landspeed_analysis::verdict::CAUSES;
-use landspeed_record::{Cause, HostLimits, Observations, Verdict};
+use landspeed_record::{Cause, Finding, HostLimits, Observations, Verdict};
 use landspeed_units::{BitRate, Bytes};
 use proptest::prelude::*;
 use zoo::{Zoo, causes, faults, share_of};
@@ -136,6 +136,58 @@ fn both_causes_of_a_pair_are_named() {
     }
 }
 
+/// Of two causes the first masks the second, which costs nothing while the first stands.
+const MASKED: &[Pair] = &[
+    (Cause::SlowWriter, Cause::RandomLoss, || {
+        let mut zoo = faults::slow_writer(1.0);
+        zoo.sender(|_, _, t| t.retransmitted_segments = t.data_segments_sent / 100);
+        zoo.count_a("TcpExt.TCPSackRecovery", 60);
+        zoo
+    }),
+    (Cause::RandomLoss, Cause::SendBuffer, || {
+        let mut zoo = faults::random_loss(0.5);
+        zoo.sender(|_, socket, t| {
+            let window = u64::from(t.cwnd_segments) * t.send_mss_bytes.0;
+            (socket.send_buffer_bytes, t.not_sent_bytes) = (Bytes(window * 3 / 2), Bytes(window / 4));
+        });
+        zoo
+    }),
+    (Cause::QdiscDrops, Cause::OffloadsOff, || {
+        let mut zoo = faults::qdisc_drops(0.5);
+        for name in ["tx-tcp-segmentation", "tx-generic-segmentation"] {
+            zoo.a.settings[0].features.insert(name.into(), false);
+        }
+        zoo
+    }),
+    (Cause::RandomLoss, Cause::WindowBelowBdp, || {
+        let mut zoo = faults::random_loss(1.0);
+        zoo.sender(|_, _, t| (t.options, t.peer_window_scale) = (3, 0));
+        zoo.receiver(|_, _, t| (t.options, t.window_scale) = (3, 0));
+        zoo
+    }),
+];
+
+#[test]
+fn what_binds_next_stands_behind_what_costs() {
+    for (now, next, pair) in MASKED {
+        let verdict = pair().verdict();
+        assert_eq!(verdict.findings[0].cause, *now, "{:#?}", verdict.findings);
+        let behind = verdict.findings.iter().find(|f| f.cause == *next);
+        let behind = behind.unwrap_or_else(|| panic!("{next:?}: {:#?}", verdict.findings));
+        assert_eq!(behind.weight, 0.0);
+        assert!(behind.allows_bps.is_some_and(|rate| rate.0 >= 0.8 * verdict.goodput_bps.0), "{behind:#?}");
+        assert!(behind.evidence.last().is_some_and(|line| line.contains("costs nothing now")));
+    }
+}
+
+#[test]
+fn what_would_bind_next_is_no_fault_of_a_healthy_path() {
+    let mut zoo = Zoo::wan();
+    zoo.sender(|_, _, t| t.options = 3);
+    let verdict = zoo.verdict();
+    assert!(verdict.findings.iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
+}
+
 #[test]
 fn one_host_alone_is_enough_for_most() {
     // Buffers, windows and losses show at the sender; the reader only at the receiver.
@@ -251,7 +303,13 @@ fn a_fault_promises_no_more_than_the_limits_allow() {
 fn sound(verdict: &Verdict) {
     let findings = &verdict.findings;
     assert!(!findings.is_empty());
-    assert!(findings.windows(2).all(|pair| pair[0].weight >= pair[1].weight), "{findings:#?}");
+    // What costs something, the heaviest first; what would bind next, the narrowest first; limits.
+    let kind = |f: &Finding| if f.cause.is_limit() { 2 } else { i32::from(f.allows_bps.is_some()) };
+    assert!(findings.is_sorted_by_key(kind), "{findings:#?}");
+    let now: Vec<f64> = findings.iter().filter(|f| f.allows_bps.is_none()).map(|f| f.weight).collect();
+    assert!(now.is_sorted_by(|a, b| a >= b), "{findings:#?}");
+    let next: Vec<f64> = findings.iter().filter_map(|f| f.allows_bps).map(|rate| rate.0).collect();
+    assert!(next.is_sorted() && next.iter().all(|rate| rate.is_finite() && *rate >= 0.0), "{findings:#?}");
     for finding in findings {
         assert!((0.0..=1.0).contains(&finding.weight) && (0.0..=1.0).contains(&finding.confidence));
         let text = || finding.evidence.iter().chain([&finding.summary, &finding.at]);

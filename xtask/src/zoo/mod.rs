@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
-use landspeed_faults::{FAULTS, Fault, fault};
+use landspeed_faults::{FAULTS, Fault, Scenario, fault};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -19,6 +19,8 @@ use run::{Case, Judged, judge};
 
 /// Paths without a fault.
 const CLEAN: usize = 20;
+/// Pairs drawn by lot.
+const DRAWN: usize = 16;
 /// Pairs of which each costs something while the other one stands: of a black hole and a busy core only
 /// one holds the flow back, and nobody can see the other. Chosen by what TCP and a processor do, before
 /// any was tried.
@@ -50,7 +52,8 @@ const PAIRS: [[(&str, f64); 2]; 16] = [
 /// What to run.
 #[derive(Default)]
 struct Options {
-    /// Only faults whose name contains this; "pairs" is the pairs, "clean" the paths without a fault.
+    /// Only faults whose name contains this; "pairs" is the pairs, "lot" those drawn by lot, "clean" the paths
+    /// without a fault.
     only: Option<String>,
     /// Draws strengths.
     seed: u64,
@@ -101,15 +104,18 @@ fn cases(options: &Options) -> Result<Vec<Case>> {
     let mut dice = ChaCha8Rng::seed_from_u64(options.seed);
     let wanted = |fault: &&Fault| options.only.as_ref().is_none_or(|only| fault.name.contains(only.as_str()));
     let faults: Vec<&'static Fault> = FAULTS.iter().filter(wanted).collect();
-    let one = |fault: &'static Fault, strength| Case { faults: vec![(fault, strength)] };
+    let one = |fault: &'static Fault, strength| Case { faults: vec![(fault, strength)], drawn: false };
     let mut cases: Vec<Case> = faults.iter().flat_map(|&f| [one(f, 0.0), one(f, 1.0)]).collect();
     cases.extend(faults.iter().map(|&fault| one(fault, dice.random_range(0.0..1.0))));
     let also = |what| options.only.as_deref().is_none_or(|only| only == what);
     if also("pairs") {
         cases.extend(pairs()?);
     }
+    if also("lot") {
+        cases.extend((0..DRAWN).map(|_| draw(&mut dice)));
+    }
     if also("clean") {
-        cases.extend((0..CLEAN).map(|_| Case { faults: Vec::new() }));
+        cases.extend((0..CLEAN).map(|_| Case { faults: Vec::new(), drawn: false }));
     }
     Ok(cases)
 }
@@ -119,7 +125,23 @@ fn pairs() -> Result<Vec<Case>> {
     let known = |(name, strength): (&str, f64)| -> Result<(&'static Fault, f64)> {
         Ok((fault(name).with_context(|| format!("no fault is called {name}"))?, strength))
     };
-    PAIRS.iter().map(|[one, other]| Ok(Case { faults: vec![known(*one)?, known(*other)?] })).collect()
+    let case = |[one, other]: &[(&str, f64); 2]| {
+        Ok(Case { faults: vec![known(*one)?, known(*other)?], drawn: false })
+    };
+    PAIRS.iter().map(case).collect()
+}
+
+/// Two faults that can be had at once, whichever they are.
+fn draw(dice: &mut ChaCha8Rng) -> Case {
+    loop {
+        let mut one = || (&FAULTS[dice.random_range(0..FAULTS.len())], dice.random_range(0.0..1.0));
+        let faults = vec![one(), one()];
+        let named: Vec<(&str, f64)> =
+            faults.iter().map(|(fault, strength)| (fault.name, *strength)).collect();
+        if faults[0].0.cause != faults[1].0.cause && Scenario::with(&named).is_ok() {
+            return Case { faults, drawn: true };
+        }
+    }
 }
 
 /// How often something held, of how many.

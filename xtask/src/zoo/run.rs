@@ -18,12 +18,15 @@ const WATCH_TWO: &str = "8s";
 /// What is done to a path.
 pub(super) struct Case {
     pub(super) faults: Vec<(&'static Fault, f64)>,
+    /// Whether which faults these are was drawn by lot.
+    pub(super) drawn: bool,
 }
 
 /// What `explain` said of it.
 pub(super) struct Judged {
     pub(super) name: String,
     pub(super) causes: Vec<Cause>,
+    pub(super) drawn: bool,
     pub(super) found: Vec<Finding>,
     pub(super) took: Duration,
 }
@@ -45,6 +48,13 @@ impl Judged {
         self.causes.len() == 2
     }
 
+    /// Faults that were named and not made: some follow from what was made (checksums in software turn
+    /// segmentation offload off), some are wrong.
+    pub(super) fn beside(&self) -> usize {
+        let beside = |f: &&Finding| !f.cause.is_limit() && !self.causes.contains(&f.cause);
+        self.found.iter().filter(beside).count()
+    }
+
     /// Whether the one fault is named first, both of a pair are named, or a clean path has a limit and no
     /// fault.
     pub(super) fn is_right(&self) -> bool {
@@ -57,7 +67,10 @@ impl Judged {
 
     /// What was named, first one first.
     pub(super) fn said(&self) -> String {
-        let words = self.found.iter().take(4).map(|f| format!("{:?} {:.2}", f.cause, f.weight));
+        let words = self.found.iter().take(6).map(|f| match f.allows_bps {
+            Some(rate) => format!("{:?} next at {rate}", f.cause),
+            None => format!("{:?} {:.2}", f.cause, f.weight),
+        });
         words.collect::<Vec<_>>().join(", ")
     }
 
@@ -89,5 +102,6 @@ pub(super) fn judge(landspeed: &Path, case: &Case) -> Result<Judged> {
     std::fs::write(folder.join(format!("{}.json", case.name())), &output.stdout)?;
     let report: ExplainReport = serde_json::from_slice(&output.stdout).context("read its report")?;
     let causes = case.faults.iter().map(|(fault, _)| fault.cause).collect();
-    Ok(Judged { name: case.name(), causes, found: report.verdict, took: began.elapsed() })
+    let drawn = case.drawn;
+    Ok(Judged { name: case.name(), causes, drawn, found: report.verdict, took: began.elapsed() })
 }

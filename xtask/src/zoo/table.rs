@@ -7,6 +7,8 @@ use super::run::Judged;
 const ALONE: f64 = 30.0 / 32.0;
 const PAIRED: f64 = 12.0 / 16.0;
 const CLEAN: f64 = 1.0;
+/// Of faults that meet by chance one mostly hides the other.
+const NOTHING: f64 = 0.0;
 
 /// All tables.
 pub(super) fn page(judged: &[Judged], seed: u64) -> String {
@@ -14,6 +16,8 @@ pub(super) fn page(judged: &[Judged], seed: u64) -> String {
     for (what, right, of, promised) in sums(judged) {
         page += &format!("| {what} | {right} | {of} | at least {:.1} % |\n", promised * 100.0);
     }
+    let beside: usize = judged.iter().map(Judged::beside).sum();
+    page += &format!("\nFaults named that were not made: {beside} in {} runs.\n", judged.len());
     page += "\n| done | named, with weight | |\n|---|---|---|\n";
     for case in judged {
         let mark = if case.is_right() { "right" } else { "**wrong**" };
@@ -31,13 +35,15 @@ pub(super) fn broken(judged: &[Judged]) -> Vec<String> {
 }
 
 fn sums(judged: &[Judged]) -> Vec<(&'static str, usize, usize, f64)> {
-    let alone = |case: &&Judged| !case.is_clean() && !case.is_pair();
-    let (one, one_of) = held(judged.iter().filter(alone), Judged::is_right);
-    let (pair, pair_of) = held(judged.iter().filter(|case| case.is_pair()), Judged::is_right);
-    let (clean, clean_of) = held(judged.iter().filter(|case| case.is_clean()), Judged::is_right);
-    vec![
-        ("one fault, named first", one, one_of, ALONE),
-        ("two faults, both named", pair, pair_of, PAIRED),
-        ("no fault, a limit named", clean, clean_of, CLEAN),
-    ]
+    let kinds: [(&str, fn(&Judged) -> bool, f64); 4] = [
+        ("one fault, named first", |case| !case.is_clean() && !case.is_pair(), ALONE),
+        ("two faults, both named", |case| case.is_pair() && !case.drawn, PAIRED),
+        ("two faults by lot, both named", |case| case.is_pair() && case.drawn, NOTHING),
+        ("no fault, a limit named", Judged::is_clean, CLEAN),
+    ];
+    let sum = |(what, kind, promised): (_, fn(&Judged) -> bool, _)| {
+        let (right, of) = held(judged.iter().filter(|case| kind(case)), Judged::is_right);
+        (what, right, of, promised)
+    };
+    kinds.map(sum).into()
 }

@@ -1,6 +1,7 @@
 //! What a judge of one cause is, and what it hands back.
 
 use landspeed_record::{Cause, Finding, Remedy};
+use landspeed_units::BitRate;
 
 use super::thresholds::MOST_RATIO;
 use super::view::View;
@@ -63,6 +64,10 @@ pub trait Judge: Sync {
 
     /// The finding, where the cause is there.
     fn judge(&self, view: &View<'_>) -> Option<Finding>;
+
+    /// Where it costs nothing now: the finding with the rate that it would let through, from what stands in
+    /// settings and counters. [`super::next`] decides whether that is worth saying.
+    fn next(&self, view: &View<'_>) -> Option<Finding>;
 }
 
 /// A judge that is a function: one row of the table.
@@ -71,6 +76,12 @@ pub(super) struct Row {
     pub(super) looks_at: &'static str,
     pub(super) needs: &'static [Need],
     pub(super) judge: fn(&View<'_>) -> Option<Finding>,
+    pub(super) next: fn(&View<'_>) -> Option<Finding>,
+}
+
+/// For a row that shows nothing of itself while it costs nothing.
+pub(super) fn unseen(_: &View<'_>) -> Option<Finding> {
+    None
 }
 
 impl Judge for Row {
@@ -89,6 +100,10 @@ impl Judge for Row {
     fn judge(&self, view: &View<'_>) -> Option<Finding> {
         (self.judge)(view)
     }
+
+    fn next(&self, view: &View<'_>) -> Option<Finding> {
+        (self.next)(view)
+    }
 }
 
 /// Starts a finding that costs the share `weight`; `confidence` is 0 to 1.
@@ -99,9 +114,15 @@ pub(super) fn found(cause: Cause, weight: f64, confidence: f64, summary: String)
         summary,
         confidence: share(confidence),
         weight: share(weight),
+        allows_bps: None,
         evidence: Vec::new(),
         remedies: Vec::new(),
     }
+}
+
+/// Starts a finding that costs nothing now and would let `allows` through.
+pub(super) fn behind(cause: Cause, allows: BitRate, confidence: f64, summary: String) -> Finding {
+    Finding { allows_bps: Some(allows), ..found(cause, 0.0, confidence, summary) }
 }
 
 /// How a finding is filled in, one line at a time.

@@ -5,11 +5,13 @@
 //! brings about what another looks at (a slow reader closes the window, a shaper makes a queue), the
 //! shared quantity says whose doing it is, in `view/`.
 //!
-//! A finding's weight is the share of the flow's time or rate that the cause costs. What is left when
-//! nothing is wrong is a limit: a busy core, a link. So a verdict is never empty.
+//! A finding's weight is the share of the flow's time or rate that the cause costs. Behind the faults that cost
+//! something stand those that would bind next ([`next`]), and what is left when nothing is wrong, a limit: a
+//! busy core, a link. So a verdict is never empty.
 
 mod causes;
 mod judge;
+mod next;
 mod scene;
 mod settle;
 mod staircase;
@@ -27,19 +29,22 @@ pub use view::View;
 /// What holds the path of this scene back.
 pub fn judge(scene: &Scene<'_>) -> Verdict {
     let view = View::new(scene);
-    let (mut findings, mut unjudged) = (Vec::new(), Vec::new());
+    let (mut findings, mut behind, mut unjudged) = (Vec::new(), Vec::new(), Vec::new());
     for judge in CAUSES {
         let missing = judge.needs().iter().find(|need| !view.has(**need));
         match missing {
             // What only TCP can have is not missing from a flow of datagrams.
             Some(need) if need.is_of_tcp() && view.is_udp() => {}
             Some(need) => unjudged.push((need.missing(), settle::word(judge.cause()))),
-            None => findings.extend(judge.judge(&view)),
+            None => match judge.judge(&view).filter(settle::counts) {
+                Some(finding) => findings.push(finding),
+                None => behind.extend(judge.next(&view)),
+            },
         }
     }
     Verdict {
         goodput_bps: view.goodput,
-        findings: settle::settle(&view, findings),
+        findings: settle::settle(&view, findings, behind),
         unjudged: settle::unjudged(scene, &unjudged),
     }
 }

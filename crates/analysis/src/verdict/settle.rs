@@ -4,15 +4,21 @@ use landspeed_record::{Cause, Finding};
 
 use super::causes::limits;
 use super::judge::shown;
+use super::next;
 use super::scene::Scene;
 use super::thresholds::LEAST_WEIGHT;
 use super::view::View;
 
-/// Faults that cost something, the one that costs most first, then limits. A limit behind faults binds
-/// only when they are mended, so it weighs no more than the least of them.
-pub(super) fn settle(view: &View<'_>, findings: Vec<Finding>) -> Vec<Finding> {
+/// Whether a finding is worth listing: a fault costs something.
+pub(super) fn counts(finding: &Finding) -> bool {
+    finding.cause.is_limit() || finding.weight >= LEAST_WEIGHT
+}
+
+/// Faults that cost something, the one that costs most first, then those that would bind next, then limits.
+/// A limit behind faults binds only when they are mended, so it weighs no more than the least of them.
+pub(super) fn settle(view: &View<'_>, findings: Vec<Finding>, behind: Vec<Finding>) -> Vec<Finding> {
+    let mut behind = next::settle(view, &findings, behind);
     let (mut limits, mut faults): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.cause.is_limit());
-    faults.retain(|finding| finding.weight >= LEAST_WEIGHT);
     if limits.is_empty() && faults.is_empty() {
         limits.push(limits::nearest(view));
     }
@@ -23,6 +29,7 @@ pub(super) fn settle(view: &View<'_>, findings: Vec<Finding>) -> Vec<Finding> {
     let heaviest_first = |a: &Finding, b: &Finding| b.weight.total_cmp(&a.weight);
     faults.sort_by(heaviest_first);
     limits.sort_by(heaviest_first);
+    faults.append(&mut behind);
     faults.append(&mut limits);
     faults
 }

@@ -13,6 +13,14 @@ pub(super) const PACKET_NS: f64 = 10_000.0;
 /// Findings that cost less than this are not listed: less than what two runs of one thing differ by.
 pub(super) const LEAST_WEIGHT: f64 = 0.05;
 
+/// A flow that carries this share of what a reckoning allows, or more, and yet is not held by it, refutes it:
+/// rates by formula are good to some ten percent.
+pub(super) const PASSED: f64 = 0.8;
+
+/// What would bind next is named where it lets through less than this share of what the link carries: such
+/// reckonings are good to a factor of two.
+pub(super) const CLEARLY_BELOW: f64 = 0.5;
+
 /// A cause must hold the flow for this share before it is blamed: TCP's own clocks count moments of
 /// waiting on every healthy flow, between an acknowledgement and the next segment.
 pub(super) const NOTABLE: f64 = 0.15;

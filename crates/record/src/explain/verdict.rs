@@ -105,6 +105,9 @@ pub struct Finding {
     /// Share of the flow's time or rate that it costs, 0 to 1, as far as can be told: what findings are
     /// ordered by.
     pub weight: f64,
+    /// Where it costs nothing now: the rate that it would let through once the faults before it are mended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allows_bps: Option<BitRate>,
     /// What was seen, one line each, with figures.
     pub evidence: Vec<String>,
     /// What to try.

@@ -6,7 +6,7 @@ use crate::safe;
 use crate::words::{number, times};
 
 /// A cause, to stand behind "held back by".
-pub(super) fn cause(cause: Cause) -> &'static str {
+pub(crate) fn cause(cause: Cause) -> &'static str {
     match cause {
         Cause::ReceiveBuffer => "a small receive buffer",
         Cause::SendBuffer => "a small send buffer",
@@ -78,6 +78,12 @@ pub(super) fn titled(finding: &Finding) -> String {
 /// What a cause costs, where that can be said: a limit costs nothing, it is what is left.
 pub(super) fn toll(finding: &Finding) -> Option<f64> {
     Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !finding.cause.is_limit())
+}
+
+/// What a cause that costs nothing now would let through: "costs nothing now, would allow about 20 Mb/s".
+pub(super) fn allows(finding: &Finding) -> Option<String> {
+    let rate = finding.allows_bps.filter(|rate| rate.0.is_finite() && rate.0 > 0.0)?;
+    Some(format!("costs nothing now, would allow about {rate}"))
 }
 
 /// "tcp-rmem=4096 131072 33554432", or nothing where no knob does it.

@@ -73,6 +73,7 @@ fn finding(
         summary: summary.into(),
         confidence,
         weight,
+        allows_bps: None,
         evidence: lines(evidence),
         remedies,
     }

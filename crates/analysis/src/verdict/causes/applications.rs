@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share, shown};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share, shown, unseen};
 use crate::verdict::thresholds::{NOTABLE, SATURATED};
 use crate::verdict::view::{End, HeldBy, View, counter};
 
@@ -11,6 +11,7 @@ pub(super) const SLOW_READER: Row = Row {
     looks_at: "a closed window with a full receive queue behind it, and what the reading thread does instead",
     needs: &[Need::ReceiverTcp],
     judge: slow_reader,
+    next: unseen,
 };
 
 pub(super) const SLOW_WRITER: Row = Row {
@@ -18,6 +19,7 @@ pub(super) const SLOW_WRITER: Row = Row {
     looks_at: "time with nothing in flight and nothing written, and what the writing thread does instead",
     needs: &[Need::SenderTcp],
     judge: slow_writer,
+    next: unseen,
 };
 
 fn slow_reader(view: &View<'_>) -> Option<Finding> {

@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, share};
+use crate::verdict::judge::{Need, Row, Telling, found, share, unseen};
 use crate::verdict::thresholds::SYN_RETRY_NS;
 use crate::verdict::view::{End, View, counter};
 
@@ -11,6 +11,7 @@ pub(super) const LISTEN_BACKLOG: Row = Row {
     looks_at: "connections dropped for a full backlog",
     needs: &[Need::Counters],
     judge,
+    next: unseen,
 };
 
 fn drops(end: &End<'_>) -> u64 {

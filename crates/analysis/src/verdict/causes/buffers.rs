@@ -4,6 +4,7 @@ use landspeed_record::{Cause, Finding};
 use landspeed_units::Bytes;
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent};
+use crate::verdict::next;
 use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE};
 use crate::verdict::view::{HeldBy, View, WindowLimit};
 
@@ -12,6 +13,7 @@ pub(super) const RECEIVE_BUFFER: Row = Row {
     looks_at: "time that the sender waited for the peer's window, its size, and how full the receive queue was",
     needs: &[Need::AnyTcp],
     judge: receive_buffer,
+    next: next::receive_buffer,
 };
 
 pub(super) const WINDOW_BELOW_BDP: Row = Row {
@@ -19,6 +21,7 @@ pub(super) const WINDOW_BELOW_BDP: Row = Row {
     looks_at: "windows at the end of their scale, or large ones on a path that holds more",
     needs: &[Need::AnyTcp],
     judge: window_below_bdp,
+    next: next::unscaled,
 };
 
 pub(super) const WINDOW_ALIGNMENT: Row = Row {
@@ -26,6 +29,7 @@ pub(super) const WINDOW_ALIGNMENT: Row = Row {
     looks_at: "a window of few segments, and what whole segments leave unused of it",
     needs: &[Need::AnyTcp],
     judge: window_alignment,
+    next: next::alignment,
 };
 
 pub(super) const SEND_BUFFER: Row = Row {
@@ -33,6 +37,7 @@ pub(super) const SEND_BUFFER: Row = Row {
     looks_at: "time that all that was written was sent and the send buffer was full",
     needs: &[Need::SenderTcp],
     judge: send_buffer,
+    next: next::send_buffer,
 };
 
 fn limit(view: &View<'_>, by: HeldBy) -> Option<WindowLimit> {

@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, CostClass, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::judge::{Need, Row, Telling, behind, found, percent, share};
 use crate::verdict::view::{End, Role, View, settings};
 
 pub(super) const SOFTWARE_CHECKSUM: Row = Row {
@@ -10,6 +10,7 @@ pub(super) const SOFTWARE_CHECKSUM: Row = Row {
     looks_at: "checksum offload that is off, where a processor is full, and what the sums cost",
     needs: &[Need::Settings, Need::Cores],
     judge,
+    next,
 };
 
 /// The sender's checksum offloads by their ethtool names: one of them is enough.
@@ -65,4 +66,18 @@ fn judge(view: &View<'_>) -> Option<Finding> {
         false => finding,
     };
     Some(finding.expect(view.won_back(weight)))
+}
+
+fn next(view: &View<'_>) -> Option<Finding> {
+    let (end, knob) = software(view).filter(|(end, _)| end.role == Role::Sender && !view.is_udp())?;
+    let allows = super::offloads::one_by_one_rate(view)?;
+    let summary = "the processor computes checksums that the device could, and sends packets one by one";
+    let finding = behind(Cause::SoftwareChecksum, allows, 0.6, summary.to_owned()).at(end.name());
+    Some(
+        finding
+            .saw(format!("{knob} of {} is off and can be turned", end.name()))
+            .saw("without it scatter-gather and segmentation offload stay off too")
+            .try_knob(knob, "on", "leave the sums to the device")
+            .try_knob("tso", "on", "which then can hand over large packets"),
+    )
 }

@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, shown};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, shown, unseen};
 use crate::verdict::thresholds::LOW_CLOCK;
 use crate::verdict::view::View;
 
@@ -11,6 +11,7 @@ pub(super) const CPU_FREQUENCY: Row = Row {
     looks_at: "the processor's clock against the most that it can, where it is full, and the governor",
     needs: &[Need::Limits, Need::Cores],
     judge,
+    next: unseen,
 };
 
 fn judge(view: &View<'_>) -> Option<Finding> {

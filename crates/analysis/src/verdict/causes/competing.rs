@@ -3,7 +3,7 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::CpuNanos;
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, NOTABLE, STOLEN};
 use crate::verdict::view::{End, View};
 
@@ -12,6 +12,7 @@ pub(super) const COMPETING_LOAD: Row = Row {
     looks_at: "time that the flow's threads were ready and had no core, and what others ran meanwhile",
     needs: &[Need::Processes, Need::Cores],
     judge: competing,
+    next: unseen,
 };
 
 pub(super) const PLACEMENT: Row = Row {
@@ -19,6 +20,7 @@ pub(super) const PLACEMENT: Row = Row {
     looks_at: "the cores that threads may run on, those that idle, and the NUMA node of the link",
     needs: &[Need::Processes, Need::Cores],
     judge: placement,
+    next: unseen,
 };
 
 pub(super) const STEAL: Row = Row {
@@ -26,6 +28,7 @@ pub(super) const STEAL: Row = Row {
     looks_at: "time that the hypervisor gave to somebody else",
     needs: &[Need::Cores],
     judge: steal,
+    next: unseen,
 };
 
 /// Time that others ran on the end's machine, in cores: what is not the flow's processes, nor interrupts,

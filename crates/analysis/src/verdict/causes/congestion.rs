@@ -3,7 +3,7 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::{BitRate, Bytes};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, shown};
+use crate::verdict::judge::{Need, Row, Telling, behind, found, percent, shown};
 use crate::verdict::thresholds::{GROWTH, NOTABLE, RARE_LOSS, SATURATED};
 use crate::verdict::view::{FlowView, View};
 
@@ -12,6 +12,7 @@ pub(super) const CONGESTION_CONTROL: Row = Row {
     looks_at: "a full congestion window, or a pacing rate below it, without loss, queue or load",
     needs: &[Need::SenderTcp],
     judge,
+    next,
 };
 
 fn judge(view: &View<'_>) -> Option<Finding> {
@@ -69,6 +70,26 @@ fn tell(view: &View<'_>, flow: &FlowView<'_>, weight: f64, paced: Option<BitRate
             .ask("look at the route: a locked cwnd there holds every flow (ip route)"),
     };
     finding.expect(view.headroom())
+}
+
+/// A window below the ten segments that every connection begins with (RFC 6928), though nothing was lost.
+fn next(view: &View<'_>) -> Option<Finding> {
+    let end = view.sender.as_ref()?;
+    let flow = end.main()?;
+    let (segments, mss) = (flow.most(|t| u64::from(t.cwnd_segments))?, flow.last()?.send_mss_bytes);
+    let lossless = flow.last()?.retransmitted_segments == 0 && view.loss.dropped_here == 0.0;
+    if !(1.0..10.0).contains(&segments) || !lossless {
+        return None;
+    }
+    let window = Bytes(segments as u64 * mss.0);
+    let summary = format!("the congestion window never exceeds {segments:.0} segments ({window})");
+    let allows = window.per(view.rtt.filter(|rtt| rtt.0 > 0)?);
+    let finding = behind(Cause::CongestionControl, allows, 0.7, summary).at(end.name());
+    Some(
+        finding
+            .saw("connections begin with 10 segments (RFC 6928), and nothing was ever lost here")
+            .ask("look at the route: a locked cwnd there holds every flow (ip route)"),
+    )
 }
 
 /// The pacing rate, where something other than the window set it: the kernel's own is 1.2 to 2 times the

@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, Finding, Protocol};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
 use crate::verdict::thresholds::LEAST_WEIGHT;
 use crate::verdict::view::{End, View, counter, settings};
 
@@ -11,6 +11,7 @@ pub(super) const FRAGMENTATION: Row = Row {
     looks_at: "fragments that were made and put together, and those that could not be",
     needs: &[Need::Counters],
     judge: fragmentation,
+    next: unseen,
 };
 
 pub(super) const UDP_RECEIVE_BUFFER: Row = Row {
@@ -18,6 +19,7 @@ pub(super) const UDP_RECEIVE_BUFFER: Row = Row {
     looks_at: "datagrams that found their socket's buffer full",
     needs: &[Need::Counters],
     judge: udp_receive_buffer,
+    next: unseen,
 };
 
 /// A counter of IPv4 and its like of IPv6, as the kernel names them.

@@ -3,7 +3,7 @@
 use landspeed_record::{Cause, Finding, MemoryKernel};
 use landspeed_units::BitRate;
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, unseen};
 use crate::verdict::thresholds::AT_LINK;
 use crate::verdict::view::{End, HeldBy, View, settings};
 
@@ -12,6 +12,7 @@ pub(super) const CPU_LIMIT: Row = Row {
     looks_at: "the busiest thread or core that carries the flow",
     needs: &[Need::Cores],
     judge: cpu,
+    next: unseen,
 };
 
 pub(super) const LINK_LIMIT: Row = Row {
@@ -19,6 +20,7 @@ pub(super) const LINK_LIMIT: Row = Row {
     looks_at: "goodput against the link's speed, and a queue that stands somewhere on the path",
     needs: &[],
     judge: link,
+    next: unseen,
 };
 
 pub(super) const MEMORY_LIMIT: Row = Row {
@@ -26,6 +28,7 @@ pub(super) const MEMORY_LIMIT: Row = Row {
     looks_at: "bytes that cross memory against what all cores copy",
     needs: &[Need::Limits],
     judge: memory,
+    next: unseen,
 };
 
 pub(super) const BUS_LIMIT: Row = Row {
@@ -33,6 +36,7 @@ pub(super) const BUS_LIMIT: Row = Row {
     looks_at: "goodput against what the device's PCI Express link carries",
     needs: &[Need::Limits],
     judge: bus,
+    next: unseen,
 };
 
 /// Times that a byte crosses memory at one end: the device writes it, the copy reads and writes it.
@@ -73,10 +77,14 @@ fn processor(view: &View<'_>, confidence: f64) -> Finding {
         .try_knob("write-size", "", "larger writes and reads: fewer calls for a byte")
 }
 
-fn link(view: &View<'_>) -> Option<Finding> {
+/// The slower of the ends' links, where one tells its speed.
+pub(in crate::verdict) fn slowest_link<'v, 'a>(view: &'v View<'a>) -> Option<(&'v End<'a>, BitRate)> {
     let speeds = view.ends().filter_map(|end| Some((end, speed(end)?)));
-    let slowest = speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0));
-    if let Some((end, speed)) = slowest.filter(|(_, speed)| view.goodput.0 >= AT_LINK * speed.0) {
+    speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0))
+}
+
+fn link(view: &View<'_>) -> Option<Finding> {
+    if let Some((end, speed)) = slowest_link(view).filter(|(_, speed)| view.goodput.0 >= AT_LINK * speed.0) {
         let used = view.goodput.0 / speed.0;
         let at =
             settings(end.host).map_or_else(|| end.name(), |s| format!("link {} of {}", s.link, end.name()));

@@ -3,15 +3,16 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::{BitRate, Nanos};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::judge::{Need, Row, Telling, behind, found, percent, share};
 use crate::verdict::thresholds::{BURST, COMMON_LOSS, FEW_LOSSES, RARE_LOSS, SPURIOUS};
-use crate::verdict::view::{FlowView, View};
+use crate::verdict::view::{FlowView, Loss, View};
 
 pub(super) const RANDOM_LOSS: Row = Row {
     cause: Cause::RandomLoss,
     looks_at: "retransmissions that no own queue explains, on a path without a standing queue",
     needs: &[Need::SenderTcp],
     judge: |view| lossy(view, false),
+    next: |view| lossy_next(view, false),
 };
 
 pub(super) const BURST_LOSS: Row = Row {
@@ -19,6 +20,7 @@ pub(super) const BURST_LOSS: Row = Row {
     looks_at: "how many losses each recovery mends",
     needs: &[Need::SenderTcp],
     judge: |view| lossy(view, true),
+    next: |view| lossy_next(view, true),
 };
 
 fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
@@ -29,8 +31,7 @@ fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
     if in_bursts && super::mtu::stalled(flow) && super::mtu::carried(flow) {
         return Some(standstill(view, flow));
     }
-    let bursts = loss.run() >= BURST.max(3.0 * loss.run_at_random(window));
-    if bursts != in_bursts || !matters(view) || super::mtu::stalled(flow) {
+    if falls_in_bursts(loss, window) != in_bursts || !matters(view) || super::mtu::stalled(flow) {
         return None;
     }
     let cause = if in_bursts { Cause::BurstLoss } else { Cause::RandomLoss };
@@ -52,6 +53,27 @@ fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
             .ask("look for short buffers on the way: switch ports, receive rings, policers"),
         false => finding.ask("look for bad optics, cables, radio links, and counters of errors on the way"),
     })
+}
+
+fn falls_in_bursts(loss: &Loss, window: f64) -> bool {
+    loss.run() >= BURST.max(3.0 * loss.run_at_random(window))
+}
+
+/// Losses that the flow does not feel yet, because something else keeps it slow.
+fn lossy_next(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
+    let flow = view.sender.as_ref()?.main()?;
+    let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
+    if falls_in_bursts(&view.loss, window) != in_bursts || !matters(view) || super::mtu::stalled(flow) {
+        return None;
+    }
+    let cause = if in_bursts { Cause::BurstLoss } else { Cause::RandomLoss };
+    let summary = format!("the path loses {} of the segments", percent(view.loss.rate()));
+    let finding = behind(cause, allowed(view, flow)?, 0.7, summary).at("the path");
+    Some(evidence(view, flow, window, finding).try_knob(
+        "congestion-control",
+        "bbr",
+        "a congestion control that does not take each loss for a full queue",
+    ))
 }
 
 /// A flow that stands still: each retransmission of a window that was lost is lost too.
@@ -109,11 +131,26 @@ fn evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Finding)
 /// and no processor is the limit.
 fn matters(view: &View<'_>) -> bool {
     let loss = &view.loss;
-    let real = loss.on_path() >= FEW_LOSSES && loss.spurious < (1.0 - SPURIOUS) * loss.retransmitted;
+    // Two that were mended apart are two events.
+    let several = loss.on_path() >= FEW_LOSSES || loss.on_path().min(loss.recoveries) >= 2.0;
+    let real = several && loss.spurious < (1.0 - SPURIOUS) * loss.retransmitted;
     let rare = if view.cpu.saturated() { COMMON_LOSS } else { RARE_LOSS };
     // A visible shaper makes a queue of its own, whose drops are taken off already.
     let congestive = view.standing_queue().is_some() && view.shaped.is_none();
     real && loss.rate() >= rare && !congestive
+}
+
+/// What losses allow a sender with CUBIC: its own window (RFC 9438 section 5.1, C = 0.4, beta = 0.7) or the Reno-like
+/// one, whichever is larger.
+fn allowed(view: &View<'_>, flow: &FlowView<'_>) -> Option<BitRate> {
+    let mss = flow.last()?.send_mss_bytes;
+    let rtt = view.rtt.filter(|rtt| rtt.0 > 0)?;
+    // One event a recovery: a burst is answered once.
+    let (loss, events) = (&view.loss, view.loss.recoveries);
+    let p = share(if events > 0.0 { events / loss.sent.max(1.0) } else { loss.rate() });
+    let segments = 1.054 * (rtt.as_secs_f64() / p).powf(0.75);
+    let reno = (1.5 / p).sqrt();
+    (p > 0.0).then(|| BitRate(mss.per(rtt).0 * segments.max(reno)))
 }
 
 /// The rate of Mathis, Semke, Mahdavi & Ott (1997), equation 3: MSS / RTT * sqrt(3/2) / sqrt(p).

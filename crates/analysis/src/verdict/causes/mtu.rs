@@ -3,7 +3,7 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::Bytes;
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
 use crate::verdict::thresholds::CARRIED_SEGMENTS;
 use crate::verdict::view::{FlowView, View, counter, settings};
 
@@ -12,6 +12,7 @@ pub(super) const MTU_BLACK_HOLE: Row = Row {
     looks_at: "a flow that stalls on full-sized segments, the kernel's own probing, and MTUs of both ends",
     needs: &[Need::AnyTcp],
     judge,
+    next: unseen,
 };
 
 /// Whether the connection carried full-sized segments before: then a standstill is not their size's doing.

@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
 use crate::verdict::thresholds::{DELAYED_ACK_NS, NOTABLE};
 use crate::verdict::view::{End, FlowView, View, counter};
 
@@ -11,6 +11,7 @@ pub(super) const NAGLE_DELAYED_ACK: Row = Row {
     looks_at: "less than a segment that waits behind another small one, and acknowledgements that a timer sent",
     needs: &[Need::AnyTcp],
     judge,
+    next: unseen,
 };
 
 /// Share of the samples in which less than a segment waited for something in flight to be acknowledged:

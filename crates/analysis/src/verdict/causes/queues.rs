@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, shown};
+use crate::verdict::judge::{Need, Row, Telling, behind, found, percent, shown, unseen};
 use crate::verdict::thresholds::LEAST_WEIGHT;
 use crate::verdict::view::{End, Queue, View, queues};
 
@@ -11,6 +11,7 @@ pub(super) const RATE_LIMIT: Row = Row {
     looks_at: "what left a queueing discipline against its configured rate",
     needs: &[Need::Qdiscs],
     judge: rate_limit,
+    next: rate_limit_next,
 };
 
 pub(super) const QDISC_DROPS: Row = Row {
@@ -18,6 +19,7 @@ pub(super) const QDISC_DROPS: Row = Row {
     looks_at: "packets that a queueing discipline dropped, and how long its queue became",
     needs: &[Need::Qdiscs],
     judge: qdisc_drops,
+    next: unseen,
 };
 
 fn rate_limit(view: &View<'_>) -> Option<Finding> {
@@ -42,6 +44,17 @@ fn rate_limit(view: &View<'_>) -> Option<Finding> {
         )
         .ask(format!("raise the rate of the {kind} on {link}, or take it away (tc qdisc)"));
     Some(finding.expect(view.headroom()))
+}
+
+/// A shaper that is far from its rate, or so it is where something else holds the flow.
+fn rate_limit_next(view: &View<'_>) -> Option<Finding> {
+    let shapers = view.ends().flat_map(|end| queues(end).map(move |queue| (end, queue.watch)));
+    let rated = shapers.filter_map(|(end, watch)| Some((end, watch, watch.rate_bps?)));
+    let (end, watch, rate) = rated.min_by(|a, b| a.2.0.total_cmp(&b.2.0))?;
+    let (kind, link) = (shown(&watch.kind), shown(&watch.link));
+    let summary = format!("a {kind} on {link} lets {rate} through");
+    let finding = behind(Cause::RateLimit, rate, 0.9, summary).at(format!("link {link} of {}", end.name()));
+    Some(finding.ask(format!("raise the rate of the {kind} on {link}, or take it away (tc qdisc)")))
 }
 
 fn qdisc_drops(view: &View<'_>) -> Option<Finding> {

@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
 use crate::verdict::thresholds::{
     COMMON_REORDERING, FEW_REORDERINGS, LEAST_WEIGHT, RARE_REORDERING, SPURIOUS,
 };
@@ -13,6 +13,7 @@ pub(super) const REORDERING: Row = Row {
     looks_at: "reordering that the sender saw, and retransmissions that the peer had already",
     needs: &[Need::SenderTcp],
     judge,
+    next: unseen,
 };
 
 fn judge(view: &View<'_>) -> Option<Finding> {

@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS};
 use crate::verdict::view::{Core, End, Role, View};
 
@@ -13,6 +13,7 @@ pub(super) const SOFTIRQ_CORE: Row = Row {
     looks_at: "a full core with much of its time in interrupts, and cores beside it that idle",
     needs: &[Need::Cores],
     judge,
+    next: unseen,
 };
 
 /// A core that packets fill, or that packets and threads fill together while another one idles.

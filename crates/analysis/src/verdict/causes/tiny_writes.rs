@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cause, CostClass, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent};
+use crate::verdict::judge::{Need, Row, Telling, found, percent, unseen};
 use crate::verdict::thresholds::{CALLS, COPYING, DEAR_BYTE_NS, SATURATED, SMALL_SEGMENT, UNHURRIED};
 use crate::verdict::view::{End, View};
 
@@ -13,6 +13,7 @@ pub(super) const TINY_WRITES: Row = Row {
     looks_at: "how full segments are, and what the sender's processor does for a byte",
     needs: &[Need::SenderTcp],
     judge: tiny_writes,
+    next: unseen,
 };
 
 fn tiny_writes(view: &View<'_>) -> Option<Finding> {

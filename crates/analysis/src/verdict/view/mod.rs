@@ -16,7 +16,7 @@ pub(super) use end::{End, Role};
 pub(super) use flow::{FlowView, TimeShares};
 pub(super) use loss::Loss;
 pub(super) use queue::{Queue, Shaped, queues};
-pub(super) use window::{HeldBy, WindowLimit};
+pub(super) use window::{HeldBy, SCALED, WindowLimit};
 
 use super::judge::{Need, share};
 use super::scene::{HostView, Scene};
@@ -111,6 +111,11 @@ impl<'a> View<'a> {
     pub(super) fn standing_queue(&self) -> Option<f64> {
         let (flow, idle) = (self.sender.as_ref()?.main()?, self.rtt?.0 as f64);
         let loaded = flow.median_tcp(|t| t.rtt_ns.0)?;
+        // A segment by itself is acknowledged when the receiver's timer says so (RFC 1122 section 4.2.3.2), and
+        // makes no queue.
+        if flow.median_tcp(|t| u64::from(t.unacked_segments))? == 1.0 {
+            return None;
+        }
         (loaded >= STANDING_RATIO * idle && loaded - idle >= STANDING_NS).then(|| loaded / idle)
     }
 

@@ -9,7 +9,7 @@ use crate::window::whole_segments;
 use landspeed_units::Bytes;
 
 /// TCPI_OPT_WSCALE (include/uapi/linux/tcp.h).
-const SCALED: u8 = 4;
+pub(crate) const SCALED: u8 = 4;
 
 /// Whose doing a closed window is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -55,6 +55,7 @@ fn gauges(finding: &Finding) -> Markup {
             li { (of) }
             li { (meter(finding.confidence)) (sureness(finding.confidence)) ", " (whole(finding.confidence)) " sure" }
             @if let Some(toll) = words::toll(finding) { li { (meter(toll)) "costs about " (whole(toll)) " of its time or rate" } }
+            @if let Some(allows) = words::allows(finding) { li { (allows) } }
         }
     }
 }

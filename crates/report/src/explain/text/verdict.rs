@@ -27,8 +27,8 @@ pub(super) fn head(report: &ExplainReport, pen: Pen) -> String {
 
 fn gauges(finding: &Finding) -> String {
     let sure = format!("{}, {} sure", sureness(finding.confidence), whole(finding.confidence));
-    let toll = words::toll(finding).map(|toll| format!("; costs about {} of its time or rate", whole(toll)));
-    sure + &toll.unwrap_or_default()
+    let toll = words::toll(finding).map(|toll| format!("costs about {} of its time or rate", whole(toll)));
+    [Some(sure), toll, words::allows(finding)].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn evidence(finding: &Finding, pen: Pen) -> Vec<String> {
@@ -75,7 +75,8 @@ fn line(finding: &Finding, pen: Pen) -> Vec<String> {
         lines.extend(tries(finding, pen));
         return lines;
     }
-    let toll = words::toll(finding).map(|toll| format!(", about {}", whole(toll))).unwrap_or_default();
+    let toll = words::toll(finding).map(|toll| format!("about {}", whole(toll)));
+    let toll = toll.or_else(|| words::allows(finding)).map(|toll| format!(", {toll}")).unwrap_or_default();
     let setting =
         finding.remedies.iter().find_map(words::setting).map(|s| format!("; try {s}")).unwrap_or_default();
     let sure = sureness(finding.confidence);
