@@ -34,13 +34,13 @@ const COMPARISONS: &[Comparison] = &[
     Comparison {
         name: "stream against iperf3, one core",
         figures: &["rate", "bytes per CPU-second"],
-        ours: |bench| bench.stream("same-core"),
+        ours: |bench| bench.stream("same-core", "131072"),
         theirs: |bench| bench.iperf3("0,0"),
     },
     Comparison {
         name: "stream against iperf3, two cores",
         figures: &["rate", "bytes per CPU-second"],
-        ours: |bench| bench.stream("neighbours"),
+        ours: |bench| bench.stream("neighbours", "131072"),
         theirs: |bench| bench.iperf3("0,1"),
     },
     Comparison {
@@ -54,6 +54,13 @@ const COMPARISONS: &[Comparison] = &[
         figures: &["half round trip (our median, their mean)"],
         ours: |bench| Ok(bench.pingpong("1")?.iter().map(|rtt| rtt / 2.0).collect()),
         theirs: Bench::qperf,
+    },
+    // SC'03 found NTTCP and iperf within 2 to 3 % of each other (section 3.2).
+    Comparison {
+        name: "sweep against stream, 16 KB writes, one core",
+        figures: &["rate"],
+        ours: |bench| bench.sweep("16384"),
+        theirs: |bench| Ok(bench.stream("same-core", "16384")?[..1].to_vec()),
     },
 ];
 
@@ -123,13 +130,22 @@ impl Bench {
         json(Command::new(&self.landspeed).args(args).args(ends).stdin(Stdio::null()))
     }
 
-    fn stream(&self, placement: &str) -> Result<Vec<f64>> {
-        let set = format!("placement={placement},write-size=131072,read-size=131072");
+    fn stream(&self, placement: &str, write_size: &str) -> Result<Vec<f64>> {
+        let set = format!("placement={placement},write-size={write_size},read-size=131072");
         let times = ["--time", "1s", "--warm-up", "1s"];
         let report =
             self.landspeed(&[&["measure", "stream", "--json", "--set", &set][..], &times[..]].concat())?;
         let rate = number(&report, "/streams/0/rate_bps")?;
         Ok(vec![rate, number(&report, "/bytes_per_cpu_s")?])
+    }
+
+    /// A second's worth of writes, from the first byte to the last at the receiver.
+    fn sweep(&self, write_size: &str) -> Result<Vec<f64>> {
+        let set = "placement=same-core,read-size=131072";
+        let of = ["--sizes", write_size, "--count", "262144", "--json", "--set", set];
+        let report = self.landspeed(&[&["measure", "sweep"][..], &of[..]].concat())?;
+        let bytes = number(&report, "/sweep/0/moved_bytes")?;
+        Ok(vec![bytes * 8e9 / number(&report, "/sweep/0/took_ns")?])
     }
 
     fn pingpong(&self, size: &str) -> Result<Vec<f64>> {

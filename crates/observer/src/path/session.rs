@@ -15,12 +15,14 @@ use crate::Error;
 /// How long programs are attached at a time. Attaching and detaching them costs some four milliseconds of
 /// processor time, so much shorter is no cheaper; and a hop that takes longer is hardly ever seen.
 const ATTACHED: Duration = Duration::from_millis(30);
-/// What share of the time they may be attached: one part in so many. All of the time they made a packet's
-/// way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs); this leaves
-/// about a percent.
-const SHARE: u32 = 30;
+/// What share of the time programs may be attached to a machine: one part in so many. All of the time they made
+/// a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs), and
+/// attaching costs its milliseconds on top; this leaves about a percent.
+const SHARE: u32 = 50;
 /// Between two tries to get the turn.
 const ASK_AGAIN: Duration = Duration::from_millis(5);
+/// How long who had the turn leaves it to others.
+const AFTER_YOU: Duration = Duration::from_millis(20);
 /// After this long of the first time the size of segments is known, and with it which to follow.
 const LEARN: Duration = Duration::from_millis(2);
 /// Of how many packets of a flow one is followed.
@@ -29,19 +31,37 @@ const ONE_IN: u32 = 16;
 const HEADERS: u64 = 72;
 
 /// When programs may be attached again. It outlives a window, so that many short ones cost no more than a
-/// long one.
+/// long one; and the turn is kept until then, so that many tracers cost a machine no more than one.
 pub(super) struct Budget {
     free_from: Instant,
+    turn: Option<Turn>,
 }
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Budget { free_from: Instant::now() }
+        Budget { free_from: Instant::now(), turn: None }
     }
 
     /// Programs were attached for `time`, until now. On a busy machine that may be longer than was meant.
-    fn charge(&mut self, time: Duration) {
+    fn charge(&mut self, time: Duration, turn: Turn) {
         self.free_from = Instant::now() + time * (SHARE - 1);
+        self.turn = Some(turn);
+    }
+
+    /// Time until [`Budget::release`] is due.
+    pub(super) fn until_free(&self) -> Duration {
+        match self.turn {
+            Some(_) => self.free_from.saturating_duration_since(Instant::now()),
+            None => Duration::MAX,
+        }
+    }
+
+    /// Gives the turn to whoever waits for it, once it is paid for.
+    pub(super) fn release(&mut self) {
+        let now = Instant::now();
+        if now >= self.free_from && self.turn.take().is_some() {
+            self.free_from = now + AFTER_YOU;
+        }
     }
 }
 
@@ -128,6 +148,11 @@ impl Session {
     pub(super) fn step(&mut self, programs: &mut Programs, budget: &mut Budget) {
         match std::mem::replace(&mut self.phase, Phase::Detached) {
             Phase::Detached => {
+                budget.release();
+                if Instant::now() < budget.free_from {
+                    self.next = budget.free_from;
+                    return;
+                }
                 let Some(turn) = Turn::take() else {
                     self.next = Instant::now() + ASK_AGAIN;
                     return;
@@ -211,9 +236,8 @@ impl Attached {
     /// Returns how long they were attached, attaching and detaching included.
     fn detach(self, budget: &mut Budget) -> Duration {
         drop(self.links);
-        drop(self.turn);
         let time = self.since.elapsed();
-        budget.charge(time);
+        budget.charge(time, self.turn);
         time
     }
 }

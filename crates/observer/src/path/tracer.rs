@@ -91,7 +91,7 @@ fn serve(place: &Place, asks: &Receiver<Ask>, ready: &Sender<Result<(), Error>>)
 fn answer(mut programs: Programs, place: &Place, asks: &Receiver<Ask>) {
     let (mut session, mut budget): (Option<Session>, _) = (None, Budget::new());
     loop {
-        let wait = session.as_ref().map_or(Duration::MAX, Session::until_next);
+        let wait = session.as_ref().map_or(budget.until_free(), Session::until_next);
         match asks.recv_timeout(wait) {
             Ok(Ask::Open(aim, reply)) => {
                 if let Some(mut open) = session.take() {
@@ -105,11 +105,10 @@ fn answer(mut programs: Programs, place: &Place, asks: &Receiver<Ask>) {
                 let open = session.take().ok_or_else(not_open);
                 drop(reply.send(open.and_then(|open| open.end(&programs, &mut budget))));
             }
-            Err(RecvTimeoutError::Timeout) => {
-                if let Some(open) = &mut session {
-                    open.step(&mut programs, &mut budget);
-                }
-            }
+            Err(RecvTimeoutError::Timeout) => match &mut session {
+                Some(open) => open.step(&mut programs, &mut budget),
+                None => budget.release(),
+            },
             Err(RecvTimeoutError::Disconnected) => return,
         }
     }
