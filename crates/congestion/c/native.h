@@ -7,6 +7,7 @@
 #define LANDSPEED_NATIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef uint8_t __u8;
@@ -51,6 +52,8 @@ struct sock {
 	__u8 pad;
 	__u64 icsk_ca_priv[13];
 };
+_Static_assert(sizeof(struct sock) == 248, "src/sock.rs");
+_Static_assert(offsetof(struct sock, icsk_ca_priv) == 144, "src/sock.rs");
 
 #define tcp_sock sock
 #define tcp_sk(sk) (sk)
@@ -61,6 +64,7 @@ struct ack_sample {
 	__s32 rtt_us; /* -1: none */
 	__u32 in_flight;
 };
+_Static_assert(sizeof(struct ack_sample) == 12, "src/sock.rs");
 
 /* include/net/tcp.h */
 struct rate_sample {
@@ -77,6 +81,7 @@ struct rate_sample {
 	__u8 is_ack_delayed;
 	__u8 pad;
 };
+_Static_assert(sizeof(struct rate_sample) == 48, "src/sock.rs");
 
 /* include/net/tcp.h; what is null is not called. */
 struct tcp_congestion_ops {

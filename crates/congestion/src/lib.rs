@@ -16,4 +16,4 @@ pub use error::Error;
 pub use load::{CallbackCost, Loaded, State, can_load, load, state, unload};
 pub use native::{Native, Refused, native};
 pub use row::{Parameter, Row};
-pub use sock::{AckSample, CaState, Event, INFINITE_SSTHRESH, RateSample, Sock};
+pub use sock::{AckSample, CaState, Event, INFINITE_SSTHRESH, Inner, RateSample, Sock};

@@ -97,7 +97,7 @@ impl Native {
         if self.row.needs_timestamps && !sk.has_timestamps() {
             return Err(Refused { name: self.row.name, reason: NEEDS_TIMESTAMPS });
         }
-        sk.icsk_ca_priv = Default::default();
+        sk.inner.icsk_ca_priv = Default::default();
         if let Some(init) = self.row.ops.init {
             // SAFETY: see above.
             unsafe { init(sk) }

@@ -71,15 +71,36 @@ pub struct Sock {
     pub rcv_tsecr: u32,
     /// State of the generator for controls that throw dice (BBR's phase): seed it to repeat a run.
     pub random: u32,
-    /// Where loss recovery is: `icsk_ca_state`.
+    /// What changes by calls only.
+    pub inner: Inner,
+}
+
+/// The part of a [`Sock`] that changes by calls only: the state of recovery, the flags, the control's own bytes.
+#[repr(C)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inner {
     icsk_ca_state: u8,
-    /// Not zero where the window was used in full in the last round trip.
     is_cwnd_limited: u8,
-    /// Not zero where both ends send timestamps.
     tstamp_ok: u8,
     pad: u8,
     /// The control's own: 104 bytes, `ICSK_CA_PRIV_SIZE`.
     pub(crate) icsk_ca_priv: [u64; 13],
+}
+
+// native.h asserts the same of its structures.
+const _: () = assert!(size_of::<Sock>() == 248 && std::mem::offset_of!(Sock, inner.icsk_ca_priv) == 144);
+const _: () = assert!(size_of::<RateSample>() == 48 && size_of::<AckSample>() == 12);
+
+impl Default for Inner {
+    fn default() -> Self {
+        Inner {
+            icsk_ca_state: CaState::Open as u8,
+            is_cwnd_limited: 0,
+            tstamp_ok: 1,
+            pad: 0,
+            icsk_ca_priv: [0; 13],
+        }
+    }
 }
 
 impl Default for Sock {
@@ -114,11 +135,7 @@ impl Default for Sock {
             rcv_tsval: 0,
             rcv_tsecr: 0,
             random: 1,
-            icsk_ca_state: CaState::Open as u8,
-            is_cwnd_limited: 0,
-            tstamp_ok: 1,
-            pad: 0,
-            icsk_ca_priv: [0; 13],
+            inner: Inner::default(),
         }
     }
 }
@@ -126,23 +143,23 @@ impl Default for Sock {
 impl Sock {
     /// Where loss recovery is.
     pub fn ca_state(&self) -> CaState {
-        CaState::of(self.icsk_ca_state)
+        CaState::of(self.inner.icsk_ca_state)
     }
 
     /// The window was (or was not) used in full: `is_cwnd_limited`. Controls grow only then. In slow start
     /// the kernel's test is another: `snd_cwnd < 2 * max_packets_out`, so keep that field too.
     pub fn set_cwnd_limited(&mut self, limited: bool) {
-        self.is_cwnd_limited = u8::from(limited);
+        self.inner.is_cwnd_limited = u8::from(limited);
     }
 
     /// Both ends send timestamps, or not.
     pub fn set_timestamps(&mut self, on: bool) {
-        self.tstamp_ok = u8::from(on);
+        self.inner.tstamp_ok = u8::from(on);
     }
 
     /// Whether both ends send timestamps.
     pub fn has_timestamps(&self) -> bool {
-        self.tstamp_ok != 0
+        self.inner.tstamp_ok != 0
     }
 
     /// Whether the window is below the slow-start threshold.
@@ -156,7 +173,7 @@ impl Sock {
     }
 
     pub(crate) fn store_ca_state(&mut self, state: CaState) {
-        self.icsk_ca_state = state as u8;
+        self.inner.icsk_ca_state = state as u8;
     }
 }
 

@@ -121,17 +121,16 @@ static __always_inline bool lp_infers(const struct tcp_sock *tp, const struct hs
 	return ca->reduced && tp->tcp_mstamp - ca->reduced < LP_INFERENCE_RTTS * lp_rtt(tp);
 }
 
-/*
- * TCP-LP, section III.B: the first indication halves the window, another within the inference phase leaves one
- * packet. What comes within a round trip of an answer tells of the queue before it.
- */
+/* TCP-LP, section III.B: the first indication halves the window, another within the inference phase leaves one
+ * packet. */
 static __always_inline void lp_yield(struct tcp_sock *tp, struct hstcp_lp_state *ca)
 {
 	bool again = lp_infers(tp, ca);
 
-	if (ca->reduced && tp->tcp_mstamp - ca->reduced < lp_rtt(tp))
-		return;
 	ca->reduced = tp->tcp_mstamp;
+	/* One packet has nothing to halve: the threshold still tells where it was before. */
+	if (tp->snd_cwnd == 1)
+		return;
 	tp->snd_ssthresh = ls_decreased(tp, LS_ONE / 2);
 	tp->snd_cwnd = again ? 1 : ls_min(tp->snd_cwnd, tp->snd_ssthresh);
 }
@@ -149,6 +148,11 @@ LS_CALLBACK(void, hstcp_lp_pkts_acked, struct sock *sk, const struct ack_sample 
 		return;
 	}
 	lp_measure(sk, ca);
+	/* What comes within a round trip of an answer tells of the queue before it. */
+	if (ca->reduced && tp->tcp_mstamp - ca->reduced < lp_rtt(tp)) {
+		ca->smooth = ca->delay << LP_GAMMA_SHIFT;
+		return;
+	}
 	/* In recovery the kernel moves the window. */
 	if (ls_ca_state(sk) <= TCP_CA_Disorder && lp_is_congested(ca))
 		lp_yield(tp, ca);

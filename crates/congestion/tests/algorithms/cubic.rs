@@ -1,0 +1,75 @@
+//! CUBIC: RFC 9438's curve, its friendliness, HyStart.
+
+use landspeed_congestion::{CaState, INFINITE_SSTHRESH};
+
+use crate::drive::{Drive, RTT, close};
+
+#[test]
+fn it_is_back_at_the_old_window_after_k() {
+    // RFC 9438, section 4.2: K = cbrt(W_max (1 - beta) / C). 10,000 packets: 19.6 s.
+    let mut drive = Drive::new("cubic", 10_000);
+    drive.lose();
+    close(f64::from(drive.sk.snd_cwnd), 7_000.0, 0.001);
+    let start = drive.sk.tcp_mstamp;
+    let mut back = 0;
+    for _ in 0..400 {
+        drive.round(RTT);
+        if back == 0 && drive.sk.snd_cwnd >= 9_990 {
+            back = drive.sk.tcp_mstamp - start;
+        }
+    }
+    let k = (10_000.0_f64 * 0.2998 / 0.4).cbrt();
+    // 10 packets below the middle are 2.9 s before it; the code aims a round trip ahead.
+    close(back as f64 / 1e6, k - 2.9, 0.08);
+}
+
+#[test]
+fn on_a_short_path_it_is_at_least_reno() {
+    // RFC 9438, section 4.3: at 2 ms Reno's 0.53 packets a round trip outrun the cube.
+    let mut drive = Drive::new("cubic", 100);
+    drive.lose();
+    let before = drive.sk.snd_cwnd;
+    for _ in 0..60 {
+        drive.round(2_000);
+    }
+    close(f64::from(drive.sk.snd_cwnd - before), 60.0 * 0.53, 0.15);
+}
+
+#[test]
+fn fast_convergence_lowers_the_goal() {
+    let mut drive = Drive::new("cubic", 1000);
+    drive.lose();
+    drive.sk.snd_cwnd = 900;
+    drive.lose();
+    // W_max is 900 (1 + beta) / 2 = 765: the plateau of the next epoch.
+    let mut slowest = (u32::MAX, 0);
+    for _ in 0..120 {
+        let before = drive.sk.snd_cwnd;
+        drive.round(RTT);
+        slowest = slowest.min((drive.sk.snd_cwnd - before, before));
+    }
+    close(f64::from(slowest.1), 765.0, 0.03);
+}
+
+#[test]
+fn slow_start_ends_when_round_trips_grow() {
+    let mut drive = Drive::new("cubic", 10);
+    drive.sk.snd_ssthresh = INFINITE_SSTHRESH;
+    // A path of 1000 packets a round trip.
+    for _ in 0..12 {
+        let rtt = RTT * drive.sk.snd_cwnd.max(1000) / 1000;
+        drive.round(rtt);
+    }
+    assert!(drive.sk.snd_ssthresh < 2100, "it left slow start at {}", drive.sk.snd_ssthresh);
+}
+
+#[test]
+fn a_timeout_begins_anew() {
+    let mut drive = Drive::new("cubic", 1000);
+    drive.lose();
+    drive.control.set_state(&mut drive.sk, CaState::Loss);
+    drive.control.set_state(&mut drive.sk, CaState::Open);
+    (drive.sk.snd_cwnd, drive.sk.snd_ssthresh) = (100, 2);
+    // No maximum is known: a packet for twenty acknowledged.
+    close(drive.gain(2), 5.0, 0.1);
+}

@@ -1,0 +1,150 @@
+//! The controls that judge delay: FAST, TCP-Africa, HSTCP-LP.
+
+use landspeed_congestion::{Refused, Sock, native};
+
+use crate::drive::{Drive, RTT, close};
+
+/// A path of `product` packets per `RTT`: a window beyond that waits in a queue.
+fn rtt_of(window: u32, product: u32) -> u32 {
+    let rtt = u64::from(RTT) * u64::from(window.max(product)) / u64::from(product);
+    u32::try_from(rtt).expect("a round trip")
+}
+
+#[test]
+fn fast_keeps_alpha_packets_in_the_queue() {
+    for product in [400, 1000, 3400, 16_000] {
+        let mut drive = Drive::new("fast", product / 2);
+        drive.ack(1, RTT);
+        for _ in 0..200 {
+            drive.round(rtt_of(drive.sk.snd_cwnd, product));
+        }
+        let queued = f64::from(drive.sk.snd_cwnd) - f64::from(product);
+        close(queued, 200.0, 0.05);
+    }
+}
+
+#[test]
+fn fast_at_most_doubles_and_leaves_slow_start_with_alpha_in_the_queue() {
+    let mut drive = Drive::new("fast", 10);
+    drive.ack(1, RTT);
+    for _ in 0..20 {
+        let before = drive.sk.snd_cwnd;
+        drive.round(RTT);
+        assert!(drive.sk.snd_cwnd <= 2 * before + 1);
+    }
+    let mut drive = Drive::new("fast", 10);
+    drive.sk.snd_ssthresh = landspeed_congestion::INFINITE_SSTHRESH;
+    for _ in 0..30 {
+        drive.round(rtt_of(drive.sk.snd_cwnd, 1000));
+    }
+    assert!(drive.sk.snd_ssthresh < 3000, "slow start went on to {}", drive.sk.snd_ssthresh);
+}
+
+#[test]
+fn fast_halves_at_a_loss() {
+    let mut drive = Drive::new("fast", 1000);
+    drive.lose();
+    assert_eq!(drive.sk.snd_cwnd, 500);
+}
+
+#[test]
+fn africa_is_highspeed_without_a_queue_and_reno_with_one() {
+    let mut drive = Drive::new("africa", 5036);
+    drive.ack(1, RTT);
+    close(drive.gain(16), 20.0, 0.02);
+    // alpha is 1.641 packets: that share of the window in round-trip time, to either side.
+    let queue = |packets: f64| (f64::from(RTT) / (1.0 - packets / 5036.0)) as u32;
+    drive.sk.srtt_us = 8 * queue(1.3);
+    close(drive.gain(16), 20.0, 0.02);
+    drive.sk.srtt_us = 8 * queue(2.0);
+    close(drive.gain(64), 1.0, 0.02);
+}
+
+/// HSTCP-LP over a path whose one-way delay is `RTT`/2 and a queue, clocks in ms; the peer's is far off.
+struct LowPriority(Drive);
+
+impl LowPriority {
+    fn new(cwnd: u32) -> Self {
+        let mut low = LowPriority(Drive::new("hstcp_lp", cwnd));
+        low.rounds(5, 0);
+        low.0.sk.snd_cwnd = cwnd;
+        low
+    }
+
+    /// `count` round trips with `queue` µs of waiting on the way there.
+    fn rounds(&mut self, count: u32, queue: u32) {
+        for _ in 0..count * 20 {
+            self.0.wait(u64::from(RTT / 20));
+            let now = self.0.sk.tcp_mstamp;
+            let (there, back) = (u64::from(RTT / 2 + queue), u64::from(RTT / 2));
+            self.0.sk.rcv_tsval = (((now - back) / 1000) as u32).wrapping_add(0xffff_ff00);
+            self.0.sk.rcv_tsecr = ((now - back - there) / 1000) as u32;
+            let packets = self.0.sk.snd_cwnd.div_ceil(20);
+            self.0.ack(packets, RTT + queue);
+        }
+    }
+}
+
+#[test]
+fn hstcp_lp_is_highspeed_while_nobody_waits() {
+    let mut low = LowPriority::new(5036);
+    let gain = low.0.gain(16);
+    close(gain, 20.0, 0.02);
+}
+
+#[test]
+fn hstcp_lp_halves_once_the_queue_grows_and_then_leaves_one_packet() {
+    let mut low = LowPriority::new(5000);
+    // It has seen what a full queue of 20 ms is.
+    low.rounds(1, 20_000);
+    low.rounds(10, 0);
+    low.0.sk.snd_cwnd = 5000;
+    low.0.sk.snd_ssthresh = 2;
+    // 15 % of 20 ms are 3 ms.
+    low.rounds(2, 1_000);
+    assert!(low.0.sk.snd_cwnd >= 5000, "a queue below the threshold: {}", low.0.sk.snd_cwnd);
+    low.0.sk.snd_cwnd = 5000;
+    low.rounds(1, 8_000);
+    close(f64::from(low.0.sk.snd_cwnd), 2500.0, 0.005);
+    low.rounds(2, 8_000);
+    assert_eq!(low.0.sk.snd_cwnd, 1, "the queue is still there: others need it");
+    low.rounds(20, 8_000);
+    assert_eq!(low.0.sk.snd_cwnd, 1);
+    low.rounds(20, 0);
+    assert!(low.0.sk.snd_cwnd > 500, "it comes back: {}", low.0.sk.snd_cwnd);
+}
+
+#[test]
+fn hstcp_lp_only_watches_for_three_round_trips() {
+    let mut low = LowPriority::new(1000);
+    low.rounds(1, 20_000);
+    low.rounds(10, 0);
+    low.0.sk.snd_cwnd = 1000;
+    low.0.sk.snd_ssthresh = 2;
+    low.rounds(1, 8_000);
+    let halved = low.0.sk.snd_cwnd;
+    close(f64::from(halved), 500.0, 0.005);
+    low.rounds(2, 0);
+    assert_eq!(low.0.sk.snd_cwnd, halved);
+    low.rounds(3, 0);
+    assert!(low.0.sk.snd_cwnd > halved);
+}
+
+#[test]
+fn hstcp_lp_without_timestamps_is_refused_with_the_reason() {
+    let mut sk = Sock::default();
+    sk.set_timestamps(false);
+    let control = native("hstcp_lp").expect("a control");
+    let Refused { name, reason } = control.init(&mut sk).expect_err("a refusal");
+    assert!(name == "hstcp_lp" && reason.contains("net.ipv4.tcp_timestamps"), "{reason}");
+}
+
+#[test]
+fn hstcp_lp_does_not_grow_blind() {
+    // The clocks stand still: timestamps that say nothing.
+    let mut drive = Drive::new("hstcp_lp", 1000);
+    for _ in 0..20 {
+        drive.round(RTT);
+    }
+    assert_eq!(drive.sk.snd_cwnd, 1000);
+}

@@ -1,0 +1,82 @@
+//! H-TCP: alpha of the time since the last loss, the adaptive decrease.
+
+use crate::drive::{Drive, RTT, close};
+
+/// Draft, section 2: alpha(D), D in seconds.
+fn alpha(since: f64) -> f64 {
+    if since <= 1.0 { 1.0 } else { 1.0 + 10.0 * (since - 1.0) + ((since - 1.0) / 2.0).powi(2) }
+}
+
+#[test]
+fn alpha_of_the_time_since_a_loss_is_exact() {
+    // A loss whose rate changed: beta is a half, so that 2 (1 - beta) alpha is alpha.
+    for micros in [0, 500_000, 1_000_000, 1_000_001, 1_250_000, 2_000_000, 3_700_000, 11_000_000, 60_000_000]
+    {
+        let mut drive = Drive::new("htcp", 40_000);
+        drive.lose();
+        drive.wait(micros);
+        // 64 windows: the whole packets of the sum are off by one of them at most.
+        let should = alpha(micros as f64 / 1e6);
+        let is = drive.gain(64);
+        assert!((is - should).abs() <= 1.0 / 64.0 + 1e-4 * should, "D = {micros} us: {is}, not {should}");
+    }
+}
+
+#[test]
+fn five_minutes_after_a_loss_alpha_still_fits() {
+    let mut drive = Drive::new("htcp", 100_000);
+    drive.lose();
+    drive.wait(300_000_000);
+    close(drive.gain(1), alpha(300.0), 1e-3);
+    drive.wait(3_600_000_000);
+    close(drive.gain(1), alpha(342.0), 1e-3);
+}
+
+/// One epoch at a steady rate with round trips from `RTT` to `longest`, then a loss; what is kept of the window.
+fn kept_after(longest: u32, epochs: u32) -> f64 {
+    let mut drive = Drive::new("htcp", 1000);
+    for _ in 0..epochs {
+        for step in 0..20 {
+            drive.sk.snd_cwnd = 1000;
+            drive.round(RTT + (longest - RTT) * step / 19);
+        }
+        drive.sk.snd_cwnd = 1000;
+        drive.lose();
+    }
+    f64::from(drive.sk.snd_cwnd) / 1000.0
+}
+
+#[test]
+fn the_decrease_is_what_the_queue_held() {
+    // The first loss has no throughput to compare with: a half. At a steady one RTTmin/RTTmax, within 0.5 and 0.8.
+    close(kept_after(140_000, 1), 0.5, 0.002);
+    close(kept_after(140_000, 3), 100.0 / 140.0, 0.01);
+    close(kept_after(110_000, 3), 0.8, 0.002);
+    close(kept_after(400_000, 3), 0.5, 0.002);
+}
+
+#[test]
+fn a_throughput_that_changed_by_a_fifth_halves_the_window() {
+    let mut drive = Drive::new("htcp", 1000);
+    for (window, keeps) in [(1000, 0.5), (1000, 0.8), (1300, 0.5), (1300, 0.8), (1000, 0.5)] {
+        for _ in 0..20 {
+            drive.sk.snd_cwnd = window;
+            drive.round(RTT);
+        }
+        drive.sk.snd_cwnd = window;
+        drive.lose();
+        close(f64::from(drive.sk.snd_cwnd) / f64::from(window), keeps, 0.005);
+    }
+}
+
+#[test]
+fn a_loss_that_was_none_gives_the_time_back() {
+    let mut drive = Drive::new("htcp", 40_000);
+    drive.lose();
+    drive.wait(11_000_000);
+    drive.sk.snd_cwnd = 40_000;
+    drive.lose();
+    assert_eq!(drive.control.undo_cwnd(&mut drive.sk), 40_000);
+    drive.sk.snd_cwnd = 40_000;
+    close(drive.gain(64), alpha(11.0), 1e-3);
+}

@@ -1,0 +1,13 @@
+//! Each algorithm against its source, on a driven clock: the very C code that the kernel runs.
+
+mod bbr;
+mod bic;
+mod cubic;
+mod delay;
+mod drive;
+mod fuzz;
+mod highspeed;
+mod htcp;
+mod ltcp;
+mod response;
+mod simple;

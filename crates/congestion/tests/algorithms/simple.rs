@@ -1,0 +1,101 @@
+//! Scalable's two constants, Westwood+'s rate, and what holds for every row of the table.
+
+use landspeed_congestion::{CONTROLS, native};
+
+use crate::drive::{Drive, RTT, close};
+
+#[test]
+fn every_row_is_complete_and_found_by_either_name() {
+    for row in CONTROLS {
+        assert!(row.name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{}", row.name);
+        assert!(row.kernel_name.len() < 16, "{}: TCP_CA_NAME_MAX", row.name);
+        assert_eq!(row.is_kernels(), !row.kernel_name.starts_with("ls_"), "{}", row.name);
+        for text in [row.title, row.about, row.source] {
+            assert!(!text.is_empty() && !text.contains('\n'), "{}", row.name);
+        }
+        assert!(!row.parameters.is_empty(), "{}", row.name);
+        assert!(row.parameters.iter().all(|parameter| !parameter.from.is_empty()), "{}", row.name);
+        for name in [row.name, row.kernel_name] {
+            assert_eq!(native(name).map(|found| found.row().name), Some(row.name));
+        }
+    }
+    assert!(native("vegas").is_none());
+}
+
+#[test]
+fn scalable_adds_a_hundredth_and_takes_an_eighth() {
+    let mut drive = Drive::new("scalable", 1000);
+    close(drive.gain(64), 10.0, 0.005);
+    drive.lose();
+    assert_eq!(drive.sk.snd_cwnd, 875);
+}
+
+#[test]
+fn scalable_is_reno_up_to_16_packets() {
+    let mut drive = Drive::new("scalable", 16);
+    close(drive.gain(64), 1.0, 0.02);
+    drive.lose();
+    assert_eq!(drive.sk.snd_cwnd, 8);
+    close(Drive::new("scalable", 17).gain(64), 0.17, 0.1);
+}
+
+#[test]
+fn westwood_falls_to_what_its_rate_fills() {
+    // 1000 packets in each round trip of 150 ms, of which 50 are queue: rate times 100 ms is 667 packets.
+    let mut drive = Drive::new("westwood", 1000);
+    drive.ack(1, RTT);
+    for _ in 0..80 {
+        drive.sk.snd_cwnd = 1000;
+        drive.round(150_000);
+    }
+    drive.sk.snd_cwnd = 1000;
+    drive.lose();
+    close(f64::from(drive.sk.snd_cwnd), 1000.0 / 1.5, 0.01);
+}
+
+#[test]
+fn westwood_keeps_its_window_at_a_loss_without_a_queue() {
+    let mut drive = Drive::new("westwood", 500);
+    for _ in 0..80 {
+        drive.sk.snd_cwnd = 500;
+        drive.round(RTT);
+    }
+    drive.sk.snd_cwnd = 500;
+    drive.lose();
+    close(f64::from(drive.sk.snd_cwnd), 500.0, 0.01);
+}
+
+#[test]
+fn nothing_grows_where_the_window_is_not_used() {
+    for row in CONTROLS.iter().filter(|row| !row.is_rate_based) {
+        let mut drive = Drive::new(row.name, 1000);
+        drive.sk.set_cwnd_limited(false);
+        drive.wait(20_000_000);
+        for _ in 0..5 {
+            drive.round(RTT);
+        }
+        assert_eq!(drive.sk.snd_cwnd, 1000, "{}", row.name);
+    }
+}
+
+#[test]
+fn slow_start_adds_a_packet_for_each_acknowledged() {
+    for row in CONTROLS.iter().filter(|row| !row.is_rate_based && !row.needs_timestamps) {
+        let mut drive = Drive::new(row.name, 10);
+        drive.sk.snd_ssthresh = 1000;
+        for doubled in [20, 40, 80] {
+            drive.round(RTT);
+            assert_eq!(drive.sk.snd_cwnd, doubled, "{}", row.name);
+        }
+    }
+}
+
+#[test]
+fn a_reduction_that_was_none_is_undone() {
+    for row in CONTROLS.iter().filter(|row| !row.is_rate_based) {
+        let mut drive = Drive::new(row.name, 1000);
+        drive.lose();
+        assert!(drive.sk.snd_cwnd < 1000, "{}", row.name);
+        assert_eq!(drive.control.undo_cwnd(&mut drive.sk), 1000, "{}", row.name);
+    }
+}
