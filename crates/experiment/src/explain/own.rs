@@ -1,7 +1,9 @@
 //! A stream of landspeed's own.
 
 use landspeed_analysis::figures;
-use landspeed_record::{Direction, EndpointOutcome, ExplainReport, HostLimits, PathTrace, Workload};
+use landspeed_record::{
+    Direction, EndpointOutcome, ExplainReport, FlowSettings, HostLimits, PathTrace, Workload,
+};
 use landspeed_units::Nanos;
 
 use super::effect::{Traced, trace};
@@ -23,7 +25,7 @@ pub fn explain(
         false => [None, None],
     };
     progress(&format!("watching a stream for {}", options.time));
-    let [mut a, b] = stream(pair, options)?;
+    let [mut a, b] = watched_stream(pair, &options.flow, options.time)?;
     let traced = match options.trace {
         true => {
             progress("following packets through the kernel");
@@ -40,12 +42,21 @@ pub fn explain(
     Ok(Material { seen, rtt, goodput: Some(goodput), tracer_effect: effect }.report(options))
 }
 
-fn stream(pair: &Pair, options: &ExplainOptions) -> Result<[EndpointOutcome; 2], Error> {
-    let workload = Workload::Stream { duration_ns: options.time, direction: Direction::Forward };
-    // Slow start takes its round trips before a long path is at its pace.
-    let warm_up = Nanos::millis(200).max(Nanos(20 * pair.path.rtt_ns.0));
+/// A stream over `pair` for `time`, watched from both ends by all observers but the tracer: what a verdict is
+/// judged from.
+pub(crate) fn watched_stream(
+    pair: &Pair,
+    flow: &FlowSettings,
+    time: Nanos,
+) -> Result<[EndpointOutcome; 2], Error> {
+    let workload = Workload::Stream { duration_ns: time, direction: Direction::Forward };
     let watching = Watching { observers: observers(false), interval: INTERVAL };
-    pair.run_watched(workload, &options.flow, warm_up, &watching)
+    pair.run_watched(workload, flow, warm_up(pair.path.rtt_ns), &watching)
+}
+
+/// Start-up of a watched stream: slow start takes its round trips before a long path is at its pace.
+pub(crate) fn warm_up(rtt: Nanos) -> Nanos {
+    Nanos::millis(200).max(Nanos(20 * rtt.0))
 }
 
 /// What was traced on each host; why it was not goes to what A could not see.
