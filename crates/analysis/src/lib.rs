@@ -5,6 +5,7 @@
 //! recorded noise by the thousand ([`honesty`]).
 
 mod diff;
+mod expectations;
 mod figures;
 pub mod fit;
 pub mod honesty;

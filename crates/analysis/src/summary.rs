@@ -6,6 +6,7 @@ use landspeed_record::{
 };
 use landspeed_units::Nanos;
 
+use crate::expectations::expectations;
 use crate::ladder::{Findings, Rules, gain};
 use crate::series::{Block, Series};
 use crate::{Goal, Metric};
@@ -23,6 +24,8 @@ pub struct RunFacts<'a> {
     pub restored: &'a Restored,
     /// How long it took.
     pub took: Nanos,
+    /// How often it looked at what holds the path back.
+    pub verdicts: u32,
     /// Path of the record.
     pub record: &'a str,
 }
@@ -45,6 +48,7 @@ pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
         final_: findings.final_,
         gain: findings.gain,
         against: findings.against,
+        expectations: expectations(&findings.steps, run.verdicts),
         steps: findings.steps,
         start_cell: findings.start_cell,
         final_cell: findings.final_cell,
@@ -95,12 +99,14 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
         Line::Summary(summary) => Some((**summary).clone()),
         _ => None,
     });
+    let verdicts = record.lines.iter().filter(|line| matches!(line, Line::Verdict(_))).count();
     let run = RunFacts {
         header: &record.header,
         host_a: &host(Side::A),
         host_b: &host(Side::B),
         restored: &restored,
         took: written.as_ref().map_or(took, |w| w.took_ns),
+        verdicts: verdicts as u32,
         record: path,
     };
     Ok(assemble(findings(record, start_cell, written), run))

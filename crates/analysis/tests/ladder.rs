@@ -68,6 +68,7 @@ fn drive(candidates: Vec<Candidate>, rules: Rules, world: &World, fail: &str) ->
                 });
             }
             Action::Decided(_) => {}
+            Action::Watch(_) => panic!("the rules do not ask for looks"),
             Action::Note(text) => notes.push(text),
             Action::Finished(findings) => return Run { findings: *findings, notes, pairs, used },
         }
@@ -275,7 +276,7 @@ fn a_stopped_run_says_so_and_keeps_what_is_known() {
         match ladder.next(BLOCK) {
             Action::Decided(line) => decided.push(line.summary),
             Action::Note(_) => {}
-            Action::Measure(_) => panic!("a stopped ladder measures nothing"),
+            Action::Measure(_) | Action::Watch(_) => panic!("a stopped ladder measures nothing"),
             Action::Finished(findings) => break findings,
         }
     };

@@ -63,6 +63,7 @@ fn recorded(worth: f64, seed: u64) -> (Record, Findings) {
                 });
             }
             Action::Decided(line) => lines.push(Line::Step(line)),
+            Action::Watch(_) => {}
             Action::Note(text) => lines.push(Line::Note { text }),
             Action::Finished(findings) => {
                 let header = Header { goal: "rate".into(), kind: "tune".into(), ..Header::default() };
@@ -84,6 +85,15 @@ fn a_saved_record_gives_the_same_figures() {
     assert_eq!(summary.final_cell, findings.final_cell);
     assert!(summary.void.is_some(), "no summary line: the run ended before it was done");
     assert!(!summary.restored);
+}
+
+#[test]
+fn verdicts_of_a_record_are_counted_and_an_older_one_has_none() {
+    let (mut record, _) = recorded(2.0, 5);
+    assert_eq!(summary(&record, "old.jsonl").unwrap().expectations, None);
+    record.lines.insert(1, Line::Verdict(Box::default()));
+    let expectations = summary(&record, "run.jsonl").unwrap().expectations.unwrap();
+    assert_eq!((expectations.verdicts, expectations.advised, expectations.others), (1, 0, 1));
 }
 
 #[test]

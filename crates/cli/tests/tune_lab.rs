@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use support::{LANDSPEED, output, root, sh, text};
 
 /// What outside the lab could have been changed by it, a setting a line.
@@ -66,6 +68,80 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     assert_eq!(!persisted.trim().is_empty(), kept, "what was kept can last: {persisted}");
     let changed: Vec<String> = outside().symmetric_difference(&before).cloned().collect();
     assert!(changed.is_empty(), "something outside the lab changed: {changed:?}");
+}
+
+#[test]
+fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
+    if !root("what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let result = Command::new(LANDSPEED)
+        .args(["tune", "--json", "--budget", "60s", "--seed", "7", "--only", "write-size", "--only", "tso"])
+        .arg("--data-dir")
+        .arg(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("landspeed runs");
+    let (out, err) = text(&result);
+    assert!(result.status.success(), "{err}");
+    let summary: Value = serde_json::from_str(&out).expect("one JSON document");
+    let lines = lines(summary["record"].as_str().expect("a path"));
+    let verdicts: Vec<&Value> = lines.iter().filter(|line| line["line"] == "verdict").collect();
+    assert_eq!(summary["expectations"]["verdicts"], verdicts.len(), "{out}");
+    let first = verdicts.first().expect("it looked before the first step");
+    assert_eq!((&first["number"], &first["after"]), (&0.into(), &"".into()));
+    // Judged again anywhere: what was seen is in the record, from both ends.
+    let watched =
+        lines.iter().find(|line| line["step"] == "watch 0" && line["line"] == "trial").expect("a trial");
+    for end in ["a", "b"] {
+        let flows = watched[end]["observed"]["flows"].as_array();
+        assert!(flows.is_some_and(|flows| !flows.is_empty()), "{}", watched[end]["observed"]["unseen"]);
+    }
+    let steps = summary["steps"].as_array().expect("steps");
+    for step in steps.iter().filter(|step| !step["advised"].is_null()) {
+        let said = &step["advised"];
+        let verdict =
+            verdicts.iter().find(|verdict| verdict["number"] == said["verdict"]).expect("in the record");
+        let remedies: Vec<&Value> = named(verdict, step);
+        assert!(
+            remedies.iter().any(|remedy| remedy["expected_ratio"] == said["expected_ratio"]),
+            "{step} {verdict}"
+        );
+    }
+    // The start has all offloads off: whatever else this machine does, that is worth naming.
+    let tso = steps.iter().find(|step| step["knob"] == "tso").expect("it is listed");
+    assert!(!named(first, tso).is_empty(), "{first}");
+    assert!(tso["advised"]["verdict"] == 0, "{tso}");
+    let shown = sh(&format!("{LANDSPEED} show {}", summary["record"].as_str().expect("a path")));
+    assert!(shown.contains("held the path back"), "{shown}");
+}
+
+/// The lines of a record.
+fn lines(path: &str) -> Vec<Value> {
+    let text = std::fs::read_to_string(path).expect("the record");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
+/// A verdict's remedies that name a step's knob, with its value or with none.
+fn named<'a>(verdict: &'a Value, step: &Value) -> Vec<&'a Value> {
+    let findings = verdict["verdict"]["findings"].as_array().expect("findings");
+    let remedies = findings.iter().flat_map(|finding| finding["try"].as_array().expect("remedies"));
+    let fits = |remedy: &&Value| {
+        remedy["knob"] == step["knob"] && (remedy["value"] == step["value"] || remedy["value"] == "")
+    };
+    remedies.filter(fits).collect()
+}
+
+#[test]
+fn the_plan_says_whether_it_will_look() {
+    if !root("the_plan_says_whether_it_will_look") {
+        return;
+    }
+    let plan = |more: &str| sh(&format!("{LANDSPEED} tune --dry-run --only tso {more}"));
+    assert!(plan("").contains("bottleneck"));
+    assert!(!plan("--no-explain").contains("bottleneck"));
+    assert!(!plan("--for latency").contains("bottleneck"), "it says nothing of the round trip");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn order(candidate_first: bool) -> [Arm; 4] {
 }
 
 /// Whether a host refused one request (the session goes on), rather than was lost.
-fn refused(error: &Error) -> bool {
+pub(crate) fn refused(error: &Error) -> bool {
     matches!(error, Error::Session { source: landspeed_control::Error::Refused { .. }, .. })
 }
 

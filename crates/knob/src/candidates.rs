@@ -6,6 +6,10 @@ use landspeed_units::Nanos;
 use crate::table::{all, find};
 use crate::{Error, Knob, On, Proposal, Scope, View};
 
+mod named;
+
+pub use named::named;
+
 /// A path with its hosts as probed: data flows from A, the sender, to B.
 #[derive(Debug, Clone, Copy)]
 pub struct PathView<'a> {

@@ -252,3 +252,44 @@ fn check_change(candidate: &Candidate, start: &Cell) {
     }
     assert_ne!(&start.with(change), start, "{candidate:?} changes nothing");
 }
+
+#[test]
+fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
+    let lab = Lab::new();
+    let start = lab.sc03();
+    let (path, all) = (lab.path(), Filter::default());
+    let write = super::named(&path, &start, &all, ("write-size", "32768")).expect("the knob takes it");
+    assert_eq!((write.from.as_str(), write.rank, write.skip.as_deref()), ("8192", 999, None));
+    assert_eq!(write.change.flow, Settings::from([("write-size".to_owned(), "32768".to_owned())]));
+    for (knob, value, why) in [
+        ("write-size", "65536", "the table proposes it"),
+        ("write-size", "8192", "it stands"),
+        ("write-size", "large", "the knob does not take it"),
+        ("write-size", "", "the table chooses"),
+        ("no-such", "1", "no knob"),
+        ("", "", "a person must do it"),
+        ("txqueuelen", "20000", "the link has no queue, says the table"),
+        ("rmem-max", "1000000", "the whole machine's"),
+        ("ring-rx", "64", "a veth has none"),
+    ] {
+        assert_eq!(super::named(&path, &start, &all, (knob, value)), None, "{knob}={value}: {why}");
+    }
+    let own = ["write-size".to_owned()];
+    let skip = Filter { only: &[], skip: &own };
+    assert_eq!(super::named(&path, &start, &skip, ("write-size", "32768")), None);
+    assert!(
+        super::named(&path, &start, &Filter { only: &own, skip: &[] }, ("write-size", "32768")).is_some()
+    );
+    assert_eq!(super::named(&path, &start, &Filter { only: &own, skip: &[] }, ("tso", "on")), None);
+}
+
+#[test]
+fn a_named_value_brings_what_its_knob_needs() {
+    let needy: Vec<&Knob> = all().filter(|knob| !knob.row.needs.is_empty()).collect();
+    assert!(needy.len() > 3);
+    for knob in needy {
+        let with = named::proposal(knob, "on").with;
+        assert_eq!(with.len(), knob.row.needs.len(), "{}", knob.row.name);
+        assert!(named::proposal(knob, "off").with.is_empty());
+    }
+}

@@ -1,7 +1,7 @@
 //! What a run saw, and the words that hosts, plans and reports share.
 //!
 //! A record is a file of JSON Lines ([`Line`]), appended and flushed as the run goes: first a
-//! [`Header`], then hosts, knob states, every raw [`Trial`], every decision, and what was restored.
+//! [`Header`], then hosts, knob states, every raw [`Trial`], every verdict and decision, and what was restored.
 //! Summaries are computed from it and never stored alone. Unknown fields are ignored and unknown
 //! lines are skipped by readers, so that an older landspeed reads a newer record of the same format.
 //!
@@ -32,11 +32,13 @@ pub use explain::{
 };
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use knob::{KnobState, TurnReport};
-pub use line::{Header, Line, PathFacts, Restored, StepLine};
+pub use line::{Header, Line, PathFacts, Restored, StepLine, VerdictLine};
 pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamFigure, TcpFigure};
 pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample};
 pub use reader::{ReadError, Record, read};
-pub use summary::{Answer, Estimate, Figures, Gain, SUMMARY_FORMAT, StepSummary, TuneSummary};
+pub use summary::{
+    Advised, Answer, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary, TuneSummary,
+};
 pub use trial::{
     Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, SweepPoint, Trial, TrialSpec, Workload,
 };

@@ -3,7 +3,7 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::{Candidate, Cell, HostFacts, KnobState, Side, StepSummary, Trial, TuneSummary};
+use crate::{Candidate, Cell, HostFacts, KnobState, Side, StepSummary, Trial, TuneSummary, Verdict};
 
 /// First line of every record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -58,6 +58,23 @@ pub struct StepLine {
     pub candidate: Cell,
 }
 
+/// What held the path back when a run looked, and so what it tried first from then on.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct VerdictLine {
+    /// Number within the run, from 0: [`crate::Advised::verdict`]. The trial that it was judged from, observations
+    /// and all, stands before it as step "watch 0", "watch 1", ...
+    pub number: u32,
+    /// Id of the kept step after which the run looked; empty at the start.
+    pub after: String,
+    /// Time that the run had used before it looked.
+    pub at_ns: Nanos,
+    /// Time that looking took.
+    pub took_ns: Nanos,
+    /// What was found.
+    pub verdict: Verdict,
+}
+
 /// The end of a run: was everything put back?
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -108,6 +125,8 @@ pub enum Line {
     },
     /// A raw trial.
     Trial(Box<Trial>),
+    /// What holds the path back at the setting that stands.
+    Verdict(Box<VerdictLine>),
     /// A decision.
     Step(Box<StepLine>),
     /// Something a reader should know: a discarded block, a refused knob.

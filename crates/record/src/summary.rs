@@ -3,7 +3,7 @@
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, HostFacts};
+use crate::{Cause, Cell, HostFacts};
 
 /// The version of the summary document.
 pub const SUMMARY_FORMAT: u32 = 1;
@@ -51,6 +51,20 @@ pub enum Answer {
     NotTried,
 }
 
+/// What a verdict said of a step before the step was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Advised {
+    /// Number of the verdict: [`crate::VerdictLine::number`].
+    pub verdict: u32,
+    /// The cause that the step was to relieve.
+    pub cause: Cause,
+    /// Share of the flow's time that the cause was taken to cost, 0 to 1; 0 where it would bind only later.
+    pub weight: f64,
+    /// Expected goodput, candidate over incumbent; `None` where the verdict gave no figure for this step.
+    #[serde(default)]
+    pub expected_ratio: Option<f64>,
+}
+
 /// One step of the ladder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepSummary {
@@ -72,6 +86,10 @@ pub struct StepSummary {
     pub placebo: bool,
     /// Whether this is a second try after another step was kept.
     pub reopened: bool,
+    /// Why it was tried when it was, where a verdict brought it forward; `None` where its turn came by the order of
+    /// the literature.
+    #[serde(default)]
+    pub advised: Option<Advised>,
     /// Goodput, candidate over incumbent, where measured.
     pub rate: Option<Estimate>,
     /// Bytes per CPU-second, candidate over incumbent, where measured.
@@ -98,6 +116,28 @@ pub struct Gain {
     pub cost: Estimate,
     /// Idle round-trip time (below one is faster).
     pub latency: Estimate,
+}
+
+/// What verdicts promised against what was measured, over all steps of a run. Placebos are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Expectations {
+    /// Verdicts given.
+    pub verdicts: u32,
+    /// Measured steps that a verdict brought forward.
+    pub advised: u32,
+    /// Those of them that helped when they were tried.
+    pub advised_helped: u32,
+    /// Measured steps that came by the order of the literature.
+    pub others: u32,
+    /// Those of them that helped when they were tried.
+    pub others_helped: u32,
+    /// Advised steps with an expected and a measured ratio of goodput.
+    pub compared: u32,
+    /// Those of them whose measured interval holds the expected ratio.
+    pub held: u32,
+    /// Measured over expected ratio, the geometric mean of those compared; `None` where none was.
+    pub measured_over_expected: Option<f64>,
 }
 
 /// What a tuning run found.
@@ -134,6 +174,9 @@ pub struct TuneSummary {
     pub against: Option<Gain>,
     /// The steps in order.
     pub steps: Vec<StepSummary>,
+    /// What verdicts promised against what was measured; `None` where the run looked at nothing.
+    #[serde(default)]
+    pub expectations: Option<Expectations>,
     /// The setting at the start.
     pub start_cell: Cell,
     /// The setting at the end.
@@ -146,4 +189,30 @@ pub struct TuneSummary {
     pub void: Option<String>,
     /// Path of the record.
     pub record: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A step as landspeed wrote it before runs asked for verdicts.
+    const OLD: &str = r#"{"id":"02-tso=on","knob":"tso","value":"on","from":"off","with":[],"answer":"helps",
+        "kept":true,"placebo":false,"reopened":false,"rate":{"ratio":2.0,"low":1.9,"high":2.1},"cost":null,
+        "latency":null,"left_out":null,"blocks":5,"discarded":0,"reason":"helps"}"#;
+
+    #[test]
+    fn a_step_of_an_older_record_was_advised_by_nothing() {
+        let step: StepSummary = serde_json::from_str(OLD).unwrap();
+        assert_eq!((step.advised, step.blocks), (None, 5));
+    }
+
+    #[test]
+    fn what_a_verdict_said_of_a_step_survives_the_record() {
+        let advised =
+            Advised { verdict: 1, cause: Cause::OffloadsOff, weight: 0.58, expected_ratio: Some(2.4) };
+        let step = StepSummary { advised: Some(advised), ..serde_json::from_str(OLD).unwrap() };
+        let text = serde_json::to_string(&step).unwrap();
+        assert!(text.contains(r#""cause":"offloads-off""#), "{text}");
+        assert_eq!(serde_json::from_str::<StepSummary>(&text).unwrap(), step);
+    }
 }

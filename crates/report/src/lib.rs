@@ -6,6 +6,7 @@
 
 mod chart;
 mod diff;
+mod expected;
 mod explain;
 pub mod html;
 mod json;

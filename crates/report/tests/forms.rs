@@ -41,6 +41,34 @@ fn the_table_of_steps_keeps_to_the_width_of_the_terminal() {
 }
 
 #[test]
+fn what_was_expected_stands_beside_what_was_measured() {
+    let (mut summary, mut record) = sample::sample();
+    let shown = text::summary(&summary, 160, false);
+    let because = "✓ tso=on; explain: segmentation offloads that are off, 58 % of the time; expected 2.40x, measured 1.88x";
+    for said in [
+        because,
+        "✗ rps=2; explain: a core full of softirq work, 31 % of the time; measured 0.86x",
+        "0.80x of",
+    ] {
+        assert!(shown.contains(said), "{said} is missing:\n{shown}");
+    }
+    let page = html::page(&summary, &record);
+    for said in
+        ["id=\"verdicts\"", "after <code>tx-checksum=on</code>", "2.40x", "checksums computed in software"]
+    {
+        assert!(page.contains(said), "{said} is missing");
+    }
+    // As a run with --no-explain or an older record has it.
+    summary.expectations = None;
+    for step in &mut summary.steps {
+        step.advised = None;
+    }
+    record.lines.retain(|line| !matches!(line, landspeed_record::Line::Verdict(_)));
+    assert!(!text::summary(&summary, 160, false).contains("explain"));
+    assert!(!html::page(&summary, &record).contains("id=\"verdicts\""));
+}
+
+#[test]
 fn a_void_run_and_a_host_left_changed_are_loud() {
     let (mut summary, record) = sample::sample();
     summary.void = Some("a placebo was kept".into());

@@ -107,7 +107,7 @@ impl<'a> Study<'a> {
                     let summary = on_trials(line.summary)?;
                     return Ok(Some(Decision { decision: number, setting, summary, took_ns: used }));
                 }
-                Action::Note(_) => {}
+                Action::Note(_) | Action::Watch(_) => {}
                 Action::Finished(_) => bail!("the ladder ended without a decision"),
             }
         }

@@ -80,6 +80,7 @@ fn options(tuned: Settings) -> TuneOptions {
         budget: Nanos::secs(300),
         only: Vec::new(),
         skip: Vec::new(),
+        explain: false,
         against: Some(tuned),
         in_lab: true,
         seed: 0,

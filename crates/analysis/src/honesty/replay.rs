@@ -83,7 +83,7 @@ impl Replay<'_> {
                 {
                     kept_when_decided.push(line.summary.id.clone());
                 }
-                Action::Decided(_) | Action::Note(_) => {}
+                Action::Decided(_) | Action::Note(_) | Action::Watch(_) => {}
                 Action::Finished(findings) => {
                     return Outcome { findings: *findings, kept_when_decided, blocks, used };
                 }

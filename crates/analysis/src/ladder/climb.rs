@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 
-use landspeed_record::{Answer, Candidate, Cell, Estimate, StepLine};
+use landspeed_record::{Answer, Candidate, Cell, Estimate, StepLine, VerdictLine};
 use landspeed_stats::Ledger;
 use landspeed_units::Nanos;
 
+use super::advice::hints;
 use super::check::{Check, Kept, blocks_needed};
 use super::desk::Desk;
 use super::queue::{Queue, Task};
@@ -27,6 +28,8 @@ pub(crate) struct Climb {
     /// The early one in front, the late one at the back.
     placebos: VecDeque<Candidate>,
     early_due: bool,
+    /// Whether the bottleneck may have moved since the run last looked at it.
+    watch_due: bool,
     step: Option<Step>,
     kept: Vec<Kept>,
     totals: Totals,
@@ -46,6 +49,7 @@ impl Climb {
             queue: Queue::new(open),
             idle: Vec::new(),
             early_due: !placebos.is_empty(),
+            watch_due: true,
             placebos,
             step: None,
             kept: Vec::new(),
@@ -71,6 +75,11 @@ impl Climb {
         self.idle.retain(|c| !waits_or_was_tried(c));
     }
 
+    /// Candidates that the verdict's remedies name come first, until a step is kept.
+    pub(crate) fn advise(&mut self, line: &VerdictLine) {
+        self.queue.advise(&hints(line, &self.incumbent));
+    }
+
     fn report_idle(&mut self, desk: &mut Desk) {
         for candidate in std::mem::take(&mut self.idle) {
             self.report_skip(candidate, Answer::NotTried, desk);
@@ -85,6 +94,9 @@ impl Climb {
     /// What comes next.
     pub(crate) fn advance(&mut self, desk: &mut Desk) -> Progress {
         if self.step.is_none() {
+            if self.should_watch(desk) {
+                return Progress::Watch(Box::new(self.incumbent.clone()));
+            }
             let Some((task, grant)) = self.next_task(desk) else {
                 self.report_idle(desk);
                 return Progress::Over;
@@ -134,6 +146,17 @@ impl Climb {
     pub(crate) fn current(&self, desk: &Desk) -> Option<(Estimate, u32)> {
         let step = self.step.as_ref()?;
         Some((step.verdict(desk).estimate, step.comparison.series.counted()))
+    }
+
+    /// Whether to look at what holds the path back before the next step: at the start and after each kept step,
+    /// where there are steps to come and time for both.
+    fn should_watch(&mut self, desk: &mut Desk) -> bool {
+        if !std::mem::take(&mut self.watch_due) || self.queue.is_empty() {
+            return false;
+        }
+        let reserve = reserve(&self.kept, false, &self.placebos, desk);
+        let step = least_time(Nanos(0), desk);
+        desk.may_watch(reserve, step)
     }
 
     /// The next candidate that has something to change, room in the budget and a share of the error.
@@ -217,6 +240,7 @@ impl Climb {
             desk.note(format!("{id} was kept: to be tried again with it: {}", reopened.join(", ")));
         }
         self.kept.push(Kept::new(step, id, desk.rules.goal));
+        self.watch_due = true;
     }
 
     /// Reports a candidate that is not tried.

@@ -26,7 +26,7 @@ pub(crate) struct Desk {
 
 impl Desk {
     pub(crate) fn new(rules: Rules) -> Self {
-        let clock = Clock { used: Nanos(0), budget: rules.budget, block: rules.block_time, seen: 0 };
+        let clock = Clock::new(&rules);
         let dice = ChaCha8Rng::seed_from_u64(rules.seed);
         Desk { rules, clock, outbox: VecDeque::new(), lines: Vec::new(), void: None, dice }
     }
@@ -43,6 +43,27 @@ impl Desk {
             None => self.lines.push(line.clone()),
         }
         self.outbox.push_back(Action::Decided(Box::new(line)));
+    }
+
+    /// Whether there is time to look at what holds the path back, so that a step can still follow before
+    /// `reserve`; then the clock is told that the run looks. Says once that the share for it is used up.
+    pub(crate) fn may_watch(&mut self, reserve: Nanos, step: Nanos) -> bool {
+        let Some(time) = self.clock.watch else { return false };
+        if self.clock.left_before(reserve) < time + step {
+            return false;
+        }
+        let share = Nanos((self.rules.budget.0 as f64 * self.rules.watch_share) as u64);
+        if self.clock.watched + time > share {
+            let percent = self.rules.watch_share * 100.0;
+            self.note(format!(
+                "looking at what holds the path back may take {percent:.0} % of the budget, which has no room for \
+                 another look: from here on the order is the literature's"
+            ));
+            self.clock.watch = None;
+            return false;
+        }
+        self.clock.watching = Some(self.clock.used);
+        true
     }
 
     /// Voids the run; the first reason stands.
@@ -77,9 +98,37 @@ pub(crate) struct Clock {
     budget: Nanos,
     block: Nanos,
     seen: u32,
+    /// Time that looking at what holds the path back takes, as far as is known; `None` where the run does not.
+    watch: Option<Nanos>,
+    /// Time that all looks took.
+    watched: Nanos,
+    /// When the look began that the driver was sent for.
+    watching: Option<Nanos>,
 }
 
 impl Clock {
+    fn new(rules: &Rules) -> Self {
+        Clock {
+            used: Nanos(0),
+            budget: rules.budget,
+            block: rules.block_time,
+            seen: 0,
+            watch: rules.watch_time,
+            watched: Nanos(0),
+            watching: None,
+        }
+    }
+
+    /// The time that the run has used; what went by since the driver was sent to look was spent on that.
+    pub(crate) fn tick(&mut self, used: Nanos) {
+        self.used = used;
+        if let Some(began) = self.watching.take() {
+            let took = used.saturating_sub(began);
+            self.watched += took;
+            self.watch = Some(took);
+        }
+    }
+
     /// Learns from a block: the mean over the last ten or so, toggles taken off.
     pub(crate) fn observe(&mut self, pair: &Pair, took: Nanos) {
         let bare = took.saturating_sub(Nanos(TOGGLES * pair.toggle.0)).0 as f64;

@@ -2,9 +2,10 @@
 //!
 //! A deterministic state machine that drives no I/O. The driver asks [`Ladder::next`] with the time
 //! that the run has used, does what it says, and reports blocks with [`Ladder::observe`]. The rules are
-//! those of the design's method: see `climb` for steps, order, reopening and placebos, `step` for one
-//! decision, `check` for the final trials.
+//! those of the design's method: see `climb` for steps, order, reopening and placebos, `advice` for what a verdict
+//! changes in the order, `step` for one decision, `check` for the final trials.
 
+mod advice;
 mod check;
 mod climb;
 mod comparison;
@@ -14,7 +15,7 @@ mod rules;
 mod step;
 mod words;
 
-use landspeed_record::{Candidate, Cell, Figures, Gain, StepLine, StepSummary};
+use landspeed_record::{Candidate, Cell, Figures, Gain, StepLine, StepSummary, VerdictLine};
 use landspeed_units::Nanos;
 
 use check::Check;
@@ -31,6 +32,9 @@ pub enum Action {
     /// A decision, for the record. A later line with the same id replaces an earlier one: the final
     /// trials add what a kept step is worth, or drop it.
     Decided(Box<StepLine>),
+    /// The bottleneck may have moved: look at what holds the path back at this cell, which stands, then
+    /// [`Ladder::advise`]. Asked once and only where [`Rules::watch_time`] is set; nothing waits for the answer.
+    Watch(Box<Cell>),
     /// Something a reader should know.
     Note(String),
     /// The run is over; further calls give the same.
@@ -109,6 +113,8 @@ pub struct Ladder {
 enum Progress {
     /// A block.
     Measure(Box<Pair>),
+    /// To know what holds this cell back.
+    Watch(Box<Cell>),
     /// Something was decided or said; ask again.
     Said,
     /// The phase is over.
@@ -126,7 +132,7 @@ impl Ladder {
     /// What to do next; `used` is the time since the run's start. Asked twice without an answer in
     /// between, it says the same block again.
     pub fn next(&mut self, used: Nanos) -> Action {
-        self.desk.clock.used = used;
+        self.desk.clock.tick(used);
         loop {
             if let Some(action) = self.desk.outbox.pop_front() {
                 return action;
@@ -139,6 +145,7 @@ impl Ladder {
             }
             match self.advance() {
                 Progress::Measure(pair) => self.asked = Some(pair),
+                Progress::Watch(cell) => return Action::Watch(cell),
                 Progress::Said => {}
                 Progress::Over => self.finish(),
             }
@@ -173,6 +180,14 @@ impl Ladder {
     pub fn replan(&mut self, candidates: Vec<Candidate>) {
         if self.check.is_none() && self.finished.is_none() {
             self.climb.replan(candidates);
+        }
+    }
+
+    /// Takes a verdict on what stands: until a step is kept, candidates that its remedies name are tried first, in
+    /// its order. How a step is judged is not touched by it.
+    pub fn advise(&mut self, line: &VerdictLine) {
+        if self.check.is_none() && self.finished.is_none() {
+            self.climb.advise(line);
         }
     }
 

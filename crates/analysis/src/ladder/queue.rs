@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::{Candidate, Cell};
+use landspeed_record::{Advised, Candidate, Cell};
+
+use super::advice::Hint;
 
 /// How often a rejected candidate is tried again at most.
 const MOST_REOPENINGS: usize = 2;
@@ -17,11 +19,13 @@ pub(crate) struct Task {
     pub(crate) placebo: bool,
     /// Ids of the kept steps that reopened it.
     pub(crate) reopened_by: BTreeSet<String>,
+    /// Its place in the order of a verdict that speaks of what stands now, and what was said of it.
+    pub(crate) advised: Option<(usize, Advised)>,
 }
 
 impl Task {
     pub(crate) fn new(candidate: Candidate, placebo: bool) -> Self {
-        Task { candidate, placebo, reopened_by: BTreeSet::new() }
+        Task { candidate, placebo, reopened_by: BTreeSet::new(), advised: None }
     }
 
     /// Whether it was tried before.
@@ -77,7 +81,54 @@ impl Queue {
                 None => {}
             }
         }
-        self.waiting.sort_by_key(|task| task.candidate.rank);
+        self.sort();
+    }
+
+    /// Those that a verdict named first, in its order; then by rank. Equals stay as they came.
+    fn sort(&mut self) {
+        let place = |task: &Task| task.advised.map_or(usize::MAX, |(place, _)| place);
+        self.waiting.sort_by_key(|task| (place(task), task.candidate.rank));
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Brings what `hints` name to the front, in their order, until a step is kept. Of several hints for one
+    /// candidate the first decides its place, and the first with an expected ratio what is said of it.
+    pub(crate) fn advise(&mut self, hints: &[Hint]) {
+        self.forget_advice();
+        for (place, hint) in hints.iter().enumerate() {
+            let Some(task) = self.named_by(hint) else { continue };
+            let (_, said) = task.advised.get_or_insert((place, hint.why));
+            if said.expected_ratio.is_none() && hint.why.expected_ratio.is_some() {
+                *said = hint.why;
+            }
+        }
+        self.sort();
+    }
+
+    /// The candidate that a hint means: the value that it names, else the knob's first by the table. Where that
+    /// one was tried, the knob's other values are worth a place in front only if they are decisive.
+    fn named_by(&mut self, hint: &Hint) -> Option<&mut Task> {
+        if !hint.value.is_empty() {
+            let named = (hint.knob.clone(), hint.value.clone());
+            return self.waiting.iter_mut().find(|task| name(&task.candidate) == named);
+        }
+        let of_knob = |knob: &str| knob == hint.knob;
+        let known = self.seen.iter().filter(|(knob, _)| of_knob(knob)).count();
+        let open =
+            self.waiting.iter().filter(|task| of_knob(&task.candidate.knob) && !task.reopened()).count();
+        let first = self.waiting.iter_mut().filter(|task| of_knob(&task.candidate.knob));
+        let first = first.min_by_key(|task| task.candidate.rank)?;
+        (known == open || first.candidate.rank < DECISIVE).then_some(first)
+    }
+
+    fn forget_advice(&mut self) {
+        for task in &mut self.waiting {
+            task.advised = None;
+        }
     }
 
     /// Whether this one waits, or was tried.
@@ -85,8 +136,9 @@ impl Queue {
         self.seen.contains(&name(candidate))
     }
 
-    /// The next to try: lowest rank first. One that is tried again waits until no decisive candidate
-    /// that it interacts with is left untried, or its few second chances would be spent too early.
+    /// The next to try: what a verdict named, then lowest rank first. One that is tried again waits until no
+    /// decisive candidate that it interacts with is left untried, or its few second chances would be spent too
+    /// early; a verdict does not change that, for the step that was measured knows better.
     pub(crate) fn pop(&mut self) -> Option<Task> {
         let at = self.waiting.iter().position(|task| !self.should_wait(task))?;
         Some(self.waiting.remove(at))
@@ -99,11 +151,12 @@ impl Queue {
 
     /// Remembers a candidate that was tried and not kept.
     pub(crate) fn reject(&mut self, task: Task) {
-        self.rejected.push(task);
+        self.rejected.push(Task { advised: None, ..task });
     }
 
     /// A step was kept: what was rejected and interacts with it is tried again, once for each kept
-    /// step and twice in all. Gives back the names of those.
+    /// step and twice in all. Gives back the names of those. What a verdict said of the setting before is
+    /// forgotten: the bottleneck may have moved.
     pub(crate) fn reopen(&mut self, kept: &Candidate, id: &str) -> Vec<String> {
         let (reopened, rejected): (Vec<Task>, Vec<Task>) =
             self.rejected.drain(..).partition(|t| t.reopened_by.len() < MOST_REOPENINGS && t.interacts(kept));
@@ -113,56 +166,12 @@ impl Queue {
             task.reopened_by.insert(id.to_owned());
             task
         }));
-        self.waiting.sort_by_key(|task| task.candidate.rank);
+        self.forget_advice();
+        self.sort();
         names
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn candidate(knob: &str, rank: u32, interacts: &[&str]) -> Candidate {
-        let interacts = interacts.iter().map(|s| (*s).to_owned()).collect();
-        Candidate { knob: knob.into(), rank, interacts, ..Candidate::default() }
-    }
-
-    #[test]
-    fn lowest_rank_first_and_ties_in_the_order_given() {
-        let mut queue =
-            Queue::new(vec![candidate("c", 5, &[]), candidate("a", 1, &[]), candidate("b", 1, &[])]);
-        let order: Vec<String> = std::iter::from_fn(|| queue.pop()).map(|t| t.candidate.knob).collect();
-        assert_eq!(order, ["a", "b", "c"]);
-    }
-
-    #[test]
-    fn what_stands_decides_what_is_worth_trying() {
-        let mut queue = Queue::new(vec![candidate("tso", 1, &[]), candidate("mtu", 2, &[])]);
-        queue.pop().unwrap();
-        let bigger = candidate("gso-max-size", 3, &[]);
-        // With TSO kept, larger packets come to matter and the MTU ceases to; TSO is not tried again.
-        queue.renew(vec![candidate("tso", 1, &[]), bigger.clone()], &[candidate("mtu", 2, &[])]);
-        assert_eq!(queue.pop().unwrap().candidate, bigger);
-        assert!(queue.pop().is_none());
-        queue.renew(vec![candidate("mtu", 2, &[])], &[]);
-        assert_eq!(queue.pop().unwrap().candidate.knob, "mtu", "it was never tried");
-    }
-
-    #[test]
-    fn reopened_twice_at_most_and_after_the_decisive() {
-        let window = candidate("window", 1, &["tso", "mtu", "csum"]);
-        let mut queue = Queue::new(vec![window, candidate("tso", 50, &[])]);
-        let first = queue.pop().unwrap();
-        queue.reject(first);
-        assert_eq!(queue.reopen(&candidate("mtu", 2, &[]), "1").len(), 1);
-        assert_eq!(queue.pop().unwrap().candidate.knob, "tso", "windows wait for it");
-        let again = queue.pop().unwrap();
-        assert!(again.reopened());
-        queue.reject(again);
-        assert_eq!(queue.reopen(&candidate("rings", 3, &[]), "2").len(), 0, "no interaction");
-        assert_eq!(queue.reopen(&candidate("csum", 3, &[]), "3").len(), 1);
-        let last = queue.pop().unwrap();
-        queue.reject(last);
-        assert_eq!(queue.reopen(&candidate("tso", 3, &[]), "4").len(), 0, "twice in all");
-    }
-}
+#[path = "queue_tests.rs"]
+mod tests;

@@ -44,6 +44,11 @@ pub struct Rules {
     pub placebos: Vec<Candidate>,
     /// A setting to compare the final one with.
     pub against: Option<Cell>,
+    /// Time that one look at what holds the path back is expected to take; `None` leaves the order to the
+    /// literature.
+    pub watch_time: Option<Nanos>,
+    /// Share of the budget that all looks together may take.
+    pub watch_share: f64,
 }
 
 impl Default for Rules {
@@ -64,6 +69,8 @@ impl Default for Rules {
             seed: 0,
             placebos: Vec::new(),
             against: None,
+            watch_time: None,
+            watch_share: 0.1,
         }
     }
 }

@@ -195,6 +195,7 @@ pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
         kept: false,
         placebo: task.placebo,
         reopened: task.reopened(),
+        advised: task.advised.map(|(_, advised)| advised),
         rate: None,
         cost: None,
         latency: None,

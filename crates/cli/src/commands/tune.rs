@@ -46,11 +46,11 @@ fn with_pair(
     let pair = joined.pairs.first_mut().context("no pair of hosts")?;
     let plan = plan(pair, options)?;
     let Some(writer) = writer else {
-        print!("{}", plan_text(pair, &plan, Output::stdout().width));
+        print!("{}", plan_text(pair, &plan, options, Output::stdout().width));
         return Ok(None);
     };
     if !options.in_lab && !args.yes {
-        confirm(pair, &plan)?;
+        confirm(pair, &plan, options)?;
     }
     let mut sink = Recorder { writer, live: Live::new(Output::stderr()), stop };
     let summary = tune(pair, plan, options, &mut sink)?;
@@ -107,6 +107,7 @@ fn options(args: &TuneArgs, ends: &Ends) -> Result<TuneOptions> {
         budget: args.budget,
         only: args.only.clone(),
         skip: args.skip.clone(),
+        explain: !args.no_explain,
         against,
         in_lab: ends.in_lab(),
         seed,
@@ -121,7 +122,7 @@ fn seconds() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-fn plan_text(pair: &Pair, plan: &TunePlan, width: u16) -> String {
+fn plan_text(pair: &Pair, plan: &TunePlan, options: &TuneOptions, width: u16) -> String {
     let hosts =
         [&pair.a, &pair.b].map(|host| format!("{} ({}, {})", host.name, host.facts.hostname, host.device));
     let mut text = format!("{} -> {}, idle round trip {}\n", hosts[0], hosts[1], pair.path.rtt_ns);
@@ -138,11 +139,16 @@ fn plan_text(pair: &Pair, plan: &TunePlan, width: u16) -> String {
         .collect();
     text.push_str(&landspeed_report::table(&["knob", "now", "try", ""], &rows, width));
     text.push('\n');
+    if options.looks() {
+        text.push_str(
+            "In this order, but first what would relieve the bottleneck that a watched stream shows.\n",
+        );
+    }
     text
 }
 
 /// Real hosts are touched only after a yes on a terminal.
-fn confirm(pair: &Pair, plan: &TunePlan) -> Result<()> {
+fn confirm(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> Result<()> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         bail!(
@@ -150,7 +156,7 @@ fn confirm(pair: &Pair, plan: &TunePlan) -> Result<()> {
         );
     }
     let mut err = std::io::stderr();
-    write!(err, "{}", plan_text(pair, plan, Output::stderr().width))?;
+    write!(err, "{}", plan_text(pair, plan, options, Output::stderr().width))?;
     write!(
         err,
         "Each of these is tried on {} and {} for seconds at a time, read back, and put back at the end,\n\

@@ -13,6 +13,7 @@ use landspeed_units::Nanos;
 pub use live::explain_live;
 use material::{Material, Seen};
 pub use own::explain;
+pub(crate) use own::{warm_up, watched_stream};
 
 /// Observers beside the usual ones.
 const OBSERVERS: [&str; 5] = ["flows", "processes", "qdisc", "settings", "cost"];

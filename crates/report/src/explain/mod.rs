@@ -21,6 +21,7 @@ use landspeed_record::ExplainReport;
 
 pub use page::explain_html;
 pub use text::{Detail, explain_text};
+pub(crate) use words::cause as cause_words;
 
 /// The report as one JSON document over several lines, without a line break at the end. Schema:
 /// docs/reference/explain.md.

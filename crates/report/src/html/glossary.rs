@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-const TERMS: [(&str, &str); 14] = [
+const TERMS: [(&str, &str); 15] = [
     ("Rate", "payload that arrived at the receiver, per second (goodput)"),
     (
         "Bytes per CPU-second",
@@ -21,6 +21,10 @@ const TERMS: [(&str, &str); 14] = [
     ),
     ("Least effect", "2 %: what is proven to be smaller is of no use"),
     ("Placebo", "a step that writes a setting and changes nothing; what it shows is noise"),
+    (
+        "Expected",
+        "the rate, candidate over incumbent, that a verdict promised of a step before the step was measured",
+    ),
     ("Left out", "what would be lost without the step at the end, by fresh trials"),
     (
         "Discarded",

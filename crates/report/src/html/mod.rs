@@ -4,6 +4,7 @@ pub(crate) mod glossary;
 mod hosts;
 mod overview;
 mod steps;
+mod verdicts;
 
 use landspeed_record::{Record, TuneSummary};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -27,6 +28,7 @@ pub fn page(summary: &TuneSummary, record: &Record) -> String {
         (ladder(summary, record))
         (staircase(summary, record))
         (curves(record))
+        (verdicts::section(summary, record))
         (steps::section(summary))
         (steps::changed(summary))
         (hosts::section(summary, record))

@@ -3,6 +3,7 @@
 use landspeed_record::{Estimate, Settings, StepSummary, TuneSummary};
 use maud::{Markup, html};
 
+use crate::expected::because;
 use crate::safe;
 use crate::words::{self, Kind, Primary};
 
@@ -62,6 +63,7 @@ fn row(step: &StepSummary, order: [Primary; 3]) -> Markup {
                 @if !step.from.is_empty() { " " span class="quiet" { "from " (safe(&step.from)) } }
                 @if !step.with.is_empty() { " " span class="quiet" { "with " (safe(&step.with.join(", "))) } }
                 @if step.reopened { " " span class="quiet" { "(tried again)" } }
+                @if let Some(said) = &step.advised { " " span class="quiet" { "(" (because(said)) ")" } }
             }
             td role="cell" data-label="Answer" { span class="answer" { span aria-hidden="true" { (kind.symbol()) " " } (kind.brief()) } }
             @for figure in order {

@@ -4,6 +4,7 @@ use landspeed_record::{Candidate, Estimate, Line, StepSummary, Trial};
 use landspeed_units::Nanos;
 
 use super::interval::SoFar;
+use crate::expected::{because, expected, verdict};
 use crate::output::{Style, Tone};
 use crate::safe;
 use crate::words::{self, Kind, Primary};
@@ -63,6 +64,7 @@ impl State {
             Line::Plan { candidates, .. } => vec![plan(candidates)],
             Line::Trying { step, what, at_ns } => self.begin(step, what, *at_ns, watched),
             Line::Trial(trial) => self.trial(trial),
+            Line::Verdict(line) => vec![self.style.paint(Tone::Strong, &verdict(&line.verdict))],
             Line::Step(step) => vec![self.decision(&step.summary)],
             Line::Note { text } => vec![self.style.paint(Tone::Dim, &format!("  note: {}", safe(text)))],
             Line::Restored(restored) => self.restored(restored.restored, &restored.notes),
@@ -95,7 +97,7 @@ impl State {
             self.primary.of_step(step).map(|e| format!(" {}", words::estimate(&e))).unwrap_or_default();
         let head = format!("{} {}{figure}", kind.symbol(), words::step_words(step));
         let head = self.style.paint(kind.tone(), &head);
-        format!("{head} {}: {}", kind.word(), safe(&step.reason))
+        format!("{head} {}: {}{}", kind.word(), safe(&step.reason), advice(step))
     }
 
     fn restored(&self, all: bool, notes: &[String]) -> Vec<String> {
@@ -136,6 +138,14 @@ impl State {
         let left = self.budget.saturating_sub(self.used).0 / 1_000_000_000;
         format!("{}:{:02} left", left / 60, left % 60)
     }
+}
+
+/// Why a measured step came now, and what was expected of it, where a verdict said so.
+fn advice(step: &StepSummary) -> String {
+    let said = step.advised.filter(|_| step.blocks > 0);
+    let Some(said) = said else { return String::new() };
+    let expected = expected(&said).map(|ratio| format!(", expected {}", words::times(ratio)));
+    format!(" ({}{})", because(&said), expected.unwrap_or_default())
 }
 
 fn so_far_words((ratio, interval): (f64, Option<Estimate>)) -> String {

@@ -1,5 +1,6 @@
 //! The report of a tuning run on a terminal.
 
+mod expected;
 mod steps;
 
 use landspeed_record::{Figures, Gain, TuneSummary};
@@ -16,6 +17,7 @@ pub fn summary(summary: &TuneSummary, width: u16, color: bool) -> String {
     let mut parts = vec![head(summary, style), figures(summary, width)];
     parts.extend(summary.against.as_ref().map(|gain| against(gain, Primary::of(&summary.goal))));
     parts.push(steps::table(summary, width, style));
+    parts.extend(expected::section(summary, width, style));
     parts.extend(noise_floor(summary, style));
     parts.extend(steps::unmeasured(summary, width, style));
     parts.push(close(summary));

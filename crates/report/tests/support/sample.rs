@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{
-    Answer, Arm, Cell, EndpointOutcome, Estimate, Figures, Gain, Header, HostFacts, LatencyHistogram, Line,
-    LinkFacts, PathFacts, RECORD_FORMAT, Record, Restored, SUMMARY_FORMAT, Side, StepLine, StepSummary,
-    SweepPoint, Trial, TuneSummary,
+    Advised, Answer, Arm, Cause, Cell, EndpointOutcome, Estimate, Expectations, Figures, Gain, Header,
+    HostFacts, LatencyHistogram, Line, LinkFacts, PathFacts, RECORD_FORMAT, Record, Restored, SUMMARY_FORMAT,
+    Side, StepLine, StepSummary, SweepPoint, Trial, TuneSummary,
 };
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 
@@ -120,6 +120,34 @@ fn around(ratio: f64, half: f64) -> Estimate {
     Estimate { ratio, low: ratio * (-half).exp(), high: ratio * half.exp() }
 }
 
+/// What verdicts said of two steps, one of them with a figure.
+fn advised(knob: &str, what: char) -> Option<Advised> {
+    let said =
+        |verdict, cause, weight, expected_ratio| Some(Advised { verdict, cause, weight, expected_ratio });
+    match (knob, what) {
+        ("tx-checksum", 'k') => said(0, Cause::SoftwareChecksum, 0.43, Some(1.75)),
+        ("tso", 'k') => said(1, Cause::OffloadsOff, 0.58, Some(2.4)),
+        ("rps", 'h') => said(1, Cause::SoftirqCore, 0.31, None),
+        _ => None,
+    }
+}
+
+/// Two verdicts as the record has them.
+const VERDICTS: [&str; 2] = [
+    r#"{"line":"verdict","number":0,"after":"","at_ns":5000000000,"took_ns":2600000000,"verdict":{"goodput_bps":3.6e9,
+    "findings":[{"cause":"software-checksum","at":"host A","summary":"the processor computes checksums","confidence":0.85,
+    "weight":0.43,"evidence":["tx-checksum of host A is off"],"try":[]},
+    {"cause":"cpu-limit","summary":"","confidence":0.9,"weight":0.4,"evidence":[],"try":[]}],"unjudged":[]}}"#,
+    r#"{"line":"verdict","number":1,"after":"s02-tx-checksum","at_ns":40000000000,"took_ns":2600000000,"verdict":
+    {"goodput_bps":6.8e9,"findings":[{"cause":"offloads-off","at":"host A","summary":"tso, gso off","confidence":0.9,
+    "weight":0.58,"evidence":[],"try":[{"knob":"tso","value":"on","what":"one for many","expected_ratio":2.4}]}],
+    "unjudged":[]}}"#,
+];
+
+fn verdicts() -> impl Iterator<Item = Line> {
+    VERDICTS.iter().map(|text| serde_json::from_str(&text.replace('\n', " ")).expect("a record's line"))
+}
+
 fn step(index: u32, row: &Row) -> StepSummary {
     let Row { words: [knob, value, from, with], what, ratios: [rate, cost, latency], half, reason } = *row;
     let answer = match what {
@@ -139,6 +167,7 @@ fn step(index: u32, row: &Row) -> StepSummary {
         kept,
         placebo: what == 'p',
         reopened: what == 'r',
+        advised: advised(knob, what),
         rate: Some(around(rate, half)),
         cost: Some(around(cost, half * 0.6)),
         latency: Some(around(latency, 0.04)),
@@ -160,6 +189,7 @@ fn unmeasured(&(knob, value, answer, reason): &(&str, &str, Answer, &str)) -> St
         kept: false,
         placebo: false,
         reopened: false,
+        advised: None,
         rate: None,
         cost: None,
         latency: None,
@@ -258,6 +288,16 @@ fn summary(steps: Vec<StepSummary>) -> TuneSummary {
         gain: Gain { rate: around(12.3, 0.046), cost: around(11.9, 0.03), latency: around(0.271, 0.05) },
         against: None,
         steps,
+        expectations: Some(Expectations {
+            verdicts: 2,
+            advised: 3,
+            advised_helped: 2,
+            others: 20,
+            others_helped: 5,
+            compared: 2,
+            held: 0,
+            measured_over_expected: Some(0.8),
+        }),
         start_cell,
         final_cell,
         restored: true,
@@ -289,6 +329,7 @@ fn record(summary: &TuneSummary, dice: &mut Dice) -> Record {
     };
     let host = |side, facts: &HostFacts| Line::Host { side, facts: Box::new(facts.clone()) };
     let mut lines = vec![host(Side::A, &summary.host_a), host(Side::B, &summary.host_b), Line::Path(path)];
+    lines.extend(verdicts());
     let mut standing = (3.61, 0.303, 98.0);
     let mut now = Nanos::secs(6);
     for (step, row) in summary.steps.iter().zip(&rows()) {

@@ -1,0 +1,87 @@
+//! What verdicts promised against what the steps then measured.
+
+use landspeed_record::{Answer, Expectations, StepSummary};
+
+/// Over all steps of a run with so many `verdicts`; `None` where it looked at nothing.
+pub(crate) fn expectations(steps: &[StepSummary], verdicts: u32) -> Option<Expectations> {
+    if verdicts == 0 {
+        return None;
+    }
+    let mut sums = Expectations { verdicts, ..Expectations::default() };
+    let mut ratios = Vec::new();
+    for step in steps.iter().filter(|step| !step.placebo && step.blocks > 0) {
+        let helped = u32::from(step.answer == Answer::Helps);
+        let Some(advised) = step.advised else {
+            sums.others += 1;
+            sums.others_helped += helped;
+            continue;
+        };
+        sums.advised += 1;
+        sums.advised_helped += helped;
+        let expected = advised.expected_ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0);
+        let measured = step.rate.filter(|rate| rate.ratio.is_finite() && rate.ratio > 0.0);
+        if let (Some(expected), Some(measured)) = (expected, measured) {
+            sums.held += u32::from((measured.low..=measured.high).contains(&expected));
+            ratios.push((measured.ratio / expected).ln());
+        }
+    }
+    sums.compared = ratios.len() as u32;
+    sums.measured_over_expected =
+        (!ratios.is_empty()).then(|| (ratios.iter().sum::<f64>() / ratios.len() as f64).exp());
+    Some(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landspeed_record::{Advised, Cause, Estimate};
+
+    fn step(answer: Answer, expected: Option<Option<f64>>, ratio: f64) -> StepSummary {
+        let advised =
+            |expected_ratio| Advised { verdict: 0, cause: Cause::OffloadsOff, weight: 0.5, expected_ratio };
+        StepSummary {
+            id: String::new(),
+            knob: "tso".into(),
+            value: "on".into(),
+            from: "off".into(),
+            with: Vec::new(),
+            answer,
+            kept: answer == Answer::Helps,
+            placebo: false,
+            reopened: false,
+            advised: expected.map(advised),
+            rate: Some(Estimate { ratio, low: ratio * 0.9, high: ratio * 1.1 }),
+            cost: None,
+            latency: None,
+            left_out: None,
+            blocks: 5,
+            discarded: 0,
+            reason: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_was_promised_is_held_against_what_was_measured() {
+        let placebo = StepSummary { placebo: true, ..step(Answer::NoEffect, None, 1.0) };
+        let unmeasured =
+            StepSummary { blocks: 0, rate: None, ..step(Answer::NotTried, Some(Some(9.0)), 1.0) };
+        let steps = [
+            placebo,
+            step(Answer::Helps, Some(Some(2.0)), 2.0),
+            step(Answer::Helps, Some(Some(2.0)), 1.0),
+            step(Answer::NoEffect, Some(None), 1.0),
+            step(Answer::Harms, None, 0.8),
+            unmeasured,
+        ];
+        let sums = expectations(&steps, 3).unwrap();
+        assert_eq!((sums.advised, sums.advised_helped, sums.others, sums.others_helped), (3, 2, 1, 0));
+        assert_eq!((sums.verdicts, sums.compared, sums.held), (3, 2, 1));
+        let ratio = sums.measured_over_expected.unwrap();
+        assert!((ratio - 0.5_f64.sqrt()).abs() < 1e-9, "{ratio}");
+    }
+
+    #[test]
+    fn a_run_that_looked_at_nothing_promised_nothing() {
+        assert_eq!(expectations(&[step(Answer::Helps, None, 2.0)], 0), None);
+    }
+}

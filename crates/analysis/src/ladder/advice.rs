@@ -1,0 +1,42 @@
+//! What a verdict advises: which of the waiting candidates come first, why, and what is expected of them. It
+//! decides about their order and about nothing else.
+
+use landspeed_record::{Advised, Cell, Finding, Remedy, VerdictLine};
+
+/// A remedy that could be tried.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Hint {
+    pub(crate) knob: String,
+    /// Empty: the table chooses.
+    pub(crate) value: String,
+    pub(crate) why: Advised,
+}
+
+/// The remedies of a verdict that name a knob, in its order. What stands in `cell` already is left out.
+pub(crate) fn hints(line: &VerdictLine, cell: &Cell) -> Vec<Hint> {
+    line.verdict.findings.iter().flat_map(|finding| of_finding(line.number, finding, cell)).collect()
+}
+
+/// A finding's gain is expected of its first remedy; where that one stands already, so that it cannot be what is
+/// missing, of the next.
+fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<Hint> {
+    let mut passed_on = None;
+    let mut hints = Vec::new();
+    for remedy in finding.remedies.iter().filter(|remedy| !remedy.knob.is_empty()) {
+        let expected_ratio = remedy.expected_ratio.or(passed_on.take());
+        if stands(remedy, cell) {
+            passed_on = expected_ratio;
+            continue;
+        }
+        let why = Advised { verdict, cause: finding.cause, weight: finding.weight, expected_ratio };
+        hints.push(Hint { knob: remedy.knob.clone(), value: remedy.value.clone(), why });
+    }
+    hints
+}
+
+/// Whether the remedy's value stands wherever its knob is.
+fn stands(remedy: &Remedy, cell: &Cell) -> bool {
+    let mut places =
+        [&cell.a, &cell.b, &cell.flow].into_iter().filter_map(|s| s.get(&remedy.knob)).peekable();
+    places.peek().is_some() && places.all(|value| *value == remedy.value)
+}

@@ -1,0 +1,129 @@
+//! The order of candidates: by rank, by what stands, and by what a verdict says.
+
+use landspeed_record::Cause;
+
+use super::*;
+
+fn candidate(knob: &str, rank: u32, interacts: &[&str]) -> Candidate {
+    let interacts = interacts.iter().map(|s| (*s).to_owned()).collect();
+    Candidate { knob: knob.into(), rank, interacts, ..Candidate::default() }
+}
+
+fn valued(knob: &str, value: &str, rank: u32) -> Candidate {
+    Candidate { value: value.into(), ..candidate(knob, rank, &[]) }
+}
+
+fn hint(knob: &str, value: &str, expected_ratio: Option<f64>) -> Hint {
+    let why = Advised { verdict: 0, cause: Cause::OffloadsOff, weight: 0.5, expected_ratio };
+    Hint { knob: knob.into(), value: value.into(), why }
+}
+
+/// Takes everything out; "knob=value".
+fn order(queue: &mut Queue) -> Vec<String> {
+    let tasks = std::iter::from_fn(|| queue.pop());
+    tasks.map(|task| format!("{}={}", task.candidate.knob, task.candidate.value)).collect()
+}
+
+#[test]
+fn lowest_rank_first_and_ties_in_the_order_given() {
+    let mut queue = Queue::new(vec![candidate("c", 5, &[]), candidate("a", 1, &[]), candidate("b", 1, &[])]);
+    assert_eq!(order(&mut queue), ["a=", "b=", "c="]);
+}
+
+#[test]
+fn what_stands_decides_what_is_worth_trying() {
+    let mut queue = Queue::new(vec![candidate("tso", 1, &[]), candidate("mtu", 2, &[])]);
+    queue.pop().unwrap();
+    let bigger = candidate("gso-max-size", 3, &[]);
+    // With TSO kept, larger packets come to matter and the MTU ceases to; TSO is not tried again.
+    queue.renew(vec![candidate("tso", 1, &[]), bigger.clone()], &[candidate("mtu", 2, &[])]);
+    assert_eq!(queue.pop().unwrap().candidate, bigger);
+    assert!(queue.pop().is_none());
+    queue.renew(vec![candidate("mtu", 2, &[])], &[]);
+    assert_eq!(queue.pop().unwrap().candidate.knob, "mtu", "it was never tried");
+}
+
+#[test]
+fn reopened_twice_at_most_and_after_the_decisive() {
+    let window = candidate("window", 1, &["tso", "mtu", "csum"]);
+    let mut queue = Queue::new(vec![window, candidate("tso", 50, &[])]);
+    let first = queue.pop().unwrap();
+    queue.reject(first);
+    assert_eq!(queue.reopen(&candidate("mtu", 2, &[]), "1").len(), 1);
+    assert_eq!(queue.pop().unwrap().candidate.knob, "tso", "windows wait for it");
+    let again = queue.pop().unwrap();
+    assert!(again.reopened());
+    queue.reject(again);
+    assert_eq!(queue.reopen(&candidate("rings", 3, &[]), "2").len(), 0, "no interaction");
+    assert_eq!(queue.reopen(&candidate("csum", 3, &[]), "3").len(), 1);
+    let last = queue.pop().unwrap();
+    queue.reject(last);
+    assert_eq!(queue.reopen(&candidate("tso", 3, &[]), "4").len(), 0, "twice in all");
+}
+
+#[test]
+fn a_verdict_brings_what_it_names_to_the_front_in_its_order() {
+    let all = || vec![valued("mtu", "9000", 1), valued("tso", "on", 2), valued("gro", "on", 3)];
+    let mut queue = Queue::new(all());
+    queue.advise(&[hint("gro", "on", None), hint("unknown", "on", None), hint("tso", "on", Some(2.0))]);
+    assert_eq!(order(&mut queue), ["gro=on", "tso=on", "mtu=9000"]);
+    let mut queue = Queue::new(all());
+    queue.advise(&[hint("gro", "off", None)]);
+    assert_eq!(order(&mut queue), ["mtu=9000", "tso=on", "gro=on"], "another value is another candidate");
+}
+
+#[test]
+fn the_table_chooses_the_value_where_a_verdict_does_not() {
+    let values =
+        || vec![valued("mtu", "9000", 15), valued("window", "large", 18), valued("window", "fixed", 125)];
+    let mut queue = Queue::new(values());
+    queue.advise(&[hint("window", "", None)]);
+    let first = queue.pop().unwrap();
+    assert_eq!(first.candidate.value, "large", "one value, not all of them");
+    assert_eq!(queue.waiting[0].candidate.knob, "mtu");
+    // The table's first value was tried; the others are folklore and keep their place.
+    queue.reject(first);
+    queue.advise(&[hint("window", "", None)]);
+    assert_eq!(order(&mut queue), ["mtu=9000", "window=fixed"]);
+    // A knob that the literature ranks low comes forward once: nothing of it was tried.
+    let mut queue = Queue::new(vec![valued("mtu", "9000", 15), valued("irq-affinity", "0", 170)]);
+    queue.advise(&[hint("irq-affinity", "", None)]);
+    assert_eq!(order(&mut queue), ["irq-affinity=0", "mtu=9000"]);
+}
+
+#[test]
+fn the_first_hint_decides_the_place_and_the_first_figure_what_is_expected() {
+    let mut queue = Queue::new(vec![valued("gro", "on", 1), valued("tso", "on", 2)]);
+    queue.advise(&[hint("tso", "on", None), hint("gro", "on", Some(1.2)), hint("tso", "on", Some(3.0))]);
+    let (place, said) = queue.pop().unwrap().advised.unwrap();
+    assert_eq!((place, said.expected_ratio), (0, Some(3.0)));
+    assert_eq!(queue.pop().unwrap().advised.unwrap().1.expected_ratio, Some(1.2));
+}
+
+#[test]
+fn a_kept_step_and_a_new_verdict_forget_the_old_one() {
+    let mut queue =
+        Queue::new(vec![valued("mtu", "9000", 1), valued("tso", "on", 2), valued("gro", "on", 3)]);
+    queue.advise(&[hint("gro", "on", None)]);
+    queue.advise(&[hint("tso", "on", None)]);
+    assert_eq!(queue.waiting[0].candidate.knob, "tso", "the new verdict alone counts");
+    queue.reopen(&candidate("rings", 9, &[]), "1");
+    assert_eq!(order(&mut queue), ["mtu=9000", "tso=on", "gro=on"], "the bottleneck may have moved");
+}
+
+#[test]
+fn a_verdict_does_not_overrule_a_measurement() {
+    let window = Candidate { value: "large".into(), ..candidate("window", 1, &["tso", "csum"]) };
+    let mut queue = Queue::new(vec![window, candidate("tso", 50, &[]), candidate("mtu", 60, &[])]);
+    let first = queue.pop().unwrap();
+    queue.reject(first);
+    queue.advise(&[hint("window", "large", None)]);
+    assert_eq!(queue.waiting[0].candidate.knob, "tso", "what was rejected stays rejected");
+    queue.reopen(&candidate("csum", 2, &[]), "1");
+    queue.advise(&[hint("window", "large", None)]);
+    assert_eq!(
+        order(&mut queue),
+        ["tso=", "window=large", "mtu="],
+        "and its second chance waits for its partner"
+    );
+}

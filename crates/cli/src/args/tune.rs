@@ -1,0 +1,67 @@
+//! Arguments of `landspeed tune`.
+
+use clap::{Args, ValueEnum};
+use landspeed_units::{Nanos, parse_duration};
+
+use super::{HostArgs, OutputArgs};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GoalArg {
+    /// Goodput
+    Rate,
+    /// Idle round-trip time
+    Latency,
+    /// Bytes per second of processor time
+    Cpu,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BaselineArg {
+    /// The hosts as they are (default for real hosts)
+    Found,
+    /// As the SC'03 paper started: MTU 1500, offloads off, 64 KB windows, Reno (default for the lab)
+    Sc03,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Knobs are listed by `landspeed knobs`. Every trial goes into a record under the data\n\
+             directory; `landspeed show` prints it again, `landspeed persist` makes its result last."
+)]
+pub(crate) struct TuneArgs {
+    #[command(flatten)]
+    pub(crate) hosts: HostArgs,
+    /// What shall get better; the other figures must not get worse by over 10 %
+    #[arg(long = "for", value_enum, default_value = "rate", value_name = "GOAL")]
+    pub(crate) goal: GoalArg,
+    /// Where to start from
+    #[arg(long, value_enum)]
+    pub(crate) baseline: Option<BaselineArg>,
+    /// Time for the whole run; at least a quarter is kept for the final check
+    #[arg(long, default_value = "5m", value_parser = parse_duration)]
+    pub(crate) budget: Nanos,
+    /// Try only this knob (may be repeated)
+    #[arg(long, value_name = "KNOB")]
+    pub(crate) only: Vec<String>,
+    /// Do not try this knob (may be repeated)
+    #[arg(long, value_name = "KNOB")]
+    pub(crate) skip: Vec<String>,
+    /// Try knobs in the literature's order alone. Else a stream is watched for 2 s at the start and after each kept
+    /// step, and what would relieve the bottleneck comes first (not --for latency)
+    #[arg(long)]
+    pub(crate) no_explain: bool,
+    /// Compare the result with these settings at the end: mtu=9000,tso=on,...
+    #[arg(long, value_name = "KNOB=VALUE,...")]
+    pub(crate) against: Option<String>,
+    /// Say what would be tried; turn nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Touch real hosts without asking first
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+    /// Seed of the orders of trials
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}

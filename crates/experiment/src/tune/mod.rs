@@ -1,0 +1,137 @@
+//! A tuning run: walks the ladder that `analysis` decides, on a pair of hosts, and puts everything
+//! back at the end, whatever happened.
+
+mod look;
+mod plan;
+mod run;
+
+use std::time::Instant;
+
+use landspeed_analysis::{Goal, RunFacts, assemble};
+use landspeed_record::{Header, Line, RECORD_FORMAT, Restored, Settings, TuneSummary};
+use landspeed_units::Nanos;
+
+use crate::{Error, Pair, Sink};
+pub use plan::{TunePlan, plan};
+use run::Run;
+
+/// Where a run starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Baseline {
+    /// As the hosts are.
+    Found,
+    /// As SC'03 started: MTU 1500, offloads off, 64 KB windows, Reno, 8 KB writes, two cores.
+    Sc03,
+}
+
+impl Baseline {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Baseline::Found => "found",
+            Baseline::Sc03 => "sc03",
+        }
+    }
+}
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct TuneOptions {
+    /// Which statistic decides.
+    pub goal: Goal,
+    /// Where to start from.
+    pub baseline: Baseline,
+    /// Time for the whole run.
+    pub budget: Nanos,
+    /// Only these knobs, where not empty.
+    pub only: Vec<String>,
+    /// Not these knobs.
+    pub skip: Vec<String>,
+    /// Whether to look at what holds the path back, and to try first what would relieve it.
+    pub explain: bool,
+    /// Settings to compare the result with at the end, laid over the start.
+    pub against: Option<Settings>,
+    /// Whether the hosts share this machine, whose host-wide knobs are then not theirs.
+    pub in_lab: bool,
+    /// Seed of the orders of trials.
+    pub seed: u64,
+    /// For the record: "lab:back-to-back", or the hosts.
+    pub topology: String,
+    /// For the record: how to run it again.
+    pub command: String,
+    /// For the record: RFC 3339 UTC.
+    pub started: String,
+    /// Path of the record, for the summary.
+    pub record: String,
+}
+
+impl TuneOptions {
+    /// Whether the run looks at what holds the path back: that says nothing of the idle round trip.
+    pub fn looks(&self) -> bool {
+        self.explain && self.goal != Goal::Latency
+    }
+}
+
+/// Runs `plan` on `pair`. Everything is put back before this returns, by error too.
+pub fn tune(
+    pair: &mut Pair,
+    plan: TunePlan,
+    options: &TuneOptions,
+    sink: &mut dyn Sink,
+) -> Result<TuneSummary, Error> {
+    let may = [&pair.a, &pair.b].into_iter().find(|host| !host.facts.may_tune);
+    if let Some(host) = may {
+        let (host, why) = (host.name.clone(), host.facts.may_not_tune_because.clone());
+        return Err(Error::MayNotTune { host, why });
+    }
+    let began = Instant::now();
+    let mut run = Run { pair, plan: &plan, options, sink, began, verdicts: 0, kept: String::new() };
+    let (result, verdicts) = (run.climb(), run.verdicts);
+    let restored = pair.restore();
+    let findings = match result {
+        Ok(findings) => findings,
+        Err(error) => return Err(with_leftovers(error, &restored)),
+    };
+    sink.line(&Line::Restored(restored.clone()))?;
+    let summary = assemble(
+        findings,
+        RunFacts {
+            header: &header(options, plan.budget),
+            host_a: &pair.a.facts,
+            host_b: &pair.b.facts,
+            restored: &restored,
+            took: began.elapsed().into(),
+            verdicts,
+            record: &options.record,
+        },
+    );
+    sink.line(&Line::Summary(Box::new(summary.clone())))?;
+    Ok(summary)
+}
+
+/// An error after which something was not put back says that too.
+fn with_leftovers(error: Error, restored: &Restored) -> Error {
+    if restored.restored {
+        return error;
+    }
+    Error::Other(format!(
+        "{error}; NOT everything was put back: {}; run `landspeed undo` there",
+        restored.notes.join("; ")
+    ))
+}
+
+/// The first line of the record.
+fn header(options: &TuneOptions, budget: Nanos) -> Header {
+    Header {
+        format: RECORD_FORMAT,
+        landspeed: env!("CARGO_PKG_VERSION").to_owned(),
+        kind: "tune".to_owned(),
+        started: options.started.clone(),
+        command: options.command.clone(),
+        topology: options.topology.clone(),
+        goal: options.goal.to_string(),
+        baseline: options.baseline.name().to_owned(),
+        seed: options.seed,
+        budget_ns: budget,
+    }
+}

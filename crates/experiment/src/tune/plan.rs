@@ -1,0 +1,122 @@
+//! What a run would do, before anything is turned.
+
+use landspeed_knob as knob;
+use landspeed_record::{Candidate, Cell, Finding, FlowSettings, Settings};
+use landspeed_units::Nanos;
+
+use super::{Baseline, TuneOptions};
+use crate::trial::Timing;
+use crate::{Error, Pair};
+
+/// What a run would do: shown before real hosts are touched, and by `--dry-run`.
+#[derive(Debug, Clone)]
+pub struct TunePlan {
+    /// The cell that the run starts from.
+    pub start: Cell,
+    /// What the baseline changes against what was found, as "side: knob: from -> to".
+    pub baseline: Vec<String>,
+    /// Candidates in order, those that are skipped with their reason among them.
+    pub candidates: Vec<Candidate>,
+    /// What `--against` names, as a cell.
+    pub against: Option<Cell>,
+    /// Lengths of the trials.
+    pub timing: Timing,
+    /// The budget, longer on long paths.
+    pub budget: Nanos,
+}
+
+/// Plans a run on `pair`; turns nothing.
+pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
+    let found =
+        Cell { a: pair.a.found(), b: pair.b.found(), flow: knob::flow_cell(&FlowSettings::default()) };
+    let (start, baseline) = match options.baseline {
+        Baseline::Found => (found, Vec::new()),
+        Baseline::Sc03 => overlay(&found, knob::baseline::sc03())?,
+    };
+    let candidates = candidates(pair, &start, options, &[])?;
+    let against = match &options.against {
+        Some(settings) => Some(overlay_all(&start, settings)?),
+        None => None,
+    };
+    let timing = Timing::for_rtt(pair.path.rtt_ns);
+    let usual = Timing::for_rtt(Nanos(0)).trial().0;
+    let budget = Nanos((options.budget.0 as f64 * (timing.trial().0 as f64 / usual as f64)) as u64);
+    Ok(TunePlan { start, baseline, candidates, against, timing, budget })
+}
+
+/// Everything that may be tried from `cell`, or why not: what the table proposes, and behind it values of their own
+/// that the remedies of `findings` name.
+pub(super) fn candidates(
+    pair: &Pair,
+    cell: &Cell,
+    options: &TuneOptions,
+    findings: &[Finding],
+) -> Result<Vec<Candidate>, Error> {
+    let path = knob::PathView {
+        sender: &pair.a.facts,
+        receiver: &pair.b.facts,
+        sender_link: &pair.a.link(),
+        receiver_link: &pair.b.link(),
+        sender_states: &pair.a.states,
+        receiver_states: &pair.b.states,
+        rtt: pair.path.rtt_ns,
+        in_lab: options.in_lab,
+    };
+    let filter = knob::Filter { only: &options.only, skip: &options.skip };
+    let mut candidates = knob::candidates(&path, cell, &filter)?;
+    let remedies = findings.iter().flat_map(|finding| &finding.remedies);
+    candidates.extend(
+        remedies.filter_map(|remedy| knob::named(&path, cell, &filter, (&remedy.knob, &remedy.value))),
+    );
+    Ok(candidates)
+}
+
+/// Lays settings over a cell, each where its knob belongs; a system knob that a host lacks is left
+/// out, and the second value says what changes.
+fn overlay(
+    found: &Cell,
+    settings: impl IntoIterator<Item = (&'static str, String)>,
+) -> Result<(Cell, Vec<String>), Error> {
+    let mut cell = found.clone();
+    let mut changes = Vec::new();
+    for (name, value) in settings {
+        for (place, side) in places(&mut cell, name)? {
+            if let Some(now) = place.get_mut(name)
+                && *now != value
+            {
+                changes.push(format!("{side}: {name}: {now} -> {value}"));
+                *now = value.clone();
+            }
+        }
+    }
+    Ok((cell, changes))
+}
+
+/// As [`overlay`] for what a user named: a knob that no host has is an error.
+fn overlay_all(found: &Cell, settings: &Settings) -> Result<Cell, Error> {
+    let mut cell = found.clone();
+    for (name, value) in settings {
+        knob::check(name, value)?;
+        let mut known = false;
+        for (place, _) in places(&mut cell, name)? {
+            if let Some(now) = place.get_mut(name) {
+                *now = value.clone();
+                known = true;
+            }
+        }
+        if !known {
+            return Err(Error::Other(format!("{name} cannot be turned here: see `landspeed knobs`")));
+        }
+    }
+    Ok(cell)
+}
+
+/// The maps of `cell` that the knob `name` lives in.
+fn places<'a>(cell: &'a mut Cell, name: &str) -> Result<Vec<(&'a mut Settings, &'static str)>, Error> {
+    Ok(match knob::find(name)?.row.on {
+        knob::On::Flow => vec![(&mut cell.flow, "flow")],
+        knob::On::Sender => vec![(&mut cell.a, "A")],
+        knob::On::Receiver => vec![(&mut cell.b, "B")],
+        knob::On::Both => vec![(&mut cell.a, "A"), (&mut cell.b, "B")],
+    })
+}

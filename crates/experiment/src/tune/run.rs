@@ -1,0 +1,134 @@
+//! One run: the ladder's questions, answered on the hosts.
+
+use std::time::Instant;
+
+use landspeed_analysis::{Action, Findings, Ladder, Pair as Block, Rules};
+use landspeed_record::{Cell, Line, Side, StepLine, VerdictLine};
+use landspeed_units::Nanos;
+
+use super::look::{look, time};
+use super::plan::{TunePlan, candidates};
+use super::{TuneOptions, header};
+use crate::block::refused;
+use crate::curve::curve;
+use crate::{BlockOutcome, Blocks, Error, Pair, Sink, placebos};
+
+/// One run, from the baseline to the findings.
+pub(super) struct Run<'a> {
+    pub(super) pair: &'a mut Pair,
+    pub(super) plan: &'a TunePlan,
+    pub(super) options: &'a TuneOptions,
+    pub(super) sink: &'a mut dyn Sink,
+    pub(super) began: Instant,
+    /// How often it looked at what holds the path back.
+    pub(super) verdicts: u32,
+    /// The step that was kept last.
+    pub(super) kept: String,
+}
+
+impl Run<'_> {
+    fn used(&self) -> Nanos {
+        self.began.elapsed().into()
+    }
+
+    pub(super) fn climb(&mut self) -> Result<Findings, Error> {
+        self.preface()?;
+        self.pair.set(&self.plan.start)?;
+        curve(self.pair, &self.plan.start, "curve-start", self.plan.timing, self.used(), self.sink)?;
+        let mut ladder = Ladder::new(self.plan.start.clone(), self.plan.candidates.clone(), self.rules());
+        let findings = loop {
+            if self.sink.stop() {
+                ladder.stop();
+            }
+            match ladder.next(self.used()) {
+                Action::Measure(block) => self.block(&mut ladder, &block)?,
+                Action::Decided(step) => self.decided(&mut ladder, step)?,
+                Action::Watch(cell) => self.watch(&mut ladder, &cell)?,
+                Action::Note(text) => self.sink.line(&Line::Note { text })?,
+                Action::Finished(findings) => break *findings,
+            }
+        };
+        if !self.sink.stop() {
+            self.pair.set(&findings.final_cell)?;
+            curve(self.pair, &findings.final_cell, "curve-final", self.plan.timing, self.used(), self.sink)?;
+        }
+        Ok(findings)
+    }
+
+    fn rules(&self) -> Rules {
+        let block = Nanos(4 * self.plan.timing.trial().0);
+        Rules {
+            goal: self.options.goal,
+            budget: self.plan.budget,
+            block_time: block,
+            seed: self.options.seed,
+            placebos: placebos(&self.plan.start),
+            against: self.plan.against.clone(),
+            watch_time: self.options.looks().then(|| time(self.pair.path.rtt_ns)),
+            ..Rules::default()
+        }
+    }
+
+    /// What the run is about: the lines before the first trial.
+    fn preface(&mut self) -> Result<(), Error> {
+        self.sink.line(&Line::Header(header(self.options, self.plan.budget)))?;
+        for side in Side::BOTH {
+            let host = self.pair.host_mut(side);
+            let (facts, states) = (Box::new(host.facts.clone()), host.states.clone());
+            self.sink.line(&Line::Host { side, facts })?;
+            self.sink.line(&Line::Knobs { side, states })?;
+        }
+        self.sink.line(&Line::Path(self.pair.path.clone()))?;
+        let (start, candidates) = (self.plan.start.clone(), self.plan.candidates.clone());
+        self.sink.line(&Line::Plan { start, candidates })?;
+        Ok(())
+    }
+
+    /// Four trials, interleaved; a turn that fails ends the step and leaves the incumbent set.
+    fn block(&mut self, ladder: &mut Ladder, block: &Block) -> Result<(), Error> {
+        let timing = self.plan.timing;
+        let mut blocks = Blocks { pair: self.pair, timing, began: self.began, sink: self.sink };
+        match blocks.measure(block)? {
+            BlockOutcome::Measured(result) => ladder.observe(result),
+            BlockOutcome::Refused(why) => ladder.failed(&block.step, &why),
+        }
+        Ok(())
+    }
+
+    /// A decision; what is worth trying may look different after one that was kept.
+    fn decided(&mut self, ladder: &mut Ladder, step: Box<StepLine>) -> Result<(), Error> {
+        if step.summary.kept {
+            ladder.replan(candidates(self.pair, &step.candidate, self.options, &[])?);
+            self.kept.clone_from(&step.summary.id);
+        }
+        self.sink.line(&Line::Step(step))?;
+        Ok(())
+    }
+
+    /// Looks at what holds the path back and tells the ladder. A look that a host refuses costs the order, not the
+    /// run.
+    fn watch(&mut self, ladder: &mut Ladder, cell: &Cell) -> Result<(), Error> {
+        let (number, at_ns) = (self.verdicts, self.used());
+        let step = format!("watch {number}");
+        let what = "a stream is watched for what holds the path back".to_owned();
+        self.sink.line(&Line::Trying { step: step.clone(), what, at_ns })?;
+        self.pair.set(cell)?;
+        let (trial, verdict) = match look(self.pair, cell, (&step, at_ns)) {
+            Ok(seen) => seen,
+            Err(error) if refused(&error) => {
+                let text = format!("could not watch the path, so the order is the literature's: {error}");
+                self.sink.line(&Line::Note { text })?;
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        self.verdicts += 1;
+        let took_ns = self.used().saturating_sub(at_ns);
+        let line = VerdictLine { number, after: self.kept.clone(), at_ns, took_ns, verdict };
+        ladder.replan(candidates(self.pair, cell, self.options, &line.verdict.findings)?);
+        ladder.advise(&line);
+        self.sink.line(&Line::Trial(Box::new(trial)))?;
+        self.sink.line(&Line::Verdict(Box::new(line)))?;
+        Ok(())
+    }
+}

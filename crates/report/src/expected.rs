@@ -1,0 +1,110 @@
+//! What verdicts promised of steps, and what came of it, in words.
+
+use landspeed_record::{Advised, Cause, Expectations, StepSummary, TuneSummary, Verdict};
+
+use crate::explain::cause_words;
+use crate::words::{self, Primary, times};
+
+/// Measured steps that a verdict brought forward, in the order in which they were tried.
+pub(crate) fn advised(summary: &TuneSummary) -> Vec<(&StepSummary, &Advised)> {
+    let measured = summary.steps.iter().filter(|step| step.blocks > 0);
+    measured.filter_map(|step| Some((step, step.advised.as_ref()?))).collect()
+}
+
+/// Causes of a verdict that are worth a line while a run goes.
+const FIRST: usize = 3;
+
+/// A verdict in a line: "explain: segmentation offloads that are off, 58 % of the time; a small receive buffer, next".
+pub(crate) fn verdict(verdict: &Verdict) -> String {
+    let causes: Vec<String> =
+        verdict.findings.iter().take(FIRST).map(|f| weighed(f.cause, f.weight)).collect();
+    let said = if causes.is_empty() {
+        "what holds the path back could not be told".into()
+    } else {
+        causes.join("; ")
+    };
+    format!("explain: {said}")
+}
+
+/// Why a step was tried when it was: "explain: segmentation offloads that are off, 58 % of the time".
+pub(crate) fn because(advised: &Advised) -> String {
+    format!("explain: {}", weighed(advised.cause, advised.weight))
+}
+
+/// A cause with the share of the flow's time that it costs; a limit costs nothing, it is what is left.
+pub(crate) fn weighed(cause: Cause, weight: f64) -> String {
+    let words = cause_words(cause);
+    let share = weight * 100.0;
+    match cause.is_limit() {
+        true => words.to_owned(),
+        // A cause without a share would bind only once others are mended.
+        false if !(0.5..=100.0).contains(&share) => format!("{words}, next"),
+        false => format!("{words}, {share:.0} % of the time"),
+    }
+}
+
+/// The ratio of goodput that was expected, where a figure was given.
+pub(crate) fn expected(advised: &Advised) -> Option<f64> {
+    advised.expected_ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+}
+
+/// "expected 1.40x, measured 1.32x [1.21, 1.44]": of the goodput, whatever decides the run.
+pub(crate) fn outcome(step: &StepSummary, advised: &Advised) -> String {
+    let measured = Primary::Rate.of_step(step).map(|e| format!("measured {}", words::estimate(&e)));
+    let promised = expected(advised).map(|ratio| format!("expected {}", times(ratio)));
+    let said = [promised, measured];
+    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// The run's figures in a sentence.
+pub(crate) fn sums(of: &Expectations) -> String {
+    let steps = |n: u32| if n == 1 { "step".to_owned() } else { "steps".to_owned() };
+    let mut text = format!(
+        "Of {} {} that explain brought forward {} helped, of {} that came by the literature's order {}",
+        of.advised,
+        steps(of.advised),
+        of.advised_helped,
+        of.others,
+        of.others_helped
+    );
+    if let Some(ratio) = of.measured_over_expected.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
+        text += &format!(
+            "; the rate gained {} of the expected ratio over {} {}, {} within the interval",
+            times(ratio),
+            of.compared,
+            steps(of.compared),
+            of.held
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cause_is_said_with_its_share_where_it_has_one() {
+        let advised = |cause, weight| Advised { verdict: 0, cause, weight, expected_ratio: None };
+        let said = because(&advised(Cause::OffloadsOff, 0.58));
+        assert_eq!(said, "explain: segmentation offloads that are off, 58 % of the time");
+        assert_eq!(because(&advised(Cause::CpuLimit, 0.97)), "explain: the processor");
+        assert_eq!(because(&advised(Cause::RandomLoss, 0.0)), "explain: random loss, next");
+        assert_eq!(because(&advised(Cause::RandomLoss, f64::NAN)), "explain: random loss, next");
+    }
+
+    #[test]
+    fn no_figure_is_said_that_was_not_given() {
+        let of = Expectations { verdicts: 2, advised: 1, others: 3, ..Expectations::default() };
+        let said = sums(&of);
+        assert_eq!(
+            said,
+            "Of 1 step that explain brought forward 0 helped, of 3 that came by the literature's order 0"
+        );
+        let compared = Expectations { measured_over_expected: Some(0.8), compared: 2, held: 1, ..of };
+        assert!(
+            sums(&compared)
+                .ends_with("gained 0.80x of the expected ratio over 2 steps, 1 within the interval")
+        );
+    }
+}
