@@ -23,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("limits", &["units", "record", "netlink"]),
     ("agent", &["units", "record", "control", "netlink", "workload", "knob", "observer", "limits"]),
     ("analysis", &["units", "record", "stats"]),
+    ("model", &["units", "record", "congestion"]),
     ("faults", &["units", "record", "netlink", "topology", "knob"]),
     ("advice", &["units", "record"]),
     ("report", &["units", "record", "stats", "analysis"]),

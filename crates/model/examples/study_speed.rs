@@ -1,0 +1,79 @@
+//! How long the paper's full size takes: 1 Gb/s, 164 ms, MTU 1500, 16 minutes, four flows.
+//!
+//! `cargo run --release -p landspeed-model --example study_speed -- [CONTROL ...]` prints for each congestion
+//! control the processor time, packets, and the paper's figures: mean throughput, its standard deviation,
+//! stability, the range of fairness over regions 2 to 6, and the standard deviation of the round trip.
+
+use std::time::Instant;
+
+use landspeed_model::{Outcome, StudySpec, simulate};
+use landspeed_units::Nanos;
+
+fn main() {
+    let mut controls: Vec<String> = std::env::args().skip(1).collect();
+    if controls.is_empty() {
+        controls = landspeed_congestion::CONTROLS.iter().map(|row| row.name.to_owned()).collect();
+    }
+    println!("control      cpu s  ns/pkt   Mpkts  mean Mb/s  sd Mb/s     S  F min  F max  rtt sd ms  drops");
+    for control in controls {
+        let study = StudySpec { control, ..StudySpec::default() };
+        let began = Instant::now();
+        match simulate(&study.scenario()) {
+            Ok(outcome) => print(&study, &outcome, began.elapsed().as_secs_f64()),
+            Err(error) => println!("{:10} {error}", study.control),
+        }
+    }
+}
+
+fn print(study: &StudySpec, outcome: &Outcome, seconds: f64) {
+    let packets: u64 = outcome.flows.iter().map(|flow| flow.sender.sent).sum();
+    let totals: Vec<f64> = by_second(outcome).iter().map(|flows| flows.iter().sum()).collect();
+    let (mean, sd) = mean_and_sd(&totals);
+    let fairness = fairness(study, outcome);
+    let least = fairness.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = fairness.iter().copied().fold(0.0, f64::max);
+    let rtts: Vec<f64> = outcome.probes.iter().map(|probe| probe.rtt_ns.as_secs_f64() * 1e3).collect();
+    let drops = outcome.links[0].counts.no_room;
+    println!(
+        "{:10} {seconds:7.2} {:7.0} {:7.1} {mean:10.0} {sd:8.0} {:5.2} {least:6.2} {most:6.2} {:10.1} {drops:6}",
+        study.control,
+        seconds * 1e9 / packets as f64,
+        packets as f64 / 1e6,
+        sd / mean,
+        mean_and_sd(&rtts).1,
+    );
+}
+
+/// Mb/s of each flow in each second.
+fn by_second(outcome: &Outcome) -> Vec<Vec<f64>> {
+    let seconds = outcome.links[0].samples.iter().map(|sample| sample.at_ns);
+    let at = |at_ns: Nanos| {
+        let flows = outcome.flows.iter();
+        flows.map(|flow| flow.goodput(at_ns - Nanos::secs(1), at_ns).0 / 1e6).collect()
+    };
+    seconds.map(at).collect()
+}
+
+/// Jain's index of regions 2 to 6 (cottrell-2005, section IV.A).
+fn fairness(study: &StudySpec, outcome: &Outcome) -> Vec<f64> {
+    let (region, scenario) = (study.region_ns.0, study.scenario());
+    let ends =
+        [(1, 2), (2, 3), (3, 5), (5, 6), (6, 7)].map(|(from, to)| (Nanos(from * region), Nanos(to * region)));
+    let index = |(from, to): (Nanos, Nanos)| {
+        let flows = outcome
+            .flows
+            .iter()
+            .zip(&scenario.flows)
+            .filter(|(_, spec)| spec.start_ns < to && spec.stop_ns.is_some_and(|stop| stop >= to));
+        let rates: Vec<f64> = flows.map(|(flow, _)| flow.goodput(from, to).0).collect();
+        let sum: f64 = rates.iter().sum();
+        sum * sum / rates.len() as f64 / rates.iter().map(|rate| rate * rate).sum::<f64>()
+    };
+    ends.map(index).to_vec()
+}
+
+fn mean_and_sd(values: &[f64]) -> (f64, f64) {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, (squares / (values.len() as f64 - 1.0)).sqrt())
+}

@@ -1,0 +1,101 @@
+//! Which source of events is next.
+//!
+//! Packets wait in lines that are first in, first out, so only the head of a line can be next: a
+//! simulation has a handful of sources, however many packets are under way. They play a knock-out
+//! tournament (Knuth, The Art of Computer Programming 3, section 5.4.1); a changed time replays the games
+//! on one way to the root.
+
+use landspeed_units::Nanos;
+
+/// The time of a source that has nothing to come.
+pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
+
+/// A fixed number of sources, each with the time of its next event.
+#[derive(Debug, Clone)]
+pub(crate) struct Agenda {
+    times: Vec<Nanos>,
+    /// The winners: node `n` has the children `2n` and `2n + 1`, source `s` is the leaf `leaves + s`.
+    winners: Vec<u32>,
+    leaves: usize,
+}
+
+impl Agenda {
+    /// So many sources, none of which has anything to come.
+    pub(crate) fn new(sources: usize) -> Self {
+        let leaves = sources.next_power_of_two();
+        let mut winners = vec![0; 2 * leaves];
+        for (source, leaf) in winners[leaves..].iter_mut().enumerate() {
+            *leaf = u32::try_from(source).expect("sources are few");
+        }
+        // Nobody has a time yet: the lower number wins every game.
+        for node in (1..leaves).rev() {
+            winners[node] = winners[2 * node];
+        }
+        Agenda { times: vec![NEVER; leaves], winners, leaves }
+    }
+
+    /// Sets when a source is next; [`NEVER`] for nothing to come.
+    pub(crate) fn set(&mut self, source: usize, at: Nanos) {
+        if self.times[source] == at {
+            return;
+        }
+        self.times[source] = at;
+        let mut node = (self.leaves + source) / 2;
+        while node > 0 {
+            let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
+            // At the same time the lower number goes first: runs repeat exactly.
+            let left_wins = self.times[left as usize] <= self.times[right as usize];
+            self.winners[node] = if left_wins { left } else { right };
+            node /= 2;
+        }
+    }
+
+    /// Lets a source be next at `at` unless it already is earlier.
+    pub(crate) fn set_earlier(&mut self, source: usize, at: Nanos) {
+        if at < self.times[source] {
+            self.set(source, at);
+        }
+    }
+
+    /// The next source and its time.
+    pub(crate) fn first(&self) -> (Nanos, usize) {
+        // A single source has no games: it is the leaf 1.
+        let source = self.winners[1] as usize;
+        (self.times[source], source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_earliest_is_first_and_the_lower_number_on_a_tie(
+            sources in 1..40_usize,
+            changes in prop::collection::vec((0..40_usize, 0..20_u64), 1..200),
+        ) {
+            let mut agenda = Agenda::new(sources);
+            let mut times = vec![NEVER; sources];
+            for (source, at) in changes {
+                let source = source % sources;
+                agenda.set(source, Nanos(at));
+                times[source] = Nanos(at);
+                let first = times.iter().enumerate().min_by_key(|(_, at)| **at).unwrap();
+                prop_assert_eq!(agenda.first(), (*first.1, first.0));
+            }
+        }
+    }
+
+    #[test]
+    fn a_source_is_only_brought_forward() {
+        let mut agenda = Agenda::new(3);
+        agenda.set_earlier(2, Nanos(7));
+        agenda.set_earlier(2, Nanos(9));
+        assert_eq!(agenda.first(), (Nanos(7), 2));
+        agenda.set(2, NEVER);
+        assert_eq!(agenda.first(), (NEVER, 0));
+    }
+}

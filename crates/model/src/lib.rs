@@ -1,0 +1,43 @@
+//! TCP flows over wide-area paths, packet by packet, without a network and without chance: the same
+//! scenario gives the same outcome, always.
+//!
+//! A [`Scenario`] names lines (rate, delay, queue, loss), flows over them and how long it goes on;
+//! [`simulate`] gives an [`Outcome`] with samples of each flow, each line and of a round-trip probe.
+//! Congestion controls are those of `landspeed-congestion`: the C sources that the kernel runs, called in
+//! the kernel's order by a sender that follows net/ipv4/tcp_input.c.
+//!
+//! What it leaves out, so that a packet's life costs about a tenth of a microsecond: acknowledgements
+//! neither wait nor get lost, hosts are infinitely fast, a flow's packets all have one size, and packets
+//! never overtake each other. A flow's own delay beside the lines lies wholly on its way back.
+//!
+//! [`response`] has the published response functions that the simulator is held against, [`recovery_time`]
+//! feng-2003's formula.
+
+mod agenda;
+mod flow;
+mod link;
+mod loss;
+mod network;
+mod output;
+mod packet;
+mod queue;
+mod random;
+mod receiver;
+mod recovery;
+pub mod response;
+mod scenario;
+mod schedule;
+mod sender;
+mod simulation;
+mod study;
+
+pub use link::{LinkCounts, LinkSpec};
+pub use loss::LossSpec;
+pub use output::{FlowOutcome, FlowSample, LinkOutcome, LinkSample, Outcome, ProbeSample};
+pub use queue::QueueSpec;
+pub use receiver::{ReceiverCounts, ReceiverSpec};
+pub use recovery::recovery_time;
+pub use scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};
+pub use sender::SenderCounts;
+pub use simulation::simulate;
+pub use study::StudySpec;

@@ -1,0 +1,105 @@
+//! What a simulation saw.
+
+use landspeed_record::TcpSample;
+use landspeed_units::{BitRate, Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::link::LinkCounts;
+use crate::receiver::ReceiverCounts;
+use crate::sender::SenderCounts;
+
+/// Everything that was seen.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    /// Flow by flow, in the scenario's order.
+    pub flows: Vec<FlowOutcome>,
+    /// Line by line, in the scenario's order.
+    pub links: Vec<LinkOutcome>,
+    /// The probe's round trips.
+    pub probes: Vec<ProbeSample>,
+    /// Probes sent; those that have no round trip were dropped or are under way.
+    pub probes_sent: u64,
+    /// What the simulator did: arrivals of packets and acknowledgements, timers, samples.
+    pub events: u64,
+}
+
+/// What was seen of a flow.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FlowOutcome {
+    /// Its congestion control.
+    pub control: String,
+    /// When it started.
+    pub start_ns: Nanos,
+    /// When the last of its data was acknowledged; `None` where it had no end, or did not reach it.
+    pub finished_ns: Option<Nanos>,
+    /// At the end of each interval, from its start on.
+    pub samples: Vec<FlowSample>,
+    /// What its sender did.
+    pub sender: SenderCounts,
+    /// What its receiver did.
+    pub receiver: ReceiverCounts,
+    /// Its packets that a queue had no room for.
+    pub no_room: u64,
+    /// Its packets that a line lost.
+    pub lost: u64,
+    /// Its packets under way at the end.
+    pub under_way: u64,
+}
+
+/// One interval of a flow.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct FlowSample {
+    /// End of the interval, since the start of the run.
+    pub at_ns: Nanos,
+    /// Payload that reached the receiver in order within the interval.
+    pub goodput_bytes: Bytes,
+    /// The sender at the end of the interval, as TCP_INFO would show it.
+    pub tcp: TcpSample,
+}
+
+/// What was seen of a line.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LinkOutcome {
+    /// At the end of each interval.
+    pub samples: Vec<LinkSample>,
+    /// From the start to the end.
+    pub counts: LinkCounts,
+}
+
+/// A line at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LinkSample {
+    /// Since the start of the run.
+    pub at_ns: Nanos,
+    /// What waits, the packet on the line included.
+    pub waiting_packets: u64,
+    /// The same in bytes of IP packets.
+    pub waiting_bytes: Bytes,
+    /// Packets that the queue had no room for, so far.
+    pub no_room: u64,
+    /// Packets that the line lost, so far.
+    pub lost: u64,
+}
+
+/// One round trip of the probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ProbeSample {
+    /// When it was sent, since the start of the run.
+    pub at_ns: Nanos,
+    /// How long it took.
+    pub rtt_ns: Nanos,
+}
+
+impl FlowOutcome {
+    /// Payload that arrived in order from `from` to `to`, as a rate: the intervals that end after the one
+    /// and not after the other.
+    pub fn goodput(&self, from: Nanos, to: Nanos) -> BitRate {
+        let within = self.samples.iter().filter(|sample| sample.at_ns > from && sample.at_ns <= to);
+        within.map(|sample| sample.goodput_bytes).sum::<Bytes>().per(to - from)
+    }
+
+    /// Whether every packet sent is accounted for: it arrived, was dropped, or is under way.
+    pub fn is_whole(&self) -> bool {
+        self.sender.sent == self.receiver.received + self.no_room + self.lost + self.under_way
+    }
+}

@@ -1,0 +1,49 @@
+//! What travels: packets with data one way, acknowledgements the other.
+
+use landspeed_units::Nanos;
+
+/// The `flow` of a packet of the round-trip probe.
+pub(crate) const PROBE: u16 = u16::MAX;
+
+/// A packet on its way to the receiver.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Packet {
+    /// Number of the segment within its flow, from 0. Of a probe: when it was sent.
+    pub(crate) seq: u64,
+    /// When the line has sent its last bit.
+    pub(crate) leaves: Nanos,
+    /// Index of the flow, or [`PROBE`].
+    pub(crate) flow: u16,
+    /// Bytes of the IP packet.
+    pub(crate) size: u16,
+    /// How many lines of its route lie behind it.
+    pub(crate) hop: u8,
+    /// Bits of RFC 3168, and whether the line lost it.
+    pub(crate) marks: u8,
+}
+
+/// The sender's ECN-capable transport codepoint (RFC 3168, section 5).
+pub(crate) const ECT: u8 = 1;
+/// Congestion experienced.
+pub(crate) const CE: u8 = 2;
+/// The sender has reduced its window (section 6.1.2).
+pub(crate) const CWR: u8 = 4;
+/// It goes nowhere, but has used the line.
+pub(crate) const LOST: u8 = 8;
+
+/// An acknowledgement on its way back. The way back loses nothing, so that each need carry only what is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ack {
+    /// When it reaches the sender.
+    pub(crate) arrives: Nanos,
+    /// All segments below this number were received.
+    pub(crate) next: u64,
+    /// The segment above a gap that caused this acknowledgement (the first SACK block's newest part,
+    /// RFC 2018 section 4); [`NONE`] where there is none.
+    pub(crate) sacked: u64,
+    /// ECN-echo.
+    pub(crate) echo: bool,
+}
+
+/// No segment.
+pub(crate) const NONE: u64 = u64::MAX;

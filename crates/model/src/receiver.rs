@@ -1,0 +1,248 @@
+//! The receiving end of a flow: puts segments in order, and says what came.
+//!
+//! Linux's rules (net/ipv4/tcp_input.c, __tcp_ack_snd_check): an acknowledgement for every second segment
+//! or after a delay, at once above or within a gap (RFC 5681, section 4.2), and for each of the first
+//! segments of a connection.
+
+use landspeed_units::Nanos;
+use serde::{Deserialize, Serialize};
+
+use crate::agenda::NEVER;
+use crate::packet::{Ack, CE, CWR, NONE};
+
+/// When a receiver acknowledges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReceiverSpec {
+    /// At every so many segments; 1 for no delayed acknowledgements.
+    pub ack_every: u32,
+    /// At the latest after so long.
+    pub delayed_ack_ns: Nanos,
+    /// Each of so many segments at the connection's start (TCP_MAX_QUICKACKS).
+    pub quick_acks: u32,
+}
+
+impl Default for ReceiverSpec {
+    fn default() -> Self {
+        ReceiverSpec { ack_every: 2, delayed_ack_ns: Nanos::millis(40), quick_acks: 16 }
+    }
+}
+
+/// Counts of a receiver since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ReceiverCounts {
+    /// Packets that came.
+    pub received: u64,
+    /// Of these, packets with what was there already.
+    pub duplicates: u64,
+    /// Acknowledgements sent.
+    pub acks: u64,
+}
+
+/// The receiving end.
+#[derive(Debug, Clone)]
+pub(crate) struct Receiver {
+    spec: ReceiverSpec,
+    /// All segments below this are there.
+    next: u64,
+    /// Segments above a gap, one bit each, by their number modulo the length.
+    above: Box<[u64]>,
+    /// How many.
+    held: u32,
+    /// Segments in order that were not acknowledged yet.
+    owed: u32,
+    quick: u32,
+    ack_at: Nanos,
+    /// A mark came, and the sender has not said that it knows (RFC 3168, section 6.1.3).
+    echo: bool,
+    counts: ReceiverCounts,
+}
+
+impl Receiver {
+    pub(crate) fn new(spec: ReceiverSpec) -> Self {
+        Receiver {
+            spec,
+            next: 0,
+            above: vec![0; 16].into_boxed_slice(),
+            held: 0,
+            owed: 0,
+            quick: spec.quick_acks,
+            ack_at: NEVER,
+            echo: false,
+            counts: ReceiverCounts::default(),
+        }
+    }
+
+    /// Segments in order so far: what an application could have read.
+    pub(crate) fn in_order(&self) -> u64 {
+        self.next
+    }
+
+    pub(crate) fn counts(&self) -> ReceiverCounts {
+        self.counts
+    }
+
+    /// When [`Receiver::on_timer`] is wanted; too early does no harm.
+    pub(crate) fn next_timer(&self) -> Nanos {
+        self.ack_at
+    }
+
+    /// A segment came: the acknowledgement that goes out at once, if one does. It has yet to travel: its
+    /// `arrives` is now.
+    pub(crate) fn on_segment(&mut self, now: Nanos, seq: u64, marks: u8) -> Option<Ack> {
+        self.counts.received += 1;
+        self.hear(marks);
+        if seq != self.next {
+            return Some(self.out_of_order(now, seq));
+        }
+        let filled_a_gap = self.held > 0;
+        self.next += 1;
+        self.owed += 1;
+        while self.held > 0 && self.take_above(self.next) {
+            self.next += 1;
+        }
+        if filled_a_gap || self.quick > 0 || self.owed >= self.spec.ack_every {
+            self.quick = self.quick.saturating_sub(1);
+            return Some(self.acknowledge(now, NONE));
+        }
+        if self.ack_at == NEVER {
+            self.ack_at = now + self.spec.delayed_ack_ns;
+        }
+        None
+    }
+
+    /// The acknowledgement that is due by `now`, if one is.
+    pub(crate) fn on_timer(&mut self, now: Nanos) -> Option<Ack> {
+        (self.ack_at <= now).then(|| self.acknowledge(now, NONE))
+    }
+
+    fn hear(&mut self, marks: u8) {
+        if marks & CWR != 0 {
+            self.echo = false;
+        }
+        self.echo |= marks & CE != 0;
+    }
+
+    /// A segment that is there already, or one above a gap.
+    fn out_of_order(&mut self, now: Nanos, seq: u64) -> Ack {
+        if seq < self.next || !self.put_above(seq) {
+            self.counts.duplicates += 1;
+            return self.acknowledge(now, NONE);
+        }
+        self.acknowledge(now, seq)
+    }
+
+    fn acknowledge(&mut self, now: Nanos, sacked: u64) -> Ack {
+        self.owed = 0;
+        self.ack_at = NEVER;
+        self.counts.acks += 1;
+        Ack { arrives: now, next: self.next, sacked, echo: self.echo }
+    }
+
+    fn place(&self, seq: u64) -> (usize, u64) {
+        ((seq / 64) as usize & (self.above.len() - 1), 1 << (seq % 64))
+    }
+
+    /// Keeps a segment above a gap; false if it is there already.
+    fn put_above(&mut self, seq: u64) -> bool {
+        // One word is left empty, as `next` may lie within one.
+        while seq - self.next >= (self.above.len() as u64 - 1) * 64 {
+            self.grow();
+        }
+        let (word, bit) = self.place(seq);
+        let is_new = self.above[word] & bit == 0;
+        self.above[word] |= bit;
+        self.held += u32::from(is_new);
+        is_new
+    }
+
+    /// Takes a segment out; whether it was there.
+    fn take_above(&mut self, seq: u64) -> bool {
+        let (word, bit) = self.place(seq);
+        let was_there = self.above[word] & bit != 0;
+        self.above[word] &= !bit;
+        self.held -= u32::from(was_there);
+        was_there
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let old = std::mem::take(&mut self.above);
+        self.above = vec![0; 2 * old.len()].into_boxed_slice();
+        let words = old.len() as u64;
+        for word in self.next / 64..self.next / 64 + words {
+            let to = word as usize & (self.above.len() - 1);
+            self.above[to] = old[word as usize & (old.len() - 1)];
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn receiver(quick_acks: u32) -> Receiver {
+        Receiver::new(ReceiverSpec { quick_acks, ..ReceiverSpec::default() })
+    }
+
+    #[test]
+    fn every_second_segment_or_after_a_delay() {
+        let mut receiver = receiver(1);
+        assert_eq!(receiver.on_segment(Nanos(0), 0, 0).map(|ack| ack.next), Some(1), "the first at once");
+        assert_eq!(receiver.on_segment(Nanos(5), 1, 0), None);
+        assert_eq!(receiver.next_timer(), Nanos(40_000_005));
+        assert_eq!(receiver.on_segment(Nanos(9), 2, 0).map(|ack| ack.next), Some(3));
+        assert_eq!(receiver.next_timer(), NEVER);
+        assert_eq!(receiver.on_segment(Nanos(10), 3, 0), None);
+        assert_eq!(receiver.on_timer(Nanos(40_000_009)), None, "too early");
+        assert_eq!(receiver.on_timer(Nanos(40_000_010)).map(|ack| ack.next), Some(4));
+    }
+
+    #[test]
+    fn above_and_within_a_gap_at_once() {
+        let mut receiver = receiver(0);
+        let mut acked = |seq| receiver.on_segment(Nanos(0), seq, 0).map(|ack| (ack.next, ack.sacked));
+        assert_eq!(acked(2), Some((0, 2)));
+        assert_eq!(acked(4), Some((0, 4)));
+        assert_eq!(acked(0), Some((1, NONE)), "a gap remains");
+        assert_eq!(acked(1), Some((3, NONE)), "a gap remains");
+        assert_eq!(acked(1), Some((3, NONE)), "twice");
+        assert_eq!(acked(3), Some((5, NONE)), "it was the last");
+        assert_eq!(acked(5), None);
+    }
+
+    #[test]
+    fn a_mark_is_echoed_until_the_sender_has_heard() {
+        let mut receiver = receiver(9);
+        let mut echo = |seq, marks| receiver.on_segment(Nanos(0), seq, marks).map(|ack| ack.echo);
+        assert_eq!(echo(0, 0), Some(false));
+        assert_eq!(echo(1, CE), Some(true));
+        assert_eq!(echo(2, 0), Some(true));
+        assert_eq!(echo(3, CWR), Some(false));
+        assert_eq!(echo(4, CWR | CE), Some(true), "marked again");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_is_put_in_order(gaps in prop::collection::vec(0..400_u64, 1..300)) {
+            let mut receiver = receiver(0);
+            let mut there = BTreeSet::new();
+            let mut next = 0;
+            for gap in gaps {
+                // Around what is missing now, sometimes far above it.
+                let seq = if gap < 100 { next } else { next + gap * gap / 64 };
+                receiver.on_segment(Nanos(0), seq, 0);
+                there.insert(seq);
+                while there.contains(&next) {
+                    next += 1;
+                }
+                prop_assert_eq!(receiver.in_order(), next);
+                prop_assert_eq!(receiver.held as usize, there.range(next..).count());
+            }
+        }
+    }
+}

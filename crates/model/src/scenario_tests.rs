@@ -1,0 +1,41 @@
+//! What is refused, and that a scenario is plain data.
+
+use super::*;
+use crate::{LossSpec, QueueSpec, StudySpec};
+
+fn study() -> Scenario {
+    StudySpec::default().scenario()
+}
+
+#[test]
+fn a_scenario_survives_json_and_unknown_keys_do_not() {
+    let text = serde_json::to_string(&study()).unwrap();
+    assert_eq!(serde_json::from_str::<Scenario>(&text).unwrap(), study());
+    let wrong = text.replace("\"seed\"", "\"sead\"");
+    assert!(serde_json::from_str::<Scenario>(&wrong).is_err());
+    let short = r#"{"links":[{"rate_bps":1e9,"delay_ns":1000,"queue":{"queue":"packets","packets":9},
+        "loss":{"loss":"every-nth","nth":1000}}],"flows":[{"control":"cubic"}],"duration_ns":1,"sample_ns":1,"seed":1}"#;
+    let short: Scenario = serde_json::from_str(short).unwrap();
+    assert_eq!(short.links[0].queue, QueueSpec::Packets { packets: 9 });
+    assert_eq!(short.links[0].loss, LossSpec::EveryNth { nth: 1000 });
+    assert_eq!(short.flows[0].mtu_bytes, 1500);
+}
+
+#[test]
+fn what_makes_no_sense_is_named() {
+    let wrong = |change: fn(&mut Scenario)| {
+        let mut scenario = study();
+        change(&mut scenario);
+        scenario.check().unwrap_err().to_string()
+    };
+    assert_eq!(study().check(), Ok(()));
+    assert!(wrong(|s| s.flows[2].control = "renault".into()).contains("flow 2"));
+    assert!(wrong(|s| s.flows[3].route = vec![0, 1]).contains("line 1"));
+    assert!(wrong(|s| s.flows[0].route.clear()).contains("number of lines of flow 0"));
+    assert!(wrong(|s| s.links[0].rate_bps = BitRate(0.0)).contains("rate of line 0"));
+    assert!(wrong(|s| s.links[0].rate_bps = BitRate(f64::NAN)).contains("rate of line 0"));
+    assert!(wrong(|s| s.links[0].loss = LossSpec::Random { share: 1.5 }).contains("from 0 to 1"));
+    assert!(wrong(|s| s.sample_ns = Nanos(0)).contains("between samples"));
+    assert!(wrong(|s| s.flows[1].mtu_bytes = 52).contains("MTU of flow 1"));
+    assert!(wrong(|s| s.links.clear()).contains("number of lines"));
+}

@@ -1,0 +1,114 @@
+//! What happens at set times: flows start and stop, samples are taken, probes are sent.
+
+use landspeed_units::Nanos;
+
+use crate::agenda::NEVER;
+use crate::scenario::Scenario;
+
+/// Something that happens at a set time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// A flow starts.
+    Start(usize),
+    /// A flow sends nothing new from now on.
+    Stop(usize),
+    /// Everything is looked at.
+    Sample,
+    /// A probe is sent.
+    Probe,
+}
+
+/// The set times of a scenario, in their order.
+#[derive(Debug, Clone)]
+pub(crate) struct Schedule {
+    /// Starts and stops, the latest first.
+    flows: Vec<(Nanos, Event)>,
+    sample_at: Nanos,
+    sample_every: Nanos,
+    probe_at: Nanos,
+    probe_every: Nanos,
+}
+
+impl Schedule {
+    pub(crate) fn new(scenario: &Scenario) -> Self {
+        let start = |(n, flow): (usize, &crate::FlowSpec)| (flow.start_ns, Event::Start(n));
+        let stop = |(n, flow): (usize, &crate::FlowSpec)| {
+            flow.stop_ns.map(|at| (at.max(flow.start_ns), Event::Stop(n)))
+        };
+        let flows = scenario.flows.iter().enumerate();
+        let mut times: Vec<_> = flows.clone().map(start).chain(flows.filter_map(stop)).collect();
+        // Stable: what is set for the same time happens in the scenario's order, starts before stops.
+        times.sort_by_key(|(at, _)| *at);
+        times.reverse();
+        let probe_every = scenario.probe.as_ref().map_or(NEVER, |probe| probe.every_ns);
+        Schedule {
+            flows: times,
+            sample_at: scenario.sample_ns,
+            sample_every: scenario.sample_ns,
+            probe_at: if probe_every == NEVER { NEVER } else { Nanos(0) },
+            probe_every,
+        }
+    }
+
+    /// The time of what is next.
+    pub(crate) fn next(&self) -> Nanos {
+        let flow = self.flows.last().map_or(NEVER, |(at, _)| *at);
+        flow.min(self.sample_at).min(self.probe_at)
+    }
+
+    /// Takes what is next. A sample sees what was before the other events of its time.
+    pub(crate) fn take(&mut self) -> Event {
+        let at = self.next();
+        if self.sample_at == at {
+            self.sample_at += self.sample_every;
+            return Event::Sample;
+        }
+        if self.probe_at == at {
+            self.probe_at += self.probe_every;
+            return Event::Probe;
+        }
+        // One of the three has the earliest time, and the flows' is NEVER when none is left: then the
+        // simulation is over.
+        self.flows.pop().map_or(Event::Sample, |(_, event)| event)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FlowSpec, ProbeSpec};
+
+    #[test]
+    fn events_come_in_order_and_samples_first() {
+        let flow = |start, stop| FlowSpec {
+            start_ns: Nanos(start),
+            stop_ns: Some(Nanos(stop)),
+            ..FlowSpec::default()
+        };
+        let scenario = Scenario {
+            links: Vec::new(),
+            flows: vec![flow(0, 9), flow(5, 7)],
+            duration_ns: Nanos(10),
+            sample_ns: Nanos(5),
+            probe: Some(ProbeSpec { every_ns: Nanos(4), ..ProbeSpec::default() }),
+            seed: 1,
+        };
+        let mut schedule = Schedule::new(&scenario);
+        let mut seen = Vec::new();
+        while schedule.next() <= Nanos(10) {
+            seen.push((schedule.next().0, schedule.take()));
+        }
+        let expected = [
+            (0, Event::Probe),
+            (0, Event::Start(0)),
+            (4, Event::Probe),
+            (5, Event::Sample),
+            (5, Event::Start(1)),
+            (7, Event::Stop(1)),
+            (8, Event::Probe),
+            (9, Event::Stop(0)),
+            (10, Event::Sample),
+        ];
+        assert_eq!(seen, expected);
+    }
+}

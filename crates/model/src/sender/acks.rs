@@ -1,0 +1,175 @@
+//! An acknowledgement arrives: tcp_ack of net/ipv4/tcp_input.c.
+
+use landspeed_congestion::{AckSample, CaState, RateSample};
+use landspeed_units::Nanos;
+
+use super::Sender;
+use super::rate::Origin;
+use super::rtt::us;
+use super::scoreboard::{EVER_RESENT, SACKED, Sent};
+use crate::packet::{Ack, NONE};
+
+/// What one acknowledgement told.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    /// Segments acknowledged cumulatively.
+    pub(super) acked: u32,
+    /// Segments that arrived, by either kind of acknowledgement, for the first time.
+    pub(super) delivered: u32,
+    /// Whether a segment was acknowledged selectively.
+    pub(super) sacked: bool,
+    /// Whether one of those acknowledged had been sent more than once.
+    pub(super) was_resent: bool,
+    /// The receiver saw a mark.
+    pub(super) echo: bool,
+    /// First and last of the sending times of those that were sent once: acknowledged cumulatively ...
+    acked_sent: Option<(Nanos, Nanos)>,
+    /// ... and selectively.
+    sacked_sent: Option<Nanos>,
+    origin: Option<Origin>,
+    /// Round trip of the newest of them.
+    rtt_us: Option<i32>,
+    in_flight_before: u32,
+    lost_before: u32,
+}
+
+impl News {
+    /// Whether more than growth may be called for (tcp_ack_is_dubious).
+    fn is_dubious(&self) -> bool {
+        self.acked == 0 || self.sacked || self.echo
+    }
+}
+
+impl Sender {
+    /// Takes an acknowledgement; [`Sender::transmit`] is due after it.
+    pub(crate) fn on_ack(&mut self, now: Nanos, ack: &Ack) {
+        if self.board.out() == 0 {
+            return;
+        }
+        self.tick(now);
+        let mut news = News {
+            echo: ack.echo,
+            in_flight_before: self.board.in_flight(),
+            lost_before: self.board.lost_ever(),
+            ..News::default()
+        };
+        self.read_timestamps(now, ack);
+        self.take_sacked(now, ack.sacked, &mut news);
+        self.take_acked(now, ack.next, &mut news);
+        self.sk.delivered = self.sk.delivered.wrapping_add(news.delivered);
+        self.tell_acked(now, &mut news);
+        if news.is_dubious() || self.sk.ca_state() != CaState::Open {
+            self.alert(now, &news);
+        }
+        if news.acked > 0 {
+            self.retries = 0;
+            self.arm_rto(now);
+        }
+        self.steer(now, &news);
+    }
+
+    /// The receiver's clock, and ours as it echoed it: that of the first segment acknowledged (RFC 7323,
+    /// section 4.3), so an acknowledgement of nothing new repeats the last one.
+    fn read_timestamps(&mut self, now: Nanos, ack: &Ack) {
+        const MILLISECOND: u64 = 1_000_000;
+        self.sk.rcv_tsval = ((now - self.way_back).0 / MILLISECOND) as u32;
+        if ack.next > self.board.una() {
+            self.sk.rcv_tsecr = (self.board.at(self.board.una()).at.0 / MILLISECOND) as u32;
+        }
+    }
+
+    /// tcp_sacktag_one.
+    fn take_sacked(&mut self, now: Nanos, seq: u64, news: &mut News) {
+        if seq == NONE {
+            return;
+        }
+        let Some(was) = self.board.sack(seq) else { return };
+        news.sacked = true;
+        if was.flags & EVER_RESENT == 0 {
+            news.sacked_sent = Some(was.at);
+        }
+        self.deliver(now, seq, &was, news);
+    }
+
+    /// tcp_clean_rtx_queue.
+    fn take_acked(&mut self, now: Nanos, next: u64, news: &mut News) {
+        while self.board.una() < next {
+            let seq = self.board.una();
+            let was = self.board.pop();
+            news.acked += 1;
+            if was.flags & SACKED == 0 {
+                self.deliver(now, seq, &was, news);
+            }
+            if was.flags & EVER_RESENT != 0 {
+                news.was_resent = true;
+            } else if was.flags & SACKED == 0 {
+                news.acked_sent = Some((news.acked_sent.map_or(was.at, |(first, _)| first), was.at));
+            }
+        }
+    }
+
+    fn deliver(&mut self, now: Nanos, seq: u64, was: &Sent, news: &mut News) {
+        news.delivered += 1;
+        self.rate.on_delivered(seq, was, &mut news.origin);
+        self.advance(now, seq, was);
+    }
+
+    /// Keeps the delivered segment that was sent last (tcp_rack_advance).
+    fn advance(&mut self, now: Nanos, seq: u64, was: &Sent) {
+        let rtt = now - was.at;
+        if was.flags & EVER_RESENT != 0 && us(rtt) < u64::from(self.sk.rtt_min) {
+            // It was rather the first transmission that arrived.
+            return;
+        }
+        self.newest.rtt = rtt;
+        self.is_newer = true;
+        if (was.at, seq) > (self.newest.sent_at, self.newest.seq) {
+            (self.newest.sent_at, self.newest.seq) = (was.at, seq);
+        }
+    }
+
+    /// Takes the round trip (tcp_ack_update_rtt) and calls `pkts_acked`.
+    fn tell_acked(&mut self, now: Nanos, news: &mut News) {
+        let acked = news.acked_sent.filter(|_| !news.was_resent);
+        let first = acked.map(|(first, _)| first).or(news.sacked_sent);
+        let last = news.sacked_sent.or(acked.map(|(_, last)| last));
+        if let (Some(first), Some(last)) = (first, last) {
+            let newest_us = us(now - last) as u32;
+            news.rtt_us = Some(newest_us.cast_signed());
+            self.rtt.least(&mut self.sk, now, newest_us);
+            self.rtt.sample(&mut self.sk, us(now - first) as u32, self.board.una(), self.board.next());
+            self.backoff = 0;
+        }
+        self.show();
+        let before = news.origin.map_or(self.sk.delivered, |origin| origin.delivered());
+        let sample = AckSample {
+            pkts_acked: news.acked,
+            rtt_us: news.rtt_us.unwrap_or(-1),
+            in_flight: self.sk.delivered.wrapping_sub(before).wrapping_mul(self.mss),
+        };
+        self.control.pkts_acked(&mut self.sk, &sample);
+    }
+
+    /// Sets the window (tcp_cong_control).
+    fn steer(&mut self, now: Nanos, news: &News) {
+        self.show();
+        self.rate.news(now, &mut self.sk, news.delivered);
+        let losses = self.board.lost_ever().wrapping_sub(news.lost_before);
+        if self.is_rate_based {
+            let sample = RateSample {
+                losses: losses.cast_signed(),
+                acked_sacked: news.delivered,
+                prior_in_flight: news.in_flight_before,
+                rtt_us: news.rtt_us.unwrap_or(-1).into(),
+                ..self.rate.sample(now, &self.sk, news.origin)
+            };
+            let ack = self.sk.snd_una;
+            self.control.cong_control(&mut self.sk, ack, &sample);
+        } else if self.is_reducing() {
+            self.reduce(news.delivered, losses, news.acked > 0);
+        } else if news.acked > 0 {
+            let ack = self.sk.snd_una;
+            self.control.cong_avoid(&mut self.sk, ack, news.delivered);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! The sending end of a flow: what net/ipv4/tcp_input.c and tcp_output.c do with a bulk transfer, in their
+//! order, so that a congestion control is called as the kernel calls it.
+//!
+//! Loss is found by RFC 8985 (RACK) with RFC 6675's threshold of three where nothing was ever reordered,
+//! windows shrink by RFC 6937 (proportional rate reduction) in Linux's form, timeouts are RFC 6298's with
+//! Linux's floor. Left out, because a line that keeps its order and a way back that loses nothing never
+//! call for them: undoing of needless reductions (Eifel, DSACK, F-RTO), SACK reneging, adaptation to
+//! reordering. Also left out: tail loss probes, and whatever an application that pauses brings about.
+
+mod acks;
+mod rate;
+mod recovery;
+mod rtt;
+mod scoreboard;
+mod timer;
+mod transmit;
+
+use landspeed_congestion::{Native, Refused, Sock};
+use landspeed_units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::agenda::NEVER;
+use crate::scenario::FlowSpec;
+use rate::Rate;
+use recovery::Reduction;
+use rtt::{Rtt, us};
+use scoreboard::{Newest, Scoreboard};
+
+/// Counts of a sender since its start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SenderCounts {
+    /// Packets sent, repeated ones included.
+    pub sent: u64,
+    /// Of these, repeated ones.
+    pub retransmits: u64,
+    /// Times that the window was reduced for a loss.
+    pub recoveries: u64,
+    /// Times that it was reduced for a mark.
+    pub marks: u64,
+    /// Times that the retransmission timer fired.
+    pub timeouts: u64,
+}
+
+/// The sending end.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    /// What the congestion control sees.
+    sk: Sock,
+    control: Native,
+    is_rate_based: bool,
+    board: Scoreboard,
+    rtt: Rtt,
+    rate: Rate,
+    newest: Newest,
+    /// Whether `newest` moved since losses were last looked for.
+    is_newer: bool,
+    reduction: Reduction,
+    /// The state ends when all segments below this are acknowledged (high_seq).
+    state_ends: u64,
+    /// What the window was used for is judged until this segment is acknowledged (cwnd_usage_seq).
+    usage_ends: u64,
+    cwnd_limited: bool,
+    /// Segments that the receiver takes.
+    window: u64,
+    /// The first segment that is never sent.
+    end: u64,
+    mss: u32,
+    /// From the receiver to here.
+    way_back: Nanos,
+    rto_at: Nanos,
+    reorder_at: Nanos,
+    pace_at: Nanos,
+    /// Timeouts since the last round trip was seen, and since the last segment was acknowledged.
+    backoff: u32,
+    retries: u32,
+    is_ecn: bool,
+    /// The next new segment tells the receiver of a reduction (RFC 3168, section 6.1.2).
+    tell_reduced: bool,
+    counts: SenderCounts,
+}
+
+impl Sender {
+    /// A sender whose handshake has just seen a round trip of `rtt`.
+    ///
+    /// # Errors
+    /// [`Refused`] where the congestion control cannot run on this connection.
+    pub(crate) fn new(spec: &FlowSpec, control: Native, now: Nanos, rtt: Nanos) -> Result<Self, Refused> {
+        let mss = u32::from(spec.segment_bytes());
+        let per_segment = |bytes: Bytes| bytes.0.div_ceil(u64::from(mss));
+        let mut sender = Sender {
+            sk: sock(spec, mss),
+            control,
+            is_rate_based: control.row().is_rate_based,
+            board: Scoreboard::new(),
+            rtt: Rtt::new(spec.min_rto_ns),
+            rate: Rate::default(),
+            newest: Newest::default(),
+            is_newer: false,
+            reduction: Reduction::default(),
+            state_ends: 0,
+            usage_ends: 0,
+            cwnd_limited: false,
+            window: spec.receive_window_bytes.map_or(u64::MAX / 2, |bytes| bytes.0 / u64::from(mss)).max(1),
+            end: spec.data_bytes.map_or(u64::MAX, per_segment),
+            mss,
+            way_back: spec.return_ns,
+            rto_at: NEVER,
+            reorder_at: NEVER,
+            pace_at: NEVER,
+            backoff: 0,
+            retries: 0,
+            is_ecn: spec.ecn,
+            tell_reduced: false,
+            counts: SenderCounts::default(),
+        };
+        sender.tick(now);
+        sender.rtt.sample(&mut sender.sk, us(rtt) as u32, 0, 0);
+        sender.rtt.least(&mut sender.sk, now, us(rtt) as u32);
+        sender.control.init(&mut sender.sk)?;
+        Ok(sender)
+    }
+
+    /// Nothing new is sent from now on; what was lost still is.
+    pub(crate) fn stop(&mut self) {
+        self.end = self.end.min(self.board.next());
+    }
+
+    /// Whether everything that there was to send has been acknowledged.
+    pub(crate) fn is_done(&self) -> bool {
+        self.board.una() >= self.end
+    }
+
+    /// When [`Sender::on_timer`] is wanted; too early does no harm.
+    pub(crate) fn next_timer(&self) -> Nanos {
+        self.rto_at.min(self.reorder_at).min(self.pace_at)
+    }
+
+    /// What the congestion control sees.
+    pub(crate) fn sock(&self) -> &Sock {
+        &self.sk
+    }
+
+    /// Segments acknowledged without a gap.
+    pub(crate) fn acked(&self) -> u64 {
+        self.board.una()
+    }
+
+    pub(crate) fn counts(&self) -> SenderCounts {
+        self.counts
+    }
+
+    /// Puts the clocks.
+    fn tick(&mut self, now: Nanos) {
+        self.sk.tcp_mstamp = us(now);
+        self.sk.tcp_clock_cache = now.0;
+    }
+
+    /// Puts the counts that a congestion control reads.
+    fn show(&mut self) {
+        let sk = &mut self.sk;
+        [sk.packets_out, sk.sacked_out, sk.lost_out, sk.retrans_out] = self.board.counts();
+        sk.lost = self.board.lost_ever();
+        // Sequence numbers wrap: RFC 9293, section 3.4.
+        sk.snd_una = (self.board.una() as u32).wrapping_mul(self.mss);
+        sk.snd_nxt = (self.board.next() as u32).wrapping_mul(self.mss);
+    }
+}
+
+fn sock(spec: &FlowSpec, mss: u32) -> Sock {
+    let mut sk = Sock::default();
+    sk.mss_cache = mss;
+    sk.snd_cwnd = spec.initial_window;
+    sk.snd_ssthresh = spec.initial_ssthresh.unwrap_or(sk.snd_ssthresh);
+    if let Some(rate) = spec.max_pacing_bps {
+        sk.sk_max_pacing_rate = (rate.0 / 8.0) as u64;
+    }
+    // The handshake's own segment counts: 0 is "none was ever delivered".
+    sk.delivered = 1;
+    sk.random = spec.seed;
+    sk
+}
+
+#[cfg(test)]
+mod tests;

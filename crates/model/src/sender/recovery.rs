@@ -1,0 +1,182 @@
+//! What an acknowledgement does to the state of recovery (tcp_fastretrans_alert), and how a window is
+//! reduced: proportional rate reduction, RFC 6937 in Linux's form.
+
+use landspeed_congestion::{CaState, Event, INFINITE_SSTHRESH};
+use landspeed_units::Nanos;
+
+use super::Sender;
+use super::acks::News;
+use crate::agenda::NEVER;
+
+/// DupThresh of RFC 6675, net.ipv4.tcp_reordering: with so many segments above a gap, it is a loss.
+const REORDERING: u32 = 3;
+
+/// A reduction under way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Reduction {
+    /// Segments delivered since it began (prr_delivered).
+    delivered: u32,
+    /// Segments sent since (prr_out).
+    pub(super) sent: u32,
+}
+
+impl Sender {
+    /// Whether a reduction is under way (tcp_in_cwnd_reduction).
+    pub(super) fn is_reducing(&self) -> bool {
+        matches!(self.sk.ca_state(), CaState::Cwr | CaState::Recovery)
+    }
+
+    /// An acknowledgement that tells of more than progress, or any while not all is well.
+    pub(super) fn alert(&mut self, now: Nanos, news: &News) {
+        self.leave_state();
+        match self.sk.ca_state() {
+            CaState::Recovery => _ = self.find_lost(now),
+            CaState::Loss => {
+                let lost_again = self.find_lost(now);
+                if lost_again {
+                    self.enter_recovery();
+                }
+            }
+            CaState::Open | CaState::Disorder | CaState::Cwr => {
+                self.find_lost(now);
+                if self.board.lost() > 0 {
+                    self.enter_recovery();
+                } else {
+                    self.try_to_open(news.echo);
+                }
+            }
+        }
+    }
+
+    /// A state ends when everything is acknowledged that was under way when it began.
+    fn leave_state(&mut self) {
+        let una = self.board.una();
+        match self.sk.ca_state() {
+            // Something above must be acknowledged, so that the receiver has heard of the reduction.
+            CaState::Cwr if una > self.state_ends => {
+                self.end_reduction();
+                self.control.set_state(&mut self.sk, CaState::Open);
+            }
+            CaState::Recovery if una >= self.state_ends => {
+                self.control.set_state(&mut self.sk, CaState::Open);
+                self.end_reduction();
+            }
+            CaState::Loss if una >= self.state_ends => self.control.set_state(&mut self.sk, CaState::Open),
+            _ => {}
+        }
+    }
+
+    /// Marks what is lost by now; whether a repeated transmission is among it.
+    pub(super) fn find_lost(&mut self, now: Nanos) -> bool {
+        if !std::mem::take(&mut self.is_newer) {
+            return false;
+        }
+        let resent_before = self.board.counts()[3];
+        self.reorder_at = self.board.detect(&self.newest, now, self.patience());
+        self.board.counts()[3] < resent_before
+    }
+
+    /// How long a gap may last before it is a loss (tcp_rack_reo_wnd): not at all once there is reason to
+    /// believe in one, else a quarter of the least round trip.
+    fn patience(&self) -> Nanos {
+        let is_known = matches!(self.sk.ca_state(), CaState::Recovery | CaState::Loss);
+        if is_known || self.board.sacked() >= REORDERING {
+            return Nanos(0);
+        }
+        Nanos::micros(u64::from((self.sk.rtt_min >> 2).min(self.sk.srtt_us >> 3)))
+    }
+
+    /// tcp_try_to_open.
+    fn try_to_open(&mut self, echo: bool) {
+        if echo {
+            self.enter_cwr();
+        }
+        if self.sk.ca_state() == CaState::Cwr {
+            return;
+        }
+        let is_whole = self.board.sacked() + self.board.lost() == 0 && !self.board.any_resent();
+        let state = if is_whole { CaState::Open } else { CaState::Disorder };
+        if self.sk.ca_state() != state {
+            self.control.set_state(&mut self.sk, state);
+            self.state_ends = self.board.next();
+        }
+    }
+
+    /// A mark came (tcp_enter_cwr).
+    fn enter_cwr(&mut self) {
+        if matches!(self.sk.ca_state(), CaState::Open | CaState::Disorder) {
+            self.counts.marks += 1;
+            self.begin_reduction();
+            self.control.set_state(&mut self.sk, CaState::Cwr);
+        }
+    }
+
+    /// Something was lost (tcp_enter_recovery).
+    pub(super) fn enter_recovery(&mut self) {
+        if !self.is_reducing() {
+            self.counts.recoveries += 1;
+            self.begin_reduction();
+        }
+        self.control.set_state(&mut self.sk, CaState::Recovery);
+    }
+
+    /// tcp_init_cwnd_reduction.
+    fn begin_reduction(&mut self) {
+        self.state_ends = self.board.next();
+        self.sk.snd_cwnd_cnt = 0;
+        self.sk.prior_cwnd = self.sk.snd_cwnd;
+        self.reduction = Reduction::default();
+        self.tell_reduced = true;
+        self.show();
+        self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
+    }
+
+    /// tcp_end_cwnd_reduction. Rate-based controls set their own window.
+    fn end_reduction(&mut self) {
+        if self.is_rate_based {
+            return;
+        }
+        if self.sk.snd_ssthresh < INFINITE_SSTHRESH {
+            self.sk.snd_cwnd = self.sk.snd_ssthresh;
+        }
+        self.control.cwnd_event(&mut self.sk, Event::CompleteCwr);
+    }
+
+    /// One step of the way from `prior_cwnd` down to `snd_ssthresh` (tcp_cwnd_reduction).
+    pub(super) fn reduce(&mut self, delivered: u32, lost: u32, advanced: bool) {
+        if delivered == 0 {
+            return;
+        }
+        self.reduction.delivered += delivered;
+        let in_flight = self.board.in_flight();
+        let room = i64::from(self.sk.snd_ssthresh) - i64::from(in_flight);
+        let (all, sent) = (i64::from(self.reduction.delivered), i64::from(self.reduction.sent));
+        let may_send = if room < 0 {
+            // As many for each delivered as the new window has for each of the old (RFC 6937, section 3).
+            let prior = i64::from(self.sk.prior_cwnd.max(1));
+            (i64::from(self.sk.snd_ssthresh) * all + prior - 1) / prior - sent
+        } else {
+            // Slow start up to ssthresh, where retransmissions arrive (section 3.1, SSRB).
+            let more = i64::from(advanced && lost == 0);
+            room.min((all - sent).max(i64::from(delivered)) + more)
+        };
+        // The first retransmission goes at once.
+        let may_send = may_send.max(i64::from(self.reduction.sent == 0));
+        self.sk.snd_cwnd = in_flight + may_send as u32;
+    }
+
+    /// The timer says that what is missing has been missing for long enough (tcp_rack_reo_timeout).
+    pub(super) fn on_reorder_timer(&mut self, now: Nanos) {
+        self.reorder_at = NEVER;
+        let lost_before = self.board.lost_ever();
+        self.is_newer = true;
+        self.find_lost(now);
+        let lost = self.board.lost_ever().wrapping_sub(lost_before);
+        if lost > 0 && self.sk.ca_state() != CaState::Recovery {
+            self.enter_recovery();
+            if !self.is_rate_based {
+                self.reduce(1, lost, false);
+            }
+        }
+    }
+}

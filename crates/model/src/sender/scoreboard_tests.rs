@@ -1,0 +1,119 @@
+//! The scoreboard against counts made anew, under any sequence of what can happen to it.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn at(ns: u64) -> Sent {
+    Sent { at: Nanos(ns), ..Sent::default() }
+}
+
+fn newest(ns: u64, seq: u64) -> Newest {
+    Newest { sent_at: Nanos(ns), seq, rtt: Nanos(100) }
+}
+
+fn board(segments: u64) -> Scoreboard {
+    let mut board = Scoreboard::new();
+    for n in 0..segments {
+        board.push(at(n));
+    }
+    board
+}
+
+#[test]
+fn what_was_sent_before_a_delivered_segment_is_lost() {
+    let mut board = board(10);
+    board.sack(4);
+    assert_eq!(board.detect(&newest(4, 4), Nanos(104), Nanos(0)), NEVER);
+    assert_eq!(board.counts(), [10, 1, 4, 0]);
+    let again: Vec<_> = std::iter::from_fn(|| board.resend(at(200))).collect();
+    assert_eq!(again, [0, 1, 2, 3], "the oldest first");
+    assert_eq!(board.in_flight(), 9);
+}
+
+#[test]
+fn patience_puts_the_judgement_off() {
+    let mut board = board(10);
+    board.sack(1);
+    assert_eq!(board.detect(&newest(1, 1), Nanos(101), Nanos(25)), Nanos(125));
+    assert_eq!(board.lost(), 0);
+    assert_eq!(board.detect(&newest(1, 1), Nanos(125), Nanos(25)), NEVER);
+    assert_eq!(board.lost(), 1);
+}
+
+#[test]
+fn a_lost_retransmission_is_found_by_what_was_sent_after_it() {
+    let mut board = board(10);
+    board.sack(4);
+    board.detect(&newest(4, 4), Nanos(104), Nanos(0));
+    assert_eq!((board.resend(at(200)), board.resend(at(201))), (Some(0), Some(1)));
+    // The second arrives, the first does not.
+    board.sack(1);
+    board.detect(&newest(201, 1), Nanos(301), Nanos(0));
+    assert_eq!(board.resend(at(302)), Some(0), "before what was never sent again");
+    assert_eq!(board.resend(at(302)), Some(2));
+}
+
+#[test]
+fn after_a_timeout_everything_is_lost_in_order() {
+    let mut board = board(6);
+    board.sack(2);
+    board.detect(&newest(2, 2), Nanos(102), Nanos(0));
+    board.resend(at(150));
+    board.mark_all_lost();
+    assert_eq!(board.counts(), [6, 1, 5, 0]);
+    let again: Vec<_> = std::iter::from_fn(|| board.resend(at(900))).collect();
+    assert_eq!(again, [0, 1, 3, 4, 5]);
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Push,
+    Pop,
+    Sack(u64),
+    Detect(u64),
+    Resend,
+    Timeout,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Push),
+        2 => Just(Step::Pop),
+        3 => (0..80_u64).prop_map(Step::Sack),
+        2 => (0..80_u64).prop_map(Step::Detect),
+        3 => Just(Step::Resend),
+        1 => Just(Step::Timeout),
+    ]
+}
+
+fn recount(board: &Scoreboard) -> [u32; 4] {
+    let count = |flag| (board.una..board.next).filter(|seq| board.at(*seq).flags & flag != 0).count() as u32;
+    [(board.next - board.una) as u32, count(SACKED), count(LOST), count(RESENT)]
+}
+
+proptest! {
+    #[test]
+    fn counts_stay_true_and_every_lost_segment_can_be_sent_again(steps in prop::collection::vec(step(), 1..400)) {
+        let mut board = board(70);
+        for (now, step) in (1000..).zip(steps) {
+            match step {
+                Step::Push => _ = board.push(at(now)),
+                Step::Pop if board.out() > 0 => _ = board.pop(),
+                Step::Sack(n) => _ = board.sack(board.una() + n),
+                Step::Detect(n) if n < u64::from(board.out()) => {
+                    let seq = board.una() + n;
+                    let newest = Newest { sent_at: board.at(seq).at, seq, rtt: Nanos(0) };
+                    board.detect(&newest, Nanos(now), Nanos(0));
+                }
+                Step::Resend => _ = board.resend(at(now)),
+                Step::Timeout => board.mark_all_lost(),
+                Step::Pop | Step::Detect(_) => {}
+            }
+            prop_assert_eq!(board.counts(), recount(&board));
+        }
+        let waiting = board.lost() - board.counts()[3];
+        let sent = std::iter::from_fn(|| board.resend(at(5000))).count();
+        prop_assert_eq!(sent as u32, waiting);
+    }
+}

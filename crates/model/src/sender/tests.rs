@@ -1,0 +1,151 @@
+//! A sender alone, with acknowledgements made by hand. Reno throughout: the window does what RFC 5681 says.
+
+use landspeed_congestion::{CaState, native};
+
+use landspeed_units::BitRate;
+
+use super::*;
+use crate::packet::{Ack, CE, CWR, ECT, NONE};
+
+const RTT: Nanos = Nanos::millis(100);
+
+fn sender(spec: FlowSpec) -> Sender {
+    Sender::new(&spec, native("reno").unwrap(), Nanos(0), RTT).unwrap()
+}
+
+fn sent(sender: &mut Sender, now: Nanos) -> Vec<u64> {
+    let mut all = Vec::new();
+    sender.transmit(now, |seq, _| all.push(seq));
+    all
+}
+
+fn ack(sender: &mut Sender, now: Nanos, next: u64, sacked: u64) -> Vec<u64> {
+    sender.on_ack(now, &Ack { arrives: now, next, sacked, echo: false });
+    sent(sender, now)
+}
+
+#[test]
+fn slow_start_sends_two_for_one() {
+    let mut sender = sender(FlowSpec::default());
+    assert_eq!(sent(&mut sender, Nanos(0)), (0..10).collect::<Vec<_>>());
+    assert_eq!(ack(&mut sender, RTT, 2, NONE), [10, 11, 12, 13]);
+    assert_eq!(sender.sock().snd_cwnd, 12);
+    assert_eq!(sender.sock().srtt_us >> 3, 100_000);
+}
+
+#[test]
+fn a_loss_is_found_at_three_above_it_and_the_window_ends_at_half() {
+    let mut sender = sender(FlowSpec { initial_window: 20, ..FlowSpec::default() });
+    sent(&mut sender, Nanos(0));
+    assert_eq!(ack(&mut sender, RTT, 0, 1), [20], "limited transmit (RFC 3042)");
+    assert_eq!(ack(&mut sender, RTT, 0, 2), [21]);
+    assert_eq!(sender.sock().ca_state(), CaState::Disorder);
+    assert_eq!(ack(&mut sender, RTT + Nanos(1), 0, 3), [0], "the third");
+    assert_eq!(sender.sock().ca_state(), CaState::Recovery);
+    assert_eq!((sender.sock().snd_ssthresh, sender.sock().prior_cwnd), (10, 20));
+    let mut more = Vec::new();
+    for seq in 4..22 {
+        let now = if seq < 20 { RTT + Nanos(1) } else { RTT + RTT };
+        more.extend(ack(&mut sender, now, 0, seq));
+    }
+    // 19 delivered since the reduction began: half as many may go, the retransmission among them.
+    assert_eq!(more, (22..31).collect::<Vec<_>>());
+    let at_end = ack(&mut sender, RTT + RTT + Nanos(1), 22, NONE);
+    assert_eq!(sender.sock().ca_state(), CaState::Open);
+    assert_eq!(sender.sock().snd_cwnd, 10);
+    assert_eq!(at_end.len(), 1, "9 are under way");
+    assert_eq!(sender.counts().recoveries, 1);
+}
+
+#[test]
+fn fewer_than_three_above_a_gap_wait_for_a_quarter_of_a_round_trip() {
+    let mut sender = sender(FlowSpec { data_bytes: Some(Bytes(3 * 1448)), ..FlowSpec::default() });
+    assert_eq!(sent(&mut sender, Nanos(0)).len(), 3);
+    ack(&mut sender, RTT, 0, 1);
+    ack(&mut sender, RTT, 0, 2);
+    assert_eq!(sender.next_timer(), RTT + Nanos::millis(25));
+    sender.on_timer(RTT + Nanos::millis(25));
+    assert_eq!(sent(&mut sender, RTT + Nanos::millis(25)), [0]);
+    ack(&mut sender, RTT + RTT, 3, NONE);
+    assert!(sender.is_done());
+    assert_eq!(sender.next_timer(), NEVER);
+}
+
+#[test]
+fn a_timeout_starts_over_with_one_segment_and_backs_off() {
+    let mut sender = sender(FlowSpec::default());
+    sent(&mut sender, Nanos(0));
+    // RTT + max(2 RTT, 200 ms).
+    let first = sender.next_timer();
+    assert_eq!(first, Nanos::millis(300));
+    sender.on_timer(first);
+    assert_eq!(sent(&mut sender, first), [0]);
+    assert_eq!((sender.sock().snd_cwnd, sender.sock().snd_ssthresh), (1, 5));
+    assert_eq!(sender.next_timer(), first + Nanos::millis(600));
+    sender.on_timer(first + Nanos::millis(600));
+    assert_eq!(sent(&mut sender, first + Nanos::millis(600)), [0], "the repeated one too was lost");
+    assert_eq!(sender.sock().snd_ssthresh, 5, "reduced once for one loss");
+    assert_eq!(ack(&mut sender, Nanos::secs(1), 1, NONE), [1, 2], "slow start");
+    assert_eq!(sender.counts().timeouts, 2);
+    ack(&mut sender, Nanos::secs(2), 10, NONE);
+    assert_eq!(sender.sock().ca_state(), CaState::Open);
+}
+
+#[test]
+fn the_receivers_window_bounds_what_is_under_way_and_the_window_does_not_grow_past_use() {
+    let window = Some(Bytes(12 * 1448));
+    let mut sender = sender(FlowSpec { receive_window_bytes: window, ..FlowSpec::default() });
+    sent(&mut sender, Nanos(0));
+    let mut next = 10;
+    for now in 1..200 {
+        next += ack(&mut sender, Nanos(RTT.0 * now), next, NONE).len() as u64;
+    }
+    assert_eq!(sender.board.out(), 12);
+    // tcp_is_cwnd_limited: in slow start up to twice of what was under way.
+    assert!(sender.sock().snd_cwnd < 24 + 12, "{}", sender.sock().snd_cwnd);
+}
+
+#[test]
+fn pacing_spreads_segments() {
+    let rate = Some(BitRate(1448.0 * 8.0 * 1000.0));
+    let mut sender = sender(FlowSpec { max_pacing_bps: rate, ..FlowSpec::default() });
+    assert_eq!(sent(&mut sender, Nanos(0)), [0]);
+    for n in 1..10 {
+        assert_eq!(sender.next_timer(), Nanos::millis(n));
+        sender.on_timer(Nanos::millis(n));
+        assert_eq!(sent(&mut sender, Nanos::millis(n)), [n]);
+    }
+}
+
+#[test]
+fn a_mark_reduces_once_a_round_trip_and_the_receiver_hears_of_it() {
+    let mut sender = sender(FlowSpec { ecn: true, initial_window: 20, ..FlowSpec::default() });
+    let mut marks = Vec::new();
+    sender.transmit(Nanos(0), |_, bits| marks.push(bits));
+    assert_eq!(marks, [ECT; 20]);
+    for next in [2, 4] {
+        sender.on_ack(RTT, &Ack { arrives: RTT, next, sacked: NONE, echo: true });
+    }
+    assert_eq!(sender.sock().ca_state(), CaState::Cwr);
+    assert_eq!((sender.sock().snd_ssthresh, sender.counts().marks), (10, 1));
+    marks.clear();
+    sender.transmit(RTT, |_, bits| marks.push(bits));
+    assert_eq!(marks[0], ECT | CWR);
+    assert!(marks[1..].iter().all(|bits| *bits == ECT));
+    assert_eq!(marks[0] & CE, 0);
+    ack(&mut sender, RTT, 21, NONE);
+    // Half, and one more for the 17 that this acknowledged.
+    assert_eq!((sender.sock().ca_state(), sender.sock().snd_cwnd), (CaState::Open, 11));
+}
+
+#[test]
+fn a_stopped_sender_finishes_what_is_under_way() {
+    let mut sender = sender(FlowSpec::default());
+    sent(&mut sender, Nanos(0));
+    sender.stop();
+    assert!(!sender.is_done());
+    assert_eq!(ack(&mut sender, RTT, 0, 1).len() + ack(&mut sender, RTT, 0, 2).len(), 0);
+    assert_eq!(ack(&mut sender, RTT, 0, 3), [0]);
+    ack(&mut sender, RTT + RTT, 10, NONE);
+    assert!(sender.is_done());
+}

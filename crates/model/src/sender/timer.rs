@@ -1,0 +1,57 @@
+//! The retransmission timer: RFC 6298, and tcp_enter_loss of net/ipv4/tcp_input.c.
+
+use landspeed_congestion::{CaState, Event};
+use landspeed_units::Nanos;
+
+use super::Sender;
+use crate::agenda::NEVER;
+
+impl Sender {
+    /// Does what is due by `now`; [`Sender::transmit`] is due after it.
+    pub(crate) fn on_timer(&mut self, now: Nanos) {
+        self.tick(now);
+        if self.reorder_at <= now {
+            self.on_reorder_timer(now);
+        }
+        if self.rto_at <= now {
+            self.on_timeout(now);
+        }
+    }
+
+    /// Restarts the timer (RFC 6298, section 5).
+    pub(super) fn arm_rto(&mut self, now: Nanos) {
+        self.rto_at = match self.board.out() {
+            0 => NEVER,
+            _ => now + self.rtt.timeout(&self.sk, self.backoff),
+        };
+    }
+
+    fn on_timeout(&mut self, now: Nanos) {
+        self.counts.timeouts += 1;
+        self.board.mark_all_lost();
+        self.reorder_at = NEVER;
+        self.show();
+        if self.is_a_new_loss() {
+            self.sk.prior_cwnd = self.sk.snd_cwnd;
+            self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
+            self.control.cwnd_event(&mut self.sk, Event::Loss);
+        }
+        self.sk.snd_cwnd = self.board.in_flight() + 1;
+        self.sk.snd_cwnd_cnt = 0;
+        self.control.set_state(&mut self.sk, CaState::Loss);
+        self.state_ends = self.board.next();
+        self.tell_reduced = true;
+        self.backoff += 1;
+        self.retries += 1;
+        self.arm_rto(now);
+    }
+
+    /// Whether the window has not been reduced yet for what is under way now.
+    fn is_a_new_loss(&self) -> bool {
+        match self.sk.ca_state() {
+            CaState::Open | CaState::Disorder => true,
+            CaState::Loss if self.retries == 0 => true,
+            _ => self.state_ends <= self.board.una(),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What is sent when: tcp_xmit_retransmit_queue, then tcp_write_xmit, of net/ipv4/tcp_output.c.
+
+use landspeed_congestion::Event;
+use landspeed_units::Nanos;
+
+use super::Sender;
+use crate::agenda::NEVER;
+use crate::packet::{CWR, ECT};
+
+impl Sender {
+    /// Sends what may be sent now: calls `send` with the number and the marks of each segment.
+    pub(crate) fn transmit(&mut self, now: Nanos, mut send: impl FnMut(u64, u8)) {
+        let pacing = self.sk.sk_pacing_rate.min(self.sk.sk_max_pacing_rate);
+        let sent_before = self.counts.sent;
+        self.pace_at = NEVER;
+        while self.board.in_flight() < self.sk.snd_cwnd && self.has_something() {
+            if pacing != u64::MAX && !self.is_time(now, pacing) {
+                break;
+            }
+            let (seq, marks) = self.send_one(now);
+            send(seq, marks);
+        }
+        self.judge_use(self.counts.sent > sent_before);
+    }
+
+    fn has_something(&self) -> bool {
+        self.board.any_to_resend() || self.board.next() < self.end.min(self.board.una() + self.window)
+    }
+
+    /// Whether pacing lets a segment go now; if it does, when it lets the next one go.
+    fn is_time(&mut self, now: Nanos, bytes_per_second: u64) -> bool {
+        if self.sk.tcp_wstamp_ns > now.0 {
+            self.pace_at = Nanos(self.sk.tcp_wstamp_ns);
+            return false;
+        }
+        self.sk.tcp_wstamp_ns = now.0 + u64::from(self.mss) * 1_000_000_000 / bytes_per_second.max(1);
+        true
+    }
+
+    fn send_one(&mut self, now: Nanos) -> (u64, u8) {
+        let was_idle = self.board.out() == 0;
+        if self.board.in_flight() == 0 {
+            self.control.cwnd_event(&mut self.sk, Event::TxStart);
+        }
+        let sent = self.rate.on_send(now, was_idle, self.sk.delivered);
+        self.counts.sent += 1;
+        self.reduction.sent += u32::from(self.is_reducing());
+        if let Some(seq) = self.board.resend(sent) {
+            self.counts.retransmits += 1;
+            if seq == self.board.una() {
+                self.arm_rto(now);
+            }
+            // RFC 3168, section 6.1.5: no mark on what is sent again.
+            return (seq, 0);
+        }
+        let seq = self.board.push(sent);
+        if was_idle {
+            self.arm_rto(now);
+        }
+        if !self.is_ecn {
+            return (seq, 0);
+        }
+        let reduced = if std::mem::take(&mut self.tell_reduced) { CWR } else { 0 };
+        (seq, ECT | reduced)
+    }
+
+    /// Keeps whether the window is what limits the flow (tcp_cwnd_validate): only then may it grow.
+    fn judge_use(&mut self, has_sent: bool) {
+        let limited = self.board.in_flight() >= self.sk.snd_cwnd;
+        if !has_sent && !limited {
+            return;
+        }
+        let out = self.board.out();
+        let is_more = !self.cwnd_limited && out > self.sk.max_packets_out;
+        if limited || is_more || self.board.una() >= self.usage_ends {
+            self.cwnd_limited = limited;
+            self.sk.set_cwnd_limited(limited);
+            self.sk.max_packets_out = out;
+            self.usage_ends = self.board.next();
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The loop: what is next, and what it brings about.
+
+use landspeed_units::{Bytes, Nanos};
+
+use crate::flow::Flow;
+use crate::network::{Network, Source};
+use crate::output::{LinkOutcome, LinkSample, Outcome, ProbeSample};
+use crate::packet::{PROBE, Packet};
+use crate::scenario::{Scenario, ScenarioError};
+use crate::schedule::{Event, Schedule};
+
+/// Runs a scenario, packet by packet. The same scenario gives the same outcome, always.
+///
+/// # Errors
+/// [`ScenarioError`] where the scenario makes no sense; nothing is simulated then.
+pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
+    scenario.check()?;
+    let mut simulation = Simulation::new(scenario);
+    simulation.run()?;
+    Ok(simulation.finish())
+}
+
+struct Simulation<'a> {
+    scenario: &'a Scenario,
+    schedule: Schedule,
+    network: Network,
+    flows: Vec<Flow>,
+    seen: Outcome,
+}
+
+impl<'a> Simulation<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        let flows = scenario.flows.iter().zip(0..).map(|(spec, n)| Flow::new(n, spec)).collect();
+        let schedule = Schedule::new(scenario);
+        let mut network = Network::new(scenario);
+        network.agenda.set(network.place(Source::Schedule), schedule.next());
+        let links = scenario.links.iter().map(|_| LinkOutcome::default()).collect();
+        Simulation { scenario, schedule, network, flows, seen: Outcome { links, ..Outcome::default() } }
+    }
+
+    fn run(&mut self) -> Result<(), ScenarioError> {
+        loop {
+            let (now, source) = self.network.next();
+            if now > self.scenario.duration_ns {
+                return Ok(());
+            }
+            self.seen.events += 1;
+            match source {
+                Source::Schedule => self.on_schedule(now)?,
+                Source::Line(line) => self.on_line(now, line),
+                Source::Acks(flow) => self.on_acks(now, flow),
+                Source::Timers(flow) => self.on_timers(now, flow),
+            }
+        }
+    }
+
+    fn on_schedule(&mut self, now: Nanos) -> Result<(), ScenarioError> {
+        match self.schedule.take() {
+            Event::Start(n) => {
+                self.flows[n].start(now, self.scenario, &mut self.network)?;
+                self.look_at_timers(n);
+            }
+            Event::Stop(n) => self.flows[n].stop(now),
+            Event::Sample => self.sample(now),
+            Event::Probe => self.send_probe(now),
+        }
+        self.network.agenda.set(self.network.place(Source::Schedule), self.schedule.next());
+        Ok(())
+    }
+
+    /// A packet reaches the end of a line: there is another, or it has arrived.
+    fn on_line(&mut self, now: Nanos, line: usize) {
+        let Some(packet) = self.network.take(now, line) else { return };
+        let packet = Packet { hop: packet.hop + 1, ..packet };
+        if packet.flow == PROBE {
+            return self.on_probe(now, packet);
+        }
+        let n = usize::from(packet.flow);
+        let flow = &mut self.flows[n];
+        match flow.line(packet.hop) {
+            Some(line) => flow.count(self.network.send(now, line, packet)),
+            None => {
+                flow.on_packet(now, &packet);
+                let place = self.network.place(Source::Acks(n));
+                self.network.agenda.set_earlier(place, self.flows[n].next_ack());
+                self.look_at_timers(n);
+            }
+        }
+    }
+
+    fn on_acks(&mut self, now: Nanos, n: usize) {
+        self.flows[n].on_ack(now, &mut self.network);
+        self.network.agenda.set(self.network.place(Source::Acks(n)), self.flows[n].next_ack());
+        self.look_at_timers(n);
+    }
+
+    fn on_timers(&mut self, now: Nanos, n: usize) {
+        self.flows[n].on_timer(now, &mut self.network);
+        let (acks, timers) = (self.network.place(Source::Acks(n)), self.network.place(Source::Timers(n)));
+        self.network.agenda.set_earlier(acks, self.flows[n].next_ack());
+        self.network.agenda.set(timers, self.flows[n].next_timer());
+    }
+
+    /// Timers are put off with every packet: the agenda keeps the old time, which comes too early and does
+    /// no harm.
+    fn look_at_timers(&mut self, n: usize) {
+        let timers = self.network.place(Source::Timers(n));
+        self.network.agenda.set_earlier(timers, self.flows[n].next_timer());
+    }
+
+    fn send_probe(&mut self, now: Nanos) {
+        let Some(probe) = &self.scenario.probe else { return };
+        self.seen.probes_sent += 1;
+        let (size, leaves) = (probe.packet_bytes, Nanos(0));
+        let packet = Packet { seq: now.0, leaves, flow: PROBE, size, hop: 0, marks: 0 };
+        self.network.send(now, probe.route[0], packet);
+    }
+
+    fn on_probe(&mut self, now: Nanos, packet: Packet) {
+        let Some(probe) = &self.scenario.probe else { return };
+        match probe.route.get(usize::from(packet.hop)) {
+            Some(&line) => _ = self.network.send(now, line, packet),
+            None => {
+                let sent = Nanos(packet.seq);
+                self.seen.probes.push(ProbeSample { at_ns: sent, rtt_ns: now - sent + probe.return_ns });
+            }
+        }
+    }
+
+    fn sample(&mut self, now: Nanos) {
+        for flow in &mut self.flows {
+            flow.sample(now);
+        }
+        for (link, seen) in self.network.links().iter_mut().zip(&mut self.seen.links) {
+            let (waiting, counts) = (link.waiting(now), link.counts());
+            seen.samples.push(LinkSample {
+                at_ns: now,
+                waiting_packets: waiting.packets,
+                waiting_bytes: Bytes(waiting.bytes),
+                no_room: counts.no_room,
+                lost: counts.lost,
+            });
+        }
+    }
+
+    fn finish(mut self) -> Outcome {
+        let under_way = self.network.under_way();
+        self.seen.flows = self.flows.into_iter().zip(under_way).map(|(flow, n)| flow.finish(n)).collect();
+        for (seen, link) in self.seen.links.iter_mut().zip(self.network.links()) {
+            seen.counts = link.counts();
+        }
+        self.seen
+    }
+}

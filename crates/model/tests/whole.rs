@@ -1,0 +1,230 @@
+//! Whole simulations: what must hold whatever the congestion control does.
+
+mod path;
+
+use landspeed_model::{
+    FlowSpec, LinkSpec, LossSpec, Outcome, ProbeSpec, QueueSpec, ReceiverSpec, Scenario, StudySpec,
+    recovery_time, simulate,
+};
+use landspeed_units::{BitRate, Bytes, Nanos};
+use proptest::prelude::*;
+
+fn flow(rtt: Nanos) -> FlowSpec {
+    FlowSpec { return_ns: rtt, ..FlowSpec::default() }
+}
+
+/// Every packet is accounted for, on each flow and on each line.
+fn assert_whole(outcome: &Outcome) {
+    for flow in &outcome.flows {
+        assert!(flow.is_whole(), "{}: {:?} {:?}", flow.control, flow.sender, flow.receiver);
+    }
+    for link in &outcome.links {
+        assert!(link.counts.no_room + link.counts.lost <= link.counts.arrived);
+    }
+}
+
+#[test]
+fn an_idle_path_takes_exactly_its_round_trip() {
+    let rtt = Nanos::millis(164);
+    let mut scenario = path::scenario(1e9, rtt, 1.0);
+    scenario.links[0].delay_ns = Nanos::millis(82);
+    scenario.probe = Some(ProbeSpec { return_ns: Nanos::millis(82), ..ProbeSpec::default() });
+    let outcome = simulate(&scenario).unwrap();
+    assert_eq!((outcome.probes.len(), outcome.probes_sent), (60, 61), "the last is under way");
+    // 84 bytes at 1 Gb/s.
+    assert!(outcome.probes.iter().all(|probe| probe.rtt_ns == rtt + Nanos(672)));
+    // And a flow of single segments: 1500 bytes, and no other on the line.
+    scenario.probe = None;
+    let receiver = ReceiverSpec { ack_every: 1, ..ReceiverSpec::default() };
+    let window = Some(Bytes(1448));
+    let return_ns = Nanos::millis(82);
+    scenario.flows =
+        vec![FlowSpec { return_ns, receiver, receive_window_bytes: window, ..FlowSpec::default() }];
+    let outcome = simulate(&scenario).unwrap();
+    let last = &outcome.flows[0].samples.last().unwrap().tcp;
+    assert_eq!((last.rtt_ns, last.min_rtt_ns), (Nanos::micros(164_012), Nanos::millis(164)));
+    assert_eq!(outcome.flows[0].sender.sent, 1 + 60_000_000_000 / (rtt.0 + 12_000));
+}
+
+#[test]
+fn a_window_of_one_bandwidth_delay_product_fills_the_path_and_no_queue() {
+    let rtt = Nanos::millis(20);
+    let mut scenario = path::scenario(1e8, rtt, 1.0);
+    // 1e8 * 0.02 / 8 bytes of packets; a little more for delayed acknowledgements.
+    let segments = 166 + 3;
+    let window = Some(Bytes(segments * 1448));
+    scenario.flows = vec![FlowSpec { receive_window_bytes: window, ..flow(rtt) }];
+    let outcome = simulate(&scenario).unwrap();
+    let rate = outcome.flows[0].goodput(Nanos::secs(10), Nanos::secs(60));
+    assert!((rate.0 / (1e8 * 1448.0 / 1500.0) - 1.0).abs() < 1e-3, "{rate}");
+    assert_eq!(outcome.flows[0].sender.retransmits, 0);
+    assert!(outcome.links[0].samples.last().unwrap().waiting_packets <= 5);
+    assert_whole(&outcome);
+}
+
+#[test]
+fn losses_are_those_of_the_list_and_each_is_made_good_once() {
+    let rtt = Nanos::millis(20);
+    let mut scenario = path::scenario(1e8, rtt, 100.0);
+    let packets = vec![100, 5_000, 5_001, 5_003, 20_000];
+    scenario.links[0].loss = LossSpec::List { packets };
+    scenario.flows = vec![FlowSpec { data_bytes: Some(Bytes(40_000 * 1448)), ..flow(rtt) }];
+    let outcome = simulate(&scenario).unwrap();
+    let seen = &outcome.flows[0];
+    assert_eq!((seen.lost, seen.no_room, seen.sender.retransmits), (5, 0, 5));
+    assert_eq!((seen.sender.recoveries, seen.sender.timeouts), (3, 0));
+    assert_eq!((seen.sender.sent, seen.receiver.received), (40_005, 40_000));
+    assert_eq!(seen.receiver.duplicates, 0);
+    assert!(seen.finished_ns.is_some());
+    assert_whole(&outcome);
+}
+
+#[test]
+fn a_second_loss_is_found_without_a_timeout_wherever_it_falls() {
+    let rtt = Nanos::millis(20);
+    let mut scenario = path::scenario(1e8, rtt, 100.0);
+    let data_bytes = Some(Bytes(8_000 * 1448));
+    scenario.flows = vec![FlowSpec { initial_ssthresh: Some(100), data_bytes, ..flow(rtt) }];
+    // The window is about 150: one of these is packet 5000 sent again.
+    let mut together = 0;
+    for second in 5_001..5_400 {
+        scenario.links[0].loss = LossSpec::List { packets: vec![5_000, second] };
+        let outcome = simulate(&scenario).unwrap();
+        let seen = &outcome.flows[0];
+        assert!(seen.finished_ns.is_some(), "{second}");
+        assert_eq!((seen.lost, seen.sender.retransmits, seen.sender.timeouts), (2, 2, 0), "{second}");
+        assert_whole(&outcome);
+        together += u32::from(seen.sender.recoveries == 1);
+    }
+    // Within one window, or within its recovery, it is one loss.
+    assert!((140..350).contains(&together), "{together}");
+}
+
+#[test]
+fn two_like_flows_of_reno_share_evenly_and_unlike_ones_by_their_round_trips() {
+    let rtt = Nanos::millis(20);
+    let mut scenario = path::scenario(1e8, rtt, 1.0);
+    scenario.duration_ns = Nanos::secs(400);
+    scenario.flows = vec![flow(rtt), FlowSpec { start_ns: Nanos::millis(3517), ..flow(rtt) }];
+    let share = |scenario: &Scenario| {
+        let outcome = simulate(scenario).unwrap();
+        assert_whole(&outcome);
+        let rate = |n: usize| outcome.flows[n].goodput(Nanos::secs(100), Nanos::secs(400)).0;
+        assert!(rate(0) + rate(1) > 0.9 * 1e8, "the path is full");
+        rate(0) / rate(1)
+    };
+    let even = share(&scenario);
+    assert!((even - 1.0).abs() < 0.15, "{even}");
+    scenario.flows[1].return_ns = Nanos::millis(80);
+    let uneven = share(&scenario);
+    // Between the round trips' ratio and its square (Lakshman, Madhow 1997); the queue adds to both.
+    assert!((2.0..16.0).contains(&uneven), "{uneven}");
+}
+
+#[test]
+fn recovery_from_one_loss_takes_as_long_as_fengs_formula() {
+    // Table 1's middle row at a hundredth of its rate: 10 Gb/s, 120 ms, MSS 8960.
+    let (rate, rtt, segment) = (BitRate(1e8), Nanos::millis(120), 8960);
+    let mut scenario = path::scenario(rate.0, rtt, 1.0);
+    let window = (rate.0 * rtt.as_secs_f64() / 8.0) as u64 / segment;
+    scenario.links[0].loss = LossSpec::List { packets: vec![2_000] };
+    scenario.flows = vec![FlowSpec {
+        mtu_bytes: 9000,
+        header_bytes: 40,
+        // The window is all that the path holds, at the loss and after: no queue.
+        initial_ssthresh: Some(window as u32),
+        receive_window_bytes: Some(Bytes(window * segment)),
+        ..flow(rtt)
+    }];
+    scenario.sample_ns = rtt;
+    scenario.duration_ns = Nanos::secs(60);
+    let samples = simulate(&scenario).unwrap().flows.remove(0).samples;
+    let lost = samples.iter().position(|sample| sample.tcp.retransmits > 0).unwrap();
+    let before = samples[lost - 1].tcp.cwnd_segments;
+    assert!((window..window + 3).contains(&u64::from(before)), "{before}");
+    let back = samples[lost..].iter().find(|sample| u64::from(sample.tcp.cwnd_segments) >= window).unwrap();
+    let took = back.at_ns - samples[lost].at_ns;
+    let said = recovery_time(rate, rtt, Bytes(segment));
+    // The formula leaves out the round trip of recovery itself, and the queue's last packet.
+    assert!((took.as_secs_f64() / said.as_secs_f64() - 1.0).abs() < 0.03, "{took}, by the formula {said}");
+}
+
+#[test]
+fn marks_keep_a_queue_short_without_loss() {
+    let rtt = Nanos::millis(20);
+    let mut scenario = path::scenario(1e8, rtt, 2.0);
+    scenario.links[0].mark_above = Some(QueueSpec::Packets { packets: 100 });
+    scenario.flows = vec![FlowSpec { ecn: true, initial_ssthresh: Some(100), ..flow(rtt) }];
+    let outcome = simulate(&scenario).unwrap();
+    let seen = &outcome.flows[0];
+    assert_eq!((seen.no_room, seen.sender.recoveries), (0, 0));
+    assert!(seen.sender.marks > 10, "{}", seen.sender.marks);
+    // One round trip passes between the first mark and the reduction.
+    assert!(outcome.links[0].counts.most_waiting_packets < 110);
+    // Packets behind the one that tells of the reduction are marked too: often it halves twice.
+    assert!(seen.goodput(Nanos::secs(5), Nanos::secs(60)).0 > 0.8e8);
+}
+
+#[test]
+fn two_lines_in_a_row_are_as_fast_as_the_slower_one() {
+    let rtt = Nanos::millis(20);
+    let mut scenario = path::scenario(1e9, rtt, 0.1);
+    let slower = LinkSpec { rate_bps: BitRate(5e7), ..scenario.links[0].clone() };
+    scenario.links.push(slower);
+    scenario.flows = vec![FlowSpec { route: vec![0, 1], ..flow(rtt) }, flow(rtt)];
+    let outcome = simulate(&scenario).unwrap();
+    assert_whole(&outcome);
+    let rate = |n: usize| outcome.flows[n].goodput(Nanos::secs(30), Nanos::secs(60)).0;
+    assert!(rate(0) < 5e7 && rate(1) > 5e8, "{} {}", rate(0), rate(1));
+    let second = outcome.links[1].counts;
+    assert!(second.arrived <= outcome.flows[0].sender.sent && second.no_room <= outcome.flows[0].no_room);
+}
+
+fn small_study(control: &str, seed: u64) -> Scenario {
+    let study = StudySpec {
+        control: control.to_owned(),
+        rate_bps: BitRate(2e7),
+        rtt_ns: Nanos::millis(40),
+        region_ns: Nanos::secs(5),
+        seed,
+        ..StudySpec::default()
+    };
+    study.scenario()
+}
+
+#[test]
+fn every_control_runs_the_small_study_whole_and_the_same_again() {
+    for row in landspeed_congestion::CONTROLS {
+        let outcome = simulate(&small_study(row.name, 1)).unwrap();
+        assert_whole(&outcome);
+        assert_eq!(outcome, simulate(&small_study(row.name, 1)).unwrap(), "{}", row.name);
+        assert_ne!(outcome, simulate(&small_study(row.name, 2)).unwrap(), "{}", row.name);
+        let (waiting, bound) = (outcome.links[0].counts.most_waiting_bytes, 50_000);
+        assert!(waiting <= bound, "{}: {waiting}", row.name);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+    #[test]
+    fn nothing_is_made_or_unmade_on_a_bad_path(
+        rate in 1e5..1e8_f64,
+        rtt in 1..300_u64,
+        queue in 0.01..3.0_f64,
+        share in 0.0..0.3_f64,
+        control in 0..12_usize,
+        every in 1..4_u32,
+    ) {
+        let controls = landspeed_congestion::CONTROLS;
+        let mut scenario = path::scenario(rate, Nanos::millis(rtt), queue);
+        scenario.duration_ns = Nanos::secs(20);
+        scenario.links[0].loss = LossSpec::GilbertElliott { enter: share / 4.0, leave: 0.3, good: 0.0, bad: share };
+        let control = controls[control % controls.len()].name.to_owned();
+        let receiver = ReceiverSpec { ack_every: every, ..ReceiverSpec::default() };
+        let spec = FlowSpec { control, receiver, ecn: true, ..flow(Nanos::millis(rtt)) };
+        let stop = Some(Nanos::secs(9));
+        scenario.flows = vec![FlowSpec { stop_ns: stop, ..spec.clone() }, spec];
+        scenario.links[0].mark_above = Some(QueueSpec::Packets { packets: 20 });
+        assert_whole(&simulate(&scenario).unwrap());
+    }
+}
