@@ -14,6 +14,7 @@ mod metric;
 mod series;
 mod summary;
 pub mod verdict;
+pub mod wan;
 pub mod window;
 
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};

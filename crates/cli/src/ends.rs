@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail};
+use landspeed_analysis::wan::judged;
 use landspeed_experiment::{Host, Pair, Reaching, Wishes};
 use landspeed_knob::{flow_cell, flow_settings};
-use landspeed_record::{FlowSettings, Settings};
+use landspeed_record::{FlowSettings, Settings, WanReport};
 use landspeed_topology::{self as topology, Hosts};
 
 use crate::args::HostArgs;
@@ -21,7 +22,15 @@ pub(crate) struct Ends {
 pub(crate) struct Joined {
     /// The pairs: one, but for fan-in and fan-out.
     pub(crate) pairs: Vec<Pair>,
-    _hosts: Box<dyn Hosts>,
+    hosts: Box<dyn Hosts>,
+}
+
+impl Joined {
+    /// What a wide-area link between the hosts did so far, and whether it can be believed; `None` where they
+    /// are joined by something else.
+    pub(crate) fn wan(&self) -> Option<WanReport> {
+        self.hosts.wan_stats().map(judged)
+    }
 }
 
 impl Ends {
@@ -59,7 +68,7 @@ impl Ends {
         let hosts = topology::open(&self.words)?;
         let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
         let pairs = vec![self.pair(a, b)?];
-        Ok(Joined { pairs, _hosts: hosts })
+        Ok(Joined { pairs, hosts })
     }
 
     /// Every host named, each under an agent and not joined to any other; none named is this machine.
@@ -80,7 +89,7 @@ impl Ends {
         }
         let pair = |other| if inwards { self.pair(other, hub) } else { self.pair(hub, other) };
         let pairs = others.iter().map(pair).collect::<Result<_>>()?;
-        Ok(Joined { pairs, _hosts: hosts })
+        Ok(Joined { pairs, hosts })
     }
 
     fn pair(&self, a: &topology::Host, b: &topology::Host) -> Result<Pair> {

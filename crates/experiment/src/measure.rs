@@ -85,6 +85,7 @@ fn empty(pair: &Pair, what: &Measurement) -> MeasureReport {
         connections_per_s: None,
         cpu: Vec::new(),
         tcp: Vec::new(),
+        wan: None,
         notes: Vec::new(),
         record: None,
     }

@@ -19,16 +19,18 @@ mod observe;
 mod reader;
 mod summary;
 mod trial;
+mod wan;
 mod writer;
 
 pub use candidate::Candidate;
 pub use cell::{Cell, DatagramReceive, DatagramSend, FlowSettings, Placement, Settings, Side};
 pub use datagram::DatagramCounts;
 pub use explain::{
-    Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport, ExplainedHost,
-    Finding, FlowKey, FlowWatch, Hop, HopLatency, HostLimits, LimitStep, LinkSettings, ListenerWatch,
-    MemoryKernel, PacketRate, Pass, PathTrace, PcieLink, PerPacket, PerPacketFit, ProcessWatch, Protocol,
-    QdiscWatch, Remedy, SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict, WatchTarget,
+    Binding, Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
+    ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, Hop, HopLatency, HostLimits, LimitStep,
+    LinkSettings, ListenerWatch, MemoryKernel, PacketRate, Pass, PathTrace, PcieLink, PerPacket,
+    PerPacketFit, ProcessWatch, Protocol, QdiscWatch, Remedy, SocketState, StackSamples, StreamRate,
+    SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure, WindowRule,
 };
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use knob::{KnobState, TurnReport};
@@ -42,6 +44,7 @@ pub use summary::{
 pub use trial::{
     Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, SweepPoint, Trial, TrialSpec, Workload,
 };
+pub use wan::{DirectionStats, WanReport, WanStats};
 pub use writer::{WriteError, Writer};
 
 /// The version of the record format that this build writes. Readers take this and every older one.

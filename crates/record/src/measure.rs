@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations, PathFacts, Side,
-    SweepPoint, TcpSample, Workload, datagram,
+    SweepPoint, TcpSample, WanReport, Workload, datagram,
 };
 
 /// The version of the measurement document.
@@ -46,6 +46,9 @@ pub struct MeasureReport {
     pub cpu: Vec<HostCpu>,
     /// What TCP said, by host that sent.
     pub tcp: Vec<TcpFigure>,
+    /// The wide-area link in user space between the hosts, where they are joined by one.
+    #[serde(default)]
+    pub wan: Option<WanReport>,
     /// What could not be seen or was not as asked, one line each.
     pub notes: Vec<String>,
     /// Path of the record, where one was kept.

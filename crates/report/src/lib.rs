@@ -17,6 +17,7 @@ mod output;
 mod safe;
 mod table;
 pub mod text;
+mod wan;
 mod words;
 
 pub use diff::{DiffReport, DiffRow, diff_json, diff_text};

@@ -5,7 +5,7 @@ use landspeed_units::{BitRate, CpuNanos, Nanos};
 
 use crate::output::{Style, Tone};
 use crate::words::number;
-use crate::{safe, table};
+use crate::{safe, table, wan};
 
 /// The result as one JSON document over several lines, without a line break at the end.
 pub fn json(report: &MeasureReport) -> String {
@@ -23,6 +23,7 @@ pub fn text(report: &MeasureReport, width: u16, color: bool) -> String {
     parts.extend(report.connections_per_s.map(|n| format!("connections  {n:.0} per second")));
     parts.extend(cpu(report, width));
     parts.extend(tcp(report, width));
+    parts.extend(report.wan.as_ref().map(|link| wan::text(link, style, width)));
     parts.extend(notes(report, style));
     parts.extend(report.record.as_ref().map(|path| format!("record  {}", safe(path))));
     parts.join("\n\n") + "\n"

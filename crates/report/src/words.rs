@@ -179,6 +179,19 @@ pub(crate) fn quoted(text: &str) -> String {
     }
 }
 
+/// A count in groups of three digits: "124,120".
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut shown = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
 /// `text` broken at spaces to `width` columns, later lines indented.
 pub(crate) fn wrapped(text: &str, width: usize) -> String {
     let mut out = String::new();

@@ -35,6 +35,7 @@ fn report(workload: Workload) -> MeasureReport {
         connections_per_s: None,
         cpu: Vec::new(),
         tcp: Vec::new(),
+        wan: None,
         notes: Vec::new(),
         record: None,
     }

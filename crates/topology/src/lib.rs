@@ -16,4 +16,4 @@ pub use lab::{Lab, LabHost, LabKind};
 pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use real::{HostSpec, SshTarget};
 pub use registry::{Host, Hosts, Invite, Reach, TOPOLOGIES, Topology, find, open};
-pub use wan::{DirectionStats, Share, WanSpec, WanSpecError, WanStats};
+pub use wan::{Share, WanSpec, WanSpecError};

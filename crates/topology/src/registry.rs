@@ -3,8 +3,9 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use landspeed_record::WanStats;
+
 use crate::error::Error;
-use crate::wan::WanStats;
 use crate::{lab, real};
 
 /// A way to have hosts. Implementations are registered in [`TOPOLOGIES`].

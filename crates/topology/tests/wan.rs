@@ -12,8 +12,10 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
 use landspeed_netlink::{Ethtool, LinkChange, Rtnl, features_called};
+use landspeed_record::{DirectionStats, WanStats};
 use landspeed_topology::lab::{self, Which};
-use landspeed_topology::{DirectionStats, Hosts, Lab, LabHost, WanStats, with_namespace};
+use landspeed_topology::{Hosts, Lab, LabHost, with_namespace};
+use landspeed_units::{Bytes, Nanos};
 
 /// Nothing here takes near this long; it bounds a machine that stalls.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -230,7 +232,12 @@ fn streams_survive_what_the_link_does_to_them() {
     assert!(stats.loss_drops > 10 && stats.reordered_segments > 10, "{stats:?}");
     // Headers once a superpacket: had they all been cut, there would be 52 bytes more a segment.
     assert!(stats.forwarded_bytes.0 < stats.forwarded_segments * 1490, "superpackets pass whole: {stats:?}");
-    println!("{:?}", lab.wan_stats().unwrap());
+    let whole = lab.wan_stats().unwrap();
+    println!("{whole:?}");
+    assert_eq!((whole.spec.split(',').next(), whole.rtt_ns), (Some("rate=2G"), Nanos::millis(1)));
+    assert!(whole.window_ns.0 > 0 && whole.queue_bytes == Bytes::mib(1), "{whole:?}");
+    // Two streams of 8 MB are copied in no less; a kernel without schedstat says nothing.
+    assert!(whole.a_to_b.cpu_ns.is_none_or(|time| time.0 > 1_000_000), "{whole:?}");
 }
 
 #[test]

@@ -3,17 +3,23 @@
 //!
 //! From feng-2003 section 3.5.1, with the rules of the standards (RFC 9293 section 3.8.6.2, RFC 1122
 //! section 4.2.3.3, RFC 7323 section 2) and of Linux (`__tcp_select_window` in net/ipv4/tcp_output.c).
-//! [`check`] holds the model against what TCP_INFO saw.
+//! [`check`] holds the model against what TCP_INFO saw of a flow, [`busiest`] against the flows that moved
+//! most.
 
+mod busiest;
+mod levels;
 mod linux;
 mod live;
 mod model;
 mod sws;
 
+pub use busiest::{WatchedHost, busiest};
+pub use levels::Ends;
 pub use linux::{ReceiveSpace, SpaceRule, selected_window};
-pub use live::{WatchedEnds, WindowCheck, check};
+pub use live::check;
 pub use model::{
     Headers, WholeSegments, WindowUse, aligned, allocator_block, bandwidth_delay, granularity, recovery_time,
     whole_segments, window_rate, window_use,
 };
-pub use sws::{SendState, may_advance, may_send};
+
+pub use sws::{SendState, least_advance, may_advance, may_send};

@@ -6,7 +6,12 @@ use landspeed_units::Bytes;
 /// is less (RFC 9293 section 3.8.6.2.2; RFC 1122 section 4.2.3.3 with Fr = 1/2). With an MSS of the order
 /// of the buffer the window stands still until half of the buffer is free.
 pub fn may_advance(increase: Bytes, buffer: Bytes, mss: Bytes) -> bool {
-    increase >= Bytes(buffer.0 / 2).min(mss)
+    increase >= least_advance(buffer, mss)
+}
+
+/// The least by which a receiver advances its window: see [`may_advance`].
+pub fn least_advance(buffer: Bytes, mss: Bytes) -> Bytes {
+    Bytes(buffer.0 / 2).min(mss)
 }
 
 /// What a sender knows when it asks whether to send.

@@ -20,7 +20,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let report = match options.target {
         WatchTarget::Workload => {
             let joined = Ends::parse(&args.hosts, false)?.join()?;
-            explain(&joined.pairs[0], &options, &mut say)?
+            let report = explain(&joined.pairs[0], &options, &mut say)?;
+            ExplainReport { wan: joined.wan(), ..report }
         }
         _ => {
             let mut hosts = Ends::apart(&args.hosts, false).each()?;

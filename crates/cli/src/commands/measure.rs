@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use landspeed_experiment::{Measurement, measure};
-use landspeed_record::{DatagramReceive, DatagramSend, Direction, FlowSettings, Receiver, Workload};
+use landspeed_record::{
+    DatagramReceive, DatagramSend, Direction, FlowSettings, MeasureReport, Receiver, Workload,
+};
 use landspeed_report::Output;
 use landspeed_units::Bytes;
 
@@ -22,6 +24,7 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
         None => ends.join()?,
     };
     let report = measure(&joined.pairs, &what)?;
+    let report = MeasureReport { wan: joined.wan(), ..report };
     drop(joined);
     if args.json {
         println!("{}", landspeed_report::measure::json(&report));

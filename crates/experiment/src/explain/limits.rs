@@ -19,13 +19,14 @@ pub(super) fn of(host: &Host) -> Result<HostLimits, Error> {
     }
 }
 
-/// The limits of two hosts, one after the other; two hosts of one machine are measured once.
-pub(super) fn of_both(a: &Host, b: &Host) -> Result<[HostLimits; 2], Error> {
+/// The limits of two hosts, one after the other; two hosts of one machine are measured once, and a note at
+/// the second names the first, which is `called` so.
+pub(super) fn of_both(a: &Host, b: &Host, called: &str) -> Result<[HostLimits; 2], Error> {
     let first = of(a)?;
     if a.facts.boot_id != b.facts.boot_id {
         return Ok([first, of(b)?]);
     }
     let mut second = first.clone();
-    second.notes.push(format!("the same machine as {}: measured once", a.name));
+    second.notes.push(format!("the same machine as {called}: measured once"));
     Ok([first, second])
 }

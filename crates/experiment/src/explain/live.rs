@@ -44,7 +44,7 @@ pub fn explain_live(
 
 fn measure_limits(hosts: &[Host], seen: &mut [Seen]) -> Result<(), Error> {
     let measured = match hosts {
-        [a, b] => limits::of_both(a, b)?.to_vec(),
+        [a, b] => limits::of_both(a, b, &a.name)?.to_vec(),
         _ => hosts.iter().map(limits::of).collect::<Result<Vec<_>, _>>()?,
     };
     for (seen, limits) in seen.iter_mut().zip(measured) {

@@ -2,6 +2,7 @@
 
 use landspeed_analysis::fit::cost_figures;
 use landspeed_analysis::verdict::{HostLimit, HostView, Scene, judge, staircase};
+use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::{
     EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, Observations,
 };
@@ -9,6 +10,9 @@ use landspeed_record::{Verdict, WatchTarget};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::ExplainOptions;
+
+/// Flows that the window model is held against, the busiest ones.
+const WINDOWS: usize = 3;
 
 /// What is known of one host before it is judged.
 pub(super) struct Seen {
@@ -19,6 +23,10 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    fn watched(&self) -> WatchedHost<'_> {
+        WatchedHost { kernel: &self.facts.kernel, seen: &self.observed }
+    }
+
     fn view(&self) -> HostView<'_> {
         HostView { name: &self.name, facts: &self.facts, seen: &self.observed, limits: self.limits.as_ref() }
     }
@@ -55,6 +63,7 @@ impl Material {
             staircase: staircase(&limits.collect::<Vec<_>>(), verdict.goodput_bps),
             verdict: verdict.findings,
             unjudged: verdict.unjudged,
+            windows: busiest(&self.seen.iter().map(Seen::watched).collect::<Vec<_>>(), self.rtt, WINDOWS),
             tracer_effect: self.tracer_effect,
             hosts: self.seen.into_iter().map(|seen| explained(seen, verdict.goodput_bps)).collect(),
             ..ExplainReport::default()

@@ -20,7 +20,7 @@ pub fn explain(
     let limits = match options.limits {
         true => {
             progress("measuring what memory, copies and raw packets can do at most");
-            limits::of_both(&pair.a, &pair.b)?.map(Some)
+            limits::of_both(&pair.a, &pair.b, &called(&pair.a, options))?.map(Some)
         }
         false => [None, None],
     };
@@ -37,7 +37,11 @@ pub fn explain(
     let effect = traced.as_ref().and_then(|traced| traced.effect);
     let [path_a, path_b] = paths(traced, &mut a);
     let [limits_a, limits_b] = limits;
-    let seen = vec![seen(&pair.a, a, path_a, limits_a), seen(&pair.b, b, path_b, limits_b)];
+    let name = |host| called(host, options);
+    let seen = vec![
+        seen(&pair.a, name(&pair.a), a, (path_a, limits_a)),
+        seen(&pair.b, name(&pair.b), b, (path_b, limits_b)),
+    ];
     let rtt = Some(pair.path.rtt_ns);
     Ok(Material { seen, rtt, goodput: Some(goodput), tracer_effect: effect }.report(options))
 }
@@ -66,8 +70,19 @@ fn paths(traced: Option<Traced>, a: &mut EndpointOutcome) -> [Option<PathTrace>;
     traced.paths.map(PathTrace::sum)
 }
 
-fn seen(host: &Host, outcome: EndpointOutcome, path: Option<PathTrace>, limits: Option<HostLimits>) -> Seen {
+/// What the user calls a host: those of a lab are A and B in every command, whatever their namespaces are.
+fn called(host: &Host, options: &ExplainOptions) -> String {
+    let lab = options.topology.starts_with("lab");
+    if lab && host.name.len() == 1 { host.name.to_uppercase() } else { host.name.clone() }
+}
+
+fn seen(
+    host: &Host,
+    name: String,
+    outcome: EndpointOutcome,
+    (path, limits): (Option<PathTrace>, Option<HostLimits>),
+) -> Seen {
     let mut observed = outcome.observed;
     observed.path = path.map(Box::new);
-    Seen { name: host.name.clone(), facts: host.facts.clone(), observed, limits }
+    Seen { name, facts: host.facts.clone(), observed, limits }
 }

@@ -128,7 +128,7 @@ pub struct CostProfile {
     /// The event: "cpu-clock" (a timer), or "cycles" (a hardware counter).
     pub event: String,
     /// Whose time: "tasks" (the workload's own threads and what softirqs ran on them; the hosts of a lab
-    /// share a machine) or "machine" (all processors).
+    /// share a machine), "process" (all threads of the process that was named) or "machine" (all processors).
     pub scope: String,
     /// Length of the window.
     pub window_ns: Nanos,

@@ -8,6 +8,7 @@ mod path;
 mod report;
 mod target;
 mod verdict;
+mod window;
 
 pub use cost::{ClassSamples, CostClass, CostProfile, StackSamples, SymbolSamples};
 pub use flow::{
@@ -21,3 +22,4 @@ pub use report::{
 };
 pub use target::WatchTarget;
 pub use verdict::{Cause, Finding, Remedy, Verdict};
+pub use window::{Binding, FlowWindow, WindowFigure, WindowRule};

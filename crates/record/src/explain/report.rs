@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use landspeed_units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, HostLimits};
-use crate::{HostFacts, Observations};
+use super::{Finding, FlowWindow, HostLimits};
+use crate::{HostFacts, Observations, WanReport};
 
 /// The version of [`ExplainReport`].
 pub const EXPLAIN_FORMAT: u32 = 1;
@@ -105,6 +105,10 @@ pub struct ExplainReport {
     pub per_packet: Vec<PerPacket>,
     /// The staircase, highest first.
     pub staircase: Vec<LimitStep>,
+    /// The window model held against the flows that moved most, the busiest first.
+    pub windows: Vec<FlowWindow>,
+    /// The wide-area link in user space between the hosts, where they are joined by one.
+    pub wan: Option<WanReport>,
     /// Bytes per processor second with the path tracer over without: ratio and 95 % interval, where it
     /// was attached.
     pub tracer_effect: Option<crate::Estimate>,

@@ -87,7 +87,8 @@ impl<'a> HostCost<'a> {
         let p = self.profile?;
         let lost = if p.lost > 0 { format!(", {} lost", p.lost) } else { String::new() };
         let (scope, event) = (crate::safe(&p.scope), crate::safe(&p.event));
-        Some(format!("{} samples of {scope} over {} by {event}{lost}", p.samples, p.window_ns))
+        let samples = words::grouped(p.samples);
+        Some(format!("{samples} samples of {scope} over {} by {event}{lost}", p.window_ns))
     }
 }
 

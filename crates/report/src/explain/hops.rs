@@ -95,6 +95,23 @@ pub(super) fn counts(report: &ExplainReport) -> Counts {
     Counts { hosts: traced.into_iter().map(|(name, _)| name).collect(), rows }
 }
 
+/// How much of the window each tracer saw.
+pub(super) fn traced(report: &ExplainReport) -> Vec<String> {
+    let hosts = report.hosts.iter().enumerate();
+    hosts
+        .filter_map(|(index, host)| {
+            let trace = host.observed.path.as_deref()?;
+            let every = if trace.one_in > 1 {
+                format!("one packet in {} of a flow", trace.one_in)
+            } else {
+                "every packet".to_owned()
+            };
+            let name = words::host(&host.name, index);
+            Some(format!("On {name} {every} was followed, for {} of {}.", trace.attached_ns, trace.window_ns))
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 use landspeed_record::{Cause, ExplainReport, Finding, Hop, Remedy};
 
 use crate::safe;
+pub(super) use crate::words::grouped;
 use crate::words::{number, times};
 
 /// A cause, to stand behind "held back by".
@@ -167,19 +168,6 @@ pub(super) fn nanos(value: Option<f64>) -> String {
         Some(v) if v < 0.0 => format!("-{}", number(-v)),
         Some(v) => number(v),
     }
-}
-
-/// A count in groups of three digits: "124,120".
-pub(super) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut shown = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
 }
 
 /// A time with its unit, as people write it.

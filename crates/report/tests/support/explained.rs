@@ -7,6 +7,8 @@ use landspeed_record::{
 };
 use landspeed_units::{BitRate, Bytes};
 
+#[path = "between.rs"]
+mod between;
 #[path = "seen.rs"]
 mod seen;
 
@@ -31,6 +33,8 @@ pub(crate) fn sample() -> ExplainReport {
         hosts: vec![seen::sender(), seen::receiver()],
         per_packet: per_packet(),
         staircase: staircase(),
+        windows: between::windows(),
+        wan: Some(between::wan()),
         tracer_effect: Some(Estimate { ratio: 0.993, low: 0.981, high: 1.004 }),
         notes: lines(&["the sample rate was 997 per second and core"]),
     }

@@ -20,10 +20,12 @@ mod topologies;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use landspeed_record::WanStats;
+
 use crate::error::Error;
 use crate::namespace::Namespace;
 use crate::registry::{Host, Hosts, Reach};
-use crate::wan::{Link, WanStats};
+use crate::wan::Link;
 pub use kind::LabKind;
 pub use plan::LabId;
 use plan::Plan;

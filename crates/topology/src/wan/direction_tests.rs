@@ -1,8 +1,8 @@
 //! Frames through one direction, without sockets and clocks.
 
+use landspeed_record::DirectionStats;
 use proptest::prelude::*;
 
-use super::super::stats::DirectionStats;
 use super::super::virtio::{Segments, Virtio};
 use super::*;
 

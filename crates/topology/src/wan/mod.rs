@@ -24,7 +24,7 @@
 //! would be another way to [`Link::start`].
 //!
 //! What it is not: a rate beyond what two threads can copy (some Gb/s at MTU 1500 without segmentation
-//! offload) shows in [`DirectionStats`] as lateness and as `missed_frames`, and must be read before
+//! offload) shows in [`WanStats`] as lateness and as `missed_frames`, and must be read before
 //! figures are believed. A superpacket arrives when its last segment would, at most 1 ms after its first.
 
 mod batch;
@@ -46,11 +46,14 @@ mod stats;
 mod virtio;
 
 use std::num::NonZeroU64;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
-use landspeed_units::Bytes;
+use landspeed_record::WanStats;
+use landspeed_units::{Bytes, Nanos};
 
 use crate::error::{During, Error};
 use crate::namespace::{try_in_throwaway, with_namespace};
@@ -61,7 +64,6 @@ pub use share::Share;
 use socket::Socket;
 pub use spec::WanSpec;
 use stats::Counters;
-pub use stats::{DirectionStats, WanStats};
 
 /// A link that carries frames, until dropped.
 #[derive(Debug)]
@@ -72,6 +74,8 @@ pub(crate) struct Link {
     /// Of both directions.
     counters: [Arc<Counters>; 2],
     notes: Notes,
+    spec: WanSpec,
+    since: Instant,
 }
 
 type Notes = Arc<Mutex<Vec<String>>>;
@@ -82,8 +86,14 @@ impl Link {
     pub(crate) fn start(spec: &WanSpec, netns: &str, links: [&str; 2]) -> Result<Self, Error> {
         check_memory(spec)?;
         let stop = Arc::new(Stop::new().during(|| "make an event to end the link by".into())?);
-        let mut link =
-            Link { threads: Vec::new(), stop, counters: Default::default(), notes: Notes::default() };
+        let mut link = Link {
+            threads: Vec::new(),
+            stop,
+            counters: Default::default(),
+            notes: Notes::default(),
+            spec: *spec,
+            since: Instant::now(),
+        };
         for number in 0..2 {
             let pump = link.pump(spec, netns, [links[number], links[1 - number]], number)?;
             let notes = Arc::clone(&link.notes);
@@ -111,7 +121,16 @@ impl Link {
         let mut notes = self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone();
         notes.sort_unstable();
         notes.dedup();
-        WanStats { a_to_b: self.counters[0].read(), b_to_a: self.counters[1].read(), notes }
+        WanStats {
+            spec: self.spec.to_string(),
+            rate_bps: self.spec.rate(),
+            rtt_ns: self.spec.rtt(),
+            queue_bytes: self.spec.queue(),
+            window_ns: Nanos::from(self.since.elapsed()),
+            a_to_b: self.counters[0].read(),
+            b_to_a: self.counters[1].read(),
+            notes,
+        }
     }
 }
 
@@ -128,6 +147,7 @@ impl Drop for Link {
 /// The life of one thread.
 fn carry(pump: Pump, direction: &str, notes: &Notes) {
     let note = |text: String| notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    pump.counters.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
     if let Err(e) = clock::become_real_time() {
         // An ordinary thread's sleep is stretched by up to 50 us unless it objects.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));

@@ -1,80 +1,11 @@
-//! What a link did, and how well.
+//! What a link does, counted by the threads that carry it.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
-use landspeed_units::{Bytes, Nanos};
-use serde::{Deserialize, Serialize};
+use landspeed_record::DirectionStats;
+use landspeed_units::{Bytes, CpuNanos};
 
 use super::lateness::Lateness;
-
-/// What a wide-area link did since it was made.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct WanStats {
-    /// From the first host to the second.
-    pub a_to_b: DirectionStats,
-    /// From the second host to the first.
-    pub b_to_a: DirectionStats,
-    /// What a reader must know, one line each: no real-time scheduling, a direction that has ended.
-    pub notes: Vec<String>,
-}
-
-/// One direction. Segments are IP packets as they would be on a wire: a superpacket counts as many.
-///
-/// `arrived = forwarded + queue + loss + size + overrun drops + refused + those still on their way`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct DirectionStats {
-    /// Segments that came in, but for those in `missed_frames`.
-    pub arrived_segments: u64,
-    /// Segments that were given to the other host.
-    pub forwarded_segments: u64,
-    /// Bytes of frames given to the other host: headers once for a superpacket.
-    pub forwarded_bytes: Bytes,
-    /// Segments that the queue had no room for.
-    pub queue_drops: u64,
-    /// Segments that the line lost, as it was told to.
-    pub loss_drops: u64,
-    /// Segments larger than the path takes.
-    pub size_drops: u64,
-    /// Segments that were held back, so that others could overtake them.
-    pub reordered_segments: u64,
-    /// Segments that the link's own memory had no room for: a fault of the link, not of the path.
-    pub overrun_drops: u64,
-    /// Frames that the kernel dropped before the link saw them, because it did not come to run: a fault of
-    /// the link, not of the path.
-    pub missed_frames: u64,
-    /// Segments that could not be read, or that the kernel would not take: a fault of the link.
-    pub refused_segments: u64,
-    /// ARP and neighbour discovery, passed on at once and counted nowhere else.
-    pub neighbour_frames: u64,
-    /// Most bytes of IP packets that were seen to wait in front of the line.
-    pub most_queued_bytes: Bytes,
-    /// How late frames left against the time that rate and delay say: median, 99th percentile, worst.
-    pub late_p50_ns: Nanos,
-    /// See above.
-    pub late_p99_ns: Nanos,
-    /// See above.
-    pub late_max_ns: Nanos,
-}
-
-impl DirectionStats {
-    /// Segments that are still on their way.
-    pub fn under_way_segments(&self) -> u64 {
-        let ended = self.forwarded_segments
-            + self.queue_drops
-            + self.loss_drops
-            + self.size_drops
-            + self.overrun_drops
-            + self.refused_segments;
-        self.arrived_segments.saturating_sub(ended)
-    }
-
-    /// Drops that are the link's own fault: where there are any, the path was worse than it was told to be.
-    pub fn faults(&self) -> u64 {
-        self.overrun_drops + self.missed_frames + self.refused_segments
-    }
-}
 
 /// The counters of one direction, shared between the thread that counts and whoever asks.
 #[derive(Debug, Default)]
@@ -92,6 +23,8 @@ pub(super) struct Counters {
     pub(super) neighbours: AtomicU64,
     pub(super) most_queued: AtomicU64,
     pub(super) late: Lateness,
+    /// The thread that counts, 0 before it runs.
+    pub(super) thread: AtomicI32,
 }
 
 /// Adds to a counter; none of them guards anything.
@@ -121,6 +54,33 @@ impl Counters {
             late_p99_ns: late(0.99),
             late_max_ns: self.late.most(),
             arrived_segments: now(&self.arrived),
+            cpu_ns: processor_time(self.thread.load(Relaxed)),
         }
+    }
+}
+
+/// Processor time of a thread of this process so far (/proc/TID/schedstat, its first figure); `None` where
+/// the thread has ended, or the kernel keeps no such account.
+fn processor_time(thread: i32) -> Option<CpuNanos> {
+    let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    text.split(' ').next()?.parse().ok().map(CpuNanos)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threads_processor_time_is_its_own_and_grows() {
+        let own = rustix::thread::gettid().as_raw_nonzero().get();
+        let Some(before) = processor_time(own) else {
+            eprintln!("SKIP: this kernel keeps no schedstat");
+            return;
+        };
+        let begun = std::time::Instant::now();
+        // What a thread has run is accounted for at the scheduler's ticks, so it may take some of them.
+        while processor_time(own) == Some(before) && begun.elapsed().as_secs() < 20 {}
+        assert!(processor_time(own) > Some(before));
+        assert_eq!(processor_time(0), None, "no thread has this number");
     }
 }

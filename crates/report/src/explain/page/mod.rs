@@ -1,5 +1,6 @@
 //! The explanation as one self-contained page: no request leaves it, no script runs in it.
 
+mod between;
 mod head;
 mod sections;
 mod tables;
@@ -28,6 +29,7 @@ pub fn explain_html(report: &ExplainReport) -> String {
         (sections::hops(report))
         (sections::window(report))
         (sections::limits(report, stairs.as_ref()))
+        (between::link(report))
         (tables::fits(report))
         (tables::hosts(report))
         (tables::unseen(report))

@@ -4,10 +4,11 @@ use landspeed_record::{CostClass, CostFigure, ExplainReport};
 use maud::{Markup, html};
 
 use super::super::cost::{HostCost, present};
+use super::super::rules;
 use super::super::stairs::Stairs;
 use super::super::words::{nanos, percent};
 use super::super::{chart, flame, hops, window};
-use super::tables;
+use super::{between, tables};
 
 /// Symbols without a rule that are listed; there may be thousands.
 const LISTED: usize = 200;
@@ -114,7 +115,7 @@ pub(super) fn hops(report: &ExplainReport) -> Markup {
                 h2 { "Where packets wait" }
                 @if !rows.is_empty() { (chart::hops(&rows)) }
                 @if !counts.rows.is_empty() { (tables::counts(&counts)) }
-                ul class="asides" { @for line in tables::traced(report) { li { (line) } } }
+                ul class="asides" { @for line in hops::traced(report) { li { (line) } } }
             }
         }
     }
@@ -123,7 +124,11 @@ pub(super) fn hops(report: &ExplainReport) -> Markup {
 pub(super) fn window(report: &ExplainReport) -> Markup {
     html! {
         @if let Some(window) = window::window(report) {
-            section id="windows" { h2 { "The window" } (chart::window(&window)) }
+            section id="windows" {
+                h2 { "The window" }
+                (chart::window(&window))
+                (between::model(&rules::checked(report)))
+            }
         }
     }
 }

@@ -29,23 +29,6 @@ pub(super) fn counts(counts: &Counts) -> Markup {
     }
 }
 
-/// How much of the window each tracer saw.
-pub(super) fn traced(report: &ExplainReport) -> Vec<String> {
-    let hosts = report.hosts.iter().enumerate();
-    hosts
-        .filter_map(|(index, host)| {
-            let trace = host.observed.path.as_deref()?;
-            let every = if trace.one_in > 1 {
-                format!("one packet in {} of a flow", trace.one_in)
-            } else {
-                "every packet".to_owned()
-            };
-            let name = words::host(&host.name, index);
-            Some(format!("On {name} {every} was followed, for {} of {}.", trace.attached_ns, trace.window_ns))
-        })
-        .collect()
-}
-
 /// A line for each layer over sizes, as Jin & Yoo report.
 pub(super) fn fits(report: &ExplainReport) -> Markup {
     html! {

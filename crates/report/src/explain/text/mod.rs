@@ -10,7 +10,7 @@ use landspeed_record::{ExplainReport, PerPacket, PerPacketFit};
 use super::{cost as costs, parts, words};
 use crate::output::{Output, Style, Tone};
 use crate::words::{estimate, plausible, wrapped};
-use crate::{safe, table};
+use crate::{safe, table, wan};
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -76,6 +76,7 @@ pub fn explain_text(report: &ExplainReport, output: Output, detail: Detail) -> S
     if detail == Detail::Full {
         sections.extend(tables(report, pen));
     }
+    sections.extend(report.wan.as_ref().map(|link| wan::text(link, pen.style, pen.width as u16)));
     sections.push(close(report, pen));
     sections.join("\n\n") + "\n"
 }

@@ -4,6 +4,7 @@ use landspeed_record::ExplainReport;
 use landspeed_units::{BitRate, Bytes};
 
 use super::super::hops::{self, HopRow};
+use super::super::rules;
 use super::super::stairs::{self, Stair, Stairs};
 use super::super::window::{self, Bound, Track, Window};
 use super::super::words::{self, percent};
@@ -21,7 +22,7 @@ pub(super) fn hops(report: &ExplainReport, pen: Pen) -> Option<String> {
     let rows = hops::rows(report);
     let edges = || rows.iter().flat_map(|row| &row.bins).map(|bin| bin.0.ilog2());
     let (low, high) = (edges().min()?, edges().max()?);
-    let mut lines = vec![pen.heading("where packets wait (p50 / p90 / p99)")];
+    let mut lines = vec![pen.heading("where packets wait (p50 / p90 / p99, rounded up to powers of two)")];
     for row in rows.iter().take(pen.most(8)) {
         let drawn = if pen.blocks { histogram(row, low, high) } else { String::new() };
         let drawn: String = drawn.chars().take(pen.width.saturating_sub(67)).collect();
@@ -29,12 +30,18 @@ pub(super) fn hops(report: &ExplainReport, pen: Pen) -> Option<String> {
         let line = format!("  {host:8} {:22} {:32} {drawn}", words::hop(row.hop), row.told());
         lines.push(line.trim_end().to_owned());
     }
+    lines.extend(counts(report, pen));
     if pen.detail == Detail::Full {
-        lines.extend(counts(report, pen));
+        lines.extend(hops::traced(report).iter().map(|line| dim(line, pen)));
     }
     Some(lines.join("\n"))
 }
 
+fn dim(line: &str, pen: Pen) -> String {
+    pen.style.paint(Tone::Dim, &pen.line(&format!("  {line}")))
+}
+
+/// A line a host: how many packets took which path.
 fn counts(report: &ExplainReport, pen: Pen) -> Vec<String> {
     let counts = hops::counts(report);
     let mut lines = Vec::new();
@@ -44,7 +51,7 @@ fn counts(report: &ExplainReport, pen: Pen) -> Vec<String> {
         };
         let told: Vec<String> = counts.rows.iter().filter_map(told).collect();
         if !told.is_empty() {
-            lines.push(pen.style.paint(Tone::Dim, &pen.line(&format!("  {host}: {}", told.join(", ")))));
+            lines.push(dim(&format!("{host}: {}", told.join(", ")), pen));
         }
     }
     lines
@@ -69,16 +76,34 @@ pub(super) fn window(report: &ExplainReport, pen: Pen) -> Option<String> {
     if let Some((rwnd, sndbuf)) = window.limited {
         let again: f64 = window.retransmits.iter().map(|r| r.1 as f64).sum();
         let told = format!(
-            "  limited by the peer's window {} of its busy time, by the send buffer {}; {again} segments sent again",
+            "limited by the peer's window {} of its busy time, by the send buffer {}; {again} segments sent again",
             percent(rwnd),
             percent(sndbuf)
         );
-        lines.push(pen.style.paint(Tone::Dim, &pen.line(&told)));
+        lines.push(dim(&told, pen));
     }
+    lines.extend(model(report, pen));
     if window.others > 0 {
         lines.push(format!("  {} more ends of flows were watched", window.others));
     }
     Some(lines.join("\n"))
+}
+
+/// The window model against what was seen: a line, or all of its rules where all was asked for.
+fn model(report: &ExplainReport, pen: Pen) -> Vec<String> {
+    let flows = rules::checked(report);
+    if pen.detail == Detail::Brief {
+        return flows.first().map(|flow| dim(&flow.summary(), pen)).into_iter().collect();
+    }
+    let mut lines = Vec::new();
+    for flow in &flows {
+        lines.push(pen.line(&format!("  the window model against {}", flow.flow)));
+        for row in &flow.rows {
+            let mark = if row.holds { "-" } else { "!" };
+            lines.push(dim(&format!("{mark} {} ({})", row.figures(), row.told), pen));
+        }
+    }
+    lines
 }
 
 fn tracked(track: &Track, window: &Window, pen: Pen) -> String {

@@ -1,0 +1,107 @@
+//! Whether a wide-area link in user space was the path that it was told to be.
+
+use landspeed_record::{DirectionStats, WanReport, WanStats};
+use landspeed_units::Nanos;
+
+/// 99 % of the frames of a direction may be this share of the round trip late, and no more: a path whose
+/// delay is off by a twentieth has another bandwidth-delay product, which is what such runs are about.
+pub const LATE_SHARE: f64 = 0.05;
+/// That bound is never below this, which is what a real-time thread needs to wake on a machine that is
+/// busy: an emulator in user space plays no shorter path more exactly.
+pub const LATE_LEAST: Nanos = Nanos::micros(200);
+/// No frame may be this late: it is the least retransmission time-out of Linux (TCP_RTO_MIN; RFC 6298
+/// asks for a second), so a sender could take a frame for lost that the link only forgot.
+pub const LATE_MOST: Nanos = Nanos::millis(200);
+
+/// How late 99 % of a direction's frames may be on a path of this round trip.
+pub fn late_bound(rtt: Nanos) -> Nanos {
+    Nanos((rtt.0 as f64 * LATE_SHARE) as u64).max(LATE_LEAST)
+}
+
+/// Why figures taken over the link are not those of the path that it was told to be, one line each; none
+/// where they are. Pure: a saved report can be judged again.
+///
+/// A link is unfit where a frame was dropped by the link's own fault ([`DirectionStats::faults`]), where
+/// 99 % of a direction's frames were later than [`late_bound`], or the worst of them later than
+/// [`LATE_MOST`].
+pub fn unfit(link: &WanStats) -> Vec<String> {
+    let directions = [("a to b", &link.a_to_b), ("b to a", &link.b_to_a)];
+    directions.into_iter().flat_map(|(name, direction)| reasons(name, direction, link.rtt_ns)).collect()
+}
+
+/// The link with what [`unfit`] says of it.
+pub fn judged(link: WanStats) -> WanReport {
+    WanReport { unfit: unfit(&link), link }
+}
+
+fn reasons(name: &str, direction: &DirectionStats, rtt: Nanos) -> Vec<String> {
+    let mut reasons = Vec::new();
+    if direction.faults() > 0 {
+        reasons.push(format!(
+            "{name}: {} frames were dropped by the link itself ({} for want of memory, {} not seen in time, {} refused)",
+            direction.faults(),
+            direction.overrun_drops,
+            direction.missed_frames,
+            direction.refused_segments
+        ));
+    }
+    let bound = late_bound(rtt);
+    if direction.late_p99_ns > bound {
+        reasons.push(format!(
+            "{name}: one frame in a hundred was over {} late; {bound} is the most for a round trip of {rtt}",
+            direction.late_p99_ns
+        ));
+    }
+    if direction.late_max_ns > LATE_MOST {
+        reasons.push(format!(
+            "{name}: a frame was {} late, longer than TCP waits before it sends again ({LATE_MOST})",
+            direction.late_max_ns
+        ));
+    }
+    reasons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(rtt_ms: u64, late_p99: Nanos, late_max: Nanos) -> WanStats {
+        let direction =
+            DirectionStats { late_p99_ns: late_p99, late_max_ns: late_max, ..DirectionStats::default() };
+        WanStats { rtt_ns: Nanos::millis(rtt_ms), a_to_b: direction, ..WanStats::default() }
+    }
+
+    #[test]
+    fn a_link_on_time_is_fit() {
+        assert_eq!(unfit(&link(20, Nanos::millis(1), Nanos::millis(3))), Vec::<String>::new());
+        // The figures of an ordinary run on two shared cores, and of a path too short for a share.
+        assert_eq!(judged(link(180, Nanos::micros(110), Nanos::millis(2))).unfit, Vec::<String>::new());
+        assert!(unfit(&link(0, Nanos::micros(200), Nanos::millis(2))).is_empty());
+    }
+
+    #[test]
+    fn lateness_beyond_its_bound_is_told_with_figures() {
+        // Without real-time scheduling: 5.9 ms on average, 298 ms at worst (the lab's own figures).
+        let told = unfit(&link(20, Nanos::micros(5900), Nanos::millis(298)));
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("a to b") && told[0].contains("5.90 ms") && told[0].contains("1 ms"));
+        assert!(told[1].contains("298 ms"), "{told:?}");
+    }
+
+    #[test]
+    fn drops_of_the_links_own_are_never_fit() {
+        let b_to_a = DirectionStats { missed_frames: 3, ..DirectionStats::default() };
+        let told = unfit(&WanStats { b_to_a, ..link(20, Nanos(0), Nanos(0)) });
+        assert!(told.len() == 1 && told[0].starts_with("b to a: 3 frames"), "{told:?}");
+        let queue =
+            DirectionStats { queue_drops: 9, loss_drops: 9, size_drops: 9, ..DirectionStats::default() };
+        assert!(unfit(&WanStats { a_to_b: queue, ..WanStats::default() }).is_empty(), "the path's own");
+    }
+
+    #[test]
+    fn the_bound_is_a_share_with_a_floor() {
+        assert_eq!(late_bound(Nanos::millis(180)), Nanos::millis(9));
+        assert_eq!(late_bound(Nanos::millis(1)), LATE_LEAST);
+        assert_eq!(late_bound(Nanos(u64::MAX)).0, (u64::MAX as f64 * LATE_SHARE) as u64);
+    }
+}

@@ -1,0 +1,132 @@
+//! Which connections are worth holding against the model.
+
+use landspeed_record::{FlowKey, FlowWatch, FlowWindow, Observations, Protocol};
+use landspeed_units::Nanos;
+
+use super::levels::{Ends, difference};
+use super::live::check;
+
+/// A host as it was watched.
+#[derive(Debug, Clone, Copy)]
+pub struct WatchedHost<'a> {
+    /// `uname -r`, empty where unknown.
+    pub kernel: &'a str,
+    /// What was seen on it.
+    pub seen: &'a Observations,
+}
+
+/// An end of a connection and its host's kernel.
+#[derive(Clone, Copy)]
+struct End<'a> {
+    watch: &'a FlowWatch,
+    kernel: &'a str,
+}
+
+/// The `most` TCP connections that moved most, the busiest first, each held against the model. Their ends
+/// are found on whichever of the hosts has them, both on one where a connection does not leave it.
+pub fn busiest(hosts: &[WatchedHost<'_>], idle_rtt: Option<Nanos>, most: usize) -> Vec<FlowWindow> {
+    let ends: Vec<End<'_>> = hosts.iter().flat_map(ends_on).collect();
+    let mut flows: Vec<FlowWindow> = ends
+        .iter()
+        .filter_map(|end| {
+            let peer = ends.iter().find(|other| other.watch.key == turned(end.watch.key));
+            check(&joined(*end, peer.copied(), idle_rtt)?)
+        })
+        .filter(|flow| flow.moved_bytes.0 > 0)
+        .collect();
+    flows.sort_by_key(|flow| std::cmp::Reverse(flow.moved_bytes));
+    flows.truncate(most);
+    flows
+}
+
+/// Ends of TCP connections on a host.
+fn ends_on<'a>(host: &WatchedHost<'a>) -> Vec<End<'a>> {
+    let tcp = host.seen.flows.iter().filter(|watch| watch.key.protocol == Protocol::Tcp);
+    tcp.map(|watch| End { watch, kernel: host.kernel }).collect()
+}
+
+fn turned(key: FlowKey) -> FlowKey {
+    FlowKey { local: key.remote, remote: key.local, ..key }
+}
+
+/// The connection as seen from the end that sends; from the other end only where that was not watched.
+fn joined<'a>(end: End<'a>, peer: Option<End<'a>>, idle_rtt: Option<Nanos>) -> Option<Ends<'a>> {
+    let sent = difference(end.watch, |tcp| tcp.acked_bytes).0;
+    if sent >= difference(end.watch, |tcp| tcp.received_bytes).0 {
+        let kernel = peer.map_or("", |peer| peer.kernel);
+        let receiver = peer.map(|peer| peer.watch);
+        return Some(Ends { sender: Some(end.watch), receiver, receiver_kernel: kernel, idle_rtt });
+    }
+    let alone = peer.is_none();
+    alone.then_some(Ends { sender: None, receiver: Some(end.watch), receiver_kernel: end.kernel, idle_rtt })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landspeed_record::{SocketState, TcpState, WindowRule};
+    use landspeed_units::Bytes;
+
+    /// An end at `local` that moves `sent` and `received` bytes within a second.
+    fn end(local: u16, remote: u16, sent: u64, received: u64) -> FlowWatch {
+        let at = |port| format!("10.0.0.1:{port}").parse().unwrap();
+        let state = |n: u64| SocketState {
+            at_ns: Nanos::secs(n),
+            receive_buffer_bytes: Bytes(131_072),
+            tcp: Some(Box::new(TcpState {
+                acked_bytes: Bytes(n * sent),
+                received_bytes: Bytes(n * received),
+                peer_window_bytes: Bytes(65_536),
+                receive_window_bytes: Bytes(65_536),
+                receive_mss_bytes: Bytes(1448),
+                send_mss_bytes: Bytes(1448),
+                min_rtt_ns: Nanos::millis(1),
+                ..TcpState::default()
+            })),
+            ..SocketState::default()
+        };
+        FlowWatch {
+            key: FlowKey { protocol: Protocol::Tcp, local: at(local), remote: at(remote) },
+            pid: 0,
+            congestion: String::new(),
+            samples: vec![state(0), state(1)],
+        }
+    }
+
+    fn host(flows: Vec<FlowWatch>) -> Observations {
+        Observations { flows, ..Observations::default() }
+    }
+
+    fn ports(flow: &FlowWindow) -> [u16; 2] {
+        [flow.key.local.port(), flow.key.remote.port()]
+    }
+
+    #[test]
+    fn both_ends_of_a_flow_are_one_and_the_busiest_is_first() {
+        let a = host(vec![end(1, 2, 1_000, 0), end(3, 4, 9_000, 10), end(5, 6, 0, 0)]);
+        let b = host(vec![end(2, 1, 0, 1_000), end(4, 3, 10, 9_000)]);
+        let hosts = [&a, &b].map(|seen| WatchedHost { kernel: "6.18.0", seen });
+        let found = busiest(&hosts, None, 3);
+        assert_eq!(
+            found.iter().map(ports).collect::<Vec<_>>(),
+            [[3, 4], [1, 2]],
+            "an idle flow says nothing"
+        );
+        assert!(found.iter().all(|flow| flow.rules.iter().any(|f| f.rule == WindowRule::UsableBuffer)));
+        assert_eq!(busiest(&hosts, None, 1).len(), 1);
+    }
+
+    #[test]
+    fn one_host_alone_sees_what_it_sends_and_what_it_gets() {
+        let seen = host(vec![end(1, 2, 1_000, 0), end(7, 8, 0, 5_000)]);
+        let found = busiest(&[WatchedHost { kernel: "", seen: &seen }], None, 9);
+        assert_eq!(found.iter().map(ports).collect::<Vec<_>>(), [[8, 7], [1, 2]], "as the senders see them");
+    }
+
+    #[test]
+    fn a_flow_within_a_host_has_both_its_ends_there() {
+        let seen = host(vec![end(1, 2, 1_000, 0), end(2, 1, 0, 1_000)]);
+        let found = busiest(&[WatchedHost { kernel: "", seen: &seen }], None, 9);
+        assert_eq!(found.iter().map(ports).collect::<Vec<_>>(), [[1, 2]]);
+    }
+}

@@ -1,0 +1,172 @@
+//! What two ends of a connection showed over a window, as the model needs it.
+
+use landspeed_record::{FlowWatch, SocketState, TcpState};
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use super::SpaceRule;
+
+/// TCPI_OPT_WSCALE: both ends agreed on window scaling.
+pub(super) const SCALED: u8 = 4;
+/// Segments that must have waited in the receive queue before its memory says what overhead they have.
+const ENOUGH_SEGMENTS: f64 = 16.0;
+
+/// Both ends of a connection, as far as they were watched, and the path between them.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Ends<'a> {
+    /// The end that sends data.
+    pub sender: Option<&'a FlowWatch>,
+    /// The end that receives it.
+    pub receiver: Option<&'a FlowWatch>,
+    /// `uname -r` of the receiver, empty where unknown.
+    pub receiver_kernel: &'a str,
+    /// Round trip of the idle path, where it was measured.
+    pub idle_rtt: Option<Nanos>,
+}
+
+/// What was in flight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Flight {
+    pub(super) mean: Bytes,
+    pub(super) most: Bytes,
+}
+
+/// Windows that the receiver offered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Offered {
+    pub(super) most: Bytes,
+    /// The smallest that was open.
+    pub(super) least: Bytes,
+    /// The largest power of two that divides all of them.
+    pub(super) step: Bytes,
+    /// Samples that found the window closed, of so many.
+    pub(super) closed: usize,
+    pub(super) samples: usize,
+}
+
+/// A receive buffer and how much of it can be payload.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Buffer {
+    pub(super) size: Bytes,
+    pub(super) rule: SpaceRule,
+    /// Whether the rule comes from what waited in the queue, not from the kernel's version.
+    pub(super) measured: bool,
+}
+
+/// The levels of one connection; `None` is what the end that would show it was not watched for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Levels {
+    pub(super) moved: Bytes,
+    pub(super) rate: BitRate,
+    /// The lower of the idle round trip and the lowest that TCP saw: no data was under way for less.
+    pub(super) rtt: Option<Nanos>,
+    pub(super) flight: Option<Flight>,
+    pub(super) offered: Option<Offered>,
+    pub(super) buffer: Option<Buffer>,
+    pub(super) sender_mss: Option<Bytes>,
+    /// The receiver's estimate.
+    pub(super) receiver_mss: Option<Bytes>,
+    /// Of the receiver's windows; `None` where scaling was not agreed on.
+    pub(super) scale: Option<u8>,
+}
+
+impl Levels {
+    /// `None` where neither end is a TCP connection with samples.
+    pub(super) fn of(ends: &Ends<'_>) -> Option<Self> {
+        let (sender, receiver) = (ends.sender.and_then(last), ends.receiver.and_then(last));
+        let known = sender.or(receiver)?;
+        let (moved, time) = moved(ends);
+        let least = sender.map(|tcp| tcp.min_rtt_ns).into_iter().chain(ends.idle_rtt);
+        let scale = if sender.is_some() { known.peer_window_scale } else { known.window_scale };
+        let receiver_mss = receiver.map(|tcp| tcp.receive_mss_bytes).filter(|mss| mss.0 > 0);
+        Some(Levels {
+            moved,
+            rate: moved.per(time),
+            rtt: least.filter(|rtt| rtt.0 > 0).min(),
+            flight: ends.sender.and_then(flight),
+            offered: offered(ends),
+            buffer: ends.receiver.and_then(|watch| buffer(watch, ends.receiver_kernel, receiver_mss)),
+            sender_mss: sender.map(|tcp| tcp.send_mss_bytes).filter(|mss| mss.0 > 0),
+            receiver_mss,
+            scale: (known.options & SCALED != 0).then_some(scale),
+        })
+    }
+}
+
+fn states(watch: &FlowWatch) -> impl Iterator<Item = (&SocketState, &TcpState)> {
+    watch.samples.iter().filter_map(|state| Some((state, state.tcp.as_deref()?)))
+}
+
+fn last(watch: &FlowWatch) -> Option<&TcpState> {
+    states(watch).last().map(|(_, tcp)| tcp)
+}
+
+/// Payload that an end saw move between its first sample and its last, and the time between them.
+pub(super) fn difference(watch: &FlowWatch, of: fn(&TcpState) -> Bytes) -> (Bytes, Nanos) {
+    let Some(((first, begin), (last, end))) = states(watch).next().zip(states(watch).last()) else {
+        return (Bytes(0), Nanos(0));
+    };
+    (of(end) - of(begin), last.at_ns - first.at_ns)
+}
+
+fn moved(ends: &Ends<'_>) -> (Bytes, Nanos) {
+    match (ends.sender, ends.receiver) {
+        (Some(sender), _) => difference(sender, |tcp| tcp.acked_bytes),
+        (None, Some(receiver)) => difference(receiver, |tcp| tcp.received_bytes),
+        (None, None) => (Bytes(0), Nanos(0)),
+    }
+}
+
+/// Sent and not acknowledged: in bytes where the kernel counts them (Linux 4.19), else in whole segments.
+fn in_flight(tcp: &TcpState) -> Bytes {
+    match tcp.sent_bytes {
+        Bytes(0) => Bytes(u64::from(tcp.unacked_segments).saturating_mul(tcp.send_mss_bytes.0)),
+        sent => sent - tcp.retransmitted_bytes - tcp.acked_bytes,
+    }
+}
+
+fn flight(watch: &FlowWatch) -> Option<Flight> {
+    let levels: Vec<u64> = states(watch).map(|(_, tcp)| in_flight(tcp).0).collect();
+    let sum: u128 = levels.iter().map(|bytes| u128::from(*bytes)).sum();
+    let mean = sum.checked_div(levels.len() as u128)?;
+    Some(Flight { mean: Bytes(u64::try_from(mean).ok()?), most: Bytes(*levels.iter().max()?) })
+}
+
+/// The windows as the sender heard of them, or else as the receiver chose them; `None` where the kernel
+/// tells neither (the sender's needs Linux 5.4, the receiver's 6.2).
+fn offered(ends: &Ends<'_>) -> Option<Offered> {
+    let heard = ends.sender.map(|watch| windows(watch, |tcp| tcp.peer_window_bytes));
+    let chosen = ends.receiver.map(|watch| windows(watch, |tcp| tcp.receive_window_bytes));
+    let windows = [heard, chosen].into_iter().flatten().find(|w| w.iter().any(|bytes| *bytes > 0))?;
+    let open = || windows.iter().copied().filter(|bytes| *bytes > 0);
+    let bits = open().fold(0, |bits, window| bits | window);
+    Some(Offered {
+        most: Bytes(open().max()?),
+        least: Bytes(open().min()?),
+        step: Bytes(1 << bits.trailing_zeros()),
+        closed: windows.len() - open().count(),
+        samples: windows.len(),
+    })
+}
+
+fn windows(watch: &FlowWatch, of: fn(&TcpState) -> Bytes) -> Vec<u64> {
+    states(watch).map(|(_, tcp)| of(tcp).0).collect()
+}
+
+/// The largest buffer that the receiver had (autotuning makes it no smaller), and what may be payload of it.
+fn buffer(watch: &FlowWatch, kernel: &str, mss: Option<Bytes>) -> Option<Buffer> {
+    let size = watch.samples.iter().map(|state| state.receive_buffer_bytes).max().filter(|s| s.0 > 0)?;
+    let rule = SpaceRule::of_kernel(kernel);
+    let seen =
+        mss.and_then(|mss| seen_ratio(watch, mss)).filter(|_| matches!(rule, SpaceRule::ScalingRatio(_)));
+    Some(Buffer { size, rule: seen.unwrap_or(rule), measured: seen.is_some() })
+}
+
+/// Payload over memory of what waited in the receive queue: what the kernel measures itself and does not
+/// tell.
+fn seen_ratio(watch: &FlowWatch, mss: Bytes) -> Option<SpaceRule> {
+    let sum =
+        |of: fn(&SocketState) -> Bytes| watch.samples.iter().map(|state| of(state).0 as f64).sum::<f64>();
+    let (payload, memory) = (sum(|s| s.receive_queue_bytes), sum(|s| s.receive_memory_bytes));
+    let enough = payload >= ENOUGH_SEGMENTS * mss.0 as f64 && memory > 0.0;
+    enough.then(|| SpaceRule::ScalingRatio((payload / memory * 256.0).clamp(1.0, 255.0) as u8))
+}

@@ -1,0 +1,97 @@
+//! What a wide-area link in user space did, and how well it played the path that it was told to be.
+
+use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// What a wide-area link did since it was made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WanStats {
+    /// What it was told to be: "rate=1G,rtt=20ms,queue=1bdp".
+    pub spec: String,
+    /// Rate of the line, each direction, in bits of IP packets.
+    pub rate_bps: BitRate,
+    /// Round trip of the idle link.
+    pub rtt_ns: Nanos,
+    /// Most bytes of IP packets that may wait in front of the line of one direction.
+    pub queue_bytes: Bytes,
+    /// Time since it was made: what all counts are over.
+    pub window_ns: Nanos,
+    /// From the first host to the second.
+    pub a_to_b: DirectionStats,
+    /// From the second host to the first.
+    pub b_to_a: DirectionStats,
+    /// What a reader must know, one line each: no real-time scheduling, a direction that has ended.
+    pub notes: Vec<String>,
+}
+
+/// One direction. Segments are IP packets as they would be on a wire: a superpacket counts as many.
+///
+/// `arrived = forwarded + queue + loss + size + overrun drops + refused + those still on their way`.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DirectionStats {
+    /// Segments that came in, but for those in `missed_frames`.
+    pub arrived_segments: u64,
+    /// Segments that were given to the other host.
+    pub forwarded_segments: u64,
+    /// Bytes of frames given to the other host: headers once for a superpacket.
+    pub forwarded_bytes: Bytes,
+    /// Segments that the queue had no room for.
+    pub queue_drops: u64,
+    /// Segments that the line lost, as it was told to.
+    pub loss_drops: u64,
+    /// Segments larger than the path takes.
+    pub size_drops: u64,
+    /// Segments that were held back, so that others could overtake them.
+    pub reordered_segments: u64,
+    /// Segments that the link's own memory had no room for: a fault of the link, not of the path.
+    pub overrun_drops: u64,
+    /// Frames that the kernel dropped before the link saw them, because it did not come to run: a fault of
+    /// the link, not of the path.
+    pub missed_frames: u64,
+    /// Segments that could not be read, or that the kernel would not take: a fault of the link.
+    pub refused_segments: u64,
+    /// ARP and neighbour discovery, passed on at once and counted nowhere else.
+    pub neighbour_frames: u64,
+    /// Most bytes of IP packets that were seen to wait in front of the line.
+    pub most_queued_bytes: Bytes,
+    /// How late frames left against the time that rate and delay say: median, 99th percentile, worst.
+    pub late_p50_ns: Nanos,
+    /// See above.
+    pub late_p99_ns: Nanos,
+    /// See above.
+    pub late_max_ns: Nanos,
+    /// Processor time of the direction's thread, which runs on the hosts' own processors; `None` where the
+    /// kernel does not tell.
+    pub cpu_ns: Option<CpuNanos>,
+}
+
+impl DirectionStats {
+    /// Segments that are still on their way.
+    pub fn under_way_segments(&self) -> u64 {
+        let ended = self.forwarded_segments
+            + self.queue_drops
+            + self.loss_drops
+            + self.size_drops
+            + self.overrun_drops
+            + self.refused_segments;
+        self.arrived_segments.saturating_sub(ended)
+    }
+
+    /// Drops that are the link's own fault: where there are any, the path was worse than it was told to be.
+    pub fn faults(&self) -> u64 {
+        self.overrun_drops.saturating_add(self.missed_frames).saturating_add(self.refused_segments)
+    }
+}
+
+/// A link and whether it can be believed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WanReport {
+    /// What it did.
+    pub link: WanStats,
+    /// Why figures taken over it are not those of the path that it was told to be, one line each; empty
+    /// where they are.
+    pub unfit: Vec<String>,
+}

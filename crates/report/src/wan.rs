@@ -1,0 +1,118 @@
+//! A wide-area link in user space, in words that every form of a report shares.
+
+use landspeed_record::{DirectionStats, WanReport};
+use landspeed_units::CpuNanos;
+
+use crate::output::{Style, Tone};
+use crate::words::{grouped, wrapped};
+use crate::{safe, table};
+
+/// Columns of [`rows`].
+pub(crate) const HEADERS: [&str; 6] =
+    ["direction", "segments", "dropped", "most queued", "late: p50 / p99 / worst", "its thread"];
+
+/// "the link lab:wan:rate=1G,rtt=20ms,queue=1bdp over 25.1 s, with room for 2.38 MiB in its queue".
+pub(crate) fn title(wan: &WanReport) -> String {
+    let (spec, link) = (safe(&wan.link.spec), &wan.link);
+    format!(
+        "the link lab:wan:{spec} over {}, with room for {} in its queue",
+        link.window_ns, link.queue_bytes
+    )
+}
+
+/// A row a direction.
+pub(crate) fn rows(wan: &WanReport) -> Vec<Vec<String>> {
+    let row = |(name, direction): (&str, &DirectionStats)| {
+        vec![
+            name.to_owned(),
+            grouped(direction.arrived_segments),
+            dropped(direction),
+            direction.most_queued_bytes.to_string(),
+            [direction.late_p50_ns, direction.late_p99_ns, direction.late_max_ns]
+                .map(|late| late.to_string())
+                .join(" / "),
+            direction.cpu_ns.map_or_else(|| "unknown".to_owned(), |time| time.to_string()),
+        ]
+    };
+    [("A to B", &wan.link.a_to_b), ("B to A", &wan.link.b_to_a)].into_iter().map(row).collect()
+}
+
+/// Drops by cause, the path's own first; and what was held back.
+fn dropped(direction: &DirectionStats) -> String {
+    let causes = [
+        ("queue", direction.queue_drops),
+        ("loss", direction.loss_drops),
+        ("size", direction.size_drops),
+        ("the link's own", direction.faults()),
+    ];
+    let told: Vec<String> =
+        causes.into_iter().filter(|(_, n)| *n > 0).map(|(why, n)| format!("{why} {}", grouped(n))).collect();
+    let told = if told.is_empty() { "none".to_owned() } else { told.join(", ") };
+    match direction.reordered_segments {
+        0 => told,
+        held => format!("{told}; {} held back", grouped(held)),
+    }
+}
+
+/// Whether figures taken over it are those of the path, a line each; and the link's own notes.
+pub(crate) fn verdict(wan: &WanReport) -> Vec<String> {
+    let mut lines: Vec<String> = match wan.unfit.is_empty() {
+        true => vec![
+            "The link was on time and dropped nothing of its own: it was the path it was told to be.".into(),
+        ],
+        false => vec![
+            "The link was not the path it was told to be, and what was measured over it is not of that path:"
+                .into(),
+        ],
+    };
+    lines.extend(wan.unfit.iter().chain(&wan.link.notes).map(|line| safe(line)));
+    lines
+}
+
+/// What its threads mean for figures of cost.
+pub(crate) fn shared(wan: &WanReport) -> String {
+    let times = [wan.link.a_to_b.cpu_ns, wan.link.b_to_a.cpu_ns];
+    let sum: CpuNanos = times.into_iter().flatten().sum();
+    let took = if times.iter().all(Option::is_none) { "an unknown time".to_owned() } else { sum.to_string() };
+    format!(
+        "Its threads, ls-wan-ab and ls-wan-ba, share the processors with the hosts and do their receive work (softirq): \
+         {took} of processor time, counted for neither host."
+    )
+}
+
+/// The whole for a terminal of `width` columns, without a line break at the end.
+pub(crate) fn text(wan: &WanReport, style: Style, width: u16) -> String {
+    let fit = if wan.unfit.is_empty() { Tone::Dim } else { Tone::Bad };
+    let rows = table(&HEADERS, &rows(wan), width);
+    let wrap = |text: &str| wrapped(text, usize::from(width).saturating_sub(4)).replace("\n    ", "\n");
+    let mut lines = vec![style.paint(Tone::Strong, &wrap(&title(wan)))];
+    lines.extend(rows.lines().map(|line| line.trim_end().to_owned()));
+    lines.extend(verdict(wan).iter().map(|line| style.paint(fit, &wrap(line))));
+    lines.push(style.paint(Tone::Dim, &wrap(&shared(wan))));
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::WanStats;
+    use landspeed_units::Nanos;
+
+    use super::*;
+
+    #[test]
+    fn drops_are_told_by_cause_and_only_where_there_are_some() {
+        let direction = DirectionStats { queue_drops: 12, missed_frames: 2, ..DirectionStats::default() };
+        assert_eq!(dropped(&direction), "queue 12, the link's own 2");
+        let direction = DirectionStats { reordered_segments: 5, ..DirectionStats::default() };
+        assert_eq!(dropped(&direction), "none; 5 held back");
+    }
+
+    #[test]
+    fn a_link_that_was_late_says_so_first() {
+        let link = WanStats { rtt_ns: Nanos::millis(20), ..WanStats::default() };
+        let late = WanReport { link, unfit: vec!["a to b: \u{1b}[2Jlate".into()] };
+        let lines = verdict(&late);
+        assert!(lines[0].contains("not the path") && !lines[1].contains('\u{1b}'), "{lines:?}");
+        assert!(shared(&late).contains("an unknown time"));
+    }
+}
