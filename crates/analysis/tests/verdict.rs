@@ -49,6 +49,13 @@ fn a_healthy_path_has_a_limit_and_no_fault() {
 }
 
 #[test]
+fn generic_segmentation_is_not_missed_where_the_device_cuts() {
+    let mut zoo = Zoo::lan();
+    zoo.a.settings[0].features.insert("tx-generic-segmentation".into(), false);
+    assert!(zoo.verdict().findings.iter().all(|f| f.cause.is_limit()), "{:#?}", zoo.verdict());
+}
+
+#[test]
 fn a_quiet_path_names_what_is_nearest() {
     let verdict = Zoo::quiet(BitRate(1e6), zoo::SPAN).verdict();
     assert!(verdict.findings[0].cause.is_limit(), "{verdict:#?}");

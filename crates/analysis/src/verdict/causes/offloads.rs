@@ -54,7 +54,9 @@ pub(super) fn missing(view: &View<'_>) -> Vec<Missing> {
         if off(end, "tx-tcp-segmentation") {
             add(end, "tso");
         }
-        if off(end, "tx-generic-segmentation") {
+        // Where the device cuts TCP's large packets nothing is left for this one.
+        let cut = settings(end.host).is_some_and(|s| s.features.get("tx-tcp-segmentation") == Some(&true));
+        if off(end, "tx-generic-segmentation") && !cut {
             add(end, "gso");
         }
     }
@@ -64,12 +66,12 @@ pub(super) fn missing(view: &View<'_>) -> Vec<Missing> {
     missing
 }
 
-/// Whether packets reach the host no larger than its MTU.
+/// Whether packets of full size reach the host one by one: smaller ones could not be joined.
 fn one_by_one(end: &End<'_>) -> bool {
     let mtu = settings(end.host).map_or(0, |s| s.mtu_bytes.0) as f64;
     let links = end.host.seen.links.iter().filter(|link| link.rx_packets > 0);
     let largest = links.map(|link| link.rx_bytes.0 as f64 / link.rx_packets as f64).fold(0.0, f64::max);
-    mtu > 0.0 && largest > 0.0 && largest <= 1.1 * mtu
+    (0.8 * mtu..=1.1 * mtu).contains(&largest) && mtu > 0.0
 }
 
 /// Share of the host's time that goes with packets.
