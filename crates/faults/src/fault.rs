@@ -229,7 +229,12 @@ mod tests {
                 let mut scenario = Scenario::default();
                 (fault.inject)(&mut scenario, strength);
                 let words = scenario.topology();
-                assert!(landspeed_topology::find(&[words]).is_ok(), "{}: {}", fault.name, scenario.topology());
+                assert!(
+                    landspeed_topology::find(&[words]).is_ok(),
+                    "{}: {}",
+                    fault.name,
+                    scenario.topology()
+                );
             }
         }
     }

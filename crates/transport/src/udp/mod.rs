@@ -53,9 +53,7 @@ impl Transport for Udp {
         let address = socket::local(&held)?;
         // Connected to itself it takes nothing from anybody, and the kernel refuses what comes.
         held.connect(&SockAddr::from(address)).map_err(|source| Error::refused("hold", address, source))?;
-        HeldPort::of(held, |at, settings, key| {
-            Ok(Box::new(listen::UdpListener::start(at, settings, key)?))
-        })
+        HeldPort::of(held, |at, settings, key| Ok(Box::new(listen::UdpListener::start(at, settings, key)?)))
     }
 
     fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
