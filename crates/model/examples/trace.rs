@@ -1,22 +1,31 @@
-//! Prints a flow second by second: `trace CONTROL [SECONDS]`, alone on the study's path.
+//! Prints what a flow does, alone on a path with the study's queue:
+//! `trace CONTROL [SECONDS [MBPS [RTT_MS [SAMPLE_MS]]]]`.
 
 use landspeed_model::{StudySpec, simulate};
-use landspeed_units::Nanos;
+use landspeed_units::{BitRate, Nanos};
 
 fn main() {
     let mut words = std::env::args().skip(1);
     let control = words.next().unwrap_or_else(|| "reno".to_owned());
-    let seconds = words.next().and_then(|word| word.parse().ok()).unwrap_or(60);
-    let study = StudySpec { control, flows: 1, region_ns: Nanos::secs(seconds), ..StudySpec::default() };
+    let mut number = |default| words.next().and_then(|word| word.parse::<u32>().ok()).unwrap_or(default);
+    let (seconds, mbps, rtt_ms, sample_ms) = (number(60), number(1000), number(164), number(1000));
+    let study = StudySpec {
+        controls: vec![control],
+        rate_bps: BitRate(f64::from(mbps) * 1e6),
+        rtt_ns: Nanos::millis(rtt_ms.into()),
+        region_ns: Nanos::secs(seconds.into()),
+        flows: 1,
+        ..StudySpec::default()
+    };
     let mut scenario = study.scenario();
-    scenario.sample_ns = Nanos::millis(200);
-    scenario.duration_ns = Nanos::secs(seconds);
+    scenario.sample_ns = Nanos::millis(sample_ms.into());
+    scenario.duration_ns = Nanos::secs(seconds.into());
     let outcome = simulate(&scenario).expect("the study makes sense");
-    println!("     s     Mb/s    cwnd ssthresh  srtt ms  resent  waiting  no room");
+    println!("     s     Mb/s    cwnd   ssthresh  srtt ms  resent  waiting  no room");
     for (flow, line) in outcome.flows[0].samples.iter().zip(&outcome.links[0].samples) {
         let tcp = &flow.tcp;
         println!(
-            "{:6.1} {:8.1} {:7} {:8} {:8.1} {:7} {:8} {:8}",
+            "{:6.1} {:8.1} {:7} {:10} {:8.1} {:7} {:8} {:8}",
             flow.at_ns.as_secs_f64(),
             tcp.delivery_rate_bps.0 / 1e6,
             tcp.cwnd_segments,

@@ -55,7 +55,9 @@ pub struct FlowSpec {
     pub initial_ssthresh: Option<u32>,
     /// Whether marks of its packets are understood (RFC 3168).
     pub ecn: bool,
-    /// Bound on its sending rate in bits of payload (SO_MAX_PACING_RATE over fq).
+    /// Whether its host paces it, as fq does, at the rate that Linux sets. Rate-based controls always are.
+    pub is_paced: bool,
+    /// Bound on its sending rate in bits of payload (SO_MAX_PACING_RATE); it is paced then.
     pub max_pacing_bps: Option<BitRate>,
     /// Shortest retransmission timeout beyond the round trip (TCP_RTO_MIN).
     pub min_rto_ns: Nanos,
@@ -80,6 +82,7 @@ impl Default for FlowSpec {
             initial_window: 10,
             initial_ssthresh: None,
             ecn: false,
+            is_paced: false,
             max_pacing_bps: None,
             min_rto_ns: Nanos::millis(200),
             receiver: ReceiverSpec::default(),

@@ -10,12 +10,12 @@ use crate::queue::QueueSpec;
 use crate::random::Random;
 use crate::scenario::{FlowSpec, ProbeSpec, Scenario};
 
-/// The study on one path with one protocol.
+/// The study on one path, with one protocol or with several against each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StudySpec {
-    /// Congestion control of all flows.
-    pub control: String,
+    /// Congestion controls of the flows, in turn: one for all, as in the paper, or several.
+    pub controls: Vec<String>,
     /// The path's rate.
     pub rate_bps: BitRate,
     /// Its round trip when idle.
@@ -39,7 +39,7 @@ impl Default for StudySpec {
     /// The paper's full size on its longest path, with a queue of half a bandwidth-delay product.
     fn default() -> Self {
         StudySpec {
-            control: "reno".to_owned(),
+            controls: vec!["reno".to_owned()],
             rate_bps: BitRate(1e9),
             rtt_ns: Nanos::millis(164),
             queue_bdp: 0.5,
@@ -89,7 +89,11 @@ impl StudySpec {
     fn flow(&self, n: u16, return_ns: Nanos, dice: u64) -> FlowSpec {
         let enters = Nanos(self.region_ns.0 * u64::from(n));
         FlowSpec {
-            control: self.control.clone(),
+            control: self
+                .controls
+                .get(usize::from(n) % self.controls.len().max(1))
+                .cloned()
+                .unwrap_or_default(),
             return_ns,
             start_ns: enters + Nanos(dice % self.rtt_ns.0.max(1)),
             stop_ns: Some(self.duration() - enters),
@@ -116,5 +120,14 @@ mod tests {
         assert_eq!(StudySpec::default().scaled(0.1).duration(), Nanos::secs(96));
         let other = StudySpec { seed: 2, ..StudySpec::default() }.scenario();
         assert_ne!(other.flows[1].start_ns, scenario.flows[1].start_ns);
+    }
+
+    #[test]
+    fn protocols_take_turns() {
+        let study = StudySpec { controls: vec!["cubic".into(), "bbr".into()], ..StudySpec::default() };
+        let controls: Vec<_> = study.scenario().flows.into_iter().map(|flow| flow.control).collect();
+        assert_eq!(controls, ["cubic", "bbr", "cubic", "bbr"]);
+        let none = StudySpec { controls: Vec::new(), ..StudySpec::default() };
+        assert!(none.scenario().check().is_err());
     }
 }

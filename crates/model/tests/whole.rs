@@ -182,7 +182,7 @@ fn two_lines_in_a_row_are_as_fast_as_the_slower_one() {
 
 fn small_study(control: &str, seed: u64) -> Scenario {
     let study = StudySpec {
-        control: control.to_owned(),
+        controls: vec![control.to_owned()],
         rate_bps: BitRate(2e7),
         rtt_ns: Nanos::millis(40),
         region_ns: Nanos::secs(5),

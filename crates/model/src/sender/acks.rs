@@ -165,11 +165,14 @@ impl Sender {
             };
             let ack = self.sk.snd_una;
             self.control.cong_control(&mut self.sk, ack, &sample);
-        } else if self.is_reducing() {
+            return;
+        }
+        if self.is_reducing() {
             self.reduce(news.delivered, losses, news.acked > 0);
         } else if news.acked > 0 {
             let ack = self.sk.snd_una;
             self.control.cong_avoid(&mut self.sk, ack, news.delivered);
         }
+        self.set_pacing_rate();
     }
 }

@@ -48,6 +48,7 @@ pub(crate) struct Sender {
     sk: Sock,
     control: Native,
     is_rate_based: bool,
+    is_paced: bool,
     board: Scoreboard,
     rtt: Rtt,
     rate: Rate,
@@ -91,6 +92,7 @@ impl Sender {
             sk: sock(spec, mss),
             control,
             is_rate_based: control.row().is_rate_based,
+            is_paced: control.row().is_rate_based || spec.is_paced || spec.max_pacing_bps.is_some(),
             board: Scoreboard::new(),
             rtt: Rtt::new(spec.min_rto_ns),
             rate: Rate::default(),
@@ -116,6 +118,7 @@ impl Sender {
         sender.tick(now);
         sender.rtt.sample(&mut sender.sk, us(rtt) as u32, 0, 0);
         sender.rtt.least(&mut sender.sk, now, us(rtt) as u32);
+        sender.set_pacing_rate();
         sender.control.init(&mut sender.sk)?;
         Ok(sender)
     }

@@ -108,7 +108,7 @@ fn the_receivers_window_bounds_what_is_under_way_and_the_window_does_not_grow_pa
 #[test]
 fn pacing_spreads_segments() {
     let rate = Some(BitRate(1448.0 * 8.0 * 1000.0));
-    let mut sender = sender(FlowSpec { max_pacing_bps: rate, ..FlowSpec::default() });
+    let mut sender = sender(FlowSpec { max_pacing_bps: rate, initial_window: 100, ..FlowSpec::default() });
     assert_eq!(sent(&mut sender, Nanos(0)), [0]);
     for n in 1..10 {
         assert_eq!(sender.next_timer(), Nanos::millis(n));

@@ -10,7 +10,8 @@ use crate::packet::{CWR, ECT};
 impl Sender {
     /// Sends what may be sent now: calls `send` with the number and the marks of each segment.
     pub(crate) fn transmit(&mut self, now: Nanos, mut send: impl FnMut(u64, u8)) {
-        let pacing = self.sk.sk_pacing_rate.min(self.sk.sk_max_pacing_rate);
+        let pacing =
+            if self.is_paced { self.sk.sk_pacing_rate.min(self.sk.sk_max_pacing_rate) } else { u64::MAX };
         let sent_before = self.counts.sent;
         self.pace_at = NEVER;
         while self.board.in_flight() < self.sk.snd_cwnd && self.has_something() {
@@ -35,6 +36,17 @@ impl Sender {
         }
         self.sk.tcp_wstamp_ns = now.0 + u64::from(self.mss) * 1_000_000_000 / bytes_per_second.max(1);
         true
+    }
+
+    /// What Linux paces at, where it paces, and reads as the flow's rate elsewhere (tcp_update_pacing_rate):
+    /// a window a round trip, and a fifth more; twice that far below the threshold.
+    pub(super) fn set_pacing_rate(&mut self) {
+        let sk = &mut self.sk;
+        let percent = if sk.snd_cwnd < sk.snd_ssthresh / 2 { 200 } else { 120 };
+        // srtt_us counts eighths.
+        let by_percent = u64::from(sk.mss_cache) * (1_000_000 / 100 * 8) * percent;
+        let rate = by_percent.saturating_mul(sk.snd_cwnd.max(sk.packets_out).into());
+        sk.sk_pacing_rate = (rate / u64::from(sk.srtt_us.max(1))).min(sk.sk_max_pacing_rate);
     }
 
     fn send_one(&mut self, now: Nanos) -> (u64, u8) {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::agenda::NEVER;
 
 fn at(ns: u64) -> Sent {
     Sent { at: Nanos(ns), ..Sent::default() }

@@ -1,0 +1,99 @@
+//! When a segment is lost: RFC 8985 (RACK), section 6.2, and after a timeout.
+
+use landspeed_units::Nanos;
+
+use super::{LOST, RESENT, SACKED, Scoreboard};
+use crate::agenda::NEVER;
+
+/// The delivered segment that was sent last: what was sent before it and has not arrived is suspect.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::sender) struct Newest {
+    pub(in crate::sender) sent_at: Nanos,
+    pub(in crate::sender) seq: u64,
+    /// Its round trip.
+    pub(in crate::sender) rtt: Nanos,
+}
+
+impl Newest {
+    /// Whether it was sent after that segment.
+    fn is_after(&self, sent_at: Nanos, seq: u64) -> bool {
+        (sent_at, seq) < (self.sent_at, self.seq)
+    }
+}
+
+impl Scoreboard {
+    /// RFC 8985, section 6.2, step 5: what was sent before the newest delivered segment, by more than `patience`,
+    /// is lost. Returns when the next one would be judged if nothing arrives until then.
+    pub(in crate::sender) fn detect(&mut self, newest: &Newest, now: Nanos, patience: Nanos) -> Nanos {
+        let first = self.detect_first(newest, now, patience);
+        first.min(self.detect_again(newest, now, patience))
+    }
+
+    fn detect_first(&mut self, newest: &Newest, now: Nanos, patience: Nanos) -> Nanos {
+        self.unjudged = self.unjudged.max(self.una);
+        while self.unjudged < self.next {
+            let seq = self.unjudged;
+            let sent = *self.at(seq);
+            if sent.flags == 0 {
+                if !newest.is_after(sent.at, seq) {
+                    break;
+                }
+                let due = sent.at + newest.rtt + patience;
+                if due > now {
+                    return due;
+                }
+                self.mark_lost(seq);
+            }
+            self.unjudged += 1;
+        }
+        NEVER
+    }
+
+    fn detect_again(&mut self, newest: &Newest, now: Nanos, patience: Nanos) -> Nanos {
+        while let Some(&(sent_at, seq)) = self.again.front() {
+            let sent = self.at(seq);
+            if seq >= self.una && sent.flags & RESENT != 0 && sent.at == sent_at {
+                if !newest.is_after(sent_at, seq) {
+                    break;
+                }
+                let due = sent_at + newest.rtt + patience;
+                if due > now {
+                    return due;
+                }
+                self.mark_lost(seq);
+            }
+            self.again.pop_front();
+        }
+        NEVER
+    }
+
+    fn mark_lost(&mut self, seq: u64) {
+        let sent = self.at_mut(seq);
+        let flags = sent.flags;
+        sent.flags = (flags | LOST) & !RESENT;
+        self.lost_ever = self.lost_ever.wrapping_add(1);
+        if flags & RESENT != 0 {
+            self.resent -= 1;
+            self.lost_again.push_back(seq);
+        } else {
+            self.lost += 1;
+            self.lost_first.push_back(seq);
+        }
+    }
+
+    /// After a timeout everything that was not acknowledged is lost (RFC 6675, section 5.1).
+    pub(in crate::sender) fn mark_all_lost(&mut self) {
+        (self.lost_again, self.lost_first, self.again) = Default::default();
+        for seq in self.una..self.next {
+            let flags = self.at(seq).flags;
+            match flags {
+                _ if flags & SACKED != 0 => {}
+                _ if flags & (LOST | RESENT) == LOST => self.lost_first.push_back(seq),
+                _ => self.mark_lost(seq),
+            }
+        }
+        self.lost_first.append(&mut self.lost_again);
+        self.lost_first.make_contiguous().sort_unstable();
+        self.unjudged = self.next;
+    }
+}

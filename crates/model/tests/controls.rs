@@ -1,0 +1,64 @@
+//! What congestion controls are known for, beyond their response functions.
+
+mod path;
+
+use landspeed_model::{FlowSpec, LossSpec, Outcome, Scenario, simulate};
+use landspeed_units::Nanos;
+
+fn flow(control: &str, rtt: Nanos) -> FlowSpec {
+    FlowSpec { control: control.to_owned(), return_ns: rtt, ..FlowSpec::default() }
+}
+
+fn run(scenario: &Scenario) -> Outcome {
+    simulate(scenario).unwrap()
+}
+
+#[test]
+fn fast_keeps_alpha_packets_in_the_queue() {
+    // fast.c: alpha is 200.
+    for (rate, rtt) in [(1e8, 40), (4e8, 100)] {
+        let rtt = Nanos::millis(rtt);
+        let mut scenario = path::scenario(rate, rtt, 2.0);
+        scenario.flows = vec![flow("fast", rtt)];
+        let outcome = run(&scenario);
+        let late = &outcome.links[0].samples[30..];
+        let mean = late.iter().map(|sample| sample.waiting_packets as f64).sum::<f64>() / late.len() as f64;
+        assert!((160.0..=240.0).contains(&mean), "{rate} b/s: {mean}");
+    }
+}
+
+#[test]
+fn one_flow_of_each_fills_an_easy_path() {
+    // HSTCP-LP takes its own slow start for other people's traffic and yields for ever.
+    for row in landspeed_congestion::CONTROLS.iter().filter(|row| row.name != "hstcp_lp") {
+        let rtt = Nanos::millis(20);
+        let mut scenario = path::scenario(1e8, rtt, 1.0);
+        scenario.flows = vec![flow(row.name, rtt)];
+        let rate = run(&scenario).flows[0].goodput(Nanos::secs(20), Nanos::secs(60));
+        assert!(rate.0 > 0.8e8, "{}: {rate}", row.name);
+    }
+}
+
+#[test]
+fn cubic_follows_the_curve_of_rfc_9438_after_a_loss() {
+    // Section 4.2: W(t) = C (t - K)^3 + W_max, K = cbrt(W_max (1 - beta) / C), C = 0.4, beta = 0.7.
+    let rtt = Nanos::millis(50);
+    let mut scenario = path::scenario(1e12, rtt, 1.0);
+    scenario.links[0].loss = LossSpec::List { packets: vec![20_000] };
+    scenario.flows = vec![FlowSpec { initial_ssthresh: Some(1000), ..flow("cubic", rtt) }];
+    scenario.sample_ns = rtt;
+    scenario.duration_ns = Nanos::secs(15);
+    let samples = &run(&scenario).flows[0].samples;
+    let lost = samples.iter().position(|sample| sample.tcp.retransmits > 0).unwrap();
+    let most = f64::from(samples[lost].tcp.ssthresh_segments) / 0.7;
+    let k = (most * 0.3 / 0.4).cbrt();
+    // The curve begins when recovery ends, a round trip after the retransmission.
+    for (n, sample) in
+        samples[lost + 2..].iter().enumerate().take_while(|(_, sample)| sample.at_ns < scenario.duration_ns)
+    {
+        let t = (n as f64 + 1.0) * rtt.as_secs_f64();
+        let said = 0.4 * (t - k).powi(3) + most;
+        let is = f64::from(sample.tcp.cwnd_segments);
+        assert!((is / said - 1.0).abs() < 0.01, "after {t} s: {is}, by the curve {said}");
+    }
+}
