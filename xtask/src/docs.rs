@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 
 /// Every generated page: path within the project, and its text.
 fn pages() -> Vec<(String, String)> {
-    landspeed_knob::reference::pages()
+    let knobs = landspeed_knob::reference::pages();
+    knobs.into_iter().chain(landspeed_congestion::reference::pages()).collect()
 }
 
 /// Writes all pages.

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod cc;
 mod tune;
 
 use std::net::IpAddr;
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use landspeed_units::{Bytes, Nanos, parse_duration};
 
+pub(crate) use cc::{CcAction, CcArgs};
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 
 /// Measures a network path between two hosts, finds what holds it back, tunes one setting at a time,
@@ -36,6 +38,8 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// List the knobs, what each is set to here, and why one cannot be turned
     Knobs(KnobsArgs),
+    /// Put the TCPs of the PFLDnet study into the running kernel, and take them out
+    Cc(CcArgs),
     /// Show a record as a report
     Show(ShowArgs),
     /// Compare two records by the same statistics

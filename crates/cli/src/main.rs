@@ -47,6 +47,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Diff(args) => commands::show::diff(&args),
         Command::Persist(args) => commands::persist::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Cc(args) => commands::cc::run(&args),
         Command::Knobs(args) => commands::knobs::run(&args),
     }
 }

@@ -8,12 +8,13 @@ mod algorithms;
 mod error;
 mod load;
 mod native;
+pub mod reference;
 mod row;
 mod sock;
 
 pub use algorithms::CONTROLS;
 pub use error::Error;
-pub use load::{CallbackCost, Loaded, State, can_load, load, state, unload};
+pub use load::{CallbackCost, Loaded, State, available, can_load, load, state, unload};
 pub use native::{Native, Refused, native};
 pub use row::{Parameter, Row};
 pub use sock::{AckSample, CaState, Event, INFINITE_SSTHRESH, Inner, RateSample, Sock};

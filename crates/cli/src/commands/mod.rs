@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod agent;
+pub(crate) mod cc;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod faults;

@@ -21,7 +21,6 @@ use crate::row::Row;
 pub use allowed::can_load;
 pub use object::CallbackCost;
 
-/// The names that `TCP_CONGESTION` takes on this host.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
 
@@ -84,9 +83,14 @@ pub fn state(row: &Row) -> State {
     if let Some(path) = pin::path(row) {
         return State::Kept(path);
     }
-    let names = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
-    let is_there = names.split_whitespace().any(|name| name == row.kernel_name);
+    let is_there = available().iter().any(|name| name == row.kernel_name);
     if is_there { State::Available } else { State::Absent }
+}
+
+/// The names that `TCP_CONGESTION` takes on this host now; none where the kernel does not tell.
+pub fn available() -> Vec<String> {
+    let names = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
+    names.split_whitespace().map(str::to_owned).collect()
 }
 
 fn find(name: &str) -> Result<&'static Row, Error> {

@@ -36,10 +36,13 @@ pub(super) fn keep(row: &Row, link: &mut Link) -> Result<PathBuf, Error> {
 }
 
 pub(super) fn remove(row: &'static Row) -> Result<(), Error> {
-    let Some(path) = path(row) else {
-        return Err(Error::NotKept { name: row.kernel_name, holder: state(row).holder() });
-    };
-    fs::remove_file(&path).map_err(|error| Error::io("remove", &path, error))?;
+    let path = place(row);
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Error::NotKept { name: row.kernel_name, holder: state(row).holder() });
+        }
+        removed => removed.map_err(|error| Error::io("remove", &path, error))?,
+    }
     // The last one out; others may be there.
     let _ = fs::remove_dir(FOLDER);
     Ok(())

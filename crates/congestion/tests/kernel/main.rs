@@ -1,6 +1,7 @@
 //! The controls in the running kernel: loaded, chosen by a socket, used for a transfer, gone with their owner.
-//! Traffic stays on loopback.
+//! Traffic stays on loopback and in a lab of its own.
 
+mod lossy;
 mod transfer;
 
 use std::sync::Mutex;

@@ -12,6 +12,8 @@ pub(crate) struct Report {
     pub(crate) control: String,
     /// `tcpi_snd_cwnd`, packets.
     pub(crate) window: u32,
+    /// `tcpi_total_retrans`, packets.
+    pub(crate) sent_again: u32,
 }
 
 /// A connection over loopback whose far end reads all that comes.
@@ -24,6 +26,11 @@ impl Flow {
     pub(crate) fn open(control: &str) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let near = TcpStream::connect(listener.local_addr()?)?;
+        Flow::between(control, near, &listener)
+    }
+
+    /// `near` sends to who listens.
+    pub(crate) fn between(control: &str, near: TcpStream, listener: &TcpListener) -> io::Result<Self> {
         choose(&near, control)?;
         let (mut peer, _) = listener.accept()?;
         let far = thread::spawn(move || io::copy(&mut peer, &mut io::sink()));
@@ -35,7 +42,7 @@ impl Flow {
         for _ in 0..bytes.div_ceil(chunk.len()) {
             self.near.write_all(&chunk)?;
         }
-        let report = Report { control: chosen(&self.near)?, window: window(&self.near)? };
+        let report = report(&self.near)?;
         drop(self.near);
         self.far.join().expect("the reader does not panic")?;
         Ok(report)
@@ -68,11 +75,12 @@ fn chosen(stream: &TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
-/// `tcpi_snd_cwnd`, at byte 80 of struct tcp_info (include/uapi/linux/tcp.h).
-fn window(stream: &TcpStream) -> io::Result<u32> {
+/// `tcpi_snd_cwnd` lies at byte 80, `tcpi_total_retrans` at 100 of struct tcp_info (include/uapi/linux/tcp.h).
+fn report(stream: &TcpStream) -> io::Result<Report> {
     let mut info = [0u8; 104];
     ask(stream, libc::TCP_INFO, &mut info)?;
-    Ok(u32::from_ne_bytes(info[80..84].try_into().expect("four bytes")))
+    let field = |at: usize| u32::from_ne_bytes(info[at..at + 4].try_into().expect("four bytes"));
+    Ok(Report { control: chosen(stream)?, window: field(80), sent_again: field(100) })
 }
 
 fn ask(stream: &TcpStream, option: libc::c_int, into: &mut [u8]) -> io::Result<()> {

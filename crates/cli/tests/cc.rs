@@ -1,0 +1,175 @@
+//! `landspeed cc`: controls come into the kernel and leave it with the command that holds them, however that ends.
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use support::{LANDSPEED, output, root, text};
+
+/// Nothing here takes near this long; it bounds a machine that stalls.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The names that `TCP_CONGESTION` takes, by the kernel itself.
+fn kernel_has(name: &str) -> bool {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = std::fs::read_to_string(path).expect("a Linux kernel");
+    names.split_whitespace().any(|known| known == name)
+}
+
+/// Whether controls can be loaded here; says why not.
+fn can(test: &str) -> bool {
+    if !root(test) {
+        return false;
+    }
+    let (_, err) = text(&Command::new(LANDSPEED).args(["cc", "list"]).output().expect("landspeed runs"));
+    if err.contains("none can be loaded here") {
+        eprintln!("SKIP {test}: {err}");
+        return false;
+    }
+    true
+}
+
+/// `landspeed cc load`, killed in the end whatever happens.
+struct Holder(Child);
+
+impl Holder {
+    /// Returns once each of `names` is said to be loaded.
+    fn of(names: &[&str]) -> Self {
+        let mut command = Command::new(LANDSPEED);
+        command.args(["cc", "load"]).args(names).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("landspeed runs");
+        let said = BufReader::new(child.stdout.take().expect("a pipe"));
+        let holder = Holder(child);
+        for line in said.lines().take(names.len()) {
+            let line = line.expect("a line");
+            assert!(line.contains("is loaded"), "{line}");
+        }
+        holder
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The kernel lets go of a dead process's things a moment after it is reaped.
+fn gone(name: &str) -> bool {
+    let start = Instant::now();
+    while kernel_has(name) && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    !kernel_has(name)
+}
+
+/// Runs a shell script in a mount namespace of its own, where a BPF file system of its own is mounted.
+fn with_bpf_fs(script: &str) -> std::process::Output {
+    let quoted = script.replace('\'', "'\\''");
+    output(&format!("unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf && {quoted}'"))
+}
+
+#[test]
+fn a_control_goes_with_its_owner_even_by_sigkill() {
+    if !can("a_control_goes_with_its_owner_even_by_sigkill") {
+        return;
+    }
+    let holder = Holder::of(&["westwood", "ls_africa"]);
+    assert!(kernel_has("ls_westwood") && kernel_has("ls_africa"));
+    let again = Command::new(LANDSPEED).args(["cc", "load", "africa"]).output().expect("landspeed runs");
+    let (_, err) = text(&again);
+    assert!(!again.status.success() && err.contains("ls_africa is loaded already"), "{err}");
+    drop(holder);
+    assert!(gone("ls_westwood") && gone("ls_africa"), "they outlived their owner");
+}
+
+#[test]
+fn a_control_goes_with_ctrl_c() {
+    if !can("a_control_goes_with_ctrl_c") {
+        return;
+    }
+    let mut holder = Holder::of(&["fast"]);
+    let pid = rustix::process::Pid::from_child(&holder.0);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    assert!(holder.0.wait().expect("it ends").success());
+    assert!(gone("ls_fast"));
+}
+
+#[test]
+fn a_kept_control_stays_until_it_is_unloaded() {
+    if !can("a_kept_control_stays_until_it_is_unloaded") {
+        return;
+    }
+    let script = format!(
+        "{LANDSPEED} cc load --keep bic && cat /proc/sys/net/ipv4/tcp_available_congestion_control && {LANDSPEED} cc list \
+         && {LANDSPEED} cc unload bic && ! test -e /sys/fs/bpf/landspeed-cc"
+    );
+    let run = with_bpf_fs(&script);
+    let (out, err) = text(&run);
+    assert!(run.status.success(), "{out}{err}");
+    assert!(out.contains("ls_bic is loaded and stays: /sys/fs/bpf/landspeed-cc/ls_bic"), "{out}");
+    let names =
+        out.lines().find(|line| line.contains("cubic") || line.contains("reno")).expect("the kernel's list");
+    assert!(names.split_whitespace().any(|name| name == "ls_bic"), "{names}");
+    assert!(out.contains("kept"), "{out}");
+    assert!(out.contains("ls_bic is gone for new connections"), "{out}");
+    assert!(gone("ls_bic"));
+}
+
+#[test]
+fn keeping_without_a_bpf_file_system_says_how_to_mount_one() {
+    if !can("keeping_without_a_bpf_file_system_says_how_to_mount_one") {
+        return;
+    }
+    // A folder of another kind over the place.
+    let run = output(&format!(
+        "unshare --mount sh -c 'mount -t tmpfs none /sys/fs/bpf && {LANDSPEED} cc load --keep ltcp'"
+    ));
+    let (_, err) = text(&run);
+    assert!(!run.status.success() && err.contains("mount -t bpf bpf /sys/fs/bpf"), "{err}");
+    assert!(gone("ls_ltcp"), "what was not kept is not there");
+}
+
+#[test]
+fn hstcp_lp_is_refused_where_timestamps_are_off() {
+    if !can("hstcp_lp_is_refused_where_timestamps_are_off") {
+        return;
+    }
+    // The setting is one of the network namespace: a new one leaves the host's alone.
+    let run = output(&format!(
+        "unshare --net sh -c 'echo 0 >/proc/sys/net/ipv4/tcp_timestamps && {LANDSPEED} cc load hstcp_lp'"
+    ));
+    let (_, err) = text(&run);
+    assert!(!run.status.success(), "{err}");
+    assert!(err.contains("ls_hstcp_lp is refused") && err.contains("net.ipv4.tcp_timestamps"), "{err}");
+}
+
+#[test]
+fn without_root_loading_is_refused_and_listing_is_not() {
+    if !root("without_root_loading_is_refused_and_listing_is_not") {
+        return;
+    }
+    let nobody = |args: &str| {
+        output(&format!("setpriv --reuid=65534 --regid=65534 --clear-groups {LANDSPEED} cc {args}"))
+    };
+    let (_, err) = text(&nobody("load scalable"));
+    assert!(err.contains("run landspeed as root") && err.trim_end().lines().count() == 1, "{err}");
+    let list = nobody("list");
+    let (out, err) = text(&list);
+    assert!(list.status.success() && out.contains("ls_scalable"), "{out}{err}");
+}
+
+#[test]
+fn names_that_are_none_of_ours_are_refused_by_name() {
+    for (args, words) in [
+        (["cc", "load", "warp"], ["warp", "landspeed cc list"]),
+        (["cc", "load", "cubic"], ["cubic", "modprobe"]),
+        (["cc", "unload", "warp"], ["warp", "landspeed cc list"]),
+    ] {
+        let (_, err) = text(&Command::new(LANDSPEED).args(args).output().expect("landspeed runs"));
+        assert!(words.iter().all(|word| err.contains(word)), "{args:?}: {err}");
+    }
+}
