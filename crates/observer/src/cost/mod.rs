@@ -12,8 +12,8 @@
 //! Hosts of a lab are namespaces of one machine: there, only samples of the workload's own threads count
 //! ("tasks"). A softirq that runs on top of such a thread is in its stack and counts, and on virtual links that
 //! is where nearly all of them run; samples of ksoftirqd, which may carry either host's packets, are told in a
-//! note. On a machine's first network namespace, or over flows of other programs, everything but the idle loop
-//! counts ("machine").
+//! note. Where a process was named, its own threads count ("process"), with the same note. On a machine's first
+//! network namespace, or over flows of other programs, everything but the idle loop counts ("machine").
 //!
 //! # What the timer cannot see
 //!
@@ -95,10 +95,12 @@ struct CostWatch {
 
 impl CostWatch {
     fn scope(&self, scene: &Scene<'_>) -> Scope {
-        if self.shares_machine && scene.target == WatchTarget::Workload {
-            Scope::Tasks(BTreeSet::from_iter(scene.threads.iter().copied()))
-        } else {
-            Scope::Machine
+        match scene.target {
+            WatchTarget::Workload if self.shares_machine => {
+                Scope::Tasks(BTreeSet::from_iter(scene.threads.iter().copied()))
+            }
+            WatchTarget::Pid { pid } => Scope::Process(pid.cast_signed()),
+            _ => Scope::Machine,
         }
     }
 }

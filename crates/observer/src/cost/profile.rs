@@ -154,7 +154,7 @@ fn notes(tally: &Tally, event: Event, sums: &Sums) -> Vec<String> {
     }
     if sums.ksoftirqd + sums.elsewhere > 0 {
         notes.push(format!(
-            "scope: network softirqs outside of the workload's threads are not counted, as whose they are is not \
+            "scope: network softirqs outside of the watched threads are not counted, as whose they are is not \
              known: {} samples in ksoftirqd, {} on top of other tasks",
             sums.ksoftirqd, sums.elsewhere
         ));

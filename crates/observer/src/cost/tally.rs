@@ -48,6 +48,8 @@ pub(super) struct Loaded {
 pub(super) enum Scope {
     /// These threads.
     Tasks(BTreeSet<i32>),
+    /// All threads of this process, those that it starts meanwhile among them.
+    Process(i32),
     /// Everything.
     Machine,
 }
@@ -57,6 +59,7 @@ impl Scope {
     pub(super) fn name(&self) -> &'static str {
         match self {
             Scope::Tasks(_) => "tasks",
+            Scope::Process(_) => "process",
             Scope::Machine => "machine",
         }
     }
@@ -109,7 +112,8 @@ impl Tally {
     fn sample(&mut self, sample: &Sample<'_>) {
         let whose = match &self.scope {
             Scope::Tasks(tids) if tids.contains(&sample.tid) => Whose::Watched,
-            Scope::Tasks(_) => Whose::Others,
+            Scope::Process(pid) if *pid == sample.pid => Whose::Watched,
+            Scope::Tasks(_) | Scope::Process(_) => Whose::Others,
             Scope::Machine if sample.tid == self.reader => Whose::Own,
             Scope::Machine => Whose::Watched,
         };
@@ -161,6 +165,18 @@ mod tests {
         assert_eq!(count(Whose::Watched), [(&watched, &2)]);
         let others = Stack { whose: Whose::Others, pid: 0, kernel: [1, 2].into(), user: [].into() };
         assert_eq!(count(Whose::Others), [(&others, &2)], "their user code is nobody's business");
+    }
+
+    #[test]
+    fn all_threads_of_a_process_count_and_no_other() {
+        let mut tally = Tally::new(Scope::Process(1), 8);
+        for tid in [7, 9] {
+            tally.add(Record::parse(&words(tid, &[KERNEL, 1])));
+        }
+        assert!(tally.stacks.keys().all(|stack| stack.whose == Whose::Watched));
+        let mut other = Tally::new(Scope::Process(2), 8);
+        other.add(Record::parse(&words(7, &[KERNEL, 1])));
+        assert!(other.stacks.keys().all(|stack| stack.whose == Whose::Others));
     }
 
     #[test]

@@ -1,21 +1,20 @@
-//! What tracing costs: bytes per second of processor time with it over without, interleaved. A bench, run
-//! by hand on a machine that does nothing else:
+//! What watching costs: bytes per second of processor time with an observer over without, interleaved.
+//! Benches, run by hand on a machine that does nothing else:
 //!
 //! ```text
 //! cargo test -p landspeed-observer --test path -- --ignored --nocapture
 //! ```
 
 use std::os::fd::AsFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use landspeed_observer::{Scene, observer};
-use landspeed_record::Observations;
+use landspeed_observer::{Scene, Watch, observer};
+use landspeed_record::{Observations, WatchTarget};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::lab::{Lab, Transfer};
-use crate::{close, watch};
 
 const BLOCKS: usize = 20;
 const TRIAL: Duration = Duration::from_millis(1000);
@@ -23,6 +22,17 @@ const TRIAL: Duration = Duration::from_millis(1000);
 #[test]
 #[ignore = "a bench of three minutes: says what tracing costs on this machine"]
 fn tracing_costs_next_to_nothing() {
+    with_and_without("path", WatchTarget::Workload);
+}
+
+#[test]
+#[ignore = "a bench of three minutes: says what sampling costs on this machine"]
+fn sampling_costs_little() {
+    // Everybody's samples, since nobody here knows the transfer's threads.
+    with_and_without("cost", WatchTarget::Top);
+}
+
+fn with_and_without(name: &str, target: WatchTarget) {
     for offloads in ["off", "on"] {
         let Some(lab) = Lab::new() else { return };
         for (host, link) in [(&lab.a, "va"), (&lab.b, "vb")] {
@@ -31,56 +41,82 @@ fn tracing_costs_next_to_nothing() {
             ));
             host.tool(&format!("ethtool -K {link} gro {offloads}"));
         }
-        let (log_ratios, attached) = compare(&lab);
-        let found = landspeed_stats::estimate(&log_ratios, 0.95);
-        println!(
-            "offloads {offloads}: with over without {:.3} ({:.3} to {:.3}), attached for {:.1} % of the time",
-            found.ratio,
-            found.low,
-            found.high,
-            attached * 100.0
-        );
+        let found = compare(&lab, name, target);
+        for (what, log_ratios) in [("bytes per CPU-second", &found.cost), ("rate", &found.rate)] {
+            let found = landspeed_stats::estimate(log_ratios, 0.95);
+            println!(
+                "{name}, offloads {offloads}: {what} with over without {:.3} ({:.3} to {:.3})",
+                found.ratio, found.low, found.high
+            );
+        }
+        if !found.attached.is_empty() {
+            let share = found.attached.iter().sum::<f64>() / found.attached.len() as f64;
+            println!("programs were attached for {:.1} % of the time", share * 100.0);
+        }
     }
 }
 
-/// The log ratio of each ABBA block, and for what share of traced trials programs were attached.
-fn compare(lab: &Lab) -> (Vec<f64>, f64) {
-    let transfer = Transfer::start_on(lab, 65536, Some(0));
-    let mut watches = [watch(&lab.a, "va"), watch(&lab.b, "vb")];
-    std::thread::sleep(Duration::from_millis(500));
-    let mut shares = Vec::new();
-    let mut trial = |traced: bool| {
-        let mut softirqs = observer("cpu").expect("it is in the table").watch("lo");
-        softirqs.open(&Scene::default()).expect("open");
-        let before = (transfer.received(), processor_time());
-        if traced {
-            for (watch, socket) in watches.iter_mut().zip([&transfer.client, &transfer.server]) {
-                watch.open(&Scene { sockets: &[socket.as_fd()], ..Scene::default() }).expect("open");
-            }
-        }
-        std::thread::sleep(TRIAL);
-        if traced {
-            let traces = watches.iter_mut().map(|watch| close(&mut **watch));
-            shares.extend(traces.map(|trace| trace.attached_ns.0 as f64 / trace.window_ns.0 as f64));
-        }
-        let (bytes, own) = (transfer.received() - before.0, processor_time() - before.1);
-        let mut seen = Observations::default();
-        softirqs.close(&mut seen).expect("close");
-        (bytes as f64 / (own.as_nanos() as f64 + seen.cpu.ksoftirqd_ns.0 as f64)).ln()
-    };
-    let log_ratios = (0..BLOCKS)
-        .map(|block| {
-            let first = block % 2 == 0;
-            let of = [first, !first, !first, first].map(|traced| (traced, trial(traced)));
-            let sum =
-                |with: bool| of.iter().filter(|(traced, _)| *traced == with).map(|(_, x)| x).sum::<f64>();
-            (sum(true) - sum(false)) / 2.0
-        })
-        .collect();
-    (log_ratios, shares.iter().sum::<f64>() / shares.len() as f64)
+/// The log ratios of the ABBA blocks, and for what share of each watched trial programs were attached.
+#[derive(Default)]
+struct Compared {
+    cost: Vec<f64>,
+    rate: Vec<f64>,
+    attached: Vec<f64>,
 }
 
-/// Of all threads of this process, the tracers' included; on veth softirqs run in them, or in ksoftirqd.
+fn compare(lab: &Lab, name: &str, target: WatchTarget) -> Compared {
+    let transfer = Transfer::start_on(lab, 65536, Some(0));
+    let row = observer(name).expect("it is in the table");
+    let mut watches = [(&lab.a, "va"), (&lab.b, "vb")].map(|(host, link)| host.run(|| row.watch(link)));
+    std::thread::sleep(Duration::from_millis(500));
+    let mut compared = Compared::default();
+    for block in 0..BLOCKS {
+        let first = block % 2 == 0;
+        let (mut cost, mut rate) = (0.0, 0.0);
+        for watched in [first, !first, !first, first] {
+            let (for_cpu, for_time) = match watched {
+                true => trial(&transfer, &mut watches, target, &mut compared.attached),
+                false => trial(&transfer, &mut [], target, &mut compared.attached),
+            };
+            let half = if watched { 0.5 } else { -0.5 };
+            cost += half * for_cpu.ln();
+            rate += half * for_time.ln();
+        }
+        compared.cost.push(cost);
+        compared.rate.push(rate);
+    }
+    compared
+}
+
+/// Bytes per second of processor time, and per second, while the window was open: what follows when it closes
+/// (looking symbols up) is not the flow's.
+fn trial(
+    transfer: &Transfer,
+    watches: &mut [Box<dyn Watch>],
+    target: WatchTarget,
+    attached: &mut Vec<f64>,
+) -> (f64, f64) {
+    let mut softirqs = observer("cpu").expect("it is in the table").watch("lo");
+    softirqs.open(&Scene::default()).expect("open");
+    let before = (Instant::now(), transfer.received(), processor_time());
+    for (watch, socket) in watches.iter_mut().zip([&transfer.client, &transfer.server]) {
+        let scene = Scene { sockets: &[socket.as_fd()], target, ..Scene::default() };
+        watch.open(&scene).expect("open");
+    }
+    std::thread::sleep(TRIAL);
+    let (bytes, own) = (transfer.received() - before.1, processor_time() - before.2);
+    let time = before.0.elapsed();
+    let mut seen = Observations::default();
+    softirqs.close(&mut seen).expect("close");
+    let spent = own.as_nanos() as f64 + seen.cpu.ksoftirqd_ns.0 as f64;
+    for watch in watches {
+        watch.close(&mut seen).expect("close");
+        attached.extend(seen.path.take().map(|trace| trace.attached_ns.0 as f64 / trace.window_ns.0 as f64));
+    }
+    (bytes as f64 / spent, bytes as f64 / time.as_secs_f64())
+}
+
+/// Of all threads of this process, the observers' included; on veth softirqs run in them, or in ksoftirqd.
 fn processor_time() -> Duration {
     let spent = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).expect("below a second"))
