@@ -65,7 +65,8 @@ impl Observer for Cost {
             "who caused work done with interrupts off, finer than by its caller, where only a timer can sample",
             "in a lab, whose packets ksoftirqd and softirqs on top of other tasks carried: a note counts them",
             "inlined functions: they are their callers; callers of user code built without frame pointers",
-            "its own cost: a sample is taken with interrupts off, some microseconds a thousand times a second",
+            "its own cost, which is in no class: a sample is taken with interrupts off, some ten microseconds a \
+             thousand times a second and host",
             "time that the hypervisor gave to somebody else: steal_share, from /proc/stat, says how much",
         ]
     }

@@ -15,6 +15,11 @@ use super::usersyms::Programs;
 /// Stacks that a profile keeps: of ten seconds at 1 kHz they hold nine samples of ten and more.
 const MOST_STACKS: usize = 400;
 
+/// What sampling does to what it samples, as tests/path/cost.rs measured it: interleaved, with the samplers of both
+/// hosts of a lab on two shared processors.
+const OWN_COST: &str = "sampling costs something itself, in no class: bytes per CPU-second with it over without were \
+                        0.93 [0.90, 0.96] in a lab without offloads, 0.98 [0.94, 1.01] with them";
+
 /// What is known of the window besides its samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Window {
@@ -159,6 +164,7 @@ fn notes(tally: &Tally, event: Event, sums: &Sums) -> Vec<String> {
             sums.ksoftirqd, sums.elsewhere
         ));
     }
+    notes.push(OWN_COST.into());
     if tally.throttled > 0 {
         notes.push(format!(
             "the kernel held sampling back {} times (kernel.perf_cpu_time_max_percent)",
