@@ -43,13 +43,13 @@ fn reno_follows_the_square_root() {
 
 #[test]
 fn highspeed_follows_rfc_3649() {
-    // Section 5: w = 0.12 / p^0.835.
+    // RFC 3649, section 5: w = 0.12 / p^0.835.
     follows("highspeed", |p| 0.12 / p.powf(0.835));
 }
 
 #[test]
 fn scalable_follows_kelly() {
-    // Section 3.2: w = a/b / p.
+    // Kelly, ACM CCR 33(2), 2003: w = a/b / p.
     follows("scalable", |p| 0.08 / p);
 }
 
@@ -60,7 +60,7 @@ fn africa_without_a_queue_is_highspeed() {
 
 #[test]
 fn bic_follows_its_two_regimes() {
-    // Section IV.B, with S_min so small that the search never reaches it before the loss, beta 1/8: a linear part of
+    // Xu, Harfoush, Rhee, with S_min so small that the search never reaches it before the loss, beta 1/8: a linear part of
     // S_max a round trip, then halves of what is left. Solved for the window here; the paper's closed forms are limits.
     for n in [10_000_u64, 100_000, 1_000_000] {
         let should = bic_mean(n as f64);

@@ -57,7 +57,7 @@ static __always_inline __u32 bbr_random(struct sock *sk, __u32 below)
 	return (__u64)tcp_sk(sk)->random * below >> 32;
 }
 
-/* Draft, section 4.3.4.3: any phase but the one that gives way. */
+/* Draft, section 4.3.4: any phase but the one that gives way. */
 static __always_inline void bbr_enter_probe_bw(struct sock *sk, struct bbr_state *ca)
 {
 	ca->mode = BBR_PROBE_BW;
@@ -73,7 +73,7 @@ static __always_inline void bbr_leave_probe_rtt(struct sock *sk, struct bbr_stat
 		ca->mode = BBR_STARTUP;
 }
 
-/* Draft, section 4.3.4.3: a phase is a round trip; the first lasts until it has filled what it asked for, the second
+/* Draft, section 4.3.4: a phase is a round trip; the first lasts until it has filled what it asked for, the second
  * until that has gone. */
 static __always_inline bool bbr_is_phase_over(struct sock *sk, const struct bbr_state *ca, const struct rate_sample *rs)
 {
@@ -117,7 +117,7 @@ static __always_inline void bbr_check_drain(struct sock *sk, struct bbr_state *c
 		bbr_enter_probe_bw(sk, ca);
 }
 
-/* Draft, section 4.2.3.4: the last window that did no harm. */
+/* Draft, section 4.2.3: the last window that did no harm. */
 static __always_inline void bbr_save_cwnd(struct tcp_sock *tp, struct bbr_state *ca)
 {
 	if (ca->prior_state < TCP_CA_Recovery && ca->mode != BBR_PROBE_RTT)
@@ -157,7 +157,7 @@ static __always_inline void bbr_probe_rtt(struct sock *sk, struct bbr_state *ca)
 		bbr_check_probe_rtt(sk, ca);
 }
 
-/* Draft, sections 4.1.2.3 and 4.3.5. */
+/* Draft, sections 4.1.2 and 4.3.5. */
 static __always_inline void bbr_update_min_rtt(struct sock *sk, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -178,7 +178,7 @@ static __always_inline void bbr_update_min_rtt(struct sock *sk, struct bbr_state
 		ca->idle_restart = 0;
 }
 
-/* Draft, section 4.2.3.4: for the first round trip of recovery as much goes out as comes in; afterwards back. */
+/* Draft, section 4.2.3: for the first round trip of recovery as much goes out as comes in; afterwards back. */
 static __always_inline __u32 bbr_modulated(struct sock *sk, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -240,7 +240,7 @@ LS_CALLBACK(void, bbr_cong_control, struct sock *sk, __u32 ack, __s32 flag, cons
 	bbr_set_cwnd(sk, ca, rs);
 }
 
-/* Draft, section 4.3.4.4: after a pause go on at the estimate, without a burst. */
+/* Draft, section 4.3.4: after a pause go on at the estimate, without a burst. */
 LS_CALLBACK(void, bbr_cwnd_event, struct sock *sk, __u32 event)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

@@ -19,8 +19,8 @@ pub(super) static ROW: Row = Row {
             value: "2.89, 0.35, 1.25, 0.75, 1",
             from: "draft, sections 4.3.2 to 4.3.4",
         },
-        Parameter { symbol: "bandwidth filter", value: "10 round trips", from: "draft, section 4.1.1.3" },
-        Parameter { symbol: "round-trip filter", value: "10 s", from: "draft, section 4.1.2.3" },
+        Parameter { symbol: "bandwidth filter", value: "10 round trips", from: "draft, section 4.1.1" },
+        Parameter { symbol: "round-trip filter", value: "10 s", from: "draft, section 4.1.2" },
     ],
     departures: &[
         "Linux's search for token-bucket policers is left out",

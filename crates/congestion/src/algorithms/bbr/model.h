@@ -10,7 +10,7 @@ static __always_inline __u32 bbr_in_flight(const struct tcp_sock *tp)
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 }
 
-/* Draft, section 4.2.3.2: gain times the path's product, rounded up. */
+/* Draft, section 4.2.3: gain times the path's product, rounded up. */
 static __always_inline __u32 bbr_bdp(const struct bbr_state *ca, __u64 bw, __u32 gain)
 {
 	__u64 packets;
@@ -47,7 +47,7 @@ static __always_inline __u32 bbr_in_net(const struct sock *sk, const struct bbr_
 	return in_flight > delivered ? in_flight - delivered : 0;
 }
 
-/* Draft, section 4.2.3.2: three bursts more, so that both ends are kept busy; Linux: an even number. */
+/* Draft, section 4.2.3: three bursts more, so that both ends are kept busy; Linux: an even number. */
 static __always_inline __u32 bbr_with_budget(const struct sock *sk, const struct bbr_state *ca, __u32 cwnd)
 {
 	cwnd = (cwnd + 3 * bbr_burst(sk) + 1) & ~1U;
@@ -59,7 +59,7 @@ static __always_inline __u32 bbr_inflight(const struct sock *sk, const struct bb
 	return bbr_with_budget(sk, ca, bbr_bdp(ca, bbr_max_bw(ca), gain));
 }
 
-/* Draft, section 4.1.1.4: samples of a pausing application only where they raise the estimate. */
+/* Draft, section 4.1.1.5: samples of a pausing application only where they raise the estimate. */
 static __always_inline void bbr_update_bw(struct tcp_sock *tp, struct bbr_state *ca, const struct rate_sample *rs)
 {
 	__u32 bw;

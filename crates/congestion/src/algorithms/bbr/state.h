@@ -9,21 +9,21 @@
 #define BBR_BW_SHIFT 24
 #define BBR_UNIT 256U
 
-/* Draft, section 4.1.1.3: BtlBwFilterLen, round trips. */
+/* Draft, section 4.1.1: BtlBwFilterLen, round trips. */
 #define BBR_BW_ROUNDS 10
-/* Draft, section 4.1.2.3: RTpropFilterLen; section 4.3.5: ProbeRTTDuration. */
+/* Draft, section 4.1.2: RTpropFilterLen; section 4.3.5: ProbeRTTDuration. */
 #define BBR_MIN_RTT_WINDOW (10 * LS_USEC_PER_SEC)
 #define BBR_PROBE_RTT_TIME 200000U
 /* Draft, section 4.3.2.1: 2/ln 2. */
 #define BBR_HIGH_GAIN (BBR_UNIT * 2885 / 1000 + 1)
 #define BBR_DRAIN_GAIN (BBR_UNIT * 1000 / 2885)
 #define BBR_CWND_GAIN (2 * BBR_UNIT)
-/* Draft, section 4.2.3.2: BBRMinPipeCwnd. */
+/* Draft, section 4.2.3: BBRMinPipeCwnd. */
 #define BBR_MIN_CWND 4U
 /* Draft, section 4.3.2.2: three round trips without a quarter more. */
 #define BBR_FULL_GAIN (BBR_UNIT * 5 / 4)
 #define BBR_FULL_ROUNDS 3
-/* Draft, section 4.3.4.3: the gains of a cycle, and how many phases it may begin with. */
+/* Draft, section 4.3.4: the gains of a cycle, and how many phases it may begin with. */
 #define BBR_CYCLE 8U
 #define BBR_CYCLE_RANDOM 7U
 /* Linux: paced one per cent below the estimate. */
@@ -57,7 +57,7 @@ struct bbr_state {
 };
 LS_STATE(bbr_state);
 
-/* Draft, section 4.1.1.3: the most of ten round trips. */
+/* Draft, section 4.1.1: the most of ten round trips. */
 static __always_inline __u32 bbr_max_bw(const struct bbr_state *ca)
 {
 	__u32 max = 0;
@@ -73,7 +73,7 @@ static __always_inline void bbr_remember_bw(struct bbr_state *ca, __u32 bw)
 	*slot = ls_max(*slot, bw);
 }
 
-/* Draft, section 4.1.1.2: a round trip ends with the first packet that was sent after its beginning. */
+/* Draft, section 4.1.1.3: a round trip ends with the first packet that was sent after its beginning. */
 static __always_inline void bbr_next_round(struct bbr_state *ca, __u32 delivered)
 {
 	ca->round_end = delivered;
@@ -95,7 +95,7 @@ static __always_inline __u64 bbr_rate(const struct sock *sk, __u64 bw, __u32 gai
 	return ls_min64(rate, sk->sk_max_pacing_rate);
 }
 
-/* The gain of pacing: draft, sections 4.3.2.1, 4.3.3, 4.3.4.3, 4.3.5. */
+/* The gain of pacing: draft, sections 4.3.2.1, 4.3.3, 4.3.4, 4.3.5. */
 static __always_inline __u32 bbr_pacing_gain(const struct bbr_state *ca)
 {
 	switch (ca->mode) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* BIC: L. Xu, K. Harfoush, I. Rhee, "Binary Increase Congestion Control (BIC) for Fast Long-Distance Networks",
- * IEEE INFOCOM 2004. Names and steps are those of the pseudo-code of its section III. */
+ * IEEE INFOCOM 2004. Names and steps are those of its pseudo-code. */
 #include "cc.h"
 #include "grow.h"
 
-/* Section III.D, "preset parameters". */
+/* The pseudo-code's preset parameters. */
 #define BIC_LOW_WINDOW 14U
 #define BIC_S_MAX (32 * LS_ONE)
 #define BIC_S_MIN LS_FRACTION(1, 100)

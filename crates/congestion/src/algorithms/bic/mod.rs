@@ -14,10 +14,18 @@ pub(super) static ROW: Row = Row {
     about: "Finds the window of the last loss again by binary search, then looks beyond it.",
     source: "L. Xu, K. Harfoush, I. Rhee, Binary Increase Congestion Control for Fast Long-Distance Networks, IEEE INFOCOM 2004",
     parameters: &[
-        Parameter { symbol: "low_window", value: "14 packets", from: "section III.D" },
-        Parameter { symbol: "S_max", value: "32 packets per round trip", from: "section III.D" },
-        Parameter { symbol: "S_min", value: "0.01 packets per round trip", from: "section III.D" },
-        Parameter { symbol: "beta", value: "0.125", from: "section III.D" },
+        Parameter { symbol: "low_window", value: "14 packets", from: "the pseudo-code's preset parameters" },
+        Parameter {
+            symbol: "S_max",
+            value: "32 packets per round trip",
+            from: "the pseudo-code's preset parameters",
+        },
+        Parameter {
+            symbol: "S_min",
+            value: "0.01 packets per round trip",
+            from: "the pseudo-code's preset parameters",
+        },
+        Parameter { symbol: "beta", value: "0.125", from: "the pseudo-code's preset parameters" },
     ],
     departures: &[
         "fast convergence compares with the window at the last loss, as the text says; the pseudo-code compares with a maximum that probing has set to infinity",

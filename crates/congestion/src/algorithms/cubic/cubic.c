@@ -20,7 +20,7 @@
 #define CUBIC_FIRST_COUNT 20U
 #define CUBIC_LEAST_COUNT 2U
 
-/* Ha and Rhee, section 3, with the constants of Linux. */
+/* Ha and Rhee, with the constants of Linux. */
 #define HYSTART_LOW_WINDOW 16U
 #define HYSTART_SAMPLES 8
 #define HYSTART_SPACING 2000U
@@ -174,7 +174,7 @@ LS_CALLBACK(void, cubic_cwnd_event, struct sock *sk, __u32 event)
 		ca->epoch = ls_min64(ca->epoch + (now - ca->last_ack), now);
 }
 
-/* Ha and Rhee, section 3.1: a train of closely spaced acknowledgements as long as half the path's delay. */
+/* Ha and Rhee, packet trains: a train of closely spaced acknowledgements as long as half the path's delay. */
 static __always_inline bool hystart_train(struct sock *sk, struct cubic_state *ca, bool is_close)
 {
 	__u64 burst = ls_div(HYSTART_BURST * LS_USEC_PER_SEC, tcp_sk(sk)->sk_pacing_rate);
@@ -183,7 +183,7 @@ static __always_inline bool hystart_train(struct sock *sk, struct cubic_state *c
 	return is_close && tcp_sk(sk)->tcp_mstamp - ca->round_start > length;
 }
 
-/* Ha and Rhee, section 3.2: the round's first round trips are an eighth longer than the path's. */
+/* Ha and Rhee, delay increase: the round's first round trips are an eighth longer than the path's. */
 static __always_inline bool hystart_delay(struct cubic_state *ca, __u32 rtt)
 {
 	__u32 more = ls_min(ls_max(ca->delay_min >> 3, HYSTART_DELAY_MIN), HYSTART_DELAY_MAX);

@@ -4,12 +4,12 @@
 #include "cc.h"
 #include "grow.h"
 
-/* Section IV.B: the packets that a flow keeps in the queue. The paper's value for paths of 1 Gb/s. */
+/* alpha: the packets that a flow keeps in the queue. The paper's value for paths of 1 Gb/s. */
 #define FAST_ALPHA 200U
 
-/* Section IV.B: gamma, the share of the new window in the next, is a half: a mean of two. */
+/* gamma: the share of the new window in the next, is a half: a mean of two. */
 
-/* Section IV.A: the weight of a round trip in their mean is 3/w, and a quarter at most. */
+/* Estimation: the weight of a round trip in their mean is 3/w, and a quarter at most. */
 #define FAST_WEIGHT 3U
 #define FAST_WEIGHT_MAX_DEN 4U
 
@@ -44,7 +44,7 @@ static __always_inline __u64 fast_queued(const struct fast_state *ca, __u32 cwnd
 	return ls_div(cwnd * ((ca->rtt - base) >> 10), ca->rtt >> 10);
 }
 
-/* Section IV.A. An acknowledgement of n packets stands for n. */
+/* Estimation. An acknowledgement of n packets stands for n. */
 LS_CALLBACK(void, fast_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct fast_state *ca = ls_private(sk);
@@ -71,7 +71,7 @@ LS_CALLBACK(void, fast_pkts_acked, struct sock *sk, const struct ack_sample *sam
 }
 
 /*
- * Section IV.B, equation 8: w = min(2 w, (1 - gamma) w + gamma (base/rtt w + alpha)), once a round trip. More is
+ * Window control: w = min(2 w, (1 - gamma) w + gamma (base/rtt w + alpha)), once a round trip. More is
  * spread over the window's acknowledgements; less is less at once.
  */
 static __always_inline void fast_update(struct tcp_sock *tp, struct fast_state *ca)
@@ -107,7 +107,7 @@ LS_CALLBACK(void, fast_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	ls_grow(tp, &ca->credit, acked, ca->gain);
 }
 
-/* Section IV.B: a loss halves the window, as in standard TCP. */
+/* Window control: a loss halves the window, as in standard TCP. */
 LS_CALLBACK(__u32, fast_ssthresh, struct sock *sk)
 {
 	struct fast_state *ca = ls_private(sk);

@@ -14,9 +14,9 @@ pub(super) static ROW: Row = Row {
     about: "Keeps a set number of packets in the queue, judged by delay.",
     source: "C. Jin, D. X. Wei, S. H. Low, FAST TCP: Motivation, Architecture, Algorithms, Performance, IEEE INFOCOM 2004",
     parameters: &[
-        Parameter { symbol: "alpha", value: "200 packets", from: "section IV.B" },
-        Parameter { symbol: "gamma", value: "0.5", from: "section IV.B, equation 8" },
-        Parameter { symbol: "weight of a round trip", value: "3/w, at most 1/4", from: "section IV.A" },
+        Parameter { symbol: "alpha", value: "200 packets", from: "window control" },
+        Parameter { symbol: "gamma", value: "0.5", from: "window control" },
+        Parameter { symbol: "weight of a round trip", value: "3/w, at most 1/4", from: "estimation" },
     ],
     departures: &[
         "slow start ends once alpha packets are in the queue",

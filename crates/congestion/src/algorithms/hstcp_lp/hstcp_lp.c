@@ -8,12 +8,12 @@
 #include "cc.h"
 #include "highspeed/response.h"
 
-/* TCP-LP, section III.A: delays are smoothed by gamma = 1/8, and early congestion is a smoothed delay above
+/* TCP-LP, early congestion indication: delays are smoothed by gamma = 1/8, and early congestion is a smoothed delay above
  * d_min + delta (d_max - d_min), delta = 0.15. */
 #define LP_GAMMA_SHIFT 3
 #define LP_DELTA_PERCENT 15
 
-/* TCP-LP, section III.B: the inference phase lasts three round trips. */
+/* TCP-LP, congestion avoidance: the inference phase lasts three round trips. */
 #define LP_INFERENCE_RTTS 3
 
 /* A clock's unit is read from so much of its time. */
@@ -79,7 +79,7 @@ static __always_inline __s32 lp_higher(__s32 a, __s32 b)
 	return a > b ? a : b;
 }
 
-/* TCP-LP, section III.A: the delay from here to there, up to a constant, is the peer's clock at the acknowledgement
+/* TCP-LP, one-way delay: the delay from here to there, up to a constant, is the peer's clock at the acknowledgement
  * less ours at the sending, which it echoes. Changes are summed, so that no clock's wrap matters. */
 static __always_inline void lp_measure(struct sock *sk, struct hstcp_lp_state *ca)
 {
@@ -100,7 +100,7 @@ static __always_inline void lp_measure(struct sock *sk, struct hstcp_lp_state *c
 	ca->most[0] = lp_higher(ca->most[0], ca->delay);
 }
 
-/* TCP-LP, section III.A, equation 2. Two ticks of the coarser clock are no queue. */
+/* TCP-LP, early congestion indication. Two ticks of the coarser clock are no queue. */
 static __always_inline bool lp_is_congested(const struct hstcp_lp_state *ca)
 {
 	__s64 least = lp_lower(ca->least[0], ca->least[1]);
@@ -115,13 +115,13 @@ static __always_inline __u64 lp_rtt(const struct tcp_sock *tp)
 	return ls_max(tp->srtt_us >> 3, 1);
 }
 
-/* TCP-LP, section III.B: from an answer on, only watching. */
+/* TCP-LP, inference phase: from an answer on, only watching. */
 static __always_inline bool lp_infers(const struct tcp_sock *tp, const struct hstcp_lp_state *ca)
 {
 	return ca->reduced && tp->tcp_mstamp - ca->reduced < LP_INFERENCE_RTTS * lp_rtt(tp);
 }
 
-/* TCP-LP, section III.B: the first indication halves the window, another within the inference phase leaves one
+/* TCP-LP, congestion avoidance: the first indication halves the window, another within the inference phase leaves one
  * packet. */
 static __always_inline void lp_yield(struct tcp_sock *tp, struct hstcp_lp_state *ca)
 {

@@ -14,9 +14,9 @@ pub(super) static ROW: Row = Row {
     about: "HighSpeed TCP that makes way: it backs off when one-way delays say that a queue grows.",
     source: "A. Kuzmanovic, E. Knightly, R. L. Cottrell, HSTCP-LP, PFLDnet 2004; A. Kuzmanovic, E. Knightly, TCP-LP, IEEE INFOCOM 2003",
     parameters: &[
-        Parameter { symbol: "gamma", value: "1/8", from: "TCP-LP, section III.A" },
-        Parameter { symbol: "delta", value: "0.15", from: "TCP-LP, section III.A" },
-        Parameter { symbol: "inference phase", value: "3 round trips", from: "TCP-LP, section III.B" },
+        Parameter { symbol: "gamma", value: "1/8", from: "TCP-LP, early congestion indication" },
+        Parameter { symbol: "delta", value: "0.15", from: "TCP-LP, early congestion indication" },
+        Parameter { symbol: "inference phase", value: "3 round trips", from: "TCP-LP, congestion avoidance" },
         Parameter { symbol: "a(w), b(w)", value: "of HighSpeed TCP", from: "RFC 3649, section 5" },
     ],
     departures: &[

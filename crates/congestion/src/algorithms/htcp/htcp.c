@@ -48,7 +48,7 @@ LS_CALLBACK(void, htcp_init, struct sock *sk)
 	ca->beta = HTCP_BETA_MIN;
 }
 
-/* Draft, section 2, equation 2: alpha(D) = 1 + 10 (D - Delta_L) + ((D - Delta_L) / 2)^2, in seconds; 1 before. */
+/* Paper and draft: alpha(D) = 1 + 10 (D - Delta_L) + ((D - Delta_L) / 2)^2, in seconds; 1 before. */
 static __always_inline __u64 htcp_alpha(__u64 since)
 {
 	__u64 beyond;
@@ -60,7 +60,7 @@ static __always_inline __u64 htcp_alpha(__u64 since)
 	return LS_ONE + 10 * beyond * LS_ONE / LS_USEC_PER_SEC + 4 * beyond * beyond / 244140625;
 }
 
-/* Draft, section 2: what a round trip adds is 2 (1 - beta) alpha, so that fairness does not hang on beta. */
+/* Paper and draft: what a round trip adds is 2 (1 - beta) alpha, so that fairness does not hang on beta. */
 static __always_inline __u64 htcp_gain(const struct htcp_state *ca, __u64 now)
 {
 	__u64 alpha = htcp_alpha(now - ca->last_loss);
@@ -99,7 +99,7 @@ LS_CALLBACK(void, htcp_pkts_acked, struct sock *sk, const struct ack_sample *sam
 		htcp_measure(tp, ca);
 }
 
-/* Draft, section 2, equation 3 (adaptive backoff): beta = RTTmin/RTTmax, or a half where the throughput is not what
+/* Paper and draft, adaptive backoff: beta = RTTmin/RTTmax, or a half where the throughput is not what
  * it was at the last loss, because then the share of the path is still changing. */
 static __always_inline __u32 htcp_beta(const struct htcp_state *ca)
 {

@@ -14,13 +14,13 @@ pub(super) static ROW: Row = Row {
     about: "Grows faster the longer no loss came, and falls by what the queue held.",
     source: "D. Leith, R. Shorten, H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004; draft-leith-tcp-htcp-06",
     parameters: &[
-        Parameter { symbol: "Delta_L", value: "1 s", from: "draft, section 2" },
-        Parameter { symbol: "Delta_B", value: "0.2", from: "draft, section 2" },
-        Parameter { symbol: "beta", value: "RTTmin/RTTmax within 0.5 and 0.8", from: "draft, section 2" },
+        Parameter { symbol: "Delta_L", value: "1 s", from: "paper and draft" },
+        Parameter { symbol: "Delta_B", value: "0.2", from: "paper and draft" },
+        Parameter { symbol: "beta", value: "RTTmin/RTTmax within 0.5 and 0.8", from: "paper and draft" },
         Parameter {
             symbol: "alpha",
             value: "1 + 10 (D - Delta_L) + ((D - Delta_L)/2)^2",
-            from: "draft, section 2",
+            from: "paper and draft",
         },
     ],
     departures: &[

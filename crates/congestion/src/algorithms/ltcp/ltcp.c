@@ -4,10 +4,10 @@
 #include "cc.h"
 #include "grow.h"
 
-/* Section 3: below this window there is one layer, which is standard TCP. */
+/* W_T: below this window there is one layer, which is standard TCP. */
 #define LTCP_W_T 50U
 
-/* Section 3: the share lost; it drops one layer at most. */
+/* beta: the share lost; it drops one layer at most. */
 #define LTCP_BETA LS_FRACTION(15, 100)
 
 struct ltcp_state {
@@ -16,7 +16,7 @@ struct ltcp_state {
 LS_STATE(ltcp_state);
 
 /*
- * The window at which layer K begins. Section 3: layer K is delta_K wide, delta_1 = W_T and
+ * The window at which layer K begins. The layers' widths: layer K is delta_K wide, delta_1 = W_T and
  * delta_K / delta_(K-1) = (K + 1) / (K - 1), so that flows converge; summed up, W_K = W_T (K - 1) K (K + 1) / 6.
  */
 static __always_inline __u32 ltcp_begins(__u32 layers)
@@ -35,7 +35,7 @@ static __always_inline __u32 ltcp_layers(__u32 cwnd)
 	return layers;
 }
 
-/* Section 3: as standard TCP with one layer, 0.15 with more. */
+/* The decrease: as standard TCP with one layer, 0.15 with more. */
 LS_CALLBACK(__u32, ltcp_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -43,7 +43,7 @@ LS_CALLBACK(__u32, ltcp_ssthresh, struct sock *sk)
 	return ls_decreased(tp, ltcp_layers(tp->snd_cwnd) > 1 ? LTCP_BETA : LS_ONE / 2);
 }
 
-/* Section 3: K packets more a round trip, K / cwnd for each acknowledged. */
+/* The increase: K packets more a round trip, K / cwnd for each acknowledged. */
 LS_CALLBACK(void, ltcp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);

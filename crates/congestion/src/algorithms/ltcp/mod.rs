@@ -14,9 +14,13 @@ pub(super) static ROW: Row = Row {
     about: "Behaves as several flows, one more for each layer of its window.",
     source: "S. Bhandarkar, S. Jain, A. L. N. Reddy, LTCP: Improving the Performance of TCP in Highspeed Networks, ACM CCR 36(1), 2006",
     parameters: &[
-        Parameter { symbol: "W_T", value: "50 packets", from: "section 3" },
-        Parameter { symbol: "beta", value: "0.15", from: "section 3" },
-        Parameter { symbol: "W_K", value: "W_T (K - 1) K (K + 1) / 6", from: "section 3, summed up" },
+        Parameter { symbol: "W_T", value: "50 packets", from: "the first layer's width" },
+        Parameter { symbol: "beta", value: "0.15", from: "the decrease: one layer at most" },
+        Parameter {
+            symbol: "W_K",
+            value: "W_T (K - 1) K (K + 1) / 6",
+            from: "the widths delta_K / delta_(K-1) = (K + 1) / (K - 1), summed up",
+        },
     ],
     departures: &["the paper's optional compensation for round trips, K_R, is 1"],
     needs_timestamps: false,

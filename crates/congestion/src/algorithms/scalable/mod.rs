@@ -14,9 +14,9 @@ pub(super) static ROW: Row = Row {
     about: "A hundredth of a packet for each acknowledged, an eighth less at a loss: recovery takes as long at any rate.",
     source: "T. Kelly, Scalable TCP: Improving Performance in Highspeed Wide Area Networks, ACM CCR 33(2), 2003",
     parameters: &[
-        Parameter { symbol: "a", value: "0.01 packets per acknowledgement", from: "section 3" },
-        Parameter { symbol: "b", value: "0.125", from: "section 3" },
-        Parameter { symbol: "legacy window", value: "16 packets", from: "section 3.1" },
+        Parameter { symbol: "a", value: "0.01 packets per acknowledgement", from: "the algorithm" },
+        Parameter { symbol: "b", value: "0.125", from: "the algorithm" },
+        Parameter { symbol: "legacy window", value: "16 packets", from: "the legacy window" },
     ],
     departures: &["a stretched acknowledgement of n packets counts n times"],
     needs_timestamps: false,

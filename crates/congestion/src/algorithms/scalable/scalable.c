@@ -4,11 +4,11 @@
 #include "cc.h"
 #include "grow.h"
 
-/* Section 3: cwnd = cwnd + a for each acknowledgement, cwnd = cwnd - b cwnd at a loss; a = 0.01, b = 0.125. */
+/* The algorithm: cwnd = cwnd + a for each acknowledgement, cwnd = cwnd - b cwnd at a loss; a = 0.01, b = 0.125. */
 #define SCALABLE_A LS_FRACTION(1, 100)
 #define SCALABLE_B LS_FRACTION(1, 8)
 
-/* Section 3.1: up to the legacy window it is standard TCP, so that it takes from nobody where that works. */
+/* Up to the legacy window it is standard TCP, so that it takes from nobody where that works. */
 #define SCALABLE_LEGACY_WINDOW 16U
 
 struct scalable_state {

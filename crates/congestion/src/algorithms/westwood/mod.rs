@@ -14,11 +14,11 @@ pub(super) static ROW: Row = Row {
     about: "Halves nothing: after a loss the window is what the measured rate fills without a queue.",
     source: "L. A. Grieco, S. Mascolo, Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas TCP Congestion Control, ACM CCR 34(2), 2004",
     parameters: &[
-        Parameter { symbol: "filter", value: "9/10 old, 1/10 new", from: "section 2, equation 2" },
+        Parameter { symbol: "filter", value: "9/10 old, 1/10 new", from: "the bandwidth estimate" },
         Parameter {
             symbol: "sample",
             value: "a round trip, at least 50 ms",
-            from: "section 2, equation 1; Linux net/ipv4/tcp_westwood.c",
+            from: "the bandwidth estimate; Linux net/ipv4/tcp_westwood.c",
         },
     ],
     departures: &[],

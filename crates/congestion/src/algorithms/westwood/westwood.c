@@ -4,7 +4,7 @@
 #include "cc.h"
 #include "grow.h"
 
-/* Section 2, equation 2: b = 9/10 b + 1/10 sample. */
+/* The filter: b = 9/10 b + 1/10 sample. */
 #define WESTWOOD_OLD 9
 #define WESTWOOD_NEW 1
 
@@ -30,7 +30,7 @@ LS_CALLBACK(void, westwood_init, struct sock *sk)
 	ca->rtt_min = ~0U;
 }
 
-/* Section 2, equations 1 and 2: what was acknowledged in a round trip by its length, through a low-pass filter. */
+/* The bandwidth estimate: what was acknowledged in a round trip by its length, through a low-pass filter. */
 LS_CALLBACK(void, westwood_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -48,7 +48,7 @@ LS_CALLBACK(void, westwood_pkts_acked, struct sock *sk, const struct ack_sample 
 	ca->delivered = tp->delivered;
 }
 
-/* Section 2: ssthresh = max(2, b RTTmin / segment), after three duplicates and after a timeout alike. */
+/* The decrease: ssthresh = max(2, b RTTmin / segment), after three duplicates and after a timeout alike. */
 LS_CALLBACK(__u32, westwood_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -61,7 +61,7 @@ LS_CALLBACK(__u32, westwood_ssthresh, struct sock *sk)
 		      LS_MIN_SSTHRESH);
 }
 
-/* Section 2: it grows as standard TCP does. */
+/* The increase: it grows as standard TCP does. */
 LS_CALLBACK(void, westwood_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
