@@ -58,7 +58,7 @@ pub(crate) fn outcome(step: &StepSummary, advised: &Advised) -> String {
 
 /// The run's figures in a sentence.
 pub(crate) fn sums(of: &Expectations) -> String {
-    let steps = |n: u32| if n == 1 { "step".to_owned() } else { "steps".to_owned() };
+    let steps = |n: u32| if n == 1 { "step" } else { "steps" };
     let mut text = format!(
         "Of {} {} that explain brought forward {} helped, of {} that came by the literature's order {}",
         of.advised,
@@ -69,7 +69,7 @@ pub(crate) fn sums(of: &Expectations) -> String {
     );
     if let Some(ratio) = of.measured_over_expected.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
         text += &format!(
-            "; the rate gained {} of the expected ratio over {} {}, {} within the interval",
+            "; measured over expected is {} on average of {} {}, and {} of their intervals hold what was expected",
             times(ratio),
             of.compared,
             steps(of.compared),
@@ -102,9 +102,10 @@ mod tests {
             "Of 1 step that explain brought forward 0 helped, of 3 that came by the literature's order 0"
         );
         let compared = Expectations { measured_over_expected: Some(0.8), compared: 2, held: 1, ..of };
+        let said = sums(&compared);
         assert!(
-            sums(&compared)
-                .ends_with("gained 0.80x of the expected ratio over 2 steps, 1 within the interval")
+            said.ends_with("is 0.80x on average of 2 steps, and 1 of their intervals hold what was expected"),
+            "{said}"
         );
     }
 }

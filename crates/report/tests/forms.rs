@@ -48,13 +48,13 @@ fn what_was_expected_stands_beside_what_was_measured() {
     for said in [
         because,
         "✗ rps=2; explain: a core full of softirq work, 31 % of the time; measured 0.86x",
-        "0.80x of",
+        "0.80x on",
     ] {
         assert!(shown.contains(said), "{said} is missing:\n{shown}");
     }
     let page = html::page(&summary, &record);
     for said in
-        ["id=\"verdicts\"", "after <code>tx-checksum=on</code>", "2.40x", "checksums computed in software"]
+        ["id=\"verdicts\"", "after <code>tx-checksum=on</code>", "2.40×", "checksums computed in software"]
     {
         assert!(page.contains(said), "{said} is missing");
     }

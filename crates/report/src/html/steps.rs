@@ -3,7 +3,6 @@
 use landspeed_record::{Estimate, Settings, StepSummary, TuneSummary};
 use maud::{Markup, html};
 
-use crate::expected::because;
 use crate::safe;
 use crate::words::{self, Kind, Primary};
 
@@ -63,7 +62,6 @@ fn row(step: &StepSummary, order: [Primary; 3]) -> Markup {
                 @if !step.from.is_empty() { " " span class="quiet" { "from " (safe(&step.from)) } }
                 @if !step.with.is_empty() { " " span class="quiet" { "with " (safe(&step.with.join(", "))) } }
                 @if step.reopened { " " span class="quiet" { "(tried again)" } }
-                @if let Some(said) = &step.advised { " " span class="quiet" { "(" (because(said)) ")" } }
             }
             td role="cell" data-label="Answer" { span class="answer" { span aria-hidden="true" { (kind.symbol()) " " } (kind.brief()) } }
             @for figure in order {
@@ -81,7 +79,7 @@ fn row(step: &StepSummary, order: [Primary; 3]) -> Markup {
     }
 }
 
-fn estimate(e: Option<Estimate>) -> Markup {
+pub(super) fn estimate(e: Option<Estimate>) -> Markup {
     html! {
         @match e {
             Some(e) => { span class="estimate" { (words::number(e.ratio)) "× " span class="interval" { (words::interval(&e)) } } },

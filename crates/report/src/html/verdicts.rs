@@ -3,6 +3,7 @@
 use landspeed_record::{Advised, Line, Record, StepSummary, TuneSummary, VerdictLine};
 use maud::{Markup, html};
 
+use super::steps::estimate;
 use crate::expected::{advised, because, expected, sums, weighed};
 use crate::safe;
 use crate::words::{self, Kind, Primary};
@@ -30,7 +31,7 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> Markup {
                     "relieve that was tried first. It changes the order alone: each step is judged like any other."
                 }
                 @if !verdicts.is_empty() { div class="scroll" { (looks(&verdicts, summary)) } }
-                @if !steps.is_empty() { div class="scroll" { (outcomes(&steps)) } }
+                @if !steps.is_empty() { h3 { "Expected and measured" } div class="scroll" { (outcomes(&steps)) } }
                 p { (sums(of)) "." }
             }
         }
@@ -91,13 +92,12 @@ fn outcomes(steps: &[(&StepSummary, &Advised)]) -> Markup {
 
 fn outcome(step: &StepSummary, said: &Advised) -> Markup {
     let kind = Kind::of(step);
-    let measured = Primary::Rate.of_step(step);
     html! {
         tr class=(kind.class()) {
             th scope="row" { code { (words::setting(step)) } }
             td { (because(said)) }
-            td class="number" { (expected(said).map_or_else(|| "–".to_owned(), words::times)) }
-            td class="number" { (measured.map_or_else(|| "–".to_owned(), |e| words::estimate(&e))) }
+            td class="number" { @match expected(said) { Some(ratio) => { (words::number(ratio)) "×" }, None => "–" } }
+            td class="number" { (estimate(Primary::Rate.of_step(step))) }
             td { span class="answer" { span aria-hidden="true" { (kind.symbol()) " " } (kind.brief()) } }
         }
     }
