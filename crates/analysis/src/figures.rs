@@ -36,16 +36,16 @@ fn busy_cores(a: (&CpuUsage, &HostFacts), b: (&CpuUsage, &HostFacts)) -> f64 {
     own + machines.iter().map(|(cpu, host)| machine_share(cpu, host.cpu_accounting)).sum::<f64>()
 }
 
-/// What belongs to one end alone.
-fn end_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
+/// What belongs to one end alone, in cores.
+pub(crate) fn end_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     match accounting {
         CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => share(cpu.workload_ns.0, cpu),
         CpuAccounting::Stat => 0.0,
     }
 }
 
-/// What belongs to the whole machine.
-fn machine_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
+/// What belongs to the whole machine, in cores.
+pub(crate) fn machine_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     let nanos = match accounting {
         CpuAccounting::Tasks => cpu.ksoftirqd_ns.0 + cpu.napi_ns.0,
         // With CONFIG_IRQ_TIME_ACCOUNTING /proc/stat's softirq holds ksoftirqd's time already

@@ -65,7 +65,7 @@ fn everything_measured_is_drawn_in_light_dark_and_on_a_phone() {
         assert_eq!(seen["stairs"], report.staircase.len(), "{seen}");
         assert_eq!((&seen["tracks"], &seen["retransmits"]), (&4.into(), &2.into()), "{seen}");
         assert_eq!(seen["collisions"], serde_json::json!([]), "names run into values");
-        assert_eq!(seen["charts"], 6, "{seen}");
+        assert_eq!(seen["charts"], 8, "{seen}");
         assert_eq!(seen["paper"], paper, "{seen}");
         assert!(seen["width"].as_u64() <= Some(u64::from(width)), "the page scrolls sideways: {seen}");
     }

@@ -4,43 +4,90 @@ use landspeed_units::Bytes;
 
 /// UDP's header, which travels in the first fragment only.
 const UDP_HEADER: u64 = 8;
-/// Fragments but the last carry multiples of this (RFC 791 section 3.2).
+/// Fragments but the last carry multiples of this (RFC 791 section 3.2, RFC 8200 section 4.5).
 const UNIT: u64 = 8;
 
-/// Packets that a UDP datagram with `data` bytes becomes on a link with `mtu`, of which each packet
-/// spends `ip_header` bytes (20 for IPv4; 48 for IPv6 with its fragment header).
+/// The Internet protocol that carries a datagram: its headers take room in each packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ip {
+    /// 20 bytes, options left out.
+    V4,
+    /// 40 bytes, and 8 more for the fragment header of a packet that is one of several.
+    V6,
+}
+
+impl Ip {
+    /// What a datagram may have, its UDP header included, to stay whole.
+    fn whole(self, mtu: Bytes) -> u64 {
+        mtu.0.saturating_sub(if self == Ip::V4 { 20 } else { 40 })
+    }
+
+    /// What a fragment can carry.
+    fn room(self, mtu: Bytes) -> u64 {
+        mtu.0.saturating_sub(if self == Ip::V4 { 20 } else { 48 })
+    }
+
+    /// What a fragment carries that is not the last.
+    fn unit(self, mtu: Bytes) -> u64 {
+        (self.room(mtu) / UNIT * UNIT).max(UNIT)
+    }
+}
+
+/// Packets that a UDP datagram with `data` bytes becomes on a link with `mtu`.
 ///
 /// jin.f.fragments, `ceil(data / (mtu - headers))`, counts the UDP header in every packet; this follows
-/// RFC 791: it is in the first one only, and fragments are cut at multiples of 8. An MTU without room for
-/// 8 bytes carries nothing, and the count is that of 8 bytes a packet.
-pub fn fragments(data: Bytes, mtu: Bytes, ip_header: Bytes) -> u64 {
+/// RFC 791: it is in the first one only, fragments are cut at multiples of 8, and the last one is as long
+/// as fits. An MTU without room for 8 bytes carries nothing, and the count is that of 8 bytes a packet.
+pub fn fragments(data: Bytes, mtu: Bytes, ip: Ip) -> u64 {
     let datagram = data.0.saturating_add(UDP_HEADER);
-    let room = mtu.0.saturating_sub(ip_header.0);
-    if datagram <= room {
+    if datagram <= ip.whole(mtu) {
         return 1;
     }
-    datagram.div_ceil((room / UNIT * UNIT).max(UNIT))
+    1 + datagram.saturating_sub(ip.room(mtu)).div_ceil(ip.unit(mtu)).max(1)
+}
+
+/// The data of the largest UDP datagram that becomes `packets` packets (one at least) on a link with `mtu`.
+pub fn largest(packets: u64, mtu: Bytes, ip: Ip) -> Bytes {
+    let datagram = match packets {
+        0 | 1 => ip.whole(mtu),
+        more => ip.room(mtu).saturating_add((more - 1).saturating_mul(ip.unit(mtu))),
+    };
+    Bytes(datagram.saturating_sub(UDP_HEADER))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const IPV4: Bytes = Bytes(20);
-
     #[test]
     fn the_papers_datagram_of_32_kb() {
-        assert_eq!(fragments(Bytes::kib(32), Bytes(4096), IPV4), 9, "section 3.1");
-        assert_eq!(fragments(Bytes::kib(32), Bytes(33_000), IPV4), 1, "their larger MTU");
+        assert_eq!(fragments(Bytes::kib(32), Bytes(4096), Ip::V4), 9, "section 3.1");
+        assert_eq!(fragments(Bytes::kib(32), Bytes(33_000), Ip::V4), 1, "their larger MTU");
     }
 
     #[test]
     fn steps_lie_just_below_multiples_of_the_mtu() {
-        for (data, count) in [(0, 1), (4068, 1), (4069, 2), (4096, 2), (8136, 2), (8137, 3)] {
-            assert_eq!(fragments(Bytes(data), Bytes(4096), IPV4), count, "{data} B");
+        // 4076 bytes of room, of which fragments but the last use 4072.
+        for (data, count) in [(0, 1), (4068, 1), (4069, 2), (4096, 2), (8140, 2), (8141, 3)] {
+            assert_eq!(fragments(Bytes(data), Bytes(4096), Ip::V4), count, "{data} B");
         }
-        assert_eq!(fragments(Bytes(1472), Bytes(1500), IPV4), 1);
-        assert_eq!(fragments(Bytes(1473), Bytes(1500), IPV4), 2);
-        assert_eq!(fragments(Bytes(16), Bytes(3), IPV4), 3);
+        assert_eq!(fragments(Bytes(1472), Bytes(1500), Ip::V4), 1);
+        assert_eq!(fragments(Bytes(1473), Bytes(1500), Ip::V4), 2);
+        assert_eq!(fragments(Bytes(1452), Bytes(1500), Ip::V6), 1);
+        assert_eq!(fragments(Bytes(1453), Bytes(1500), Ip::V6), 2);
+        assert_eq!(fragments(Bytes(16), Bytes(3), Ip::V4), 4);
+    }
+
+    #[test]
+    fn one_byte_more_than_the_largest_is_one_packet_more() {
+        for mtu in [576, 1280, 1500, 4096, 9000, 33_000].map(Bytes) {
+            for ip in [Ip::V4, Ip::V6] {
+                for packets in 1..40 {
+                    let most = largest(packets, mtu, ip);
+                    assert_eq!(fragments(most, mtu, ip), packets, "{most:?} at {mtu:?} {ip:?}");
+                    assert_eq!(fragments(Bytes(most.0 + 1), mtu, ip), packets + 1, "{mtu:?} {ip:?}");
+                }
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ mod flow;
 mod limits;
 mod path;
 mod report;
+mod sizes;
 mod target;
 mod verdict;
 mod window;
@@ -17,9 +18,8 @@ pub use flow::{
 };
 pub use limits::{HostLimits, MemoryKernel, PacketRate, Pass, PcieLink, StreamRate};
 pub use path::{Hop, HopLatency, PathTrace};
-pub use report::{
-    CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep, PerPacket, PerPacketFit,
-};
+pub use report::{CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep};
+pub use sizes::{FragmentStep, LayerCost, PerPacket, PerPacketFit, SizeAnswer, SizePoint};
 pub use target::WatchTarget;
 pub use verdict::{Cause, Finding, Remedy, Verdict};
 pub use window::{Binding, FlowWindow, WindowFigure, WindowRule};

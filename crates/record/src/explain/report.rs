@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_units::{BitRate, Bytes};
+use landspeed_units::BitRate;
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, FlowWindow, HostLimits};
+use super::{Finding, FlowWindow, HostLimits, PerPacket, SizeAnswer};
 use crate::{HostFacts, Observations, WanReport};
 
 /// The version of [`ExplainReport`].
@@ -21,32 +21,6 @@ pub struct CostFigure {
     pub ns_per_byte: Option<f64>,
     /// Processor nanoseconds per packet on the link; `None` where none was counted.
     pub ns_per_packet: Option<f64>,
-}
-
-/// A layer's cost over sizes: `fixed_ns + per_byte_ns * size + per_fragment_ns * (fragments - 1)`.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PerPacketFit {
-    /// Nanoseconds per packet, whatever its size.
-    pub fixed_ns: f64,
-    /// Nanoseconds per byte.
-    pub per_byte_ns: f64,
-    /// Nanoseconds per fragment after the first; zero where none was cut.
-    pub per_fragment_ns: f64,
-    /// Root mean square of what the line does not explain, as a share of the mean cost.
-    pub residual: f64,
-}
-
-/// Cost over sizes, by layer, as Jin & Yoo report (sections 3 and 4).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct PerPacket {
-    /// "tcp", "udp".
-    pub transport: String,
-    /// MTU of the link.
-    pub mtu_bytes: Bytes,
-    /// Layer ("host A", "host B", "link", or a class) to its line.
-    pub layers: BTreeMap<String, PerPacketFit>,
 }
 
 /// A step of the staircase of limits, highest first.
@@ -101,8 +75,10 @@ pub struct ExplainReport {
     pub unjudged: Vec<String>,
     /// The hosts, A first.
     pub hosts: Vec<ExplainedHost>,
-    /// Fits over sizes, where they were measured.
+    /// Cost over sizes, where it was measured.
     pub per_packet: Vec<PerPacket>,
+    /// What follows from it: Jin & Yoo's questions with the answers of these hosts.
+    pub answers: Vec<SizeAnswer>,
     /// The staircase, highest first.
     pub staircase: Vec<LimitStep>,
     /// The window model held against the flows that moved most, the busiest first.

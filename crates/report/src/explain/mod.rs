@@ -14,6 +14,7 @@ mod hops;
 mod page;
 mod parts;
 mod rules;
+mod sizes;
 mod stairs;
 mod text;
 mod window;

@@ -3,6 +3,7 @@
 mod between;
 mod head;
 mod sections;
+mod sizes;
 mod tables;
 mod verdict;
 
@@ -30,7 +31,7 @@ pub fn explain_html(report: &ExplainReport) -> String {
         (sections::window(report))
         (sections::limits(report, stairs.as_ref()))
         (between::link(report))
-        (tables::fits(report))
+        (sizes::section(report))
         (tables::hosts(report))
         (tables::unseen(report))
         (head::reproduce(report))

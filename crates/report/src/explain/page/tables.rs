@@ -1,15 +1,11 @@
 //! The tables of the page.
 
-use landspeed_record::{ExplainReport, PerPacket};
+use landspeed_record::ExplainReport;
 use maud::{Markup, html};
 
 use super::super::hops::Counts;
 use super::super::parts::{self, Row};
-use super::super::words::{self, nanos, percent};
-use crate::safe;
-
-/// A line that leaves more than this unexplained is no line.
-const POOR: f64 = 0.15;
+use super::super::words;
 
 /// What happened to packets, host by host.
 pub(super) fn counts(counts: &Counts) -> Markup {
@@ -22,44 +18,6 @@ pub(super) fn counts(counts: &Counts) -> Markup {
                 tbody {
                     @for (name, row) in &counts.rows {
                         tr { th scope="row" { (name) } @for count in row { td class="number" { (shown(count)) } } }
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// A line for each layer over sizes, as Jin & Yoo report.
-pub(super) fn fits(report: &ExplainReport) -> Markup {
-    html! {
-        @if !report.per_packet.is_empty() {
-            section id="sizes" {
-                h2 { "Per packet and per byte" }
-                p {
-                    "Cost over message sizes, fitted as a time per packet, a time per byte, and a time per fragment after the first. "
-                    "The residual is what such a line leaves unexplained, as a share of the mean cost."
-                }
-                @for part in &report.per_packet { (fit(part)) }
-            }
-        }
-    }
-}
-
-fn fit(part: &PerPacket) -> Markup {
-    let title = format!("{} at MTU {}", safe(&part.transport), part.mtu_bytes.0);
-    html! {
-        div class="scroll" tabindex="0" role="group" aria-label=(title) {
-            table class="figures fit" {
-                caption { (title) }
-                thead { tr { th scope="col" { "Layer" } @for name in ["ns/packet", "ns/byte", "ns/fragment", "residual"] { th scope="col" class="number" { (name) } } } }
-                tbody {
-                    @for (layer, line) in &part.layers {
-                        tr {
-                            th scope="row" { (safe(layer)) }
-                            @for value in [line.fixed_ns, line.per_byte_ns, line.per_fragment_ns] { td class="number" { (nanos(Some(value))) } }
-                            @let poor = line.residual > POOR;
-                            td class={ "number" @if poor { " poor" } } { (percent(line.residual)) @if poor { " (no line)" } }
-                        }
                     }
                 }
             }

@@ -3,9 +3,10 @@
 mod bars;
 mod cost;
 mod path;
+mod sizes;
 mod verdict;
 
-use landspeed_record::{ExplainReport, PerPacket, PerPacketFit};
+use landspeed_record::ExplainReport;
 
 use super::{cost as costs, parts, words};
 use crate::output::{Output, Style, Tone};
@@ -72,37 +73,13 @@ pub fn explain_text(report: &ExplainReport, output: Output, detail: Detail) -> S
     sections.extend(path::hops(report, pen));
     sections.extend(path::window(report, pen));
     sections.extend(path::limits(report, pen));
-    sections.extend(fits(report, pen));
+    sections.extend(sizes::section(report, pen));
     if detail == Detail::Full {
         sections.extend(tables(report, pen));
     }
     sections.extend(report.wan.as_ref().map(|link| wan::text(link, pen.style, pen.width as u16)));
     sections.push(close(report, pen));
     sections.join("\n\n") + "\n"
-}
-
-/// Fits over sizes: a line a sweep.
-fn fits(report: &ExplainReport, pen: Pen) -> Option<String> {
-    let sweep = |part: &PerPacket| {
-        let layer = |(name, line): (&String, &PerPacketFit)| {
-            let mut sum = vec![
-                words::nanos(Some(line.fixed_ns)),
-                format!("{}/byte", words::nanos(Some(line.per_byte_ns))),
-            ];
-            if line.per_fragment_ns != 0.0 {
-                sum.push(format!("{}/fragment", words::nanos(Some(line.per_fragment_ns))));
-            }
-            format!("{} {} (±{})", safe(name), sum.join(" + "), words::whole(line.residual))
-        };
-        // The hosts first of all: they are the cost, the others are parts of it.
-        let hosts = part.layers.keys().any(|name| name.starts_with("host"));
-        let told = |name: &str| pen.detail == Detail::Full || !hosts || name.starts_with("host");
-        let layers: Vec<String> = part.layers.iter().filter(|(name, _)| told(name)).map(layer).collect();
-        pen.line(&format!("  {} at MTU {}: {}", safe(&part.transport), part.mtu_bytes.0, layers.join(", ")))
-    };
-    let mut lines = vec![pen.heading("ns per packet by size (± what a line leaves unexplained)")];
-    lines.extend(report.per_packet.iter().take(pen.most(2)).map(sweep));
-    (lines.len() > 1).then(|| lines.join("\n"))
 }
 
 /// Facts and limits, host beside host.

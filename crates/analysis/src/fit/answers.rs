@@ -1,0 +1,176 @@
+//! Jin & Yoo's questions, answered with the figures of a sweep over sizes.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{HostLimits, PerPacket, SizeAnswer, SizePoint};
+use landspeed_units::{Bytes, Nanos};
+
+use super::caches::{self, OffloadStudy};
+use super::message::{BOTH, HOST_A, HOST_B, LINK};
+use super::pipeline::{Stage, bottleneck};
+
+/// A host that works this share of the time between arrivals has none left.
+const BUSY: f64 = 0.85;
+
+/// What the answers are made from.
+#[derive(Debug)]
+pub struct Asked<'a> {
+    /// The sweeps; those at the MTU as it was found come first.
+    pub sweeps: &'a [PerPacket],
+    /// "host A" and "host B" with their limits, where they were measured; a machine that is both once.
+    pub limits: Vec<(&'a str, &'a HostLimits)>,
+    /// Checksum offload on and off.
+    pub offload: &'a OffloadStudy,
+}
+
+/// The answers to those questions of which anything is known, in the order of the paper.
+pub fn answers(asked: &Asked<'_>) -> Vec<SizeAnswer> {
+    let all = [fragment(asked.sweeps), caches::checksum(asked), caches::copy(asked), pace(asked.sweeps)];
+    all.into_iter().flatten().collect()
+}
+
+/// Lines and figures of an answer as they come.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) lines: Vec<String>,
+    pub(super) figures: BTreeMap<String, f64>,
+}
+
+impl Said {
+    pub(super) fn figure(&mut self, name: impl Into<String>, value: f64) {
+        if value.is_finite() {
+            self.figures.insert(name.into(), value);
+        }
+    }
+
+    pub(super) fn answer(self, question: &str) -> Option<SizeAnswer> {
+        let Said { lines, figures } = self;
+        (!lines.is_empty()).then(|| SizeAnswer { question: question.to_owned(), answer: lines, figures })
+    }
+}
+
+/// A time with its unit: "930 ns", "1.23 us".
+pub(super) fn time(ns: f64) -> String {
+    match ns {
+        ns if ns < 0.0 => format!("-{}", time(-ns)),
+        ns if ns < 10.0 => format!("{ns:.2} ns"),
+        ns => Nanos(ns.round() as u64).to_string(),
+    }
+}
+
+/// Section 3.1: what one more fragment costs.
+fn fragment(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
+    let mut said = Said::default();
+    let cut = sweeps.iter().filter(|part| part.transport == "udp" && !part.steps_bytes.is_empty());
+    for part in cut.clone() {
+        by_line(part, &mut said);
+        by_steps(part, &mut said);
+    }
+    larger_frames(&cut.collect::<Vec<_>>(), &mut said);
+    if !said.lines.is_empty() {
+        let paper = "Jin & Yoo had 31 us at the sender, copy and checksum of the fragment included, and 9 us at the receiver, \
+                     before its copy (section 3.1, MTU 4096, 450 MHz)";
+        said.lines.push(paper.to_owned());
+    }
+    said.answer("What does one more fragment cost?")
+}
+
+fn by_line(part: &PerPacket, said: &mut Said) {
+    let line = |layer: &str| part.layers.get(layer);
+    let Some(both) = line(BOTH) else { return };
+    let mtu = part.mtu_bytes.0;
+    said.figure(format!("mtu_{mtu}_fragment_ns"), both.per_fragment_ns);
+    let mut hosts = Vec::new();
+    for (layer, name) in [(HOST_A, "host_a"), (HOST_B, "host_b")] {
+        let Some(line) = line(layer) else { continue };
+        said.figure(format!("mtu_{mtu}_fragment_{name}_ns"), line.per_fragment_ns);
+        hosts.push(format!("{} on {layer}", time(line.per_fragment_ns)));
+    }
+    said.figure(format!("mtu_{mtu}_first_cut_ns"), both.first_cut_ns);
+    said.lines.push(format!(
+        "at MTU {mtu} each fragment after the first costs {} beside its bytes ({}), and being cut at all {} once; {:.0} % of \
+         the mean cost unexplained over {} sizes",
+        time(both.per_fragment_ns),
+        hosts.join(", "),
+        time(both.first_cut_ns),
+        100.0 * both.residual,
+        part.points.len()
+    ));
+}
+
+/// The byte that makes a packet more, by pairs of trials.
+fn by_steps(part: &PerPacket, said: &mut Said) {
+    let mtu = part.mtu_bytes.0;
+    let mut told = Vec::new();
+    for step in &part.fragment_steps {
+        let Some(cost) = step.layers.get(BOTH) else { continue };
+        said.figure(format!("mtu_{mtu}_step_to_{}_ns", step.fragments + 1), cost.median_ns);
+        told.push(format!(
+            "{} of {} adds {} ({} to {})",
+            step.fragments + 1,
+            step.fragments,
+            time(cost.median_ns),
+            time(cost.least_ns),
+            time(cost.most_ns)
+        ));
+    }
+    if !told.is_empty() {
+        let line =
+            format!("at MTU {mtu}, by pairs of trials, the byte that makes packets {}", told.join(", "));
+        said.lines.push(line);
+    }
+}
+
+/// What a datagram of the largest size costs at each MTU (jin.mtu32.gain).
+fn larger_frames(cut: &[&PerPacket], said: &mut Said) {
+    let largest = |part: &PerPacket| {
+        let point = part.points.last()?;
+        Some((part.mtu_bytes, point.size_bytes, point.fragments, point.layers.get(BOTH)?.median_ns))
+    };
+    let [Some(small), Some(large)] = [cut.first(), cut.last()].map(|part| part.and_then(|p| largest(p)))
+    else {
+        return;
+    };
+    if small.0 >= large.0 || small.1 != large.1 {
+        return;
+    }
+    let told = |(mtu, _, packets, ns): (Bytes, Bytes, u64, f64)| {
+        format!("{} in {packets} packets at MTU {}", time(ns), mtu.0)
+    };
+    said.figure("largest_datagram_cost_ratio", small.3 / large.3);
+    said.lines.push(format!(
+        "a datagram of {} costs both hosts {} and {}: {:.2} times as much",
+        small.1,
+        told(small),
+        told(large),
+        small.3 / large.3
+    ));
+}
+
+/// Section 4, Figure 7: which part holds the others up.
+fn pace(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
+    let mut said = Said::default();
+    let mtu = sweeps.first()?.mtu_bytes;
+    for part in sweeps.iter().filter(|part| part.mtu_bytes == mtu && !part.transport.contains(' ')) {
+        let (Some(small), Some(large)) = (part.points.first(), part.points.last()) else { continue };
+        let told: Vec<String> = [small, large].into_iter().filter_map(slowest).collect();
+        if !told.is_empty() {
+            said.lines.push(format!("{} at MTU {}: {}", part.transport, mtu.0, told.join("; ")));
+        }
+    }
+    said.answer("Which part sets the pace?")
+}
+
+fn slowest(point: &SizePoint) -> Option<String> {
+    let ns = |layer: &str| point.layers.get(layer).map(|cost| cost.median_ns);
+    let stages: Vec<Stage<'_>> = [HOST_A, HOST_B]
+        .into_iter()
+        .filter_map(|name| Some(Stage { name, time: Nanos(ns(name)?.round() as u64) }))
+        .collect();
+    let (stage, _) = bottleneck(point.size_bytes, &stages)?;
+    let between = ns(LINK)?;
+    let share = (stage.time.0 as f64 / between).min(1.0);
+    let told = if share >= BUSY { "which sets the pace" } else { "and waits for the rest" };
+    let work = format!("{} works {:.0} % of the {}", stage.name, 100.0 * share, time(between));
+    Some(format!("at {} {work} between arrivals, {told}", point.size_bytes))
+}

@@ -1,0 +1,275 @@
+//! From one trial to what a message cost each layer.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, HostFacts};
+use landspeed_units::{Bytes, Nanos};
+
+use crate::figures::{end_share, machine_share};
+
+/// Processor time of host A: its threads, and on a machine of its own everything that worked for packets.
+pub const HOST_A: &str = "host A";
+/// The same of host B.
+pub const HOST_B: &str = "host B";
+/// Where both hosts are one machine: time that may have been spent for either, softirqs above all.
+pub const SHARED: &str = "shared by A and B";
+/// All of that together.
+pub const BOTH: &str = "both hosts";
+/// Time between arrivals at the receiver.
+pub const LINK: &str = "link";
+
+/// What both ends saw of one trial, and what they are.
+#[derive(Debug, Clone, Copy)]
+pub struct BothEnds<'a> {
+    /// The sender's and the receiver's outcomes.
+    pub seen: [&'a EndpointOutcome; 2],
+    /// The sender's and the receiver's hosts.
+    pub hosts: [&'a HostFacts; 2],
+}
+
+/// What a message cost in one trial.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MessageCost {
+    /// Its payload.
+    pub size: Bytes,
+    /// The round that the trial belongs to: trials of one round follow each other closely.
+    pub round: u32,
+    /// Packets on the sender's link for each message, where it counts them.
+    pub packets: Option<f64>,
+    /// Share of the messages that did not arrive, 0 to 1.
+    pub loss: f64,
+    /// Layer to nanoseconds a message.
+    pub layers: BTreeMap<String, f64>,
+}
+
+/// Messages per second at each end.
+struct Pace {
+    sent: f64,
+    received: f64,
+}
+
+impl BothEnds<'_> {
+    /// Whether both hosts are namespaces of one machine.
+    pub fn one_machine(&self) -> bool {
+        !self.hosts[0].boot_id.is_empty() && self.hosts[0].boot_id == self.hosts[1].boot_id
+    }
+
+    /// What a message of `size` cost each host and the link; `None` where none arrived.
+    ///
+    /// Each end's processor time is spread over the messages that it handled itself, so loss on the way
+    /// makes none dearer. The link's time is that between arrivals (jin.f.ttcp): the pace of the slowest
+    /// stage of the pipeline, whichever that is.
+    pub fn message_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
+        let pace = self.pace(size)?;
+        let mut cost = self.bare(size, round);
+        for (layer, ns) in self.processor(&pace).into_iter().chain([(LINK, self.link(size)?)]) {
+            // What is shared may have been nothing; a host that cost nothing was not seen.
+            if ns > 0.0 || (layer == SHARED && self.one_machine()) {
+                cost.layers.insert(layer.to_owned(), ns);
+            }
+        }
+        Some(cost)
+    }
+
+    /// What a message of `size` cost by class of processor time, as "copy, host A"; `None` where none
+    /// arrived or nothing was sampled.
+    ///
+    /// A class of which no sample was taken counts as half a sample: it has been seen to be rare, not to be
+    /// nothing.
+    pub fn class_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
+        let pace = self.pace(size)?;
+        let mut cost = self.bare(size, round);
+        for (host, (end, rate)) in [HOST_A, HOST_B].into_iter().zip(self.seen.iter().zip(pace.both())) {
+            let Some(profile) = end.observed.cost.as_deref() else { continue };
+            cost.layers.extend(classes(profile, host, rate * profile.window_ns.as_secs_f64()));
+        }
+        (!cost.layers.is_empty()).then_some(cost)
+    }
+
+    fn pace(&self, size: Bytes) -> Option<Pace> {
+        let [a, b] = self.seen;
+        let rate = |bytes: Bytes, window: Nanos| bytes.0 as f64 / size.0.max(1) as f64 / window.as_secs_f64();
+        let pace =
+            Pace { sent: rate(a.sent_bytes, a.window_ns), received: rate(b.received_bytes, b.window_ns) };
+        (pace.sent > 0.0 && pace.received > 0.0 && pace.sent.is_finite() && pace.received.is_finite())
+            .then_some(pace)
+    }
+
+    fn bare(&self, size: Bytes, round: u32) -> MessageCost {
+        let [a, b] = self.seen;
+        let messages = a.sent_bytes.0 as f64 / size.0.max(1) as f64;
+        let packets: u64 = a.observed.links.iter().map(|link| link.tx_packets).sum();
+        let lossy = b.datagrams.first();
+        MessageCost {
+            size,
+            round,
+            packets: (packets > 0 && messages > 0.0).then(|| packets as f64 / messages),
+            loss: lossy.map_or(0.0, DatagramCounts::loss),
+            layers: BTreeMap::new(),
+        }
+    }
+
+    /// Processor time of a message by host, in nanoseconds.
+    fn processor(&self, pace: &Pace) -> Vec<(&'static str, f64)> {
+        let [(a, b), (shared_a, shared_b)] = [end_share, machine_share].map(|share| {
+            let of = |end: usize| share(&self.seen[end].observed.cpu, self.hosts[end].cpu_accounting);
+            (of(0), of(1))
+        });
+        let ns = |cores: f64, rate: f64| 1e9 * cores / rate;
+        let split = if self.one_machine() {
+            [(HOST_A, ns(a, pace.sent)), (HOST_B, ns(b, pace.received)), (SHARED, ns(shared_a, pace.sent))]
+        } else {
+            [(HOST_A, ns(a + shared_a, pace.sent)), (HOST_B, ns(b + shared_b, pace.received)), (SHARED, 0.0)]
+        };
+        let both = split.iter().map(|(_, ns)| ns).sum();
+        split.into_iter().chain([(BOTH, both)]).collect()
+    }
+
+    /// Time between two arrivals, in nanoseconds.
+    fn link(&self, size: Bytes) -> Option<f64> {
+        let b = self.seen[1];
+        let rate = match b.datagrams.first() {
+            Some(datagrams) => datagrams.rate(),
+            None => b.received_bytes.per(b.window_ns),
+        };
+        (rate.0 > 0.0).then(|| 8e9 * size.0 as f64 / rate.0)
+    }
+}
+
+impl Pace {
+    fn both(&self) -> [f64; 2] {
+        [self.sent, self.received]
+    }
+}
+
+/// Nanoseconds of each class for one of `messages`; nothing where nothing was sampled.
+fn classes(profile: &CostProfile, host: &str, messages: f64) -> Vec<(String, f64)> {
+    let of = |class: CostClass| {
+        profile
+            .classes
+            .iter()
+            .filter(|seen| seen.class == class)
+            .fold(0.0, |sum, seen| sum + seen.samples as f64)
+    };
+    let taken: f64 = CostClass::ALL.into_iter().map(of).sum();
+    if taken == 0.0 || messages <= 0.0 {
+        return Vec::new();
+    }
+    // Samples that the kernel could not deliver are taken to have been like the others.
+    let each = (1.0 + profile.lost as f64 / taken) * profile.period_ns.0 as f64 / messages;
+    let layer = |class: CostClass| (class_layer(class.name(), host), of(class).max(0.5) * each);
+    CostClass::ALL.into_iter().map(layer).collect()
+}
+
+/// The layer of a class of a host's time: "copy, host A".
+pub(super) fn class_layer(class: &str, host: &str) -> String {
+    format!("{class}, {host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{ClassSamples, CpuAccounting, CpuUsage, LinkCounters, Observations};
+    use landspeed_units::CpuNanos;
+
+    use super::*;
+
+    const WINDOW: Nanos = Nanos::millis(100);
+
+    fn host(boot: &str) -> HostFacts {
+        HostFacts { boot_id: boot.into(), cpu_accounting: CpuAccounting::Tasks, ..HostFacts::default() }
+    }
+
+    fn end(workload: u64, kernel: u64) -> EndpointOutcome {
+        let cpu = CpuUsage {
+            window_ns: WINDOW,
+            workload_ns: CpuNanos(workload),
+            ksoftirqd_ns: CpuNanos(kernel),
+            ..CpuUsage::default()
+        };
+        let links = vec![LinkCounters { tx_packets: 20_000, ..LinkCounters::default() }];
+        EndpointOutcome {
+            window_ns: WINDOW,
+            observed: Observations { cpu, links, ..Observations::default() },
+            ..EndpointOutcome::default()
+        }
+    }
+
+    /// 10,000 datagrams of 1,000 B go out, 8,000 come in within 80 ms.
+    fn ends() -> [EndpointOutcome; 2] {
+        let mut a = end(90_000_000, 10_000_000);
+        a.sent_bytes = Bytes(10_000_000);
+        let mut b = end(40_000_000, 10_000_000);
+        b.received_bytes = Bytes(8_000_000);
+        b.datagrams = vec![DatagramCounts {
+            received: 8000,
+            received_bytes: Bytes(8_000_000),
+            lost: 2000,
+            arrivals_ns: Nanos::millis(80),
+            ..DatagramCounts::default()
+        }];
+        [a, b]
+    }
+
+    fn cost(boots: [&str; 2]) -> MessageCost {
+        let ([a, b], hosts) = (ends(), boots.map(host));
+        let both = BothEnds { seen: [&a, &b], hosts: [&hosts[0], &hosts[1]] };
+        both.message_cost(Bytes(1000), 3).unwrap()
+    }
+
+    fn near(cost: &MessageCost, layer: &str, ns: f64) {
+        let seen = cost.layers.get(layer).copied().unwrap_or_default();
+        assert!((seen - ns).abs() < 1e-6 * ns.max(1.0), "{layer}: {seen} for {ns}");
+    }
+
+    #[test]
+    fn each_end_pays_for_the_messages_that_it_handled() {
+        let two = cost(["x", "y"]);
+        near(&two, HOST_A, 10_000.0);
+        near(&two, HOST_B, 6_250.0);
+        near(&two, BOTH, 16_250.0);
+        near(&two, LINK, 10_000.0);
+        assert!(!two.layers.contains_key(SHARED));
+        assert_eq!((two.round, two.packets, two.loss), (3, Some(2.0), 0.2));
+    }
+
+    #[test]
+    fn what_one_machine_shares_belongs_to_neither_host() {
+        let one = cost(["x", "x"]);
+        near(&one, HOST_A, 9_000.0);
+        near(&one, HOST_B, 5_000.0);
+        near(&one, SHARED, 1_000.0);
+        near(&one, BOTH, 15_000.0);
+    }
+
+    #[test]
+    fn a_trial_without_arrivals_costs_nothing_that_can_be_said() {
+        let [a, mut b] = ends();
+        b.received_bytes = Bytes(0);
+        let facts = host("x");
+        let both = BothEnds { seen: [&a, &b], hosts: [&facts, &facts] };
+        assert_eq!(both.message_cost(Bytes(1000), 0), None);
+    }
+
+    #[test]
+    fn classes_share_the_sampled_time_and_a_rare_one_is_not_nothing() {
+        let [mut a, b] = ends();
+        let classes = [(CostClass::Copy, 75), (CostClass::Udp, 25)];
+        let classes = classes.map(|(class, samples)| ClassSamples { class, samples }).into();
+        let profile = CostProfile {
+            window_ns: WINDOW,
+            period_ns: Nanos::millis(1),
+            lost: 100,
+            classes,
+            ..CostProfile::default()
+        };
+        a.observed.cost = Some(Box::new(profile));
+        let facts = host("x");
+        let both = BothEnds { seen: [&a, &b], hosts: [&facts, &facts] };
+        let cost = both.class_cost(Bytes(1000), 0).unwrap();
+        // 200 ms in all over 10,000 messages: 20 us each.
+        near(&cost, "copy, host A", 15_000.0);
+        near(&cost, "udp, host A", 5_000.0);
+        near(&cost, "lock, host A", 100.0);
+        assert_eq!(cost.layers.len(), CostClass::ALL.len(), "host B was not sampled: {cost:?}");
+    }
+}

@@ -1,0 +1,173 @@
+//! From the trials of a sweep over sizes to its points, its lines and its steps.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use landspeed_record::{FragmentStep, LayerCost, PerPacket, SizePoint};
+use landspeed_units::Bytes;
+
+use super::fragments::{Ip, fragments, largest};
+use super::line::{SizedCost, fit};
+use super::message::{LINK, MessageCost, SHARED};
+
+/// A class with less than this share of its host's sampled time is too rare for a line of its own.
+const RARE: f64 = 0.02;
+/// Loss below this share needs no word.
+const LOSSY: f64 = 0.01;
+/// More steps than any size that a socket takes has at an MTU that IP allows.
+const MOST_STEPS: u64 = 1200;
+
+/// What was swept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepOf {
+    /// "tcp", "udp", "udp without checksum".
+    pub transport: String,
+    /// MTU of the link.
+    pub mtu: Bytes,
+    /// What cuts a message that is larger than the MTU; `None` where the transport is a stream.
+    pub cut_by: Option<Ip>,
+}
+
+impl SweepOf {
+    /// Packets that a message of `size` becomes.
+    pub fn fragments(&self, size: Bytes) -> u64 {
+        self.cut_by.map_or(1, |ip| fragments(size, self.mtu, ip))
+    }
+
+    /// Points, lines and steps from what messages cost; layers of which there are too few points, and
+    /// classes too rare, have points and no line.
+    pub fn per_packet(&self, costs: &[MessageCost]) -> PerPacket {
+        let points = self.points(costs);
+        let steps_bytes = self.steps(points.last().map_or(Bytes(0), |point| point.size_bytes));
+        let mut part = PerPacket {
+            transport: self.transport.clone(),
+            mtu_bytes: self.mtu,
+            fragment_steps: steps_bytes.iter().filter_map(|size| self.step(*size, costs)).collect(),
+            notes: losses(&points).into_iter().collect(),
+            steps_bytes,
+            points,
+            ..PerPacket::default()
+        };
+        self.draw_lines(&mut part);
+        part
+    }
+
+    fn points(&self, costs: &[MessageCost]) -> Vec<SizePoint> {
+        let sizes: BTreeSet<Bytes> = costs.iter().map(|cost| cost.size).collect();
+        let point = |size: Bytes| {
+            let of_size: Vec<&MessageCost> = costs.iter().filter(|cost| cost.size == size).collect();
+            let plain: Vec<&MessageCost> =
+                of_size.iter().copied().filter(|cost| cost.layers.contains_key(LINK)).collect();
+            let packets = plain.iter().filter_map(|cost| cost.packets);
+            SizePoint {
+                size_bytes: size,
+                fragments: self.fragments(size),
+                packets_counted: spread(packets.collect()).map(|packets| packets.median_ns),
+                loss: plain.iter().map(|cost| cost.loss).sum::<f64>() / plain.len().max(1) as f64,
+                trials: plain.len() as u32,
+                layers: by_layer(of_size.iter().map(|cost| &cost.layers)),
+            }
+        };
+        sizes.into_iter().map(point).collect()
+    }
+
+    fn steps(&self, most: Bytes) -> Vec<Bytes> {
+        let Some(ip) = self.cut_by else { return Vec::new() };
+        (1..MOST_STEPS)
+            .map(|packets| largest(packets, self.mtu, ip))
+            .take_while(|size| *size < most)
+            .collect()
+    }
+
+    /// The difference that one byte more than `size` makes, where both were measured in one round or more.
+    fn step(&self, size: Bytes, costs: &[MessageCost]) -> Option<FragmentStep> {
+        let plain = |size: Bytes| {
+            let of = costs.iter().filter(move |cost| cost.size == size && cost.layers.contains_key(LINK));
+            of.map(|cost| (cost.round, &cost.layers)).collect::<BTreeMap<_, _>>()
+        };
+        let (before, after) = (plain(size), plain(Bytes(size.0 + 1)));
+        let differences: Vec<BTreeMap<String, f64>> =
+            before.iter().filter_map(|(round, before)| Some(difference(before, after.get(round)?))).collect();
+        let step = FragmentStep {
+            size_bytes: size,
+            fragments: self.fragments(size),
+            layers: by_layer(differences.iter()),
+        };
+        (!step.layers.is_empty()).then_some(step)
+    }
+
+    fn draw_lines(&self, part: &mut PerPacket) {
+        let names: BTreeSet<&String> = part.points.iter().flat_map(|point| point.layers.keys()).collect();
+        let rare = rare(&part.points);
+        let mut lines = BTreeMap::new();
+        for name in names.into_iter().filter(|name| !rare.contains(*name)) {
+            let sized = |point: &SizePoint| {
+                let cost_ns = point.layers.get(name)?.median_ns;
+                Some(SizedCost { size: point.size_bytes, fragments: point.fragments, cost_ns })
+            };
+            match fit(&part.points.iter().filter_map(sized).collect::<Vec<_>>()) {
+                Ok(line) => {
+                    lines.insert(name.clone(), line);
+                }
+                // What was nothing at some size has no line, and nothing is amiss.
+                Err(_) if name == SHARED => {}
+                Err(error) => part.notes.push(format!("{name}: {error}")),
+            }
+        }
+        part.layers = lines;
+    }
+}
+
+fn difference(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    before.iter().filter_map(|(layer, ns)| Some((layer.clone(), after.get(layer)? - ns))).collect()
+}
+
+/// Each layer's values over trials.
+fn by_layer<'a>(trials: impl Iterator<Item = &'a BTreeMap<String, f64>>) -> BTreeMap<String, LayerCost> {
+    let mut values: BTreeMap<&String, Vec<f64>> = BTreeMap::new();
+    for (layer, ns) in trials.flatten() {
+        values.entry(layer).or_default().push(*ns);
+    }
+    values.into_iter().filter_map(|(layer, ns)| Some((layer.clone(), spread(ns)?))).collect()
+}
+
+/// Median, least and most; `None` of nothing.
+fn spread(mut values: Vec<f64>) -> Option<LayerCost> {
+    values.sort_by(f64::total_cmp);
+    let (least, most) = (*values.first()?, *values.last()?);
+    let middle = values.len() / 2;
+    let median = if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        f64::midpoint(values[middle - 1], values[middle])
+    };
+    Some(LayerCost { median_ns: median, least_ns: least, most_ns: most })
+}
+
+/// Classes that are a small share of their host's sampled time over all sizes.
+fn rare(points: &[SizePoint]) -> BTreeSet<String> {
+    let mut classes: BTreeMap<&String, f64> = BTreeMap::new();
+    for point in points {
+        let seen = || point.layers.iter().filter(|(name, _)| host_of(name).is_some());
+        for (name, cost) in seen() {
+            let of_host = seen().filter(|(other, _)| host_of(other) == host_of(name));
+            let all: f64 = of_host.map(|(_, cost)| cost.median_ns).sum();
+            *classes.entry(name).or_default() += cost.median_ns / all / points.len() as f64;
+        }
+    }
+    classes.into_iter().filter(|(_, share)| *share < RARE).map(|(name, _)| name.clone()).collect()
+}
+
+/// The host of a class's layer: "host A" of "copy, host A".
+fn host_of(layer: &str) -> Option<&str> {
+    layer.split_once(", ").map(|(_, host)| host).filter(|host| host.starts_with("host "))
+}
+
+fn losses(points: &[SizePoint]) -> Option<String> {
+    let lossy: Vec<String> = points
+        .iter()
+        .filter(|point| point.loss > LOSSY)
+        .map(|point| format!("{} B {:.0} %", point.size_bytes.0, 100.0 * point.loss))
+        .collect();
+    let why = "datagrams came faster than they were taken; each end pays for those that it handled";
+    (!lossy.is_empty()).then(|| format!("lost: {} ({why})", lossy.join(", ")))
+}

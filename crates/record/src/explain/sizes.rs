@@ -1,0 +1,131 @@
+//! Cost over sizes: what a message costs by layer, and the lines that fit.
+
+use std::collections::BTreeMap;
+
+use landspeed_units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// A layer's cost over sizes: `fixed_ns + per_byte_ns * size`, and for a message that is cut
+/// `first_cut_ns + per_fragment_ns * (fragments - 1)` more.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PerPacketFit {
+    /// Nanoseconds per message, whatever its size.
+    pub fixed_ns: f64,
+    /// Nanoseconds per byte.
+    pub per_byte_ns: f64,
+    /// Nanoseconds that a message costs once because it is cut at all; zero where none was.
+    pub first_cut_ns: f64,
+    /// Nanoseconds per fragment after the first; zero where none was cut.
+    pub per_fragment_ns: f64,
+    /// Root mean square of what the line does not explain, as a share of the mean cost.
+    pub residual: f64,
+}
+
+impl PerPacketFit {
+    /// What the line gives for a message of `size` that becomes `fragments` packets, in nanoseconds.
+    pub fn at(&self, size: Bytes, fragments: u64) -> f64 {
+        let more = fragments.saturating_sub(1) as f64;
+        let cut = if more > 0.0 { self.first_cut_ns } else { 0.0 };
+        self.fixed_ns + self.per_byte_ns * size.0 as f64 + cut + self.per_fragment_ns * more
+    }
+}
+
+/// What a message cost a layer, over several trials.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LayerCost {
+    /// Median over the trials, in nanoseconds.
+    pub median_ns: f64,
+    /// The cheapest trial.
+    pub least_ns: f64,
+    /// The dearest trial.
+    pub most_ns: f64,
+}
+
+/// Messages of one size.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SizePoint {
+    /// Payload of a message: of a datagram before it is cut, of a write over TCP.
+    pub size_bytes: Bytes,
+    /// Packets that a datagram of this size becomes (RFC 791 section 3.2); 1 for a write over TCP, which is a
+    /// stream and has no packets of its own.
+    pub fragments: u64,
+    /// Packets on the link for each message as the sender's link counted them; `None` where it does not.
+    pub packets_counted: Option<f64>,
+    /// Share of the messages that did not arrive, 0 to 1.
+    pub loss: f64,
+    /// Trials behind the medians.
+    pub trials: u32,
+    /// Cost by layer.
+    pub layers: BTreeMap<String, LayerCost>,
+}
+
+/// The byte that makes a datagram one packet more: the difference that it makes by interleaved pairs of trials.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FragmentStep {
+    /// The largest datagram before it.
+    pub size_bytes: Bytes,
+    /// Packets that this one becomes; one byte more makes one more.
+    pub fragments: u64,
+    /// Difference by layer, over the pairs.
+    pub layers: BTreeMap<String, LayerCost>,
+}
+
+/// Cost over sizes, by layer, as Jin & Yoo report (sections 3 and 4).
+///
+/// Layers: "host A" and "host B" are processor time; "shared by A and B" is what two hosts of one machine spend
+/// and nobody can tell apart; "both hosts" is their sum; "link" is time between arrivals at the receiver; and
+/// "copy, host A" and the like are classes of a host's time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PerPacket {
+    /// "tcp", "udp", "udp without checksum".
+    pub transport: String,
+    /// MTU of the link.
+    pub mtu_bytes: Bytes,
+    /// Layer to its line.
+    pub layers: BTreeMap<String, PerPacketFit>,
+    /// The largest datagrams that become 1, 2, 3, ... packets, ascending; empty where messages are not cut.
+    pub steps_bytes: Vec<Bytes>,
+    /// What was measured, ascending by size.
+    pub points: Vec<SizePoint>,
+    /// The steps that were measured one by one.
+    pub fragment_steps: Vec<FragmentStep>,
+    /// What a reader must know, one line each.
+    pub notes: Vec<String>,
+}
+
+/// One of Jin & Yoo's questions, answered with figures of these hosts.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SizeAnswer {
+    /// "What does one more fragment cost?"
+    pub question: String,
+    /// The answer, a sentence a line.
+    pub answer: Vec<String>,
+    /// Its figures by name; a name ends with its unit.
+    pub figures: BTreeMap<String, f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_counts_fragments_after_the_first() {
+        let line = PerPacketFit {
+            fixed_ns: 1000.0,
+            per_byte_ns: 0.5,
+            first_cut_ns: 40.0,
+            per_fragment_ns: 300.0,
+            residual: 0.0,
+        };
+        assert_eq!(line.at(Bytes(100), 1), 1050.0);
+        assert_eq!(line.at(Bytes(2000), 2), 2340.0);
+        assert_eq!(line.at(Bytes(2000), 3), 2640.0);
+        assert_eq!(line.at(Bytes(0), 0), 1000.0);
+    }
+}
