@@ -17,7 +17,9 @@ mod tune;
 
 pub use block::{BlockOutcome, Blocks, placebos};
 pub use error::Error;
-pub use explain::{ExplainOptions, Progress, explain, explain_live};
+pub use explain::{
+    Attention, Effort, ExplainOptions, Progress, SizesOptions, explain, explain_live, explain_sizes,
+};
 pub use host::Host;
 pub use measure::{Measurement, measure};
 pub use pair::{Pair, Watching, Wishes};

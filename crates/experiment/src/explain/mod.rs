@@ -6,6 +6,7 @@ mod limits;
 mod live;
 mod material;
 mod own;
+mod sizes;
 
 use landspeed_record::{FlowSettings, WatchTarget};
 use landspeed_units::Nanos;
@@ -13,6 +14,7 @@ use landspeed_units::Nanos;
 pub use live::explain_live;
 use material::{Material, Seen};
 pub use own::explain;
+pub use sizes::{Attention, Effort, SizesOptions, explain_sizes};
 pub(crate) use own::{warm_up, watched_stream};
 
 /// Observers beside the usual ones.

@@ -1,0 +1,144 @@
+//! Cost over sizes, measured for real in a lab and very briefly: its shape, not its speed.
+
+mod support;
+
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use landspeed_experiment::{Attention, Effort, Host, Pair, Reaching, SizesOptions, Wishes, explain_sizes};
+use landspeed_record::{ExplainReport, FlowSettings, PerPacket};
+use landspeed_topology::{self as topology, Hosts};
+use landspeed_units::{Bytes, Nanos};
+use support::{LANDSPEED, root};
+
+/// One lab at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Two hosts of a lab, joined. The pair's agents go before the lab.
+struct Lab {
+    pair: Pair,
+    _hosts: Box<dyn Hosts>,
+}
+
+impl Lab {
+    fn new() -> Lab {
+        let hosts = topology::open(&["lab:back-to-back".to_owned()]).unwrap();
+        let reaching = Reaching { tune: true, agent: Some(LANDSPEED.into()), ..Reaching::default() };
+        let [a, b, ..] = hosts.hosts() else { panic!("the lab has two hosts") };
+        let hints = b.v4.map(Into::into).into_iter().collect();
+        let [a, b] = [a, b].map(|place| Host::probe(reaching.session(place).unwrap()).unwrap());
+        let pair = Pair::join(a, b, &Wishes { hints, ..Wishes::default() }).unwrap();
+        Lab { pair, _hosts: hosts }
+    }
+
+    fn mtus(&self) -> [String; 2] {
+        [&self.pair.a, &self.pair.b].map(|host| {
+            let states = host.knobs().unwrap();
+            let mtu = states.iter().find(|state| state.knob == "mtu").unwrap();
+            mtu.value.clone().unwrap()
+        })
+    }
+}
+
+fn brief(may_turn: bool) -> SizesOptions {
+    let effort = Effort {
+        sizes: [64, 512, 4096, 16_384].map(Bytes).to_vec(),
+        steps: vec![1, 2],
+        rounds: 2,
+        window: Nanos::millis(30),
+        profiled: Nanos::millis(60),
+        blocks: u32::from(may_turn),
+    };
+    SizesOptions { flow: FlowSettings::default(), may_turn, seed: 1, effort }
+}
+
+fn sweep(options: &SizesOptions, lab: &mut Lab, stop: &dyn Fn() -> bool) -> ExplainReport {
+    let mut report = ExplainReport::default();
+    let mut attention = Attention { progress: &mut |_| {}, stop };
+    explain_sizes(&mut lab.pair, options, &mut attention, &mut report).unwrap();
+    report
+}
+
+fn of<'r>(report: &'r ExplainReport, transport: &str, mtu: u64) -> &'r PerPacket {
+    let found = report.per_packet.iter().find(|p| p.transport == transport && p.mtu_bytes == Bytes(mtu));
+    found.unwrap_or_else(|| panic!("{transport} at MTU {mtu}: {report:#?}"))
+}
+
+#[test]
+fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
+    if !root("datagrams_are_cut_as_the_rule_says_and_everything_is_put_back") {
+        return;
+    }
+    let _alone = alone();
+    let mut lab = Lab::new();
+    let before = lab.mtus();
+    let report = sweep(&brief(true), &mut lab, &|| false);
+    assert_eq!(lab.mtus(), before);
+    for mtu in [1500, 9000] {
+        let udp = of(&report, "udp", mtu);
+        assert!(udp.points.len() > 4, "{udp:#?}");
+        for point in &udp.points {
+            let counted = point.packets_counted.expect("veth counts");
+            // A window's last datagrams are counted at one end of it and not at the other.
+            let share = counted / point.fragments as f64;
+            assert!((0.6..1.6).contains(&share), "{counted} for {} at {mtu}", point.fragments);
+            let cost = |layer: &str| point.layers.get(layer).map_or(0.0, |cost| cost.median_ns);
+            assert!(cost("both hosts") > 0.0 && cost("link") > 0.0, "{point:#?}");
+            assert!(cost("both hosts") + 1.0 >= cost("host A") + cost("host B"), "{point:#?}");
+        }
+        assert!(udp.layers.contains_key("both hosts"), "{:?}", udp.notes);
+        assert!(!udp.fragment_steps.is_empty(), "{udp:#?}");
+        let tcp = of(&report, "tcp", mtu);
+        assert!(tcp.points.iter().all(|point| point.fragments == 1) && tcp.steps_bytes.is_empty());
+    }
+    of(&report, "udp without checksum", 1500);
+    let asked: Vec<&str> = report.answers.iter().map(|answer| answer.question.as_str()).collect();
+    assert!(asked.iter().any(|question| question.contains("fragment")), "{asked:?}");
+    assert!(asked.iter().any(|question| question.contains("copy")), "{asked:?}");
+}
+
+#[test]
+fn where_nothing_may_be_turned_only_what_is_there_is_measured_and_it_says_so() {
+    if !root("where_nothing_may_be_turned_only_what_is_there_is_measured_and_it_says_so") {
+        return;
+    }
+    let _alone = alone();
+    let mut lab = Lab::new();
+    let report = sweep(&brief(false), &mut lab, &|| false);
+    assert!(report.per_packet.iter().all(|part| part.mtu_bytes == Bytes(1500)));
+    assert!(report.notes.iter().any(|note| note.contains("only MTU 1500")), "{:?}", report.notes);
+}
+
+#[test]
+fn a_wish_to_stop_ends_it_with_what_there_is() {
+    if !root("a_wish_to_stop_ends_it_with_what_there_is") {
+        return;
+    }
+    let _alone = alone();
+    let mut lab = Lab::new();
+    let before = lab.mtus();
+    let asked = std::cell::Cell::new(0);
+    let stop = || {
+        asked.set(asked.get() + 1);
+        asked.get() > 3
+    };
+    let report = sweep(&brief(true), &mut lab, &stop);
+    let trials: u32 = report.per_packet.iter().flat_map(|part| &part.points).map(|point| point.trials).sum();
+    assert_eq!(trials, 3, "{report:#?}");
+    assert!(report.notes.iter().any(|note| note.contains("ended by the user")), "{:?}", report.notes);
+    assert_eq!(lab.mtus(), before);
+}
+
+#[test]
+fn flows_that_are_there_have_no_sizes() {
+    let args = ["explain", "--top", "--sizes"];
+    let output = Command::new(LANDSPEED).args(args).stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success());
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains("--sizes") && said.contains("--top"), "{said}");
+}

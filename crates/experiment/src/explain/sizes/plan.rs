@@ -1,0 +1,217 @@
+//! Which messages are sent over which MTU.
+
+use landspeed_analysis::fit::{Ip, SweepOf, largest};
+use landspeed_record::{CpuAccounting, FlowSettings, Placement};
+use landspeed_units::{Bytes, Nanos};
+
+use super::{Effort, SizesOptions};
+use crate::Pair;
+
+/// The jumbo frame of Ethernet (jin.mtu.gbe).
+const JUMBO: u64 = 9000;
+/// Headers of a TCP segment over IPv4 with timestamps.
+const TCP_HEADERS: u64 = 52;
+/// Enough for any size here, if the host allows it: what overflows it costs nothing at the receiver.
+const RECEIVE_BUFFER: Bytes = Bytes::mib(4);
+/// A window that is read in steps of USER_HZ, 10 ms, needs more of them.
+const COARSE_WINDOW: Nanos = Nanos::millis(400);
+/// All rounds together take no longer.
+const LONGEST: Nanos = Nanos::secs(150);
+/// Around each trial: connecting, proving, turning.
+const AROUND: Nanos = Nanos::millis(80);
+
+/// What carries the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Udp,
+    /// Without a checksum (SO_NO_CHECK): its difference to the other is what checksums cost in the path.
+    UdpUnsummed,
+    Tcp,
+}
+
+/// Messages of several sizes over one MTU.
+#[derive(Debug, Clone)]
+pub(super) struct Sweep {
+    pub(super) of: SweepOf,
+    pub(super) kind: Kind,
+    /// Sizes that are measured one right after the other: a step's two, else one.
+    pub(super) groups: Vec<Vec<Bytes>>,
+}
+
+impl Sweep {
+    fn new(kind: Kind, mtu: Bytes, ip: Ip, effort: &Effort) -> Sweep {
+        let (transport, cut_by) = match kind {
+            Kind::Udp => ("udp", Some(ip)),
+            Kind::UdpUnsummed => ("udp without checksum", Some(ip)),
+            Kind::Tcp => ("tcp", None),
+        };
+        let most = effort.sizes.last().copied().unwrap_or_default();
+        let mut groups: Vec<Vec<Bytes>> = match kind {
+            // A line of three terms does not need them all.
+            Kind::UdpUnsummed => effort.sizes.iter().rev().step_by(2).rev().map(|size| vec![*size]).collect(),
+            _ => effort.sizes.iter().map(|size| vec![*size]).collect(),
+        };
+        match kind {
+            Kind::Udp => groups.extend(
+                effort
+                    .steps
+                    .iter()
+                    .map(|packets| largest(*packets, mtu, ip))
+                    .filter(|size| *size < most)
+                    .map(|size| vec![size, Bytes(size.0 + 1)]),
+            ),
+            // A write that is a whole segment.
+            Kind::Tcp => groups.extend(
+                mtu.0.checked_sub(TCP_HEADERS).map(Bytes).filter(|size| *size < most).map(|size| vec![size]),
+            ),
+            Kind::UdpUnsummed => {}
+        }
+        Sweep { of: SweepOf { transport: transport.to_owned(), mtu, cut_by }, kind, groups }
+    }
+
+    /// Settings of the flow for messages of `size`; TCP's others are the user's.
+    pub(super) fn flow(&self, size: Bytes, options: &SizesOptions) -> FlowSettings {
+        let placement = match options.flow.placement {
+            // Threads that wander cost now this, now that.
+            Placement::Free => Placement::Neighbours,
+            asked => asked,
+        };
+        let base = FlowSettings { flows: 1, write_bytes: size, placement, ..FlowSettings::default() };
+        match self.kind {
+            Kind::Tcp => {
+                FlowSettings { flows: 1, write_bytes: size, placement, nodelay: true, ..options.flow.clone() }
+            }
+            kind => FlowSettings {
+                transport: "udp".to_owned(),
+                rcvbuf_bytes: Some(RECEIVE_BUFFER),
+                no_checksum: kind == Kind::UdpUnsummed,
+                ..base
+            },
+        }
+    }
+}
+
+/// Everything that is measured.
+#[derive(Debug, Clone)]
+pub(super) struct Plan {
+    /// The MTU as found, and the jumbo one where it can be had.
+    pub(super) mtus: Vec<Bytes>,
+    /// Sweeps, those at the first MTU first.
+    pub(super) sweeps: Vec<Sweep>,
+    pub(super) rounds: u32,
+    pub(super) window: Nanos,
+    pub(super) warm_up: Nanos,
+    /// Why less is measured than could be.
+    pub(super) notes: Vec<String>,
+}
+
+impl Plan {
+    pub(super) fn of(pair: &Pair, options: &SizesOptions) -> Plan {
+        let (effort, rtt) = (&options.effort, pair.path.rtt_ns);
+        let (mtus, mut notes) = mtus(pair, options);
+        let ip = if pair.path.address_b.contains(':') { Ip::V6 } else { Ip::V4 };
+        let mut sweeps: Vec<Sweep> = mtus
+            .iter()
+            .flat_map(|mtu| [Kind::Udp, Kind::Tcp].map(|kind| Sweep::new(kind, *mtu, ip, effort)))
+            .collect();
+        sweeps.insert(1, Sweep::new(Kind::UdpUnsummed, mtus[0], ip, effort));
+        let exact = [&pair.a, &pair.b].iter().all(|host| host.facts.cpu_accounting == CpuAccounting::Tasks);
+        let window = if exact { effort.window } else { effort.window.max(COARSE_WINDOW) };
+        let window = window.max(Nanos(3 * rtt.0));
+        let warm_up = Nanos::millis(20).max(Nanos(4 * rtt.0));
+        let trials: usize = sweeps.iter().flat_map(|sweep| &sweep.groups).map(Vec::len).sum();
+        let round = Nanos(trials as u64 * (window + warm_up + AROUND + Nanos(4 * rtt.0)).0);
+        let rounds = (LONGEST.0 / round.0.max(1)).clamp(1, effort.rounds.into()) as u32;
+        if rounds < effort.rounds {
+            notes.push(format!(
+                "{rounds} rounds instead of {}: one takes {round} on this path",
+                effort.rounds
+            ));
+        }
+        Plan { mtus, sweeps, rounds, window, warm_up, notes }
+    }
+}
+
+/// The MTU as found, and the jumbo one, or why not.
+fn mtus(pair: &Pair, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
+    let present = u64::from(pair.a.link().mtu_bytes.min(pair.b.link().mtu_bytes));
+    if present >= JUMBO {
+        return (vec![Bytes(present)], Vec::new());
+    }
+    match may_turn(pair, options, &["mtu"]) {
+        Ok(()) => (vec![Bytes(present), Bytes(JUMBO)], Vec::new()),
+        Err(why) => {
+            let note = format!("only MTU {present}, as it is, was measured, not {JUMBO}: {why}");
+            (vec![Bytes(present)], vec![note])
+        }
+    }
+}
+
+/// Whether these knobs can be turned on both hosts, or why not.
+pub(super) fn may_turn(pair: &Pair, options: &SizesOptions, knobs: &[&str]) -> Result<(), String> {
+    if !options.may_turn {
+        return Err(
+            "explain turns nothing but in lab:back-to-back; `landspeed tune` tries it elsewhere".into()
+        );
+    }
+    for host in [&pair.a, &pair.b] {
+        if !host.facts.may_tune {
+            return Err(format!("{}: {}", host.name, host.facts.may_not_tune_because));
+        }
+        for knob in knobs {
+            let state = host.states.iter().find(|state| state.knob == *knob);
+            let why = match state {
+                None => Some("it has no such setting".to_owned()),
+                Some(state) => state.skip.clone(),
+            };
+            if let Some(why) = why {
+                return Err(format!("{knob} of {}: {why}", host.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sweep(kind: Kind, mtu: u64) -> Sweep {
+        Sweep::new(kind, Bytes(mtu), Ip::V4, &Effort::default())
+    }
+
+    #[test]
+    fn sizes_are_the_papers_with_the_steps_between() {
+        let udp = sweep(Kind::Udp, 1500);
+        let all: Vec<u64> = udp.groups.iter().flatten().map(|size| size.0).collect();
+        assert_eq!(all[..11], [32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768]);
+        assert_eq!(
+            udp.groups[11..],
+            [[1472, 1473], [2952, 2953], [5912, 5913]].map(|p| p.map(Bytes).to_vec())
+        );
+        for pair in &udp.groups[11..] {
+            assert_eq!(udp.of.fragments(pair[0]) + 1, udp.of.fragments(pair[1]));
+        }
+        let jumbo = sweep(Kind::Udp, 9000);
+        assert_eq!(jumbo.groups.len(), 13, "four whole packets are more than 32 KB: {:?}", jumbo.groups);
+    }
+
+    #[test]
+    fn a_write_over_tcp_is_a_segment_where_it_fits_one_and_not_held_back() {
+        let options = SizesOptions {
+            flow: FlowSettings { congestion: Some("bbr".into()), ..FlowSettings::default() },
+            may_turn: false,
+            seed: 1,
+            effort: Effort::default(),
+        };
+        let tcp = sweep(Kind::Tcp, 1500);
+        assert!(tcp.groups.contains(&vec![Bytes(1448)]));
+        let flow = tcp.flow(Bytes(32), &options);
+        assert!(flow.nodelay && flow.write_bytes == Bytes(32) && flow.congestion.as_deref() == Some("bbr"));
+        assert_eq!(flow.placement, Placement::Neighbours);
+        let bare = sweep(Kind::UdpUnsummed, 1500);
+        assert!(bare.flow(Bytes(32), &options).no_checksum);
+        assert_eq!(bare.groups.last(), Some(&vec![Bytes(32_768)]), "the largest is where it shows");
+        assert!(bare.groups.len() > 4);
+    }
+}

@@ -1,0 +1,262 @@
+//! Rounds of trials, and what became of them.
+
+use std::collections::BTreeMap;
+
+use landspeed_analysis::fit::{BothEnds, MessageCost, OffloadStudy};
+use landspeed_record::{Cell, CpuAccounting, Direction, EndpointOutcome, PerPacket, Side, Workload};
+use landspeed_units::{Bytes, Nanos};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::offload;
+use super::plan::{Kind, Plan, Sweep};
+use super::{Attention, SizesOptions, Stop};
+use crate::block::refused;
+use crate::pair::Watching;
+use crate::{Error, Pair};
+
+/// The observer that samples stacks.
+const PROFILER: &str = "cost";
+/// Trials that may be refused before the whole is given up.
+const MOST_REFUSED: usize = 8;
+
+/// A sweep under way.
+pub(super) struct Study<'a> {
+    pub(super) pair: &'a mut Pair,
+    pub(super) options: &'a SizesOptions,
+    pub(super) plan: Plan,
+    /// The hosts as they were found.
+    found: Cell,
+    /// Whether anything was turned.
+    turned: bool,
+    /// By sweep.
+    costs: Vec<Vec<MessageCost>>,
+    refused: Vec<String>,
+    /// What the profiler could not see, each line once.
+    unseen: Vec<String>,
+    stopped: bool,
+    offload: OffloadStudy,
+    dice: ChaCha8Rng,
+}
+
+/// What a study found.
+pub(super) struct Found {
+    pub(super) parts: Vec<PerPacket>,
+    pub(super) offload: OffloadStudy,
+    pub(super) notes: Vec<String>,
+}
+
+impl<'a> Study<'a> {
+    pub(super) fn new(pair: &'a mut Pair, options: &'a SizesOptions) -> Self {
+        let plan = Plan::of(pair, options);
+        Study {
+            found: Cell { a: pair.a.found(), b: pair.b.found(), ..Cell::default() },
+            turned: false,
+            costs: vec![Vec::new(); plan.sweeps.len()],
+            refused: Vec::new(),
+            unseen: Vec::new(),
+            stopped: false,
+            offload: OffloadStudy::default(),
+            dice: ChaCha8Rng::seed_from_u64(options.seed),
+            pair,
+            options,
+            plan,
+        }
+    }
+
+    pub(super) fn run(&mut self, attention: &mut Attention<'_>) -> Result<(), Error> {
+        let rounds = self.plan.rounds;
+        for round in 0..rounds {
+            (attention.progress)(&format!("cost over sizes: round {} of {rounds}", round + 1));
+            self.round(Some(round), attention.stop)?;
+            if self.stopped {
+                return Ok(());
+            }
+        }
+        if self.options.effort.profiled > Nanos(0) {
+            (attention.progress)("cost over sizes: where the time of each size goes");
+            self.round(None, attention.stop)?;
+        }
+        if !self.stopped && self.options.effort.blocks > 0 {
+            (attention.progress)("cost over sizes: checksum offload on and off");
+            self.offload = offload::measure(self, attention.stop)?;
+        }
+        Ok(())
+    }
+
+    /// Each size of each sweep once, all in random order within an MTU; the last round, which has no number,
+    /// samples stacks.
+    fn round(&mut self, round: Option<u32>, stop: Stop<'_>) -> Result<(), Error> {
+        let mut mtus = self.plan.mtus.clone();
+        mtus.shuffle(&mut self.dice);
+        for mtu in mtus {
+            if !self.take_mtu(mtu)? {
+                continue;
+            }
+            for group in self.in_random_order(mtu) {
+                for (index, size) in group {
+                    self.stopped |= stop();
+                    if self.stopped {
+                        return Ok(());
+                    }
+                    self.trial(index, size, round)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the links to `mtu`; one that a host refuses is noted and given up.
+    fn take_mtu(&mut self, mtu: Bytes) -> Result<bool, Error> {
+        match self.set(&[("mtu", &mtu.0.to_string())]) {
+            Ok(()) => Ok(true),
+            Err(error) if refused(&error) => {
+                self.refused.push(format!("MTU {} could not be had: {error}", mtu.0));
+                self.plan.mtus.retain(|other| *other != mtu);
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Trials by the index of their sweep and their size; those of a group, which are compared, follow each
+    /// other.
+    fn in_random_order(&mut self, mtu: Bytes) -> Vec<Vec<(usize, Bytes)>> {
+        let mut groups: Vec<Vec<(usize, Bytes)>> = Vec::new();
+        let sweeps = self.plan.sweeps.iter().enumerate().filter(|(_, sweep)| sweep.of.mtu == mtu);
+        for (index, sweep) in sweeps {
+            for sizes in &sweep.groups {
+                let trials = || sizes.iter().map(|size| (index, *size));
+                let with = |group: &&mut Vec<(usize, Bytes)>| {
+                    sweep.kind == Kind::UdpUnsummed && group.len() == 1 && group[0].1 == sizes[0]
+                };
+                match groups.iter_mut().find(with) {
+                    Some(group) => group.extend(trials()),
+                    None => groups.push(trials().collect()),
+                }
+            }
+        }
+        groups.shuffle(&mut self.dice);
+        groups.iter_mut().for_each(|group| group.shuffle(&mut self.dice));
+        groups
+    }
+
+    fn trial(&mut self, index: usize, size: Bytes, round: Option<u32>) -> Result<(), Error> {
+        let sweep = self.plan.sweeps[index].clone();
+        let Some(seen) = self.send(&sweep, size, round.is_none())? else { return Ok(()) };
+        let cost = {
+            let ends = self.ends(&seen);
+            round.map_or_else(|| ends.class_cost(size, 0), |round| ends.message_cost(size, round))
+        };
+        match cost {
+            Some(cost) => self.costs[index].push(cost),
+            None if round.is_some() => {
+                let what = &sweep.of.transport;
+                self.refused
+                    .push(format!("{what} of {} B at MTU {}: nothing arrived", size.0, sweep.of.mtu.0));
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Sends messages of `size`; `None` where a host refused, which is noted.
+    pub(super) fn send(
+        &mut self,
+        sweep: &Sweep,
+        size: Bytes,
+        profiled: bool,
+    ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
+        let duration_ns =
+            if profiled { self.options.effort.profiled.max(self.plan.window) } else { self.plan.window };
+        let observers = if profiled { vec![PROFILER.to_owned()] } else { Vec::new() };
+        let watching = Watching { observers, interval: Nanos(0) };
+        let workload = Workload::Stream { duration_ns, direction: Direction::Forward };
+        let flow = sweep.flow(size, self.options);
+        match self.pair.run_watched(workload, &flow, self.plan.warm_up, &watching) {
+            Ok(seen) => {
+                self.look(&seen);
+                Ok(Some(seen))
+            }
+            Err(error) if refused(&error) && self.refused.len() < MOST_REFUSED => {
+                self.refused.push(format!("{} of {} B: {error}", sweep.of.transport, size.0));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn ends<'s>(&'s self, [a, b]: &'s [EndpointOutcome; 2]) -> BothEnds<'s> {
+        BothEnds { seen: [a, b], hosts: [&self.pair.a.facts, &self.pair.b.facts] }
+    }
+
+    /// Keeps what the profiler said that it could not see.
+    fn look(&mut self, seen: &[EndpointOutcome; 2]) {
+        let lines = seen.iter().flat_map(|end| &end.observed.unseen);
+        for line in lines.filter(|line| line.starts_with(PROFILER)) {
+            if !self.unseen.contains(line) {
+                self.unseen.push(line.clone());
+            }
+        }
+    }
+
+    /// Sets both hosts to what was found with `changes` laid over it; nothing is written where that stands.
+    pub(super) fn set(&mut self, changes: &[(&str, &str)]) -> Result<(), Error> {
+        let mut cell = self.found.clone();
+        for side in Side::BOTH {
+            let settings = cell.host_mut(side);
+            for (knob, value) in changes {
+                // A knob that cannot be turned here stands as it is.
+                if let Some(now) = settings.get_mut(*knob) {
+                    (*value).clone_into(now);
+                }
+            }
+        }
+        self.turned |= cell != self.found;
+        if self.turned { self.pair.set(&cell) } else { Ok(()) }
+    }
+
+    /// Whether anything was turned, and what was found.
+    pub(super) fn finish(self) -> (bool, Found) {
+        let notes = self.notes();
+        let shared = self.attribution();
+        let mut parts: Vec<PerPacket> = Vec::new();
+        for (sweep, costs) in self.plan.sweeps.iter().zip(&self.costs).filter(|(_, costs)| !costs.is_empty())
+        {
+            let mut part = sweep.of.per_packet(costs);
+            part.notes.extend(shared.clone());
+            parts.push(part);
+        }
+        (self.turned, Found { parts, offload: self.offload, notes })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = self.plan.notes.clone();
+        notes.extend(self.unseen.iter().cloned());
+        let mut refused: BTreeMap<&String, usize> = BTreeMap::new();
+        self.refused.iter().for_each(|line| *refused.entry(line).or_default() += 1);
+        notes.extend(refused.into_iter().map(|(line, times)| match times {
+            1 => line.clone(),
+            n => format!("{line} ({n} times)"),
+        }));
+        notes.extend(self.stopped.then(|| "ended by the user before all trials were done".to_owned()));
+        notes.into_iter().map(|note| format!("cost over sizes: {note}")).collect()
+    }
+
+    /// How far the hosts' time can be told apart.
+    fn attribution(&self) -> Option<String> {
+        let (a, b) = (&self.pair.a.facts, &self.pair.b.facts);
+        let why = match a.cpu_accounting {
+            CpuAccounting::Tasks => {
+                "what B's stack does with a packet up to its socket runs on A's thread and is of A's time"
+            }
+            CpuAccounting::TasksAndIrq => {
+                "softirqs, in which B's stack takes packets up to its socket, are of the time that both share"
+            }
+            CpuAccounting::Stat => "this kernel does not tell their time apart",
+        };
+        (!a.boot_id.is_empty() && a.boot_id == b.boot_id)
+            .then(|| format!("both hosts are this machine: {why}; trust their sum more than their shares"))
+    }
+}
