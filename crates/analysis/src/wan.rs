@@ -25,7 +25,7 @@ pub fn late_bound(rtt: Nanos) -> Nanos {
 /// 99 % of a direction's frames were later than [`late_bound`], or the worst of them later than
 /// [`LATE_MOST`].
 pub fn unfit(link: &WanStats) -> Vec<String> {
-    let directions = [("a to b", &link.a_to_b), ("b to a", &link.b_to_a)];
+    let directions = [("A to B", &link.a_to_b), ("B to A", &link.b_to_a)];
     directions.into_iter().flat_map(|(name, direction)| reasons(name, direction, link.rtt_ns)).collect()
 }
 
@@ -84,7 +84,7 @@ mod tests {
         // Without real-time scheduling: 5.9 ms on average, 298 ms at worst (the lab's own figures).
         let told = unfit(&link(20, Nanos::micros(5900), Nanos::millis(298)));
         assert_eq!(told.len(), 2, "{told:?}");
-        assert!(told[0].starts_with("a to b") && told[0].contains("5.90 ms") && told[0].contains("1 ms"));
+        assert!(told[0].starts_with("A to B") && told[0].contains("5.90 ms") && told[0].contains("1 ms"));
         assert!(told[1].contains("298 ms"), "{told:?}");
     }
 
@@ -92,7 +92,7 @@ mod tests {
     fn drops_of_the_links_own_are_never_fit() {
         let b_to_a = DirectionStats { missed_frames: 3, ..DirectionStats::default() };
         let told = unfit(&WanStats { b_to_a, ..link(20, Nanos(0), Nanos(0)) });
-        assert!(told.len() == 1 && told[0].starts_with("b to a: 3 frames"), "{told:?}");
+        assert!(told.len() == 1 && told[0].starts_with("B to A: 3 frames"), "{told:?}");
         let queue =
             DirectionStats { queue_drops: 9, loss_drops: 9, size_drops: 9, ..DirectionStats::default() };
         assert!(unfit(&WanStats { a_to_b: queue, ..WanStats::default() }).is_empty(), "the path's own");

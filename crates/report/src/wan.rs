@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn a_link_that_was_late_says_so_first() {
         let link = WanStats { rtt_ns: Nanos::millis(20), ..WanStats::default() };
-        let late = WanReport { link, unfit: vec!["a to b: \u{1b}[2Jlate".into()] };
+        let late = WanReport { link, unfit: vec!["A to B: \u{1b}[2Jlate".into()] };
         let lines = verdict(&late);
         assert!(lines[0].contains("not the path") && !lines[1].contains('\u{1b}'), "{lines:?}");
         assert!(shared(&late).contains("an unknown time"));

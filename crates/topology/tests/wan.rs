@@ -278,7 +278,7 @@ fn a_link_that_is_taken_from_under_its_owner_says_so() {
     let Some(lab) = lab("rtt=1ms") else { return };
     lab::down(&Which::Id(lab.id().clone())).unwrap();
     let stats = wait_for(&lab, |s| s.notes.iter().filter(|n| n.contains("carries nothing")).count() == 2);
-    assert!(stats.notes.iter().any(|note| note.contains("a to b")), "{:?}", stats.notes);
+    assert!(stats.notes.iter().any(|note| note.contains("A to B")), "{:?}", stats.notes);
 }
 
 #[test]

@@ -195,7 +195,27 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
+/// A host in a sentence, as the user called it: "host A", "this host", "netns:dtn1".
+pub fn called(name: &str) -> String {
+    match shown(name).as_str() {
+        "local" => "this host".to_owned(),
+        letter if letter.chars().count() == 1 => format!("host {letter}"),
+        name => name.to_owned(),
+    }
+}
+
 /// A name from a host as part of a sentence: no control characters, no longer than a line.
 pub(super) fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(60).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_called_as_the_user_called_them() {
+        let called = ["A", "local", "netns:dtn1", "\u{1b}[2J"].map(called);
+        assert_eq!(called, ["host A", "this host", "netns:dtn1", "[2J"]);
+    }
 }

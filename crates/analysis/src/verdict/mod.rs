@@ -21,7 +21,7 @@ mod view;
 use landspeed_record::Verdict;
 
 pub use causes::CAUSES;
-pub use judge::{Judge, Need};
+pub use judge::{Judge, Need, called};
 pub use scene::{HostView, Scene};
 pub use staircase::{HostLimit, staircase};
 pub use view::View;

@@ -3,7 +3,7 @@
 use landspeed_record::{Cause, Finding};
 
 use super::causes::limits;
-use super::judge::shown;
+use super::judge::called;
 use super::next;
 use super::scene::Scene;
 use super::thresholds::LEAST_WEIGHT;
@@ -50,8 +50,8 @@ pub(super) fn unjudged(scene: &Scene<'_>, missing: &[(&'static str, String)]) ->
         lines.push(format!("{reason}: {} not judged", causes.collect::<Vec<_>>().join(", ")));
     }
     for host in [Some(scene.a), scene.b].into_iter().flatten() {
-        let name = shown(host.name);
-        lines.extend(host.seen.unseen.iter().map(|line| format!("host {name}: {}", shown_line(line))));
+        let name = called(host.name);
+        lines.extend(host.seen.unseen.iter().map(|line| format!("{name}: {}", shown_line(line))));
     }
     lines
 }

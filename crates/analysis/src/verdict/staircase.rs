@@ -3,7 +3,7 @@
 use landspeed_record::{HostLimits, LimitStep, MemoryKernel};
 use landspeed_units::BitRate;
 
-use super::judge::shown;
+use super::judge::{called, shown};
 
 /// STREAM counts a copied byte twice: read and written (McCalpin 1995).
 const COUNTED_IN_COPY: f64 = 2.0;
@@ -39,10 +39,10 @@ pub(super) fn ceiling(limits: &HostLimits) -> Option<BitRate> {
 }
 
 fn steps_of(host: &HostLimit<'_>) -> Vec<LimitStep> {
-    let name = shown(host.name);
+    let name = called(host.name);
     let limits = host.limits;
     let step = |what: &str, rate_bps: BitRate, how: String| LimitStep {
-        name: format!("{what}, host {name}"),
+        name: format!("{what}, {name}"),
         rate_bps,
         how,
     };

@@ -36,6 +36,8 @@ pub(super) struct Offered {
     pub(super) most: Bytes,
     /// The smallest that was open.
     pub(super) least: Bytes,
+    /// The smallest that a closed one was followed by, where one was seen closed.
+    pub(super) opened: Option<Bytes>,
     /// The largest power of two that divides all of them.
     pub(super) step: Bytes,
     /// Samples that found the window closed, of so many.
@@ -142,6 +144,7 @@ fn offered(ends: &Ends<'_>) -> Option<Offered> {
     Some(Offered {
         most: Bytes(open().max()?),
         least: Bytes(open().min()?),
+        opened: windows.windows(2).filter(|two| two[0] == 0 && two[1] > 0).map(|two| Bytes(two[1])).min(),
         step: Bytes(1 << bits.trailing_zeros()),
         closed: windows.len() - open().count(),
         samples: windows.len(),

@@ -142,19 +142,23 @@ fn sender_rounding(levels: &Levels) -> Option<WindowFigure> {
     })
 }
 
+/// What a closed window opens to, or else the smallest that was open. A window that never closed may be smaller
+/// than the rule says: it is the rest of an earlier offer, which is not taken back, and says nothing.
 fn silly(levels: &Levels) -> Option<WindowFigure> {
     let (offered, mss) = (levels.offered?, levels.receiver_mss.or(levels.sender_mss)?);
     let predicted = least_advance(offered.most, mss);
-    let Offered { least, closed, samples, .. } = offered;
+    let Offered { least, opened, closed, samples, .. } = offered;
+    let seen = opened.or(Some(least).filter(|least| *least >= predicted))?;
+    let what = if opened.is_some() { "that it opened to" } else { "that was open" };
     Some(WindowFigure {
         rule: WindowRule::SillyWindow,
         binding: Binding::AtLeast,
         predicted_bytes: predicted,
-        seen_bytes: least,
-        holds: least >= predicted,
+        seen_bytes: seen,
+        holds: seen >= predicted,
         told: format!(
-            "a window opens by a segment or half of it; seen is the smallest that was open, the rest of an earlier \
-             offer included; closed in {closed} of {samples} samples"
+            "a closed window opens by a segment or half of it; closed in {closed} of {samples} samples, seen is the \
+             smallest {what}"
         ),
     })
 }

@@ -95,6 +95,28 @@ fn a_window_that_breaks_its_rules_is_told_apart() {
 }
 
 #[test]
+fn a_window_opens_by_a_segment_and_the_rest_of_an_offer_proves_nothing() {
+    let silly = |windows: &[u64]| {
+        let states = windows.iter().map(|window| SocketState {
+            tcp: Some(Box::new(TcpState {
+                peer_window_bytes: Bytes(*window),
+                send_mss_bytes: Bytes(1448),
+                ..TcpState::default()
+            })),
+            ..SocketState::default()
+        });
+        let sender = watch(states.collect());
+        let seen = check(&Ends { sender: Some(&sender), ..Ends::default() }).unwrap();
+        let found = seen.rules.into_iter().find(|figure| figure.rule == WindowRule::SillyWindow);
+        found.map(|figure| (figure.seen_bytes.0, figure.holds))
+    };
+    assert_eq!(silly(&[64_000, 0, 2_896, 64_000]), Some((2_896, true)));
+    assert_eq!(silly(&[64_000, 0, 100, 64_000]), Some((100, false)));
+    assert_eq!(silly(&[64_000, 100, 64_000]), None);
+    assert_eq!(silly(&[64_000, 5_000]), Some((5_000, true)));
+}
+
+#[test]
 fn what_waits_in_the_queue_tells_the_overhead() {
     let tcp = TcpState {
         receive_mss_bytes: Bytes(1448),

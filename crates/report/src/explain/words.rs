@@ -1,5 +1,6 @@
 //! The words of an explanation, so that a cause reads the same everywhere.
 
+use landspeed_analysis::verdict::called;
 use landspeed_record::{Cause, ExplainReport, Finding, Hop, Remedy};
 
 use crate::safe;
@@ -177,12 +178,9 @@ pub(super) fn time(ns: u64) -> String {
 
 /// What a host is called in a sentence: "host A", "this host", "netns:dtn1".
 pub(super) fn host(name: &str, index: usize) -> String {
-    let name = safe(name);
-    match name.as_str() {
+    match safe(name).as_str() {
         "" => format!("host {}", index + 1),
-        "local" => "this host".to_owned(),
-        short if short.len() == 1 => format!("host {short}"),
-        _ => name,
+        name => called(name),
     }
 }
 

@@ -104,5 +104,5 @@ pub(super) fn wan() -> WanReport {
         b_to_a,
         notes: lines(&["the link has no real-time scheduling (EPERM): trust its lateness, not its delay"]),
     };
-    WanReport { link, unfit: lines(&["b to a: 6 frames were dropped by the link itself"]) }
+    WanReport { link, unfit: lines(&["B to A: 6 frames were dropped by the link itself"]) }
 }

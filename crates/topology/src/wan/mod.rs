@@ -79,7 +79,7 @@ pub(crate) struct Link {
 }
 
 type Notes = Arc<Mutex<Vec<String>>>;
-const DIRECTIONS: [&str; 2] = ["a to b", "b to a"];
+const DIRECTIONS: [&str; 2] = ["A to B", "B to A"];
 
 impl Link {
     /// Joins two links, which are up, of a network namespace.

@@ -1,6 +1,6 @@
 //! Windows and buffers that are small whether or not anything waits for them.
 
-use landspeed_record::{Cause, Finding, SocketState};
+use landspeed_record::{Cause, Finding, SocketState, TcpState};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::verdict::judge::{Telling, behind};
@@ -26,14 +26,16 @@ pub(in crate::verdict) fn send_buffer(view: &View<'_>) -> Option<Finding> {
     let flow = end.main()?;
     let buffer = one_size(flow, |sample| sample.send_buffer_bytes)?;
     let mss = flow.last()?.send_mss_bytes.0;
-    let own = flow.most(|t| u64::from(t.cwnd_segments))? as u64 * mss * KERNELS_OWN;
+    let segments = flow.most(|t| u64::from(t.cwnd_segments))? as u64;
+    let own = segments.saturating_mul(mss).saturating_mul(KERNELS_OWN);
     // One at the end of what the system allows is as large as it can be, and nobody's oversight.
     if buffer.0 == 0 || own <= buffer.0 || buffer.0 as f64 >= LARGE_WINDOW {
         return None;
     }
     // What it did hold: how much the kernel's overhead takes depends on how the program writes.
-    let held = flow.states().map(|t| u64::from(t.unacked_segments) * t.send_mss_bytes.0 + t.not_sent_bytes.0);
-    let window = Bytes(held.max().unwrap_or(0).clamp(mss, buffer.0));
+    let in_flight = |t: &TcpState| u64::from(t.unacked_segments).saturating_mul(t.send_mss_bytes.0);
+    let held = flow.states().map(|t| in_flight(t).saturating_add(t.not_sent_bytes.0));
+    let window = Bytes(held.max().unwrap_or(0).max(mss).min(buffer.0));
     let summary = format!("a send buffer of {buffer} is fixed, less than the kernel would have made it");
     let finding = behind(Cause::SendBuffer, rate(view, window)?, 0.7, summary).at(end.name());
     Some(

@@ -4,7 +4,7 @@ use landspeed_record::{LinkFacts, ProcessWatch, Protocol};
 use landspeed_units::Bytes;
 
 use super::{FlowView, counter};
-use crate::verdict::judge::shown;
+use crate::verdict::judge::called;
 use crate::verdict::scene::{HostView, Scene};
 
 /// Which way data goes at an end.
@@ -40,9 +40,9 @@ impl<'a> End<'a> {
         self.flows.first()
     }
 
-    /// "host B".
+    /// "host B", "this host".
     pub(crate) fn name(&self) -> String {
-        format!("host {}", shown(self.host.name))
+        called(self.host.name)
     }
 
     /// What the host's links moved in the path's direction.

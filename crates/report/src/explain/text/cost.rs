@@ -16,7 +16,7 @@ const TOLD: usize = 7;
 const LISTED: usize = 40;
 /// Columns of a class's name, and of a host's figures.
 const NAME: usize = 14;
-const FIGURES: usize = 28;
+const FIGURES: usize = 29;
 
 /// A row a class, hosts side by side; steal apart; what no rule knows; the hottest functions.
 pub(super) fn section(hosts: &[HostCost<'_>], pen: Pen) -> Option<String> {
@@ -71,7 +71,7 @@ impl Columns {
         let mut first = format!("{:NAME$}", "cost");
         for host in hosts {
             let lead = if self.bar > 0 { self.bar + 1 } else { 0 };
-            let name = short(&host.name, lead + 8);
+            let name = short(&host.name, lead + FIGURES - 20);
             let units = format!("{:>9} {:>9}", "ns/byte", "ns/packet");
             first += &format!("{name:<width$} {units}  ", width = lead + FIGURES - 20);
         }
@@ -82,7 +82,7 @@ impl Columns {
     fn stolen(&self, hosts: &[HostCost<'_>]) -> String {
         let lead = if self.bar > 0 { " ".repeat(self.bar + 1) } else { String::new() };
         let share = |host: &HostCost<'_>| host.steal().map_or_else(|| "–".to_owned(), percent);
-        let cell = |host| format!("{lead}{:>8} {:19}  ", share(host), "");
+        let cell = |host| format!("{lead}{:>9} {:19}  ", share(host), "");
         format!("{:NAME$}{}", "stolen (apart)", hosts.iter().map(cell).collect::<String>())
             .trim_end()
             .to_owned()
@@ -98,7 +98,7 @@ impl Columns {
                 line += &format!("{} ", bar(share, self.bar));
             }
             let (share, byte, packet) = (percent(f.share), nanos(f.ns_per_byte), nanos(f.ns_per_packet));
-            line += &format!("{share:>8} {byte:>9} {packet:>9}  ");
+            line += &format!("{share:>9} {byte:>9} {packet:>9}  ");
         }
         line.trim_end().to_owned()
     }

@@ -23,11 +23,12 @@ pub(super) fn hops(report: &ExplainReport, pen: Pen) -> Option<String> {
     let edges = || rows.iter().flat_map(|row| &row.bins).map(|bin| bin.0.ilog2());
     let (low, high) = (edges().min()?, edges().max()?);
     let mut lines = vec![pen.heading("where packets wait (p50 / p90 / p99, rounded up to powers of two)")];
+    let named = rows.iter().map(|row| row.host.chars().count()).max().unwrap_or(0).min(16);
     for row in rows.iter().take(pen.most(8)) {
         let drawn = if pen.blocks { histogram(row, low, high) } else { String::new() };
-        let drawn: String = drawn.chars().take(pen.width.saturating_sub(67)).collect();
-        let host = short(&row.host, 16);
-        let line = format!("  {host:8} {:22} {:32} {drawn}", words::hop(row.hop), row.told());
+        let drawn: String = drawn.chars().take(pen.width.saturating_sub(60 + named)).collect();
+        let host = short(&row.host, named);
+        let line = format!("  {host:named$}  {:22} {:32} {drawn}", words::hop(row.hop), row.told());
         lines.push(line.trim_end().to_owned());
     }
     lines.extend(counts(report, pen));

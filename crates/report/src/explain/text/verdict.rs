@@ -44,9 +44,9 @@ fn evidence(finding: &Finding, pen: Pen) -> Vec<String> {
 fn tries(finding: &Finding, pen: Pen) -> Vec<String> {
     let line = |remedy: &landspeed_record::Remedy| {
         let gain = words::expected(remedy).map(|gain| format!(" ({gain})")).unwrap_or_default();
-        let setting = words::setting(remedy).map(|s| format!("{s}{gain}: ")).unwrap_or(gain);
-        let verb = if remedy.knob.is_empty() { "to do: " } else { "try " };
-        pen.style.paint(Tone::Good, &pen.line(&format!("  {verb}{setting}{}", safe(&remedy.what))))
+        let verb =
+            words::setting(remedy).map_or_else(|| "to do".to_owned(), |setting| format!("try {setting}"));
+        pen.style.paint(Tone::Good, &pen.line(&format!("  {verb}{gain}: {}", safe(&remedy.what))))
     };
     finding.remedies.iter().take(pen.most(2)).map(line).collect()
 }
