@@ -53,6 +53,7 @@ impl Said {
 pub(super) fn time(ns: f64) -> String {
     match ns {
         ns if ns < 0.0 => format!("-{}", time(-ns)),
+        0.0 => "nothing".to_owned(),
         ns if ns < 10.0 => format!("{ns:.2} ns"),
         ns => Nanos(ns.round() as u64).to_string(),
     }
@@ -106,7 +107,7 @@ fn by_steps(part: &PerPacket, said: &mut Said) {
         let Some(cost) = step.layers.get(BOTH) else { continue };
         said.figure(format!("mtu_{mtu}_step_to_{}_ns", step.fragments + 1), cost.median_ns);
         told.push(format!(
-            "{} of {} adds {} ({} to {})",
+            "{} packets of {} adds {} ({} to {})",
             step.fragments + 1,
             step.fragments,
             time(cost.median_ns),
@@ -115,8 +116,7 @@ fn by_steps(part: &PerPacket, said: &mut Said) {
         ));
     }
     if !told.is_empty() {
-        let line =
-            format!("at MTU {mtu}, by pairs of trials, the byte that makes packets {}", told.join(", "));
+        let line = format!("at MTU {mtu}, by pairs of trials, the byte that makes {}", told.join(", "));
         said.lines.push(line);
     }
 }
@@ -170,7 +170,11 @@ fn slowest(point: &SizePoint) -> Option<String> {
     let (stage, _) = bottleneck(point.size_bytes, &stages)?;
     let between = ns(LINK)?;
     let share = (stage.time.0 as f64 / between).min(1.0);
-    let told = if share >= BUSY { "which sets the pace" } else { "and waits for the rest" };
+    let told = if share >= BUSY {
+        "which sets the pace"
+    } else {
+        "and waits, or shares its core with other work, for the rest"
+    };
     let work = format!("{} works {:.0} % of the {}", stage.name, 100.0 * share, time(between));
     Some(format!("at {} {work} between arrivals, {told}", point.size_bytes))
 }

@@ -8,6 +8,7 @@ mod fragments;
 mod line;
 mod message;
 mod pipeline;
+mod squares;
 mod sweep;
 
 pub use answers::{Asked, answers};

@@ -101,8 +101,12 @@ impl SweepOf {
         let mut lines = BTreeMap::new();
         for name in names.into_iter().filter(|name| !rare.contains(*name)) {
             let sized = |point: &SizePoint| {
-                let cost_ns = point.layers.get(name)?.median_ns;
-                Some(SizedCost { size: point.size_bytes, fragments: point.fragments, cost_ns })
+                let cost = point.layers.get(name)?.median_ns;
+                let (size, fragments) = (point.size_bytes, point.fragments);
+                Some(match host_of(name) {
+                    None => SizedCost::measured(size, fragments, cost),
+                    Some(host) => SizedCost::sampled(size, fragments, (cost, sampled(point, host))),
+                })
             };
             match fit(&part.points.iter().filter_map(sized).collect::<Vec<_>>()) {
                 Ok(line) => {
@@ -149,12 +153,17 @@ fn rare(points: &[SizePoint]) -> BTreeSet<String> {
     for point in points {
         let seen = || point.layers.iter().filter(|(name, _)| host_of(name).is_some());
         for (name, cost) in seen() {
-            let of_host = seen().filter(|(other, _)| host_of(other) == host_of(name));
-            let all: f64 = of_host.map(|(_, cost)| cost.median_ns).sum();
+            let all = host_of(name).map_or(f64::INFINITY, |host| sampled(point, host));
             *classes.entry(name).or_default() += cost.median_ns / all / points.len() as f64;
         }
     }
     classes.into_iter().filter(|(_, share)| *share < RARE).map(|(name, _)| name.clone()).collect()
+}
+
+/// All classes of a host's time together.
+fn sampled(point: &SizePoint, host: &str) -> f64 {
+    let of_host = point.layers.iter().filter(|(name, _)| host_of(name) == Some(host));
+    of_host.map(|(_, cost)| cost.median_ns).sum()
 }
 
 /// The host of a class's layer: "host A" of "copy, host A".

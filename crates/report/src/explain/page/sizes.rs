@@ -3,9 +3,9 @@
 use landspeed_record::ExplainReport;
 use maud::{Markup, html};
 
-use super::super::sizes::{self, Sweep};
+use super::super::chart;
+use super::super::sizes::{self, Sweep, WHOLE};
 use super::super::words::percent;
-use super::super::{chart, sizes as prepared};
 
 /// A line that leaves more than this unexplained is no line.
 const POOR: f64 = 0.15;
@@ -21,11 +21,12 @@ pub(super) fn section(report: &ExplainReport) -> Markup {
                     "The link's is the time between arrivals at the receiver: what the slowest part lets through. "
                     "The residual is what such a line leaves unexplained, as a share of the mean cost."
                 }
-                @for answer in &report.answers { (answered(prepared::answer(answer))) }
+                @for answer in &report.answers { (answered(sizes::answer(answer))) }
                 @for (index, sweep) in sweeps.iter().enumerate() {
                     h3 { (sweep.title) }
                     @if let Some(drawn) = chart::sizes(index, sweep) { (drawn) }
-                    (lines(sweep))
+                    (lines(sweep, true))
+                    (classes(sweep))
                     (points(sweep))
                 }
                 ul class="asides" { @for note in sizes::notes(report) { li { (note) } } }
@@ -41,13 +42,15 @@ fn answered((question, lines): (String, Vec<String>)) -> Markup {
     }
 }
 
-fn lines(sweep: &Sweep<'_>) -> Markup {
+/// Lines of what is no part of another layer, or of the parts.
+fn lines(sweep: &Sweep<'_>, whole: bool) -> Markup {
+    let shown = sweep.lines.iter().filter(|(name, _)| WHOLE.contains(&name.as_str()) == whole);
     html! {
         div class="scroll" tabindex="0" role="group" aria-label={ (sweep.title) ", lines" } {
             table class="figures fit" {
                 thead { tr { th scope="col" { "Layer" } @for name in ["ns/message", "ns/byte", "first cut, ns", "ns/further packet", "residual"] { th scope="col" class="number" { (name) } } } }
                 tbody {
-                    @for (layer, line) in &sweep.lines {
+                    @for (layer, line) in shown {
                         @let poor = line.residual > POOR;
                         tr {
                             th scope="row" { (layer) }
@@ -57,6 +60,15 @@ fn lines(sweep: &Sweep<'_>) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Lines of the classes of processor time, which a few hundred samples a size make rough.
+fn classes(sweep: &Sweep<'_>) -> Markup {
+    html! {
+        @if sweep.lines.iter().any(|(name, _)| !WHOLE.contains(&name.as_str())) {
+            details class="rest" { summary { "By class of processor time, as sampled" } (lines(sweep, false)) }
         }
     }
 }
