@@ -26,11 +26,21 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let line = landspeed_report::safe(&format!("{error:#}"));
+            let line = landspeed_report::safe(&line(&error));
             let _ = writeln!(std::io::stderr(), "landspeed: {line}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// The error with its causes. Libraries' errors name what brought them about themselves, so a cause that has been
+/// said is not said again.
+fn line(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
+        "" => cause,
+        all if all.contains(&cause) => said,
+        all => format!("{all}: {cause}"),
+    })
 }
 
 fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -55,4 +65,16 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<std::io::Error>();
     io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_was_said_is_not_said_again() {
+        let error = |outer: &'static str| anyhow::anyhow!("no such device").context(outer);
+        assert_eq!(line(&error("open eth7")), "open eth7: no such device");
+        assert_eq!(line(&error("open eth7: no such device")), "open eth7: no such device");
+    }
 }

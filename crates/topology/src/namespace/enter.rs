@@ -62,8 +62,10 @@ fn thread_count() -> io::Result<usize> {
 
 fn own_sys() -> io::Result<()> {
     unshare(UnshareFlags::NEWNS)?;
-    // Nothing mounted here may show outside; what is mounted outside later may show here.
-    mount_change("/", MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC)?;
+    // Nothing mounted here may show outside; what is mounted outside later may show here. In a chroot / is no
+    // mount, but /sys is one.
+    let inward = |at| mount_change(at, MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC);
+    inward("/").or_else(|_| inward("/sys"))?;
     unmount("/sys", UnmountFlags::DETACH)?;
     Ok(mount("sysfs", "/sys", "sysfs", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)?)
 }
