@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use landspeed_record::PathTrace;
 
