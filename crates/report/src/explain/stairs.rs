@@ -63,7 +63,9 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<Stairs> {
     if let Some(step) = lowest_above {
         step.ceiling = true;
     }
-    (!steps.is_empty()).then_some(Stairs { steps, flow })
+    // The flow alone is no staircase.
+    let measured = steps.iter().any(|step| step.over.is_none_or(|over| (over - 1.0).abs() > SAME));
+    measured.then_some(Stairs { steps, flow })
 }
 
 /// The hosts of a lab are one machine, which does all as well for either: one step says so.
@@ -105,6 +107,16 @@ mod tests {
         );
         assert_eq!(stairs.ceiling().map(|s| s.name.as_str()), Some("packets"));
         assert!(!stairs.wide());
+    }
+
+    #[test]
+    fn the_flow_alone_is_no_staircase() {
+        let flow = LimitStep { name: "the flow now".into(), rate_bps: BitRate(4e9), how: String::new() };
+        let mut report =
+            ExplainReport { goodput_bps: BitRate(4e9), staircase: vec![flow], ..ExplainReport::default() };
+        assert!(stairs(&report).is_none());
+        report.staircase.push(LimitStep { rate_bps: BitRate(3e9), ..LimitStep::default() });
+        assert!(stairs(&report).is_some(), "what was measured lower than the flow is told");
     }
 
     #[test]
