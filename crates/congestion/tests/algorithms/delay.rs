@@ -108,10 +108,11 @@ fn hstcp_lp_halves_once_the_queue_grows_and_then_leaves_one_packet() {
     close(f64::from(low.0.sk.snd_cwnd), 2500.0, 0.005);
     low.rounds(2, 8_000);
     assert_eq!(low.0.sk.snd_cwnd, 1, "the queue is still there: others need it");
-    low.rounds(20, 8_000);
-    assert_eq!(low.0.sk.snd_cwnd, 1);
-    low.rounds(20, 0);
-    assert!(low.0.sk.snd_cwnd > 500, "it comes back: {}", low.0.sk.snd_cwnd);
+    low.rounds(40, 8_000);
+    assert!(low.0.sk.snd_cwnd < 100, "{}", low.0.sk.snd_cwnd);
+    let least = low.0.sk.snd_cwnd;
+    low.rounds(40, 0);
+    assert!(low.0.sk.snd_cwnd >= least + 30, "it comes back: {}", low.0.sk.snd_cwnd);
 }
 
 #[test]
@@ -128,6 +129,36 @@ fn hstcp_lp_only_watches_for_three_round_trips() {
     assert_eq!(low.0.sk.snd_cwnd, halved);
     low.rounds(3, 0);
     assert!(low.0.sk.snd_cwnd > halved);
+}
+
+#[test]
+fn hstcp_lps_first_slow_start_only_learns_how_long_the_queue_is() {
+    let mut low = LowPriority::new(100);
+    low.0.sk.snd_ssthresh = landspeed_congestion::INFINITE_SSTHRESH;
+    low.rounds(2, 20_000);
+    assert!(low.0.sk.snd_cwnd >= 400, "{}", low.0.sk.snd_cwnd);
+    low.0.lose();
+    low.rounds(10, 0);
+    let quiet = low.0.sk.snd_cwnd;
+    // 15 % of 20 ms are 3 ms.
+    low.rounds(1, 5_000);
+    assert!(low.0.sk.snd_cwnd < quiet);
+}
+
+#[test]
+fn hstcp_lp_takes_no_receivers_timer_for_a_queue() {
+    let mut low = LowPriority::new(1000);
+    low.rounds(1, 20_000);
+    low.rounds(10, 0);
+    let before = low.0.sk.snd_cwnd;
+    for _ in 0..20 {
+        low.rounds(1, 0);
+        // One acknowledgement that waited 40 ms.
+        low.0.sk.rcv_tsval += 40;
+        low.0.ack(1, RTT);
+        low.0.sk.rcv_tsval -= 40;
+    }
+    assert!(low.0.sk.snd_cwnd >= before, "{before} to {}", low.0.sk.snd_cwnd);
 }
 
 #[test]

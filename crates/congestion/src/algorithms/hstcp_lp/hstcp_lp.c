@@ -19,8 +19,14 @@
 /* A clock's unit is read from so much of its time. */
 #define LP_CALIBRATION 200000U
 
-/* d_min and d_max are of the last five to ten minutes: clocks drift apart, routes change. */
+/* d_min is of the last five to ten minutes: clocks drift apart, routes change. */
 #define LP_MEMORY (300 * LS_USEC_PER_SEC)
+
+/* The window that it gives way with. */
+#define LP_LEAST_CWND 1U
+
+/* Below this window most acknowledgements wait for the receiver's timer, so that delays tell of that. */
+#define LP_JUDGED_CWND 8U
 
 struct hstcp_lp_state {
 	__u64 credit; /* of a packet, in 2^-32 */
@@ -30,9 +36,13 @@ struct hstcp_lp_state {
 	__u32 first_tsval, first_tsecr; /* at `since` */
 	__u32 tsval, tsecr; /* on the last acknowledgement */
 	__u32 their_unit, our_unit; /* of the clocks; 0: not known yet */
+	__u32 una; /* the first byte not acknowledged, when a delay was last taken */
+	__u32 answered; /* the first byte sent after the last answer */
+	__u32 fresh; /* delays taken since, two at most */
 	__s32 delay; /* one way, with a constant error */
 	__s32 smooth; /* eight times its mean */
-	__s32 least[2], most[2]; /* in the newer and the older half of the memory */
+	__s32 least[2]; /* d_min of the newer and the older half of the memory */
+	__s32 range; /* d_max - d_min */
 };
 LS_STATE(hstcp_lp_state);
 
@@ -63,6 +73,7 @@ static __always_inline void lp_calibrate(struct sock *sk, struct hstcp_lp_state 
 		ca->their_unit = theirs;
 		ca->our_unit = ours;
 		ca->bucket = now;
+		ca->answered = tcp_sk(sk)->snd_una;
 	}
 	ca->since = now;
 	ca->first_tsval = ca->tsval = ls_tsval(sk);
@@ -79,35 +90,48 @@ static __always_inline __s32 lp_higher(__s32 a, __s32 b)
 	return a > b ? a : b;
 }
 
-/* TCP-LP, one-way delay: the delay from here to there, up to a constant, is the peer's clock at the acknowledgement
- * less ours at the sending, which it echoes. Changes are summed, so that no clock's wrap matters. */
-static __always_inline void lp_measure(struct sock *sk, struct hstcp_lp_state *ca)
+/*
+ * TCP-LP, one-way delay: the delay from here to there, up to a constant, is the peer's clock at the acknowledgement less
+ * ours at the sending, which it echoes. Changes are summed, so that no clock's wrap matters. Of two neighbours the
+ * lesser counts: a single long one is the receiver's timer for acknowledgements.
+ */
+static __always_inline __s32 lp_delay(struct sock *sk, struct hstcp_lp_state *ca)
 {
-	__u64 now = tcp_sk(sk)->tcp_mstamp;
+	__s32 prior = ca->delay;
 
 	ca->delay += (__s32)((ls_tsval(sk) - ca->tsval) * ca->their_unit);
 	ca->delay -= (__s32)((ls_tsecr(sk) - ca->tsecr) * ca->our_unit);
 	ca->tsval = ls_tsval(sk);
 	ca->tsecr = ls_tsecr(sk);
-	ca->smooth += ca->delay - (ca->smooth >> LP_GAMMA_SHIFT);
+	return lp_lower(prior, ca->delay);
+}
+
+/* TCP-LP, early congestion indication: d_min, d_max and the smoothed delay, which begins anew with the second after
+ * an answer: the first one's neighbour was before it. */
+static __always_inline void lp_remember(struct hstcp_lp_state *ca, __u64 now, __s32 delay)
+{
+	if (ca->fresh < 2) {
+		ca->fresh++;
+		ca->smooth = delay << LP_GAMMA_SHIFT;
+		return;
+	}
 	if (now - ca->bucket >= LP_MEMORY) {
 		ca->bucket = now;
 		ca->least[1] = ca->least[0];
-		ca->most[1] = ca->most[0];
-		ca->least[0] = ca->most[0] = ca->delay;
+		ca->least[0] = delay;
 	}
-	ca->least[0] = lp_lower(ca->least[0], ca->delay);
-	ca->most[0] = lp_higher(ca->most[0], ca->delay);
+	ca->least[0] = lp_lower(ca->least[0], delay);
+	ca->range = lp_higher(ca->range, delay - lp_lower(ca->least[0], ca->least[1]));
+	ca->smooth += delay - (ca->smooth >> LP_GAMMA_SHIFT);
 }
 
 /* TCP-LP, early congestion indication. Two ticks of the coarser clock are no queue. */
 static __always_inline bool lp_is_congested(const struct hstcp_lp_state *ca)
 {
 	__s64 least = lp_lower(ca->least[0], ca->least[1]);
-	__s64 range = lp_higher(ca->most[0], ca->most[1]) - least;
 	__s64 above = (ca->smooth >> LP_GAMMA_SHIFT) - least;
 
-	return 100 * above > LP_DELTA_PERCENT * range && above > 2 * (__s64)ls_max(ca->their_unit, ca->our_unit);
+	return 100 * above > LP_DELTA_PERCENT * (__s64)ca->range && above > 2 * (__s64)ls_max(ca->their_unit, ca->our_unit);
 }
 
 static __always_inline __u64 lp_rtt(const struct tcp_sock *tp)
@@ -121,24 +145,26 @@ static __always_inline bool lp_infers(const struct tcp_sock *tp, const struct hs
 	return ca->reduced && tp->tcp_mstamp - ca->reduced < LP_INFERENCE_RTTS * lp_rtt(tp);
 }
 
-/* TCP-LP, congestion avoidance: the first indication halves the window, another within the inference phase leaves one
- * packet. */
+/* TCP-LP, congestion avoidance: the first indication halves the window, another within the inference phase leaves the
+ * least. */
 static __always_inline void lp_yield(struct tcp_sock *tp, struct hstcp_lp_state *ca)
 {
 	bool again = lp_infers(tp, ca);
 
 	ca->reduced = tp->tcp_mstamp;
-	/* One packet has nothing to halve: the threshold still tells where it was before. */
-	if (tp->snd_cwnd == 1)
+	ca->answered = tp->snd_nxt;
+	/* The least has nothing to halve: the threshold still tells where it was before. */
+	if (tp->snd_cwnd <= LP_LEAST_CWND)
 		return;
 	tp->snd_ssthresh = ls_decreased(tp, LS_ONE / 2);
-	tp->snd_cwnd = again ? 1 : ls_min(tp->snd_cwnd, tp->snd_ssthresh);
+	tp->snd_cwnd = again ? LP_LEAST_CWND : ls_min(tp->snd_cwnd, tp->snd_ssthresh);
 }
 
 LS_CALLBACK(void, hstcp_lp_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct hstcp_lp_state *ca = ls_private(sk);
+	__s32 delay;
 
 	(void)sample;
 	if (!ls_tstamp_ok(sk))
@@ -147,14 +173,23 @@ LS_CALLBACK(void, hstcp_lp_pkts_acked, struct sock *sk, const struct ack_sample 
 		lp_calibrate(sk, ca);
 		return;
 	}
-	lp_measure(sk, ca);
-	/* What comes within a round trip of an answer tells of the queue before it. */
-	if (ca->reduced && tp->tcp_mstamp - ca->reduced < lp_rtt(tp)) {
-		ca->smooth = ca->delay << LP_GAMMA_SHIFT;
+	/* While bytes are missing the peer echoes the timestamp of the last one in order, which grows old. */
+	if (ls_ca_state(sk) != TCP_CA_Open || tp->snd_una == ca->una)
+		return;
+	ca->una = tp->snd_una;
+	delay = lp_delay(sk, ca);
+	if (tp->snd_cwnd < LP_JUDGED_CWND)
+		ca->answered = tp->snd_nxt;
+	/* Until something sent after an answer is acknowledged, delays tell of the queue before it. */
+	if (!after(tp->snd_una, ca->answered)) {
+		ca->fresh = 0;
 		return;
 	}
-	/* In recovery the kernel moves the window. */
-	if (ls_ca_state(sk) <= TCP_CA_Disorder && lp_is_congested(ca))
+	lp_remember(ca, tp->tcp_mstamp, delay);
+	/* TCP-LP: the first slow start, which ends with a loss, only learns what d_max is. */
+	if (ca->fresh < 2 || tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH)
+		return;
+	if (lp_is_congested(ca))
 		lp_yield(tp, ca);
 }
 
