@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo bench-stream clean
+.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses bench-stream clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -73,6 +73,14 @@ DECISIONS ?= 200
 honesty: build
 	$(CARGO) build --release --locked -p xtask
 	$(SUDO) target/release/xtask honesty --decisions $(DECISIONS)
+
+# The simulator: the PFLDnet study at its full size, with processor time and the paper's figures by protocol (two
+# minutes); windows against loss rates, held against what is published (three minutes).
+study-speed: setup
+	$(CARGO) run --release --quiet --locked -p landspeed-model --example study_speed
+
+responses: setup
+	$(CARGO) run --release --quiet --locked -p landspeed-model --example responses
 
 # STREAM's four kernels against a plain C program, 20 interleaved pairs each (about two minutes).
 bench-stream: setup

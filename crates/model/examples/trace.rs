@@ -1,24 +1,27 @@
-//! Prints what a flow does, alone on a path with the study's queue:
-//! `trace CONTROL [SECONDS [MBPS [RTT_MS [SAMPLE_MS]]]]`.
+//! Prints what a flow does, alone on a path:
+//! `trace CONTROL [SECONDS [MBPS [RTT_MS [QUEUE_PERCENT_OF_BDP [LOSS_PER_MILLION [SAMPLE_MS]]]]]]`.
 
-use landspeed_model::{StudySpec, simulate};
+use landspeed_model::{LossSpec, StudySpec, simulate};
 use landspeed_units::{BitRate, Nanos};
 
 fn main() {
     let mut words = std::env::args().skip(1);
     let control = words.next().unwrap_or_else(|| "reno".to_owned());
     let mut number = |default| words.next().and_then(|word| word.parse::<u32>().ok()).unwrap_or(default);
-    let (seconds, mbps, rtt_ms, sample_ms) = (number(60), number(1000), number(164), number(1000));
+    let (seconds, mbps, rtt_ms) = (number(60), number(1000), number(164));
+    let (queue, loss, sample_ms) = (number(50), number(0), number(1000));
     let study = StudySpec {
         controls: vec![control],
         rate_bps: BitRate(f64::from(mbps) * 1e6),
         rtt_ns: Nanos::millis(rtt_ms.into()),
         region_ns: Nanos::secs(seconds.into()),
+        queue_bdp: f64::from(queue) / 100.0,
         flows: 1,
         ..StudySpec::default()
     };
     let mut scenario = study.scenario();
     scenario.sample_ns = Nanos::millis(sample_ms.into());
+    scenario.links[0].loss = LossSpec::Random { share: f64::from(loss) / 1e6 };
     scenario.duration_ns = Nanos::secs(seconds.into());
     let outcome = simulate(&scenario).expect("the study makes sense");
     println!("     s     Mb/s    cwnd   ssthresh  srtt ms  resent  waiting  no room");
