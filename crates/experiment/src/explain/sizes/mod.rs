@@ -74,7 +74,8 @@ type Stop<'a> = &'a dyn Fn() -> bool;
 /// What was turned is put back before this returns, by error too.
 ///
 /// # Errors
-/// A host was lost, refused too many trials, or could not put everything back.
+/// A host was lost or refused too many trials before anything was measured, or could not put everything back;
+/// later, what is missing is a line of `unjudged`.
 pub fn explain_sizes(
     pair: &mut Pair,
     options: &SizesOptions,
@@ -91,7 +92,12 @@ pub fn explain_sizes(
             "cost over sizes: NOT everything was put back: {left}; run `landspeed undo` there"
         )));
     }
-    result?;
+    // What was measured before something went wrong is worth telling.
+    match result {
+        Err(error) if found.parts.is_empty() => return Err(error),
+        Err(error) => report.unjudged.push(format!("cost over sizes: not all of it was measured: {error}")),
+        Ok(()) => {}
+    }
     report.per_packet = found.parts;
     report.notes.extend(found.notes);
     let limits = limits(report, pair.a.facts.boot_id == pair.b.facts.boot_id);

@@ -18,8 +18,9 @@ use crate::{Error, Pair};
 
 /// The observer that samples stacks.
 const PROFILER: &str = "cost";
-/// Trials that may be refused before the whole is given up.
-const MOST_REFUSED: usize = 8;
+/// Trials that may be refused before the rest is given up: on a crowded machine one now and then ends for
+/// want of acknowledgements.
+const MOST_REFUSED: usize = 20;
 
 /// A sweep under way.
 pub(super) struct Study<'a> {
@@ -180,7 +181,8 @@ impl<'a> Study<'a> {
                 Ok(Some(seen))
             }
             Err(error) if refused(&error) && self.refused.len() < MOST_REFUSED => {
-                self.refused.push(format!("{} of {} B: {error}", sweep.of.transport, size.0));
+                let (what, mtu) = (&sweep.of.transport, sweep.of.mtu.0);
+                self.refused.push(format!("{what} of {} B at MTU {mtu}: {error}", size.0));
                 Ok(None)
             }
             Err(error) => Err(error),
