@@ -12,9 +12,9 @@ pub(crate) struct Hint {
     pub(crate) why: Advised,
 }
 
-/// The remedies of a verdict that name a knob, in its order. What stands in `cell` already is left out.
-pub(crate) fn hints(line: &VerdictLine, cell: &Cell) -> Vec<Hint> {
-    line.verdict.findings.iter().flat_map(|finding| of_finding(line.number, finding, cell)).collect()
+/// The remedies of a verdict that name a knob, by finding, in its order. What stands in `cell` already is left out.
+pub(crate) fn hints(line: &VerdictLine, cell: &Cell) -> Vec<Vec<Hint>> {
+    line.verdict.findings.iter().map(|finding| of_finding(line.number, finding, cell)).collect()
 }
 
 /// A finding's gain is expected of its first remedy; where that one stands already, so that it cannot be what is

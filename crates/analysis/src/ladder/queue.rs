@@ -95,34 +95,52 @@ impl Queue {
         self.waiting.is_empty()
     }
 
-    /// Brings what `hints` name to the front, in their order, until a step is kept. Of several hints for one
-    /// candidate the first decides its place, and the first with an expected ratio what is said of it.
-    pub(crate) fn advise(&mut self, hints: &[Hint]) {
+    /// Brings what a verdict's hints name to the front, in their order, until a step is kept. Of several findings
+    /// that name one candidate the first decides its place, and the first with an expected ratio what is said of it.
+    pub(crate) fn advise(&mut self, findings: &[Vec<Hint>]) {
         self.forget_advice();
-        for (place, hint) in hints.iter().enumerate() {
-            let Some(task) = self.named_by(hint) else { continue };
-            let (_, said) = task.advised.get_or_insert((place, hint.why));
-            if said.expected_ratio.is_none() && hint.why.expected_ratio.is_some() {
-                *said = hint.why;
+        let named: Vec<_> = findings.iter().flat_map(|hints| self.named_in(hints)).collect();
+        for (place, (at, why)) in named.into_iter().enumerate() {
+            let (_, said) = self.waiting[at].advised.get_or_insert((place, why));
+            if said.expected_ratio.is_none() && why.expected_ratio.is_some() {
+                *said = why;
             }
         }
         self.sort();
     }
 
+    /// What waits of a finding's remedies, in order. The gain is expected of the whole cure: where a later change
+    /// brings the first one along (segmentation offload its checksums), it goes before that and takes the figure.
+    fn named_in(&self, hints: &[Hint]) -> Vec<(usize, Advised)> {
+        let mut named: Vec<(usize, Advised)> =
+            hints.iter().filter_map(|hint| Some((self.named_by(hint)?, hint.why))).collect();
+        let Some(&(first, why)) = named.first() else { return named };
+        let wider = |&(at, _): &(usize, Advised)| {
+            let (narrow, wide) = (&self.waiting[first].candidate.change, &self.waiting[at].candidate.change);
+            narrow != wide && wide.with(narrow) == *wide
+        };
+        if let Some(at) = named.iter().position(wider) {
+            named[..=at].rotate_right(1);
+            let replaced = named[0].1.expected_ratio;
+            named[0].1.expected_ratio = why.expected_ratio.or(replaced);
+            named[1].1.expected_ratio = None;
+        }
+        named
+    }
+
     /// The candidate that a hint means: the value that it names, else the knob's first by the table. Where that
     /// one was tried, the knob's other values are worth a place in front only if they are decisive.
-    fn named_by(&mut self, hint: &Hint) -> Option<&mut Task> {
+    fn named_by(&self, hint: &Hint) -> Option<usize> {
+        let waiting = || self.waiting.iter().enumerate();
         if !hint.value.is_empty() {
             let named = (hint.knob.clone(), hint.value.clone());
-            return self.waiting.iter_mut().find(|task| name(&task.candidate) == named);
+            return waiting().find(|(_, task)| name(&task.candidate) == named).map(|(at, _)| at);
         }
-        let of_knob = |knob: &str| knob == hint.knob;
-        let known = self.seen.iter().filter(|(knob, _)| of_knob(knob)).count();
-        let open =
-            self.waiting.iter().filter(|task| of_knob(&task.candidate.knob) && !task.reopened()).count();
-        let first = self.waiting.iter_mut().filter(|task| of_knob(&task.candidate.knob));
-        let first = first.min_by_key(|task| task.candidate.rank)?;
-        (known == open || first.candidate.rank < DECISIVE).then_some(first)
+        let of_knob = || waiting().filter(|(_, task)| task.candidate.knob == hint.knob);
+        let known = self.seen.iter().filter(|(knob, _)| *knob == hint.knob).count();
+        let untried = of_knob().filter(|(_, task)| !task.reopened()).count();
+        let (at, first) = of_knob().min_by_key(|(_, task)| task.candidate.rank)?;
+        (known == untried || first.candidate.rank < DECISIVE).then_some(at)
     }
 
     fn forget_advice(&mut self) {

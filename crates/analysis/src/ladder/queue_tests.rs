@@ -18,6 +18,11 @@ fn hint(knob: &str, value: &str, expected_ratio: Option<f64>) -> Hint {
     Hint { knob: knob.into(), value: value.into(), why }
 }
 
+/// Findings with one remedy each.
+fn each<const N: usize>(hints: [Hint; N]) -> Vec<Vec<Hint>> {
+    hints.map(|hint| vec![hint]).into()
+}
+
 /// Takes everything out; "knob=value".
 fn order(queue: &mut Queue) -> Vec<String> {
     let tasks = std::iter::from_fn(|| queue.pop());
@@ -65,10 +70,10 @@ fn reopened_twice_at_most_and_after_the_decisive() {
 fn a_verdict_brings_what_it_names_to_the_front_in_its_order() {
     let all = || vec![valued("mtu", "9000", 1), valued("tso", "on", 2), valued("gro", "on", 3)];
     let mut queue = Queue::new(all());
-    queue.advise(&[hint("gro", "on", None), hint("unknown", "on", None), hint("tso", "on", Some(2.0))]);
+    queue.advise(&each([hint("gro", "on", None), hint("unknown", "on", None), hint("tso", "on", Some(2.0))]));
     assert_eq!(order(&mut queue), ["gro=on", "tso=on", "mtu=9000"]);
     let mut queue = Queue::new(all());
-    queue.advise(&[hint("gro", "off", None)]);
+    queue.advise(&each([hint("gro", "off", None)]));
     assert_eq!(order(&mut queue), ["mtu=9000", "tso=on", "gro=on"], "another value is another candidate");
 }
 
@@ -77,24 +82,28 @@ fn the_table_chooses_the_value_where_a_verdict_does_not() {
     let values =
         || vec![valued("mtu", "9000", 15), valued("window", "large", 18), valued("window", "fixed", 125)];
     let mut queue = Queue::new(values());
-    queue.advise(&[hint("window", "", None)]);
+    queue.advise(&each([hint("window", "", None)]));
     let first = queue.pop().unwrap();
     assert_eq!(first.candidate.value, "large", "one value, not all of them");
     assert_eq!(queue.waiting[0].candidate.knob, "mtu");
     // The table's first value was tried; the others are folklore and keep their place.
     queue.reject(first);
-    queue.advise(&[hint("window", "", None)]);
+    queue.advise(&each([hint("window", "", None)]));
     assert_eq!(order(&mut queue), ["mtu=9000", "window=fixed"]);
     // A knob that the literature ranks low comes forward once: nothing of it was tried.
     let mut queue = Queue::new(vec![valued("mtu", "9000", 15), valued("irq-affinity", "0", 170)]);
-    queue.advise(&[hint("irq-affinity", "", None)]);
+    queue.advise(&each([hint("irq-affinity", "", None)]));
     assert_eq!(order(&mut queue), ["irq-affinity=0", "mtu=9000"]);
 }
 
 #[test]
 fn the_first_hint_decides_the_place_and_the_first_figure_what_is_expected() {
     let mut queue = Queue::new(vec![valued("gro", "on", 1), valued("tso", "on", 2)]);
-    queue.advise(&[hint("tso", "on", None), hint("gro", "on", Some(1.2)), hint("tso", "on", Some(3.0))]);
+    queue.advise(&each([
+        hint("tso", "on", None),
+        hint("gro", "on", Some(1.2)),
+        hint("tso", "on", Some(3.0)),
+    ]));
     let (place, said) = queue.pop().unwrap().advised.unwrap();
     assert_eq!((place, said.expected_ratio), (0, Some(3.0)));
     assert_eq!(queue.pop().unwrap().advised.unwrap().1.expected_ratio, Some(1.2));
@@ -104,8 +113,8 @@ fn the_first_hint_decides_the_place_and_the_first_figure_what_is_expected() {
 fn a_kept_step_and_a_new_verdict_forget_the_old_one() {
     let mut queue =
         Queue::new(vec![valued("mtu", "9000", 1), valued("tso", "on", 2), valued("gro", "on", 3)]);
-    queue.advise(&[hint("gro", "on", None)]);
-    queue.advise(&[hint("tso", "on", None)]);
+    queue.advise(&each([hint("gro", "on", None)]));
+    queue.advise(&each([hint("tso", "on", None)]));
     assert_eq!(queue.waiting[0].candidate.knob, "tso", "the new verdict alone counts");
     queue.reopen(&candidate("rings", 9, &[]), "1");
     assert_eq!(order(&mut queue), ["mtu=9000", "tso=on", "gro=on"], "the bottleneck may have moved");
@@ -117,13 +126,45 @@ fn a_verdict_does_not_overrule_a_measurement() {
     let mut queue = Queue::new(vec![window, candidate("tso", 50, &[]), candidate("mtu", 60, &[])]);
     let first = queue.pop().unwrap();
     queue.reject(first);
-    queue.advise(&[hint("window", "large", None)]);
+    queue.advise(&each([hint("window", "large", None)]));
     assert_eq!(queue.waiting[0].candidate.knob, "tso", "what was rejected stays rejected");
     queue.reopen(&candidate("csum", 2, &[]), "1");
-    queue.advise(&[hint("window", "large", None)]);
+    queue.advise(&each([hint("window", "large", None)]));
     assert_eq!(
         order(&mut queue),
         ["tso=", "window=large", "mtu="],
         "and its second chance waits for its partner"
     );
+}
+
+#[test]
+fn a_change_that_brings_the_first_remedy_along_goes_before_it_with_the_figure() {
+    let change = |knobs: &[&str]| Cell {
+        a: knobs.iter().map(|knob| ((*knob).to_owned(), "on".to_owned())).collect(),
+        ..Cell::default()
+    };
+    let candidates = || {
+        vec![
+            valued("mtu", "9000", 15),
+            Candidate { change: change(&["csum", "sg"]), ..valued("csum", "on", 20) },
+            Candidate { change: change(&["csum", "sg", "tso"]), ..valued("tso", "on", 25) },
+        ]
+    };
+    let figures = |queue: &mut Queue| {
+        let tasks = std::iter::from_fn(|| queue.pop());
+        tasks
+            .map(|t| (t.candidate.knob, t.advised.and_then(|(_, said)| said.expected_ratio)))
+            .collect::<Vec<_>>()
+    };
+    let mut queue = Queue::new(candidates());
+    queue.advise(&[vec![hint("csum", "on", Some(3.0)), hint("tso", "on", None)]]);
+    let told: Vec<(String, Option<f64>)> =
+        vec![("tso".into(), Some(3.0)), ("csum".into(), None), ("mtu".into(), None)];
+    assert_eq!(figures(&mut queue), told);
+    // Two causes are two cures: their order stays.
+    let mut queue = Queue::new(candidates());
+    queue.advise(&each([hint("csum", "on", Some(3.0)), hint("tso", "on", Some(2.0))]));
+    let told: Vec<(String, Option<f64>)> =
+        vec![("csum".into(), Some(3.0)), ("tso".into(), Some(2.0)), ("mtu".into(), None)];
+    assert_eq!(figures(&mut queue), told);
 }
