@@ -78,13 +78,30 @@ fn its_own_stream_is_explained_within_a_minute() {
     let report = explain(&[]);
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     assert!(report.goodput_bps.0 > 0.0 && !report.verdict.is_empty());
-    assert_eq!(report.hosts.len(), 2);
+    assert_eq!(report.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>(), ["A", "B"]);
+    let flow = report.windows.first().expect("a flow of TCP is held against the window model");
+    assert!(flow.moved_bytes.0 > 0 && flow.rules.iter().any(|figure| figure.holds), "{flow:#?}");
+    assert_eq!(report.wan, None, "no link in user space");
     for host in &report.hosts {
         let shares: f64 = host.cost.values().map(|figure| figure.share).sum();
         assert!((shares - 1.0).abs() < 0.01, "{}: {shares}", host.name);
         assert!(host.limits.as_ref().is_some_and(|limits| !limits.memory.is_empty()));
     }
     assert!(report.staircase.len() > 2, "{:?}", report.staircase);
+}
+
+#[test]
+fn a_link_in_user_space_says_what_it_did_and_was_worth() {
+    if !root("a_link_in_user_space_says_what_it_did_and_was_worth") {
+        return;
+    }
+    let _alone = alone();
+    let report = explain(&["lab:wan:rate=50M,rtt=10ms", "--time", "1s", "--no-limits", "--no-trace"]);
+    let wan = report.wan.expect("the hosts are joined by a link in user space");
+    assert_eq!(wan.link.spec, "rate=50M,rtt=10ms,queue=1bdp");
+    // A second of 50 Mb/s are 4,000 segments; a machine that has little time for it carries some of them.
+    assert!(wan.link.a_to_b.forwarded_segments > 400, "{wan:?}");
+    assert_eq!(wan.unfit, landspeed_analysis::wan::unfit(&wan.link), "a saved report can be judged again");
 }
 
 /// Every part that lacks a right says so, and the rest goes on.
