@@ -54,6 +54,14 @@ fn dropped(direction: &DirectionStats) -> String {
     }
 }
 
+/// What must be known before anything else is read, where there is something.
+pub(crate) fn warning(wan: Option<&WanReport>) -> Option<&'static str> {
+    let unfit = wan.is_some_and(|wan| !wan.unfit.is_empty());
+    unfit.then_some(
+        "Do not rely on this: the link between the hosts was not the path it was told to be (see there).",
+    )
+}
+
 /// Whether figures taken over it are those of the path, a line each; and the link's own notes.
 pub(crate) fn verdict(wan: &WanReport) -> Vec<String> {
     let mut lines: Vec<String> = match wan.unfit.is_empty() {
@@ -114,5 +122,7 @@ mod tests {
         let lines = verdict(&late);
         assert!(lines[0].contains("not the path") && !lines[1].contains('\u{1b}'), "{lines:?}");
         assert!(shared(&late).contains("an unknown time"));
+        assert!(warning(Some(&late)).is_some());
+        assert_eq!((warning(Some(&WanReport::default())), warning(None)), (None, None));
     }
 }

@@ -87,7 +87,8 @@ impl End<'_> {
     /// cost profile, else by the classes of the core that it ran on, where it had that core for itself.
     pub(crate) fn computes(&self) -> bool {
         // A profile of the whole machine has other programs in it.
-        let own = self.host.seen.cost.as_deref().is_some_and(|profile| profile.scope == "tasks");
+        let scope = self.host.seen.cost.as_deref().map_or("", |profile| profile.scope.as_str());
+        let own = ["tasks", "process"].contains(&scope);
         if let Some(application) = self.cost_share(CostClass::Application).filter(|_| own) {
             return application > 0.5;
         }

@@ -8,6 +8,7 @@ use super::super::cost::HostCost;
 use super::super::stairs::Stairs;
 use super::super::words::{self, nanos};
 use crate::safe;
+use crate::wan::warning;
 use crate::words::{estimate, number, plausible};
 
 pub(super) fn header(report: &ExplainReport) -> Markup {
@@ -15,6 +16,7 @@ pub(super) fn header(report: &ExplainReport) -> Markup {
         header {
             p class="eyebrow" { "landspeed · explanation" }
             h1 { (words::headline(report)) }
+            @if let Some(warning) = warning(report.wan.as_ref()) { p class="poor" { (warning) } }
             @if let Some(lead) = words::lead(report) { p class="lead" { (lead) } }
             ul class="facts" {
                 @for fact in [&report.topology, &report.watched].into_iter().filter(|f| !f.is_empty()) { li { (safe(fact)) } }

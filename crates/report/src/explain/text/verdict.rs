@@ -6,6 +6,7 @@ use super::super::words::{self, sureness, titled, whole};
 use super::{Detail, Pen};
 use crate::output::Tone;
 use crate::safe;
+use crate::wan::warning;
 
 /// The first cause: sentence, how sure, evidence, what to try.
 pub(super) fn head(report: &ExplainReport, pen: Pen) -> String {
@@ -17,6 +18,7 @@ pub(super) fn head(report: &ExplainReport, pen: Pen) -> String {
         .filter(|t| !t.is_empty())
         .collect();
     lines.push(pen.style.paint(Tone::Dim, &pen.line(&about.join(", "))));
+    lines.extend(warning(report.wan.as_ref()).map(|line| pen.style.paint(Tone::Bad, &pen.line(line))));
     if let Some(first) = report.verdict.first() {
         lines.extend(words::lead(report).map(|lead| pen.line(&lead)));
         lines.extend(evidence(first, pen));
