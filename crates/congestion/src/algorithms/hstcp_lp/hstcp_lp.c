@@ -39,6 +39,8 @@ struct hstcp_lp_state {
 	__u32 una; /* the first byte not acknowledged, when a delay was last taken */
 	__u32 answered; /* the first byte sent after the last answer */
 	__u32 fresh; /* delays taken since, two at most */
+	__u32 suspected; /* the first byte sent after delays went above the threshold */
+	__u32 suspects; /* whether they are above it */
 	__s32 delay; /* one way, with a constant error */
 	__s32 smooth; /* eight times its mean */
 	__s32 least[2]; /* d_min of the newer and the older half of the memory */
@@ -126,12 +128,23 @@ static __always_inline void lp_remember(struct hstcp_lp_state *ca, __u64 now, __
 }
 
 /* TCP-LP, early congestion indication. Two ticks of the coarser clock are no queue. */
-static __always_inline bool lp_is_congested(const struct hstcp_lp_state *ca)
+static __always_inline bool lp_is_above(const struct hstcp_lp_state *ca)
 {
 	__s64 least = lp_lower(ca->least[0], ca->least[1]);
 	__s64 above = (ca->smooth >> LP_GAMMA_SHIFT) - least;
 
 	return 100 * above > LP_DELTA_PERCENT * (__s64)ca->range && above > 2 * (__s64)ls_max(ca->their_unit, ca->our_unit);
+}
+
+/* A queue lasts. What is above the threshold for less than a round trip is a host that was busy with something else. */
+static __always_inline bool lp_is_congested(const struct tcp_sock *tp, struct hstcp_lp_state *ca)
+{
+	bool suspected = ca->suspects;
+
+	ca->suspects = lp_is_above(ca);
+	if (ca->suspects && !suspected)
+		ca->suspected = tp->snd_nxt;
+	return ca->suspects && suspected && after(tp->snd_una, ca->suspected);
 }
 
 static __always_inline __u64 lp_rtt(const struct tcp_sock *tp)
@@ -183,13 +196,14 @@ LS_CALLBACK(void, hstcp_lp_pkts_acked, struct sock *sk, const struct ack_sample 
 	/* Until something sent after an answer is acknowledged, delays tell of the queue before it. */
 	if (!after(tp->snd_una, ca->answered)) {
 		ca->fresh = 0;
+		ca->suspects = false;
 		return;
 	}
 	lp_remember(ca, tp->tcp_mstamp, delay);
 	/* TCP-LP: the first slow start, which ends with a loss, only learns what d_max is. */
 	if (ca->fresh < 2 || tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH)
 		return;
-	if (lp_is_congested(ca))
+	if (lp_is_congested(tp, ca))
 		lp_yield(tp, ca);
 }
 

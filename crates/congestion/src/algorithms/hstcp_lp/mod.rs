@@ -22,6 +22,7 @@ pub(super) static ROW: Row = Row {
     departures: &[
         "until something sent after an answer is acknowledged, delays are about the queue before it and do not count",
         "an excess of two clock ticks or less is no indication, and of two neighbouring delays the lesser counts",
+        "delays must stay above the threshold for a round trip, because hosts stall for milliseconds and queues last",
         "d_min is remembered for five to ten minutes, because clocks drift apart",
         "until both clocks' units are known (0.2 s) the window does not grow",
         "delays in windows below eight packets are not judged: the receiver's timer looks like a queue there",
