@@ -58,14 +58,23 @@ impl Sender {
         self.take_acked(now, ack.next, &mut news);
         self.sk.delivered = self.sk.delivered.wrapping_add(news.delivered);
         self.tell_acked(now, &mut news);
+        self.judge_probe(&news);
         if news.is_dubious() || self.sk.ca_state() != CaState::Open {
             self.alert(now, &news);
         }
         if news.acked > 0 {
             self.retries = 0;
-            self.arm_rto(now);
+        }
+        if news.acked > 0 || self.tells_of_older(&news) {
+            self.arm(now);
         }
         self.steer(now, &news);
+    }
+
+    /// Whether what arrived was sent before the first segment under way was sent last: then nothing is known
+    /// yet against that one, and its timeout begins anew. What was sent after it does not extend it.
+    fn tells_of_older(&self, news: &News) -> bool {
+        news.sacked_sent.is_some_and(|at| at < self.board.at(self.board.una()).at)
     }
 
     /// The receiver's clock, and ours as it echoed it: that of the first segment acknowledged (RFC 7323,

@@ -5,9 +5,10 @@
 //! windows shrink by RFC 6937 (proportional rate reduction) in Linux's form, timeouts are RFC 6298's with
 //! Linux's floor. Left out, because a line that keeps its order and a way back that loses nothing never
 //! call for them: undoing of needless reductions (Eifel, DSACK, F-RTO), SACK reneging, adaptation to
-//! reordering. Also left out: tail loss probes, and whatever an application that pauses brings about.
+//! reordering. Also left out: whatever an application that pauses brings about.
 
 mod acks;
+mod probe;
 mod rate;
 mod recovery;
 mod rtt;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agenda::NEVER;
 use crate::scenario::FlowSpec;
+use probe::Probing;
 use rate::Rate;
 use recovery::Reduction;
 use rtt::{Rtt, us};
@@ -70,6 +72,8 @@ pub(crate) struct Sender {
     way_back: Nanos,
     rto_at: Nanos,
     reorder_at: Nanos,
+    probing: Probing,
+    min_rto: Nanos,
     pace_at: Nanos,
     /// Timeouts since the last round trip was seen, and since the last segment was acknowledged.
     backoff: u32,
@@ -108,6 +112,8 @@ impl Sender {
             way_back: spec.return_ns,
             rto_at: NEVER,
             reorder_at: NEVER,
+            probing: Probing::default(),
+            min_rto: spec.min_rto_ns,
             pace_at: NEVER,
             backoff: 0,
             retries: 0,
@@ -135,7 +141,7 @@ impl Sender {
 
     /// When [`Sender::on_timer`] is wanted; too early does no harm.
     pub(crate) fn next_timer(&self) -> Nanos {
-        self.rto_at.min(self.reorder_at).min(self.pace_at)
+        self.rto_at.min(self.reorder_at).min(self.probing.at).min(self.pace_at)
     }
 
     /// What the congestion control sees.

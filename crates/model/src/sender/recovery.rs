@@ -91,9 +91,13 @@ impl Sender {
         if echo {
             self.enter_cwr();
         }
-        if self.sk.ca_state() == CaState::Cwr {
-            return;
+        if self.sk.ca_state() != CaState::Cwr {
+            self.keep_open();
         }
+    }
+
+    /// tcp_try_keep_open.
+    pub(super) fn keep_open(&mut self) {
         let is_whole = self.board.sacked() + self.board.lost() == 0 && !self.board.any_resent();
         let state = if is_whole { CaState::Open } else { CaState::Disorder };
         if self.sk.ca_state() != state {
@@ -121,7 +125,8 @@ impl Sender {
     }
 
     /// tcp_init_cwnd_reduction.
-    fn begin_reduction(&mut self) {
+    pub(super) fn begin_reduction(&mut self) {
+        self.forget_probe();
         self.state_ends = self.board.next();
         self.sk.snd_cwnd_cnt = 0;
         self.sk.prior_cwnd = self.sk.snd_cwnd;
@@ -132,7 +137,7 @@ impl Sender {
     }
 
     /// tcp_end_cwnd_reduction. Rate-based controls set their own window.
-    fn end_reduction(&mut self) {
+    pub(super) fn end_reduction(&mut self) {
         if self.is_rate_based {
             return;
         }

@@ -75,9 +75,13 @@ fn fewer_than_three_above_a_gap_wait_for_a_quarter_of_a_round_trip() {
 fn a_timeout_starts_over_with_one_segment_and_backs_off() {
     let mut sender = sender(FlowSpec::default());
     sent(&mut sender, Nanos(0));
-    // RTT + max(2 RTT, 200 ms).
+    // Nothing comes: a probe after two round trips, then RTT + max(2 RTT, 200 ms).
+    let probe = sender.next_timer();
+    assert_eq!(probe, Nanos::millis(202));
+    sender.on_timer(probe);
+    assert_eq!(sent(&mut sender, probe), [10]);
     let first = sender.next_timer();
-    assert_eq!(first, Nanos::millis(300));
+    assert_eq!(first, probe + Nanos::millis(300));
     sender.on_timer(first);
     assert_eq!(sent(&mut sender, first), [0]);
     assert_eq!((sender.sock().snd_cwnd, sender.sock().snd_ssthresh), (1, 5));
@@ -87,7 +91,7 @@ fn a_timeout_starts_over_with_one_segment_and_backs_off() {
     assert_eq!(sender.sock().snd_ssthresh, 5, "reduced once for one loss");
     assert_eq!(ack(&mut sender, Nanos::secs(1), 1, NONE), [1, 2], "slow start");
     assert_eq!(sender.counts().timeouts, 2);
-    ack(&mut sender, Nanos::secs(2), 10, NONE);
+    ack(&mut sender, Nanos::secs(2), 11, NONE);
     assert_eq!(sender.sock().ca_state(), CaState::Open);
 }
 
@@ -148,4 +152,37 @@ fn a_stopped_sender_finishes_what_is_under_way() {
     assert_eq!(ack(&mut sender, RTT, 0, 3), [0]);
     ack(&mut sender, RTT + RTT, 10, NONE);
     assert!(sender.is_done());
+}
+
+#[test]
+fn what_is_lost_at_the_end_is_found_by_a_probe() {
+    let mut sender = sender(FlowSpec { data_bytes: Some(Bytes(10 * 1448)), ..FlowSpec::default() });
+    sent(&mut sender, Nanos(0));
+    ack(&mut sender, RTT, 8, NONE);
+    // Two round trips and 2 ms; a timeout would come after 300 ms.
+    let due = RTT + RTT + RTT + Nanos::millis(2);
+    assert_eq!(sender.next_timer(), due);
+    sender.on_timer(due);
+    assert_eq!(sent(&mut sender, due), [9], "the last again");
+    assert_eq!(sender.sock().ca_state(), CaState::Open);
+    assert_eq!(ack(&mut sender, due + RTT, 8, 9), [8], "sent long before it");
+    ack(&mut sender, due + RTT + RTT, 10, NONE);
+    assert!(sender.is_done());
+    assert_eq!((sender.counts().timeouts, sender.counts().recoveries), (0, 1));
+}
+
+#[test]
+fn a_probe_that_made_a_loss_good_in_silence_still_reduces_the_window() {
+    let mut sender = sender(FlowSpec { data_bytes: Some(Bytes(10 * 1448)), ..FlowSpec::default() });
+    sent(&mut sender, Nanos(0));
+    ack(&mut sender, RTT, 9, NONE);
+    let due = sender.next_timer();
+    sender.on_timer(due);
+    assert_eq!(sent(&mut sender, due), [9]);
+    sender.end = 20;
+    ack(&mut sender, due + RTT, 10, NONE);
+    assert_eq!(sender.counts().recoveries, 0, "not yet known");
+    ack(&mut sender, due + RTT + RTT, 12, NONE);
+    assert_eq!((sender.counts().recoveries, sender.counts().timeouts), (1, 0));
+    assert_eq!(sender.sock().ca_state(), CaState::Open);
 }

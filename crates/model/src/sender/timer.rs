@@ -13,13 +13,16 @@ impl Sender {
         if self.reorder_at <= now {
             self.on_reorder_timer(now);
         }
-        if self.rto_at <= now {
+        if self.probing.at <= now {
+            self.on_probe_timer(now);
+        } else if self.rto_at <= now {
             self.on_timeout(now);
         }
     }
 
     /// Restarts the timer (RFC 6298, section 5).
     pub(super) fn arm_rto(&mut self, now: Nanos) {
+        self.probing.at = NEVER;
         self.rto_at = match self.board.out() {
             0 => NEVER,
             _ => now + self.rtt.timeout(&self.sk, self.backoff),
@@ -30,6 +33,7 @@ impl Sender {
         self.counts.timeouts += 1;
         self.board.mark_all_lost();
         self.reorder_at = NEVER;
+        self.forget_probe();
         self.show();
         if self.is_a_new_loss() {
             self.sk.prior_cwnd = self.sk.snd_cwnd;

@@ -4,6 +4,7 @@ use landspeed_congestion::Event;
 use landspeed_units::Nanos;
 
 use super::Sender;
+use super::scoreboard::Sent;
 use crate::agenda::NEVER;
 use crate::packet::{CWR, ECT};
 
@@ -12,8 +13,12 @@ impl Sender {
     pub(crate) fn transmit(&mut self, now: Nanos, mut send: impl FnMut(u64, u8)) {
         let pacing =
             if self.is_paced { self.sk.sk_pacing_rate.min(self.sk.sk_max_pacing_rate) } else { u64::MAX };
-        let sent_before = self.counts.sent;
+        let (sent_before, mut next_before) = (self.counts.sent, self.board.next());
         self.pace_at = NEVER;
+        if let Some((seq, marks)) = self.send_probe(now) {
+            send(seq, marks);
+            next_before = self.board.next();
+        }
         while self.board.in_flight() < self.sk.snd_cwnd && self.has_something() {
             if pacing != u64::MAX && !self.is_time(now, pacing) {
                 break;
@@ -21,11 +26,19 @@ impl Sender {
             let (seq, marks) = self.send_one(now);
             send(seq, marks);
         }
+        if self.board.next() > next_before {
+            self.arm_after_sending(now);
+        }
         self.judge_use(self.counts.sent > sent_before);
     }
 
     fn has_something(&self) -> bool {
-        self.board.any_to_resend() || self.board.next() < self.end.min(self.board.una() + self.window)
+        self.board.any_to_resend() || self.has_new()
+    }
+
+    /// Whether there is something new that the receiver has room for.
+    pub(super) fn has_new(&self) -> bool {
+        self.board.next() < self.end.min(self.board.una() + self.window)
     }
 
     /// Whether pacing lets a segment go now; if it does, when it lets the next one go.
@@ -54,7 +67,7 @@ impl Sender {
         if self.board.in_flight() == 0 {
             self.control.cwnd_event(&mut self.sk, Event::TxStart);
         }
-        let sent = self.rate.on_send(now, was_idle, self.sk.delivered);
+        let sent = self.remember(now);
         self.counts.sent += 1;
         self.reduction.sent += u32::from(self.is_reducing());
         if let Some(seq) = self.board.resend(sent) {
@@ -65,10 +78,22 @@ impl Sender {
             // RFC 3168, section 6.1.5: no mark on what is sent again.
             return (seq, 0);
         }
-        let seq = self.board.push(sent);
+        let packet = self.send_new(sent);
         if was_idle {
             self.arm_rto(now);
         }
+        packet
+    }
+
+    /// What is to be remembered of a segment that is sent now.
+    pub(super) fn remember(&mut self, now: Nanos) -> Sent {
+        let is_idle = self.board.out() == 0;
+        self.rate.on_send(now, is_idle, self.sk.delivered)
+    }
+
+    /// A first transmission.
+    pub(super) fn send_new(&mut self, sent: Sent) -> (u64, u8) {
+        let seq = self.board.push(sent);
         if !self.is_ecn {
             return (seq, 0);
         }

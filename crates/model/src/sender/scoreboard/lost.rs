@@ -72,12 +72,12 @@ impl Scoreboard {
         let flags = sent.flags;
         sent.flags = (flags | LOST) & !RESENT;
         self.lost_ever = self.lost_ever.wrapping_add(1);
-        if flags & RESENT != 0 {
+        self.lost += u32::from(flags & LOST == 0);
+        if flags & RESENT == 0 {
+            self.lost_first.push_back(seq);
+        } else {
             self.resent -= 1;
             self.lost_again.push_back(seq);
-        } else {
-            self.lost += 1;
-            self.lost_first.push_back(seq);
         }
     }
 

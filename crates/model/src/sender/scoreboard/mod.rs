@@ -188,6 +188,19 @@ impl Scoreboard {
         Some(seq)
     }
 
+    /// Sends the last segment again, though nothing says that it is lost; `None` where it arrived.
+    pub(super) fn resend_last(&mut self, sent: Sent) -> Option<u64> {
+        let seq = self.next.checked_sub(1).filter(|seq| *seq >= self.una)?;
+        let flags = self.at(seq).flags;
+        if flags & (SACKED | RESENT) != 0 {
+            return None;
+        }
+        *self.at_mut(seq) = Sent { flags: flags | RESENT | EVER_RESENT, ..sent };
+        self.resent += 1;
+        self.again.push_back((sent.at, seq));
+        Some(seq)
+    }
+
     /// Whether some segment waits to be sent again.
     pub(super) fn any_to_resend(&self) -> bool {
         self.lost > self.resent

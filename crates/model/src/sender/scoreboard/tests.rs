@@ -74,6 +74,7 @@ enum Step {
     Sack(u64),
     Detect(u64),
     Resend,
+    Probe,
     Timeout,
 }
 
@@ -84,6 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..80_u64).prop_map(Step::Sack),
         2 => (0..80_u64).prop_map(Step::Detect),
         3 => Just(Step::Resend),
+        1 => Just(Step::Probe),
         1 => Just(Step::Timeout),
     ]
 }
@@ -107,13 +109,15 @@ proptest! {
                     let newest = Newest { sent_at: board.at(seq).at, seq, rtt: Nanos(0) };
                     board.detect(&newest, Nanos(now), Nanos(0));
                 }
+                Step::Probe => _ = board.resend_last(at(now)),
                 Step::Resend => _ = board.resend(at(now)),
                 Step::Timeout => board.mark_all_lost(),
                 Step::Pop | Step::Detect(_) => {}
             }
             prop_assert_eq!(board.counts(), recount(&board));
         }
-        let waiting = board.lost() - board.counts()[3];
+        let is_waiting = |seq: &u64| board.at(*seq).flags & (LOST | RESENT) == LOST;
+        let waiting = (board.una..board.next).filter(is_waiting).count() as u32;
         let sent = std::iter::from_fn(|| board.resend(at(5000))).count();
         prop_assert_eq!(sent as u32, waiting);
     }

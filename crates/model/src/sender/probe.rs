@@ -1,0 +1,111 @@
+//! Tail loss probes: RFC 8985, section 7, as net/ipv4/tcp_output.c and tcp_input.c have them. Where nothing
+//! arrives for two round trips, one segment is sent so that what was lost at the end of a flight is found
+//! by its acknowledgement, and not by a timeout.
+
+use landspeed_congestion::CaState;
+use landspeed_units::Nanos;
+
+use super::Sender;
+use super::acks::News;
+use crate::agenda::NEVER;
+
+/// TCP_TIMEOUT_MIN_US: a timer's own coarseness.
+const SLACK: Nanos = Nanos::millis(2);
+
+/// Probing at the tail of a flight.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Probing {
+    /// When a probe is due.
+    pub(super) at: Nanos,
+    /// A probe is due now.
+    is_due: bool,
+    /// A probe is under way: all below this was sent before or by it (tlp_high_seq).
+    ends: Option<u64>,
+    /// The probe repeated the last segment (tlp_retrans).
+    is_repeat: bool,
+}
+
+impl Default for Probing {
+    fn default() -> Self {
+        Probing { at: NEVER, is_due: false, ends: None, is_repeat: false }
+    }
+}
+
+impl Sender {
+    /// Starts the timer anew after progress: for a probe while all is well, else for a timeout
+    /// (tcp_set_xmit_timer).
+    pub(super) fn arm(&mut self, now: Nanos) {
+        let timeout = self.rtt.timeout(&self.sk, self.backoff);
+        if !self.arm_probe(now, now + timeout) {
+            self.arm_rto(now);
+        }
+    }
+
+    /// The same after something new was sent: a timeout counts from the first segment under way.
+    pub(super) fn arm_after_sending(&mut self, now: Nanos) {
+        let timeout = self.rtt.timeout(&self.sk, self.backoff);
+        self.arm_probe(now, self.board.at(self.board.una()).at + timeout);
+    }
+
+    /// Schedules a probe, at the time of a timeout at the latest (tcp_schedule_loss_probe).
+    fn arm_probe(&mut self, now: Nanos, timeout_at: Nanos) -> bool {
+        let is_well = matches!(self.sk.ca_state(), CaState::Open | CaState::Cwr);
+        if !is_well || self.board.out() == 0 {
+            return false;
+        }
+        // Twice the round trip, of which the sock counts eighths.
+        let two = Nanos::micros(u64::from(self.sk.srtt_us >> 2));
+        // The acknowledgement of a lone segment is delayed.
+        let slack = if self.board.out() == 1 { self.min_rto } else { SLACK };
+        let probe_at = now + two + slack;
+        self.probing.at = if timeout_at > now { probe_at.min(timeout_at) } else { probe_at };
+        self.rto_at = NEVER;
+        true
+    }
+
+    /// The probe's timer fired: [`Sender::transmit`] will send it (tcp_send_loss_probe).
+    pub(super) fn on_probe_timer(&mut self, now: Nanos) {
+        self.probing.is_due = self.probing.ends.is_none();
+        self.arm_rto(now);
+    }
+
+    /// Sends a probe that is due: something new, or the last segment again; the window does not matter.
+    pub(super) fn send_probe(&mut self, now: Nanos) -> Option<(u64, u8)> {
+        if !std::mem::take(&mut self.probing.is_due) || self.board.out() == 0 {
+            return None;
+        }
+        let (is_new, sent) = (self.has_new(), self.remember(now));
+        let packet = if is_new { self.send_new(sent) } else { (self.board.resend_last(sent)?, 0) };
+        self.counts.sent += 1;
+        self.counts.retransmits += u64::from(!is_new);
+        (self.probing.ends, self.probing.is_repeat) = (Some(self.board.next()), !is_new);
+        Some(packet)
+    }
+
+    /// What an acknowledgement says of a probe under way (tcp_process_tlp_ack).
+    pub(super) fn judge_probe(&mut self, news: &News) {
+        let Some(ends) = self.probing.ends else { return };
+        let una = self.board.una();
+        if una < ends {
+            return;
+        }
+        if !self.probing.is_repeat {
+            self.probing.ends = None;
+        } else if una > ends {
+            // No second copy was reported: the first was lost, and the probe made it good in silence.
+            self.counts.recoveries += 1;
+            self.begin_reduction();
+            self.control.set_state(&mut self.sk, CaState::Cwr);
+            self.end_reduction();
+            self.keep_open();
+        } else if news.acked == 0 && !news.sacked {
+            // Both copies arrived.
+            self.probing.ends = None;
+        }
+    }
+
+    /// A reduction or a timeout makes a probe under way meaningless.
+    pub(super) fn forget_probe(&mut self) {
+        self.probing = Probing::default();
+    }
+}
