@@ -29,14 +29,30 @@ fn fast_keeps_alpha_packets_in_the_queue() {
 
 #[test]
 fn one_flow_of_each_fills_an_easy_path() {
-    // HSTCP-LP takes its own slow start for other people's traffic and yields for ever.
-    for row in landspeed_congestion::CONTROLS.iter().filter(|row| row.name != "hstcp_lp") {
+    for row in landspeed_congestion::CONTROLS {
         let rtt = Nanos::millis(20);
         let mut scenario = path::scenario(1e8, rtt, 1.0);
         scenario.flows = vec![flow(row.name, rtt)];
         let rate = run(&scenario).flows[0].goodput(Nanos::secs(20), Nanos::secs(60));
-        assert!(rate.0 > 0.8e8, "{}: {rate}", row.name);
+        // Of 96.5; HSTCP-LP yields to its own queue.
+        assert!(rate.0 > 0.75e8, "{}: {rate}", row.name);
     }
+}
+
+#[test]
+fn hstcp_lp_yields_to_reno() {
+    let rtt = Nanos::millis(80);
+    let alone = {
+        let mut scenario = path::scenario(1e8, rtt, 0.25);
+        scenario.flows = vec![flow("reno", rtt)];
+        run(&scenario).flows[0].goodput(Nanos::secs(20), Nanos::secs(60)).0
+    };
+    let mut scenario = path::scenario(1e8, rtt, 0.25);
+    scenario.flows = vec![flow("reno", rtt), flow("hstcp_lp", rtt)];
+    scenario.duration_ns = Nanos::secs(120);
+    let outcome = run(&scenario);
+    let rate = |n: usize| outcome.flows[n].goodput(Nanos::secs(40), Nanos::secs(120)).0;
+    assert!(rate(0) > 0.8 * alone && rate(1) < 0.25 * rate(0), "{} and {}", rate(0), rate(1));
 }
 
 #[test]

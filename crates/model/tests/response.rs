@@ -45,6 +45,7 @@ fn scalable_is_a_by_b_by_p_at_a_loss() {
 
 #[test]
 fn bic_is_as_its_paper_steps() {
+    // At 1e-3 whole packets end the search early: docs/simulator.md.
     hold("bic", response::bic, &[10_000, 100_000]);
 }
 
