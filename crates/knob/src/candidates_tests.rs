@@ -127,6 +127,17 @@ fn the_papers_ladder_comes_first() {
 }
 
 #[test]
+fn behind_tso_one_jumbo_size_is_tried_once_windows_can_grow() {
+    let lab = Lab::new();
+    let mut start = lab.sc03();
+    start.a.insert("tso".into(), "on".into());
+    let candidates = lab.candidates(&start);
+    let open: Vec<&Candidate> = candidates.iter().filter(|c| c.knob == "mtu" && c.skip.is_none()).collect();
+    assert_eq!(open.iter().map(|c| c.value.as_str()).collect::<Vec<_>>(), ["9000"]);
+    assert!(open[0].rank > named(&candidates, "tcp-rmem").rank, "{}", open[0].rank);
+}
+
+#[test]
 fn tso_brings_what_it_needs_as_one_step() {
     let lab = Lab::new();
     let candidates = lab.candidates(&lab.sc03());

@@ -10,6 +10,10 @@ use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, Place, Proposal, Ro
 /// The least MTU of IPv6 (RFC 8200 section 5): under it the kernel takes IPv6, its addresses and its
 /// routes off the link.
 const LEAST: u64 = 1280;
+/// The usual jumbo frame.
+const USUAL: u64 = 9000;
+/// Place in the order behind what sizes windows.
+const BEHIND_WINDOWS: u32 = 28;
 
 pub(super) const KNOBS: &[Knob] = &[Knob {
     row: Row {
@@ -51,7 +55,7 @@ impl HostKnob for Mtu {
 /// Jumbo frames as the paper tried them, and what both devices take at most.
 fn propose(view: &View) -> Vec<Proposal> {
     let takes = |mtu: u64| view.most.is_none_or(|most| mtu <= most);
-    let mut proposals: Vec<Proposal> = [(9000, 15), (16_000, 70), (8160, 72)]
+    let mut proposals: Vec<Proposal> = [(USUAL, 15), (16_000, 70), (8160, 72)]
         .into_iter()
         .filter(|(mtu, _)| takes(*mtu))
         .map(|(mtu, rank)| Proposal::new(mtu.to_string(), rank))
@@ -59,9 +63,15 @@ fn propose(view: &View) -> Vec<Proposal> {
     // A device that takes no common jumbo size still may take more than it has (1,600 on some tunnels).
     let odd = view.most.filter(|most| (LEAST..9000).contains(most) && *most != 8160);
     proposals.extend(odd.map(|most| Proposal::new(most.to_string(), 74)));
-    let cut = view.stands("tso", "on");
     let larger = |p: &Proposal| p.value.parse::<u64>().ok() > view.current.parse().ok();
-    let reason = "TSO hands over 64 KB packets whatever the MTU";
-    let whole = cut && view.one_machine();
-    proposals.into_iter().filter(larger).map(|p| p.pointless_if(whole, reason)).collect()
+    // TSO hands over packets of 64 KB whatever the MTU, and on one machine nothing cuts them. With a window of 64 KB
+    // the lab shows no effect then (1.03x), with windows that grow 1.44x: one size is worth a try, behind windows.
+    let whole = view.stands("tso", "on") && view.one_machine();
+    let usual = |p: &Proposal| p.value == USUAL.to_string();
+    let reason = "TSO hands over 64 KB packets whatever the MTU: one size is tried for all";
+    let ranked = |p: Proposal| match whole {
+        true if usual(&p) => Proposal { rank: BEHIND_WINDOWS, ..p },
+        _ => p.pointless_if(whole, reason),
+    };
+    proposals.into_iter().filter(larger).map(ranked).collect()
 }
