@@ -70,6 +70,13 @@ fn the_costs_of_the_hosts_are_found_again() {
         assert!(near(line.per_byte_ns, truth[1], 0.35), "{layer}: {line:?}");
         assert!(line.residual < 0.1, "{layer}: {line:?}");
     }
+    let packet = part.further_packet.as_ref().unwrap();
+    let whole = A[2] + B[2] + 1480.0 * (A[1] + B[1]);
+    assert_eq!(packet.data_bytes, Bytes(1480));
+    assert!(near(packet.whole.median_ns, whole, 0.1), "{packet:?} for {whole}");
+    assert!(
+        packet.whole.least_ns <= packet.whole.median_ns && packet.whole.median_ns <= packet.whole.most_ns
+    );
     assert_eq!(part.points.len(), 17);
     assert!(part.points.iter().all(|point| point.trials == ROUNDS), "{:?}", part.points);
     assert_eq!(part.steps_bytes.len(), 22, "32 KB are 23 packets");
@@ -94,7 +101,7 @@ fn a_stream_has_no_steps_and_no_fragments() {
     let of = SweepOf { transport: "tcp".into(), mtu: Bytes(1500), cut_by: None };
     let all: Vec<MessageCost> = costs(&udp(9000), 0.0, 1).into_iter().filter(|c| c.size.0 < 8900).collect();
     let part = of.per_packet(&all);
-    assert!(part.steps_bytes.is_empty() && part.fragment_steps.is_empty());
+    assert!(part.steps_bytes.is_empty() && part.fragment_steps.is_empty() && part.further_packet.is_none());
     assert_eq!(part.layers[HOST_A].per_fragment_ns, 0.0);
     assert!(near(part.layers[HOST_A].per_byte_ns, A[1], 1e-6), "{:?}", part.layers);
 }

@@ -27,10 +27,11 @@ pub use cell::{Cell, DatagramReceive, DatagramSend, FlowSettings, Placement, Set
 pub use datagram::DatagramCounts;
 pub use explain::{
     Binding, Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
-    ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStep, Hop, HopLatency, HostLimits,
-    LayerCost, LimitStep, LinkSettings, ListenerWatch, MemoryKernel, PacketRate, Pass, PathTrace, PcieLink,
-    PerPacket, PerPacketFit, ProcessWatch, Protocol, QdiscWatch, Remedy, SizeAnswer, SizePoint, SocketState,
-    StackSamples, StreamRate, SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure, WindowRule,
+    ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStep, FurtherPacket, Hop, HopLatency,
+    HostLimits, LayerCost, LimitStep, LinkSettings, ListenerWatch, MemoryKernel, PacketRate, Pass, PathTrace,
+    PcieLink, PerPacket, PerPacketFit, ProcessWatch, Protocol, QdiscWatch, Remedy, SizeAnswer, SizePoint,
+    SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure,
+    WindowRule,
 };
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use knob::{KnobState, TurnReport};

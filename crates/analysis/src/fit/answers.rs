@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{HostLimits, PerPacket, SizeAnswer, SizePoint};
+use landspeed_record::{HostLimits, LayerCost, PerPacket, SizeAnswer, SizePoint};
 use landspeed_units::{Bytes, Nanos};
 
 use super::caches::{self, OffloadStudy};
@@ -81,22 +81,30 @@ fn by_line(part: &PerPacket, said: &mut Said) {
     let Some(both) = line(BOTH) else { return };
     let mtu = part.mtu_bytes.0;
     said.figure(format!("mtu_{mtu}_fragment_ns"), both.per_fragment_ns);
-    let mut hosts = Vec::new();
     for (layer, name) in [(HOST_A, "host_a"), (HOST_B, "host_b")] {
-        let Some(line) = line(layer) else { continue };
-        said.figure(format!("mtu_{mtu}_fragment_{name}_ns"), line.per_fragment_ns);
-        hosts.push(format!("{} on {layer}", time(line.per_fragment_ns)));
+        if let Some(line) = line(layer) {
+            said.figure(format!("mtu_{mtu}_fragment_{name}_ns"), line.per_fragment_ns);
+        }
     }
     said.figure(format!("mtu_{mtu}_first_cut_ns"), both.first_cut_ns);
-    said.lines.push(format!(
-        "at MTU {mtu} each fragment after the first costs {} beside its bytes ({}), and being cut at all {} once; {:.0} % of \
-         the mean cost unexplained over {} sizes",
-        time(both.per_fragment_ns),
-        hosts.join(", "),
-        time(both.first_cut_ns),
-        100.0 * both.residual,
-        part.points.len()
-    ));
+    let once = format!("being cut at all costs {} once", time(both.first_cut_ns));
+    let left = format!(
+        "the line over {} sizes leaves {:.0} % unexplained",
+        part.points.len(),
+        100.0 * both.residual
+    );
+    let packet = part.further_packet.as_ref().map(|packet| {
+        said.figure(format!("mtu_{mtu}_further_packet_ns"), packet.whole.median_ns);
+        let (whole, alone) = (spread(&packet.whole), spread(&packet.alone));
+        let bytes = packet.data_bytes.0;
+        format!("each further packet costs both hosts {whole} with its {bytes} bytes, {alone} without them; ")
+    });
+    said.lines.push(format!("at MTU {mtu} {}{once}; {left}", packet.unwrap_or_default()));
+}
+
+/// "1.93 us (1.70 us to 2.20 us)".
+fn spread(cost: &LayerCost) -> String {
+    format!("{} ({} to {})", time(cost.median_ns), time(cost.least_ns), time(cost.most_ns))
 }
 
 /// The byte that makes a packet more, by pairs of trials.
@@ -106,14 +114,7 @@ fn by_steps(part: &PerPacket, said: &mut Said) {
     for step in &part.fragment_steps {
         let Some(cost) = step.layers.get(BOTH) else { continue };
         said.figure(format!("mtu_{mtu}_step_to_{}_ns", step.fragments + 1), cost.median_ns);
-        told.push(format!(
-            "{} packets of {} adds {} ({} to {})",
-            step.fragments + 1,
-            step.fragments,
-            time(cost.median_ns),
-            time(cost.least_ns),
-            time(cost.most_ns)
-        ));
+        told.push(format!("{} packets of {} adds {}", step.fragments + 1, step.fragments, spread(cost)));
     }
     if !told.is_empty() {
         let line = format!("at MTU {mtu}, by pairs of trials, the byte that makes {}", told.join(", "));

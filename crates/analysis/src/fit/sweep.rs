@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landspeed_record::{FragmentStep, LayerCost, PerPacket, SizePoint};
+use landspeed_record::{FragmentStep, FurtherPacket, LayerCost, PerPacket, PerPacketFit, SizePoint};
 use landspeed_units::Bytes;
 
 use super::fragments::{Ip, fragments, largest};
 use super::line::{SizedCost, fit};
-use super::message::{LINK, MessageCost, SHARED};
+use super::message::{BOTH, LINK, MessageCost, SHARED};
 
 /// A class with less than this share of its host's sampled time is too rare for a line of its own.
 const RARE: f64 = 0.02;
@@ -42,6 +42,7 @@ impl SweepOf {
             transport: self.transport.clone(),
             mtu_bytes: self.mtu,
             fragment_steps: steps_bytes.iter().filter_map(|size| self.step(*size, costs)).collect(),
+            further_packet: self.further_packet(costs),
             notes: losses(&points).into_iter().collect(),
             steps_bytes,
             points,
@@ -93,6 +94,31 @@ impl SweepOf {
             layers: by_layer(differences.iter()),
         };
         (!step.layers.is_empty()).then_some(step)
+    }
+
+    /// A full packet after the first, by a line through each round.
+    fn further_packet(&self, costs: &[MessageCost]) -> Option<FurtherPacket> {
+        let ip = self.cut_by?;
+        let data_bytes = Bytes(largest(3, self.mtu, ip).0 - largest(2, self.mtu, ip).0);
+        let rounds: BTreeSet<u32> = costs.iter().map(|cost| cost.round).collect();
+        let lines: Vec<PerPacketFit> =
+            rounds.into_iter().filter_map(|round| self.line_of(round, costs)).collect();
+        let whole = |line: &PerPacketFit| line.per_fragment_ns + line.per_byte_ns * data_bytes.0 as f64;
+        Some(FurtherPacket {
+            data_bytes,
+            whole: spread(lines.iter().map(whole).collect())?,
+            alone: spread(lines.iter().map(|line| line.per_fragment_ns).collect())?,
+        })
+    }
+
+    /// The line of both hosts through the trials of one round, if some of them were cut.
+    fn line_of(&self, round: u32, costs: &[MessageCost]) -> Option<PerPacketFit> {
+        let point = |cost: &MessageCost| {
+            Some(SizedCost::measured(cost.size, self.fragments(cost.size), *cost.layers.get(BOTH)?))
+        };
+        let points: Vec<SizedCost> =
+            costs.iter().filter(|cost| cost.round == round).filter_map(point).collect();
+        points.iter().any(|point| point.fragments > 1).then(|| fit(&points).ok()).flatten()
     }
 
     fn draw_lines(&self, part: &mut PerPacket) {

@@ -19,7 +19,7 @@ pub use flow::{
 pub use limits::{HostLimits, MemoryKernel, PacketRate, Pass, PcieLink, StreamRate};
 pub use path::{Hop, HopLatency, PathTrace};
 pub use report::{CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep};
-pub use sizes::{FragmentStep, LayerCost, PerPacket, PerPacketFit, SizeAnswer, SizePoint};
+pub use sizes::{FragmentStep, FurtherPacket, LayerCost, PerPacket, PerPacketFit, SizeAnswer, SizePoint};
 pub use target::WatchTarget;
 pub use verdict::{Cause, Finding, Remedy, Verdict};
 pub use window::{Binding, FlowWindow, WindowFigure, WindowRule};

@@ -74,6 +74,19 @@ pub struct FragmentStep {
     pub layers: BTreeMap<String, LayerCost>,
 }
 
+/// What each full packet after the first costs both hosts together, by a line through the trials of each round:
+/// over sizes a packet and its bytes come together, so their sum is sure where its parts are not.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FurtherPacket {
+    /// Payload of a full packet.
+    pub data_bytes: Bytes,
+    /// With its bytes.
+    pub whole: LayerCost,
+    /// Without them.
+    pub alone: LayerCost,
+}
+
 /// Cost over sizes, by layer, as Jin & Yoo report (sections 3 and 4).
 ///
 /// Layers: "host A" and "host B" are processor time; "shared by A and B" is what two hosts of one machine spend
@@ -94,6 +107,8 @@ pub struct PerPacket {
     pub points: Vec<SizePoint>,
     /// The steps that were measured one by one.
     pub fragment_steps: Vec<FragmentStep>,
+    /// A further packet, where messages are cut.
+    pub further_packet: Option<FurtherPacket>,
     /// What a reader must know, one line each.
     pub notes: Vec<String>,
 }

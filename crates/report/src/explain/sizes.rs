@@ -23,6 +23,8 @@ pub(super) struct Sweep<'a> {
     pub(super) points: Vec<&'a SizePoint>,
     /// Sizes behind which a message becomes one packet more.
     pub(super) steps: Vec<Bytes>,
+    /// Whether it stands for itself; else it is there to be compared with another.
+    pub(super) plain: bool,
     /// Whether messages are cut.
     pub(super) cut: bool,
 }
@@ -43,6 +45,7 @@ impl<'a> Sweep<'a> {
         let steps: Vec<Bytes> = part.steps_bytes.iter().copied().take(MOST).collect();
         Sweep {
             title: format!("{} at MTU {}", safe(&part.transport), part.mtu_bytes.0),
+            plain: !part.transport.contains(' '),
             cut: !steps.is_empty() || lines.iter().any(|(_, line)| line.per_fragment_ns != 0.0),
             lines,
             points,

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{
-    Cause, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, Finding, FragmentStep, LayerCost,
-    LimitStep, PerPacket, PerPacketFit, Remedy, SizeAnswer, SizePoint,
+    Cause, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, Finding, FragmentStep, FurtherPacket,
+    LayerCost, LimitStep, PerPacket, PerPacketFit, Remedy, SizeAnswer, SizePoint,
 };
 use landspeed_units::{BitRate, Bytes};
 
@@ -205,6 +205,10 @@ fn sweep(transport: &str, lines: &[(&str, PerPacketFit)], steps: &[u64]) -> PerP
         steps_bytes: steps.iter().copied().map(Bytes).collect(),
         points: [32, 256, 1472, 1473, 2952, 2953, 8192].into_iter().map(point).collect(),
         fragment_steps: if steps.is_empty() { Vec::new() } else { vec![step] },
+        further_packet: (!steps.is_empty()).then(|| {
+            let cost = |ns: f64| LayerCost { median_ns: ns, least_ns: ns - 200.0, most_ns: ns + 300.0 };
+            FurtherPacket { data_bytes: Bytes(1480), whole: cost(3_800.0), alone: cost(2_590.0) }
+        }),
         notes: vec!["both hosts are this machine: trust their sum more than their shares".into()],
     }
 }

@@ -9,7 +9,7 @@ use crate::output::Tone;
 use crate::table;
 
 /// Sweeps and lines of an answer that are told unless all was asked for.
-const SWEEPS: usize = 3;
+const SWEEPS: usize = 2;
 const LINES: usize = 6;
 
 /// A line a layer for each sweep, then the answers.
@@ -38,9 +38,10 @@ pub(super) fn section(report: &ExplainReport, pen: Pen) -> Option<String> {
 fn lines(sweeps: &[Sweep<'_>], pen: Pen) -> String {
     let title = "cost over sizes, ns: a message, a byte, being cut, each further packet";
     let headers = ["", "layer", "message", "byte", "first cut", "packet", "unexplained"];
-    let told = |name: &str| pen.detail == Detail::Full || WHOLE.contains(&name);
+    let full = pen.detail == Detail::Full;
+    let told = |name: &str| full || WHOLE.contains(&name);
     let mut rows: Vec<Vec<String>> = Vec::new();
-    for sweep in sweeps.iter().take(pen.most(SWEEPS)) {
+    for sweep in sweeps.iter().filter(|sweep| full || sweep.plain).take(pen.most(SWEEPS)) {
         let shown: Vec<&(String, PerPacketFit)> = sweep.lines.iter().filter(|(name, _)| told(name)).collect();
         for (index, (name, line)) in shown.into_iter().enumerate() {
             let title = if index == 0 { sweep.title.clone() } else { String::new() };
