@@ -15,7 +15,7 @@ const SEGMENT: u64 = 1448;
 pub struct MeasuredWindow {
     /// What arrived, in segments, by how many round trips it took.
     pub mean: f64,
-    /// Mean of the largest windows between one loss and the next.
+    /// Mean of the largest windows between one loss and the next; not a number where there was none.
     pub at_loss: f64,
     /// Times that the retransmission timer fired, the warm-up included: with any, the function that is
     /// looked for is another.
