@@ -156,6 +156,7 @@ const MASKED: &[Pair] = &[
         zoo.sender(|_, socket, t| {
             let window = u64::from(t.cwnd_segments) * t.send_mss_bytes.0;
             (socket.send_buffer_bytes, t.not_sent_bytes) = (Bytes(window * 3 / 2), Bytes(window / 4));
+            socket.send_memory_bytes = Bytes(window * 7 / 5);
         });
         zoo
     }),

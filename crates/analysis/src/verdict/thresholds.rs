@@ -17,6 +17,10 @@ pub(super) const LEAST_WEIGHT: f64 = 0.05;
 /// rates by formula are good to some ten percent.
 pub(super) const PASSED: f64 = 0.8;
 
+/// What a link that does not tell its speed is taken to carry, in bits a second: it is a virtual one, and a core
+/// carries about as much.
+pub(super) const VIRTUAL_LINK: f64 = 10e9;
+
 /// What would bind next is named where it lets through less than this share of what the link carries: such
 /// reckonings are good to a factor of two.
 pub(super) const CLEARLY_BELOW: f64 = 0.5;

@@ -56,7 +56,7 @@ fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
 }
 
 fn falls_in_bursts(loss: &Loss, window: f64) -> bool {
-    loss.run() >= BURST.max(3.0 * loss.run_at_random(window))
+    loss.goes_on() || loss.run() >= BURST.max(3.0 * loss.run_at_random(window))
 }
 
 /// Losses that the flow does not feel yet, because something else keeps it slow.
@@ -114,6 +114,10 @@ fn evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Finding)
             loss.run(),
             loss.run_at_random(window)
         ))
+        .saw_if(
+            (loss.lost_again > 0.0)
+                .then(|| format!("{:.0} retransmissions were lost as well", loss.lost_again)),
+        )
         .saw_if((loss.timeouts > 0.0).then(|| format!("{:.0} retransmission time-outs", loss.timeouts)))
         .saw_if(mathis(view, flow).map(|rate| {
             let seen = view.goodput;

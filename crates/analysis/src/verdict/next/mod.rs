@@ -11,7 +11,7 @@ use landspeed_record::Finding;
 use landspeed_units::BitRate;
 
 use super::causes::limits;
-use super::thresholds::{CLEARLY_BELOW, PASSED};
+use super::thresholds::{CLEARLY_BELOW, PASSED, VIRTUAL_LINK};
 use super::view::View;
 
 pub(super) use windows::{alignment, receive_buffer, send_buffer, unscaled};
@@ -22,7 +22,7 @@ pub(super) fn settle(view: &View<'_>, found: &[Finding], candidates: Vec<Finding
     if !found.iter().any(costs) {
         return Vec::new();
     }
-    let link = limits::slowest_link(view).map_or(f64::INFINITY, |(_, speed)| speed.0);
+    let link = limits::slowest_link(view).map_or(VIRTUAL_LINK, |(_, speed)| speed.0);
     // A flow that is faster already refutes the reckoning.
     let within = PASSED * view.goodput.0..CLEARLY_BELOW * link;
     let rate = |finding: &Finding| finding.allows_bps.map_or(f64::NAN, |rate| rate.0);

@@ -4,7 +4,7 @@ use landspeed_record::{Cause, Finding, SocketState, TcpState};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::verdict::judge::{Telling, behind};
-use crate::verdict::thresholds::{LARGE_WINDOW, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
+use crate::verdict::thresholds::{BUFFER_FULL, LARGE_WINDOW, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
 use crate::verdict::view::{End, FlowView, View};
 use crate::window::whole_segments;
 
@@ -28,8 +28,9 @@ pub(in crate::verdict) fn send_buffer(view: &View<'_>) -> Option<Finding> {
     let mss = flow.last()?.send_mss_bytes.0;
     let segments = flow.most(|t| u64::from(t.cwnd_segments))? as u64;
     let own = segments.saturating_mul(mss).saturating_mul(KERNELS_OWN);
-    // One at the end of what the system allows is as large as it can be, and nobody's oversight.
-    if buffer.0 == 0 || own <= buffer.0 || buffer.0 as f64 >= LARGE_WINDOW {
+    // The kernel enlarges a buffer when a writer has found it full, and one at the end of what the system allows is as
+    // large as it can be.
+    if !filled(flow) || own <= buffer.0 || buffer.0 as f64 >= LARGE_WINDOW {
         return None;
     }
     // What it did hold: how much the kernel's overhead takes depends on how the program writes.
@@ -44,6 +45,15 @@ pub(in crate::verdict) fn send_buffer(view: &View<'_>) -> Option<Finding> {
             .saw(format!("it held at most {window} of data"))
             .try_knob("sndbuf", "0", "let the kernel size the buffer: take SO_SNDBUF out of the program"),
     )
+}
+
+/// Whether the send buffer was ever seen full.
+fn filled(flow: &FlowView<'_>) -> bool {
+    let full = |sample: &SocketState| {
+        let room = BUFFER_FULL * sample.send_buffer_bytes.0 as f64;
+        room > 0.0 && sample.send_memory_bytes.0 as f64 >= room
+    };
+    flow.watch.samples.iter().any(full)
 }
 
 /// A receive window that never grew beyond a part of what the kernel begins with.

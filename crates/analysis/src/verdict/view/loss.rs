@@ -20,6 +20,8 @@ pub(crate) struct Loss {
     pub(crate) recoveries: f64,
     /// Retransmission time-outs.
     pub(crate) timeouts: f64,
+    /// Retransmissions that were lost as well.
+    pub(crate) lost_again: f64,
     /// Losses per interval: variance over mean, 1 where they fall independently.
     pub(crate) dispersion: f64,
     /// Times that reordering was seen.
@@ -42,6 +44,7 @@ impl Loss {
             dropped_here: drops_of(end),
             recoveries: recoveries.map(|name| counter(host, name) as f64).iter().sum(),
             timeouts: counter(host, "TcpExt.TCPTimeouts") as f64,
+            lost_again: counter(host, "TcpExt.TCPLostRetransmit") as f64,
             dispersion: end.main().map_or(1.0, dispersion),
             reorderings: end
                 .flows
@@ -65,6 +68,11 @@ impl Loss {
     /// Losses per recovery: by the sender's counters, else by how unevenly they fall over the samples.
     pub(crate) fn run(&self) -> f64 {
         if self.recoveries > 0.0 { self.on_path() / self.recoveries } else { self.dispersion }
+    }
+
+    /// Whether retransmissions are lost far more often than segments are: what is sent after a loss meets it still.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.lost_again >= 2.0 && self.lost_again > 3.0 * self.rate() * self.retransmitted
     }
 
     /// Losses that one recovery covers where they fall independently: the first, and those among the other
