@@ -21,7 +21,7 @@ const ATTACHED: Duration = Duration::from_millis(30);
 const SHARE: u32 = 50;
 /// Between two tries to get the turn.
 const ASK_AGAIN: Duration = Duration::from_millis(5);
-/// How long who had the turn leaves it to others.
+/// How long who had the turn leaves it to others, at most.
 const AFTER_YOU: Duration = Duration::from_millis(20);
 /// After this long of the first time the size of segments is known, and with it which to follow.
 const LEARN: Duration = Duration::from_millis(2);
@@ -35,17 +35,30 @@ const HEADERS: u64 = 72;
 pub(super) struct Budget {
     free_from: Instant,
     turn: Option<Turn>,
+    /// When the last turn ended, and how long a pause it cost.
+    last: Option<(Instant, Duration)>,
 }
 
 impl Budget {
     pub(super) fn new() -> Self {
-        Budget { free_from: Instant::now(), turn: None }
+        Budget { free_from: Instant::now(), turn: None, last: None }
     }
 
     /// Programs were attached for `time`, until now. On a busy machine that may be longer than was meant.
     fn charge(&mut self, time: Duration, turn: Turn) {
-        self.free_from = Instant::now() + time * (SHARE - 1);
+        let (now, pause) = (Instant::now(), time * (SHARE - 1));
+        self.free_from = now + pause;
         self.turn = Some(turn);
+        self.last = Some((now, pause));
+    }
+
+    /// How long to leave a turn that nobody has to others: the longer, the less this tracer had to wait for it.
+    /// Windows of two hosts open at once, and the same one would always be first.
+    fn polite(&self) -> Duration {
+        self.last.map_or(Duration::ZERO, |(ended, pause)| {
+            let waited = ended.elapsed().as_secs_f64().max(1e-3);
+            AFTER_YOU.mul_f64((pause.as_secs_f64() / waited).min(1.0))
+        })
     }
 
     /// Time until [`Budget::release`] is due.
@@ -128,7 +141,7 @@ impl Session {
             virtual_link: !place.completion,
             phase: Phase::Detached,
             learnt: false,
-            next: budget.free_from.max(opened),
+            next: budget.free_from.max(opened + budget.polite()),
             opened,
             attached: Duration::ZERO,
             misses: programs.misses(),
