@@ -110,7 +110,7 @@ impl Run<'_> {
     fn watch(&mut self, ladder: &mut Ladder, cell: &Cell) -> Result<(), Error> {
         let (number, at_ns) = (self.verdicts, self.used());
         let step = format!("watch {number}");
-        let what = "a stream is watched for what holds the path back".to_owned();
+        let what = "a watched stream, for what holds the path back".to_owned();
         self.sink.line(&Line::Trying { step: step.clone(), what, at_ns })?;
         self.pair.set(cell)?;
         let (trial, verdict) = match look(self.pair, cell, (&step, at_ns)) {
