@@ -235,6 +235,7 @@ impl Climb {
         self.totals.add(&step.comparison);
         self.incumbent = step.comparison.candidate.clone();
         let id = line.summary.id.clone();
+        self.queue.replace(&line.summary.knob, &line.summary.from);
         let reopened = self.queue.reopen(&step.task.candidate, &id);
         if !reopened.is_empty() {
             desk.note(format!("{id} was kept: to be tried again with it: {}", reopened.join(", ")));

@@ -53,6 +53,8 @@ pub(crate) struct Queue {
     rejected: Vec<Task>,
     /// Knob and value of all that ever waited here and were not taken out again.
     seen: BTreeSet<(String, String)>,
+    /// Knob and value that kept steps replaced: a measurement spoke against them.
+    replaced: BTreeSet<(String, String)>,
 }
 
 fn name(candidate: &Candidate) -> (String, String) {
@@ -129,11 +131,15 @@ impl Queue {
     }
 
     /// The candidate that a hint means: the value that it names, else the knob's first by the table. Where that
-    /// one was tried, the knob's other values are worth a place in front only if they are decisive.
+    /// one was tried, the knob's other values are worth a place in front only if they are decisive. A value that a
+    /// kept step replaced waits for its turn: a measurement knows better than a look.
     fn named_by(&self, hint: &Hint) -> Option<usize> {
         let waiting = || self.waiting.iter().enumerate();
         if !hint.value.is_empty() {
             let named = (hint.knob.clone(), hint.value.clone());
+            if self.replaced.contains(&named) {
+                return None;
+            }
             return waiting().find(|(_, task)| name(&task.candidate) == named).map(|(at, _)| at);
         }
         let of_knob = || waiting().filter(|(_, task)| task.candidate.knob == hint.knob);
@@ -165,6 +171,11 @@ impl Queue {
     fn should_wait(&self, task: &Task) -> bool {
         let first = |other: &&Task| !other.reopened() && other.candidate.rank < DECISIVE;
         task.reopened() && self.waiting.iter().filter(first).any(|other| task.interacts(&other.candidate))
+    }
+
+    /// Remembers the value that a kept step of `knob` replaced.
+    pub(crate) fn replace(&mut self, knob: &str, from: &str) {
+        self.replaced.insert((knob.to_owned(), from.to_owned()));
     }
 
     /// Remembers a candidate that was tried and not kept.

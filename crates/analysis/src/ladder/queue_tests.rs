@@ -168,3 +168,15 @@ fn a_change_that_brings_the_first_remedy_along_goes_before_it_with_the_figure() 
         vec![("csum".into(), Some(3.0)), ("tso".into(), Some(2.0)), ("mtu".into(), None)];
     assert_eq!(figures(&mut queue), told);
 }
+
+#[test]
+fn a_value_that_a_kept_step_replaced_is_not_brought_back() {
+    let mut queue = Queue::new(vec![valued("mtu", "9000", 15), valued("placement", "neighbours", 105)]);
+    queue.replace("placement", "neighbours");
+    queue.advise(&each([hint("placement", "neighbours", None)]));
+    assert_eq!(
+        order(&mut queue),
+        ["mtu=9000", "placement=neighbours"],
+        "it keeps its place in the literature's order"
+    );
+}
