@@ -236,7 +236,7 @@ pub(crate) struct ExplainArgs {
     /// Do not follow packets through the kernel
     #[arg(long)]
     pub(crate) no_trace: bool,
-    /// Measure cost per packet and per byte over sizes too: one to three minutes of unpaced datagrams and
+    /// Measure cost per packet and per byte over sizes too: two to three minutes of unpaced datagrams and
     /// writes of 32 B to 32 KB; in a lab over MTU 9000 as well
     #[arg(long)]
     pub(crate) sizes: bool,

@@ -29,10 +29,15 @@ impl SizedCost {
         SizedCost { size, fragments, cost_ns, error_ns: cost_ns }
     }
 
-    /// A cost that was sampled as a part of `all_ns`: its error goes with the root of the samples that are of
-    /// it (Poisson), so a part that is small at one size is not held to a share of the little that it is.
+    /// A cost that was sampled as a part of `all_ns`: alike many samples are spread over the time of each size,
+    /// so the error goes with all of it, and a part that is small at one size is not held to the little that
+    /// it is.
     pub fn sampled(size: Bytes, fragments: u64, (cost_ns, all_ns): (f64, f64)) -> Self {
-        SizedCost { size, fragments, cost_ns, error_ns: (cost_ns * all_ns).sqrt() }
+        SizedCost { size, fragments, cost_ns, error_ns: all_ns }
+    }
+
+    fn is_sampled(&self) -> bool {
+        self.error_ns > self.cost_ns
     }
 }
 
@@ -64,8 +69,9 @@ pub enum FitError {
 /// jin-yoo-2007 (section 3.1) has a time per fragment; the part that comes once is what a stack does for cut
 /// datagrams only: looking for the others, and summing in software what a device sums when it is whole.
 ///
-/// Each point's distance is counted in its error, with Huber's weights against points that something else
-/// struck. No term is negative: time is spent, never
+/// Each point's distance is counted in its error, with Huber's weights against measured points that something
+/// else struck; sampled ones err as samples do, and where most of them hold nothing, the few that hold all are
+/// no outliers. No term is negative: time is spent, never
 /// gained, so a term that would be is zero and the others are fitted without it.
 ///
 /// # Errors
@@ -77,7 +83,9 @@ pub fn fit(points: &[SizedCost]) -> Result<PerPacketFit, FitError> {
     let mut line = [0.0; TERMS];
     for _ in 0..PASSES {
         line = best(&rows, &weights);
-        weights = huber(&rows.iter().map(|row| row.error(&line)).collect::<Vec<_>>());
+        let errors = rows.iter().map(|row| row.error(&line)).collect::<Vec<_>>();
+        let robust = huber(&errors).into_iter().zip(points);
+        weights = robust.map(|(weight, point)| if point.is_sampled() { 1.0 } else { weight }).collect();
     }
     let [fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns] = line;
     let residual = residual(points, &line);
@@ -182,6 +190,20 @@ mod tests {
         let line = fit(&seen).unwrap();
         assert!(near(line.per_byte_ns, 0.05, 0.02), "{line:?}");
         assert!(line.residual < 0.02, "{line:?}");
+    }
+
+    #[test]
+    fn sampled_sizes_that_hold_nearly_all_are_no_outliers() {
+        let seen: Vec<SizedCost> = points(|size, _| 2000.0 + 0.5 * size as f64)
+            .into_iter()
+            .map(|all| {
+                let share = if all.size.0 > 2000 { 0.1 * all.size.0 as f64 } else { 1.0 };
+                SizedCost::sampled(all.size, all.fragments, (share, all.cost_ns))
+            })
+            .collect();
+        let line = fit(&seen).unwrap();
+        let largest = line.at(Bytes(60_000), fragments(Bytes(60_000), Bytes(1500), Ip::V4));
+        assert!(near(largest, 6000.0, 0.2), "{line:?}");
     }
 
     #[test]

@@ -46,14 +46,14 @@ pub struct Effort {
 }
 
 impl Default for Effort {
-    /// One to three minutes.
+    /// Two to three minutes.
     fn default() -> Self {
         Effort {
             sizes: (5..=15).map(|power| Bytes(1 << power)).collect(),
             steps: vec![1, 2, 4],
             rounds: 5,
             window: Nanos::millis(120),
-            profiled: Nanos::millis(400),
+            profiled: Nanos::millis(800),
             blocks: 6,
         }
     }
