@@ -34,14 +34,17 @@ pub(super) fn broken(judged: &[Judged]) -> Vec<String> {
     sums(judged).into_iter().filter_map(short).collect()
 }
 
+/// What a case is, which cases are, and the promise.
+type Kind = (&'static str, fn(&Judged) -> bool, f64);
+
 fn sums(judged: &[Judged]) -> Vec<(&'static str, usize, usize, f64)> {
-    let kinds: [(&str, fn(&Judged) -> bool, f64); 4] = [
+    let kinds: [Kind; 4] = [
         ("one fault, named first", |case| !case.is_clean() && !case.is_pair(), ALONE),
         ("two faults, both named", |case| case.is_pair() && !case.drawn, PAIRED),
         ("two faults by lot, both named", |case| case.is_pair() && case.drawn, NOTHING),
         ("no fault, a limit named", Judged::is_clean, CLEAN),
     ];
-    let sum = |(what, kind, promised): (_, fn(&Judged) -> bool, _)| {
+    let sum = |(what, kind, promised): Kind| {
         let (right, of) = held(judged.iter().filter(|case| kind(case)), Judged::is_right);
         (what, right, of, promised)
     };

@@ -46,7 +46,8 @@ fn slow_writer(view: &View<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
     let time = view.time?;
-    if flow.delta(|t| t.sent_bytes.0) == 0 && flow.when(|t| t.unacked_segments > 0) > 0.0 {
+    let kept_out = flow.when(|t| t.unacked_segments > 0) > 0.0 || super::backlog::overflows(view);
+    if flow.delta(|t| t.sent_bytes.0) == 0 && kept_out {
         return None; // Nothing gets through: that the writer waits is no wonder.
     }
     // On a long path data is always in flight; then it is the sender's own word that counts.

@@ -6,6 +6,9 @@ use crate::verdict::judge::{Need, Row, Telling, found, share, unseen};
 use crate::verdict::thresholds::SYN_RETRY_NS;
 use crate::verdict::view::{End, View, counter};
 
+/// One connection that was dropped may be chance.
+const FEW: u64 = 2;
+
 pub(super) const LISTEN_BACKLOG: Row = Row {
     cause: Cause::ListenBacklog,
     looks_at: "connections dropped for a full backlog",
@@ -13,6 +16,11 @@ pub(super) const LISTEN_BACKLOG: Row = Row {
     judge,
     next: unseen,
 };
+
+/// Whether connections wait for a full backlog on either host.
+pub(super) fn overflows(view: &View<'_>) -> bool {
+    view.ends().any(|end| drops(end) >= FEW)
+}
 
 fn drops(end: &End<'_>) -> u64 {
     let watched = end.host.seen.listeners.iter().map(|listener| listener.drops).fold(0, u64::saturating_add);
@@ -22,7 +30,7 @@ fn drops(end: &End<'_>) -> u64 {
 fn judge(view: &View<'_>) -> Option<Finding> {
     let end = view.ends().max_by_key(|end| drops(end))?;
     let dropped = drops(end);
-    if dropped < 2 {
+    if dropped < FEW {
         return None;
     }
     // Each dropped connection stands still until its client tries again, a second later at the earliest.

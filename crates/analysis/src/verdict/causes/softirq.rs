@@ -4,7 +4,7 @@ use landspeed_record::{Cause, Finding};
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS};
-use crate::verdict::view::{Core, End, Role, View};
+use crate::verdict::view::{Core, End, View};
 
 use super::offloads;
 
@@ -26,14 +26,14 @@ pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
     packets.max_by(|a, b| a.interrupts.total_cmp(&b.interrupts))
 }
 
-/// Whether packets fill one core alone, or with threads of the flow other than the free one that sends.
+/// Whether packets fill one core alone, or with threads of the flow that somebody bound to it: the scheduler takes
+/// free ones elsewhere.
 pub(super) fn bound(view: &View<'_>) -> bool {
     let Some(core) = full_core(view) else { return false };
     let here = |end: &&End<'_>| end.process.is_some_and(|p| p.core == core.number);
     let held = |end: &End<'_>| end.process.is_some_and(|p| p.allowed_cores.len() == 1);
-    let free_sender = |end: &End<'_>| end.role == Role::Sender && !held(end);
     let mut threads = view.ends().filter(here).peekable();
-    core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(|end| !free_sender(end))
+    core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(held)
 }
 
 fn judge(view: &View<'_>) -> Option<Finding> {

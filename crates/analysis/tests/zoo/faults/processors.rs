@@ -11,7 +11,9 @@ pub(crate) fn softirq_core(strength: f64) -> Zoo {
     let mut zoo = Zoo::quiet(BitRate(between(3e9, 1e9, strength)), Nanos::micros(50));
     zoo.threads([0.45, 0.3]);
     zoo.cores([[0.99, between(0.3, 0.5, strength)], [0.06, 0.01]]);
+    // Bound there: the scheduler would take a free thread to the core that idles.
     zoo.b.processes[0].core = 0;
+    zoo.b.processes[0].allowed_cores = vec![0];
     zoo.b.softnet.insert("time_squeeze".into(), 300);
     without_segmentation(&mut zoo);
     zoo
