@@ -47,7 +47,7 @@ impl OffloadStudy {
         Some([mean(|block| &block.summed)?, mean(|block| &block.offloaded)?])
     }
 
-    /// Offloaded over summed, with its interval: "0.83 times [0.71, 0.97]".
+    /// Offloaded over summed, with its interval: ", 0.83 times [0.71, 0.97]".
     fn ratio(&self, layer: &str, said: &mut Said, name: &str) -> String {
         let logs: Vec<f64> = self
             .blocks
@@ -55,11 +55,15 @@ impl OffloadStudy {
             .filter_map(|block| Some((block.offloaded.get(layer)? / block.summed.get(layer)?).ln()))
             .filter(|log| log.is_finite())
             .collect();
+        // A class that the device took over whole has no ratio.
+        if logs.is_empty() {
+            return String::new();
+        }
         let ratio = estimate(&logs, CONFIDENCE);
         said.figure(name, ratio.ratio);
         match logs.len() {
-            0 | 1 => format!("{:.2} times", ratio.ratio),
-            _ => format!("{:.2} times [{:.2}, {:.2}]", ratio.ratio, ratio.low, ratio.high),
+            1 => format!(", {:.2} times", ratio.ratio),
+            _ => format!(", {:.2} times [{:.2}, {:.2}]", ratio.ratio, ratio.low, ratio.high),
         }
     }
 }
@@ -192,5 +196,5 @@ fn compared(study: &OffloadStudy, (layer, name): (&str, &str), said: &mut Said) 
     said.figure(format!("{name}_summed_ns_per_byte"), summed);
     said.figure(format!("{name}_offloaded_ns_per_byte"), offloaded);
     let ratio = study.ratio(layer, said, &format!("{name}_offloaded_ratio"));
-    Some(format!("{summed:.3} to {offloaded:.3} ns/byte, {ratio}"))
+    Some(format!("{summed:.3} to {offloaded:.3} ns/byte{ratio}"))
 }

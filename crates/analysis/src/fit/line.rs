@@ -101,8 +101,14 @@ fn check(points: &[SizedCost]) -> Result<(), FitError> {
     if points.iter().all(|point| point.size == points[0].size) {
         return Err(FitError::OneSize);
     }
-    let sane = |ns: f64| ns.is_finite() && ns > 0.0;
-    let bad = points.iter().find(|point| !(sane(point.cost_ns) && sane(point.error_ns)));
+    // Of what was sampled a part may be nothing; what was measured took time.
+    let sane = |point: &SizedCost| {
+        point.cost_ns.is_finite()
+            && point.cost_ns >= 0.0
+            && point.error_ns.is_finite()
+            && point.error_ns > 0.0
+    };
+    let bad = points.iter().find(|point| !sane(point));
     bad.map_or(Ok(()), |point| Err(FitError::NotPositive { size: point.size.0 }))
 }
 

@@ -71,11 +71,8 @@ impl BothEnds<'_> {
         Some(cost)
     }
 
-    /// What a message of `size` cost by class of processor time, as "copy, host A"; `None` where none
-    /// arrived or nothing was sampled.
-    ///
-    /// A class of which no sample was taken counts as half a sample: it has been seen to be rare, not to be
-    /// nothing.
+    /// What a message of `size` cost by class of processor time, as "copy, host A", zero where no sample met the
+    /// class; `None` where none arrived or nothing was sampled.
     pub fn class_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
         let pace = self.pace(size)?;
         let mut cost = self.bare(size, round);
@@ -157,7 +154,7 @@ fn classes(profile: &CostProfile, host: &str, messages: f64) -> Vec<(String, f64
     }
     // Samples that the kernel could not deliver are taken to have been like the others.
     let each = (1.0 + profile.lost as f64 / taken) * profile.period_ns.0 as f64 / messages;
-    let layer = |class: CostClass| (class_layer(class.name(), host), of(class).max(0.5) * each);
+    let layer = |class: CostClass| (class_layer(class.name(), host), of(class) * each);
     CostClass::ALL.into_iter().map(layer).collect()
 }
 
@@ -251,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_share_the_sampled_time_and_a_rare_one_is_not_nothing() {
+    fn classes_share_the_sampled_time() {
         let [mut a, b] = ends();
         let classes = [(CostClass::Copy, 75), (CostClass::Udp, 25)];
         let classes = classes.map(|(class, samples)| ClassSamples { class, samples }).into();
@@ -269,7 +266,7 @@ mod tests {
         // 200 ms in all over 10,000 messages: 20 us each.
         near(&cost, "copy, host A", 15_000.0);
         near(&cost, "udp, host A", 5_000.0);
-        near(&cost, "lock, host A", 100.0);
+        near(&cost, "lock, host A", 0.0);
         assert_eq!(cost.layers.len(), CostClass::ALL.len(), "host B was not sampled: {cost:?}");
     }
 }

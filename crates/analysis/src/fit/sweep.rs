@@ -36,7 +36,8 @@ impl SweepOf {
     /// Points, lines and steps from what messages cost; layers of which there are too few points, and
     /// classes too rare, have points and no line.
     pub fn per_packet(&self, costs: &[MessageCost]) -> PerPacket {
-        let points = self.points(costs);
+        let mut points = self.points(costs);
+        forget_unseen(&mut points);
         let steps_bytes = self.steps(points.last().map_or(Bytes(0), |point| point.size_bytes));
         let mut part = PerPacket {
             transport: self.transport.clone(),
@@ -184,6 +185,17 @@ fn rare(points: &[SizePoint]) -> BTreeSet<String> {
         }
     }
     classes.into_iter().filter(|(_, share)| *share < RARE).map(|(name, _)| name.clone()).collect()
+}
+
+/// Takes classes away that no sample met at any size.
+fn forget_unseen(points: &mut [SizePoint]) {
+    let seen: BTreeSet<String> = points
+        .iter()
+        .flat_map(|point| &point.layers)
+        .filter(|(name, cost)| host_of(name).is_none() || cost.most_ns > 0.0)
+        .map(|(name, _)| name.clone())
+        .collect();
+    points.iter_mut().for_each(|point| point.layers.retain(|name, _| seen.contains(name)));
 }
 
 /// All classes of a host's time together.

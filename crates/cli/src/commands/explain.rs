@@ -23,7 +23,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let (report, sizes) = match options.target {
         WatchTarget::Workload => own(args, &options)?,
         _ if args.sizes => {
-            bail!("--sizes sends messages of its own: it cannot go with --flow, --pid or --top, which send nothing")
+            bail!(
+                "--sizes sends messages of its own: it cannot go with --flow, --pid or --top, which send nothing"
+            )
         }
         _ => {
             let mut hosts = Ends::apart(&args.hosts, false).each()?;

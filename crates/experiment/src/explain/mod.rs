@@ -14,8 +14,8 @@ use landspeed_units::Nanos;
 pub use live::explain_live;
 use material::{Material, Seen};
 pub use own::explain;
-pub use sizes::{Attention, Effort, SizesOptions, explain_sizes};
 pub(crate) use own::{warm_up, watched_stream};
+pub use sizes::{Attention, Effort, SizesOptions, explain_sizes};
 
 /// Observers beside the usual ones.
 const OBSERVERS: [&str; 5] = ["flows", "processes", "qdisc", "settings", "cost"];

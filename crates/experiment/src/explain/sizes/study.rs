@@ -34,6 +34,8 @@ pub(super) struct Study<'a> {
     /// By sweep.
     costs: Vec<Vec<MessageCost>>,
     refused: Vec<String>,
+    /// Trials in which nothing arrived.
+    silent: Vec<String>,
     /// What the profiler could not see, each line once.
     unseen: Vec<String>,
     stopped: bool,
@@ -56,6 +58,7 @@ impl<'a> Study<'a> {
             turned: false,
             costs: vec![Vec::new(); plan.sweeps.len()],
             refused: Vec::new(),
+            silent: Vec::new(),
             unseen: Vec::new(),
             stopped: false,
             offload: OffloadStudy::default(),
@@ -241,6 +244,12 @@ impl<'a> Study<'a> {
         notes.extend(refused.into_iter().map(|(line, times)| match times {
             1 => line.clone(),
             n => format!("{line} ({n} times)"),
+        }));
+        notes.extend((!self.silent.is_empty()).then(|| {
+            let (count, first) = (self.silent.len(), &self.silent[0]);
+            format!(
+                "nothing arrived in {count} trials, {first} among them: other work may have had the cores"
+            )
         }));
         notes.extend(self.stopped.then(|| "ended by the user before all trials were done".to_owned()));
         notes.into_iter().map(|note| format!("cost over sizes: {note}")).collect()
