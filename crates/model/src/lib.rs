@@ -21,7 +21,6 @@ mod network;
 mod output;
 mod packet;
 mod queue;
-mod random;
 mod receiver;
 mod recovery;
 pub mod response;

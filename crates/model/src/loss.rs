@@ -1,8 +1,7 @@
 //! Which packets a line loses, apart from those that its queue has no room for.
 
+use landspeed_stats::Random;
 use serde::{Deserialize, Serialize};
-
-use crate::random::Random;
 
 /// What a line loses. Only packets that carry data are counted and lost, in the order in which they enter
 /// the line.
@@ -75,7 +74,14 @@ impl Loss {
             LossSpec::List { packets } => packets.first().copied().unwrap_or(u64::MAX),
             _ => u64::MAX,
         };
-        Loss { spec: spec.clone(), random: Random::new(seed, line), count: 0, next, place: 0, is_bad: false }
+        Loss {
+            spec: spec.clone(),
+            random: Random::stream(seed, line),
+            count: 0,
+            next,
+            place: 0,
+            is_bad: false,
+        }
     }
 
     /// Whether the next packet is lost.

@@ -1,13 +1,13 @@
 //! The workload of cottrell-2005 (section III.A): flows enter one after another and leave last in, first
 //! out, beside a round-trip probe.
 
+use landspeed_stats::Random;
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
 use crate::queue::QueueSpec;
-use crate::random::Random;
 use crate::scenario::{FlowSpec, ProbeSpec, Scenario};
 
 /// The study on one path, with one protocol or with several against each other.
@@ -75,10 +75,10 @@ impl StudySpec {
             loss: LossSpec::None,
         };
         let return_ns = self.rtt_ns - one_way;
-        let mut random = Random::new(self.seed, 0);
+        let mut random = Random::new(self.seed);
         Scenario {
             links: vec![link],
-            flows: (0..self.flows).map(|n| self.flow(n, return_ns, random.next())).collect(),
+            flows: (0..self.flows).map(|n| self.flow(n, return_ns, random.draw())).collect(),
             duration_ns: self.duration(),
             sample_ns: Nanos::secs(1),
             probe: Some(ProbeSpec { return_ns, ..ProbeSpec::default() }),

@@ -8,6 +8,7 @@
 mod estimate;
 mod family;
 mod noninferiority;
+mod random;
 mod sequential;
 mod trimmed;
 mod walk;
@@ -16,5 +17,6 @@ mod welch;
 pub use estimate::{estimate, mean_and_deviation, ratio_of};
 pub use family::Ledger;
 pub use noninferiority::{Guard, guard};
+pub use random::Random;
 pub use sequential::{Design, State, Verdict, judge};
 pub use welch::unpaired;

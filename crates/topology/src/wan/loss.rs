@@ -1,6 +1,6 @@
 //! Which segments the line loses.
 
-use super::random::Random;
+use landspeed_stats::Random;
 
 /// Random loss, or the two-state chain of Gilbert (Bell System Technical Journal 39, 1960): everything is
 /// lost in the bad state, nothing in the good one.

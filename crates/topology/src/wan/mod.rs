@@ -37,7 +37,6 @@ mod loss;
 mod parse;
 mod path;
 mod pump;
-mod random;
 mod share;
 mod socket;
 mod spec;

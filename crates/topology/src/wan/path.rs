@@ -6,10 +6,10 @@
 //! segment; the line loses some, and keeps some longer than others; the rest arrives a fixed time later.
 //! A lost segment has used the line: loss does not make the link faster.
 
+use landspeed_stats::Random;
 use landspeed_units::{Bytes, Nanos};
 
 use super::loss::Loss;
-use super::random::Random;
 use super::spec::WanSpec;
 
 /// Nanoseconds in a second times bits in a byte: what a byte weighs on a line of one bit a second.
@@ -60,7 +60,7 @@ impl Path {
             reorder: spec.reorder().as_f64(),
             held_for: spec.reorder_delay(),
             // Far apart in the generator's cycle, whatever the seed.
-            random: Random::new(spec.seed().wrapping_add(direction.wrapping_mul(0xd1b5_4a32_d192_ed03))),
+            random: Random::stream(spec.seed(), direction),
             free_at: Nanos(0),
             remainder: 0,
         }

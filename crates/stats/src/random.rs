@@ -2,16 +2,23 @@
 
 /// SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    /// The generator of one of several things that chance decides; `which` keeps them apart.
-    pub(crate) fn new(seed: u64, which: u64) -> Self {
+    /// The generator of a seed.
+    pub fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    /// The generator of one of several things that chance decides; `which` keeps them apart, and 0 is that of
+    /// [`Random::new`].
+    pub fn stream(seed: u64, which: u64) -> Self {
         // Far apart in the generator's cycle, whatever the seed.
         Random(seed.wrapping_add(which.wrapping_mul(0xd1b5_4a32_d192_ed03)))
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next 64 bits.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,10 +27,10 @@ impl Random {
     }
 
     /// True once in `1 / share` times. Draws nothing where the answer is certain.
-    pub(crate) fn happens(&mut self, share: f64) -> bool {
+    pub fn happens(&mut self, share: f64) -> bool {
         /// 2^53: as many steps as a double tells apart between 0 and 1.
         const STEPS: f64 = 9_007_199_254_740_992.0;
-        share >= 1.0 || (share > 0.0 && ((self.next() >> 11) as f64) < share * STEPS)
+        share >= 1.0 || (share > 0.0 && ((self.draw() >> 11) as f64) < share * STEPS)
     }
 }
 
@@ -33,15 +40,15 @@ mod tests {
 
     #[test]
     fn is_the_published_generator() {
-        let mut random = Random::new(1_234_567, 0);
+        let mut random = Random::new(1_234_567);
         // The first outputs of the reference implementation for this seed.
-        assert_eq!(random.next(), 6_457_827_717_110_365_317);
-        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+        assert_eq!(random.draw(), 6_457_827_717_110_365_317);
+        assert_eq!(random.draw(), 3_203_168_211_198_807_973);
     }
 
     #[test]
     fn certain_things_are_certain() {
-        let mut random = Random::new(1, 1);
+        let mut random = Random::stream(1, 1);
         assert!((0..1000).all(|_| random.happens(1.0) && !random.happens(0.0)));
         let hits = (0..100_000).filter(|_| random.happens(0.25)).count();
         // Five standard deviations of 137.
