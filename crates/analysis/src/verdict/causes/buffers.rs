@@ -50,7 +50,7 @@ fn receive_buffer(view: &View<'_>) -> Option<Finding> {
     let summary =
         format!("the receiver's window of {window} is smaller than the path needs: its buffer is small");
     let finding = found(Cause::ReceiveBuffer, limit.share, confidence(&limit), summary);
-    let finding = evidence(view, finding, &limit).at(receiving(view));
+    let finding = evidence(view, finding, &limit).at(view.receiving());
     let finding = match fixed_buffer(view) {
         true => finding
             .try_knob(
@@ -81,7 +81,7 @@ fn window_below_bdp(view: &View<'_>) -> Option<Finding> {
         };
         let summary = format!("a window of {window}, {why}, is less than this path holds");
         let finding =
-            found(Cause::WindowBelowBdp, limit.share, confidence(&limit), summary).at(receiving(view));
+            found(Cause::WindowBelowBdp, limit.share, confidence(&limit), summary).at(view.receiving());
         let finding = evidence(view, finding, &limit);
         let finding = match limit.scaled {
             true => {
@@ -115,7 +115,7 @@ fn window_alignment(view: &View<'_>) -> Option<Finding> {
         percent(limit.rounding)
     );
     let finding = found(Cause::WindowAlignment, limit.share, confidence(&limit) - 0.05, summary);
-    let finding = evidence(view, finding, &limit).at(receiving(view));
+    let finding = evidence(view, finding, &limit).at(view.receiving());
     let finding = finding.saw("feng-2003 section 3.5.1: windows are used in whole segments on both sides");
     let finding = finding
         .try_knob("tcp-rmem", "", "a window of many segments loses little to rounding")
@@ -180,10 +180,6 @@ fn evidence(view: &View<'_>, finding: Finding, limit: &WindowLimit) -> Finding {
 fn path(view: &View<'_>) -> Option<String> {
     let (rtt, held) = (view.rtt?, view.held_by_path()?);
     Some(format!("{} over a round trip of {rtt} are {} in flight", view.goodput, Bytes(held as u64)))
-}
-
-fn receiving(view: &View<'_>) -> String {
-    view.receiver.as_ref().map_or_else(|| "the receiving host".to_owned(), |end| end.name())
 }
 
 fn sending(view: &View<'_>) -> String {

@@ -8,7 +8,6 @@
 mod windows;
 
 use landspeed_record::Finding;
-use landspeed_units::BitRate;
 
 use super::causes::limits;
 use super::thresholds::{CLEARLY_BELOW, PASSED, VIRTUAL_LINK};
@@ -41,8 +40,7 @@ fn told(view: &View<'_>, mut finding: Finding) -> Finding {
     let allows = finding.allows_bps.unwrap_or_default();
     finding.evidence.push(format!(
         "it costs nothing now, at {}: it would hold the flow at about {} once the faults before it are mended",
-        view.goodput,
-        BitRate(allows.0)
+        view.goodput, allows
     ));
     finding
 }

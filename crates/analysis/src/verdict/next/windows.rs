@@ -4,7 +4,7 @@ use landspeed_record::{Cause, Finding, SocketState, TcpState};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::verdict::judge::{Telling, behind};
-use crate::verdict::thresholds::{BUFFER_FULL, LARGE_WINDOW, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
+use crate::verdict::thresholds::{LARGE_WINDOW, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
 use crate::verdict::view::{End, FlowView, View};
 use crate::window::whole_segments;
 
@@ -30,7 +30,7 @@ pub(in crate::verdict) fn send_buffer(view: &View<'_>) -> Option<Finding> {
     let own = segments.saturating_mul(mss).saturating_mul(KERNELS_OWN);
     // The kernel enlarges a buffer when a writer has found it full, and one at the end of what the system allows is as
     // large as it can be.
-    if !filled(flow) || own <= buffer.0 || buffer.0 as f64 >= LARGE_WINDOW {
+    if !flow.ever_filled() || own <= buffer.0 || buffer.0 as f64 >= LARGE_WINDOW {
         return None;
     }
     // What it did hold: how much the kernel's overhead takes depends on how the program writes.
@@ -47,15 +47,6 @@ pub(in crate::verdict) fn send_buffer(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-/// Whether the send buffer was ever seen full.
-fn filled(flow: &FlowView<'_>) -> bool {
-    let full = |sample: &SocketState| {
-        let room = BUFFER_FULL * sample.send_buffer_bytes.0 as f64;
-        room > 0.0 && sample.send_memory_bytes.0 as f64 >= room
-    };
-    flow.watch.samples.iter().any(full)
-}
-
 /// A receive window that never grew beyond a part of what the kernel begins with.
 pub(in crate::verdict) fn receive_buffer(view: &View<'_>) -> Option<Finding> {
     let (window, mss) = largest(view)?;
@@ -69,7 +60,7 @@ pub(in crate::verdict) fn receive_buffer(view: &View<'_>) -> Option<Finding> {
     }
     let window = Bytes(window as u64);
     let summary = format!("the receiver's window never exceeds {window}: its buffer is small");
-    let finding = behind(Cause::ReceiveBuffer, rate(view, window)?, 0.7, summary).at(receiving(view));
+    let finding = behind(Cause::ReceiveBuffer, rate(view, window)?, 0.7, summary).at(view.receiving());
     Some(
         finding
             .saw(format!("the largest window seen was {window}; Linux begins with 64 KB"))
@@ -85,7 +76,7 @@ pub(in crate::verdict) fn unscaled(view: &View<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("without window scaling no window exceeds {UNSCALED}");
-    let finding = behind(Cause::WindowBelowBdp, rate(view, UNSCALED)?, 0.9, summary).at(receiving(view));
+    let finding = behind(Cause::WindowBelowBdp, rate(view, UNSCALED)?, 0.9, summary).at(view.receiving());
     Some(
         finding
             .saw("window scaling was not agreed on (RFC 7323)")
@@ -103,7 +94,7 @@ pub(in crate::verdict) fn alignment(view: &View<'_>) -> Option<Finding> {
     let whole = whole_segments(Bytes(window as u64), Bytes(mss as u64));
     let usable = Bytes((window * (1.0 - whole.lost)) as u64);
     let summary = format!("the window holds {:.1} segments, and only whole ones are sent", window / mss);
-    let finding = behind(Cause::WindowAlignment, rate(view, usable)?, 0.7, summary).at(receiving(view));
+    let finding = behind(Cause::WindowAlignment, rate(view, usable)?, 0.7, summary).at(view.receiving());
     Some(finding.try_knob("tcp-rmem", "", "a window of many segments loses little to rounding"))
 }
 
@@ -120,8 +111,4 @@ fn one_size(flow: &FlowView<'_>, of: fn(&SocketState) -> Bytes) -> Option<Bytes>
     let mut sizes = flow.watch.samples.iter().map(of);
     let first = sizes.next()?;
     (flow.watch.samples.len() > 2 && sizes.all(|size| size == first)).then_some(first)
-}
-
-fn receiving(view: &View<'_>) -> String {
-    view.receiver.as_ref().map_or_else(|| "the receiving host".to_owned(), End::name)
 }

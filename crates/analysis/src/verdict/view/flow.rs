@@ -100,12 +100,16 @@ impl<'a> FlowView<'a> {
     /// congestion window is not used up (tcp_cwnd_validate in net/ipv4/tcp_output.c).
     pub(crate) fn buffer_full(&self) -> f64 {
         let full = |sample: &&SocketState| {
-            let room = BUFFER_FULL * sample.send_buffer_bytes.0 as f64;
             let sent = sample.tcp.as_ref().is_some_and(|t| t.not_sent_bytes.0 == 0 && t.unacked_segments > 0);
-            sent && room > 0.0 && sample.send_memory_bytes.0 as f64 >= room
+            sent && no_room(sample)
         };
         let all = self.watch.samples.len().max(1) as f64;
         self.watch.samples.iter().filter(full).count() as f64 / all
+    }
+
+    /// Whether the send buffer was ever seen full.
+    pub(crate) fn ever_filled(&self) -> bool {
+        self.watch.samples.iter().any(no_room)
     }
 
     /// Share of the samples in which TCP had sent all that it was given.
@@ -132,6 +136,12 @@ impl<'a> FlowView<'a> {
             if limit > 0.0 { share(sample.receive_memory_bytes.0 as f64 / limit) } else { 0.0 }
         })
     }
+}
+
+/// Whether the send buffer has no room left.
+fn no_room(sample: &SocketState) -> bool {
+    let room = BUFFER_FULL * sample.send_buffer_bytes.0 as f64;
+    room > 0.0 && sample.send_memory_bytes.0 as f64 >= room
 }
 
 fn window_full(t: &TcpState) -> bool {

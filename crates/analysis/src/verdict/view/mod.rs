@@ -92,6 +92,11 @@ impl<'a> View<'a> {
         self.sender.iter().chain(&self.receiver)
     }
 
+    /// The end that data reaches, by name.
+    pub(super) fn receiving(&self) -> String {
+        self.receiver.as_ref().map_or_else(|| "the receiving host".to_owned(), End::name)
+    }
+
     /// The largest flow at the sender, or at the receiver where only that was watched.
     pub(super) fn main(&self) -> Option<&FlowView<'a>> {
         self.ends().find_map(End::main)
