@@ -88,6 +88,15 @@ impl Pair {
         }
     }
 
+    /// Whether both hosts give leave to turn their knobs.
+    pub(crate) fn may_tune(&self) -> Result<(), Error> {
+        let not = [&self.a, &self.b].into_iter().find(|host| !host.facts.may_tune);
+        not.map_or(Ok(()), |host| {
+            let (host, why) = (host.name.clone(), host.facts.may_not_tune_because.clone());
+            Err(Error::MayNotTune { host, why })
+        })
+    }
+
     /// Sets both hosts to `cell`, both at once.
     pub fn set(&mut self, cell: &Cell) -> Result<(), Error> {
         let changes = [self.a.changes_to(&cell.a), self.b.changes_to(&cell.b)];
@@ -194,7 +203,9 @@ fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
 /// Bound on a workload that nothing should reach.
 fn time_limit(workload: &Workload, warm_up: Nanos) -> Duration {
     let work = match workload {
-        Workload::Stream { duration_ns, .. } | Workload::Connect { duration_ns } => *duration_ns,
+        Workload::Stream { duration_ns, .. }
+        | Workload::Connect { duration_ns }
+        | Workload::Staggered { duration_ns, .. } => *duration_ns,
         Workload::PingPong { duration_ns, sizes_bytes, .. } => {
             Nanos(duration_ns.0 * sizes_bytes.len() as u64)
         }

@@ -7,7 +7,8 @@
 
 use std::process::ExitCode;
 
-use landspeed_model::{Outcome, StudySpec, simulate};
+use landspeed_model::{Outcome, simulate, study_scenario};
+use landspeed_record::{Contest, Study};
 use landspeed_units::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -23,13 +24,14 @@ fn main() -> ExitCode {
     );
     let mut code = ExitCode::SUCCESS;
     for control in controls {
-        let study = StudySpec { controls: vec![control], ..StudySpec::default() };
+        let study = Study::paper();
+        let contest = Contest { controls: vec![control], ..Contest::default() };
         let began = processor_seconds();
-        let outcome = simulate(&study.scenario());
+        let outcome = simulate(&study_scenario(&study, &contest, 0));
         let seconds = processor_seconds() - began;
         match outcome {
             Ok(outcome) => print(&study, &outcome, seconds),
-            Err(error) => println!("{:10} {error}", study.controls[0]),
+            Err(error) => println!("{:10} {error}", contest.controls[0]),
         }
         if seconds > MOST_SECONDS {
             code = ExitCode::FAILURE;
@@ -43,7 +45,7 @@ fn processor_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
-fn print(study: &StudySpec, outcome: &Outcome, seconds: f64) {
+fn print(study: &Study, outcome: &Outcome, seconds: f64) {
     let packets: u64 = outcome.flows.iter().map(|flow| flow.sender.sent).sum();
     let totals: Vec<f64> = by_second(outcome).iter().map(|flows| flows.iter().sum()).collect();
     let (mean, sd) = mean_and_sd(&totals);
@@ -56,7 +58,7 @@ fn print(study: &StudySpec, outcome: &Outcome, seconds: f64) {
     let timeouts: u64 = outcome.flows.iter().map(|flow| flow.sender.timeouts).sum();
     println!(
         "{:10} {seconds:7.2} {:7.0} {:7.1} {mean:10.0} {sd:8.0} {:5.2} {least:6.2} {most:6.2} {:10.1} {drops:8} {recoveries:6} {timeouts:4}",
-        study.controls[0],
+        outcome.flows[0].control,
         seconds * 1e9 / packets as f64,
         packets as f64 / 1e6,
         sd / mean,
@@ -74,22 +76,16 @@ fn by_second(outcome: &Outcome) -> Vec<Vec<f64>> {
     seconds.map(at).collect()
 }
 
-/// Jain's index of regions 2 to 6 (cottrell-2005, section IV.A).
-fn fairness(study: &StudySpec, outcome: &Outcome) -> Vec<f64> {
-    let (region, scenario) = (study.region_ns.0, study.scenario());
-    let ends =
-        [(1, 2), (2, 3), (3, 5), (5, 6), (6, 7)].map(|(from, to)| (Nanos(from * region), Nanos(to * region)));
-    let index = |(from, to): (Nanos, Nanos)| {
-        let flows = outcome
-            .flows
-            .iter()
-            .zip(&scenario.flows)
-            .filter(|(_, spec)| spec.start_ns < to && spec.stop_ns.is_some_and(|stop| stop >= to));
-        let rates: Vec<f64> = flows.map(|(flow, _)| flow.goodput(from, to).0).collect();
-        let sum: f64 = rates.iter().sum();
-        sum * sum / rates.len() as f64 / rates.iter().map(|rate| rate * rate).sum::<f64>()
+/// Jain's index of the regions with several flows (cottrell-2005, section IV.A).
+fn fairness(study: &Study, outcome: &Outcome) -> Vec<f64> {
+    let index = |(from, to, flows): (Nanos, Nanos, u16)| {
+        // Last in, first out: those that are there are the first so many.
+        let rates = outcome.flows.iter().take(flows.into()).map(|flow| flow.goodput(from, to).0);
+        let (sum, squares) =
+            rates.fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
+        sum * sum / f64::from(flows) / squares
     };
-    ends.map(index).to_vec()
+    study.regions().into_iter().filter(|(.., flows)| *flows > 1).map(index).collect()
 }
 
 fn mean_and_sd(values: &[f64]) -> (f64, f64) {

@@ -1,8 +1,9 @@
 //! Prints what a flow does, alone on a path:
 //! `trace CONTROL [SECONDS [MBPS [RTT_MS [QUEUE_PERCENT_OF_BDP [LOSS_PER_MILLION [SAMPLE_MS]]]]]]`.
 
-use landspeed_model::{LossSpec, StudySpec, simulate};
-use landspeed_units::{BitRate, Nanos};
+use landspeed_model::{LossSpec, simulate, study_scenario};
+use landspeed_record::{Contest, Study};
+use landspeed_units::{BitRate, Bytes, Nanos};
 
 fn main() {
     let mut words = std::env::args().skip(1);
@@ -10,16 +11,12 @@ fn main() {
     let mut number = |default| words.next().and_then(|word| word.parse::<u32>().ok()).unwrap_or(default);
     let (seconds, mbps, rtt_ms) = (number(60), number(1000), number(164));
     let (queue, loss, sample_ms) = (number(50), number(0), number(1000));
-    let study = StudySpec {
-        controls: vec![control],
-        rate_bps: BitRate(f64::from(mbps) * 1e6),
-        rtt_ns: Nanos::millis(rtt_ms.into()),
-        region_ns: Nanos::secs(seconds.into()),
-        queue_bdp: f64::from(queue) / 100.0,
-        flows: 1,
-        ..StudySpec::default()
-    };
-    let mut scenario = study.scenario();
+    let mut study = Study { flows: 1, region_ns: Nanos::secs(seconds.into()), ..Study::paper() };
+    study.path.rate_bps = BitRate(f64::from(mbps) * 1e6);
+    study.path.rtt_ns = Nanos::millis(rtt_ms.into());
+    study.path.queue_bytes = Bytes(study.path.bdp().0 * u64::from(queue) / 100);
+    let contest = Contest { controls: vec![control], ..Contest::default() };
+    let mut scenario = study_scenario(&study, &contest, 0);
     scenario.sample_ns = Nanos::millis(sample_ms.into());
     scenario.links[0].loss = LossSpec::Random { share: f64::from(loss) / 1e6 };
     scenario.duration_ns = Nanos::secs(seconds.into());

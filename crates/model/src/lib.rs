@@ -39,4 +39,4 @@ pub use recovery::recovery_time;
 pub use scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};
 pub use sender::SenderCounts;
 pub use simulation::simulate;
-pub use study::StudySpec;
+pub use study::{study_run, study_scenario};

@@ -1,10 +1,12 @@
 //! What is refused, and that a scenario is plain data.
 
+use landspeed_record::{Contest, Study};
+
 use super::*;
-use crate::{LossSpec, QueueSpec, StudySpec};
+use crate::{LossSpec, QueueSpec, study_scenario};
 
 fn study() -> Scenario {
-    StudySpec::default().scenario()
+    study_scenario(&Study::paper(), &Contest { controls: vec!["reno".into()], ..Contest::default() }, 0)
 }
 
 #[test]

@@ -1,133 +1,169 @@
-//! The workload of cottrell-2005 (section III.A): flows enter one after another and leave last in, first
-//! out, beside a round-trip probe.
+//! The studies of `landspeed compare` in the simulator: the same study, schedule and record as on real hosts.
 
+use landspeed_record::{
+    Contest, FlowPlan, ProbeSample, QueueSample, RunFlow, RunSample, Study, StudyRun, TcpSample,
+};
 use landspeed_stats::Random;
-use landspeed_units::{BitRate, Bytes, Nanos};
-use serde::{Deserialize, Serialize};
+use landspeed_units::{Bytes, Nanos};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
+use crate::output::{FlowOutcome, FlowSample, Outcome};
 use crate::queue::QueueSpec;
-use crate::scenario::{FlowSpec, ProbeSpec, Scenario};
+use crate::scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};
+use crate::simulation::simulate;
 
-/// The study on one path, with one protocol or with several against each other.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct StudySpec {
-    /// Congestion controls of the flows, in turn: one for all, as in the paper, or several.
-    pub controls: Vec<String>,
-    /// The path's rate.
-    pub rate_bps: BitRate,
-    /// Its round trip when idle.
-    pub rtt_ns: Nanos,
-    /// Its queue, in units of rate times round trip.
-    pub queue_bdp: f64,
-    /// Size of packets.
-    pub mtu_bytes: u16,
-    /// What the receivers take; `None` for anything.
-    pub receive_window_bytes: Option<Bytes>,
-    /// How many flows.
-    pub flows: u16,
-    /// How long each of the regions is in which the number of flows stays the same; the middle one, with
-    /// all flows, is twice as long.
-    pub region_ns: Nanos,
-    /// Repeats differ by it: each flow starts at some time within one round trip.
-    pub seed: u64,
-}
-
-impl Default for StudySpec {
-    /// The paper's full size on its longest path, with a queue of half a bandwidth-delay product.
-    fn default() -> Self {
-        StudySpec {
-            controls: vec!["reno".to_owned()],
-            rate_bps: BitRate(1e9),
-            rtt_ns: Nanos::millis(164),
-            queue_bdp: 0.5,
-            mtu_bytes: 1500,
-            receive_window_bytes: None,
-            flows: 4,
-            region_ns: Nanos::secs(120),
-            seed: 1,
-        }
+/// One run of a contest as it is simulated. Repeats differ by the time, within one round trip, at which flows enter,
+/// and by the dice of controls that throw some; the paths of one repeat are the same for all contests.
+pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario {
+    let path = &study.path;
+    let one_way = Nanos(path.rtt_ns.0 / 2);
+    let link = LinkSpec {
+        rate_bps: path.rate_bps,
+        delay_ns: one_way,
+        queue: QueueSpec::Bytes { bytes: path.queue_bytes },
+        mark_above: None,
+        loss: LossSpec::None,
+    };
+    let return_ns = path.rtt_ns - one_way;
+    let mut random = Random::stream(study.seed, u64::from(repeat));
+    let plans = study.schedule(contest);
+    let flows = plans.iter().map(|plan| flow(study, plan, return_ns, random.draw())).collect();
+    Scenario {
+        links: vec![link],
+        flows,
+        duration_ns: study.duration(),
+        sample_ns: study.sample_ns,
+        probe: Some(ProbeSpec { return_ns, every_ns: study.probe_ns, ..ProbeSpec::default() }),
+        seed: study.seed.wrapping_add(u64::from(repeat)),
     }
 }
 
-impl StudySpec {
-    /// The regions shortened (or lengthened) by a factor.
-    #[must_use]
-    pub fn scaled(self, scale: f64) -> Self {
-        StudySpec { region_ns: Nanos((self.region_ns.0 as f64 * scale) as u64), ..self }
+fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec {
+    FlowSpec {
+        control: plan.control.clone(),
+        return_ns: return_ns + plan.longer_ns,
+        start_ns: plan.enters_ns + Nanos(dice % study.path.rtt_ns.0.max(1)),
+        stop_ns: Some(plan.leaves_ns),
+        data_bytes: plan.data_bytes,
+        mtu_bytes: study.path.mtu_bytes,
+        receive_window_bytes: study.path.window_bytes,
+        seed: (dice >> 32) as u32 | 1,
+        ..FlowSpec::default()
     }
+}
 
-    /// All regions together.
-    pub fn duration(&self) -> Nanos {
-        Nanos(self.region_ns.0 * 2 * u64::from(self.flows))
-    }
+/// Simulates one run of a contest, packet by packet.
+///
+/// # Errors
+/// [`ScenarioError`] where the study makes no sense, or a control is unknown.
+pub fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyRun, ScenarioError> {
+    let outcome = simulate(&study_scenario(study, contest, repeat))?;
+    let plans = study.schedule(contest);
+    Ok(StudyRun {
+        contest: contest.name.clone(),
+        repeat,
+        probes_lost: outcome.probes_sent - outcome.probes.len() as u64,
+        probes: outcome.probes.iter().map(|p| ProbeSample { at_ns: p.at_ns, rtt_ns: p.rtt_ns }).collect(),
+        queue: queue(&outcome),
+        flows: plans.into_iter().zip(outcome.flows).map(|(plan, seen)| run_flow(plan, &seen)).collect(),
+        ..StudyRun::default()
+    })
+}
 
-    /// As it is simulated.
-    pub fn scenario(&self) -> Scenario {
-        let one_way = Nanos(self.rtt_ns.0 / 2);
-        let link = LinkSpec {
-            rate_bps: self.rate_bps,
-            delay_ns: one_way,
-            queue: QueueSpec::Bdp { times: self.queue_bdp, rtt_ns: self.rtt_ns },
-            mark_above: None,
-            loss: LossSpec::None,
-        };
-        let return_ns = self.rtt_ns - one_way;
-        let mut random = Random::new(self.seed);
-        Scenario {
-            links: vec![link],
-            flows: (0..self.flows).map(|n| self.flow(n, return_ns, random.draw())).collect(),
-            duration_ns: self.duration(),
-            sample_ns: Nanos::secs(1),
-            probe: Some(ProbeSpec { return_ns, ..ProbeSpec::default() }),
-            seed: self.seed,
-        }
-    }
+fn queue(outcome: &Outcome) -> Vec<QueueSample> {
+    let samples = outcome.links.first().map(|line| line.samples.as_slice()).unwrap_or_default();
+    samples
+        .iter()
+        .map(|s| QueueSample { at_ns: s.at_ns, waiting_bytes: s.waiting_bytes, drops: s.no_room })
+        .collect()
+}
 
-    fn flow(&self, n: u16, return_ns: Nanos, dice: u64) -> FlowSpec {
-        let enters = Nanos(self.region_ns.0 * u64::from(n));
-        FlowSpec {
-            control: self
-                .controls
-                .get(usize::from(n) % self.controls.len().max(1))
-                .cloned()
-                .unwrap_or_default(),
-            return_ns,
-            start_ns: enters + Nanos(dice % self.rtt_ns.0.max(1)),
-            stop_ns: Some(self.duration() - enters),
-            mtu_bytes: self.mtu_bytes,
-            receive_window_bytes: self.receive_window_bytes,
-            seed: (dice >> 32) as u32 | 1,
-            ..FlowSpec::default()
-        }
+fn run_flow(plan: FlowPlan, seen: &FlowOutcome) -> RunFlow {
+    let took_ns = plan.data_bytes.and(seen.finished_ns).map(|finished| finished - seen.start_ns);
+    let samples = match plan.data_bytes {
+        Some(_) => Vec::new(),
+        None => seen.samples.iter().map(|sample| run_sample(sample, &plan)).collect(),
+    };
+    RunFlow { plan, samples, took_ns }
+}
+
+/// A flow that has left is closed on real hosts: it has no window any more, and what is still under way counts for
+/// nothing.
+fn run_sample(sample: &FlowSample, plan: &FlowPlan) -> RunSample {
+    let TcpSample { cwnd_segments, rtt_ns, retransmits, .. } = sample.tcp;
+    let here = sample.at_ns <= plan.leaves_ns;
+    RunSample {
+        at_ns: sample.at_ns,
+        goodput_bytes: if here { sample.goodput_bytes } else { Bytes(0) },
+        cwnd_segments: if here { cwnd_segments } else { 0 },
+        rtt_ns,
+        retransmits,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::Question;
+    use landspeed_units::BitRate;
+
     use super::*;
 
-    #[test]
-    fn flows_leave_last_in_first_out() {
-        let scenario = StudySpec::default().scenario();
-        let entered: Vec<_> = scenario.flows.iter().map(|flow| flow.start_ns.0 / 1_000_000_000).collect();
-        let left: Vec<_> = scenario.flows.iter().filter_map(|flow| flow.stop_ns).collect();
-        assert_eq!(entered, [0, 120, 240, 360]);
-        assert_eq!(left, [960, 840, 720, 600].map(Nanos::secs));
-        assert_eq!(scenario.duration_ns, Nanos::secs(960));
-        assert_eq!(StudySpec::default().scaled(0.1).duration(), Nanos::secs(96));
-        let other = StudySpec { seed: 2, ..StudySpec::default() }.scenario();
-        assert_ne!(other.flows[1].start_ns, scenario.flows[1].start_ns);
+    /// A tenth of the paper's rate and round trip, so that it takes no time.
+    fn small() -> Study {
+        let mut study = Study::paper().scaled(0.05);
+        study.path.rate_bps = BitRate(1e7);
+        study.path.rtt_ns = Nanos::millis(16);
+        study.path.queue_bytes = study.path.bdp();
+        study
+    }
+
+    fn contest(controls: &[&str], question: Question) -> Contest {
+        let controls = controls.iter().map(|name| (*name).to_owned()).collect();
+        Contest { name: "one".into(), controls, question }
     }
 
     #[test]
-    fn protocols_take_turns() {
-        let study = StudySpec { controls: vec!["cubic".into(), "bbr".into()], ..StudySpec::default() };
-        let controls: Vec<_> = study.scenario().flows.into_iter().map(|flow| flow.control).collect();
-        assert_eq!(controls, ["cubic", "bbr", "cubic", "bbr"]);
-        let none = StudySpec { controls: Vec::new(), ..StudySpec::default() };
-        assert!(none.scenario().check().is_err());
+    fn flows_come_and_go_as_planned() {
+        let study = small();
+        let run = study_run(&study, &contest(&["cubic", "reno"], Question::Meeting), 0).unwrap();
+        assert_eq!(run.flows.len(), 4);
+        for flow in &run.flows {
+            assert!(!flow.is_short());
+            for sample in &flow.samples {
+                let here = sample.at_ns > flow.plan.enters_ns && sample.at_ns <= flow.plan.leaves_ns;
+                assert!(here || sample.goodput_bytes == Bytes(0), "{sample:?}");
+            }
+            assert!(flow.samples.iter().any(|sample| sample.goodput_bytes > Bytes(0)));
+        }
+        assert!(!run.probes.is_empty() && !run.queue.is_empty());
+    }
+
+    #[test]
+    fn repeats_differ_and_each_is_the_same_again() {
+        let (study, contest) = (small(), contest(&["reno"], Question::Regions));
+        let run = |repeat| study_run(&study, &contest, repeat).unwrap();
+        assert_eq!(run(0), run(0));
+        assert_ne!(run(0).flows, run(1).flows);
+    }
+
+    #[test]
+    fn short_flows_end_and_long_round_trips_get_less() {
+        let study = small();
+        let question = Question::ShortFlows { size_bytes: Bytes::kib(20), every_ns: Nanos::secs(5) };
+        let run = study_run(&study, &contest(&["reno"], question), 0).unwrap();
+        let short: Vec<_> = run.flows.iter().filter(|flow| flow.is_short()).collect();
+        assert_eq!(short.len(), 9);
+        assert!(short.iter().all(|flow| flow.took_ns.is_some_and(|took| took > study.path.rtt_ns)));
+
+        let question = Question::RoundTrips { longer_ns: Nanos::millis(64) };
+        let run = study_run(&study, &contest(&["reno"], question), 0).unwrap();
+        let bytes = |n: usize| run.flows[n].samples.iter().map(|s| s.goodput_bytes).sum::<Bytes>();
+        assert!(bytes(0).0 > 2 * bytes(1).0, "{} {}", bytes(0), bytes(1));
+    }
+
+    #[test]
+    fn a_study_of_nothing_known_is_refused() {
+        assert!(study_run(&small(), &contest(&["carrier-pigeon"], Question::Regions), 0).is_err());
     }
 }

@@ -3,9 +3,10 @@
 mod path;
 
 use landspeed_model::{
-    FlowSpec, LinkSpec, LossSpec, Outcome, ProbeSpec, QueueSpec, ReceiverSpec, Scenario, StudySpec,
-    recovery_time, simulate,
+    FlowSpec, LinkSpec, LossSpec, Outcome, ProbeSpec, QueueSpec, ReceiverSpec, Scenario, recovery_time,
+    simulate, study_scenario,
 };
+use landspeed_record::{Contest, Study};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;
 
@@ -181,15 +182,11 @@ fn two_lines_in_a_row_are_as_fast_as_the_slower_one() {
 }
 
 fn small_study(control: &str, seed: u64) -> Scenario {
-    let study = StudySpec {
-        controls: vec![control.to_owned()],
-        rate_bps: BitRate(2e7),
-        rtt_ns: Nanos::millis(40),
-        region_ns: Nanos::secs(5),
-        seed,
-        ..StudySpec::default()
-    };
-    study.scenario()
+    let mut study = Study { region_ns: Nanos::secs(5), seed, ..Study::paper() };
+    study.path.rate_bps = BitRate(2e7);
+    study.path.rtt_ns = Nanos::millis(40);
+    study.path.queue_bytes = Bytes(study.path.bdp().0 / 2);
+    study_scenario(&study, &Contest { controls: vec![control.to_owned()], ..Contest::default() }, 0)
 }
 
 #[test]

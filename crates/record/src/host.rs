@@ -46,6 +46,8 @@ pub struct HostFacts {
     pub may_not_tune_because: String,
     /// Processor model.
     pub cpu_model: String,
+    /// Clock of its first processor in Hz when it was probed, as the kernel tells; `None` where it does not.
+    pub cpu_clock_hz: Option<f64>,
     /// Online processors.
     pub cpus: u32,
     /// NUMA nodes.

@@ -9,6 +9,7 @@
 
 mod candidate;
 mod cell;
+mod compare;
 mod datagram;
 mod explain;
 mod host;
@@ -24,6 +25,11 @@ mod writer;
 
 pub use candidate::Candidate;
 pub use cell::{Cell, DatagramReceive, DatagramSend, FlowSettings, Placement, Settings, Side};
+pub use compare::{
+    COMPARE_FORMAT, CompareReport, Contest, ContestFigures, CpuByStreams, Engine, FlowPlan, Interval,
+    MeetingFigures, PaperFinding, PaperValue, ProbeSample, Question, QueueSample, Ranking, RegionFigures,
+    RoundTripFigures, RunFlow, RunSample, ShortFlowFigures, Study, StudyPath, StudyRun,
+};
 pub use datagram::DatagramCounts;
 pub use explain::{
     Binding, Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
@@ -43,7 +49,8 @@ pub use summary::{
     Advised, Answer, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary, TuneSummary,
 };
 pub use trial::{
-    Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, SweepPoint, Trial, TrialSpec, Workload,
+    Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, StaggeredFlow, SweepPoint, Trial,
+    TrialSpec, Workload,
 };
 pub use wan::{DirectionStats, WanReport, WanStats};
 pub use writer::{WriteError, Writer};

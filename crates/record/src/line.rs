@@ -3,7 +3,9 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::{Candidate, Cell, HostFacts, KnobState, Side, StepSummary, Trial, TuneSummary, Verdict};
+use crate::{
+    Candidate, Cell, HostFacts, KnobState, Side, StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict,
+};
 
 /// First line of every record.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -13,7 +15,7 @@ pub struct Header {
     pub format: u32,
     /// landspeed's version.
     pub landspeed: String,
-    /// What ran: "tune", "measure".
+    /// What ran: "tune", "compare".
     pub kind: String,
     /// RFC 3339 UTC.
     pub started: String,
@@ -129,6 +131,10 @@ pub enum Line {
     Verdict(Box<VerdictLine>),
     /// A decision.
     Step(Box<StepLine>),
+    /// What a study of transports is to run.
+    Study(Box<Study>),
+    /// One run of a study.
+    Run(Box<StudyRun>),
     /// Something a reader should know: a discarded block, a refused knob.
     Note {
         /// In words.

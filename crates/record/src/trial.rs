@@ -3,7 +3,7 @@
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, DatagramCounts, FlowSettings, Observations};
+use crate::{Cell, DatagramCounts, FlowSettings, Observations, ProbeSample};
 
 /// Which end of the flows a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -73,6 +73,31 @@ pub enum Workload {
         /// How long.
         duration_ns: Nanos,
     },
+    /// Flows from client to server that enter and leave at set times, beside a probe of the round trip
+    /// (cottrell-2005 section III.A). All connections are open from the start; a flow that leaves is closed at once.
+    /// The settings' own number of flows and congestion control are not used.
+    Staggered {
+        /// The flows; the first to enter does so at zero.
+        flows: Vec<StaggeredFlow>,
+        /// How long it goes on.
+        duration_ns: Nanos,
+        /// Time between probes: one byte to and fro over a connection of its own. Zero sends none.
+        probe_every_ns: Nanos,
+    },
+}
+
+/// One flow of [`Workload::Staggered`]; times run from the first flow's start.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StaggeredFlow {
+    /// TCP_CONGESTION at both ends; `None` leaves the host's default.
+    pub congestion: Option<String>,
+    /// When it enters.
+    pub enters_ns: Nanos,
+    /// When it leaves, whatever is under way.
+    pub leaves_ns: Nanos,
+    /// All that it sends; `None` for no end. It leaves once that is acknowledged.
+    pub data_bytes: Option<Bytes>,
 }
 
 /// What an agent is asked to run: its end of one trial.
@@ -163,6 +188,14 @@ pub struct EndpointOutcome {
     pub latency: Vec<LatencyHistogram>,
     /// Rounds of a ping-pong given up because message or answer was lost (client only); not in `latency`.
     pub lost_rounds: u64,
+    /// Round trips of the probe that came back (client only, `Staggered`).
+    pub probes: Vec<ProbeSample>,
+    /// Probes that did not come back, or only after something was sent again: their time would be that of a
+    /// retransmission timer. Not in `probes`.
+    pub probes_lost: u64,
+    /// From entering to the last byte's acknowledgement, by flow (client only, `Staggered`); `None` where a flow had no
+    /// end or did not reach it.
+    pub flow_took_ns: Vec<Option<Nanos>>,
     /// Connections set up (client only, `Connect`).
     pub connections: u64,
     /// MSG_ZEROCOPY completions, and how many of them the kernel had copied after all.

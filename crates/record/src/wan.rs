@@ -3,31 +3,34 @@
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// What a wide-area link did since it was made.
+/// What a wide-area link did since it was made, or within one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WanStats {
     /// What it was told to be: "rate=1G,rtt=20ms,queue=1bdp".
     pub spec: String,
-    /// Rate of the line, each direction, in bits of IP packets.
+    /// Rate of the line from the first host to the second, in bits of IP packets; the mean where it follows a trace.
     pub rate_bps: BitRate,
     /// Round trip of the idle link.
     pub rtt_ns: Nanos,
-    /// Most bytes of IP packets that may wait in front of the line of one direction.
+    /// Most bytes of IP packets that may wait in front of that line; 0 where packets are counted.
     pub queue_bytes: Bytes,
-    /// Time since it was made: what all counts are over.
+    /// Most packets that may wait there; `None` where bytes are counted.
+    pub queue_packets: Option<u64>,
+    /// What all counts are over: time since it was made, or since the run began.
     pub window_ns: Nanos,
     /// From the first host to the second.
     pub a_to_b: DirectionStats,
     /// From the second host to the first.
     pub b_to_a: DirectionStats,
-    /// What a reader must know, one line each: no real-time scheduling, a direction that has ended.
+    /// What a reader must know, one line each: no real-time scheduling, a direction that has ended, why the
+    /// kernel's own emulator was not taken.
     pub notes: Vec<String>,
 }
 
 /// One direction. Segments are IP packets as they would be on a wire: a superpacket counts as many.
 ///
-/// `arrived = forwarded + queue + loss + size + overrun drops + refused + those still on their way`.
+/// `arrived + duplicated = forwarded + queue + loss + size + overrun drops + refused + those still on their way`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DirectionStats {
@@ -45,6 +48,10 @@ pub struct DirectionStats {
     pub size_drops: u64,
     /// Segments that were held back, so that others could overtake them.
     pub reordered_segments: u64,
+    /// Segments whose IP header was marked "congestion experienced" because the queue was long.
+    pub marked_segments: u64,
+    /// Segments that arrive a second time.
+    pub duplicated_segments: u64,
     /// Segments that the link's own memory had no room for: a fault of the link, not of the path.
     pub overrun_drops: u64,
     /// Frames that the kernel dropped before the link saw them, because it did not come to run: a fault of
@@ -76,7 +83,31 @@ impl DirectionStats {
             + self.size_drops
             + self.overrun_drops
             + self.refused_segments;
-        self.arrived_segments.saturating_sub(ended)
+        self.arrived_segments.saturating_add(self.duplicated_segments).saturating_sub(ended)
+    }
+
+    /// Counts and processor time since `earlier`, a look at the same direction. The most that was queued and how late
+    /// frames were are no differences: they are left as they are here, and at nothing.
+    pub fn since(&self, earlier: &DirectionStats) -> DirectionStats {
+        let count = |of: fn(&DirectionStats) -> u64| of(self).saturating_sub(of(earlier));
+        DirectionStats {
+            arrived_segments: count(|d| d.arrived_segments),
+            forwarded_segments: count(|d| d.forwarded_segments),
+            forwarded_bytes: self.forwarded_bytes - earlier.forwarded_bytes,
+            queue_drops: count(|d| d.queue_drops),
+            loss_drops: count(|d| d.loss_drops),
+            size_drops: count(|d| d.size_drops),
+            reordered_segments: count(|d| d.reordered_segments),
+            marked_segments: count(|d| d.marked_segments),
+            duplicated_segments: count(|d| d.duplicated_segments),
+            overrun_drops: count(|d| d.overrun_drops),
+            missed_frames: count(|d| d.missed_frames),
+            refused_segments: count(|d| d.refused_segments),
+            neighbour_frames: count(|d| d.neighbour_frames),
+            most_queued_bytes: self.most_queued_bytes,
+            cpu_ns: self.cpu_ns.map(|now| now - earlier.cpu_ns.unwrap_or_default()),
+            ..DirectionStats::default()
+        }
     }
 
     /// Drops that are the link's own fault: where there are any, the path was worse than it was told to be.

@@ -1,7 +1,7 @@
 //! Appending a record as the run goes.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +37,18 @@ impl Writer {
         Ok(Writer { file, path: path.to_owned() })
     }
 
+    /// Goes on with the record at `path`. A line that was cut off, because the run died while writing it, is taken away.
+    pub fn append(path: &Path) -> Result<Self, WriteError> {
+        let open = || -> io::Result<File> {
+            let mut file = OpenOptions::new().read(true).append(true).open(path)?;
+            let whole = end_of_last_line(&mut file)?;
+            file.set_len(whole)?;
+            Ok(file)
+        };
+        let file = open().map_err(|source| error(path, source))?;
+        Ok(Writer { file, path: path.to_owned() })
+    }
+
     /// Appends one line and hands it to the kernel.
     pub fn write(&mut self, line: &Line) -> Result<(), WriteError> {
         let mut text = serde_json::to_vec(line).expect("record lines have string keys only");
@@ -50,6 +62,23 @@ impl Writer {
     }
 }
 
+/// Where the last whole line ends: searched from the end, for records are long and lines at most some megabytes.
+fn end_of_last_line(file: &mut File) -> io::Result<u64> {
+    let mut end = file.metadata()?.len();
+    let mut block = [0; 65_536];
+    while end > 0 {
+        let start = end.saturating_sub(block.len() as u64);
+        let part = &mut block[..(end - start) as usize];
+        file.seek(SeekFrom::Start(start))?;
+        file.read_exact(part)?;
+        if let Some(at) = part.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
 fn error(path: &Path, source: io::Error) -> WriteError {
     let remedy = match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -59,4 +88,30 @@ fn error(path: &Path, source: io::Error) -> WriteError {
         _ => "",
     };
     WriteError { path: path.display().to_string(), source, remedy }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_goes_on_behind_its_last_whole_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.jsonl");
+        let note = |text: &str| Line::Note { text: text.to_owned() };
+        let mut writer = Writer::create(&path).unwrap();
+        writer.write(&note(&"long ".repeat(40_000))).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for rest in ["", "{\"line\":\"no", &"x".repeat(200_000)] {
+            std::fs::write(&path, [&whole, rest.as_bytes()].concat()).unwrap();
+            Writer::append(&path).unwrap().write(&note("next")).unwrap();
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert_eq!(text.lines().count(), 2);
+            assert!(text.lines().all(|line| serde_json::from_str::<Line>(line).is_ok()));
+        }
+        std::fs::write(&path, "no line at all").unwrap();
+        Writer::append(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
+        assert!(Writer::append(&folder.path().join("none")).is_err());
+    }
 }

@@ -35,6 +35,7 @@ fn head(report: &MeasureReport, style: Style) -> String {
         Workload::Sweep { .. } => "sweep",
         Workload::PingPong { .. } => "ping-pong",
         Workload::Connect { .. } => "connect",
+        Workload::Staggered { .. } => "staggered",
     };
     let title = style.paint(Tone::Strong, &safe(&format!("{name} on {}", report.topology)));
     let host = |side: Side, name: &str, kernel: &str, address: &str| {

@@ -79,11 +79,7 @@ pub fn tune(
     options: &TuneOptions,
     sink: &mut dyn Sink,
 ) -> Result<TuneSummary, Error> {
-    let may = [&pair.a, &pair.b].into_iter().find(|host| !host.facts.may_tune);
-    if let Some(host) = may {
-        let (host, why) = (host.name.clone(), host.facts.may_not_tune_because.clone());
-        return Err(Error::MayNotTune { host, why });
-    }
+    pair.may_tune()?;
     let began = Instant::now();
     let mut run = Run { pair, plan: &plan, options, sink, began, verdicts: 0, kept: String::new() };
     let (result, verdicts) = (run.climb(), run.verdicts);
@@ -110,7 +106,7 @@ pub fn tune(
 }
 
 /// An error after which something was not put back says that too.
-fn with_leftovers(error: Error, restored: &Restored) -> Error {
+pub(crate) fn with_leftovers(error: Error, restored: &Restored) -> Error {
     if restored.restored {
         return error;
     }

@@ -7,21 +7,33 @@ use crate::procfile::cpu_list;
 
 pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
     facts.cpu_model = model(root).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    facts.cpu_clock_hz = clock(root);
     facts.cpus = online(root, "sys/devices/system/cpu/online").unwrap_or_else(threads);
     // A kernel without CONFIG_NUMA has no folder for nodes: it is one node.
     facts.numa_nodes = online(root, "sys/devices/system/node/online").unwrap_or(1);
     facts.governor = root.word("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").unwrap_or_default();
 }
 
+/// The first value under this name in /proc/cpuinfo.
+fn named(text: &str, key: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key && !value.trim().is_empty()).then(|| value.trim().to_owned())
+    })
+}
+
+/// x86 says "cpu MHz : 2445.406", POWER "clock : 3425.000000MHz", ARM nothing.
+fn clock(root: Root<'_>) -> Option<f64> {
+    let text = root.word("proc/cpuinfo")?;
+    let megahertz = named(&text, "cpu MHz").or_else(|| named(&text, "clock"))?;
+    let megahertz: f64 = megahertz.trim_end_matches("MHz").parse().ok()?;
+    (megahertz > 0.0).then_some(megahertz * 1e6)
+}
+
 /// x86 and POWER name it in /proc/cpuinfo; ARM does not, but its device tree or firmware may.
 fn model(root: Root<'_>) -> Option<String> {
     let text = root.word("proc/cpuinfo")?;
-    let named = |key: &str| {
-        text.lines().find_map(|line| {
-            let (name, value) = line.split_once(':')?;
-            (name.trim() == key && !value.trim().is_empty()).then(|| value.trim().to_owned())
-        })
-    };
+    let named = |key: &str| named(&text, key);
     named("model name").or_else(|| named("cpu")).or_else(|| arm(&named))
 }
 
@@ -42,6 +54,21 @@ fn threads() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clocks_of_three_architectures() {
+        for (text, hz) in [
+            ("processor\t: 0\ncpu MHz\t\t: 2445.5\n", Some(2.4455e9)),
+            ("processor : 0\nclock : 3425.000000MHz\n", Some(3.425e9)),
+            ("processor: 0\nCPU part\t: 0xd0c\n", None),
+            ("cpu MHz : fast\n", None),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir(folder.path().join("proc")).unwrap();
+            std::fs::write(folder.path().join("proc/cpuinfo"), text).unwrap();
+            assert_eq!(clock(Root(folder.path())), hz, "{text:?}");
+        }
+    }
 
     #[test]
     fn models_of_three_architectures() {

@@ -1,0 +1,263 @@
+//! The result of a study: what `landspeed compare --json` prints. Schema: docs/reference/compare.md.
+
+use landspeed_units::{BitRate, Nanos};
+use serde::{Deserialize, Serialize};
+
+use super::study::Study;
+
+/// The version of the document.
+pub const COMPARE_FORMAT: u32 = 1;
+
+/// A figure over repeats: its mean, and the 95 % interval of that mean (Student's t). One repeat has no interval.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Interval {
+    /// Mean over repeats.
+    pub mean: f64,
+    /// Low end; `None` for one repeat.
+    pub low: Option<f64>,
+    /// High end.
+    pub high: Option<f64>,
+}
+
+/// One region of the schedule: cottrell-2005 section III.A.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RegionFigures {
+    /// Number, from 1.
+    pub region: u16,
+    /// Flows in it.
+    pub flows: u16,
+    /// Mean aggregate goodput.
+    pub mean_bps: BitRate,
+    /// Standard deviation of the aggregate over samples within the region, mean over repeats.
+    pub sd_bps: BitRate,
+    /// `sd / mean` of the aggregate; `None` where nothing arrived.
+    pub stability: Option<f64>,
+    /// Jain's index of the flows' mean goodputs, mean over repeats; 1 with one flow, `None` where nothing arrived.
+    pub fairness: Option<f64>,
+}
+
+/// One protocol under the schedule: a row of the paper's Tables 1 and 2.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContestFigures {
+    /// Congestion control: its name in `landspeed cc list`.
+    pub protocol: String,
+    /// Its name in the literature: "H-TCP".
+    pub title: String,
+    /// Mean aggregate goodput over all regions.
+    pub mean_bps: BitRate,
+    /// Standard deviation of the aggregate over all samples of a run, mean over repeats.
+    pub sd_bps: BitRate,
+    /// `sd_bps / mean_bps`: smaller is steadier. `None` where nothing arrived, or no run counts.
+    pub stability: Option<f64>,
+    /// Region by region; those without two samples are left out.
+    pub fairness: Vec<RegionFigures>,
+    /// Least of Jain's index over the regions with several flows; `None` where no region has them.
+    pub fairness_min: Option<f64>,
+    /// Greatest of it.
+    pub fairness_max: Option<f64>,
+    /// Processor time of the sender by elapsed time, 1 is one core; `None` in the simulator.
+    pub cpu: Option<f64>,
+    /// Processor cycles of the sender by bit of payload (the paper's MHz per Mb/s); `None` where the clock is unknown.
+    pub cycles_per_bit: Option<f64>,
+    /// Mean of the probe's round trips; `None` where none came back.
+    pub rtt_mean_s: Option<f64>,
+    /// Their standard deviation.
+    pub rtt_sd_s: Option<f64>,
+    /// Retransmitted segments by segments delivered; `None` where nothing was.
+    pub resent_share: Option<f64>,
+    /// From a flow's entry until its goodput over 5 samples first stays within 20 % of its fair share; median over
+    /// flows that enter a path in use, and `None` where less than half of them came so far within their region.
+    pub convergence_s: Option<f64>,
+    /// Aggregate of the middle region, with all flows: over repeats.
+    pub middle_bps: Option<Interval>,
+    /// `mean_bps`, `stability`, `fairness_min`, `rtt_sd_s`, each run's own, over repeats, for whoever asks which
+    /// differences are real.
+    pub mean_over_repeats_bps: Option<Interval>,
+    /// See above.
+    pub stability_over_repeats: Option<Interval>,
+    /// See above.
+    pub fairness_over_repeats: Option<Interval>,
+    /// See above.
+    pub rtt_sd_over_repeats_s: Option<Interval>,
+    /// Runs that count; where none does, every figure is zero or `None`.
+    pub runs: u32,
+    /// Runs that do not: nothing of them is in any figure.
+    pub invalid: u32,
+}
+
+/// Two protocols on one path.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MeetingFigures {
+    /// The first: flows 1 and 3.
+    pub first: String,
+    /// The second: flows 2 and 4.
+    pub second: String,
+    /// Mean goodput of the first's flows over that of the second's while all flows run: geometric mean over repeats.
+    /// 1 is fair; `None` where neither moved anything.
+    pub ratio: Option<Interval>,
+    /// Jain's index of all flows in the middle region.
+    pub fairness: Option<f64>,
+    /// Aggregate of the middle region.
+    pub mean_bps: BitRate,
+    /// Runs that count.
+    pub runs: u32,
+    /// Runs that do not.
+    pub invalid: u32,
+}
+
+/// Two flows of one protocol, of which one has a longer round trip.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RoundTripFigures {
+    /// Protocol.
+    pub protocol: String,
+    /// Idle round trip of the first flow.
+    pub short_rtt_ns: Nanos,
+    /// Of the second.
+    pub long_rtt_ns: Nanos,
+    /// Goodput of the flow with the short round trip over that of the other, both from start to end: geometric mean over
+    /// repeats. 1 is fair; `None` where neither moved anything.
+    pub ratio: Option<Interval>,
+    /// `a` where goodput goes as `RTT^-a` (Lakshman & Madhow 1997, who find 1 to 2 for Reno): the logarithm of `ratio` by
+    /// that of the round trips' ratio. 0 is fair.
+    pub bias: Option<f64>,
+    /// Goodput of both.
+    pub mean_bps: BitRate,
+    /// Runs that count.
+    pub runs: u32,
+    /// Runs that do not.
+    pub invalid: u32,
+}
+
+/// Short flows beside a long one.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ShortFlowFigures {
+    /// Protocol of the long flow and of the short ones.
+    pub protocol: String,
+    /// Short flows that came to their end.
+    pub completed: u32,
+    /// Short flows that did not, within the run.
+    pub unfinished: u32,
+    /// Median completion time; `None` where none came to its end.
+    pub median_s: Option<f64>,
+    /// 90th percentile; `None` with fewer than 10 flows beyond it.
+    pub p90_s: Option<f64>,
+    /// Mean goodput of the long flow.
+    pub long_bps: BitRate,
+    /// Runs that count.
+    pub runs: u32,
+    /// Runs that do not.
+    pub invalid: u32,
+}
+
+/// Processor cost against the number of parallel streams: cottrell-2005 Figures 6 and 7.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuByStreams {
+    /// Parallel streams.
+    pub streams: u32,
+    /// Window of each.
+    pub window_bytes: u64,
+    /// Goodput of all.
+    pub rate_bps: BitRate,
+    /// Sender's processor time by elapsed time.
+    pub cpu: f64,
+    /// Cycles of the sender by bit (GHz per Gb/s); `None` where the clock is unknown.
+    pub cycles_per_bit: Option<f64>,
+}
+
+/// An order by one figure, best first.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ranking {
+    /// The figure: "throughput", "stability", "fairness", "effect on RTT", "convergence", "processor cost".
+    pub by: String,
+    /// Protocols in groups, best first: within a group no difference is real (Student's test of the paired differences
+    /// over repeats, Holm's correction over all pairs, 5 % for the whole ranking).
+    pub groups: Vec<Vec<String>>,
+    /// How to read it, where there is something to say: too few repeats for any difference.
+    pub note: Option<String>,
+}
+
+/// A value that the paper prints, and ours; only at scale 1.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PaperValue {
+    /// Protocol.
+    pub protocol: String,
+    /// "mean_bps", "sd_bps", "stability", "fairness_min", "fairness_max", "cycles_per_bit", "rtt_sd_s", and
+    /// "stability_1" to "fairness_7" for the regions.
+    pub figure: String,
+    /// In the paper.
+    pub paper: f64,
+    /// Here.
+    pub ours: f64,
+}
+
+/// A finding of the paper, and whether it shows here.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PaperFinding {
+    /// Where the paper says it: "section IV.A, Table 1".
+    pub place: String,
+    /// What it says.
+    pub claim: String,
+    /// Whether it shows here; `None` where this study cannot tell.
+    pub reproduces: Option<bool>,
+    /// Our figures, in words.
+    pub evidence: String,
+    /// The likely reason where it does not.
+    pub reason: Option<String>,
+}
+
+/// A whole study.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CompareReport {
+    /// [`COMPARE_FORMAT`].
+    pub format: u32,
+    /// Version of landspeed.
+    pub landspeed: String,
+    /// Start, RFC 3339 UTC.
+    pub started: String,
+    /// How long all runs took.
+    pub took_ns: Nanos,
+    /// How to run it again.
+    pub command: String,
+    /// What was run.
+    pub study: Study,
+    /// By protocol, in the study's order.
+    pub protocols: Vec<ContestFigures>,
+    /// By pair of protocols.
+    pub meetings: Vec<MeetingFigures>,
+    /// Short flows.
+    pub short_flows: Vec<ShortFlowFigures>,
+    /// Flows with different round trips.
+    pub round_trips: Vec<RoundTripFigures>,
+    /// Cost by number of streams.
+    pub streams: Vec<CpuByStreams>,
+    /// Orders by figure.
+    pub rankings: Vec<Ranking>,
+    /// Beside the paper's own values, at full size only.
+    pub paper: Vec<PaperValue>,
+    /// The paper's findings.
+    pub findings: Vec<PaperFinding>,
+    /// Runs that were to be made.
+    pub runs_planned: u32,
+    /// Runs that were made.
+    pub runs: u32,
+    /// Of these, runs that do not count.
+    pub invalid_runs: u32,
+    /// Why the study fails as a whole: over a fifth of its runs do not count, or runs are missing. `None` for a
+    /// study that stands.
+    pub void: Option<String>,
+    /// What a reader must know, one line each.
+    pub notes: Vec<String>,
+    /// Path of the record; `None` where nothing was written.
+    pub record: Option<String>,
+}

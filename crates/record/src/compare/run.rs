@@ -1,0 +1,94 @@
+//! One run as it was seen.
+
+use landspeed_units::{Bytes, CpuNanos, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::WanStats;
+
+use super::study::FlowPlan;
+
+/// One interval of a flow. Samples are in order of time; the first interval starts when the run does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunSample {
+    /// End of the interval, since the start of the run.
+    pub at_ns: Nanos,
+    /// Payload that reached the receiver in order within the interval.
+    pub goodput_bytes: Bytes,
+    /// Congestion window at its end, in segments; 0 before the flow enters and after it has left.
+    pub cwnd_segments: u32,
+    /// Smoothed round-trip time at its end.
+    pub rtt_ns: Nanos,
+    /// Segments retransmitted since the flow's start.
+    pub retransmits: u64,
+}
+
+/// One round trip of the probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProbeSample {
+    /// When it was sent, since the start of the run.
+    pub at_ns: Nanos,
+    /// How long it took.
+    pub rtt_ns: Nanos,
+}
+
+/// The bottleneck's queue at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueSample {
+    /// Since the start of the run.
+    pub at_ns: Nanos,
+    /// What waits, in bytes of IP packets, the packet on the line included.
+    pub waiting_bytes: Bytes,
+    /// Packets that the queue had no room for, so far.
+    pub drops: u64,
+}
+
+/// What was seen of a flow.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunFlow {
+    /// As it was planned.
+    pub plan: FlowPlan,
+    /// At the end of each interval. Empty for short flows.
+    pub samples: Vec<RunSample>,
+    /// From the first byte sent to the last acknowledged, where it is short and came to its end.
+    pub took_ns: Option<Nanos>,
+}
+
+impl RunFlow {
+    /// Whether it is one of the short flows of [`super::Question::ShortFlows`]: it has an end of its own.
+    pub fn is_short(&self) -> bool {
+        self.plan.data_bytes.is_some()
+    }
+}
+
+/// One run of a contest.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StudyRun {
+    /// The contest: [`super::Contest::name`].
+    pub contest: String,
+    /// Which of its repeats, from 0.
+    pub repeat: u32,
+    /// When the run started, since the start of the study; zero in the simulator.
+    pub at_ns: Nanos,
+    /// Its flows.
+    pub flows: Vec<RunFlow>,
+    /// Round trips of the probe that came back.
+    pub probes: Vec<ProbeSample>,
+    /// Probes that did not come back, or only by being sent again.
+    pub probes_lost: u64,
+    /// The queue over time, where the link tells.
+    pub queue: Vec<QueueSample>,
+    /// Processor time of the sending process over the run; `None` in the simulator.
+    pub sender_cpu_ns: Option<CpuNanos>,
+    /// Clock of the sender's processors in Hz, as the host tells; `None` where it does not.
+    pub sender_clock_hz: Option<f64>,
+    /// What the link did during this run, where it is landspeed's own.
+    pub link: Option<WanStats>,
+    /// Why the run does not count, one line each: the link was late, or lost what it should not. Empty for a run
+    /// that does.
+    pub invalid: Vec<String>,
+}
