@@ -19,8 +19,9 @@ const ATTACHED: Duration = Duration::from_millis(30);
 /// a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs), and
 /// attaching costs its milliseconds on top; this leaves about a percent.
 const SHARE: u32 = 50;
-/// Between two tries to get the turn.
-const ASK_AGAIN: Duration = Duration::from_millis(5);
+/// Between two tries to get the turn, which is another's for seconds: each takes this thread's priority over the
+/// workload, and 200 of them a second cost half a percent of a core.
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 /// How long who had the turn leaves it to others, at most.
 const AFTER_YOU: Duration = Duration::from_millis(20);
 /// After this long of the first time the size of segments is known, and with it which to follow.
