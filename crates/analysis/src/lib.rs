@@ -4,6 +4,7 @@
 //! host, no file. So a saved record can be judged again anywhere, and whole runs can be replayed on
 //! recorded noise by the thousand ([`honesty`]).
 
+pub mod compare;
 mod diff;
 mod expectations;
 mod figures;
@@ -17,6 +18,7 @@ pub mod verdict;
 pub mod wan;
 pub mod window;
 
+pub use compare::compare;
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};
 pub use figures::figures;
 pub use ladder::{Action, BlockResult, Findings, Ladder, Pair, Rules};

@@ -1,0 +1,138 @@
+//! The runs of a record, by contest.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use landspeed_record::{Contest, Line, Record, Study, StudyRun};
+
+use super::run::RunFigures;
+
+/// A run that counts.
+#[derive(Debug)]
+pub(super) struct Counted<'a> {
+    pub(super) repeat: u32,
+    pub(super) run: &'a StudyRun,
+    pub(super) figures: RunFigures,
+}
+
+/// A contest and its runs.
+#[derive(Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) contest: &'a Contest,
+    /// Those that count, by repeat.
+    pub(super) runs: Vec<Counted<'a>>,
+    /// How many do not.
+    pub(super) invalid: u32,
+}
+
+impl Entry<'_> {
+    /// The protocol that it is about; its first, where there are several.
+    pub(super) fn protocol(&self) -> &str {
+        self.control(0)
+    }
+
+    /// The protocol of flow `n` and of every second one after it.
+    pub(super) fn control(&self, n: usize) -> &str {
+        let controls = &self.contest.controls;
+        controls.get(n % controls.len().max(1)).map_or("", String::as_str)
+    }
+
+    /// A figure of each run that has it, by repeat.
+    pub(super) fn each(&self, of: impl Fn(&RunFigures) -> Option<f64>) -> BTreeMap<u32, f64> {
+        let figure = |run: &Counted<'_>| Some((run.repeat, of(&run.figures).filter(|x| x.is_finite())?));
+        self.runs.iter().filter_map(figure).collect()
+    }
+}
+
+/// All contests of a study.
+#[derive(Debug)]
+pub(super) struct Book<'a> {
+    pub(super) entries: Vec<Entry<'a>>,
+    /// Runs that were to be made.
+    pub(super) planned: u32,
+    /// What was strange about the record's runs.
+    pub(super) notes: Vec<String>,
+}
+
+impl<'a> Book<'a> {
+    pub(super) fn of(study: &'a Study, record: &'a Record) -> Self {
+        let mut notes = Notes::default();
+        let mut runs = by_contest(study, record, &mut notes);
+        let entries = study
+            .contests
+            .iter()
+            .map(|contest| {
+                let runs = runs.remove(contest.name.as_str()).unwrap_or_default();
+                entry(study, contest, runs, &mut notes)
+            })
+            .collect();
+        let contests = u32::try_from(study.contests.len()).unwrap_or(u32::MAX);
+        Book { entries, planned: contests.saturating_mul(study.repeats), notes: notes.lines() }
+    }
+
+    /// Runs that were made.
+    pub(super) fn runs(&self) -> u32 {
+        self.entries.iter().map(|entry| entry.runs.len() as u32 + entry.invalid).sum()
+    }
+
+    /// Runs that were made and do not count.
+    pub(super) fn invalid(&self) -> u32 {
+        self.entries.iter().map(|entry| entry.invalid).sum()
+    }
+}
+
+/// What is counted until it is told.
+#[derive(Debug, Default)]
+struct Notes {
+    strangers: u32,
+    doubles: u32,
+    empty: BTreeSet<String>,
+}
+
+impl Notes {
+    fn lines(self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.strangers > 0 {
+            lines.push(format!(
+                "{} runs are of no contest or repeat of this study and were left out",
+                self.strangers
+            ));
+        }
+        if self.doubles > 0 {
+            lines.push(format!("{} runs were made again: the later one counts", self.doubles));
+        }
+        lines.extend(self.empty.into_iter().map(|run| format!("{run} holds no samples and does not count")));
+        lines
+    }
+}
+
+type Runs<'a> = BTreeMap<u32, &'a StudyRun>;
+
+/// Runs by contest and repeat. Where one was made again, the later one counts.
+fn by_contest<'a>(study: &'a Study, record: &'a Record, notes: &mut Notes) -> HashMap<&'a str, Runs<'a>> {
+    let mut all: HashMap<&str, Runs<'_>> =
+        study.contests.iter().map(|contest| (contest.name.as_str(), Runs::new())).collect();
+    for line in &record.lines {
+        let Line::Run(run) = line else { continue };
+        match all.get_mut(run.contest.as_str()).filter(|_| run.repeat < study.repeats) {
+            None => notes.strangers += 1,
+            Some(runs) => notes.doubles += u32::from(runs.insert(run.repeat, run).is_some()),
+        }
+    }
+    all
+}
+
+fn entry<'a>(study: &Study, contest: &'a Contest, runs: Runs<'a>, notes: &mut Notes) -> Entry<'a> {
+    let mut entry = Entry { contest, runs: Vec::new(), invalid: 0 };
+    for (repeat, run) in runs {
+        let figures = RunFigures::of(study, run);
+        match figures {
+            _ if !run.invalid.is_empty() => entry.invalid += 1,
+            Some(figures) => entry.runs.push(Counted { repeat, run, figures }),
+            None => {
+                entry.invalid += 1;
+                notes.empty.insert(format!("{}, repeat {}", contest.name, u64::from(repeat) + 1));
+            }
+        }
+    }
+    entry
+}

@@ -1,0 +1,77 @@
+//! What protocols are ordered by.
+
+use landspeed_record::Interval;
+use landspeed_units::BitRate;
+
+use super::run::RunFigures;
+
+/// A figure of a run by which protocols are ordered.
+#[derive(Debug)]
+pub(super) struct Metric {
+    /// Its name in a ranking.
+    pub(super) name: &'static str,
+    /// Whether more is better.
+    pub(super) more_is_better: bool,
+    /// The figure of a run.
+    pub(super) of: fn(&RunFigures) -> Option<f64>,
+    /// It, for a reader.
+    pub(super) say: fn(f64) -> String,
+}
+
+pub(super) const THROUGHPUT: Metric =
+    Metric { name: "throughput", more_is_better: true, of: |figures| Some(figures.mean_bps.0), say: rate };
+
+pub(super) const STABILITY: Metric =
+    Metric { name: "stability", more_is_better: false, of: |figures| figures.stability, say: plain };
+
+pub(super) const FAIRNESS: Metric =
+    Metric { name: "fairness", more_is_better: true, of: |figures| figures.fairness_min, say: plain };
+
+pub(super) const ROUND_TRIP: Metric = Metric {
+    name: "effect on RTT",
+    more_is_better: false,
+    of: |figures| figures.rtt_sd_s,
+    say: milliseconds,
+};
+
+pub(super) const CONVERGENCE: Metric = Metric {
+    name: "convergence",
+    more_is_better: false,
+    of: RunFigures::median_convergence_s,
+    say: |s| format!("{s:.1} s"),
+};
+
+pub(super) const COST: Metric = Metric {
+    name: "processor cost",
+    more_is_better: false,
+    of: |figures| figures.cycles_per_bit,
+    say: |cost| format!("{cost:.3} cycles/bit"),
+};
+
+/// What rankings are made by, in the order of the paper's columns.
+pub(super) const RANKED: [&Metric; 6] =
+    [&THROUGHPUT, &STABILITY, &FAIRNESS, &ROUND_TRIP, &CONVERGENCE, &COST];
+
+fn plain(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn rate(bps: f64) -> String {
+    let sign = if bps < 0.0 { "-" } else { "" };
+    format!("{sign}{}", BitRate(bps.abs()))
+}
+
+fn milliseconds(seconds: f64) -> String {
+    format!("{:.1} ms", seconds * 1e3)
+}
+
+impl Metric {
+    /// "0.12 [0.08, 0.16]".
+    pub(super) fn say_interval(&self, interval: &Interval) -> String {
+        let say = self.say;
+        match (interval.low, interval.high) {
+            (Some(low), Some(high)) => format!("{} [{}, {}]", say(interval.mean), say(low), say(high)),
+            _ => say(interval.mean),
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A study of transports, judged from its runs alone: the figures of cottrell-2005 and what they say.
+//!
+//! | file | is |
+//! |---|---|
+//! | `timeline` | a run's goodput over time, all flows on one grid |
+//! | `run`, `convergence`, `shares` | the figures of one run |
+//! | `book` | the runs of a record, by contest |
+//! | `protocols`, `meetings` | figures over repeats |
+//! | `metrics`, `rank` | what protocols are ordered by, and which differences are real |
+//! | `paper` | the paper's own values and findings, and whether they show here |
+
+mod book;
+mod convergence;
+mod meetings;
+mod metrics;
+mod names;
+mod paper;
+mod protocols;
+mod rank;
+mod repeats;
+mod run;
+mod shares;
+#[cfg(test)]
+mod support;
+mod timeline;
+
+use landspeed_record::{COMPARE_FORMAT, CompareReport, Engine, Line, Question, Record, Study};
+use landspeed_units::Nanos;
+
+use book::Book;
+pub use names::title;
+pub use run::RunFigures;
+pub use shares::{Shares, shares};
+pub use timeline::{Lane, Slot, Timeline};
+
+/// A record without a study.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the record {path} holds no study (it is of kind {kind:?}): choose one written by `landspeed compare`"
+)]
+pub struct NotAStudy {
+    /// Path of the record.
+    pub path: String,
+    /// What it holds.
+    pub kind: String,
+}
+
+/// Judges the study in `record`, which was read from `path`. The runs may come in any order; those that do not count are
+/// in no figure, and an unfinished study gives what is known, with `void` set.
+///
+/// # Errors
+/// [`NotAStudy`] where the record holds none.
+pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> {
+    let study = record.lines.iter().find_map(|line| match line {
+        Line::Study(study) => Some(&**study),
+        _ => None,
+    });
+    let study = study.ok_or_else(|| NotAStudy { path: path.to_owned(), kind: record.header.kind.clone() })?;
+    let book = Book::of(study, record);
+    let header = &record.header;
+    Ok(CompareReport {
+        format: COMPARE_FORMAT,
+        landspeed: header.landspeed.clone(),
+        started: header.started.clone(),
+        command: header.command.clone(),
+        took_ns: took(study, record),
+        study: study.clone(),
+        runs_planned: book.planned,
+        runs: book.runs(),
+        invalid_runs: book.invalid(),
+        void: void(&book),
+        notes: notes(study, record, &book),
+        record: (!path.is_empty()).then(|| path.to_owned()),
+        ..figures(study, &book)
+    })
+}
+
+/// Everything that is computed from runs.
+fn figures(study: &Study, book: &Book<'_>) -> CompareReport {
+    let asked =
+        |wanted: fn(&Question) -> bool| book.entries.iter().filter(move |e| wanted(&e.contest.question));
+    let regions: Vec<_> = asked(|q| matches!(q, Question::Regions)).collect();
+    let protocols: Vec<_> = regions.iter().map(|entry| protocols::figures(entry)).collect();
+    CompareReport {
+        meetings: asked(|q| matches!(q, Question::Meeting)).map(|e| meetings::meeting(study, e)).collect(),
+        short_flows: asked(|q| matches!(q, Question::ShortFlows { .. }))
+            .map(|e| meetings::short_flows(study, e))
+            .collect(),
+        round_trips: asked(|q| matches!(q, Question::RoundTrips { .. }))
+            .map(|e| meetings::round_trips(study, e))
+            .collect(),
+        rankings: rank::rankings(&regions),
+        paper: paper::values(study, &protocols),
+        findings: paper::findings(study, &regions),
+        protocols,
+        ..CompareReport::default()
+    }
+}
+
+/// From the first run's start to the last one's end, where runs took place in time.
+fn took(study: &Study, record: &Record) -> Nanos {
+    let starts = record.lines.iter().filter_map(|line| match line {
+        Line::Run(run) => Some(run.at_ns),
+        _ => None,
+    });
+    match (study.engine, starts.max()) {
+        (Engine::Kernel, Some(last)) => last + study.duration(),
+        _ => Nanos(0),
+    }
+}
+
+/// Why the study fails as a whole: over a fifth of its runs do not count, or runs are missing.
+fn void(book: &Book<'_>) -> Option<String> {
+    let (runs, invalid) = (book.runs(), book.invalid());
+    let mut reasons = Vec::new();
+    if book.planned == 0 {
+        reasons.push("it has no runs to make".to_owned());
+    }
+    if runs < book.planned {
+        reasons.push(format!("it is unfinished: {runs} of {} runs were made", book.planned));
+    }
+    if u64::from(invalid) * 5 > u64::from(runs) {
+        reasons.push(format!("{invalid} of {runs} runs do not count, which is over a fifth"));
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// What a reader must know beside the figures.
+fn notes(study: &Study, record: &Record, book: &Book<'_>) -> Vec<String> {
+    let mut notes: Vec<String> = record
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Note { text } => Some(text.clone()),
+            _ => None,
+        })
+        .collect();
+    notes.extend(book.notes.iter().cloned());
+    notes.extend(
+        paper::why_not_beside(study).map(|why| format!("nothing is set beside the paper's values: {why}")),
+    );
+    if study.repeats < 2 {
+        notes.push("one repeat: no figure has an interval, and no difference can be called real".into());
+    }
+    if record.cut_off {
+        notes.push("the record's last line is cut off: the study died while writing it".into());
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;

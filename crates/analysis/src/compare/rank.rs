@@ -1,0 +1,141 @@
+//! Orders of protocols, and which of their differences are real.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::Ranking;
+use landspeed_stats::{holm, paired_test};
+
+use super::book::Entry;
+use super::metrics::{Metric, RANKED};
+use super::repeats;
+
+/// Probability, over a whole ranking, that any difference is called real that is none.
+const ERROR: f64 = 0.05;
+/// With fewer repeats than this only differences that are large against the spread can be told.
+const MANY: usize = 5;
+
+/// Protocols that are ordered, at most: pairs grow with the square, and a record may come from a stranger.
+const MOST: usize = 64;
+
+/// One protocol's figure by repeat.
+struct Runner<'a> {
+    protocol: &'a str,
+    values: BTreeMap<u32, f64>,
+    mean: f64,
+}
+
+/// An order by each figure that at least two protocols have.
+pub(super) fn rankings(entries: &[&Entry<'_>]) -> Vec<Ranking> {
+    RANKED.iter().filter_map(|metric| ranking(metric, entries)).collect()
+}
+
+fn ranking(metric: &Metric, entries: &[&Entry<'_>]) -> Option<Ranking> {
+    let mut runners: Vec<Runner<'_>> = entries
+        .iter()
+        .filter_map(|entry| {
+            let values = entry.each(metric.of);
+            let mean = repeats::mean(values.values().copied())?;
+            Some(Runner { protocol: entry.protocol(), values, mean })
+        })
+        .take(MOST)
+        .collect();
+    runners.sort_by(|a, b| match metric.more_is_better {
+        true => b.mean.total_cmp(&a.mean),
+        false => a.mean.total_cmp(&b.mean),
+    });
+    (runners.len() > 1).then(|| Ranking {
+        by: metric.name.to_owned(),
+        groups: groups(&runners),
+        note: note(entries, &runners),
+    })
+}
+
+/// Protocols in order; one that really differs from any of the group begins the next one.
+fn groups(runners: &[Runner<'_>]) -> Vec<Vec<String>> {
+    let differ = real(runners);
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (place, differs) in differ.iter().enumerate() {
+        match groups.last_mut() {
+            Some(group) if !group.iter().any(|other| differs[*other]) => group.push(place),
+            _ => groups.push(vec![place]),
+        }
+    }
+    let name = |place: &usize| runners[*place].protocol.to_owned();
+    groups.iter().map(|group| group.iter().map(name).collect()).collect()
+}
+
+/// Which pairs really differ, by places.
+fn real(runners: &[Runner<'_>]) -> Vec<Vec<bool>> {
+    let n = runners.len();
+    let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
+    // Too few repeats to test leave everything open.
+    let p = |&(a, b): &(usize, usize)| paired_test(&differences(&runners[a], &runners[b])).unwrap_or(1.0);
+    let adjusted = holm(&pairs.iter().map(p).collect::<Vec<_>>());
+    let mut differ = vec![vec![false; n]; n];
+    for ((a, b), p) in pairs.into_iter().zip(adjusted) {
+        differ[a][b] = p <= ERROR;
+        differ[b][a] = differ[a][b];
+    }
+    differ
+}
+
+/// Repeats that both have: these shared a seed, and on real hosts the same quarter of an hour.
+fn differences(one: &Runner<'_>, other: &Runner<'_>) -> Vec<f64> {
+    one.values.iter().filter_map(|(repeat, value)| Some(value - other.values.get(repeat)?)).collect()
+}
+
+fn note(entries: &[&Entry<'_>], runners: &[Runner<'_>]) -> Option<String> {
+    let mut lines = Vec::new();
+    match runners.iter().map(|runner| runner.values.len()).min() {
+        Some(1) => lines.push(
+            "one repeat: the order is by the figure alone, and no difference can be called real".into(),
+        ),
+        Some(n) if n < MANY => {
+            lines.push(format!("{n} repeats: only large differences can be told from chance"))
+        }
+        _ => {}
+    }
+    let missing: Vec<&str> = entries
+        .iter()
+        .map(|entry| entry.protocol())
+        .filter(|protocol| runners.iter().all(|runner| runner.protocol != *protocol))
+        .collect();
+    if !missing.is_empty() {
+        lines.push(format!("without this figure: {}", missing.join(", ")));
+    }
+    (!lines.is_empty()).then(|| lines.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn runner<'a>(protocol: &'a str, values: &[f64]) -> Runner<'a> {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Runner { protocol, values: (0..).zip(values.iter().copied()).collect(), mean }
+    }
+
+    #[test]
+    fn a_real_difference_begins_a_group() {
+        let runners = [
+            runner("a", &[10.0, 11.0, 12.0, 13.0, 14.0]),
+            // Always 0.1 below: the drift that both share is no doubt.
+            runner("b", &[9.9, 10.91, 11.9, 12.89, 13.9]),
+            // As b on average, and all over the place.
+            runner("c", &[2.0, 20.0, 9.0, 15.0, 11.0]),
+        ];
+        assert_eq!(groups(&runners), [vec!["a"], vec!["b", "c"]]);
+    }
+
+    #[test]
+    fn one_repeat_makes_no_difference_real() {
+        assert_eq!(groups(&[runner("a", &[9.0]), runner("b", &[1.0])]), [["a", "b"]]);
+    }
+
+    #[test]
+    fn only_repeats_that_both_have_are_paired() {
+        let mut b = runner("b", &[1.0, 2.0, 3.0]);
+        b.values.remove(&1);
+        assert_eq!(differences(&runner("a", &[2.0, 4.0, 6.0]), &b), [1.0, 3.0]);
+    }
+}

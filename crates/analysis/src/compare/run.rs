@@ -1,0 +1,196 @@
+//! The figures of one run, by the formulas of cottrell-2005 section IV.A.
+
+use landspeed_record::{Question, RegionFigures, Study, StudyRun};
+use landspeed_stats::{jain, mean_and_deviation};
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use super::convergence;
+use super::timeline::Timeline;
+
+/// Headers of IPv4 and of TCP with timestamps: what a full packet holds beside payload (RFC 791, 9293, 7323).
+const HEADERS: u16 = 20 + 20 + 12;
+
+/// What one run says of its contest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunFigures {
+    /// Mean aggregate goodput over the whole run.
+    pub mean_bps: BitRate,
+    /// Standard deviation of the aggregate over all samples.
+    pub sd_bps: BitRate,
+    /// `sd / mean`; `None` where nothing arrived.
+    pub stability: Option<f64>,
+    /// Region by region; those without two samples are left out.
+    pub regions: Vec<RegionFigures>,
+    /// Least of Jain's index over the regions with several flows.
+    pub fairness_min: Option<f64>,
+    /// Greatest of it.
+    pub fairness_max: Option<f64>,
+    /// Processor time of the sender by elapsed time.
+    pub cpu: Option<f64>,
+    /// Processor cycles of the sender by bit of payload.
+    pub cycles_per_bit: Option<f64>,
+    /// Mean of the probe's round trips.
+    pub rtt_mean_s: Option<f64>,
+    /// Their standard deviation.
+    pub rtt_sd_s: Option<f64>,
+    /// Retransmitted segments by segments delivered.
+    pub resent_share: Option<f64>,
+    /// By flow that enters a path in use: how long until it had its fair share; `None` where it did not come so far.
+    pub convergence_s: Vec<Option<f64>>,
+    /// When something was first sent again: seconds since the start of the run.
+    pub first_resent_s: Option<f64>,
+    /// Percentiles 5, 50 and 95 of the probe's round trips while more than two flows ran.
+    pub rtt_of_many_s: Option<[f64; 3]>,
+    /// Aggregate of the 5 samples after the last flow but one has left, over that of the 10 before.
+    pub last_leaving: Option<f64>,
+}
+
+impl RunFigures {
+    /// The figures of a run, or nothing where it was not sampled twice.
+    pub fn of(study: &Study, run: &StudyRun) -> Option<Self> {
+        let timeline = Timeline::of(study, run);
+        // The last sample of real hosts is taken a little after the end.
+        let whole = timeline.within(Nanos(0), study.duration() + Nanos(study.sample_ns.0 / 2));
+        let (mean, sd) = spread(&timeline.aggregate(whole))?;
+        let regions = regions(study, run, &timeline);
+        let shared = || regions.iter().filter(|r| r.flows > 1).filter_map(|r| r.fairness);
+        Some(RunFigures {
+            mean_bps: BitRate(mean),
+            sd_bps: BitRate(sd),
+            stability: (mean > 0.0).then(|| sd / mean),
+            fairness_min: shared().reduce(f64::min),
+            fairness_max: shared().reduce(f64::max),
+            regions,
+            cpu: cpu_s(run).map(|cpu| cpu / study.duration().as_secs_f64()).filter(|x| x.is_finite()),
+            cycles_per_bit: cycles_per_bit(run),
+            rtt_mean_s: rtt(run).map(|(mean, _)| mean),
+            rtt_sd_s: rtt(run).map(|(_, sd)| sd),
+            resent_share: resent_share(study, run),
+            convergence_s: convergence::times(study, &timeline),
+            first_resent_s: first_resent(run),
+            rtt_of_many_s: rtt_of_many(study, run),
+            last_leaving: last_leaving(study, &timeline),
+        })
+    }
+
+    /// Aggregate of the middle region, where all flows run.
+    pub fn middle_bps(&self) -> Option<BitRate> {
+        self.regions.iter().max_by_key(|region| region.flows).map(|region| region.mean_bps)
+    }
+
+    /// Median time to a fair share over the flows that enter a path in use; `None` where less than half came so far.
+    pub fn median_convergence_s(&self) -> Option<f64> {
+        convergence::median(&self.convergence_s)
+    }
+
+    /// Aggregate of the regions in which flows leave over that of those in which they enter, with as many flows: 1 where
+    /// what leavers left free was taken up.
+    pub fn recovery(&self) -> Option<f64> {
+        let middle = self.regions.iter().max_by_key(|region| region.flows)?.region;
+        let sum = |of: &dyn Fn(&&RegionFigures) -> bool| -> f64 {
+            self.regions.iter().filter(of).map(|region| region.mean_bps.0).sum()
+        };
+        let (before, after) = (sum(&|r| r.region < middle), sum(&|r| r.region > middle));
+        (before > 0.0 && after > 0.0).then(|| after / before)
+    }
+
+    /// Figures of the region with this number.
+    pub fn region(&self, number: u16) -> Option<&RegionFigures> {
+        self.regions.iter().find(|region| region.region == number)
+    }
+}
+
+/// Mean and standard deviation; nothing for fewer than two values.
+fn spread(values: &[f64]) -> Option<(f64, f64)> {
+    (values.len() > 1).then(|| mean_and_deviation(values))
+}
+
+fn regions(study: &Study, run: &StudyRun, timeline: &Timeline) -> Vec<RegionFigures> {
+    // Only flows that come and go make regions.
+    let staggered = study.contests.iter().any(|contest| {
+        contest.name == run.contest && matches!(contest.question, Question::Regions | Question::Meeting)
+    });
+    let bounds = if staggered { study.regions() } else { Vec::new() };
+    (1..).zip(bounds).filter_map(|(number, bounds)| region(timeline, number, bounds)).collect()
+}
+
+fn region(
+    timeline: &Timeline,
+    number: u16,
+    (start, end, flows): (Nanos, Nanos, u16),
+) -> Option<RegionFigures> {
+    let range = timeline.within(start, end);
+    let (mean, sd) = spread(&timeline.aggregate(range.clone()))?;
+    let here = timeline.lanes.iter().filter(|lane| lane.spans(start, end));
+    let shares: Vec<f64> = here.map(|lane| lane.mean(range.clone())).collect();
+    Some(RegionFigures {
+        region: number,
+        flows,
+        mean_bps: BitRate(mean),
+        sd_bps: BitRate(sd),
+        stability: (mean > 0.0).then(|| sd / mean),
+        fairness: jain(&shares),
+    })
+}
+
+fn cpu_s(run: &StudyRun) -> Option<f64> {
+    run.sender_cpu_ns.map(|cpu| cpu.as_secs_f64())
+}
+
+/// The paper's MHz per Mb/s (formula `utilisation * clock / throughput`): the run's length is on both sides of it.
+fn cycles_per_bit(run: &StudyRun) -> Option<f64> {
+    let cycles = cpu_s(run)? * run.sender_clock_hz?;
+    Some(cycles / (payload(run).0 as f64 * 8.0)).filter(|cost| cost.is_finite() && *cost > 0.0)
+}
+
+/// Everything that arrived, short flows that came to their end included.
+fn payload(run: &StudyRun) -> Bytes {
+    let sampled = run.flows.iter().flat_map(|flow| &flow.samples).map(|sample| sample.goodput_bytes);
+    let short =
+        run.flows.iter().filter(|flow| flow.took_ns.is_some()).filter_map(|flow| flow.plan.data_bytes);
+    sampled.chain(short).sum()
+}
+
+/// Mean and standard deviation of the probe's round trips in seconds.
+fn rtt(run: &StudyRun) -> Option<(f64, f64)> {
+    spread(&run.probes.iter().map(|probe| probe.rtt_ns.as_secs_f64()).collect::<Vec<_>>())
+}
+
+fn resent_share(study: &Study, run: &StudyRun) -> Option<f64> {
+    let segment = f64::from(study.path.mtu_bytes.checked_sub(HEADERS).filter(|size| *size > 0)?);
+    let last = run.flows.iter().filter_map(|flow| flow.samples.last());
+    let resent: f64 = last.map(|sample| sample.retransmits as f64).sum();
+    let delivered = payload(run).0 as f64 / segment;
+    (delivered > 0.0).then(|| resent / delivered)
+}
+
+fn first_resent(run: &StudyRun) -> Option<f64> {
+    let samples = run.flows.iter().flat_map(|flow| &flow.samples);
+    samples.filter(|sample| sample.retransmits > 0).map(|sample| sample.at_ns).min().map(Nanos::as_secs_f64)
+}
+
+fn rtt_of_many(study: &Study, run: &StudyRun) -> Option<[f64; 3]> {
+    let many: Vec<_> = study.regions().into_iter().filter(|region| region.2 > 2).collect();
+    let (start, end) = (many.iter().map(|r| r.0).min()?, many.iter().map(|r| r.1).max()?);
+    let within = run.probes.iter().filter(|probe| probe.at_ns >= start && probe.at_ns < end);
+    let mut round_trips: Vec<f64> = within.map(|probe| probe.rtt_ns.as_secs_f64()).collect();
+    round_trips.sort_by(f64::total_cmp);
+    let at = |share: f64| round_trips[((round_trips.len() - 1) as f64 * share).round() as usize];
+    (round_trips.len() > 1).then(|| [0.05, 0.5, 0.95].map(at))
+}
+
+fn last_leaving(study: &Study, timeline: &Timeline) -> Option<f64> {
+    const AFTER: usize = 5;
+    const BEFORE: usize = 10;
+    let (border, ..) = study.regions().into_iter().next_back()?;
+    let first = timeline.within(border, Nanos(u64::MAX)).start;
+    // The slot before may straddle the border.
+    let end = timeline.within(Nanos(0), border).end;
+    let mean = |range| -> Option<f64> {
+        let rates = timeline.aggregate(range);
+        (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    };
+    let after = mean(first..(first + AFTER).min(timeline.slots.len()))?;
+    let before = mean(end.saturating_sub(BEFORE)..end)?;
+    (before > 0.0 && study.flows > 1).then(|| after / before)
+}

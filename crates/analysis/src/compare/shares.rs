@@ -1,0 +1,46 @@
+//! How two sides share a path in one run.
+
+use landspeed_record::{Question, Study, StudyRun};
+use landspeed_stats::jain;
+use landspeed_units::{BitRate, Nanos};
+
+use super::timeline::Timeline;
+
+/// What two sides of a run moved while all its flows ran.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shares {
+    /// Mean goodput of a flow of the first side: flows 1, 3, ...
+    pub first_bps: BitRate,
+    /// Of the second side: flows 2, 4, ...
+    pub second_bps: BitRate,
+    /// Goodput of all.
+    pub all_bps: BitRate,
+    /// Jain's index of all flows.
+    pub fairness: Option<f64>,
+}
+
+/// The shares of a run whose contest has two sides: two protocols, or two round trips. `None` for other contests, and where
+/// not both sides were seen.
+pub fn shares(study: &Study, run: &StudyRun) -> Option<Shares> {
+    let contest = study.contests.iter().find(|contest| contest.name == run.contest)?;
+    let (start, end) = match contest.question {
+        Question::Meeting => study.regions().into_iter().find(|r| r.2 == study.flows).map(|r| (r.0, r.1))?,
+        Question::RoundTrips { .. } => (Nanos(0), study.duration()),
+        Question::Regions | Question::ShortFlows { .. } => return None,
+    };
+    let timeline = Timeline::of(study, run);
+    let range = timeline.within(start, end);
+    let here = timeline.lanes.iter().filter(|lane| lane.spans(start, end));
+    let means: Vec<(bool, f64)> = here.map(|lane| (lane.flow % 2 == 0, lane.mean(range.clone()))).collect();
+    let side = |first: bool| -> Option<f64> {
+        let of: Vec<f64> = means.iter().filter(|mean| mean.0 == first).map(|mean| mean.1).collect();
+        (!of.is_empty()).then(|| of.iter().sum::<f64>() / of.len() as f64)
+    };
+    let all: Vec<f64> = means.iter().map(|mean| mean.1).collect();
+    (!range.is_empty()).then_some(Shares {
+        first_bps: BitRate(side(true)?),
+        second_bps: BitRate(side(false)?),
+        all_bps: BitRate(all.iter().sum()),
+        fairness: jain(&all),
+    })
+}

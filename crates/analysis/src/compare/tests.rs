@@ -1,0 +1,234 @@
+//! Studies small enough to be judged by hand.
+
+use landspeed_record::{CompareReport, RunFlow, StudyRun};
+use landspeed_units::{Bytes, CpuNanos};
+
+use super::support::{KILOBIT, alone, record, run, study};
+use super::*;
+
+/// Bytes of a second: one flow of 800 and 1200 in turn for 4 s; beside a second one 750 and 250 for 8; then 1000 for 4.
+fn by_hand(index: usize, second: u64) -> u64 {
+    match (index, second) {
+        (0, 0..4) => [800, 1200][second as usize % 2],
+        (0, 4..12) => 750,
+        (1, _) => 250,
+        _ => 1000,
+    }
+}
+
+fn close(one: impl Into<Option<f64>>, other: f64) {
+    let one = one.into().expect("a figure");
+    assert!((one - other).abs() <= 1e-3 * other.abs().max(1e-9), "{one} is not {other}");
+}
+
+#[test]
+fn the_papers_formulas_by_hand() {
+    let study = study(2, 4, vec![alone("reno")]);
+    let mut one = run(&study, &study.contests[0], 0, by_hand);
+    one.flows[0].samples.last_mut().unwrap().retransmits = 32;
+    let report = compare(&record(&study, vec![one]), "x.jsonl").unwrap();
+    let reno = &report.protocols[0];
+    // Mean 8 kb/s, and 16 values of which four are 1.6 kb/s off.
+    close(reno.mean_bps.0, 8000.0);
+    close(reno.sd_bps.0, (4.0 * 1600.0_f64.powi(2) / 15.0).sqrt());
+    close(reno.stability, reno.sd_bps.0 / 8000.0);
+    let flows: Vec<_> = reno.fairness.iter().map(|region| (region.region, region.flows)).collect();
+    assert_eq!(flows, [(1, 1), (2, 2), (3, 1)]);
+    // S = s / mean = sqrt(4 * 1600^2 / 3) / 8000.
+    close(reno.fairness[0].stability, 0.230_94);
+    // F = (3 + 1)^2 / (2 * (9 + 1)).
+    close(reno.fairness[1].fairness, 0.8);
+    assert_eq!((reno.fairness[0].fairness, reno.fairness[2].fairness), (Some(1.0), Some(1.0)));
+    assert_eq!(reno.fairness_min, reno.fairness[1].fairness, "regions of one flow are left out");
+    close(reno.rtt_mean_s, 0.12);
+    close(reno.rtt_sd_s, 0.02);
+    close(reno.cpu, 0.1);
+    // 1.6 s of 1 GHz for 128 kbit, and 16000 bytes in segments of 125.
+    close(reno.cycles_per_bit, 12_500.0);
+    close(reno.resent_share, 0.25);
+    assert_eq!((report.runs, report.void.as_deref()), (1, None));
+}
+
+#[test]
+fn figures_over_repeats_have_students_interval() {
+    let mut study = study(1, 4, vec![alone("reno"), alone("htcp")]);
+    study.repeats = 3;
+    let rate = |contest: usize, repeat: u32| KILOBIT * (u64::from(repeat) + 1 + 10 * contest as u64);
+    let runs = [2, 0, 1].into_iter().flat_map(|repeat| [1, 0].map(|contest| (contest, repeat)));
+    let runs = runs.map(|(c, r)| run(&study, &study.contests[c], r, |_, _| rate(c, r))).collect();
+    let report = compare(&record(&study, runs), "").unwrap();
+    let interval = report.protocols[0].mean_over_repeats_bps.unwrap();
+    // Means of 1, 2 and 3 kb/s: t(0.975, 2) = 4.3027, half width 2.4842.
+    close(interval.mean, 2000.0);
+    close(interval.low, -484.2);
+    close(interval.high, 4484.2);
+    assert_eq!(report.record, None);
+    let throughput = &report.rankings[0];
+    assert_eq!(throughput.by, "throughput");
+    assert_eq!(
+        throughput.groups,
+        [["htcp"], ["reno"]],
+        "always 10 kb/s more, so the intervals do not matter"
+    );
+    assert!(throughput.note.as_ref().is_some_and(|note| note.contains("3 repeats")));
+}
+
+#[test]
+fn what_does_not_count_is_in_no_figure_and_too_much_of_it_voids() {
+    let mut study = study(1, 4, vec![alone("reno")]);
+    study.repeats = 5;
+    let contest = study.contests[0].clone();
+    let good = |repeat| run(&study, &contest, repeat, |_, _| KILOBIT);
+    let late = |repeat| StudyRun {
+        invalid: vec!["late".into()],
+        ..run(&study, &contest, repeat, |_, _| 9 * KILOBIT)
+    };
+    let report = compare(&record(&study, vec![late(0), good(1), good(2), good(3), good(4)]), "").unwrap();
+    let reno = &report.protocols[0];
+    assert_eq!((reno.mean_bps.0, reno.runs, reno.invalid), (1000.0, 4, 1));
+    assert_eq!((report.void.as_deref(), report.invalid_runs), (None, 1), "a fifth is not over a fifth");
+    let report = compare(&record(&study, vec![late(0), late(1), good(2), good(3), good(4)]), "").unwrap();
+    assert!(report.void.is_some_and(|why| why.contains("2 of 5") && why.contains("fifth")));
+    let report = compare(&record(&study, vec![good(1), good(2)]), "").unwrap();
+    assert!(report.void.is_some_and(|why| why.contains("2 of 5 runs were made")));
+    let report = compare(&record(&study, (0..5).map(late).collect()), "").unwrap();
+    assert_eq!((report.protocols[0].runs, report.protocols[0].stability), (0, None));
+}
+
+#[test]
+fn meetings_and_round_trips_are_ratios() {
+    let contest = |name: &str, controls: &[&str], question| landspeed_record::Contest {
+        name: name.into(),
+        controls: controls.iter().map(|c| (*c).to_owned()).collect(),
+        question,
+    };
+    let meeting = contest("reno beside bic", &["reno", "bic"], Question::Meeting);
+    let longer_ns = Nanos::millis(100);
+    let apart = contest("reno far", &["reno"], Question::RoundTrips { longer_ns });
+    let study = study(4, 4, vec![meeting, apart]);
+    // In the middle region the second protocol's flows have three times as much.
+    let met = run(&study, &study.contests[0], 0, |index, _| KILOBIT * [1, 3][index % 2]);
+    let far = run(&study, &study.contests[1], 0, |index, _| KILOBIT * [4, 1][index]);
+    let report = compare(&record(&study, vec![met, far]), "").unwrap();
+    let met = &report.meetings[0];
+    assert_eq!((met.first.as_str(), met.second.as_str()), ("reno", "bic"));
+    close(met.ratio.unwrap().mean, 1.0 / 3.0);
+    assert_eq!(met.ratio.unwrap().low, None);
+    close(met.fairness, 0.8);
+    close(met.mean_bps.0, 8000.0);
+    let far = &report.round_trips[0];
+    close(far.ratio.unwrap().mean, 4.0);
+    close(far.bias, 2.0);
+    assert!(report.protocols.is_empty() && report.rankings.is_empty());
+}
+
+#[test]
+fn short_flows_have_a_median_and_a_tail_only_where_there_are_many() {
+    let question = Question::ShortFlows { size_bytes: Bytes(1000), every_ns: Nanos::secs(1) };
+    let contest = landspeed_record::Contest { question, ..alone("reno") };
+    let study = study(4, 4, vec![contest]);
+    let mut one = run(&study, &study.contests[0], 0, |_, _| KILOBIT);
+    for (index, flow) in one.flows.iter_mut().enumerate().skip(1) {
+        *flow = RunFlow { samples: vec![], took_ns: Some(Nanos::millis(100 * index as u64)), ..flow.clone() };
+    }
+    one.flows[31].took_ns = None;
+    let report = compare(&record(&study, vec![one]), "").unwrap();
+    let short = &report.short_flows[0];
+    assert_eq!((short.completed, short.unfinished, short.p90_s), (30, 1, None));
+    close(short.median_s, 1.5);
+    close(short.long_bps.0, 1000.0);
+}
+
+/// The paper's eight TCPs, the paper's own order of throughput, three repeats that drift together.
+fn of_the_paper(scale: f64, repeats: u32, order: &[&str]) -> CompareReport {
+    let mut study = Study { repeats, ..Study::paper().scaled(scale) };
+    study.contests = order.iter().map(|name| alone(name)).collect();
+    let runs = (0..repeats).flat_map(|repeat| (0..order.len()).map(move |place| (repeat, place)));
+    let runs = runs.map(|(repeat, place)| {
+        let mbps = 500 - 20 * place as u64 + 3 * u64::from(repeat) * ((place as u64 + u64::from(repeat)) % 3);
+        run(&study, &study.contests[place], repeat, |_, _| mbps * 125_000)
+    });
+    compare(&record(&study, runs.collect()), "").unwrap()
+}
+
+const PAPERS_ORDER: [&str; 8] = ["scalable", "bic", "htcp", "ltcp", "fast", "highspeed", "reno", "hstcp_lp"];
+
+fn shows(report: &CompareReport, claim: &str) -> Option<bool> {
+    report.findings.iter().find(|finding| finding.claim.starts_with(claim)).expect(claim).reproduces
+}
+
+#[test]
+fn findings_show_where_every_repeat_bears_them_out() {
+    let report = of_the_paper(1.0, 3, &PAPERS_ORDER);
+    assert_eq!(shows(&report, "Scalable, BIC and H-TCP carry most"), Some(true));
+    assert_eq!(shows(&report, "Reno, HSTCP-LP and HSTCP carry least"), Some(true));
+    let reversed: Vec<&str> = PAPERS_ORDER.into_iter().rev().collect();
+    let report = of_the_paper(1.0, 3, &reversed);
+    assert_eq!(shows(&report, "Scalable, BIC and H-TCP carry most"), Some(false));
+    let finding = &report.findings[0];
+    assert!(finding.reason.is_some() && finding.evidence.contains("Scalable"), "{finding:?}");
+    let report = of_the_paper(1.0, 1, &PAPERS_ORDER);
+    assert_eq!(shows(&report, "Scalable, BIC and H-TCP carry most"), None, "one repeat cannot tell");
+    let report = of_the_paper(1.0, 3, &["reno", "cubic"]);
+    assert_eq!(shows(&report, "Scalable, BIC and H-TCP carry most"), None, "not in the study");
+}
+
+#[test]
+fn nothing_scaled_stands_beside_the_papers_values() {
+    let full = of_the_paper(1.0, 2, &["reno"]);
+    let mean = full.paper.iter().find(|value| value.figure == "mean_bps").unwrap();
+    assert_eq!(mean.paper, 248e6);
+    assert_eq!(mean.ours, full.protocols[0].mean_bps.0);
+    assert!(full.paper.iter().any(|value| value.figure == "fairness_3" && value.paper == 0.60));
+    let scaled = of_the_paper(0.1, 2, &["reno"]);
+    assert!(scaled.paper.is_empty());
+    assert!(scaled.notes.iter().any(|note| note.contains("not at full size")), "{:?}", scaled.notes);
+    let value = scaled.findings.iter().find(|f| f.claim.contains("by up to 25 %")).unwrap();
+    assert!(value.reproduces.is_none() && value.evidence.contains("nothing of this study"), "{value:?}");
+    let mut other = Study::paper();
+    other.path.rtt_ns = Nanos::millis(80);
+    assert!(paper::why_not_beside(&other).is_some_and(|why| why.contains("80 ms")));
+    other.path.rtt_ns = Nanos::millis(178);
+    assert_eq!(paper::why_not_beside(&other), None);
+}
+
+#[test]
+fn a_record_of_something_else_is_named() {
+    let mut record = record(&study(1, 1, vec![]), vec![]);
+    assert!(compare(&record, "x").unwrap().void.is_some());
+    record.lines.clear();
+    record.header.kind = "tune".into();
+    let why = compare(&record, "x.jsonl").unwrap_err().to_string();
+    assert!(why.contains("x.jsonl") && why.contains("tune"), "{why}");
+}
+
+/// Everything that a forged record may hold, in every combination that matters.
+#[test]
+fn a_forged_record_gives_finite_figures() {
+    let long = u64::MAX;
+    for (flows, region, sample_ns, bytes) in
+        [(0, 1, 1, 1), (1, 0, 0, 0), (4, 1, 1, long), (u16::MAX, 1, long, 1), (3, long / 2, 0, long)]
+    {
+        let mut study = study(4, 1, vec![alone("reno"), alone("htcp"), alone("fast")]);
+        let mut runs: Vec<StudyRun> =
+            study.contests.iter().map(|contest| run(&study, contest, 0, |_, _| bytes)).collect();
+        runs[0].flows[0].samples[1].at_ns = Nanos(long);
+        runs[0].flows[1].samples.clear();
+        runs[1].sender_cpu_ns = Some(CpuNanos(long));
+        runs[1].sender_clock_hz = Some(f64::MAX);
+        runs[1].probes.truncate(1);
+        runs[2].probes[0].rtt_ns = Nanos(long);
+        runs[2].flows.truncate(1);
+        runs.push(StudyRun { repeat: long as u32, ..StudyRun::default() });
+        (study.flows, study.region_ns, study.sample_ns) = (flows, Nanos(region), Nanos(sample_ns));
+        (study.path.mtu_bytes, study.path.rate_bps.0, study.scale) = (1, f64::MAX, -0.0);
+        let report = compare(&record(&study, runs), "").unwrap();
+        let text = serde_json::to_string(&report).unwrap();
+        // A number that is none is written as null, which a figure that is always there cannot be read from.
+        assert_eq!(serde_json::from_str::<CompareReport>(&text).unwrap().runs, report.runs);
+        assert!(
+            !format!("{report:?}").contains("NaN") && !format!("{report:?}").contains("inf"),
+            "{report:?}"
+        );
+    }
+}

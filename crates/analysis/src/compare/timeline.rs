@@ -1,0 +1,180 @@
+//! Goodput of a run over time, all its flows on one grid.
+
+use std::ops::Range;
+
+use landspeed_record::{FlowPlan, RunFlow, RunSample, Study, StudyRun};
+use landspeed_units::{BitRate, Nanos};
+
+/// Flows that are laid on the grid, at most: a forged record must not ask for all memory.
+const MOST_LANES: usize = 32;
+/// Slots, at most: 16 minutes in steps of 10 ms.
+const MOST_SLOTS: usize = 100_000;
+
+/// One interval of the grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// Its start, since the start of the run.
+    pub start_ns: Nanos,
+    /// Its end.
+    pub end_ns: Nanos,
+}
+
+/// One long flow over time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lane {
+    /// Its index among the flows of the run.
+    pub flow: usize,
+    /// As it was planned.
+    pub plan: FlowPlan,
+    /// Goodput by slot.
+    pub rates: Vec<BitRate>,
+}
+
+/// The long flows of a run. The grid is that of the flow with most samples; where another flow was sampled at other
+/// moments, its bytes are laid on the grid in proportion to time. Short flows have no samples.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Timeline {
+    /// The grid, in order. Intervals of less than half the study's time between samples are left out: a rate over a sliver
+    /// is noise.
+    pub slots: Vec<Slot>,
+    /// The flows, in the order of the run.
+    pub lanes: Vec<Lane>,
+}
+
+/// Bytes that arrived within an interval.
+#[derive(Debug, Clone, Copy)]
+struct Piece {
+    slot: Slot,
+    bytes: f64,
+}
+
+impl Timeline {
+    /// Lays the samples of `run` on one grid.
+    pub fn of(study: &Study, run: &StudyRun) -> Self {
+        let long = run.flows.iter().enumerate().filter(|(_, flow)| !flow.is_short());
+        let flows: Vec<(usize, &RunFlow, Vec<Piece>)> =
+            long.take(MOST_LANES).map(|(index, flow)| (index, flow, pieces(&flow.samples))).collect();
+        let grid = flows.iter().map(|(_, _, pieces)| pieces).max_by_key(|pieces| pieces.len());
+        let slots: Vec<Slot> = grid
+            .into_iter()
+            .flatten()
+            .map(|piece| piece.slot)
+            .filter(|slot| (slot.end_ns - slot.start_ns).0.saturating_mul(2) >= study.sample_ns.0)
+            .take(MOST_SLOTS)
+            .collect();
+        let lanes = flows
+            .into_iter()
+            .map(|(flow, of, pieces)| Lane { flow, plan: of.plan.clone(), rates: laid(&pieces, &slots) })
+            .collect();
+        Timeline { slots, lanes }
+    }
+
+    /// Slots that lie within a time as a whole: one that straddles a border belongs to neither side.
+    pub fn within(&self, start: Nanos, end: Nanos) -> Range<usize> {
+        let first = self.slots.partition_point(|slot| slot.start_ns < start);
+        let last = self.slots.partition_point(|slot| slot.end_ns <= end);
+        first..last.max(first)
+    }
+
+    /// Goodput of all flows together, slot by slot, in bit/s.
+    pub fn aggregate(&self, range: Range<usize>) -> Vec<f64> {
+        range.map(|slot| self.lanes.iter().map(|lane| lane.rates[slot].0).sum()).collect()
+    }
+}
+
+impl Lane {
+    /// Mean goodput over `range`; zero where it is empty.
+    pub fn mean(&self, range: Range<usize>) -> f64 {
+        let rates = &self.rates[range];
+        rates.iter().map(|rate| rate.0).sum::<f64>() / rates.len().max(1) as f64
+    }
+
+    /// Whether the flow was to be there all the time from `start` to `end`.
+    pub fn spans(&self, start: Nanos, end: Nanos) -> bool {
+        self.plan.enters_ns <= start && self.plan.leaves_ns >= end
+    }
+}
+
+/// The intervals of samples; one that does not end after the one before it has no length and is left out.
+fn pieces(samples: &[RunSample]) -> Vec<Piece> {
+    let mut start = Nanos(0);
+    let mut pieces = Vec::with_capacity(samples.len());
+    for sample in samples.iter().filter(|sample| sample.at_ns.0 > 0) {
+        if sample.at_ns > start {
+            let slot = Slot { start_ns: start, end_ns: sample.at_ns };
+            pieces.push(Piece { slot, bytes: sample.goodput_bytes.0 as f64 });
+            start = sample.at_ns;
+        }
+    }
+    pieces
+}
+
+/// Rates by slot. Both lists are in order and without overlaps, so one pass does.
+fn laid(pieces: &[Piece], slots: &[Slot]) -> Vec<BitRate> {
+    let mut first = 0;
+    let rate = |slot: &Slot| {
+        while pieces.get(first).is_some_and(|piece| piece.slot.end_ns <= slot.start_ns) {
+            first += 1;
+        }
+        let met = pieces[first..].iter().take_while(|piece| piece.slot.start_ns < slot.end_ns);
+        let bytes: f64 = met.map(|piece| piece.bytes * share(piece.slot, *slot)).sum();
+        BitRate(bytes * 8.0 / (slot.end_ns - slot.start_ns).as_secs_f64())
+    };
+    slots.iter().map(rate).collect()
+}
+
+/// How much of `part` lies within `whole`.
+fn share(part: Slot, whole: Slot) -> f64 {
+    let overlap = part.end_ns.min(whole.end_ns) - part.start_ns.max(whole.start_ns);
+    overlap.0 as f64 / (part.end_ns - part.start_ns).0 as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_units::Bytes;
+
+    use super::*;
+
+    fn sample(at_ms: u64, bytes: u64) -> RunSample {
+        RunSample { at_ns: Nanos::millis(at_ms), goodput_bytes: Bytes(bytes), ..RunSample::default() }
+    }
+
+    fn timeline(flows: &[&[(u64, u64)]]) -> Timeline {
+        let study = Study { sample_ns: Nanos::secs(1), ..Study::default() };
+        let flow = |samples: &&[(u64, u64)]| RunFlow {
+            samples: samples.iter().map(|(at, bytes)| sample(*at, *bytes)).collect(),
+            ..RunFlow::default()
+        };
+        Timeline::of(&study, &StudyRun { flows: flows.iter().map(flow).collect(), ..StudyRun::default() })
+    }
+
+    #[test]
+    fn samples_taken_together_are_left_as_they_are() {
+        let timeline = timeline(&[&[(1000, 125), (2000, 250)], &[(1000, 0), (2000, 125)]]);
+        assert_eq!(timeline.aggregate(0..2), [1000.0, 3000.0]);
+        assert_eq!((timeline.lanes[0].mean(0..2), timeline.lanes[1].mean(0..2)), (1500.0, 500.0));
+    }
+
+    #[test]
+    fn samples_of_other_moments_are_shared_out_by_time() {
+        // The second flow's interval of 2 s holds 1000 bytes: half of them in each second.
+        let timeline = timeline(&[&[(1000, 0), (2000, 0)], &[(2000, 1000)]]);
+        assert_eq!(timeline.aggregate(0..2), [4000.0, 4000.0]);
+    }
+
+    #[test]
+    fn a_slot_that_straddles_a_border_belongs_to_no_side() {
+        let timeline = timeline(&[&[(1000, 1), (2100, 1), (3100, 1), (4000, 1)]]);
+        assert_eq!(timeline.within(Nanos(0), Nanos::secs(2)), 0..1);
+        assert_eq!(timeline.within(Nanos::secs(2), Nanos::secs(4)), 2..4);
+        assert_eq!(timeline.within(Nanos::secs(9), Nanos::secs(10)), 4..4);
+    }
+
+    #[test]
+    fn slivers_and_samples_out_of_order_are_left_out() {
+        let kept = timeline(&[&[(0, 9), (1000, 1), (900, 7), (1000, 7), (1100, 1), (2100, 1)]]);
+        let ends: Vec<u64> = kept.slots.iter().map(|slot| slot.end_ns.0 / 1_000_000).collect();
+        assert_eq!(ends, [1000, 2100]);
+        assert_eq!(timeline(&[]).slots.len() + timeline(&[&[]]).slots.len(), 0);
+    }
+}
