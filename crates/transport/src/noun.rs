@@ -156,6 +156,11 @@ pub trait Receiver {
 pub struct Progress {
     /// Bytes acknowledged since the flow's start.
     pub acked: Bytes,
+    /// Packets that the peer said it has, in order or not: it grows while `acked` waits for one that was lost. Zero
+    /// where the transport does not tell.
+    pub delivered: u64,
+    /// Packets sent again since the flow's start. Zero where the transport sends nothing again.
+    pub resent: u64,
     /// Whether anything that was handed over is not acknowledged yet.
     pub outstanding: bool,
     /// Smoothed round-trip time.

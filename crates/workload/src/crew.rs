@@ -50,6 +50,21 @@ impl Station<'_> {
         *wait.unwrap_or_else(PoisonError::into_inner) == Gate::Open
     }
 
+    /// Sleeps until `deadline`; false when the worker shall leave now.
+    pub(crate) fn sleep_until(&self, deadline: Instant) -> bool {
+        let gate = lock(&self.shared.gate);
+        let left = deadline.saturating_duration_since(Instant::now());
+        let wait = self.shared.opened.wait_timeout_while(gate, left, |gate| *gate == Gate::Open);
+        *wait.unwrap_or_else(PoisonError::into_inner).0 == Gate::Open
+    }
+
+    /// Sleeps until the worker shall leave: one that is done early stays, because threads are watched until the window
+    /// is closed.
+    pub(crate) fn rest(&self) {
+        let wait = self.shared.opened.wait_while(lock(&self.shared.gate), |gate| *gate == Gate::Open);
+        drop(wait.unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Whether the worker shall leave. One load of a flag that nobody writes meanwhile.
     pub(crate) fn stopped(&self) -> bool {
         self.shared.stop.is_cancelled()

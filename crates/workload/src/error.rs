@@ -28,6 +28,19 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// A flow may not have the congestion control that it was to be measured with.
+    #[error(
+        "flow {flow} cannot use congestion control {name}: {source}; `landspeed cc list` shows what this host has, \
+         `landspeed cc load` loads more"
+    )]
+    Control {
+        /// Number of the flow.
+        flow: u32,
+        /// The control.
+        name: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// The peer closed its end early.
     #[error("the peer ended the trial early, {phase}; its own report says why")]
     PeerGone {

@@ -21,6 +21,7 @@ mod pingpong;
 mod port;
 mod session;
 mod signal;
+mod staggered;
 mod stream;
 mod sweep;
 mod watch;
@@ -36,7 +37,7 @@ pub use watch::{Ends, Unwatched, Watch};
 
 /// Every workload that there is.
 pub static WORKLOADS: &[&dyn Runner] =
-    &[&stream::Stream, &sweep::Sweep, &pingpong::PingPong, &connect::Connect];
+    &[&stream::Stream, &sweep::Sweep, &pingpong::PingPong, &connect::Connect, &staggered::Staggered];
 
 /// Runs the client's end of a trial: opens the flows, proves them, runs, closes them abruptly.
 ///
@@ -105,6 +106,7 @@ mod tests {
             (Workload::Sweep { count: 1, sizes_bytes: sizes_bytes.clone() }, "sweep"),
             (Workload::PingPong { sizes_bytes, duration_ns, receiver }, "pingpong"),
             (Workload::Connect { duration_ns }, "connect"),
+            (Workload::Staggered { flows: vec![], duration_ns, probe_every_ns: Nanos(0) }, "staggered"),
         ];
         assert_eq!(all.len(), WORKLOADS.len());
         for (workload, name) in all {

@@ -22,8 +22,17 @@ pub struct Needs {
     pub flows: u32,
     /// Their settings.
     pub settings: FlowSettings,
+    /// Where flows differ: the calling end's settings for flow 0, 1, ... in place of `settings`.
+    pub own: Vec<FlowSettings>,
     /// Whether the run itself opens more flows.
     pub keeps_listening: bool,
+}
+
+impl Needs {
+    /// What the calling end opens flow `number` with.
+    pub(crate) fn calling(&self, number: u32) -> &FlowSettings {
+        self.own.get(number as usize).unwrap_or(&self.settings)
+    }
 }
 
 /// Something that is sent and measured.

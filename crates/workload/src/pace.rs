@@ -72,7 +72,7 @@ pub(crate) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// The coordinator of `crew`.
     pub(crate) fn pace<'c>(self, crew: &'c Crew<'c>) -> Pace<'c, 'a> {
-        let feedback = Feedback { acked: 0, since: Instant::now() };
+        let feedback = Feedback { heard: 0, since: Instant::now() };
         Pace { crew, spec: self.spec, parts: self, clock: Clock::default(), feedback, peer_closed: false }
     }
 }
@@ -186,6 +186,12 @@ impl Pace<'_, '_> {
         Mark { at, counts, datagrams }
     }
 
+    /// Opens the window now, and lets it hold what came just before: the whole of a run without a warm-up.
+    pub(crate) fn open_from_start(&mut self) -> Mark {
+        let mark = self.open();
+        Mark { counts: vec![0; mark.counts.len()], ..mark }
+    }
+
     /// Closes the window now, and stays until the peer's is closed too: until then each end keeps
     /// sending and taking, so that both windows are full to their ends.
     pub(crate) fn close(&mut self, mark: &Mark) -> Result<Measured, Error> {
@@ -233,9 +239,10 @@ impl Pace<'_, '_> {
     }
 }
 
-/// Whether sent data is still acknowledged.
+/// Whether sent data is still acknowledged, in order or not: on a long path repairing one loss takes longer than
+/// traffic may go on without a word, and selective acknowledgements come all the while.
 struct Feedback {
-    acked: u64,
+    heard: u64,
     since: Instant,
 }
 
@@ -243,9 +250,9 @@ impl Feedback {
     fn check(&mut self, flows: &[Box<dyn Flow>]) -> Result<(), Error> {
         // A flow that has ended says nothing; that it has is seen elsewhere.
         let progress: Vec<_> = flows.iter().filter_map(|flow| flow.progress().ok()).collect();
-        let acked = progress.iter().map(|p| p.acked.0).sum();
-        if acked != self.acked || !progress.iter().any(|p| p.outstanding) {
-            *self = Feedback { acked, since: Instant::now() };
+        let heard = progress.iter().map(|p| p.acked.0 + p.delivered).sum();
+        if heard != self.heard || !progress.iter().any(|p| p.outstanding) {
+            *self = Feedback { heard, since: Instant::now() };
         }
         let waited = self.since.elapsed();
         if waited > FEEDBACK { Err(Error::FeedbackLost { waited: waited.into() }) } else { Ok(()) }

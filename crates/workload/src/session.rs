@@ -13,6 +13,8 @@ use crate::{ClientPlan, DataPort, Error};
 /// How long the ends wait for each other. They are started by one controller at about the same time;
 /// what lies between is its round trip.
 const MEET: Duration = Duration::from_secs(10);
+/// Flows that are opened at once: fewer than a listener has at their proof at a time.
+const AT_ONCE: usize = 32;
 /// Number of the signal flow.
 const SIGNAL_FLOW: u32 = u32::MAX;
 
@@ -42,19 +44,33 @@ impl Session {
     }
 }
 
-/// The client's part: the signal flow first, then all others at once, so that a long path costs two
+/// The client's part: the signal flow first, then the others many at once, so that a long path costs few
 /// round trips and not two for each flow.
 pub(crate) fn call(needs: &Needs, plan: &ClientPlan, cancel: &Cancel) -> Result<Session, Error> {
     let patience = Patience { until: Instant::now() + MEET, cancel };
     let signals = open(plan, SIGNAL_FLOW, needs.flows, &plain(), &patience)?;
-    let flows = std::thread::scope(|scope| {
-        let open = |number| open(plan, number, number, &needs.settings, &patience);
-        let opening: Vec<_> = (0..needs.flows).map(|number| scope.spawn(move || open(number))).collect();
+    let numbers: Vec<u32> = (0..needs.flows).collect();
+    let mut flows = Vec::with_capacity(numbers.len());
+    for numbers in numbers.chunks(AT_ONCE) {
+        flows.extend(open_all(numbers, |number| {
+            open(plan, number, number, needs.calling(number), &patience)
+        })?);
+    }
+    Ok(Session { flows, signals: Signals::new(signals), more: More::Call(plan.clone()), strangers: 0 })
+}
+
+/// Opens flows at the same time.
+fn open_all(
+    numbers: &[u32],
+    open: impl Fn(u32) -> Result<Box<dyn Flow>, Error> + Sync,
+) -> Result<Vec<Box<dyn Flow>>, Error> {
+    let open = &open;
+    std::thread::scope(|scope| {
+        let opening: Vec<_> = numbers.iter().map(|&number| scope.spawn(move || open(number))).collect();
         let join =
             |thread: std::thread::ScopedJoinHandle<'_, _>| thread.join().expect("opening does not panic");
-        opening.into_iter().map(join).collect::<Result<Vec<_>, Error>>()
-    })?;
-    Ok(Session { flows, signals: Signals::new(signals), more: More::Call(plan.clone()), strangers: 0 })
+        opening.into_iter().map(join).collect()
+    })
 }
 
 /// Settings of the signal flow.

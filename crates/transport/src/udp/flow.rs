@@ -187,7 +187,7 @@ impl Flow for UdpFlow {
         Ok(Progress {
             acked: Bytes(heard.feedback.received_bytes),
             outstanding: sent > heard.feedback.highest && !settled,
-            rtt: Nanos(0),
+            ..Progress::default()
         })
     }
 

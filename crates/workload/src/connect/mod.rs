@@ -56,7 +56,7 @@ impl Runner for Connect {
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
         let settings = FlowSettings { nodelay: true, ..spec.flow.clone() };
-        Needs { flows: 0, settings, keeps_listening: true }
+        Needs { flows: 0, settings, own: Vec::new(), keeps_listening: true }
     }
 
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {

@@ -78,7 +78,7 @@ impl Runner for PingPong {
             datagram_receive: DatagramReceive::Plain,
             ..asked.clone()
         };
-        Needs { flows: 1, settings, keeps_listening: false }
+        Needs { flows: 1, settings, own: Vec::new(), keeps_listening: false }
     }
 
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {

@@ -58,7 +58,7 @@ impl Runner for Stream {
     }
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
-        Needs { flows: spec.flow.flows, settings: spec.flow.clone(), keeps_listening: false }
+        Needs { flows: spec.flow.flows, settings: spec.flow.clone(), own: Vec::new(), keeps_listening: false }
     }
 
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {

@@ -54,7 +54,7 @@ impl Runner for Sweep {
         // What is sent has the sweep's sizes, and the flow makes room for the largest.
         let largest = parameters(spec).1.iter().copied().max().unwrap_or_default();
         let settings = FlowSettings { write_bytes: largest, ..spec.flow.clone() };
-        Needs { flows: 1, settings, keeps_listening: false }
+        Needs { flows: 1, settings, own: Vec::new(), keeps_listening: false }
     }
 
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {

@@ -15,11 +15,13 @@ pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
 /// A short trial of `workload`.
 pub(crate) fn spec(workload: Workload) -> TrialSpec {
+    // Staggered flows are counted from their start.
+    let warm_up = if matches!(workload, Workload::Staggered { .. }) { 0 } else { 20 };
     TrialSpec {
         workload,
         flow: FlowSettings::default(),
         cores: vec![],
-        warm_up_ns: Nanos::millis(20),
+        warm_up_ns: Nanos::millis(warm_up),
         interval_ns: Nanos::millis(20),
         observers: vec![],
     }

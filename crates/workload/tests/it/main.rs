@@ -4,4 +4,5 @@ mod common;
 mod datagrams;
 mod loopback;
 mod namespaces;
+mod staggered;
 mod trouble;

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::{End, KEY, Log, spec};
 use landspeed_record::{
-    DatagramReceive, DatagramSend, Direction, FlowSettings, Observations, Receiver, TrialSpec, Workload,
+    DatagramReceive, DatagramSend, Direction, FlowSettings, Observations, Receiver, StaggeredFlow, TrialSpec,
+    Workload,
 };
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
@@ -116,6 +117,7 @@ fn every_workload_crosses_a_link() {
         Workload::Sweep { count: 200, sizes_bytes: sizes_bytes.clone() },
         Workload::PingPong { sizes_bytes, duration_ns, receiver: Receiver::Blocking },
         Workload::Connect { duration_ns },
+        staggered(100, [(0, 100), (50, 80)]),
     ];
     let ends = ends();
     let specs: Vec<_> = workloads.iter().flat_map(|w| ends.map(|at| (spec(w.clone()), at))).collect();
@@ -128,7 +130,27 @@ fn every_workload_crosses_a_link() {
             Workload::Sweep { .. } => assert_eq!(server.received_bytes, Bytes(200 * 8193), "{at}"),
             Workload::PingPong { .. } => assert!(client.latency.iter().all(|h| h.count() > 0), "{at}"),
             Workload::Connect { .. } => assert!(client.connections > 0, "{at}"),
+            Workload::Staggered { .. } => {
+                assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{at}: {server:?}");
+                assert!(!client.probes.is_empty(), "{at}: {client:?}");
+            }
         }
+    }
+}
+
+/// Flows of Reno and of the host's default, with these times in ms.
+fn staggered(millis: u64, times: [(u64, u64); 2]) -> Workload {
+    let controls = [Some("reno".to_owned()), None];
+    let flows = times.into_iter().zip(controls).map(|((enters, leaves), congestion)| StaggeredFlow {
+        congestion,
+        enters_ns: Nanos::millis(enters),
+        leaves_ns: Nanos::millis(leaves),
+        data_bytes: None,
+    });
+    Workload::Staggered {
+        flows: flows.collect(),
+        duration_ns: Nanos::millis(millis),
+        probe_every_ns: Nanos::millis(10),
     }
 }
 
@@ -240,6 +262,9 @@ fn a_sender_whose_path_is_cut_stops() {
     let at: IpAddr = "10.9.0.2".parse().expect("IPv4");
     let stream = Workload::Stream { duration_ns: Nanos::secs(120), direction: Direction::Forward };
     cut(at, &spec(stream.clone()), &["link", "set", "ls-c", "down"]);
+    // A flow that has not entered yet, and a probe without an answer, do not hide it.
+    let idle = staggered(120_000, [(0, 120_000), (60_000, 120_000)]);
+    cut(at, &spec(idle), &["link", "set", "ls-c", "down"]);
     // UDP would be told that its own link is down: a black hole tells nobody.
     let nobody =
         ["neigh", "replace", "10.9.0.2", "lladdr", "02:00:00:00:00:99", "nud", "permanent", "dev", "ls-c"];

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use crate::common::{End, KEY, Log, V4, spec};
-use landspeed_record::{Direction, FlowSettings, Receiver, TrialSpec, Workload};
+use landspeed_record::{Direction, FlowSettings, Receiver, StaggeredFlow, TrialSpec, Workload};
 use landspeed_transport::{Patience, Port};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, run_client, run_server};
@@ -45,12 +45,27 @@ fn every_workload_can_be_cancelled() {
         Workload::PingPong { sizes_bytes: sizes_bytes.clone(), duration_ns, receiver: Receiver::Blocking },
         Workload::PingPong { sizes_bytes, duration_ns, receiver: Receiver::Spinning },
         Workload::Connect { duration_ns },
+        // One flow sends, one waits to enter, one has gone.
+        Workload::Staggered {
+            flows: [(0, 120_000), (60_000, 120_000), (0, 100)].map(staggered).to_vec(),
+            duration_ns,
+            probe_every_ns: Nanos::millis(10),
+        },
     ];
     for workload in workloads {
         cancelled(&spec(workload.clone()));
-        if !matches!(workload, Workload::Connect { .. }) {
+        if !matches!(workload, Workload::Connect { .. } | Workload::Staggered { .. }) {
             cancelled(&udp(workload));
         }
+    }
+}
+
+/// A flow that enters and leaves at these times, in ms.
+fn staggered((enters, leaves): (u64, u64)) -> StaggeredFlow {
+    StaggeredFlow {
+        enters_ns: Nanos::millis(enters),
+        leaves_ns: Nanos::millis(leaves),
+        ..StaggeredFlow::default()
     }
 }
 

@@ -1,0 +1,198 @@
+//! Sanity of a staggered run.
+
+use landspeed_record::{StaggeredFlow, TrialSpec};
+use landspeed_units::{Bytes, Nanos};
+
+use super::Plan;
+use crate::port::SIGNALS;
+use crate::{Error, check};
+
+/// Flows of a run, each with a thread and a buffer.
+const MOST_FLOWS: usize = 64;
+/// The longest run.
+const LONGEST: Nanos = Nanos::secs(6 * 3600);
+/// The shortest time between probes.
+const CLOSEST_PROBES: Nanos = Nanos::millis(1);
+/// Samples of all flows, and probes: the run's outcome is one message of at most 16 MiB, and a sample takes some 400
+/// bytes of it.
+const MOST_SAMPLES: u64 = 30_000;
+/// `TCP_CA_NAME_MAX` of include/net/tcp.h, less its final NUL.
+const LONGEST_NAME: usize = 15;
+
+pub(super) fn check(spec: &TrialSpec, plan: &Plan<'_>) -> Result<(), Error> {
+    if spec.flow.transport != SIGNALS {
+        let why = format!("{} has no congestion controls: staggered flows need tcp", spec.flow.transport);
+        return Err(check::spec("transport", why));
+    }
+    if spec.warm_up_ns > Nanos(0) {
+        let why = format!("{} asked for; a staggered run is counted from its start: 0", spec.warm_up_ns);
+        return Err(check::spec("warm_up_ns", why));
+    }
+    duration(plan.duration)?;
+    flows(plan)?;
+    samples(spec, plan)
+}
+
+fn duration(duration: Nanos) -> Result<(), Error> {
+    if duration < Nanos::millis(1) || duration > LONGEST {
+        return Err(check::spec("duration_ns", format!("{duration} cannot be run; 1 ms to {LONGEST} can")));
+    }
+    Ok(())
+}
+
+fn flows(plan: &Plan<'_>) -> Result<(), Error> {
+    let count = plan.flows.len();
+    if count == 0 || count > MOST_FLOWS {
+        return Err(check::spec("flows", format!("{count} flows asked for; 1 to {MOST_FLOWS} are possible")));
+    }
+    if plan.flows.iter().all(|flow| flow.enters_ns > Nanos(0)) {
+        return Err(check::spec("enters_ns", "no flow enters at 0, where the run begins".to_owned()));
+    }
+    plan.flows.iter().try_for_each(|flow| one(flow, plan.duration))
+}
+
+fn one(flow: &StaggeredFlow, duration: Nanos) -> Result<(), Error> {
+    let StaggeredFlow { congestion, enters_ns, leaves_ns, data_bytes } = flow;
+    if leaves_ns <= enters_ns {
+        let why = format!("a flow leaves at {leaves_ns} and enters at {enters_ns}: it must leave later");
+        return Err(check::spec("leaves_ns", why));
+    }
+    if *enters_ns >= duration {
+        let why = format!("a flow enters at {enters_ns}, when the run of {duration} is over");
+        return Err(check::spec("enters_ns", why));
+    }
+    if *data_bytes == Some(Bytes(0)) {
+        return Err(check::spec("data_bytes", "a flow of 0 B sends nothing; 1 B is the least".to_owned()));
+    }
+    congestion.as_deref().map_or(Ok(()), name)
+}
+
+/// The kernel may look for a module of this name: nothing but a name gets so far.
+fn name(name: &str) -> Result<(), Error> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+        let why = format!("'{}' is no name of a congestion control", name.escape_default());
+        return Err(check::spec("congestion", why));
+    }
+    Ok(())
+}
+
+fn samples(spec: &TrialSpec, plan: &Plan<'_>) -> Result<(), Error> {
+    let every = |interval: Nanos| plan.duration.0.checked_div(interval.0).unwrap_or(0);
+    let of_flows = every(spec.interval_ns) * plan.flows.len() as u64;
+    if of_flows > MOST_SAMPLES {
+        let why =
+            format!("{of_flows} samples of all flows; {MOST_SAMPLES} are the most: take them less often");
+        return Err(check::spec("interval_ns", why));
+    }
+    let probes = every(plan.probe_every);
+    if plan.probes() && (plan.probe_every < CLOSEST_PROBES || probes > MOST_SAMPLES) {
+        let why = format!(
+            "{probes} probes, one each {}; {MOST_SAMPLES} are the most, and one each {CLOSEST_PROBES}",
+            plan.probe_every
+        );
+        return Err(check::spec("probe_every_ns", why));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{FlowSettings, Workload};
+
+    use super::*;
+
+    fn spec(flow: StaggeredFlow) -> TrialSpec {
+        TrialSpec {
+            workload: Workload::Staggered {
+                flows: vec![flow],
+                duration_ns: Nanos::secs(960),
+                probe_every_ns: Nanos::secs(1),
+            },
+            flow: FlowSettings::default(),
+            cores: vec![],
+            warm_up_ns: Nanos(0),
+            interval_ns: Nanos::secs(1),
+            observers: vec![],
+        }
+    }
+
+    fn good() -> StaggeredFlow {
+        StaggeredFlow { leaves_ns: Nanos::secs(960), ..StaggeredFlow::default() }
+    }
+
+    /// The field that is refused.
+    fn refused(spec: &TrialSpec) -> Option<&'static str> {
+        match check(spec, &Plan::of(spec)) {
+            Ok(()) => None,
+            Err(Error::Spec { field, why }) => {
+                assert!(!why.is_empty());
+                Some(field)
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn flows_enter_before_they_leave_and_within_the_run() {
+        assert_eq!(refused(&spec(good())), None);
+        let at = |enters, leaves| StaggeredFlow {
+            enters_ns: Nanos::secs(enters),
+            leaves_ns: Nanos::secs(leaves),
+            ..good()
+        };
+        assert_eq!(refused(&spec(at(0, 0))), Some("leaves_ns"));
+        assert_eq!(refused(&spec(at(1, 2))), Some("enters_ns"), "nobody enters at zero");
+        assert_eq!(refused(&spec(at(0, 5000))), None, "it leaves with the run");
+        let mut two = spec(good());
+        let Workload::Staggered { flows, .. } = &mut two.workload else { unreachable!() };
+        flows.push(at(960, 961));
+        assert_eq!(refused(&two), Some("enters_ns"));
+    }
+
+    #[test]
+    fn numbers_and_names_are_bounded() {
+        let mut many = spec(good());
+        let Workload::Staggered { flows, .. } = &mut many.workload else { unreachable!() };
+        *flows = vec![good(); 65];
+        assert_eq!(refused(&many), Some("flows"));
+        let named = |name: &str| refused(&spec(StaggeredFlow { congestion: Some(name.into()), ..good() }));
+        assert_eq!(named("ls_hstcp_lp"), None);
+        assert_eq!(named(""), Some("congestion"));
+        assert_eq!(named("../../evil"), Some("congestion"));
+        assert_eq!(named("a_name_too_long_for_it"), Some("congestion"));
+        assert_eq!(
+            refused(&spec(StaggeredFlow { data_bytes: Some(Bytes(0)), ..good() })),
+            Some("data_bytes")
+        );
+    }
+
+    #[test]
+    fn an_outcome_fits_one_message() {
+        let sampled = |interval_ns| refused(&TrialSpec { interval_ns, ..spec(good()) });
+        assert_eq!(sampled(Nanos(0)), None);
+        assert_eq!(sampled(Nanos::millis(50)), None);
+        assert_eq!(sampled(Nanos::millis(10)), Some("interval_ns"));
+        let probed = |every: Nanos| {
+            let mut spec = spec(good());
+            let Workload::Staggered { probe_every_ns, .. } = &mut spec.workload else { unreachable!() };
+            *probe_every_ns = every;
+            refused(&spec)
+        };
+        assert_eq!(probed(Nanos(0)), None);
+        assert_eq!(probed(Nanos::millis(100)), None);
+        assert_eq!(probed(Nanos(1000)), Some("probe_every_ns"));
+    }
+
+    #[test]
+    fn only_tcp_from_the_start_for_some_hours() {
+        let mut udp = spec(good());
+        udp.flow.transport = "udp".into();
+        assert_eq!(refused(&udp), Some("transport"));
+        assert_eq!(refused(&TrialSpec { warm_up_ns: Nanos(1), ..spec(good()) }), Some("warm_up_ns"));
+        let mut long = spec(good());
+        let Workload::Staggered { duration_ns, .. } = &mut long.workload else { unreachable!() };
+        *duration_ns = Nanos::secs(7 * 3600);
+        assert_eq!(refused(&long), Some("duration_ns"));
+    }
+}

@@ -1,0 +1,232 @@
+//! `staggered`: flows that enter and leave at set times, beside a probe of the round trip (cottrell-2005,
+//! section III.A).
+//!
+//! All connections are open and proven before the run, each with its own congestion control. At the client a thread
+//! for each flow sleeps until the flow enters, sends until it leaves, resets the connection and sleeps again: threads
+//! live as long as the run, because they are watched. What a flow has not sent when it leaves is dropped, so that
+//! after it nothing is on the path but what was already there. The server takes the reset as the flow's end.
+//!
+//! One connection more carries the probe. Sampling goes on for all flows until the end; see [`report`] for what is
+//! left of those that are gone.
+
+mod bounds;
+mod probe;
+mod receiver;
+mod sender;
+
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use landspeed_record::{
+    EndpointOutcome, FlowSettings, ProbeSample, Role, StaggeredFlow, TrialSpec, Workload,
+};
+use landspeed_transport::{Flow, ZeroCopy};
+use landspeed_units::{Bytes, Nanos};
+use rustix::net::sockopt::{set_tcp_congestion, set_tcp_nodelay};
+
+use crate::crew::{self, Task};
+use crate::end::{outcome, sum};
+use crate::noun::{Needs, Parameter, Runner};
+use crate::pace::{Measured, Pace, Parts};
+use crate::{End, Error};
+
+/// Flows that enter and leave at set times.
+#[derive(Debug)]
+pub(crate) struct Staggered;
+
+impl Runner for Staggered {
+    fn name(&self) -> &'static str {
+        "staggered"
+    }
+
+    fn describe(&self) -> &'static str {
+        "flows that enter and leave at set times, each with its own congestion control, beside a round-trip probe"
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &[
+            Parameter {
+                name: "flows",
+                about: "1 to 64: congestion control, when it enters and leaves, how much it sends at most",
+                default: "",
+            },
+            Parameter { name: "duration", about: "length of the run, at most 6 hours", default: "" },
+            Parameter { name: "probe-every", about: "time between probes of the round trip", default: "1s" },
+        ]
+    }
+
+    fn runs(&self, workload: &Workload) -> bool {
+        matches!(workload, Workload::Staggered { .. })
+    }
+
+    fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
+        bounds::check(spec, &Plan::of(spec))
+    }
+
+    fn needs(&self, spec: &TrialSpec) -> Needs {
+        let plan = Plan::of(spec);
+        let settings = FlowSettings { congestion: None, ..spec.flow.clone() };
+        let with =
+            |flow: &StaggeredFlow| FlowSettings { congestion: flow.congestion.clone(), ..settings.clone() };
+        let mut own: Vec<_> = plan.flows.iter().map(with).collect();
+        if plan.probes() {
+            own.push(FlowSettings { nodelay: true, ..FlowSettings::default() });
+        }
+        Needs { flows: own.len() as u32, settings, own, keeps_listening: false }
+    }
+
+    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
+        let (role, plan) = (end.session.role(), Plan::of(end.spec));
+        let End { spec, session, watch, cancel } = end;
+        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
+        let (data, probe) = flows.split_at(plan.flows.len());
+        let refused = prepare(role, plan.flows, (data, probe))?;
+        let times = Times::new(plan.duration);
+        let tasks = match role {
+            Role::Client => sending(plan, &times, (data, probe), spec.flow.write_bytes.0 as usize),
+            Role::Server => receiving((data, probe), spec.flow.read_bytes.0 as usize),
+        };
+        let parts = Parts { spec, flows: data, strangers, signals: &mut signals, watch, cancel };
+        let (mut measured, left) =
+            crew::run(&spec.cores, &flows, tasks, |crew| timed(parts.pace(crew), &times))?;
+        let mut outcome = report(role, &mut measured, left, data);
+        outcome.not_as_asked.extend(refused);
+        Ok(outcome)
+    }
+}
+
+/// The parameters of a run.
+#[derive(Debug, Clone, Copy)]
+struct Plan<'a> {
+    flows: &'a [StaggeredFlow],
+    duration: Nanos,
+    probe_every: Nanos,
+}
+
+impl<'a> Plan<'a> {
+    fn of(spec: &'a TrialSpec) -> Self {
+        let Workload::Staggered { flows, duration_ns, probe_every_ns } = &spec.workload else {
+            unreachable!("only a staggered run is run as one")
+        };
+        Plan { flows, duration: *duration_ns, probe_every: *probe_every_ns }
+    }
+
+    fn probes(&self) -> bool {
+        self.probe_every > Nanos(0)
+    }
+}
+
+/// The run's clock, the same for all workers of an end.
+struct Times {
+    begun: OnceLock<Instant>,
+    duration: Duration,
+}
+
+impl Times {
+    fn new(duration: Nanos) -> Self {
+        Times { begun: OnceLock::new(), duration: duration.into() }
+    }
+
+    /// The run begins.
+    fn begin(&self) {
+        self.begun.get_or_init(Instant::now);
+    }
+
+    /// `since` after the beginning, and at the end at the latest.
+    fn at(&self, since: Nanos) -> Instant {
+        let begun = *self.begun.get().expect("the run begins before its workers start");
+        begun + Duration::from(since).min(self.duration)
+    }
+
+    fn end(&self) -> Instant {
+        self.at(Nanos(u64::MAX))
+    }
+}
+
+/// What a worker leaves behind.
+#[derive(Default)]
+struct Left {
+    zero_copy: ZeroCopy,
+    mapped: Bytes,
+    /// From entering to the last acknowledgement, of a flow that came to its own end.
+    took: Option<Nanos>,
+    probes: Vec<ProbeSample>,
+    probes_lost: u64,
+}
+
+/// Data flows and the probe, if there is one.
+type Both<'a> = (&'a [Box<dyn Flow>], &'a [Box<dyn Flow>]);
+
+/// Gives flows what an accepted connection does not inherit, and sees to it that the sending end has the congestion
+/// controls that the run is about. At the receiving end they matter little (DCTCP's echo): a refusal is a line.
+fn prepare(role: Role, plans: &[StaggeredFlow], (data, probe): Both<'_>) -> Result<Vec<String>, Error> {
+    for flow in probe {
+        let set = set_tcp_nodelay(flow.socket(), true);
+        set.map_err(|error| Error::refused("set TCP_NODELAY of", "the probe", error.into()))?;
+    }
+    let mut refused = Vec::new();
+    for (flow, plan) in data.iter().zip(plans) {
+        let Some(name) = &plan.congestion else { continue };
+        // Where the flow has it already, nothing changes.
+        let Err(error) = set_tcp_congestion(flow.socket(), name) else { continue };
+        let error = Error::Control { flow: flow.number(), name: name.clone(), source: error.into() };
+        match role {
+            Role::Client => return Err(error),
+            Role::Server => refused.push(error.to_string()),
+        }
+    }
+    Ok(refused)
+}
+
+fn sending<'a>(
+    plan: Plan<'a>,
+    times: &'a Times,
+    (data, probe): Both<'a>,
+    size: usize,
+) -> Vec<Task<'a, Left>> {
+    let flows = data.iter().zip(plan.flows);
+    let flows = flows.map(|(flow, planned)| sender::send(flow.as_ref(), planned, times, size));
+    let probes = probe.iter().map(|flow| probe::ask(flow.as_ref(), times, plan.probe_every.into()));
+    flows.chain(probes).collect()
+}
+
+fn receiving((data, probe): Both<'_>, size: usize) -> Vec<Task<'_, Left>> {
+    let flows = data.iter().map(|flow| receiver::receive(flow.as_ref(), size));
+    flows.chain(probe.iter().map(|flow| probe::answer(flow.as_ref()))).collect()
+}
+
+/// The window is the whole run: at the client from the first flow's start, at the server from its first data.
+fn timed(mut pace: Pace<'_, '_>, times: &Times) -> Result<Measured, Error> {
+    times.begin();
+    pace.crew.start();
+    let first = pace.await_first()?;
+    let mark = pace.open_from_start();
+    pace.until(first + times.duration)?;
+    pace.close(&mark)
+}
+
+/// A flow that has left is sampled no more at the client: the kernel clears a connection that is reset. At the server
+/// it keeps its last values.
+fn report(role: Role, measured: &mut Measured, left: Vec<Left>, data: &[Box<dyn Flow>]) -> EndpointOutcome {
+    let counts = std::mem::take(&mut measured.counts);
+    let counts = &counts[..data.len()];
+    let (received, sent) = match role {
+        Role::Client => (&[][..], counts),
+        Role::Server => (counts, &[][..]),
+    };
+    if role == Role::Client {
+        measured.observed.tcp.retain(|sample| sample.acked_bytes > Bytes(0));
+    }
+    EndpointOutcome {
+        received_bytes: sum(received),
+        sent_bytes: sum(sent),
+        flow_bytes: received.iter().copied().map(Bytes).collect(),
+        flow_took_ns: left[..sent.len()].iter().map(|l| l.took).collect(),
+        zerocopy_completions: left.iter().map(|l| l.zero_copy.completions).sum(),
+        zerocopy_copied: left.iter().map(|l| l.zero_copy.copied).sum(),
+        zerocopy_mapped_bytes: left.iter().map(|l| l.mapped).sum(),
+        probes_lost: left.iter().map(|l| l.probes_lost).sum(),
+        probes: left.into_iter().flat_map(|l| l.probes).collect(),
+        ..outcome(measured, data)
+    }
+}

@@ -1,0 +1,187 @@
+//! The probe: one byte to and fro over a connection of its own.
+//!
+//! A byte that TCP had to send again came back by a retransmission timer, not by the path. At the asking end the kernel
+//! tells; of the answering end's each answer tells, by the count of packets sent again so far: so an answer is believed
+//! once the next one has come.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use landspeed_record::ProbeSample;
+use landspeed_transport::Flow;
+use landspeed_units::Nanos;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+
+use super::receiver::has_left;
+use super::{Left, Times};
+use crate::Error;
+use crate::crew::{Station, Task};
+use crate::stream::why;
+
+/// Sends a probe each `every` and waits for its answer, until the run ends.
+pub(super) fn ask<'a>(flow: &'a dyn Flow, times: &'a Times, every: Duration) -> Task<'a, Left> {
+    Box::new(move |station, left| {
+        let line = Line { flow, station };
+        if !station.begin() {
+            return Ok(());
+        }
+        let (begun, end) = (times.at(Nanos(0)), times.end());
+        let mut ledger = Ledger { resent: line.resent()?, ..Ledger::default() };
+        let mut due = begun;
+        while due < end && station.sleep_until(due) {
+            let sent = Instant::now();
+            let answer = line.round()?;
+            let came = Instant::now();
+            let sample = ProbeSample { at_ns: (sent - begun).into(), rtt_ns: (came - sent).into() };
+            ledger.enter(answer.map(|answer| (sample, answer)), line.resent()?);
+            // One that comes late pushes the next ones on; they are not crowded.
+            due = (due + every).max(came);
+        }
+        (left.probes, left.probes_lost) = ledger.close();
+        station.rest();
+        Ok(())
+    })
+}
+
+/// Answers each probe, until the run ends.
+pub(super) fn answer(flow: &dyn Flow) -> Task<'_, Left> {
+    Box::new(move |station, _| {
+        let line = Line { flow, station };
+        if !station.begin() {
+            return Ok(());
+        }
+        while line.hear(true)?.is_some() {
+            let resent = line.resent()?;
+            line.say(resent)?;
+        }
+        station.rest();
+        Ok(())
+    })
+}
+
+/// One end of the probe's connection.
+struct Line<'a> {
+    flow: &'a dyn Flow,
+    station: &'a Station<'a>,
+}
+
+impl Line<'_> {
+    /// One byte out and one back; the one that came back, or none where the run ended meanwhile.
+    fn round(&self) -> Result<Option<u8>, Error> {
+        self.say(0)?;
+        self.hear(false)
+    }
+
+    /// A byte always has room: none is sent before the last one was answered.
+    fn say(&self, byte: u8) -> Result<(), Error> {
+        match send(self.flow.socket(), &[byte], SendFlags::NOSIGNAL) {
+            Ok(_) => Ok(()),
+            Err(error) => self.station.judge("probe by", error.into()),
+        }
+    }
+
+    /// The next byte. None when the run is over, which may be for the peer, too, where `may_end`.
+    fn hear(&self, may_end: bool) -> Result<Option<u8>, Error> {
+        let mut byte = [0];
+        while !self.station.stopped() {
+            let came = recv(self.flow.socket(), &mut byte, RecvFlags::empty());
+            match came.map(|(_, length)| length).map_err(io::Error::from) {
+                Ok(n) if n > 0 => return Ok(Some(byte[0])),
+                ended if may_end && has_left(&ended) => return Ok(None),
+                ended => self.station.judge("probe by", why(ended))?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Packets that this end has sent again so far; of the count its last eight bits.
+    fn resent(&self) -> Result<u8, Error> {
+        let progress = self.flow.progress();
+        let progress =
+            progress.map_err(|error| Error::refused("ask the kernel about", "the probe", error))?;
+        Ok(progress.resent as u8)
+    }
+}
+
+/// Which round trips are the path's.
+#[derive(Default)]
+struct Ledger {
+    probes: Vec<ProbeSample>,
+    lost: u64,
+    /// Packets sent again: by this end, and by the other as it said last.
+    resent: u8,
+    theirs: u8,
+    /// The last round trip, believed unless the next answer says that this one's was sent again.
+    last: Option<ProbeSample>,
+}
+
+impl Ledger {
+    /// A round came to its end: its time and what the answer said, and this end's count after it.
+    fn enter(&mut self, round: Option<(ProbeSample, u8)>, resent: u8) {
+        let was_resent = resent != self.resent;
+        self.resent = resent;
+        if let Some((_, theirs)) = round {
+            let last = self.last.take();
+            if theirs == self.theirs {
+                self.probes.extend(last);
+            } else {
+                self.lost += u64::from(last.is_some());
+            }
+            self.theirs = theirs;
+        }
+        match round {
+            // What is still under way when the run ends, and was not sent again, is no loss.
+            _ if was_resent => self.lost += 1,
+            Some((sample, _)) => self.last = Some(sample),
+            None => {}
+        }
+    }
+
+    fn close(mut self) -> (Vec<ProbeSample>, u64) {
+        self.probes.extend(self.last);
+        (self.probes, self.lost)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_units::Nanos;
+
+    use super::*;
+
+    fn sample(number: u64) -> ProbeSample {
+        ProbeSample { at_ns: Nanos(number), rtt_ns: Nanos(1) }
+    }
+
+    /// What is left of rounds 0, 1, ... with these counts: (this end's after the round, the other's with the answer).
+    fn kept(rounds: &[(u8, u8)]) -> (Vec<u64>, u64) {
+        let mut ledger = Ledger::default();
+        for (number, &(ours, theirs)) in (0..).zip(rounds) {
+            ledger.enter(Some((sample(number), theirs)), ours);
+        }
+        let (probes, lost) = ledger.close();
+        (probes.iter().map(|probe| probe.at_ns.0).collect(), lost)
+    }
+
+    #[test]
+    fn every_round_counts_once_one_way_or_the_other() {
+        assert_eq!(kept(&[(0, 0), (0, 0), (0, 0)]), (vec![0, 1, 2], 0));
+        assert_eq!(kept(&[(0, 0), (1, 0), (1, 0)]), (vec![0, 2], 1), "the second was sent again");
+        assert_eq!(kept(&[(0, 0), (0, 1), (0, 1)]), (vec![1, 2], 1), "the first one's answer was");
+        assert_eq!(kept(&[(0, 0), (1, 0), (1, 1), (1, 1)]), (vec![0, 2, 3], 1), "both: it is lost once");
+        assert_eq!(kept(&[(255, 0), (0, 0)]), (vec![], 2), "counts wrap");
+    }
+
+    #[test]
+    fn a_probe_under_way_at_the_end_is_lost_only_if_it_was_sent_again() {
+        let ended = |resent| {
+            let mut ledger = Ledger::default();
+            ledger.enter(Some((sample(0), 0)), 0);
+            ledger.enter(None, resent);
+            let (probes, lost) = ledger.close();
+            (probes.len(), lost)
+        };
+        assert_eq!(ended(0), (1, 0));
+        assert_eq!(ended(1), (1, 1));
+    }
+}

@@ -1,0 +1,255 @@
+//! Flows that enter and leave: what is sent when, what the probe says, how it ends.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::common::{KEY, Log, V4, V6, both, outcomes, spec};
+use landspeed_observer::{Scene, Watcher, observer};
+use landspeed_record::{EndpointOutcome, Observations, StaggeredFlow, TcpSample, TrialSpec, Workload};
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
+use rustix::net::sockopt::tcp_congestion;
+
+fn flow(congestion: &str, enters: u64, leaves: u64) -> StaggeredFlow {
+    StaggeredFlow {
+        congestion: Some(congestion.into()),
+        enters_ns: Nanos::millis(enters),
+        leaves_ns: Nanos::millis(leaves),
+        data_bytes: None,
+    }
+}
+
+fn staggered(flows: Vec<StaggeredFlow>, millis: u64) -> TrialSpec {
+    spec(Workload::Staggered { flows, duration_ns: Nanos::millis(millis), probe_every_ns: Nanos::millis(20) })
+}
+
+/// TCP_INFO as an agent watches it, and the congestion controls of the flows.
+struct Tcp {
+    watcher: Watcher,
+    controls: Vec<String>,
+}
+
+impl Tcp {
+    fn new() -> Self {
+        let row = observer("tcp-info").expect("it is in the table");
+        Tcp { watcher: Watcher::with(&[row], "lo"), controls: Vec::new() }
+    }
+}
+
+impl Watch for Tcp {
+    fn open(&mut self, ends: &Ends<'_>) {
+        self.controls = ends.sockets.iter().map(|socket| tcp_congestion(socket).expect("TCP")).collect();
+        self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, ..Scene::default() });
+        self.watcher.sample(Nanos(0));
+    }
+
+    fn sample(&mut self, at: Nanos) {
+        self.watcher.sample(at);
+    }
+
+    fn close(&mut self) -> Observations {
+        self.watcher.close()
+    }
+}
+
+/// One end and its flows' congestion controls.
+type Seen = (EndpointOutcome, Vec<String>);
+
+/// Both ends with their flows watched.
+fn watched(spec: &TrialSpec) -> (Seen, Seen) {
+    let port = DataPort::open(V4, KEY).expect("a data port");
+    let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
+    let cancel = Cancel::new();
+    let (mut here, mut there) = (Tcp::new(), Tcp::new());
+    let (client, server) = std::thread::scope(|scope| {
+        let serving = scope.spawn(|| run_server(spec, &port, &mut there, &cancel));
+        let client = run_client(spec, &plan, &mut here, &cancel);
+        (client, serving.join().expect("no panic"))
+    });
+    match (client, server) {
+        (Ok(client), Ok(server)) => ((client, here.controls), (server, there.controls)),
+        (client, server) => panic!("client: {client:?}\nserver: {server:?}"),
+    }
+}
+
+fn of(end: &EndpointOutcome, flow: u32) -> Vec<&TcpSample> {
+    end.observed.tcp.iter().filter(|sample| sample.flow == flow).collect()
+}
+
+/// Whether there are reno and cubic; says why not.
+fn can(test: &str) -> bool {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = std::fs::read_to_string(path).unwrap_or_default();
+    let both = ["reno", "cubic"].iter().all(|name| names.split_whitespace().any(|known| known == *name));
+    if !both {
+        println!("SKIP {test}: this kernel offers {}", names.trim());
+    }
+    both
+}
+
+#[test]
+fn flows_enter_and_leave_each_with_its_own_control() {
+    if !can("flows_enter_and_leave_each_with_its_own_control") {
+        return;
+    }
+    let spec = staggered(vec![flow("reno", 0, 1000), flow("cubic", 300, 700)], 1000);
+    let ((client, here), (server, there)) = watched(&spec);
+    assert_eq!((here, there), (vec!["reno".into(), "cubic".into()], vec!["reno".into(), "cubic".into()]));
+    assert_eq!((&client.not_as_asked, &server.not_as_asked), (&vec![], &vec![]));
+    assert_eq!(server.flow_bytes.iter().copied().sum::<Bytes>(), server.received_bytes);
+    assert!(client.sent_bytes >= server.received_bytes, "what a flow had not sent when it left is dropped");
+    assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes::mib(1)), "{:?}", server.flow_bytes);
+    assert!(client.window_ns >= Nanos::millis(900), "{}", client.window_ns);
+
+    // In the order of the plan, whatever the machine makes of its times: the first alone, both, the first alone.
+    let grew = |flow| -> Vec<bool> {
+        let samples = of(&server, flow);
+        samples.windows(2).map(|pair| pair[1].received_bytes > pair[0].received_bytes).collect()
+    };
+    let steps: Vec<(bool, bool)> = grew(0).into_iter().zip(grew(1)).collect();
+    let entered = steps.iter().position(|step| step.1).expect("the second sends");
+    let left = steps.iter().rposition(|step| step.1).expect("the second sends");
+    assert!(steps[..entered].iter().any(|step| step.0), "{steps:?}");
+    assert!(steps[left + 1..].iter().any(|step| step.0), "{steps:?}");
+    // At the client a flow that has left is not sampled any more.
+    let last = |flow| of(&client, flow).last().expect("samples").at_ns;
+    assert!(last(1) < last(0), "{} {}", last(1), last(0));
+}
+
+#[test]
+fn the_probe_comes_back_again_and_again() {
+    for at in [V4, V6] {
+        let (client, server) = outcomes(&staggered(vec![flow("reno", 0, 300)], 300), at);
+        assert!(client.probes.len() > 1, "{:?}", client.probes);
+        assert!(client.probes.iter().all(|probe| probe.rtt_ns > Nanos(0)), "{:?}", client.probes);
+        assert!(client.probes.windows(2).all(|two| two[0].at_ns < two[1].at_ns), "{:?}", client.probes);
+        assert!(server.probes.is_empty() && server.probes_lost == 0);
+    }
+    let mut silent = staggered(vec![flow("reno", 0, 100)], 100);
+    let Workload::Staggered { probe_every_ns, .. } = &mut silent.workload else { unreachable!() };
+    *probe_every_ns = Nanos(0);
+    assert_eq!(outcomes(&silent, V4).0.probes, vec![]);
+}
+
+#[test]
+fn a_flow_with_an_end_is_timed_and_arrives_whole() {
+    let data = Bytes(3_000_001);
+    let short = |enters| StaggeredFlow { data_bytes: Some(data), ..flow("reno", enters, 5000) };
+    let endless = flow("reno", 0, 500);
+    let never = StaggeredFlow { data_bytes: Some(Bytes(1 << 50)), ..flow("reno", 0, 400) };
+    let (client, server) = outcomes(&staggered(vec![endless, short(0), short(100), never], 500), V4);
+    let took: Vec<_> = client.flow_took_ns.iter().map(Option::is_some).collect();
+    assert_eq!(took, [false, true, true, false]);
+    assert!(client.flow_took_ns.iter().flatten().all(|&took| took > Nanos(0)));
+    assert_eq!(server.flow_bytes[1..3], [data, data]);
+    assert!(server.flow_took_ns.is_empty());
+}
+
+#[test]
+fn the_most_flows_that_there_may_be_come_and_go() {
+    let flows = (0..64).map(|n| flow("reno", n * 5, n * 5 + 50)).collect();
+    let (_, server) = outcomes(&staggered(flows, 400), V4);
+    assert_eq!(server.flow_bytes.len(), 64);
+    assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{:?}", server.flow_bytes);
+}
+
+#[test]
+fn a_control_that_this_host_lacks_is_named() {
+    let lacking = staggered(vec![flow("reno", 0, 100), flow("no-such", 50, 100)], 100);
+    let (client, server) = both(&lacking, V4);
+    let error = client.expect_err("there is none").to_string();
+    assert!(error.contains("flow 1") && error.contains("no-such") && error.contains("cc list"), "{error}");
+    assert!(server.is_err(), "{server:?}");
+}
+
+#[test]
+fn bad_runs_are_refused_at_both_ends() {
+    let backwards = staggered(vec![flow("reno", 0, 0)], 200);
+    let mut udp = staggered(vec![flow("reno", 0, 100)], 100);
+    udp.flow.transport = "udp".into();
+    for (spec, wrong) in [(backwards, "leaves_ns"), (staggered(vec![], 100), "flows"), (udp, "transport")] {
+        let (client, server) = both(&spec, V4);
+        for end in [client, server] {
+            assert!(matches!(&end, Err(Error::Spec { field, .. }) if *field == wrong), "{wrong}: {end:?}");
+        }
+    }
+}
+
+/// Says that this process is the peer below, and not a test that somebody asked for.
+const PEER: &str = "LANDSPEED_TEST_PEER";
+
+/// A run that nobody would wait for: the second flow never gets to enter.
+fn long() -> TrialSpec {
+    staggered(vec![flow("reno", 0, 120_000), flow("reno", 60_000, 90_000)], 120_000)
+}
+
+#[test]
+#[ignore = "the peer of the test below, which starts it"]
+fn a_peer_to_be_killed() {
+    if std::env::var_os(PEER).is_none() {
+        return;
+    }
+    let port = DataPort::open(V4, KEY).expect("a data port");
+    println!("port={}", port.port());
+    run_server(&long(), &port, &mut Log::default(), &Cancel::new()).expect_err("it is killed");
+}
+
+/// A process, killed in the end whatever happens.
+struct Peer(Child);
+
+impl Peer {
+    fn start() -> (Self, u16) {
+        let mut command = Command::new(std::env::current_exe().expect("this test"));
+        command.args(["--ignored", "--exact", "staggered::a_peer_to_be_killed", "--nocapture"]);
+        let mut child = command.env(PEER, "1").stdout(Stdio::piped()).spawn().expect("this test runs");
+        let said = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let peer = Peer(child);
+        let ports = said.take(10).filter_map(|line| line.ok()?.split_once("port=")?.1.parse().ok());
+        let port = { ports }.next().expect("the peer names its port");
+        (peer, port)
+    }
+
+    fn kill(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Tells when data flows.
+struct Tell(mpsc::Sender<()>);
+
+impl Watch for Tell {
+    fn open(&mut self, _: &Ends<'_>) {
+        self.0.send(()).expect("somebody waits for it");
+    }
+
+    fn sample(&mut self, _: Nanos) {}
+
+    fn close(&mut self) -> Observations {
+        Observations::default()
+    }
+}
+
+#[test]
+fn a_peer_that_is_killed_ends_the_run() {
+    let (mut peer, port) = Peer::start();
+    let plan = ClientPlan { server: (V4, port).into(), source_port: 0, key: KEY };
+    let (tell, opened) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let client = scope.spawn(move || run_client(&long(), &plan, &mut Tell(tell), &Cancel::new()));
+        opened.recv_timeout(Duration::from_secs(10)).expect("data flows");
+        peer.kill();
+        let killed = Instant::now();
+        let client = client.join().expect("no panic");
+        assert!(matches!(client, Err(Error::PeerGone { .. })), "{client:?}");
+        assert!(killed.elapsed() < Duration::from_secs(5), "{:?}", killed.elapsed());
+    });
+}
