@@ -14,10 +14,11 @@ pub(crate) const HEADERS: [&str; 6] =
 /// "the link lab:wan:rate=1G,rtt=20ms,queue=1bdp over 25.1 s, with room for 2.38 MiB in its queue".
 pub(crate) fn title(wan: &WanReport) -> String {
     let (spec, link) = (safe(&wan.link.spec), &wan.link);
-    format!(
-        "the link lab:wan:{spec} over {}, with room for {} in its queue",
-        link.window_ns, link.queue_bytes
-    )
+    let room = match link.queue_packets {
+        Some(packets) => format!("{} packets", grouped(packets)),
+        None => link.queue_bytes.to_string(),
+    };
+    format!("the link lab:wan:{spec} over {}, with room for {room} in its queue", link.window_ns)
 }
 
 /// A row a direction.
@@ -37,7 +38,7 @@ pub(crate) fn rows(wan: &WanReport) -> Vec<Vec<String>> {
     [("A to B", &wan.link.a_to_b), ("B to A", &wan.link.b_to_a)].into_iter().map(row).collect()
 }
 
-/// Drops by cause, the path's own first; and what was held back.
+/// Drops by cause, the path's own first; and what else was done to segments.
 fn dropped(direction: &DirectionStats) -> String {
     let causes = [
         ("queue", direction.queue_drops),
@@ -48,10 +49,14 @@ fn dropped(direction: &DirectionStats) -> String {
     let told: Vec<String> =
         causes.into_iter().filter(|(_, n)| *n > 0).map(|(why, n)| format!("{why} {}", grouped(n))).collect();
     let told = if told.is_empty() { "none".to_owned() } else { told.join(", ") };
-    match direction.reordered_segments {
-        0 => told,
-        held => format!("{told}; {} held back", grouped(held)),
-    }
+    let others = [
+        ("held back", direction.reordered_segments),
+        ("marked", direction.marked_segments),
+        ("doubled", direction.duplicated_segments),
+    ];
+    let others =
+        others.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("; {} {what}", grouped(n)));
+    told + &others.collect::<String>()
 }
 
 /// What must be known before anything else is read, where there is something.
@@ -113,6 +118,10 @@ mod tests {
         assert_eq!(dropped(&direction), "queue 12, the link's own 2");
         let direction = DirectionStats { reordered_segments: 5, ..DirectionStats::default() };
         assert_eq!(dropped(&direction), "none; 5 held back");
+        let direction = DirectionStats { marked_segments: 7, duplicated_segments: 1, ..direction };
+        assert_eq!(dropped(&direction), "none; 5 held back; 7 marked; 1 doubled");
+        let link = WanStats { queue_packets: Some(1000), ..WanStats::default() };
+        assert!(title(&WanReport { link, ..WanReport::default() }).contains("room for 1,000 packets"));
     }
 
     #[test]

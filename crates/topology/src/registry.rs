@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use landspeed_record::WanStats;
+use landspeed_record::{QueueSample, WanStats};
 
 use crate::error::Error;
 use crate::{lab, real};
@@ -55,6 +55,26 @@ pub trait Hosts: fmt::Debug + Send {
     fn wan_stats(&self) -> Option<WanStats> {
         None
     }
+
+    /// A run begins: [`Hosts::wan_since_mark`] counts from here, and a wide-area link that loses packets by number
+    /// (`drop-list`, `loss-nth`) counts them from 1 again. One run at a time: a later mark takes an earlier one's place.
+    fn mark_wan(&self) {}
+
+    /// What a wide-area link did since the last mark, all counts and lateness of that time alone, and its queue from
+    /// the first host to the second over that time; `None` where the hosts are joined by something else.
+    fn wan_since_mark(&self) -> Option<(WanStats, Vec<QueueSample>)> {
+        None
+    }
+
+    /// Which hosts are meant to talk to which, sender first: where several pairs share what joins them, all of those.
+    fn pairs(&self) -> Vec<[&Host; 2]> {
+        first_pair(self.hosts())
+    }
+}
+
+/// The first two of several hosts.
+pub(crate) fn first_pair(hosts: &[Host]) -> Vec<[&Host; 2]> {
+    if let [a, b, ..] = hosts { vec![[a, b]] } else { Vec::new() }
 }
 
 /// One host and how to reach it.

@@ -99,6 +99,7 @@ pub(super) fn wan() -> WanReport {
         rate_bps: BitRate(4.0 * GIGA),
         rtt_ns: Nanos::millis(20),
         queue_bytes: Bytes(2_500_000),
+        queue_packets: None,
         window_ns: Nanos::millis(24_200),
         a_to_b,
         b_to_a,

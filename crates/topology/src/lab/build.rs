@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
 
-use super::plan::{MacOf, Plan, V4_PREFIX, V6_PREFIX, mac, port};
+use super::plan::{MacOf, Plan, SIDES, Side, V4_PREFIX, V6_PREFIX, mac, port};
 use super::{LabHost, LabKind};
 use crate::error::{During, Error};
 use crate::namespace::{open, with_namespace};
@@ -93,21 +93,40 @@ fn build_middle(plan: &Plan, middle: &str) -> Result<(), Error> {
         }
         let ports: Vec<String> = (1..=hosts.len()).map(port).collect();
         match plan.kind {
-            LabKind::Wan(_) => open_ports(&rtnl, &ports),
-            _ => bridge_ports(&rtnl, &ports),
+            LabKind::Wan(_) => join_sides(&rtnl, &ports),
+            _ => bridge_ports(&rtnl, (BRIDGE, 0), &ports),
         }
     })?
 }
 
-fn bridge_ports(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
-    rtnl.create_bridge(BRIDGE)?;
-    rtnl.set_link(BRIDGE, LinkChange::Mac(mac(MacOf::Bridge, 0)))?;
-    let bridge = rtnl.index_of(BRIDGE)?;
+/// A bridge of this name and number with these ports, all up.
+fn bridge_ports(rtnl: &Rtnl, (bridge, number): (&str, usize), ports: &[String]) -> Result<(), Error> {
+    rtnl.create_bridge(bridge)?;
+    rtnl.set_link(bridge, LinkChange::Mac(mac(MacOf::Bridge, number)))?;
+    let index = rtnl.index_of(bridge)?;
     for port in ports {
-        rtnl.set_link(port, LinkChange::Master(bridge))?;
+        rtnl.set_link(port, LinkChange::Master(index))?;
         rtnl.set_link(port, LinkChange::Up(true))?;
     }
-    Ok(rtnl.set_link(BRIDGE, LinkChange::Up(true))?)
+    Ok(rtnl.set_link(bridge, LinkChange::Up(true))?)
+}
+
+/// What a wide-area link will join: the ports to two hosts, or a bridge on each side where there are more. Hosts a have
+/// the odd ports, hosts b the even ones.
+fn join_sides(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
+    open_ports(rtnl, ports)?;
+    if ports.len() == 2 {
+        return Ok(());
+    }
+    for (number, Side { bridge, trunk, port }) in SIDES.into_iter().enumerate() {
+        let plain = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
+        rtnl.create_veth(&plain(trunk), &plain(port))?;
+        open_ports(rtnl, &[trunk.to_owned(), port.to_owned()])?;
+        let near = ports.iter().skip(number).step_by(2).cloned();
+        let near: Vec<String> = near.chain([trunk.to_owned()]).collect();
+        bridge_ports(rtnl, (bridge, number), &near)?;
+    }
+    Ok(())
 }
 
 /// Ports of a wide-area link, which carries frames itself and must never be what limits their size: that

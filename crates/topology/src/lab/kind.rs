@@ -9,14 +9,14 @@ use crate::error::Error;
 use crate::wan::WanSpec;
 
 /// What joins the hosts of a lab.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LabKind {
     /// Two hosts, a and b, and a veth pair.
     BackToBack,
     /// So many hosts, h0 and up, on a bridge in a namespace of its own. 2 to 32.
     Switch(u8),
-    /// Two hosts, a and b, and a wide-area link.
-    Wan(WanSpec),
+    /// Pairs of hosts, a and b, a2 and b2, and one wide-area link.
+    Wan(Box<WanSpec>),
 }
 
 impl LabKind {
@@ -40,7 +40,7 @@ impl FromStr for LabKind {
     /// "lab", "lab:back-to-back", "lab:switch:4", "lab:wan", "lab:wan:rate=1G,rtt=20ms".
     fn from_str(given: &str) -> Result<Self, Error> {
         if let Some(parameters) = wan_parameters(given) {
-            return Ok(LabKind::Wan(parameters.parse()?));
+            return Ok(LabKind::Wan(Box::new(parameters.parse()?)));
         }
         let switch = |count: &str| {
             let hosts: u8 = count.parse().ok()?;
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn reads_as_it_prints() {
-        let wan = LabKind::Wan(WanSpec::default());
+        let wan = LabKind::Wan(Box::default());
         assert_eq!("lab:wan".parse::<LabKind>().unwrap(), wan);
         for kind in [LabKind::BackToBack, LabKind::Switch(2), LabKind::Switch(32), wan] {
             assert_eq!(kind.to_string().parse::<LabKind>().unwrap(), kind);

@@ -20,11 +20,11 @@ mod topologies;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use landspeed_record::WanStats;
+use landspeed_record::{QueueSample, WanStats};
 
 use crate::error::Error;
 use crate::namespace::Namespace;
-use crate::registry::{Host, Hosts, Reach};
+use crate::registry::{Host, Hosts, Reach, first_pair};
 use crate::wan::Link;
 pub use kind::LabKind;
 pub use plan::LabId;
@@ -73,7 +73,7 @@ impl Lab {
         store.add(&plan)?;
         let mut lab = Lab {
             id: plan.id.clone(),
-            kind,
+            kind: plan.kind.clone(),
             hosts: plan.hosts.iter().map(Host::from).collect(),
             lab_hosts: plan.hosts.clone(),
             link: None,
@@ -85,7 +85,8 @@ impl Lab {
         }
         build::build(&plan)?;
         if let (LabKind::Wan(spec), Some(middle)) = (&plan.kind, plan.middle_namespace()) {
-            lab.link = Some(Link::start(spec, &middle, [&plan::port(1), &plan::port(2)])?);
+            let ports = plan.wan_ports();
+            lab.link = Some(Link::start(spec, &middle, ports.each_ref().map(String::as_str))?);
         }
         Ok(lab)
     }
@@ -96,8 +97,8 @@ impl Lab {
     }
 
     /// Its kind.
-    pub fn kind(&self) -> LabKind {
-        self.kind
+    pub fn kind(&self) -> &LabKind {
+        &self.kind
     }
 
     /// Its hosts.
@@ -138,6 +139,24 @@ impl Hosts for Lab {
 
     fn wan_stats(&self) -> Option<WanStats> {
         self.link.as_ref().map(Link::stats)
+    }
+
+    fn mark_wan(&self) {
+        if let Some(link) = &self.link {
+            link.mark();
+        }
+    }
+
+    fn wan_since_mark(&self) -> Option<(WanStats, Vec<QueueSample>)> {
+        self.link.as_ref().map(Link::since_mark)
+    }
+
+    fn pairs(&self) -> Vec<[&Host; 2]> {
+        match self.kind {
+            // a and b, a2 and b2, ...
+            LabKind::Wan(_) => self.hosts.as_chunks::<2>().0.iter().map(|[a, b]| [a, b]).collect(),
+            _ => first_pair(&self.hosts),
+        }
     }
 }
 

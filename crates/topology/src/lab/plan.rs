@@ -60,9 +60,10 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(id: LabId, kind: LabKind) -> Self {
-        let names: Vec<String> = match kind {
-            LabKind::BackToBack | LabKind::Wan(_) => vec!["a".into(), "b".into()],
-            LabKind::Switch(hosts) => (0..hosts).map(|n| format!("h{n}")).collect(),
+        let names: Vec<String> = match &kind {
+            LabKind::BackToBack => vec!["a".into(), "b".into()],
+            LabKind::Wan(spec) => (1..=spec.pairs()).flat_map(pair).collect(),
+            LabKind::Switch(hosts) => (0..*hosts).map(|n| format!("h{n}")).collect(),
         };
         let hosts = (1..).zip(names).map(|(number, name)| host(&id, number, name)).collect();
         Plan { id, kind, hosts }
@@ -78,11 +79,40 @@ impl Plan {
         Some(format!("ls-{}-{name}", self.id))
     }
 
+    /// The links that a wide-area link joins, in the namespace between the hosts: those that lead to a and b, or, where
+    /// several pairs share it, those that lead to a bridge on each side.
+    pub(super) fn wan_ports(&self) -> [String; 2] {
+        if self.hosts.len() > 2 { SIDES.map(|side| side.port.to_owned()) } else { [port(1), port(2)] }
+    }
+
     /// All namespaces, in the order in which they are made.
     pub(super) fn namespaces(&self) -> Vec<String> {
         self.middle_namespace().into_iter().chain(self.hosts.iter().map(|host| host.netns.clone())).collect()
     }
 }
+
+/// The hosts of a pair, counted from 1: a and b, a2 and b2.
+fn pair(number: u8) -> [String; 2] {
+    let number = if number == 1 { String::new() } else { number.to_string() };
+    ["a", "b"].map(|name| format!("{name}{number}"))
+}
+
+/// One side of a wide-area link that several pairs share: a bridge to the hosts there, and a veth pair from it to the
+/// link.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Side {
+    pub(super) bridge: &'static str,
+    /// The end that is a port of the bridge.
+    pub(super) trunk: &'static str,
+    /// The other end.
+    pub(super) port: &'static str,
+}
+
+/// The side of the hosts a, and that of the hosts b.
+pub(super) const SIDES: [Side; 2] = [
+    Side { bridge: "ls-br-a", trunk: "ls-trunk-a", port: "ls-link-a" },
+    Side { bridge: "ls-br-b", trunk: "ls-trunk-b", port: "ls-link-b" },
+];
 
 /// The link in the middle's namespace that leads to a host, counted from 1.
 pub(super) fn port(number: usize) -> String {
@@ -133,6 +163,13 @@ mod tests {
         assert_eq!(names.len(), 33);
         let plan = Plan::new("00ab12".parse().unwrap(), "lab:wan:rate=10G".parse().unwrap());
         assert_eq!(plan.namespaces(), ["ls-00ab12-wan", "ls-00ab12-a", "ls-00ab12-b"]);
+        assert_eq!(plan.wan_ports(), ["ls-p0", "ls-p1"]);
+        let plan = Plan::new("00ab12".parse().unwrap(), "lab:wan:pairs=2".parse().unwrap());
+        let names: Vec<_> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(
+            (names, plan.wan_ports()),
+            (vec!["a", "b", "a2", "b2"], ["ls-link-a", "ls-link-b"].map(Into::into))
+        );
     }
 
     #[test]

@@ -69,7 +69,7 @@ impl Store {
         let owner = Owner::me().during(|| "read this process's start time".into())?;
         let state = State {
             id: plan.id.to_string(),
-            kind: plan.kind,
+            kind: plan.kind.clone(),
             owner,
             namespaces: plan.namespaces(),
             created_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),

@@ -27,8 +27,12 @@ impl LabInfo {
     fn new(id: &LabId, state: &State) -> Self {
         LabInfo {
             id: id.clone(),
-            kind: state.kind,
-            hosts: Plan::new(id.clone(), state.kind).hosts.into_iter().map(|host| host.netns).collect(),
+            kind: state.kind.clone(),
+            hosts: Plan::new(id.clone(), state.kind.clone())
+                .hosts
+                .into_iter()
+                .map(|host| host.netns)
+                .collect(),
             owner_pid: state.owner.pid,
             alive: state.owner.is_alive(),
             created_unix_s: state.created_unix_s,
@@ -84,7 +88,7 @@ pub fn down(which: &Which) -> Result<Vec<Removed>, Error> {
 }
 
 fn take_down(store: &Store, id: LabId, state: &State) -> Result<Removed, Error> {
-    let namespaces = Plan::new(id.clone(), state.kind).namespaces();
+    let namespaces = Plan::new(id.clone(), state.kind.clone()).namespaces();
     let agents::Ended { ended, left } = agents::end_within(&namespaces);
     namespaces.iter().rev().try_for_each(|name| namespace::delete(name))?;
     store.remove(&id)?;

@@ -48,6 +48,7 @@ const LONG: &str = "\
    |       fd00:18::1/64  |          |   queue > rate > |          |       fd00:18::2/64  |
    +----------------------+          |   loss > delay   |          +----------------------+
                                      +------------------+
+   pairs=2: also a2 and b2; a bridge on each side of the link joins the hosts of that side
 ";
 
 impl Topology for BackToBack {
@@ -120,7 +121,7 @@ impl Topology for Wan {
     }
 
     fn describe(&self) -> &'static str {
-        "two network namespaces on this machine, joined by a link of set rate, round-trip time, queue and loss"
+        "network namespaces on this machine, in pairs, joined by one link of set rate, round-trip time, queue and loss"
     }
 
     fn drawing(&self) -> &'static str {
@@ -132,7 +133,10 @@ impl Topology for Wan {
     }
 
     fn check(&self, words: &[String]) -> Result<(), Error> {
-        kind_of(words).map(drop)
+        match kind_of(words)? {
+            LabKind::Wan(spec) => Ok(spec.check()?),
+            _ => Ok(()),
+        }
     }
 
     fn can_run(&self) -> Result<(), String> {

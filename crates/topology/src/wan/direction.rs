@@ -9,9 +9,11 @@ use landspeed_units::Nanos;
 
 use super::batch::Given;
 use super::frame::{ETHERNET, Frame, Superpacket, look};
+use super::ip::{has_payload, is_ect, mark_ce};
 use super::line::{Due, Line};
-use super::path::{Fate, Path};
-use super::spec::WanSpec;
+use super::path::{Arrival, Fate, Path, Segment};
+use super::plan::WayPlan;
+use super::samples::Sampler;
 use super::split::{piece_len, write_piece};
 use super::stats::{Counters, count};
 use super::virtio::VIRTIO_LEN;
@@ -46,47 +48,76 @@ pub(super) struct Direction {
     main: Line,
     held: Line,
     counters: Arc<Counters>,
+    sampler: Sampler,
+    /// Number of the run that goes on ([`Counters::run`]).
+    run: u64,
 }
 
-/// Neighbouring segments of a superpacket that arrive together.
+/// Neighbouring segments of a superpacket that arrive together, all marked or none.
 struct Run {
     segments: Range<u32>,
-    /// When the first of them would arrive, and the last.
+    /// When the first of them would arrive.
     first: Nanos,
-    last: Nanos,
+    /// How the last of them arrives.
+    last: Arrival,
+}
+
+impl Run {
+    fn of(n: u32, arrival: Arrival) -> Self {
+        Run { segments: n..n + 1, first: arrival.at, last: arrival }
+    }
+
+    fn lane(&self) -> Lane {
+        if self.last.is_held { Lane::Held } else { Lane::Main }
+    }
+
+    /// Whether segment `n`, the next one, can go with it.
+    fn takes(&self, n: u32, next: Arrival, whole: &Superpacket) -> bool {
+        !self.last.is_held
+            && !next.is_held
+            && self.last.is_marked == next.is_marked
+            && next.at - self.first <= LONGEST_PIECE
+            && piece_len(whole, &(self.segments.start..n + 1)) <= LARGEST_PIECE
+    }
 }
 
 /// Bytes of memory for frames, in the main line and among those held back. Frames take a little more room
 /// than their IP packets (their headers), and some is lost at the end of the ring.
-fn capacities(spec: &WanSpec) -> (usize, usize) {
-    let over = |time: Nanos| u128::from(spec.rate_bps()) * u128::from(time.0) / 8_000_000_000;
-    let room = |bytes: u128| usize::try_from(bytes * 5 / 4).unwrap_or(usize::MAX / 8) + 4 * LARGEST_PIECE;
-    let queue = u128::from(spec.queue().0);
-    let main = room(over(spec.one_way()) + queue);
-    if spec.reorder().is_zero() {
+fn capacities(plan: &WayPlan) -> (usize, usize) {
+    // Four times their share: chance bunches them.
+    let bunched = |share: f64| (share * 4.0).min(1.0);
+    let doubled = 1.0 + bunched(plan.way.duplicate.as_f64());
+    let room = |bytes: u128| {
+        usize::try_from((bytes as f64 * doubled) as u128 * 5 / 4).unwrap_or(usize::MAX / 8)
+            + 4 * LARGEST_PIECE
+    };
+    let queue = u128::from(plan.queue_memory());
+    let delay = plan.delay + plan.way.jitter;
+    let main = room(plan.most_bytes_within(delay) + queue);
+    if plan.way.reorder.is_zero() {
         return (main, 0);
     }
-    let all = over(spec.one_way() + spec.reorder_delay()) + queue;
-    // Four times their share: chance bunches them.
-    let share = (spec.reorder().as_f64() * 4.0).min(1.0);
-    (main, room((all as f64 * share) as u128))
+    let all = plan.most_bytes_within(delay + plan.way.reorder_delay) + queue;
+    (main, room((all as f64 * bunched(plan.way.reorder.as_f64())) as u128))
 }
 
 impl Direction {
     /// Takes, and touches, all the memory that it will need.
-    pub(super) fn new(spec: &WanSpec, number: u64, counters: Arc<Counters>) -> Self {
-        let (main, held) = capacities(spec);
-        Direction { path: Path::new(spec, number), main: Line::new(main), held: Line::new(held), counters }
+    pub(super) fn new(plan: &WayPlan, counters: Arc<Counters>) -> Self {
+        let (main, held) = capacities(plan);
+        let (main, held) = (Line::new(main), Line::new(held));
+        Direction { path: Path::new(plan), main, held, counters, sampler: Sampler::default(), run: 0 }
     }
 
     /// Memory that a direction takes.
-    pub(super) fn footprint(spec: &WanSpec) -> usize {
-        let (main, held) = capacities(spec);
+    pub(super) fn footprint(plan: &WayPlan) -> usize {
+        let (main, held) = capacities(plan);
         Line::footprint(main).saturating_add(Line::footprint(held))
     }
 
     /// Takes a frame, virtio header first, that came in at this time. Times never go back.
     pub(super) fn take(&mut self, at: Nanos, buffer: &[u8]) -> Taken {
+        self.look_at_the_queue(at);
         match look(buffer) {
             Some(Frame::Neighbours) => {
                 count(&self.counters.neighbours, 1);
@@ -96,8 +127,22 @@ impl Direction {
             Some(Frame::Super(whole)) => self.take_super(at, &whole, buffer),
             None => self.refuse(),
         }
-        self.counters.most_queued.fetch_max(self.path.waiting(at).0, Relaxed);
+        let waiting = self.path.waiting(at).bytes;
+        self.counters.most_queued.fetch_max(waiting, Relaxed);
+        self.counters.most_lately.store(self.sampler.saw(waiting), Relaxed);
         Taken::Done
+    }
+
+    /// Samples of the queue that are due, before anything else happens; and the beginning of a run.
+    fn look_at_the_queue(&mut self, at: Nanos) {
+        let run = self.counters.run.load(Relaxed);
+        if run != self.run {
+            self.run = run;
+            self.path.count_anew();
+            self.sampler.restart();
+        }
+        let drops = self.counters.no_room.load(Relaxed);
+        self.sampler.look(at, &self.counters.samples, drops, |then| self.path.waiting(then).bytes);
     }
 
     /// Counts a frame that cannot be carried.
@@ -107,68 +152,78 @@ impl Direction {
     }
 
     /// One segment's fate, counted.
-    fn admit(&mut self, at: Nanos, size: u32) -> Fate {
-        let fate = self.path.admit(at, size);
+    fn admit(&mut self, at: Nanos, segment: Segment) -> Option<Arrival> {
+        let fate = self.path.admit(at, segment);
         count(&self.counters.arrived, 1);
         match fate {
-            Fate::Arrives(_) => {}
-            Fate::Held(_) => count(&self.counters.held, 1),
+            Fate::Arrives(arrival) => {
+                let counters = [&self.counters.held, &self.counters.marked, &self.counters.copied];
+                let what = [arrival.is_held, arrival.is_marked, arrival.is_doubled];
+                counters
+                    .into_iter()
+                    .zip(what)
+                    .filter(|(_, is)| *is)
+                    .for_each(|(counter, _)| count(counter, 1));
+                return Some(arrival);
+            }
             Fate::TooLarge => count(&self.counters.too_large, 1),
             Fate::NoRoom => count(&self.counters.no_room, 1),
             Fate::Lost => count(&self.counters.lost, 1),
         }
-        fate
+        None
     }
 
     fn take_packet(&mut self, at: Nanos, size: u32, buffer: &[u8]) {
-        let (lane, leaves) = match self.admit(at, size) {
-            Fate::Arrives(leaves) => (Lane::Main, leaves),
-            Fate::Held(leaves) => (Lane::Held, leaves),
-            _ => return,
-        };
-        if let Some(room) = self.room(lane, leaves, buffer.len(), 1) {
+        let frame = &buffer[VIRTIO_LEN..];
+        let segment = Segment { size, has_payload: has_payload(frame), is_ect: is_ect(frame) };
+        let Some(arrival) = self.admit(at, segment) else { return };
+        let lane = if arrival.is_held { Lane::Held } else { Lane::Main };
+        for _ in 0..=u8::from(arrival.is_doubled) {
+            let Some(room) = self.room(lane, arrival.at, buffer.len(), 1) else { continue };
             room.copy_from_slice(buffer);
+            if arrival.is_marked {
+                mark_ce(&mut room[VIRTIO_LEN..]);
+            }
         }
     }
 
     fn take_super(&mut self, at: Nanos, whole: &Superpacket, buffer: &[u8]) {
+        let is_ect = is_ect(&buffer[VIRTIO_LEN..]);
         let mut run: Option<Run> = None;
         for n in 0..whole.count() {
-            let fate = self.admit(at, whole.ip_len(n));
-            if let (Fate::Arrives(last), Some(run)) = (fate, &mut run)
-                && last - run.first <= LONGEST_PIECE
-                && piece_len(whole, &(run.segments.start..n + 1)) <= LARGEST_PIECE
-            {
-                (run.segments.end, run.last) = (n + 1, last);
-                continue;
+            // Every segment of a superpacket has payload.
+            let arrival = self.admit(at, Segment { size: whole.ip_len(n), has_payload: true, is_ect });
+            match (&mut run, arrival) {
+                (Some(run), Some(next)) if run.takes(n, next, whole) => {
+                    (run.segments.end, run.last) = (n + 1, next);
+                }
+                (_, arrival) => {
+                    let ended = std::mem::replace(&mut run, arrival.map(|arrival| Run::of(n, arrival)));
+                    self.store(ended, whole, buffer);
+                }
             }
-            if let Some(run) = run.take() {
-                self.store(Lane::Main, whole, &run, buffer);
-            }
-            let new = |at| Run { segments: n..n + 1, first: at, last: at };
-            match fate {
-                Fate::Arrives(at) => run = Some(new(at)),
-                Fate::Held(at) => self.store(Lane::Held, whole, &new(at), buffer),
-                _ => {}
+            if let Some(doubled) = arrival.filter(|arrival| arrival.is_doubled) {
+                self.store(run.take(), whole, buffer);
+                self.store(Some(Run::of(n, doubled)), whole, buffer);
             }
         }
-        if let Some(run) = run {
-            self.store(Lane::Main, whole, &run, buffer);
-        }
+        self.store(run, whole, buffer);
     }
 
-    fn store(&mut self, lane: Lane, whole: &Superpacket, run: &Run, buffer: &[u8]) {
+    fn store(&mut self, run: Option<Run>, whole: &Superpacket, buffer: &[u8]) {
+        let Some(run) = run else { return };
         let segments = run.segments.end - run.segments.start;
-        if segments == whole.count() {
-            if let Some(room) = self.room(lane, run.last, buffer.len(), segments) {
-                room.copy_from_slice(buffer);
-                whole.virtio.with_headers(whole.headers).write(room);
-            }
-            return;
-        }
-        let len = piece_len(whole, &run.segments);
-        if let Some(room) = self.room(lane, run.last, len, segments) {
+        let is_whole = segments == whole.count();
+        let len = if is_whole { buffer.len() } else { piece_len(whole, &run.segments) };
+        let Some(room) = self.room(run.lane(), run.last.at, len, segments) else { return };
+        if is_whole {
+            room.copy_from_slice(buffer);
+            whole.virtio.with_headers(whole.headers).write(room);
+        } else {
             write_piece(whole, &buffer[VIRTIO_LEN..], &run.segments, room);
+        }
+        if run.last.is_marked {
+            mark_ce(&mut room[VIRTIO_LEN..]);
         }
     }
 

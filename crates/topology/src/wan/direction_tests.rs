@@ -3,6 +3,8 @@
 use landspeed_record::DirectionStats;
 use proptest::prelude::*;
 
+use super::super::WanSpec;
+use super::super::stats::Seen;
 use super::super::virtio::{Segments, Virtio};
 use super::*;
 
@@ -23,11 +25,11 @@ fn tcp(from: u32, payload: usize, segment: u16) -> Vec<u8> {
 }
 
 fn direction(spec: &str) -> Direction {
-    Direction::new(&spec.parse().unwrap(), 0, Arc::default())
+    Direction::new(&spec.parse::<WanSpec>().unwrap().plan().unwrap()[0], Arc::default())
 }
 
 fn stats(direction: &Direction) -> DirectionStats {
-    direction.counters.read()
+    direction.counters.read().total()
 }
 
 /// Lets everything go that leaves by `now`: times, and payloads with their place in the stream.
@@ -150,6 +152,103 @@ fn held_segments_are_overtaken_and_no_others() {
     let (main, late) = out.split_at(200 - held);
     assert!(main.is_sorted_by_key(|(_, sequence, _)| *sequence));
     assert!(late.is_sorted_by_key(|(_, sequence, _)| *sequence));
+}
+
+/// The same with an ECN field, and an IPv4 header that is whole.
+fn ecn_tcp(from: u32, payload: usize, segment: u16, ecn: u8) -> Vec<u8> {
+    let mut buffer = tcp(from, payload, segment);
+    let frame = &mut buffer[VIRTIO_LEN..];
+    let total = u16::try_from(frame.len() - ETHERNET).unwrap();
+    frame[15] = ecn;
+    frame[16..18].copy_from_slice(&total.to_be_bytes());
+    frame[23] = 6;
+    let sum = !header_sum(frame);
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    buffer
+}
+
+fn header_sum(frame: &[u8]) -> u16 {
+    let words = frame[ETHERNET..ETHERNET + 20].chunks_exact(2);
+    let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+    let sum = (sum >> 16) + (sum & 0xffff);
+    ((sum >> 16) + (sum & 0xffff)) as u16
+}
+
+/// Place in the stream, segments and ECN field of each piece that leaves; their headers' checksums are true.
+fn pieces(direction: &mut Direction) -> Vec<(u32, usize, u8)> {
+    let due = direction.due(Lane::Main, Nanos(u64::MAX)).map(|due| {
+        let frame = &due.frame[VIRTIO_LEN..];
+        assert_eq!(header_sum(frame), 0xffff, "the checksum of a piece's header");
+        let sequence = u32::from_be_bytes(frame[38..42].try_into().unwrap());
+        (sequence, due.segments as usize, frame[15] & 3)
+    });
+    due.collect()
+}
+
+#[test]
+fn the_right_piece_of_a_superpacket_is_marked() {
+    // Ten segments of 1480 bytes come at once; the sixth to tenth find five or more before them.
+    let spec = "rate=10G,rtt=2ms,queue=1M,mark-above=7400";
+    let mut marking = direction(spec);
+    marking.take(Nanos(0), &ecn_tcp(0, 14_400, 1440, 2));
+    assert_eq!(pieces(&mut marking), [(0, 5, 2), (7200, 5, 3)]);
+    assert_eq!(stats(&marking).marked_segments, 5);
+    let mut deaf = direction(spec);
+    deaf.take(Nanos(0), &ecn_tcp(0, 14_400, 1440, 0));
+    assert_eq!((pieces(&mut deaf), stats(&deaf).marked_segments), (vec![(0, 10, 0)], 0));
+    // Where there is no queue to speak of, nothing is marked; where all of it waits, the whole is.
+    let mut all = direction("rate=10G,rtt=2ms,queue=1M,mark-above=1");
+    all.take(Nanos(0), &ecn_tcp(0, 14_400, 1440, 1));
+    assert_eq!(pieces(&mut all), [(0, 10, 3)]);
+    all.take(Nanos(0), &ecn_tcp(14_400, 100, 1440, 1));
+    assert_eq!(pieces(&mut all)[1], (14_400, 1, 3));
+}
+
+#[test]
+fn doubled_segments_come_right_behind_themselves() {
+    let mut direction = direction("rate=10G,rtt=2ms,queue=1M,duplicate=100%");
+    direction.take(Nanos(0), &ecn_tcp(0, 2880, 1440, 0));
+    let places: Vec<_> =
+        pieces(&mut direction).iter().map(|(place, segments, _)| (*place, *segments)).collect();
+    assert_eq!(places, [(0, 1), (0, 1), (1440, 1), (1440, 1)]);
+    release(&mut direction, Nanos(u64::MAX));
+    let stats = stats(&direction);
+    assert_eq!((stats.arrived_segments, stats.duplicated_segments, stats.forwarded_segments), (2, 2, 4));
+    assert_eq!(stats.under_way_segments(), 0);
+}
+
+#[test]
+fn listed_segments_are_lost_wherever_they_are_within_a_superpacket() {
+    let mut direction = direction("rate=10G,rtt=2ms,queue=1M,drop-list=2+5+6");
+    // An acknowledgement is not counted: the superpacket's segments are 1 to 8.
+    let mut bare = ecn_tcp(0, 1, 1440, 0);
+    bare.pop();
+    bare[VIRTIO_LEN + 16..VIRTIO_LEN + 18].copy_from_slice(&40_u16.to_be_bytes());
+    direction.take(Nanos(0), &bare);
+    direction.take(Nanos(0), &ecn_tcp(0, 8 * 1440, 1440, 0));
+    let lost: Vec<_> =
+        release(&mut direction, Nanos(u64::MAX)).iter().map(|(_, at, bytes)| (*at, bytes.len())).collect();
+    assert_eq!(lost, [(0, 0), (0, 1440), (2 * 1440, 2 * 1440), (6 * 1440, 2 * 1440)]);
+    assert_eq!(stats(&direction).loss_drops, 3);
+    // A run begins: the second segment from now on is lost again.
+    direction.counters.begin_run();
+    direction.take(Nanos(0), &ecn_tcp(0, 2 * 1440, 1440, 0));
+    assert_eq!(stats(&direction).loss_drops, 4);
+}
+
+#[test]
+fn the_queue_over_time_is_known() {
+    let mut direction = direction("rate=8M,rtt=2ms,queue=1M");
+    // 500 kB at a megabyte a second: half a second.
+    for n in 0..500 {
+        direction.take(Nanos::millis(1000), &tcp(n * 960, 960, 1440));
+    }
+    direction.take(Nanos::millis(5000), &tcp(0, 1, 1440));
+    let queue = direction.counters.queue_since(&Seen::default(), Nanos::millis(1000));
+    let seen: Vec<_> = queue.iter().map(|s| (s.at_ns.0 / 1_000_000, s.waiting_bytes.0)).collect();
+    let expected = [(100, 400_000), (200, 300_000), (300, 200_000), (400, 100_000), (500, 0), (4000, 0)];
+    assert_eq!(seen, expected);
+    assert_eq!(direction.counters.most_queued_since(&Seen::default()).0, 500_000);
 }
 
 #[test]

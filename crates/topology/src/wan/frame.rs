@@ -10,6 +10,9 @@ const IPV6: u16 = 0x86dd;
 const ICMPV6: u8 = 58;
 /// Router solicitation to redirect (RFC 4861, section 4).
 const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
+const IGMP: u8 = 2;
+/// Queries, reports and their ends (RFC 2710, section 3), and reports of version 2 (RFC 3810).
+const LISTENER_DISCOVERY: [u8; 4] = [130, 131, 132, 143];
 const UDP_HEADER: usize = 8;
 /// A hop-by-hop header that holds nothing but the jumbo payload option (RFC 2675): what Linux puts into
 /// IPv6 superpackets above 64 KiB ("BIG TCP"), and takes out again of their segments.
@@ -19,8 +22,8 @@ const JUMBO_OPTION: u8 = 0xc2;
 /// What a frame is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// ARP or neighbour discovery: the talk of a local network, which no wide-area path carries. Routers
-    /// would answer it at either end.
+    /// ARP, neighbour discovery, reports of who listens to which multicast group: the talk of a local
+    /// network, which no wide-area path carries. Routers would answer it at either end.
     Neighbours,
     /// One packet; length of its IP part.
     Packet(u32),
@@ -83,10 +86,21 @@ fn ethertype(frame: &[u8]) -> u16 {
 fn is_neighbours(frame: &[u8]) -> bool {
     match ethertype(frame) {
         ARP => true,
-        IPV6 => {
-            let kind = frame.get(ETHERNET + IPV6_HEADER);
-            frame.get(ETHERNET + 6) == Some(&ICMPV6) && kind.is_some_and(|k| NEIGHBOUR_DISCOVERY.contains(k))
-        }
+        IPV4 => frame.get(ETHERNET + 9) == Some(&IGMP),
+        IPV6 => is_neighbours_v6(frame),
+        _ => false,
+    }
+}
+
+fn is_neighbours_v6(frame: &[u8]) -> bool {
+    /// The shortest extension header, which is all that listener reports have (a router alert).
+    const SHORT: usize = 8;
+    const HOP_BY_HOP: u8 = 0;
+    let byte = |at: usize| frame.get(ETHERNET + at).copied();
+    let kind = |at: usize| byte(at).unwrap_or_default();
+    match (byte(6), byte(IPV6_HEADER)) {
+        (Some(ICMPV6), _) => NEIGHBOUR_DISCOVERY.contains(&kind(IPV6_HEADER)),
+        (Some(HOP_BY_HOP), Some(ICMPV6)) => LISTENER_DISCOVERY.contains(&kind(IPV6_HEADER + SHORT)),
         _ => false,
     }
 }

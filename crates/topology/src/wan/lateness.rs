@@ -29,22 +29,48 @@ impl Lateness {
         self.most.fetch_max(late.0, Relaxed);
     }
 
-    /// The time that this share of the frames was not later than, to the next bucket's end; `None` before
-    /// the first frame.
+    /// What it holds now.
+    pub(super) fn read(&self) -> Late {
+        let counts = self.counts.iter().map(|count| count.load(Relaxed)).collect();
+        Late { counts, most: self.most.load(Relaxed) }
+    }
+}
+
+/// What a [`Lateness`] held at one moment, or between two.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Late {
+    /// By bucket; none at all before the first look.
+    counts: Vec<u64>,
+    most: u64,
+}
+
+impl Late {
+    /// What came after `earlier`. The worst is known to its bucket's end only, since the histogram's own
+    /// worst may be of before.
+    pub(super) fn since(&self, earlier: &Late) -> Late {
+        let before = earlier.counts.iter().copied().chain(std::iter::repeat(0));
+        let counts: Vec<u64> =
+            self.counts.iter().zip(before).map(|(now, then)| now.saturating_sub(then)).collect();
+        let worst = counts.iter().rposition(|count| *count > 0).map_or(0, upper);
+        Late { counts, most: worst.min(self.most) }
+    }
+
+    /// The time that this share of the frames was not later than, to the next bucket's end; `None` where
+    /// there was no frame.
     pub(super) fn quantile(&self, share: f64) -> Option<Nanos> {
-        let counts: Vec<u64> = self.counts.iter().map(|count| count.load(Relaxed)).collect();
-        let total: u64 = counts.iter().sum();
+        let total: u64 = self.counts.iter().sum();
         let rank = (share * total as f64).ceil().max(1.0) as u64;
         let mut below = 0;
-        let found = counts.iter().position(|count| {
+        let found = self.counts.iter().position(|count| {
             below += count;
             below >= rank
         });
-        found.map(|bucket| Nanos(upper(bucket).min(self.most.load(Relaxed))))
+        found.map(|bucket| Nanos(upper(bucket).min(self.most)))
     }
 
+    /// The worst.
     pub(super) fn most(&self) -> Nanos {
-        Nanos(self.most.load(Relaxed))
+        Nanos(self.most)
     }
 }
 
@@ -83,12 +109,25 @@ mod tests {
     #[test]
     fn quantiles_are_of_frames() {
         let late = Lateness::default();
-        assert_eq!(late.quantile(0.5), None);
+        assert_eq!(late.read().quantile(0.5), None);
         late.add(Nanos(10), 98);
         late.add(Nanos::micros(100), 2);
+        let late = late.read();
         assert_eq!(late.quantile(0.5), Some(Nanos(10)));
         assert_eq!(late.quantile(0.98), Some(Nanos(10)));
         assert_eq!(late.quantile(0.99), Some(Nanos::micros(100)));
         assert_eq!(late.most(), Nanos::micros(100));
+    }
+
+    #[test]
+    fn a_run_is_not_told_what_was_before_it() {
+        let late = Lateness::default();
+        late.add(Nanos::millis(50), 1000);
+        let before = late.read();
+        assert_eq!(before.since(&Late::default()), before.since(&Lateness::default().read()));
+        assert_eq!(before.since(&before).quantile(0.5), None);
+        late.add(Nanos(12), 10);
+        let run = late.read().since(&before);
+        assert_eq!((run.quantile(0.99), run.most()), (Some(Nanos(12)), Nanos(12)));
     }
 }

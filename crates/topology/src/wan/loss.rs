@@ -2,40 +2,95 @@
 
 use landspeed_stats::Random;
 
-/// Random loss, or the two-state chain of Gilbert (Bell System Technical Journal 39, 1960): everything is
-/// lost in the bad state, nothing in the good one.
+use super::plan::WayPlan;
+use super::share::Share;
+use super::spec::Way;
+
+/// What a direction loses: by chance, and by number.
 #[derive(Debug, Clone)]
-pub(super) enum Loss {
+pub(super) struct Loss {
+    chance: Chance,
+    random: Random,
+    numbered: Numbered,
+}
+
+/// Random loss, or the two-state chain of Elliott (Bell System Technical Journal 42, 1963), which steps
+/// before each segment. Where the good state loses nothing and the bad one everything it is Gilbert's (39,
+/// 1960).
+#[derive(Debug, Clone, PartialEq)]
+enum Chance {
     /// Each segment for itself, with this probability.
     Independent { share: f64 },
     /// In bursts.
-    Bursts { bad: bool, enter: f64, leave: f64 },
+    States { is_bad: bool, enter: f64, leave: f64, good: f64, bad: f64 },
+}
+
+/// Losses by number: only segments with payload are counted, the first since the run began is 1. The
+/// simulator counts alike (`landspeed_model::LossSpec`).
+#[derive(Debug, Clone)]
+struct Numbered {
+    count: u64,
+    /// Every so many; 0 loses none.
+    nth: u64,
+    /// Ascending.
+    list: Vec<u64>,
+    /// The first in `list` that has not come.
+    place: usize,
 }
 
 impl Loss {
-    /// `share` of all segments on average; with `burst`, in runs of that mean length. `share` is at most
-    /// [`most_in_bursts`] then.
-    pub(super) fn new(share: f64, burst: Option<f64>) -> Self {
-        match burst {
-            None => Loss::Independent { share },
-            Some(length) => {
-                // A run ends with probability `leave` after each loss, so its mean length is 1 / leave; the
-                // chain is in its bad state enter / (enter + leave) of the time.
-                let leave = 1.0 / length.max(1.0);
-                Loss::Bursts { bad: false, enter: leave * share / (1.0 - share), leave }
-            }
-        }
+    pub(super) fn new(plan: &WayPlan, random: Random) -> Self {
+        let way = &plan.way;
+        let chance = match chain(way) {
+            Some([enter, leave, good, bad]) => Chance::States { is_bad: false, enter, leave, good, bad },
+            None => Chance::Independent { share: way.loss.as_f64() },
+        };
+        let nth = way.loss_nth.unwrap_or(0);
+        Loss { chance, random, numbered: Numbered { count: 0, nth, list: plan.drops.clone(), place: 0 } }
     }
 
     /// Whether the next segment is lost.
-    pub(super) fn takes(&mut self, random: &mut Random) -> bool {
+    pub(super) fn takes(&mut self, has_payload: bool) -> bool {
+        // Both move on, whatever the other says.
+        let numbered = has_payload && self.numbered.takes();
+        self.chance.takes(&mut self.random) || numbered
+    }
+
+    /// A run begins: segments are counted from 1 again.
+    pub(super) fn count_anew(&mut self) {
+        (self.numbered.count, self.numbered.place) = (0, 0);
+    }
+}
+
+/// Elliott's chain, where losses come in bursts: good to bad, bad to good, loss while good, loss while bad.
+pub(super) fn chain(way: &Way) -> Option<[f64; 4]> {
+    way.loss_states.map(|states| states.0.map(Share::as_f64)).or_else(|| {
+        // A run ends with probability `leave` after each loss, so its mean length is 1 / leave; the chain is
+        // in its bad state enter / (enter + leave) of the time.
+        let (share, length) = (way.loss.as_f64(), f64::from(way.loss_burst?) / 1000.0);
+        let leave = 1.0 / length.max(1.0);
+        Some([leave * share / (1.0 - share), leave, 0.0, 1.0])
+    })
+}
+
+impl Chance {
+    fn takes(&mut self, random: &mut Random) -> bool {
         match self {
-            Loss::Independent { share } => random.happens(*share),
-            Loss::Bursts { bad, enter, leave } => {
-                *bad = if *bad { !random.happens(*leave) } else { random.happens(*enter) };
-                *bad
+            Chance::Independent { share } => random.happens(*share),
+            Chance::States { is_bad, enter, leave, good, bad } => {
+                *is_bad ^= random.happens(if *is_bad { *leave } else { *enter });
+                random.happens(if *is_bad { *bad } else { *good })
             }
         }
+    }
+}
+
+impl Numbered {
+    fn takes(&mut self) -> bool {
+        self.count += 1;
+        let listed = self.list.get(self.place) == Some(&self.count);
+        self.place += usize::from(listed);
+        listed || (self.nth > 0 && self.count.is_multiple_of(self.nth))
     }
 }
 
@@ -47,12 +102,25 @@ pub(super) fn most_in_bursts(length: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::WanSpec;
     use super::*;
 
-    fn losses(share: f64, burst: Option<f64>, segments: usize) -> Vec<bool> {
-        let mut random = Random::new(7);
-        let mut loss = Loss::new(share, burst);
-        (0..segments).map(|_| loss.takes(&mut random)).collect()
+    fn loss(spec: &str) -> Loss {
+        let plan = spec.parse::<WanSpec>().unwrap().plan().unwrap();
+        Loss::new(&plan[0], Random::new(7))
+    }
+
+    fn losses(spec: &str, segments: usize) -> Vec<bool> {
+        let mut loss = loss(spec);
+        (0..segments).map(|_| loss.takes(true)).collect()
+    }
+
+    fn count(lost: &[bool]) -> usize {
+        lost.iter().filter(|lost| **lost).count()
+    }
+
+    fn numbers(spec: &str, segments: usize) -> Vec<usize> {
+        (1..).zip(losses(spec, segments)).filter(|(_, lost)| *lost).map(|(number, _)| number).collect()
     }
 
     fn runs(lost: &[bool]) -> Vec<usize> {
@@ -61,15 +129,15 @@ mod tests {
 
     #[test]
     fn takes_its_share_and_no_more() {
-        let lost = losses(0.01, None, 1_000_000).iter().filter(|lost| **lost).count();
+        let lost = count(&losses("loss=1%", 1_000_000));
         // Binomial: five standard deviations of 99.5.
         assert!((9_502..=10_498).contains(&lost), "{lost}");
     }
 
     #[test]
     fn bursts_have_their_mean_length_and_the_same_share() {
-        let lost = losses(0.01, Some(8.0), 4_000_000);
-        let share = lost.iter().filter(|lost| **lost).count() as f64 / lost.len() as f64;
+        let lost = losses("loss=1%,loss-burst=8", 4_000_000);
+        let share = count(&lost) as f64 / lost.len() as f64;
         let runs = runs(&lost);
         let mean = runs.iter().sum::<usize>() as f64 / runs.len() as f64;
         // About 5000 runs, geometric with standard deviation 7.5: five errors of the mean are 0.53.
@@ -79,13 +147,45 @@ mod tests {
 
     #[test]
     fn bursts_of_one_never_touch() {
-        assert!(runs(&losses(0.2, Some(1.0), 100_000)).iter().all(|run| *run == 1));
+        assert!(runs(&losses("loss=20%,loss-burst=1", 100_000)).iter().all(|run| *run == 1));
     }
 
     #[test]
     fn the_largest_share_is_reached() {
         let share = most_in_bursts(4.0);
-        let lost = losses(share, Some(4.0), 1_000_000).iter().filter(|lost| **lost).count();
+        let lost = count(&losses("loss=80%,loss-burst=4", 1_000_000));
         assert!((lost as f64 / 1e6 - share).abs() < 0.005, "{lost}");
+    }
+
+    #[test]
+    fn each_of_elliotts_states_loses_its_own_share() {
+        // A quarter of the time bad: 0.75 * 1 % + 0.25 * 41 %.
+        let lost = losses("loss-states=1%+3%+1%+41%", 4_000_000);
+        let share = count(&lost) as f64 / 4e6;
+        // Runs in a state last 33 and 100 segments, so 4 million hold some 30,000 turns: 1 % is five errors.
+        assert!((share - 0.11).abs() < 0.004, "{share}");
+        // Gilbert's chain is a case of it: bursts of 8 with the share 0.002 / 0.127.
+        let mean = runs(&losses("loss-states=0.2%+12.5%+0%+100%", 4_000_000));
+        let mean = mean.iter().sum::<usize>() as f64 / mean.len() as f64;
+        assert!((mean - 8.0).abs() < 0.43, "runs of {mean}");
+    }
+
+    #[test]
+    fn numbers_are_met_exactly_and_count_payload_alone() {
+        assert_eq!(numbers("loss-nth=4", 13), [4, 8, 12]);
+        assert_eq!(numbers("drop-list=1+2+9", 20), [1, 2, 9]);
+        assert_eq!(numbers("drop-list=3+9,loss-nth=3", 10), [3, 6, 9], "together");
+        let mut loss = loss("drop-list=2");
+        let told = [true, false, false, true].map(|payload| loss.takes(payload));
+        assert_eq!(told, [false, false, false, true]);
+        loss.count_anew();
+        assert_eq!([loss.takes(true), loss.takes(true)], [false, true], "a run counts anew");
+    }
+
+    #[test]
+    fn chance_is_the_same_with_and_without_a_list() {
+        let (alone, with) = (losses("loss=5%", 10_000), losses("loss=5%,drop-list=77", 10_000));
+        let other: Vec<usize> = (0..10_000).filter(|n| alone[*n] != with[*n]).collect();
+        assert!(with[76] && other.iter().all(|n| *n == 76), "{other:?}");
     }
 }

@@ -6,31 +6,53 @@ use std::str::FromStr;
 
 use landspeed_units::{BitRate, Bytes, Nanos, parse_duration};
 
+use super::list;
 use super::loss::most_in_bursts;
+use super::print::NONE;
 use super::share::Share;
-use super::spec::{Queue, WanSpec};
+use super::spec::{Carrier, LossStates, Pace, Queue, WanSpec, Way};
 
-/// Every parameter and what its value is, for errors.
-pub(super) const KEYS: &[(&str, &str)] = &[
+/// Every parameter of a direction and what its value is, for errors. With "back." before it it is said of
+/// the way from B to A alone.
+pub(super) const WAY_KEYS: &[(&str, &str)] = &[
     ("rate", "a rate from 8k to 100G bits of IP packets a second: 1G, 2.5Gb/s, 100mbit"),
-    ("rtt", "a round-trip time up to 10 s: 20ms, 180ms"),
-    ("queue", "what may wait in front of the line: 1bdp, 0.5bdp, 64K, 1M (bytes)"),
+    ("trace", "a file of delivery times in Mahimahi's format, in place of rate"),
+    ("queue", "what may wait in front of the line: 1bdp, 0.5bdp, 64K, 1M (bytes), 1000p (packets)"),
+    ("mark-above", "what may wait before packets are marked: 100K, 0.1bdp, 65p, or none"),
+    ("jitter", "the most that a packet is delayed beyond the rest, up to 10 s: 2ms"),
     ("loss", "a share of segments from 0 to 100 %: 0.01%, 1e-4"),
-    ("loss-burst", "the mean length of a run of losses in segments, from 1 to 100000: 8, 12.5"),
+    ("loss-burst", "the mean length of a run of losses in segments, from 1 to 100000: 8, 12.5, or none"),
+    ("loss-states", "four shares of Elliott's chain, ENTER+LEAVE+GOOD+BAD: 0.1%+12.5%+0%+100%, or none"),
+    ("loss-nth", "how many packets with payload there are for each one lost, from 1: 1000, or none"),
+    ("drop-list", "numbers of packets with payload, the first is 1: 5+17+300, or a file of them, or none"),
     ("reorder", "a share of segments from 0 to 100 %: 0.1%"),
     ("reorder-delay", "how long those are held back, up to 10 s: 1ms"),
-    ("drop-above", "the largest IP packet that passes, from 68 to 65535 bytes: 1400"),
+    ("duplicate", "a share of segments from 0 to 100 %: 0.1%"),
+    ("drop-above", "the largest IP packet that passes, from 68 to 65535 bytes: 1400, or none"),
+];
+
+/// Every parameter of the whole link.
+pub(super) const LINK_KEYS: &[(&str, &str)] = &[
+    ("rtt", "a round-trip time up to 10 s: 20ms, 180ms"),
+    ("pairs", "pairs of hosts that share the link, from 1 to 8: 2"),
+    ("link", "what carries the packets: auto, netem or user"),
     ("seed", "a whole number: 7"),
 ];
+
+/// Before a parameter of the way from B to A.
+const BACK: &str = "back.";
 
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 const LONGEST: Nanos = Nanos::secs(10);
 const BURSTS: RangeInclusive<u32> = 1_000..=100_000_000;
 /// From the smallest packet that every IPv4 router passes (RFC 791) to the largest there is.
 const SIZES: RangeInclusive<u64> = 68..=65_535;
-/// 16 GiB, or a hundred times the bandwidth-delay product: beyond any memory of today.
+/// 16 GiB, a million packets, or a hundred times the bandwidth-delay product: beyond any memory of today.
 const QUEUES: RangeInclusive<u64> = 1..=1 << 34;
+const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 const BDPS: RangeInclusive<u32> = 1..=100_000;
+/// No name of a file is longer (PATH_MAX), and what is written down of a lab must stay small.
+const LONGEST_NAME: usize = 4095;
 
 /// Parameters that make no link.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,7 +70,7 @@ pub enum WanSpecError {
     },
     /// The same parameter again.
     #[error("lab:wan: {0} is given twice")]
-    Twice(&'static str),
+    Twice(String),
     /// A value that the parameter cannot have.
     #[error("lab:wan: {key}={given}: expected {expected}")]
     Value {
@@ -62,62 +84,133 @@ pub enum WanSpecError {
     /// Values that do not go together.
     #[error("lab:wan: {0}")]
     Together(String),
+    /// A file that a parameter names, and what is wrong with it.
+    #[error("lab:wan: {key}={file}: {why}")]
+    File {
+        /// The parameter.
+        key: &'static str,
+        /// The file's name, shortened and escaped.
+        file: String,
+        /// The line and the reason.
+        why: String,
+    },
+}
+
+/// A parameter as it was given.
+struct Given<'a> {
+    is_back: bool,
+    key: &'static str,
+    expected: &'static str,
+    value: &'a str,
 }
 
 impl FromStr for WanSpec {
     type Err = WanSpecError;
 
-    /// "rate=1G,rtt=20ms,loss=0.01%"; what is left out has its default, so "" is a link too.
+    /// "rate=1G,rtt=20ms,loss=0.01%"; what is left out has its default, so "" is a link too. Files are not
+    /// read here.
     fn from_str(text: &str) -> Result<Self, WanSpecError> {
-        let mut spec = WanSpec::default();
+        let given = text.split(',').filter(|_| !text.is_empty()).map(given);
+        let given: Vec<Given<'_>> = given.collect::<Result<_, _>>()?;
         let mut seen = HashSet::new();
-        for word in text.split(',').filter(|_| !text.is_empty()) {
-            let (key, value) = word.split_once('=').ok_or_else(|| WanSpecError::NoValue(shown(word)))?;
-            let (key, expected) =
-                *KEYS.iter().find(|(known, _)| *known == key).ok_or_else(|| no_such(key))?;
-            if !seen.insert(key) {
-                return Err(WanSpecError::Twice(key));
-            }
-            let wrong = || WanSpecError::Value { key, given: shown(value), expected };
-            set(&mut spec, key, value).ok_or_else(wrong)?;
+        if let Some(again) = given.iter().find(|g| !seen.insert((g.is_back, g.key))) {
+            let prefix = if again.is_back { BACK } else { "" };
+            return Err(WanSpecError::Twice(format!("{prefix}{}", again.key)));
         }
-        together(&spec, &seen)?;
+        let mut spec = WanSpec::default();
+        for word in given.iter().filter(|word| !word.is_back) {
+            set(&mut spec, word.key, word.value).ok_or_else(|| wrong(word))?;
+        }
+        spec.ways[1] = spec.ways[0].back();
+        for word in given.iter().filter(|word| word.is_back) {
+            set_way(&mut spec.ways[1], word.key, word.value).ok_or_else(|| wrong(word))?;
+        }
+        for is_back in [false, true] {
+            let says = |key| seen.contains(&(is_back, key));
+            together(&spec.ways[usize::from(is_back)], says)?;
+        }
         Ok(spec)
     }
 }
 
+fn given(word: &str) -> Result<Given<'_>, WanSpecError> {
+    let (name, value) = word.split_once('=').ok_or_else(|| WanSpecError::NoValue(shown(word)))?;
+    let back = name.strip_prefix(BACK);
+    let keys: &'static [(&'static str, &'static str)] = if back.is_some() { &[] } else { LINK_KEYS };
+    let mut keys = WAY_KEYS.iter().chain(keys);
+    let (key, expected) =
+        *keys.find(|(known, _)| *known == back.unwrap_or(name)).ok_or_else(|| no_such(name))?;
+    Ok(Given { is_back: back.is_some(), key, expected, value })
+}
+
+fn wrong(word: &Given<'_>) -> WanSpecError {
+    WanSpecError::Value { key: word.key, given: shown(word.value), expected: word.expected }
+}
+
 fn set(spec: &mut WanSpec, key: &str, value: &str) -> Option<()> {
     match key {
-        "rate" => spec.rate_bps = rate(value)?,
         "rtt" => spec.rtt = time(value)?,
-        "queue" => spec.queue = queue(value)?,
-        "loss" => spec.loss = Share::parse(value)?,
-        "loss-burst" => spec.loss_burst = Some(thousandths(value).filter(|n| BURSTS.contains(n))?),
-        "reorder" => spec.reorder = Share::parse(value)?,
-        "reorder-delay" => spec.reorder_delay = time(value).filter(|t| t.0 > 0)?,
-        "drop-above" => spec.drop_above = Some(value.parse::<Bytes>().ok().filter(|s| SIZES.contains(&s.0))?),
+        "pairs" => spec.pairs = value.parse().ok().filter(|n| (1..=WanSpec::MAX_PAIRS).contains(n))?,
+        "link" => spec.carrier = carrier(value)?,
         "seed" => spec.seed = value.parse().ok()?,
+        _ => return set_way(&mut spec.ways[0], key, value),
+    }
+    Some(())
+}
+
+fn set_way(way: &mut Way, key: &str, value: &str) -> Option<()> {
+    match key {
+        "rate" => way.pace = Pace::Rate(rate(value)?),
+        "trace" => way.pace = Pace::Trace(name(value)?),
+        "queue" => way.queue = queue(value)?,
+        "mark-above" => way.mark_above = or_none(value, queue)?,
+        "jitter" => way.jitter = time(value)?,
+        "loss" => way.loss = Share::parse(value)?,
+        "loss-burst" => {
+            way.loss_burst = or_none(value, |text| thousandths(text).filter(|n| BURSTS.contains(n)))?;
+        }
+        "loss-states" => way.loss_states = or_none(value, states)?,
+        "loss-nth" => way.loss_nth = or_none(value, |text| text.parse().ok().filter(|nth| *nth > 0))?,
+        "drop-list" => way.drop_list = or_none(value, |text| name(text).filter(|t| list::could_be(t)))?,
+        "reorder" => way.reorder = Share::parse(value)?,
+        "reorder-delay" => way.reorder_delay = time(value).filter(|t| t.0 > 0)?,
+        "duplicate" => way.duplicate = Share::parse(value)?,
+        "drop-above" => way.drop_above = or_none(value, size)?,
         _ => return None,
     }
     Some(())
 }
 
-fn together(spec: &WanSpec, given: &HashSet<&str>) -> Result<(), WanSpecError> {
+/// `Some(None)` for "none".
+fn or_none<T>(text: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
+    if text == NONE { Some(None) } else { read(text).map(Some) }
+}
+
+fn together(way: &Way, given: impl Fn(&'static str) -> bool) -> Result<(), WanSpecError> {
     let without = |key: &str, needed: &str| {
         WanSpecError::Together(format!("{key} says nothing without {needed}: add {needed}=0.1%"))
     };
-    if let Some(length) = spec.loss_burst() {
-        if spec.loss.is_zero() {
+    if let Some(thousandths) = way.loss_burst {
+        let length = f64::from(thousandths) / 1000.0;
+        let most = most_in_bursts(length);
+        if way.loss.is_zero() && given("loss-burst") {
             return Err(without("loss-burst", "loss"));
         }
-        let most = most_in_bursts(length);
-        if spec.loss.as_f64() > most {
+        if way.loss.as_f64() > most {
             let most = Share::new(most).unwrap_or_default();
-            let text = format!("runs of {length} losses make up at most loss={most}, not {}", spec.loss);
+            let text = format!("runs of {length} losses make up at most loss={most}, not {}", way.loss);
             return Err(WanSpecError::Together(text));
         }
     }
-    if given.contains("reorder-delay") && spec.reorder.is_zero() {
+    let both =
+        |a: &str, b: &str, why: &str| Err(WanSpecError::Together(format!("{a} and {b} {why}: give one")));
+    if given("rate") && given("trace") {
+        return both("rate", "trace", "both say how fast the line is");
+    }
+    if !way.loss.is_zero() && way.loss_states.is_some() {
+        return both("loss", "loss-states", "both say what chance loses");
+    }
+    if given("reorder-delay") && way.reorder.is_zero() {
         return Err(without("reorder-delay", "reorder"));
     }
     Ok(())
@@ -132,16 +225,45 @@ fn rate(text: &str) -> Option<u64> {
     RATES.contains(&whole).then_some(whole)
 }
 
+/// Whether a line can be of this rate.
+pub(super) fn is_rate(bps: u64) -> bool {
+    RATES.contains(&bps)
+}
+
 fn time(text: &str) -> Option<Nanos> {
     parse_duration(text).ok().filter(|time| *time <= LONGEST)
 }
 
+fn size(text: &str) -> Option<Bytes> {
+    text.parse().ok().filter(|size: &Bytes| SIZES.contains(&size.0))
+}
+
 fn queue(text: &str) -> Option<Queue> {
-    let Some(factor) = text.strip_suffix("bdp") else {
-        let size: Bytes = text.parse().ok()?;
-        return QUEUES.contains(&size.0).then_some(Queue::Bytes(size.0));
-    };
-    thousandths(factor).filter(|factor| BDPS.contains(factor)).map(Queue::Bdp)
+    if let Some(factor) = text.strip_suffix("bdp") {
+        return thousandths(factor).filter(|factor| BDPS.contains(factor)).map(Queue::Bdp);
+    }
+    if let Some(packets) = text.strip_suffix('p') {
+        let plain = packets.bytes().all(|b| b.is_ascii_digit());
+        let packets = plain.then(|| packets.parse().ok()).flatten()?;
+        return PACKETS.contains(&packets).then_some(Queue::Packets(packets));
+    }
+    let size: Bytes = text.parse().ok()?;
+    QUEUES.contains(&size.0).then_some(Queue::Bytes(size.0))
+}
+
+fn states(text: &str) -> Option<LossStates> {
+    let shares: Vec<Share> = text.split('+').map(Share::parse).collect::<Option<_>>()?;
+    shares.try_into().ok().map(LossStates)
+}
+
+fn carrier(text: &str) -> Option<Carrier> {
+    [Carrier::Auto, Carrier::Netem, Carrier::User].into_iter().find(|carrier| carrier.to_string() == text)
+}
+
+/// A file's name, or a list: nothing that a terminal would obey.
+fn name(text: &str) -> Option<String> {
+    let sound = (1..=LONGEST_NAME).contains(&text.len()) && !text.chars().any(char::is_control);
+    sound.then(|| text.to_owned())
 }
 
 /// A plain decimal number, in thousandths.
@@ -153,134 +275,16 @@ fn thousandths(text: &str) -> Option<u32> {
 }
 
 fn no_such(key: &str) -> WanSpecError {
-    let known: Vec<_> = KEYS.iter().map(|(key, _)| *key).collect();
-    WanSpecError::NoSuch { given: shown(key), known: known.join(", ") }
+    let known: Vec<_> = WAY_KEYS.iter().chain(LINK_KEYS).map(|(key, _)| *key).collect();
+    let known = format!("{}; or back.KEY", known.join(", "));
+    WanSpecError::NoSuch { given: shown(key), known }
 }
 
-fn shown(text: &str) -> String {
+/// Text from outside, shortened and escaped.
+pub(super) fn shown(text: &str) -> String {
     text.chars().take(40).collect::<String>().escape_default().to_string()
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn refused(text: &str) -> String {
-        text.parse::<WanSpec>().expect_err(text).to_string()
-    }
-
-    #[test]
-    fn nothing_said_is_a_clean_gigabit() {
-        let spec: WanSpec = "".parse().unwrap();
-        assert_eq!(spec.to_string(), "rate=1G,rtt=20ms,queue=1bdp");
-        assert_eq!(spec.queue(), Bytes(2_500_000));
-        assert_eq!(spec.one_way(), Nanos::millis(10));
-    }
-
-    #[test]
-    fn every_parameter_is_read_and_printed_again() {
-        let all = "rate=2500M,rtt=180ms,queue=0.5bdp,loss=0.01%,loss-burst=12.5,reorder=0.1%,\
-                   reorder-delay=2500us,drop-above=1400,seed=7";
-        assert_eq!(all.parse::<WanSpec>().unwrap().to_string(), all);
-        assert!(KEYS.iter().all(|(key, _)| all.contains(&format!("{key}="))), "every key is tested");
-    }
-
-    #[test]
-    fn every_parameter_is_on_the_reference_page() {
-        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/lab-wan.md");
-        let page = std::fs::read_to_string(page).unwrap();
-        let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-        assert!(rows.eq(KEYS.iter().map(|(key, _)| *key)));
-    }
-
-    #[test]
-    fn rates_are_read_as_people_and_tc_write_them() {
-        for text in ["1G", "1gbit", "1Gbit/s", "1Gb/s", "1000mbit", "1e0G", "1000000000"] {
-            let spec = format!("rate={text}").parse::<WanSpec>();
-            assert_eq!(spec.ok().map(|s| s.rate_bps), (text != "1e0G").then_some(1_000_000_000), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_queue_takes_at_least_what_a_host_sends_at_once() {
-        let queue = |text: &str| text.parse::<WanSpec>().unwrap().queue();
-        assert_eq!(queue("rtt=0ms"), Bytes::kib(64));
-        assert_eq!(queue("queue=3000"), Bytes(3000), "but what is said in bytes is meant");
-    }
-
-    #[test]
-    fn errors_say_what_and_what_instead() {
-        assert!(refused("rate").contains("expected KEY=VALUE"));
-        let error = refused("delay=20ms");
-        assert!(error.contains("'delay'") && error.contains("rtt"), "{error}");
-        let error = refused("rate=7bits");
-        assert!(error.contains("rate=7bits") && error.contains("2.5Gb/s"), "{error}");
-        assert_eq!(refused("seed=1,seed=2"), "lab:wan: seed is given twice");
-        assert!(refused("loss-burst=8").contains("add loss=0.1%"));
-        assert!(refused("reorder-delay=8ms").contains("add reorder=0.1%"));
-        assert!(refused("loss=90%,loss-burst=4").contains("at most loss=80%"));
-    }
-
-    #[test]
-    fn what_makes_no_link_is_refused() {
-        for bad in [
-            "rate=0",
-            "rate=200G",
-            "rtt=11s",
-            "rtt=-1ms",
-            "queue=0",
-            "queue=0bdp",
-            "queue=101bdp",
-            "queue=bdp",
-            "loss=101%",
-            "loss=",
-            "loss-burst=0,loss=1%",
-            "loss-burst=100001,loss=1%",
-            "loss-burst=1e3,loss=1%",
-            "reorder=2",
-            "reorder=1%,reorder-delay=0s",
-            "drop-above=67",
-            "drop-above=64K",
-            "seed=-1",
-            ",",
-            "rate=1G,",
-            "=1",
-            "\u{1b}[2J=1",
-        ] {
-            let error = refused(bad);
-            assert!(!error.contains('\u{1b}'), "{error}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read_or_refused(text in "\\PC{0,60}") {
-            if let Ok(spec) = text.parse::<WanSpec>() {
-                prop_assert_eq!(spec.to_string().parse(), Ok(spec));
-            }
-        }
-
-        #[test]
-        fn any_link_reads_as_it_prints(
-            rate in 8_000..=100_000_000_000_u64,
-            rtt in 0..=10_000_000_000_u64,
-            queue in prop_oneof![(1..=1_u64 << 34).prop_map(Queue::Bytes), (1..=100_000_u32).prop_map(Queue::Bdp)],
-            loss in 0.0..0.5_f64,
-            drop_above in prop::option::of(68..=65_535_u64),
-            seed in any::<u64>(),
-        ) {
-            let spec = WanSpec {
-                rate_bps: rate,
-                rtt: Nanos(rtt),
-                queue,
-                loss: Share::new(loss).unwrap(),
-                drop_above: drop_above.map(Bytes),
-                seed,
-                ..WanSpec::default()
-            };
-            prop_assert_eq!(spec.to_string().parse(), Ok(spec));
-        }
-    }
-}
+#[path = "parse_tests.rs"]
+mod tests;

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
-use landspeed_record::DirectionStats;
-use landspeed_units::{Bytes, CpuNanos};
+use landspeed_record::{DirectionStats, QueueSample};
+use landspeed_units::{Bytes, CpuNanos, Nanos};
 
-use super::lateness::Lateness;
+use super::lateness::{Late, Lateness};
+use super::samples::{Sample, Samples};
 
 /// The counters of one direction, shared between the thread that counts and whoever asks.
 #[derive(Debug, Default)]
@@ -17,14 +18,21 @@ pub(super) struct Counters {
     pub(super) lost: AtomicU64,
     pub(super) too_large: AtomicU64,
     pub(super) held: AtomicU64,
+    pub(super) marked: AtomicU64,
+    pub(super) copied: AtomicU64,
     pub(super) overrun: AtomicU64,
     pub(super) missed: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) neighbours: AtomicU64,
     pub(super) most_queued: AtomicU64,
+    /// Most that waited since the last of `samples`.
+    pub(super) most_lately: AtomicU64,
+    pub(super) samples: Samples,
     pub(super) late: Lateness,
     /// The thread that counts, 0 before it runs.
     pub(super) thread: AtomicI32,
+    /// Number of the run that goes on; whoever marks a run's beginning raises it.
+    pub(super) run: AtomicU64,
 }
 
 /// Adds to a counter; none of them guards anything.
@@ -32,30 +40,87 @@ pub(super) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Relaxed);
 }
 
+/// What a direction had done at one moment. The default is that of a link that was just made.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    /// Counts, processor time, and the most that was queued; nothing about lateness.
+    figures: DirectionStats,
+    late: Late,
+    /// How many samples of the queue there were.
+    samples: u64,
+}
+
 impl Counters {
     /// The figures now. What ends a segment's way is read before what begins it: while traffic flows, some
     /// that have just left may still be counted as under way.
-    pub(super) fn read(&self) -> DirectionStats {
+    pub(super) fn read(&self) -> Seen {
         let now = |counter: &AtomicU64| counter.load(Relaxed);
-        let late = |share| self.late.quantile(share).unwrap_or_default();
-        DirectionStats {
+        let figures = DirectionStats {
             forwarded_segments: now(&self.forwarded),
             forwarded_bytes: Bytes(now(&self.forwarded_bytes)),
             queue_drops: now(&self.no_room),
             loss_drops: now(&self.lost),
             size_drops: now(&self.too_large),
             reordered_segments: now(&self.held),
+            marked_segments: now(&self.marked),
             overrun_drops: now(&self.overrun),
             missed_frames: now(&self.missed),
             refused_segments: now(&self.refused),
             neighbour_frames: now(&self.neighbours),
             most_queued_bytes: Bytes(now(&self.most_queued)),
-            late_p50_ns: late(0.5),
-            late_p99_ns: late(0.99),
-            late_max_ns: self.late.most(),
             arrived_segments: now(&self.arrived),
+            duplicated_segments: now(&self.copied),
             cpu_ns: processor_time(self.thread.load(Relaxed)),
-        }
+            ..DirectionStats::default()
+        };
+        Seen { figures, late: self.late.read(), samples: self.samples.count() }
+    }
+
+    /// A run begins now.
+    pub(super) fn begin_run(&self) -> Seen {
+        self.run.fetch_add(1, Relaxed);
+        self.most_lately.store(0, Relaxed);
+        self.read()
+    }
+
+    /// The queue since `mark`, which was made at `start`.
+    pub(super) fn queue_since(&self, mark: &Seen, start: Nanos) -> Vec<QueueSample> {
+        let drops = mark.figures.queue_drops;
+        self.samples.from(mark.samples).iter().map(|sample| sample.since(start, drops)).collect()
+    }
+
+    /// Most that waited since `mark`.
+    pub(super) fn most_queued_since(&self, mark: &Seen) -> Bytes {
+        let sampled = self.samples.from(mark.samples).iter().map(|Sample { most, .. }| *most).max();
+        Bytes(sampled.unwrap_or(0).max(self.most_lately.load(Relaxed)))
+    }
+}
+
+impl Seen {
+    /// Counts alone: nobody measured lateness, or watched the queue.
+    pub(super) fn counted(figures: DirectionStats) -> Self {
+        Seen { figures, ..Seen::default() }
+    }
+
+    /// What was done until now, lateness with it.
+    pub(super) fn total(&self) -> DirectionStats {
+        with_lateness(self.figures.clone(), &self.late)
+    }
+
+    /// What was done since `mark`; `most_queued` meanwhile.
+    pub(super) fn since(&self, mark: &Seen, most_queued: Bytes) -> DirectionStats {
+        let run = DirectionStats { most_queued_bytes: most_queued, ..self.figures.since(&mark.figures) };
+        with_lateness(run, &self.late.since(&mark.late))
+    }
+}
+
+fn with_lateness(figures: DirectionStats, late: &Late) -> DirectionStats {
+    let quantile = |share| late.quantile(share).unwrap_or_default();
+    DirectionStats {
+        late_p50_ns: quantile(0.5),
+        late_p99_ns: quantile(0.99),
+        late_max_ns: late.most(),
+        ..figures
     }
 }
 
@@ -69,6 +134,29 @@ fn processor_time(thread: i32) -> Option<CpuNanos> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_has_figures_of_its_own() {
+        let counters = Counters::default();
+        count(&counters.arrived, 10);
+        count(&counters.no_room, 3);
+        counters.most_queued.store(9000, Relaxed);
+        counters.samples.push(Sample { at: Nanos(5), waiting: 1, most: 9000, drops: 3 });
+        counters.late.add(Nanos::millis(80), 7);
+        let mark = counters.begin_run();
+        count(&counters.arrived, 5);
+        count(&counters.no_room, 1);
+        counters.samples.push(Sample { at: Nanos(25), waiting: 70, most: 80, drops: 4 });
+        counters.late.add(Nanos(3), 4);
+        let run = counters.read().since(&mark, counters.most_queued_since(&mark));
+        assert_eq!((run.arrived_segments, run.queue_drops, run.most_queued_bytes.0), (5, 1, 80));
+        assert_eq!((run.late_p99_ns, run.late_max_ns), (Nanos(3), Nanos(3)));
+        let queue = counters.queue_since(&mark, Nanos(20));
+        assert_eq!(queue, [QueueSample { at_ns: Nanos(5), waiting_bytes: Bytes(70), drops: 1 }]);
+        let total = counters.read().total();
+        assert_eq!((total.arrived_segments, total.most_queued_bytes.0), (15, 9000));
+        assert_eq!(total.late_max_ns, Nanos::millis(80));
+    }
 
     #[test]
     fn a_threads_processor_time_is_its_own_and_grows() {

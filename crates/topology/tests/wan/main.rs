@@ -4,7 +4,10 @@
 //!   a  ==== veth ====  the link  ==== veth ====  b
 //! ```
 
+#[path = "../common/mod.rs"]
 mod common;
+mod runs;
+mod shapes;
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -20,6 +23,7 @@ use landspeed_units::{Bytes, Nanos};
 /// Nothing here takes near this long; it bounds a machine that stalls.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A lab; `None`, with the reason printed, where none can be had.
 fn lab(parameters: &str) -> Option<Lab> {
     let kind = format!("lab:wan:{parameters}");
     common::can_run(&kind).then(|| Lab::create(kind.parse().unwrap()).unwrap())
@@ -61,7 +65,7 @@ fn settled(lab: &Lab, segments: u64) -> DirectionStats {
     wait_for(lab, |s| s.a_to_b.arrived_segments >= segments && s.a_to_b.under_way_segments() == 0).a_to_b
 }
 
-/// The hosts' own multicast reports of a lab's first seconds, which cross the link too.
+/// What the hosts' kernels may send by themselves.
 const OTHERS: u64 = 40;
 
 fn round_trip(near: &UdpSocket, far: &UdpSocket) -> Duration {

@@ -1,0 +1,211 @@
+//! Text in, text out.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn refused(text: &str) -> String {
+    text.parse::<WanSpec>().expect_err(text).to_string()
+}
+
+fn again(text: &str) -> String {
+    text.parse::<WanSpec>().expect(text).to_string()
+}
+
+#[test]
+fn nothing_said_is_a_clean_gigabit() {
+    let spec: WanSpec = "".parse().unwrap();
+    assert_eq!(spec.to_string(), "rate=1G,rtt=20ms,queue=1bdp");
+    assert_eq!(spec.queue(), Some(Bytes(2_500_000)));
+    assert_eq!(spec.plan().unwrap()[0].delay, Nanos::millis(10));
+}
+
+#[test]
+fn every_parameter_is_read_and_printed_again() {
+    let all = [
+        "rate=2500M,rtt=180ms,queue=0.5bdp,mark-above=65p,jitter=2ms,loss=0.01%,loss-burst=12.5,loss-nth=1000,\
+         drop-list=5+17+300,reorder=0.1%,reorder-delay=2500us,duplicate=0.2%,drop-above=1400,pairs=2,link=user,seed=7",
+        "trace=/tmp/a b.trace,rtt=0ns,queue=1000p,loss-states=0.1%+12.5%+0%+100%",
+    ];
+    assert!(all.iter().all(|text| again(text) == **text));
+    let mut keys = WAY_KEYS.iter().chain(LINK_KEYS);
+    assert!(keys.all(|(key, _)| all.concat().contains(&format!("{key}="))), "every key is tested");
+}
+
+#[test]
+fn every_parameter_is_on_the_reference_page() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/lab-wan.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    assert!(rows.eq(WAY_KEYS.iter().chain(LINK_KEYS).map(|(key, _)| *key)));
+}
+
+#[test]
+fn the_way_back_says_only_what_differs() {
+    for text in [
+        "rate=1G,rtt=20ms,queue=1bdp,back.rate=100M",
+        "rate=1G,rtt=20ms,queue=1bdp,loss=1%,loss-burst=8,back.loss=0%",
+        "rate=1G,rtt=20ms,queue=1bdp,mark-above=64K,jitter=1ms,back.mark-above=none,back.jitter=0ns",
+        "trace=x,rtt=20ms,queue=1bdp,back.rate=1G",
+        "rate=1G,rtt=20ms,queue=1bdp,back.trace=x,back.drop-list=4",
+        "rate=1G,rtt=20ms,queue=1bdp,reorder=1%,reorder-delay=5ms,back.reorder=0%",
+    ] {
+        assert_eq!(again(text), text);
+    }
+    assert_eq!(again("back.rate=1G,loss=1%"), again("loss=1%"), "whichever comes first");
+}
+
+#[test]
+fn losses_by_number_are_those_of_the_way_there() {
+    let spec: WanSpec = "loss-nth=9,drop-list=1+2,loss=1%".parse().unwrap();
+    assert_eq!((spec.ways[1].loss_nth, spec.ways[1].drop_list.as_deref()), (None, None));
+    assert_eq!(spec.ways[1].loss, spec.ways[0].loss);
+    let spec: WanSpec = "back.loss-nth=9".parse().unwrap();
+    assert_eq!((spec.ways[0].loss_nth, spec.ways[1].loss_nth), (None, Some(9)));
+}
+
+#[test]
+fn rates_are_read_as_people_and_tc_write_them() {
+    for text in ["1G", "1gbit", "1Gbit/s", "1Gb/s", "1000mbit", "1e0G", "1000000000"] {
+        let spec = format!("rate={text}").parse::<WanSpec>();
+        let rate = spec.ok().and_then(|spec| spec.rate());
+        assert_eq!(rate, (text != "1e0G").then_some(BitRate(1e9)), "{text}");
+    }
+}
+
+#[test]
+fn a_queue_takes_at_least_what_a_host_sends_at_once() {
+    let queue = |text: &str| text.parse::<WanSpec>().unwrap().queue();
+    assert_eq!(queue("rtt=0ms"), Some(Bytes::kib(64)));
+    assert_eq!(queue("queue=3000"), Some(Bytes(3000)), "but what is said in bytes is meant");
+    assert_eq!(queue("queue=3p"), None);
+}
+
+#[test]
+fn errors_say_what_and_what_instead() {
+    assert!(refused("rate").contains("expected KEY=VALUE"));
+    let error = refused("delay=20ms");
+    assert!(error.contains("'delay'") && error.contains("rtt") && error.contains("back.KEY"), "{error}");
+    let error = refused("rate=7bits");
+    assert!(error.contains("rate=7bits") && error.contains("2.5Gb/s"), "{error}");
+    assert_eq!(refused("seed=1,seed=2"), "lab:wan: seed is given twice");
+    assert_eq!(refused("back.loss=1%,back.loss=2%"), "lab:wan: back.loss is given twice");
+    assert!(refused("back.rtt=1ms").contains("'back.rtt'"));
+    assert!(refused("loss-burst=8").contains("add loss=0.1%"));
+    assert!(refused("reorder-delay=8ms").contains("add reorder=0.1%"));
+    assert!(refused("loss=90%,loss-burst=4").contains("at most loss=80%"));
+    assert!(refused("rate=1G,trace=x").contains("give one"));
+    assert!(refused("loss=1%,loss-states=1%+1%+0%+1%").contains("give one"));
+}
+
+#[test]
+fn files_are_looked_at_when_they_are_needed() {
+    let spec: WanSpec = "trace=/nowhere/at/all".parse().unwrap();
+    assert!(spec.check().unwrap_err().to_string().contains("trace=/nowhere/at/all: cannot be opened"));
+    assert_eq!(spec.rate(), None);
+    assert!("drop-list=5+6".parse::<WanSpec>().unwrap().check().is_ok());
+}
+
+#[test]
+fn what_makes_no_link_is_refused() {
+    for bad in [
+        "rate=0",
+        "rate=200G",
+        "rtt=11s",
+        "rtt=-1ms",
+        "queue=0",
+        "queue=0bdp",
+        "queue=101bdp",
+        "queue=bdp",
+        "queue=p",
+        "queue=0p",
+        "queue=+5p",
+        "queue=1000001p",
+        "mark-above=0",
+        "jitter=11s",
+        "loss=101%",
+        "loss=",
+        "loss-burst=0,loss=1%",
+        "loss-burst=100001,loss=1%",
+        "loss-burst=1e3,loss=1%",
+        "loss-states=1%+1%+0%",
+        "loss-states=1%+1%+0%+1%+1%",
+        "loss-states=1%+1%+0%+101%",
+        "loss-nth=0",
+        "drop-list=5+4",
+        "drop-list=0",
+        "drop-list=",
+        "trace=",
+        "trace=a\u{7}",
+        "reorder=2",
+        "reorder=1%,reorder-delay=0s",
+        "duplicate=2",
+        "drop-above=67",
+        "drop-above=64K",
+        "pairs=0",
+        "pairs=9",
+        "link=tc",
+        "seed=-1",
+        ",",
+        "rate=1G,",
+        "=1",
+        "back.=1",
+        "back.back.rate=1G",
+        "\u{1b}[2J=1",
+    ] {
+        let error = refused(bad);
+        assert!(!error.contains('\u{1b}') && !error.contains('\u{7}'), "{error}");
+    }
+}
+
+fn a_share() -> impl Strategy<Value = Share> {
+    prop_oneof![Just(0.0), 0.0..0.5_f64].prop_map(|share| Share::new(share).unwrap())
+}
+
+fn a_queue() -> impl Strategy<Value = Queue> {
+    prop_oneof![
+        (1..=1_u64 << 34).prop_map(Queue::Bytes),
+        (1..=1_000_000_u32).prop_map(Queue::Packets),
+        (1..=100_000_u32).prop_map(Queue::Bdp)
+    ]
+}
+
+prop_compose! {
+    fn a_way()(
+        rate in prop_oneof![(8_000..=100_000_000_000_u64).prop_map(Pace::Rate), Just(Pace::Trace("x".into()))],
+        queue in a_queue(),
+        mark_above in prop::option::of(a_queue()),
+        jitter in prop_oneof![Just(0), 0..=10_000_000_000_u64],
+        (loss, reorder, duplicate) in (a_share(), a_share(), a_share()),
+        loss_nth in prop::option::of(1..u64::MAX),
+        drop_list in prop::option::of(Just("4+5".to_owned())),
+        drop_above in prop::option::of(68..=65_535_u64),
+    ) -> Way {
+        Way {
+            pace: rate, queue, mark_above, jitter: Nanos(jitter), loss, reorder, duplicate, loss_nth, drop_list,
+            drop_above: drop_above.map(Bytes),
+            ..Way::default()
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "\\PC{0,60}") {
+        if let Ok(spec) = text.parse::<WanSpec>() {
+            prop_assert_eq!(spec.to_string().parse(), Ok(spec));
+        }
+    }
+
+    #[test]
+    fn any_link_reads_as_it_prints(
+        there in a_way(),
+        back in a_way(),
+        rtt in 0..=10_000_000_000_u64,
+        seed in any::<u64>(),
+        pairs in 1..=8_u8,
+    ) {
+        let spec = WanSpec { ways: [there, back], rtt: Nanos(rtt), seed, pairs, ..WanSpec::default() };
+        prop_assert_eq!(spec.to_string().parse(), Ok(spec));
+    }
+}

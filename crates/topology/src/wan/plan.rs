@@ -1,0 +1,119 @@
+//! What a link will do: its parameters, with files read and units worked out.
+
+use std::sync::Arc;
+
+use landspeed_units::Nanos;
+
+use super::list;
+use super::parse::WanSpecError;
+use super::spec::{Pace, Queue, WanSpec, Way};
+use super::trace::Trace;
+
+/// How fast a line is.
+#[derive(Debug, Clone)]
+pub(super) enum LineSpeed {
+    /// Bits of IP packets a second.
+    Rate(u64),
+    Trace(Arc<Trace>),
+}
+
+/// What may wait, the packet on the line included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Room {
+    pub(super) packets: u64,
+    pub(super) bytes: u64,
+}
+
+/// One direction.
+#[derive(Debug, Clone)]
+pub(super) struct WayPlan {
+    /// As it was written.
+    pub(super) way: Way,
+    pub(super) speed: LineSpeed,
+    pub(super) queue: Room,
+    pub(super) mark_above: Option<Room>,
+    /// Numbers of packets with payload that are lost, ascending.
+    pub(super) drops: Vec<u64>,
+    /// Time from the line to the other end.
+    pub(super) delay: Nanos,
+    pub(super) seed: u64,
+    /// 0 from A to B, 1 back: each has chance of its own.
+    pub(super) number: u64,
+}
+
+impl WanSpec {
+    /// Both directions.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that says nothing understandable.
+    pub(super) fn plan(&self) -> Result<[WayPlan; 2], WanSpecError> {
+        Ok([self.plan_way(0)?, self.plan_way(1)?])
+    }
+
+    /// Whether the files that it names can be read and understood; looks at them, and at nothing else.
+    ///
+    /// # Errors
+    /// Names the file and the line.
+    pub fn check(&self) -> Result<(), WanSpecError> {
+        self.plan().map(drop)
+    }
+
+    fn plan_way(&self, number: usize) -> Result<WayPlan, WanSpecError> {
+        let way = self.ways[number].clone();
+        let speed = match &way.pace {
+            Pace::Rate(bps) => LineSpeed::Rate(*bps),
+            Pace::Trace(file) => LineSpeed::Trace(Trace::load(file)?),
+        };
+        let mean = speed.mean_bps();
+        let bound = |queue: Queue, bytes: Option<u64>| Room {
+            packets: if let Queue::Packets(packets) = queue { packets.into() } else { u64::MAX },
+            bytes: bytes.unwrap_or(u64::MAX),
+        };
+        Ok(WayPlan {
+            queue: bound(way.queue, way.queue.room(mean, self.rtt)),
+            mark_above: way.mark_above.map(|queue| bound(queue, queue.bytes(mean, self.rtt))),
+            drops: way.drop_list.as_deref().map(list::load).transpose()?.unwrap_or_default(),
+            delay: Nanos(self.rtt.0 / 2),
+            seed: self.seed,
+            number: number as u64,
+            speed,
+            way,
+        })
+    }
+}
+
+impl LineSpeed {
+    /// Bits of IP packets a second, over time.
+    pub(super) fn mean_bps(&self) -> u64 {
+        match self {
+            LineSpeed::Rate(bps) => *bps,
+            LineSpeed::Trace(trace) => trace.mean_bps(),
+        }
+    }
+}
+
+impl WayPlan {
+    /// Whether a bound is in packets.
+    pub(super) fn counts_packets(&self) -> bool {
+        [Some(self.queue), self.mark_above].into_iter().flatten().any(|room| room.packets < u64::MAX)
+    }
+
+    /// Most bytes of IP packets that leave the line within any time of this length.
+    pub(super) fn most_bytes_within(&self, time: Nanos) -> u128 {
+        match &self.speed {
+            LineSpeed::Rate(bps) => u128::from(*bps) * u128::from(time.0) / 8_000_000_000,
+            LineSpeed::Trace(trace) => trace.most_bytes_within(time).into(),
+        }
+    }
+
+    /// Most bytes of IP packets that memory must be there for in front of the line. Packets that are counted are
+    /// taken to be no larger than jumbo frames: larger ones would be dropped for want of memory, which is counted
+    /// as the link's own fault.
+    pub(super) fn queue_memory(&self) -> u64 {
+        const JUMBO: u64 = 9_018;
+        match self.queue.bytes {
+            u64::MAX => self.queue.packets * self.way.drop_above.map_or(JUMBO, |size| size.0.min(JUMBO)),
+            bytes => bytes,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The queue over time, written without a lock: the thread that carries frames runs before all others, and
+//! must never wait for the one that reads.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
+
+use landspeed_record::QueueSample;
+use landspeed_units::{Bytes, Nanos};
+
+/// Time between two samples.
+pub(super) const EVERY: Nanos = Nanos::millis(100);
+/// As many as fill 27 minutes of a link that never idles; the paper's runs take 16.
+const SLOTS: usize = 16_384;
+
+/// The queue at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Sample {
+    /// On the clock that never goes back.
+    pub(super) at: Nanos,
+    /// Bytes that wait.
+    pub(super) waiting: u64,
+    /// Most that waited since the sample before.
+    pub(super) most: u64,
+    /// Segments that the queue had no room for, since the link was made.
+    pub(super) drops: u64,
+}
+
+impl Sample {
+    /// As a record holds it, for a run that began at `start` when so many had been dropped.
+    pub(super) fn since(&self, start: Nanos, drops: u64) -> QueueSample {
+        QueueSample {
+            at_ns: self.at - start,
+            waiting_bytes: Bytes(self.waiting),
+            drops: self.drops.saturating_sub(drops),
+        }
+    }
+}
+
+/// The last samples of one direction. One thread writes, any may read.
+#[derive(Debug)]
+pub(super) struct Samples {
+    slots: Box<[[AtomicU64; 4]]>,
+    /// Samples that the writer has begun to write, and those that it has written.
+    begun: AtomicU64,
+    written: AtomicU64,
+}
+
+impl Default for Samples {
+    fn default() -> Self {
+        let slots = (0..SLOTS).map(|_| Default::default()).collect();
+        Samples { slots, begun: AtomicU64::new(0), written: AtomicU64::new(0) }
+    }
+}
+
+impl Samples {
+    /// Adds one, over the oldest where the ring is full.
+    pub(super) fn push(&self, sample: Sample) {
+        let number = self.written.load(Relaxed);
+        self.begun.store(number + 1, Relaxed);
+        // Whoever sees any word of the new sample also sees that it was begun.
+        fence(Release);
+        let words = [sample.at.0, sample.waiting, sample.most, sample.drops];
+        for (slot, word) in self.slot(number).iter().zip(words) {
+            slot.store(word, Relaxed);
+        }
+        self.written.store(number + 1, Release);
+    }
+
+    /// How many were ever added.
+    pub(super) fn count(&self) -> u64 {
+        self.written.load(Acquire)
+    }
+
+    /// Those from number `first` (0 is the first that was ever added) on that are still there.
+    pub(super) fn from(&self, first: u64) -> Vec<Sample> {
+        let end = self.count();
+        let start = first.max(end.saturating_sub(SLOTS as u64));
+        let found: Vec<(u64, Sample)> = (start..end).map(|number| (number, self.read(number))).collect();
+        fence(Acquire);
+        let begun = self.begun.load(Relaxed);
+        // Some may have been written over while they were read.
+        let whole = found.into_iter().filter(|(number, _)| number + SLOTS as u64 >= begun);
+        whole.map(|(_, sample)| sample).collect()
+    }
+
+    fn read(&self, number: u64) -> Sample {
+        let [at, waiting, most, drops] = self.slot(number).each_ref().map(|word| word.load(Relaxed));
+        Sample { at: Nanos(at), waiting, most, drops }
+    }
+
+    fn slot(&self, number: u64) -> &[AtomicU64; 4] {
+        &self.slots[(number % SLOTS as u64) as usize]
+    }
+}
+
+/// Says when samples are due, by the times of the frames that come in: between two of them a queue only
+/// drains, and what it holds at any moment follows from the path alone.
+#[derive(Debug, Default)]
+pub(super) struct Sampler {
+    next: Nanos,
+    /// Most that waited since the last sample.
+    most: u64,
+}
+
+impl Sampler {
+    /// Adds what is due by `now`, when a frame comes in that has not been admitted yet. `waiting` tells what
+    /// waits at a moment.
+    pub(super) fn look(
+        &mut self,
+        now: Nanos,
+        samples: &Samples,
+        drops: u64,
+        mut waiting: impl FnMut(Nanos) -> u64,
+    ) {
+        let last = Nanos(now.0 - now.0 % EVERY.0);
+        if self.next == Nanos(0) {
+            self.next = last + EVERY;
+        }
+        while self.next <= now {
+            let found = waiting(self.next);
+            samples.push(Sample { at: self.next, waiting: found, most: self.most.max(found), drops });
+            self.most = found;
+            // An empty queue stays empty until now: its beginning and its end say all.
+            self.next = if found == 0 { last.max(self.next + EVERY) } else { self.next + EVERY };
+        }
+    }
+
+    /// What waits once a frame was admitted; the most since the last sample.
+    pub(super) fn saw(&mut self, waiting: u64) -> u64 {
+        self.most = self.most.max(waiting);
+        self.most
+    }
+
+    /// A run begins: what was before is not its own.
+    pub(super) fn restart(&mut self) {
+        self.most = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(n: u64) -> Sample {
+        Sample { at: Nanos(n), waiting: 2 * n, most: 3 * n, drops: 4 * n }
+    }
+
+    #[test]
+    fn the_ring_holds_the_last_and_reads_from_a_mark() {
+        let samples = Samples::default();
+        assert!(samples.from(0).is_empty());
+        (0..5).for_each(|n| samples.push(sample(n)));
+        assert_eq!(samples.from(3), [sample(3), sample(4)]);
+        let more = SLOTS as u64 + 10;
+        (5..more).for_each(|n| samples.push(sample(n)));
+        let all = samples.from(0);
+        assert_eq!((all.len(), all[0], all[SLOTS - 1]), (SLOTS, sample(10), sample(more - 1)));
+        assert!(samples.from(more).is_empty());
+    }
+
+    #[test]
+    fn what_is_read_while_it_is_written_is_whole() {
+        let samples = Samples::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..200_000).for_each(|n| samples.push(sample(n))));
+            for _ in 0..20 {
+                let seen = samples.from(0);
+                assert!(seen.iter().all(|s| *s == sample(s.at.0)), "a torn sample");
+                assert!(seen.is_sorted_by_key(|s| s.at));
+            }
+        });
+    }
+
+    #[test]
+    fn samples_are_a_tenth_of_a_second_apart_and_idle_times_have_two() {
+        let samples = Samples::default();
+        let mut sampler = Sampler::default();
+        // A frame of a megabyte at 50 ms, drained at a megabyte a second; nothing else until 60 s.
+        let waiting = |at: Nanos| Nanos::millis(1050).saturating_sub(at).0 / 1000;
+        sampler.look(Nanos::millis(50), &samples, 0, |_| 0);
+        assert_eq!(sampler.saw(1_000_000), 1_000_000);
+        sampler.look(Nanos::millis(60_050), &samples, 7, waiting);
+        let seen: Vec<_> = samples.from(0).iter().map(|s| (s.at.0 / 1_000_000, s.waiting, s.most)).collect();
+        assert_eq!(seen[..2], [(100, 950_000, 1_000_000), (200, 850_000, 950_000)]);
+        assert_eq!(seen[9..], [(1000, 50_000, 150_000), (1100, 0, 50_000), (60_000, 0, 0)]);
+        assert_eq!(samples.from(11)[0].since(Nanos::secs(50), 5).drops, 2);
+        sampler.saw(9);
+        sampler.restart();
+        assert_eq!(sampler.saw(3), 3);
+    }
+}

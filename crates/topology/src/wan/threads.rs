@@ -1,0 +1,119 @@
+//! The link carried by this process: two threads, one a direction.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use landspeed_netlink::Rtnl;
+use landspeed_units::Bytes;
+
+use super::clock;
+use super::direction::Direction;
+use super::plan::WayPlan;
+use super::pump::{Pump, Stop};
+use super::socket::Socket;
+use super::stats::Counters;
+use crate::error::{During, Error};
+use crate::namespace::with_namespace;
+
+type Notes = Arc<Mutex<Vec<String>>>;
+const DIRECTIONS: [&str; 2] = ["A to B", "B to A"];
+
+/// Threads that carry frames, until dropped.
+#[derive(Debug)]
+pub(super) struct Threads {
+    threads: Vec<JoinHandle<()>>,
+    stop: Arc<Stop>,
+    /// Of both directions.
+    pub(super) counters: [Arc<Counters>; 2],
+    notes: Notes,
+}
+
+/// Where a direction begins and ends.
+struct Ends<'a> {
+    netns: &'a str,
+    from: &'a str,
+    to: &'a str,
+}
+
+impl Threads {
+    /// Joins two links, which are up, of a network namespace.
+    pub(super) fn start(plans: &[WayPlan; 2], netns: &str, links: [&str; 2]) -> Result<Self, Error> {
+        check_memory(plans)?;
+        let stop = Arc::new(Stop::new().during(|| "make an event to end the link by".into())?);
+        let mut link =
+            Threads { threads: Vec::new(), stop, counters: Default::default(), notes: Notes::default() };
+        for (number, plan) in plans.iter().enumerate() {
+            let ends = Ends { netns, from: links[number], to: links[1 - number] };
+            let pump = link.pump(plan, &ends, Arc::clone(&link.counters[number]))?;
+            let notes = Arc::clone(&link.notes);
+            let thread = std::thread::Builder::new().name(format!("ls-wan-{}", ["ab", "ba"][number]));
+            let work = move || carry(pump, DIRECTIONS[number], &notes);
+            link.threads.push(thread.spawn(work).during(|| "start the link's thread".into())?);
+        }
+        Ok(link)
+    }
+
+    fn pump(&self, plan: &WayPlan, ends: &Ends<'_>, counters: Arc<Counters>) -> Result<Pump, Error> {
+        let open = || {
+            let rtnl = Rtnl::open()?;
+            let from = Socket::receiving(ends.from, rtnl.index_of(ends.from)?)?;
+            Ok::<_, Error>((from, Socket::sending(ends.to, rtnl.index_of(ends.to)?)?))
+        };
+        let (from, to) = with_namespace(ends.netns, open)??;
+        let direction = Direction::new(plan, Arc::clone(&counters));
+        Ok(Pump { from, to, direction, counters, stop: Arc::clone(&self.stop) })
+    }
+
+    /// What a reader must know.
+    pub(super) fn notes(&self) -> Vec<String> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        self.stop.ask();
+        for thread in self.threads.drain(..) {
+            // A panic there was printed when it happened; there is nobody left to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The life of one thread.
+fn carry(pump: Pump, direction: &str, notes: &Notes) {
+    let note = |text: String| notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    pump.counters.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);
+    if let Err(e) = clock::become_real_time() {
+        // An ordinary thread's sleep is stretched by up to 50 us unless it objects.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        note(format!("the link has no real-time scheduling ({e}): trust its lateness, not its delay"));
+    }
+    if let Err(e) = pump.run() {
+        note(format!("the link carries nothing from {direction} any more: {e}"));
+    }
+}
+
+/// Refuses a link that would take more than half of the memory that is left.
+fn check_memory(plans: &[WayPlan; 2]) -> Result<(), Error> {
+    let needed = plans.iter().map(Direction::footprint).fold(0, usize::saturating_add) as u64;
+    let Some(free) = available_memory() else { return Ok(()) };
+    if needed <= free.0 / 2 {
+        return Ok(());
+    }
+    let why = format!(
+        "what is under way on this link takes {} of memory, and {free} is free: lower rate, rtt or queue",
+        Bytes(needed)
+    );
+    Err(Error::CannotRun { topology: "lab:wan", why })
+}
+
+/// MemAvailable (proc(5)).
+fn available_memory() -> Option<Bytes> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(Bytes::kib(kib))
+}

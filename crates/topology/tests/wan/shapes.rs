@@ -1,0 +1,157 @@
+//! What the link can be told to be, and several pairs of hosts on one.
+
+use std::time::Duration;
+
+use landspeed_topology::{Error, Hosts, Lab, with_namespace};
+use landspeed_units::Nanos;
+
+use super::{
+    PATIENCE, common, lab, move_stream, round_trip, send_numbered, settled, udp, udp_pair, wait_for,
+};
+
+#[test]
+fn each_way_is_as_it_is_told() {
+    let Some(lab) = lab("rate=1G,rtt=2ms,back.loss=100%,back.rate=10M") else { return };
+    let (near, far) = udp_pair(&lab);
+    send_numbered(&near, 20, 128);
+    assert_eq!(settled(&lab, 20).loss_drops, 0);
+    far.send(b"lost").unwrap();
+    let stats = wait_for(&lab, |stats| stats.b_to_a.loss_drops > 0);
+    assert_eq!((stats.b_to_a.forwarded_segments, stats.rate_bps.0), (0, 1e9));
+}
+
+#[test]
+fn packets_come_twice_and_late_where_asked() {
+    let Some(lab) = lab("rate=1G,rtt=2ms,duplicate=100%,jitter=20ms") else { return };
+    let (near, far) = udp_pair(&lab);
+    let trips: Vec<Duration> = (0..20)
+        .map(|_| {
+            let trip = round_trip(&near, &far);
+            // The copies.
+            far.recv(&mut [0; 8]).unwrap();
+            near.recv(&mut [0; 8]).unwrap();
+            trip
+        })
+        .collect();
+    let stats = settled(&lab, 20);
+    assert_eq!(
+        (stats.forwarded_segments, stats.duplicated_segments),
+        (2 * stats.arrived_segments, stats.arrived_segments)
+    );
+    // Two draws from 0 to 20 ms each: with 20 of them some are small and some are large.
+    let (least, most) = (trips.iter().min().unwrap(), trips.iter().max().unwrap());
+    assert!(*most - *least > Duration::from_millis(5), "{trips:?}");
+}
+
+/// Packets with "congestion experienced" that a host's IP has taken in.
+fn marked(netns: &str) -> u64 {
+    let text =
+        with_namespace(netns, || std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap()).unwrap();
+    let mut rows = text.lines().filter_map(|line| line.strip_prefix("IpExt: "));
+    let (names, values) = (rows.next().unwrap(), rows.next().unwrap());
+    let found = names.split(' ').zip(values.split(' ')).find(|(name, _)| *name == "InCEPkts");
+    found.unwrap().1.parse().unwrap()
+}
+
+#[test]
+fn marks_reach_the_receiver_with_true_checksums() {
+    let Some(lab) = lab("rate=100M,rtt=1ms,queue=1M,mark-above=1500") else { return };
+    let (near, far) = udp_pair(&lab);
+    round_trip(&near, &far);
+    const ECT_0: u8 = 2;
+    rustix::net::sockopt::set_ip_tos(&near, ECT_0).unwrap();
+    send_numbered(&near, 200, 1000);
+    let stats = settled(&lab, 201);
+    for _ in 0..200 {
+        far.recv(&mut [0; 1000]).expect("no datagram is refused for its header's checksum");
+    }
+    assert!(stats.marked_segments > 100, "{stats:?}");
+    assert_eq!(marked(&lab.hosts()[1].netns), stats.marked_segments);
+}
+
+#[test]
+fn streams_are_marked_and_not_harmed() {
+    let Some(lab) = lab("rate=500M,rtt=4ms,queue=1M,mark-above=30p") else { return };
+    for host in lab.hosts() {
+        // Without ECN for those who ask only: both ends ask.
+        with_namespace(&host.netns, || std::fs::write("/proc/sys/net/ipv4/tcp_ecn", "1").unwrap()).unwrap();
+    }
+    move_stream(&lab, false, 8_000_000);
+    move_stream(&lab, true, 8_000_000);
+    let stats = settled(&lab, 16_000_000 / 1460);
+    assert!(stats.marked_segments > 0 && stats.queue_drops == 0, "{stats:?}");
+    assert!(marked(&lab.hosts()[1].netns) > 0);
+}
+
+/// As `udp_pair`, of pair number `n`.
+fn udp_of(lab: &Lab, n: usize) -> (std::net::UdpSocket, std::net::UdpSocket) {
+    let [a, b] = &lab.hosts()[2 * n..2 * n + 2] else { panic!("two hosts") };
+    let (near, far) = (udp(a, a.v4.into()), udp(b, b.v4.into()));
+    near.connect(far.local_addr().unwrap()).unwrap();
+    far.connect(near.local_addr().unwrap()).unwrap();
+    (near, far)
+}
+
+#[test]
+fn pairs_share_one_link() {
+    let Some(lab) = lab("rate=1G,rtt=10ms,pairs=3") else { return };
+    let names: Vec<_> = lab.pairs().iter().map(|pair| pair.map(|host| host.name.clone())).collect();
+    assert_eq!(names, [["a", "b"], ["a2", "b2"], ["a3", "b3"]].map(|pair| pair.map(String::from)));
+    for pair in 0..3 {
+        let (near, far) = udp_of(&lab, pair);
+        assert!(round_trip(&near, &far) >= Duration::from_micros(9_990));
+    }
+    let before = settled(&lab, 3);
+    assert_eq!(before.arrived_segments, 3, "all of them cross it: {before:?}");
+    // Hosts of one side are on one bridge: what they say to each other does not cross the link.
+    let [a, _, other, ..] = lab.hosts() else { panic!("six hosts") };
+    let (near, far) = (udp(a, a.v4.into()), udp(other, other.v4.into()));
+    near.connect(far.local_addr().unwrap()).unwrap();
+    far.connect(near.local_addr().unwrap()).unwrap();
+    assert!((0..5).any(|_| round_trip(&near, &far) < Duration::from_millis(9)));
+    assert_eq!(lab.wan_stats().unwrap().a_to_b.arrived_segments, 3);
+}
+
+#[test]
+fn netem_carries_the_link_or_it_is_said_why_not() {
+    if !common::can_run("lab:wan") {
+        return;
+    }
+    let spec = "lab:wan:rate=100M,rtt=20ms,queue=1000p";
+    match Lab::create(format!("{spec},link=netem").parse().unwrap()) {
+        Err(Error::CannotRun { why, .. }) => {
+            assert!(why.contains("netem") && why.contains("link=user"), "{why}");
+            let lab = Lab::create(spec.parse().unwrap()).unwrap();
+            let notes = lab.wan_stats().unwrap().notes;
+            assert!(notes.iter().any(|note| note.contains("netem") && note.contains("threads")), "{notes:?}");
+        }
+        lab => {
+            let lab = lab.unwrap();
+            let (near, far) = udp_pair(&lab);
+            assert!((0..20).any(|_| round_trip(&near, &far) > Duration::from_millis(19)));
+            assert!(lab.wan_stats().unwrap().a_to_b.forwarded_segments >= 20);
+        }
+    }
+    let cannot =
+        Lab::create("lab:wan:drop-list=5,queue=9p,link=netem".parse().unwrap()).unwrap_err().to_string();
+    assert!(cannot.contains("netem cannot play it") && cannot.contains("drop-list"), "{cannot}");
+}
+
+#[test]
+fn a_trace_sets_the_pace() {
+    let path = std::env::temp_dir().join(format!("ls-trace-{}", std::process::id()));
+    // A packet each 2 ms: 6 Mb/s.
+    std::fs::write(&path, "2\n").unwrap();
+    let lab = lab(&format!("trace={},rtt=2ms,queue=1M", path.display()));
+    std::fs::remove_file(&path).unwrap();
+    let Some(lab) = lab else { return };
+    let (near, far) = udp_pair(&lab);
+    round_trip(&near, &far);
+    let started = std::time::Instant::now();
+    send_numbered(&near, 100, 1500);
+    (0..100).for_each(|_| _ = far.recv(&mut [0; 1500]).unwrap());
+    let took = started.elapsed();
+    assert!(took >= Duration::from_millis(198) && took < PATIENCE, "{took:?}");
+    let stats = lab.wan_stats().unwrap();
+    assert_eq!((stats.rate_bps.0, stats.rtt_ns), (6e6, Nanos::millis(2)));
+}
