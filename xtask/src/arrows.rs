@@ -21,7 +21,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("knob", &["units", "record", "netlink"]),
     ("observer", &["units", "record", "netlink"]),
     ("limits", &["units", "record", "netlink"]),
-    ("agent", &["units", "record", "control", "netlink", "workload", "knob", "observer", "limits"]),
+    (
+        "agent",
+        &["units", "record", "control", "netlink", "workload", "knob", "observer", "limits", "congestion"],
+    ),
     ("analysis", &["units", "record", "stats"]),
     ("model", &["units", "record", "stats", "congestion"]),
     ("faults", &["units", "record", "netlink", "topology", "knob"]),

@@ -1,9 +1,10 @@
 //! The agent: one host's end of a session. It answers the controller's requests by calling the nouns
 //! (knobs, workloads, observers) on the host it runs on, and holds what must end with the session:
-//! data ports, running trials, turned knobs.
+//! data ports, running trials, turned knobs, loaded congestion controls.
 //!
 //! It decides nothing: what to try, what to keep and when to stop is the controller's business.
 
+mod controls;
 mod knobs;
 mod live;
 mod ports;
@@ -18,6 +19,7 @@ use landspeed_netlink as netlink;
 use landspeed_record::{HostFacts, Role, TrialSpec};
 use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
 
+use crate::controls::Controls;
 use crate::knobs::Knobs;
 use crate::ports::Ports;
 use crate::watch::TrialWatch;
@@ -26,6 +28,7 @@ use crate::watch::TrialWatch;
 pub struct Agent {
     may_tune: Result<(), String>,
     knobs: Knobs,
+    controls: Controls,
     ports: Ports,
     cancel: Cancel,
 }
@@ -35,7 +38,13 @@ impl Agent {
     /// knobs, given by whoever started it.
     pub fn new(allow_tune: bool) -> Arc<Self> {
         let may_tune = knobs::may_tune(allow_tune);
-        Arc::new(Agent { may_tune, knobs: Knobs::default(), ports: Ports::default(), cancel: Cancel::new() })
+        Arc::new(Agent {
+            may_tune,
+            knobs: Knobs::default(),
+            controls: Controls::default(),
+            ports: Ports::default(),
+            cancel: Cancel::new(),
+        })
     }
 
     fn answer(&self, request: Request) -> Result<Reply, String> {
@@ -60,6 +69,9 @@ impl Agent {
                 live::watch(target, &observers, (duration_ns, interval_ns), &self.cancel)
             }
             Request::Limits { device } => self.limits(&device),
+            Request::Controls { names } => {
+                Ok(Reply::Controls { ready: self.controls.make_ready(&names, &self.may_tune)? })
+            }
             Request::Run { role, at, source_port, key, spec } => match role {
                 Role::Client => self.client(at, source_port, &key, &spec),
                 Role::Server => self.server(at, &spec),
@@ -116,6 +128,7 @@ impl Handler for Agent {
 
     fn gone(&self, why: &str) {
         self.cancel.cancel();
+        self.controls.release();
         let restored = self.knobs.restore();
         // Whoever read our standard error may be gone with the controller: that must not stop anything.
         for note in restored.notes {

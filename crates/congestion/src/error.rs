@@ -19,6 +19,12 @@ pub enum Error {
         /// The control.
         name: &'static str,
     },
+    /// The kernel's own control is not in this kernel.
+    #[error("{name} is not in this kernel: `modprobe tcp_{name}` loads it where it was built as a module")]
+    Missing {
+        /// The control.
+        name: &'static str,
+    },
     /// This host loads no congestion control at all.
     #[error(
         "cannot load a congestion control here: {reason}; `landspeed compare --simulate` needs no kernel"

@@ -78,6 +78,13 @@ pub enum Request {
         /// The link that faces the peer.
         device: String,
     },
+    /// Make congestion controls ready for flows: those of landspeed's own are loaded into the kernel and stay until the
+    /// session ends, however it does, or until a request with no names. All or none. Loading needs leave to tune; what
+    /// the kernel has already is used as it is, whoever loaded it. Answered with [`Reply::Controls`].
+    Controls {
+        /// Names of `landspeed cc list`; anything else is refused.
+        names: Vec<String>,
+    },
     /// Run this end of a trial to its end. Answered with [`Reply::Outcome`].
     Run {
         /// Client or server.
@@ -107,6 +114,7 @@ impl Request {
             Request::Close { .. } => "close",
             Request::Watch { .. } => "watch",
             Request::Limits { .. } => "limits",
+            Request::Controls { .. } => "controls",
             Request::Run { .. } => "run",
         }
     }
@@ -166,6 +174,11 @@ pub enum Reply {
     Limits {
         /// What was measured.
         limits: Box<HostLimits>,
+    },
+    /// To [`Request::Controls`].
+    Controls {
+        /// What flows choose them by (TCP_CONGESTION), in the order asked.
+        ready: Vec<String>,
     },
     /// To [`Request::Close`].
     Done {},

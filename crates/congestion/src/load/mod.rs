@@ -57,15 +57,37 @@ pub fn load(name: &str) -> Result<Loaded, Error> {
         return Err(Error::Kernels { name: row.name });
     };
     can_load().map_err(|reason| Error::CannotLoad { reason })?;
-    if row.needs_timestamps && std::fs::read_to_string(TIMESTAMPS).is_ok_and(|on| on.trim() == "0") {
-        return Err(Error::Refused { name: row.kernel_name, reason: NEEDS_TIMESTAMPS });
-    }
+    fits(row)?;
     let state = state(row);
     if state != State::Absent {
         return Err(Error::Taken { name: row.kernel_name, holder: state.holder() });
     }
     let (programs, link) = object::load(row, image)?;
     Ok(Loaded { row, link, programs })
+}
+
+/// The control called `name` (with or without `ls_`), and whether flows of this host can choose it as things stand:
+/// where not, [`load`] helps.
+///
+/// # Errors
+/// In words: an unknown name, a control of the kernel's own that this kernel lacks, one that needs TCP timestamps where
+/// they are off.
+pub fn look_up(name: &str) -> Result<(&'static Row, bool), Error> {
+    let row = find(name)?;
+    fits(row)?;
+    let is_there = state(row) != State::Absent;
+    if row.is_kernels() && !is_there {
+        return Err(Error::Missing { name: row.name });
+    }
+    Ok((row, is_there))
+}
+
+/// Whether the host's settings allow for `row`.
+fn fits(row: &'static Row) -> Result<(), Error> {
+    if row.needs_timestamps && std::fs::read_to_string(TIMESTAMPS).is_ok_and(|on| on.trim() == "0") {
+        return Err(Error::Refused { name: row.kernel_name, reason: NEEDS_TIMESTAMPS });
+    }
+    Ok(())
 }
 
 /// Takes a kept control out of the kernel; sockets that use it keep it until they close.

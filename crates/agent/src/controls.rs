@@ -1,0 +1,59 @@
+//! Congestion controls on behalf of a controller.
+//!
+//! A name in the kernel is the whole machine's, and can be registered once. So of two agents on one machine (both ends of
+//! a lab) the first loads a control and the second finds it there. When the first lets go, flows that use the control
+//! keep it until they close, and new ones cannot choose it any more: the flow that tries says so.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use landspeed_congestion::{self as congestion, Loaded, Row, State};
+
+/// The controls that this session has loaded. They leave the kernel with the process at the latest.
+#[derive(Default)]
+pub(crate) struct Controls(Mutex<Vec<Loaded>>);
+
+impl Controls {
+    /// Sees to it that flows can choose each of `names`, and returns what they choose them by; where one fails, none
+    /// that this call loaded stays. No names let go of all that the session has loaded.
+    pub(crate) fn make_ready(
+        &self,
+        names: &[String],
+        may_load: &Result<(), String>,
+    ) -> Result<Vec<String>, String> {
+        if names.is_empty() {
+            self.release();
+        }
+        let mut held = self.lock();
+        let rows = names.iter().map(|name| one(name, may_load)).collect::<Result<Vec<_>, _>>()?;
+        let (ready, loaded): (Vec<String>, Vec<_>) =
+            rows.into_iter().map(|(row, loaded)| (row.kernel_name.to_owned(), loaded)).unzip();
+        held.extend(loaded.into_iter().flatten());
+        Ok(ready)
+    }
+
+    /// Lets go of all that the session has loaded.
+    pub(crate) fn release(&self) {
+        self.lock().clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Loaded>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A control that flows can choose; with what holds it, where it had to be loaded.
+fn one(name: &str, may_load: &Result<(), String>) -> Result<(&'static Row, Option<Loaded>), String> {
+    let (row, is_there) = congestion::look_up(name).map_err(|error| error.to_string())?;
+    if is_there {
+        return Ok((row, None));
+    }
+    if let Err(why) = may_load {
+        return Err(format!("{} is not loaded, and loading it changes the host: {why}", row.kernel_name));
+    }
+    match congestion::load(name) {
+        Ok(loaded) => Ok((row, Some(loaded))),
+        // Another agent of this machine was faster.
+        Err(_) if congestion::state(row) != State::Absent => Ok((row, None)),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,159 @@
+//! An agent loads congestion controls, and they leave the kernel with it, however it ends. Names in the kernel are one
+//! for all: one test at a time.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use landspeed_agent::Agent;
+use landspeed_congestion::{CONTROLS, Row, can_load};
+use landspeed_control::{Handler, Reply, Request};
+
+static KERNEL: Mutex<()> = Mutex::new(());
+
+/// Nothing here takes near this long; it bounds a machine that stalls.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// So many controls that nobody has loaded; none, and why, where none can be loaded here.
+fn free<const N: usize>(test: &str) -> Option<[&'static Row; N]> {
+    let refused = if rustix::process::geteuid().is_root() {
+        can_load().err()
+    } else {
+        Some("it needs root".to_owned())
+    };
+    let mut rows =
+        CONTROLS.iter().rev().copied().filter(|row| !row.is_kernels() && !kernel_has(row.kernel_name));
+    let rows = std::array::from_fn(|_| rows.next());
+    match refused {
+        None if rows.iter().all(Option::is_some) => Some(rows.map(|row| row.expect("all are there"))),
+        None => {
+            println!("SKIP {test}: others have loaded so many controls that fewer than {N} are left");
+            None
+        }
+        Some(why) => {
+            println!("SKIP {test}: {why}");
+            None
+        }
+    }
+}
+
+fn kernel_has(name: &str) -> bool {
+    landspeed_congestion::available().iter().any(|known| known == name)
+}
+
+/// The kernel lets go of a dead process's things a moment after it is reaped.
+fn gone(name: &str) -> bool {
+    let start = Instant::now();
+    while kernel_has(name) && start.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    !kernel_has(name)
+}
+
+/// What flows choose `names` by, or why they cannot.
+fn ask(agent: &Arc<Agent>, names: &[&str]) -> Result<Vec<String>, String> {
+    let names = names.iter().map(|&name| name.to_owned()).collect();
+    match agent.handle(Request::Controls { names }) {
+        Reply::Controls { ready } => Ok(ready),
+        Reply::Failed { why } => Err(why),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn controls_are_ready_until_the_session_ends() {
+    let _one = KERNEL.lock();
+    let Some([one, two]) = free("controls_are_ready_until_the_session_ends") else { return };
+    let (first, second) = (Agent::new(true), Agent::new(true));
+    let asked = ask(&first, &["reno", one.kernel_name, two.name]);
+    assert_eq!(asked, Ok(["reno", one.kernel_name, two.kernel_name].map(str::to_owned).to_vec()));
+    assert!(kernel_has(one.kernel_name) && kernel_has(two.kernel_name));
+    // Both ends of a lab are on one machine.
+    assert_eq!(ask(&second, &[one.name]), Ok(vec![one.kernel_name.to_owned()]));
+    second.gone("the test is over");
+    assert!(kernel_has(one.kernel_name), "it is the first one's");
+    assert_eq!(ask(&first, &[]), Ok(vec![]));
+    assert!(gone(one.kernel_name) && gone(two.kernel_name), "no names let go");
+    ask(&first, &[one.name]).expect("again");
+    first.gone("the test is over");
+    assert!(gone(one.kernel_name), "the end of a session lets go");
+}
+
+#[test]
+fn all_are_ready_or_none_is_loaded() {
+    let _one = KERNEL.lock();
+    let Some([one]) = free("all_are_ready_or_none_is_loaded") else { return };
+    let agent = Agent::new(true);
+    let why = ask(&agent, &[one.name, "warp"]).expect_err("there is no warp");
+    assert!(why.contains("warp") && why.contains("cc list"), "{why}");
+    assert!(gone(one.kernel_name));
+}
+
+#[test]
+fn without_leave_what_is_there_is_ready_and_nothing_is_loaded() {
+    let _one = KERNEL.lock();
+    let agent = Agent::new(false);
+    assert_eq!(ask(&agent, &["reno"]), Ok(vec!["reno".to_owned()]), "every kernel has it");
+    let Some([one]) = free("without_leave_what_is_there_is_ready_and_nothing_is_loaded") else { return };
+    let why = ask(&agent, &[one.name]).expect_err("no leave");
+    assert!(why.contains(one.kernel_name) && why.contains("--allow-tune"), "{why}");
+    assert!(!kernel_has(one.kernel_name));
+}
+
+#[test]
+fn controls_are_seen_from_another_network_namespace() {
+    let _one = KERNEL.lock();
+    let Some([one]) = free("controls_are_seen_from_another_network_namespace") else { return };
+    let (here, there) = (Agent::new(true), Agent::new(false));
+    ask(&here, &[one.name]).expect("it is loaded");
+    let asked = std::thread::spawn(move || {
+        let flags = rustix::thread::UnshareFlags::NEWNET;
+        // SAFETY: only the network namespace is unshared; no memory or file descriptor is.
+        unsafe { rustix::thread::unshare_unsafe(flags) }.expect("root may make a network namespace");
+        ask(&there, &[one.name, "reno"])
+    });
+    let asked = asked.join().expect("no panic");
+    assert_eq!(asked, Ok(vec![one.kernel_name.to_owned(), "reno".to_owned()]));
+    here.gone("the test is over");
+    assert!(gone(one.kernel_name));
+}
+
+/// Says that this process is the agent below, and not a test that somebody asked for; which control it holds.
+const HOLDER: &str = "LANDSPEED_TEST_HOLDER";
+
+#[test]
+#[ignore = "the agent of the test below, which starts it"]
+fn an_agent_to_be_killed() {
+    let Ok(name) = std::env::var(HOLDER) else { return };
+    let agent = Agent::new(true);
+    println!("ready={:?}", ask(&agent, &[&name]));
+    std::thread::sleep(PATIENCE);
+}
+
+/// A process, killed in the end whatever happens.
+struct Holder(Child);
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn controls_go_with_an_agent_that_is_killed() {
+    let _one = KERNEL.lock();
+    let Some([one]) = free("controls_go_with_an_agent_that_is_killed") else { return };
+    let mut command = Command::new(std::env::current_exe().expect("this test"));
+    command.args(["--ignored", "--exact", "an_agent_to_be_killed", "--nocapture"]);
+    let mut child = command.env(HOLDER, one.name).stdout(Stdio::piped()).spawn().expect("this test runs");
+    let said = BufReader::new(child.stdout.take().expect("a pipe"));
+    let holder = Holder(child);
+    let ready = said.lines().map_while(Result::ok).find(|line| line.contains("ready="));
+    let ready = ready.expect("the agent answers");
+    assert!(ready.contains("Ok(") && ready.contains(one.kernel_name), "{ready}");
+    assert!(kernel_has(one.kernel_name));
+    drop(holder);
+    assert!(gone(one.kernel_name), "it outlived its owner");
+}
