@@ -5,6 +5,7 @@
 //! HTML through maud's escaping on top.
 
 mod chart;
+mod compare;
 mod diff;
 mod expected;
 mod explain;
@@ -20,6 +21,7 @@ pub mod text;
 mod wan;
 mod words;
 
+pub use compare::{compare_html, compare_json, compare_progress, compare_text};
 pub use diff::{DiffReport, DiffRow, diff_json, diff_text};
 pub use explain::{Detail, explain_html, explain_json, explain_text};
 pub use json::summary_json;

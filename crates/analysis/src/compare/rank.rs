@@ -7,6 +7,7 @@ use landspeed_stats::{holm, paired_test};
 
 use super::book::Entry;
 use super::metrics::{Metric, RANKED};
+use super::names::title;
 use super::repeats;
 
 /// Probability, over a whole ranking, that any difference is called real that is none.
@@ -99,6 +100,7 @@ fn note(entries: &[&Entry<'_>], runners: &[Runner<'_>]) -> Option<String> {
         .iter()
         .map(|entry| entry.protocol())
         .filter(|protocol| runners.iter().all(|runner| runner.protocol != *protocol))
+        .map(title)
         .collect();
     if !missing.is_empty() {
         lines.push(format!("without this figure: {}", missing.join(", ")));

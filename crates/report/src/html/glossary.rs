@@ -62,6 +62,37 @@ const EXPLAINED: [(&str, &str); 14] = [
     ("Residual", "what a line over sizes leaves unexplained, as a share of the mean cost"),
 ];
 
+/// Words of a study.
+const COMPARED: [(&str, &str); 13] = [
+    ("Study", "every contest so many times, over one path, under one method: that of Cottrell et al. (2005)"),
+    ("Contest", "who meets whom: one protocol's flows, or two protocols'; each repeat of it is a run"),
+    (
+        "Region",
+        "a stretch of a run in which the number of flows stays the same; they enter one after another and leave last in, first out",
+    ),
+    ("Throughput", "payload that arrived in order at the receiver, per second (goodput), all flows together"),
+    ("Stability, S", "standard deviation of the throughput's samples by their mean; smaller is steadier"),
+    (
+        "Fairness, F",
+        "Jain's index of the flows' mean goodputs: 1 where all have the same, one by their number where one has all",
+    ),
+    ("Effect on RTT", "standard deviation of a probe's round trips while the flows run"),
+    (
+        "Converges",
+        "from a flow's entry until its goodput over five samples stays within 20 % of its fair share; the median over flows",
+    ),
+    ("Resent", "segments sent again by segments delivered"),
+    ("MHz/Mbps, cycles per bit", "clock cycles of the sender's processor for a bit of payload"),
+    ("Interval", "the range that holds the mean of endless repeats in 95 of 100 studies (Student's t)"),
+    ("Scale", "how long regions are against the paper's 120 s; only at 1 are its own values set beside ours"),
+    ("A run that does not count", "one whose link was not the path it was told to be; nothing of it is in any figure"),
+];
+
+/// The glossary of a study.
+pub(crate) fn compared() -> Markup {
+    words(&COMPARED)
+}
+
 /// The glossary of a tuning run.
 pub(super) fn section() -> Markup {
     words(&TERMS)

@@ -1,0 +1,218 @@
+//! One protocol over time: its flows stacked, and beneath them the round trip and the queue (the paper's Figures 2 to 5).
+
+use landspeed_record::Study;
+use maud::{Markup, html};
+
+use super::super::runs::{Course, Points};
+use crate::chart::frame::{Frame, Shape, line, n, text, y_axis};
+use crate::chart::scale::{Scale, label};
+
+const WIDTH: f64 = 470.0;
+const LEFT: f64 = 42.0;
+const RIGHT: f64 = 464.0;
+/// Tops and bottoms of the panels.
+const GOODPUT: (f64, f64) = (22.0, 152.0);
+const ROUND_TRIP: (f64, f64) = (184.0, 240.0);
+const QUEUE: (f64, f64) = (272.0, 314.0);
+/// Room for labels under the last panel.
+const FOOT: f64 = 36.0;
+/// Tints of flows; more flows begin again.
+const TINTS: usize = 4;
+
+/// What all courses of a study share, so that they compare at a glance.
+#[derive(Debug)]
+pub(crate) struct Ground {
+    /// Borders of regions in seconds, first and last included.
+    borders: Vec<f64>,
+    bps: f64,
+    rtt_s: (f64, f64),
+    queue_bytes: f64,
+}
+
+impl Ground {
+    /// Axes that hold all of `courses`.
+    pub(crate) fn of(study: &Study, courses: &[Course]) -> Self {
+        let mut borders: Vec<f64> = study.regions().iter().take(64).map(|r| r.0.as_secs_f64()).collect();
+        borders.push(study.duration().as_secs_f64());
+        borders.sort_by(f64::total_cmp);
+        borders.dedup();
+        let most = |points: &dyn Fn(&Course) -> Vec<f64>| courses.iter().flat_map(points).fold(0.0, f64::max);
+        let idle = study.path.rtt_ns.as_secs_f64();
+        let highest = most(&|course| course.rtt.iter().map(|p| p.1).collect());
+        Ground {
+            borders,
+            bps: most(&|course| stacked(&course.flows).last().map(tops).unwrap_or_default())
+                .max(most(&|course| course.others.iter().flat_map(tops).collect())),
+            rtt_s: (idle.min(highest), highest.max(idle * 1.05)),
+            queue_bytes: most(&|course| tops(&course.queue)),
+        }
+    }
+
+    fn end(&self) -> f64 {
+        self.borders.last().copied().unwrap_or(1.0)
+    }
+
+    fn x(&self) -> Scale {
+        Scale::linear(0.0, self.end(), LEFT, RIGHT)
+    }
+}
+
+fn tops(points: &Points) -> Vec<f64> {
+    points.iter().map(|p| p.1).collect()
+}
+
+/// Flows on top of each other: the upper edge of each.
+fn stacked(flows: &[Points]) -> Vec<Points> {
+    let mut edges: Vec<Points> = Vec::new();
+    for flow in flows {
+        let below = edges.last();
+        let edge = flow.iter().enumerate();
+        let edge = edge.map(|(i, (at, v))| (*at, v + below.and_then(|b| b.get(i)).map_or(0.0, |p| p.1)));
+        edges.push(edge.collect());
+    }
+    edges
+}
+
+/// The chart of course `index` on a page.
+pub(crate) fn course(index: usize, course: &Course, ground: &Ground) -> Markup {
+    let has_queue = !course.queue.is_empty();
+    let bottom = if has_queue { QUEUE.1 } else { ROUND_TRIP.1 };
+    let title = format!("{} over time", course.name);
+    let name = format!("course-{index}");
+    let frame = Frame {
+        name: &name,
+        title: &title,
+        description: description(course),
+        caption: caption(course),
+        shape: Shape::Fixed(WIDTH, bottom + FOOT),
+        points: course.flows.iter().map(Vec::len).sum(),
+    };
+    frame.figure(&html! {
+        (borders(ground, bottom))
+        (goodput(course, ground))
+        (round_trips(course, ground))
+        @if has_queue { (queue(course, ground)) }
+    })
+}
+
+/// Where regions begin, with their times at the foot.
+fn borders(ground: &Ground, bottom: f64) -> Markup {
+    let x = ground.x();
+    let (per, unit) = if ground.end() >= 300.0 { (60.0, "minutes") } else { (1.0, "seconds") };
+    html! {
+        @for &border in &ground.borders {
+            (line("border", (x.at(border), GOODPUT.0), (x.at(border), bottom)))
+            (text("tick", "middle", (x.at(border), bottom + 15.0), &label(round(border / per))))
+        }
+        (text("axis", "end", (RIGHT, bottom + 31.0), unit))
+    }
+}
+
+/// Tenths are enough for a time.
+fn round(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+fn goodput(course: &Course, ground: &Ground) -> Markup {
+    let x = ground.x();
+    let y = Scale::from_zero([ground.bps / 1e6], GOODPUT.1, GOODPUT.0);
+    let edges = stacked(&course.flows);
+    let place = |&(at, v): &(f64, f64)| (x.at(at), y.at(v / 1e6));
+    html! {
+        (text("axis", "start", (0.0, GOODPUT.0 - 9.0), "Mb/s, flows stacked"))
+        (y_axis(&y, &y.ticks(4), (LEFT, RIGHT)))
+        @for (index, edge) in edges.iter().enumerate() {
+            path class={ "flow flow-" (index % TINTS) } d=(area(edge, index.checked_sub(1).map(|below| &edges[below]), &place, GOODPUT.1)) {
+                title { "flow " (index + 1) }
+            }
+        }
+        @for other in &course.others { path class="other" d=(outline(other, &place)) {} }
+    }
+}
+
+fn round_trips(course: &Course, ground: &Ground) -> Markup {
+    let x = ground.x();
+    let y = Scale::linear(ground.rtt_s.0 * 1e3, ground.rtt_s.1 * 1e3, ROUND_TRIP.1, ROUND_TRIP.0);
+    html! {
+        (text("axis", "start", (0.0, ROUND_TRIP.0 - 9.0), "round trip, ms"))
+        (y_axis(&y, &y.ticks(5), (LEFT, RIGHT)))
+        path class="rtt" d=(outline(&course.rtt, &|&(at, v)| (x.at(at), y.at(v * 1e3)))) {}
+    }
+}
+
+fn queue(course: &Course, ground: &Ground) -> Markup {
+    let x = ground.x();
+    let y = Scale::from_zero([ground.queue_bytes / 1024.0], QUEUE.1, QUEUE.0);
+    html! {
+        (text("axis", "start", (0.0, QUEUE.0 - 9.0), "queue, KiB"))
+        (y_axis(&y, &y.ticks(2), (LEFT, RIGHT)))
+        path class="queue" d=(outline(&course.queue, &|&(at, v)| (x.at(at), y.at(v / 1024.0)))) {}
+    }
+}
+
+type Place<'a> = dyn Fn(&(f64, f64)) -> (f64, f64) + 'a;
+
+fn outline(points: &Points, place: &Place<'_>) -> String {
+    let all: Vec<String> = points.iter().map(place).map(|(x, y)| format!("{} {}", n(x), n(y))).collect();
+    if all.is_empty() { String::new() } else { format!("M{}", all.join("L")) }
+}
+
+/// The area between an edge and the one below it, or the floor.
+fn area(edge: &Points, below: Option<&Points>, place: &Place<'_>, floor: f64) -> String {
+    let (Some(first), Some(last)) = (edge.first(), edge.last()) else { return String::new() };
+    let back = match below {
+        None => format!("L{} {}L{} {}", n(place(last).0), n(floor), n(place(first).0), n(floor)),
+        Some(below) => {
+            let turned = below.iter().rev().map(place).map(|(x, y)| format!("L{} {}", n(x), n(y)));
+            turned.collect()
+        }
+    };
+    format!("{}{back}Z", outline(edge, place))
+}
+
+fn description(course: &Course) -> String {
+    let rates: Vec<String> = course
+        .flows
+        .iter()
+        .map(|flow| {
+            let mean = flow.iter().map(|p| p.1).sum::<f64>() / flow.len().max(1) as f64;
+            landspeed_units::BitRate(mean).to_string()
+        })
+        .collect();
+    format!("Mean goodput over the whole run by flow: {}.", rates.join(", "))
+}
+
+fn caption(course: &Course) -> Markup {
+    let others = course.repeats.saturating_sub(1);
+    html! {
+        p {
+            "Repeat " (course.repeat)
+            @if others == 1 { "; the line is the other repeat's aggregate" }
+            @if others > 1 { "; the lines are the other repeats' aggregates" }
+            "."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_are_stacked_in_their_order() {
+        let flow = |v: f64| vec![(0.0, v), (1.0, v)];
+        let edges = stacked(&[flow(3.0), flow(2.0), flow(1.0)]);
+        assert_eq!(edges.iter().map(|edge| edge[1].1).collect::<Vec<_>>(), [3.0, 5.0, 6.0]);
+        // A flow of fewer samples stands where it is, on whatever is there.
+        assert_eq!(stacked(&[vec![(0.0, 1.0)], flow(2.0)])[1], [(0.0, 3.0), (1.0, 2.0)]);
+    }
+
+    #[test]
+    fn an_area_closes() {
+        let place = |&(x, y): &(f64, f64)| (x, y);
+        let flow = vec![(0.0, 1.0), (2.0, 1.0)];
+        assert_eq!(area(&flow, None, &place, 9.0), "M0 1L2 1L2 9L0 9Z");
+        assert_eq!(area(&flow, Some(&vec![(0.0, 4.0), (2.0, 4.0)]), &place, 9.0), "M0 1L2 1L2 4L0 4Z");
+        assert_eq!(area(&vec![], None, &place, 9.0), "");
+    }
+}

@@ -1,0 +1,7 @@
+//! Charts of a study, in the manner of [`crate::chart`].
+
+mod course;
+mod parallel;
+
+pub(super) use course::{Ground, course};
+pub(super) use parallel::parallel;

@@ -1,0 +1,158 @@
+//! The runs behind the figures, ready to be drawn.
+
+use std::collections::BTreeMap;
+
+use landspeed_analysis::compare::Timeline;
+use landspeed_record::{CompareReport, Line, Question, Record, StudyRun, WanStats};
+use landspeed_units::Nanos;
+
+use super::words;
+use crate::safe;
+
+/// Protocols that are drawn, at most.
+const DRAWN: usize = 24;
+/// Points of a line, at most: a drawing is not much wider in pixels.
+const POINTS: usize = 300;
+/// Samples that are averaged, as in the paper's figures (cottrell-2005 section IV.A).
+const SMOOTHED: usize = 5;
+
+/// A line: (seconds, value).
+pub(super) type Points = Vec<(f64, f64)>;
+
+/// One protocol over time.
+#[derive(Debug)]
+pub(super) struct Course {
+    pub(super) name: String,
+    /// Which repeat is drawn, from 1; and of how many.
+    pub(super) repeat: u64,
+    pub(super) repeats: usize,
+    /// Goodput of each flow in bit/s, smoothed.
+    pub(super) flows: Vec<Points>,
+    /// Aggregates of the other repeats.
+    pub(super) others: Vec<Points>,
+    /// The probe's round trips in seconds.
+    pub(super) rtt: Points,
+    /// The queue in bytes; empty where the link does not tell.
+    pub(super) queue: Points,
+}
+
+/// What the runs of each protocol looked like: the repeat with the median mean, and the aggregates of the others.
+pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<Course> {
+    let study = &report.study;
+    let asked = study.contests.iter().filter(|contest| matches!(contest.question, Question::Regions));
+    asked
+        .take(DRAWN)
+        .filter_map(|contest| {
+            let mut runs: Vec<(f64, &StudyRun, Timeline)> = counted(record, &contest.name)
+                .into_iter()
+                .map(|run| (run, Timeline::of(study, run)))
+                .filter(|(_, timeline)| timeline.slots.len() > 1)
+                .map(|(run, timeline)| (mean(&timeline), run, timeline))
+                .collect();
+            runs.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let middle = runs.len().checked_sub(1)? / 2;
+            let others = runs.iter().enumerate().filter(|(place, _)| *place != middle);
+            let others = others.map(|(_, (_, _, timeline))| together(timeline)).collect();
+            let (_, run, timeline) = &runs[middle];
+            let protocol = contest.controls.first().map_or("", String::as_str);
+            Some(Course { others, repeats: runs.len(), ..course(protocol, run, timeline) })
+        })
+        .collect()
+}
+
+fn course(protocol: &str, run: &StudyRun, timeline: &Timeline) -> Course {
+    let rates =
+        |lane: &landspeed_analysis::compare::Lane| lane.rates.iter().map(|rate| rate.0).collect::<Vec<_>>();
+    Course {
+        name: words::name(protocol),
+        repeat: u64::from(run.repeat) + 1,
+        repeats: 1,
+        flows: timeline.lanes.iter().map(|lane| smoothed(timeline, &rates(lane))).collect(),
+        others: Vec::new(),
+        rtt: ordered(run.probes.iter().map(|p| (p.at_ns, p.rtt_ns.as_secs_f64()))),
+        queue: ordered(run.queue.iter().map(|q| (q.at_ns, q.waiting_bytes.0 as f64))),
+    }
+}
+
+/// The runs of a contest that count; where one was made again, the later one.
+fn counted<'a>(record: &'a Record, contest: &str) -> Vec<&'a StudyRun> {
+    let mut runs: BTreeMap<u32, &StudyRun> = BTreeMap::new();
+    for line in &record.lines {
+        match line {
+            Line::Run(run) if run.contest == contest => _ = runs.insert(run.repeat, run),
+            _ => {}
+        }
+    }
+    runs.into_values().filter(|run| run.invalid.is_empty()).collect()
+}
+
+fn mean(timeline: &Timeline) -> f64 {
+    let rates = timeline.aggregate(0..timeline.slots.len());
+    rates.iter().sum::<f64>() / rates.len().max(1) as f64
+}
+
+fn together(timeline: &Timeline) -> Points {
+    smoothed(timeline, &timeline.aggregate(0..timeline.slots.len()))
+}
+
+/// Means over five samples, at their middle, and no more of them than can be drawn.
+fn smoothed(timeline: &Timeline, rates: &[f64]) -> Points {
+    let stride = rates.len().div_ceil(POINTS).max(1);
+    let point = |(first, window): (usize, &[f64])| {
+        let (start, end) = (timeline.slots[first].start_ns, timeline.slots[first + window.len() - 1].end_ns);
+        let at = (start.as_secs_f64() + end.as_secs_f64()) / 2.0;
+        (at, window.iter().sum::<f64>() / window.len() as f64)
+    };
+    rates.windows(SMOOTHED.min(rates.len().max(1))).enumerate().step_by(stride).map(point).collect()
+}
+
+/// Points in order of time, thinned: of each stretch the highest, since peaks are what these lines are looked at for.
+fn ordered(values: impl Iterator<Item = (Nanos, f64)>) -> Points {
+    let mut points: Points = values.map(|(at, value)| (at.as_secs_f64(), value)).collect();
+    points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let stride = points.len().div_ceil(POINTS).max(1);
+    points
+        .chunks(stride)
+        .filter_map(|chunk| chunk.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)))
+        .collect()
+}
+
+/// A run that does not count: which, and why.
+pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
+    let runs = record.lines.iter().filter_map(|line| match line {
+        Line::Run(run) if !run.invalid.is_empty() => Some(run),
+        _ => None,
+    });
+    let told = |run: &StudyRun| {
+        let which = format!("{}, repeat {}", safe(&run.contest), u64::from(run.repeat) + 1);
+        (which, run.invalid.iter().map(|why| safe(why)).collect())
+    };
+    runs.map(|run| told(run)).collect()
+}
+
+/// How late landspeed's own link was over all runs that count: the greatest 99th percentile, and the worst frame.
+pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
+    let links: Vec<&WanStats> = record
+        .lines
+        .iter()
+        .filter_map(|line| match line {
+            Line::Run(run) if run.invalid.is_empty() => run.link.as_ref(),
+            _ => None,
+        })
+        .collect();
+    let both = || links.iter().flat_map(|link| [&link.a_to_b, &link.b_to_a]);
+    let (p99, worst) = (both().map(|d| d.late_p99_ns).max()?, both().map(|d| d.late_max_ns).max()?);
+    Some((links.len(), p99, worst))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_thinned_to_what_can_be_drawn_and_keep_their_peaks() {
+        let values = (0..10_000_u64).map(|n| (Nanos(n), if n == 7_777 { 9.0 } else { 1.0 }));
+        let points = ordered(values);
+        assert!(points.len() <= POINTS && points.iter().any(|p| p.1 == 9.0));
+    }
+}

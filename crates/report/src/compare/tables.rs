@@ -1,0 +1,306 @@
+//! The paper's tables, and those of what it did not ask: rows of words that text and page share.
+
+use landspeed_record::{CompareReport, ContestFigures, RegionFigures};
+
+use super::words::{self, UNKNOWN, hundredths, mbps, ms, over, percent, shown};
+use crate::words::number;
+
+/// A row, and what it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    /// First column.
+    pub(super) name: String,
+    /// The others.
+    pub(super) cells: Vec<String>,
+    /// Whether it holds the paper's own values.
+    pub(super) is_papers: bool,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sheet {
+    pub(super) headers: Vec<String>,
+    pub(super) rows: Vec<Row>,
+}
+
+/// What stands at the head of a row of the paper's own values.
+pub(super) const PAPERS: &str = "  paper";
+
+fn headers(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn own(name: String, cells: Vec<String>) -> Row {
+    Row { name, cells, is_papers: false }
+}
+
+/// The paper's value of a figure, where it may stand beside ours.
+fn papers(report: &CompareReport, protocol: &str, figure: &str) -> Option<f64> {
+    report.paper.iter().find(|v| v.protocol == protocol && v.figure == figure).map(|v| v.paper)
+}
+
+/// Whether any value of the paper may stand beside this protocol's.
+fn has_papers(report: &CompareReport, protocol: &str) -> bool {
+    report.paper.iter().any(|value| value.protocol == protocol)
+}
+
+/// Table 1 as the paper prints it, throughput in Mb/s, and three columns more.
+pub(super) fn overall(report: &CompareReport) -> Sheet {
+    let rows = report.protocols.iter().flat_map(|protocol| {
+        let paper =
+            has_papers(report, &protocol.protocol).then(|| overall_of_paper(report, &protocol.protocol));
+        std::iter::once(overall_of(protocol)).chain(paper)
+    });
+    Sheet {
+        headers: headers(&[
+            "TCP",
+            "avg",
+            "std",
+            "stability",
+            "fairness",
+            "CPU",
+            "MHz/Mbps",
+            "std RTT",
+            "resent",
+            "conv.",
+            "runs",
+        ]),
+        rows: rows.collect(),
+    }
+}
+
+fn overall_of(p: &ContestFigures) -> Row {
+    let counted = |value: f64| (p.runs > 0).then_some(value);
+    let runs =
+        if p.invalid == 0 { p.runs.to_string() } else { format!("{} of {}", p.runs, p.runs + p.invalid) };
+    let cells = vec![
+        shown(counted(p.mean_bps.0), mbps),
+        shown(counted(p.sd_bps.0), mbps),
+        shown(p.stability, hundredths),
+        range(p.fairness_min, p.fairness_max),
+        shown(p.cpu, percent),
+        shown(p.cycles_per_bit, number),
+        shown(p.rtt_sd_s, |s| format!("{} ms", ms(s))),
+        shown(p.resent_share, percent),
+        shown(p.convergence_s, |s| format!("{} s", number(s))),
+        runs,
+    ];
+    own(words::name(&p.protocol), cells)
+}
+
+fn overall_of_paper(report: &CompareReport, protocol: &str) -> Row {
+    let of = |figure: &str| papers(report, protocol, figure);
+    let mut cells = vec![
+        shown(of("mean_bps"), mbps),
+        shown(of("sd_bps"), mbps),
+        shown(of("stability"), hundredths),
+        range(of("fairness_min"), of("fairness_max")),
+        UNKNOWN.to_owned(),
+        shown(of("cycles_per_bit"), number),
+        shown(of("rtt_sd_s"), |s| format!("{} ms", ms(s))),
+    ];
+    cells.resize(10, String::new());
+    Row { name: PAPERS.to_owned(), cells, is_papers: true }
+}
+
+fn range(low: Option<f64>, high: Option<f64>) -> String {
+    match (words::sane(low), words::sane(high)) {
+        (Some(low), Some(high)) => format!("{low:.2}-{high:.2}"),
+        _ => UNKNOWN.to_owned(),
+    }
+}
+
+/// Table 2 as the paper prints it: stability and fairness by region.
+pub(super) fn by_region(report: &CompareReport) -> Sheet {
+    let regions = report.study.flows.clamp(1, 8) * 2 - 1;
+    let mut names = headers(&["TCP", ""]);
+    names.extend((1..=regions).map(|number| format!("reg {number}")));
+    let rows = report.protocols.iter().flat_map(|p| {
+        let of = |letter: &'static str, figure: &'static str, value: fn(&RegionFigures) -> Option<f64>| {
+            let region = |number: u16| p.fairness.iter().find(|region| region.region == number);
+            let ours = (1..=regions).map(|number| shown(region(number).and_then(value), hundredths));
+            let name = if letter == "S" { words::name(&p.protocol) } else { String::new() };
+            let ours = own(name, std::iter::once(letter.to_owned()).chain(ours).collect());
+            let theirs = has_papers(report, &p.protocol).then(|| {
+                let value = |number| papers(report, &p.protocol, &format!("{figure}_{number}"));
+                let cells = (1..=regions).map(|number| shown(value(number), hundredths));
+                let cells = std::iter::once(letter.to_owned()).chain(cells).collect();
+                Row { name: PAPERS.to_owned(), cells, is_papers: true }
+            });
+            std::iter::once(ours).chain(theirs)
+        };
+        of("S", "stability", |r| r.stability).chain(of("F", "fairness", |r| r.fairness))
+    });
+    Sheet { headers: names, rows: rows.collect() }
+}
+
+/// Figures with the 95 % interval of their mean over repeats.
+pub(super) fn intervals(report: &CompareReport) -> Sheet {
+    let row = |p: &ContestFigures| {
+        let cells = vec![
+            over(p.mean_over_repeats_bps.as_ref(), mbps),
+            over(p.middle_bps.as_ref(), mbps),
+            over(p.stability_over_repeats.as_ref(), hundredths),
+            over(p.fairness_over_repeats.as_ref(), hundredths),
+            over(p.rtt_sd_over_repeats_s.as_ref(), ms),
+        ];
+        own(words::name(&p.protocol), cells)
+    };
+    Sheet {
+        headers: headers(&["TCP", "Mb/s", "with all flows", "stability", "least fairness", "std RTT, ms"]),
+        rows: report.protocols.iter().map(row).collect(),
+    }
+}
+
+/// Short flows beside a long one.
+pub(super) fn short_flows(report: &CompareReport) -> Sheet {
+    let seconds = |value: Option<f64>| shown(value, |s| format!("{} s", number(s)));
+    let row = |f: &landspeed_record::ShortFlowFigures| {
+        let counted = (f.runs > 0).then_some(f.long_bps.0);
+        let cells = vec![
+            seconds(f.median_s),
+            seconds(f.p90_s),
+            f.completed.to_string(),
+            f.unfinished.to_string(),
+            shown(counted, mbps),
+        ];
+        own(words::name(&f.protocol), cells)
+    };
+    Sheet {
+        headers: headers(&[
+            "TCP",
+            "median",
+            "90th percentile",
+            "came to their end",
+            "did not",
+            "long flow, Mb/s",
+        ]),
+        rows: report.short_flows.iter().map(row).collect(),
+    }
+}
+
+/// Flows with different round trips.
+pub(super) fn round_trips(report: &CompareReport) -> Sheet {
+    let row = |f: &landspeed_record::RoundTripFigures| {
+        let cells = vec![
+            format!("{} and {}", f.short_rtt_ns, f.long_rtt_ns),
+            over(f.ratio.as_ref(), |ratio| format!("{}×", number(ratio))),
+            shown(f.bias, |bias| format!("{bias:.2}")),
+            shown((f.runs > 0).then_some(f.mean_bps.0), mbps),
+        ];
+        own(words::name(&f.protocol), cells)
+    };
+    Sheet {
+        headers: headers(&["TCP", "round trips", "short one's share over the other's", "bias", "both, Mb/s"]),
+        rows: report.round_trips.iter().map(row).collect(),
+    }
+}
+
+/// What a bit costs by the number of streams: the paper's Figures 6 and 7.
+pub(super) fn streams(report: &CompareReport) -> Sheet {
+    let row = |s: &landspeed_record::CpuByStreams| {
+        let cells = vec![
+            landspeed_units::Bytes(s.window_bytes).to_string(),
+            shown(Some(s.rate_bps.0), mbps),
+            shown(Some(s.cpu), percent),
+            shown(s.cycles_per_bit, number),
+        ];
+        own(s.streams.to_string(), cells)
+    };
+    Sheet {
+        headers: headers(&["streams", "window of each", "Mb/s", "CPU", "cycles/bit"]),
+        rows: report.streams.iter().map(row).collect(),
+    }
+}
+
+/// Most protocols that a matrix has room for.
+const MOST_SIDES: usize = 16;
+
+/// Who met whom, as a matrix: a row's share over a column's.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Matrix {
+    pub(super) sides: Vec<String>,
+    /// Row by row; `None` where two did not meet.
+    pub(super) cells: Vec<Vec<Option<Met>>>,
+}
+
+/// How two shared a path.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Met {
+    /// The row's share over the column's.
+    pub(super) ratio: f64,
+    /// Its interval, where there are repeats.
+    pub(super) ends: Option<(f64, f64)>,
+}
+
+impl Met {
+    /// Whether the repeats leave open who has more; one repeat leaves nothing open and proves nothing.
+    pub(super) fn is_open(self) -> bool {
+        self.ends.is_some_and(|(low, high)| low <= 1.0 && high >= 1.0)
+    }
+
+    fn turned(self) -> Self {
+        Met { ratio: 1.0 / self.ratio, ends: self.ends.map(|(low, high)| (1.0 / high, 1.0 / low)) }
+    }
+}
+
+/// The meetings as a matrix, or nothing where there were none.
+pub(super) fn matrix(report: &CompareReport) -> Option<Matrix> {
+    let mut sides: Vec<&str> = Vec::new();
+    for side in report.meetings.iter().flat_map(|meeting| [&meeting.first, &meeting.second]) {
+        if !sides.contains(&side.as_str()) && sides.len() < MOST_SIDES {
+            sides.push(side);
+        }
+    }
+    let mut cells = vec![vec![None; sides.len()]; sides.len()];
+    for meeting in &report.meetings {
+        let place = |side: &str| sides.iter().position(|known| *known == side);
+        let (Some(row), Some(column)) = (place(&meeting.first), place(&meeting.second)) else { continue };
+        let Some(met) = meeting.ratio.and_then(|ratio| met(&ratio)).filter(|_| row != column) else {
+            continue;
+        };
+        cells[row][column] = Some(met);
+        cells[column][row] = Some(met.turned());
+    }
+    (!sides.is_empty()).then(|| Matrix { sides: sides.into_iter().map(words::name).collect(), cells })
+}
+
+fn met(ratio: &landspeed_record::Interval) -> Option<Met> {
+    let positive = |value: Option<f64>| words::sane(value).filter(|v| *v > 0.0);
+    let ends = positive(ratio.low).zip(positive(ratio.high));
+    Some(Met { ratio: positive(Some(ratio.mean))?, ends })
+}
+
+/// "3.2×", and "1/3.2" for a share that is less: what is as unfair reads alike.
+pub(super) fn share(ratio: f64) -> String {
+    match ratio {
+        r if r >= 1000.0 => ">999×".to_owned(),
+        r if r <= 0.001 => "<1/999".to_owned(),
+        r if r >= 0.995 => format!("{}×", number(r)),
+        r => format!("1/{}", number(1.0 / r)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{Interval, MeetingFigures};
+
+    use super::*;
+
+    #[test]
+    fn a_meeting_is_in_the_matrix_from_both_sides() {
+        let meeting = |first: &str, second: &str, mean| MeetingFigures {
+            first: first.into(),
+            second: second.into(),
+            ratio: Some(Interval { mean, low: Some(mean / 2.0), high: Some(mean * 2.0) }),
+            ..MeetingFigures::default()
+        };
+        let meetings = vec![meeting("reno", "bic", 0.25), meeting("reno", "htcp", f64::NAN)];
+        let matrix = matrix(&CompareReport { meetings, ..CompareReport::default() }).unwrap();
+        assert_eq!(matrix.sides, ["Reno", "BIC", "H-TCP"]);
+        assert_eq!(matrix.cells[1][0], Some(Met { ratio: 4.0, ends: Some((2.0, 8.0)) }));
+        assert_eq!((matrix.cells[0][2], matrix.cells[0][0]), (None, None));
+        let shown: Vec<_> = [4.0, 0.25, 1.0, 1e6, 1e-6].into_iter().map(share).collect();
+        assert_eq!(shown, ["4.00×", "1/4.00", "1.00×", ">999×", "<1/999"]);
+    }
+}

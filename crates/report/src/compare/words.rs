@@ -1,0 +1,215 @@
+//! The words and numbers of a study, so that a figure reads the same everywhere.
+
+use landspeed_analysis::compare::title;
+use landspeed_record::{CompareReport, ContestFigures, Engine, Interval, Ranking};
+
+use crate::safe;
+use crate::words::number;
+
+/// Where nothing is known.
+pub(super) const UNKNOWN: &str = "–";
+/// Protocols that a headline names, at most.
+const NAMED: usize = 3;
+
+/// A protocol's name in the literature.
+pub(super) fn name(protocol: &str) -> String {
+    safe(title(protocol))
+}
+
+/// A figure that a measurement could give.
+pub(super) fn sane(value: Option<f64>) -> Option<f64> {
+    value.filter(|v| v.is_finite() && v.abs() < 1e18)
+}
+
+/// A figure as `say` words it, or a dash.
+pub(super) fn shown(value: Option<f64>, say: impl Fn(f64) -> String) -> String {
+    sane(value).map_or_else(|| UNKNOWN.to_owned(), say)
+}
+
+/// "402": megabits per second.
+pub(super) fn mbps(value: f64) -> String {
+    signed(value / 1e6)
+}
+
+/// "0.28".
+pub(super) fn hundredths(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+/// "57.0": milliseconds.
+pub(super) fn ms(seconds: f64) -> String {
+    signed(seconds * 1e3)
+}
+
+/// "2.1": hundredths of something, with a sign behind.
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", signed(share * 100.0))
+}
+
+/// About three figures, below zero too: an interval may reach there.
+fn signed(value: f64) -> String {
+    if value < 0.0 { format!("-{}", number(-value)) } else { number(value) }
+}
+
+/// "402 [390, 414]"; the mean alone where one repeat has no interval.
+pub(super) fn over(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> String {
+    let Some(interval) = interval.filter(|i| sane(Some(i.mean)).is_some()) else { return UNKNOWN.to_owned() };
+    match (sane(interval.low), sane(interval.high)) {
+        (Some(low), Some(high)) => format!("{} [{}, {}]", say(interval.mean), say(low), say(high)),
+        _ => say(interval.mean),
+    }
+}
+
+/// "A", "A and B", "A, B and C".
+pub(super) fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// The conclusion in a line: who carries most, where that is a real difference.
+pub(super) fn headline(report: &CompareReport) -> String {
+    let counted: Vec<&ContestFigures> = report.protocols.iter().filter(|p| p.runs > 0).collect();
+    match (counted.as_slice(), ranking(report, "throughput")) {
+        ([], _) if !report.meetings.is_empty() => {
+            format!("{} meetings of TCPs on one path", report.meetings.len())
+        }
+        ([], _) => "No run of this study counts".to_owned(),
+        ([one], _) => format!("{} carries {}", name(&one.protocol), one.mean_bps),
+        (all, Some(ranking)) if report.study.repeats > 1 => carries_most(ranking, all.len()),
+        (all, _) => format!("{} TCPs on one path, run once each", all.len()),
+    }
+}
+
+fn carries_most(ranking: &Ranking, all: usize) -> String {
+    match ranking.groups.first() {
+        Some(first) if first.len() == all => "No TCP really carries more than another".to_owned(),
+        Some(first) if first.len() <= NAMED => {
+            let names: Vec<String> = first.iter().map(|protocol| name(protocol)).collect();
+            format!("{} carr{} most", listed(&names), if names.len() == 1 { "ies" } else { "y" })
+        }
+        Some(first) => format!("{} of {all} TCPs carry more than the others", first.len()),
+        None => String::new(),
+    }
+}
+
+/// Further conclusions: the best by every other figure, a sentence each.
+pub(super) fn conclusions(report: &CompareReport) -> Vec<String> {
+    const BEST: [(&str, &str); 5] = [
+        ("stability", "Steadiest"),
+        ("fairness", "Fairest to its own kind"),
+        ("effect on RTT", "Least effect on the round trip"),
+        ("convergence", "Quickest to a fair share"),
+        ("processor cost", "Least processor time for a bit"),
+    ];
+    BEST.into_iter().filter_map(|(by, what)| best(report, by, what)).collect()
+}
+
+fn best(report: &CompareReport, by: &str, what: &str) -> Option<String> {
+    let ranking = ranking(report, by)?;
+    let first = ranking.groups.first().filter(|_| ranking.groups.len() > 1)?;
+    let names: Vec<String> = first.iter().map(|protocol| name(protocol)).collect();
+    match names.len() {
+        n if n > NAMED + 1 => None,
+        _ => Some(format!("{what}: {}.", listed(&names))),
+    }
+}
+
+pub(super) fn ranking<'a>(report: &'a CompareReport, by: &str) -> Option<&'a Ranking> {
+    report.rankings.iter().find(|ranking| ranking.by == by)
+}
+
+/// "H-TCP, BIC > Scalable > Reno".
+pub(super) fn groups(ranking: &Ranking) -> Vec<String> {
+    let names =
+        |group: &Vec<String>| group.iter().map(|protocol| name(protocol)).collect::<Vec<_>>().join(", ");
+    ranking.groups.iter().map(names).collect()
+}
+
+/// What must be known of the orders: what holds for all of them once, and what does not with its figure.
+pub(super) fn ranking_notes(report: &CompareReport) -> Vec<String> {
+    let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
+    for ranking in &report.rankings {
+        for note in ranking.note.iter().flat_map(|note| note.split("; ")) {
+            match notes.iter_mut().find(|(known, _)| *known == note) {
+                Some((_, of)) => of.push(&ranking.by),
+                None => notes.push((note, vec![&ranking.by])),
+            }
+        }
+    }
+    let told = |(note, of): (&str, Vec<&str>)| match of.len() == report.rankings.len() {
+        true => safe(note),
+        false => safe(&format!("{}: {note}", of.join(", "))),
+    };
+    notes.into_iter().map(told).collect()
+}
+
+/// "10 contests, 3 repeats of 96 s each, on kernels' sockets over lab:wan:...".
+pub(super) fn setting(report: &CompareReport) -> Vec<String> {
+    let study = &report.study;
+    let who = match study.engine {
+        Engine::Kernel => "kernels' sockets",
+        Engine::Simulator => "simulated, packet by packet",
+    };
+    let mut facts = vec![
+        safe(&study.path.topology),
+        format!("{}, {} round trip", study.path.rate_bps, study.path.rtt_ns),
+    ];
+    if study.path.queue_bytes.0 > 0 {
+        facts.push(format!("queue {}", study.path.queue_bytes));
+    }
+    facts.push(who.to_owned());
+    facts.push(format!("{} runs of {}", report.runs, crate::words::duration(study.duration())));
+    facts.push(scale(study.scale));
+    facts.retain(|fact| !fact.is_empty());
+    facts
+}
+
+fn scale(scale: f64) -> String {
+    match sane(Some(scale)) {
+        Some(1.0) => "the paper's full size".to_owned(),
+        Some(scale) => format!("scale {}", number(scale)),
+        None => String::new(),
+    }
+}
+
+/// Whether a finding shows, in a sign and a word.
+pub(super) fn shows(reproduces: Option<bool>) -> (&'static str, &'static str) {
+    match reproduces {
+        Some(true) => ("✓", "shows here"),
+        Some(false) => ("✗", "does not show"),
+        None => ("?", "cannot be told"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_that_are_none_are_dashes() {
+        assert_eq!([Some(f64::NAN), Some(1e300), None].map(|v| shown(v, mbps)), [UNKNOWN; 3]);
+        assert_eq!(shown(Some(402e6), mbps), "402");
+        let interval = Interval { mean: 2e6, low: Some(-0.5e6), high: Some(4.5e6) };
+        assert_eq!(over(Some(&interval), mbps), "2.00 [-0.50, 4.50]");
+        assert_eq!(over(Some(&Interval { low: None, ..interval }), mbps), "2.00");
+        assert_eq!(over(None, mbps), UNKNOWN);
+    }
+
+    #[test]
+    fn the_headline_names_only_who_is_really_ahead() {
+        let ranking = |groups: &[&[&str]]| Ranking {
+            by: "throughput".into(),
+            groups: groups.iter().map(|g| g.iter().map(|p| (*p).to_owned()).collect()).collect(),
+            note: None,
+        };
+        assert_eq!(carries_most(&ranking(&[&["htcp"], &["reno"]]), 2), "H-TCP carries most");
+        assert_eq!(carries_most(&ranking(&[&["htcp", "bic"], &["reno"]]), 3), "H-TCP and BIC carry most");
+        assert_eq!(
+            carries_most(&ranking(&[&["htcp", "reno"]]), 2),
+            "No TCP really carries more than another"
+        );
+    }
+}
