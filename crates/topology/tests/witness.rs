@@ -49,15 +49,16 @@ fn within<T: Send>(host: &LabHost, work: impl FnOnce() -> T + Send) -> T {
     with_namespace(&host.netns, work).unwrap()
 }
 
-/// Large windows, as a path of 180 ms needs them, and this MTU.
+/// Windows that fill the path and part of its queue, but never all of it: half to nine tenths of the receive
+/// buffer (tcp(7), tcp_adv_win_scale). A sender that overruns the queue would be judged by its recovery.
 fn prepare(host: &LabHost, case: &Case) {
     let bdp = (case.bps / 8.0 * RTT.as_secs_f64()) as u64;
     within(host, || {
-        for name in ["tcp_rmem", "tcp_wmem"] {
-            let value = format!("4096 131072 {}", 3 * bdp);
-            std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).unwrap();
-        }
-        std::fs::write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1").unwrap();
+        let set =
+            |name: &str, value: &str| std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).unwrap();
+        set("tcp_rmem", &format!("4096 131072 {}", 2 * bdp));
+        set("tcp_wmem", &format!("4096 16384 {}", 3 * bdp));
+        set("tcp_no_metrics_save", "1");
         Rtnl::open().unwrap().set_link(&host.device, LinkChange::Mtu(case.mtu)).unwrap();
     });
 }
@@ -68,19 +69,20 @@ fn output(host: &LabHost, program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Median-like figure of ping: the average of twenty.
+/// The average of twenty round trips.
 fn ping_ms(a: &LabHost, b: &LabHost) -> f64 {
     let text = output(a, "ping", &["-n", "-q", "-c", "20", "-i", "0.2", &b.v4.to_string()]);
     let averages = text.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = "));
     averages.and_then(|line| line.split('/').nth(1)?.parse().ok()).unwrap_or_else(|| panic!("ping: {text}"))
 }
 
-/// Payload that arrived, bits a second over 20 seconds after 10.
+/// Payload that arrived, bits a second over 20 seconds after 10. By CUBIC: BBR stops for half a second in ten, to see
+/// the round trip (PROBE_RTT).
 fn iperf_bps(a: &LabHost, b: &LabHost) -> f64 {
     let serve = || Command::new("iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn();
     let _server = Server(within(b, serve).expect("iperf3"));
     std::thread::sleep(Duration::from_millis(500));
-    let text = output(a, "iperf3", &["-c", &b.v4.to_string(), "-t", "20", "-O", "10", "-J"]);
+    let text = output(a, "iperf3", &["-c", &b.v4.to_string(), "-C", "cubic", "-t", "20", "-O", "10", "-J"]);
     let json: serde_json::Value =
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("iperf3: {e}: {text}"));
     json["end"]["sum_received"]["bits_per_second"].as_f64().unwrap_or_else(|| panic!("iperf3: {text}"))

@@ -1,28 +1,22 @@
 //! Frames in, frames out, one direction: what [`Path`] decides is done to the bytes. Touches no socket and
 //! no clock.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use landspeed_units::Nanos;
 
 use super::batch::Given;
-use super::frame::{ETHERNET, Frame, Superpacket, look};
+use super::frame::{Frame, Superpacket, look};
 use super::ip::{has_payload, is_ect, mark_ce};
 use super::line::{Due, Line};
 use super::path::{Arrival, Fate, Path, Segment};
+use super::piece::Run;
 use super::plan::WayPlan;
 use super::samples::Sampler;
 use super::split::{piece_len, write_piece};
 use super::stats::{Counters, count};
 use super::virtio::VIRTIO_LEN;
-
-/// A superpacket stays in one piece for at most so long on the line: its first segment waits for its last.
-/// Below 500 Mb/s the largest superpackets are therefore cut, down to single segments at 10 Mb/s.
-const LONGEST_PIECE: Nanos = Nanos::millis(1);
-/// The largest frame that leaves: what an IP packet's length field can say.
-const LARGEST_PIECE: usize = VIRTIO_LEN + ETHERNET + 65_535;
 
 /// Which line a frame is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,65 +47,17 @@ pub(super) struct Direction {
     run: u64,
 }
 
-/// Neighbouring segments of a superpacket that arrive together, all marked or none.
-struct Run {
-    segments: Range<u32>,
-    /// When the first of them would arrive.
-    first: Nanos,
-    /// How the last of them arrives.
-    last: Arrival,
-}
-
-impl Run {
-    fn of(n: u32, arrival: Arrival) -> Self {
-        Run { segments: n..n + 1, first: arrival.at, last: arrival }
-    }
-
-    fn lane(&self) -> Lane {
-        if self.last.is_held { Lane::Held } else { Lane::Main }
-    }
-
-    /// Whether segment `n`, the next one, can go with it.
-    fn takes(&self, n: u32, next: Arrival, whole: &Superpacket) -> bool {
-        !self.last.is_held
-            && !next.is_held
-            && self.last.is_marked == next.is_marked
-            && next.at - self.first <= LONGEST_PIECE
-            && piece_len(whole, &(self.segments.start..n + 1)) <= LARGEST_PIECE
-    }
-}
-
-/// Bytes of memory for frames, in the main line and among those held back. Frames take a little more room
-/// than their IP packets (their headers), and some is lost at the end of the ring.
-fn capacities(plan: &WayPlan) -> (usize, usize) {
-    // Four times their share: chance bunches them.
-    let bunched = |share: f64| (share * 4.0).min(1.0);
-    let doubled = 1.0 + bunched(plan.way.duplicate.as_f64());
-    let room = |bytes: u128| {
-        usize::try_from((bytes as f64 * doubled) as u128 * 5 / 4).unwrap_or(usize::MAX / 8)
-            + 4 * LARGEST_PIECE
-    };
-    let queue = u128::from(plan.queue_memory());
-    let delay = plan.delay + plan.way.jitter;
-    let main = room(plan.most_bytes_within(delay) + queue);
-    if plan.way.reorder.is_zero() {
-        return (main, 0);
-    }
-    let all = plan.most_bytes_within(delay + plan.way.reorder_delay) + queue;
-    (main, room((all as f64 * bunched(plan.way.reorder.as_f64())) as u128))
-}
-
 impl Direction {
     /// Takes, and touches, all the memory that it will need.
     pub(super) fn new(plan: &WayPlan, counters: Arc<Counters>) -> Self {
-        let (main, held) = capacities(plan);
+        let (main, held) = plan.memory();
         let (main, held) = (Line::new(main), Line::new(held));
         Direction { path: Path::new(plan), main, held, counters, sampler: Sampler::default(), run: 0 }
     }
 
     /// Memory that a direction takes.
     pub(super) fn footprint(plan: &WayPlan) -> usize {
-        let (main, held) = capacities(plan);
+        let (main, held) = plan.memory();
         Line::footprint(main).saturating_add(Line::footprint(held))
     }
 

@@ -4,6 +4,7 @@ use landspeed_record::DirectionStats;
 use proptest::prelude::*;
 
 use super::super::WanSpec;
+use super::super::frame::ETHERNET;
 use super::super::stats::Seen;
 use super::super::virtio::{Segments, Virtio};
 use super::*;

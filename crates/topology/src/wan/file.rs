@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 
-use super::parse::{WanSpecError, shown};
+use super::keys::{WanSpecError, shown};
 
 /// A file that a parameter names.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Lists of packets that are lost: `drop-list=5+17+300`, or a file of numbers.
 
 use super::file::Named;
-use super::parse::WanSpecError;
+use super::keys::WanSpecError;
 
 /// Some millions of numbers: more than any study loses by hand.
 const LARGEST: u64 = 16 << 20;

@@ -10,11 +10,11 @@
 //!
 //! | file | is |
 //! |---|---|
-//! | `spec`, `parse`, `print`, `share` | what the link is to be, as written |
+//! | `spec`, `keys`, `parse`, `print`, `share` | what the link is to be, as written |
 //! | `plan`, `file`, `list`, `trace` | the same with files read and units worked out |
 //! | `path`, `pace`, `loss` | what becomes of a segment: a state machine fed with times |
 //! | `line` | memory for frames that are under way |
-//! | `frame`, `ip`, `virtio`, `split` | superpackets, segments cut out of them, marks |
+//! | `frame`, `ip`, `virtio`, `piece`, `split` | superpackets, segments cut out of them, marks |
 //! | `direction` | these joined: frames in, frames out; no sockets, no clocks |
 //! | `socket`, `batch`, `clock`, `pump`, `threads` | the thread of a direction, and the kernel |
 //! | `stats`, `samples`, `lateness` | what the link did, its queue over time, and how late it was |
@@ -34,6 +34,7 @@ mod direction;
 mod file;
 mod frame;
 mod ip;
+mod keys;
 mod lateness;
 mod line;
 mod link;
@@ -43,6 +44,7 @@ mod netem;
 mod pace;
 mod parse;
 mod path;
+mod piece;
 mod plan;
 mod print;
 mod pump;
@@ -57,8 +59,8 @@ mod trace;
 mod virtio;
 
 use crate::namespace::try_in_throwaway;
+pub use keys::WanSpecError;
 pub(crate) use link::Link;
-pub use parse::WanSpecError;
 pub use share::Share;
 use socket::Socket;
 pub use spec::WanSpec;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use landspeed_units::Nanos;
 
+use super::keys::WanSpecError;
 use super::list;
-use super::parse::WanSpecError;
+use super::piece::LARGEST_PIECE;
 use super::spec::{Pace, Queue, WanSpec, Way};
 use super::trace::Trace;
 
@@ -109,11 +110,31 @@ impl WayPlan {
     /// Most bytes of IP packets that memory must be there for in front of the line. Packets that are counted are
     /// taken to be no larger than jumbo frames: larger ones would be dropped for want of memory, which is counted
     /// as the link's own fault.
-    pub(super) fn queue_memory(&self) -> u64 {
+    fn queue_memory(&self) -> u64 {
         const JUMBO: u64 = 9_018;
         match self.queue.bytes {
             u64::MAX => self.queue.packets * self.way.drop_above.map_or(JUMBO, |size| size.0.min(JUMBO)),
             bytes => bytes,
         }
+    }
+
+    /// Bytes of memory for frames, in the main line and among those held back. Frames take a little more room
+    /// than their IP packets (their headers), and some is lost at the end of the ring.
+    pub(super) fn memory(&self) -> (usize, usize) {
+        // Four times their share: chance bunches them.
+        let bunched = |share: f64| (share * 4.0).min(1.0);
+        let doubled = 1.0 + bunched(self.way.duplicate.as_f64());
+        let room = |bytes: u128| {
+            usize::try_from((bytes as f64 * doubled) as u128 * 5 / 4).unwrap_or(usize::MAX / 8)
+                + 4 * LARGEST_PIECE
+        };
+        let queue = u128::from(self.queue_memory());
+        let delay = self.delay + self.way.jitter;
+        let main = room(self.most_bytes_within(delay) + queue);
+        if self.way.reorder.is_zero() {
+            return (main, 0);
+        }
+        let all = self.most_bytes_within(delay + self.way.reorder_delay) + queue;
+        (main, room((all as f64 * bunched(self.way.reorder.as_f64())) as u128))
     }
 }

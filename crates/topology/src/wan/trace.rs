@@ -10,7 +10,8 @@ use std::sync::Arc;
 use landspeed_units::Nanos;
 
 use super::file::Named;
-use super::parse::{WanSpecError, is_rate};
+use super::keys::WanSpecError;
+use super::parse::is_rate;
 
 /// Bytes of IP packets that may leave at each moment.
 const CHUNK: u64 = 1500;

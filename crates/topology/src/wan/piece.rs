@@ -1,0 +1,47 @@
+//! Pieces of a superpacket: segments that stay together.
+
+use std::ops::Range;
+
+use landspeed_units::Nanos;
+
+use super::direction::Lane;
+use super::frame::{ETHERNET, Superpacket};
+use super::path::Arrival;
+use super::split::piece_len;
+use super::virtio::VIRTIO_LEN;
+
+/// A superpacket stays in one piece for at most so long on the line: its first segment waits for its last.
+/// Below 500 Mb/s the largest superpackets are therefore cut, down to single segments at 10 Mb/s.
+const LONGEST_PIECE: Nanos = Nanos::millis(1);
+/// The largest frame that leaves: what an IP packet's length field can say.
+pub(super) const LARGEST_PIECE: usize = VIRTIO_LEN + ETHERNET + 65_535;
+
+/// Neighbouring segments of a superpacket that arrive together, all marked or none.
+pub(super) struct Run {
+    pub(super) segments: Range<u32>,
+    /// When the first of them would arrive.
+    first: Nanos,
+    /// How the last of them arrives.
+    pub(super) last: Arrival,
+}
+
+impl Run {
+    /// A segment alone.
+    pub(super) fn of(n: u32, arrival: Arrival) -> Self {
+        Run { segments: n..n + 1, first: arrival.at, last: arrival }
+    }
+
+    /// The line that it is kept in.
+    pub(super) fn lane(&self) -> Lane {
+        if self.last.is_held { Lane::Held } else { Lane::Main }
+    }
+
+    /// Whether segment `n`, the next one, can go with it.
+    pub(super) fn takes(&self, n: u32, next: Arrival, whole: &Superpacket) -> bool {
+        !self.last.is_held
+            && !next.is_held
+            && self.last.is_marked == next.is_marked
+            && next.at - self.first <= LONGEST_PIECE
+            && piece_len(whole, &(self.segments.start..n + 1)) <= LARGEST_PIECE
+    }
+}
