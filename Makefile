@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses bench-stream clean
+.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses bench-stream bench-wan clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -86,6 +86,13 @@ responses: setup
 bench-stream: setup
 	@.ci/install taskset:util-linux
 	$(CARGO) run --release --quiet --locked -p landspeed-limits --example stream_pairs
+
+# lab:wan as ping and iperf3 see it, at 180 ms and up to 2.5 Gb/s (two minutes, on a machine left alone).
+bench-wan: setup
+	@.ci/install ping:iputils-ping iperf3
+	$(CARGO) test --release --locked -p landspeed-topology --test witness --no-run
+	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --quiet --locked -p landspeed-topology --test witness -- \
+		--ignored --nocapture
 
 clean:
 	$(CARGO) clean
