@@ -1,6 +1,9 @@
 //! How long a flow that enters a path in use needs to come to its fair share (RFC 5166 section 2.3).
 
+use std::ops::Range;
+
 use landspeed_record::Study;
+use landspeed_units::Nanos;
 
 use super::timeline::{Lane, Timeline};
 
@@ -8,42 +11,80 @@ use super::timeline::{Lane, Timeline};
 const SMOOTHED: usize = 5;
 /// Such means in a row that must be near the fair share: a flow that passes it on the way up has not come to it.
 const STAYS: usize = 5;
+/// Round trips that a sample is long at least; shorter ones are taken together. A flow that resends a segment delivers
+/// nothing in order for one, and then all at once.
+const ROUND_TRIPS: u64 = 2;
 /// How near that is, as a share of the fair share.
 const NEAR: f64 = 0.2;
+/// Slots that are taken together, at most: with more than this a study's samples are far below its round trip.
+const MOST_TOGETHER: usize = 100;
 
 /// By flow that enters while others run: seconds from its entry to the end of the first of five means in a row, each over
-/// five samples, that are within 20 % of the aggregate of the same samples by the number of flows; `None` where it did not
-/// come so far within the region that begins with it.
+/// five samples of at least two round trips, that are within 20 % of the aggregate of the same samples by the number of flows;
+/// `None` where it did not come so far within the region that begins with it.
 pub(super) fn times(study: &Study, timeline: &Timeline) -> Vec<Option<f64>> {
     let regions = study.regions();
-    let enters = |lane: &Lane| regions.iter().find(|(start, ..)| *start == lane.plan.enters_ns);
-    timeline
-        .lanes
-        .iter()
-        .filter_map(|lane| {
-            let (start, end, _) = *enters(lane)?;
-            let here: Vec<&Lane> = timeline.lanes.iter().filter(|other| other.spans(start, end)).collect();
-            let in_use = here.iter().any(|other| other.plan.enters_ns < start);
-            in_use.then(|| {
-                let range = timeline.within(start, end);
-                let near: Vec<bool> = range
-                    .clone()
-                    .map(|slot| slot + SMOOTHED <= range.end && is_near(lane, &here, slot))
-                    .collect();
-                let first = near.windows(STAYS).position(|all| all.iter().all(|near| *near))?;
-                let at = timeline.slots[range.start + first + SMOOTHED - 1].end_ns;
-                Some((at - start).as_secs_f64())
-            })
+    let sums: Vec<Sums> = timeline.lanes.iter().map(Sums::of).collect();
+    let lanes = timeline.lanes.iter().zip(&sums);
+    lanes
+        .clone()
+        .filter_map(|(lane, own)| {
+            let (start, end, _) = *regions.iter().find(|(start, ..)| *start == lane.plan.enters_ns)?;
+            let here = lanes.clone().filter(|(other, _)| other.spans(start, end));
+            let in_use = here.clone().any(|(other, _)| other.plan.enters_ns < start);
+            let all: Vec<&Sums> = here.map(|(_, sums)| sums).collect();
+            in_use.then(|| time(study, timeline, (own, &all), (start, end)))
         })
         .collect()
 }
 
-/// Whether the mean of the five samples from `slot` on is near the fair share.
-fn is_near(lane: &Lane, here: &[&Lane], slot: usize) -> bool {
-    let range = slot..slot + SMOOTHED;
-    let all: f64 = here.iter().map(|other| other.mean(range.clone())).sum();
-    let fair = all / here.len() as f64;
-    fair > 0.0 && (lane.mean(range) - fair).abs() <= NEAR * fair
+/// Of one flow, among all that are there.
+fn time(
+    study: &Study,
+    timeline: &Timeline,
+    (own, all): (&Sums, &[&Sums]),
+    (start, end): (Nanos, Nanos),
+) -> Option<f64> {
+    let per = together(study);
+    let window = SMOOTHED * per;
+    let range = timeline.within(start, end);
+    let is_near = |slot: usize| slot + window <= range.end && is_near(own, all, slot..slot + window);
+    let near: Vec<bool> = range.clone().map(is_near).collect();
+    let stays = |first: usize| (0..STAYS).all(|n| near.get(first + n * per).is_some_and(|near| *near));
+    let first = (0..near.len()).find(|first| stays(*first))?;
+    let at = timeline.slots[range.start + first + window - 1].end_ns;
+    Some((at - start).as_secs_f64())
+}
+
+/// A flow's rates summed up from the first slot on, so that a mean takes no longer over many slots than over few.
+struct Sums(Vec<f64>);
+
+impl Sums {
+    fn of(lane: &Lane) -> Self {
+        let mut sum = 0.0;
+        let sums = lane.rates.iter().map(|rate| {
+            sum += rate.0;
+            sum
+        });
+        Sums(std::iter::once(0.0).chain(sums).collect())
+    }
+
+    fn over(&self, range: &Range<usize>) -> f64 {
+        self.0[range.end] - self.0[range.start]
+    }
+}
+
+/// How many slots make a sample that is long enough.
+fn together(study: &Study) -> usize {
+    let least = study.path.rtt_ns.0.saturating_mul(ROUND_TRIPS);
+    let slots = least.div_ceil(study.sample_ns.0.max(1));
+    usize::try_from(slots).unwrap_or(MOST_TOGETHER).clamp(1, MOST_TOGETHER)
+}
+
+/// Whether what a flow moved over a range is near its fair share of what all did.
+fn is_near(own: &Sums, all: &[&Sums], range: Range<usize>) -> bool {
+    let fair = all.iter().map(|other| other.over(&range)).sum::<f64>() / all.len() as f64;
+    fair > 0.0 && (own.over(&range) - fair).abs() <= NEAR * fair
 }
 
 /// The median, where a flow that did not come to its share took longer than any that did; `None` where that is the median,
@@ -64,6 +105,17 @@ mod tests {
     use super::*;
 
     /// Two flows, two regions of 20 s with the second flow in the later, longer one; samples of 1 s.
+    #[test]
+    fn samples_below_two_round_trips_are_taken_together() {
+        let (mut study, half) = timeline(|n| if n < 3 { 0.0 } else { 50.0 });
+        study.sample_ns = Nanos::secs(1);
+        study.path.rtt_ns = Nanos::millis(400);
+        assert_eq!(times(&study, &half), [Some(7.0)], "a sample is long enough");
+        study.path.rtt_ns = Nanos::secs(1);
+        // Ten slots of 1 s: the first mean with no more than two empty ones is that of samples 1 to 10.
+        assert_eq!(times(&study, &half), [Some(11.0)]);
+    }
+
     fn timeline(second: impl Fn(u64) -> f64) -> (Study, Timeline) {
         let study = Study { flows: 2, region_ns: Nanos::secs(20), ..Study::default() };
         let slots: Vec<Slot> =

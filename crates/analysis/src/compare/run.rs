@@ -1,5 +1,7 @@
 //! The figures of one run, by the formulas of cottrell-2005 section IV.A.
 
+use std::ops::Range;
+
 use landspeed_record::{Question, RegionFigures, Study, StudyRun};
 use landspeed_stats::{jain, mean_and_deviation};
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -9,6 +11,11 @@ use super::timeline::Timeline;
 
 /// Headers of IPv4 and of TCP with timestamps: what a full packet holds beside payload (RFC 791, 9293, 7323).
 const HEADERS: u16 = 20 + 20 + 12;
+
+/// Time that a rate is taken over at least, where its deviation is asked for: what iperf reported by in the paper.
+const REPORTED: Nanos = Nanos::secs(1);
+/// Rates that a region has at least, where it is too short for as many of these.
+const LEAST_RATES: u64 = 8;
 
 /// What one run says of its contest.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +58,7 @@ impl RunFigures {
         let timeline = Timeline::of(study, run);
         // The last sample of real hosts is taken a little after the end.
         let whole = timeline.within(Nanos(0), study.duration() + Nanos(study.sample_ns.0 / 2));
-        let (mean, sd) = spread(&timeline.aggregate(whole))?;
+        let (mean, sd) = carried(study, &timeline, whole)?;
         let regions = regions(study, run, &timeline);
         let shared = || regions.iter().filter(|r| r.flows > 1).filter_map(|r| r.fairness);
         Some(RunFigures {
@@ -100,6 +107,15 @@ impl RunFigures {
     }
 }
 
+/// Mean of all flows together, and its deviation over stretches of a second, or of the study's samples where these are
+/// longer; nothing for fewer than two of them.
+fn carried(study: &Study, timeline: &Timeline, range: Range<usize>) -> Option<(f64, f64)> {
+    let least = REPORTED.min(Nanos(study.region_ns.0 / LEAST_RATES));
+    let (_, sd) = spread(&timeline.stretches(range.clone(), least))?;
+    let rates = timeline.aggregate(range);
+    Some((rates.iter().sum::<f64>() / rates.len() as f64, sd))
+}
+
 /// Mean and standard deviation; nothing for fewer than two values.
 fn spread(values: &[f64]) -> Option<(f64, f64)> {
     (values.len() > 1).then(|| mean_and_deviation(values))
@@ -111,16 +127,17 @@ fn regions(study: &Study, run: &StudyRun, timeline: &Timeline) -> Vec<RegionFigu
         contest.name == run.contest && matches!(contest.question, Question::Regions | Question::Meeting)
     });
     let bounds = if staggered { study.regions() } else { Vec::new() };
-    (1..).zip(bounds).filter_map(|(number, bounds)| region(timeline, number, bounds)).collect()
+    (1..).zip(bounds).filter_map(|(number, bounds)| region(study, timeline, number, bounds)).collect()
 }
 
 fn region(
+    study: &Study,
     timeline: &Timeline,
     number: u16,
     (start, end, flows): (Nanos, Nanos, u16),
 ) -> Option<RegionFigures> {
     let range = timeline.within(start, end);
-    let (mean, sd) = spread(&timeline.aggregate(range.clone()))?;
+    let (mean, sd) = carried(study, timeline, range.clone())?;
     let here = timeline.lanes.iter().filter(|lane| lane.spans(start, end));
     let shares: Vec<f64> = here.map(|lane| lane.mean(range.clone())).collect();
     Some(RegionFigures {

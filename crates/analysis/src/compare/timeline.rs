@@ -76,6 +76,30 @@ impl Timeline {
         first..last.max(first)
     }
 
+    /// Goodput of all flows together over stretches of at least `least`: slots are taken together from the first of `range`
+    /// on, and a rest of less than half a stretch is left out.
+    ///
+    /// What waits behind a lost segment arrives in order all at once, a round trip later: rates over less than that tell of
+    /// holes and not of how steadily a path carries.
+    pub fn stretches(&self, range: Range<usize>, least: Nanos) -> Vec<f64> {
+        let mut stretches = Vec::new();
+        let (mut bits, mut length) = (0.0, Nanos(0));
+        for (rate, slot) in self.aggregate(range.clone()).into_iter().zip(&self.slots[range]) {
+            let time = slot.end_ns - slot.start_ns;
+            bits += rate * time.as_secs_f64();
+            length += time;
+            // Samples come a little early or late.
+            if length.0.saturating_add(length.0 / 50) >= least.0 {
+                stretches.push(bits / length.as_secs_f64());
+                (bits, length) = (0.0, Nanos(0));
+            }
+        }
+        if length.0 > 0 && length.0 >= least.0 / 2 {
+            stretches.push(bits / length.as_secs_f64());
+        }
+        stretches
+    }
+
     /// Goodput of all flows together, slot by slot, in bit/s.
     pub fn aggregate(&self, range: Range<usize>) -> Vec<f64> {
         range.map(|slot| self.lanes.iter().map(|lane| lane.rates[slot].0).sum()).collect()
@@ -160,6 +184,16 @@ mod tests {
         // The second flow's interval of 2 s holds 1000 bytes: half of them in each second.
         let timeline = timeline(&[&[(1000, 0), (2000, 0)], &[(2000, 1000)]]);
         assert_eq!(timeline.aggregate(0..2), [4000.0, 4000.0]);
+    }
+
+    #[test]
+    fn short_samples_are_taken_together() {
+        let timeline = timeline(&[&[(500, 125), (1000, 0), (1500, 250), (2000, 0), (2600, 150)]]);
+        let bursts = timeline.aggregate(0..5);
+        assert!(bursts[0] == 2000.0 && bursts[1] == 0.0);
+        assert_eq!(timeline.stretches(0..5, Nanos::secs(1)), [1000.0, 2000.0, 2000.0]);
+        assert_eq!(timeline.stretches(0..4, Nanos::secs(3)), [1500.0], "a rest of over half a stretch");
+        assert_eq!(timeline.stretches(0..1, Nanos::secs(3)), Vec::<f64>::new());
     }
 
     #[test]

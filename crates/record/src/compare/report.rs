@@ -30,7 +30,7 @@ pub struct RegionFigures {
     pub flows: u16,
     /// Mean aggregate goodput.
     pub mean_bps: BitRate,
-    /// Standard deviation of the aggregate over samples within the region, mean over repeats.
+    /// Standard deviation of the aggregate over the seconds of the region, mean over repeats.
     pub sd_bps: BitRate,
     /// `sd / mean` of the aggregate; `None` where nothing arrived.
     pub stability: Option<f64>,
@@ -48,7 +48,7 @@ pub struct ContestFigures {
     pub title: String,
     /// Mean aggregate goodput over all regions.
     pub mean_bps: BitRate,
-    /// Standard deviation of the aggregate over all samples of a run, mean over repeats.
+    /// Standard deviation of the aggregate over all seconds of a run, mean over repeats.
     pub sd_bps: BitRate,
     /// `sd_bps / mean_bps`: smaller is steadier. `None` where nothing arrived, or no run counts.
     pub stability: Option<f64>,

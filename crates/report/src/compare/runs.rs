@@ -16,6 +16,9 @@ const POINTS: usize = 300;
 /// Samples that are averaged, as in the paper's figures (cottrell-2005 section IV.A).
 const SMOOTHED: usize = 5;
 
+/// A mean is over this much time at least: what waits behind a lost segment arrives all at once.
+const LEAST_NS: u64 = 1_000_000_000;
+
 /// A line: (seconds, value).
 pub(super) type Points = Vec<(f64, f64)>;
 
@@ -95,7 +98,7 @@ fn together(timeline: &Timeline) -> Points {
     smoothed(timeline, &timeline.aggregate(0..timeline.slots.len()))
 }
 
-/// Means over five samples, at their middle, and no more of them than can be drawn.
+/// Means over five samples and at least a second, at their middle, and no more of them than can be drawn.
 fn smoothed(timeline: &Timeline, rates: &[f64]) -> Points {
     let stride = rates.len().div_ceil(POINTS).max(1);
     let point = |(first, window): (usize, &[f64])| {
@@ -103,7 +106,16 @@ fn smoothed(timeline: &Timeline, rates: &[f64]) -> Points {
         let at = (start.as_secs_f64() + end.as_secs_f64()) / 2.0;
         (at, window.iter().sum::<f64>() / window.len() as f64)
     };
-    rates.windows(SMOOTHED.min(rates.len().max(1))).enumerate().step_by(stride).map(point).collect()
+    rates.windows(window(timeline)).enumerate().step_by(stride).map(point).collect()
+}
+
+/// Samples of a mean.
+fn window(timeline: &Timeline) -> usize {
+    let all = timeline.slots.len();
+    let whole = timeline.slots.last().map_or(0, |last| last.end_ns.0);
+    let each = (whole / all.max(1) as u64).max(1);
+    let samples = usize::try_from(LEAST_NS.div_ceil(each)).unwrap_or(SMOOTHED).max(SMOOTHED);
+    samples.clamp(1, (all / 8).max(1))
 }
 
 /// Points in order of time, thinned: of each stretch the highest, since peaks are what these lines are looked at for.

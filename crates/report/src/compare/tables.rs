@@ -2,7 +2,7 @@
 
 use landspeed_record::{CompareReport, ContestFigures, RegionFigures};
 
-use super::words::{self, UNKNOWN, hundredths, mbps, ms, over, percent, shown};
+use super::words::{self, UNKNOWN, around, hundredths, mbps, ms, over, percent, shown};
 use crate::words::number;
 
 /// A row, and what it is.
@@ -134,15 +134,15 @@ pub(super) fn by_region(report: &CompareReport) -> Sheet {
     Sheet { headers: names, rows: rows.collect() }
 }
 
-/// Figures with the 95 % interval of their mean over repeats.
+/// Figures of runs, their mean over repeats, and half of the 95 % interval of that mean.
 pub(super) fn intervals(report: &CompareReport) -> Sheet {
     let row = |p: &ContestFigures| {
         let cells = vec![
-            over(p.mean_over_repeats_bps.as_ref(), mbps),
-            over(p.middle_bps.as_ref(), mbps),
-            over(p.stability_over_repeats.as_ref(), hundredths),
-            over(p.fairness_over_repeats.as_ref(), hundredths),
-            over(p.rtt_sd_over_repeats_s.as_ref(), ms),
+            around(p.mean_over_repeats_bps.as_ref(), mbps),
+            around(p.middle_bps.as_ref(), mbps),
+            around(p.stability_over_repeats.as_ref(), hundredths),
+            around(p.fairness_over_repeats.as_ref(), hundredths),
+            around(p.rtt_sd_over_repeats_s.as_ref(), ms),
         ];
         own(words::name(&p.protocol), cells)
     };

@@ -46,7 +46,7 @@ pub fn compare_text(report: &CompareReport, output: Output) -> String {
     parts.extend(pen.sheet("table 1: all regions, throughput in Mb/s", &tables::overall(report)));
     parts.extend(pen.sheet("table 2: stability (S) and fairness (F) by region", &tables::by_region(report)));
     if report.study.repeats > 1 {
-        let heading = "over repeats: mean [95 % interval of it]";
+        let heading = "over repeats: mean ± half of its 95 % interval";
         parts.extend(pen.sheet(heading, &tables::intervals(report)));
     }
     parts.extend(rankings(report, pen));
@@ -76,7 +76,9 @@ fn rankings(report: &CompareReport, pen: Pen) -> Option<String> {
         return None;
     }
     let mut lines =
-        vec![pen.heading("who is better: beyond a > some difference is real, between commas none is")];
+        vec![pen.heading(
+            "who is better: beyond a > some difference is real, between commas none can be called so",
+        )];
     let told = |r: &Ranking| pen.line(&format!("{}: {}", safe(&r.by), words::groups(r).join(" > ")));
     lines.extend(report.rankings.iter().map(told));
     let notes = words::ranking_notes(report);

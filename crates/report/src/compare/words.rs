@@ -60,6 +60,17 @@ pub(super) fn over(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> 
     }
 }
 
+/// "402 ±12": a mean with half of its interval, which is as wide to both sides (Student's).
+pub(super) fn around(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> String {
+    let mean = interval.and_then(|interval| sane(Some(interval.mean)));
+    let half = interval.and_then(|interval| Some((sane(interval.high)? - sane(interval.low)?) / 2.0));
+    match (mean, half) {
+        (None, _) => UNKNOWN.to_owned(),
+        (Some(mean), None) => say(mean),
+        (Some(mean), Some(half)) => format!("{} ±{}", say(mean), say(half)),
+    }
+}
+
 /// "A", "A and B", "A, B and C".
 pub(super) fn listed(names: &[String]) -> String {
     match names {
@@ -69,7 +80,7 @@ pub(super) fn listed(names: &[String]) -> String {
     }
 }
 
-/// The conclusion in a line: who carries most, where that is a real difference.
+/// The conclusion in a line: who carries most, where that can be called a real difference.
 pub(super) fn headline(report: &CompareReport) -> String {
     let counted: Vec<&ContestFigures> = report.protocols.iter().filter(|p| p.runs > 0).collect();
     match (counted.as_slice(), ranking(report, "throughput")) {
@@ -85,7 +96,7 @@ pub(super) fn headline(report: &CompareReport) -> String {
 
 fn carries_most(ranking: &Ranking, all: usize) -> String {
     match ranking.groups.first() {
-        Some(first) if first.len() == all => "No TCP really carries more than another".to_owned(),
+        Some(first) if first.len() == all => "Who carries most cannot be told".to_owned(),
         Some(first) if first.len() <= NAMED => {
             let names: Vec<String> = first.iter().map(|protocol| name(protocol)).collect();
             format!("{} carr{} most", listed(&names), if names.len() == 1 { "ies" } else { "y" })
@@ -196,6 +207,7 @@ mod tests {
         assert_eq!(over(Some(&interval), mbps), "2.00 [-0.50, 4.50]");
         assert_eq!(over(Some(&Interval { low: None, ..interval }), mbps), "2.00");
         assert_eq!(over(None, mbps), UNKNOWN);
+        assert_eq!(around(Some(&interval), mbps), "2.00 ±2.50");
     }
 
     #[test]
@@ -207,9 +219,6 @@ mod tests {
         };
         assert_eq!(carries_most(&ranking(&[&["htcp"], &["reno"]]), 2), "H-TCP carries most");
         assert_eq!(carries_most(&ranking(&[&["htcp", "bic"], &["reno"]]), 3), "H-TCP and BIC carry most");
-        assert_eq!(
-            carries_most(&ranking(&[&["htcp", "reno"]]), 2),
-            "No TCP really carries more than another"
-        );
+        assert_eq!(carries_most(&ranking(&[&["htcp", "reno"]]), 2), "Who carries most cannot be told");
     }
 }

@@ -39,10 +39,13 @@ impl Ground {
         let most = |points: &dyn Fn(&Course) -> Vec<f64>| courses.iter().flat_map(points).fold(0.0, f64::max);
         let idle = study.path.rtt_ns.as_secs_f64();
         let highest = most(&|course| course.rtt.iter().map(|p| p.1).collect());
+        let highest_rate = most(&|course| stacked(&course.flows).last().map(tops).unwrap_or_default())
+            .max(most(&|course| course.others.iter().flat_map(tops).collect()));
+        let line = Some(study.path.rate_bps.0).filter(|rate| rate.is_finite() && *rate > 0.0);
         Ground {
             borders,
-            bps: most(&|course| stacked(&course.flows).last().map(tops).unwrap_or_default())
-                .max(most(&|course| course.others.iter().flat_map(tops).collect())),
+            // What had waited behind a lost segment may arrive faster than the line: such peaks are cut off.
+            bps: line.map_or(highest_rate, |line| highest_rate.min(line * 1.05)),
             rtt_s: (idle.min(highest), highest.max(idle * 1.05)),
             queue_bytes: most(&|course| tops(&course.queue)),
         }

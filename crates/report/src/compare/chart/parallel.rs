@@ -10,8 +10,8 @@ use crate::words::number;
 const WIDTH: f64 = 912.0;
 const HEIGHT: f64 = 430.0;
 /// First and last axis: names stand at both ends of the lines.
-const LEFT: f64 = 110.0;
-const RIGHT: f64 = 802.0;
+const LEFT: f64 = 122.0;
+const RIGHT: f64 = 790.0;
 const TOP: f64 = 78.0;
 const BOTTOM: f64 = 376.0;
 /// Least distance between two names.
@@ -27,47 +27,46 @@ struct Axis {
     more_is_better: bool,
     of: fn(&ContestFigures) -> Option<f64>,
     say: fn(f64) -> String,
+    kind: Kind,
+}
+
+/// How figures lie on an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Evenly.
+    Even,
+    /// By their logarithms: they span orders of magnitude.
+    Log,
+    /// Evenly, and one without a figure is worse than all.
+    OrNever,
+}
+
+impl Axis {
+    const fn of(
+        (title, unit): (&'static str, &'static str),
+        more_is_better: bool,
+        of: fn(&ContestFigures) -> Option<f64>,
+        say: fn(f64) -> String,
+    ) -> Self {
+        Axis { title, unit, more_is_better, of, say, kind: Kind::Even }
+    }
 }
 
 const AXES: [Axis; 7] = [
+    Axis::of(("throughput", "Mb/s"), true, |p| Some(p.mean_bps.0 / 1e6), number),
+    Axis::of(("stability", "S"), false, |p| p.stability, hundredths),
+    Axis::of(("fairness", "least F"), true, |p| p.fairness_min, hundredths),
+    Axis::of(("effect on RTT", "std, ms"), false, |p| p.rtt_sd_s.map(|s| s * 1e3), number),
+    Axis { kind: Kind::OrNever, ..Axis::of(("convergence", "s"), false, |p| p.convergence_s, number) },
     Axis {
-        title: "throughput",
-        unit: "Mb/s",
-        more_is_better: true,
-        of: |p| Some(p.mean_bps.0 / 1e6),
-        say: number,
+        kind: Kind::Log,
+        ..Axis::of(("resent", "%, log"), false, |p| p.resent_share.map(|share| share * 100.0), number)
     },
-    Axis { title: "stability", unit: "S", more_is_better: false, of: |p| p.stability, say: hundredths },
-    Axis {
-        title: "fairness",
-        unit: "least F",
-        more_is_better: true,
-        of: |p| p.fairness_min,
-        say: hundredths,
-    },
-    Axis {
-        title: "effect on RTT",
-        unit: "std, ms",
-        more_is_better: false,
-        of: |p| p.rtt_sd_s.map(|s| s * 1e3),
-        say: number,
-    },
-    Axis { title: "convergence", unit: "s", more_is_better: false, of: |p| p.convergence_s, say: number },
-    Axis {
-        title: "resent",
-        unit: "%",
-        more_is_better: false,
-        of: |p| p.resent_share.map(|share| share * 100.0),
-        say: number,
-    },
-    Axis {
-        title: "processor",
-        unit: "cycles/bit",
-        more_is_better: false,
-        of: |p| p.cycles_per_bit,
-        say: number,
-    },
+    Axis::of(("processor", "cycles/bit"), false, |p| p.cycles_per_bit, number),
 ];
+
+/// Share of an axis that figures lie on, where some protocols have none and stand at its end.
+const BEFORE_NEVER: f64 = 0.8;
 
 /// An axis with its ends.
 struct Laid {
@@ -75,15 +74,41 @@ struct Laid {
     x: f64,
     best: f64,
     worst: f64,
+    /// Where the worst figure lies on the axis, 1 is its end.
+    reach: f64,
 }
 
 impl Laid {
+    /// The axis for these protocols, or nothing where fewer than two can be told apart on it.
+    fn of(axis: &'static Axis, protocols: &[&ContestFigures]) -> Option<Self> {
+        let values: Vec<f64> = protocols.iter().filter_map(|p| sane((axis.of)(p))).collect();
+        let least = values.iter().copied().reduce(f64::min)?;
+        let most = values.iter().copied().reduce(f64::max)?;
+        let (best, worst) = if axis.more_is_better { (most, least) } else { (least, most) };
+        let never = axis.kind == Kind::OrNever && values.len() < protocols.len();
+        let reach = if never { BEFORE_NEVER } else { 1.0 };
+        (values.len() > 1 || never).then_some(Laid { axis, x: 0.0, best, worst, reach })
+    }
+
     /// Where a protocol stands; `None` where it has no such figure.
     fn at(&self, protocol: &ContestFigures) -> Option<(f64, f64)> {
-        let value = sane((self.axis.of)(protocol))?;
-        let apart = self.worst - self.best;
-        let share = if apart == 0.0 { 0.0 } else { (value - self.best) / apart };
-        Some((self.x, TOP + share.clamp(0.0, 1.0) * (BOTTOM - TOP)))
+        let share = match sane((self.axis.of)(protocol)) {
+            Some(value) => self.share(value).clamp(0.0, 1.0) * self.reach,
+            None if self.reach < 1.0 => 1.0,
+            None => return None,
+        };
+        Some((self.x, self.y(share)))
+    }
+
+    fn y(&self, share: f64) -> f64 {
+        TOP + share * (BOTTOM - TOP)
+    }
+
+    /// From the best, 0, to the worst, 1.
+    fn share(&self, value: f64) -> f64 {
+        let on = |v: f64| if self.axis.kind == Kind::Log && self.best > 0.0 { v.ln() } else { v };
+        let apart = on(self.worst) - on(self.best);
+        if apart == 0.0 { 0.0 } else { (on(value) - on(self.best)) / apart }
     }
 }
 
@@ -101,7 +126,7 @@ pub(crate) fn parallel(report: &CompareReport) -> Option<Markup> {
         title: "The trade-offs, best at the top",
         description: format!("{} protocols over the axes {}.", protocols.len(), titles.join(", ")),
         caption: html! { p { "The best figure of the study is at the top of each axis and the worst at its bottom, whatever lies between "
-        "them: an axis says who is better and not how much it matters. A line has a gap where a protocol has no such figure." } },
+        "them: an axis says who is better and not how much it matters. A line has a gap where a protocol has no such figure; \"not in time\" is a protocol whose flows mostly did not come to their fair share." } },
         shape: Shape::Fixed(WIDTH, HEIGHT),
         points: protocols.len(),
     };
@@ -111,18 +136,9 @@ pub(crate) fn parallel(report: &CompareReport) -> Option<Markup> {
     }))
 }
 
-/// Axes that at least two protocols have a figure of, evenly apart.
+/// Axes on which protocols can be told apart, at equal distances.
 fn laid(protocols: &[&ContestFigures]) -> Vec<Laid> {
-    let mut axes: Vec<Laid> = AXES
-        .iter()
-        .filter_map(|axis| {
-            let values: Vec<f64> = protocols.iter().filter_map(|p| sane((axis.of)(p))).collect();
-            let least = values.iter().copied().reduce(f64::min)?;
-            let most = values.iter().copied().reduce(f64::max)?;
-            let (best, worst) = if axis.more_is_better { (most, least) } else { (least, most) };
-            (values.len() > 1).then_some(Laid { axis, x: 0.0, best, worst })
-        })
-        .collect();
+    let mut axes: Vec<Laid> = AXES.iter().filter_map(|axis| Laid::of(axis, protocols)).collect();
     let step = (RIGHT - LEFT) / (axes.len().max(2) - 1) as f64;
     for (place, laid) in axes.iter_mut().enumerate() {
         laid.x = LEFT + step * place as f64;
@@ -137,7 +153,12 @@ fn axis(laid: &Laid) -> Markup {
         (text("name", "middle", (laid.x, TOP - 46.0), laid.axis.title))
         (text("tick", "middle", (laid.x, TOP - 30.0), laid.axis.unit))
         (text("tick", "middle", (laid.x, TOP - 10.0), &say(laid.best)))
-        (text("tick", "middle", (laid.x, BOTTOM + 18.0), &say(laid.worst)))
+        @if laid.reach < 1.0 {
+            (text("tick", "start", (laid.x + 7.0, laid.y(laid.reach) + 4.0), &say(laid.worst)))
+            (text("tick", "middle", (laid.x, BOTTOM + 18.0), "not in time"))
+        } @else {
+            (text("tick", "middle", (laid.x, BOTTOM + 18.0), &say(laid.worst)))
+        }
     }
 }
 
@@ -156,9 +177,19 @@ fn lines(protocols: &[&ContestFigures], axes: &[Laid]) -> Markup {
                 @for (x, y) in axes.iter().filter_map(|laid| laid.at(protocol)) {
                     circle class="dot" cx=(n(x)) cy=(n(y)) r="3.2" { title { (name) } }
                 }
-                @if let Some(y) = left[index] { (text("series-name", "end", (LEFT - 12.0, y + 4.0), &name)) }
-                @if let Some(y) = right[index] { (text("series-name", "start", (RIGHT + 12.0, y + 4.0), &name)) }
+                (named(&name, axes.first().and_then(|laid| laid.at(protocol)), left[index], -1.0))
+                (named(&name, axes.last().and_then(|laid| laid.at(protocol)), right[index], 1.0))
             }
+        }
+    }
+}
+
+/// A name beside an axis, led to its place on it; `side` is -1 to the left and 1 to the right.
+fn named(name: &str, at: Option<(f64, f64)>, y: Option<f64>, side: f64) -> Markup {
+    html! {
+        @if let Some(((x, from), y)) = at.zip(y) {
+            (line("leader", (x + side * 5.0, from), (x + side * 20.0, y)))
+            (text("series-name", if side < 0.0 { "end" } else { "start" }, (x + side * 24.0, y + 4.0), name))
         }
     }
 }
@@ -177,20 +208,28 @@ fn path(protocol: &ContestFigures, axes: &[Laid]) -> String {
     path
 }
 
-/// Places of names: near the ends of their lines, but none on another.
+/// Places of names: as near to the ends of their lines as can be without one on another (least squares, by pooling those
+/// that would lie on each other).
 fn apart(places: &[Option<f64>]) -> Vec<Option<f64>> {
     let mut order: Vec<(usize, f64)> =
         places.iter().enumerate().filter_map(|(i, y)| Some((i, (*y)?))).collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
+    // Less their distances, places need only not fall: (mean, how many).
+    let mut pools: Vec<(f64, usize)> = Vec::new();
+    for (rank, (_, y)) in order.iter().enumerate() {
+        let mut pool = (y - APART * rank as f64, 1);
+        while let Some(&(mean, n)) = pools.last().filter(|last| last.0 > pool.0) {
+            pool = ((mean * n as f64 + pool.0 * pool.1 as f64) / (n + pool.1) as f64, n + pool.1);
+            pools.pop();
+        }
+        pools.push(pool);
+    }
+    let lowest = BOTTOM + 8.0 - APART * order.len().saturating_sub(1) as f64;
+    let levels =
+        pools.into_iter().flat_map(|(mean, n)| std::iter::repeat_n(mean.min(lowest).max(TOP - 6.0), n));
     let mut found = vec![None; places.len()];
-    let mut free = TOP - 4.0;
-    let count = order.len();
-    for (rank, (index, y)) in order.into_iter().enumerate() {
-        // The last ones need room below them too.
-        let lowest = BOTTOM + 8.0 - APART * (count - 1 - rank) as f64;
-        let at = y.max(free).min(lowest.max(free));
-        found[index] = Some(at);
-        free = at + APART;
+    for (rank, ((index, _), level)) in order.into_iter().zip(levels).enumerate() {
+        found[index] = Some(level + APART * rank as f64);
     }
     found
 }
@@ -217,6 +256,16 @@ mod tests {
         assert_eq!(axes.iter().map(|laid| laid.axis.title).collect::<Vec<_>>(), ["throughput", "stability"]);
         assert_eq!((axes[1].at(&steady).unwrap().1, axes[1].at(&shaky).unwrap().1), (TOP, BOTTOM));
         assert_eq!(axes[0].at(&steady), axes[0].at(&shaky), "equal figures are all best");
+    }
+
+    #[test]
+    fn who_never_converges_is_worse_than_who_is_slow() {
+        let quick = ContestFigures { convergence_s: Some(3.0), ..protocol("a", 0.1, None) };
+        let slow = ContestFigures { convergence_s: Some(9.0), ..protocol("b", 0.1, None) };
+        let never = protocol("c", 0.1, None);
+        let laid = laid(&[&quick, &slow, &never]);
+        let y: Vec<f64> = [quick, slow, never].iter().map(|p| laid[2].at(p).unwrap().1).collect();
+        assert!(y[0] == TOP && y[0] < y[1] && y[1] < y[2] && y[2] == BOTTOM, "{y:?}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) fn section(report: &CompareReport, courses: &[Course]) -> Markup {
         section id="courses" {
             h2 { "Over time" }
             p {
-                "Of each protocol the repeat with the middle mean: goodput of its flows on top of each other (means over five samples), beneath it the probe's round trip"
+                "Of each protocol the repeat with the middle mean: goodput of its flows on top of each other (means over five samples and at least a second), beneath it the probe's round trip"
                 @if courses.iter().any(|course| !course.queue.is_empty()) { " and the queue" }
                 ", on one axis of time; upright lines are where a flow enters or leaves. All drawings share their scales."
             }

@@ -7,16 +7,23 @@ use super::super::words;
 use crate::safe;
 
 pub(super) fn section(report: &CompareReport) -> Markup {
-    let count = |shows: Option<bool>| report.findings.iter().filter(|f| f.reproduces == shows).count();
+    let (told, untold): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.reproduces.is_some());
+    let shown = told.iter().filter(|finding| finding.reproduces == Some(true)).count();
     html! {
         @if !report.findings.is_empty() {
             section id="findings" {
                 h2 { "What the paper found" }
                 p {
-                    (count(Some(true))) " of its findings show here, " (count(Some(false))) " do not, and "
-                    (count(None)) " this study cannot tell. A finding shows where every repeat's margin taken together lies above zero (95 %)."
+                    (shown) " of its findings show here, " (told.len() - shown) " do not, and " (untold.len())
+                    " this study cannot tell. A finding shows where the margin by which it holds, over all repeats, lies above zero (95 % interval)."
                 }
-                ul class="findings" { @for finding in &report.findings { (row(finding)) } }
+                ul class="findings" { @for finding in told { (row(finding)) } }
+                @if !untold.is_empty() {
+                    details class="rest" {
+                        summary { (untold.len()) " that this study cannot tell, and why" }
+                        ul class="findings" { @for finding in untold { (row(finding)) } }
+                    }
+                }
             }
         }
     }

@@ -42,7 +42,7 @@ pub(super) fn paper_tables(report: &CompareReport) -> Markup {
                 @if report.study.repeats > 1 {
                     details class="rest" {
                         summary { "Over repeats, with the 95 % interval of each mean" }
-                        (table("Over repeats", &html! { "A figure of each run, its mean over the runs that count, and Student's interval of that mean." }, &tables::intervals(report)))
+                        (table("Over repeats", &html! { "A figure of each run, its mean over the runs that count, and half of the 95 % interval of that mean (Student's t)." }, &tables::intervals(report)))
                     }
                 }
             }
@@ -57,7 +57,7 @@ pub(super) fn rankings(report: &CompareReport) -> Markup {
         @if !report.rankings.is_empty() {
             section id="rankings" {
                 h2 { "Who is better" }
-                p { "Best first. Between two boxes some difference is real; within a box none is (Student's test of the differences repeat by repeat, Holm's correction over all pairs of a row, 5 %)." }
+                p { "Best first. Between two boxes some difference is real; within a box none can be called so (Student's test of the differences repeat by repeat, Holm's correction over all pairs of a row, 5 %)." }
                 dl class="orders" {
                     @for ranking in &report.rankings {
                         dt { (safe(&ranking.by)) }
