@@ -1,9 +1,10 @@
-//! Developer tasks: `cargo run -p xtask -- check|docs|bench|climb|honesty|zoo`.
+//! Developer tasks: `cargo run -p xtask -- agree|check|docs|bench|climb|honesty|zoo`.
 //!
 //! `check` holds what no compiler does: the arrows between crates, and that generated pages are as
 //! their sources would make them. `docs` writes those pages. `bench`, `climb`, `honesty` and
-//! `zoo` measure; they are no tests.
+//! `zoo` and `agree` measure; they are no tests.
 
+mod agree;
 mod arrows;
 mod bench;
 mod climb;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
     let words: Vec<String> = std::env::args().skip(1).collect();
     let result = match words.first().map(String::as_str) {
+        Some("agree") => agree::run(root, &words[1..]),
         Some("check") => check(root),
         Some("docs") => docs::write(root),
         Some("bench") => bench::run(root),
@@ -27,7 +29,7 @@ fn main() -> ExitCode {
         Some("honesty") => honesty::run(root, &words[1..]),
         Some("zoo") => zoo::run(&words[1..]),
         _ => {
-            Err(anyhow::anyhow!("usage: cargo run -p xtask -- check | docs | bench | climb | honesty | zoo"))
+            Err(anyhow::anyhow!("usage: cargo run -p xtask -- agree | check | docs | bench | climb | honesty | zoo"))
         }
     };
     match result {

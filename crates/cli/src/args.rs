@@ -1,6 +1,7 @@
 //! The command line.
 
 mod cc;
+mod compare;
 mod tune;
 
 use std::net::IpAddr;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use landspeed_units::{Bytes, Nanos, parse_duration};
 
 pub(crate) use cc::{CcAction, CcArgs};
+pub(crate) use compare::{AskArg, CompareArgs};
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 
 /// Measures a network path between two hosts, finds what holds it back, tunes one setting at a time,
@@ -34,6 +36,8 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Measure a path with one workload
     Measure(MeasureArgs),
+    /// Compare TCPs over one path under one method: the PFLDnet study, on this kernel or in the simulator
+    Compare(CompareArgs),
     /// Read this host's settings and say what stands out; changes nothing
     Doctor(DoctorArgs),
     /// List the knobs, what each is set to here, and why one cannot be turned
@@ -61,7 +65,7 @@ pub(crate) enum Command {
 }
 
 /// Which hosts, and how to reach them.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
     /// Two hosts, each [user@]host, 'local', 'netns:NAME', or the address line of `landspeed agent --listen`; or one
     /// lab: lab:back-to-back, lab:switch:N or lab:wan:rate=1G,rtt=20ms,... None means lab:back-to-back

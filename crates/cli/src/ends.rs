@@ -26,6 +26,12 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
+    /// The first pair, and what its hosts are.
+    pub(crate) fn first(&mut self) -> Result<(&mut Pair, &dyn Hosts)> {
+        let pair = self.pairs.first_mut().context("no pair of hosts")?;
+        Ok((pair, &*self.hosts))
+    }
+
     /// What a wide-area link between the hosts did so far, and whether it can be believed; `None` where they
     /// are joined by something else.
     pub(crate) fn wan(&self) -> Option<WanReport> {

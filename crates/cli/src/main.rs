@@ -5,6 +5,7 @@ mod commands;
 mod data;
 mod ends;
 mod stop;
+mod study;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -47,6 +48,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
     match command {
         Command::Tune(args) => commands::tune::run(args),
         Command::Explain(args) => commands::explain::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
         Command::Measure(args) => commands::measure::run(args),
         Command::Agent(args) => commands::agent::run(&args),
         Command::Guardian => Ok(commands::agent::guardian()),

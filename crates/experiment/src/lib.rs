@@ -3,6 +3,7 @@
 //! crate holds the two sessions, walks hosts from cell to cell, and writes down what came.
 
 mod block;
+mod compare;
 mod cores;
 mod curve;
 mod error;
@@ -16,6 +17,7 @@ mod trial;
 mod tune;
 
 pub use block::{BlockOutcome, Blocks, placebos};
+pub use compare::{Carrier, RunId, StudyHead, begin, compare, compare_on, order, resume};
 pub use error::Error;
 pub use explain::{
     Attention, Effort, ExplainOptions, Progress, SizesOptions, explain, explain_live, explain_sizes,

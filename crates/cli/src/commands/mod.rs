@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod cc;
+pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod faults;

@@ -8,6 +8,7 @@ use landspeed_record::{Record, TuneSummary};
 use landspeed_report::{DiffReport, Output, diff_json, diff_text, html, summary_json, text};
 
 use crate::args::{DiffArgs, OutputArgs, ShowArgs};
+use crate::commands::compare;
 use crate::data;
 
 /// Runs `landspeed show`.
@@ -17,8 +18,12 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
         None => data::newest(&data::folder(args.output.data_dir.as_deref())?)?,
     };
     let record = landspeed_record::read(&path)?;
-    let summary = summary(&record, &path)?;
-    present_tune(&summary, &record, &args.output)?;
+    if record.header.kind == "compare" {
+        let report = landspeed_analysis::compare(&record, &path.display().to_string())?;
+        compare::present(&report, &record, &args.output)?;
+    } else {
+        present_tune(&summary(&record, &path)?, &record, &args.output)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -149,6 +149,16 @@ fn plan_text(pair: &Pair, plan: &TunePlan, options: &TuneOptions, width: u16) ->
 
 /// Real hosts are touched only after a yes on a terminal.
 fn confirm(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> Result<()> {
+    let text = plan_text(pair, plan, options, Output::stderr().width);
+    agree(&format!(
+        "{text}Each of these is tried on {} and {} for seconds at a time, read back, and put back at the end,\n\
+         whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
+        pair.a.name, pair.b.name
+    ))
+}
+
+/// Asks on the terminal; an error unless the answer is yes.
+pub(crate) fn agree(question: &str) -> Result<()> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         bail!(
@@ -156,13 +166,7 @@ fn confirm(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> Result<()> {
         );
     }
     let mut err = std::io::stderr();
-    write!(err, "{}", plan_text(pair, plan, options, Output::stderr().width))?;
-    write!(
-        err,
-        "Each of these is tried on {} and {} for seconds at a time, read back, and put back at the end,\n\
-         whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
-        pair.a.name, pair.b.name
-    )?;
+    write!(err, "{question}")?;
     err.flush()?;
     let mut answer = String::new();
     stdin.read_line(&mut answer)?;

@@ -1,0 +1,130 @@
+//! `landspeed compare`.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use landspeed_experiment::{Carrier, Error, StudyHead, begin, compare, compare_on, resume};
+use landspeed_model::study_run;
+use landspeed_record::{CompareReport, Contest, Engine, Record, Study, StudyRun, Writer};
+use landspeed_report::{Output, compare_html, compare_json, compare_text};
+
+use crate::args::{CompareArgs, HostArgs, OutputArgs};
+use crate::commands::show::out;
+use crate::commands::tune::agree;
+use crate::data;
+use crate::ends::Ends;
+use crate::stop::Stop;
+use crate::study::{self, Recorder};
+
+/// Runs the command.
+pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
+    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let job = match &args.resume {
+        Some(record) => Job::resumed(record)?,
+        None => Job::fresh(args)?,
+    };
+    match job.engine {
+        Engine::Simulator => job.simulate(stop)?,
+        Engine::Kernel => job.on_hosts(args, stop)?,
+    }
+    let record = landspeed_record::read(&job.file)?;
+    let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
+    present(&report, &record, &args.output)?;
+    Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A study to be run, or to go on with.
+struct Job {
+    engine: Engine,
+    file: PathBuf,
+    /// The hosts, as on a command line.
+    words: Vec<String>,
+    /// What is to be run; `None` until real hosts have told their path.
+    study: Option<Study>,
+    /// Runs that are in the record already.
+    done: HashSet<(String, u32)>,
+    /// The record's first line; `None` where it has one.
+    head: Option<StudyHead>,
+}
+
+impl Job {
+    fn fresh(args: &CompareArgs) -> Result<Job> {
+        let started = data::now();
+        let file = data::fresh(&data::folder(args.output.data_dir.as_deref())?, "compare", &started);
+        let words = study::words(&args.hosts);
+        let engine = if args.simulate { Engine::Simulator } else { Engine::Kernel };
+        let lab = study::lab_path(&words)?;
+        if args.simulate && lab.is_none() {
+            bail!("--simulate takes a path in words, not hosts: lab:wan:rate=1G,rtt=164ms,queue=0.5bdp");
+        }
+        if args.simulate {
+            study::check_simulated(&words)?;
+        }
+        let study = lab.map(|path| study::planned(args, path)).transpose()?;
+        study::check(args)?;
+        let head = StudyHead { command: data::command_line(), started };
+        Ok(Job { engine, file, words, study, done: HashSet::new(), head: Some(head) })
+    }
+
+    fn resumed(file: &std::path::Path) -> Result<Job> {
+        let record = landspeed_record::read(file)?;
+        let (study, done) = resume(&record)?;
+        let words = study.path.topology.split(' ').map(str::to_owned).collect();
+        let (engine, file) = (study.engine, file.to_owned());
+        Ok(Job { engine, file, words, study: Some(study), done, head: None })
+    }
+
+    /// The record, with its first lines.
+    fn recorder(&self, study: &Study, stop: Stop) -> Result<Recorder> {
+        let writer = match self.head {
+            Some(_) => Writer::create(&self.file)?,
+            None => Writer::append(&self.file)?,
+        };
+        let mut recorder = Recorder::new(writer, stop, study, self.done.len());
+        if let Some(head) = &self.head {
+            begin(study, head, &mut recorder)?;
+        }
+        Ok(recorder)
+    }
+
+    fn simulate(&self, stop: Stop) -> Result<()> {
+        let study = self.study.as_ref().context("a simulated study has a path in words")?;
+        let mut recorder = self.recorder(study, stop)?;
+        Ok(compare(study, &self.done, &mut Simulator(study), &mut recorder)?)
+    }
+
+    fn on_hosts(&self, args: &CompareArgs, stop: Stop) -> Result<()> {
+        let ends = Ends::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?;
+        let mut joined = ends.join()?;
+        let (pair, hosts) = joined.first()?;
+        let study = match &self.study {
+            Some(study) => study.clone(),
+            None => study::planned(args, study::real_path(pair, &self.words))?,
+        };
+        if !ends.in_lab() && !args.yes {
+            agree(&study::warning(&study, pair))?;
+        }
+        let mut recorder = self.recorder(&study, stop)?;
+        Ok(compare_on(pair, hosts, (&study, &self.done), &mut recorder)?)
+    }
+}
+
+/// The simulator as a carrier of runs.
+struct Simulator<'a>(&'a Study);
+
+impl Carrier for Simulator<'_> {
+    fn run(&mut self, contest: &Contest, repeat: u32) -> Result<StudyRun, Error> {
+        study_run(self.0, contest, repeat).map_err(|error| Error::Other(error.to_string()))
+    }
+}
+
+/// Prints and writes what the user asked for.
+pub(crate) fn present(report: &CompareReport, record: &Record, output: &OutputArgs) -> Result<()> {
+    if let Some(file) = &output.html {
+        std::fs::write(file, compare_html(report, record))
+            .with_context(|| format!("cannot write the page {}", file.display()))?;
+    }
+    out(&if output.json { compare_json(report) } else { compare_text(report, Output::stdout()) })
+}

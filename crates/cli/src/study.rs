@@ -1,0 +1,224 @@
+//! What `landspeed compare` is asked to study, and how its record is written.
+
+use std::io::{IsTerminal, Write};
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use landspeed_congestion::CONTROLS;
+use landspeed_experiment::{Pair, Sink};
+use landspeed_record::{Contest, Engine, Line, Question, Study, StudyPath, WriteError, Writer};
+use landspeed_report::compare_progress;
+use landspeed_topology::WanSpec;
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use crate::args::{AskArg, CompareArgs, HostArgs};
+use crate::stop::Stop;
+
+/// The study's TCPs (cottrell-2005 section II.B; UDT is none), and today's two defaults.
+const PROTOCOLS: [&str; 10] =
+    ["reno", "highspeed", "htcp", "scalable", "fast", "ltcp", "hstcp_lp", "bic", "cubic", "bbr"];
+/// The paper's longest path. Its queue is not told.
+const PATH: &str = "lab:wan:rate=1G,rtt=164ms,queue=0.5bdp";
+/// A region must be this many times as long as slow start from ten segments to the path's window, or it shows little else.
+const SLOW_STARTS: f64 = 2.0;
+/// What is taken for the rate of a path whose link tells none.
+const UNKNOWN_RATE: BitRate = BitRate(1e10);
+/// Bytes of each short flow: a page of the web, of some size (HTTP Archive's median is 2 MB by some 70 requests).
+const SHORT: Bytes = Bytes::kib(64);
+/// Short flows start this many times in a run.
+const SHORT_FLOWS: u64 = 40;
+
+/// Packets of the lab's links.
+const MTU: u16 = 1500;
+
+/// The hosts as given, or the paper's path in a lab.
+pub(crate) fn words(hosts: &HostArgs) -> Vec<String> {
+    if hosts.hosts.is_empty() { vec![PATH.to_owned()] } else { hosts.hosts.clone() }
+}
+
+/// The path of a wide-area lab in words; `None` for other hosts.
+pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
+    let [word] = words else { return Ok(None) };
+    let Some(text) = word.strip_prefix("lab:wan") else { return Ok(None) };
+    let spec: WanSpec = text.trim_start_matches(':').parse()?;
+    let (Some(rate_bps), Some(queue_bytes)) = (spec.rate(), spec.queue()) else {
+        bail!(
+            "{word}: a study needs a path of one rate (no trace), and a queue in bytes or bdp (not in packets)"
+        );
+    };
+    Ok(Some(StudyPath {
+        rate_bps,
+        rtt_ns: spec.rtt(),
+        queue_bytes,
+        mtu_bytes: MTU,
+        window_bytes: None,
+        topology: word.clone(),
+    }))
+}
+
+/// Refuses a path of which the simulator would leave something out.
+pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
+    let text = words.first().and_then(|word| word.strip_prefix("lab:wan:")).unwrap_or_default();
+    let keys = text.split(',').filter_map(|pair| pair.split_once('=')).map(|(key, _)| key);
+    match keys.into_iter().find(|key| !["rate", "rtt", "queue", "seed"].contains(key)) {
+        Some(key) => bail!("--simulate knows a path's rate, rtt and queue, not its {key}: leave {key} out"),
+        None => Ok(()),
+    }
+}
+
+/// What joined hosts tell of their path: its queue nobody knows.
+pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
+    let link = pair.a.link();
+    let told = link.speed_mbps.filter(|speed| *speed > 0).map(|speed| BitRate(speed as f64 * 1e6));
+    StudyPath {
+        rate_bps: told.unwrap_or(UNKNOWN_RATE),
+        rtt_ns: pair.path.rtt_ns,
+        queue_bytes: Bytes(0),
+        mtu_bytes: u16::try_from(link.mtu_bytes).unwrap_or(u16::MAX),
+        window_bytes: None,
+        topology: words.join(" "),
+    }
+}
+
+/// Refuses what no study can have, before anything is reached.
+pub(crate) fn check(args: &CompareArgs) -> Result<()> {
+    for name in &args.protocols {
+        if CONTROLS.iter().all(|row| row.name != name) {
+            let known: Vec<_> = CONTROLS.iter().map(|row| row.name).collect();
+            bail!("no congestion control is called {name:?}: expected some of {}", known.join(","));
+        }
+    }
+    if args.ask.contains(&AskArg::RoundTrips) && !args.simulate {
+        bail!("two hosts have one path between them: round-trips needs --simulate");
+    }
+    if args.scale.is_some_and(|scale| !(1e-4..=100.0).contains(&scale)) {
+        bail!(
+            "--scale {}: expected 0.0001 to 100; 1 is the paper's 16 minutes a run",
+            args.scale.unwrap_or_default()
+        );
+    }
+    Ok(())
+}
+
+/// The study that the arguments ask for on this path.
+pub(crate) fn planned(args: &CompareArgs, path: StudyPath) -> Result<Study> {
+    let engine = if args.simulate { Engine::Simulator } else { Engine::Kernel };
+    let scale = args.scale.unwrap_or(if args.simulate { 1.0 } else { 0.1 });
+    let seed = args.seed.unwrap_or(1);
+    let study = Study { engine, path, flows: args.flows, repeats: args.repeats, seed, ..Study::paper() }
+        .scaled(scale);
+    let least = SLOW_STARTS * slow_start(&study.path);
+    if study.region_ns.as_secs_f64() < least {
+        bail!(
+            "--scale {scale} makes regions of {}, and slow start alone takes half of {least:.1} s on this path: the least is --scale {:.3}",
+            study.region_ns,
+            least / 120.0 + 0.0005
+        );
+    }
+    let contests = contests(args, &study);
+    Ok(Study { contests, ..study })
+}
+
+/// Seconds from ten segments (RFC 6928) to the path's window, doubling each round trip.
+fn slow_start(path: &StudyPath) -> f64 {
+    let segments = path.bdp().0 as f64 / f64::from(path.mtu_bytes.max(1));
+    path.rtt_ns.as_secs_f64() * (segments / 10.0).log2().max(1.0)
+}
+
+fn contests(args: &CompareArgs, study: &Study) -> Vec<Contest> {
+    let given: Vec<&str> = args.protocols.iter().map(String::as_str).collect();
+    let names = if given.is_empty() { PROTOCOLS.to_vec() } else { given };
+    let of = |name: String, controls: &[&str], question: Question| Contest {
+        name,
+        controls: controls.iter().map(|name| (*name).to_owned()).collect(),
+        question,
+    };
+    let mut contests = Vec::new();
+    for ask in &args.ask {
+        match ask {
+            AskArg::Regions => {
+                contests.extend(names.iter().map(|name| of((*name).to_owned(), &[name], Question::Regions)));
+            }
+            AskArg::Meetings => {
+                let pairs = names
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(n, one)| names[n + 1..].iter().map(move |two| (one, two)));
+                contests.extend(
+                    pairs.map(|(one, two)| of(format!("{one} beside {two}"), &[one, two], Question::Meeting)),
+                );
+            }
+            AskArg::ShortFlows => {
+                let every_ns = Nanos(study.duration().0 / (SHORT_FLOWS + 1));
+                let question = Question::ShortFlows { size_bytes: SHORT, every_ns };
+                contests.extend(
+                    names
+                        .iter()
+                        .map(|name| of(format!("{name} with short flows"), &[name], question.clone())),
+                );
+            }
+            AskArg::RoundTrips => {
+                let question = Question::RoundTrips { longer_ns: study.path.rtt_ns };
+                contests.extend(
+                    names
+                        .iter()
+                        .map(|name| of(format!("{name} over two round trips"), &[name], question.clone())),
+                );
+            }
+        }
+    }
+    contests
+}
+
+/// What real hosts are in for.
+pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
+    let runs = study.contests.len() as u64 * u64::from(study.repeats);
+    let whole = Nanos(study.duration().0.saturating_mul(runs));
+    format!(
+        "{} sends to {} as fast as each of {} congestion controls goes: {runs} runs of {}, {whole} in all.\n\
+         {} loads those that its kernel lacks and both open their windows (tcp_rmem, tcp_wmem); all is put back at the end,\n\
+         whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
+        pair.a.name,
+        pair.b.name,
+        study.contests.len(),
+        study.duration(),
+        pair.a.name,
+    )
+}
+
+/// The record's file first, then whoever watches.
+pub(crate) struct Recorder {
+    writer: Writer,
+    stop: Stop,
+    began: Instant,
+    study: Study,
+    /// Runs in the record, and how many of them were there before.
+    made: usize,
+    before: usize,
+}
+
+impl Recorder {
+    pub(crate) fn new(writer: Writer, stop: Stop, study: &Study, before: usize) -> Self {
+        Recorder { writer, stop, began: Instant::now(), study: study.clone(), made: before, before }
+    }
+}
+
+impl Sink for Recorder {
+    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+        self.writer.write(line)?;
+        let Line::Run(run) = line else { return Ok(()) };
+        self.made += 1;
+        let mut err = std::io::stderr();
+        if err.is_terminal() {
+            let planned = self.study.contests.len() * self.study.repeats as usize;
+            let each = self.began.elapsed() / u32::try_from(self.made - self.before).unwrap_or(1).max(1);
+            let left = each * u32::try_from(planned.saturating_sub(self.made)).unwrap_or(u32::MAX);
+            let _ = writeln!(err, "{}", compare_progress(run, &self.study, self.made, left.into()));
+        }
+        Ok(())
+    }
+
+    fn stop(&self) -> bool {
+        self.stop.asked()
+    }
+}

@@ -1,0 +1,180 @@
+//! `landspeed compare`: a study in the simulator, and one on this kernel's sockets, down to what is left of it.
+
+mod support;
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::{LANDSPEED, root, text};
+
+/// A path of seventeen packets: regions of a second are long enough for it.
+const SMALL: &str = "lab:wan:rate=20M,rtt=10ms,queue=2bdp";
+
+fn compare(folder: &std::path::Path, args: &[&str]) -> Output {
+    let mut command = Command::new(LANDSPEED);
+    command.args(["compare", "--data-dir"]).arg(folder).args(args).stdin(Stdio::null());
+    command.output().expect("landspeed runs")
+}
+
+fn report(output: &Output) -> Value {
+    let (out, err) = text(output);
+    assert!(output.status.success(), "{out}{err}");
+    serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}"))
+}
+
+fn records(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    std::fs::read_dir(folder).map(|all| all.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+}
+
+#[test]
+fn the_simulator_answers_every_question_without_root() {
+    let folder = tempfile::tempdir().unwrap();
+    let questions = "regions,meetings,short-flows,round-trips";
+    let page = folder.path().join("page.html");
+    let page_text = page.display().to_string();
+    let args = ["--simulate", "-p", "reno,cubic,htcp", "--ask", questions, "--scale", "0.02", "--repeats", "2"];
+    let found = report(&compare(folder.path(), &[&args[..], &["--json", "--html", &page_text, SMALL]].concat()));
+    assert_eq!(found["runs"], 2 * (3 + 3 + 3 + 3));
+    assert_eq!(found["invalid_runs"], 0);
+    for protocol in found["protocols"].as_array().unwrap() {
+        for field in ["mean_bps", "sd_bps", "stability", "rtt_sd_s", "fairness_min", "fairness_max"] {
+            assert!(protocol[field].as_f64().is_some_and(|value| value > 0.0), "{field}: {protocol}");
+        }
+        assert!(protocol.get("cpu").is_some() && protocol.get("cycles_per_bit").is_some());
+        assert_eq!(protocol["fairness"].as_array().unwrap().len(), 7);
+        assert!(protocol["mean_bps"].as_f64().unwrap() <= 20e6);
+    }
+    assert_eq!(found["meetings"].as_array().unwrap().len(), 3);
+    assert!(found["paper"].as_array().unwrap().is_empty(), "scaled results never stand beside the paper's");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("<svg"));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_study_and_show_prints_it_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |seed: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let args = ["--simulate", "-p", "bic", "--scale", "0.02", "--repeats", "1", "--json", "--seed", seed, SMALL];
+        report(&compare(folder.path(), &args))["protocols"].clone()
+    };
+    assert_eq!(run("7"), run("7"));
+    assert_ne!(run("7"), run("8"));
+    compare(folder.path(), &["--simulate", "-p", "bic", "--scale", "0.02", SMALL]);
+    let record = records(folder.path()).pop().expect("a record");
+    let shown = Command::new(LANDSPEED).args(["show", "--json"]).arg(&record).output().unwrap();
+    assert_eq!(report(&shown)["protocols"][0]["protocol"], "bic");
+}
+
+#[test]
+fn an_interrupted_study_is_resumed() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["--simulate", "-p", "reno,cubic", "--scale", "0.02", "--repeats", "3", SMALL];
+    assert!(compare(folder.path(), &args).status.success());
+    let record = records(folder.path()).pop().expect("a record");
+    let whole = std::fs::read_to_string(&record).unwrap();
+    let lines: Vec<&str> = whole.lines().collect();
+    assert_eq!(lines.len(), 2 + 6);
+    // Killed while it wrote the fourth run.
+    let cut = format!("{}\n{}", lines[..5].join("\n"), &lines[5][..100]);
+    std::fs::write(&record, cut).unwrap();
+    let shown = Command::new(LANDSPEED).args(["show", "--json"]).arg(&record).output().unwrap();
+    assert!(report(&shown)["void"].as_str().is_some_and(|why| !why.is_empty()), "runs are missing");
+    let again = compare(folder.path(), &["--json", "--resume", &record.display().to_string()]);
+    assert_eq!(report(&again)["runs"], 6);
+    assert_eq!(std::fs::read_to_string(&record).unwrap(), whole, "what was made again is what would have been made");
+}
+
+#[test]
+fn what_makes_no_study_is_refused_before_anything_is_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let none = folder.path().join("none.jsonl").display().to_string();
+    for (args, words) in [
+        (&["-p", "carrier-pigeon", "--simulate"][..], "carrier-pigeon"),
+        (&["--simulate", "hosta", "hostb"], "lab:wan"),
+        (&["--simulate", "--scale", "0"], "--scale"),
+        (&["--simulate", "--scale", "0.001"], "slow start"),
+        (&["--simulate", "lab:wan:rate=1G,rtt=10ms,loss=1%"], "loss"),
+        (&["--simulate", "lab:wan:rate=1G,rtt=10ms,speed=9"], "speed"),
+        (&["--ask", "round-trips"], "--simulate"),
+        (&["--ask", "everything"], "regions"),
+        (&["--resume", &none], "none.jsonl"),
+    ] {
+        let output = compare(folder.path(), args);
+        let (_, err) = text(&output);
+        assert!(!output.status.success() && err.contains(words), "{args:?}: {err}");
+    }
+    assert!(records(folder.path()).is_empty());
+}
+
+/// Names in the kernel, by the kernel itself.
+fn ours_in_kernel() -> Vec<String> {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = std::fs::read_to_string(path).expect("a Linux kernel");
+    names.split_whitespace().filter(|name| name.starts_with("ls_")).map(str::to_owned).collect()
+}
+
+/// Whether this machine can run a study on its sockets; says why not.
+fn can(test: &str) -> bool {
+    if !root(test) {
+        return false;
+    }
+    let (_, err) = text(&Command::new(LANDSPEED).args(["cc", "list"]).output().expect("landspeed runs"));
+    if err.contains("none can be loaded here") {
+        eprintln!("SKIP {test}: {err}");
+        return false;
+    }
+    true
+}
+
+/// One test, since both look at what is loaded on this machine.
+#[test]
+fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
+    if !can("a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["-p", "htcp,cubic", "--scale", "0.01", "--repeats", "1", "--json", SMALL];
+    let output = compare(folder.path(), &args);
+    // A machine that is busy makes the link late: the runs are there, and do not count.
+    let (out, err) = text(&output);
+    let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+    assert_eq!(found["runs"], 2, "{err}");
+    if found["invalid_runs"] == 0 {
+        for protocol in found["protocols"].as_array().unwrap() {
+            let mean = protocol["mean_bps"].as_f64().unwrap();
+            assert!((2e6..=20e6).contains(&mean), "{protocol}");
+            assert!(protocol["cpu"].as_f64().unwrap() > 0.0);
+        }
+    }
+    assert_eq!(gone(), Vec::<String>::new());
+    killed(folder.path());
+}
+
+fn killed(folder: &std::path::Path) {
+    let mut command = Command::new(LANDSPEED);
+    command.args(["compare", "-p", "htcp", "--scale", "0.05", "--repeats", "1", "--data-dir"]).arg(folder).arg(SMALL);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("landspeed runs");
+    let start = Instant::now();
+    while ours_in_kernel().is_empty() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let loaded = ours_in_kernel();
+    kill_process(Pid::from_child(&child), Signal::KILL).expect("it runs");
+    let _ = child.wait();
+    assert_eq!(loaded, ["ls_htcp"]);
+    assert_eq!(gone(), Vec::<String>::new());
+    // What is left of the lab is what a crash leaves: it can be taken down.
+    let down = Command::new(LANDSPEED).args(["lab", "down"]).output().expect("landspeed runs");
+    assert!(down.status.success(), "{:?}", text(&down));
+}
+
+/// What is still loaded once agents had time to notice that they are alone.
+fn gone() -> Vec<String> {
+    let start = Instant::now();
+    while !ours_in_kernel().is_empty() && start.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    ours_in_kernel()
+}

@@ -1,0 +1,117 @@
+//! Runs of a study on the sockets of two hosts.
+
+use std::collections::BTreeMap;
+
+use landspeed_control::{Reply, Request};
+use landspeed_record::{
+    Cell, Contest, EndpointOutcome, FlowPlan, FlowSettings, Settings, StaggeredFlow, Study, StudyRun,
+    Workload,
+};
+use landspeed_topology::Hosts;
+use landspeed_units::{Bytes, Nanos};
+
+use super::Carrier;
+use super::convert::{self, Ends};
+use crate::{Error, Pair, Watching};
+
+/// Samples of all flows of a run, at most: what one answer of an agent holds (16 MiB) at some 500 bytes a sample.
+const MOST_SAMPLES: u64 = 20_000;
+
+/// Carries runs over a pair of hosts, which hold the congestion controls and the windows of the study until this is
+/// put back.
+pub(super) struct KernelRuns<'a> {
+    pair: &'a mut Pair,
+    hosts: &'a dyn Hosts,
+    study: &'a Study,
+    /// Name in landspeed to name in the kernel.
+    kernel_names: BTreeMap<String, String>,
+}
+
+impl<'a> KernelRuns<'a> {
+    /// Has the sender's agent load what the study's contests need, and opens both hosts' windows.
+    ///
+    /// # Errors
+    /// A control that the host does not have and cannot load, or a host that may not be tuned.
+    pub(super) fn prepare(pair: &'a mut Pair, hosts: &'a dyn Hosts, study: &'a Study) -> Result<Self, Error> {
+        let kernel_names = load(pair, study)?;
+        pair.set(&windows(study))?;
+        Ok(KernelRuns { pair, hosts, study, kernel_names })
+    }
+
+    fn workload(&self, plans: &[FlowPlan]) -> Workload {
+        let flow = |plan: &FlowPlan| StaggeredFlow {
+            congestion: self.kernel_names.get(&plan.control).cloned(),
+            enters_ns: plan.enters_ns,
+            leaves_ns: plan.leaves_ns,
+            data_bytes: plan.data_bytes,
+        };
+        Workload::Staggered {
+            flows: plans.iter().map(flow).collect(),
+            duration_ns: self.study.duration(),
+            probe_every_ns: self.study.probe_ns,
+        }
+    }
+
+    /// The study's time between samples, or a longer one where there are more flows than it was meant for.
+    fn interval(&self, plans: &[FlowPlan]) -> Nanos {
+        let least = self.study.duration().0 * plans.len() as u64 / MOST_SAMPLES;
+        self.study.sample_ns.max(Nanos(least))
+    }
+}
+
+impl Carrier for KernelRuns<'_> {
+    fn run(&mut self, contest: &Contest, repeat: u32) -> Result<StudyRun, Error> {
+        let plans = self.study.schedule(contest);
+        if let Some(plan) = plans.iter().find(|plan| plan.longer_ns > Nanos(0)) {
+            let longer = plan.longer_ns;
+            return Err(Error::Other(format!(
+                "{}: two hosts have one path between them, not a second one that is {longer} longer: add --simulate",
+                contest.name
+            )));
+        }
+        let watching = Watching { interval: self.interval(&plans), ..Watching::default() };
+        self.hosts.mark_wan();
+        let [a, b] =
+            self.pair.run_watched(self.workload(&plans), &FlowSettings::default(), Nanos(0), &watching)?;
+        let link = self.hosts.wan_since_mark();
+        let run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b]) };
+        Ok(convert::with_link(run, link))
+    }
+}
+
+impl KernelRuns<'_> {
+    fn seen(&self, plans: &[FlowPlan], [a, b]: &[EndpointOutcome; 2]) -> StudyRun {
+        StudyRun {
+            flows: convert::flows(plans, &Ends { sender: a, receiver: b }),
+            probes: a.probes.clone(),
+            probes_lost: a.probes_lost,
+            sender_cpu_ns: Some(a.observed.cpu.workload_ns),
+            sender_clock_hz: self.pair.a.facts.cpu_clock_hz,
+            ..StudyRun::default()
+        }
+    }
+}
+
+/// Has the sender's host hold the controls of all contests; their names in its kernel.
+fn load(pair: &Pair, study: &Study) -> Result<BTreeMap<String, String>, Error> {
+    let mut names: Vec<String> = study.contests.iter().flat_map(|contest| contest.controls.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    match pair.a.call(&Request::Controls { names: names.clone() })? {
+        Reply::Controls { ready } if ready.len() == names.len() => Ok(names.into_iter().zip(ready).collect()),
+        _ => Err(pair.a.unexpected("controls")),
+    }
+}
+
+/// Windows that bound no flow: the kernel grows them on demand up to four times what the path and its queue hold, since
+/// it counts its own overhead in (tcp(7), tcp_rmem and tcp_wmem).
+fn windows(study: &Study) -> Cell {
+    let path = &study.path;
+    let needed = Bytes(4 * (path.bdp().0 + path.queue_bytes.0));
+    let most = path.window_bytes.unwrap_or(needed).max(Bytes::mib(6));
+    let set = |knob: &str, initial: u32| -> Settings {
+        [(knob.into(), format!("4096 {initial} {}", most.0))].into()
+    };
+    let both: Settings = set("tcp-rmem", 131_072).into_iter().chain(set("tcp-wmem", 16_384)).collect();
+    Cell { a: both.clone(), b: both, flow: Settings::new() }
+}

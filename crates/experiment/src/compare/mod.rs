@@ -1,0 +1,232 @@
+//! A study of transports: every contest so many times, over one path, under one method (cottrell-2005 section III.A).
+//!
+//! The order of runs is drawn for each repeat, so that what drifts on a shared machine falls on all contests alike.
+//! Each run is in the record before the next begins: an interrupted study goes on where it stopped.
+
+mod convert;
+mod kernel;
+
+use std::collections::HashSet;
+use std::time::Instant;
+
+use landspeed_record::{Contest, Engine, Header, Line, RECORD_FORMAT, Record, Side, Study, StudyRun};
+use landspeed_stats::Random;
+use landspeed_topology::Hosts;
+use landspeed_units::Nanos;
+
+use crate::tune::with_leftovers;
+use crate::{Error, Pair, Sink};
+use kernel::KernelRuns;
+
+/// Who carries the runs of a study: real hosts, or the simulator.
+pub trait Carrier {
+    /// One run of a contest, from the first flow's entry to the last one's leaving.
+    ///
+    /// # Errors
+    /// What ends the study; a run that took place but cannot be believed is no error, see [`StudyRun::invalid`].
+    fn run(&mut self, contest: &Contest, repeat: u32) -> Result<StudyRun, Error>;
+}
+
+/// What the record's first line says of a study.
+#[derive(Debug, Clone)]
+pub struct StudyHead {
+    /// How to run it again.
+    pub command: String,
+    /// RFC 3339 UTC.
+    pub started: String,
+}
+
+impl StudyHead {
+    fn line(&self, study: &Study) -> Line {
+        Line::Header(Header {
+            format: RECORD_FORMAT,
+            landspeed: env!("CARGO_PKG_VERSION").to_owned(),
+            kind: "compare".to_owned(),
+            started: self.started.clone(),
+            command: self.command.clone(),
+            topology: study.path.topology.clone(),
+            seed: study.seed,
+            ..Header::default()
+        })
+    }
+}
+
+/// A run of a study: index of its contest, and its repeat.
+pub type RunId = (usize, u32);
+
+/// Every run of a study in the order in which they are made: repeat by repeat, contests shuffled within each.
+pub fn order(study: &Study) -> Vec<RunId> {
+    (0..study.repeats).flat_map(|repeat| shuffled(study, repeat)).collect()
+}
+
+fn shuffled(study: &Study, repeat: u32) -> Vec<RunId> {
+    let mut random = Random::stream(study.seed, u64::from(repeat));
+    let mut ids: Vec<RunId> = (0..study.contests.len()).map(|contest| (contest, repeat)).collect();
+    // Fisher and Yates; the remainder's bias is one in 2^60 here.
+    for n in (1..ids.len()).rev() {
+        ids.swap(n, (random.draw() % (n as u64 + 1)) as usize);
+    }
+    ids
+}
+
+/// The study of a record that was interrupted, and its runs that are there already.
+///
+/// # Errors
+/// Where the record holds no study.
+pub fn resume(record: &Record) -> Result<(Study, HashSet<(String, u32)>), Error> {
+    let mut study = None;
+    let mut done = HashSet::new();
+    for line in &record.lines {
+        match line {
+            Line::Study(found) => study = Some((**found).clone()),
+            Line::Run(run) => _ = done.insert((run.contest.clone(), run.repeat)),
+            _ => {}
+        }
+    }
+    let study = study.ok_or_else(|| {
+        Error::Other(format!(
+            "the record is one of {}, not of a study: nothing to go on with",
+            record.header.kind
+        ))
+    })?;
+    Ok((study, done))
+}
+
+/// Begins the record of a study.
+pub fn begin(study: &Study, head: &StudyHead, sink: &mut dyn Sink) -> Result<(), Error> {
+    sink.line(&head.line(study))?;
+    sink.line(&Line::Study(Box::new(study.clone())))?;
+    Ok(())
+}
+
+/// Makes every run of the study that is not `done` (by contest and repeat). Ends early, without error, where the user
+/// asks to stop.
+pub fn compare(
+    study: &Study,
+    done: &HashSet<(String, u32)>,
+    carrier: &mut dyn Carrier,
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    let began = Instant::now();
+    for (contest, repeat) in order(study) {
+        let contest = &study.contests[contest];
+        if done.contains(&(contest.name.clone(), repeat)) {
+            continue;
+        }
+        if sink.stop() {
+            break;
+        }
+        let at_ns = match study.engine {
+            Engine::Kernel => Nanos::from(began.elapsed()),
+            Engine::Simulator => Nanos(0),
+        };
+        let run = StudyRun { at_ns, ..carrier.run(contest, repeat)? };
+        // A run that was cut short by the user is no run.
+        if sink.stop() && study.engine == Engine::Kernel {
+            break;
+        }
+        sink.line(&Line::Run(Box::new(run)))?;
+    }
+    Ok(())
+}
+
+/// The same on the sockets of two hosts: what the study needs is set and loaded first, and put back at the end, whatever
+/// happened. `study` comes with the runs that are there already.
+pub fn compare_on(
+    pair: &mut Pair,
+    hosts: &dyn Hosts,
+    (study, done): (&Study, &HashSet<(String, u32)>),
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    pair.may_tune()?;
+    for side in Side::BOTH {
+        let facts = Box::new(pair.host_mut(side).facts.clone());
+        sink.line(&Line::Host { side, facts })?;
+    }
+    sink.line(&Line::Path(pair.path.clone()))?;
+    let result =
+        KernelRuns::prepare(pair, hosts, study).and_then(|mut runs| compare(study, done, &mut runs, sink));
+    let restored = pair.restore();
+    result.map_err(|error| with_leftovers(error, &restored))?;
+    sink.line(&Line::Restored(restored))?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::WriteError;
+
+    use super::*;
+
+    fn study() -> Study {
+        let contests = ["reno", "cubic", "bbr", "htcp", "bic"];
+        let contests = contests.map(|name| Contest { name: name.into(), ..Contest::default() });
+        Study { contests: contests.to_vec(), repeats: 4, seed: 3, ..Study::paper() }
+    }
+
+    struct Counter(Vec<(String, u32)>);
+
+    impl Carrier for Counter {
+        fn run(&mut self, contest: &Contest, repeat: u32) -> Result<StudyRun, Error> {
+            self.0.push((contest.name.clone(), repeat));
+            Ok(StudyRun { contest: contest.name.clone(), repeat, ..StudyRun::default() })
+        }
+    }
+
+    /// Stops after so many lines.
+    struct Lines(Vec<Line>, usize);
+
+    impl Sink for Lines {
+        fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+            self.0.push(line.clone());
+            Ok(())
+        }
+
+        fn stop(&self) -> bool {
+            self.0.len() >= self.1
+        }
+    }
+
+    #[test]
+    fn each_repeat_holds_every_contest_in_an_order_of_its_own() {
+        let order = order(&study());
+        assert_eq!(order.len(), 20);
+        for (repeat, runs) in (0..).zip(order.chunks(5)) {
+            let mut contests: Vec<_> = runs.iter().map(|run| run.0).collect();
+            assert!(runs.iter().all(|run| run.1 == repeat));
+            contests.sort_unstable();
+            assert_eq!(contests, [0, 1, 2, 3, 4]);
+        }
+        let of = |n: usize| order[n * 5..][..5].iter().map(|run| run.0).collect::<Vec<_>>();
+        assert!(of(0) != of(1) || of(1) != of(2));
+        assert_eq!(order, super::order(&study()), "drawn from the seed");
+    }
+
+    #[test]
+    fn an_interrupted_study_goes_on_where_it_stopped() {
+        let mut study = study();
+        study.engine = Engine::Simulator;
+        let head = StudyHead { command: "landspeed compare".into(), started: String::new() };
+        let mut sink = Lines(Vec::new(), 9);
+        begin(&study, &head, &mut sink).unwrap();
+        let mut first = Counter(Vec::new());
+        compare(&study, &HashSet::new(), &mut first, &mut sink).unwrap();
+        let record = Record {
+            header: Header::default(),
+            lines: std::mem::take(&mut sink.0).split_off(1),
+            cut_off: false,
+        };
+        let (again, done) = resume(&record).unwrap();
+        assert_eq!((&again, done.len()), (&study, 7));
+        let mut second = Counter(Vec::new());
+        compare(&again, &done, &mut second, &mut Lines(Vec::new(), usize::MAX)).unwrap();
+        assert_eq!(second.0.len(), 13);
+        assert!(second.0.iter().all(|run| !first.0.contains(run)));
+    }
+
+    #[test]
+    fn a_record_of_something_else_is_refused() {
+        let record = Record { header: Header::default(), lines: Vec::new(), cut_off: false };
+        assert!(resume(&record).unwrap_err().to_string().contains("not of a study"));
+    }
+}
