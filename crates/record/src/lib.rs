@@ -52,7 +52,7 @@ pub use trial::{
     Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, StaggeredFlow, SweepPoint, Trial,
     TrialSpec, Workload,
 };
-pub use wan::{DirectionStats, WanReport, WanStats};
+pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};
 pub use writer::{WriteError, Writer};
 
 /// The version of the record format that this build writes. Readers take this and every older one.

@@ -3,12 +3,25 @@
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
+/// What carries the packets of a wide-area link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WanCarrier {
+    /// Threads of landspeed, which measure how late they are.
+    #[default]
+    Threads,
+    /// The kernel's emulator, of which nobody knows how late it is: lateness is nothing, and says nothing.
+    Netem,
+}
+
 /// What a wide-area link did since it was made, or within one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WanStats {
     /// What it was told to be: "rate=1G,rtt=20ms,queue=1bdp".
     pub spec: String,
+    /// What carries its packets.
+    pub carrier: WanCarrier,
     /// Rate of the line from the first host to the second, in bits of IP packets; the mean where it follows a trace.
     pub rate_bps: BitRate,
     /// Round trip of the idle link.

@@ -1,6 +1,6 @@
 //! A wide-area link in user space, in words that every form of a report shares.
 
-use landspeed_record::{DirectionStats, WanReport};
+use landspeed_record::{DirectionStats, WanCarrier, WanReport};
 use landspeed_units::CpuNanos;
 
 use crate::output::{Style, Tone};
@@ -69,21 +69,26 @@ pub(crate) fn warning(wan: Option<&WanReport>) -> Option<&'static str> {
 
 /// Whether figures taken over it are those of the path, a line each; and the link's own notes.
 pub(crate) fn verdict(wan: &WanReport) -> Vec<String> {
-    let mut lines: Vec<String> = match wan.unfit.is_empty() {
-        true => vec![
-            "The link was on time and dropped nothing of its own: it was the path it was told to be.".into(),
-        ],
-        false => vec![
+    let first = match (wan.unfit.is_empty(), wan.link.carrier) {
+        (false, _) => {
             "The link was not the path it was told to be, and what was measured over it is not of that path:"
-                .into(),
-        ],
+        }
+        (true, WanCarrier::Threads) => {
+            "The link was on time and dropped nothing of its own: it was the path it was told to be."
+        }
+        (true, WanCarrier::Netem) => "Whether the link was the path it was told to be is not known.",
     };
+    let mut lines = vec![first.to_owned()];
     lines.extend(wan.unfit.iter().chain(&wan.link.notes).map(|line| safe(line)));
     lines
 }
 
 /// What its threads mean for figures of cost.
 pub(crate) fn shared(wan: &WanReport) -> String {
+    if wan.link.carrier == WanCarrier::Netem {
+        return "The kernel emulates it on the hosts' own processors, within their receive work (softirq)."
+            .into();
+    }
     let times = [wan.link.a_to_b.cpu_ns, wan.link.b_to_a.cpu_ns];
     let sum: CpuNanos = times.into_iter().flatten().sum();
     let took = if times.iter().all(Option::is_none) { "an unknown time".to_owned() } else { sum.to_string() };
@@ -132,6 +137,9 @@ mod tests {
         assert!(lines[0].contains("not the path") && !lines[1].contains('\u{1b}'), "{lines:?}");
         assert!(shared(&late).contains("an unknown time"));
         assert!(warning(Some(&late)).is_some());
+        let mut unknown = WanReport::default();
+        unknown.link.carrier = WanCarrier::Netem;
+        assert!(verdict(&unknown)[0].contains("not known") && shared(&unknown).contains("kernel emulates"));
         assert_eq!((warning(Some(&WanReport::default())), warning(None)), (None, None));
     }
 }

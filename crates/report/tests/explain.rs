@@ -99,8 +99,19 @@ fn figures_that_no_measurement_gives_are_not_drawn() {
 }
 
 /// Fields whose strings are words of the format: another one is no explanation at all.
-const WORDS: [&str; 10] =
-    ["class", "cause", "hop", "kernel", "protocol", "local", "remote", "cpu_accounting", "rule", "binding"];
+const WORDS: [&str; 11] = [
+    "class",
+    "cause",
+    "hop",
+    "kernel",
+    "protocol",
+    "local",
+    "remote",
+    "cpu_accounting",
+    "rule",
+    "binding",
+    "carrier",
+];
 /// Fields that are maps from names that hosts give.
 const MAPS: [&str; 8] = ["cost", "counts", "features", "waiting_in", "layers", "snmp", "softnet", "figures"];
 

@@ -1,7 +1,8 @@
 //! What is between the two hosts of the invented explanation: a flow's window, and a link in user space.
 
 use landspeed_record::{
-    Binding, DirectionStats, FlowKey, FlowWindow, Protocol, WanReport, WanStats, WindowFigure, WindowRule,
+    Binding, DirectionStats, FlowKey, FlowWindow, Protocol, WanCarrier, WanReport, WanStats, WindowFigure,
+    WindowRule,
 };
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 
@@ -96,6 +97,7 @@ pub(super) fn wan() -> WanReport {
     };
     let link = WanStats {
         spec: "rate=4G,rtt=20ms,queue=0.25bdp".into(),
+        carrier: WanCarrier::Threads,
         rate_bps: BitRate(4.0 * GIGA),
         rtt_ns: Nanos::millis(20),
         queue_bytes: Bytes(2_500_000),

@@ -60,7 +60,10 @@ proptest! {
         packets in prop::collection::vec((0..2_000_000_u64, 1..40_000_usize), 1..60),
         seed in any::<u64>(),
     ) {
-        let spec = format!("rate=200M,rtt=4ms,queue=100K,loss=3%,reorder=3%,drop-above=1480,seed={seed}");
+        let spec = format!(
+            "rate=200M,rtt=4ms,queue=100K,loss=3%,reorder=3%,drop-above=1480,jitter=3ms,duplicate=3%,\
+             mark-above=20K,loss-nth=50,seed={seed}"
+        );
         let mut direction = direction(&spec);
         let (mut now, mut from, mut segments) = (Nanos(0), 0_u32, 0);
         let mut out = Vec::new();
@@ -76,7 +79,7 @@ proptest! {
         }
         out.extend(release(&mut direction, Nanos(u64::MAX)));
         let stats = stats(&direction);
-        prop_assert_eq!(stats.under_way_segments(), 0);
+        prop_assert_eq!(stats.under_way_segments(), 0, "copies with them");
         prop_assert!(whole_and_true(&out), "every byte is where it belongs");
         prop_assert!(out.is_sorted_by_key(|(leaves, ..)| *leaves));
         let carried: u64 = out.iter().map(|(_, _, payload)| payload.len().div_ceil(1440) as u64).sum();

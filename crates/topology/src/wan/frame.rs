@@ -140,3 +140,35 @@ fn superpacket(virtio: Virtio, segments: Segments, frame: &[u8]) -> Option<Super
     let whole = Superpacket { virtio, segments, v6, transport, headers, jumbo, payload, segment };
     (sound && segment > 0 && payload > segment).then_some(whole)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame of this kind whose IPv6 packet (or other bytes) starts so, virtio header first.
+    fn frame(ethertype: u16, bytes: &[(usize, u8)]) -> Vec<u8> {
+        let mut frame = vec![0; VIRTIO_LEN + ETHERNET + 80];
+        frame[VIRTIO_LEN + 12..VIRTIO_LEN + 14].copy_from_slice(&ethertype.to_be_bytes());
+        bytes.iter().for_each(|(at, byte)| frame[VIRTIO_LEN + ETHERNET + at] = *byte);
+        frame
+    }
+
+    #[test]
+    fn the_talk_of_a_local_network_is_told_from_the_paths_traffic() {
+        const REPORT: u8 = 143;
+        let hop_by_hop = |kind| frame(IPV6, &[(40, ICMPV6), (48, kind)]);
+        for talk in [
+            frame(ARP, &[]),
+            frame(IPV4, &[(9, IGMP)]),
+            frame(IPV6, &[(6, ICMPV6), (40, 135)]),
+            hop_by_hop(REPORT),
+            hop_by_hop(131),
+        ] {
+            assert_eq!(look(&talk), Some(Frame::Neighbours));
+        }
+        for traffic in [frame(IPV4, &[(9, 1)]), frame(IPV6, &[(6, ICMPV6), (40, 128)]), hop_by_hop(128)] {
+            assert_eq!(look(&traffic), Some(Frame::Packet(80)), "ping");
+        }
+        assert_eq!(look(&[0; VIRTIO_LEN + 13]), None);
+    }
+}

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use landspeed_netlink::Netem;
-use landspeed_record::{QueueSample, WanStats};
+use landspeed_record::{QueueSample, WanCarrier, WanStats};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::clock;
@@ -96,7 +96,11 @@ impl Link {
         notes.extend(self.carried.notes());
         notes.sort_unstable();
         notes.dedup();
-        WanStats { window_ns: clock::now() - start, notes, ..self.told.clone() }
+        let carrier = match self.carried {
+            Carried::Threads(_) => WanCarrier::Threads,
+            Carried::Netem(_) => WanCarrier::Netem,
+        };
+        WanStats { window_ns: clock::now() - start, carrier, notes, ..self.told.clone() }
     }
 }
 
