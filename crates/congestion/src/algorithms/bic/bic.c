@@ -12,6 +12,8 @@
 
 struct bic_state {
 	__u64 credit; /* of a packet, in 2^-32 */
+	__u64 left_after; /* what this step of the search leaves to the maximum, in 1/LS_ONE packets */
+	__u32 step; /* packets a round trip until then, in 1/LS_ONE */
 	__u32 max_win; /* the window to find back to; 0: none is known */
 	__u32 last_win; /* the window at the last loss */
 	__u32 ss_cwnd; /* packets a round trip while it looks for a new maximum */
@@ -47,27 +49,41 @@ LS_CALLBACK(__u32, bic_ssthresh, struct sock *sk)
 	ca->max_win = tp->snd_cwnd < ca->last_win ? (tp->snd_cwnd + kept) / 2 : tp->snd_cwnd;
 	ca->last_win = tp->snd_cwnd;
 	ca->ss_cwnd = 0;
+	ca->step = 0;
 	return kept;
 }
 
-/* Binary search: half of the way to the maximum, within S_min and S_max. min_win is the window itself, because
- * every acknowledgement makes it so. */
-static __always_inline __u32 bic_search(const struct bic_state *ca, __u32 cwnd)
+/* What is left to the maximum, in 1/LS_ONE packets. The credit is a part of the window, or the search would end a whole
+ * packet early, before its steps come down to S_min. */
+static __always_inline __u64 bic_left(const struct bic_state *ca, __u32 cwnd)
 {
-	__u64 step = (__u64)(ca->max_win - cwnd) * LS_ONE / 2;
+	if (cwnd >= ca->max_win)
+		return 0;
+	return (__u64)(ca->max_win - cwnd) * LS_ONE - ((ca->credit & 0xffffffffU) >> 16);
+}
 
-	if (step < BIC_S_MIN)
-		return BIC_S_MIN;
-	return step < BIC_S_MAX ? step : BIC_S_MAX;
+/* Binary search: the window goes half of the way to the maximum, within S_min and S_max. Once it is there it is the
+ * new min_win, and the next step begins. */
+static __always_inline __u32 bic_search(struct bic_state *ca, __u64 left)
+{
+	/* On the way, unless something else has moved the window. */
+	if (left > ca->left_after && left - ca->left_after <= ca->step)
+		return ca->step;
+	ca->step = ls_min64(ls_max(ls_min64(left / 2, BIC_S_MAX), BIC_S_MIN), left);
+	ca->left_after = left - ca->step;
+	return ca->step;
 }
 
 /* What the next round trip adds, in 1/LS_ONE packets. */
 static __always_inline __u32 bic_gain(struct bic_state *ca, __u32 cwnd)
 {
+	__u64 left = bic_left(ca, cwnd);
+
 	if (cwnd < BIC_LOW_WINDOW)
 		return LS_ONE;
-	if (cwnd < ca->max_win)
-		return bic_search(ca, cwnd);
+	/* The search ends where less than S_min is left. */
+	if (left >= BIC_S_MIN)
+		return bic_search(ca, left);
 	if (ca->max_win || !ca->ss_cwnd)
 		bic_probe(ca, cwnd);
 	if (cwnd >= ca->ss_target && ca->ss_cwnd < BIC_S_MAX / LS_ONE) {

@@ -28,6 +28,8 @@ pub(super) static ROW: Row = Row {
         Parameter { symbol: "beta", value: "0.125", from: "the pseudo-code's preset parameters" },
     ],
     departures: &[
+        "a step of the search lasts until its target is reached, as the text has it; the pseudo-code works the target out anew with each acknowledgement",
+        "the search ends where less than S_min is left to the maximum, as the text has it",
         "fast convergence compares with the window at the last loss, as the text says; the pseudo-code compares with a maximum that probing has set to infinity",
         "a timeout forgets the maximum",
     ],
