@@ -87,7 +87,7 @@ bench-stream: setup
 	@.ci/install taskset:util-linux
 	$(CARGO) run --release --quiet --locked -p landspeed-limits --example stream_pairs
 
-# lab:wan as ping and iperf3 see it, at 180 ms and up to 2.5 Gb/s (two minutes, on a machine left alone).
+# lab:wan as ping and iperf3 see it, at 180 ms and up to 2.5 Gb/s (three minutes, on a machine left alone).
 bench-wan: setup
 	@.ci/install ping:iputils-ping iperf3
 	$(CARGO) test --release --locked -p landspeed-topology --test witness --no-run
