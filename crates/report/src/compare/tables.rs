@@ -2,7 +2,7 @@
 
 use landspeed_record::{CompareReport, ContestFigures, RegionFigures};
 
-use super::words::{self, UNKNOWN, around, hundredths, mbps, ms, over, percent, shown};
+use super::words::{self, UNKNOWN, around, hundredths, mbps, ms, over, percent, shown, signed};
 use crate::words::number;
 
 /// A row, and what it is.
@@ -138,11 +138,11 @@ pub(super) fn by_region(report: &CompareReport) -> Sheet {
 pub(super) fn intervals(report: &CompareReport) -> Sheet {
     let row = |p: &ContestFigures| {
         let cells = vec![
-            around(p.mean_over_repeats_bps.as_ref(), mbps),
-            around(p.middle_bps.as_ref(), mbps),
-            around(p.stability_over_repeats.as_ref(), hundredths),
-            around(p.fairness_over_repeats.as_ref(), hundredths),
-            around(p.rtt_sd_over_repeats_s.as_ref(), ms),
+            around(p.mean_over_repeats_bps.as_ref(), 1e6, signed),
+            around(p.middle_bps.as_ref(), 1e6, signed),
+            around(p.stability_over_repeats.as_ref(), 1.0, hundredths),
+            around(p.fairness_over_repeats.as_ref(), 1.0, hundredths),
+            around(p.rtt_sd_over_repeats_s.as_ref(), 1e-3, signed),
         ];
         own(words::name(&p.protocol), cells)
     };

@@ -87,8 +87,7 @@ fn rankings(report: &CompareReport, pen: Pen) -> Option<String> {
 }
 
 fn meetings(matrix: &Matrix, pen: Pen) -> Option<String> {
-    let headers: Vec<String> =
-        std::iter::once("row over column".to_owned()).chain(matrix.sides.clone()).collect();
+    let headers: Vec<String> = std::iter::once("row/column".to_owned()).chain(matrix.sides.clone()).collect();
     let rows = matrix.sides.iter().zip(&matrix.cells).map(|(name, cells)| tables::Row {
         name: name.clone(),
         cells: cells.iter().map(|met| met.map(ratio).unwrap_or_default()).collect(),

@@ -41,13 +41,17 @@ pub(super) fn ms(seconds: f64) -> String {
     signed(seconds * 1e3)
 }
 
-/// "2.1": hundredths of something, with a sign behind.
+/// "2.10 %", and "<0.001 %" for what is not nothing.
 pub(super) fn percent(share: f64) -> String {
-    format!("{} %", signed(share * 100.0))
+    match share * 100.0 {
+        0.0 => "0 %".to_owned(),
+        small if small > 0.0 && small < 0.0005 => "<0.001 %".to_owned(),
+        percent => format!("{} %", signed(percent)),
+    }
 }
 
 /// About three figures, below zero too: an interval may reach there.
-fn signed(value: f64) -> String {
+pub(super) fn signed(value: f64) -> String {
     if value < 0.0 { format!("-{}", number(-value)) } else { number(value) }
 }
 
@@ -60,15 +64,14 @@ pub(super) fn over(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> 
     }
 }
 
-/// "402 ±12": a mean with half of its interval, which is as wide to both sides (Student's).
-pub(super) fn around(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> String {
-    let mean = interval.and_then(|interval| sane(Some(interval.mean)));
-    let half = interval.and_then(|interval| Some((sane(interval.high)? - sane(interval.low)?) / 2.0));
-    match (mean, half) {
-        (None, _) => UNKNOWN.to_owned(),
-        (Some(mean), None) => say(mean),
-        (Some(mean), Some(half)) => format!("{} ±{}", say(mean), say(half)),
-    }
+/// "402 ±12": a mean and half of its interval, which is as wide to both sides (Student's), both in units of `per` and with the
+/// same number of decimals.
+pub(super) fn around(interval: Option<&Interval>, per: f64, say: impl Fn(f64) -> String) -> String {
+    let mean = interval.and_then(|interval| sane(Some(interval.mean / per)));
+    let half = interval.and_then(|interval| sane(Some((interval.high? - interval.low?) / 2.0 / per)));
+    let Some(mean) = mean.map(say) else { return UNKNOWN.to_owned() };
+    let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    half.map_or_else(|| mean.clone(), |half| format!("{mean} ±{half:.decimals$}"))
 }
 
 /// "A", "A and B", "A, B and C".
@@ -207,7 +210,9 @@ mod tests {
         assert_eq!(over(Some(&interval), mbps), "2.00 [-0.50, 4.50]");
         assert_eq!(over(Some(&Interval { low: None, ..interval }), mbps), "2.00");
         assert_eq!(over(None, mbps), UNKNOWN);
-        assert_eq!(around(Some(&interval), mbps), "2.00 ±2.50");
+        assert_eq!(around(Some(&interval), 1e6, signed), "2.00 ±2.50");
+        let narrow = Interval { mean: 96.5e6, low: Some(96.4999e6), high: Some(96.5001e6) };
+        assert_eq!(around(Some(&narrow), 1e6, signed), "96.5 ±0.0");
     }
 
     #[test]

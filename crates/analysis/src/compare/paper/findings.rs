@@ -34,7 +34,10 @@ pub(super) const FINDINGS: [Row; 22] = [
         claim: "H-TCP and BIC are the steadiest",
         is_value: false,
         judge: |scene| orders::best(scene, &["htcp", "bic"], &STABILITY),
-        reason: |_| "the paper's own Table 1 has Scalable steadier than both".into(),
+        reason: |scene| match single::is_steadier(scene, "scalable", &["htcp", "bic"]) {
+            true => "the paper's own Table 1 has Scalable steadier than both".into(),
+            false => alone_on_the_path(),
+        },
     },
     Row {
         place: "sections IV.A and V.A, Table 1",
@@ -55,7 +58,10 @@ pub(super) const FINDINGS: [Row; 22] = [
         claim: "Reno, FAST, HSTCP and HSTCP-LP are the least fair",
         is_value: false,
         judge: |scene| orders::worst(scene, &["reno", "fast", "highspeed", "hstcp_lp"], &FAIRNESS),
-        reason: |_| "the paper's own Table 1 has LTCP at the bottom, and HSTCP in the middle".into(),
+        reason: |scene| match single::is_less_fair(scene, "ltcp", &["highspeed"]) {
+            true => "the paper's own Table 1 has LTCP at the bottom, and HSTCP in the middle".into(),
+            false => alone_on_the_path(),
+        },
     },
     Row {
         place: "section IV.A",

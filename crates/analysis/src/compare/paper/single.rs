@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_record::RegionFigures;
 use landspeed_units::{BitRate, Nanos};
 
-use super::super::metrics::{COST, ROUND_TRIP, THROUGHPUT};
+use super::super::metrics::{COST, FAIRNESS, Metric, ROUND_TRIP, STABILITY, THROUGHPUT};
 use super::super::repeats::{mean, over};
 use super::super::run::RunFigures;
 use super::scene::{Judged, Scene};
@@ -36,6 +36,22 @@ pub(super) fn reno_stays_down(scene: &Scene<'_>) -> Judged {
         &margins,
         format!("Reno alone in the last region has {share:.2} of what it had in the first"),
     )
+}
+
+/// Whether a protocol's mean S is below that of all `others`.
+pub(super) fn is_steadier(scene: &Scene<'_>, protocol: &str, others: &[&str]) -> bool {
+    is_below(scene, protocol, others, &STABILITY)
+}
+
+/// Whether a protocol's mean least F is below that of all `others`.
+pub(super) fn is_less_fair(scene: &Scene<'_>, protocol: &str, others: &[&str]) -> bool {
+    is_below(scene, protocol, others, &FAIRNESS)
+}
+
+fn is_below(scene: &Scene<'_>, protocol: &str, others: &[&str], metric: &Metric) -> bool {
+    let of = |name: &str| mean(scene.each(name, metric.of));
+    let all_above = |own: f64| others.iter().all(|other| of(other).is_some_and(|other| own < other));
+    of(protocol).is_some_and(all_above)
 }
 
 /// Time that Reno needs from a halved window back to the whole path: half a window, a segment a round trip.
