@@ -22,8 +22,9 @@ const SIZES: RangeInclusive<u64> = 68..=65_535;
 const QUEUES: RangeInclusive<u64> = 1..=1 << 34;
 const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 const BDPS: RangeInclusive<u32> = 1..=100_000;
-/// No name of a file is longer (PATH_MAX), and what is written down of a lab must stay small.
-const LONGEST_NAME: usize = 4095;
+/// Of a file's name, or a list: four of them, and the rest, must fit into what is written down of a lab (16 KiB), or
+/// `landspeed lab down` would not find it.
+const LONGEST_NAME: usize = 2000;
 
 /// A parameter as it was given.
 struct Given<'a> {

@@ -107,6 +107,15 @@ fn files_are_looked_at_when_they_are_needed() {
 }
 
 #[test]
+fn names_are_no_longer_than_a_labs_state_can_hold() {
+    let longest = "x".repeat(LONGEST_NAME);
+    let all =
+        format!("trace={longest},drop-list={longest},back.trace=y{},back.drop-list={longest}", &longest[1..]);
+    assert!(again(&all).len() < 10_000);
+    assert!(refused(&format!("trace={longest}x")).contains("expected a file"));
+}
+
+#[test]
 fn what_makes_no_link_is_refused() {
     for bad in [
         "rate=0",
