@@ -8,6 +8,7 @@
 //! [`crate::safe`].
 
 mod chart;
+mod matrix;
 mod page;
 mod progress;
 mod runs;

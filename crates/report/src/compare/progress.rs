@@ -4,7 +4,7 @@ use landspeed_analysis::compare::{RunFigures, shares};
 use landspeed_record::{Question, Study, StudyRun};
 use landspeed_units::{BitRate, Nanos};
 
-use super::tables::share;
+use super::matrix::share;
 use super::words::sane;
 use crate::safe;
 use crate::words::{duration, number};

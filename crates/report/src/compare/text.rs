@@ -2,7 +2,8 @@
 
 use landspeed_record::{CompareReport, PaperFinding, Ranking};
 
-use super::tables::{self, Matrix, Met, Sheet};
+use super::matrix::{self, Matrix, Met};
+use super::tables::{self, Sheet};
 use super::words;
 use crate::output::{Output, Style, Tone};
 use crate::words::wrapped;
@@ -50,7 +51,7 @@ pub fn compare_text(report: &CompareReport, output: Output) -> String {
         parts.extend(pen.sheet(heading, &tables::intervals(report)));
     }
     parts.extend(rankings(report, pen));
-    parts.extend(tables::matrix(report).and_then(|matrix| meetings(&matrix, pen)));
+    parts.extend(matrix::matrix(report).and_then(|matrix| meetings(&matrix, pen)));
     parts.extend(pen.sheet("two round trips on one path", &tables::round_trips(report)));
     parts.extend(pen.sheet("short flows beside a long one", &tables::short_flows(report)));
     parts.extend(pen.sheet("processor cost by parallel streams", &tables::streams(report)));
@@ -93,12 +94,13 @@ fn meetings(matrix: &Matrix, pen: Pen) -> Option<String> {
         cells: cells.iter().map(|met| met.map(ratio).unwrap_or_default()).collect(),
         is_papers: false,
     });
-    let heading = "meetings: goodput of two protocols on one path (in brackets: no real difference)";
+    let heading =
+        "meetings: goodput of two protocols on one path (in brackets: no difference can be called real)";
     pen.sheet(heading, &Sheet { headers, rows: rows.collect() })
 }
 
 fn ratio(met: Met) -> String {
-    let share = tables::share(met.ratio);
+    let share = matrix::share(met.ratio);
     if met.is_open() { format!("({share})") } else { share }
 }
 

@@ -1,5 +1,6 @@
 //! Charts of a study, in the manner of [`crate::chart`].
 
+mod axes;
 mod course;
 mod parallel;
 
