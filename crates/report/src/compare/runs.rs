@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_analysis::compare::Timeline;
-use landspeed_record::{CompareReport, Line, Question, Record, StudyRun, WanStats};
+use landspeed_record::{CompareReport, Line, Question, Record, StudyRun, WanCarrier, WanStats};
 use landspeed_units::Nanos;
 
 use super::words;
@@ -142,7 +142,8 @@ pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
     runs.map(|run| told(run)).collect()
 }
 
-/// How late landspeed's own link was over all runs that count: the greatest 99th percentile, and the worst frame.
+/// How late landspeed's own link was over all runs that count: the greatest 99th percentile, and the worst frame. Nobody
+/// knows how late the kernel's emulator is.
 pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
     let links: Vec<&WanStats> = record
         .lines
@@ -151,6 +152,7 @@ pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
             Line::Run(run) if run.invalid.is_empty() => run.link.as_ref(),
             _ => None,
         })
+        .filter(|link| link.carrier == WanCarrier::Threads)
         .collect();
     let both = || links.iter().flat_map(|link| [&link.a_to_b, &link.b_to_a]);
     let (p99, worst) = (both().map(|d| d.late_p99_ns).max()?, both().map(|d| d.late_max_ns).max()?);

@@ -105,7 +105,9 @@ fn borders(ground: &Ground, bottom: f64) -> Markup {
     html! {
         @for &border in &ground.borders {
             (line("border", (x.at(border), GOODPUT.0), (x.at(border), bottom)))
-            (text("tick", "middle", (x.at(border), bottom + 15.0), &label(round(border / per))))
+            // Nothing may stand beyond the drawing, where the last label would.
+            @let anchor = if border == ground.end() { "end" } else { "middle" };
+            (text("tick", anchor, (x.at(border), bottom + 15.0), &label(round(border / per))))
         }
         (text("axis", "end", (RIGHT, bottom + 31.0), unit))
     }
