@@ -2,6 +2,12 @@
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 
+use crate::link::LinkSpec;
+use crate::loss::LossSpec;
+use crate::queue::QueueSpec;
+use crate::scenario::{FlowSpec, Scenario};
+use crate::simulation::simulate;
+
 /// feng-2003, section 4.2 and Table 1: the window was rate times round trip, is halved, and grows by one
 /// segment a round trip, so `T = W / 2 * RTT = C * RTT^2 / (16 * MSS)`.
 ///
@@ -9,6 +15,50 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 pub fn recovery_time(rate: BitRate, rtt: Nanos, segment: Bytes) -> Nanos {
     let window = rate.0 * rtt.as_secs_f64() / 8.0 / segment.0.max(1) as f64;
     Nanos((window / 2.0 * rtt.0 as f64) as u64)
+}
+
+/// Headers of IPv4 and TCP without timestamps: the formula knows no others.
+const HEADERS: u16 = 40;
+/// The loss comes once the window is full: slow start from ten segments has sent less than twice the window by then.
+const FULL_AFTER_WINDOWS: u64 = 4;
+
+/// The same in the simulator, packet by packet: one loss on a path that the window fills exactly. `None` where a packet
+/// holds no payload, or the window is back in no time that is worth simulating (an hour).
+pub fn simulated_recovery(rate: BitRate, rtt: Nanos, mtu_bytes: u16) -> Option<Nanos> {
+    let segment = u64::from(mtu_bytes.checked_sub(HEADERS).filter(|payload| *payload > 0)?);
+    let expected = recovery_time(rate, rtt, Bytes(segment));
+    if expected > Nanos::secs(3600) {
+        return None;
+    }
+    let window = (rate.0 * rtt.as_secs_f64() / 8.0) as u64 / segment;
+    let flow = FlowSpec {
+        return_ns: rtt,
+        mtu_bytes,
+        header_bytes: HEADERS,
+        // The window is all that the path holds, at the loss and after: no queue.
+        initial_ssthresh: Some(window as u32),
+        receive_window_bytes: Some(Bytes(window * segment)),
+        ..FlowSpec::default()
+    };
+    let link = LinkSpec {
+        rate_bps: rate,
+        delay_ns: Nanos(0),
+        queue: QueueSpec::Bdp { times: 1.0, rtt_ns: rtt },
+        mark_above: None,
+        loss: LossSpec::List { packets: vec![window * FULL_AFTER_WINDOWS] },
+    };
+    let scenario = Scenario {
+        links: vec![link],
+        flows: vec![flow],
+        duration_ns: Nanos(expected.0 * 3 / 2 + rtt.0 * 60),
+        sample_ns: rtt,
+        probe: None,
+        seed: 1,
+    };
+    let samples = simulate(&scenario).ok()?.flows.pop()?.samples;
+    let lost = samples.iter().position(|sample| sample.tcp.retransmits > 0)?;
+    let back = samples[lost..].iter().find(|sample| u64::from(sample.tcp.cwnd_segments) >= window)?;
+    Some(back.at_ns - samples[lost].at_ns)
 }
 
 #[cfg(test)]

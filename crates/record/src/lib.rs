@@ -18,6 +18,7 @@ mod line;
 mod measure;
 mod observe;
 mod reader;
+mod record_run;
 mod summary;
 mod trial;
 mod wan;
@@ -45,6 +46,7 @@ pub use line::{Header, Line, PathFacts, Restored, StepLine, VerdictLine};
 pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamFigure, TcpFigure};
 pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample};
 pub use reader::{ReadError, Record, read};
+pub use record_run::{RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use summary::{
     Advised, Answer, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary, TuneSummary,
 };

@@ -1,7 +1,7 @@
 //! Arguments of `landspeed tune`.
 
 use clap::{Args, ValueEnum};
-use landspeed_units::{Nanos, parse_duration};
+use landspeed_units::{BitRate, Nanos, parse_duration};
 
 use super::{HostArgs, OutputArgs};
 
@@ -56,6 +56,19 @@ pub(crate) struct TuneArgs {
     /// Say what would be tried; turn nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// No ladder: the Land Speed Record's run (SC'03 section 4). One stream with jumbo frames and its window capped at
+    /// what the path holds, then one without the cap. Try lab:wan:rate=2.5G,rtt=180ms
+    #[arg(long)]
+    pub(crate) record_run: bool,
+    /// With --record-run: how long each of the two streams counts
+    #[arg(long, default_value = "60s", value_parser = parse_duration, requires = "record_run")]
+    pub(crate) time: Nanos,
+    /// With --record-run: how far the data goes, for bit-metres per second (Sunnyvale to Geneva: 10037)
+    #[arg(long, value_name = "KM", requires = "record_run")]
+    pub(crate) distance: Option<f64>,
+    /// With --record-run: the path's rate, where the hosts' links do not tell it
+    #[arg(long, value_name = "RATE", requires = "record_run")]
+    pub(crate) rate: Option<BitRate>,
     /// Touch real hosts without asking first
     #[arg(short, long)]
     pub(crate) yes: bool,

@@ -10,6 +10,7 @@ pub(crate) mod knobs;
 pub(crate) mod lab;
 pub(crate) mod measure;
 pub(crate) mod persist;
+pub(crate) mod record_run;
 pub(crate) mod show;
 pub(crate) mod tune;
 pub(crate) mod undo;

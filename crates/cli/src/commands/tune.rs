@@ -17,6 +17,9 @@ use crate::{commands, data};
 
 /// Runs the command.
 pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
+    if args.record_run {
+        return commands::record_run::run(&args);
+    }
     check_names(&args)?;
     let folder = data::folder(args.output.data_dir.as_deref())?;
     let stop = Stop::on_signals().context("cannot take signals over")?;

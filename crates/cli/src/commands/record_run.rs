@@ -1,0 +1,68 @@
+//! `landspeed tune --record-run`.
+
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use landspeed_experiment::{RecordRunOptions, record_run};
+use landspeed_model::{recovery_time, simulated_recovery};
+use landspeed_record::{RecordRun, Recovery};
+use landspeed_report::{Output, record_run_json, record_run_text};
+use landspeed_units::Bytes;
+
+use crate::args::TuneArgs;
+use crate::commands::show::out;
+use crate::commands::tune::agree;
+use crate::data;
+use crate::ends::Ends;
+
+/// Runs it.
+pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
+    let ends = Ends::parse(&args.hosts, true)?;
+    let mut joined = ends.join()?;
+    let (pair, hosts) = joined.first()?;
+    if !ends.in_lab() && !args.yes {
+        agree(&format!(
+            "{} sends to {} as fast as the path carries for two minutes; MTU, tcp_wmem and tcp_rmem are set for it and put\n\
+             back at the end, whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
+            pair.a.name, pair.b.name
+        ))?;
+    }
+    let options = RecordRunOptions {
+        time: args.time,
+        distance_m: args.distance.map(|km| km * 1000.0),
+        rate_bps: args.rate,
+        topology: args.hosts.describe(),
+        command: data::command_line(),
+        started: data::now(),
+    };
+    let mut run = record_run(pair, hosts, &options, &mut say)?;
+    drop(joined);
+    run.recovery = recovery(&run);
+    out(&if args.output.json { record_run_json(&run) } else { record_run_text(&run, Output::stdout()) })?;
+    let good = run.restored && run.capped.unfit.is_empty();
+    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Headers of IPv4 and TCP: what the paper's formula takes off.
+const HEADERS: u32 = 40;
+
+/// What one loss on this path would cost: by the paper's formula, and packet by packet.
+fn recovery(run: &RecordRun) -> Recovery {
+    let (rate, rtt) = (run.path_rate_bps, run.path.rtt_ns);
+    let segment_bytes = Bytes(run.mtu_bytes.saturating_sub(HEADERS).into());
+    let mtu = u16::try_from(run.mtu_bytes).unwrap_or(u16::MAX);
+    Recovery {
+        formula_s: recovery_time(rate, rtt, segment_bytes).as_secs_f64(),
+        simulated_s: simulated_recovery(rate, rtt, mtu).map(|time| time.as_secs_f64()),
+        segment_bytes,
+    }
+}
+
+/// Says on a terminal what is being done; a pipe gets nothing but the result.
+fn say(what: &str) {
+    let mut err = std::io::stderr();
+    if err.is_terminal() {
+        let _ = writeln!(err, "{what} ...");
+    }
+}

@@ -1,0 +1,221 @@
+//! The Land Speed Record run (feng-2003 section 4.1): one stream over a long path, its window capped at what the path
+//! holds, so that the queue in front of the bottleneck is approached and never overrun: a loss would cost minutes.
+
+use landspeed_analysis::wan::unfit;
+use landspeed_record::{
+    Cell, Direction, EndpointOutcome, FlowSettings, LinkFacts, PathFacts, RECORD_RUN_FORMAT, RecordRun,
+    RecordRunFigures, Recovery, Settings, TcpSample, Workload,
+};
+use landspeed_topology::Hosts;
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use crate::tune::with_leftovers;
+use crate::{Error, Pair, Watching};
+
+/// Jumbo frames, as the paper's.
+const MTU: u32 = 9000;
+/// TCP with timestamps, behind IPv4 or IPv6.
+const TCP_HEADERS: u32 = 32;
+const IPV4_HEADER: u32 = 20;
+const IPV6_HEADER: u32 = 40;
+/// What the kernel counts for a packet of a full window beyond its payload, where hosts hand over superpackets: a send
+/// buffer of this many times the window holds one window.
+const BOOKKEEPING: f64 = 1.1;
+/// Start-up: slow start from ten segments, and some round trips for queues to settle.
+const START_RTTS: u64 = 60;
+const LEAST_START: Nanos = Nanos::secs(5);
+
+/// What the user asked for.
+#[derive(Debug, Clone)]
+pub struct RecordRunOptions {
+    /// How long each of the two runs counts.
+    pub time: Nanos,
+    /// How far the data goes, in metres.
+    pub distance_m: Option<f64>,
+    /// The path's rate, where its links do not tell.
+    pub rate_bps: Option<BitRate>,
+    /// For the report: the hosts.
+    pub topology: String,
+    /// For the report: how to run it again.
+    pub command: String,
+    /// For the report: RFC 3339 UTC.
+    pub started: String,
+}
+
+/// What is known of the path before anything is sent.
+struct Track {
+    rate: BitRate,
+    /// Room in front of the bottleneck, where it is known.
+    queue: Option<Bytes>,
+    rtt: Nanos,
+}
+
+impl Track {
+    fn of(pair: &Pair, hosts: &dyn Hosts, options: &RecordRunOptions) -> Result<Self, Error> {
+        let rtt = pair.path.rtt_ns;
+        if let Some(link) = hosts.wan_stats() {
+            let queue = (link.queue_bytes.0 > 0).then_some(link.queue_bytes);
+            return Ok(Track { rate: link.rate_bps, queue, rtt });
+        }
+        let told =
+            |link: LinkFacts| link.speed_mbps.filter(|mbps| *mbps > 0).map(|mbps| BitRate(mbps as f64 * 1e6));
+        let slower = [told(pair.a.link()), told(pair.b.link())]
+            .into_iter()
+            .flatten()
+            .min_by(|a, b| a.0.total_cmp(&b.0));
+        match options.rate_bps.or(slower) {
+            Some(rate) => Ok(Track { rate, queue: None, rtt }),
+            None => Err(Error::Other("neither link tells its speed: say the path's with --rate 10G".into())),
+        }
+    }
+
+    fn bdp(&self) -> Bytes {
+        Bytes((self.rate.0 / 8.0 * self.rtt.as_secs_f64()) as u64)
+    }
+
+    /// The window that fills the path and stands half in its queue. Slow start sends at twice the rate at which
+    /// acknowledgements come back, so that half of a window may meet in the queue: it is never more than two queues, but
+    /// where the path alone holds more. A queue that is not known is not relied upon.
+    fn window(&self) -> Bytes {
+        let bdp = self.bdp().0;
+        let room = self.queue.map_or(0, |queue| queue.0);
+        Bytes((bdp + room / 2).min(bdp.max(2 * room)))
+    }
+}
+
+/// Makes both runs, capped and not, on hosts whose settings are put back at the end. `say` is told what is being done.
+///
+/// # Errors
+/// A host that may not be tuned, a path whose rate nobody knows, or what a session or a knob says.
+pub fn record_run(
+    pair: &mut Pair,
+    hosts: &dyn Hosts,
+    options: &RecordRunOptions,
+    say: &mut dyn FnMut(&str),
+) -> Result<RecordRun, Error> {
+    pair.may_tune()?;
+    let track = Track::of(pair, hosts, options)?;
+    let result = both(pair, hosts, (&track, options), say);
+    let restored = pair.restore();
+    let run = result.map_err(|error| with_leftovers(error, &restored))?;
+    Ok(RecordRun { restored: restored.restored, notes: restored.notes, ..run })
+}
+
+fn both(
+    pair: &mut Pair,
+    hosts: &dyn Hosts,
+    (track, options): (&Track, &RecordRunOptions),
+    say: &mut dyn FnMut(&str),
+) -> Result<RecordRun, Error> {
+    let window = track.window();
+    let cell = cell(track, Some(window));
+    let mut go = |cell: &Cell, window| -> Result<RecordRunFigures, Error> {
+        pair.set(cell)?;
+        one(pair, hosts, (track, options), window)
+    };
+    say(&format!("one stream for {}, window capped at {window}", options.time));
+    let capped = go(&cell, Some(window))?;
+    say(&format!("one stream for {}, window not capped", options.time));
+    let uncapped = go(&self::cell(track, None), None)?;
+    Ok(RecordRun {
+        format: RECORD_RUN_FORMAT,
+        landspeed: env!("CARGO_PKG_VERSION").to_owned(),
+        started: options.started.clone(),
+        command: options.command.clone(),
+        topology: options.topology.clone(),
+        host_a: pair.a.facts.clone(),
+        host_b: pair.b.facts.clone(),
+        path: pair.path.clone(),
+        path_rate_bps: track.rate,
+        bdp_bytes: track.bdp(),
+        mtu_bytes: MTU,
+        distance_m: options.distance_m,
+        cell,
+        capped,
+        uncapped,
+        recovery: Recovery::default(),
+        restored: false,
+        notes: Vec::new(),
+    })
+}
+
+/// Jumbo frames, and buffers: the receiver's never bounds, the sender's is the cap.
+fn cell(track: &Track, window: Option<Bytes>) -> Cell {
+    let room = 4 * (track.bdp().0 + track.queue.map_or(track.bdp(), |queue| queue).0);
+    let most = i32::MAX as u64;
+    let send = window.map_or(room, |window| (window.0 as f64 * BOOKKEEPING) as u64).min(most);
+    let mtu = ("mtu".to_owned(), MTU.to_string());
+    let buffer =
+        |knob: &str, initial: u32, greatest: u64| (knob.to_owned(), format!("4096 {initial} {greatest}"));
+    let a: Settings = [mtu.clone(), buffer("tcp-wmem", 16_384, send)].into();
+    let b: Settings = [mtu, buffer("tcp-rmem", 131_072, room.min(most))].into();
+    Cell { a, b, flow: Settings::new() }
+}
+
+/// One stream, with the paper's congestion control: nothing but the window keeps it from overrunning the queue.
+fn one(
+    pair: &Pair,
+    hosts: &dyn Hosts,
+    (track, options): (&Track, &RecordRunOptions),
+    window_bytes: Option<Bytes>,
+) -> Result<RecordRunFigures, Error> {
+    let flow = FlowSettings { congestion: Some("reno".into()), ..FlowSettings::default() };
+    let stream = Workload::Stream { duration_ns: options.time, direction: Direction::Forward };
+    let start = Nanos(track.rtt.0 * START_RTTS).max(LEAST_START);
+    hosts.mark_wan();
+    let [a, b] = pair.run_watched(stream, &flow, start, &Watching::default())?;
+    let link = hosts.wan_since_mark().map(|(link, _)| link);
+    let rate = b.received_bytes.per(b.window_ns);
+    let efficiency = rate.0 / track.rate.0;
+    let [first, last] = ends(&a);
+    Ok(RecordRunFigures {
+        window_bytes,
+        rate_bps: rate,
+        efficiency,
+        ceiling: ceiling(&pair.path),
+        bit_metres_per_s: options.distance_m.map(|metres| rate.0 * metres),
+        window_ns: b.window_ns,
+        retransmits: last.retransmits.saturating_sub(first.retransmits),
+        retransmits_in_all: last.retransmits,
+        rtt_ns: last.rtt_ns,
+        unfit: link.as_ref().map(unfit).unwrap_or_default(),
+        link,
+    })
+}
+
+/// What headers leave of the path's rate.
+fn ceiling(path: &PathFacts) -> f64 {
+    let ip = if path.address_b.contains(':') { IPV6_HEADER } else { IPV4_HEADER };
+    f64::from(MTU - ip - TCP_HEADERS) / f64::from(MTU)
+}
+
+/// The sender's first and last look at its socket.
+fn ends(sender: &EndpointOutcome) -> [TcpSample; 2] {
+    let samples = &sender.observed.tcp;
+    [samples.first(), samples.last()].map(|sample| sample.cloned().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn track(queue: Option<u64>) -> Track {
+        Track { rate: BitRate(2.5e9), queue: queue.map(Bytes), rtt: Nanos::millis(180) }
+    }
+
+    #[test]
+    fn the_window_fills_the_path_and_never_overruns_its_queue() {
+        assert_eq!(track(None).window(), Bytes(56_250_000), "a queue that is not known is not relied upon");
+        assert_eq!(track(Some(56_250_000)).window(), Bytes(84_375_000));
+        assert_eq!(track(Some(28_125_000)).window(), Bytes(56_250_000));
+        assert_eq!(track(Some(1_000_000)).window(), Bytes(56_250_000));
+    }
+
+    #[test]
+    fn the_senders_buffer_is_the_cap() {
+        let capped = cell(&track(None), Some(Bytes(10_000_000)));
+        assert_eq!(capped.a["tcp-wmem"], "4096 16384 11000000");
+        assert_eq!(capped.b["tcp-rmem"], "4096 131072 450000000");
+        assert_eq!(cell(&track(None), None).a["tcp-wmem"], "4096 16384 450000000");
+    }
+}

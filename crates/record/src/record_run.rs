@@ -1,0 +1,91 @@
+//! The result of a record run: what `landspeed tune --record-run --json` prints (feng-2003 section 4).
+
+use landspeed_units::{BitRate, Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::{Cell, HostFacts, PathFacts, WanStats};
+
+/// The version of the document.
+pub const RECORD_RUN_FORMAT: u32 = 1;
+
+/// A single stream over the path, its window capped or not.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RecordRunFigures {
+    /// Most that may be in flight, by the sender's buffer; `None` where nothing but congestion control bounds it.
+    pub window_bytes: Option<Bytes>,
+    /// Payload at the receiver, start-up left out.
+    pub rate_bps: BitRate,
+    /// `rate_bps` over the path's rate: what headers and idle times leave.
+    pub efficiency: f64,
+    /// The most that headers leave of the path's rate, for this MTU.
+    pub ceiling: f64,
+    /// Rate times distance (the Internet2 Land Speed Record's metric); `None` where no distance was given.
+    pub bit_metres_per_s: Option<f64>,
+    /// Time that was counted.
+    pub window_ns: Nanos,
+    /// Segments sent again within it.
+    pub retransmits: u64,
+    /// Segments sent again from the flow's start to its end.
+    pub retransmits_in_all: u64,
+    /// Smoothed round trip at its end: beyond the idle path's, what stands in queues.
+    pub rtt_ns: Nanos,
+    /// What a link of landspeed's own did from the flow's start to its end.
+    pub link: Option<WanStats>,
+    /// Why the run does not count, one line each.
+    pub unfit: Vec<String>,
+}
+
+/// How long one loss costs a flow that fills the path, with Reno (feng-2003 Table 1).
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Recovery {
+    /// By the paper's formula: half the window, one segment a round trip.
+    pub formula_s: f64,
+    /// In the simulator, packet by packet, after one loss on this path.
+    pub simulated_s: Option<f64>,
+    /// Payload of a segment.
+    pub segment_bytes: Bytes,
+}
+
+/// What a record run found.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RecordRun {
+    /// [`RECORD_RUN_FORMAT`].
+    pub format: u32,
+    /// Version of landspeed.
+    pub landspeed: String,
+    /// Start, RFC 3339 UTC.
+    pub started: String,
+    /// How to run it again.
+    pub command: String,
+    /// "lab:wan:rate=2500M,...", or the hosts.
+    pub topology: String,
+    /// The sender.
+    pub host_a: HostFacts,
+    /// The receiver.
+    pub host_b: HostFacts,
+    /// The path between them, its idle round trip.
+    pub path: PathFacts,
+    /// The path's rate, in bits of IP packets.
+    pub path_rate_bps: BitRate,
+    /// Rate times idle round trip.
+    pub bdp_bytes: Bytes,
+    /// Size of packets.
+    pub mtu_bytes: u32,
+    /// How far the data went; `None` where nobody said.
+    pub distance_m: Option<f64>,
+    /// What was set for the capped run, on both hosts.
+    pub cell: Cell,
+    /// The window capped, so that the queue is approached and never overrun.
+    pub capped: RecordRunFigures,
+    /// The same without the cap.
+    pub uncapped: RecordRunFigures,
+    /// What a loss would cost.
+    pub recovery: Recovery,
+    /// Whether every value reads back as it was before.
+    pub restored: bool,
+    /// What differs, or was noticed.
+    pub notes: Vec<String>,
+}
