@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses bench-stream bench-wan clean
+.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses fuzz-cc cc-cost bench-stream bench-wan clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -81,6 +81,17 @@ study-speed: setup
 
 responses: setup
 	$(CARGO) run --release --quiet --locked -p landspeed-model --example responses
+
+# Any sequence of calls to each congestion control, for so many seconds; make test does a few.
+SECONDS ?= 600
+fuzz-cc: setup
+	LANDSPEED_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --release --locked -p landspeed-congestion --test algorithms -- \
+		--ignored --exact fuzz::for_as_long_as_it_is_told --nocapture
+
+# Nanoseconds a call of each congestion control in the kernel, while it carries a stream over loopback (a minute).
+cc-cost: setup
+	$(CARGO) build --release --locked -p landspeed-congestion --example cost
+	$(SUDO) target/release/examples/cost
 
 # STREAM's four kernels against a plain C program, 20 interleaved pairs each (about two minutes).
 bench-stream: setup

@@ -133,7 +133,8 @@ static __always_inline void bbr_check_probe_rtt(struct sock *sk, struct bbr_stat
 	if (!ca->probe_rtt_done || tp->tcp_mstamp <= ca->probe_rtt_done)
 		return;
 	ca->min_rtt_seen = tp->tcp_mstamp;
-	tp->snd_cwnd = ls_max(tp->snd_cwnd, ca->prior_cwnd);
+	/* Linux leaves the clamp to the next acknowledgement. */
+	tp->snd_cwnd = ls_min(ls_max(tp->snd_cwnd, ca->prior_cwnd), tp->snd_cwnd_clamp);
 	bbr_leave_probe_rtt(sk, ca);
 }
 

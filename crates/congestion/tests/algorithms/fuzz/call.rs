@@ -1,0 +1,180 @@
+//! One call of a control, or something that happens to its connection between two.
+
+use landspeed_congestion::{AckSample, CaState, Event, Native, RateSample, Sock};
+use proptest::prelude::*;
+
+/// `LS_MAX_CWND` of cc.h: what no control grows beyond. A window that is larger already may stay.
+pub(super) const MOST: u32 = 1 << 24;
+
+#[derive(Debug, Clone)]
+pub(super) enum Call {
+    Init,
+    Wait(u64),
+    Set { cwnd: u32, ssthresh: u32, clamp: u32, flight: u32, limited: bool },
+    Measure { srtt: u32, mdev: u32, least: u32, mss: u32 },
+    Stamp { tsval: u32, tsecr: u32 },
+    Acked { packets: u32, rtt: i32 },
+    Avoid { ack: u32, acked: u32 },
+    Control { sample: RateSample },
+    Enter(CaState),
+    Tell(Event),
+    Lose,
+    TimeOut,
+    Undo,
+    Burst,
+}
+
+/// Any of them. What is usual is drawn as often as what is not: bugs lie where the two meet.
+pub(super) fn any_call() -> impl Strategy<Value = Call> {
+    prop_oneof![
+        1 => Just(Call::Init),
+        8 => wait(),
+        8 => state(),
+        8 => acknowledgement(),
+        8 => recovery(),
+        1 => Just(Call::Burst),
+    ]
+}
+
+/// Time stands still, goes on, or leaps.
+fn wait() -> impl Strategy<Value = Call> {
+    let micros = prop_oneof![Just(0), 0..10_000_u64, 0..10_000_000_u64, 0..1_u64 << 40, any::<u64>()];
+    micros.prop_map(Call::Wait)
+}
+
+fn state() -> impl Strategy<Value = Call> {
+    let set = (1..=MOST, any::<u32>(), 1..=u32::MAX, any::<u32>(), any::<bool>());
+    let micros = || prop_oneof![Just(0), Just(u32::MAX), 1..1_000_000_u32, any::<u32>()];
+    prop_oneof![
+        set.prop_map(|(cwnd, ssthresh, clamp, flight, limited)| Call::Set {
+            cwnd,
+            ssthresh,
+            clamp,
+            flight,
+            limited
+        }),
+        (1..200_u32, 1..200_u32).prop_map(|(cwnd, ssthresh)| Call::Set {
+            cwnd,
+            ssthresh,
+            clamp: MOST,
+            flight: cwnd,
+            limited: true
+        }),
+        (micros(), micros(), micros(), prop_oneof![Just(0), Just(1448), any::<u32>()])
+            .prop_map(|(srtt, mdev, least, mss)| Call::Measure { srtt, mdev, least, mss }),
+        (any::<u32>(), any::<u32>()).prop_map(|(tsval, tsecr)| Call::Stamp { tsval, tsecr }),
+    ]
+}
+
+fn acknowledgement() -> impl Strategy<Value = Call> {
+    let packets = || prop_oneof![0..4_u32, 0..100_000_u32, any::<u32>()];
+    prop_oneof![
+        (packets(), prop_oneof![-1..1_000_000_i32, any::<i32>()])
+            .prop_map(|(packets, rtt)| Call::Acked { packets, rtt }),
+        (any::<u32>(), packets()).prop_map(|(ack, acked)| Call::Avoid { ack, acked }),
+        sample().prop_map(|sample| Call::Control { sample }),
+    ]
+}
+
+fn recovery() -> impl Strategy<Value = Call> {
+    use {CaState as C, Event as E};
+    let states =
+        prop_oneof![Just(C::Open), Just(C::Disorder), Just(C::Cwr), Just(C::Recovery), Just(C::Loss)];
+    let events = prop_oneof![Just(E::TxStart), Just(E::CwndRestart), Just(E::CompleteCwr), Just(E::Loss)];
+    prop_oneof![
+        states.prop_map(Call::Enter),
+        events.prop_map(Call::Tell),
+        Just(Call::Lose),
+        Just(Call::TimeOut),
+        Just(Call::Undo),
+    ]
+}
+
+fn sample() -> impl Strategy<Value = RateSample> {
+    let times = (prop_oneof![-1..1_000_000_i64, any::<i64>()], prop_oneof![-1..1_000_000_i64, any::<i64>()]);
+    let counts = (any::<u32>(), -1..1_000_000_i32, -1..100_000_i32, 0..1_000_000_u32, any::<u32>());
+    (times, counts, any::<(bool, bool)>()).prop_map(|((interval_us, rtt_us), counts, (limited, delayed))| {
+        let (prior_delivered, delivered, losses, acked_sacked, prior_in_flight) = counts;
+        RateSample {
+            interval_us,
+            rtt_us,
+            prior_delivered,
+            delivered,
+            losses,
+            acked_sacked,
+            prior_in_flight,
+            is_app_limited: u8::from(limited),
+            is_ack_delayed: u8::from(delayed),
+            ..RateSample::default()
+        }
+    })
+}
+
+impl Call {
+    /// Does to `sk` what the kernel would.
+    pub(super) fn play(&self, control: Native, sk: &mut Sock) {
+        match *self {
+            Call::Init => control.init(sk).expect("timestamps are on"),
+            Call::Acked { packets, rtt } => {
+                sk.delivered = sk.delivered.wrapping_add(packets);
+                sk.delivered_mstamp = sk.tcp_mstamp;
+                control.pkts_acked(sk, &AckSample { pkts_acked: packets, rtt_us: rtt, in_flight: packets });
+            }
+            Call::Avoid { ack, acked } => {
+                sk.snd_nxt = ack.wrapping_add(1000);
+                control.cong_avoid(sk, ack, acked);
+            }
+            Call::Control { sample } => control.cong_control(sk, 0, &sample),
+            Call::Enter(state) => control.set_state(sk, state),
+            Call::Tell(event) => control.cwnd_event(sk, event),
+            Call::Lose | Call::TimeOut => self.lose(control, sk),
+            Call::Undo => sk.snd_cwnd = control.undo_cwnd(sk).min(sk.snd_cwnd_clamp),
+            Call::Burst => assert!(control.min_tso_segs(sk) > 0, "a burst of nothing"),
+            _ => self.happen(sk),
+        }
+    }
+
+    /// The connection changes and no call is made.
+    fn happen(&self, sk: &mut Sock) {
+        match *self {
+            Call::Wait(micros) => {
+                sk.tcp_mstamp = sk.tcp_mstamp.wrapping_add(micros);
+                sk.tcp_clock_cache = sk.tcp_mstamp.wrapping_mul(1000);
+                sk.tcp_wstamp_ns = sk.tcp_clock_cache;
+            }
+            Call::Set { cwnd, ssthresh, clamp, flight, limited } => {
+                sk.snd_cwnd_clamp = clamp.min(MOST);
+                sk.snd_cwnd = cwnd.min(sk.snd_cwnd_clamp);
+                sk.snd_ssthresh = ssthresh;
+                sk.packets_out = flight;
+                sk.max_packets_out = flight;
+                sk.set_cwnd_limited(limited);
+            }
+            Call::Measure { srtt, mdev, least, mss } => {
+                sk.srtt_us = srtt;
+                sk.mdev_us = mdev;
+                sk.rtt_min = least;
+                sk.mss_cache = mss;
+            }
+            Call::Stamp { tsval, tsecr } => {
+                sk.rcv_tsval = tsval;
+                sk.rcv_tsecr = tsecr;
+            }
+            _ => unreachable!("the rest are calls"),
+        }
+    }
+
+    /// tcp_init_cwnd_reduction, tcp_enter_loss.
+    fn lose(&self, control: Native, sk: &mut Sock) {
+        sk.prior_cwnd = sk.snd_cwnd;
+        sk.snd_ssthresh = control.ssthresh(sk);
+        if matches!(self, Call::TimeOut) {
+            control.cwnd_event(sk, Event::Loss);
+            sk.snd_cwnd = 1;
+            sk.snd_cwnd_cnt = 0;
+            control.set_state(sk, CaState::Loss);
+        } else {
+            sk.snd_cwnd = sk.snd_cwnd.min(sk.snd_ssthresh).max(1);
+        }
+    }
+}
