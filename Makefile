@@ -88,7 +88,7 @@ fuzz-cc: setup
 	LANDSPEED_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --release --locked -p landspeed-congestion --test algorithms -- \
 		--ignored --exact fuzz::for_as_long_as_it_is_told --nocapture
 
-# Nanoseconds a call of each congestion control in the kernel, while it carries a stream over loopback (a minute).
+# Nanoseconds a call of each congestion control, natively and in the kernel, over loopback and a lossy path (a minute).
 cc-cost: setup
 	$(CARGO) build --release --locked -p landspeed-congestion --example cost
 	$(SUDO) target/release/examples/cost
