@@ -149,7 +149,8 @@ fn contests(args: &CompareArgs, study: &Study) -> Vec<Contest> {
                 );
             }
             AskArg::ShortFlows => {
-                let every_ns = Nanos(study.duration().0 / (SHORT_FLOWS + 1));
+                // The last one starts a whole interval before the end.
+                let every_ns = Nanos(study.duration().0 / (SHORT_FLOWS + 1) + 1);
                 let question = Question::ShortFlows { size_bytes: SHORT, every_ns };
                 contests.extend(
                     names
@@ -157,6 +158,7 @@ fn contests(args: &CompareArgs, study: &Study) -> Vec<Contest> {
                         .map(|name| of(format!("{name} with short flows"), &[name], question.clone())),
                 );
             }
+            AskArg::Streams => contests.extend(streams(args.parallel, &names, &study.path)),
             AskArg::RoundTrips => {
                 let question = Question::RoundTrips { longer_ns: study.path.rtt_ns };
                 contests.extend(
@@ -168,6 +170,20 @@ fn contests(args: &CompareArgs, study: &Study) -> Vec<Contest> {
         }
     }
     contests
+}
+
+/// 1, 2, 4 ... streams of each protocol; for each number three windows, about an even part of what path and queue hold.
+fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
+    let counts = std::iter::successors(Some(1_u16), |n| n.checked_mul(2)).take_while(|n| *n <= most);
+    let even = |streams: u16| (path.bdp().0 + path.queue_bytes.0 / 2) / u64::from(streams);
+    let windows = |streams| [even(streams) / 2, even(streams), even(streams) * 2].map(Bytes);
+    let all = counts.flat_map(|streams| windows(streams).map(|window| (streams, window)));
+    let of = |(streams, window_bytes): (u16, Bytes), name: &str| Contest {
+        name: format!("{streams} streams of {name}, {window_bytes} each"),
+        controls: vec![name.to_owned()],
+        question: Question::Streams { streams, window_bytes },
+    };
+    all.flat_map(|pair| names.iter().map(move |name| of(pair, name))).collect()
 }
 
 /// What real hosts are in for.

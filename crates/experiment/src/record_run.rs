@@ -20,7 +20,7 @@ const IPV4_HEADER: u32 = 20;
 const IPV6_HEADER: u32 = 40;
 /// What the kernel counts for a packet of a full window beyond its payload, where hosts hand over superpackets: a send
 /// buffer of this many times the window holds one window.
-const BOOKKEEPING: f64 = 1.1;
+pub(crate) const BOOKKEEPING: f64 = 1.1;
 /// Start-up: slow start from ten segments, and some round trips for queues to settle.
 const START_RTTS: u64 = 60;
 const LEAST_START: Nanos = Nanos::secs(5);

@@ -1,7 +1,7 @@
 //! The studies of `landspeed compare` in the simulator: the same study, schedule and record as on real hosts.
 
 use landspeed_record::{
-    Contest, FlowPlan, ProbeSample, QueueSample, RunFlow, RunSample, Study, StudyRun, TcpSample,
+    Contest, FlowPlan, ProbeSample, Question, QueueSample, RunFlow, RunSample, Study, StudyRun, TcpSample,
 };
 use landspeed_stats::Random;
 use landspeed_units::{Bytes, Nanos};
@@ -28,7 +28,15 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario
     let return_ns = path.rtt_ns - one_way;
     let mut random = Random::stream(study.seed, u64::from(repeat));
     let plans = study.schedule(contest);
-    let flows = plans.iter().map(|plan| flow(study, plan, return_ns, random.draw())).collect();
+    let window = match contest.question {
+        Question::Streams { window_bytes, .. } => Some(window_bytes),
+        _ => path.window_bytes,
+    };
+    let flow = |plan: &FlowPlan, dice| FlowSpec {
+        receive_window_bytes: window,
+        ..flow(study, plan, return_ns, dice)
+    };
+    let flows = plans.iter().map(|plan| flow(plan, random.draw())).collect();
     Scenario {
         links: vec![link],
         flows,
@@ -47,7 +55,6 @@ fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec
         stop_ns: Some(plan.leaves_ns),
         data_bytes: plan.data_bytes,
         mtu_bytes: study.path.mtu_bytes,
-        receive_window_bytes: study.path.window_bytes,
         seed: (dice >> 32) as u32 | 1,
         ..FlowSpec::default()
     }
@@ -104,7 +111,6 @@ fn run_sample(sample: &FlowSample, plan: &FlowPlan) -> RunSample {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::Question;
     use landspeed_units::BitRate;
 
     use super::*;

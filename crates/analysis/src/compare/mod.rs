@@ -20,6 +20,7 @@ mod rank;
 mod repeats;
 mod run;
 mod shares;
+mod streams;
 #[cfg(test)]
 mod support;
 mod timeline;
@@ -89,6 +90,7 @@ fn figures(study: &Study, book: &Book<'_>) -> CompareReport {
         round_trips: asked(|q| matches!(q, Question::RoundTrips { .. }))
             .map(|e| meetings::round_trips(study, e))
             .collect(),
+        streams: streams::streams(&asked(|q| matches!(q, Question::Streams { .. })).collect::<Vec<_>>()),
         rankings: rank::rankings(&regions),
         paper: paper::values(study, &protocols),
         findings: paper::findings(study, &regions),

@@ -26,7 +26,7 @@ pub fn shares(study: &Study, run: &StudyRun) -> Option<Shares> {
     let (start, end) = match contest.question {
         Question::Meeting => study.regions().into_iter().find(|r| r.2 == study.flows).map(|r| (r.0, r.1))?,
         Question::RoundTrips { .. } => (Nanos(0), study.duration()),
-        Question::Regions | Question::ShortFlows { .. } => return None,
+        Question::Regions | Question::ShortFlows { .. } | Question::Streams { .. } => return None,
     };
     let timeline = Timeline::of(study, run);
     let range = timeline.within(start, end);

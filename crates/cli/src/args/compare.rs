@@ -16,6 +16,8 @@ pub(crate) enum AskArg {
     ShortFlows,
     /// How flows with different round trips share it (--simulate only)
     RoundTrips,
+    /// What a bit costs the sender with 1, 2, 4 ... --parallel streams, the best of three windows searched for each
+    Streams,
 }
 
 #[derive(Debug, Args)]
@@ -45,6 +47,9 @@ pub(crate) struct CompareArgs {
     /// Runs of each, for intervals: differences that are not beyond chance are not called any
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeats: u32,
+    /// With --ask streams: the most parallel streams (the paper's best were 16 of 2 MB)
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub(crate) parallel: u16,
     /// Flows of a run
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     pub(crate) flows: u16,

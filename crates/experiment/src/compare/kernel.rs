@@ -4,18 +4,22 @@ use std::collections::BTreeMap;
 
 use landspeed_control::{Reply, Request};
 use landspeed_record::{
-    Cell, Contest, EndpointOutcome, FlowPlan, FlowSettings, Settings, StaggeredFlow, Study, StudyRun,
-    Workload,
+    Cell, Contest, EndpointOutcome, FlowPlan, FlowSettings, Question, Settings, StaggeredFlow, Study,
+    StudyRun, Workload,
 };
 use landspeed_topology::Hosts;
 use landspeed_units::{Bytes, Nanos};
 
 use super::Carrier;
 use super::convert::{self, Ends};
+use crate::record_run::BOOKKEEPING;
 use crate::{Error, Pair, Watching};
 
 /// Samples of all flows of a run, at most: what one answer of an agent holds (16 MiB) at some 500 bytes a sample.
 const MOST_SAMPLES: u64 = 20_000;
+
+/// What buffers may grow to at least: the kernel's own default for receiving.
+const LEAST_ROOM: Bytes = Bytes::mib(6);
 
 /// Carries runs over a pair of hosts, which hold the congestion controls and the windows of the study until this is
 /// put back.
@@ -28,13 +32,12 @@ pub(super) struct KernelRuns<'a> {
 }
 
 impl<'a> KernelRuns<'a> {
-    /// Has the sender's agent load what the study's contests need, and opens both hosts' windows.
+    /// Has the sender's agent load what the study's contests need.
     ///
     /// # Errors
-    /// A control that the host does not have and cannot load, or a host that may not be tuned.
+    /// A control that the host does not have and cannot load.
     pub(super) fn prepare(pair: &'a mut Pair, hosts: &'a dyn Hosts, study: &'a Study) -> Result<Self, Error> {
         let kernel_names = load(pair, study)?;
-        pair.set(&windows(study))?;
         Ok(KernelRuns { pair, hosts, study, kernel_names })
     }
 
@@ -70,6 +73,7 @@ impl Carrier for KernelRuns<'_> {
             )));
         }
         let watching = Watching { interval: self.interval(&plans), ..Watching::default() };
+        self.pair.set(&windows(self.study, contest))?;
         self.hosts.mark_wan();
         let [a, b] =
             self.pair.run_watched(self.workload(&plans), &FlowSettings::default(), Nanos(0), &watching)?;
@@ -103,15 +107,22 @@ fn load(pair: &Pair, study: &Study) -> Result<BTreeMap<String, String>, Error> {
     }
 }
 
-/// Windows that bound no flow: the kernel grows them on demand up to four times what the path and its queue hold, since
-/// it counts its own overhead in (tcp(7), tcp_rmem and tcp_wmem).
-fn windows(study: &Study) -> Cell {
+/// Windows that bound no flow, but for what the contest asks: the kernel grows buffers on demand up to four times what the
+/// path and its queue hold, since it counts its own overhead in (tcp(7), tcp_rmem and tcp_wmem). What bounds a flow is its
+/// sender's buffer.
+fn windows(study: &Study, contest: &Contest) -> Cell {
     let path = &study.path;
-    let needed = Bytes(4 * (path.bdp().0 + path.queue_bytes.0));
-    let most = path.window_bytes.unwrap_or(needed).max(Bytes::mib(6));
-    let set = |knob: &str, initial: u32| -> Settings {
-        [(knob.into(), format!("4096 {initial} {}", most.0))].into()
+    let needed = Bytes(4 * (path.bdp().0 + path.queue_bytes.0)).max(LEAST_ROOM);
+    let bound = match contest.question {
+        Question::Streams { window_bytes, .. } => Some(window_bytes),
+        _ => path.window_bytes,
     };
-    let both: Settings = set("tcp-rmem", 131_072).into_iter().chain(set("tcp-wmem", 16_384)).collect();
-    Cell { a: both.clone(), b: both, flow: Settings::new() }
+    let send = bound.map_or(needed, |window| Bytes((window.0 as f64 * BOOKKEEPING) as u64));
+    let buffer =
+        |knob: &str, initial: u32, most: Bytes| (knob.to_owned(), format!("4096 {initial} {}", most.0));
+    Cell {
+        a: [buffer("tcp-wmem", 16_384, send)].into(),
+        b: [buffer("tcp-rmem", 131_072, needed)].into(),
+        flow: Settings::new(),
+    }
 }

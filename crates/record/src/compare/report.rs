@@ -1,6 +1,6 @@
 //! The result of a study: what `landspeed compare --json` prints. Schema: docs/reference/compare.md.
 
-use landspeed_units::{BitRate, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::study::Study;
@@ -161,14 +161,18 @@ pub struct ShortFlowFigures {
 pub struct CpuByStreams {
     /// Parallel streams.
     pub streams: u32,
-    /// Window of each.
-    pub window_bytes: u64,
+    /// Window of each: the one of those tried with which they carried most.
+    pub window_bytes: Bytes,
     /// Goodput of all.
     pub rate_bps: BitRate,
-    /// Sender's processor time by elapsed time.
-    pub cpu: f64,
+    /// Sender's processor time by elapsed time; `None` in the simulator.
+    pub cpu: Option<f64>,
     /// Cycles of the sender by bit (GHz per Gb/s); `None` where the clock is unknown.
     pub cycles_per_bit: Option<f64>,
+    /// Runs that count, of this window.
+    pub runs: u32,
+    /// How many windows were tried.
+    pub windows_tried: u32,
 }
 
 /// An order by one figure, best first.

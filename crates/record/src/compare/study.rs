@@ -56,6 +56,14 @@ pub enum Question {
         /// Time between the starts of two.
         every_ns: Nanos,
     },
+    /// What a bit costs the sender with so many parallel streams of one protocol from the start to the end, none of which
+    /// has more than this in flight: cottrell-2005 section IV.B.2, Figures 6 and 7.
+    Streams {
+        /// How many.
+        streams: u16,
+        /// What bounds each.
+        window_bytes: Bytes,
+    },
     /// How flows of one protocol with different round trips share it; the second flow's is longer by so much.
     /// Only the simulator answers it.
     RoundTrips {
@@ -79,6 +87,9 @@ pub struct Contest {
 
 /// Short flows of one run, at most: each is a connection that real hosts hold open from the start.
 const MOST_SHORT: u64 = 60;
+
+/// Parallel streams of one run, at most.
+const MOST_STREAMS: u16 = 64;
 
 /// One flow of a run as planned.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -179,6 +190,9 @@ impl Study {
                     ..self.whole(control)
                 };
                 long.chain(starts.zip(controls).map(short)).collect()
+            }
+            Question::Streams { streams, .. } => {
+                (0..streams.min(MOST_STREAMS)).zip(controls).map(|(_, control)| self.whole(control)).collect()
             }
             Question::RoundTrips { longer_ns } => [Nanos(0), longer_ns]
                 .into_iter()

@@ -200,9 +200,9 @@ pub(super) fn round_trips(report: &CompareReport) -> Sheet {
 pub(super) fn streams(report: &CompareReport) -> Sheet {
     let row = |s: &landspeed_record::CpuByStreams| {
         let cells = vec![
-            landspeed_units::Bytes(s.window_bytes).to_string(),
+            s.window_bytes.to_string(),
             shown(Some(s.rate_bps.0), mbps),
-            shown(Some(s.cpu), percent),
+            shown(s.cpu, percent),
             shown(s.cycles_per_bit, number),
         ];
         own(s.streams.to_string(), cells)

@@ -90,10 +90,21 @@ pub(super) fn headline(report: &CompareReport) -> String {
         ([], _) if !report.meetings.is_empty() => {
             format!("{} meetings of TCPs on one path", report.meetings.len())
         }
+        ([], _) if report.runs > report.invalid_runs => other_headline(report),
         ([], _) => "No run of this study counts".to_owned(),
         ([one], _) => format!("{} carries {}", name(&one.protocol), one.mean_bps),
         (all, Some(ranking)) if report.study.repeats > 1 => carries_most(ranking, all.len()),
         (all, _) => format!("{} TCPs on one path, run once each", all.len()),
+    }
+}
+
+/// Of a study that asks neither for regions nor for meetings.
+fn other_headline(report: &CompareReport) -> String {
+    match (report.short_flows.len(), report.round_trips.len(), report.streams.last()) {
+        (0, 0, Some(streams)) => format!("What a bit costs with 1 to {} streams", streams.streams),
+        (0, pairs, None) if pairs > 0 => "Flows with different round trips on one path".to_owned(),
+        (flows, 0, None) if flows > 0 => "Short flows beside a long one".to_owned(),
+        _ => "TCPs on one path".to_owned(),
     }
 }
 

@@ -85,7 +85,10 @@ const COMPARED: [(&str, &str); 13] = [
     ("MHz/Mbps, cycles per bit", "clock cycles of the sender's processor for a bit of payload"),
     ("Interval", "the range that holds the mean of endless repeats in 95 of 100 studies (Student's t)"),
     ("Scale", "how long regions are against the paper's 120 s; only at 1 are its own values set beside ours"),
-    ("A run that does not count", "one whose link was not the path it was told to be; nothing of it is in any figure"),
+    (
+        "A run that does not count",
+        "one whose link was not the path it was told to be; nothing of it is in any figure",
+    ),
 ];
 
 /// The glossary of a study.

@@ -68,7 +68,9 @@ impl State {
             Line::Step(step) => vec![self.decision(&step.summary)],
             Line::Note { text } => vec![self.style.paint(Tone::Dim, &format!("  note: {}", safe(text)))],
             Line::Restored(restored) => self.restored(restored.restored, &restored.notes),
-            Line::Knobs { .. } | Line::Summary(_) | Line::Study(_) | Line::Run(_) | Line::Unknown => Vec::new(),
+            Line::Knobs { .. } | Line::Summary(_) | Line::Study(_) | Line::Run(_) | Line::Unknown => {
+                Vec::new()
+            }
         }
     }
 

@@ -1,0 +1,73 @@
+//! What a bit costs by the number of streams: cottrell-2005 section IV.B.2, Figures 6 and 7.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{CpuByStreams, Question};
+use landspeed_units::{BitRate, Bytes};
+
+use super::book::Entry;
+use super::repeats;
+
+/// For each number of streams the window with which they carried most, in the order of their number.
+pub(super) fn streams(entries: &[&Entry<'_>]) -> Vec<CpuByStreams> {
+    let mut best: BTreeMap<u16, CpuByStreams> = BTreeMap::new();
+    for entry in entries.iter().filter(|entry| !entry.runs.is_empty()) {
+        let Question::Streams { streams, window_bytes } = entry.contest.question else { continue };
+        let found = figures(entry, streams, window_bytes);
+        let place = best.entry(streams).or_default();
+        let tried = place.windows_tried + 1;
+        if tried == 1 || found.rate_bps.0 > place.rate_bps.0 {
+            *place = found;
+        }
+        place.windows_tried = tried;
+    }
+    best.into_values().collect()
+}
+
+fn figures(entry: &Entry<'_>, streams: u16, window_bytes: Bytes) -> CpuByStreams {
+    CpuByStreams {
+        streams: streams.into(),
+        window_bytes,
+        rate_bps: BitRate(repeats::mean(entry.each(|f| Some(f.mean_bps.0)).into_values()).unwrap_or(0.0)),
+        cpu: repeats::mean(entry.each(|f| f.cpu).into_values()),
+        cycles_per_bit: repeats::mean(entry.each(|f| f.cycles_per_bit).into_values()),
+        runs: entry.runs.len() as u32,
+        windows_tried: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::Contest;
+
+    use super::*;
+    use crate::compare::book::Counted;
+    use crate::compare::run::RunFigures;
+    use crate::compare::support;
+
+    #[test]
+    fn the_window_that_carries_most_stands_for_its_number_of_streams() {
+        let study = support::study(1, 10, vec![support::alone("reno")]);
+        let run = support::run(&study, &study.contests[0], 0, |_, _| support::KILOBIT);
+        let figures = RunFigures::of(&study, &run).expect("samples");
+        let contest = |streams, mib| Contest {
+            question: Question::Streams { streams, window_bytes: Bytes::mib(mib) },
+            ..Contest::default()
+        };
+        let contests = [contest(4, 1), contest(4, 2), contest(4, 8), contest(1, 8)];
+        let entry = |(contest, rate)| Entry {
+            contest,
+            runs: vec![Counted {
+                repeat: 0,
+                run: &run,
+                figures: RunFigures { mean_bps: BitRate(rate), ..figures.clone() },
+            }],
+            invalid: 0,
+        };
+        let entries: Vec<_> = contests.iter().zip([3e8, 9e8, 8e8, 5e8]).map(entry).collect();
+        let found = streams(&entries.iter().collect::<Vec<_>>());
+        let seen: Vec<_> =
+            found.iter().map(|s| (s.streams, s.window_bytes, s.rate_bps.0, s.windows_tried)).collect();
+        assert_eq!(seen, [(1, Bytes::mib(8), 5e8, 1), (4, Bytes::mib(2), 9e8, 3)]);
+    }
+}
