@@ -6,3 +6,4 @@ mod loopback;
 mod namespaces;
 mod staggered;
 mod trouble;
+mod wide_area;
