@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
 use anyhow::{Result, bail};
-use landspeed_congestion::CONTROLS;
+use landspeed_congestion::{CONTROLS, can_load};
 use landspeed_experiment::{Pair, Sink};
 use landspeed_record::{Contest, Engine, Line, Question, Study, StudyPath, WriteError, Writer};
 use landspeed_report::compare_progress;
@@ -100,9 +100,21 @@ pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     Ok(())
 }
 
+/// Why a study that was to run on a lab's sockets is simulated instead: root may make the lab, and yet this kernel loads no
+/// congestion control. Who is not root is told to be, later.
+pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
+    let given = args.protocols.iter().map(String::as_str);
+    let ours = |name: &str| CONTROLS.iter().any(|row| row.name == name && !row.is_kernels());
+    let needed = args.protocols.is_empty() || given.into_iter().any(ours);
+    if !needed || !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let reason = can_load().err()?;
+    Some(format!("SIMULATED, not run on sockets: this host loads no congestion control ({reason})"))
+}
+
 /// The study that the arguments ask for on this path.
-pub(crate) fn planned(args: &CompareArgs, path: StudyPath) -> Result<Study> {
-    let engine = if args.simulate { Engine::Simulator } else { Engine::Kernel };
+pub(crate) fn planned(args: &CompareArgs, path: StudyPath, engine: Engine) -> Result<Study> {
     let scale = args.scale.unwrap_or(if args.simulate { 1.0 } else { 0.1 });
     let seed = args.seed.unwrap_or(1);
     let study = Study { engine, path, flows: args.flows, repeats: args.repeats, seed, ..Study::paper() }

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use landspeed_experiment::{Carrier, Error, StudyHead, begin, compare, compare_on, resume};
+use anyhow::{Context, Result, anyhow, bail};
+use landspeed_experiment::{Carrier, Error, Sink, StudyHead, begin, compare, compare_on, resume};
 use landspeed_model::study_run;
-use landspeed_record::{CompareReport, Contest, Engine, Record, Study, StudyRun, Writer};
+use landspeed_record::{CompareReport, Contest, Engine, Line, Record, Study, StudyRun, Writer};
 use landspeed_report::{Output, compare_html, compare_json, compare_text};
 
 use crate::args::{CompareArgs, HostArgs, OutputArgs};
@@ -47,6 +47,8 @@ struct Job {
     done: HashSet<(String, u32)>,
     /// The record's first line; `None` where it has one.
     head: Option<StudyHead>,
+    /// What a reader of the record must know before anything else.
+    note: Option<String>,
 }
 
 impl Job {
@@ -54,18 +56,20 @@ impl Job {
         let started = data::now();
         let file = data::fresh(&data::folder(args.output.data_dir.as_deref())?, "compare", &started);
         let words = study::words(&args.hosts);
-        let engine = if args.simulate { Engine::Simulator } else { Engine::Kernel };
         let lab = study::lab_path(&words)?;
+        let note = if args.simulate || lab.is_none() { None } else { study::fall_back(args) };
+        let simulated = args.simulate || note.is_some();
+        let engine = if simulated { Engine::Simulator } else { Engine::Kernel };
         if args.simulate && lab.is_none() {
             bail!("--simulate takes a path in words, not hosts: lab:wan:rate=1G,rtt=164ms,queue=0.5bdp");
         }
-        if args.simulate {
+        if simulated {
             study::check_simulated(&words)?;
         }
-        let study = lab.map(|path| study::planned(args, path)).transpose()?;
         study::check(args)?;
+        let study = lab.map(|path| study::planned(args, path, engine)).transpose()?;
         let head = StudyHead { command: data::command_line(), started };
-        Ok(Job { engine, file, words, study, done: HashSet::new(), head: Some(head) })
+        Ok(Job { engine, file, words, study, done: HashSet::new(), head: Some(head), note })
     }
 
     fn resumed(file: &std::path::Path) -> Result<Job> {
@@ -73,7 +77,7 @@ impl Job {
         let (study, done) = resume(&record)?;
         let words = study.path.topology.split(' ').map(str::to_owned).collect();
         let (engine, file) = (study.engine, file.to_owned());
-        Ok(Job { engine, file, words, study: Some(study), done, head: None })
+        Ok(Job { engine, file, words, study: Some(study), done, head: None, note: None })
     }
 
     /// The record, with its first lines.
@@ -86,6 +90,10 @@ impl Job {
         if let Some(head) = &self.head {
             begin(study, head, &mut recorder)?;
         }
+        if let Some(text) = &self.note {
+            eprintln!("landspeed: {text}");
+            recorder.line(&Line::Note { text: text.clone() })?;
+        }
         Ok(recorder)
     }
 
@@ -97,11 +105,14 @@ impl Job {
 
     fn on_hosts(&self, args: &CompareArgs, stop: Stop) -> Result<()> {
         let ends = Ends::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?;
-        let mut joined = ends.join()?;
+        let mut joined = ends.join().map_err(|error| match ends.in_lab() {
+            true => anyhow!("{error}; `landspeed compare --simulate` needs neither root nor a lab"),
+            false => error,
+        })?;
         let (pair, hosts) = joined.first()?;
         let study = match &self.study {
             Some(study) => study.clone(),
-            None => study::planned(args, study::real_path(pair, &self.words))?,
+            None => study::planned(args, study::real_path(pair, &self.words), Engine::Kernel)?,
         };
         if !ends.in_lab() && !args.yes {
             agree(&study::warning(&study, pair))?;
