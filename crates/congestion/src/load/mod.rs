@@ -126,7 +126,10 @@ impl State {
     fn holder(&self) -> String {
         match self {
             State::Absent => String::new(),
-            State::Available => ": a running `landspeed cc load` holds it; end that with Ctrl-C".to_owned(),
+            State::Available => {
+                ": a running `landspeed cc load`, or an agent for its session, holds it; end that with Ctrl-C"
+                    .to_owned()
+            }
             State::Kept(path) => format!(": {} holds it; `landspeed cc unload` ends that", path.display()),
         }
     }
