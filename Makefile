@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses fuzz-cc cc-cost bench-stream bench-wan clean
+.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses agree agree-drops responses-kernel fuzz-cc cc-cost bench-stream bench-wan clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -81,6 +81,12 @@ study-speed: setup
 
 responses: setup
 	$(CARGO) run --release --quiet --locked -p landspeed-model --example responses
+
+# The simulator against the kernel: the study in both, and windows under one list of losses; the kernel against what is
+# published. (An hour, ten minutes and a quarter of an hour, on a machine left alone.)
+agree agree-drops responses-kernel: build
+	$(CARGO) build --release --locked -p xtask
+	$(SUDO) target/release/xtask $(if $(filter responses-kernel,$@),agree responses,$(subst -, ,$@))
 
 # Any sequence of calls to each congestion control, for so many seconds; make test does a few.
 SECONDS ?= 600

@@ -28,9 +28,9 @@ fn main() -> ExitCode {
         Some("climb") => climb::run(root),
         Some("honesty") => honesty::run(root, &words[1..]),
         Some("zoo") => zoo::run(&words[1..]),
-        _ => {
-            Err(anyhow::anyhow!("usage: cargo run -p xtask -- agree | check | docs | bench | climb | honesty | zoo"))
-        }
+        _ => Err(anyhow::anyhow!(
+            "usage: cargo run -p xtask -- agree [drops | responses] | check | docs | bench | climb | honesty | zoo"
+        )),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

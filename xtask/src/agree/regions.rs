@@ -1,5 +1,5 @@
-//! `make agree`: the simulator held against the kernel. The study's middle region (all flows there) on real sockets over
-//! the emulated path and in the simulator, by protocol and round trip: the ratio of its aggregates, with its interval.
+//! `make agree`: the study's middle region (all flows there) on real sockets over the emulated path and in the
+//! simulator, by protocol and round trip: the ratio of its aggregates, with its interval.
 //!
 //! A protocol that needs longer than the region to grow back after a loss shows in it only which part of its saw-tooth
 //! fell there: it is named and not judged.
@@ -88,7 +88,7 @@ fn records(root: &Path) -> PathBuf {
 }
 
 /// Runs the kernel's studies side by side, one a round trip, and then the simulator's.
-pub(crate) fn run(root: &Path, words: &[String]) -> Result<()> {
+pub(super) fn run(root: &Path, words: &[String]) -> Result<()> {
     let options = Options::parse(words)?;
     let start = |simulate: bool| -> Result<Vec<Child>> {
         options.round_trips_ms.iter().map(|rtt| options.start(root, *rtt, simulate)).collect()

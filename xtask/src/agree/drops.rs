@@ -1,0 +1,161 @@
+//! `make agree-drops`: the same packets are lost on the kernel's sockets and in the simulator, and the windows are
+//! compared round trip by round trip from each loss on.
+//!
+//! BBR is no part of it: its window is a multiple of a rate that it measures, begun at a phase that it draws, and single
+//! losses are nothing to it.
+
+use anyhow::{Result, bail, ensure};
+use landspeed_model::{FlowSpec, LinkSpec, LossSpec, Outcome, QueueSpec, Scenario, simulate};
+use landspeed_record::TcpSample;
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use super::path::{self, PROOF, SEGMENT, Seen, Traffic};
+use super::rounds::{Apart, Epochs};
+
+const CONTROLS: [&str; 11] = [
+    "reno",
+    "cubic",
+    "highspeed",
+    "scalable",
+    "htcp",
+    "bic",
+    "ltcp",
+    "westwood",
+    "africa",
+    "fast",
+    "hstcp_lp",
+];
+/// The path has room for 1034 packets, and its queue for as many again: nothing but the list is lost.
+const RATE: BitRate = BitRate(200e6);
+const RTT: Nanos = Nanos::millis(62);
+/// Which packets are lost, counted from the flow's first. The first ends slow start; the rest lie 3000 to 8000 apart.
+const LOST: [u64; 7] = [300, 3_300, 7_800, 12_300, 18_300, 23_300, 31_300];
+/// Packets of a flow that are looked at.
+const PACKETS: u64 = 36_000;
+/// Looks at a window within a round trip.
+const LOOKS: u64 = 12;
+/// What the mean may be apart.
+const BOUND: f64 = 0.05;
+
+/// Compares each control, with superpackets and without.
+pub(super) fn run(words: &[String]) -> Result<()> {
+    let controls = super::list(words, "--controls", &CONTROLS)?;
+    let modes = super::list(words, "--segmentation", &["on", "off"])?;
+    println!(
+        "| control | TSO, GSO, GRO | losses | mean window, kernel | simulator | round trips | apart, mean | bias | worst (loss, round trip) | without partner | |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|"
+    );
+    let mut apart = Vec::new();
+    for control in controls {
+        let model = simulated(control)?;
+        for mode in &modes {
+            let row = Row { control, mode, model: &model, real: &real(control, mode, &model)? };
+            if !row.print() {
+                apart.push(format!("{control} with segmentation offload {mode}"));
+            }
+        }
+    }
+    super::verdict(&apart)
+}
+
+fn interval() -> Nanos {
+    Nanos(RTT.0 / LOOKS)
+}
+
+fn simulated(control: &str) -> Result<Outcome> {
+    let one_way = Nanos(RTT.0 / 2);
+    Ok(simulate(&Scenario {
+        links: vec![LinkSpec {
+            rate_bps: RATE,
+            delay_ns: one_way,
+            queue: QueueSpec::Bdp { times: 1.0, rtt_ns: RTT },
+            mark_above: None,
+            loss: LossSpec::List { packets: LOST.to_vec() },
+        }],
+        flows: vec![FlowSpec {
+            control: control.to_owned(),
+            return_ns: RTT - one_way,
+            data_bytes: Some(Bytes(PACKETS * SEGMENT)),
+            ..FlowSpec::default()
+        }],
+        // Three packets a round trip would take so long: it is over when the data are.
+        duration_ns: Nanos(RTT.0 * PACKETS / 3),
+        sample_ns: interval(),
+        probe: None,
+        seed: 1,
+    })?)
+}
+
+fn real(control: &str, mode: &str, model: &Outcome) -> Result<Seen> {
+    let Some(finished) = model.flows[0].finished_ns else {
+        bail!("{control} did not come to its end in the simulator")
+    };
+    let list: Vec<String> = LOST.iter().map(|packet| (packet + PROOF).to_string()).collect();
+    let traffic = Traffic {
+        path: format!(
+            "rate={}M,rtt={}ms,queue=1bdp,drop-list={}",
+            RATE.0 / 1e6,
+            RTT.0 / 1_000_000,
+            list.join("+")
+        ),
+        controls: vec![control],
+        duration: Nanos(finished.0 / 10 * 11),
+        interval: interval(),
+        superpackets: mode == "on",
+    };
+    ensure!(["on", "off"].contains(&mode), "--segmentation {mode}: expected on, off, or on,off");
+    path::run(&traffic)
+}
+
+struct Row<'a> {
+    control: &'a str,
+    mode: &'a str,
+    model: &'a Outcome,
+    real: &'a Seen,
+}
+
+impl Row<'_> {
+    /// Whether it is as it should be.
+    fn print(&self) -> bool {
+        let model = under_way(self.model.flows[0].samples.iter().map(|sample| &sample.tcp));
+        let real = under_way(self.real.flows[0].iter());
+        let (measured, expected) = (Epochs::of(&real, RTT), Epochs::of(&model, RTT));
+        let apart = Apart::of(&measured, &expected);
+        let is_listed = [&measured, &expected].iter().all(|epochs| epochs.losses() == LOST.len());
+        let is_near = apart.mean <= BOUND && apart.rounds > 0;
+        let mut words = vec![if is_near { "agrees" } else { "**differs**" }.to_owned()];
+        if !is_listed {
+            words.push("**lost other than listed**".to_owned());
+        }
+        words.extend(Some(self.real.remark()).filter(|remark| !remark.is_empty()));
+        println!(
+            "| {} | {} | {} and {} | {:.1} | {:.1} | {} | {:.1} % | {:+.1} % | {:+.1} % ({}, {}) | {} | {} |",
+            self.control,
+            self.mode,
+            self.real.link.a_to_b.loss_drops + self.real.link.a_to_b.queue_drops,
+            self.model.flows[0].lost + self.model.flows[0].no_room,
+            mean_window(&real),
+            mean_window(&model),
+            apart.rounds,
+            100.0 * apart.mean,
+            100.0 * apart.bias,
+            100.0 * apart.worst,
+            apart.worst_at.0,
+            apart.worst_at.1,
+            apart.alone,
+            words.join("; "),
+        );
+        is_listed && is_near && self.real.unfit.is_empty()
+    }
+}
+
+/// Until all is acknowledged that both engines send.
+fn under_way<'a>(samples: impl Iterator<Item = &'a TcpSample>) -> Vec<TcpSample> {
+    samples.filter(|sample| sample.acked_bytes.0 < PACKETS * SEGMENT).cloned().collect()
+}
+
+/// Over time, from the first loss on.
+fn mean_window(samples: &[TcpSample]) -> f64 {
+    let after: Vec<_> = samples.iter().filter(|sample| sample.retransmits > 0).collect();
+    after.iter().map(|sample| f64::from(sample.cwnd_segments)).sum::<f64>() / after.len().max(1) as f64
+}
