@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses agree agree-drops responses-kernel fuzz-cc cc-cost bench-stream bench-wan clean
+.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses agree agree-drops responses-kernel fuzz-cc cc-cost bench-stream bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -87,6 +87,10 @@ responses: setup
 agree agree-drops responses-kernel: build
 	$(CARGO) build --release --locked -p xtask
 	$(SUDO) target/release/xtask $(if $(filter responses-kernel,$@),agree responses,$(subst -, ,$@))
+
+# What landspeed's own observers cost a stream (forty minutes, on a machine left alone).
+bench-watching: setup-test
+	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --locked -p landspeed-observer --test path -- --ignored --nocapture --test-threads 1
 
 # Any sequence of calls to each congestion control, for so many seconds; make test does a few.
 SECONDS ?= 600

@@ -77,6 +77,13 @@ impl Ends {
         Ok(Joined { pairs, hosts })
     }
 
+    /// Every pair of hosts that is meant to talk: one, but for `lab:wan:pairs=N`.
+    pub(crate) fn join_pairs(&self) -> Result<Joined> {
+        let hosts = topology::open(&self.words)?;
+        let pairs = hosts.pairs().into_iter().map(|[a, b]| self.pair(a, b)).collect::<Result<Vec<_>>>()?;
+        Ok(Joined { pairs, hosts })
+    }
+
     /// Every host named, each under an agent and not joined to any other; none named is this machine.
     pub(crate) fn each(&self) -> Result<Vec<Host>> {
         let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };

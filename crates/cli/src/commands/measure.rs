@@ -21,7 +21,7 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     let joined = match args.fan {
         Some(FanArg::In) => ends.join_fan(true)?,
         Some(FanArg::Out) => ends.join_fan(false)?,
-        None => ends.join()?,
+        None => ends.join_pairs()?,
     };
     let report = measure(&joined.pairs, &what)?;
     let report = MeasureReport { wan: joined.wan(), ..report };
