@@ -21,6 +21,8 @@ use crate::{Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
 
 /// Requests that may wait to be sent.
 const UNSENT: usize = 64;
+/// How often a wait that can be given up looks whether it is.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What carries a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -231,7 +233,30 @@ impl Pending {
     /// The answer, within `limit`. [`Reply::Failed`] is [`Error::Refused`].
     pub fn wait(self, limit: impl Into<Duration>) -> Result<Reply, Error> {
         let limit = limit.into();
-        match self.answer.recv_timeout(limit) {
+        let answer = self.answer.recv_timeout(limit);
+        self.read(answer, limit)
+    }
+
+    /// As [`Pending::wait`], but looks now and then whether it is still wanted: `None` where `stop` says that it is not.
+    pub fn wait_unless(
+        self,
+        limit: impl Into<Duration>,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Reply>, Error> {
+        let limit = limit.into();
+        let start = Instant::now();
+        loop {
+            let left = limit.saturating_sub(start.elapsed());
+            match self.answer.recv_timeout(left.min(LOOK)) {
+                Err(RecvTimeoutError::Timeout) if stop() => return Ok(None),
+                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
+                answer => return self.read(answer, limit).map(Some),
+            }
+        }
+    }
+
+    fn read(&self, answer: Result<Answer, RecvTimeoutError>, limit: Duration) -> Result<Reply, Error> {
+        match answer {
             Ok(Ok(Reply::Failed { why })) => Err(Error::Refused { why: crate::one_line(&why) }),
             Ok(Ok(Reply::Lost { why })) => Err(Error::Lost { why: crate::one_line(&why) }),
             Ok(Ok(reply)) => Ok(reply),

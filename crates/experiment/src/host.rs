@@ -58,6 +58,16 @@ impl Host {
         pending.wait(limit).map_err(|source| self.failed(source))
     }
 
+    /// As [`Host::wait`], given up where `stop` says so: `None` then, and the host goes on until its session ends.
+    pub(crate) fn wait_unless(
+        &self,
+        pending: Pending,
+        limit: Duration,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Reply>, Error> {
+        pending.wait_unless(limit, stop).map_err(|source| self.failed(source))
+    }
+
     /// Reads every knob of the path.
     pub fn knobs(&self) -> Result<Vec<KnobState>, Error> {
         match self.call(&Request::Knobs { device: self.device.clone() })? {

@@ -140,6 +140,18 @@ impl Pair {
         warm_up: Nanos,
         watching: &Watching,
     ) -> Result<[EndpointOutcome; 2], Error> {
+        let outcomes = self.run_unless((workload, warm_up), flow, watching, &|| false)?;
+        outcomes.ok_or_else(|| Error::Other("a run was given up that nobody wanted to stop".into()))
+    }
+
+    /// The same, given up where `stop` says so: `None` then, and the hosts go on until their sessions end.
+    pub(crate) fn run_unless(
+        &self,
+        (workload, warm_up): (Workload, Nanos),
+        flow: &FlowSettings,
+        watching: &Watching,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
         let limit = time_limit(&workload, warm_up);
         let links = [self.a.link(), self.b.link()];
         let [client, server] = cores(flow.placement, (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
@@ -153,11 +165,11 @@ impl Pair {
         };
         let server = self.b.start(&self.request(Role::Server, spec(server)))?;
         let client = self.a.start(&self.request(Role::Client, spec(client)))?;
-        let a = self.a.wait(client, limit);
-        let b = self.b.wait(server, limit);
+        let a = self.a.wait_unless(client, limit, stop);
+        let b = self.b.wait_unless(server, limit, stop);
         // The side that failed first names the cause; a peer's "nobody came" is only its echo.
-        let a = outcome(&self.a, a?)?;
-        Ok([a, outcome(&self.b, b?)?])
+        let (Some(a), Some(b)) = (a?, b?) else { return Ok(None) };
+        Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
     }
 
     fn request(&self, role: Role, spec: TrialSpec) -> Request {

@@ -126,8 +126,14 @@ impl Job {
 struct Simulator<'a>(&'a Study);
 
 impl Carrier for Simulator<'_> {
-    fn run(&mut self, contest: &Contest, repeat: u32) -> Result<StudyRun, Error> {
-        study_run(self.0, contest, repeat).map_err(|error| Error::Other(error.to_string()))
+    /// A run takes seconds: it is never given up.
+    fn run(
+        &mut self,
+        contest: &Contest,
+        repeat: u32,
+        _: &dyn Fn() -> bool,
+    ) -> Result<Option<StudyRun>, Error> {
+        study_run(self.0, contest, repeat).map(Some).map_err(|error| Error::Other(error.to_string()))
     }
 }
 

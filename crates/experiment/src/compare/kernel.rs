@@ -63,7 +63,12 @@ impl<'a> KernelRuns<'a> {
 }
 
 impl Carrier for KernelRuns<'_> {
-    fn run(&mut self, contest: &Contest, repeat: u32) -> Result<StudyRun, Error> {
+    fn run(
+        &mut self,
+        contest: &Contest,
+        repeat: u32,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<StudyRun>, Error> {
         let plans = self.study.schedule(contest);
         if let Some(plan) = plans.iter().find(|plan| plan.longer_ns > Nanos(0)) {
             let longer = plan.longer_ns;
@@ -75,11 +80,12 @@ impl Carrier for KernelRuns<'_> {
         let watching = Watching { interval: self.interval(&plans), ..Watching::default() };
         self.pair.set(&windows(self.study, contest))?;
         self.hosts.mark_wan();
-        let [a, b] =
-            self.pair.run_watched(self.workload(&plans), &FlowSettings::default(), Nanos(0), &watching)?;
+        let staggered = (self.workload(&plans), Nanos(0));
+        let outcomes = self.pair.run_unless(staggered, &FlowSettings::default(), &watching, stop)?;
+        let Some([a, b]) = outcomes else { return Ok(None) };
         let link = self.hosts.wan_since_mark();
         let run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b]) };
-        Ok(convert::with_link(run, link))
+        Ok(Some(convert::with_link(run, link)))
     }
 }
 

@@ -20,11 +20,17 @@ use kernel::KernelRuns;
 
 /// Who carries the runs of a study: real hosts, or the simulator.
 pub trait Carrier {
-    /// One run of a contest, from the first flow's entry to the last one's leaving.
+    /// One run of a contest, from the first flow's entry to the last one's leaving; `None` where it was given up because
+    /// `stop` said so.
     ///
     /// # Errors
     /// What ends the study; a run that took place but cannot be believed is no error, see [`StudyRun::invalid`].
-    fn run(&mut self, contest: &Contest, repeat: u32) -> Result<StudyRun, Error>;
+    fn run(
+        &mut self,
+        contest: &Contest,
+        repeat: u32,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<StudyRun>, Error>;
 }
 
 /// What the record's first line says of a study.
@@ -120,11 +126,8 @@ pub fn compare(
             Engine::Kernel => Nanos::from(began.elapsed()),
             Engine::Simulator => Nanos(0),
         };
-        let run = StudyRun { at_ns, ..carrier.run(contest, repeat)? };
-        // A run that was cut short by the user is no run.
-        if sink.stop() && study.engine == Engine::Kernel {
-            break;
-        }
+        let Some(run) = carrier.run(contest, repeat, &|| sink.stop())? else { break };
+        let run = StudyRun { at_ns, ..run };
         sink.line(&Line::Run(Box::new(run)))?;
     }
     Ok(())
@@ -167,9 +170,14 @@ mod tests {
     struct Counter(Vec<(String, u32)>);
 
     impl Carrier for Counter {
-        fn run(&mut self, contest: &Contest, repeat: u32) -> Result<StudyRun, Error> {
+        fn run(
+            &mut self,
+            contest: &Contest,
+            repeat: u32,
+            _: &dyn Fn() -> bool,
+        ) -> Result<Option<StudyRun>, Error> {
             self.0.push((contest.name.clone(), repeat));
-            Ok(StudyRun { contest: contest.name.clone(), repeat, ..StudyRun::default() })
+            Ok(Some(StudyRun { contest: contest.name.clone(), repeat, ..StudyRun::default() }))
         }
     }
 
