@@ -91,9 +91,10 @@ LS_CALLBACK(void, htcp_pkts_acked, struct sock *sk, const struct ack_sample *sam
 
 	if (sample->rtt_us > 0) {
 		ca->rtt_min = ls_min(ca->rtt_min, sample->rtt_us);
-		/* A loss stretches round trips beyond what the queue does: those of recovery do not count. */
+		/* A loss stretches round trips beyond what the queue does: those of recovery do not count. Smoothed, because
+		 * beta would else hang on the one acknowledgement of an epoch that the receiver held back for 40 ms. */
 		if (ls_ca_state(sk) == TCP_CA_Open)
-			ca->rtt_max = ls_max(ca->rtt_max, sample->rtt_us);
+			ca->rtt_max = ls_max(ca->rtt_max, tp->srtt_us >> 3);
 	}
 	if (ls_ca_state(sk) == TCP_CA_Open)
 		htcp_measure(tp, ca);

@@ -26,6 +26,7 @@ pub(super) static ROW: Row = Row {
     departures: &[
         "the draft's optional scaling by round trip is left out: the study's stack of 2004 had none",
         "alpha stays at its value of 342 s after a loss",
+        "RTTmax is the largest smoothed round trip: one acknowledgement held back for 40 ms would set beta",
     ],
     needs_timestamps: false,
     is_rate_based: false,
