@@ -42,8 +42,8 @@ pub(super) fn run(words: &[String]) -> Result<()> {
     let controls = super::list(words, "--controls", &CONTROLS)?;
     let modes = super::list(words, "--segmentation", &["on", "off"])?;
     println!(
-        "| control | TSO, GSO, GRO | losses | mean window, kernel | simulator | round trips | apart, mean | bias | worst (loss, round trip) | without partner | |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|"
+        "| control | TSO, GSO, GRO | losses | mean window, kernel | simulator | round trips | apart, mean | bias | worst (loss, round trip) | where it falls | without partner | |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|"
     );
     let mut apart = Vec::new();
     for control in controls {
@@ -123,13 +123,22 @@ impl Row<'_> {
         let apart = Apart::of(&measured, &expected);
         let is_listed = [&measured, &expected].iter().all(|epochs| epochs.losses() == LOST.len());
         let is_near = apart.mean <= BOUND && apart.rounds > 0;
+        if !is_near {
+            // Which loss parted them.
+            eprintln!(
+                "{}: losses left {} in the kernel, {} in the simulator",
+                self.control,
+                measured.left(),
+                expected.left()
+            );
+        }
         let mut words = vec![if is_near { "agrees" } else { "**differs**" }.to_owned()];
         if !is_listed {
             words.push("**lost other than listed**".to_owned());
         }
         words.extend(Some(self.real.remark()).filter(|remark| !remark.is_empty()));
         println!(
-            "| {} | {} | {} and {} | {:.1} | {:.1} | {} | {:.1} % | {:+.1} % | {:+.1} % ({}, {}) | {} | {} |",
+            "| {} | {} | {} and {} | {:.1} | {:.1} | {} | {:.1} % | {:+.1} % | {:+.1} % ({}, {}) | {:+.1} % | {} | {} |",
             self.control,
             self.mode,
             self.real.link.a_to_b.loss_drops + self.real.link.a_to_b.queue_drops,
@@ -142,6 +151,7 @@ impl Row<'_> {
             100.0 * apart.worst,
             apart.worst_at.0,
             apart.worst_at.1,
+            100.0 * apart.falling,
             apart.alone,
             words.join("; "),
         );

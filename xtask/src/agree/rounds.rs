@@ -16,6 +16,13 @@ impl Epochs {
         Epochs(epochs.map(|epoch| round_trips(epoch, rtt)).collect())
     }
 
+    /// The window that each loss left, a round trip after it.
+    pub(super) fn left(&self) -> String {
+        let left =
+            self.0.iter().map(|rounds| rounds.get(1).map_or("-".to_owned(), |window| format!("{window:.0}")));
+        left.collect::<Vec<_>>().join(" ")
+    }
+
     /// How many losses there were.
     pub(super) fn losses(&self) -> usize {
         self.0.len()
@@ -39,9 +46,12 @@ pub(super) struct Apart {
     pub(super) mean: f64,
     /// The same with their sign: above 0 where the first engine's windows are larger.
     pub(super) bias: f64,
-    /// The largest.
+    /// The largest of those in which a window falls, the first after each loss: it falls within the few milliseconds in
+    /// which a burst's acknowledgements come, and no two engines look at it in the same one.
+    pub(super) falling: f64,
+    /// The largest of all others.
     pub(super) worst: f64,
-    /// Where that was: loss and round trip, both from 1.
+    /// Where that was: loss and round trip after it, both from 1.
     pub(super) worst_at: (usize, usize),
     /// Round trips compared.
     pub(super) rounds: usize,
@@ -67,10 +77,16 @@ impl Apart {
         self.rounds += 1;
         self.mean += difference.abs();
         self.bias += difference;
-        if difference.abs() > self.worst.abs() {
+        if at.1 == 1 {
+            self.falling = larger(self.falling, difference);
+        } else if difference.abs() > self.worst.abs() {
             (self.worst, self.worst_at) = (difference, at);
         }
     }
+}
+
+fn larger(one: f64, other: f64) -> f64 {
+    if other.abs() > one.abs() { other } else { one }
 }
 
 #[cfg(test)]
@@ -93,7 +109,7 @@ mod tests {
         let looks = [(0, 99), (1, 40), (1, 20), (1, 22), (1, 22), (1, 9), (2, 10), (2, 12), (2, 7)];
         let epochs = Epochs::of(&samples(&looks), Nanos::millis(10));
         assert_eq!(epochs, Epochs(vec![vec![30.0, 22.0], vec![11.0]]));
-        assert_eq!(epochs.losses(), 2);
+        assert_eq!((epochs.losses(), epochs.left().as_str()), (2, "22 -"));
     }
 
     #[test]
@@ -102,6 +118,7 @@ mod tests {
         let measured = Epochs(vec![vec![11.0, 15.0, 16.0], vec![10.0]]);
         let apart = Apart::of(&measured, &expected);
         assert_eq!((apart.worst, apart.worst_at), (-0.25, (1, 2)));
+        assert!((apart.falling - 0.1).abs() < 1e-12);
         assert_eq!((apart.rounds, apart.alone), (3, 1));
         assert!((apart.mean - 0.35 / 3.0).abs() < 1e-12 && (apart.bias + 0.15 / 3.0).abs() < 1e-12);
     }
