@@ -69,7 +69,7 @@ pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> 
         runs_planned: book.planned,
         runs: book.runs(),
         invalid_runs: book.invalid(),
-        void: void(&book),
+        void: void(&book, path),
         notes: notes(study, record, &book),
         record: (!path.is_empty()).then(|| path.to_owned()),
         ..figures(study, &book)
@@ -112,14 +112,19 @@ fn took(study: &Study, record: &Record) -> Nanos {
 }
 
 /// Why the study fails as a whole: over a fifth of its runs do not count, or runs are missing.
-fn void(book: &Book<'_>) -> Option<String> {
+fn void(book: &Book<'_>, path: &str) -> Option<String> {
     let (runs, invalid) = (book.runs(), book.invalid());
     let mut reasons = Vec::new();
     if book.planned == 0 {
         reasons.push("it has no runs to make".to_owned());
     }
     if runs < book.planned {
-        reasons.push(format!("it is unfinished: {runs} of {} runs were made", book.planned));
+        let again = if path.is_empty() {
+            String::new()
+        } else {
+            format!(" (go on: landspeed compare --resume {path})")
+        };
+        reasons.push(format!("it is unfinished: {runs} of {} runs were made{again}", book.planned));
     }
     if u64::from(invalid) * 5 > u64::from(runs) {
         reasons.push(format!("{invalid} of {runs} runs do not count, which is over a fifth"));
