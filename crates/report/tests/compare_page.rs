@@ -55,7 +55,11 @@ fn everything_studied_is_drawn_in_light_dark_and_on_a_phone() {
     ];
     for (width, scheme, paper) in cases {
         let seen = chromium::measure(&browser, (HARNESS, &page), width, scheme);
-        assert_eq!(seen["flows"], serde_json::json!(vec![4; 10]), "a flow is drawn outside its chart: {seen}");
+        assert_eq!(
+            seen["flows"],
+            serde_json::json!(vec![4; 10]),
+            "a flow is drawn outside its chart: {seen}"
+        );
         // The second repeat of Reno's does not count.
         assert_eq!(seen["others"], serde_json::json!([1, 2, 2, 2, 2, 2, 2, 2, 2, 2]), "{seen}");
         assert_eq!(seen["lines"], serde_json::json!(vec![2; 10]), "round trip and queue: {seen}");
