@@ -19,13 +19,11 @@ const ATTACHED: Duration = Duration::from_millis(30);
 /// a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs), and
 /// attaching costs its milliseconds on top; this leaves about a percent.
 const SHARE: u32 = 50;
-/// Between two tries to get the turn, which is another's for seconds: each takes this thread's priority over the
-/// workload, and 200 of them a second cost half a percent of a core.
-const ASK_AGAIN: Duration = Duration::from_millis(50);
-/// How long who had the turn leaves it to others, at most. Longer than others take to ask again: they would rarely get
-/// it otherwise.
-const AFTER_YOU: Duration = Duration::from_millis(80);
-const _: () = assert!(AFTER_YOU.as_millis() > ASK_AGAIN.as_millis());
+/// Between two tries to get the turn. It takes this thread's priority over the workload 200 times a second, which costs half
+/// a percent of a core (docs/bench.md); asked less often, the turn goes to the same tracer for too long.
+const ASK_AGAIN: Duration = Duration::from_millis(5);
+/// How long who had the turn leaves it to others, at most.
+const AFTER_YOU: Duration = Duration::from_millis(20);
 /// After this long of the first time the size of segments is known, and with it which to follow.
 const LEARN: Duration = Duration::from_millis(2);
 /// Of how many packets of a flow one is followed.
