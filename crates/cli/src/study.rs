@@ -140,48 +140,40 @@ fn slow_start(path: &StudyPath) -> f64 {
 fn contests(args: &CompareArgs, study: &Study) -> Vec<Contest> {
     let given: Vec<&str> = args.protocols.iter().map(String::as_str).collect();
     let names = if given.is_empty() { PROTOCOLS.to_vec() } else { given };
-    let of = |name: String, controls: &[&str], question: Question| Contest {
-        name,
-        controls: controls.iter().map(|name| (*name).to_owned()).collect(),
-        question,
-    };
-    let mut contests = Vec::new();
-    for ask in &args.ask {
-        match ask {
-            AskArg::Regions => {
-                contests.extend(names.iter().map(|name| of((*name).to_owned(), &[name], Question::Regions)));
-            }
-            AskArg::Meetings => {
-                let pairs = names
-                    .iter()
-                    .enumerate()
-                    .flat_map(|(n, one)| names[n + 1..].iter().map(move |two| (one, two)));
-                contests.extend(
-                    pairs.map(|(one, two)| of(format!("{one} beside {two}"), &[one, two], Question::Meeting)),
-                );
-            }
-            AskArg::ShortFlows => {
-                // The last one starts a whole interval before the end.
-                let every_ns = Nanos(study.duration().0 / (SHORT_FLOWS + 1) + 1);
-                let question = Question::ShortFlows { size_bytes: SHORT, every_ns };
-                contests.extend(
-                    names
-                        .iter()
-                        .map(|name| of(format!("{name} with short flows"), &[name], question.clone())),
-                );
-            }
-            AskArg::Streams => contests.extend(streams(args.parallel, &names, &study.path)),
-            AskArg::RoundTrips => {
-                let question = Question::RoundTrips { longer_ns: study.path.rtt_ns };
-                contests.extend(
-                    names
-                        .iter()
-                        .map(|name| of(format!("{name} over two round trips"), &[name], question.clone())),
-                );
-            }
+    args.ask.iter().flat_map(|ask| asked(*ask, args, &names, study)).collect()
+}
+
+/// The contests of one question.
+fn asked(ask: AskArg, args: &CompareArgs, names: &[&str], study: &Study) -> Vec<Contest> {
+    match ask {
+        AskArg::Regions => each(names, "", &Question::Regions),
+        AskArg::Meetings => meetings(names),
+        AskArg::ShortFlows => {
+            // The last one starts a whole interval before the end.
+            let every_ns = Nanos(study.duration().0 / (SHORT_FLOWS + 1) + 1);
+            each(names, " with short flows", &Question::ShortFlows { size_bytes: SHORT, every_ns })
+        }
+        AskArg::Streams => streams(args.parallel, names, &study.path),
+        AskArg::RoundTrips => {
+            each(names, " over two round trips", &Question::RoundTrips { longer_ns: study.path.rtt_ns })
         }
     }
-    contests
+}
+
+fn contest(name: String, controls: &[&str], question: Question) -> Contest {
+    Contest { name, controls: controls.iter().map(|name| (*name).to_owned()).collect(), question }
+}
+
+/// A contest of each protocol for itself, named after it and `what`.
+fn each(names: &[&str], what: &str, question: &Question) -> Vec<Contest> {
+    names.iter().map(|name| contest(format!("{name}{what}"), &[name], question.clone())).collect()
+}
+
+/// Every pair of protocols.
+fn meetings(names: &[&str]) -> Vec<Contest> {
+    let pairs =
+        names.iter().enumerate().flat_map(|(n, one)| names[n + 1..].iter().map(move |two| (one, two)));
+    pairs.map(|(one, two)| contest(format!("{one} beside {two}"), &[one, two], Question::Meeting)).collect()
 }
 
 /// 1, 2, 4 ... streams of each protocol; for each number three windows, about an even part of what path and queue hold.
@@ -190,10 +182,9 @@ fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
     let even = |streams: u16| (path.bdp().0 + path.queue_bytes.0 / 2) / u64::from(streams);
     let windows = |streams| [even(streams) / 2, even(streams), even(streams) * 2].map(Bytes);
     let all = counts.flat_map(|streams| windows(streams).map(|window| (streams, window)));
-    let of = |(streams, window_bytes): (u16, Bytes), name: &str| Contest {
-        name: format!("{streams} streams of {name}, {window_bytes} each"),
-        controls: vec![name.to_owned()],
-        question: Question::Streams { streams, window_bytes },
+    let of = |(streams, window_bytes): (u16, Bytes), name: &str| {
+        let question = Question::Streams { streams, window_bytes };
+        contest(format!("{streams} streams of {name}, {window_bytes} each"), &[name], question)
     };
     all.flat_map(|pair| names.iter().map(move |name| of(pair, name))).collect()
 }

@@ -6,29 +6,13 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::{LANDSPEED, output, root, text};
+use support::{LANDSPEED, controls_in_kernel, loads_controls, output, root, text};
 
 /// Nothing here takes near this long; it bounds a machine that stalls.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The names that `TCP_CONGESTION` takes, by the kernel itself.
 fn kernel_has(name: &str) -> bool {
-    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let names = std::fs::read_to_string(path).expect("a Linux kernel");
-    names.split_whitespace().any(|known| known == name)
-}
-
-/// Whether controls can be loaded here; says why not.
-fn can(test: &str) -> bool {
-    if !root(test) {
-        return false;
-    }
-    let (_, err) = text(&Command::new(LANDSPEED).args(["cc", "list"]).output().expect("landspeed runs"));
-    if err.contains("none can be loaded here") {
-        eprintln!("SKIP {test}: {err}");
-        return false;
-    }
-    true
+    controls_in_kernel().iter().any(|known| known == name)
 }
 
 /// `landspeed cc load`, killed in the end whatever happens.
@@ -74,7 +58,7 @@ fn with_bpf_fs(script: &str) -> std::process::Output {
 
 #[test]
 fn a_control_goes_with_its_owner_even_by_sigkill() {
-    if !can("a_control_goes_with_its_owner_even_by_sigkill") {
+    if !loads_controls("a_control_goes_with_its_owner_even_by_sigkill") {
         return;
     }
     let holder = Holder::of(&["westwood", "ls_africa"]);
@@ -88,7 +72,7 @@ fn a_control_goes_with_its_owner_even_by_sigkill() {
 
 #[test]
 fn a_control_goes_with_ctrl_c() {
-    if !can("a_control_goes_with_ctrl_c") {
+    if !loads_controls("a_control_goes_with_ctrl_c") {
         return;
     }
     let mut holder = Holder::of(&["fast"]);
@@ -100,7 +84,7 @@ fn a_control_goes_with_ctrl_c() {
 
 #[test]
 fn a_kept_control_stays_until_it_is_unloaded() {
-    if !can("a_kept_control_stays_until_it_is_unloaded") {
+    if !loads_controls("a_kept_control_stays_until_it_is_unloaded") {
         return;
     }
     let script = format!(
@@ -121,7 +105,7 @@ fn a_kept_control_stays_until_it_is_unloaded() {
 
 #[test]
 fn keeping_without_a_bpf_file_system_says_how_to_mount_one() {
-    if !can("keeping_without_a_bpf_file_system_says_how_to_mount_one") {
+    if !loads_controls("keeping_without_a_bpf_file_system_says_how_to_mount_one") {
         return;
     }
     // A folder of another kind over the place.
@@ -135,7 +119,7 @@ fn keeping_without_a_bpf_file_system_says_how_to_mount_one() {
 
 #[test]
 fn hstcp_lp_is_refused_where_timestamps_are_off() {
-    if !can("hstcp_lp_is_refused_where_timestamps_are_off") {
+    if !loads_controls("hstcp_lp_is_refused_where_timestamps_are_off") {
         return;
     }
     // The setting is one of the network namespace: a new one leaves the host's alone.

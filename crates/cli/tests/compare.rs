@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{LANDSPEED, root, text};
+use support::{LANDSPEED, controls_in_kernel, loads_controls, root, text};
 
 /// A path of seventeen packets: regions of a second are long enough for it.
 const SMALL: &str = "lab:wan:rate=20M,rtt=10ms,queue=2bdp";
@@ -115,24 +115,9 @@ fn what_makes_no_study_is_refused_before_anything_is_made() {
     assert!(records(folder.path()).is_empty());
 }
 
-/// Names in the kernel, by the kernel itself.
+/// Names of ours in the kernel.
 fn ours_in_kernel() -> Vec<String> {
-    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-    let names = std::fs::read_to_string(path).expect("a Linux kernel");
-    names.split_whitespace().filter(|name| name.starts_with("ls_")).map(str::to_owned).collect()
-}
-
-/// Whether this machine can run a study on its sockets; says why not.
-fn can(test: &str) -> bool {
-    if !root(test) {
-        return false;
-    }
-    let (_, err) = text(&Command::new(LANDSPEED).args(["cc", "list"]).output().expect("landspeed runs"));
-    if err.contains("none can be loaded here") {
-        eprintln!("SKIP {test}: {err}");
-        return false;
-    }
-    true
+    controls_in_kernel().into_iter().filter(|name| name.starts_with("ls_")).collect()
 }
 
 /// Without the rights that BPF takes, root gets the simulator and is told so; who is not root is told what to do.
@@ -172,7 +157,7 @@ fn a_host_that_loads_no_control_simulates_and_says_so() {
 /// One test, since both look at what is loaded on this machine.
 #[test]
 fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
-    if !can("a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends") {
+    if !loads_controls("a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends") {
         return;
     }
     // What somebody else on this machine has loaded is none of ours.

@@ -1,6 +1,5 @@
 //! `landspeed explain`.
 
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -12,7 +11,7 @@ use landspeed_report::Output;
 use landspeed_report::{Detail, explain_html, explain_json, explain_text};
 
 use crate::args::ExplainArgs;
-use crate::commands::show::out;
+use crate::commands::show::{out, say};
 use crate::data;
 use crate::ends::{Ends, flow_of};
 use crate::stop::Stop;
@@ -86,14 +85,6 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
         command: data::command_line(),
         started: data::now(),
     })
-}
-
-/// Says on a terminal what is being done; a pipe gets nothing but the result.
-fn say(what: &str) {
-    let mut err = std::io::stderr();
-    if err.is_terminal() {
-        let _ = writeln!(err, "{what} ...");
-    }
 }
 
 fn present(report: &ExplainReport, args: &ExplainArgs) -> Result<()> {

@@ -1,6 +1,5 @@
 //! `landspeed tune --record-run`.
 
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -11,7 +10,7 @@ use landspeed_report::{Output, record_run_json, record_run_text};
 use landspeed_units::Bytes;
 
 use crate::args::TuneArgs;
-use crate::commands::show::out;
+use crate::commands::show::{out, say};
 use crate::commands::tune::agree;
 use crate::data;
 use crate::ends::Ends;
@@ -56,13 +55,5 @@ fn recovery(run: &RecordRun) -> Recovery {
         formula_s: recovery_time(rate, rtt, segment_bytes).as_secs_f64(),
         simulated_s: simulated_recovery(rate, rtt, mtu).map(|time| time.as_secs_f64()),
         segment_bytes,
-    }
-}
-
-/// Says on a terminal what is being done; a pipe gets nothing but the result.
-fn say(what: &str) {
-    let mut err = std::io::stderr();
-    if err.is_terminal() {
-        let _ = writeln!(err, "{what} ...");
     }
 }

@@ -57,6 +57,15 @@ pub(crate) fn out(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Says on a terminal what is being done; a pipe gets nothing but the result.
+pub(crate) fn say(what: &str) {
+    use std::io::{IsTerminal, Write};
+    let mut err = std::io::stderr();
+    if err.is_terminal() {
+        let _ = writeln!(err, "{what} ...");
+    }
+}
+
 /// Runs `landspeed diff`.
 pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
     let found =

@@ -21,6 +21,26 @@ pub(crate) fn root(test: &str) -> bool {
     root
 }
 
+/// Whether congestion controls can be loaded here; says why not.
+pub(crate) fn loads_controls(test: &str) -> bool {
+    if !root(test) {
+        return false;
+    }
+    let (_, err) = text(&Command::new(LANDSPEED).args(["cc", "list"]).output().expect("landspeed runs"));
+    if err.contains("none can be loaded here") {
+        eprintln!("SKIP {test}: {err}");
+        return false;
+    }
+    true
+}
+
+/// The names that `TCP_CONGESTION` takes, by the kernel itself.
+pub(crate) fn controls_in_kernel() -> Vec<String> {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let names = std::fs::read_to_string(path).expect("a Linux kernel");
+    names.split_whitespace().map(str::to_owned).collect()
+}
+
 /// Runs a command to its end; panics with its output where it fails.
 pub(crate) fn sh(command: &str) -> String {
     let output = output(command);
