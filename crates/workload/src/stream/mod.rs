@@ -14,7 +14,7 @@ use crate::noun::{Needs, Parameter, Runner};
 use crate::pace::{Measured, Pace, Parts};
 use crate::{End, Error, check};
 
-pub(crate) use worker::{Left, why};
+pub(crate) use worker::{Left, Receiving, why};
 use worker::{receive, send};
 
 /// Bytes for a set time.

@@ -5,8 +5,9 @@ use std::io::{self, ErrorKind};
 use landspeed_transport::{Flow, ZeroCopy};
 use landspeed_units::Bytes;
 
+use crate::Error;
 use crate::buffer::Buffer;
-use crate::crew::Task;
+use crate::crew::{Station, Task};
 
 /// What a worker leaves behind.
 #[derive(Debug, Default)]
@@ -50,31 +51,46 @@ pub(crate) fn send(flow: &dyn Flow, size: usize) -> Task<'_, Left> {
 /// Receives `size` bytes a call until stopped.
 pub(crate) fn receive(flow: &dyn Flow, size: usize) -> Task<'_, Left> {
     Box::new(move |station, left| {
-        let mut buffer = Buffer::new(size);
-        let mut receiver = flow.receiver()?;
+        let whole = Receiving { flow, size, passed: |_, _| (), is_end: |_| false };
+        left.mapped = whole.run(station)?;
+        Ok(())
+    })
+}
+
+/// The loop of every receiving end; what workloads add to it costs those that add nothing nothing.
+pub(crate) struct Receiving<'a, P> {
+    pub(crate) flow: &'a dyn Flow,
+    /// Bytes asked for in a call.
+    pub(crate) size: usize,
+    /// Told after each call how many bytes had come before it, and have come now.
+    pub(crate) passed: P,
+    /// Whether a call that brought nothing is the flow's end, and no error.
+    pub(crate) is_end: fn(&io::Result<usize>) -> bool,
+}
+
+impl<P: FnMut(u64, u64)> Receiving<'_, P> {
+    /// Receives until stopped, or until the flow's end; bytes that were mapped, not copied.
+    pub(crate) fn run(mut self, station: &Station<'_>) -> Result<Bytes, Error> {
+        let mut buffer = Buffer::new(self.size);
+        let mut receiver = self.flow.receiver()?;
         if !station.begin() {
-            return Ok(());
+            return Ok(Bytes(0));
         }
         let mut total = 0;
-        let result = loop {
-            if station.stopped() {
-                break Ok(());
-            }
+        while !station.stopped() {
             match receiver.receive(&mut buffer) {
                 Ok(n) if n > 0 => {
+                    let before = total;
                     total += n as u64;
+                    (self.passed)(before, total);
                     station.tally.set(total);
                 }
-                ended => {
-                    if let Err(error) = station.judge("receive on", why(ended)) {
-                        break Err(error);
-                    }
-                }
+                ended if (self.is_end)(&ended) => break,
+                ended => station.judge("receive on", why(ended))?,
             }
-        };
-        left.mapped = receiver.mapped();
-        result
-    })
+        }
+        Ok(receiver.mapped())
+    }
 }
 
 /// Why a receive brought nothing.

@@ -8,12 +8,11 @@ use landspeed_transport::{Delivery, Flow};
 use landspeed_units::{Bytes, Nanos};
 
 use super::Part;
-use crate::buffer::Buffer;
 use crate::crew::{self, Task};
 use crate::end::{outcome, sum};
 use crate::pace::{Measured, Pace, Parts};
 use crate::signal::Signal;
-use crate::stream::{Left, why};
+use crate::stream::{Left, Receiving};
 use crate::{Error, check};
 
 /// The most that one size may take.
@@ -234,24 +233,8 @@ fn count(pace: &Pace<'_, '_>) -> u64 {
 /// The loop of `stream`, with marks.
 fn task<'a>(flow: &'a dyn Flow, size: usize, marks: &'a Marks) -> Task<'a, Left> {
     Box::new(move |station, left| {
-        let mut buffer = Buffer::new(size);
-        let mut receiver = flow.receiver()?;
-        if !station.begin() {
-            return Ok(());
-        }
-        let mut total = 0;
-        while !station.stopped() {
-            match receiver.receive(&mut buffer) {
-                Ok(n) if n > 0 => {
-                    let before = total;
-                    total += n as u64;
-                    marks.passed(before, total);
-                    station.tally.set(total);
-                }
-                ended => station.judge("receive on", why(ended))?,
-            }
-        }
-        left.mapped = receiver.mapped();
+        let passed = |before, total| marks.passed(before, total);
+        left.mapped = Receiving { flow, size, passed, is_end: |_| false }.run(station)?;
         Ok(())
     })
 }
