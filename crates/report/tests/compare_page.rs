@@ -8,12 +8,10 @@ mod studied;
 
 use std::path::Path;
 
+use chromium::{DARK, LIGHT};
 use landspeed_analysis::compare;
 use landspeed_record::Record;
 use landspeed_report::compare_html;
-
-const LIGHT: &str = "--blink-settings=preferredColorScheme=1";
-const DARK: &str = "--blink-settings=preferredColorScheme=0";
 
 /// A page around the page: the page's own policy forbids every script, so one outside of it measures.
 const HARNESS: &str = r#"<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">
@@ -48,12 +46,7 @@ fn page(record: &Record) -> String {
 fn everything_studied_is_drawn_in_light_dark_and_on_a_phone() {
     let Some(browser) = chromium::find() else { return };
     let page = page(&studied::record());
-    let cases = [
-        (1100, LIGHT, "rgb(255, 255, 255)"),
-        (1100, DARK, "rgb(18, 23, 28)"),
-        (360, LIGHT, "rgb(255, 255, 255)"),
-    ];
-    for (width, scheme, paper) in cases {
+    for (width, scheme, paper) in chromium::CASES {
         let seen = chromium::measure(&browser, (HARNESS, &page), width, scheme);
         assert_eq!(
             seen["flows"],

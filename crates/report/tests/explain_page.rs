@@ -8,10 +8,8 @@ mod explained;
 
 use std::path::Path;
 
+use chromium::{DARK, LIGHT};
 use landspeed_report::explain_html;
-
-const LIGHT: &str = "--blink-settings=preferredColorScheme=1";
-const DARK: &str = "--blink-settings=preferredColorScheme=0";
 
 /// A page around the page: the page's own policy forbids every script, so one outside of it measures.
 const HARNESS: &str = r#"<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">
@@ -47,12 +45,7 @@ fn everything_measured_is_drawn_in_light_dark_and_on_a_phone() {
     let classes: usize =
         report.hosts.iter().map(|h| h.observed.cost.as_ref().map_or(0, |c| c.classes.len())).sum();
     let hops: usize = report.hosts.iter().map(|h| h.observed.path.as_ref().map_or(0, |p| p.hops.len())).sum();
-    let cases = [
-        (1100, LIGHT, "rgb(255, 255, 255)"),
-        (1100, DARK, "rgb(18, 23, 28)"),
-        (360, LIGHT, "rgb(255, 255, 255)"),
-    ];
-    for (width, scheme, paper) in cases {
+    for (width, scheme, paper) in chromium::CASES {
         let seen = chromium::measure(&browser, (HARNESS, &page), width, scheme);
         assert_eq!((&seen["bars"], &seen["barsSaid"]), (&classes.into(), &classes.into()), "{seen}");
         assert_eq!(seen["frames"], seen["framesSaid"], "a frame is drawn outside its graph: {seen}");

@@ -4,6 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+/// Says that the reader prefers light pages.
+pub(crate) const LIGHT: &str = "--blink-settings=preferredColorScheme=1";
+/// Or dark ones.
+pub(crate) const DARK: &str = "--blink-settings=preferredColorScheme=0";
+/// How pages are measured: width of the frame in pixels, scheme, and the paper's colour then.
+pub(crate) const CASES: [(u32, &str, &str); 3] = [
+    (1100, LIGHT, "rgb(255, 255, 255)"),
+    (1100, DARK, "rgb(18, 23, 28)"),
+    (360, LIGHT, "rgb(255, 255, 255)"),
+];
+
 /// The browser of this machine, or a line that says that there is none.
 pub(crate) fn find() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
