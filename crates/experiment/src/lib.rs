@@ -3,6 +3,7 @@
 //! crate holds the two sessions, walks hosts from cell to cell, and writes down what came.
 
 mod block;
+mod buffers;
 mod compare;
 mod cores;
 mod curve;

@@ -4,13 +4,13 @@
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{
     Cell, Direction, EndpointOutcome, FlowSettings, LinkFacts, PathFacts, RECORD_RUN_FORMAT, RecordRun,
-    RecordRunFigures, Recovery, Settings, TcpSample, Workload,
+    RecordRunFigures, Recovery, TcpSample, Workload,
 };
 use landspeed_topology::Hosts;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::tune::with_leftovers;
-use crate::{Error, Pair, Watching};
+use crate::{Error, Pair, Watching, buffers};
 
 /// Jumbo frames, as the paper's.
 const MTU: u32 = 9000;
@@ -18,9 +18,6 @@ const MTU: u32 = 9000;
 const TCP_HEADERS: u32 = 32;
 const IPV4_HEADER: u32 = 20;
 const IPV6_HEADER: u32 = 40;
-/// What the kernel counts for a packet of a full window beyond its payload, where hosts hand over superpackets: a send
-/// buffer of this many times the window holds one window.
-pub(crate) const BOOKKEEPING: f64 = 1.1;
 /// Start-up: slow start from ten segments, and some round trips for queues to settle.
 const START_RTTS: u64 = 60;
 const LEAST_START: Nanos = Nanos::secs(5);
@@ -141,15 +138,14 @@ fn both(
 
 /// Jumbo frames, and buffers: the receiver's never bounds, the sender's is the cap.
 fn cell(track: &Track, window: Option<Bytes>) -> Cell {
-    let room = 4 * (track.bdp().0 + track.queue.map_or(track.bdp(), |queue| queue).0);
-    let most = i32::MAX as u64;
-    let send = window.map_or(room, |window| (window.0 as f64 * BOOKKEEPING) as u64).min(most);
-    let mtu = ("mtu".to_owned(), MTU.to_string());
-    let buffer =
-        |knob: &str, initial: u32, greatest: u64| (knob.to_owned(), format!("4096 {initial} {greatest}"));
-    let a: Settings = [mtu.clone(), buffer("tcp-wmem", 16_384, send)].into();
-    let b: Settings = [mtu, buffer("tcp-rmem", 131_072, room.min(most))].into();
-    Cell { a, b, flow: Settings::new() }
+    let most = Bytes(i32::MAX as u64);
+    let room = Bytes(4 * (track.bdp().0 + track.queue.unwrap_or(track.bdp()).0));
+    let send = window.map_or(room, buffers::for_window);
+    let mut cell = buffers::cell(send.min(most), room.min(most));
+    for settings in [&mut cell.a, &mut cell.b] {
+        settings.insert("mtu".to_owned(), MTU.to_string());
+    }
+    cell
 }
 
 /// One stream, with the paper's congestion control: nothing but the window keeps it from overrunning the queue.

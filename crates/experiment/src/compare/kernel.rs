@@ -4,16 +4,15 @@ use std::collections::BTreeMap;
 
 use landspeed_control::{Reply, Request};
 use landspeed_record::{
-    Cell, Contest, EndpointOutcome, FlowPlan, FlowSettings, Question, Settings, StaggeredFlow, Study,
-    StudyRun, Workload,
+    Cell, Contest, EndpointOutcome, FlowPlan, FlowSettings, Question, StaggeredFlow, Study, StudyRun,
+    Workload,
 };
 use landspeed_topology::Hosts;
 use landspeed_units::{Bytes, Nanos};
 
 use super::Carrier;
 use super::convert::{self, Ends};
-use crate::record_run::BOOKKEEPING;
-use crate::{Error, Pair, Watching};
+use crate::{Error, Pair, Watching, buffers};
 
 /// Samples of all flows of a run, at most: what one answer of an agent holds (16 MiB) at some 500 bytes a sample.
 const MOST_SAMPLES: u64 = 20_000;
@@ -123,12 +122,5 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
         Question::Streams { window_bytes, .. } => Some(window_bytes),
         _ => path.window_bytes,
     };
-    let send = bound.map_or(needed, |window| Bytes((window.0 as f64 * BOOKKEEPING) as u64));
-    let buffer =
-        |knob: &str, initial: u32, most: Bytes| (knob.to_owned(), format!("4096 {initial} {}", most.0));
-    Cell {
-        a: [buffer("tcp-wmem", 16_384, send)].into(),
-        b: [buffer("tcp-rmem", 131_072, needed)].into(),
-        flow: Settings::new(),
-    }
+    buffers::cell(bound.map_or(needed, buffers::for_window), needed)
 }
