@@ -16,6 +16,7 @@ mod reasons;
 mod session;
 mod tally;
 mod tracer;
+mod turn;
 
 use landspeed_record::Observations;
 

@@ -1,7 +1,7 @@
 //! One window of the observer: when programs are attached, and what it saw.
 
 use std::collections::BTreeMap;
-use std::fs::{File, TryLockError};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use landspeed_record::PathTrace;
@@ -10,6 +10,8 @@ use libbpf_rs::Link;
 
 use super::aim::{Aim, Place};
 use super::programs::Programs;
+use super::tracer::Ask;
+use super::turn::Turn;
 use crate::Error;
 
 /// How long programs are attached at a time. Attaching and detaching them costs some four milliseconds of
@@ -19,9 +21,6 @@ const ATTACHED: Duration = Duration::from_millis(30);
 /// a packet's way cost a tenth to a third more in a lab with a tracer on either host (tests/path/cost.rs), and
 /// attaching costs its milliseconds on top; this leaves about a percent.
 const SHARE: u32 = 50;
-/// Between two tries to get the turn. It takes this thread's priority over the workload 200 times a second, which costs half
-/// a percent of a core (docs/bench.md); asked less often, the turn goes to the same tracer for too long.
-const ASK_AGAIN: Duration = Duration::from_millis(5);
 /// How long who had the turn leaves it to others, at most.
 const AFTER_YOU: Duration = Duration::from_millis(20);
 /// After this long of the first time the size of segments is known, and with it which to follow.
@@ -35,14 +34,34 @@ const HEADERS: u64 = 72;
 /// long one; and the turn is kept until then, so that many tracers cost a machine no more than one.
 pub(super) struct Budget {
     free_from: Instant,
+    /// The turn, kept while it is paid for.
     turn: Option<Turn>,
+    /// Where a turn that is another's arrives once it is left; and whether one is on its way.
+    asks: Sender<Ask>,
+    asked: bool,
     /// When the last turn ended, and how long a pause it cost.
     last: Option<(Instant, Duration)>,
 }
 
 impl Budget {
-    pub(super) fn new() -> Self {
-        Budget { free_from: Instant::now(), turn: None, last: None }
+    pub(super) fn new(asks: Sender<Ask>) -> Self {
+        Budget { free_from: Instant::now(), turn: None, asks, asked: false, last: None }
+    }
+
+    /// The turn; while it is another's `None`, and it comes as [`Ask::Turn`].
+    fn ask(&mut self) -> Option<Turn> {
+        if self.asked {
+            return None;
+        }
+        let asks = self.asks.clone();
+        let turn = Turn::ask(move |turn| drop(asks.send(Ask::Turn(turn))));
+        self.asked = turn.is_none();
+        turn
+    }
+
+    /// The turn that was asked for has come.
+    pub(super) fn came(&mut self) {
+        self.asked = false;
     }
 
     /// Programs were attached for `time`, until now. On a busy machine that may be longer than was meant.
@@ -83,6 +102,8 @@ impl Budget {
 enum Phase {
     /// Nothing is attached.
     Detached,
+    /// Nor now, but as soon as the turn comes.
+    Waiting,
     /// Attached for the first time, with a guess at the size of segments.
     Learning(Attached),
     Attached(Attached),
@@ -93,24 +114,6 @@ struct Attached {
     links: Vec<Link>,
     since: Instant,
     turn: Turn,
-}
-
-/// Whose turn it is among the tracers of a machine, such as the two hosts of a lab. Where one detaches from
-/// a tracepoint that another is attached to the kernel waits for a grace period, some ten milliseconds for
-/// which both go on to cost. The lock is on this program's own file, which all of them have in common.
-struct Turn {
-    _lock: Option<File>,
-}
-
-impl Turn {
-    /// `None` while it is another's; where no lock can be had it is everybody's.
-    fn take() -> Option<Self> {
-        let Ok(own) = File::open("/proc/self/exe") else { return Some(Turn { _lock: None }) };
-        match own.try_lock() {
-            Err(TryLockError::WouldBlock) => None,
-            Ok(()) | Err(TryLockError::Error(_)) => Some(Turn { _lock: Some(own) }),
-        }
-    }
 }
 
 /// An open window. Whatever is attached is detached when it is dropped.
@@ -155,7 +158,24 @@ impl Session {
 
     /// Time until [`Session::step`] is due.
     pub(super) fn until_next(&self) -> Duration {
-        self.next.saturating_duration_since(Instant::now())
+        match self.phase {
+            Phase::Waiting => Duration::MAX,
+            _ => self.next.saturating_duration_since(Instant::now()),
+        }
+    }
+
+    /// Takes the turn that was waited for, or leaves it to others.
+    pub(super) fn given(&mut self, turn: Turn, programs: &mut Programs) {
+        if let Phase::Waiting = self.phase {
+            self.attach(turn, programs);
+        }
+    }
+
+    fn attach(&mut self, turn: Turn, programs: &mut Programs) {
+        let attached = Attached::now(programs, &self.aim, turn);
+        let first = !std::mem::replace(&mut self.learnt, true);
+        self.next = attached.since + if first { LEARN } else { ATTACHED };
+        self.phase = if first { Phase::Learning(attached) } else { Phase::Attached(attached) };
     }
 
     /// Goes on to the next phase.
@@ -167,15 +187,12 @@ impl Session {
                     self.next = budget.free_from;
                     return;
                 }
-                let Some(turn) = Turn::take() else {
-                    self.next = Instant::now() + ASK_AGAIN;
-                    return;
-                };
-                let attached = Attached::now(programs, &self.aim, turn);
-                let first = !std::mem::replace(&mut self.learnt, true);
-                self.next = attached.since + if first { LEARN } else { ATTACHED };
-                self.phase = if first { Phase::Learning(attached) } else { Phase::Attached(attached) };
+                match budget.ask() {
+                    Some(turn) => self.attach(turn, programs),
+                    None => self.phase = Phase::Waiting,
+                }
             }
+            Phase::Waiting => self.phase = Phase::Waiting,
             Phase::Learning(attached) => {
                 adapt(programs);
                 self.next = attached.since + ATTACHED;

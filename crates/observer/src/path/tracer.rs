@@ -8,20 +8,25 @@ use landspeed_record::PathTrace;
 use super::aim::{Aim, Place};
 use super::programs::Programs;
 use super::session::{Budget, Session};
+use super::turn::Turn;
 use crate::Error;
 
-/// What the thread is asked.
-enum Ask {
+/// What the thread is asked, or given.
+pub(super) enum Ask {
     Open(Aim, Sender<Result<(), Error>>),
     Close(Sender<Result<PathTrace, Error>>),
+    /// The turn that a window waits for.
+    Turn(Turn),
+    /// To end.
+    End,
 }
 
 /// A handle on the thread. When it is dropped the thread ends, and with it everything in the kernel; so it
 /// does when the thread panics or the process dies, since links and programs live as long as their
 /// descriptors.
 pub(super) struct Tracer {
+    asks: Sender<Ask>,
     /// `None` only while this is dropped.
-    asks: Option<Sender<Ask>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -30,11 +35,12 @@ impl Tracer {
     pub(super) fn start(place: Place) -> Result<Self, Error> {
         let (asks, asked) = mpsc::channel();
         let (ready, loaded) = mpsc::channel();
+        let own = asks.clone();
         let thread = std::thread::Builder::new()
             .name("landspeed-path".into())
-            .spawn(move || serve(&place, &asked, &ready))
+            .spawn(move || serve(&place, &(own, asked), &ready))
             .map_err(|e| Error::io("start", "the path tracer's thread", e))?;
-        let tracer = Tracer { asks: Some(asks), thread: Some(thread) };
+        let tracer = Tracer { asks, thread: Some(thread) };
         loaded.recv().unwrap_or_else(|_| Err(gone()))?;
         Ok(tracer)
     }
@@ -52,17 +58,15 @@ impl Tracer {
 
     fn ask<T>(&self, ask: impl FnOnce(Sender<Result<T, Error>>) -> Ask) -> Result<T, Error> {
         let (reply, answer) = mpsc::channel();
-        let asked = self.asks.as_ref().is_some_and(|asks| asks.send(ask(reply)).is_ok());
-        if !asked {
-            return Err(gone());
-        }
+        self.asks.send(ask(reply)).map_err(|_| gone())?;
         answer.recv().unwrap_or_else(|_| Err(gone()))
     }
 }
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        self.asks = None;
+        // Where the thread is gone there is nothing to end.
+        let _ = self.asks.send(Ask::End);
         if let Some(thread) = self.thread.take() {
             // It panicked: that was said when it did, and what it held is gone.
             let _ = thread.join();
@@ -74,8 +78,8 @@ fn gone() -> Error {
     Error::Gone { object: "the path tracer's thread".into(), why: "it panicked; please report it".into() }
 }
 
-/// The thread: loads, says how that went, and answers until nobody can ask any more.
-fn serve(place: &Place, asks: &Receiver<Ask>, ready: &Sender<Result<(), Error>>) {
+/// The thread: loads, says how that went, and answers until it is to end.
+fn serve(place: &Place, asks: &(Sender<Ask>, Receiver<Ask>), ready: &Sender<Result<(), Error>>) {
     be_prompt();
     match Programs::load(place) {
         Ok(programs) => {
@@ -87,8 +91,8 @@ fn serve(place: &Place, asks: &Receiver<Ask>, ready: &Sender<Result<(), Error>>)
     }
 }
 
-fn answer(mut programs: Programs, place: &Place, asks: &Receiver<Ask>) {
-    let (mut session, mut budget): (Option<Session>, _) = (None, Budget::new());
+fn answer(mut programs: Programs, place: &Place, (own, asks): &(Sender<Ask>, Receiver<Ask>)) {
+    let (mut session, mut budget): (Option<Session>, _) = (None, Budget::new(own.clone()));
     loop {
         let wait = session.as_ref().map_or(budget.until_free(), Session::until_next);
         match asks.recv_timeout(wait) {
@@ -97,18 +101,24 @@ fn answer(mut programs: Programs, place: &Place, asks: &Receiver<Ask>) {
                     open.stop(&mut budget);
                 }
                 let opened = Session::begin(aim, &mut programs, place, &mut budget);
-                // An asker that is gone drops its end, and the next turn of this loop ends the thread.
+                // An asker that is gone has dropped its end, and the thread is told to end next.
                 drop(reply.send(opened.map(|opened| session = Some(opened))));
             }
             Ok(Ask::Close(reply)) => {
                 let open = session.take().ok_or_else(not_open);
                 drop(reply.send(open.and_then(|open| open.end(&programs, &mut budget))));
             }
+            Ok(Ask::Turn(turn)) => {
+                budget.came();
+                if let Some(open) = &mut session {
+                    open.given(turn, &mut programs);
+                }
+            }
             Err(RecvTimeoutError::Timeout) => match &mut session {
                 Some(open) => open.step(&mut programs, &mut budget),
                 None => budget.release(),
             },
-            Err(RecvTimeoutError::Disconnected) => return,
+            Ok(Ask::End) | Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }
