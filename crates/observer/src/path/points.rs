@@ -29,7 +29,7 @@ pub(super) enum When {
     Datagrams,
     /// The device hands a packet over at once, as virtual ones do.
     Immediate,
-    /// The device frees a packet when it has been sent; or datagrams, which are freed when read.
+    /// The device frees a packet when it has been sent, as real ones do.
     Freed,
 }
 
@@ -95,10 +95,19 @@ pub(super) static POINTS: &[Point] = &[
         "when a packet reaches its socket",
     ),
     always(&[tracepoint("path_read", "tcp_rcv_space_adjust")], "when the application reads"),
+    // 6.3
+    Point {
+        programs: &[
+            tracepoint("path_taken", "sock_recv_length"),
+            tracepoint("path_taken_old", "consume_skb"),
+        ],
+        when: When::Datagrams,
+        without: "when a datagram is read",
+    },
     Point {
         programs: &[tracepoint("path_freed", "consume_skb")],
         when: When::Freed,
-        without: "when the device has sent a packet and when a datagram is read",
+        without: "when the device has sent a packet",
     },
     // 5.17, and the receiving socket from 6.11 on; the first parameter is the tracer's own.
     always(

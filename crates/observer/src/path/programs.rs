@@ -142,7 +142,7 @@ fn worth_it(when: When, aim: &Aim, completion: bool) -> bool {
         When::Always => true,
         When::Datagrams => aim.datagrams,
         When::Immediate => !completion,
-        When::Freed => completion || aim.datagrams,
+        When::Freed => completion,
     }
 }
 
@@ -182,7 +182,7 @@ mod tests {
         let datagrams = Aim { datagrams: true, ..Aim::default() };
         assert!(worth_it(When::Always, &streams, false) && worth_it(When::Immediate, &streams, false));
         assert!(!worth_it(When::Datagrams, &streams, false) && worth_it(When::Datagrams, &datagrams, false));
-        assert!(!worth_it(When::Freed, &streams, false) && worth_it(When::Freed, &streams, true));
+        assert!(!worth_it(When::Freed, &datagrams, false) && worth_it(When::Freed, &streams, true));
         assert!(!worth_it(When::Immediate, &streams, true));
     }
 
@@ -204,10 +204,11 @@ mod tests {
         let place = Place::of("lo").expect("every namespace has it");
         let btf = Btf::from_vmlinux().expect("the kernel's types");
         let mut programs = Programs::of(loaded, Reasons::of(&btf), &place).expect("maps");
-        let attached = programs.attach(&Aim::default()).len();
+        let all = Aim { datagrams: true, ..Aim::default() };
+        let attached = programs.attach(&all).len();
         assert_eq!(attached + programs.notes.len(), wanted, "{:?}", programs.notes);
         assert!(programs.notes.iter().all(|note| note.contains("refuses")), "{:?}", programs.notes);
-        assert_eq!(programs.attach(&Aim::default()).len(), attached, "not asked again");
+        assert_eq!(programs.attach(&all).len(), attached, "not asked again");
         assert_eq!(attached + programs.notes.len(), wanted, "and noted once");
     }
 }

@@ -141,8 +141,6 @@ fn datagrams_are_followed_to_their_reader() {
     reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
     let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
     let own = [writer.try_clone().expect("dup"), reader.try_clone().expect("dup")];
-    // One after another: a reader that is slower than the writer has a queue before it, and on a slow machine
-    // no datagram would get through that queue within the moment for which the programs are attached.
     let _both = Repeated::start(move || {
         drop(writer.send_to(&[7; 1000], to));
         drop(reader.recv(&mut [0; 2000]));
@@ -155,6 +153,28 @@ fn datagrams_are_followed_to_their_reader() {
     let scene = Scene { sockets: &reading, ..Scene::default() };
     let up = [Hop::DeviceToSocket, Hop::SocketToApplication];
     watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &up, &["received"]));
+}
+
+/// The kernel wakes the reader for the first datagram only; the others' wait is seen nevertheless.
+#[test]
+fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
+    let Some(lab) = Lab::new() else { return };
+    let reader = lab.b.run(|| UdpSocket::bind((B, 0)).expect("bind"));
+    let to = reader.local_addr().expect("bound");
+    reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
+    let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
+    let own = reader.try_clone().expect("dup");
+    let _both = Repeated::start(move || {
+        (0..20).for_each(|_| drop(writer.send_to(&[7; 1000], to)));
+        std::thread::sleep(Duration::from_millis(2));
+        (0..20).for_each(|_| drop(reader.recv(&mut [0; 2000])));
+    });
+    let reading = [own.as_fd()];
+    let scene = Scene { sockets: &reading, ..Scene::default() };
+    let trace =
+        watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &[Hop::SocketToApplication], &[]));
+    let wait = trace.hops.iter().find(|hop| hop.hop == Hop::SocketToApplication).expect("just seen");
+    assert!(wait.bins.iter().all(|(edge, _)| *edge > 1_000_000), "{wait:?}");
 }
 
 /// As a NIC does, a tun device frees a packet when it has gone: here when it is read, 5 ms later at least.

@@ -81,10 +81,22 @@ typedef struct {
 	int owned;
 } socket_lock_t;
 
+struct sk_buff;
+
+struct sk_buff_head {
+	struct sk_buff *next;
+	__u32 qlen;
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	struct sk_buff_head sk_receive_queue;
 	socket_lock_t sk_lock;
 	__u16 sk_protocol;
+};
+
+struct udp_sock {
+	struct sk_buff_head reader_queue;
 };
 
 struct tcp_sock {

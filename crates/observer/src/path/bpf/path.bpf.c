@@ -263,11 +263,39 @@ static __always_inline __u64 delivered(struct sock *sk, struct here *here)
 	return key;
 }
 
+/* The datagram that has waited longest, 0 where none does. The reader takes all that have come over into a
+ * queue of its own and reads from that. */
+static __always_inline __u64 oldest(struct sock *sk)
+{
+	struct udp_sock *up = (struct udp_sock *)sk;
+	if (BPF_CORE_READ(up, reader_queue.qlen))
+		return (__u64)BPF_CORE_READ(up, reader_queue.next);
+	return BPF_CORE_READ(sk, sk_receive_queue.qlen) ? (__u64)BPF_CORE_READ(sk, sk_receive_queue.next) : 0;
+}
+
+static __always_inline void comes_next(struct sock *sk, __u64 datagram)
+{
+	__u64 socket = (__u64)sk;
+	if (datagram)
+		bpf_map_update_elem(&path_next, &socket, &datagram, BPF_ANY);
+	else
+		bpf_map_delete_elem(&path_next, &socket);
+}
+
+static __always_inline __u64 next_of(struct sock *sk)
+{
+	__u64 socket = (__u64)sk;
+	__u64 *next = bpf_map_lookup_elem(&path_next, &socket);
+	return next ? *next : 0;
+}
+
 static __always_inline int readable(struct sock *sk)
 {
 	struct here *here = this_cpu();
 	if (!here || !in_namespace(sk->__sk_common.skc_net.net))
 		return 0;
+	if (sk->sk_protocol == IPPROTO_UDP && !next_of(sk))
+		comes_next(sk, oldest(sk));
 	struct stamp *stamp = seen_at(delivered(sk, here), STAGE_ARRIVED, STAGE_TRANSPORT);
 	if (!stamp)
 		return 0;
@@ -314,20 +342,51 @@ int BPF_PROG(path_read, struct sock *sk)
 	return 0;
 }
 
+/* A call that receives has returned. What was to be read next and waits no more is what it has read: a
+ * datagram's freeing would not tell, since the kernel leaves that to the processor it came in by (6.18).
+ * One that came while others waited is not announced to the reader: it has waited since it arrived. */
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(path_taken, struct sock *sk, int rc)
+{
+	if (sk->sk_protocol != IPPROTO_UDP || !in_namespace(sk->__sk_common.skc_net.net))
+		return 0;
+	__u64 taken = next_of(sk), next = oldest(sk);
+	if (taken == next)
+		return 0;
+	comes_next(sk, next);
+	struct stamp *stamp = seen_at(taken, STAGE_ARRIVED, STAGE_SOCKET);
+	if (!stamp)
+		return 0;
+	took(SOCKET_TO_APPLICATION, stamp->at, bpf_ktime_get_ns());
+	forget(taken);
+	return 0;
+}
+
 /* ---- the end ---- */
 
-/* A device frees what it has sent; a datagram is freed when the application has read it. */
+static __always_inline int freed(struct sk_buff *skb, enum stage last, enum hop hop)
+{
+	__u64 key = (__u64)skb;
+	struct stamp *stamp = seen_at(key, last, last);
+	if (!stamp)
+		return 0;
+	took(hop, stamp->at, bpf_ktime_get_ns());
+	forget(key);
+	return 0;
+}
+
+/* A device frees what it has sent. */
 SEC("tp_btf/consume_skb")
 int BPF_PROG(path_freed, struct sk_buff *skb)
 {
-	__u64 key = (__u64)skb;
-	struct stamp *stamp = seen_at(key, STAGE_DRIVER, STAGE_SOCKET);
-	if (!stamp)
-		return 0;
-	took(stamp->stage == STAGE_DRIVER ? DRIVER_TO_WIRE : SOCKET_TO_APPLICATION, stamp->at,
-	     bpf_ktime_get_ns());
-	forget(key);
-	return 0;
+	return freed(skb, STAGE_DRIVER, DRIVER_TO_WIRE);
+}
+
+/* For kernels without sock_recv_length: there a datagram is freed when it has been read. */
+SEC("tp_btf/consume_skb")
+int BPF_PROG(path_taken_old, struct sk_buff *skb)
+{
+	return freed(skb, STAGE_SOCKET, SOCKET_TO_APPLICATION);
 }
 
 /* TCP takes the device off a packet before it looks at it closely, and has none yet for one that it sends;

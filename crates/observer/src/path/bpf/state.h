@@ -133,6 +133,14 @@ struct {
 	__type(value, struct stamp);
 } path_followed SEC(".maps");
 
+/* By UDP socket: the datagram that is read next, where one waits. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u64);
+	__type(value, __u64);
+} path_next SEC(".maps");
+
 /* Flows to look at: see flow_key(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
