@@ -2,7 +2,7 @@
 //!
 //! A name in the kernel is the whole machine's, and can be registered once. So of two agents on one machine (both ends of
 //! a lab) the first loads a control and the second finds it there. When the first lets go, flows that use the control
-//! keep it until they close, and new ones cannot choose it any more: the flow that tries says so.
+//! keep it until they close, and new ones cannot choose it any more: a controller asks again before each run.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

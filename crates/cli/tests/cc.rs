@@ -2,43 +2,16 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use support::{LANDSPEED, controls_in_kernel, loads_controls, output, root, text};
+use support::{Holder, LANDSPEED, controls_in_kernel, loads_controls, output, root, text};
 
 /// Nothing here takes near this long; it bounds a machine that stalls.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn kernel_has(name: &str) -> bool {
     controls_in_kernel().iter().any(|known| known == name)
-}
-
-/// `landspeed cc load`, killed in the end whatever happens.
-struct Holder(Child);
-
-impl Holder {
-    /// Returns once each of `names` is said to be loaded.
-    fn of(names: &[&str]) -> Self {
-        let mut command = Command::new(LANDSPEED);
-        command.args(["cc", "load"]).args(names).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("landspeed runs");
-        let said = BufReader::new(child.stdout.take().expect("a pipe"));
-        let holder = Holder(child);
-        for line in said.lines().take(names.len()) {
-            let line = line.expect("a line");
-            assert!(line.contains("is loaded"), "{line}");
-        }
-        holder
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 /// The kernel lets go of a dead process's things a moment after it is reaped.

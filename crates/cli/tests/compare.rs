@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{LANDSPEED, controls_in_kernel, loads_controls, root, text};
+use support::{Holder, LANDSPEED, controls_in_kernel, loads_controls, root, text};
 
 /// A path of seventeen packets: regions of a second are long enough for it.
 const SMALL: &str = "lab:wan:rate=20M,rtt=10ms,queue=2bdp";
@@ -177,7 +177,33 @@ fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
         }
     }
     assert_eq!(left(&before), before);
+    outlives_what_others_loaded(&before);
     killed(folder.path(), &before);
+}
+
+/// A control that was there before, and goes with its owner in the second run, whose flows keep it; the third has none.
+fn outlives_what_others_loaded(before: &[String]) {
+    let folder = tempfile::tempdir().unwrap();
+    let holder = Holder::of(&["westwood"]);
+    let mut command = Command::new(LANDSPEED);
+    command.args(["compare", "-p", "westwood", "--scale", "0.01", "--repeats", "3", "--json", "--data-dir"]);
+    command.arg(folder.path()).arg(SMALL).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let study = command.spawn().expect("landspeed runs");
+    let ran_once = || {
+        let texts = records(folder.path()).into_iter().filter_map(|path| std::fs::read_to_string(path).ok());
+        texts.into_iter().any(|text| text.contains("\"line\":\"run\""))
+    };
+    let start = Instant::now();
+    while !ran_once() && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // By then all flows of the second run are open.
+    std::thread::sleep(Duration::from_secs(4));
+    drop(holder);
+    let (out, err) = text(&study.wait_with_output().expect("it ends"));
+    let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+    assert_eq!(found["runs"], 3, "{err}");
+    assert_eq!(left(before), before);
 }
 
 fn killed(folder: &std::path::Path, before: &[String]) {

@@ -7,7 +7,8 @@
 pub(crate) mod hosts;
 pub(crate) mod snapshot;
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
 
 /// The binary under test.
 pub(crate) const LANDSPEED: &str = env!("CARGO_BIN_EXE_landspeed");
@@ -32,6 +33,32 @@ pub(crate) fn loads_controls(test: &str) -> bool {
         return false;
     }
     true
+}
+
+/// `landspeed cc load`, killed in the end whatever happens.
+pub(crate) struct Holder(pub(crate) Child);
+
+impl Holder {
+    /// Returns once each of `names` is said to be loaded.
+    pub(crate) fn of(names: &[&str]) -> Self {
+        let mut command = Command::new(LANDSPEED);
+        command.args(["cc", "load"]).args(names).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("landspeed runs");
+        let said = BufReader::new(child.stdout.take().expect("a pipe"));
+        let holder = Holder(child);
+        for line in said.lines().take(names.len()) {
+            let line = line.expect("a line");
+            assert!(line.contains("is loaded"), "{line}");
+        }
+        holder
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 /// The names that `TCP_CONGESTION` takes, by the kernel itself.

@@ -36,7 +36,8 @@ impl<'a> KernelRuns<'a> {
     /// # Errors
     /// A control that the host does not have and cannot load.
     pub(super) fn prepare(pair: &'a mut Pair, hosts: &'a dyn Hosts, study: &'a Study) -> Result<Self, Error> {
-        let kernel_names = load(pair, study)?;
+        let all = study.contests.iter().flat_map(|contest| contest.controls.clone()).collect();
+        let kernel_names = load(pair, all)?;
         Ok(KernelRuns { pair, hosts, study, kernel_names })
     }
 
@@ -76,6 +77,8 @@ impl Carrier for KernelRuns<'_> {
                 contest.name
             )));
         }
+        // A control of another program that was there may have gone with it since.
+        self.kernel_names.extend(load(self.pair, contest.controls.clone())?);
         let watching = Watching { interval: self.interval(&plans), ..Watching::default() };
         self.pair.set(&windows(self.study, contest))?;
         self.hosts.mark_wan();
@@ -101,9 +104,8 @@ impl KernelRuns<'_> {
     }
 }
 
-/// Has the sender's host hold the controls of all contests; their names in its kernel.
-fn load(pair: &Pair, study: &Study) -> Result<BTreeMap<String, String>, Error> {
-    let mut names: Vec<String> = study.contests.iter().flat_map(|contest| contest.controls.clone()).collect();
+/// Has the sender's host hold these controls; their names in its kernel.
+fn load(pair: &Pair, mut names: Vec<String>) -> Result<BTreeMap<String, String>, Error> {
     names.sort_unstable();
     names.dedup();
     match pair.a.call(&Request::Controls { names: names.clone() })? {
