@@ -4,7 +4,7 @@
 //! BBR is no part of it: its window is a multiple of a rate that it measures, begun at a phase that it draws, and single
 //! losses are nothing to it.
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use landspeed_model::{FlowSpec, LinkSpec, LossSpec, Outcome, QueueSpec, Scenario, simulate};
 use landspeed_record::TcpSample;
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -32,6 +32,13 @@ const RTT: Nanos = Nanos::millis(62);
 const LOST: [u64; 7] = [300, 3_300, 7_800, 12_300, 18_300, 23_300, 31_300];
 /// Packets of a flow that are looked at.
 const PACKETS: u64 = 36_000;
+/// The list, and how long it goes on. A control with a large window has few round trips between two losses: with its
+/// losses so many times as far apart it has as many as the others.
+struct Losses {
+    lost: Vec<u64>,
+    packets: u64,
+}
+
 /// Looks at a window within a round trip.
 const LOOKS: u64 = 12;
 /// What the mean may be apart.
@@ -41,15 +48,18 @@ const BOUND: f64 = 0.05;
 pub(super) fn run(words: &[String]) -> Result<()> {
     let controls = super::list(words, "--controls", &CONTROLS)?;
     let modes = super::list(words, "--segmentation", &["on", "off"])?;
+    let [spread] = super::list(words, "--spread", &["1"])?[..] else { bail!("--spread takes one number") };
+    let losses = Losses::spread(spread.parse().context("--spread N")?);
     println!(
         "| control | TSO, GSO, GRO | losses | mean window, kernel | simulator | round trips | apart, mean | bias | worst (loss, round trip) | where it falls | without partner | |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|"
     );
     let mut apart = Vec::new();
     for control in controls {
-        let model = simulated(control)?;
+        let model = losses.simulated(control)?;
         for mode in &modes {
-            let row = Row { control, mode, model: &model, real: &real(control, mode, &model)? };
+            let real = losses.real(control, mode, &model)?;
+            let row = Row { control, mode, losses: &losses, model: &model, real: &real };
             if !row.print() {
                 apart.push(format!("{control} with segmentation offload {mode}"));
             }
@@ -62,54 +72,69 @@ fn interval() -> Nanos {
     Nanos(RTT.0 / LOOKS)
 }
 
-fn simulated(control: &str) -> Result<Outcome> {
-    let one_way = Nanos(RTT.0 / 2);
-    Ok(simulate(&Scenario {
-        links: vec![LinkSpec {
-            rate_bps: RATE,
-            delay_ns: one_way,
-            queue: QueueSpec::Bdp { times: 1.0, rtt_ns: RTT },
-            mark_above: None,
-            loss: LossSpec::List { packets: LOST.to_vec() },
-        }],
-        flows: vec![FlowSpec {
-            control: control.to_owned(),
-            return_ns: RTT - one_way,
-            data_bytes: Some(Bytes(PACKETS * SEGMENT)),
-            ..FlowSpec::default()
-        }],
-        // Three packets a round trip would take so long: it is over when the data are.
-        duration_ns: Nanos(RTT.0 * PACKETS / 3),
-        sample_ns: interval(),
-        probe: None,
-        seed: 1,
-    })?)
-}
+impl Losses {
+    /// The first one stays where it is: it ends slow start.
+    fn spread(times: u64) -> Self {
+        let [first, rest @ ..] = &LOST;
+        let lost = std::iter::once(*first).chain(rest.iter().map(|packet| first + (packet - first) * times));
+        Losses { lost: lost.collect(), packets: PACKETS * times }
+    }
 
-fn real(control: &str, mode: &str, model: &Outcome) -> Result<Seen> {
-    let Some(finished) = model.flows[0].finished_ns else {
-        bail!("{control} did not come to its end in the simulator")
-    };
-    let list: Vec<String> = LOST.iter().map(|packet| (packet + PROOF).to_string()).collect();
-    let traffic = Traffic {
-        path: format!(
-            "rate={}M,rtt={}ms,queue=1bdp,drop-list={}",
-            RATE.0 / 1e6,
-            RTT.0 / 1_000_000,
-            list.join("+")
-        ),
-        controls: vec![control],
-        duration: Nanos(finished.0 / 10 * 11),
-        interval: interval(),
-        superpackets: mode == "on",
-    };
-    ensure!(["on", "off"].contains(&mode), "--segmentation {mode}: expected on, off, or on,off");
-    path::run(&traffic)
+    fn simulated(&self, control: &str) -> Result<Outcome> {
+        let one_way = Nanos(RTT.0 / 2);
+        Ok(simulate(&Scenario {
+            links: vec![LinkSpec {
+                rate_bps: RATE,
+                delay_ns: one_way,
+                queue: QueueSpec::Bdp { times: 1.0, rtt_ns: RTT },
+                mark_above: None,
+                loss: LossSpec::List { packets: self.lost.clone() },
+            }],
+            flows: vec![FlowSpec {
+                control: control.to_owned(),
+                return_ns: RTT - one_way,
+                data_bytes: Some(Bytes(self.packets * SEGMENT)),
+                ..FlowSpec::default()
+            }],
+            // Three packets a round trip would take so long: it is over when the data are.
+            duration_ns: Nanos(RTT.0 * self.packets / 3),
+            sample_ns: interval(),
+            probe: None,
+            seed: 1,
+        })?)
+    }
+
+    fn real(&self, control: &str, mode: &str, model: &Outcome) -> Result<Seen> {
+        let Some(finished) = model.flows[0].finished_ns else {
+            bail!("{control} did not come to its end in the simulator")
+        };
+        let list: Vec<String> = self.lost.iter().map(|packet| (packet + PROOF).to_string()).collect();
+        let traffic = Traffic {
+            path: format!(
+                "rate={}M,rtt={}ms,queue=1bdp,drop-list={}",
+                RATE.0 / 1e6,
+                RTT.0 / 1_000_000,
+                list.join("+")
+            ),
+            controls: vec![control],
+            duration: Nanos(finished.0 / 10 * 11),
+            interval: interval(),
+            superpackets: mode == "on",
+        };
+        ensure!(["on", "off"].contains(&mode), "--segmentation {mode}: expected on, off, or on,off");
+        path::run(&traffic)
+    }
+
+    /// Until all is acknowledged that both engines send.
+    fn under_way<'a>(&self, samples: impl Iterator<Item = &'a TcpSample>) -> Vec<TcpSample> {
+        samples.filter(|sample| sample.acked_bytes.0 < self.packets * SEGMENT).cloned().collect()
+    }
 }
 
 struct Row<'a> {
     control: &'a str,
     mode: &'a str,
+    losses: &'a Losses,
     model: &'a Outcome,
     real: &'a Seen,
 }
@@ -117,11 +142,11 @@ struct Row<'a> {
 impl Row<'_> {
     /// Whether it is as it should be.
     fn print(&self) -> bool {
-        let model = under_way(self.model.flows[0].samples.iter().map(|sample| &sample.tcp));
-        let real = under_way(self.real.flows[0].iter());
+        let model = self.losses.under_way(self.model.flows[0].samples.iter().map(|sample| &sample.tcp));
+        let real = self.losses.under_way(self.real.flows[0].iter());
         let (measured, expected) = (Epochs::of(&real, RTT), Epochs::of(&model, RTT));
         let apart = Apart::of(&measured, &expected);
-        let is_listed = [&measured, &expected].iter().all(|epochs| epochs.losses() == LOST.len());
+        let is_listed = [&measured, &expected].iter().all(|epochs| epochs.losses() == self.losses.lost.len());
         let is_near = apart.mean <= BOUND && apart.rounds > 0;
         if !is_near {
             // Which loss parted them.
@@ -157,11 +182,6 @@ impl Row<'_> {
         );
         is_listed && is_near && self.real.unfit.is_empty()
     }
-}
-
-/// Until all is acknowledged that both engines send.
-fn under_way<'a>(samples: impl Iterator<Item = &'a TcpSample>) -> Vec<TcpSample> {
-    samples.filter(|sample| sample.acked_bytes.0 < PACKETS * SEGMENT).cloned().collect()
 }
 
 /// Over time, from the first loss on.

@@ -32,7 +32,11 @@ pub(crate) fn run(root: &Path, words: &[String]) -> Result<()> {
 fn list<'a>(words: &'a [String], key: &str, default: &[&'a str]) -> Result<Vec<&'a str>> {
     ensure!(words.len().is_multiple_of(2), "each of {} needs a value", words.join(" "));
     for pair in words.chunks(2) {
-        ensure!(["--controls", "--segmentation", "--nth"].contains(&pair[0].as_str()), "unknown {}", pair[0]);
+        ensure!(
+            ["--controls", "--segmentation", "--nth", "--spread", "--pace"].contains(&pair[0].as_str()),
+            "unknown {}",
+            pair[0]
+        );
     }
     let given = words.chunks(2).find(|pair| pair[0] == key);
     Ok(given.map_or(default.to_vec(), |pair| pair[1].split(',').collect()))

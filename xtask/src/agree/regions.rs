@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
+use landspeed_analysis::compare::RunFigures;
 use landspeed_model::recovery_time;
-use landspeed_record::{CompareReport, Estimate, Line, Study, StudyRun};
+use landspeed_record::{CompareReport, Estimate, Line, Study};
 use landspeed_stats::unpaired;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
@@ -33,7 +34,8 @@ impl Options {
         let mut options = Options {
             rate: "100M".into(),
             scale: "0.1".into(),
-            repeats: 5,
+            // Two more than are asked for: a run whose link was late does not count.
+            repeats: 7,
             protocols: None,
             round_trips_ms: ROUND_TRIPS_MS.to_vec(),
         };
@@ -132,24 +134,11 @@ fn finish(child: Child) -> Result<Rates> {
         let Line::Run(run) = line else { continue };
         let rates = by_protocol.iter_mut().find(|(name, _)| *name == run.contest);
         if let Some((_, rates)) = rates.filter(|_| run.invalid.is_empty()) {
-            rates.push(middle(run, &report.study));
+            let middle = RunFigures::of(&report.study, run).and_then(|figures| figures.middle_bps());
+            rates.extend(middle.map(|rate| rate.0 / 1e6));
         }
     }
     Ok(Rates { study: report.study, by_protocol })
-}
-
-/// Mb/s of all flows together while all are there. The first sample within the region began before it.
-fn middle(run: &StudyRun, study: &Study) -> f64 {
-    let (from, to) = (Nanos(study.region_ns.0 * 3), Nanos(study.region_ns.0 * 5));
-    let mut rate = 0.0;
-    for flow in &run.flows {
-        let within: Vec<_> = flow.samples.iter().filter(|s| s.at_ns > from && s.at_ns <= to).collect();
-        let [first, rest @ ..] = within.as_slice() else { continue };
-        let bytes: Bytes = rest.iter().map(|sample| sample.goodput_bytes).sum();
-        let last = rest.last().map_or(first.at_ns, |sample| sample.at_ns);
-        rate += bytes.per(last - first.at_ns).0 / 1e6;
-    }
-    rate
 }
 
 struct Row<'a> {

@@ -4,7 +4,7 @@
 //! The round trip is as short as lets packets go at a pace that a shared machine carries, and the path has room for over
 //! twice the window that is expected: the losses alone hold it, and thirty cycles take about a minute.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use landspeed_model::LossSpec;
 use landspeed_model::response::{self, measure};
 use landspeed_record::TcpSample;
@@ -25,8 +25,8 @@ const NTHS: [&str; 2] = ["1000", "10000"];
 /// Losses before the window is looked at: the one that ends slow start, and ten.
 const WARM_UP: u64 = 11;
 const CYCLES: u64 = 30;
-/// Packets a second, at most: 93 Mb/s of payload.
-const PACE: f64 = 8000.0;
+/// Packets a second, at most: 93 Mb/s of payload. `--pace 60000` makes thirty cycles of 100,000 packets bearable.
+const PACE: &str = "8000";
 /// Room of the path over the expected mean window; a window at its largest is a third above its mean, or less.
 const ROOM: f64 = 2.2;
 /// Share of the path's room that a window may take.
@@ -39,6 +39,8 @@ pub(super) fn run(words: &[String]) -> Result<()> {
     let nths = super::list(words, "--nth", &NTHS)?;
     let modes = super::list(words, "--segmentation", &["on"])?;
     let names: Vec<&str> = CONTROLS.iter().map(|(name, _)| *name).collect();
+    let [pace] = super::list(words, "--pace", &[PACE])?[..] else { bail!("--pace takes one number") };
+    let pace: f64 = pace.parse().context("--pace PACKETS a second")?;
     let wanted = super::list(words, "--controls", &names)?;
     println!(
         "| control | p | TSO, GSO, GRO | RTT | published | kernel | ratio | simulator | largest / path's room | cycles | |\n\
@@ -48,7 +50,7 @@ pub(super) fn run(words: &[String]) -> Result<()> {
     for nth in nths {
         let nth: u64 = nth.parse().context("--nth 1000,10000")?;
         for (control, response) in CONTROLS.iter().filter(|(name, _)| wanted.contains(name)) {
-            let point = Point::of(control, *response, nth)?;
+            let point = Point::of(control, *response, nth, pace)?;
             for mode in &modes {
                 let seen = path::run(&point.traffic(*mode == "on"))?;
                 if !point.print(mode, &seen)? {
@@ -70,9 +72,9 @@ struct Point<'a> {
 }
 
 impl<'a> Point<'a> {
-    fn of(control: &'a str, response: Response, nth: u64) -> Result<Self> {
+    fn of(control: &'a str, response: Response, nth: u64, pace: f64) -> Result<Self> {
         let published = |rtt| response(1.0 / nth as f64, rtt);
-        let fits = |rtt: &Nanos| published(*rtt) / rtt.as_secs_f64() <= PACE;
+        let fits = |rtt: &Nanos| published(*rtt) / rtt.as_secs_f64() <= pace;
         let rtt = (10..=400).map(Nanos::millis).find(fits).context("no round trip is long enough")?;
         let published = published(rtt);
         let simulated = measure(control, LossSpec::EveryNth { nth }, nth, CYCLES, rtt, published)?.mean;
@@ -187,9 +189,10 @@ mod tests {
 
     #[test]
     fn paths_are_as_short_as_the_pace_allows_and_have_room() {
+        let pace: f64 = PACE.parse().unwrap();
         for (control, response) in CONTROLS {
-            let point = Point::of(control, response, 1000).unwrap();
-            assert!(point.published / point.rtt.as_secs_f64() <= PACE);
+            let point = Point::of(control, response, 1000, pace).unwrap();
+            assert!(point.published / point.rtt.as_secs_f64() <= pace);
             let room = point.rate() * 1e6 * point.rtt.as_secs_f64() / PACKET_BITS;
             assert!(1.4 * point.published < MOST_ROOM * room, "{control}");
             assert!(point.losses().starts_with("loss-nth=1000,drop-list="), "{control}");
