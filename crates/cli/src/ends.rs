@@ -7,7 +7,7 @@ use landspeed_analysis::wan::judged;
 use landspeed_experiment::{Host, Pair, Reaching, Wishes};
 use landspeed_knob::{flow_cell, flow_settings};
 use landspeed_record::{FlowSettings, Settings, WanReport};
-use landspeed_topology::{self as topology, Hosts};
+use landspeed_topology::{self as topology, Hosts, WanSpec};
 
 use crate::args::HostArgs;
 
@@ -71,7 +71,11 @@ impl Ends {
 
     /// The first host and the second, joined.
     pub(crate) fn join(&self) -> Result<Joined> {
-        let hosts = topology::open(&self.words)?;
+        self.join_hosts(topology::open(&self.words)?)
+    }
+
+    /// The same with hosts that stand already.
+    pub(crate) fn join_hosts(&self, hosts: Box<dyn Hosts>) -> Result<Joined> {
         let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
         let pairs = vec![self.pair(a, b)?];
         Ok(Joined { pairs, hosts })
@@ -112,6 +116,13 @@ impl Ends {
         let wishes = Wishes { hints: hints(b), ..self.wishes.clone() };
         Ok(Pair::join(first?, second?, &wishes)?)
     }
+}
+
+/// The link of a wide-area lab in words; `None` for other hosts.
+pub(crate) fn wan_spec(words: &[String]) -> Result<Option<WanSpec>> {
+    let [word] = words else { return Ok(None) };
+    let text = word.strip_prefix("lab:wan").map(|rest| rest.trim_start_matches(':'));
+    Ok(text.map(str::parse).transpose()?)
 }
 
 /// Addresses of a host that are worth trying first: its own where the topology knows them, else what

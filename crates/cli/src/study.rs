@@ -8,10 +8,10 @@ use landspeed_congestion::{CONTROLS, can_load};
 use landspeed_experiment::{Pair, Sink};
 use landspeed_record::{Contest, Engine, Line, Question, Study, StudyPath, WriteError, Writer};
 use landspeed_report::compare_progress;
-use landspeed_topology::WanSpec;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::args::{AskArg, CompareArgs, HostArgs};
+use crate::ends::wan_spec;
 use crate::stop::Stop;
 
 /// The study's TCPs (cottrell-2005 section II.B; UDT is none), and today's two defaults.
@@ -38,9 +38,8 @@ pub(crate) fn words(hosts: &HostArgs) -> Vec<String> {
 
 /// The path of a wide-area lab in words; `None` for other hosts.
 pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
-    let [word] = words else { return Ok(None) };
-    let Some(text) = word.strip_prefix("lab:wan") else { return Ok(None) };
-    let spec: WanSpec = text.trim_start_matches(':').parse()?;
+    let Some(spec) = wan_spec(words)? else { return Ok(None) };
+    let word = &words[0];
     let (Some(rate_bps), Some(queue_bytes)) = (spec.rate(), spec.queue()) else {
         bail!(
             "{word}: a study needs a path of one rate (no trace), and a queue in bytes or bdp (not in packets)"
@@ -68,13 +67,11 @@ pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
 
 /// What joined hosts tell of their path: its queue nobody knows.
 pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
-    let link = pair.a.link();
-    let told = link.speed_mbps.filter(|speed| *speed > 0).map(|speed| BitRate(speed as f64 * 1e6));
     StudyPath {
-        rate_bps: told.unwrap_or(UNKNOWN_RATE),
+        rate_bps: pair.link_rate().unwrap_or(UNKNOWN_RATE),
         rtt_ns: pair.path.rtt_ns,
         queue_bytes: Bytes(0),
-        mtu_bytes: u16::try_from(link.mtu_bytes).unwrap_or(u16::MAX),
+        mtu_bytes: u16::try_from(pair.a.link().mtu_bytes).unwrap_or(u16::MAX),
         window_bytes: None,
         topology: words.join(" "),
     }

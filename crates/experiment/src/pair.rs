@@ -8,7 +8,7 @@ use landspeed_record::{
     Cell, EndpointOutcome, FlowSettings, PathFacts, Placement, Receiver, Restored, Role, Side, TrialSpec,
     Workload,
 };
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::cores::cores;
 use crate::{Error, Host};
@@ -86,6 +86,12 @@ impl Pair {
             Side::A => &mut self.a,
             Side::B => &mut self.b,
         }
+    }
+
+    /// The slower of both links' speeds, as far as they tell any: virtual ones do not.
+    pub fn link_rate(&self) -> Option<BitRate> {
+        let told = [self.a.link(), self.b.link()].into_iter().filter_map(|link| link.speed_mbps);
+        told.filter(|mbps| *mbps > 0).min().map(|mbps| BitRate(mbps as f64 * 1e6))
     }
 
     /// Whether both hosts give leave to turn their knobs.

@@ -3,7 +3,7 @@
 
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{
-    Cell, Direction, EndpointOutcome, FlowSettings, LinkFacts, PathFacts, RECORD_RUN_FORMAT, RecordRun,
+    Cell, Direction, EndpointOutcome, FlowSettings, PathFacts, RECORD_RUN_FORMAT, RecordRun,
     RecordRunFigures, Recovery, TcpSample, Workload,
 };
 use landspeed_topology::Hosts;
@@ -40,27 +40,21 @@ pub struct RecordRunOptions {
 }
 
 /// What is known of the path before anything is sent.
-struct Track {
+pub(crate) struct Track {
     rate: BitRate,
     /// Room in front of the bottleneck, where it is known.
     queue: Option<Bytes>,
-    rtt: Nanos,
+    pub(crate) rtt: Nanos,
 }
 
 impl Track {
-    fn of(pair: &Pair, hosts: &dyn Hosts, options: &RecordRunOptions) -> Result<Self, Error> {
+    pub(crate) fn of(pair: &Pair, hosts: &dyn Hosts, rate: Option<BitRate>) -> Result<Self, Error> {
         let rtt = pair.path.rtt_ns;
         if let Some(link) = hosts.wan_stats() {
             let queue = (link.queue_bytes.0 > 0).then_some(link.queue_bytes);
             return Ok(Track { rate: link.rate_bps, queue, rtt });
         }
-        let told =
-            |link: LinkFacts| link.speed_mbps.filter(|mbps| *mbps > 0).map(|mbps| BitRate(mbps as f64 * 1e6));
-        let slower = [told(pair.a.link()), told(pair.b.link())]
-            .into_iter()
-            .flatten()
-            .min_by(|a, b| a.0.total_cmp(&b.0));
-        match options.rate_bps.or(slower) {
+        match rate.or(pair.link_rate()) {
             Some(rate) => Ok(Track { rate, queue: None, rtt }),
             None => Err(Error::Other("neither link tells its speed: say the path's with --rate 10G".into())),
         }
@@ -91,7 +85,7 @@ pub fn record_run(
     say: &mut dyn FnMut(&str),
 ) -> Result<RecordRun, Error> {
     pair.may_tune()?;
-    let track = Track::of(pair, hosts, options)?;
+    let track = Track::of(pair, hosts, options.rate_bps)?;
     let result = both(pair, hosts, (&track, options), say);
     let restored = pair.restore();
     let run = result.map_err(|error| with_leftovers(error, &restored))?;
@@ -137,7 +131,7 @@ fn both(
 }
 
 /// Jumbo frames, and buffers: the receiver's never bounds, the sender's is the cap.
-fn cell(track: &Track, window: Option<Bytes>) -> Cell {
+pub(crate) fn cell(track: &Track, window: Option<Bytes>) -> Cell {
     let most = Bytes(i32::MAX as u64);
     let room = Bytes(4 * (track.bdp().0 + track.queue.unwrap_or(track.bdp()).0));
     let send = window.map_or(room, buffers::for_window);
@@ -148,14 +142,19 @@ fn cell(track: &Track, window: Option<Bytes>) -> Cell {
     cell
 }
 
-/// One stream, with the paper's congestion control: nothing but the window keeps it from overrunning the queue.
+/// The paper's congestion control.
+pub(crate) fn reno() -> FlowSettings {
+    FlowSettings { congestion: Some("reno".into()), ..FlowSettings::default() }
+}
+
+/// One stream: nothing but the window keeps it from overrunning the queue.
 fn one(
     pair: &Pair,
     hosts: &dyn Hosts,
     (track, options): (&Track, &RecordRunOptions),
     window_bytes: Option<Bytes>,
 ) -> Result<RecordRunFigures, Error> {
-    let flow = FlowSettings { congestion: Some("reno".into()), ..FlowSettings::default() };
+    let flow = reno();
     let stream = Workload::Stream { duration_ns: options.time, direction: Direction::Forward };
     let start = Nanos(track.rtt.0 * START_RTTS).max(LEAST_START);
     hosts.mark_wan();

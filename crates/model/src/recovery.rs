@@ -13,8 +13,12 @@ use crate::simulation::simulate;
 ///
 /// The paper's row for a LAN assumes a round trip of 1 ms; what it measured there was 38 to 50 us.
 pub fn recovery_time(rate: BitRate, rtt: Nanos, segment: Bytes) -> Nanos {
-    let window = rate.0 * rtt.as_secs_f64() / 8.0 / segment.0.max(1) as f64;
-    Nanos((window / 2.0 * rtt.0 as f64) as u64)
+    Nanos((full_window(rate, rtt, segment) / 2.0 * rtt.0 as f64) as u64)
+}
+
+/// The window of that formula, in segments: all that the path holds, and no queue.
+pub fn full_window(rate: BitRate, rtt: Nanos, segment: Bytes) -> f64 {
+    rate.0 * rtt.as_secs_f64() / 8.0 / segment.0.max(1) as f64
 }
 
 /// Headers of IPv4 and TCP without timestamps: the formula knows no others.
@@ -30,7 +34,7 @@ pub fn simulated_recovery(rate: BitRate, rtt: Nanos, mtu_bytes: u16) -> Option<N
     if expected > Nanos::secs(3600) {
         return None;
     }
-    let window = (rate.0 * rtt.as_secs_f64() / 8.0) as u64 / segment;
+    let window = full_window(rate, rtt, Bytes(segment)) as u64;
     let flow = FlowSpec {
         return_ns: rtt,
         mtu_bytes,

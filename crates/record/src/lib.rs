@@ -46,7 +46,7 @@ pub use line::{Header, Line, PathFacts, Restored, StepLine, VerdictLine};
 pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamFigure, TcpFigure};
 pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample};
 pub use reader::{ReadError, Record, read};
-pub use record_run::{RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
+pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use summary::{
     Advised, Answer, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary, TuneSummary,
 };

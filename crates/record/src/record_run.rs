@@ -36,14 +36,34 @@ pub struct RecordRunFigures {
     pub unfit: Vec<String>,
 }
 
+/// A segment lost on purpose on the sockets of a lab, and how long the window took to grow back.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LabRecovery {
+    /// From the repair to the full window; `None` where that was not seen in the time there was.
+    pub back_s: Option<f64>,
+    /// What the paper's formula says of the window that was there: half of it, one segment a round trip.
+    pub expected_s: f64,
+    /// Segments of the window before the loss.
+    pub window_segments: u32,
+    /// The least that the loss left of it.
+    pub least_segments: u32,
+    /// Segments sent again: two, this one and the one whose loss ends slow start, where nothing else was lost.
+    pub retransmits: u64,
+    /// Why the run does not count, one line each.
+    pub unfit: Vec<String>,
+}
+
 /// How long one loss costs a flow that fills the path, with Reno (feng-2003 Table 1).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recovery {
     /// By the paper's formula: half the window, one segment a round trip.
     pub formula_s: f64,
     /// In the simulator, packet by packet, after one loss on this path.
     pub simulated_s: Option<f64>,
+    /// On real sockets, where that was asked for.
+    pub lab: Option<LabRecovery>,
     /// Payload of a segment.
     pub segment_bytes: Bytes,
 }

@@ -1,6 +1,6 @@
 //! The result of `landspeed tune --record-run`.
 
-use landspeed_record::{RecordRun, RecordRunFigures};
+use landspeed_record::{LabRecovery, RecordRun, RecordRunFigures};
 
 use crate::output::{Output, Style, Tone};
 use crate::words::number;
@@ -73,10 +73,30 @@ fn row(name: &str, figures: &RecordRunFigures) -> Vec<String> {
 fn recovery(run: &RecordRun) -> String {
     let simulated =
         run.recovery.simulated_s.map_or_else(String::new, |s| format!(", {} s in the simulator", number(s)));
+    let lab = run.recovery.lab.as_ref().map_or_else(String::new, in_lab);
     format!(
-        "one loss would cost Reno {} s to grow back by the formula (half the window, a segment a round trip){simulated}",
+        "one loss would cost Reno {} s to grow back by the formula (half the window, a segment a round trip){simulated}{lab}",
         number(run.recovery.formula_s)
     )
+}
+
+fn in_lab(seen: &LabRecovery) -> String {
+    let said = match seen.back_s {
+        Some(s) => format!(
+            "a window of {} segments fell to {} and was back after {} s (formula for that window: {} s)",
+            seen.window_segments,
+            seen.least_segments,
+            number(s),
+            number(seen.expected_s)
+        ),
+        None => "no window was seen to fall and come back".to_owned(),
+    };
+    let again = match seen.retransmits {
+        2 => String::new(),
+        other => format!("; {other} segments were sent again, not two"),
+    };
+    let unfit: String = seen.unfit.iter().map(|why| format!("; does not count: {}", safe(why))).collect();
+    format!("\non the lab's sockets {said}{again}{unfit}")
 }
 
 fn percent(share: f64) -> String {
@@ -109,11 +129,29 @@ mod tests {
                 formula_s: 567.0,
                 simulated_s: Some(570.0),
                 segment_bytes: Bytes(8928),
+                lab: Some(landspeed_record::LabRecovery {
+                    back_s: Some(571.0),
+                    window_segments: 6277,
+                    least_segments: 3138,
+                    retransmits: 2,
+                    expected_s: 565.0,
+                    unfit: vec!["late\u{1b}".into()],
+                }),
             },
             ..RecordRun::default()
         };
         let text = record_run_text(&run, Output { terminal: false, width: 120, color: false });
-        for words in ["99.42 %", "2.490e16", "688", "567 s", "570 s", "NOT everything", "180 ms"] {
+        for words in [
+            "99.42 %",
+            "2.490e16",
+            "688",
+            "567 s",
+            "570 s",
+            "571 s",
+            "6277 segments fell to 3138",
+            "NOT everything",
+            "180 ms",
+        ] {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(!text.contains('\u{1b}'));

@@ -69,6 +69,10 @@ pub(crate) struct TuneArgs {
     /// With --record-run: the path's rate, where the hosts' links do not tell it
     #[arg(long, value_name = "RATE", requires = "record_run")]
     pub(crate) rate: Option<BitRate>,
+    /// With --record-run on lab:wan: lose one segment on purpose afterwards, and see how long the window takes to grow
+    /// back (about rate x RTT^2 / 16 MSS: ten minutes at 2.5 Gb/s and 180 ms)
+    #[arg(long, requires = "record_run")]
+    pub(crate) recovery: bool,
     /// Touch real hosts without asking first
     #[arg(short, long)]
     pub(crate) yes: bool,

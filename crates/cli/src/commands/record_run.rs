@@ -2,22 +2,24 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
-use landspeed_experiment::{RecordRunOptions, record_run};
-use landspeed_model::{recovery_time, simulated_recovery};
-use landspeed_record::{RecordRun, Recovery};
+use anyhow::{Context, Result};
+use landspeed_experiment::{Losses, RecordRunOptions, record_run, recover};
+use landspeed_model::{full_window, recovery_time, simulated_recovery};
+use landspeed_record::{LabRecovery, RecordRun, Recovery};
 use landspeed_report::{Output, record_run_json, record_run_text};
+use landspeed_topology::{Lab, LabKind, WanSpec};
 use landspeed_units::Bytes;
 
 use crate::args::TuneArgs;
 use crate::commands::show::{out, say};
 use crate::commands::tune::agree;
 use crate::data;
-use crate::ends::Ends;
+use crate::ends::{Ends, wan_spec};
 
 /// Runs it.
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     let ends = Ends::parse(&args.hosts, true)?;
+    let losing = args.recovery.then(|| link(&args.hosts.hosts)).transpose()?;
     let mut joined = ends.join()?;
     let (pair, hosts) = joined.first()?;
     if !ends.in_lab() && !args.yes {
@@ -38,9 +40,33 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     let mut run = record_run(pair, hosts, &options, &mut say)?;
     drop(joined);
     run.recovery = recovery(&run);
+    if let Some(spec) = losing {
+        run.recovery.lab = Some(in_lab(&ends, &spec, &run)?);
+    }
     out(&if args.output.json { record_run_json(&run) } else { record_run_text(&run, Output::stdout()) })?;
     let good = run.restored && run.capped.unfit.is_empty();
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The link that can be told to lose a segment.
+fn link(words: &[String]) -> Result<WanSpec> {
+    wan_spec(words)?.context(
+        "--recovery loses a segment on purpose, which only a link of landspeed's own does: name one, such as \
+         lab:wan:rate=2.5G,rtt=180ms",
+    )
+}
+
+/// What one loss costs on real sockets, over the same link but for what it loses.
+fn in_lab(ends: &Ends, spec: &WanSpec, run: &RecordRun) -> Result<LabRecovery> {
+    let rtt = run.path.rtt_ns;
+    let path = full_window(run.path_rate_bps, rtt, run.recovery.segment_bytes) as u64;
+    let queue = spec.queue().map_or(0, |queue| queue.0 / u64::from(run.mtu_bytes.max(1)));
+    let losses = Losses::on(path, queue, rtt);
+    let lab = Lab::create(LabKind::Wan(Box::new(spec.losing_only(&losses.packets))))?;
+    let mut joined = ends.join_hosts(Box::new(lab))?;
+    let (pair, hosts) = joined.first()?;
+    say(&format!("one stream for {}, which loses a segment on purpose", losses.time));
+    Ok(recover(pair, hosts, &losses)?)
 }
 
 /// Headers of IPv4 and TCP: what the paper's formula takes off.
@@ -55,5 +81,6 @@ fn recovery(run: &RecordRun) -> Recovery {
         formula_s: recovery_time(rate, rtt, segment_bytes).as_secs_f64(),
         simulated_s: simulated_recovery(rate, rtt, mtu).map(|time| time.as_secs_f64()),
         segment_bytes,
+        lab: None,
     }
 }

@@ -168,6 +168,23 @@ impl WanSpec {
         }
     }
 
+    /// The same link, but that from A to B it loses these packets (with payload, the first is 1) and no other.
+    #[must_use]
+    pub fn losing_only(&self, packets: &[u64]) -> WanSpec {
+        let mut spec = self.clone();
+        let list: Vec<String> = packets.iter().map(u64::to_string).collect();
+        let [there, _] = &mut spec.ways;
+        *there = Way {
+            loss: Share::default(),
+            loss_burst: None,
+            loss_states: None,
+            loss_nth: None,
+            drop_list: Some(list.join("+")),
+            ..there.clone()
+        };
+        spec
+    }
+
     /// Seed of all chance.
     pub fn seed(&self) -> u64 {
         self.seed

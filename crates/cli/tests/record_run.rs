@@ -1,0 +1,49 @@
+//! `landspeed tune --record-run`: both runs and one loss on purpose, over a small path.
+
+mod support;
+
+use std::process::Command;
+
+use serde_json::Value;
+use support::{LANDSPEED, root, text};
+
+#[test]
+fn a_capped_stream_loses_nothing_and_one_loss_takes_as_long_as_the_formula_says() {
+    if !root("a_capped_stream_loses_nothing_and_one_loss_takes_as_long_as_the_formula_says") {
+        return;
+    }
+    let args = ["tune", "--record-run", "--recovery", "--time", "2s", "--distance", "1000", "--json"];
+    let path = "lab:wan:rate=200M,rtt=40ms,queue=1bdp";
+    let (out, err) = text(&Command::new(LANDSPEED).args(args).arg(path).output().expect("landspeed runs"));
+    let run: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+    assert_eq!(run["restored"], true, "{err}");
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{run:#}"));
+    assert!(number(&run["capped"]["bit_metres_per_s"]) > 0.0 && number(&run["uncapped"]["rate_bps"]) > 0.0);
+    let (recovery, lab) = (&run["recovery"], &run["recovery"]["lab"]);
+    assert!(
+        (number(&recovery["simulated_s"]) / number(&recovery["formula_s"]) - 1.0).abs() < 0.1,
+        "{recovery}"
+    );
+    let counts = |run: &Value| run["unfit"].as_array().is_some_and(Vec::is_empty);
+    if counts(&run["capped"]) {
+        assert_eq!(run["capped"]["retransmits_in_all"], 0, "the window overran the queue: {run:#}");
+    }
+    // A machine too busy to carry the path says so.
+    if counts(lab) {
+        assert_eq!(lab["retransmits"], 2, "{lab}");
+        let share = number(&lab["least_segments"]) / number(&lab["window_segments"]);
+        assert!((share - 0.5).abs() < 0.05, "{lab}");
+        assert!((number(&lab["back_s"]) / number(&lab["expected_s"]) - 1.0).abs() < 0.2, "{lab}");
+    }
+}
+
+#[test]
+fn nothing_loses_on_purpose_but_a_link_of_our_own() {
+    for hosts in [&[][..], &["lab"], &["lab:switch:3"], &["a.example", "b.example"]] {
+        let args = ["tune", "--record-run", "--recovery", "--yes"];
+        let output = Command::new(LANDSPEED).args(args).args(hosts).output().expect("landspeed runs");
+        let (out, err) = text(&output);
+        assert!(!output.status.success() && out.is_empty(), "{out}");
+        assert!(err.contains("--recovery") && err.contains("lab:wan:"), "{err}");
+    }
+}

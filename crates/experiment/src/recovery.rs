@@ -1,0 +1,123 @@
+//! How long one lost segment holds a stream back, on real sockets: feng-2003 Table 1 by experiment.
+
+use landspeed_analysis::wan::unfit;
+use landspeed_record::{Direction, LabRecovery, TcpSample, Workload};
+use landspeed_topology::Hosts;
+use landspeed_units::Nanos;
+
+use crate::record_run::{Track, cell, reno};
+use crate::tune::with_leftovers;
+use crate::{Error, Pair, Watching};
+
+/// Looks at a window, at most: what one answer of an agent holds with room to spare.
+const MOST_LOOKS: u64 = 10_000;
+
+/// What is lost, and how long it is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Losses {
+    /// Numbers of the packets: the first ends slow start, the second is the one that counts.
+    pub packets: [u64; 2],
+    /// Long enough for the window to come back.
+    pub time: Nanos,
+}
+
+impl Losses {
+    /// Slow start doubles a window until its first loss is told of: about the number of the lost packet is in flight by
+    /// then, which path and queue must hold, and half of it is left. So a queue of one bandwidth-delay product or more
+    /// gives a window of nine tenths of what the path holds, and a shorter one a smaller window; nothing stands in the
+    /// queue when the second is lost.
+    pub fn on(path_segments: u64, queue_segments: u64, rtt: Nanos) -> Losses {
+        let first = (path_segments + queue_segments.min(path_segments) * 8 / 10).max(20);
+        let left = first / 2;
+        let growing = left / 2;
+        Losses { packets: [first, 2 * first + 6 * left], time: Nanos(rtt.0 * (growing * 11 / 10 + 60)) }
+    }
+}
+
+/// Sends one stream over a link that loses these segments of it, and looks how long the window takes to be as it was
+/// before the second. Settings are put back at the end.
+///
+/// # Errors
+/// A host that may not be tuned, or what a session or a knob says.
+pub fn recover(pair: &mut Pair, hosts: &dyn Hosts, losses: &Losses) -> Result<LabRecovery, Error> {
+    pair.may_tune()?;
+    let result = lose(pair, hosts, losses.time);
+    let restored = pair.restore();
+    let (samples, unfit) = result.map_err(|error| with_leftovers(error, &restored))?;
+    Ok(LabRecovery { unfit, ..seen(&samples, pair.path.rtt_ns) })
+}
+
+fn lose(pair: &mut Pair, hosts: &dyn Hosts, time: Nanos) -> Result<(Vec<TcpSample>, Vec<String>), Error> {
+    let track = Track::of(pair, hosts, None)?;
+    pair.set(&cell(&track, None))?;
+    let stream = Workload::Stream { duration_ns: time, direction: Direction::Forward };
+    let watching = Watching { interval: track.rtt.max(Nanos(time.0 / MOST_LOOKS)), ..Watching::default() };
+    hosts.mark_wan();
+    let [sender, _] = pair.run_watched(stream, &reno(), Nanos(0), &watching)?;
+    let link = hosts.wan_since_mark().map(|(link, _)| link);
+    Ok((sender.observed.tcp, link.as_ref().map(unfit).unwrap_or_default()))
+}
+
+/// From the second repair on the window falls, within a round trip, and grows back.
+fn seen(samples: &[TcpSample], rtt: Nanos) -> LabRecovery {
+    let mut repairs = (1..samples.len()).filter(|n| samples[*n].retransmits > samples[n - 1].retransmits);
+    let Some(second) = repairs.nth(1) else { return LabRecovery::default() };
+    let window_segments = samples[second - 1].cwnd_segments;
+    let after = &samples[second..];
+    let fallen = after.iter().position(|sample| sample.cwnd_segments < window_segments);
+    let grows = fallen.map_or(&[][..], |fallen| &after[fallen..]);
+    let back = grows.iter().find(|sample| sample.cwnd_segments >= window_segments);
+    LabRecovery {
+        back_s: back.map(|sample| (sample.at_ns - after[0].at_ns).as_secs_f64()),
+        expected_s: f64::from(window_segments) / 2.0 * rtt.as_secs_f64(),
+        window_segments,
+        least_segments: grows.iter().map(|sample| sample.cwnd_segments).min().unwrap_or_default(),
+        retransmits: samples.last().map_or(0, |sample| sample.retransmits),
+        unfit: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RTT: Nanos = Nanos::millis(10);
+
+    fn samples(looks: &[(u64, u32)]) -> Vec<TcpSample> {
+        let look = |(n, &(retransmits, cwnd_segments)): (u64, &(u64, u32))| TcpSample {
+            at_ns: Nanos(RTT.0 * n),
+            retransmits,
+            cwnd_segments,
+            ..TcpSample::default()
+        };
+        (0..).zip(looks).map(look).collect()
+    }
+
+    #[test]
+    fn a_window_is_back_when_it_is_as_it_was_before_the_second_loss() {
+        // Still full when the segment is sent again.
+        let found =
+            seen(&samples(&[(0, 4), (0, 16), (1, 8), (1, 8), (2, 8), (2, 4), (2, 6), (2, 8), (2, 8)]), RTT);
+        assert_eq!((found.back_s, found.window_segments, found.least_segments), (Some(0.03), 8, 4));
+        assert_eq!((found.retransmits, found.expected_s), (2, 0.04));
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_said() {
+        let none = |looks: &[(u64, u32)]| seen(&samples(looks), RTT).back_s;
+        assert_eq!(none(&[]), None);
+        assert_eq!(none(&[(0, 16), (1, 8), (1, 8)]), None, "only slow start's");
+        assert_eq!(none(&[(0, 16), (1, 8), (2, 8)]), None, "it did not fall");
+        assert_eq!(none(&[(0, 16), (1, 8), (2, 8), (2, 4), (2, 7)]), None, "too short a time");
+    }
+
+    #[test]
+    fn path_and_queue_hold_what_slow_start_has_in_flight() {
+        for queue in [0, 100, 1000, 5000] {
+            let Losses { packets: [first, second], .. } = Losses::on(1000, queue, RTT);
+            assert!(first <= 1000 + queue && first >= 1000, "{first}");
+            assert!(second > 2 * first, "slow start has sent as much before it hears of the first");
+        }
+        assert_eq!(Losses::on(1000, 1000, RTT).packets[0], 1800);
+    }
+}
