@@ -75,11 +75,17 @@ impl Station<'_> {
         &self.shared.stop
     }
 
-    /// What a failed call means: nothing when it was only interrupted, or the worker was to leave.
+    /// What a failed call means: nothing when it was only interrupted, or the worker was to leave. A flow that the other
+    /// end has closed may be told of before the session's own word that it is gone.
     pub(crate) fn judge(&self, operation: &'static str, error: std::io::Error) -> Result<(), Error> {
-        let harmless =
-            matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut);
-        if harmless || self.stopped() { Ok(()) } else { Err(Error::refused(operation, "a flow", error)) }
+        match error.kind() {
+            ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(()),
+            _ if self.stopped() => Ok(()),
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset => {
+                Err(Error::PeerGone { phase: "while data flowed" })
+            }
+            _ => Err(Error::refused(operation, "a flow", error)),
+        }
     }
 }
 
