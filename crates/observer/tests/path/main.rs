@@ -54,6 +54,14 @@ fn flow(at: SocketAddr) -> Scene<'static> {
     Scene { target: WatchTarget::Flow { at }, ..Scene::default() }
 }
 
+/// A socket at A, one at B that waits a while for what it reads, and where that is. They are not connected.
+fn datagrams(lab: &Lab) -> (UdpSocket, UdpSocket, SocketAddr) {
+    let reader = lab.b.run(|| UdpSocket::bind((B, 0)).expect("bind"));
+    reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
+    let to = reader.local_addr().expect("bound");
+    (lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind")), reader, to)
+}
+
 const DOWN: [Hop; 3] = [Hop::SendToQueue, Hop::QueueToDriver, Hop::DriverToWire];
 const UP: [Hop; 3] = [Hop::DeviceToTransport, Hop::DeviceToSocket, Hop::SocketToApplication];
 
@@ -136,10 +144,7 @@ fn segments_merged_by_gro_are_counted() {
 #[test]
 fn datagrams_are_followed_to_their_reader() {
     let Some(lab) = Lab::new() else { return };
-    let reader = lab.b.run(|| UdpSocket::bind((B, 0)).expect("bind"));
-    let to = reader.local_addr().expect("bound");
-    reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
-    let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
+    let (writer, reader, to) = datagrams(&lab);
     let own = [writer.try_clone().expect("dup"), reader.try_clone().expect("dup")];
     let _both = Repeated::start(move || {
         drop(writer.send_to(&[7; 1000], to));
@@ -159,10 +164,7 @@ fn datagrams_are_followed_to_their_reader() {
 #[test]
 fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
     let Some(lab) = Lab::new() else { return };
-    let reader = lab.b.run(|| UdpSocket::bind((B, 0)).expect("bind"));
-    let to = reader.local_addr().expect("bound");
-    reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
-    let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
+    let (writer, reader, to) = datagrams(&lab);
     let own = reader.try_clone().expect("dup");
     let _both = Repeated::start(move || {
         (0..20).for_each(|_| drop(writer.send_to(&[7; 1000], to)));

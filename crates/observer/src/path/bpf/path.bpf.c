@@ -342,6 +342,17 @@ int BPF_PROG(path_read, struct sock *sk)
 	return 0;
 }
 
+/* A followed packet that was seen last at one of two stages comes to the end of its way. */
+static __always_inline int ended(__u64 key, enum stage one, enum stage other, enum hop hop)
+{
+	struct stamp *stamp = seen_at(key, one, other);
+	if (!stamp)
+		return 0;
+	took(hop, stamp->at, bpf_ktime_get_ns());
+	forget(key);
+	return 0;
+}
+
 /* A call that receives has returned. What was to be read next and waits no more is what it has read: a
  * datagram's freeing would not tell, since the kernel leaves that to the processor it came in by (6.18).
  * One that came while others waited is not announced to the reader: it has waited since it arrived. */
@@ -354,39 +365,23 @@ int BPF_PROG(path_taken, struct sock *sk, int rc)
 	if (taken == next)
 		return 0;
 	comes_next(sk, next);
-	struct stamp *stamp = seen_at(taken, STAGE_ARRIVED, STAGE_SOCKET);
-	if (!stamp)
-		return 0;
-	took(SOCKET_TO_APPLICATION, stamp->at, bpf_ktime_get_ns());
-	forget(taken);
-	return 0;
+	return ended(taken, STAGE_ARRIVED, STAGE_SOCKET, SOCKET_TO_APPLICATION);
 }
 
 /* ---- the end ---- */
-
-static __always_inline int freed(struct sk_buff *skb, enum stage last, enum hop hop)
-{
-	__u64 key = (__u64)skb;
-	struct stamp *stamp = seen_at(key, last, last);
-	if (!stamp)
-		return 0;
-	took(hop, stamp->at, bpf_ktime_get_ns());
-	forget(key);
-	return 0;
-}
 
 /* A device frees what it has sent. */
 SEC("tp_btf/consume_skb")
 int BPF_PROG(path_freed, struct sk_buff *skb)
 {
-	return freed(skb, STAGE_DRIVER, DRIVER_TO_WIRE);
+	return ended((__u64)skb, STAGE_DRIVER, STAGE_DRIVER, DRIVER_TO_WIRE);
 }
 
 /* For kernels without sock_recv_length: there a datagram is freed when it has been read. */
 SEC("tp_btf/consume_skb")
 int BPF_PROG(path_taken_old, struct sk_buff *skb)
 {
-	return freed(skb, STAGE_SOCKET, SOCKET_TO_APPLICATION);
+	return ended((__u64)skb, STAGE_SOCKET, STAGE_SOCKET, SOCKET_TO_APPLICATION);
 }
 
 /* TCP takes the device off a packet before it looks at it closely, and has none yet for one that it sends;
