@@ -4,7 +4,7 @@
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{
     Cell, Direction, EndpointOutcome, FlowSettings, PathFacts, RECORD_RUN_FORMAT, RecordRun,
-    RecordRunFigures, Recovery, TcpSample, Workload,
+    RecordRunFigures, Recovery, TcpSample, WanStats, Workload,
 };
 use landspeed_topology::Hosts;
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -142,9 +142,19 @@ pub(crate) fn cell(track: &Track, window: Option<Bytes>) -> Cell {
     cell
 }
 
-/// The paper's congestion control.
-pub(crate) fn reno() -> FlowSettings {
-    FlowSettings { congestion: Some("reno".into()), ..FlowSettings::default() }
+/// One stream for some time after a start-up, with the paper's congestion control, and what a link of landspeed's own did
+/// meanwhile.
+pub(crate) fn stream(
+    pair: &Pair,
+    hosts: &dyn Hosts,
+    (time, start): (Nanos, Nanos),
+    watching: &Watching,
+) -> Result<([EndpointOutcome; 2], Option<WanStats>), Error> {
+    let flow = FlowSettings { congestion: Some("reno".into()), ..FlowSettings::default() };
+    let stream = Workload::Stream { duration_ns: time, direction: Direction::Forward };
+    hosts.mark_wan();
+    let ends = pair.run_watched(stream, &flow, start, watching)?;
+    Ok((ends, hosts.wan_since_mark().map(|(link, _)| link)))
 }
 
 /// One stream: nothing but the window keeps it from overrunning the queue.
@@ -154,12 +164,8 @@ fn one(
     (track, options): (&Track, &RecordRunOptions),
     window_bytes: Option<Bytes>,
 ) -> Result<RecordRunFigures, Error> {
-    let flow = reno();
-    let stream = Workload::Stream { duration_ns: options.time, direction: Direction::Forward };
     let start = Nanos(track.rtt.0 * START_RTTS).max(LEAST_START);
-    hosts.mark_wan();
-    let [a, b] = pair.run_watched(stream, &flow, start, &Watching::default())?;
-    let link = hosts.wan_since_mark().map(|(link, _)| link);
+    let ([a, b], link) = stream(pair, hosts, (options.time, start), &Watching::default())?;
     let rate = b.received_bytes.per(b.window_ns);
     let efficiency = rate.0 / track.rate.0;
     let [first, last] = ends(&a);

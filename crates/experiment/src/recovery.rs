@@ -1,11 +1,11 @@
 //! How long one lost segment holds a stream back, on real sockets: feng-2003 Table 1 by experiment.
 
 use landspeed_analysis::wan::unfit;
-use landspeed_record::{Direction, LabRecovery, TcpSample, Workload};
+use landspeed_record::{LabRecovery, TcpSample};
 use landspeed_topology::Hosts;
 use landspeed_units::Nanos;
 
-use crate::record_run::{Track, cell, reno};
+use crate::record_run::{Track, cell, stream};
 use crate::tune::with_leftovers;
 use crate::{Error, Pair, Watching};
 
@@ -50,11 +50,8 @@ pub fn recover(pair: &mut Pair, hosts: &dyn Hosts, losses: &Losses) -> Result<La
 fn lose(pair: &mut Pair, hosts: &dyn Hosts, time: Nanos) -> Result<(Vec<TcpSample>, Vec<String>), Error> {
     let track = Track::of(pair, hosts, None)?;
     pair.set(&cell(&track, None))?;
-    let stream = Workload::Stream { duration_ns: time, direction: Direction::Forward };
     let watching = Watching { interval: track.rtt.max(Nanos(time.0 / MOST_LOOKS)), ..Watching::default() };
-    hosts.mark_wan();
-    let [sender, _] = pair.run_watched(stream, &reno(), Nanos(0), &watching)?;
-    let link = hosts.wan_since_mark().map(|(link, _)| link);
+    let ([sender, _], link) = stream(pair, hosts, (time, Nanos(0)), &watching)?;
     Ok((sender.observed.tcp, link.as_ref().map(unfit).unwrap_or_default()))
 }
 
