@@ -4,7 +4,7 @@
 //! BBR is no part of it: its window is a multiple of a rate that it measures, begun at a phase that it draws, and single
 //! losses are nothing to it.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use landspeed_model::{FlowSpec, LinkSpec, LossSpec, Outcome, QueueSpec, Scenario, simulate};
 use landspeed_record::TcpSample;
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -32,13 +32,6 @@ const RTT: Nanos = Nanos::millis(62);
 const LOST: [u64; 7] = [300, 3_300, 7_800, 12_300, 18_300, 23_300, 31_300];
 /// Packets of a flow that are looked at.
 const PACKETS: u64 = 36_000;
-/// The list, and how long it goes on. A control with a large window has few round trips between two losses: with its
-/// losses so many times as far apart it has as many as the others.
-struct Losses {
-    lost: Vec<u64>,
-    packets: u64,
-}
-
 /// Looks at a window within a round trip.
 const LOOKS: u64 = 12;
 /// What the mean may be apart.
@@ -48,8 +41,7 @@ const BOUND: f64 = 0.05;
 pub(super) fn run(words: &[String]) -> Result<()> {
     let controls = super::list(words, "--controls", &CONTROLS)?;
     let modes = super::list(words, "--segmentation", &["on", "off"])?;
-    let [spread] = super::list(words, "--spread", &["1"])?[..] else { bail!("--spread takes one number") };
-    let losses = Losses::spread(spread.parse().context("--spread N")?);
+    let losses = Losses::spread(super::number(words, "--spread", 1)?);
     println!(
         "| control | TSO, GSO, GRO | losses | mean window, kernel | simulator | round trips | apart, mean | bias | worst (loss, round trip) | where it falls | without partner | |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|"
@@ -70,6 +62,13 @@ pub(super) fn run(words: &[String]) -> Result<()> {
 
 fn interval() -> Nanos {
     Nanos(RTT.0 / LOOKS)
+}
+
+/// The list, and how long it goes on. A control with a large window has few round trips between two losses: with its
+/// losses so many times as far apart it has as many as the others.
+struct Losses {
+    lost: Vec<u64>,
+    packets: u64,
 }
 
 impl Losses {

@@ -42,6 +42,15 @@ fn list<'a>(words: &'a [String], key: &str, default: &[&'a str]) -> Result<Vec<&
     Ok(given.map_or(default.to_vec(), |pair| pair[1].split(',').collect()))
 }
 
+/// `--KEY N`, or what stands for it.
+fn number<T: std::str::FromStr>(words: &[String], key: &str, default: T) -> Result<T> {
+    match list(words, key, &[])?[..] {
+        [] => Ok(default),
+        [given] => given.parse().ok().with_context(|| format!("{key} {given}: expected a number")),
+        _ => bail!("{key} takes one number"),
+    }
+}
+
 /// Says which rows of a table are not as they should be.
 fn verdict(apart: &[String]) -> Result<()> {
     match apart {

@@ -4,7 +4,7 @@
 //! The round trip is as short as lets packets go at a pace that a shared machine carries, and the path has room for over
 //! twice the window that is expected: the losses alone hold it, and thirty cycles take about a minute.
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use landspeed_model::LossSpec;
 use landspeed_model::response::{self, measure};
 use landspeed_record::TcpSample;
@@ -26,7 +26,7 @@ const NTHS: [&str; 2] = ["1000", "10000"];
 const WARM_UP: u64 = 11;
 const CYCLES: u64 = 30;
 /// Packets a second, at most: 93 Mb/s of payload. `--pace 60000` makes thirty cycles of 100,000 packets bearable.
-const PACE: &str = "8000";
+const PACE: f64 = 8000.0;
 /// Room of the path over the expected mean window; a window at its largest is a third above its mean, or less.
 const ROOM: f64 = 2.2;
 /// Share of the path's room that a window may take.
@@ -39,8 +39,7 @@ pub(super) fn run(words: &[String]) -> Result<()> {
     let nths = super::list(words, "--nth", &NTHS)?;
     let modes = super::list(words, "--segmentation", &["on"])?;
     let names: Vec<&str> = CONTROLS.iter().map(|(name, _)| *name).collect();
-    let [pace] = super::list(words, "--pace", &[PACE])?[..] else { bail!("--pace takes one number") };
-    let pace: f64 = pace.parse().context("--pace PACKETS a second")?;
+    let pace = super::number(words, "--pace", PACE)?;
     let wanted = super::list(words, "--controls", &names)?;
     println!(
         "| control | p | TSO, GSO, GRO | RTT | published | kernel | ratio | simulator | largest / path's room | cycles | |\n\
@@ -189,10 +188,9 @@ mod tests {
 
     #[test]
     fn paths_are_as_short_as_the_pace_allows_and_have_room() {
-        let pace: f64 = PACE.parse().unwrap();
         for (control, response) in CONTROLS {
-            let point = Point::of(control, response, 1000, pace).unwrap();
-            assert!(point.published / point.rtt.as_secs_f64() <= pace);
+            let point = Point::of(control, response, 1000, PACE).unwrap();
+            assert!(point.published / point.rtt.as_secs_f64() <= PACE);
             let room = point.rate() * 1e6 * point.rtt.as_secs_f64() / PACKET_BITS;
             assert!(1.4 * point.published < MOST_ROOM * room, "{control}");
             assert!(point.losses().starts_with("loss-nth=1000,drop-list="), "{control}");

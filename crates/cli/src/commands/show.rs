@@ -1,5 +1,6 @@
 //! `landspeed show` and `landspeed diff`: records judged again.
 
+use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -49,7 +50,6 @@ pub(crate) fn present_tune(summary: &TuneSummary, record: &Record, output: &Outp
 /// Prints on standard output, ending with one newline; a reader that has gone is an error that `main`
 /// knows.
 pub(crate) fn out(text: &str) -> Result<()> {
-    use std::io::Write;
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.trim_end().as_bytes())?;
     stdout.write_all(b"\n")?;
@@ -59,7 +59,6 @@ pub(crate) fn out(text: &str) -> Result<()> {
 
 /// Says on a terminal what is being done; a pipe gets nothing but the result.
 pub(crate) fn say(what: &str) {
-    use std::io::{IsTerminal, Write};
     let mut err = std::io::stderr();
     if err.is_terminal() {
         let _ = writeln!(err, "{what} ...");
