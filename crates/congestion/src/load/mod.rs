@@ -52,7 +52,14 @@ pub enum State {
 /// In words: an unknown name, the kernel's own control, a host that cannot load any (not root, no BTF, no struct_ops),
 /// a control that is there already, one that needs TCP timestamps where they are off.
 pub fn load(name: &str) -> Result<Loaded, Error> {
-    let row = find(name)?;
+    load_row(find(name)?)
+}
+
+/// Loads this control, as [`load`] does by name.
+///
+/// # Errors
+/// As [`load`], but for an unknown name.
+pub fn load_row(row: &'static Row) -> Result<Loaded, Error> {
     let Some(image) = row.object else {
         return Err(Error::Kernels { name: row.name });
     };
