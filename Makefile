@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses agree agree-drops responses-kernel fuzz-cc cc-cost bench-stream bench-wan bench-watching clean
+.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses agree agree-drops agree-responses agree-beside fuzz-cc cc-cost bench-stream bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -83,10 +83,10 @@ responses: setup
 	$(CARGO) run --release --quiet --locked -p landspeed-model --example responses
 
 # The simulator against the kernel: the study in both, and windows under one list of losses; the kernel against what is
-# published. (An hour, ten minutes and a quarter of an hour, on a machine left alone.)
-agree agree-drops responses-kernel: build
+# published; what HSTCP-LP leaves to Reno. (An hour, then ten minutes each, on a machine left alone.)
+agree agree-drops agree-responses agree-beside: build
 	$(CARGO) build --release --locked -p xtask
-	$(SUDO) target/release/xtask $(if $(filter responses-kernel,$@),agree responses,$(subst -, ,$@))
+	$(SUDO) target/release/xtask $(subst -, ,$@)
 
 # What landspeed's own observers cost a stream (forty minutes, on a machine left alone).
 bench-watching: setup-test

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Some("honesty") => honesty::run(root, &words[1..]),
         Some("zoo") => zoo::run(&words[1..]),
         _ => Err(anyhow::anyhow!(
-            "usage: cargo run -p xtask -- agree [drops | responses] | check | docs | bench | climb | honesty | zoo"
+            "usage: cargo run -p xtask -- agree [drops | responses | beside] | check | docs | bench | climb | honesty | zoo"
         )),
     };
     match result {

@@ -1,8 +1,8 @@
 //! The simulator held against the kernel, and the kernel against what is published.
 //!
 //! `agree` runs the study in both; `agree drops` gives both the same list of losses and compares windows round trip by
-//! round trip; `agree responses` holds windows at given loss rates against the published functions, and asks what
-//! HSTCP-LP leaves to Reno. The last two use real sockets over `lab:wan`, and the congestion controls of this build.
+//! round trip; `agree responses` holds windows at given loss rates against the published functions; `agree beside` asks
+//! what HSTCP-LP leaves to Reno. The last three use real sockets over `lab:wan`, and the congestion controls of this build.
 
 mod beside;
 mod drops;
@@ -19,11 +19,8 @@ use anyhow::{Context, Result, bail, ensure};
 pub(crate) fn run(root: &Path, words: &[String]) -> Result<()> {
     match words.first().map(String::as_str) {
         Some("drops") => drops::run(&words[1..]),
-        Some("responses") => {
-            let windows = responses::run(&words[1..]);
-            let share = beside::run();
-            windows.and(share)
-        }
+        Some("responses") => responses::run(&words[1..]),
+        Some("beside") => beside::run(),
         _ => regions::run(root, words),
     }
 }

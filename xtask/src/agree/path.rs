@@ -107,7 +107,7 @@ fn load(pair: &Pair, controls: &[&str]) -> Result<Vec<String>> {
 /// Buffers that never bound a window here, and are large from the first packet on: their growth on demand is not what
 /// is looked at.
 fn cell(superpackets: bool) -> Cell {
-    let whole = "4096 8388608 33554432";
+    let whole = "4096 8388608 536870912";
     let on = if superpackets { "on" } else { "off" };
     let of = |settings: &[(&str, &str)]| -> Settings {
         settings.iter().map(|(knob, value)| ((*knob).into(), (*value).into())).collect()
