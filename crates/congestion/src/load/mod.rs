@@ -5,7 +5,6 @@
 //! sockets; those that use it already keep it until they close.
 
 mod allowed;
-mod complaint;
 mod object;
 mod pin;
 

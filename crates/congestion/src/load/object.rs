@@ -6,7 +6,6 @@ use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder};
 
 use landspeed_units::Nanos;
 
-use super::complaint;
 use crate::Error;
 use crate::row::Row;
 
@@ -14,9 +13,9 @@ use crate::row::Row;
 pub(super) fn load(row: &'static Row, image: &[u8]) -> Result<(Object, Link), Error> {
     let refused = |error: libbpf_rs::Error| Error::Kernel {
         name: row.kernel_name,
-        why: complaint::take().unwrap_or_else(|| error.to_string()),
+        why: landspeed_bpf::take().unwrap_or_else(|| error.to_string()),
     };
-    complaint::listen();
+    landspeed_bpf::listen();
     // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
     let image = image.to_vec();
     let opened = ObjectBuilder::default().name(row.name).and_then(|builder| builder.open_memory(&image));

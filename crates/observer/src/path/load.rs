@@ -6,7 +6,6 @@ use std::io;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::{Object, ObjectBuilder};
 
-use super::complaint;
 use super::points::{self, Event, POINTS, Point, Program};
 use super::programs::failed;
 use crate::Error;
@@ -69,7 +68,7 @@ impl Loaded {
 }
 
 fn load(traced: &[Traced]) -> Result<Object, Error> {
-    complaint::listen();
+    landspeed_bpf::listen();
     // A copy on the heap: libelf wants its image aligned, which bytes in the binary are not.
     let image = CODE.to_vec();
     let opened = ObjectBuilder::default().name("path").and_then(|builder| builder.open_memory(&image));
@@ -79,7 +78,8 @@ fn load(traced: &[Traced]) -> Result<Object, Error> {
         program.set_autoload(wanted);
     }
     object.load().map_err(|e| {
-        let why = format!("{e}; {}", complaint::take());
+        let reason = landspeed_bpf::take().unwrap_or_else(|| "libbpf gives no reason".into());
+        let why = format!("{e}; {reason}");
         Error::io("load", PROGRAMS, io::Error::other(why))
     })
 }

@@ -7,7 +7,6 @@
 
 mod aim;
 mod allowed;
-mod complaint;
 mod config;
 mod load;
 mod points;

@@ -10,13 +10,13 @@ thread_local! {
 }
 
 /// From now on libbpf says nothing on standard error; what it says of a failure is kept for [`take`].
-pub(super) fn listen() {
+pub fn listen() {
     HEARD.take();
     libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
 }
 
 /// What it complained of first on this thread since [`listen`].
-pub(super) fn take() -> Option<String> {
+pub fn take() -> Option<String> {
     HEARD.take()
 }
 
@@ -26,13 +26,17 @@ fn hear(_: PrintLevel, text: String) {
     }
 }
 
-/// Of a load log, which may be thousands of lines long, the verifier's last word; of other messages the message.
+/// The program and the verifier's last word of a load log, which may be thousands of lines long. Of other
+/// messages, which are one line, that line.
 fn gist(text: &str) -> Option<String> {
     let lines: Vec<_> = text.trim().lines().collect();
-    let end = lines.iter().position(|line| line.starts_with("processed ")).unwrap_or(1);
-    let last = lines.get(end.checked_sub(1)?)?.trim_start_matches("libbpf: ");
-    // This line comes before the log that says why.
-    (!last.contains("BPF program load failed")).then(|| last.to_owned())
+    let first = lines.first()?.trim_start_matches("libbpf: ");
+    let Some(end) = lines.iter().position(|line| line.starts_with("processed ")) else {
+        // "BPF program load failed" comes before the log that says why.
+        return (lines.len() == 1 && !first.contains("BPF program load failed")).then(|| first.to_owned());
+    };
+    let program = first.split(": --").next()?;
+    Some(format!("{program}: {}", lines[..end].last()?))
 }
 
 #[cfg(test)]
@@ -43,9 +47,9 @@ mod tests {
     fn the_verifiers_last_word_is_kept() {
         let log = "libbpf: prog 'p': -- BEGIN PROG LOAD LOG --\n0: (79) r7 = r1\nR1 is not allowed\n\
                    processed 8 insns\n-- END PROG LOAD LOG --\n";
-        assert_eq!(gist(log).as_deref(), Some("R1 is not allowed"));
+        assert_eq!(gist(log).unwrap(), "prog 'p': R1 is not allowed");
         assert_eq!(gist("libbpf: prog 'p': BPF program load failed: -EACCES\n"), None);
-        assert_eq!(gist("libbpf: no BTF\n").as_deref(), Some("no BTF"));
+        assert_eq!(gist("libbpf: no BTF\n").unwrap(), "no BTF");
     }
 
     #[test]
