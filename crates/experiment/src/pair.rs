@@ -95,7 +95,7 @@ impl Pair {
     }
 
     /// Whether both hosts give leave to turn their knobs.
-    pub(crate) fn may_tune(&self) -> Result<(), Error> {
+    fn may_tune(&self) -> Result<(), Error> {
         let not = [&self.a, &self.b].into_iter().find(|host| !host.facts.may_tune);
         not.map_or(Ok(()), |host| {
             let (host, why) = (host.name.clone(), host.facts.may_not_tune_because.clone());
@@ -125,6 +125,27 @@ impl Pair {
         Restored {
             restored: both.iter().all(|r| r.restored),
             notes: both.into_iter().flat_map(|r| r.notes).collect(),
+        }
+    }
+
+    /// Does `work`, which may set the hosts, and has both put everything back, whatever became of it.
+    ///
+    /// # Errors
+    /// A host that may not be tuned, before anything is done; what `work` says, with what was not put back after it.
+    pub(crate) fn tuned<T>(
+        &mut self,
+        work: impl FnOnce(&mut Pair) -> Result<T, Error>,
+    ) -> Result<(T, Restored), Error> {
+        self.may_tune()?;
+        let result = work(self);
+        let restored = self.restore();
+        match result {
+            Ok(done) => Ok((done, restored)),
+            Err(error) if restored.restored => Err(error),
+            Err(error) => Err(Error::Other(format!(
+                "{error}; NOT everything was put back: {}; run `landspeed undo` there",
+                restored.notes.join("; ")
+            ))),
         }
     }
 

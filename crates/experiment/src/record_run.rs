@@ -9,7 +9,6 @@ use landspeed_record::{
 use landspeed_topology::Hosts;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::tune::with_leftovers;
 use crate::{Error, Pair, Watching, buffers};
 
 /// Jumbo frames, as the paper's.
@@ -84,11 +83,10 @@ pub fn record_run(
     options: &RecordRunOptions,
     say: &mut dyn FnMut(&str),
 ) -> Result<RecordRun, Error> {
-    pair.may_tune()?;
-    let track = Track::of(pair, hosts, options.rate_bps)?;
-    let result = both(pair, hosts, (&track, options), say);
-    let restored = pair.restore();
-    let run = result.map_err(|error| with_leftovers(error, &restored))?;
+    let (run, restored) = pair.tuned(|pair| {
+        let track = Track::of(pair, hosts, options.rate_bps)?;
+        both(pair, hosts, (&track, options), say)
+    })?;
     Ok(RecordRun { restored: restored.restored, notes: restored.notes, ..run })
 }
 

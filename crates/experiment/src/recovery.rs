@@ -6,7 +6,6 @@ use landspeed_topology::Hosts;
 use landspeed_units::Nanos;
 
 use crate::record_run::{Track, cell, stream};
-use crate::tune::with_leftovers;
 use crate::{Error, Pair, Watching};
 
 /// Looks at a window, at most: what one answer of an agent holds with room to spare.
@@ -40,10 +39,10 @@ impl Losses {
 /// # Errors
 /// A host that may not be tuned, or what a session or a knob says.
 pub fn recover(pair: &mut Pair, hosts: &dyn Hosts, losses: &Losses) -> Result<LabRecovery, Error> {
-    pair.may_tune()?;
-    let result = lose(pair, hosts, losses.time);
-    let restored = pair.restore();
-    let (samples, unfit) = result.map_err(|error| with_leftovers(error, &restored))?;
+    let ((samples, mut unfit), restored) = pair.tuned(|pair| lose(pair, hosts, losses.time))?;
+    if !restored.restored {
+        unfit.extend(restored.notes);
+    }
     Ok(LabRecovery { unfit, ..seen(&samples, pair.path.rtt_ns) })
 }
 

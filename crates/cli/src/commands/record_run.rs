@@ -44,7 +44,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
         run.recovery.lab = Some(in_lab(&ends, &spec, &run)?);
     }
     out(&if args.output.json { record_run_json(&run) } else { record_run_text(&run, Output::stdout()) })?;
-    let good = run.restored && run.capped.unfit.is_empty();
+    let recovery_counts = run.recovery.lab.as_ref().is_none_or(|lab| lab.unfit.is_empty());
+    let good = run.restored && run.capped.unfit.is_empty() && recovery_counts;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -14,7 +14,6 @@ use landspeed_stats::Random;
 use landspeed_topology::Hosts;
 use landspeed_units::Nanos;
 
-use crate::tune::with_leftovers;
 use crate::{Error, Pair, Sink};
 use kernel::KernelRuns;
 
@@ -141,16 +140,15 @@ pub fn compare_on(
     (study, done): (&Study, &HashSet<(String, u32)>),
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    pair.may_tune()?;
-    for side in Side::BOTH {
-        let facts = Box::new(pair.host_mut(side).facts.clone());
-        sink.line(&Line::Host { side, facts })?;
-    }
-    sink.line(&Line::Path(pair.path.clone()))?;
-    let result =
-        KernelRuns::prepare(pair, hosts, study).and_then(|mut runs| compare(study, done, &mut runs, sink));
-    let restored = pair.restore();
-    result.map_err(|error| with_leftovers(error, &restored))?;
+    let ((), restored) = pair.tuned(|pair| {
+        for side in Side::BOTH {
+            let facts = Box::new(pair.host_mut(side).facts.clone());
+            sink.line(&Line::Host { side, facts })?;
+        }
+        sink.line(&Line::Path(pair.path.clone()))?;
+        let mut runs = KernelRuns::prepare(pair, hosts, study)?;
+        compare(study, done, &mut runs, sink)
+    })?;
     sink.line(&Line::Restored(restored))?;
     Ok(())
 }

@@ -8,7 +8,7 @@ mod run;
 use std::time::Instant;
 
 use landspeed_analysis::{Goal, RunFacts, assemble};
-use landspeed_record::{Header, Line, RECORD_FORMAT, Restored, Settings, TuneSummary};
+use landspeed_record::{Header, Line, RECORD_FORMAT, Settings, TuneSummary};
 use landspeed_units::Nanos;
 
 use crate::{Error, Pair, Sink};
@@ -79,15 +79,12 @@ pub fn tune(
     options: &TuneOptions,
     sink: &mut dyn Sink,
 ) -> Result<TuneSummary, Error> {
-    pair.may_tune()?;
     let began = Instant::now();
-    let mut run = Run { pair, plan: &plan, options, sink, began, verdicts: 0, kept: String::new() };
-    let (result, verdicts) = (run.climb(), run.verdicts);
-    let restored = pair.restore();
-    let findings = match result {
-        Ok(findings) => findings,
-        Err(error) => return Err(with_leftovers(error, &restored)),
-    };
+    let ((findings, verdicts), restored) = pair.tuned(|pair| {
+        let mut run =
+            Run { pair, plan: &plan, options, sink: &mut *sink, began, verdicts: 0, kept: String::new() };
+        Ok((run.climb()?, run.verdicts))
+    })?;
     sink.line(&Line::Restored(restored.clone()))?;
     let summary = assemble(
         findings,
@@ -103,17 +100,6 @@ pub fn tune(
     );
     sink.line(&Line::Summary(Box::new(summary.clone())))?;
     Ok(summary)
-}
-
-/// An error after which something was not put back says that too.
-pub(crate) fn with_leftovers(error: Error, restored: &Restored) -> Error {
-    if restored.restored {
-        return error;
-    }
-    Error::Other(format!(
-        "{error}; NOT everything was put back: {}; run `landspeed undo` there",
-        restored.notes.join("; ")
-    ))
 }
 
 /// The first line of the record.
