@@ -5,15 +5,32 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Says that the reader prefers light pages.
-pub(crate) const LIGHT: &str = "--blink-settings=preferredColorScheme=1";
+const LIGHT: &str = "--blink-settings=preferredColorScheme=1";
 /// Or dark ones.
-pub(crate) const DARK: &str = "--blink-settings=preferredColorScheme=0";
+const DARK: &str = "--blink-settings=preferredColorScheme=0";
 /// How pages are measured: width of the frame in pixels, scheme, and the paper's colour then.
-pub(crate) const CASES: [(u32, &str, &str); 3] = [
+const CASES: [(u32, &str, &str); 3] = [
     (1100, LIGHT, "rgb(255, 255, 255)"),
     (1100, DARK, "rgb(18, 23, 28)"),
     (360, LIGHT, "rgb(255, 255, 255)"),
 ];
+
+/// A page around the page: the page's own policy forbids every script, so one outside of it measures.
+const FRAME: &str = r#"<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<body style="margin:0"><iframe id="page" width="WIDTH" height="1200" style="border:0" srcdoc="PAGE"></iframe>
+<pre id="result"></pre><script>
+const all = (where, what) => [...where.querySelectorAll(what)], box = element => element.getBoundingClientRect();
+const inside = (svg, marks) => { const b = box(svg); return marks.map(box).filter(m =>
+  m.width > .3 && m.left >= b.left - 1 && m.right <= b.right + 1 && m.top >= b.top - 1 && m.bottom <= b.bottom + 1).length; };
+const measured = (doc, chart) => { MEASURES };
+document.getElementById("page").onload = event => {
+  const doc = event.target.contentDocument, chart = name => doc.querySelector(`svg[data-chart="${name}"]`);
+  document.getElementById("result").textContent = JSON.stringify({
+    ...measured(doc, chart), width: doc.documentElement.scrollWidth,
+    paper: doc.defaultView.getComputedStyle(doc.body).backgroundColor,
+  });
+};
+</script>"#;
 
 /// The browser of this machine, or a line that says that there is none.
 pub(crate) fn find() -> Option<PathBuf> {
@@ -70,17 +87,25 @@ pub(crate) fn console(output: &Output) -> Vec<String> {
     log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect()
 }
 
-/// What `harness`, a page around `page` with a script of its own, measured of it in a frame of `width`
-/// pixels.
-pub(crate) fn measure(
-    browser: &Path,
-    (harness, page): (&str, &str),
-    width: u32,
-    scheme: &str,
-) -> serde_json::Value {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+/// What `measures` says of `page`, in light, in dark and on a phone, where the page has its paper's colour and does not
+/// scroll sideways. It is the body of a function of the page's `doc` and of `chart(name)`, one of its charts;
+/// `all(where, selector)`, `box(element)` and `inside(chart, marks)`, the marks that are drawn within it, are at hand.
+pub(crate) fn look(browser: &Path, page: &str, measures: &str) -> [serde_json::Value; 3] {
+    CASES.map(|(width, scheme, paper)| {
+        let seen = measure(browser, &frame(page, measures, width), scheme);
+        assert_eq!(seen["paper"], paper, "{seen}");
+        assert!(seen["width"].as_u64() <= Some(u64::from(width)), "the page scrolls sideways: {seen}");
+        seen
+    })
+}
+
+fn frame(page: &str, measures: &str, width: u32) -> String {
     let escaped = page.replace('&', "&amp;").replace('"', "&quot;");
-    let harness = harness.replace("WIDTH", &width.to_string()).replace("PAGE", &escaped);
+    FRAME.replace("MEASURES", measures).replace("WIDTH", &width.to_string()).replace("PAGE", &escaped)
+}
+
+fn measure(browser: &Path, harness: &str, scheme: &str) -> serde_json::Value {
+    let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("harness.html");
     std::fs::write(&file, harness).expect("a file in a folder of our own");
     let output = open(browser, folder.path(), &file, &[scheme, "--window-size=1200,1400", "--dump-dom"]);
@@ -89,4 +114,31 @@ pub(crate) fn measure(
     let (_, after) = dom.split_once("<pre id=\"result\">").expect("the harness's result");
     let (result, _) = after.split_once("</pre>").expect("the harness's result");
     serde_json::from_str(&result.replace("&amp;", "&")).unwrap_or_else(|why| panic!("{why}: {result}"))
+}
+
+/// Takes pictures of a page in light, in dark and on a phone, so many pixels high and on the phone so many; they stay in the
+/// target folder's `tmp/`, to be looked at. Nothing may be said on the console meanwhile, and dark must not look like
+/// light.
+pub(crate) fn pictures(browser: &Path, (name, page): (&str, &str), [tall, tall_on_phone]: [u32; 2]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("page.html");
+    std::fs::write(&file, page).expect("a file in a folder of our own");
+    let taken = [
+        ("light", (1100, tall), LIGHT),
+        ("dark", (1100, tall), DARK),
+        ("phone", (500, tall_on_phone), LIGHT),
+    ]
+    .map(|(how, (width, height), scheme)| {
+        let picture = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{how}.png"));
+        let shot = format!("--screenshot={}", picture.display());
+        let size = format!("--window-size={width},{height}");
+        let output = open(browser, folder.path(), &file, &[scheme, &size, &shot]);
+        assert_eq!(console(&output), Vec::<String>::new(), "{name} {how}");
+        std::fs::read(&picture).expect("the picture")
+    });
+    assert!(
+        taken.iter().all(|png| png.starts_with(b"\x89PNG") && png.len() > 30_000),
+        "{name}: an empty picture"
+    );
+    assert_ne!(taken[0], taken[1], "{name}: dark looks like light");
 }
