@@ -1,5 +1,5 @@
 //! `make bench`: landspeed's workloads against the tools that people use today, in one lab,
-//! interleaved. Prints ratios with intervals; judges nothing, so it is no timed test.
+//! interleaved; `bench --only "two cores" --blocks 60` asks one question more thoroughly. Prints ratios with intervals; judges nothing, so it is no timed test.
 //!
 //! Both tools run between the same two namespaces. Blocks are ABBA or BAAB in turn; the statistic is
 //! the log ratio of a block. Both leave the first second of a stream out: a start-up by BBR is faster than
@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use landspeed_stats::estimate;
 use serde_json::Value;
 
+/// Blocks of a comparison, where `--blocks` does not say otherwise.
 const BLOCKS: usize = 20;
 const CONFIDENCE: f64 = 0.95;
 const SERVER: &str = "198.51.100.2";
@@ -64,22 +65,32 @@ const COMPARISONS: &[Comparison] = &[
     },
 ];
 
-/// Runs all comparisons.
-pub(crate) fn run(root: &Path) -> Result<()> {
+/// Runs all comparisons, or those that `words` ask for.
+pub(crate) fn run(root: &Path, words: &[String]) -> Result<()> {
+    let (mut only, mut blocks) = ("", BLOCKS);
+    for pair in words.chunks(2) {
+        match pair {
+            [key, part] if key == "--only" => only = part,
+            [key, n] if key == "--blocks" => blocks = n.parse().context("--blocks takes a number")?,
+            _ => bail!("{}: expected --only PART-OF-A-NAME or --blocks N", pair.join(" ")),
+        }
+    }
+    let asked: Vec<_> = COMPARISONS.iter().filter(|comparison| comparison.name.contains(only)).collect();
+    ensure!(!asked.is_empty() && blocks > 1, "nothing to compare: --only names none, or --blocks is below 2");
     let bench = Bench::new(root)?;
     println!(
-        "{BLOCKS} blocks of four runs of 1 s, landspeed over the other, {:.0} % intervals",
+        "{blocks} blocks of four runs of 1 s, landspeed over the other, {:.0} % intervals",
         CONFIDENCE * 100.0
     );
-    for comparison in COMPARISONS {
-        compare(&bench, comparison)?;
+    for comparison in asked {
+        compare(&bench, comparison, blocks)?;
     }
     Ok(())
 }
 
-fn compare(bench: &Bench, comparison: &Comparison) -> Result<()> {
+fn compare(bench: &Bench, comparison: &Comparison, blocks: usize) -> Result<()> {
     let mut ratios = vec![Vec::new(); comparison.figures.len()];
-    for block in 0..BLOCKS {
+    for block in 0..blocks {
         let mut sums = vec![0.0; comparison.figures.len()];
         // ABBA, then BAAB: linear drift over a block cancels.
         for position in 0..4 {

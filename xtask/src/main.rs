@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         Some("agree") => agree::run(root, &words[1..]),
         Some("check") => check(root),
         Some("docs") => docs::write(root),
-        Some("bench") => bench::run(root),
+        Some("bench") => bench::run(root, &words[1..]),
         Some("climb") => climb::run(root),
         Some("honesty") => honesty::run(root, &words[1..]),
         Some("zoo") => zoo::run(&words[1..]),
