@@ -124,4 +124,11 @@ impl Metric {
         }
         Some((candidate - incumbent).clamp(-FARTHEST, FARTHEST))
     }
+
+    /// How far apart the values of each pair are: the root of the sum of the squares of both log ratios.
+    pub(crate) fn unrest(self, pairs: [[&Figures; 2]; 2]) -> Option<f64> {
+        let [candidate, incumbent] =
+            pairs.map(|[first, second]| self.ln_ratio([first, first], [second, second]));
+        Some(candidate?.hypot(incumbent?))
+    }
 }

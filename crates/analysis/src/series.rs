@@ -1,7 +1,7 @@
 //! The blocks of one comparison.
 
 use landspeed_record::{Estimate, Figures};
-use landspeed_stats::estimate;
+use landspeed_stats::{Contrast, estimate};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
@@ -39,6 +39,14 @@ impl Block {
         let [c0, c1] = &self.candidate;
         let [i0, i1] = &self.incumbent;
         metric.ln_ratio([c0, c1], [i0, i1])
+    }
+
+    /// The same beside how restless the block was, above zero better.
+    fn contrast(&self, metric: Metric) -> Option<Contrast> {
+        let [c0, c1] = &self.candidate;
+        let [i0, i1] = &self.incumbent;
+        let unrest = metric.unrest([[c0, c1], [i0, i1]])?;
+        Some(Contrast { ln_ratio: self.ln_ratio(metric)? * metric.sign(), unrest })
     }
 }
 
@@ -90,6 +98,11 @@ impl Series {
     /// The same with above zero better.
     pub(crate) fn betters(&self, metric: Metric) -> Vec<f64> {
         self.ln_ratios(metric).iter().map(|x| x * metric.sign()).collect()
+    }
+
+    /// The same with how restless each block was.
+    pub(crate) fn contrasts(&self, metric: Metric) -> Vec<Contrast> {
+        self.counted.iter().filter_map(|b| b.contrast(metric)).collect()
     }
 
     /// Candidate over incumbent with its fixed-sample interval; `None` where never measured.
@@ -149,6 +162,15 @@ mod tests {
             let block = Block::new(&drifting, candidate_first);
             assert!(block.ln_ratio(Metric::Rate).unwrap().abs() < 1e-12);
         }
+    }
+
+    #[test]
+    fn unrest_is_what_trials_of_one_arm_differ_by() {
+        let quiet = Block::new(&[1.0, 2.0, 2.0, 1.0].map(rate), false).contrast(Metric::Rate).unwrap();
+        assert!((quiet.ln_ratio - 2.0_f64.ln()).abs() < 1e-12 && quiet.unrest == 0.0);
+        let struck = Block::new(&[1.0, 2.0, 2.0, 1.1].map(rate), false).contrast(Metric::Rate).unwrap();
+        assert!((struck.unrest - 1.1_f64.ln()).abs() < 1e-12);
+        assert_eq!(Block::new(&[rate(1.0); 4], false).contrast(Metric::Cost), None, "not measured");
     }
 
     #[test]

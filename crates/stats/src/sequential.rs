@@ -9,9 +9,9 @@
 //! confidence interval (1989): all effects whose own boundary was not crossed; so peeking, stopping
 //! early and going on after a stop are all paid for.
 //!
-//! At the last look there is a second opinion, the trimmed mean (see `trimmed`), for noise in which one
-//! block in ten or twenty is far off, as on machines shared with others. The low end is the higher of
-//! the two, and the error is shared: see [`T_PART`].
+//! At the last look there is a second opinion, the mean that listens to calm blocks (see `calm`), for noise in which
+//! some blocks are far off, as on machines shared with others. The low end is the higher of the two, and the
+//! error is shared: see [`T_PART`].
 //!
 //! The two ends carry different errors. The low end decides what is kept: it errs with the step's
 //! share of the whole run's 5 %. The high end only decides what is given up, which keeps nothing
@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use landspeed_record::Estimate;
 use statrs::distribution::ContinuousCDF;
 
+use crate::calm::{Calm, Contrast};
 use crate::estimate::student;
-use crate::trimmed::{Center, trimmed, trimmed_bound};
 use crate::walk::Walk;
 use crate::{mean_and_deviation, ratio_of};
 
@@ -39,12 +39,14 @@ const EVERY_BLOCK_TO: u32 = 16;
 const RHO: f64 = 10.0;
 /// The part of the low end's error that is spent evenly.
 const EVEN_PART: f64 = 0.05;
-/// The parts of the low end's error that the t boundaries and the trimmed mean at the last look may
+/// The parts of the low end's error that the t boundaries and the calm mean at the last look may
 /// spend. They sum to more than one because both mostly err on the same samples: on normal values
-/// together 0.90 to 1.00 of the error asked for, at 8, 11, 16, 22 and 40 blocks and errors of 0.4 % and
-/// 5 % (2 million simulated samples each); tests/power.rs holds them to it.
+/// together 0.91 to 0.96 of the error asked for, at 8, 11, 16, 22 and 40 blocks and errors of 0.4 % and
+/// 5 % (500,000 simulated samples each); tests/power.rs holds them to it.
 const T_PART: f64 = 0.9;
-const TRIMMED_PART: f64 = 0.3;
+const CALM_PART: f64 = 0.5;
+/// Fewest blocks of a step whose last look has that second opinion.
+const CALM_FROM: u32 = 8;
 /// Error of the high end over all looks of a step.
 const HIGH_ERROR: f64 = 0.05;
 /// A step whose chance to be shown to help within its blocks is below this is given up ...
@@ -67,8 +69,8 @@ struct Look {
     blocks: u32,
     low: f64,
     high: f64,
-    /// Of the trimmed mean's t; out of reach before the last look.
-    trimmed: f64,
+    /// The error that the calm mean's low end may spend: none before the last look.
+    calm_error: f64,
 }
 
 /// What is known of a step.
@@ -133,14 +135,14 @@ impl Design {
 
 /// Judges a step after the blocks seen so far. To be asked after every block, or after as many as one
 /// likes: only the looks of the design decide. Between looks the interval is that of the last look.
-pub fn judge(design: &Design, ln_ratios: &[f64]) -> Verdict {
-    let look = design.looks.iter().rev().find(|look| look.blocks as usize <= ln_ratios.len());
+pub fn judge(design: &Design, blocks: &[Contrast]) -> Verdict {
+    let look = design.looks.iter().rev().find(|look| look.blocks as usize <= blocks.len());
     let Some(look) = look else {
-        let (mean, _) = mean_and_deviation(ln_ratios);
+        let mean = Seen::new(blocks).mean.value;
         let estimate = ratio_of(mean, f64::NEG_INFINITY, f64::INFINITY);
         return Verdict { state: State::Continue, estimate, given_up: false };
     };
-    let seen = Seen::new(&ln_ratios[..look.blocks as usize]);
+    let seen = Seen::new(&blocks[..look.blocks as usize]);
     let least = design.least_effect_ln;
     let last = design.looks[design.looks.len() - 1];
     let Ends { center, low, high } = seen.ends(look);
@@ -157,11 +159,18 @@ pub fn judge(design: &Design, ln_ratios: &[f64]) -> Verdict {
     Verdict { state, estimate: ratio_of(center, low, high), given_up }
 }
 
+/// A centre of values.
+struct Center {
+    value: f64,
+    /// Its standard error.
+    error: f64,
+}
+
 /// Blocks so far.
 struct Seen {
     n: f64,
     mean: Center,
-    trimmed: Option<Center>,
+    calm: Option<Calm>,
 }
 
 /// A repeated confidence interval and what it is about.
@@ -172,17 +181,18 @@ struct Ends {
 }
 
 impl Seen {
-    fn new(ln_ratios: &[f64]) -> Self {
+    fn new(blocks: &[Contrast]) -> Self {
+        let ln_ratios: Vec<f64> = blocks.iter().map(|block| block.ln_ratio).collect();
         let n = ln_ratios.len() as f64;
-        let (mean, deviation) = mean_and_deviation(ln_ratios);
-        Seen { n, mean: Center { value: mean, error: deviation / n.sqrt() }, trimmed: trimmed(ln_ratios) }
+        let (mean, deviation) = mean_and_deviation(&ln_ratios);
+        Seen { n, mean: Center { value: mean, error: deviation / n.sqrt() }, calm: Calm::of(blocks) }
     }
 
     /// The interval at `look`.
     fn ends(&self, look: &Look) -> Ends {
         let Center { value, error } = self.mean;
         let (low, high) = (value - look.low * error, value + look.high * error);
-        match self.trimmed.map(|trimmed| (trimmed.value, trimmed.value - look.trimmed * trimmed.error)) {
+        match self.calm.map(|calm| (calm.value, calm.value - look.calm_bound(&calm, 1.0) * calm.error)) {
             Some((center, second)) if second > low => Ends { center, low: second, high: high.max(center) },
             _ => Ends { center: value, low, high },
         }
@@ -192,7 +202,11 @@ impl Seen {
     /// opinions.
     fn prospect(&self, last: &Look, least: f64) -> f64 {
         let by_mean = self.predict(&self.mean, last.low, (last, least));
-        self.trimmed.map_or(by_mean, |center| by_mean.max(self.predict(&center, last.trimmed, (last, least))))
+        self.calm.map_or(by_mean, |calm| {
+            let bound = last.calm_bound(&calm, f64::from(last.blocks) / self.n);
+            let center = Center { value: calm.value, error: calm.error };
+            by_mean.max(self.predict(&center, bound, (last, least)))
+        })
     }
 
     /// The predictive probability (Jennison & Turnbull 2000, section 10.3) that `center` will be over
@@ -207,6 +221,13 @@ impl Seen {
             return if center.value > needed { 1.0 } else { 0.0 };
         }
         1.0 - student(self.n - 1.0).cdf((needed - center.value) / spread)
+    }
+}
+
+impl Look {
+    /// How many of its errors the calm mean must lie above the least effect, were there `times` as many blocks.
+    fn calm_bound(&self, calm: &Calm, times: f64) -> f64 {
+        if self.calm_error > 0.0 { calm.bound(self.calm_error, times) } else { f64::INFINITY }
     }
 }
 
@@ -226,8 +247,8 @@ fn boundaries(alpha: f64, max_blocks: u32) -> Arc<Vec<Look>> {
     let looks = at.iter().zip(low.into_iter().zip(high));
     let look = |(&blocks, (low, high))| {
         let is_last = blocks == max_blocks;
-        let trimmed = if is_last { trimmed_bound(blocks, alpha * TRIMMED_PART) } else { f64::INFINITY };
-        Look { blocks, low, high, trimmed }
+        let calm_error = if is_last && blocks >= CALM_FROM { alpha * CALM_PART } else { 0.0 };
+        Look { blocks, low, high, calm_error }
     };
     let looks = Arc::new(looks.map(look).collect());
     known.lock().unwrap_or_else(|e| e.into_inner()).insert(key, Arc::clone(&looks));
@@ -277,9 +298,11 @@ mod tests {
     #[test]
     fn equal_blocks_are_decided_at_the_first_look() {
         let design = Design::new(0.004, 0.02, 11);
-        assert_eq!(judge(&design, &[0.1; 3]).state, State::Continue);
-        assert_eq!(judge(&design, &[0.1; 4]).state, State::Helps);
-        assert_eq!(judge(&design, &[-0.1; 4]).state, State::Harms);
-        assert_eq!(judge(&design, &[0.0; 4]).state, State::NoEffect);
+        let judged =
+            |ln_ratio, blocks: usize| judge(&design, &vec![Contrast { ln_ratio, unrest: 0.0 }; blocks]).state;
+        assert_eq!(judged(0.1, 3), State::Continue);
+        assert_eq!(judged(0.1, 4), State::Helps);
+        assert_eq!(judged(-0.1, 4), State::Harms);
+        assert_eq!(judged(0.0, 4), State::NoEffect);
     }
 }

@@ -293,7 +293,7 @@ impl Check {
             return false;
         }
         let broken = desk.rules.goal.guards().into_iter().find_map(|metric| {
-            let (verdict, estimate) = guard(&series.betters(metric), desk.rules.guard, CONFIDENCE);
+            let (verdict, estimate) = guard(&series.contrasts(metric), desk.rules.guard, CONFIDENCE);
             (verdict == Guard::Broken).then_some((metric, estimate))
         });
         let Some((metric, estimate)) = broken else { return false };

@@ -60,7 +60,7 @@ impl Step {
 
     /// The primary statistic as it stands, above one better.
     pub(crate) fn verdict(&self, desk: &Desk) -> Verdict {
-        judge(&self.design, &self.comparison.series.betters(desk.rules.goal.primary()))
+        judge(&self.design, &self.comparison.series.contrasts(desk.rules.goal.primary()))
     }
 
     /// The decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
@@ -101,11 +101,11 @@ impl Step {
     fn guarded(&self, totals: &Totals, desk: &Desk, ended: bool) -> Option<Decision> {
         let mut unclear = None;
         for metric in desk.rules.goal.guards() {
-            let betters = self.comparison.series.betters(metric);
-            if betters.is_empty() {
+            let blocks = self.comparison.series.contrasts(metric);
+            if blocks.is_empty() {
                 continue;
             }
-            let (verdict, estimate) = guard(&betters, desk.rules.guard, GUARD_CONFIDENCE);
+            let (verdict, estimate) = guard(&blocks, desk.rules.guard, GUARD_CONFIDENCE);
             let said = format!("{} {} (above 1 is better)", metric.name(), words::interval(estimate));
             let total = totals.with(metric, self.comparison.mean_better(metric));
             if verdict == Guard::Broken || total < -desk.rules.guard.ln_1p() && estimate.ratio < 1.0 {
