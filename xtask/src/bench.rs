@@ -150,10 +150,10 @@ impl Bench {
         Ok(vec![rate, number(&report, "/bytes_per_cpu_s")?])
     }
 
-    /// A second's worth of writes, from the first byte to the last at the receiver.
+    /// About a second's worth of writes after a second of warm-up, from the first byte to the last at the receiver.
     fn sweep(&self, write_size: &str) -> Result<Vec<f64>> {
         let set = "placement=same-core,read-size=131072";
-        let of = ["--sizes", write_size, "--count", "262144", "--json", "--set", set];
+        let of = ["--sizes", write_size, "--count", "131072", "--warm-up", "1s", "--json", "--set", set];
         let report = self.landspeed(&[&["measure", "sweep"][..], &of[..]].concat())?;
         let bytes = number(&report, "/sweep/0/moved_bytes")?;
         Ok(vec![bytes * 8e9 / number(&report, "/sweep/0/took_ns")?])

@@ -72,7 +72,8 @@ pub(crate) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// The coordinator of `crew`.
     pub(crate) fn pace<'c>(self, crew: &'c Crew<'c>) -> Pace<'c, 'a> {
-        let feedback = Feedback { heard: 0, since: Instant::now() };
+        let now = Instant::now();
+        let feedback = Feedback { heard: 0, since: now, due: now };
         Pace { crew, spec: self.spec, parts: self, clock: Clock::default(), feedback, peer_closed: false }
     }
 }
@@ -244,17 +245,24 @@ impl Pace<'_, '_> {
 struct Feedback {
     heard: u64,
     since: Instant,
+    /// When the sockets are asked again: each asking takes their locks, which the workers want too.
+    due: Instant,
 }
 
 impl Feedback {
     fn check(&mut self, flows: &[Box<dyn Flow>]) -> Result<(), Error> {
+        let now = Instant::now();
+        if now < self.due {
+            return Ok(());
+        }
+        self.due = now + TICK;
         // A flow that has ended says nothing; that it has is seen elsewhere.
         let progress: Vec<_> = flows.iter().filter_map(|flow| flow.progress().ok()).collect();
         let heard = progress.iter().map(|p| p.acked.0 + p.delivered).sum();
         if heard != self.heard || !progress.iter().any(|p| p.outstanding) {
-            *self = Feedback { heard, since: Instant::now() };
+            (self.heard, self.since) = (heard, now);
         }
-        let waited = self.since.elapsed();
+        let waited = now - self.since;
         if waited > FEEDBACK { Err(Error::FeedbackLost { waited: waited.into() }) } else { Ok(()) }
     }
 }
