@@ -50,6 +50,6 @@ fn everything_studied_is_drawn_in_light_dark_and_on_a_phone() {
 fn pictures_are_taken_and_nothing_is_said_on_the_console() {
     let Some(browser) = chromium::find() else { return };
     for (name, record) in [("compare-scaled", studied::record()), ("compare-full", studied::full_size())] {
-        chromium::pictures(&browser, (name, &page(&record)), [7600, 9500]);
+        chromium::pictures(&browser, (name, &page(&record)), [7600, 9500], 50_000);
     }
 }

@@ -51,6 +51,6 @@ fn everything_measured_is_drawn_in_light_dark_and_on_a_phone() {
 fn pictures_are_taken_and_nothing_is_said_on_the_console() {
     let Some(browser) = chromium::find() else { return };
     for (name, report) in [("explain-full", explained::sample()), ("explain-least", explained::minimal())] {
-        chromium::pictures(&browser, (name, &explain_html(&report)), [8200, 12500]);
+        chromium::pictures(&browser, (name, &explain_html(&report)), [8200, 12500], 30_000);
     }
 }

@@ -38,7 +38,7 @@ fn every_measured_step_is_a_point_in_light_dark_and_on_a_phone() {
 #[test]
 fn pictures_are_taken_and_nothing_is_said_on_the_console() {
     let Some(browser) = chromium::find() else { return };
-    chromium::pictures(&browser, ("page", &page().0), [7000, 12000]);
+    chromium::pictures(&browser, ("page", &page().0), [7000, 12000], 50_000);
 }
 
 #[test]

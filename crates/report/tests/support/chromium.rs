@@ -21,7 +21,7 @@ const FRAME: &str = r#"<!doctype html><meta charset="utf-8"><meta name="color-sc
 <pre id="result"></pre><script>
 const all = (where, what) => [...where.querySelectorAll(what)], box = element => element.getBoundingClientRect();
 const inside = (svg, marks) => { const b = box(svg); return marks.map(box).filter(m =>
-  m.width > .3 && m.left >= b.left - 1 && m.right <= b.right + 1 && m.top >= b.top - 1 && m.bottom <= b.bottom + 1).length; };
+  m.width > .3 && m.left >= b.left && m.right <= b.right + 1 && m.top >= b.top && m.bottom <= b.bottom).length; };
 const measured = (doc, chart) => { MEASURES };
 document.getElementById("page").onload = event => {
   const doc = event.target.contentDocument, chart = name => doc.querySelector(`svg[data-chart="${name}"]`);
@@ -117,9 +117,14 @@ fn measure(browser: &Path, harness: &str, scheme: &str) -> serde_json::Value {
 }
 
 /// Takes pictures of a page in light, in dark and on a phone, so many pixels high and on the phone so many; they stay in the
-/// target folder's `tmp/`, to be looked at. Nothing may be said on the console meanwhile, and dark must not look like
-/// light.
-pub(crate) fn pictures(browser: &Path, (name, page): (&str, &str), [tall, tall_on_phone]: [u32; 2]) {
+/// target folder's `tmp/`, to be looked at. Nothing may be said on the console meanwhile, each picture has more than
+/// `least` bytes, and dark must not look like light.
+pub(crate) fn pictures(
+    browser: &Path,
+    (name, page): (&str, &str),
+    [tall, tall_on_phone]: [u32; 2],
+    least: usize,
+) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("page.html");
     std::fs::write(&file, page).expect("a file in a folder of our own");
@@ -137,7 +142,7 @@ pub(crate) fn pictures(browser: &Path, (name, page): (&str, &str), [tall, tall_o
         std::fs::read(&picture).expect("the picture")
     });
     assert!(
-        taken.iter().all(|png| png.starts_with(b"\x89PNG") && png.len() > 30_000),
+        taken.iter().all(|png| png.starts_with(b"\x89PNG") && png.len() > least),
         "{name}: an empty picture"
     );
     assert_ne!(taken[0], taken[1], "{name}: dark looks like light");
