@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// are lost. Queues that hold more than this are not for a sweep.
 const SILENCE: Duration = Duration::from_millis(200);
 /// How often the coordinator looks whether a part has come.
-const LOOK: Duration = Duration::from_millis(5);
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Marks on the byte count: the worker notes the time when its count leaves `start` and when it
 /// reaches `end`. The coordinator moves them while nothing is under way.

@@ -18,7 +18,7 @@ use crate::signal::Signal;
 use crate::stream::Left;
 
 /// How often the coordinator looks whether a part has been sent.
-const LOOK: Duration = Duration::from_millis(5);
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Between coordinator and worker: what to send, when to break off, what was sent.
 struct Desk {
