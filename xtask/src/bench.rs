@@ -1,5 +1,6 @@
 //! `make bench`: landspeed's workloads against the tools that people use today, in one lab,
-//! interleaved; `bench --only "two cores" --blocks 60` asks one question more thoroughly. Prints ratios with intervals; judges nothing, so it is no timed test.
+//! interleaved; `bench --only "two cores" --blocks 60` asks one question more thoroughly. Prints ratios with
+//! intervals; judges nothing, so it is no timed test.
 //!
 //! Both tools run between the same two namespaces. Blocks are ABBA or BAAB in turn; the statistic is
 //! the log ratio of a block. Both leave the first second of a stream out: a start-up by BBR is faster than

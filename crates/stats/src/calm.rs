@@ -2,8 +2,8 @@
 //!
 //! A block holds two trials of each arm. How far apart those of one arm are says how much the machine changed meanwhile,
 //! and nothing of which arm is better: blocks are ABBA or BAAB by lot, so that a block with a given restlessness errs to
-//! either side alike. On recorded blocks of two cores the restless quarter varies three to ten times as much as the calm
-//! half (`docs/honesty.md`). So each block weighs by its own calm, and the error is that of a weighted mean whose values
+//! either side alike. In recorded blocks the most restless quarter varied 2.5 to 17 times as much as the calmest
+//! half (`docs/decisions/0011-calm-blocks.md`). So each block weighs by its own calm, and the error is that of a weighted mean whose values
 //! differ in variance: the sandwich with leverages (HC2; MacKinnon & White, Journal of Econometrics 29, 1985), by
 //! Student's distribution with Kish's effective number of blocks less one. Where unrest tells nothing this costs 4 % of
 //! the blocks.
@@ -57,7 +57,7 @@ impl Calm {
     ///
     /// Where unrest tells nothing (independent normal values) 8 to 22 blocks err in 0.98 to 1.07 of as many cases at 5 %,
     /// 0.4 %, 0.2 % and 0.05 %, and 4 to 22 blocks in 1.00 to 1.04 at 5 %; where every fifth block is five times as wild,
-    /// seen or unseen, in 0.17 to 0.93 (2 million simulated samples each).
+    /// seen or unseen, in 0.17 to 0.93 (2 million simulated samples each; 100,000 for fewer than eight blocks).
     pub(crate) fn bound(&self, alpha: f64, times: f64) -> f64 {
         student_quantile(self.effective * times - 1.0, 1.0 - alpha)
     }

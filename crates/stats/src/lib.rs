@@ -2,9 +2,9 @@
 //! error budget of a whole run.
 //!
 //! Ladders work on **log ratios**, one per block: the mean log of the candidate's trials minus the
-//! mean log of the incumbent's; beside it stands how restless the block was. Zero is no change, 0.0198 is 2 % better. Studies of transports work on figures
-//! over repeats: means, paired differences, and how equally a path is shared. Pure functions: randomness is
-//! passed in, nothing is read or written.
+//! mean log of the incumbent's; beside it stands how restless the block was. Zero is no change, 0.0198
+//! is 2 % better. Studies of transports work on figures over repeats: means, paired differences, and how
+//! equally a path is shared. Pure functions: randomness is passed in, nothing is read or written.
 
 mod calm;
 mod estimate;
