@@ -6,10 +6,12 @@ use std::time::Instant;
 
 use landspeed_analysis::{BlockResult, Pair as Block};
 use landspeed_control::Change;
-use landspeed_record::{Arm, Candidate, Cell, EndpointOutcome, Figures, Line, Settings, Trial};
+use landspeed_record::{
+    Arm, Candidate, Cell, EndpointOutcome, Figures, LatencyHistogram, Line, Settings, Trial,
+};
 use landspeed_units::Nanos;
 
-use crate::trial::{Timing, measure_cell};
+use crate::trial::{Timing, measure_idle, measure_stream};
 use crate::{Error, Pair, Sink};
 
 /// Measures blocks on a pair.
@@ -44,31 +46,58 @@ impl Blocks<'_> {
             let (step, what) = (block.step.clone(), block.what.clone());
             self.sink.line(&Line::Trying { step, what, at_ns: self.used() })?;
         }
+        match self.trials(block) {
+            Ok(result) => Ok(BlockOutcome::Measured(result)),
+            Err(error) if refused(&error) => {
+                self.pair.set(&block.incumbent)?;
+                Ok(BlockOutcome::Refused(error.to_string()))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn trials(&mut self, block: &Block) -> Result<BlockResult, Error> {
         let began = Instant::now();
+        let arms = order(block.candidate_first);
+        let mut idle = if block.idle_first() { self.idle(block)?.map(Some) } else { [const { None }; 4] };
         let mut figures = [Figures::default(); 4];
         let mut remarks = BTreeSet::new();
-        for (position, arm) in order(block.candidate_first).into_iter().enumerate() {
-            match self.trial(block, position as u32, arm) {
-                Ok((seen, said)) => {
-                    figures[position] = seen;
-                    if arm == Arm::Candidate {
-                        remarks.extend(said);
-                    }
-                }
-                Err(error) if refused(&error) => {
-                    self.pair.set(&block.incumbent)?;
-                    return Ok(BlockOutcome::Refused(error.to_string()));
-                }
-                Err(error) => return Err(error),
+        for (position, arm) in arms.into_iter().enumerate() {
+            let (seen, said) = self.trial(block, (position, arm), idle[position].take())?;
+            figures[position] = seen;
+            if arm == Arm::Candidate {
+                remarks.extend(said);
             }
         }
-        Ok(BlockOutcome::Measured(BlockResult {
+        Ok(BlockResult {
             step: block.step.clone(),
             figures,
             candidate_first: block.candidate_first,
             took: began.elapsed().into(),
             remarks: remarks.into_iter().collect(),
-        }))
+        })
+    }
+
+    /// The idle round trips of all four trials, before the streams: two rounds of half a ping-pong each, the second with the
+    /// arms' places changed.
+    fn idle(&mut self, block: &Block) -> Result<[LatencyHistogram; 4], Error> {
+        let mut idle: [LatencyHistogram; 4] = Default::default();
+        for (position, arm) in idle_order(block.candidate_first) {
+            let cell = self.set(block, arm)?;
+            idle[position].add(&measure_idle(self.pair, cell, Nanos(self.timing.ping.0 / 2))?);
+        }
+        Ok(idle)
+    }
+
+    /// Sets the cell of an arm.
+    fn set<'b>(&mut self, block: &'b Block, arm: Arm) -> Result<&'b Cell, Error> {
+        let cell = match arm {
+            Arm::Incumbent => &block.incumbent,
+            Arm::Candidate => &block.candidate,
+        };
+        self.pair.set(cell)?;
+        self.rewrite(&block.rewrite)?;
+        Ok(cell)
     }
 
     fn used(&self) -> Nanos {
@@ -76,21 +105,25 @@ impl Blocks<'_> {
     }
 
     /// One trial, recorded: its figures, and what was noticed beside them.
-    fn trial(&mut self, block: &Block, position: u32, arm: Arm) -> Result<(Figures, Vec<String>), Error> {
-        let cell = match arm {
-            Arm::Incumbent => &block.incumbent,
-            Arm::Candidate => &block.candidate,
-        };
-        self.pair.set(cell)?;
-        self.rewrite(&block.rewrite)?;
+    fn trial(
+        &mut self,
+        block: &Block,
+        (position, arm): (usize, Arm),
+        idle: Option<LatencyHistogram>,
+    ) -> Result<(Figures, Vec<String>), Error> {
+        let cell = self.set(block, arm)?;
         let at_ns = self.used();
-        let measured = measure_cell(self.pair, cell, self.timing)?;
+        let idle = match idle {
+            Some(idle) => idle,
+            None => measure_idle(self.pair, cell, self.timing.ping)?,
+        };
+        let measured = measure_stream(self.pair, cell, self.timing, idle)?;
         let figures = measured.figures;
         let remarks = [&measured.a, &measured.b].into_iter().flat_map(remarks_of).collect();
         let trial = Trial {
             step: block.step.clone(),
             block: block.block,
-            position,
+            position: position as u32,
             arm,
             at_ns,
             cell: cell.clone(),
@@ -130,6 +163,21 @@ fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
 fn order(candidate_first: bool) -> [Arm; 4] {
     use Arm::{Candidate as C, Incumbent as I};
     if candidate_first { [C, I, I, C] } else { [I, C, C, I] }
+}
+
+/// The order of a block's idle ping-pongs, each with the place of the trial that it belongs to: ABBA and BAAB, so that drift
+/// cancels that bends once over both. A trial gets one of each round.
+fn idle_order(candidate_first: bool) -> impl Iterator<Item = (usize, Arm)> {
+    let arms = order(candidate_first);
+    let round = move |first: bool| {
+        let of = |arm: Arm| arms.into_iter().enumerate().filter(move |(_, other)| *other == arm);
+        let (mut incumbent, mut candidate) = (of(Arm::Incumbent), of(Arm::Candidate));
+        order(first).map(|arm| match arm {
+            Arm::Incumbent => incumbent.next(),
+            Arm::Candidate => candidate.next(),
+        })
+    };
+    [candidate_first, !candidate_first].into_iter().flat_map(round).flatten()
 }
 
 /// Whether a host refused one request (the session goes on), rather than was lost.
@@ -174,6 +222,21 @@ mod tests {
                 |arm| order.iter().enumerate().filter(|(_, a)| **a == arm).map(|(i, _)| i).sum::<usize>();
             assert_eq!(sum(Arm::Candidate), sum(Arm::Incumbent));
             assert_eq!(order[0] == Arm::Candidate, first);
+        }
+    }
+
+    #[test]
+    fn idle_ping_pongs_change_places_and_each_trial_gets_two() {
+        for first in [false, true] {
+            let all: Vec<_> = idle_order(first).collect();
+            assert!(all.iter().all(|(position, arm)| order(first)[*position] == *arm), "{all:?}");
+            assert!((0..4).all(|position| all.iter().filter(|(of, _)| *of == position).count() == 2));
+            // A line and a parabola over time weigh nothing.
+            let sign = |arm| if arm == Arm::Candidate { 1 } else { -1 };
+            let moment = |power| {
+                all.iter().zip(0_i32..).map(|((_, arm), time)| sign(*arm) * time.pow(power)).sum::<i32>()
+            };
+            assert_eq!((moment(0), moment(1), moment(2)), (0, 0, 0));
         }
     }
 

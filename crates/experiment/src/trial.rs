@@ -1,8 +1,8 @@
-//! One trial of a cell: set both hosts, ask for the idle round trip, then stream.
+//! One trial of a cell: ask for the idle round trip, and stream.
 
 use landspeed_analysis::figures;
 use landspeed_knob::flow_settings;
-use landspeed_record::{Cell, Direction, EndpointOutcome, Figures, Workload};
+use landspeed_record::{Cell, Direction, EndpointOutcome, Figures, LatencyHistogram, Workload};
 use landspeed_units::Nanos;
 
 use crate::pair::{ping, ping_flow};
@@ -45,13 +45,24 @@ pub(crate) struct Measured {
     pub(crate) figures: Figures,
 }
 
-/// Measures `cell`, which is set already.
-pub(crate) fn measure_cell(pair: &Pair, cell: &Cell, timing: Timing) -> Result<Measured, Error> {
+/// Asks for the idle round trip under `cell`, which is set already, for so long.
+pub(crate) fn measure_idle(pair: &Pair, cell: &Cell, time: Nanos) -> Result<LatencyHistogram, Error> {
+    let placement = flow_settings(&cell.flow)?.placement;
+    let [a, _] = pair.run(ping(time), &ping_flow(placement), Nanos::millis(2))?;
+    Ok(a.latency.into_iter().next().unwrap_or_default())
+}
+
+/// Streams under `cell`, which is set already, and joins what was seen of the idle path.
+pub(crate) fn measure_stream(
+    pair: &Pair,
+    cell: &Cell,
+    timing: Timing,
+    idle: LatencyHistogram,
+) -> Result<Measured, Error> {
     let flow = flow_settings(&cell.flow)?;
-    let [idle, _] = pair.run(ping(timing.ping), &ping_flow(flow.placement), Nanos::millis(2))?;
     let stream = Workload::Stream { duration_ns: timing.stream, direction: Direction::Forward };
     let [mut a, b] = pair.run(stream, &flow, timing.warm_up)?;
-    let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), idle.latency.first());
-    a.latency = idle.latency;
+    let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
+    a.latency = vec![idle];
     Ok(Measured { a, b, figures })
 }

@@ -7,7 +7,7 @@ use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::rules::TOGGLES;
+use super::rules::toggles;
 use super::{Action, Pair, Rules};
 
 /// Shared by the phases.
@@ -131,7 +131,7 @@ impl Clock {
 
     /// Learns from a block: the mean over the last ten or so, toggles taken off.
     pub(crate) fn observe(&mut self, pair: &Pair, took: Nanos) {
-        let bare = took.saturating_sub(Nanos(TOGGLES * pair.toggle.0)).0 as f64;
+        let bare = took.saturating_sub(toggles(pair.toggle)).0 as f64;
         self.seen = (self.seen + 1).min(10);
         let block = self.block.0 as f64;
         self.block = Nanos((block + (bare - block) / f64::from(self.seen)) as u64);
@@ -139,7 +139,7 @@ impl Clock {
 
     /// The time that `blocks` blocks take whose knobs take `toggle` each time.
     pub(crate) fn blocks(&self, blocks: u32, toggle: Nanos) -> Nanos {
-        Nanos(u64::from(blocks) * (self.block.0 + TOGGLES * toggle.0))
+        Nanos(u64::from(blocks) * (self.block + toggles(toggle)).0)
     }
 
     /// The time left until `reserve` before the end.

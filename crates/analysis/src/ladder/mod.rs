@@ -62,6 +62,14 @@ pub struct Pair {
     pub block: u32,
 }
 
+impl Pair {
+    /// Whether the idle round trips of the four trials are asked one after the other, before the streams, and not each
+    /// beside its own stream: where toggles are quick.
+    pub fn idle_first(&self) -> bool {
+        rules::idle_first(self.toggle)
+    }
+}
+
 /// A measured block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockResult {

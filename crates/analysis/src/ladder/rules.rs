@@ -99,7 +99,7 @@ impl Rules {
     pub(crate) fn size(&self, candidates: &[Candidate]) -> Size {
         let tests = (candidates.len() + self.placebos.len()).max(1) as u32;
         let time = self.budget.saturating_sub(self.final_time()).0 as f64;
-        let cost = |c: &Candidate| (self.block_time.0 + TOGGLES * c.toggle_ns.0).max(1) as f64;
+        let cost = |c: &Candidate| (self.block_time + toggles(c.toggle_ns)).0.max(1) as f64;
         let placebos: f64 = self.placebos.iter().map(cost).sum::<f64>() * f64::from(USUAL_BLOCKS);
         let one_round = candidates.iter().map(cost).sum::<f64>().max(1.0);
         // A tenth is left for blocks that take longer than expected or are discarded.
@@ -113,8 +113,22 @@ impl Rules {
     }
 }
 
-/// Toggles of a block: ABBA has two, and one leads to the next block half the time.
-pub(crate) const TOGGLES: u64 = 3;
+/// Where one toggle takes no longer than this, a block asks for all its idle round trips first.
+const QUICK: Nanos = Nanos::millis(100);
+
+/// Whether a block asks for the idle round trips of its four trials one after the other, before the streams, where one
+/// toggle takes `toggle`. An idle path changes within tenths of a second (who sleeps where, and how deeply), so what is to
+/// be compared is measured close together; that costs six toggles more.
+pub(crate) fn idle_first(toggle: Nanos) -> bool {
+    toggle <= QUICK
+}
+
+/// Time that a block's toggles take, of `toggle` each. ABBA of streams has two, and one leads to the next block half the
+/// time; ABBABAAB of ping-pongs before them has five, and one leads to the streams.
+pub(crate) fn toggles(toggle: Nanos) -> Nanos {
+    let count = if idle_first(toggle) { 9 } else { 3 };
+    Nanos(count * toggle.0)
+}
 
 #[cfg(test)]
 mod tests {
@@ -124,6 +138,12 @@ mod tests {
     fn five_minutes_plan_about_twelve_tests_of_eleven_blocks() {
         let many = vec![Candidate::default(); 30];
         assert_eq!(Rules::default().size(&many), Size { planned: 12, max_blocks: 11 });
+    }
+
+    #[test]
+    fn slow_toggles_are_not_multiplied() {
+        assert_eq!(toggles(Nanos::millis(1)), Nanos::millis(9));
+        assert_eq!(toggles(Nanos::secs(4)), Nanos::secs(12));
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
+use crate::trial::sum_of_bins;
+
 /// A stretch of a packet's way, between two points that are traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -65,7 +67,7 @@ impl PathTrace {
             }
             for hop in trace.hops {
                 match sum.hops.iter_mut().find(|known| known.hop == hop.hop) {
-                    Some(known) => known.add(&hop.bins),
+                    Some(known) => known.bins = sum_of_bins(&known.bins, &hop.bins),
                     None => sum.hops.push(hop),
                 }
             }
@@ -74,16 +76,6 @@ impl PathTrace {
                 .extend(trace.notes.into_iter().filter(|note| !sum.notes.contains(note)).collect::<Vec<_>>());
             sum
         })
-    }
-}
-
-impl HopLatency {
-    fn add(&mut self, bins: &[(u64, u64)]) {
-        let mut sum: BTreeMap<u64, u64> = self.bins.iter().copied().collect();
-        for (edge, count) in bins {
-            *sum.entry(*edge).or_default() += count;
-        }
-        self.bins = sum.into_iter().collect();
     }
 }
 
