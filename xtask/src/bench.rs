@@ -13,11 +13,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
 use landspeed_stats::estimate;
 use serde_json::Value;
 
-/// Blocks of a comparison, where `--blocks` does not say otherwise.
-const BLOCKS: usize = 20;
 const CONFIDENCE: f64 = 0.95;
 const SERVER: &str = "198.51.100.2";
 
@@ -66,16 +65,20 @@ const COMPARISONS: &[Comparison] = &[
     },
 ];
 
-/// Runs all comparisons, or those that `words` ask for.
-pub(crate) fn run(root: &Path, words: &[String]) -> Result<()> {
-    let (mut only, mut blocks) = ("", BLOCKS);
-    for pair in words.chunks(2) {
-        match pair {
-            [key, part] if key == "--only" => only = part,
-            [key, n] if key == "--blocks" => blocks = n.parse().context("--blocks takes a number")?,
-            _ => bail!("{}: expected --only PART-OF-A-NAME or --blocks N", pair.join(" ")),
-        }
-    }
+/// What to compare.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Only comparisons whose name contains this.
+    #[arg(long, default_value = "", value_name = "PART-OF-A-NAME")]
+    only: String,
+    /// Blocks of each comparison.
+    #[arg(long, default_value_t = 20)]
+    blocks: usize,
+}
+
+/// Runs all comparisons, or those that are asked for.
+pub(crate) fn run(root: &Path, Options { only, blocks }: &Options) -> Result<()> {
+    let (only, blocks) = (only.as_str(), *blocks);
     let asked: Vec<_> = COMPARISONS.iter().filter(|comparison| comparison.name.contains(only)).collect();
     ensure!(!asked.is_empty() && blocks > 1, "nothing to compare: --only names none, or --blocks is below 2");
     let bench = Bench::new(root)?;

@@ -1,8 +1,7 @@
-//! Developer tasks: `cargo run -p xtask -- agree|check|docs|bench|climb|honesty|zoo`.
+//! Developer tasks: `cargo run -p xtask -- --help`.
 //!
 //! `check` holds what no compiler does: the arrows between crates, and that generated pages are as
-//! their sources would make them. `docs` writes those pages. `bench`, `climb`, `honesty` and
-//! `zoo` and `agree` measure; they are no tests.
+//! their sources would make them. `docs` writes those pages. The others measure; they are no tests.
 
 mod agree;
 mod arrows;
@@ -16,21 +15,44 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use clap::{Parser, Subcommand};
+
+/// Developer tasks of landspeed.
+#[derive(Debug, Parser)]
+#[command(name = "xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Hold the arrows between crates, and generated pages against their sources.
+    Check,
+    /// Write the generated pages.
+    Docs,
+    /// landspeed's workloads against the tools that people use today.
+    Bench(bench::Options),
+    /// The main job against the best setting found by hand.
+    Climb,
+    /// Is nothing kept that must not be, and found what must be?
+    Honesty(honesty::Options),
+    /// Does `explain` name what was done to a path?
+    Zoo(zoo::Options),
+    /// The simulator against the kernel, and the kernel against what is published.
+    Agree(agree::Options),
+}
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let result = match words.first().map(String::as_str) {
-        Some("agree") => agree::run(root, &words[1..]),
-        Some("check") => check(root),
-        Some("docs") => docs::write(root),
-        Some("bench") => bench::run(root, &words[1..]),
-        Some("climb") => climb::run(root),
-        Some("honesty") => honesty::run(root, &words[1..]),
-        Some("zoo") => zoo::run(&words[1..]),
-        _ => Err(anyhow::anyhow!(
-            "usage: cargo run -p xtask -- agree [drops | responses | beside] | check | docs | bench | climb | honesty | zoo"
-        )),
+    let result = match Arguments::parse().task {
+        Task::Check => check(root),
+        Task::Docs => docs::write(root),
+        Task::Bench(options) => bench::run(root, &options),
+        Task::Climb => climb::run(root),
+        Task::Honesty(options) => honesty::run(root, options),
+        Task::Zoo(options) => zoo::run(&options),
+        Task::Agree(options) => agree::run(root, &options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -52,4 +74,42 @@ fn check(root: &Path) -> Result<()> {
     }
     println!("arrows point one way, generated pages are fresh");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_the_makefile_says_is_understood_and_the_rest_refused() {
+        let parse = |line: &str| Arguments::try_parse_from(line.split(' '));
+        for line in [
+            "xtask honesty --decisions 10",
+            "xtask honesty --report-only",
+            "xtask bench --only two --blocks 60",
+            "xtask zoo --only loss --seed 3",
+            "xtask agree",
+            "xtask agree --rtts 10,80",
+            "xtask agree drops --segmentation on",
+            "xtask agree responses --nth 100000 --pace 60000",
+            "xtask agree beside",
+        ] {
+            assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
+        }
+        for line in [
+            "xtask",
+            "xtask honesty --decisions",
+            "xtask agree drops --segmentation maybe",
+            "xtask bench --fast",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //! losses are nothing to it.
 
 use anyhow::{Result, bail, ensure};
+use clap::Args;
 use landspeed_model::{FlowSpec, LinkSpec, LossSpec, Outcome, QueueSpec, Scenario, simulate};
 use landspeed_record::TcpSample;
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -37,19 +38,31 @@ const LOOKS: u64 = 12;
 /// What the mean may be apart.
 const BOUND: f64 = 0.05;
 
+/// What to compare; lists are separated by commas.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Congestion controls.
+    #[arg(long, value_delimiter = ',', default_values = CONTROLS)]
+    controls: Vec<String>,
+    /// With segmentation offload, without, or both.
+    #[arg(long, value_delimiter = ',', default_values = ["on", "off"], value_parser = ["on", "off"])]
+    segmentation: Vec<String>,
+    /// How many times as far apart losses are.
+    #[arg(long, default_value_t = 1)]
+    spread: u64,
+}
+
 /// Compares each control, with superpackets and without.
-pub(super) fn run(words: &[String]) -> Result<()> {
-    let controls = super::list(words, "--controls", &CONTROLS)?;
-    let modes = super::list(words, "--segmentation", &["on", "off"])?;
-    let losses = Losses::spread(super::number(words, "--spread", 1)?);
+pub(super) fn run(options: &Options) -> Result<()> {
+    let losses = Losses::spread(options.spread);
     println!(
         "| control | TSO, GSO, GRO | losses | mean window, kernel | simulator | round trips | apart, mean | bias | worst (loss, round trip) | where it falls | without partner | |\n\
          |---|---|---|---|---|---|---|---|---|---|---|---|"
     );
     let mut apart = Vec::new();
-    for control in controls {
+    for control in &options.controls {
         let model = losses.simulated(control)?;
-        for mode in &modes {
+        for mode in &options.segmentation {
             let real = losses.real(control, mode, &model)?;
             let row = Row { control, mode, losses: &losses, model: &model, real: &real };
             if !row.print() {

@@ -14,37 +14,35 @@ mod rounds;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::{Args, Subcommand};
 
-/// What is compared, by the first word; the study where it names none of the others.
-pub(crate) fn run(root: &Path, words: &[String]) -> Result<()> {
-    match words.first().map(String::as_str) {
-        Some("drops") => drops::run(&words[1..]),
-        Some("responses") => responses::run(&words[1..]),
-        Some("beside") => beside::run(),
-        _ => regions::run(root, words),
-    }
+/// What is compared: the study, where nothing else is named.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Options {
+    #[command(subcommand)]
+    other: Option<Other>,
+    #[command(flatten)]
+    regions: regions::Options,
 }
 
-/// `--KEY A,B,C`, or what stands for it where the command line has none.
-fn list<'a>(words: &'a [String], key: &str, default: &[&'a str]) -> Result<Vec<&'a str>> {
-    ensure!(words.len().is_multiple_of(2), "each of {} needs a value", words.join(" "));
-    for pair in words.chunks(2) {
-        ensure!(
-            ["--controls", "--segmentation", "--nth", "--spread", "--pace"].contains(&pair[0].as_str()),
-            "unknown {}",
-            pair[0]
-        );
-    }
-    let given = words.chunks(2).find(|pair| pair[0] == key);
-    Ok(given.map_or(default.to_vec(), |pair| pair[1].split(',').collect()))
+#[derive(Debug, Subcommand)]
+enum Other {
+    /// The same list of losses in the kernel and in the simulator, window by window.
+    Drops(drops::Options),
+    /// Windows at given loss rates against the published functions.
+    Responses(responses::Options),
+    /// What HSTCP-LP leaves to Reno.
+    Beside,
 }
 
-/// `--KEY N`, or what stands for it.
-fn number<T: std::str::FromStr>(words: &[String], key: &str, default: T) -> Result<T> {
-    match list(words, key, &[])?[..] {
-        [] => Ok(default),
-        [given] => given.parse().ok().with_context(|| format!("{key} {given}: expected a number")),
-        _ => bail!("{key} takes one number"),
+/// Compares.
+pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    match &options.other {
+        None => regions::run(root, &options.regions),
+        Some(Other::Drops(options)) => drops::run(options),
+        Some(Other::Responses(options)) => responses::run(options),
+        Some(Other::Beside) => beside::run(),
     }
 }
 

@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
 use landspeed_analysis::compare::RunFigures;
 use landspeed_model::recovery_time;
 use landspeed_record::{CompareReport, Estimate, Line, Study};
@@ -20,45 +21,27 @@ const ROUND_TRIPS_MS: [u64; 3] = [10, 80, 164];
 const LOW: f64 = 0.85;
 const HIGH: f64 = 1.18;
 
-/// What `make agree` takes from its command line.
-struct Options {
+/// How the study is run.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Rate of the path's link.
+    #[arg(long, default_value = "100M")]
     rate: String,
+    /// Share of the study's times.
+    #[arg(long, default_value = "0.1")]
     scale: String,
+    /// Runs of each protocol. Two more than are asked for: a run whose link was late does not count.
+    #[arg(long, default_value_t = 7)]
     repeats: u32,
+    /// Only these, separated by commas.
+    #[arg(long)]
     protocols: Option<String>,
+    /// Round trips in ms.
+    #[arg(long = "rtts", value_delimiter = ',', default_values_t = ROUND_TRIPS_MS)]
     round_trips_ms: Vec<u64>,
 }
 
 impl Options {
-    fn parse(words: &[String]) -> Result<Self> {
-        let mut options = Options {
-            rate: "100M".into(),
-            scale: "0.1".into(),
-            // Two more than are asked for: a run whose link was late does not count.
-            repeats: 7,
-            protocols: None,
-            round_trips_ms: ROUND_TRIPS_MS.to_vec(),
-        };
-        for pair in words.chunks(2) {
-            let [key, value] = pair else { bail!("{} needs a value", pair[0]) };
-            match key.as_str() {
-                "--rate" => options.rate.clone_from(value),
-                "--scale" => options.scale.clone_from(value),
-                "--repeats" => options.repeats = value.parse()?,
-                "--protocols" => options.protocols = Some(value.clone()),
-                "--rtts" => {
-                    options.round_trips_ms = value
-                        .split(',')
-                        .map(str::parse)
-                        .collect::<Result<_, _>>()
-                        .context("--rtts 10,80,164")?;
-                }
-                other => bail!("unknown {other}: expected --rate, --scale, --repeats, --protocols, --rtts"),
-            }
-        }
-        Ok(options)
-    }
-
     fn start(&self, root: &Path, rtt_ms: u64, simulate: bool) -> Result<Child> {
         let binary = root.join("target/release/landspeed");
         ensure!(binary.exists(), "build first: cargo build --release --bin landspeed");
@@ -90,8 +73,7 @@ fn records(root: &Path) -> PathBuf {
 }
 
 /// Runs the kernel's studies side by side, one a round trip, and then the simulator's.
-pub(super) fn run(root: &Path, words: &[String]) -> Result<()> {
-    let options = Options::parse(words)?;
+pub(super) fn run(root: &Path, options: &Options) -> Result<()> {
     let start = |simulate: bool| -> Result<Vec<Child>> {
         options.round_trips_ms.iter().map(|rtt| options.start(root, *rtt, simulate)).collect()
     };

@@ -5,6 +5,7 @@
 //! twice the window that is expected: the losses alone hold it, and thirty cycles take about a minute.
 
 use anyhow::{Context, Result, ensure};
+use clap::Args;
 use landspeed_model::LossSpec;
 use landspeed_model::response::{self, measure};
 use landspeed_record::TcpSample;
@@ -21,7 +22,6 @@ const CONTROLS: [(&str, Response); 5] = [
     ("bic", |p, _| response::bic(p)),
     ("htcp", response::htcp),
 ];
-const NTHS: [&str; 2] = ["1000", "10000"];
 /// Losses before the window is looked at: the one that ends slow start, and ten.
 const WARM_UP: u64 = 11;
 const CYCLES: u64 = 30;
@@ -38,23 +38,35 @@ const MOST_LOOKS: u64 = 25_000;
 /// Bits of a full packet.
 const PACKET_BITS: f64 = 12_000.0;
 
+/// What to compare; lists are separated by commas.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Every how manieth packet is lost.
+    #[arg(long, value_delimiter = ',', default_values_t = [1000, 10_000])]
+    nth: Vec<u64>,
+    /// With segmentation offload, without, or both.
+    #[arg(long, value_delimiter = ',', default_value = "on", value_parser = ["on", "off"])]
+    segmentation: Vec<String>,
+    /// Packets a second, at most.
+    #[arg(long, default_value_t = PACE)]
+    pace: f64,
+    /// Congestion controls.
+    #[arg(long, value_delimiter = ',', default_values = CONTROLS.map(|(name, _)| name))]
+    controls: Vec<String>,
+}
+
 /// Prints the table.
-pub(super) fn run(words: &[String]) -> Result<()> {
-    let nths = super::list(words, "--nth", &NTHS)?;
-    let modes = super::list(words, "--segmentation", &["on"])?;
-    let names: Vec<&str> = CONTROLS.iter().map(|(name, _)| *name).collect();
-    let pace = super::number(words, "--pace", PACE)?;
-    let wanted = super::list(words, "--controls", &names)?;
+pub(super) fn run(options: &Options) -> Result<()> {
     println!(
         "| control | p | TSO, GSO, GRO | RTT | published | kernel | ratio | simulator | largest / path's room | cycles | |\n\
          |---|---|---|---|---|---|---|---|---|---|---|"
     );
     let mut apart = Vec::new();
-    for nth in nths {
-        let nth: u64 = nth.parse().context("--nth 1000,10000")?;
-        for (control, response) in CONTROLS.iter().filter(|(name, _)| wanted.contains(name)) {
-            let point = Point::of(control, *response, nth, pace)?;
-            for mode in &modes {
+    for &nth in &options.nth {
+        let wanted = |name: &str| options.controls.iter().any(|control| control == name);
+        for (control, response) in CONTROLS.iter().filter(|(name, _)| wanted(name)) {
+            let point = Point::of(control, *response, nth, options.pace)?;
+            for mode in &options.segmentation {
                 let seen = path::run(&point.traffic(*mode == "on"))?;
                 if !point.print(mode, &seen)? {
                     apart.push(format!("{control} at 1/{nth} with segmentation offload {mode}"));

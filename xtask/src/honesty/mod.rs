@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use decide::Study;
@@ -26,43 +27,28 @@ use record::{Journal, Recorded};
 const DECISIONS: u32 = 200;
 const RECORD: &str = "target/honesty/decisions.jsonl";
 
-/// What the command line asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Asked {
+/// What to do.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Options {
+    /// Decisions to have in the end, earlier ones included.
+    #[arg(long, default_value_t = DECISIONS)]
     decisions: u32,
+    /// Only report on what is recorded.
+    #[arg(long)]
     report_only: bool,
 }
 
 /// Decides until as many decisions are recorded as asked for, then reports.
-pub(crate) fn run(root: &Path, args: &[String]) -> Result<()> {
-    let asked = Asked::parse(args)?;
+pub(crate) fn run(root: &Path, options: Options) -> Result<()> {
     let path = root.join(RECORD);
-    if !asked.report_only {
-        decide_on(&path, asked.decisions)?;
+    if !options.report_only {
+        decide_on(&path, options.decisions)?;
     }
     let recorded = Recorded::read(&path).context("nothing to report")?;
     ensure!(!recorded.decisions.is_empty(), "{} holds no decision yet", path.display());
     match tables::report(&recorded) {
         0 => Ok(()),
         broken => bail!("{broken} of the promises not kept"),
-    }
-}
-
-impl Asked {
-    fn parse(args: &[String]) -> Result<Asked> {
-        let mut asked = Asked { decisions: DECISIONS, report_only: false };
-        let mut words = args.iter();
-        while let Some(word) = words.next() {
-            match word.as_str() {
-                "--report-only" => asked.report_only = true,
-                "--decisions" => {
-                    let count = words.next().and_then(|n| n.parse().ok());
-                    asked.decisions = count.context("--decisions takes a number")?;
-                }
-                other => bail!("{other}: expected --decisions N or --report-only"),
-            }
-        }
-        Ok(asked)
     }
 }
 
@@ -92,22 +78,4 @@ fn decide_on(path: &Path, wanted: u32) -> Result<()> {
         bail!("stopped; the same command goes on from here, --report-only reports what there is");
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_understood_or_refused() {
-        let parse = |words: &[&str]| Asked::parse(&words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
-        assert_eq!(parse(&[]).unwrap(), Asked { decisions: 200, report_only: false });
-        assert_eq!(
-            parse(&["--decisions", "10", "--report-only"]).unwrap(),
-            Asked { decisions: 10, report_only: true }
-        );
-        for bad in [&["--decisions"][..], &["--decisions", "x"], &["--fast"]] {
-            assert!(parse(bad).is_err(), "{bad:?}");
-        }
-    }
 }

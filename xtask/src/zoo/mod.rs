@@ -9,7 +9,8 @@ mod table;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use clap::Args;
 use landspeed_faults::{FAULTS, Fault, Scenario, fault};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -50,38 +51,23 @@ const PAIRS: [[(&str, f64); 2]; 16] = [
 ];
 
 /// What to run.
-#[derive(Default)]
-struct Options {
+#[derive(Debug, Args)]
+pub(crate) struct Options {
     /// Only faults whose name contains this; "pairs" is the pairs, "lot" those drawn by lot, "clean" the paths
     /// without a fault.
+    #[arg(long, value_name = "PART-OF-A-NAME")]
     only: Option<String>,
     /// Draws strengths.
+    #[arg(long, default_value_t = 0)]
     seed: u64,
 }
 
-impl Options {
-    fn parse(words: &[String]) -> Result<Options> {
-        let mut options = Options::default();
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            let value = words.next().with_context(|| format!("{word} needs a value"))?;
-            match word.as_str() {
-                "--only" => options.only = Some(value.clone()),
-                "--seed" => options.seed = value.parse().context("--seed")?,
-                _ => bail!("usage: zoo [--only PART-OF-A-NAME] [--seed N]"),
-            }
-        }
-        Ok(options)
-    }
-}
-
 /// Runs the study and prints its tables.
-pub(crate) fn run(words: &[String]) -> Result<()> {
-    let options = Options::parse(words)?;
+pub(crate) fn run(options: &Options) -> Result<()> {
     // Of the same profile as this program.
     let landspeed = std::env::current_exe()?.with_file_name("landspeed");
     ensure!(landspeed.exists(), "build first: cargo build --release --bin landspeed");
-    let cases = cases(&options)?;
+    let cases = cases(options)?;
     let mut judged = Vec::new();
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
