@@ -23,6 +23,7 @@ const HIGH: f64 = 1.18;
 
 /// How the study is run.
 #[derive(Debug, Args)]
+#[group(skip)]
 pub(super) struct Options {
     /// Rate of the path's link.
     #[arg(long, default_value = "100M")]
