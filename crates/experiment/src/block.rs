@@ -59,7 +59,8 @@ impl Blocks<'_> {
     fn trials(&mut self, block: &Block) -> Result<BlockResult, Error> {
         let began = Instant::now();
         let arms = order(block.candidate_first);
-        let mut idle = if block.idle_first() { self.idle(block)?.map(Some) } else { [const { None }; 4] };
+        let mut idle =
+            if block.idle_first() { self.idle(block, arms)?.map(Some) } else { [const { None }; 4] };
         let mut figures = [Figures::default(); 4];
         let mut remarks = BTreeSet::new();
         for (position, arm) in arms.into_iter().enumerate() {
@@ -80,10 +81,10 @@ impl Blocks<'_> {
 
     /// The idle round trips of all four trials, before the streams: two rounds of half a ping-pong each, the second with the
     /// arms' places changed.
-    fn idle(&mut self, block: &Block) -> Result<[LatencyHistogram; 4], Error> {
+    fn idle(&mut self, block: &Block, arms: [Arm; 4]) -> Result<[LatencyHistogram; 4], Error> {
         let mut idle: [LatencyHistogram; 4] = Default::default();
-        for (position, arm) in idle_order(block.candidate_first) {
-            let cell = self.set(block, arm)?;
+        for position in IDLE_ORDER {
+            let cell = self.set(block, arms[position])?;
             idle[position].add(&measure_idle(self.pair, cell, Nanos(self.timing.ping.0 / 2))?);
         }
         Ok(idle)
@@ -165,20 +166,9 @@ fn order(candidate_first: bool) -> [Arm; 4] {
     if candidate_first { [C, I, I, C] } else { [I, C, C, I] }
 }
 
-/// The order of a block's idle ping-pongs, each with the place of the trial that it belongs to: ABBA and BAAB, so that drift
-/// cancels that bends once over both. A trial gets one of each round.
-fn idle_order(candidate_first: bool) -> impl Iterator<Item = (usize, Arm)> {
-    let arms = order(candidate_first);
-    let round = move |first: bool| {
-        let of = |arm: Arm| arms.into_iter().enumerate().filter(move |(_, other)| *other == arm);
-        let (mut incumbent, mut candidate) = (of(Arm::Incumbent), of(Arm::Candidate));
-        order(first).map(|arm| match arm {
-            Arm::Incumbent => incumbent.next(),
-            Arm::Candidate => candidate.next(),
-        })
-    };
-    [candidate_first, !candidate_first].into_iter().flat_map(round).flatten()
-}
+/// Whose trial each of a block's idle ping-pongs belongs to: ABBA, then BAAB, so that drift cancels that bends once over
+/// both. A trial gets one of each round.
+const IDLE_ORDER: [usize; 8] = [0, 1, 2, 3, 1, 0, 3, 2];
 
 /// Whether a host refused one request (the session goes on), rather than was lost.
 pub(crate) fn refused(error: &Error) -> bool {
@@ -228,13 +218,16 @@ mod tests {
     #[test]
     fn idle_ping_pongs_change_places_and_each_trial_gets_two() {
         for first in [false, true] {
-            let all: Vec<_> = idle_order(first).collect();
-            assert!(all.iter().all(|(position, arm)| order(first)[*position] == *arm), "{all:?}");
-            assert!((0..4).all(|position| all.iter().filter(|(of, _)| *of == position).count() == 2));
+            let arms = IDLE_ORDER.map(|position| order(first)[position]);
+            assert_eq!((&arms[..4], &arms[4..]), (&order(first)[..], &order(!first)[..]));
+            assert!((0..4).all(|trial| {
+                let of = |round: &[usize]| round.iter().filter(|position| **position == trial).count();
+                (of(&IDLE_ORDER[..4]), of(&IDLE_ORDER[4..])) == (1, 1)
+            }));
             // A line and a parabola over time weigh nothing.
             let sign = |arm| if arm == Arm::Candidate { 1 } else { -1 };
             let moment = |power| {
-                all.iter().zip(0_i32..).map(|((_, arm), time)| sign(*arm) * time.pow(power)).sum::<i32>()
+                arms.into_iter().zip(0_i32..).map(|(arm, time)| sign(arm) * time.pow(power)).sum::<i32>()
             };
             assert_eq!((moment(0), moment(1), moment(2)), (0, 0, 0));
         }

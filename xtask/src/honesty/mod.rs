@@ -28,7 +28,7 @@ const DECISIONS: u32 = 200;
 const RECORD: &str = "target/honesty/decisions.jsonl";
 
 /// What to do.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
 pub(crate) struct Options {
     /// Decisions to have in the end, earlier ones included.
     #[arg(long, default_value_t = DECISIONS)]
@@ -78,4 +78,31 @@ fn decide_on(path: &Path, wanted: u32) -> Result<()> {
         bail!("stopped; the same command goes on from here, --report-only reports what there is");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn words_are_understood_or_refused() {
+        let parse =
+            |words: &[&str]| Line::try_parse_from([&["honesty"], words].concat()).map(|line| line.options);
+        assert_eq!(parse(&[]).unwrap(), Options { decisions: 200, report_only: false });
+        assert_eq!(
+            parse(&["--decisions", "10", "--report-only"]).unwrap(),
+            Options { decisions: 10, report_only: true }
+        );
+        for bad in [&["--decisions"][..], &["--decisions", "x"], &["--fast"]] {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
+    }
 }
