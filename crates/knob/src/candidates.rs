@@ -189,10 +189,19 @@ impl<'a> Planner<'a> {
             knob: knob.row.name.into(),
             from: self.current(knob).into(),
             interacts: partners(knob),
-            toggle_ns: knob.row.toggle,
+            toggle_ns: self.toggle(knob),
             source: knob.row.source.into(),
             ..Candidate::default()
         }
+    }
+
+    /// About how long a toggle takes on this path. What the table says of a device is the time in which hardware resets its
+    /// link; a pair of virtual devices has none to reset.
+    fn toggle(&self, knob: &Knob) -> Nanos {
+        const AT_ONCE: Nanos = Nanos::millis(5);
+        let links = [self.path.sender_link, self.path.receiver_link];
+        let at_once = knob.row.scope == Scope::Device && links.iter().all(|link| link.driver == "veth");
+        if at_once { knob.row.toggle.min(AT_ONCE) } else { knob.row.toggle }
     }
 
     /// A knob's proposals as candidates. One that was asked for by name is never passed over in silence.
@@ -225,7 +234,7 @@ impl<'a> Planner<'a> {
                 continue;
             }
             candidate.with.push(format!("{name}={value}"));
-            candidate.toggle_ns = Nanos(candidate.toggle_ns.0.max(needed.row.toggle.0));
+            candidate.toggle_ns = Nanos(candidate.toggle_ns.0.max(self.toggle(needed).0));
             let obstacle = self.obstacle(needed, name).or_else(|| self.refusal(needed, value));
             if candidate.skip.is_none() {
                 candidate.skip = obstacle.map(|reason| format!("it needs {name}={value}: {reason}"));

@@ -116,6 +116,17 @@ fn named<'a>(candidates: &'a [Candidate], knob: &str) -> &'a Candidate {
 }
 
 #[test]
+fn virtual_devices_have_nothing_to_reset() {
+    let toggle = |driver: &str| {
+        let mut lab = Lab::new();
+        lab.link.driver = driver.into();
+        let all = lab.candidates(&lab.sc03());
+        all.iter().find(|candidate| candidate.knob == "mtu").unwrap().toggle_ns
+    };
+    assert_eq!((toggle("veth"), toggle("mlx5_core")), (Nanos::millis(5), Nanos::millis(300)));
+}
+
+#[test]
 fn the_papers_ladder_comes_first() {
     let lab = Lab::new();
     let candidates = lab.candidates(&lab.sc03());
