@@ -111,9 +111,15 @@ pub(crate) fn times(x: f64) -> String {
     format!("{}x", number(x))
 }
 
-/// "[1.38, 1.50]".
+/// "[1.38, 1.50]"; "[0, any]" where too little was measured for an interval.
 pub(crate) fn interval(e: &Estimate) -> String {
-    format!("[{}, {}]", number(e.low), number(e.high))
+    // What lies beyond a factor of a thousand has no end worth printing.
+    let end = |x: f64| match x {
+        x if x > 1_000.0 => "any".to_owned(),
+        x if x < 0.001 => "0".to_owned(),
+        x => number(x),
+    };
+    format!("[{}, {}]", end(e.low), end(e.high))
 }
 
 /// "1.44x [1.38, 1.50]".
@@ -219,6 +225,13 @@ pub(crate) fn restored(summary: &TuneSummary) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_without_an_end_says_so() {
+        let interval = |low, high| super::interval(&Estimate { ratio: 1.0, low, high });
+        assert_eq!(interval(0.5, 2.0), "[0.50, 2.00]");
+        assert_eq!(interval(1e-9, 1e9), "[0, any]");
+    }
 
     #[test]
     fn numbers_keep_about_three_figures() {
