@@ -8,7 +8,7 @@
 //! same interval); ksoftirqd is in landspeed's cost and not in iperf3's, so the comparison leans
 //! against landspeed.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use landspeed_stats::estimate;
 use serde_json::Value;
+
+use crate::built::landspeed;
 
 const CONFIDENCE: f64 = 0.95;
 const SERVER: &str = "198.51.100.2";
@@ -77,11 +79,11 @@ pub(crate) struct Options {
 }
 
 /// Runs all comparisons, or those that are asked for.
-pub(crate) fn run(root: &Path, Options { only, blocks }: &Options) -> Result<()> {
+pub(crate) fn run(Options { only, blocks }: &Options) -> Result<()> {
     let (only, blocks) = (only.as_str(), *blocks);
     let asked: Vec<_> = COMPARISONS.iter().filter(|comparison| comparison.name.contains(only)).collect();
     ensure!(!asked.is_empty() && blocks > 1, "nothing to compare: --only names none, or --blocks is below 2");
-    let bench = Bench::new(root)?;
+    let bench = Bench::new()?;
     println!(
         "{blocks} blocks of four runs of 1 s, landspeed over the other, {:.0} % intervals",
         CONFIDENCE * 100.0
@@ -121,15 +123,14 @@ fn compare(bench: &Bench, comparison: &Comparison, blocks: usize) -> Result<()> 
 struct Bench {
     client: String,
     server: String,
-    landspeed: String,
+    landspeed: PathBuf,
 }
 
 impl Bench {
-    fn new(root: &Path) -> Result<Bench> {
+    fn new() -> Result<Bench> {
         let id = std::process::id();
-        let landspeed = root.join("target/release/landspeed").display().to_string();
-        ensure!(Path::new(&landspeed).exists(), "build first: cargo build --release --bin landspeed");
-        let bench = Bench { client: format!("lsb{id}a"), server: format!("lsb{id}b"), landspeed };
+        let bench =
+            Bench { client: format!("lsb{id}a"), server: format!("lsb{id}b"), landspeed: landspeed()? };
         let (a, b) = (&bench.client, &bench.server);
         sh(&format!(
             "set -e; ip netns add {a}; ip netns add {b}; ip -n {a} link set lo up; ip -n {b} link set lo up

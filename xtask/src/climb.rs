@@ -5,18 +5,19 @@
 //! scatter-gather, TSO, GRO, autotuned windows, and the best placement. Final and hand setting are
 //! measured interleaved, in the same run, by `--against`.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+
+use crate::built::landspeed;
 
 const HAND: &str = "mtu=9000,write-size=65536,tx-checksum=on,scatter-gather=on,tso=on,gro=on,\
                     tcp-rmem=4096 131072 33554432,tcp-wmem=4096 16384 4194304";
 const LEAST: f64 = 0.9;
 
 /// Runs both.
-pub(crate) fn run(root: &Path) -> Result<()> {
+pub(crate) fn run() -> Result<()> {
     let free = format!("{HAND},placement=same-core");
     let runs: [(&str, Vec<&str>); 2] = [
         ("with placement", vec!["--against", &free]),
@@ -24,7 +25,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     ];
     let mut short = Vec::new();
     for (name, args) in runs {
-        let summary = tune(root, &args)?;
+        let summary = tune(&args)?;
         println!("\n{name}: record {}", summary["record"].as_str().unwrap_or_default());
         for (what, at) in [("final over start", "/gain"), ("final over hand setting", "/against")] {
             for figure in ["rate", "cost"] {
@@ -47,10 +48,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     Ok(())
 }
 
-fn tune(root: &Path, args: &[&str]) -> Result<Value> {
-    let binary = root.join("target/release/landspeed");
-    ensure!(binary.exists(), "build first: cargo build --release --bin landspeed");
-    let mut command = Command::new(binary);
+fn tune(args: &[&str]) -> Result<Value> {
+    let mut command = Command::new(landspeed()?);
     command.args(["tune", "--json"]).args(args).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output()?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -6,6 +6,7 @@
 mod agree;
 mod arrows;
 mod bench;
+mod built;
 mod climb;
 mod docs;
 mod honesty;
@@ -48,11 +49,11 @@ fn main() -> ExitCode {
     let result = match Arguments::parse().task {
         Task::Check => check(root),
         Task::Docs => docs::write(root),
-        Task::Bench(options) => bench::run(root, &options),
-        Task::Climb => climb::run(root),
+        Task::Bench(options) => bench::run(&options),
+        Task::Climb => climb::run(),
         Task::Honesty(options) => honesty::run(root, options),
         Task::Zoo(options) => zoo::run(&options),
-        Task::Agree(options) => agree::run(root, &options),
+        Task::Agree(options) => agree::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -107,6 +108,8 @@ mod tests {
             "xtask",
             "xtask honesty --decisions",
             "xtask agree drops --segmentation maybe",
+            "xtask agree drops --controls vegas2",
+            "xtask agree responses --controls reno,vegas2",
             "xtask bench --fast",
         ] {
             assert!(parse(line).is_err(), "{line}");

@@ -42,7 +42,7 @@ const BOUND: f64 = 0.05;
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// Congestion controls.
-    #[arg(long, value_delimiter = ',', default_values = CONTROLS)]
+    #[arg(long, value_delimiter = ',', default_values = CONTROLS, value_parser = CONTROLS)]
     controls: Vec<String>,
     /// With segmentation offload, without, or both.
     #[arg(long, value_delimiter = ',', default_values = ["on", "off"], value_parser = ["on", "off"])]

@@ -11,9 +11,7 @@ mod regions;
 mod responses;
 mod rounds;
 
-use std::path::Path;
-
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 
 /// What is compared: the study, where nothing else is named.
@@ -37,9 +35,9 @@ enum Other {
 }
 
 /// Compares.
-pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options) -> Result<()> {
     match &options.other {
-        None => regions::run(root, &options.regions),
+        None => regions::run(&options.regions),
         Some(Other::Drops(options)) => drops::run(options),
         Some(Other::Responses(options)) => responses::run(options),
         Some(Other::Beside) => beside::run(),
@@ -52,15 +50,4 @@ fn verdict(apart: &[String]) -> Result<()> {
         [] => Ok(()),
         _ => bail!("not as they should be: {}", apart.join(", ")),
     }
-}
-
-/// The release build beside this program.
-fn landspeed() -> Result<std::path::PathBuf> {
-    let own = std::env::current_exe().context("cannot find this program itself")?;
-    let landspeed = own.with_file_name("landspeed");
-    ensure!(
-        !cfg!(debug_assertions) && landspeed.exists(),
-        "build first: cargo build --release -p landspeed -p xtask"
-    );
-    Ok(landspeed)
 }

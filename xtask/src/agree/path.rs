@@ -9,6 +9,8 @@ use landspeed_record::{Cell, FlowSettings, Settings, StaggeredFlow, TcpSample, W
 use landspeed_topology::{self as topology, Hosts};
 use landspeed_units::Nanos;
 
+use crate::built::landspeed;
+
 /// Payload of a full packet: MTU 1500, timestamps.
 pub(super) const SEGMENT: u64 = 1448;
 /// Packets with payload that a connection has sent before its flow begins: both halves of its proof.
@@ -89,7 +91,7 @@ fn once(traffic: &Traffic<'_>) -> Result<Seen> {
 
 fn join(hosts: &dyn Hosts) -> Result<Pair> {
     let [a, b, ..] = hosts.hosts() else { bail!("the lab has fewer than two hosts") };
-    let reaching = Reaching { tune: true, agent: Some(super::landspeed()?), ..Reaching::default() };
+    let reaching = Reaching { tune: true, agent: Some(landspeed()?), ..Reaching::default() };
     let hints = b.v4.map(Into::into).into_iter().collect();
     let [first, second] = [a, b].map(|place| Ok::<_, anyhow::Error>(Host::probe(reaching.session(place)?)?));
     Ok(Pair::join(first?, second?, &Wishes { hints, ..Wishes::default() })?)

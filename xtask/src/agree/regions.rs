@@ -16,6 +16,8 @@ use landspeed_record::{CompareReport, Estimate, Line, Study};
 use landspeed_stats::unpaired;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
+use crate::built::landspeed;
+
 /// The grid of the paper: Caltech, UFL, CERN.
 const ROUND_TRIPS_MS: [u64; 3] = [10, 80, 164];
 const LOW: f64 = 0.85;
@@ -43,11 +45,9 @@ pub(super) struct Options {
 }
 
 impl Options {
-    fn start(&self, root: &Path, rtt_ms: u64, simulate: bool) -> Result<Child> {
-        let binary = root.join("target/release/landspeed");
-        ensure!(binary.exists(), "build first: cargo build --release --bin landspeed");
+    fn start(&self, landspeed: &Path, rtt_ms: u64, simulate: bool) -> Result<Child> {
         let path = format!("lab:wan:rate={},rtt={rtt_ms}ms,queue=0.5bdp", self.rate);
-        let mut command = Command::new(binary);
+        let mut command = Command::new(landspeed);
         command.args([
             "compare",
             &path,
@@ -57,7 +57,7 @@ impl Options {
             "--repeats",
             &self.repeats.to_string(),
         ]);
-        command.args(["--data-dir".as_ref(), records(root).as_os_str()]);
+        command.args(["--data-dir".as_ref(), records(landspeed).as_os_str()]);
         if let Some(protocols) = &self.protocols {
             command.args(["--protocols", protocols]);
         }
@@ -69,14 +69,16 @@ impl Options {
     }
 }
 
-fn records(root: &Path) -> PathBuf {
-    root.join("target/release/agree")
+/// Beside the build that made them.
+fn records(landspeed: &Path) -> PathBuf {
+    landspeed.with_file_name("agree")
 }
 
 /// Runs the kernel's studies side by side, one a round trip, and then the simulator's.
-pub(super) fn run(root: &Path, options: &Options) -> Result<()> {
+pub(super) fn run(options: &Options) -> Result<()> {
+    let landspeed = landspeed()?;
     let start = |simulate: bool| -> Result<Vec<Child>> {
-        options.round_trips_ms.iter().map(|rtt| options.start(root, *rtt, simulate)).collect()
+        options.round_trips_ms.iter().map(|rtt| options.start(&landspeed, *rtt, simulate)).collect()
     };
     let kernel = start(false)?.into_iter().map(finish).collect::<Result<Vec<_>>>()?;
     let simulator = start(true)?.into_iter().map(finish).collect::<Result<Vec<_>>>()?;

@@ -51,7 +51,7 @@ pub(super) struct Options {
     #[arg(long, default_value_t = PACE)]
     pace: f64,
     /// Congestion controls.
-    #[arg(long, value_delimiter = ',', default_values = CONTROLS.map(|(name, _)| name))]
+    #[arg(long, value_delimiter = ',', default_values = CONTROLS.map(|(name, _)| name), value_parser = CONTROLS.map(|(name, _)| name))]
     controls: Vec<String>,
 }
 

@@ -1,8 +1,6 @@
 //! The lab that decisions are taken in, and the two settings.
 
-use std::path::PathBuf;
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use landspeed_analysis::Goal;
 use landspeed_experiment::{Baseline, Host, Pair, Reaching, Timing, TuneOptions, Wishes, plan};
 use landspeed_record::{Cell, Settings};
@@ -10,6 +8,7 @@ use landspeed_topology::{self as topology, Hosts};
 use landspeed_units::Nanos;
 
 use super::record::Setting;
+use crate::built::landspeed;
 
 /// Two lab hosts, joined. The fields are dropped in this order: the lab goes after its agents.
 pub(super) struct Bench {
@@ -44,14 +43,6 @@ impl Bench {
             Setting::Tuned => &self.tuned,
         }
     }
-}
-
-/// The release build beside this program: its agents measure.
-fn landspeed() -> Result<PathBuf> {
-    let own = std::env::current_exe().context("cannot find this program itself")?;
-    let landspeed = own.with_file_name("landspeed");
-    ensure!(landspeed.exists(), "{}: build it first: cargo build --release", landspeed.display());
-    Ok(landspeed)
 }
 
 /// What the lab's hand measurements found to matter most, laid over the start; windows as the hosts

@@ -16,6 +16,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::built::landspeed;
 use run::{Case, Judged, judge};
 
 /// Paths without a fault.
@@ -64,9 +65,7 @@ pub(crate) struct Options {
 
 /// Runs the study and prints its tables.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    // Of the same profile as this program.
-    let landspeed = std::env::current_exe()?.with_file_name("landspeed");
-    ensure!(landspeed.exists(), "build first: cargo build --release --bin landspeed");
+    let landspeed = landspeed()?;
     let cases = cases(options)?;
     let mut judged = Vec::new();
     let stop = Arc::new(AtomicBool::new(false));
