@@ -23,4 +23,5 @@ pub use diff::{Diff, FiguresDiff, StepDiff, diff};
 pub use figures::figures;
 pub use ladder::{Action, BlockResult, Findings, Ladder, Pair, Rules};
 pub use metric::{Goal, Metric, UnknownGoal};
+pub use series::{arms, block_trials, steal};
 pub use summary::{NotATuningRun, RunFacts, assemble, summary};

@@ -113,22 +113,26 @@ impl Metric {
         }
     }
 
-    /// The log ratio of two pairs of values, each pair by its geometric mean. A factor beyond a
+    /// The log ratio of two arms' trials, each arm by its geometric mean. A factor beyond a
     /// thousand is taken as a thousand: zero has no logarithm, and one broken trial must not weigh more.
-    pub(crate) fn ln_ratio(self, candidate: [&Figures; 2], incumbent: [&Figures; 2]) -> Option<f64> {
+    pub(crate) fn ln_ratio(self, candidate: &[Figures], incumbent: &[Figures]) -> Option<f64> {
         const FARTHEST: f64 = 6.907_755;
-        let mean_ln = |pair: [&Figures; 2]| Some((self.of(pair[0])?.ln() + self.of(pair[1])?.ln()) / 2.0);
-        let (candidate, incumbent) = (mean_ln(candidate)?, mean_ln(incumbent)?);
+        let (candidate, incumbent) = (self.mean_ln(candidate)?, self.mean_ln(incumbent)?);
         if candidate == incumbent {
             return Some(0.0);
         }
         Some((candidate - incumbent).clamp(-FARTHEST, FARTHEST))
     }
 
-    /// How far apart the values of each pair are: the root of the sum of the squares of both log ratios.
-    pub(crate) fn unrest(self, pairs: [[&Figures; 2]; 2]) -> Option<f64> {
-        let [candidate, incumbent] =
-            pairs.map(|[first, second]| self.ln_ratio([first, first], [second, second]));
-        Some(candidate?.hypot(incumbent?))
+    /// How far an arm's trials are from their geometric mean: the root of twice the sum of the squares of the log
+    /// ratios, which of two trials is the log ratio of the one to the other.
+    pub(crate) fn unrest(self, arm: &[Figures]) -> Option<f64> {
+        let squares = arm.iter().map(|trial| Some(self.ln_ratio(std::slice::from_ref(trial), arm)?.powi(2)));
+        Some((2.0 * squares.sum::<Option<f64>>()?).sqrt())
+    }
+
+    fn mean_ln(self, trials: &[Figures]) -> Option<f64> {
+        let lns = trials.iter().map(|trial| Some(self.of(trial)?.ln()));
+        Some(lns.sum::<Option<f64>>()? / trials.len() as f64)
     }
 }

@@ -1,6 +1,6 @@
 //! The blocks of one comparison.
 
-use landspeed_record::{Estimate, Figures};
+use landspeed_record::{Arm, Estimate, Figures};
 use landspeed_stats::{Contrast, estimate};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
@@ -9,43 +9,57 @@ use crate::Metric;
 /// Confidence of every interval that no stopping rule shaped.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// One block: two trials of each cell.
+/// How many trials a block holds: see `Rules::fine`.
+pub const fn block_trials(fine: bool) -> usize {
+    if fine { 8 } else { 4 }
+}
+
+/// Whose trial each of a block of `trials` is, in time order: ABBA, and after it BAAB, so that drift that is linear over
+/// the block cancels, over eight trials also what bends once (Thue and Morse's sequence). The other way round where the
+/// candidate comes first.
+pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
+    let arm = |position: usize| {
+        let odd = position.count_ones() % 2 == 1;
+        if odd == candidate_first { Arm::Incumbent } else { Arm::Candidate }
+    };
+    (0..trials).map(arm).collect()
+}
+
+/// The share of processor time that the hypervisor took from a block's trials: what a block is discarded by. Blind to
+/// the arm by construction.
+pub fn steal(trials: &[Figures]) -> f64 {
+    trials.iter().map(|trial| trial.steal).sum::<f64>() / trials.len().max(1) as f64
+}
+
+/// One block: as many trials of each cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Block {
     /// The incumbent's trials.
-    pub(crate) incumbent: [Figures; 2],
+    incumbent: Vec<Figures>,
     /// The candidate's trials.
-    pub(crate) candidate: [Figures; 2],
+    candidate: Vec<Figures>,
+    /// See [`steal`].
+    pub(crate) steal: f64,
 }
 
 impl Block {
-    /// Sorts four trials in time order into arms: ABBA, or BAAB where the candidate came first.
-    pub(crate) fn new(figures: &[Figures; 4], candidate_first: bool) -> Self {
-        let (outer, inner) = ([figures[0], figures[3]], [figures[1], figures[2]]);
-        if candidate_first {
-            Block { incumbent: inner, candidate: outer }
-        } else {
-            Block { incumbent: outer, candidate: inner }
-        }
-    }
-
-    /// The worst steal of its trials. Blind to the arm by construction.
-    pub(crate) fn steal(&self) -> f64 {
-        self.incumbent.iter().chain(&self.candidate).map(|f| f.steal).fold(0.0, f64::max)
+    /// Sorts trials in time order into [`arms`].
+    pub(crate) fn new(figures: &[Figures], candidate_first: bool) -> Self {
+        let of = |arm: Arm| {
+            let arms = arms(figures.len(), candidate_first);
+            arms.iter().zip(figures).filter(|(own, _)| **own == arm).map(|(_, figures)| *figures).collect()
+        };
+        Block { incumbent: of(Arm::Incumbent), candidate: of(Arm::Candidate), steal: steal(figures) }
     }
 
     /// ln(candidate / incumbent); `None` where the figure was not measured.
     pub(crate) fn ln_ratio(&self, metric: Metric) -> Option<f64> {
-        let [c0, c1] = &self.candidate;
-        let [i0, i1] = &self.incumbent;
-        metric.ln_ratio([c0, c1], [i0, i1])
+        metric.ln_ratio(&self.candidate, &self.incumbent)
     }
 
     /// The same beside how restless the block was, above zero better.
     fn contrast(&self, metric: Metric) -> Option<Contrast> {
-        let [c0, c1] = &self.candidate;
-        let [i0, i1] = &self.incumbent;
-        let unrest = metric.unrest([[c0, c1], [i0, i1]])?;
+        let unrest = metric.unrest(&self.candidate)?.hypot(metric.unrest(&self.incumbent)?);
         Some(Contrast { ln_ratio: self.ln_ratio(metric)? * metric.sign(), unrest })
     }
 }
@@ -59,9 +73,9 @@ pub(crate) struct Series {
 
 impl Series {
     /// Adds a block; says whether it counts. It does not where the hypervisor took more than
-    /// `steal_limit` from any of its trials, or where `primary` was not measured.
+    /// `steal_limit` from it, or where `primary` was not measured.
     pub(crate) fn add(&mut self, block: Block, steal_limit: f64, primary: Metric) -> bool {
-        let counts = block.steal() <= steal_limit && block.ln_ratio(primary).is_some();
+        let counts = block.steal <= steal_limit && block.ln_ratio(primary).is_some();
         if counts {
             self.counted.push(block)
         } else {
@@ -119,7 +133,7 @@ impl Series {
 
     /// Medians of the incumbent's and of the candidate's trials.
     pub(crate) fn medians(&self) -> (Figures, Figures) {
-        let of = |arm: fn(&Block) -> &[Figures; 2]| {
+        let of = |arm: fn(&Block) -> &Vec<Figures>| {
             median_figures(&self.counted.iter().flat_map(arm).copied().collect::<Vec<_>>())
         };
         (of(|b| &b.incumbent), of(|b| &b.candidate))
@@ -165,6 +179,18 @@ mod tests {
     }
 
     #[test]
+    fn drift_cancels_over_four_trials_where_it_is_linear_and_over_eight_where_it_bends_once() {
+        let moment = |trials: usize, power: u32| -> i64 {
+            let sign = |arm| if arm == Arm::Candidate { 1 } else { -1 };
+            arms(trials, false).into_iter().zip(0_i64..).map(|(arm, time)| sign(arm) * time.pow(power)).sum()
+        };
+        assert_eq!([0, 1].map(|power| moment(4, power)), [0; 2]);
+        assert_eq!([0, 1, 2].map(|power| moment(8, power)), [0; 3]);
+        let (first, second) = (arms(8, false), arms(8, true));
+        assert!(first.iter().zip(&second).all(|(one, other)| one != other) && second[0] == Arm::Candidate);
+    }
+
+    #[test]
     fn unrest_is_what_trials_of_one_arm_differ_by() {
         let quiet = Block::new(&[1.0, 2.0, 2.0, 1.0].map(rate), false).contrast(Metric::Rate).unwrap();
         assert!((quiet.ln_ratio - 2.0_f64.ln()).abs() < 1e-12 && quiet.unrest == 0.0);
@@ -187,10 +213,13 @@ mod tests {
 
     #[test]
     fn stolen_blocks_are_discarded_whichever_arm_was_hit() {
-        for hit in 0..4 {
-            let mut trials = [rate(1.0); 4];
-            trials[hit].steal = 0.2;
-            assert!(!Series::default().add(Block::new(&trials, hit % 2 == 0), 0.05, Metric::Rate));
+        for hit in 0..8 {
+            let counts = |steal: f64| {
+                let mut trials = [rate(1.0); 8];
+                trials[hit].steal = steal;
+                Series::default().add(Block::new(&trials, hit % 2 == 0), 0.05, Metric::Rate)
+            };
+            assert!(!counts(0.41) && counts(0.39), "5 % of the whole block: {hit}");
         }
     }
 }

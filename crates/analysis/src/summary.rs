@@ -8,7 +8,7 @@ use landspeed_units::Nanos;
 
 use crate::expectations::expectations;
 use crate::ladder::{Findings, Rules, gain};
-use crate::series::{Block, Series};
+use crate::series::{Block, Series, arms};
 use crate::{Goal, Metric};
 
 /// What a summary says beside the findings.
@@ -194,13 +194,16 @@ fn series(record: &Record, label: &str, primary: Metric) -> Option<(Series, Cell
     Some((series, cell))
 }
 
-/// The complete blocks of one comparison's trials.
+/// The complete blocks of one comparison's trials: those that are as long as any, in the order of a block.
 fn blocks(trials: &[&Trial]) -> Vec<Block> {
-    let last = trials.iter().map(|t| t.block).max().unwrap_or(0);
-    let arm = |number: u32, arm: Arm| -> Option<[Figures; 2]> {
-        let of = trials.iter().filter(|t| t.block == number && t.arm == arm);
-        of.map(|t| t.figures).collect::<Vec<_>>().try_into().ok()
+    let all: Vec<&[&Trial]> = trials.chunk_by(|x, y| x.block == y.block).collect();
+    let longest = all.iter().map(|block| block.len()).max().unwrap_or(0);
+    let whole = |block: &&[&Trial]| block.len() == longest && longest >= 4;
+    let block = |block: &[&Trial]| {
+        let candidate_first = block[0].arm == Arm::Candidate;
+        let in_order = block.iter().map(|t| t.arm).eq(arms(block.len(), candidate_first));
+        let figures: Vec<Figures> = block.iter().map(|t| t.figures).collect();
+        in_order.then(|| Block::new(&figures, candidate_first))
     };
-    let block = |n| Some(Block { incumbent: arm(n, Arm::Incumbent)?, candidate: arm(n, Arm::Candidate)? });
-    (0..=last.min(trials.len() as u32)).filter_map(block).collect()
+    all.into_iter().filter(whole).filter_map(block).collect()
 }

@@ -57,11 +57,7 @@ fn drive(candidates: Vec<Candidate>, rules: Rules, world: World, judge: Judge) -
             }
             Action::Measure(pair) => {
                 used += BLOCK;
-                let (outer, inner) = match pair.candidate_first {
-                    true => (&pair.candidate, &pair.incumbent),
-                    false => (&pair.incumbent, &pair.candidate),
-                };
-                let figures = [trial(outer), trial(inner), trial(inner), trial(outer)];
+                let figures = pair.arms().into_iter().map(|arm| trial(pair.cell(arm))).collect();
                 ladder.observe(BlockResult {
                     step: pair.step,
                     figures,

@@ -52,11 +52,7 @@ fn drive(candidates: Vec<Candidate>, rules: Rules, world: &World, fail: &str) ->
             }
             Action::Measure(pair) => {
                 used += BLOCK;
-                let (outer, inner) = match pair.candidate_first {
-                    true => (&pair.candidate, &pair.incumbent),
-                    false => (&pair.incumbent, &pair.candidate),
-                };
-                let figures = [trial(outer), trial(inner), trial(inner), trial(outer)];
+                let figures = pair.arms().into_iter().map(|arm| trial(pair.cell(arm))).collect();
                 let (step, candidate_first) = (pair.step.clone(), pair.candidate_first);
                 pairs.push(*pair);
                 ladder.observe(BlockResult {
@@ -256,7 +252,8 @@ fn too_much_steal_leaves_a_step_undecided() {
     let step = run.step("k");
     assert_eq!(step.answer, Answer::Undecided);
     assert!(step.discarded >= 3 && step.reason.contains("discarded"), "{step:?}");
-    assert!(run.noted("steal 20.0 %"));
+    // A fifth of the candidate's half of the block.
+    assert!(run.noted("steal 10.0 %"));
 }
 
 #[test]

@@ -36,23 +36,20 @@ fn recorded(worth: f64, seed: u64) -> (Record, Findings) {
         match ladder.next(used) {
             Action::Measure(pair) => {
                 used += Nanos::millis(1_600);
-                let figures: [Figures; 4] = std::array::from_fn(|position| {
-                    let outer = position == 0 || position == 3;
-                    let (arm, cell) = match outer == pair.candidate_first {
-                        true => (Arm::Candidate, &pair.candidate),
-                        false => (Arm::Incumbent, &pair.incumbent),
-                    };
+                let mut figures = Vec::new();
+                for (position, arm) in pair.arms().into_iter().enumerate() {
+                    let cell = pair.cell(arm);
                     let rate = 1e9 * if cell.flow.is_empty() { 1.0 } else { worth };
                     let noise = 1.0 + 0.04 * (dice.random::<f64>() - 0.5);
-                    let figures = Figures {
+                    let seen = Figures {
                         rate_bps: BitRate(rate * noise),
                         bytes_per_cpu_s: BytesPerCpuSecond(rate / 20.0 * noise),
                         latency_ns: Nanos(50_000),
-                        steal: if dice.random::<f64>() < 0.02 { 0.3 } else { 0.0 },
+                        steal: if dice.random::<f64>() < 0.01 { 0.5 } else { 0.0 },
                     };
-                    lines.push(trial_line(&pair.step, (pair.block, position as u32), arm, cell, figures));
-                    figures
-                });
+                    lines.push(trial_line(&pair.step, (pair.block, position as u32), arm, cell, seen));
+                    figures.push(seen);
+                }
                 let (step, candidate_first) = (pair.step.clone(), pair.candidate_first);
                 ladder.observe(BlockResult {
                     step,

@@ -1,7 +1,7 @@
-//! One block: four interleaved trials of the two cells that a ladder compares. Shared by all that
+//! One block: interleaved trials of the two cells that a ladder compares. Shared by all that
 //! drive a ladder on real hosts, so that what a study of the method judges is what `tune` does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
 use landspeed_analysis::{BlockResult, Pair as Block};
@@ -29,7 +29,7 @@ pub struct Blocks<'a> {
 /// What became of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockOutcome {
-    /// All four trials were measured: for [`landspeed_analysis::Ladder::observe`].
+    /// All trials were measured: for [`landspeed_analysis::Ladder::observe`].
     Measured(BlockResult),
     /// A host refused a turn or a trial, for this reason; the incumbent is set again. For
     /// [`landspeed_analysis::Ladder::failed`].
@@ -58,14 +58,13 @@ impl Blocks<'_> {
 
     fn trials(&mut self, block: &Block) -> Result<BlockResult, Error> {
         let began = Instant::now();
-        let arms = order(block.candidate_first);
-        let mut idle =
-            if block.idle_first() { self.idle(block, arms)?.map(Some) } else { [const { None }; 4] };
-        let mut figures = [Figures::default(); 4];
+        let arms = block.arms();
+        let mut idle = if block.fine { self.idle(block, &arms)? } else { VecDeque::new() };
+        let mut figures = Vec::with_capacity(arms.len());
         let mut remarks = BTreeSet::new();
         for (position, arm) in arms.into_iter().enumerate() {
-            let (seen, said) = self.trial(block, (position, arm), idle[position].take())?;
-            figures[position] = seen;
+            let (seen, said) = self.trial(block, (position, arm), idle.pop_front())?;
+            figures.push(seen);
             if arm == Arm::Candidate {
                 remarks.extend(said);
             }
@@ -79,23 +78,19 @@ impl Blocks<'_> {
         })
     }
 
-    /// The idle round trips of all four trials, before the streams: two rounds of half a ping-pong each, the second with the
-    /// arms' places changed.
-    fn idle(&mut self, block: &Block, arms: [Arm; 4]) -> Result<[LatencyHistogram; 4], Error> {
-        let mut idle: [LatencyHistogram; 4] = Default::default();
-        for position in IDLE_ORDER {
-            let cell = self.set(block, arms[position])?;
-            idle[position].add(&measure_idle(self.pair, cell, Nanos(self.timing.ping.0 / 2))?);
-        }
-        Ok(idle)
+    /// The idle round trips of all trials, close together: an idle path changes within tenths of a second.
+    fn idle(&mut self, block: &Block, arms: &[Arm]) -> Result<VecDeque<LatencyHistogram>, Error> {
+        let time = self.timing.of(block.fine).ping;
+        let ask = |arm: &Arm| {
+            let cell = self.set(block, *arm)?;
+            measure_idle(self.pair, cell, time)
+        };
+        arms.iter().map(ask).collect()
     }
 
     /// Sets the cell of an arm.
     fn set<'b>(&mut self, block: &'b Block, arm: Arm) -> Result<&'b Cell, Error> {
-        let cell = match arm {
-            Arm::Incumbent => &block.incumbent,
-            Arm::Candidate => &block.candidate,
-        };
+        let cell = block.cell(arm);
         self.pair.set(cell)?;
         self.rewrite(&block.rewrite)?;
         Ok(cell)
@@ -113,12 +108,13 @@ impl Blocks<'_> {
         idle: Option<LatencyHistogram>,
     ) -> Result<(Figures, Vec<String>), Error> {
         let cell = self.set(block, arm)?;
+        let timing = self.timing.of(block.fine);
         let at_ns = self.used();
         let idle = match idle {
             Some(idle) => idle,
-            None => measure_idle(self.pair, cell, self.timing.ping)?,
+            None => measure_idle(self.pair, cell, timing.ping)?,
         };
-        let measured = measure_stream(self.pair, cell, self.timing, idle)?;
+        let measured = measure_stream(self.pair, cell, timing, idle)?;
         let figures = measured.figures;
         let remarks = [&measured.a, &measured.b].into_iter().flat_map(remarks_of).collect();
         let trial = Trial {
@@ -160,16 +156,6 @@ fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
     remarks
 }
 
-/// ABBA or BAAB: drift that is linear over the block cancels.
-fn order(candidate_first: bool) -> [Arm; 4] {
-    use Arm::{Candidate as C, Incumbent as I};
-    if candidate_first { [C, I, I, C] } else { [I, C, C, I] }
-}
-
-/// Whose trial each of a block's idle ping-pongs belongs to: ABBA, then BAAB, so that drift cancels that bends once over
-/// both. A trial gets one of each round.
-const IDLE_ORDER: [usize; 8] = [0, 1, 2, 3, 1, 0, 3, 2];
-
 /// Whether a host refused one request (the session goes on), rather than was lost.
 pub(crate) fn refused(error: &Error) -> bool {
     matches!(error, Error::Session { source: landspeed_control::Error::Refused { .. }, .. })
@@ -203,35 +189,6 @@ pub fn placebos(start: &Cell) -> Vec<Candidate> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn each_arm_has_the_same_mean_position() {
-        for first in [false, true] {
-            let order = order(first);
-            let sum =
-                |arm| order.iter().enumerate().filter(|(_, a)| **a == arm).map(|(i, _)| i).sum::<usize>();
-            assert_eq!(sum(Arm::Candidate), sum(Arm::Incumbent));
-            assert_eq!(order[0] == Arm::Candidate, first);
-        }
-    }
-
-    #[test]
-    fn idle_ping_pongs_change_places_and_each_trial_gets_two() {
-        for first in [false, true] {
-            let arms = IDLE_ORDER.map(|position| order(first)[position]);
-            assert_eq!((&arms[..4], &arms[4..]), (&order(first)[..], &order(!first)[..]));
-            assert!((0..4).all(|trial| {
-                let of = |round: &[usize]| round.iter().filter(|position| **position == trial).count();
-                (of(&IDLE_ORDER[..4]), of(&IDLE_ORDER[4..])) == (1, 1)
-            }));
-            // A line and a parabola over time weigh nothing.
-            let sign = |arm| if arm == Arm::Candidate { 1 } else { -1 };
-            let moment = |power| {
-                arms.into_iter().zip(0_i32..).map(|(arm, time)| sign(arm) * time.pow(power)).sum::<i32>()
-            };
-            assert_eq!((moment(0), moment(1), moment(2)), (0, 0, 0));
-        }
-    }
 
     #[test]
     fn a_placebo_rewrites_what_stands_on_every_host_that_has_it() {

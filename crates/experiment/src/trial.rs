@@ -1,6 +1,6 @@
 //! One trial of a cell: ask for the idle round trip, and stream.
 
-use landspeed_analysis::figures;
+use landspeed_analysis::{block_trials, figures};
 use landspeed_knob::flow_settings;
 use landspeed_record::{Cell, Direction, EndpointOutcome, Figures, LatencyHistogram, Workload};
 use landspeed_units::Nanos;
@@ -17,11 +17,14 @@ pub struct Timing {
     pub stream: Nanos,
     /// Idle ping-pong.
     pub ping: Nanos,
+    /// Whether trials may be of half the length, and blocks of twice as many: see `landspeed_analysis::Rules::fine`.
+    pub fine: bool,
 }
 
 impl Timing {
     /// Timing for a path with round trip `rtt`: 0.3 s streams; above 10 ms at least 50 round trips
-    /// after a start-up of 20, which takes slow start from 10 segments past any window in use.
+    /// after a start-up of 20, which takes slow start from 10 segments past any window in use. Half of that where it
+    /// still holds 50 round trips.
     pub fn for_rtt(rtt: Nanos) -> Self {
         let rtts = |n: u64| Nanos(rtt.0.saturating_mul(n));
         let long = rtt > Nanos::millis(10);
@@ -29,12 +32,24 @@ impl Timing {
             warm_up: if long { rtts(20) } else { Nanos::millis(40) },
             stream: if long { Nanos::millis(300).max(rtts(50)) } else { Nanos::millis(300) },
             ping: Nanos::millis(40).max(rtts(12)),
+            fine: rtts(50) <= Nanos::millis(150),
         }
     }
 
-    /// About how long one trial takes, connecting and turning included.
-    pub fn trial(&self) -> Nanos {
-        self.warm_up + self.stream + self.ping + Nanos::millis(30)
+    /// The timing of one trial of a block that is `fine`, or not.
+    #[must_use]
+    pub(crate) fn of(self, fine: bool) -> Self {
+        let part = |time: Nanos| if fine { Nanos(time.0 / 2) } else { time };
+        Timing { stream: part(self.stream), ping: part(self.ping), ..self }
+    }
+
+    /// About how long a block takes, connecting included, where toggles take no time.
+    pub fn block(&self) -> Nanos {
+        let trial = self.of(self.fine);
+        Nanos(
+            block_trials(self.fine) as u64
+                * (trial.warm_up + trial.stream + trial.ping + Nanos::millis(10)).0,
+        )
     }
 }
 
@@ -65,4 +80,33 @@ pub(crate) fn measure_stream(
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
     a.latency = vec![idle];
     Ok(Measured { a, b, figures })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trials_are_short_where_they_still_hold_fifty_round_trips() {
+        let timing = |rtt| Timing::for_rtt(rtt);
+        assert!(timing(Nanos::micros(50)).fine && timing(Nanos::millis(3)).fine);
+        assert!(!timing(Nanos::micros(3_001)).fine);
+        let short = timing(Nanos(0)).of(true);
+        assert_eq!(
+            (short.stream, short.ping, short.warm_up),
+            (Nanos::millis(150), Nanos::millis(20), Nanos::millis(40))
+        );
+        let long = timing(Nanos::millis(100));
+        assert_eq!(
+            (long.stream, long.warm_up, long.ping),
+            (Nanos::secs(5), Nanos::secs(2), Nanos::millis(1_200))
+        );
+    }
+
+    #[test]
+    fn a_block_takes_about_as_long_either_way() {
+        let fine = Timing::for_rtt(Nanos(0));
+        let coarse = Timing { fine: false, ..fine };
+        assert_eq!((fine.block(), coarse.block()), (Nanos::millis(1_760), Nanos::millis(1_560)));
+    }
 }

@@ -1,7 +1,5 @@
 //! Trials: one short measurement of a cell.
 
-use std::collections::BTreeMap;
-
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -131,23 +129,7 @@ pub struct LatencyHistogram {
     pub bins: Vec<(u64, u64)>,
 }
 
-/// Two histograms' bins, ascending, as one.
-pub(crate) fn sum_of_bins(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
-    let mut sum: BTreeMap<u64, u64> = one.iter().copied().collect();
-    for &(value, count) in other {
-        let known = sum.entry(value).or_default();
-        *known = known.saturating_add(count);
-    }
-    sum.into_iter().collect()
-}
-
 impl LatencyHistogram {
-    /// Takes in the samples of another one, of messages of the same size.
-    pub fn add(&mut self, other: &LatencyHistogram) {
-        self.size_bytes = other.size_bytes;
-        self.bins = sum_of_bins(&self.bins, &other.bins);
-    }
-
     /// How many round trips.
     pub fn count(&self) -> u64 {
         self.bins.iter().fold(0, |count, (_, n)| count.saturating_add(*n))
@@ -245,7 +227,7 @@ pub struct Trial {
     pub step: String,
     /// Block number within the step, from 0.
     pub block: u32,
-    /// Position within the block, 0 to 3.
+    /// Position within the block, 0 to 3, or to 7 in a block of eight.
     pub position: u32,
     /// Which cell.
     pub arm: Arm,

@@ -63,6 +63,12 @@ impl Calm {
     }
 }
 
+/// The mean that listens to calm blocks; of fewer than four the plain one, of none zero.
+pub fn calm_mean(blocks: &[Contrast]) -> f64 {
+    let plain = || blocks.iter().map(|block| block.ln_ratio).sum::<f64>() / blocks.len().max(1) as f64;
+    Calm::of(blocks).map_or_else(plain, |calm| calm.value)
+}
+
 /// Weights that sum to one. At least half of the blocks weigh 0.8 of the calmest or more, so that none outweighs the rest.
 fn weights(blocks: &[Contrast]) -> Vec<f64> {
     let mut unrest: Vec<f64> = blocks.iter().map(|block| block.unrest).collect();
@@ -113,7 +119,8 @@ mod tests {
 
     #[test]
     fn three_blocks_are_too_few() {
-        assert_eq!(Calm::of(&[Contrast { ln_ratio: 0.0, unrest: 0.0 }; 3]), None);
+        let three = [1.0, 2.0, 6.0].map(|ln_ratio| Contrast { ln_ratio, unrest: 0.0 });
+        assert_eq!((Calm::of(&three), calm_mean(&three), calm_mean(&[])), (None, 3.0, 0.0));
     }
 
     proptest! {

@@ -17,7 +17,7 @@ mod share;
 mod walk;
 mod welch;
 
-pub use calm::Contrast;
+pub use calm::{Contrast, calm_mean};
 pub use estimate::{estimate, mean_and_deviation, ratio_of};
 pub use family::Ledger;
 pub use noninferiority::{Guard, guard};

@@ -2,7 +2,7 @@
 
 use landspeed_record::Estimate;
 
-use crate::calm::{Calm, Contrast};
+use crate::calm::{Calm, Contrast, calm_mean};
 use crate::ratio_of;
 
 /// What is known of a guarded figure.
@@ -26,8 +26,7 @@ pub enum Guard {
 /// A guard keeps nothing by itself, it only forbids; so it is asked at any look without correction.
 pub fn guard(blocks: &[Contrast], margin: f64, confidence: f64) -> (Guard, Estimate) {
     let Some(calm) = Calm::of(blocks) else {
-        let mean = blocks.iter().map(|block| block.ln_ratio).sum::<f64>() / blocks.len().max(1) as f64;
-        return (Guard::Unclear, ratio_of(mean, f64::NEG_INFINITY, f64::INFINITY));
+        return (Guard::Unclear, ratio_of(calm_mean(blocks), f64::NEG_INFINITY, f64::INFINITY));
     };
     let (mean, half) = (calm.value, calm.bound(1.0 - confidence, 1.0) * calm.error);
     let worst = -margin.ln_1p();

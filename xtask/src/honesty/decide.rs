@@ -120,7 +120,8 @@ impl<'a> Study<'a> {
         let placebo = placebos.iter().cycle().nth(number as usize / 2).context("no knob here to rewrite")?;
         let rules = Rules {
             planned: PLANNED,
-            block_time: Nanos(4 * self.bench.timing.trial().0),
+            block_time: self.bench.timing.block(),
+            fine: self.bench.timing.fine,
             seed: u64::from(number),
             placebos: vec![placebo.clone()],
             ..Rules::default()

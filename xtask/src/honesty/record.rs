@@ -59,7 +59,7 @@ pub(super) struct Session {
     pub(super) rtt_ns: Nanos,
 }
 
-/// Four trials of one and the same setting.
+/// Trials of one and the same setting.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Block {
     /// Number of the decision, from 0.
@@ -71,7 +71,7 @@ pub(super) struct Block {
     /// BAAB instead of ABBA.
     pub(super) candidate_first: bool,
     /// The trials in time order.
-    pub(super) figures: [Figures; 4],
+    pub(super) figures: Vec<Figures>,
     /// Time that it took.
     pub(super) took_ns: Nanos,
 }
@@ -180,7 +180,7 @@ mod tests {
             setting: Setting::Tuned,
             block: 0,
             candidate_first: true,
-            figures: [Figures::default(); 4],
+            figures: vec![Figures::default(); 8],
             took_ns: Nanos(1),
         })
     }

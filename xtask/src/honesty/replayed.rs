@@ -37,7 +37,8 @@ pub(super) struct Recording {
 impl Recording {
     /// The blocks of `setting`.
     pub(super) fn of(recorded: &Recorded, setting: Setting) -> Result<Recording, TooLittleNoise> {
-        let blocks: Vec<NoiseBlock> = recorded.blocks_of(setting).map(|block| block.figures).collect();
+        let blocks: Vec<NoiseBlock> =
+            recorded.blocks_of(setting).map(|block| block.figures.clone()).collect();
         let rate_alone = Noise::new(blocks.iter().map(hold_still).collect())?;
         let noise = Noise::new(blocks)?;
         let took: Nanos = recorded.blocks_of(setting).map(|block| block.took_ns).sum();
@@ -51,7 +52,7 @@ impl Recording {
 
 /// The block with the rates as they were, and every other figure as in its first trial.
 fn hold_still(block: &NoiseBlock) -> NoiseBlock {
-    block.map(|figures| Figures { rate_bps: figures.rate_bps, steal: 0.0, ..block[0] })
+    block.iter().map(|figures| Figures { rate_bps: figures.rate_bps, steal: 0.0, ..block[0] }).collect()
 }
 
 /// One study of false keeps.

@@ -1,6 +1,6 @@
 //! The report: Markdown tables, as `docs/honesty.md` has them.
 
-use landspeed_analysis::{Metric, Rules};
+use landspeed_analysis::{Metric, Rules, steal};
 use landspeed_record::Answer;
 
 use super::DECISIONS;
@@ -100,8 +100,7 @@ fn noise(recorded: &Recorded, recordings: &[Recording]) {
 
 /// Whether the ladder would discard the block.
 fn stolen(block: &super::record::Block) -> bool {
-    let limit = Rules::default().steal_limit;
-    block.figures.iter().any(|figures| figures.steal > limit)
+    steal(&block.figures) > Rules::default().steal_limit
 }
 
 /// Prints (b).

@@ -1,7 +1,7 @@
 //! Whole runs replayed on recorded noise: how often is something useless kept, how often is something
 //! useful found?
 //!
-//! The real [`crate::Ladder`] decides; only the measuring is replaced. A block's four trials are four
+//! The real [`crate::Ladder`] decides; only the measuring is replaced. A block's trials are
 //! recorded trials of equal cells, taken in stretches of consecutive blocks so that slow drift stays in
 //! (moving blocks: Kuensch 1989), with the effects of the candidate's settings multiplied in.
 

@@ -6,11 +6,11 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::Metric;
-use crate::series::Block;
+use crate::series::{Block, block_trials};
 use crate::summary::trials;
 
-/// Four consecutive trials of one cell, in time order.
-pub type NoiseBlock = [Figures; 4];
+/// The trials of a block, all of one cell, in time order.
+pub type NoiseBlock = Vec<Figures>;
 
 /// Consecutive blocks that are taken together.
 const STRETCH: usize = 8;
@@ -45,13 +45,14 @@ impl Noise {
         Ok(Noise { blocks })
     }
 
-    /// Noise from every complete block of `record` whose four trials measured one and the same cell:
+    /// Noise from every complete block of `record` whose trials measured one and the same cell:
     /// placebos, and comparisons of equal cells.
     pub fn from_record(record: &Record) -> Result<Self, TooLittleNoise> {
         let all: Vec<&Trial> = trials(record).collect();
         let equal = all.chunk_by(|x, y| x.step == y.step && x.block == y.block).filter_map(|block| {
-            let block: [&Trial; 4] = block.try_into().ok()?;
-            block.iter().all(|t| t.cell == block[0].cell).then(|| block.map(|t| t.figures))
+            let whole = [false, true].map(block_trials).contains(&block.len());
+            let equal = block.iter().all(|t| t.cell == block[0].cell);
+            (whole && equal).then(|| block.iter().map(|t| t.figures).collect())
         });
         Noise::new(equal.collect())
     }
@@ -85,18 +86,18 @@ impl Noise {
     #[must_use]
     pub fn without_steal(&self) -> Noise {
         let clear = |f: Figures| Figures { steal: 0.0, ..f };
-        Noise { blocks: self.blocks.iter().map(|block| block.map(clear)).collect() }
+        Noise { blocks: self.blocks.iter().map(|block| block.iter().copied().map(clear).collect()).collect() }
     }
 }
 
 /// Multiplies the log deviations of a block's trials from their mean.
 fn stretch(block: &NoiseBlock, metric: Metric, factor: f64) -> NoiseBlock {
-    let logs = block.map(|f| metric.of(&f).map_or(f64::NEG_INFINITY, f64::ln));
-    let mean = logs.iter().sum::<f64>() / 4.0;
+    let logs: Vec<f64> = block.iter().map(|f| metric.of(f).map_or(f64::NEG_INFINITY, f64::ln)).collect();
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let mut stretched = block.clone();
     if !mean.is_finite() {
-        return *block;
+        return stretched;
     }
-    let mut stretched = *block;
     for (figures, ln) in stretched.iter_mut().zip(logs) {
         multiply(figures, metric, ((factor - 1.0) * (ln - mean)).exp());
     }
@@ -131,7 +132,7 @@ impl<'a> Draw<'a> {
             self.left = STRETCH;
         }
         self.left -= 1;
-        let block = self.noise.blocks[self.at % self.noise.blocks.len()];
+        let block = self.noise.blocks[self.at % self.noise.blocks.len()].clone();
         self.at += 1;
         block
     }

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Candidate, Cell, Figures, Settings};
+use landspeed_record::{Candidate, Cell, Settings};
 use landspeed_units::Nanos;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::Noise;
 use super::noise::{Draw, multiply};
-use crate::{Action, BlockResult, Findings, Ladder, Metric, Pair, Rules};
+use super::{Noise, NoiseBlock};
+use crate::{Action, BlockResult, Findings, Ladder, Metric, Pair, Rules, arms};
 
 /// What settings of the flow are worth: (knob, value) to the factor on rate and cost. What is not
 /// named is worth nothing.
@@ -92,11 +92,9 @@ impl Replay<'_> {
     }
 
     /// The trials that this pair would have given.
-    fn measure(&self, pair: &Pair, mut noise: [Figures; 4]) -> [Figures; 4] {
-        for (position, figures) in noise.iter_mut().enumerate() {
-            let outer = position == 0 || position == 3;
-            let cell = if outer == pair.candidate_first { &pair.candidate } else { &pair.incumbent };
-            let worth = self.worth(cell);
+    fn measure(&self, pair: &Pair, mut noise: NoiseBlock) -> NoiseBlock {
+        for (arm, figures) in arms(noise.len(), pair.candidate_first).into_iter().zip(&mut noise) {
+            let worth = self.worth(pair.cell(arm));
             multiply(figures, Metric::Rate, worth);
             multiply(figures, Metric::Cost, worth);
         }

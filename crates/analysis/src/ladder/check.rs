@@ -195,11 +195,11 @@ impl Check {
     /// The first part: left-out comparisons until each has its blocks, then drop or go on.
     fn prune(&mut self, desk: &mut Desk) -> Progress {
         let needed = LEAST_BLOCKS * 2 * if desk.rules.against.is_some() { 2 } else { 1 };
-        let left = desk.clock.left_before(desk.clock.blocks(needed, self.toggle()));
+        let left = desk.clock.left_before(desk.blocks(needed, self.toggle()));
         let next =
             self.slots.iter_mut().filter(|s| s.cap > 0 && s.open(PRUNE_BLOCKS)).min_by_key(|s| s.turn());
         if let Some(slot) = next
-            && left >= desk.clock.blocks(1, slot.comparison.toggle)
+            && left >= desk.blocks(1, slot.comparison.toggle)
         {
             return Progress::Measure(slot.comparison.pair(desk));
         }
@@ -235,7 +235,7 @@ impl Check {
         conclude::keep_left_out(self, at, estimate, desk);
         self.kept[at].dropped = Some(why);
         let standing = self.standing().len() as u32;
-        if left >= desk.clock.blocks(standing * PRUNE_BLOCKS, Nanos(0)) {
+        if left >= desk.blocks(standing * PRUNE_BLOCKS, Nanos(0)) {
             self.leave_out_again();
             return;
         }
@@ -278,7 +278,7 @@ impl Check {
         let Some(slot) = self.slots.iter_mut().filter(due).min_by_key(|s| s.turn()) else {
             return Progress::Over;
         };
-        let time = desk.clock.blocks(1, slot.comparison.toggle);
+        let time = desk.blocks(1, slot.comparison.toggle);
         if enough && desk.clock.left_before(Nanos(0)) < time {
             return Progress::Over;
         }

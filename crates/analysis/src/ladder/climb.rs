@@ -104,7 +104,7 @@ impl Climb {
             self.open(task, grant, desk);
         }
         let Some(step) = &mut self.step else { return Progress::Over };
-        let next = desk.clock.blocks(1, step.comparison.toggle);
+        let next = desk.blocks(1, step.comparison.toggle);
         let reserve = reserve(&self.kept, step.task.placebo, &self.placebos, desk);
         match step.decide(&self.totals, desk, desk.clock.left_before(reserve) < next) {
             None => Progress::Measure(step.comparison.pair(desk)),
@@ -267,7 +267,7 @@ impl Climb {
 /// more was kept (up to half of the budget), and for the late placebo.
 fn reserve(kept: &[Kept], is_placebo: bool, placebos: &VecDeque<Candidate>, desk: &Desk) -> Nanos {
     let toggles = kept.iter().map(|k| k.toggle).max().unwrap_or_default();
-    let needed = desk.clock.blocks(blocks_needed(kept.len(), &desk.rules), toggles).min(desk.clock.half());
+    let needed = desk.blocks(blocks_needed(kept.len(), &desk.rules), toggles).min(desk.clock.half());
     let late = match placebos.back() {
         Some(late) if !is_placebo => least_time(late.toggle_ns, desk),
         _ => Nanos(0),

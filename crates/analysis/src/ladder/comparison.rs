@@ -57,6 +57,7 @@ impl Comparison {
             candidate: self.candidate.clone(),
             rewrite: self.rewrite.clone(),
             toggle: self.toggle,
+            fine: desk.rules.is_fine(self.toggle),
             candidate_first: self.order.next(desk),
             block: self.series.attempts(),
         })
@@ -67,7 +68,7 @@ impl Comparison {
         self.remarks.extend(result.remarks.iter().cloned());
         let block = Block::new(&result.figures, result.candidate_first);
         let number = self.series.attempts();
-        let steal = block.steal();
+        let steal = block.steal;
         let primary = desk.rules.goal.primary();
         if self.series.add(block, desk.rules.steal_limit, primary) {
             return;
@@ -80,8 +81,8 @@ impl Comparison {
         desk.note(format!("block {number} of {} discarded: {why}", self.label));
     }
 
-    /// The mean log ratio of a figure, above zero better; zero where it was not measured.
+    /// The log ratio of a figure by its calm blocks, above zero better; zero where it was not measured.
     pub(crate) fn mean_better(&self, metric: Metric) -> f64 {
-        landspeed_stats::mean_and_deviation(&self.series.betters(metric)).0
+        landspeed_stats::calm_mean(&self.series.contrasts(metric))
     }
 }

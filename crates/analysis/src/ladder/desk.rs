@@ -7,7 +7,6 @@ use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::rules::toggles;
 use super::{Action, Pair, Rules};
 
 /// Shared by the phases.
@@ -34,6 +33,16 @@ impl Desk {
     /// Says something.
     pub(crate) fn note(&mut self, text: String) {
         self.outbox.push_back(Action::Note(text));
+    }
+
+    /// The time that `blocks` blocks take whose knobs take `toggle` each time.
+    pub(crate) fn blocks(&self, blocks: u32, toggle: Nanos) -> Nanos {
+        Nanos(u64::from(blocks) * (self.clock.block + self.rules.toggles(toggle)).0)
+    }
+
+    /// A block of `pair` took so long.
+    pub(crate) fn took(&mut self, pair: &Pair, took: Nanos) {
+        self.clock.learn(took.saturating_sub(self.rules.toggles(pair.toggle)));
     }
 
     /// Records a decision, or a later version of it.
@@ -129,17 +138,11 @@ impl Clock {
         }
     }
 
-    /// Learns from a block: the mean over the last ten or so, toggles taken off.
-    pub(crate) fn observe(&mut self, pair: &Pair, took: Nanos) {
-        let bare = took.saturating_sub(toggles(pair.toggle)).0 as f64;
+    /// Learns from a block that took so long, toggles taken off: the mean over the last ten or so.
+    fn learn(&mut self, bare: Nanos) {
         self.seen = (self.seen + 1).min(10);
         let block = self.block.0 as f64;
-        self.block = Nanos((block + (bare - block) / f64::from(self.seen)) as u64);
-    }
-
-    /// The time that `blocks` blocks take whose knobs take `toggle` each time.
-    pub(crate) fn blocks(&self, blocks: u32, toggle: Nanos) -> Nanos {
-        Nanos(u64::from(blocks) * (self.block + toggles(toggle)).0)
+        self.block = Nanos((block + (bare.0 as f64 - block) / f64::from(self.seen)) as u64);
     }
 
     /// The time left until `reserve` before the end.

@@ -15,7 +15,7 @@ mod rules;
 mod step;
 mod words;
 
-use landspeed_record::{Candidate, Cell, Figures, Gain, StepLine, StepSummary, VerdictLine};
+use landspeed_record::{Arm, Candidate, Cell, Figures, Gain, StepLine, StepSummary, VerdictLine};
 use landspeed_units::Nanos;
 
 use check::Check;
@@ -23,6 +23,8 @@ pub(crate) use check::gain;
 use climb::Climb;
 use desk::Desk;
 pub use rules::Rules;
+
+use crate::series::{arms, block_trials};
 
 /// What the driver is to do next.
 #[derive(Debug, Clone)]
@@ -41,7 +43,7 @@ pub enum Action {
     Finished(Box<Findings>),
 }
 
-/// Two cells to compare in one block of four trials.
+/// Two cells to compare in one block of trials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
     /// For `Trial::step`: a step's id, "final", "against", "without 07-tso=on", ...
@@ -56,6 +58,9 @@ pub struct Pair {
     pub rewrite: Cell,
     /// Time that one toggle takes.
     pub toggle: Nanos,
+    /// Whether the block is of eight trials of half the length, whose idle round trips are asked for before the streams, in
+    /// the same order, and not of four that each ask beside their own stream: see [`Rules::fine`].
+    pub fine: bool,
     /// BAAB instead of ABBA. Drawn at random, balanced over every two blocks of a comparison.
     pub candidate_first: bool,
     /// Number of the block within `step`, from 0, discarded ones included.
@@ -63,10 +68,17 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Whether the idle round trips of the four trials are asked one after the other, before the streams, and not each
-    /// beside its own stream: where toggles are quick.
-    pub fn idle_first(&self) -> bool {
-        rules::idle_first(self.toggle)
+    /// What an arm's trials measure.
+    pub fn cell(&self, arm: Arm) -> &Cell {
+        match arm {
+            Arm::Incumbent => &self.incumbent,
+            Arm::Candidate => &self.candidate,
+        }
+    }
+
+    /// Whose trial each of the block's is, in time order.
+    pub fn arms(&self) -> Vec<Arm> {
+        arms(block_trials(self.fine), self.candidate_first)
     }
 }
 
@@ -75,8 +87,8 @@ impl Pair {
 pub struct BlockResult {
     /// As in the pair.
     pub step: String,
-    /// The four trials in time order.
-    pub figures: [Figures; 4],
+    /// The trials in time order.
+    pub figures: Vec<Figures>,
     /// As in the pair.
     pub candidate_first: bool,
     /// Time that the block took, toggles included.
@@ -163,7 +175,7 @@ impl Ladder {
     /// Takes a block in. One that was not asked for is ignored.
     pub fn observe(&mut self, block: BlockResult) {
         let Some(pair) = self.asked.take_if(|pair| pair.step == block.step) else { return };
-        self.desk.clock.observe(&pair, block.took);
+        self.desk.took(&pair, block.took);
         match &mut self.check {
             None => self.climb.observe(&block, &mut self.desk),
             Some(check) => check.observe(&block, &mut self.desk),

@@ -31,13 +31,16 @@ pub struct Rules {
     pub planned: u32,
     /// Blocks of a step at most; 0 derives it: 11, or more where budget is left for few candidates.
     pub max_blocks: u32,
-    /// A block in which any trial lost more than this share of processor time to the hypervisor is
-    /// discarded.
+    /// A block that lost more than this share of its processor time to the hypervisor is discarded.
     pub steal_limit: f64,
     /// A step that discards more than this share is undecided.
     pub discard_limit: f64,
     /// Expected time of a block without toggles; corrected by what is seen.
     pub block_time: Nanos,
+    /// Whether the path's round trip is short enough for trials of half the length, twice as many of them in a block.
+    /// Much of what varies does so from connection to connection, not over time, so a block of eight short trials varies
+    /// less than one of four long ones. Knobs that take over 0.1 s to toggle keep to four.
+    pub fine: bool,
     /// Seed of all orders.
     pub seed: u64,
     /// Changes that change nothing, tried first (the first of them) and last (the last).
@@ -65,7 +68,8 @@ impl Default for Rules {
             max_blocks: 0,
             steal_limit: 0.05,
             discard_limit: 0.2,
-            block_time: Nanos::millis(1_600),
+            block_time: Nanos::millis(1_800),
+            fine: true,
             seed: 0,
             placebos: Vec::new(),
             against: None,
@@ -90,6 +94,18 @@ impl Rules {
         self.least_effect.ln_1p()
     }
 
+    /// Whether the blocks of a comparison whose knobs take `toggle` each time are of eight trials.
+    pub(crate) fn is_fine(&self, toggle: Nanos) -> bool {
+        self.fine && toggle <= QUICK
+    }
+
+    /// Time that a block's toggles take, of `toggle` each. ABBA of trials has two, and one leads to the next block half the
+    /// time; ABBABAAB of ping-pongs has five, one leads to the streams, which have five again.
+    pub(crate) fn toggles(&self, toggle: Nanos) -> Nanos {
+        let count = if self.is_fine(toggle) { 12 } else { 3 };
+        Nanos(count * toggle.0)
+    }
+
     /// Time for the final check at least.
     pub(crate) fn final_time(&self) -> Nanos {
         Nanos((self.budget.0 as f64 * self.final_share.clamp(0.25, 0.9)) as u64)
@@ -99,7 +115,7 @@ impl Rules {
     pub(crate) fn size(&self, candidates: &[Candidate]) -> Size {
         let tests = (candidates.len() + self.placebos.len()).max(1) as u32;
         let time = self.budget.saturating_sub(self.final_time()).0 as f64;
-        let cost = |c: &Candidate| (self.block_time + toggles(c.toggle_ns)).0.max(1) as f64;
+        let cost = |c: &Candidate| (self.block_time + self.toggles(c.toggle_ns)).0.max(1) as f64;
         let placebos: f64 = self.placebos.iter().map(cost).sum::<f64>() * f64::from(USUAL_BLOCKS);
         let one_round = candidates.iter().map(cost).sum::<f64>().max(1.0);
         // A tenth is left for blocks that take longer than expected or are discarded.
@@ -113,22 +129,8 @@ impl Rules {
     }
 }
 
-/// Where one toggle takes no longer than this, a block asks for all its idle round trips first.
+/// Where one toggle takes no longer than this, the eight trials of a fine block cost less than they are worth.
 const QUICK: Nanos = Nanos::millis(100);
-
-/// Whether a block asks for the idle round trips of its four trials one after the other, before the streams, where one
-/// toggle takes `toggle`. An idle path changes within tenths of a second (who sleeps where, and how deeply), so what is to
-/// be compared is measured close together; that costs six toggles more.
-pub(crate) fn idle_first(toggle: Nanos) -> bool {
-    toggle <= QUICK
-}
-
-/// Time that a block's toggles take, of `toggle` each. ABBA of streams has two, and one leads to the next block half the
-/// time; ABBABAAB of ping-pongs before them has five, and one leads to the streams.
-pub(crate) fn toggles(toggle: Nanos) -> Nanos {
-    let count = if idle_first(toggle) { 9 } else { 3 };
-    Nanos(count * toggle.0)
-}
 
 #[cfg(test)]
 mod tests {
@@ -142,8 +144,10 @@ mod tests {
 
     #[test]
     fn slow_toggles_are_not_multiplied() {
-        assert_eq!(toggles(Nanos::millis(1)), Nanos::millis(9));
-        assert_eq!(toggles(Nanos::secs(4)), Nanos::secs(12));
+        let rules = Rules::default();
+        assert_eq!(rules.toggles(Nanos::millis(1)), Nanos::millis(12));
+        assert_eq!(rules.toggles(Nanos::secs(4)), Nanos::secs(12));
+        assert!(!Rules { fine: false, ..rules }.is_fine(Nanos(0)), "a long path");
     }
 
     #[test]
@@ -158,6 +162,6 @@ mod tests {
         let rules = Rules { budget: Nanos::secs(1_200), ..Rules::default() };
         let size = rules.size(&[Candidate::default()]);
         assert_eq!(size.planned, 1);
-        assert!((480..560).contains(&size.max_blocks), "{size:?}");
+        assert!((430..500).contains(&size.max_blocks), "{size:?}");
     }
 }

@@ -108,15 +108,19 @@ impl Step {
             let (verdict, estimate) = guard(&blocks, desk.rules.guard, GUARD_CONFIDENCE);
             let said = format!("{} {} (above 1 is better)", metric.name(), words::interval(estimate));
             let total = totals.with(metric, self.comparison.mean_better(metric));
-            if verdict == Guard::Broken || total < -desk.rules.guard.ln_1p() && estimate.ratio < 1.0 {
-                let scope = if verdict == Guard::Broken { "in this step" } else { "against the start" };
-                return Some(
-                    self.answer(Answer::Harms, &format!("helps, but costs too much {scope}: {said}")),
-                );
-            }
-            if verdict == Guard::Unclear {
-                unclear = Some(said);
-            }
+            let scope = match verdict {
+                Guard::Broken => "in this step",
+                // Several small losses: judged once this one is known to be small.
+                Guard::Holds if total < -desk.rules.guard.ln_1p() && estimate.ratio < 1.0 => {
+                    "against the start"
+                }
+                Guard::Holds => continue,
+                Guard::Unclear => {
+                    unclear = Some(said);
+                    continue;
+                }
+            };
+            return Some(self.answer(Answer::Harms, &format!("helps, but costs too much {scope}: {said}")));
         }
         match unclear {
             None => Some(self.answer(Answer::Helps, "helps")),
@@ -228,5 +232,5 @@ impl Totals {
 pub(crate) fn least_time(toggle: Nanos, desk: &Desk) -> Nanos {
     /// Where useless steps end on average.
     const BLOCKS: u32 = 6;
-    desk.clock.blocks(BLOCKS, toggle)
+    desk.blocks(BLOCKS, toggle)
 }

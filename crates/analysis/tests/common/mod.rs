@@ -37,7 +37,7 @@ pub(crate) fn noise(shape: Shape, blocks: usize, deviation: f64) -> Noise {
             steal: 0.0,
         }
     };
-    let blocks: Vec<NoiseBlock> = (0..blocks).map(|_| std::array::from_fn(|_| trial())).collect();
+    let blocks: Vec<NoiseBlock> = (0..blocks).map(|_| (0..4).map(|_| trial()).collect()).collect();
     Noise::new(blocks).expect("enough blocks")
 }
 

@@ -39,8 +39,9 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
         None => None,
     };
     let timing = Timing::for_rtt(pair.path.rtt_ns);
-    let usual = Timing::for_rtt(Nanos(0)).trial().0;
-    let budget = Nanos((options.budget.0 as f64 * (timing.trial().0 as f64 / usual as f64)) as u64);
+    let usual = Timing { fine: false, ..Timing::for_rtt(Nanos(0)) }.block().0;
+    let scale = if timing.fine { 1.0 } else { timing.block().0 as f64 / usual as f64 };
+    let budget = Nanos((options.budget.0 as f64 * scale) as u64);
     Ok(TunePlan { start, baseline, candidates, against, timing, budget })
 }
 

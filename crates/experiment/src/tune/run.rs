@@ -56,11 +56,11 @@ impl Run<'_> {
     }
 
     fn rules(&self) -> Rules {
-        let block = Nanos(4 * self.plan.timing.trial().0);
         Rules {
             goal: self.options.goal,
             budget: self.plan.budget,
-            block_time: block,
+            block_time: self.plan.timing.block(),
+            fine: self.plan.timing.fine,
             seed: self.options.seed,
             placebos: placebos(&self.plan.start),
             against: self.plan.against.clone(),
@@ -84,7 +84,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Four trials, interleaved; a turn that fails ends the step and leaves the incumbent set.
+    /// Interleaved trials; a turn that fails ends the step and leaves the incumbent set.
     fn block(&mut self, ladder: &mut Ladder, block: &Block) -> Result<(), Error> {
         let timing = self.plan.timing;
         let mut blocks = Blocks { pair: self.pair, timing, began: self.began, sink: self.sink };

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use crate::trial::sum_of_bins;
-
 /// A stretch of a packet's way, between two points that are traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -77,6 +75,16 @@ impl PathTrace {
             sum
         })
     }
+}
+
+/// Two histograms' bins, ascending, as one.
+fn sum_of_bins(one: &[(u64, u64)], other: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut sum: BTreeMap<u64, u64> = one.iter().copied().collect();
+    for &(value, count) in other {
+        let known = sum.entry(value).or_default();
+        *known = known.saturating_add(count);
+    }
+    sum.into_iter().collect()
 }
 
 #[cfg(test)]

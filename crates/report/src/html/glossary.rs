@@ -12,7 +12,10 @@ const TERMS: [(&str, &str); 15] = [
     ("Knob", "one setting that can be read, written, read back and put back"),
     ("Cell", "one configuration of both hosts and of the flow"),
     ("Trial", "one short measurement of a cell"),
-    ("Block", "four trials of two cells in a random order of ABBA or BAAB, so that drift strikes both alike"),
+    (
+        "Block",
+        "interleaved trials of two cells, mostly eight: ABBABAAB or the other way round, by lot, so that drift strikes both alike",
+    ),
     ("Step", "the question whether one change is kept; it brings its prerequisites along"),
     ("Incumbent, candidate", "the setting that stands, and the same with the change"),
     (
