@@ -146,6 +146,9 @@ impl Times {
 /// What a worker leaves behind.
 #[derive(Default)]
 struct Left {
+    /// By a flow's sender, from entering to leaving. The tally at the window's end may lack a call that was under way,
+    /// the bytes of which the peer already has.
+    sent: u64,
     zero_copy: ZeroCopy,
     mapped: Bytes,
     /// From entering to the last acknowledgement, of a flow that came to its own end.
@@ -209,19 +212,18 @@ fn timed(mut pace: Pace<'_, '_>, times: &Times) -> Result<Measured, Error> {
 /// it keeps its last values.
 fn report(role: Role, measured: &mut Measured, left: Vec<Left>, data: &[Box<dyn Flow>]) -> EndpointOutcome {
     let counts = std::mem::take(&mut measured.counts);
-    let counts = &counts[..data.len()];
-    let (received, sent) = match role {
-        Role::Client => (&[][..], counts),
-        Role::Server => (counts, &[][..]),
+    let (received, senders) = match role {
+        Role::Client => (&[][..], &left[..data.len()]),
+        Role::Server => (&counts[..data.len()], &[][..]),
     };
     if role == Role::Client {
         measured.observed.tcp.retain(|sample| sample.acked_bytes > Bytes(0));
     }
     EndpointOutcome {
         received_bytes: sum(received),
-        sent_bytes: sum(sent),
+        sent_bytes: Bytes(senders.iter().map(|l| l.sent).sum()),
         flow_bytes: received.iter().copied().map(Bytes).collect(),
-        flow_took_ns: left[..sent.len()].iter().map(|l| l.took).collect(),
+        flow_took_ns: senders.iter().map(|l| l.took).collect(),
         zerocopy_completions: left.iter().map(|l| l.zero_copy.completions).sum(),
         zerocopy_copied: left.iter().map(|l| l.zero_copy.copied).sum(),
         zerocopy_mapped_bytes: left.iter().map(|l| l.mapped).sum(),

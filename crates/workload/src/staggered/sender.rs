@@ -39,6 +39,7 @@ pub(super) fn send<'a>(
             let total = planned.data_bytes.map_or(u64::MAX, |data| data.0);
             let sending = Sending { flow, station, until: times.at(planned.leaves_ns), total };
             left.took = sending.run(&buffer, sender.as_mut())?;
+            left.sent = station.tally.get();
             left.zero_copy = sender.zero_copy();
             reset(flow.socket())?;
         }
