@@ -4,6 +4,8 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use rustix::net::SendFlags;
+
 use crate::noun::{Sender, ZeroCopy};
 
 /// Sends by copying.
@@ -11,7 +13,7 @@ pub(super) struct Plain<'a>(pub(super) BorrowedFd<'a>);
 
 impl Sender for Plain<'_> {
     fn send(&mut self, bytes: &[u8], _: u64) -> io::Result<usize> {
-        send(self.0, bytes, 0)
+        send(self.0, bytes, SendFlags::empty())
     }
 }
 
@@ -62,7 +64,7 @@ impl Sender for ZeroCopySender<'_> {
     fn send(&mut self, bytes: &[u8], _: u64) -> io::Result<usize> {
         loop {
             self.make_room()?;
-            match send(self.fd, bytes, libc::MSG_ZEROCOPY) {
+            match send(self.fd, bytes, ZEROCOPY) {
                 Ok(n) => {
                     self.sent += 1;
                     return Ok(n);
@@ -91,13 +93,14 @@ impl ZeroCopySender<'_> {
     }
 }
 
-fn send(fd: BorrowedFd<'_>, bytes: &[u8], flags: i32) -> io::Result<usize> {
-    // SAFETY: the kernel reads `bytes.len()` bytes at `bytes`, which the borrow keeps alive; the
-    // `Sender` contract keeps them unchanged for as long as a zero-copy send may read them.
-    let sent =
-        unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), flags | libc::MSG_NOSIGNAL) };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+/// By the system call itself, as receives are.
+fn send(fd: BorrowedFd<'_>, bytes: &[u8], flags: SendFlags) -> io::Result<usize> {
+    Ok(rustix::net::send(fd, bytes, flags | SendFlags::NOSIGNAL)?)
 }
+
+/// MSG_ZEROCOPY, which rustix has no name for. The kernel may read a send's bytes until its notification: the `Sender`
+/// contract keeps them unchanged for so long.
+const ZEROCOPY: SendFlags = SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);
 
 /// SO_EE_ORIGIN_ZEROCOPY and SO_EE_CODE_ZEROCOPY_COPIED, include/uapi/linux/errqueue.h.
 const ORIGIN_ZEROCOPY: u8 = 5;

@@ -186,6 +186,9 @@ impl Waiting {
     }
 
     fn took(&mut self, time: Duration) {
+        if self.delivery != Delivery::Datagrams {
+            return;
+        }
         self.smoothed = Some(self.smoothed.map_or(time, |smoothed| (7 * smoothed + time) / 8));
     }
 }
