@@ -27,7 +27,7 @@ setup-test: setup
 	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps
 
 test: setup-test check
-	$(CARGO) test --workspace --locked
+	$(CARGO) run --quiet --locked -p xtask -- test
 
 check: lint
 	$(CARGO) run --quiet --locked -p xtask -- check

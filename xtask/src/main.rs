@@ -10,6 +10,8 @@ mod built;
 mod climb;
 mod docs;
 mod honesty;
+mod neighbour;
+mod test;
 mod zoo;
 
 use std::path::Path;
@@ -30,6 +32,8 @@ struct Arguments {
 enum Task {
     /// Hold the arrows between crates, and generated pages against their sources.
     Check,
+    /// All tests, two programs at a time.
+    Test,
     /// Write the generated pages.
     Docs,
     /// landspeed's workloads against the tools that people use today.
@@ -38,6 +42,8 @@ enum Task {
     Climb,
     /// Is nothing kept that must not be, and found what must be?
     Honesty(honesty::Options),
+    /// Take processors away as a hypervisor's other guests do: run it by `chrt -f 50` beside a study.
+    Neighbour(neighbour::Options),
     /// Does `explain` name what was done to a path?
     Zoo(zoo::Options),
     /// The simulator against the kernel, and the kernel against what is published.
@@ -48,10 +54,12 @@ fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
     let result = match Arguments::parse().task {
         Task::Check => check(root),
+        Task::Test => test::run(root),
         Task::Docs => docs::write(root),
         Task::Bench(options) => bench::run(&options),
         Task::Climb => climb::run(),
         Task::Honesty(options) => honesty::run(root, options),
+        Task::Neighbour(options) => neighbour::run(options),
         Task::Zoo(options) => zoo::run(&options),
         Task::Agree(options) => agree::run(&options),
     };
@@ -101,6 +109,8 @@ mod tests {
             "xtask agree drops --segmentation on",
             "xtask agree responses --nth 100000 --pace 60000",
             "xtask agree beside",
+            "xtask neighbour 0.25 --minutes 10",
+            "xtask test",
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
         }

@@ -1,0 +1,211 @@
+//! `make test`: all tests, two programs at a time.
+//!
+//! cargo runs one test program after another, and lab tests mostly wait: for round trips, for a dead process's lease,
+//! for a browser. What wants the machine for itself comes after them.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+/// Crates whose tests load congestion controls. They follow one another: a kernel has one table of these.
+const CONTROLS: [&str; 3] = ["cli", "agent", "congestion"];
+
+/// Programs that judge what else a machine does, or measure what it can do at most: (crate, target).
+const ALONE: [(&str, &str); 1] = [("cli", "explain")];
+
+/// A built test program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Program {
+    /// The crate's folder, where its tests expect to run.
+    folder: PathBuf,
+    /// The library, or one of tests/.
+    target: String,
+    executable: PathBuf,
+}
+
+impl Program {
+    /// From a line of what `cargo --message-format=json` prints; `None` where it is about something else.
+    fn of(message: &Value) -> Option<Program> {
+        let is_test = message["profile"]["test"].as_bool()?;
+        let executable = message["executable"].as_str()?.into();
+        let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+        is_test.then_some(Program {
+            folder,
+            target: message["target"]["name"].as_str()?.to_owned(),
+            executable,
+        })
+    }
+
+    /// The crate's folder's name, which is shorter than the crate's and as good.
+    fn room(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}", self.room(), self.target)
+    }
+}
+
+/// What became of one.
+#[derive(Debug)]
+struct Ended {
+    name: String,
+    passed: bool,
+    took: Duration,
+}
+
+/// Builds and runs all tests; fails where one does.
+pub(crate) fn run(root: &Path) -> Result<()> {
+    let alone = |program: &Program| ALONE.contains(&(program.room().as_str(), program.target.as_str()));
+    let (alone, others): (Vec<_>, Vec<_>) = built(root)?.into_iter().partition(alone);
+    let (controls, others): (Vec<_>, Vec<_>) =
+        others.into_iter().partition(|program| CONTROLS.contains(&program.room().as_str()));
+    ensure!(
+        alone.len() == ALONE.len() && !controls.is_empty() && !others.is_empty(),
+        "a lane lacks its tests"
+    );
+    let output = root.join("target/test-output");
+    fs::create_dir_all(&output)?;
+    let lane = |programs: &[Program]| -> Result<Vec<Ended>> {
+        programs.iter().map(|program| run_one(program, &output)).collect()
+    };
+    let (one, other) = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| lane(&others));
+        (lane(&controls), beside.join().expect("a lane does not panic"))
+    });
+    let alone = lane(&alone)?;
+    let documented = documented(root)?;
+    sum_up(one?.into_iter().chain(other?).chain(alone).collect(), documented)
+}
+
+fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(root);
+    cargo
+}
+
+/// Builds every test program.
+fn built(root: &Path) -> Result<Vec<Program>> {
+    let output = cargo(root)
+        .args(["test", "--no-run", "--workspace", "--locked", "--message-format=json-render-diagnostics"])
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo test")?;
+    if !output.status.success() {
+        bail!("the tests do not build");
+    }
+    let messages = output.stdout.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let messages: Vec<Value> = messages.map(serde_json::from_slice).collect::<Result<_, _>>()?;
+    Ok(messages.iter().filter_map(Program::of).collect())
+}
+
+/// Runs a program and prints how it ended: what it printed too, where it failed.
+fn run_one(program: &Program, folder: &Path) -> Result<Ended> {
+    let name = program.name();
+    let path = folder.join(format!("{}.txt", name.replace(' ', "-")));
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let began = Instant::now();
+    let status = Command::new(&program.executable)
+        // Else a skipped test could not say so.
+        .arg("--show-output")
+        .current_dir(&program.folder)
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .stdin(Stdio::null())
+        .stdout(file.try_clone()?)
+        .stderr(file)
+        .status()
+        .with_context(|| format!("cannot run {}", program.executable.display()))?;
+    let ended = Ended { name, passed: status.success(), took: began.elapsed() };
+    let printed = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
+    println!("{}", told(&ended, &printed));
+    Ok(ended)
+}
+
+/// One line of a program that passed; of one that failed what it printed from its failures on.
+fn told(ended: &Ended, printed: &str) -> String {
+    let results =
+        printed.lines().filter(|line| line.starts_with("test result:")).collect::<Vec<_>>().join("; ");
+    let head = format!("{:6.1} s  {}", ended.took.as_secs_f64(), ended.name);
+    if ended.passed {
+        // A skipped test says why: it is no pass.
+        let skipped = printed
+            .lines()
+            .filter(|line| line.starts_with("SKIP "))
+            .map(|line| format!("\n          {line}"));
+        return format!("{head}: {results}{}", skipped.collect::<String>());
+    }
+    let failed: String =
+        printed.lines().filter(|line| line.ends_with("... FAILED")).map(|line| format!("{line}\n")).collect();
+    let details = printed.find("\nfailures:\n").unwrap_or(0);
+    format!("{head}: FAILED\n{failed}{}", &printed[details..])
+}
+
+/// Whether the documentation's examples pass.
+fn documented(root: &Path) -> Result<bool> {
+    let output = cargo(root).args(["test", "--doc", "--workspace", "--locked", "--quiet"]).output()?;
+    if !output.status.success() {
+        print!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    }
+    Ok(output.status.success())
+}
+
+fn sum_up(ended: Vec<Ended>, documented: bool) -> Result<()> {
+    let mut failed: Vec<&str> = ended.iter().filter(|one| !one.passed).map(|one| one.name.as_str()).collect();
+    if !documented {
+        failed.push("the documentation's examples");
+    }
+    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
+    println!("{} test programs and the documentation's examples passed", ended.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn programs_are_found_in_what_cargo_says() {
+        let message = |test: bool, executable: Value| {
+            json!({
+                "reason": "compiler-artifact", "manifest_path": "/x/crates/stats/Cargo.toml",
+                "target": {"name": "power", "kind": ["test"]}, "profile": {"test": test}, "executable": executable,
+            })
+        };
+        let program =
+            Program::of(&message(true, "/x/target/debug/deps/power-1".into())).expect("a test program");
+        assert_eq!((program.name(), program.folder), ("stats power".into(), "/x/crates/stats".into()));
+        assert_eq!(Program::of(&message(false, "/x/target/debug/landspeed".into())), None);
+        assert_eq!(Program::of(&message(true, Value::Null)), None);
+        assert_eq!(Program::of(&json!({"reason": "build-finished", "success": true})), None);
+    }
+
+    #[test]
+    fn what_failed_is_printed_and_what_was_skipped_is_named() {
+        let ended = |passed| Ended { name: "stats power".into(), passed, took: Duration::from_millis(1_260) };
+        let printed = "running 2 tests\nSKIP x: no such kernel\ntest result: ok. 2 passed\n";
+        assert_eq!(
+            told(&ended(true), printed),
+            "   1.3 s  stats power: test result: ok. 2 passed\n          SKIP x: no such kernel"
+        );
+        let failed = |printed: &str| told(&ended(false), printed);
+        assert_eq!(failed("torn apart"), "   1.3 s  stats power: FAILED\ntorn apart");
+        assert_eq!(
+            failed("test x ... ok\ntest y ... FAILED\nsuccesses:\n    x\n\nfailures:\n---- y"),
+            "   1.3 s  stats power: FAILED\ntest y ... FAILED\n\nfailures:\n---- y"
+        );
+    }
+
+    #[test]
+    fn whatever_failed_fails_all() {
+        let ended = |passed| vec![Ended { name: "stats power".into(), passed, took: Duration::ZERO }];
+        assert!(sum_up(ended(true), true).is_ok());
+        assert_eq!(sum_up(ended(false), true).unwrap_err().to_string(), "failed: stats power");
+        assert!(sum_up(ended(true), false).is_err());
+    }
+}
