@@ -5,6 +5,7 @@ use landspeed_stats::{Contrast, estimate};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
+use crate::steal::steal;
 
 /// Confidence of every interval that no stopping rule shaped.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -23,12 +24,6 @@ pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
         if odd == candidate_first { Arm::Incumbent } else { Arm::Candidate }
     };
     (0..trials).map(arm).collect()
-}
-
-/// The share of processor time that the hypervisor took from a block's trials: what a block is discarded by. Blind to
-/// the arm by construction.
-pub fn steal(trials: &[Figures]) -> f64 {
-    trials.iter().map(|trial| trial.steal).sum::<f64>() / trials.len().max(1) as f64
 }
 
 /// One block: as many trials of each cell.
@@ -72,10 +67,9 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Adds a block; says whether it counts. It does not where the hypervisor took more than
-    /// `steal_limit` from it, or where `primary` was not measured.
-    pub(crate) fn add(&mut self, block: Block, steal_limit: f64, primary: Metric) -> bool {
-        let counts = block.steal <= steal_limit && block.ln_ratio(primary).is_some();
+    /// Adds a block; says whether it counts. It does not where it was `stolen`, or where `primary` was not measured.
+    pub(crate) fn add(&mut self, block: Block, stolen: bool, primary: Metric) -> bool {
+        let counts = !stolen && block.ln_ratio(primary).is_some();
         if counts {
             self.counted.push(block)
         } else {
@@ -206,20 +200,9 @@ mod tests {
         let both = Block::new(&[0.0; 4].map(rate), false);
         assert_eq!(both.ln_ratio(Metric::Rate), Some(0.0));
         let mut series = Series::default();
-        assert!(series.add(dead.clone(), 0.05, Metric::Rate));
-        assert!(!series.add(dead, 0.05, Metric::Cost));
-        assert_eq!((series.counted(), series.discarded()), (1, 1));
-    }
-
-    #[test]
-    fn stolen_blocks_are_discarded_whichever_arm_was_hit() {
-        for hit in 0..8 {
-            let counts = |steal: f64| {
-                let mut trials = [rate(1.0); 8];
-                trials[hit].steal = steal;
-                Series::default().add(Block::new(&trials, hit % 2 == 0), 0.05, Metric::Rate)
-            };
-            assert!(!counts(0.41) && counts(0.39), "5 % of the whole block: {hit}");
-        }
+        assert!(series.add(dead.clone(), false, Metric::Rate));
+        assert!(!series.add(dead.clone(), false, Metric::Cost));
+        assert!(!series.add(dead, true, Metric::Rate));
+        assert_eq!((series.counted(), series.discarded()), (1, 2));
     }
 }

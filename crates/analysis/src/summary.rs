@@ -1,5 +1,7 @@
 //! The summary of a tuning run: from its findings when it ends, or from its record at any later time.
 
+use std::collections::BTreeMap;
+
 use landspeed_record::{
     Answer, Arm, Cell, Figures, Gain, Header, HostFacts, Line, Record, Restored, SUMMARY_FORMAT, Side,
     StepSummary, Trial, TuneSummary,
@@ -8,7 +10,8 @@ use landspeed_units::Nanos;
 
 use crate::expectations::expectations;
 use crate::ladder::{Findings, Rules, gain};
-use crate::series::{Block, Series, arms};
+use crate::series::{Block, Series, arms, block_trials};
+use crate::steal::Steals;
 use crate::{Goal, Metric};
 
 /// What a summary says beside the findings.
@@ -185,25 +188,42 @@ fn series(record: &Record, label: &str, primary: Metric) -> Option<(Series, Cell
     let named =
         |t: &&Trial| t.step == label || t.step.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
     let step = trials(record).filter(named).last()?.step.clone();
-    let of: Vec<&Trial> = trials(record).filter(|t| t.step == step).collect();
-    let cell = of.iter().find(|t| t.arm == Arm::Candidate)?.cell.clone();
-    let mut series = Series::default();
-    for block in blocks(&of) {
-        series.add(block, Rules::default().steal_limit, primary);
+    let cell = trials(record).find(|t| t.step == step && t.arm == Arm::Candidate)?.cell.clone();
+    let (mut series, mut steals) = (Series::default(), Steals::default());
+    for trials in whole_blocks(record) {
+        let Some(block) = block(&trials) else { continue };
+        // Every block of the run tells what is usual.
+        let stolen = steals.stands_out(block.steal, Rules::default().steal_limit);
+        if trials[0].step == step {
+            series.add(block, stolen, primary);
+        }
     }
     Some((series, cell))
 }
 
-/// The complete blocks of one comparison's trials: those that are as long as any, in the order of a block.
-fn blocks(trials: &[&Trial]) -> Vec<Block> {
-    let all: Vec<&[&Trial]> = trials.chunk_by(|x, y| x.block == y.block).collect();
-    let longest = all.iter().map(|block| block.len()).max().unwrap_or(0);
-    let whole = |block: &&[&Trial]| block.len() == longest && longest >= 4;
-    let block = |block: &[&Trial]| {
-        let candidate_first = block[0].arm == Arm::Candidate;
-        let in_order = block.iter().map(|t| t.arm).eq(arms(block.len(), candidate_first));
-        let figures: Vec<Figures> = block.iter().map(|t| t.figures).collect();
-        in_order.then(|| Block::new(&figures, candidate_first))
-    };
-    all.into_iter().filter(whole).filter_map(block).collect()
+/// The trials of each block of a record that is complete: as long as any of its comparison.
+pub(crate) fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
+    let mut blocks: Vec<Vec<&Trial>> = Vec::new();
+    for trial in trials(record) {
+        match blocks.last_mut() {
+            Some(last) if last[0].step == trial.step && last[0].block == trial.block => last.push(trial),
+            _ => blocks.push(vec![trial]),
+        }
+    }
+    let mut longest: BTreeMap<&str, usize> = BTreeMap::new();
+    for block in &blocks {
+        let most = longest.entry(&block[0].step).or_default();
+        *most = block.len().max(*most);
+    }
+    let least = block_trials(false);
+    blocks.retain(|block| block.len() >= least && block.len() == longest[block[0].step.as_str()]);
+    blocks
+}
+
+/// A block of trials in time order; `None` where they are not in a block's order.
+fn block(trials: &[&Trial]) -> Option<Block> {
+    let candidate_first = trials[0].arm == Arm::Candidate;
+    let in_order = trials.iter().map(|t| t.arm).eq(arms(trials.len(), candidate_first));
+    let figures: Vec<Figures> = trials.iter().map(|t| t.figures).collect();
+    in_order.then(|| Block::new(&figures, candidate_first))
 }

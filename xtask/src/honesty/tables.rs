@@ -1,6 +1,6 @@
 //! The report: Markdown tables, as `docs/honesty.md` has them.
 
-use landspeed_analysis::{Metric, Rules, steal};
+use landspeed_analysis::{Metric, Rules, Steals, steal};
 use landspeed_record::Answer;
 
 use super::DECISIONS;
@@ -83,7 +83,9 @@ fn noise(recorded: &Recorded, recordings: &[Recording]) {
     println!("|---|---|---|---|---|---|---|");
     for recording in recordings {
         let deviation = |metric| 100.0 * recording.noise.deviation(metric);
-        let stolen = recorded.blocks_of(recording.setting).filter(|block| stolen(block)).count();
+        let mut steals = Steals::default();
+        let mut stolen = |figures: &[_]| steals.stands_out(steal(figures), Rules::default().steal_limit);
+        let stolen = recorded.blocks_of(recording.setting).filter(|block| stolen(&block.figures)).count();
         println!(
             "| {} | {} | {} | {:.1} % | {:.1} % | {:.1} % | {:.1} % |",
             recording.setting.name(),
@@ -96,11 +98,6 @@ fn noise(recorded: &Recorded, recordings: &[Recording]) {
         );
     }
     println!("\nFigures are standard deviations of a block's log ratio, two equal settings.");
-}
-
-/// Whether the ladder would discard the block.
-fn stolen(block: &super::record::Block) -> bool {
-    steal(&block.figures) > Rules::default().steal_limit
 }
 
 /// Prints (b).

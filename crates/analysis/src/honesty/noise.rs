@@ -1,13 +1,13 @@
 //! Recorded trials of equal cells.
 
-use landspeed_record::{Figures, Record, Trial};
+use landspeed_record::{Figures, Record};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::Metric;
-use crate::series::{Block, block_trials};
-use crate::summary::trials;
+use crate::series::Block;
+use crate::summary::whole_blocks;
 
 /// The trials of a block, all of one cell, in time order.
 pub type NoiseBlock = Vec<Figures>;
@@ -48,13 +48,9 @@ impl Noise {
     /// Noise from every complete block of `record` whose trials measured one and the same cell:
     /// placebos, and comparisons of equal cells.
     pub fn from_record(record: &Record) -> Result<Self, TooLittleNoise> {
-        let all: Vec<&Trial> = trials(record).collect();
-        let equal = all.chunk_by(|x, y| x.step == y.step && x.block == y.block).filter_map(|block| {
-            let whole = [false, true].map(block_trials).contains(&block.len());
-            let equal = block.iter().all(|t| t.cell == block[0].cell);
-            (whole && equal).then(|| block.iter().map(|t| t.figures).collect())
-        });
-        Noise::new(equal.collect())
+        let blocks = whole_blocks(record).into_iter();
+        let equal = blocks.filter(|block| block.iter().all(|t| t.cell == block[0].cell));
+        Noise::new(equal.map(|block| block.iter().map(|t| t.figures).collect()).collect())
     }
 
     /// How many blocks there are.

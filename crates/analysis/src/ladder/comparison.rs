@@ -68,12 +68,12 @@ impl Comparison {
         self.remarks.extend(result.remarks.iter().cloned());
         let block = Block::new(&result.figures, result.candidate_first);
         let number = self.series.attempts();
-        let steal = block.steal;
+        let (steal, stolen) = (block.steal, desk.stolen(block.steal));
         let primary = desk.rules.goal.primary();
-        if self.series.add(block, desk.rules.steal_limit, primary) {
+        if self.series.add(block, stolen, primary) {
             return;
         }
-        let why = if steal > desk.rules.steal_limit {
+        let why = if stolen {
             format!("steal {:.1} %", steal * 100.0)
         } else {
             format!("the {} was not measured", primary.name())

@@ -8,6 +8,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::{Action, Pair, Rules};
+use crate::steal::Steals;
 
 /// Shared by the phases.
 #[derive(Debug)]
@@ -20,6 +21,9 @@ pub(crate) struct Desk {
     pub(crate) lines: Vec<StepLine>,
     /// Why the run counts for nothing.
     pub(crate) void: Option<String>,
+    steals: Steals,
+    /// Whether it was said that neighbours take much of the machine.
+    busy: bool,
     dice: ChaCha8Rng,
 }
 
@@ -27,7 +31,16 @@ impl Desk {
     pub(crate) fn new(rules: Rules) -> Self {
         let clock = Clock::new(&rules);
         let dice = ChaCha8Rng::seed_from_u64(rules.seed);
-        Desk { rules, clock, outbox: VecDeque::new(), lines: Vec::new(), void: None, dice }
+        Desk {
+            rules,
+            clock,
+            outbox: VecDeque::new(),
+            lines: Vec::new(),
+            void: None,
+            steals: Steals::default(),
+            busy: false,
+            dice,
+        }
     }
 
     /// Says something.
@@ -43,6 +56,21 @@ impl Desk {
     /// A block of `pair` took so long.
     pub(crate) fn took(&mut self, pair: &Pair, took: Nanos) {
         self.clock.learn(took.saturating_sub(self.rules.toggles(pair.toggle)));
+    }
+
+    /// Whether the run's next block, which lost `steal`, is discarded for that. Says once that a block counts although
+    /// much was taken from it, because that is usual here.
+    pub(crate) fn stolen(&mut self, steal: f64) -> bool {
+        let stolen = self.steals.stands_out(steal, self.rules.steal_limit);
+        if !stolen && steal > self.rules.steal_limit && !self.busy {
+            self.busy = true;
+            self.note(format!(
+                "neighbours take {:.0} % of this machine's processor time: blocks vary more for it, and more of them are \
+                 needed",
+                100.0 * self.steals.median()
+            ));
+        }
+        stolen
     }
 
     /// Records a decision, or a later version of it.

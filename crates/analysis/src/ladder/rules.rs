@@ -31,7 +31,8 @@ pub struct Rules {
     pub planned: u32,
     /// Blocks of a step at most; 0 derives it: 11, or more where budget is left for few candidates.
     pub max_blocks: u32,
-    /// A block that lost more than this share of its processor time to the hypervisor is discarded.
+    /// A block may be discarded that lost more than this share of its processor time to the hypervisor: it is where
+    /// it lost more than twice what is usual in the run ([`crate::Steals`]).
     pub steal_limit: f64,
     /// A step that discards more than this share is undecided.
     pub discard_limit: f64,
