@@ -29,6 +29,9 @@ pub const REPETITIONS: u32 = 11;
 /// Fewer than these after the first are no figure.
 const LEAST: u32 = 3;
 
+/// The part of the time in which memory is touched to see how much of it there is time for.
+const TOUCHING: u32 = 8;
+
 /// What one run of STREAM found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stream {
@@ -44,7 +47,8 @@ pub struct Stream {
 /// Where a thread cannot be pinned, the time is too short for three repetitions, or the arrays do not hold
 /// what they must.
 pub fn stream(cores: &[u32], files: &Files, repetitions: u32, budget: &Budget<'_>) -> Result<Stream, Error> {
-    let size = Size::of_host(files, cores);
+    // Arrays are touched twice, once to see how fast that goes, and most of the time is for the kernels.
+    let size = Size::of_host(files, cores).within(budget.left() / TOUCHING);
     let mut stream = within(cores, size.array, repetitions, budget)?;
     stream.notes.extend(size.note);
     Ok(stream)

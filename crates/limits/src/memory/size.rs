@@ -1,5 +1,7 @@
 //! How large the arrays are: large enough for the rules, small enough for the host.
 
+use std::time::{Duration, Instant};
+
 use landspeed_units::Bytes;
 
 use crate::Files;
@@ -17,6 +19,11 @@ const UNKNOWN: Bytes = Bytes::mib(256);
 
 /// The three arrays together take at most this part of the memory that is free.
 const PART: u64 = 4;
+
+/// Memory is touched so much at a time between two looks at the clock.
+const STRIDE: usize = 1 << 20;
+/// The smallest page that a host has.
+const PAGE: usize = 4096;
 
 /// Size of STREAM's arrays.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +59,38 @@ impl Size {
         };
         Size { array: asked.min(most), note }
     }
+
+    /// Lowered to what can be touched for the first time within `time`. Where the hypervisor has yet to give each page,
+    /// that is half a gigabyte a second, and a cache of half a gigabyte asks for arrays of six.
+    pub(super) fn within(self, time: Duration) -> Self {
+        let asked = self.array;
+        let touched = Bytes(touch(3 * asked.0 as usize, time) as u64 / 3);
+        if touched >= asked {
+            return self;
+        }
+        let array = touched.max(LEAST).min(asked);
+        let note = format!(
+            "STREAM's arrays have {array} each, not {asked}, for want of time to touch more: its rates may be a cache's"
+        );
+        Size { array, note: Some(note) }
+    }
+}
+
+/// Takes `bytes` of memory, touches them until the time is over, and gives them back; how many it came to.
+fn touch(bytes: usize, time: Duration) -> usize {
+    let began = Instant::now();
+    // Zeros are promised, not written: a page is the kernel's to give when it is written to.
+    let mut memory = vec![0_u8; bytes];
+    let mut touched = 0;
+    for stride in memory.chunks_mut(STRIDE) {
+        if began.elapsed() >= time {
+            break;
+        }
+        stride.iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);
+        touched += stride.len();
+    }
+    std::hint::black_box(&memory);
+    touched
 }
 
 /// Memory that can be taken without harm: MemAvailable, or less where a control group allows less.
@@ -115,6 +154,17 @@ mod tests {
         assert_eq!(short.array, Bytes::mib(50));
         assert!(short.note.unwrap().contains("50 MiB each"));
         assert!(size(None, plenty).note.unwrap().contains("does not tell"));
+    }
+
+    #[test]
+    fn arrays_are_no_larger_than_there_is_time_to_touch() {
+        let asked = Size { array: Bytes::mib(64), note: None };
+        assert_eq!(asked.clone().within(Duration::from_secs(60)), asked);
+        let late = asked.clone().within(Duration::ZERO);
+        assert_eq!(late.array, LEAST);
+        assert!(late.note.unwrap().contains("not 64 MiB, for want of time"));
+        let small = Size { array: Bytes::mib(1), note: None };
+        assert_eq!(small.within(Duration::ZERO).array, Bytes::mib(1), "never more than asked");
     }
 
     #[test]
