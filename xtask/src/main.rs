@@ -11,6 +11,7 @@ mod climb;
 mod docs;
 mod honesty;
 mod neighbour;
+mod stop;
 mod test;
 mod zoo;
 

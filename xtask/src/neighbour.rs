@@ -3,8 +3,7 @@
 //! What a hypervisor does when other guests run, but nobody counts it as stolen: a thread a processor that comes before
 //! all others, busy and asleep by turns. How much it takes changes every few seconds, as it does with neighbours.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -13,6 +12,8 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::stop;
 
 /// Mean length of a burst: a few turns of a hypervisor's scheduler.
 const BURST: Duration = Duration::from_millis(4);
@@ -32,10 +33,7 @@ pub(crate) struct Options {
 /// Takes its share until Ctrl-C or its time is over.
 pub(crate) fn run(Options { share, minutes }: Options) -> Result<()> {
     ensure!((0.0..=0.45).contains(&share), "a share is from 0 to 0.45: {share}");
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot take signals over")?;
-    }
+    let stop = stop::on(&[SIGINT, SIGTERM])?;
     let end = Instant::now() + Duration::from_secs(60 * u64::from(minutes));
     let cores = std::thread::available_parallelism()?.get();
     std::thread::scope(|scope| {

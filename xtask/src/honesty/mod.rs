@@ -12,8 +12,7 @@ mod replayed;
 mod tables;
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -22,6 +21,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use decide::Study;
 use lab::Bench;
 use record::{Journal, Recorded};
+
+use crate::stop;
 
 /// The decisions that the promise is about.
 const DECISIONS: u32 = 200;
@@ -59,10 +60,7 @@ fn decide_on(path: &Path, wanted: u32) -> Result<()> {
         !cfg!(debug_assertions),
         "decisions need trials of a release build: cargo run --release -p xtask"
     );
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&stop)).context("cannot take signals over")?;
-    }
+    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let (journal, recorded) = Journal::open(path)?;
     let done = recorded.decisions.len();
     if done as u32 >= wanted {

@@ -6,8 +6,7 @@
 mod run;
 mod table;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -17,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::built::landspeed;
+use crate::stop;
 use run::{Case, Judged, judge};
 
 /// Paths without a fault.
@@ -68,10 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let landspeed = landspeed()?;
     let cases = cases(options)?;
     let mut judged = Vec::new();
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))?;
-    }
+    let stop = stop::on(&[SIGINT, SIGTERM])?;
     for (number, case) in cases.iter().enumerate() {
         // The case at hand takes its stage down before this ends.
         ensure!(!stop.load(Ordering::Relaxed), "stopped after {number} of {} cases", cases.len());
