@@ -10,14 +10,18 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use landspeed_stats::estimate;
 use serde_json::Value;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::built::landspeed;
+use crate::stop;
 
 const CONFIDENCE: f64 = 0.95;
 const SERVER: &str = "198.51.100.2";
@@ -100,6 +104,8 @@ pub(crate) fn run(Options { only, blocks }: &Options) -> Result<()> {
 fn compare(bench: &Bench, comparison: &Comparison, blocks: usize) -> Result<()> {
     let mut ratios = vec![Vec::new(); comparison.figures.len()];
     for block in 0..blocks {
+        ensure!(!bench.stop.load(Ordering::Relaxed), "stopped at block {block} of {blocks}");
+        eprintln!("{}: block {} of {blocks}", comparison.name, block + 1);
         let mut sums = vec![0.0; comparison.figures.len()];
         // ABBA, then BAAB: linear drift over a block cancels.
         for position in 0..4 {
@@ -127,13 +133,19 @@ struct Bench {
     client: String,
     server: String,
     landspeed: PathBuf,
+    /// Set by a signal, looked at before each block: an xtask ended by one would leave the namespaces behind.
+    stop: Arc<AtomicBool>,
 }
 
 impl Bench {
     fn new() -> Result<Bench> {
         let id = std::process::id();
-        let bench =
-            Bench { client: format!("lsb{id}a"), server: format!("lsb{id}b"), landspeed: landspeed()? };
+        let bench = Bench {
+            client: format!("lsb{id}a"),
+            server: format!("lsb{id}b"),
+            landspeed: landspeed()?,
+            stop: stop::on(&[SIGINT, SIGTERM])?,
+        };
         let (a, b) = (&bench.client, &bench.server);
         sh(&format!(
             "set -e; ip netns add {a}; ip netns add {b}; ip -n {a} link set lo up; ip -n {b} link set lo up
