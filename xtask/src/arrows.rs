@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("congestion", &["units", "bpf"]),
     ("knob", &["units", "record", "netlink"]),
     ("observer", &["units", "record", "netlink", "bpf"]),
-    ("limits", &["units", "record", "netlink"]),
+    ("limits", &["units", "record", "stats", "netlink"]),
     (
         "agent",
         &["units", "record", "control", "netlink", "workload", "knob", "observer", "limits", "congestion"],

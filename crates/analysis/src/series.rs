@@ -1,7 +1,7 @@
 //! The blocks of one comparison.
 
 use landspeed_record::{Arm, Estimate, Figures};
-use landspeed_stats::{Contrast, estimate};
+use landspeed_stats::{Contrast, estimate, median};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
@@ -136,22 +136,13 @@ impl Series {
 
 /// The median of each figure over `trials`; what was never measured stays zero.
 pub(crate) fn median_figures(trials: &[Figures]) -> Figures {
-    let of = |value: &dyn Fn(&Figures) -> Option<f64>| median(trials.iter().filter_map(value).collect());
+    let of =
+        |value: &dyn Fn(&Figures) -> Option<f64>| median(trials.iter().filter_map(value)).unwrap_or_default();
     Figures {
         rate_bps: BitRate(of(&|f| Metric::Rate.of(f))),
         bytes_per_cpu_s: BytesPerCpuSecond(of(&|f| Metric::Cost.of(f))),
         latency_ns: Nanos(of(&|f| Metric::Latency.of(f)) as u64),
         steal: of(&|f| Some(f.steal)),
-    }
-}
-
-/// The median, zero of nothing.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => (values[n / 2 - 1] + values[n / 2]) / 2.0,
     }
 }
 

@@ -21,7 +21,6 @@ mod cores;
 mod error;
 mod files;
 mod limits;
-mod sample;
 
 pub use budget::Budget;
 pub use cores::Cores;

@@ -1,11 +1,22 @@
 //! Intervals for the mean of paired log ratios.
 
+use std::borrow::Borrow;
+
 use landspeed_record::Estimate;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Log ratios beyond this (a factor of 10^9) are written as this: a record's numbers are finite, and
 /// an interval of one block has no ends.
 const FARTHEST: f64 = 20.723_265_836_946_41;
+
+/// The middle value, or the mean of the two middle ones; `None` where there are none.
+pub fn median(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<f64> {
+    let mut sorted: Vec<f64> = values.into_iter().map(|value| *value.borrow()).collect();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let upper = *sorted.get(n / 2)?;
+    Some(if n % 2 == 1 { upper } else { (sorted[n / 2 - 1] + upper) / 2.0 })
+}
 
 /// The mean and the standard deviation (n - 1) of `values`; the deviation of fewer than two is
 /// infinite, because nothing is known of it.
@@ -55,6 +66,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn the_middle_of_odd_and_even_sets() {
+        assert_eq!(median(&[] as &[f64]), None);
+        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
 
     #[test]
     fn agrees_with_a_table_of_student() {

@@ -14,9 +14,10 @@ mod run;
 mod size;
 
 use landspeed_record::{MemoryKernel, StreamRate};
+use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
-use crate::{Budget, Error, Files, sample};
+use crate::{Budget, Error, Files};
 pub use size::Size;
 
 /// In the order of STREAM and of [`run::Times`].
@@ -97,7 +98,7 @@ pub fn stream_while(
             kernel,
             threads: cores.len() as u32,
             best_bps: BitRate(rates.iter().copied().fold(0.0, f64::max)),
-            median_bps: BitRate(sample::median(&rates).unwrap_or_default()),
+            median_bps: BitRate(median(&rates).unwrap_or_default()),
         }
     });
     Ok(rates.collect())

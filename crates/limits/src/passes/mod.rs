@@ -15,10 +15,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Pass;
+use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
 use crate::cores::{caches, last_level_bytes, on_core};
-use crate::{Budget, Error, Files, sample};
+use crate::{Budget, Error, Files};
 pub use checksum::checksum;
 
 /// A large write or an aggregate of segments: the size at which Jin & Yoo end their curves.
@@ -118,7 +119,7 @@ impl Bench {
             walk(self, &mut seconds);
             walks += 1;
         }
-        Ok(seconds.map(|seconds| size as f64 * 8.0 / sample::median(&seconds).unwrap_or_default().max(1e-9)))
+        Ok(seconds.map(|seconds| size as f64 * 8.0 / median(&seconds).unwrap_or_default().max(1e-9)))
     }
 
     /// One operation on the same piece again and again, several to a reading of the clock.
@@ -175,7 +176,7 @@ fn clock_seconds() -> f64 {
         let start = Instant::now();
         start.elapsed().as_secs_f64()
     };
-    sample::median(&(0..1001).map(gap).collect::<Vec<_>>()).unwrap_or_default()
+    median((0..1001).map(gap)).unwrap_or_default()
 }
 
 #[cfg(test)]

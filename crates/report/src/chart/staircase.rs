@@ -1,12 +1,13 @@
 //! Rate and cost against step.
 
 use landspeed_record::{Figures, Record, TuneSummary};
+use landspeed_stats::median;
 use maud::{Markup, html};
 
 use super::frame::{Frame, Shape, line, n, short, text, y_axis};
 use super::marker::marker;
 use super::scale::{Scale, label, unit_of};
-use super::trials::{by_step, median};
+use super::trials::by_step;
 use crate::words::{self, Kind, Primary};
 
 const WIDTH: f64 = 900.0;

@@ -1,12 +1,13 @@
 //! The raw trials: one dot each.
 
 use landspeed_record::{Record, StepSummary, TuneSummary};
+use landspeed_stats::median;
 use maud::{Markup, html};
 
 use super::frame::{Frame, n};
 use super::rows;
 use super::scale::{Scale, label, unit_of};
-use super::trials::{Arms, DRAWN, by_step, median};
+use super::trials::{Arms, DRAWN, by_step};
 use crate::words::{self, Kind, Primary};
 
 struct Row<'a> {

@@ -49,15 +49,6 @@ fn value(trial: &Trial, figure: Primary) -> f64 {
     }
 }
 
-/// The middle value, or the mean of the two middle ones.
-pub(crate) fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    let upper = *sorted.get(middle)?;
-    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[middle - 1] + upper) / 2.0 })
-}
-
 /// Goodput by write size of the trials of `step`, sizes that were measured again taken together.
 pub(crate) fn sweep(record: &Record, step: &str) -> Vec<(Bytes, f64)> {
     let mut sizes: BTreeMap<Bytes, (u64, u64)> = BTreeMap::new();
@@ -93,16 +84,4 @@ pub(crate) fn latency(record: &Record, step: &str) -> Vec<LatencyHistogram> {
         bins: bins.into_iter().collect(),
     };
     sizes.into_iter().map(whole).filter(|h| h.count() > 0).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_of_few() {
-        assert_eq!(median(&[]), None);
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
-    }
 }

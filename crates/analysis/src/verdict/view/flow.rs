@@ -1,6 +1,7 @@
 //! One flow's samples as differences, shares and levels.
 
 use landspeed_record::{FlowWatch, SocketState, TcpState};
+use landspeed_stats::median;
 use landspeed_units::{Bytes, Nanos};
 
 use super::Role;
@@ -60,7 +61,7 @@ impl<'a> FlowView<'a> {
 
     /// Median over the samples of TCP's state; `None` without any.
     pub(crate) fn median_tcp(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
-        median(self.states().map(|state| of(state) as f64).collect())
+        median(self.states().map(|state| of(state) as f64))
     }
 
     /// Largest over the samples.
@@ -150,12 +151,6 @@ fn window_full(t: &TcpState) -> bool {
 
 /// Share of the samples in which a sender that rests between short bursts is seen to.
 const MOSTLY: f64 = 0.9;
-
-/// Median; `None` of nothing.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
-}
 
 /// Where a sender's time went: the four sum to 1. TCP's clocks (`tcp_chrono` in net/ipv4/tcp.c) run one at
 /// a time, and "busy" covers the two that limit.
