@@ -63,6 +63,7 @@ impl Lab {
             cpus: 2,
             memory_bytes: Bytes::mib(8192),
             congestion_available: ["reno", "cubic", "bbr"].map(str::to_owned).into(),
+            congestion_defaults: ["reno", "cubic", "bbr"].map(str::to_owned).into(),
             ..HostFacts::default()
         };
         let link = LinkFacts { driver: "veth".into(), mtu_bytes: 1500, ..LinkFacts::default() };
@@ -187,6 +188,18 @@ fn what_cannot_matter_says_why() {
     }
     let zerocopy = named(&candidates, "zerocopy-send");
     assert_eq!(zerocopy.skip, None, "the ladder is to see for itself that the kernel copies");
+}
+
+#[test]
+fn a_congestion_control_that_a_namespace_may_not_default_to_is_asked_for_by_the_socket() {
+    let mut lab = Lab::new();
+    lab.facts.congestion_defaults = vec!["reno".into(), "bbr".into()];
+    let candidates = lab.candidates(&lab.sc03());
+    let tried = |knob: &str| -> Vec<_> {
+        let of = candidates.iter().filter(|c| c.knob == knob && c.skip.is_none());
+        of.map(|c| c.value.as_str()).collect()
+    };
+    assert_eq!((tried("congestion-control"), tried("socket-congestion")), (vec!["bbr"], vec!["cubic"]));
 }
 
 #[test]

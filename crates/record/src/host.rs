@@ -62,6 +62,10 @@ pub struct HostFacts {
     pub cpu_accounting: CpuAccounting,
     /// Congestion controls that a socket may use.
     pub congestion_available: Vec<String>,
+    /// Those of them that may become what the agent's network namespace uses where a socket asks for none
+    /// (net.ipv4.tcp_congestion_control): all in the machine's first namespace, elsewhere those that need no
+    /// privilege (`tcp_set_default_congestion_control` in net/ipv4/tcp_cong.c).
+    pub congestion_defaults: Vec<String>,
     /// Network interfaces other than loopback.
     pub links: Vec<LinkFacts>,
     /// Programs that change settings on their own, and the knobs they would fight over.

@@ -5,6 +5,7 @@ use landspeed_units::BitRate;
 use super::{FLOW, NO_QUEUE, bytes_or_none, switch};
 use crate::flow::number;
 use crate::propose::{each, flip, unless};
+use crate::sysctl::congestion::algorithm_rank;
 use crate::{Domain, Knob, Proposal, Row, Turn, View};
 
 /// The value of a congestion control that is left to the system.
@@ -106,15 +107,19 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-/// The same choice as congestion-control, for where the system's may not be turned.
+/// The same choice as congestion-control, for algorithms that a network namespace may not default to.
 fn congestion(view: &View) -> Vec<Proposal> {
     if !view.stands("socket-congestion", SYSTEM) {
         return vec![Proposal::new(SYSTEM, 108)];
     }
     let system = view.settings.get("congestion-control").map(String::as_str);
     let others = view.sender.congestion_available.iter().filter(|name| Some(name.as_str()) != system);
-    let reason = "congestion-control tries the same for all flows";
-    others.map(|name| Proposal::new(name.as_str(), 115).pointless_if(view.sender.may_tune, reason)).collect()
+    let propose = |name: &String| {
+        let by_system = view.sender.congestion_defaults.contains(name);
+        Proposal::new(name.as_str(), algorithm_rank(view, name))
+            .pointless_if(by_system, "congestion-control tries the same for all flows")
+    };
+    others.map(propose).collect()
 }
 
 /// A little under an even share of the slower link: a burst then never overruns the path's buffers.

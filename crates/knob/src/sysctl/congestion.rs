@@ -117,14 +117,26 @@ pub(super) const KNOBS: &[Knob] = &[
     }, |_| each(&["0"], 775)),
 ];
 
-/// Each congestion control that the sender offers, the one that stands left out. On a long path the growth of
-/// the window is decisive; on a short one mostly its cost is.
+/// Why a namespace may not default to an algorithm; a socket of root's may still ask for it.
+const RESTRICTED: &str = "restricted: only the machine's first network namespace may default to it; \
+                          socket-congestion asks for it";
+
+/// Each congestion control that the sender offers, the one that stands left out.
 fn algorithms(view: &View) -> Vec<Proposal> {
+    let offered = view.sender.congestion_available.iter().filter(|name| *name != view.current);
+    let propose = |name: &String| {
+        let restricted = !view.sender.congestion_defaults.contains(name);
+        Proposal::new(name.as_str(), algorithm_rank(view, name)).pointless_if(restricted, RESTRICTED)
+    };
+    offered.map(propose).collect()
+}
+
+/// When a congestion control is tried. On a long path the growth of the window is decisive; on a short one mostly its
+/// cost is.
+pub(crate) fn algorithm_rank(view: &View, name: &str) -> u32 {
     let first = if view.rtt >= LONG { 30 } else { 100 };
     let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
-    let place = |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
-    let offered = view.sender.congestion_available.iter().filter(|name| *name != view.current);
-    offered.map(|name| Proposal::new(name.as_str(), first + place(name) as u32)).collect()
+    first + order.iter().position(|known| *known == name).unwrap_or(order.len()) as u32
 }
 
 /// Pacing ratios matter only where something paces by the window: the fq qdisc, with a congestion control

@@ -26,7 +26,7 @@ macro_rules! sysctl {
     };
 }
 
-mod congestion;
+pub(crate) mod congestion;
 mod detail;
 mod host;
 mod windows;

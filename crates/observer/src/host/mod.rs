@@ -43,6 +43,7 @@ pub fn probe() -> HostFacts {
     processor::fill(root, &mut facts);
     facts.virtualization = virtualization::detect(root);
     namespace::fill(&mut facts);
+    system::fill_defaults(root, &mut facts);
     match links::all(root) {
         Ok(found) => {
             facts.links = found.links;

@@ -12,7 +12,7 @@ pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
     facts.distribution = distribution(root).unwrap_or_default();
     facts.boot_id = root.word("proc/sys/kernel/random/boot_id").unwrap_or_default();
     facts.memory_bytes = memory(root).unwrap_or_default();
-    facts.congestion_available = congestion(root);
+    facts.congestion_available = congestion(root, "available");
     if facts.boot_id.is_empty() {
         facts.notes.push(
             "boot id: /proc/sys/kernel/random/boot_id cannot be read, so processor time of hosts that share one \
@@ -43,9 +43,16 @@ fn memory(root: Root<'_>) -> Option<Bytes> {
     Some(Bytes(kib.saturating_mul(1024)))
 }
 
-/// With CAP_NET_ADMIN a socket may use any that is loaded or can be loaded; these are the loaded ones.
-fn congestion(root: Root<'_>) -> Vec<String> {
-    let names = root.word("proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
+/// What a network namespace may default to: the kernel lets only the first one have a restricted algorithm.
+pub(super) fn fill_defaults(root: Root<'_>, facts: &mut HostFacts) {
+    facts.congestion_defaults =
+        if facts.initial_netns { facts.congestion_available.clone() } else { congestion(root, "allowed") };
+}
+
+/// With CAP_NET_ADMIN a socket may use any that is loaded or can be loaded: "available" are the loaded ones, "allowed"
+/// those that take no privilege.
+fn congestion(root: Root<'_>, which: &str) -> Vec<String> {
+    let names = root.word(&format!("proc/sys/net/ipv4/tcp_{which}_congestion_control")).unwrap_or_default();
     names.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
@@ -59,6 +66,21 @@ mod tests {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, text).unwrap();
         folder
+    }
+
+    #[test]
+    fn only_the_first_namespace_may_default_to_a_restricted_congestion_control() {
+        let folder = with("proc/sys/net/ipv4/tcp_available_congestion_control", "reno bbr cubic\n");
+        let allowed = folder.path().join("proc/sys/net/ipv4/tcp_allowed_congestion_control");
+        std::fs::write(allowed, "reno bbr\n").unwrap();
+        let defaults = |initial_netns| {
+            let mut facts = HostFacts { initial_netns, ..HostFacts::default() };
+            fill(Root(folder.path()), &mut facts);
+            fill_defaults(Root(folder.path()), &mut facts);
+            facts.congestion_defaults
+        };
+        assert_eq!(defaults(true), ["reno", "bbr", "cubic"]);
+        assert_eq!(defaults(false), ["reno", "bbr"]);
     }
 
     #[test]
