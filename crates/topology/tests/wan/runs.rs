@@ -83,10 +83,9 @@ fn a_run_is_not_told_what_the_queue_was_before_it() {
     let (stats, queue) = lab.wan_since_mark().unwrap();
     assert!(stats.a_to_b.most_queued_bytes > Bytes::kib(256), "{stats:?}");
     assert!(queue.len() >= 4 && queue.is_sorted_by_key(|sample| sample.at_ns), "{queue:?}");
-    assert!(
-        queue[0].waiting_bytes > Bytes::kib(128) && queue.last().unwrap().waiting_bytes == Bytes(0),
-        "{queue:?}"
-    );
+    // The first look may come while they are still being sent; a tenth of a second later 275 kB are left.
+    let most = queue.iter().map(|sample| sample.waiting_bytes).max().unwrap();
+    assert!(most > Bytes::kib(128) && queue.last().unwrap().waiting_bytes == Bytes(0), "{queue:?}");
     lab.mark_wan();
     round_trip(&near, &far);
     let (stats, queue) = lab.wan_since_mark().unwrap();
