@@ -1,6 +1,7 @@
 //! What the hypervisor took from blocks, and which of them are discarded for it.
 
 use landspeed_record::Figures;
+use landspeed_stats::median;
 
 /// A block is discarded that lost this many times what blocks of its run usually lose.
 const FACTOR: f64 = 2.0;
@@ -18,7 +19,6 @@ pub fn steal(trials: &[Figures]) -> f64 {
 /// blocks are as good as they get there, and only one that stands out is discarded.
 #[derive(Debug, Clone, Default)]
 pub struct Steals {
-    /// Ascending.
     seen: Vec<f64>,
 }
 
@@ -26,15 +26,13 @@ impl Steals {
     /// Takes in what the run's next block lost. Whether that stands out: it is more than `least`, and more than twice
     /// the median so far.
     pub fn stands_out(&mut self, steal: f64, least: f64) -> bool {
-        let at = self.seen.partition_point(|seen| *seen < steal);
-        self.seen.insert(at, steal);
+        self.seen.push(steal);
         steal > least && steal > FACTOR * self.median()
     }
 
     /// What a block usually lost; zero of none.
     pub fn median(&self) -> f64 {
-        let n = self.seen.len();
-        if n == 0 { 0.0 } else { (self.seen[(n - 1) / 2] + self.seen[n / 2]) / 2.0 }
+        median(&self.seen).unwrap_or_default()
     }
 }
 

@@ -16,6 +16,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
 use landspeed_limits::memory::{REPETITIONS, Size, stream_while};
 use landspeed_limits::{Cores, Files};
+use landspeed_stats::median;
 use landspeed_units::Bytes;
 
 type Failure = Box<dyn std::error::Error>;
@@ -65,22 +66,17 @@ fn compare(cores: &[u32], files: &Files, folder: &Path, pairs: usize) -> Result<
         }
     }
     // All four are shown, whatever the first one says.
-    let within = (0..4).filter(|&kernel| show(kernel, &mut ratios[kernel], &mut rates[kernel])).count();
+    let within = (0..4).filter(|&kernel| show(kernel, &mut ratios[kernel], &rates[kernel])).count();
     Ok(within == KERNELS.len())
 }
 
-fn show(kernel: usize, ratios: &mut [f64], rates: &mut [f64]) -> bool {
+fn show(kernel: usize, ratios: &mut [f64], rates: &[f64]) -> bool {
     ratios.sort_by(f64::total_cmp);
-    rates.sort_by(f64::total_cmp);
-    let middle = median(ratios);
+    let Some((middle, rate)) = median(&*ratios).zip(median(rates)) else { return false };
     let (low, high) = interval(ratios);
-    let gigabytes = median(rates) / 1e9;
+    let gigabytes = rate / 1e9;
     println!("{:<6} C {gigabytes:6.2} GB/s   Rust / C {middle:.3} ({low:.3} to {high:.3})", KERNELS[kernel]);
     (middle - 1.0).abs() <= TOLERANCE
-}
-
-fn median(sorted: &[f64]) -> f64 {
-    (sorted[(sorted.len() - 1) / 2] + sorted[sorted.len() / 2]) / 2.0
 }
 
 /// The narrowest symmetric pair of order statistics that covers the median with at least 95 %: the number

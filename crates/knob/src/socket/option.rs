@@ -5,7 +5,7 @@ use landspeed_units::BitRate;
 use super::{FLOW, NO_QUEUE, bytes_or_none, switch};
 use crate::flow::number;
 use crate::propose::{each, flip, unless};
-use crate::sysctl::congestion::algorithm_rank;
+use crate::sysctl::congestion::algorithms;
 use crate::{Domain, Knob, Proposal, Row, Turn, View};
 
 /// The value of a congestion control that is left to the system.
@@ -112,14 +112,9 @@ fn congestion(view: &View) -> Vec<Proposal> {
     if !view.stands("socket-congestion", SYSTEM) {
         return vec![Proposal::new(SYSTEM, 108)];
     }
-    let system = view.settings.get("congestion-control").map(String::as_str);
-    let others = view.sender.congestion_available.iter().filter(|name| Some(name.as_str()) != system);
-    let propose = |name: &String| {
-        let by_system = view.sender.congestion_defaults.contains(name);
-        Proposal::new(name.as_str(), algorithm_rank(view, name))
-            .pointless_if(by_system, "congestion-control tries the same for all flows")
-    };
-    others.map(propose).collect()
+    let system = view.settings.get("congestion-control").map_or("", String::as_str);
+    let reason = "congestion-control tries the same for all flows";
+    algorithms(view, system).map(|(default, proposal)| proposal.pointless_if(default, reason)).collect()
 }
 
 /// A little under an even share of the slower link: a burst then never overruns the path's buffers.

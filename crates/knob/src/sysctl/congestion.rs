@@ -15,7 +15,7 @@ pub(super) const KNOBS: &[Knob] = &[
         domain: Domain::Name,
         interacts: &["qdisc", "tcp-rmem", "tcp-ecn", "socket-congestion", "pacing-rate"],
         source: "cottrell-2005 IV.A table 1; RFC 9438 (CUBIC); feng-2003 table 1 (Reno's recovery time)",
-    }, algorithms),
+    }, defaults),
     sysctl!(NAMESPACED, "tcp-ecn", "ipv4/tcp_ecn", Plain, {
         about: "explicit congestion notification: 0 never, 1 ask and accept, 2 accept; 3 to 5 accurate ECN",
         domain: Domain::Int(0, 5),
@@ -121,22 +121,22 @@ pub(super) const KNOBS: &[Knob] = &[
 const RESTRICTED: &str = "restricted: only the machine's first network namespace may default to it; \
                           socket-congestion asks for it";
 
-/// Each congestion control that the sender offers, the one that stands left out.
-fn algorithms(view: &View) -> Vec<Proposal> {
-    let offered = view.sender.congestion_available.iter().filter(|name| *name != view.current);
-    let propose = |name: &String| {
-        let restricted = !view.sender.congestion_defaults.contains(name);
-        Proposal::new(name.as_str(), algorithm_rank(view, name)).pointless_if(restricted, RESTRICTED)
-    };
-    offered.map(propose).collect()
+fn defaults(view: &View) -> Vec<Proposal> {
+    let others = algorithms(view, view.current);
+    others.map(|(default, proposal)| proposal.pointless_if(!default, RESTRICTED)).collect()
 }
 
-/// When a congestion control is tried. On a long path the growth of the window is decisive; on a short one mostly its
-/// cost is.
-pub(crate) fn algorithm_rank(view: &View, name: &str) -> u32 {
+/// Each congestion control that the sender offers, the one that stands left out, and whether its namespace may default
+/// to it. On a long path the growth of the window is decisive; on a short one mostly its cost is.
+pub(crate) fn algorithms<'a>(view: &'a View, stands: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
     let first = if view.rtt >= LONG { 30 } else { 100 };
     let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
-    first + order.iter().position(|known| *known == name).unwrap_or(order.len()) as u32
+    let place = move |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
+    let offered = view.sender.congestion_available.iter().filter(move |name| *name != stands);
+    offered.map(move |name| {
+        let default = view.sender.congestion_defaults.contains(name);
+        (default, Proposal::new(name.as_str(), first + place(name) as u32))
+    })
 }
 
 /// Pacing ratios matter only where something paces by the window: the fq qdisc, with a congestion control

@@ -39,11 +39,10 @@ impl Root<'_> {
 pub fn probe() -> HostFacts {
     let root = Root(Path::new("/"));
     let mut facts = HostFacts::default();
+    namespace::fill(&mut facts);
     system::fill(root, &mut facts);
     processor::fill(root, &mut facts);
     facts.virtualization = virtualization::detect(root);
-    namespace::fill(&mut facts);
-    system::fill_defaults(root, &mut facts);
     match links::all(root) {
         Ok(found) => {
             facts.links = found.links;

@@ -5,6 +5,8 @@ use landspeed_units::Bytes;
 
 use super::Root;
 
+/// After `namespace::fill`: the kernel lets only the machine's first network namespace default to a restricted congestion
+/// control.
 pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
     let system = rustix::system::uname();
     facts.hostname = system.nodename().to_string_lossy().into_owned();
@@ -13,6 +15,8 @@ pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
     facts.boot_id = root.word("proc/sys/kernel/random/boot_id").unwrap_or_default();
     facts.memory_bytes = memory(root).unwrap_or_default();
     facts.congestion_available = congestion(root, "available");
+    facts.congestion_defaults =
+        if facts.initial_netns { facts.congestion_available.clone() } else { congestion(root, "allowed") };
     if facts.boot_id.is_empty() {
         facts.notes.push(
             "boot id: /proc/sys/kernel/random/boot_id cannot be read, so processor time of hosts that share one \
@@ -43,12 +47,6 @@ fn memory(root: Root<'_>) -> Option<Bytes> {
     Some(Bytes(kib.saturating_mul(1024)))
 }
 
-/// What a network namespace may default to: the kernel lets only the first one have a restricted algorithm.
-pub(super) fn fill_defaults(root: Root<'_>, facts: &mut HostFacts) {
-    facts.congestion_defaults =
-        if facts.initial_netns { facts.congestion_available.clone() } else { congestion(root, "allowed") };
-}
-
 /// With CAP_NET_ADMIN a socket may use any that is loaded or can be loaded: "available" are the loaded ones, "allowed"
 /// those that take no privilege.
 fn congestion(root: Root<'_>, which: &str) -> Vec<String> {
@@ -76,7 +74,6 @@ mod tests {
         let defaults = |initial_netns| {
             let mut facts = HostFacts { initial_netns, ..HostFacts::default() };
             fill(Root(folder.path()), &mut facts);
-            fill_defaults(Root(folder.path()), &mut facts);
             facts.congestion_defaults
         };
         assert_eq!(defaults(true), ["reno", "bbr", "cubic"]);
