@@ -156,9 +156,8 @@ impl<'a> Study<'a> {
         match cost {
             Some(cost) => self.costs[index].push(cost),
             None if round.is_some() => {
-                let what = &sweep.of.transport;
-                self.refused
-                    .push(format!("{what} of {} B at MTU {}: nothing arrived", size.0, sweep.of.mtu.0));
+                let (what, mtu) = (&sweep.of.transport, sweep.of.mtu.0);
+                self.silent.push(format!("{what} of {} B at MTU {mtu}", size.0));
             }
             None => {}
         }
@@ -248,7 +247,7 @@ impl<'a> Study<'a> {
         notes.extend((!self.silent.is_empty()).then(|| {
             let (count, first) = (self.silent.len(), &self.silent[0]);
             format!(
-                "nothing arrived in {count} trials, {first} among them: other work may have had the cores"
+                "nothing arrived in {count} of the trials, {first} among them: other work may have had the cores"
             )
         }));
         notes.extend(self.stopped.then(|| "ended by the user before all trials were done".to_owned()));
