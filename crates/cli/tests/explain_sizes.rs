@@ -48,7 +48,8 @@ fn brief(may_turn: bool) -> SizesOptions {
     let effort = Effort {
         sizes: [64, 512, 4096, 16_384].map(Bytes).to_vec(),
         steps: vec![1, 2],
-        rounds: 2,
+        // The median of three stands where other work had the cores for one window.
+        rounds: 3,
         window: Nanos::millis(30),
         profiled: Nanos::millis(60),
         blocks: u32::from(may_turn),
@@ -88,7 +89,9 @@ fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
             assert!((0.6..1.6).contains(&share), "{counted} for {} at {mtu}", point.fragments);
             let cost = |layer: &str| point.layers.get(layer).map_or(0.0, |cost| cost.median_ns);
             assert!(cost("both hosts") > 0.0 && cost("link") > 0.0, "{point:#?}");
-            assert!(cost("both hosts") + 1.0 >= cost("host A") + cost("host B"), "{point:#?}");
+            // Medians of parts need not add up to the median of the whole; what was least bounds it.
+            let least = |layer: &str| point.layers.get(layer).map_or(0.0, |cost| cost.least_ns);
+            assert!(least("both hosts") + 1.0 >= least("host A") + least("host B"), "{point:#?}");
         }
         assert!(udp.layers.contains_key("both hosts"), "{:?}", udp.notes);
         assert!(!udp.fragment_steps.is_empty(), "{udp:#?}");

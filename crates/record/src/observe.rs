@@ -106,6 +106,8 @@ pub struct TcpSample {
 pub struct LinkCounters {
     /// Interface name.
     pub link: String,
+    /// Time between the two readings, which lie around the flows' own.
+    pub window_ns: Nanos,
     /// Bytes received.
     pub rx_bytes: Bytes,
     /// Packets received (after GRO where the driver counts there).

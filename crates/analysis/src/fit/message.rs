@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, HostFacts};
+use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, HostFacts, LinkCounters};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::figures::{end_share, machine_share};
@@ -61,7 +61,7 @@ impl BothEnds<'_> {
     /// stage of the pipeline, whichever that is.
     pub fn message_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
         let pace = self.pace(size)?;
-        let mut cost = self.bare(size, round);
+        let mut cost = self.bare(size, round, &pace);
         for (layer, ns) in self.processor(&pace).into_iter().chain([(LINK, self.link(size)?)]) {
             // What is shared may have been nothing; a host that cost nothing was not seen.
             if ns > 0.0 || (layer == SHARED && self.one_machine()) {
@@ -75,7 +75,7 @@ impl BothEnds<'_> {
     /// class; `None` where none arrived or nothing was sampled.
     pub fn class_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
         let pace = self.pace(size)?;
-        let mut cost = self.bare(size, round);
+        let mut cost = self.bare(size, round, &pace);
         for (host, (end, rate)) in [HOST_A, HOST_B].into_iter().zip(self.seen.iter().zip(pace.both())) {
             let Some(profile) = end.observed.cost.as_deref() else { continue };
             cost.layers.extend(classes(profile, host, rate * profile.window_ns.as_secs_f64()));
@@ -92,15 +92,16 @@ impl BothEnds<'_> {
             .then_some(pace)
     }
 
-    fn bare(&self, size: Bytes, round: u32) -> MessageCost {
+    fn bare(&self, size: Bytes, round: u32, pace: &Pace) -> MessageCost {
         let [a, b] = self.seen;
-        let messages = a.sent_bytes.0 as f64 / size.0.max(1) as f64;
-        let packets: u64 = a.observed.links.iter().map(|link| link.tx_packets).sum();
+        // Rates, not numbers: the link's counters are read before the flows' window opens and after it closes.
+        let rate = |link: &LinkCounters| link.tx_packets as f64 / link.window_ns.as_secs_f64();
+        let packets: f64 = a.observed.links.iter().map(rate).sum();
         let lossy = b.datagrams.first();
         MessageCost {
             size,
             round,
-            packets: (packets > 0 && messages > 0.0).then(|| packets as f64 / messages),
+            packets: (packets > 0.0 && packets.is_finite()).then(|| packets / pace.sent),
             loss: lossy.map_or(0.0, DatagramCounts::loss),
             layers: BTreeMap::new(),
         }
@@ -183,7 +184,8 @@ mod tests {
             ksoftirqd_ns: CpuNanos(kernel),
             ..CpuUsage::default()
         };
-        let links = vec![LinkCounters { tx_packets: 20_000, ..LinkCounters::default() }];
+        let (tx_packets, window_ns) = (22_000, WINDOW + Nanos::millis(10));
+        let links = vec![LinkCounters { tx_packets, window_ns, ..LinkCounters::default() }];
         EndpointOutcome {
             window_ns: WINDOW,
             observed: Observations { cpu, links, ..Observations::default() },

@@ -8,8 +8,9 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{LinkCounters, Observations};
-use landspeed_units::Bytes;
+use landspeed_units::{Bytes, Nanos};
 
+use crate::cpu::clock;
 use crate::{Error, Observer, Scene, Watch, procfile};
 
 const PATH: &str = "/proc/thread-self/net/dev";
@@ -47,17 +48,25 @@ impl Observer for Link {
 /// The 16 columns of one link.
 type Columns = [u64; 16];
 
+/// What they held when.
+struct Reading {
+    columns: Columns,
+    at: Nanos,
+}
+
 struct LinkWatch {
     link: String,
-    before: Option<Columns>,
+    before: Option<Reading>,
 }
 
 impl LinkWatch {
-    fn read(&self) -> Result<Columns, Error> {
-        parse(&procfile::read(PATH)?)?.remove(self.link.as_str()).ok_or_else(|| Error::Gone {
+    fn read(&self) -> Result<Reading, Error> {
+        let (text, at) = (procfile::read(PATH)?, clock::now());
+        let columns = parse(&text)?.remove(self.link.as_str()).ok_or_else(|| Error::Gone {
             object: format!("link '{}'", self.link.escape_default()),
             why: format!("{PATH} does not list it; the watcher runs in the namespace of its thread"),
-        })
+        })?;
+        Ok(Reading { columns, at })
     }
 }
 
@@ -70,7 +79,9 @@ impl Watch for LinkWatch {
 
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         if let Some(before) = self.before.take() {
-            seen.links.push(difference(&self.link, &before, &self.read()?));
+            let after = self.read()?;
+            let counters = difference(&self.link, &before.columns, &after.columns);
+            seen.links.push(LinkCounters { window_ns: after.at.saturating_sub(before.at), ..counters });
         }
         Ok(())
     }
@@ -104,6 +115,7 @@ fn difference(link: &str, before: &Columns, after: &Columns) -> LinkCounters {
         tx_packets: moved(9),
         tx_errors: moved(10),
         tx_dropped: moved(11),
+        ..LinkCounters::default()
     }
 }
 
@@ -141,10 +153,13 @@ mod tests {
     fn loopback_counts_what_is_sent_over_it() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut watch = Link.watch("lo");
+        let start = clock::now();
         watch.open(&Scene::default()).unwrap();
         socket.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
+        let window = seen.links[0].window_ns;
+        assert!(window > Nanos(0) && window <= clock::now().saturating_sub(start), "{window}");
         assert!(seen.links[0].tx_bytes.0 >= 1028 && seen.links[0].rx_packets >= 1, "{:?}", seen.links);
     }
 
