@@ -58,11 +58,14 @@ pub enum Error {
 impl Error {
     /// A refusal, with the remedy that its reason suggests.
     pub(crate) fn refused(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
-        let remedy = match source.raw_os_error() {
-            Some(libc::EADDRINUSE) => "; another process holds that port: choose another source port",
-            Some(libc::EADDRNOTAVAIL) => "; the address is not one of this host's",
-            Some(libc::EMFILE | libc::ENFILE) => "; raise the limit of open files (ulimit -n)",
-            Some(libc::ENETUNREACH | libc::EHOSTUNREACH) => "; check the route to it",
+        let remedy = match (source.raw_os_error(), operation) {
+            (Some(libc::EADDRINUSE), _) => "; another process holds that port: choose another source port",
+            (Some(libc::EADDRNOTAVAIL), "connect to") => {
+                "; a connection to it holds the source port: choose another, or this host has no address of that family"
+            }
+            (Some(libc::EADDRNOTAVAIL), _) => "; the address is not one of this host's",
+            (Some(libc::EMFILE | libc::ENFILE), _) => "; raise the limit of open files (ulimit -n)",
+            (Some(libc::ENETUNREACH | libc::EHOSTUNREACH), _) => "; check the route to it",
             _ => "",
         };
         Error::Refused { operation, object: object.to_string(), source, remedy }

@@ -35,11 +35,18 @@ fn call(server: SocketAddr, key: &Key, time: Duration) -> Result<Box<dyn Flow>, 
 
 /// A flow and its other end: (client's, server's).
 fn pair(at: IpAddr) -> (Box<dyn Flow>, Box<dyn Flow>) {
-    let port = reserve(at);
-    let mut listener = listen(port.as_ref());
+    pair_on(reserve(at).as_ref(), 0)
+}
+
+/// The same on a port that is there, from a source port.
+fn pair_on(port: &dyn Port, source_port: u16) -> (Box<dyn Flow>, Box<dyn Flow>) {
+    let (settings, server, cancel) = (FlowSettings::default(), port.address(), Cancel::new());
+    let patience = patience(&cancel, Duration::from_secs(5));
+    let call = Call { server, number: 5, source_port, settings: &settings, key: &KEY };
+    let mut listener = listen(port);
     std::thread::scope(|scope| {
-        let calling = scope.spawn(|| call(port.address(), &KEY, Duration::from_secs(5)));
-        let here = listener.accept(&patience(&Cancel::new(), Duration::from_secs(5))).expect("a flow comes");
+        let calling = scope.spawn(|| tcp().connect(&call, &patience));
+        let here = listener.accept(&patience).expect("a flow comes");
         (calling.join().expect("no panic").expect("it is proven"), here)
     })
 }
@@ -58,6 +65,19 @@ fn flows_carry_bytes_both_ways() {
         }
         let acked = there.progress().expect("TCP_INFO").acked.0;
         assert!(acked >= 84, "hello and confirm are acknowledged: {acked}");
+    }
+}
+
+#[test]
+fn ports_are_free_at_once_whoever_still_holds_the_sockets() {
+    // Any port that is nobody's; the kernel gives it out and takes it back.
+    let source_port = reserve(V4).address().port();
+    let port = reserve(V4);
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        let (there, here) = pair_on(port.as_ref(), source_port);
+        // So does a child, from its fork until it becomes another program.
+        held.extend([&there, &here].map(|flow| flow.socket().try_clone_to_owned().expect("a duplicate")));
     }
 }
 

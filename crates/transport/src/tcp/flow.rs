@@ -43,6 +43,15 @@ impl TcpFlow {
     }
 }
 
+impl Drop for TcpFlow {
+    /// SO_LINGER is heeded only when the last of all who hold the socket closes it, and a child of this program holds
+    /// it from its fork until it becomes another program. Dissolving the association (connect(2), AF_UNSPEC) does
+    /// at once what an abrupt close does: RST, no TIME_WAIT, ports free. What is not connected needs it not.
+    fn drop(&mut self) {
+        let _ = rustix::net::connect_unspec(&self.socket);
+    }
+}
+
 impl Flow for TcpFlow {
     fn number(&self) -> u32 {
         self.number
