@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test check lint docs bench climb kills honesty zoo study-speed responses agree agree-drops agree-responses agree-beside fuzz-cc cc-cost bench-stream bench-wan bench-watching clean
+.PHONY: tune test build setup setup-test disturbed check lint docs bench climb kills honesty zoo study-speed responses agree agree-drops agree-responses agree-beside fuzz-cc cc-cost bench-stream bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -27,6 +27,14 @@ setup-test: setup
 	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps
 
 test: setup-test check
+	$(CARGO) run --quiet --locked -p xtask -- test
+
+# The same tests on a machine whose cores a neighbour takes, four tenths of each on average, in bursts: what fails
+# here and not by itself asserts how fast something was.
+disturbed: setup-test
+	@.ci/install chrt:util-linux
+	$(CARGO) build --release --quiet --locked -p xtask
+	$(SUDO) chrt -f 50 target/release/xtask neighbour 0.4 & neighbour=$$!; trap "$(SUDO) kill $$neighbour" EXIT; \
 	$(CARGO) run --quiet --locked -p xtask -- test
 
 check: lint
