@@ -79,9 +79,7 @@ impl Watch for LinkWatch {
 
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         if let Some(before) = self.before.take() {
-            let after = self.read()?;
-            let counters = difference(&self.link, &before.columns, &after.columns);
-            seen.links.push(LinkCounters { window_ns: after.at.saturating_sub(before.at), ..counters });
+            seen.links.push(difference(&self.link, &before, &self.read()?));
         }
         Ok(())
     }
@@ -103,10 +101,11 @@ fn parse(text: &str) -> Result<BTreeMap<String, Columns>, Error> {
 }
 
 /// A counter that ran backwards (the link was made anew, or its driver reset) counts as zero.
-fn difference(link: &str, before: &Columns, after: &Columns) -> LinkCounters {
-    let moved = |column: usize| after[column].saturating_sub(before[column]);
+fn difference(link: &str, before: &Reading, after: &Reading) -> LinkCounters {
+    let moved = |column: usize| after.columns[column].saturating_sub(before.columns[column]);
     LinkCounters {
         link: link.to_owned(),
+        window_ns: after.at.saturating_sub(before.at),
         rx_bytes: Bytes(moved(0)),
         rx_packets: moved(1),
         rx_errors: moved(2),
@@ -115,7 +114,6 @@ fn difference(link: &str, before: &Columns, after: &Columns) -> LinkCounters {
         tx_packets: moved(9),
         tx_errors: moved(10),
         tx_dropped: moved(11),
-        ..LinkCounters::default()
     }
 }
 
@@ -132,11 +130,12 @@ mod tests {
             "{HEAD}    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\nveth@x:18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
         );
         let links = parse(&text).unwrap();
-        let seen = difference("lo", &[0; 16], &links["lo"]);
+        let [none, lo] = [[0; 16], links["lo"]].map(|columns| Reading { columns, at: Nanos(0) });
+        let seen = difference("lo", &none, &lo);
         assert_eq!((seen.rx_bytes, seen.rx_packets, seen.rx_errors, seen.rx_dropped), (Bytes(1), 2, 3, 4));
         assert_eq!((seen.tx_bytes, seen.tx_packets, seen.tx_errors, seen.tx_dropped), (Bytes(9), 10, 11, 12));
         assert_eq!(links["veth@x"][0], u64::MAX);
-        assert_eq!(difference("lo", &links["lo"], &[0; 16]).rx_bytes, Bytes(0));
+        assert_eq!(difference("lo", &lo, &none).rx_bytes, Bytes(0));
     }
 
     #[test]

@@ -69,6 +69,11 @@ impl Sweep {
         Sweep { of: SweepOf { transport: transport.to_owned(), mtu, cut_by }, kind, groups }
     }
 
+    /// What a trial of messages of `size` is called.
+    pub(super) fn trial(&self, size: Bytes) -> String {
+        format!("{} of {} B at MTU {}", self.of.transport, size.0, self.of.mtu.0)
+    }
+
     /// Settings of the flow for messages of `size`; TCP's others are the user's.
     pub(super) fn flow(&self, size: Bytes, options: &SizesOptions) -> FlowSettings {
         let placement = match options.flow.placement {

@@ -155,10 +155,7 @@ impl<'a> Study<'a> {
         };
         match cost {
             Some(cost) => self.costs[index].push(cost),
-            None if round.is_some() => {
-                let (what, mtu) = (&sweep.of.transport, sweep.of.mtu.0);
-                self.silent.push(format!("{what} of {} B at MTU {mtu}", size.0));
-            }
+            None if round.is_some() => self.silent.push(sweep.trial(size)),
             None => {}
         }
         Ok(())
@@ -183,8 +180,7 @@ impl<'a> Study<'a> {
                 Ok(Some(seen))
             }
             Err(error) if refused(&error) && self.refused.len() < MOST_REFUSED => {
-                let (what, mtu) = (&sweep.of.transport, sweep.of.mtu.0);
-                self.refused.push(format!("{what} of {} B at MTU {mtu}: {error}", size.0));
+                self.refused.push(format!("{}: {error}", sweep.trial(size)));
                 Ok(None)
             }
             Err(error) => Err(error),
