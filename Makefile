@@ -58,7 +58,7 @@ docs:
 
 # landspeed against iperf3, sockperf and qperf in one lab, interleaved: figures, no verdict by time.
 bench: build
-	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux
+	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
 
 # The main job against the best setting found by hand, with and without placement (about ten minutes).
