@@ -54,6 +54,7 @@ mod tests {
             cost: None,
             latency: None,
             left_out: None,
+            confirmed: None,
             blocks: 5,
             discarded: 0,
             reason: String::new(),

@@ -24,7 +24,9 @@ pub fn figures(
         rate_bps: BitRate(rate.0),
         bytes_per_cpu_s: BytesPerCpuSecond(cost),
         latency_ns: idle.and_then(|h| h.percentile(0.5)).unwrap_or(Nanos(0)),
+        loaded_latency_ns: None,
         steal: a.observed.cpu.steal_share().max(b.observed.cpu.steal_share()),
+        throttled: 0.0,
     }
 }
 

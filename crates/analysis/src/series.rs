@@ -142,7 +142,10 @@ pub(crate) fn median_figures(trials: &[Figures]) -> Figures {
         rate_bps: BitRate(of(&|f| Metric::Rate.of(f))),
         bytes_per_cpu_s: BytesPerCpuSecond(of(&|f| Metric::Cost.of(f))),
         latency_ns: Nanos(of(&|f| Metric::Latency.of(f)) as u64),
+        loaded_latency_ns: median(trials.iter().filter_map(|f| f.loaded_latency_ns).map(|ns| ns.0 as f64))
+            .map(|ns| Nanos(ns as u64)),
         steal: of(&|f| Some(f.steal)),
+        throttled: of(&|f| Some(f.throttled)),
     }
 }
 

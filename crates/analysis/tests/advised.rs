@@ -43,7 +43,7 @@ fn drive(candidates: Vec<Candidate>, rules: Rules, world: World, judge: Judge) -
         rate_bps: BitRate(1e9 * world(cell) * (1.0 + 0.02 * (dice.random::<f64>() - 0.5))),
         bytes_per_cpu_s: BytesPerCpuSecond(1e8 * world(cell) * (1.0 + 0.02 * (dice.random::<f64>() - 0.5))),
         latency_ns: Nanos(50_000),
-        steal: 0.0,
+        ..Figures::default()
     };
     let (mut watched, mut notes, mut used) = (Vec::new(), Vec::new(), Nanos(0));
     for _ in 0..5_000 {

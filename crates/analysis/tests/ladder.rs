@@ -42,6 +42,7 @@ fn drive(candidates: Vec<Candidate>, rules: Rules, world: &World, fail: &str) ->
             bytes_per_cpu_s: BytesPerCpuSecond(1e8 * cost * noise()),
             latency_ns: Nanos((50_000.0 * latency * noise()) as u64),
             steal,
+            ..Figures::default()
         }
     };
     let (mut notes, mut pairs, mut used) = (Vec::new(), Vec::new(), Nanos(0));

@@ -46,6 +46,7 @@ fn recorded(worth: f64, seed: u64) -> (Record, Findings) {
                         bytes_per_cpu_s: BytesPerCpuSecond(rate / 20.0 * noise),
                         latency_ns: Nanos(50_000),
                         steal: if dice.random::<f64>() < 0.01 { 0.5 } else { 0.0 },
+                        ..Figures::default()
                     };
                     lines.push(trial_line(&pair.step, (pair.block, position as u32), arm, cell, seen));
                     figures.push(seen);

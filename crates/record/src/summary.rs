@@ -29,8 +29,14 @@ pub struct Figures {
     pub bytes_per_cpu_s: BytesPerCpuSecond,
     /// Median round trip of a 1-byte message on the otherwise idle path.
     pub latency_ns: Nanos,
+    /// Median round trip of the stream's own flows while it runs, by the sender's TCP; `None` where none was sampled:
+    /// another transport, an older record.
+    pub loaded_latency_ns: Option<Nanos>,
     /// Share of processor time that the hypervisor took away meanwhile, 0 to 1; the worse machine's.
     pub steal: f64,
+    /// Share of the window in which a processor quota or heat held the workload's processors back, 0 to 1; the worse
+    /// host's.
+    pub throttled: f64,
 }
 
 /// What became of a step.
@@ -99,6 +105,10 @@ pub struct StepSummary {
     /// Fresh trials at the end: the final setting over the final setting without this step, in the
     /// primary statistic. Kept steps only.
     pub left_out: Option<Estimate>,
+    /// Kept steps: whether the blocks that were spread over the rest of the run confirm it. `None` for a step that is
+    /// not kept, and in older records.
+    #[serde(default)]
+    pub confirmed: Option<bool>,
     /// Blocks that counted.
     pub blocks: u32,
     /// Blocks thrown away for steal, blind to the arm.
@@ -204,6 +214,14 @@ mod tests {
     fn a_step_of_an_older_record_was_advised_by_nothing() {
         let step: StepSummary = serde_json::from_str(OLD).unwrap();
         assert_eq!((step.advised, step.blocks), (None, 5));
+    }
+
+    #[test]
+    fn figures_and_steps_of_an_older_record_lack_what_was_not_measured_then() {
+        let old = r#"{"rate_bps":1e9,"bytes_per_cpu_s":2e9,"latency_ns":50000,"steal":0.1}"#;
+        let figures: Figures = serde_json::from_str(old).unwrap();
+        assert_eq!((figures.loaded_latency_ns, figures.throttled), (None, 0.0));
+        assert_eq!(serde_json::from_str::<StepSummary>(OLD).unwrap().confirmed, None);
     }
 
     #[test]

@@ -204,6 +204,7 @@ pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
         cost: None,
         latency: None,
         left_out: None,
+        confirmed: None,
         blocks: 0,
         discarded: 0,
         reason: String::new(),

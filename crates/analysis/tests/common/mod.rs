@@ -34,7 +34,7 @@ pub(crate) fn noise(shape: Shape, blocks: usize, deviation: f64) -> Noise {
             rate_bps: BitRate(4e9 * f64::exp(levels[0])),
             bytes_per_cpu_s: BytesPerCpuSecond(3e8 * f64::exp(levels[1])),
             latency_ns: Nanos((50_000.0 * f64::exp(levels[2])) as u64),
-            steal: 0.0,
+            ..Figures::default()
         }
     };
     let blocks: Vec<NoiseBlock> = (0..blocks).map(|_| (0..4).map(|_| trial()).collect()).collect();

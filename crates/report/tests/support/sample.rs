@@ -172,6 +172,7 @@ fn step(index: u32, row: &Row) -> StepSummary {
         cost: Some(around(cost, half * 0.6)),
         latency: Some(around(latency, 0.04)),
         left_out: kept.then(|| around(1.0 + (rate - 1.0) * 0.6, half * 1.2)),
+        confirmed: None,
         blocks: if what == 'u' { 11 } else { 4 + index % 5 },
         discarded: u32::from(index % 7 == 3),
         reason: reason.into(),
@@ -194,6 +195,7 @@ fn unmeasured(&(knob, value, answer, reason): &(&str, &str, Answer, &str)) -> St
         cost: None,
         latency: None,
         left_out: None,
+        confirmed: None,
         blocks: 0,
         discarded: 0,
         reason: reason.into(),
@@ -267,6 +269,7 @@ fn figures(rate_gbps: f64, cost_gb: f64, latency_us: f64) -> Figures {
         bytes_per_cpu_s: BytesPerCpuSecond(cost_gb * 1e9),
         latency_ns: Nanos((latency_us * 1e3) as u64),
         steal: 0.002,
+        ..Figures::default()
     }
 }
 
