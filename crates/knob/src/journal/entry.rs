@@ -13,9 +13,10 @@
 //! (which is put back whatever it reads) from one that somebody else has chosen (which is left). As it is
 //! overwritten in place, a knob that is toggled thousands of times between known values costs no growth.
 
+use landspeed_daemon::Process;
 use serde::{Deserialize, Serialize};
 
-use super::identity::{Device, Process};
+use super::identity::Device;
 use super::snapshot::Snapshot;
 
 /// The format that this build writes and the only one it takes: a journal does not outlive a boot.

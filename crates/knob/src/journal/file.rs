@@ -12,7 +12,6 @@ use rustix::io::Errno;
 
 use super::entry::{Entry, Header, Turning};
 use super::folder::Folder;
-use super::identity::Process;
 use super::read::{self, Contents};
 use super::{JournalError, Lookup};
 
@@ -160,9 +159,8 @@ fn wait_for_guardian(fd: &OwnedFd, deadline: Instant) -> Result<(), JournalError
     );
     // Only the first line is wanted, and no knob is looked up for it.
     let contents = read::read(header, |_| None).unwrap_or_default();
-    let alive = |p: Process| Process::find(p.pid) == Some(p);
     match contents.header {
-        Some(h) if alive(h.agent) => Err(JournalError::InProgress { pid: h.agent.pid }),
+        Some(h) if h.agent.is_alive() => Err(JournalError::InProgress { pid: h.agent.pid }),
         Some(h) if Instant::now() > deadline => Err(JournalError::InProgress { pid: h.guardian.pid }),
         None if Instant::now() > deadline => Err(JournalError::InProgress { pid: 0 }),
         _ => {
@@ -174,6 +172,8 @@ fn wait_for_guardian(fd: &OwnedFd, deadline: Instant) -> Result<(), JournalError
 
 #[cfg(test)]
 mod tests {
+    use landspeed_daemon::Process;
+
     use super::*;
     use crate::journal::entry::{Also, FORMAT};
 

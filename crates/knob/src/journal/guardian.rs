@@ -1,12 +1,13 @@
 //! The guardian: holds journal and lock, and puts everything back when its agent cannot.
 
 use std::io;
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use landspeed_daemon::{self as daemon, Process};
 use landspeed_record::Restored;
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -16,13 +17,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use super::entry::{FORMAT, Header};
 use super::file::{JournalFile, name_of};
 use super::folder::Folder;
-use super::identity::{Here, Process};
+use super::identity::Here;
 use super::lease::Lease;
 use super::ledger::Ledger;
 use super::restore::restore;
-use super::spawn::GUARDIAN_FD;
 use super::wire::{Channel, ToAgent, ToGuardian, fitting};
-use super::{JournalError, Lookup, daemon};
+use super::{JournalError, Lookup};
 
 /// How long an agent whose lease ran out in the middle of a write is given to end it before it is killed.
 const GRACE: Duration = Duration::from_secs(3);
@@ -38,24 +38,17 @@ pub fn guardian_main() -> ExitCode {
 
 /// As [`guardian_main`], with another knob table.
 pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
-    let Some(socket) = inherited_socket() else {
+    let is_socket =
+        |fd: BorrowedFd<'_>| sockopt::socket_type(fd).is_ok_and(|kind| kind == SocketType::SEQPACKET);
+    let Some(socket) = daemon::inherited(is_socket) else {
         eprintln!("landspeed guardian is started by an agent when it turns its first knob, not by hand");
         return ExitCode::from(2);
     };
-    let notes = daemon::settle();
+    let notes = daemon::settle("guardian");
     match run(Channel(socket), lookup, notes) {
         Some(restored) if !restored.restored => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     }
-}
-
-fn inherited_socket() -> Option<OwnedFd> {
-    // SAFETY: nobody else in this freshly started process uses the descriptor; whether it is open and what
-    // it is, is asked before it is owned.
-    let probed = unsafe { std::os::fd::BorrowedFd::borrow_raw(GUARDIAN_FD) };
-    let is_ours = sockopt::socket_type(probed).ok()? == SocketType::SEQPACKET;
-    // SAFETY: it is open, as was just seen, and owned from here on alone.
-    is_ours.then(|| unsafe { OwnedFd::from_raw_fd(GUARDIAN_FD) })
 }
 
 /// Serves one agent to its end; `None` where nothing was ever begun.

@@ -1,4 +1,4 @@
-//! Whose settings a journal speaks of: which boot, which network namespace, which process, which device.
+//! Whose settings a journal speaks of: which boot, which network namespace, which device.
 
 use std::fs;
 use std::io;
@@ -24,30 +24,6 @@ impl Here {
             source: io::Error::other(e),
         })?;
         Ok(Here { boot_id: boot_id.trim().to_owned(), netns_cookie })
-    }
-}
-
-/// A process, told from a later one with the same id by its start time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Process {
-    pub(super) pid: u32,
-    /// Field 22 of /proc/PID/stat, in clock ticks since boot (proc(5)).
-    pub(super) start_ticks: u64,
-}
-
-impl Process {
-    /// The living process with this id; one that is dead but not yet reaped is none.
-    pub(super) fn find(pid: u32) -> Option<Process> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The command name, in parentheses, may itself hold spaces and parentheses.
-        let after_name = stat.rsplit_once(") ")?.1;
-        let mut fields = after_name.split(' ');
-        if matches!(fields.next(), Some("Z" | "X")) {
-            return None;
-        }
-        let start_ticks = fields.nth(22 - 4)?.parse().ok()?;
-        Some(Process { pid, start_ticks })
     }
 }
 
@@ -96,18 +72,5 @@ impl Device {
             .map(Device::of)
             .find(|now| now.ifindex == self.ifindex && (now.permanent_mac == self.permanent_mac));
         Ok(same.map_or(Found::Gone, |now| Found::At(now.name)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_process_is_found_once() {
-        let me = Process::find(std::process::id()).unwrap();
-        assert_eq!(Process::find(me.pid), Some(me));
-        assert!(me.start_ticks > 0);
-        assert_eq!(Process::find(u32::MAX), None);
     }
 }

@@ -10,7 +10,6 @@
 //! are in `entry.rs`. Whoever restores holds the file's lock, compares, and removes the file: a file that
 //! exists unlocked means that there is something to undo.
 
-mod daemon;
 mod entry;
 mod error;
 mod file;

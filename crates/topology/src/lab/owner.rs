@@ -2,7 +2,10 @@
 
 use std::io;
 
+use landspeed_daemon::Process;
 use serde::{Deserialize, Serialize};
+
+use crate::namespace::identity;
 
 /// A process, beyond the reuse of its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,20 +16,26 @@ pub(super) struct Owner {
     pub(super) start_ticks: u64,
     /// The boot that both belong to.
     pub(super) boot_id: String,
+    /// Inode of the process namespace in which `pid` counts; `None` in files of older builds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pid_namespace: Option<u64>,
 }
 
 impl Owner {
     /// This process.
     pub(super) fn me() -> io::Result<Self> {
-        let pid = std::process::id();
-        let start_ticks = start_ticks(pid)?;
-        Ok(Owner { pid, start_ticks, boot_id: boot_id()? })
+        let ended = || io::Error::new(io::ErrorKind::NotFound, "the process has ended");
+        let Process { pid, start_ticks } = Process::find(std::process::id()).ok_or_else(ended)?;
+        Ok(Owner { pid, start_ticks, boot_id: boot_id()?, pid_namespace: Some(pid_namespace()?) })
     }
 
-    /// Whether it still runs.
+    /// Whether it still runs. Of a process in a container with process ids of its own this cannot be told
+    /// from outside: it counts as alive.
     pub(super) fn is_alive(&self) -> bool {
+        let is_foreign = self.pid_namespace.is_some_and(|own| pid_namespace().is_ok_and(|here| here != own));
+        let Owner { pid, start_ticks, .. } = *self;
         boot_id().is_ok_and(|id| id == self.boot_id)
-            && start_ticks(self.pid).is_ok_and(|t| t == self.start_ticks)
+            && (is_foreign || Process { pid, start_ticks }.is_alive())
     }
 }
 
@@ -34,19 +43,8 @@ fn boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// Field 22 of /proc/PID/stat. A zombie has ended as far as its lab is concerned.
-fn start_ticks(pid: u32) -> io::Result<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    parse_start(&stat).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the process has ended"))
-}
-
-fn parse_start(stat: &str) -> Option<u64> {
-    // The second field, the command, may itself hold spaces and brackets.
-    let after_command = &stat[stat.rfind(')')? + 1..];
-    let mut fields = after_command.split_ascii_whitespace();
-    let state = fields.next()?;
-    const FROM_STATE_TO_START: usize = 18;
-    if matches!(state, "Z" | "X") { None } else { fields.nth(FROM_STATE_TO_START)?.parse().ok() }
+fn pid_namespace() -> io::Result<u64> {
+    identity("/proc/self/ns/pid".as_ref()).map(|(_, inode)| inode)
 }
 
 #[cfg(test)]
@@ -63,10 +61,11 @@ mod tests {
     }
 
     #[test]
-    fn commands_with_brackets_do_not_shift_the_fields() {
-        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
-        assert_eq!(parse_start(stat), Some(4242));
-        assert_eq!(parse_start(&stat.replace(") S ", ") Z ")), None);
-        assert_eq!(parse_start(""), None);
+    fn a_number_that_counts_elsewhere_says_nothing() {
+        let me = Owner::me().unwrap();
+        let elsewhere = Owner { pid: u32::MAX, pid_namespace: Some(1), ..me };
+        assert!(elsewhere.is_alive(), "nobody here can tell that it is dead");
+        assert!(!Owner { boot_id: "another".into(), ..elsewhere.clone() }.is_alive());
+        assert!(!Owner { pid_namespace: None, ..elsewhere }.is_alive(), "an older build counted here");
     }
 }

@@ -1,6 +1,7 @@
-//! What a guardian does to outlive its agent: deaf to signals that end sessions, hard to kill for want of
+//! What a process does to outlive its parent: deaf to signals that end sessions, hard to kill for want of
 //! memory, out of the cgroup that dies with the ssh session.
 
+use std::ffi::CString;
 use std::fs;
 use std::io::{self, Write};
 
@@ -12,8 +13,9 @@ use rustix::mount::{
 /// As hard as it gets without being exempt (proc_pid_oom_score_adj(5)).
 const OOM_SCORE_ADJ: &str = "-900";
 
-/// Settles in; returns what could not be done, one line each.
-pub(super) fn settle() -> Vec<String> {
+/// Settles in as "guardian" or the like, the name that `ps` shows; returns what could not be done, one line
+/// each.
+pub fn settle(role: &str) -> Vec<String> {
     for signal in [
         libc::SIGHUP,
         libc::SIGINT,
@@ -26,13 +28,14 @@ pub(super) fn settle() -> Vec<String> {
         // SAFETY: SIG_IGN installs no handler that could run.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    let _ = rustix::thread::set_name(c"landspeed-guard");
+    // The kernel keeps the first 15 bytes. A role with a zero byte would stay without a name.
+    let _ = CString::new(format!("landspeed-{role}")).map(|name| rustix::thread::set_name(&name));
     let mut notes = Vec::new();
     if let Err(e) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
-        notes.push(format!("the guardian is not protected from running out of memory: {e}"));
+        notes.push(format!("the {role} is not protected from running out of memory: {e}"));
     }
     if let Err(e) = leave_session_cgroup() {
-        notes.push(format!("the guardian stays in its session's cgroup and can be stopped with it: {e}"));
+        notes.push(format!("the {role} stays in its session's cgroup and can be stopped with it: {e}"));
     }
     notes
 }

@@ -1,0 +1,59 @@
+//! Which process, and whether it still runs.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+/// A process, told from a later one with the same id by its start time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Process {
+    /// Process id.
+    pub pid: u32,
+    /// Field 22 of /proc/PID/stat, in clock ticks since boot (proc(5)).
+    pub start_ticks: u64,
+}
+
+impl Process {
+    /// The living process with this id; one that is dead but not yet reaped is none.
+    pub fn find(pid: u32) -> Option<Process> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        Some(Process { pid, start_ticks: start_ticks(&stat)? })
+    }
+
+    /// Whether it still runs.
+    pub fn is_alive(&self) -> bool {
+        Process::find(self.pid) == Some(*self)
+    }
+}
+
+fn start_ticks(stat: &str) -> Option<u64> {
+    // The second field, the command, may itself hold spaces and brackets.
+    let (_, after_command) = stat.rsplit_once(") ")?;
+    let mut fields = after_command.split_ascii_whitespace();
+    if matches!(fields.next(), Some("Z" | "X")) {
+        return None;
+    }
+    fields.nth(22 - 4)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_used_again_is_another_process() {
+        let me = Process::find(std::process::id()).unwrap();
+        assert!(me.is_alive() && me.start_ticks > 0);
+        assert!(!Process { start_ticks: me.start_ticks + 1, ..me }.is_alive());
+        assert_eq!(Process::find(u32::MAX), None);
+    }
+
+    #[test]
+    fn commands_with_brackets_do_not_shift_the_fields() {
+        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4242 0 0";
+        assert_eq!(start_ticks(stat), Some(4242));
+        assert_eq!(start_ticks(&stat.replace(") S ", ") Z ")), None);
+        assert_eq!(start_ticks(""), None);
+    }
+}
