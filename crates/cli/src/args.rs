@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Write a record's kept settings as files that a distribution applies at boot
     Persist(PersistArgs),
-    /// Put back what an interrupted run left changed
+    /// Put back what an interrupted run left changed, and take down the labs that it left
     Undo(UndoArgs),
     /// List labs, take down those that a crash left behind, or make a path slow on purpose
     Lab(LabArgs),
@@ -59,6 +59,9 @@ pub(crate) enum Command {
     /// Holds the journal of an agent that turns knobs; started by the agent
     #[command(hide = true)]
     Guardian,
+    /// Takes labs down when the process that made them has died; started by that process
+    #[command(hide = true)]
+    Keeper,
     /// Plays a program of a fault's scenario; started by `landspeed lab faults`
     #[command(hide = true)]
     Play,
@@ -312,7 +315,7 @@ pub(crate) enum SideArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// Only this network namespace, not every one that can be found
+    /// Only this network namespace, not every one that can be found; no labs
     #[arg(long)]
     pub(crate) here: bool,
 }

@@ -10,6 +10,7 @@ use landspeed_record::{FlowSettings, Settings, WanReport};
 use landspeed_topology::{self as topology, Hosts, WanSpec};
 
 use crate::args::HostArgs;
+use crate::labs;
 
 /// What the command line says of the hosts.
 pub(crate) struct Ends {
@@ -71,7 +72,7 @@ impl Ends {
 
     /// The first host and the second, joined.
     pub(crate) fn join(&self) -> Result<Joined> {
-        self.join_hosts(topology::open(&self.words)?)
+        self.join_hosts(labs::open(&self.words)?)
     }
 
     /// The same with hosts that stand already.
@@ -83,7 +84,7 @@ impl Ends {
 
     /// Every pair of hosts that is meant to talk: one, but for `lab:wan:pairs=N`.
     pub(crate) fn join_pairs(&self) -> Result<Joined> {
-        let hosts = topology::open(&self.words)?;
+        let hosts = labs::open(&self.words)?;
         let pairs = hosts.pairs().into_iter().map(|[a, b]| self.pair(a, b)).collect::<Result<Vec<_>>>()?;
         Ok(Joined { pairs, hosts })
     }
@@ -99,7 +100,7 @@ impl Ends {
     /// The last host with every other, each pair with agents of its own: all others send to it where
     /// `inwards`, else it sends to all others.
     pub(crate) fn join_fan(&self, inwards: bool) -> Result<Joined> {
-        let hosts = topology::open(&self.words)?;
+        let hosts = labs::open(&self.words)?;
         let (hub, others) = hosts.hosts().split_last().context("no hosts")?;
         if others.len() < 2 {
             bail!("a fan takes three hosts or more: try lab:switch:4");

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod data;
 mod ends;
+mod labs;
 mod stop;
 mod study;
 
@@ -23,7 +24,10 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2));
         }
     };
-    match run(arguments.command) {
+    landspeed_topology::lab::keep_with(landspeed_daemon::own_command("keeper"));
+    let ended = run(arguments.command);
+    stop::unless_leaving();
+    match ended {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
@@ -52,6 +56,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Measure(args) => commands::measure::run(args),
         Command::Agent(args) => commands::agent::run(&args),
         Command::Guardian => Ok(commands::agent::guardian()),
+        Command::Keeper => labs::keep(),
         Command::Play => commands::faults::play(),
         Command::Lab(args) => commands::lab::run(&args),
         Command::Undo(args) => commands::undo::run(&args),

@@ -1,11 +1,23 @@
-//! Ctrl-C, SIGTERM and a closed terminal ask for an orderly end: the trial at hand is finished,
-//! everything is put back, what is known is reported.
+//! What Ctrl-C, SIGTERM and a closed terminal do.
+//!
+//! Where there is something to finish, to put back or to report, they ask for an orderly end ([`Stop`]): the
+//! trial at hand is finished, everything is put back, what is known is reported. Where there is not
+//! ([`Leave`]), this process's labs are taken down and it ends at once, with 128 and the signal's number.
 
 use std::io;
-use std::sync::Arc;
+use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::labs;
+
+const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// Held by whoever ends this process.
+static ENDING: Mutex<()> = Mutex::new(());
 
 /// Set once the user asked to stop.
 #[derive(Clone)]
@@ -15,7 +27,7 @@ impl Stop {
     /// Takes the signals over.
     pub(crate) fn on_signals() -> io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        for signal in ENDS {
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
         }
         Ok(Stop(asked))
@@ -25,4 +37,45 @@ impl Stop {
     pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// A process that a signal ends at once.
+pub(crate) struct Leave(Arc<AtomicBool>);
+
+impl Leave {
+    /// Takes the signals over.
+    pub(crate) fn on_signals() -> io::Result<Leave> {
+        let mut signals = Signals::new(ENDS)?;
+        let at_once = Arc::new(AtomicBool::new(true));
+        let leave = Leave(Arc::clone(&at_once));
+        let listen = move || {
+            let mut asked = signals.forever().filter(|_| at_once.load(Ordering::Relaxed));
+            if let Some(signal) = asked.next() {
+                end(signal);
+            }
+        };
+        std::thread::Builder::new().name("leave".into()).spawn(listen)?;
+        Ok(leave)
+    }
+
+    /// From here on there is something to finish.
+    pub(crate) fn into_stop(self) -> io::Result<Stop> {
+        let stop = Stop::on_signals()?;
+        self.0.store(false, Ordering::Relaxed);
+        Ok(stop)
+    }
+}
+
+/// Waits for ever where a signal is ending this process, which is then not for the caller to end: it may have
+/// failed only because its lab went.
+pub(crate) fn unless_leaving() {
+    drop(ENDING.lock().unwrap_or_else(PoisonError::into_inner));
+}
+
+fn end(signal: i32) {
+    let _ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(error) = labs::leave() {
+        eprintln!("landspeed: {}", landspeed_report::safe(&format!("{error:#}")));
+    }
+    exit(128 + signal)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use support::{LANDSPEED, output, root, sh, text};
+use support::{LANDSPEED, root, sh, text};
 
 /// What outside the lab could have been changed by it, a setting a line.
 fn outside() -> BTreeSet<String> {
@@ -175,32 +175,6 @@ fn ctrl_c_takes_the_lab_down_and_reports_what_is_known() {
     assert_eq!(summary["restored"], true, "{err}");
     let left = sh("ls /run/netns 2>/dev/null || true");
     assert!(lab.iter().all(|id| !left.contains(id)), "left: {left}");
-}
-
-#[test]
-fn a_killed_run_leaves_a_lab_that_down_removes() {
-    if !root("a_killed_run_leaves_a_lab_that_down_removes") {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut child = Command::new(LANDSPEED)
-        .args(["tune", "--data-dir"])
-        .arg(folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("landspeed runs");
-    std::thread::sleep(Duration::from_secs(5));
-    let lab = labs_of(child.id());
-    child.kill().expect("killed");
-    child.wait().expect("reaped");
-    for id in &lab {
-        let down = output(&format!("{LANDSPEED} lab down {id}"));
-        assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
-    }
-    let left = sh("ls /run/netns 2>/dev/null || true");
-    assert!(!lab.is_empty() && lab.iter().all(|id| !left.contains(id)), "left: {left}");
 }
 
 /// Ids of the labs that process `owner` made, as `landspeed lab list` shows them.

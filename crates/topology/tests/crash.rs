@@ -1,13 +1,18 @@
-//! A lab whose owner was killed: found, and taken down with what still runs in it. One process, no test
-//! threads, so that it can start itself again in the parts of owner and agent.
+//! A lab whose owner was killed: found, and taken down with what still runs in it, by its keeper or another
+//! landspeed. One process, no test threads, so that it can start itself again in the parts of owner, keeper
+//! and agent.
 
 mod common;
 
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
 
-use landspeed_topology::lab::{self, LabId, Which};
+use landspeed_daemon::Process;
+use landspeed_topology::lab::{self, LabId, RUN_DIR_VARIABLE, Which};
 use landspeed_topology::{Lab, enter, exists};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// A child that is killed when the test ends, however it ends.
 struct Kept(Child);
@@ -15,8 +20,7 @@ struct Kept(Child);
 impl Kept {
     /// Starts this program again in another part; returns it and the first line that it says.
     fn start(part: &[&str]) -> (Self, String) {
-        let program = std::env::current_exe().unwrap();
-        let mut child = Kept(Command::new(program).args(part).stdout(Stdio::piped()).spawn().unwrap());
+        let mut child = Kept(Command::new(program()).args(part).stdout(Stdio::piped()).spawn().unwrap());
         let mut line = String::new();
         BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
         (child, line.trim().to_owned())
@@ -42,24 +46,103 @@ impl Drop for Orphan {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["owner", kind] => {
-            let lab = Lab::create(kind.parse().unwrap()).unwrap();
-            println!("{}", lab.id());
-            std::thread::sleep(std::time::Duration::from_secs(60));
+        ["owner", kind] => own(kind),
+        ["kept-owner", kind] => {
+            lab::keep_with(vec![program().into(), "keeper".into()]);
+            own(kind);
         }
+        ["keeper"] if lab::outlive_owner() => drop(lab::down(&Which::Stale).unwrap()),
+        ["keeper"] => return ExitCode::FAILURE,
         ["agent", netns] => {
             enter(netns).unwrap();
             let links: Vec<_> =
                 std::fs::read_dir("/sys/class/net").unwrap().flatten().map(|e| e.file_name()).collect();
             println!("{links:?}");
-            std::thread::sleep(std::time::Duration::from_secs(60));
+            std::thread::sleep(Duration::from_secs(60));
         }
-        _ => ["lab:back-to-back", "lab:wan:rate=10M,rtt=20ms"]
-            .into_iter()
-            .filter(|kind| common::can_run(kind))
-            .for_each(killed_owners_leave_a_lab_that_is_found_and_taken_down),
+        ["tests"] => tests(),
+        _ => return apart(),
     }
     ExitCode::SUCCESS
+}
+
+/// Runs the tests where no other landspeed on this machine looks for labs that were left behind.
+fn apart() -> ExitCode {
+    let folder = std::env::temp_dir().join(format!("ls-crash-{}", std::process::id()));
+    let mut tests = Command::new(program());
+    let passed = tests.arg("tests").env(RUN_DIR_VARIABLE, &folder).status().unwrap().success();
+    let _ = std::fs::remove_dir_all(&folder);
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn tests() {
+    let kinds = ["lab:back-to-back", "lab:wan:rate=10M,rtt=20ms"];
+    for kind in kinds.into_iter().filter(|kind| common::can_run(kind)) {
+        killed_owners_leave_a_lab_that_is_found_and_taken_down(kind);
+        a_keeper_takes_down_the_lab_of_a_killed_owner(kind);
+    }
+    a_keeper_that_nobody_started_ends();
+}
+
+fn program() -> PathBuf {
+    std::env::current_exe().unwrap()
+}
+
+fn own(kind: &str) {
+    let lab = Lab::create(kind.parse().unwrap()).unwrap();
+    println!("{}", lab.id());
+    std::thread::sleep(Duration::from_secs(60));
+}
+
+fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
+    let (mut owner, id) = Kept::start(&["kept-owner", kind]);
+    let orphan = Orphan(id.parse().unwrap());
+    let find = || lab::list().unwrap().into_iter().find(|info| info.id == orphan.0);
+    let info = find().expect("the child's lab is listed");
+    let (mut agent, _) = Kept::start(&["agent", &info.hosts[0]]);
+    let keeper = keeper_of(&owner);
+    // What ends sessions and terminals does not end it.
+    for signal in [Signal::INT, Signal::HUP, Signal::TERM, Signal::QUIT] {
+        kill_process(keeper, signal).unwrap();
+    }
+    assert!(exists(&info.hosts[0]) && find().is_some_and(|info| info.alive));
+    owner.0.kill().unwrap();
+    owner.0.wait().unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    // Init may take its time to reap it.
+    while Process::find(keeper.as_raw_nonzero().get().unsigned_abs()).is_some() {
+        assert!(Instant::now() < end, "the keeper does not end");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(find().is_none() && !info.hosts.iter().any(|name| exists(name)));
+    assert!(!agent.0.wait().unwrap().success(), "ended by a signal");
+    println!("a_keeper_takes_down_the_lab_of_a_killed_owner ({kind}) ... ok");
+}
+
+/// A process that outlives its parent is in a session of its own: it is told by its command and by the owner
+/// whose pidfd it holds.
+fn keeper_of(owner: &Kept) -> Pid {
+    let held = format!("Pid:\t{}\n", owner.0.id());
+    let is_keeper = |pid: &i32| {
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let told = std::fs::read_to_string(format!("/proc/{pid}/fdinfo/3")).unwrap_or_default();
+        command == b"landspeed\0keeper\0" && told.contains(&held)
+    };
+    let pids = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let keeper = pids.find(is_keeper).expect("a lab has a keeper before it is made");
+    // Ready to be signalled once it ignores what it ignores.
+    let comm = format!("/proc/{keeper}/comm");
+    while std::fs::read_to_string(&comm).unwrap().trim() != "landspeed-keepe" {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Pid::from_raw(keeper).unwrap()
+}
+
+fn a_keeper_that_nobody_started_ends() {
+    let status = Command::new(program()).arg("keeper").status().unwrap();
+    assert_eq!(status.code(), Some(1));
+    println!("a_keeper_that_nobody_started_ends ... ok");
 }
 
 fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {

@@ -14,13 +14,14 @@ use crate::args::ExplainArgs;
 use crate::commands::show::{out, say};
 use crate::data;
 use crate::ends::{Ends, flow_of};
-use crate::stop::Stop;
+use crate::stop::Leave;
 
 /// Runs the command.
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
+    let leave = Leave::on_signals().context("cannot take signals over")?;
     let options = options(args)?;
     let (report, sizes) = match options.target {
-        WatchTarget::Workload => own(args, &options)?,
+        WatchTarget::Workload => own(args, &options, leave)?,
         _ if args.sizes => {
             bail!(
                 "--sizes sends messages of its own: it cannot go with --flow, --pid or --top, which send nothing"
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
 
 /// A stream of landspeed's own, and cost over sizes where that is asked for; what went wrong with the latter
 /// leaves the rest as it is.
-fn own(args: &ExplainArgs, options: &ExplainOptions) -> Result<(ExplainReport, Result<()>)> {
+fn own(args: &ExplainArgs, options: &ExplainOptions, leave: Leave) -> Result<(ExplainReport, Result<()>)> {
     let may_turn = args.sizes && back_to_back(args);
     let mut joined = Ends::parse(&args.hosts, may_turn)?.join()?;
     let report = explain(&joined.pairs[0], options, &mut say)?;
@@ -46,7 +47,7 @@ fn own(args: &ExplainArgs, options: &ExplainOptions) -> Result<(ExplainReport, R
         return Ok((report, Ok(())));
     }
     // From here on things are turned: a wish to stop is an orderly end.
-    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let stop = leave.into_stop().context("cannot take signals over")?;
     let sizes = SizesOptions {
         flow: options.flow.clone(),
         may_turn,

@@ -8,6 +8,7 @@ use landspeed_faults::{FAULTS, Scenario, Stage};
 use landspeed_report::Output;
 
 use crate::commands::show::out;
+use crate::labs;
 use crate::stop::Stop;
 
 /// Lists them.
@@ -25,6 +26,7 @@ pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
     let own = std::env::current_exe().context("cannot find landspeed itself")?;
     let stage = Stage::set(&scenario, &[own.display().to_string(), "play".to_owned()])?;
+    labs::sweep();
     let [a, b] = stage.names();
     out(&format!(
         "{}: {a} sends to {b}\nin another terminal:  landspeed explain {a} {b} --flow {}\nCtrl-C ends it",

@@ -9,6 +9,7 @@ use landspeed_topology::lab;
 use crate::args::{LabAction, LabArgs};
 use crate::commands::faults;
 use crate::commands::show::out;
+use crate::labs;
 
 /// Runs the command.
 pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
@@ -52,7 +53,7 @@ fn down(id: Option<&str>) -> Result<ExitCode> {
         Some(id) => lab::Which::Id(id.parse()?),
         None => lab::Which::Stale,
     };
-    let gone = lab::down(&which)?;
+    let gone = labs::down(&which)?;
     if gone.is_empty() {
         eprintln!("no lab was left behind");
     }

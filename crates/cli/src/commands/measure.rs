@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use landspeed_experiment::{Measurement, measure};
 use landspeed_record::{
     DatagramReceive, DatagramSend, Direction, FlowSettings, MeasureReport, Receiver, Workload,
@@ -13,9 +13,11 @@ use landspeed_units::Bytes;
 use crate::args::{FanArg, MeasureArgs, ReceiverArg, TransportArg, UdpPathArg, WorkloadArg};
 use crate::data;
 use crate::ends::{Ends, flow_of};
+use crate::stop::Leave;
 
 /// Runs the command.
 pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
+    Leave::on_signals().context("cannot take signals over")?;
     let ends = Ends::parse(&args.hosts, false)?;
     let what = measurement(&args)?;
     let joined = match args.fan {

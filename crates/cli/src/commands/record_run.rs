@@ -15,9 +15,11 @@ use crate::commands::show::{out, say};
 use crate::commands::tune::agree;
 use crate::data;
 use crate::ends::{Ends, wan_spec};
+use crate::stop::Leave;
 
 /// Runs it.
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
+    Leave::on_signals().context("cannot take signals over")?;
     let ends = Ends::parse(&args.hosts, true)?;
     let losing = args.recovery.then(|| link(&args.hosts.hosts)).transpose()?;
     let mut joined = ends.join()?;

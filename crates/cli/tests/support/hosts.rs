@@ -84,6 +84,7 @@ impl Hosts {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.ns(host), LANDSPEED]).args(args);
         command.env("LANDSPEED_STATE_DIR", self.file("state")).stdin(Stdio::null());
+        command.env("LANDSPEED_RUN_DIR", self.file("run"));
         command
     }
 

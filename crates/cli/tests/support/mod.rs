@@ -4,7 +4,9 @@
 //! never its own witness.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub(crate) mod bpf;
 pub(crate) mod hosts;
+pub(crate) mod ours;
 pub(crate) mod snapshot;
 
 use std::io::{BufRead, BufReader};

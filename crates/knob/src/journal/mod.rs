@@ -34,7 +34,7 @@ pub use folder::STATE_DIR_VARIABLE;
 pub use guardian::{guardian_main, guardian_main_with};
 pub use snapshot::{Outcome, Snapshot, SnapshotError};
 pub use turner::{Options, Turner};
-pub use undo::{UndoReport, undo, undo_with};
+pub use undo::{UndoReport, undo, undo_namespaces, undo_with};
 
 /// Finds a knob by its name in a table; nothing else is ever turned.
 pub type Lookup = fn(&str) -> Option<&'static crate::Knob>;

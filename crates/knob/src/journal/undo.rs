@@ -61,6 +61,20 @@ pub fn undo_with(all: bool, state: &Path, lookup: Lookup) -> Result<UndoReport, 
     Ok(report)
 }
 
+/// As [`undo`] for the network namespaces with these cookies alone, which may be gone: then their journals
+/// go too.
+///
+/// # Errors
+/// As [`undo`].
+pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
+    let mut report = UndoReport { lines: Vec::new(), clean: true };
+    let here = Here::find_out()?;
+    for cookie in cookies {
+        undo_one(&state_dir(), &name_of(*cookie), &here, super::default_lookup, &mut report);
+    }
+    Ok(report)
+}
+
 impl UndoReport {
     fn problem(&mut self, line: String) {
         self.lines.push(line);

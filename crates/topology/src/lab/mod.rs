@@ -11,6 +11,7 @@
 
 mod agents;
 mod build;
+mod keeper;
 mod kind;
 mod owner;
 mod plan;
@@ -26,11 +27,13 @@ use crate::error::Error;
 use crate::namespace::Namespace;
 use crate::registry::{Host, Hosts, Reach, first_pair};
 use crate::wan::Link;
+pub use keeper::{keep_with, outlive_owner};
 pub use kind::LabKind;
 pub use plan::LabId;
 use plan::Plan;
+pub use store::RUN_DIR_VARIABLE;
 use store::Store;
-pub use sweep::{LabInfo, Removed, Which, down, list};
+pub use sweep::{LabInfo, Removed, Which, down, leave, list};
 pub(crate) use topologies::{BackToBack, Switch, Wan};
 
 /// One host of a lab.
@@ -65,10 +68,12 @@ pub struct Lab {
 
 impl Lab {
     /// Makes a lab of a random id. Several can stand at once; what was made is removed again where a later
-    /// part fails. Needs root.
+    /// part fails, and by a keeper ([`keep_with`]) where this process dies. Needs root.
     pub fn create(kind: LabKind) -> Result<Self, Error> {
+        let _making = sweep::making();
         let store = Store::open()?;
         let plan = Plan::new(LabId::random()?, kind);
+        keeper::start()?;
         // First of all, so that a crash from here on can be cleaned up by another landspeed.
         store.add(&plan)?;
         let mut lab = Lab {

@@ -2,11 +2,11 @@
 //! not trusted: names are worked out again from id and kind.
 
 use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use serde::{Deserialize, Serialize};
 
 use super::LabKind;
@@ -14,7 +14,10 @@ use super::owner::Owner;
 use super::plan::{LabId, Plan};
 use crate::error::{During, Error};
 
-const FOLDER: &str = "/run/landspeed/labs";
+/// Where the folder of labs is, unless the environment variable [`RUN_DIR_VARIABLE`] says otherwise.
+const RUN_DIR: &str = "/run/landspeed";
+/// Names another such place: for tests, and for hosts without a writable /run.
+pub const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
 /// No state file comes near this.
 const LARGEST: u64 = 16 * 1024;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -44,15 +47,20 @@ pub(super) struct Store {
 impl Store {
     /// Opens the folder, made at need; only this user may write to it.
     pub(super) fn open() -> Result<Self, Error> {
-        Self::at(Path::new(FOLDER))
+        Self::at(&folder())
     }
 
     /// As [`Store::open`], but `None` where no lab was ever made.
     pub(super) fn open_existing() -> Result<Option<Self>, Error> {
-        if Path::new(FOLDER).symlink_metadata().is_ok() { Self::open().map(Some) } else { Ok(None) }
+        if folder().symlink_metadata().is_ok() { Self::open().map(Some) } else { Ok(None) }
     }
 
     fn at(path: &Path) -> Result<Self, Error> {
+        if !path.is_absolute() {
+            // A keeper runs in another folder.
+            let why = format!("{RUN_DIR_VARIABLE} names no absolute path");
+            return Err(Error::Untrusted { path: path.to_owned(), why });
+        }
         let parent = path.parent().unwrap_or(Path::new("/"));
         for (folder, mode) in [(parent, 0o755), (path, 0o700)] {
             match rustix::fs::mkdir(folder, Mode::from_raw_mode(mode)) {
@@ -77,13 +85,17 @@ impl Store {
         self.write(&plan.id, &state)
     }
 
-    pub(super) fn write(&self, id: &LabId, state: &State) -> Result<(), Error> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    /// The file has its name only once all of it is written: whoever is killed meanwhile leaves none.
+    fn write(&self, id: &LabId, state: &State) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(state).expect("bug: a lab's state is plain data");
-        rustix::fs::openat(&self.folder, file_name(id), flags, PRIVATE)
-            .map_err(std::io::Error::from)
-            .and_then(|fd| std::fs::File::from(fd).write_all(&text))
-            .during(|| format!("write {}", self.path.join(file_name(id)).display()))
+        let write = || -> std::io::Result<()> {
+            let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+            let mut file = std::fs::File::from(rustix::fs::openat(&self.folder, ".", flags, PRIVATE)?);
+            file.write_all(&text)?;
+            let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+            Ok(linkat(CWD, unnamed, &self.folder, file_name(id), AtFlags::SYMLINK_FOLLOW)?)
+        };
+        write().during(|| format!("write {}", self.path.join(file_name(id)).display()))
     }
 
     /// Forgets a lab.
@@ -122,6 +134,12 @@ impl Store {
         std::fs::File::from(fd).take(LARGEST).read_to_end(&mut text).ok()?;
         serde_json::from_slice(&text).ok()
     }
+}
+
+/// The folder of state files, as this process's environment has it.
+fn folder() -> PathBuf {
+    let given = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
+    given.map_or_else(|| RUN_DIR.into(), PathBuf::from).join("labs")
 }
 
 fn file_name(id: &LabId) -> String {

@@ -21,7 +21,7 @@
 //! | `netem`, `link` | the kernel's emulator instead; who carries a link, and each run's own figures |
 //!
 //! The threads belong to the process that owns the lab: they end with it, however it ends, and what is left of
-//! the lab (namespaces) is what `landspeed lab down` removes for every lab. The sockets see frames of the two
+//! the lab (namespaces) is what the keeper removes for every lab. The sockets see frames of the two
 //! links only.
 //!
 //! What it is not: a rate beyond what two threads can copy (some Gb/s at MTU 1500 without segmentation

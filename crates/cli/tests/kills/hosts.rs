@@ -1,10 +1,7 @@
-//! Whatever dies at whatever moment, both hosts are put back.
+//! Both hosts are put back: by whoever lives, and by `undo` where nobody does.
 //!
 //! The hosts are namespaces that landspeed did not make, reached by ssh, with addresses, static
-//! routes and device settings of their own. `LANDSPEED_KILLS` says how many kills (default 20; the
-//! target `make kills` runs 200), `LANDSPEED_SEED` repeats a sequence.
-
-mod support;
+//! routes and device settings of their own.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,8 +9,12 @@ use std::time::{Duration, Instant};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
-use support::hosts::Hosts;
-use support::root;
+use rustix::process::Signal;
+
+use crate::support::hosts::Hosts;
+use crate::support::ours::{freeze, signal};
+use crate::support::{bpf, root};
+use crate::{seed, total_kills, variable};
 
 /// What can die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,9 +24,11 @@ enum Victim {
     Controller,
     SshClient(&'static str),
     SshServer(&'static str),
+    /// All of these at one moment.
+    Everything,
 }
 
-use Victim::{Agent, Controller, Guardian, SshClient, SshServer};
+use Victim::{Agent, Controller, Everything, Guardian, SshClient, SshServer};
 
 /// Single deaths and pairs, in every combination that matters.
 const DEATHS: &[&[Victim]] = &[
@@ -53,34 +56,36 @@ fn every_host_is_put_back_whatever_dies() {
         return;
     }
     let kills: u32 = variable("LANDSPEED_KILLS").unwrap_or(20);
-    let seed: u64 = variable("LANDSPEED_SEED").unwrap_or_else(rand::random);
-    println!("{kills} kills, LANDSPEED_SEED={seed}");
+    let totals = total_kills() / 2;
+    let seed = seed();
+    println!("{kills} kills, {totals} of everything");
+    let unheld = bpf::unheld();
     let lanes = 2.min(kills);
     std::thread::scope(|scope| {
         for lane in 0..lanes {
             scope.spawn(move || {
-                let share = kills / lanes + u32::from(lane < kills % lanes);
+                let share = |all: u32| all / lanes + u32::from(lane < all % lanes);
                 kill_many(
-                    share,
+                    [share(kills), share(totals)],
                     StdRng::seed_from_u64(seed.wrapping_add(u64::from(lane))),
                     lane as usize * 7,
                 );
             });
         }
     });
+    let left = bpf::left(&unheld);
+    assert!(left.is_empty(), "BPF objects that nothing holds are left: {left:?}");
 }
 
-fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-fn kill_many(kills: u32, mut random: StdRng, first: usize) {
+fn kill_many([kills, totals]: [u32; 2], mut random: StdRng, first: usize) {
     let hosts = Hosts::new();
     let before = hosts.snapshot();
     let mut hits = 0;
-    for kill in 0..kills as usize {
+    for kill in 0..(kills + totals) as usize {
         // Every combination in turn; the moment is what is random. Beyond one round, all is.
-        let death = if kill < DEATHS.len() {
+        let death: &[Victim] = if kill >= kills as usize {
+            &[Everything]
+        } else if kill < DEATHS.len() {
             DEATHS[(first + kill) % DEATHS.len()]
         } else {
             DEATHS.choose(&mut random).expect("not empty")
@@ -95,6 +100,7 @@ fn kill_many(kills: u32, mut random: StdRng, first: usize) {
         let journals = hosts.journals();
         assert!(journals.is_empty(), "{death:?} at {moment:?} left journals: {journals:?}");
     }
+    let kills = kills + totals;
     println!("{hits} of {kills} kills met every victim alive; hosts identical after all of them");
     assert!(hits * 2 > kills, "most kills missed: this test tests nothing");
 }
@@ -117,18 +123,19 @@ fn one_kill(hosts: &Hosts, death: &[Victim], moment: &Moment, seed: u64) -> bool
     }
     std::thread::sleep(moment.after);
     let victims: Vec<Vec<i32>> = death.iter().map(|victim| find(hosts, *victim, &run)).collect();
-    victims.iter().flatten().for_each(|pid| kill(*pid));
-    if !death.contains(&Controller) {
+    victims.iter().flatten().for_each(|pid| signal(*pid, Signal::KILL));
+    if !death.contains(&Controller) && !death.contains(&Everything) {
         wait(&mut run, Duration::from_secs(40));
     }
     let _ = run.kill();
     let _ = run.wait();
     assert!(hosts.quiet(Duration::from_secs(25)), "{death:?} at {moment:?}: a process is left");
     for host in ["a", "b"] {
-        let guardian = death.contains(&Guardian(host));
-        let agent = [Agent(host), SshServer(host)].iter().any(|v| death.contains(v));
+        let guardian = [Guardian(host), Everything].iter().any(|v| death.contains(v));
+        let agent = [Agent(host), SshServer(host), Everything].iter().any(|v| death.contains(v));
         if guardian && agent {
-            let undo = hosts.on_host(host, &["undo", "--here"]).output().expect("undo runs");
+            let undo: &[&str] = if death.contains(&Everything) { &["undo"] } else { &["undo", "--here"] };
+            let undo = hosts.on_host(host, undo).output().expect("undo runs");
             assert!(undo.status.success(), "undo on {host}: {}", String::from_utf8_lossy(&undo.stderr));
         }
     }
@@ -153,12 +160,7 @@ fn find(hosts: &Hosts, victim: Victim, run: &Child) -> Vec<i32> {
         Controller => vec![run.id() as i32],
         SshClient(host) => hosts.pids("ctl", &format!("root@10.99.0.{}", if host == "a" { 2 } else { 3 })),
         SshServer(host) => hosts.pids(host, "sshd: root@"),
-    }
-}
-
-fn kill(pid: i32) {
-    if let Some(pid) = rustix::process::Pid::from_raw(pid) {
-        let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        Everything => freeze(&hosts.file(""), |_| true).iter().map(|one| one.pid).collect(),
     }
 }
 

@@ -1,0 +1,191 @@
+//! Labs whose owner dies: their keeper takes them down, and where it dies too, `undo`, the next lab and
+//! `lab down` do, and touch no other lab.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use rustix::process::Signal;
+
+use crate::support::ours::{Place, Running, freeze, processes, signal, within};
+use crate::support::{bpf, loads_controls, root, text};
+use crate::{seed, total_kills};
+
+/// Commands that make a lab and are busy in it for longer than they live here. The last loads congestion controls.
+const RUNS: [&[&str]; 6] = [
+    &["measure", "stream", "-t", "60s"],
+    &["explain", "-t", "60s", "--no-limits"],
+    &["tune", "--budget", "5m"],
+    &["measure", "pingpong", "lab:wan:rate=20M,rtt=10ms", "-t", "60s"],
+    &["lab", "faults", "tiny-writes", "slow-writer"],
+    &["compare", "lab:wan:rate=20M,rtt=10ms,queue=2bdp", "-p", "htcp", "--repeats", "9"],
+];
+
+/// What dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Death {
+    Owner,
+    AllButKeeper,
+    OwnerAndKeeper,
+    Everything,
+}
+
+use Death::{AllButKeeper, Everything, Owner, OwnerAndKeeper};
+
+impl Death {
+    fn takes(self, one: &Running, owner: u32) -> bool {
+        let is_keeper = one.line.ends_with("landspeed keeper");
+        let is_owner = one.pid == owner as i32;
+        match self {
+            Owner => is_owner,
+            AllButKeeper => !is_keeper,
+            OwnerAndKeeper => is_owner || is_keeper,
+            Everything => true,
+        }
+    }
+}
+
+/// Every other kill is of everything.
+const DEATHS: [Death; 6] = [Everything, Owner, Everything, AllButKeeper, Everything, OwnerAndKeeper];
+
+/// What takes the lab down where no keeper lives to.
+#[derive(Debug, Clone, Copy)]
+enum Cleaner {
+    Undo,
+    NextLab,
+    LabDown,
+}
+
+const CLEANERS: [Cleaner; 3] = [Cleaner::Undo, Cleaner::NextLab, Cleaner::LabDown];
+
+#[test]
+fn every_lab_is_taken_down_whatever_dies() {
+    let test = "every_lab_is_taken_down_whatever_dies";
+    if !root(test) {
+        return;
+    }
+    let runs = if loads_controls(&format!("{test} (compare)")) { &RUNS[..] } else { &RUNS[..RUNS.len() - 1] };
+    let mut random = StdRng::seed_from_u64(seed());
+    let place = Place::new();
+    let bystander = Bystander::new(&place);
+    let before = bpf::unheld();
+    let first: usize = random.random_range(0..runs.len());
+    let mut seen = 0;
+    for kill in 0..total_kills() as usize {
+        // A round of deaths is as long as one of runs: each next round shifts one against the other.
+        let run = runs[(first + kill + kill / runs.len()) % runs.len()];
+        let death = DEATHS[kill % DEATHS.len()];
+        let cleaner = CLEANERS[(kill / 2 + kill / DEATHS.len()) % CLEANERS.len()];
+        // Some while the lab is made.
+        let while_lab = random.random_bool(0.8);
+        let after = Duration::from_millis(random.random_range(0..if while_lab { 2500 } else { 250 }));
+        let case = format!("{run:?}: {death:?}, then {cleaner:?}, {after:?} after (lab: {while_lab})");
+        println!("{case}");
+        let owner = start(&place, run, while_lab);
+        std::thread::sleep(after);
+        let ids = kill_now(&place, owner, death, &bystander.processes);
+        seen += ids.len();
+        clean(&place, death, cleaner, &ids);
+        // A keeper that still lives has work to do; the others have done theirs.
+        within(Duration::from_secs(20), || place.left(&ids, &bystander.processes).is_empty());
+        let left = place.left(&ids, &bystander.processes);
+        assert!(left.is_empty(), "{case} left:\n{}", left.join("\n"));
+        bystander.check();
+    }
+    assert!(seen as u32 * 2 > total_kills(), "most kills met no lab: this test tests nothing");
+    bystander.end();
+    let left = bpf::left(&before);
+    assert!(left.is_empty(), "BPF objects that nothing holds are left: {left:?}");
+}
+
+fn start(place: &Place, run: &[&str], await_lab: bool) -> Child {
+    let log = std::fs::File::create(place.path().join("run.log")).expect("a log");
+    let mut command = place.landspeed(run);
+    let owner = command.stdout(Stdio::null()).stderr(log).spawn().expect("landspeed starts");
+    let has_lab = || !place.labs_of(owner.id()).is_empty();
+    if await_lab {
+        let log = || std::fs::read_to_string(place.path().join("run.log")).unwrap_or_default();
+        assert!(within(Duration::from_secs(20), has_lab), "{run:?} makes no lab: {}", log());
+    }
+    owner
+}
+
+/// Kills as if all died at one moment; the labs that there were then.
+fn kill_now(place: &Place, mut owner: Child, death: Death, others: &[Running]) -> BTreeSet<String> {
+    let dies = |one: &Running| !others.contains(one) && death.takes(one, owner.id());
+    let victims = freeze(place.path(), dies);
+    let ids = place.labs_of(owner.id());
+    victims.iter().for_each(|one| signal(one.pid, Signal::KILL));
+    owner.wait().expect("it was killed");
+    ids
+}
+
+fn clean(place: &Place, death: Death, cleaner: Cleaner, ids: &BTreeSet<String>) {
+    if matches!(death, Owner | AllButKeeper) {
+        return;
+    }
+    let args: &[&str] = match cleaner {
+        Cleaner::Undo => &["undo"],
+        Cleaner::NextLab => &["measure", "connect", "-t", "100ms"],
+        Cleaner::LabDown => &["lab", "down"],
+    };
+    let done = place.landspeed(args).output().expect("landspeed runs");
+    assert!(done.status.success(), "{args:?}: {:?}", text(&done));
+    // Not the processes: an agent whose controller died may just be leaving, and a cleaner's own keeper too.
+    let left: Vec<String> = place.left(ids, &processes(place.path()));
+    if death == Everything {
+        assert!(left.is_empty(), "{args:?} left:\n{}", left.join("\n"));
+    }
+}
+
+/// A lab in the same place whose owner lives through all this, and whose Ctrl-C is its orderly end.
+struct Bystander {
+    owner: Child,
+    ids: BTreeSet<String>,
+    processes: Vec<Running>,
+    namespaces: Vec<String>,
+}
+
+impl Bystander {
+    fn new(place: &Place) -> Bystander {
+        let mut command = place.landspeed(&["lab", "faults", "slow-reader"]);
+        let mut owner = command.stdout(Stdio::piped()).spawn().expect("landspeed starts");
+        let said = BufReader::new(owner.stdout.take().expect("a pipe"));
+        let stands = said.lines().map_while(Result::ok).any(|line| line.contains("Ctrl-C ends it"));
+        assert!(stands, "the bystander's lab does not stand");
+        let ids = place.labs_of(owner.id());
+        let namespaces: Vec<String> = ["a", "b"]
+            .iter()
+            .flat_map(|host| ids.iter().map(move |id| format!("/run/netns/ls-{id}-{host}")))
+            .collect();
+        let bystander = Bystander { owner, ids, processes: processes(place.path()), namespaces };
+        bystander.check();
+        bystander
+    }
+
+    /// It is as it was.
+    fn check(&self) {
+        assert_eq!(self.ids.len(), 1);
+        for path in &self.namespaces {
+            assert!(std::fs::exists(path).is_ok_and(|there| there), "{path} of a living owner is gone");
+        }
+        let gone: Vec<&Running> = self
+            .processes
+            .iter()
+            .filter(|one| !std::fs::exists(format!("/proc/{}", one.pid)).unwrap())
+            .collect();
+        assert!(gone.is_empty(), "processes of a living owner's lab ended: {gone:?}");
+    }
+
+    fn end(mut self) {
+        signal(self.owner.id() as i32, Signal::INT);
+        let status = self.owner.wait().expect("it ends");
+        assert!(status.success(), "{status}");
+        let left: Vec<&String> =
+            self.namespaces.iter().filter(|path| std::fs::exists(path).unwrap()).collect();
+        assert!(left.is_empty(), "Ctrl-C left {left:?}");
+    }
+}

@@ -1,0 +1,58 @@
+//! BPF objects that live without a process that holds them.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::ours::within;
+
+type Next = unsafe extern "C" fn(u32, *mut u32) -> i32;
+
+/// What the kernel has of each kind, and what a holder's /proc/PID/fdinfo calls it.
+const KINDS: [(&str, Next); 3] = [
+    ("prog_id", libbpf_sys::bpf_prog_get_next_id),
+    ("map_id", libbpf_sys::bpf_map_get_next_id),
+    ("link_id", libbpf_sys::bpf_link_get_next_id),
+];
+
+/// Programs, maps and links that no process has open, "prog_id 7".
+pub(crate) fn unheld() -> BTreeSet<String> {
+    let all: BTreeSet<String> = KINDS.iter().flat_map(|(kind, next)| ids(kind, *next)).collect();
+    let held = held();
+    all.difference(&held).cloned().collect()
+}
+
+/// What is unheld for longer than the kernel takes to free what a dead process held, and was not `before`.
+pub(crate) fn left(before: &BTreeSet<String>) -> BTreeSet<String> {
+    let left = std::cell::RefCell::new(&unheld() - before);
+    within(Duration::from_secs(10), || {
+        let now = unheld();
+        // Others come and go meanwhile: only what stays all the time is left.
+        left.borrow_mut().retain(|one| now.contains(one));
+        left.borrow().is_empty()
+    });
+    left.into_inner()
+}
+
+fn ids(kind: &str, next: Next) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut id = 0;
+    // SAFETY: the call writes one number through the pointer, which is valid for it.
+    while unsafe { next(id, &raw mut id) } == 0 {
+        found.push(format!("{kind} {id}"));
+    }
+    found
+}
+
+fn held() -> BTreeSet<String> {
+    let list = |path: String| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let processes = list("/proc".into()).filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let descriptors = processes.flat_map(|pid| list(format!("/proc/{pid}/fdinfo")));
+    let told = descriptors.filter_map(|entry| std::fs::read_to_string(entry.path()).ok());
+    told.flat_map(|told| told.lines().filter_map(object).collect::<Vec<_>>()).collect()
+}
+
+/// "prog_id 7" of a line of fdinfo that names the program 7.
+fn object(line: &str) -> Option<String> {
+    let (kind, id) = line.split_once(':')?;
+    KINDS.iter().any(|(known, _)| *known == kind).then(|| format!("{kind} {}", id.trim()))
+}

@@ -1,0 +1,138 @@
+//! Landspeed processes of one test, told from all others on the machine by what is in their environment, and
+//! the labs that they make.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{LANDSPEED, text};
+
+/// A process and its command line.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Running {
+    pub(crate) pid: i32,
+    pub(crate) line: String,
+}
+
+/// Living processes that have `folder` in their environment.
+pub(crate) fn processes(folder: &Path) -> Vec<Running> {
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| process(pid, folder)).collect()
+}
+
+fn process(pid: i32, folder: &Path) -> Option<Running> {
+    // Of one that has ended and waits for its parent, this is empty.
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    if !String::from_utf8_lossy(&environment).contains(folder.to_str()?) {
+        return None;
+    }
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    Some(Running { pid, line: String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned() })
+}
+
+/// Stops all that `chosen` names, including what they start meanwhile, and returns them. From then on they
+/// can be looked at and killed as if all at one moment.
+pub(crate) fn freeze(folder: &Path, chosen: impl Fn(&Running) -> bool) -> Vec<Running> {
+    let mut frozen = BTreeSet::new();
+    loop {
+        let new: Vec<Running> =
+            processes(folder).into_iter().filter(|one| chosen(one) && !frozen.contains(one)).collect();
+        if new.is_empty() {
+            return frozen.into_iter().collect();
+        }
+        new.iter().for_each(|one| signal(one.pid, Signal::STOP));
+        frozen.extend(new);
+    }
+}
+
+/// Signals a process; one that has ended is no matter.
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Waits until it holds; whether it does.
+pub(crate) fn within(limit: Duration, holds: impl Fn() -> bool) -> bool {
+    let end = Instant::now() + limit;
+    while !holds() {
+        if Instant::now() > end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
+}
+
+/// Folders in which a test's landspeed keeps everything. Whatever still runs at the end is killed, and labs
+/// that are left are removed.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+    seen: std::cell::RefCell<BTreeSet<String>>,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        Place { folder: tempfile::tempdir().expect("a temporary folder"), seen: Default::default() }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// `landspeed ARGS`, whose state is all in this place.
+    pub(crate) fn landspeed(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(LANDSPEED);
+        command.args(args).stdin(Stdio::null());
+        command.env("LANDSPEED_RUN_DIR", self.path().join("run"));
+        command.env("LANDSPEED_STATE_DIR", self.path().join("state"));
+        command.env("XDG_DATA_HOME", self.path().join("data"));
+        command
+    }
+
+    /// Ids of the labs that process `owner` made.
+    pub(crate) fn labs_of(&self, owner: u32) -> BTreeSet<String> {
+        let listed = self.landspeed(&["lab", "list"]).output().expect("landspeed runs");
+        let (out, err) = text(&listed);
+        assert!(listed.status.success(), "{err}");
+        let owner = owner.to_string();
+        let of_owner = out.lines().filter(|line| line.split_whitespace().any(|word| word == owner));
+        let ids: BTreeSet<String> =
+            of_owner.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect();
+        self.seen.borrow_mut().extend(ids.iter().cloned());
+        ids
+    }
+
+    /// What is left of these labs, of knobs' journals and of processes, all but those of `others`, a line each.
+    pub(crate) fn left(&self, ids: &BTreeSet<String>, others: &[Running]) -> Vec<String> {
+        let names = |folder: &Path| {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        let namespaces = names(Path::new("/run/netns")).into_iter();
+        let namespaces =
+            namespaces.filter(|name| ids.iter().any(|id| name.starts_with(&format!("ls-{id}-"))));
+        let states = names(&self.path().join("run/labs")).into_iter();
+        let states = states.filter(|name| ids.iter().any(|id| name.contains(id.as_str())));
+        let journals = names(&self.path().join("state/journal")).into_iter();
+        let running = processes(self.path()).into_iter().filter(|one| !others.contains(one));
+        (namespaces.map(|name| format!("namespace {name}")))
+            .chain(states.map(|name| format!("lab {name}")))
+            .chain(journals.map(|name| format!("journal {name}")))
+            .chain(running.map(|one| format!("process {one:?}")))
+            .collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        freeze(self.path(), |_| true).iter().for_each(|one| signal(one.pid, Signal::KILL));
+        for id in self.seen.borrow().iter() {
+            let _ = self.landspeed(&["lab", "down", id]).output();
+        }
+    }
+}
