@@ -10,6 +10,9 @@ const ALGORITHMS: &str = "src/algorithms";
 /// What the kernel has itself is built for the simulator only.
 const KERNELS: &[&str] = &["bbr", "cubic", "reno"];
 
+/// Sequence numbers and clocks wrap in signed arithmetic too, and no compiler may reckon that they do not.
+const WRAPS: &str = "-fwrapv";
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=c");
@@ -37,9 +40,7 @@ fn source(name: &str) -> PathBuf {
 fn native(names: &[String]) {
     let mut native = cc::Build::new();
     native.include("c").include(ALGORITHMS).std("gnu11").opt_level(2).warnings_into_errors(true);
-    // Sequence numbers and clocks wrap; so does the BPF machine.
-    native.flag("-fwrapv");
-    native.files(names.iter().map(|name| source(name))).compile("landspeed_congestion");
+    native.flag(WRAPS).files(names.iter().map(|name| source(name))).compile("landspeed_congestion");
 }
 
 fn bpf(name: &str) {
@@ -52,7 +53,7 @@ fn bpf(name: &str) {
     };
     // -g gives the types for CO-RE; v3 has 32-bit jumps and arithmetic (Linux 5.1).
     let mut clang = Command::new("clang");
-    clang.args(["--target=bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-fno-stack-protector"]);
+    clang.args(["--target=bpf", "-mcpu=v3", "-O2", "-g", "-Wall", "-Werror", "-fno-stack-protector", WRAPS]);
     // Set by libbpf-sys: where it installed its own headers.
     clang.arg(format!("-D__TARGET_ARCH_{arch}")).arg("-I").arg(of("DEP_BPF_INCLUDE"));
     clang.args(["-I", "c", "-I", ALGORITHMS]).arg("-c").arg(source(name)).arg("-o").arg(object);

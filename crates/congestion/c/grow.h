@@ -9,8 +9,9 @@
 /* One packet in the fixed-point numbers of gains: 16 bits of fraction. */
 #define LS_ONE (1U << 16)
 
-/* a/b as such a number, for constants. */
-#define LS_FRACTION(a, b) ((__u32)((__u64)(a) * LS_ONE / (b)))
+/* a/b as such a number, the nearest, for constants. */
+#define LS_FRACTION(a, b) ((__u32)(((__u64)(a) * LS_ONE + (b) / 2) / (b)))
+#define LS_HALF (LS_ONE / 2)
 
 /* The most packets of one acknowledgement that count, and the highest gain: their product times 2^16 fits. */
 #define LS_MAX_ACKED 0xffffU
@@ -47,7 +48,14 @@ static __always_inline __u32 ls_slow_start(struct sock *sk, __u32 acked)
 	return acked;
 }
 
-/* The window less `decrease` of it (in 1/LS_ONE, at most one), and never below RFC 5681's two packets. */
+/* `share` of the window (in 1/LS_ONE, at most one), rounded down, and never below RFC 5681's two packets. */
+static __always_inline __u32 ls_kept(const struct tcp_sock *tp, __u32 share)
+{
+	__u64 kept = (__u64)tp->snd_cwnd * ls_min(share, LS_ONE) >> 16;
+	return ls_max(kept, LS_MIN_SSTHRESH);
+}
+
+/* The window less `decrease` of it, of which the loss is rounded down: what Linux's HighSpeed and Scalable do. */
 static __always_inline __u32 ls_decreased(const struct tcp_sock *tp, __u32 decrease)
 {
 	__u64 lost = (__u64)tp->snd_cwnd * ls_min(decrease, LS_ONE) >> 16;

@@ -143,14 +143,14 @@ static __always_inline __u32 ls_tsecr(const struct sock *sk)
 	return tcp_sk(sk)->rx_opt.rcv_tsecr;
 }
 
-/* include/net/tcp.h, tcp_is_cwnd_limited: in slow start, up to twice what was in flight. */
+/* include/net/tcp.h, tcp_is_cwnd_limited: where the flag is not set, slow start goes up to twice what was in flight. */
 static __always_inline bool ls_is_cwnd_limited(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (tp->snd_cwnd < tp->snd_ssthresh)
-		return tp->snd_cwnd < 2 * (__u64)tp->max_packets_out;
-	return BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited);
+	if (BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
+		return true;
+	return tp->snd_cwnd < tp->snd_ssthresh && tp->snd_cwnd < 2 * (__u64)tp->max_packets_out;
 }
 
 #endif

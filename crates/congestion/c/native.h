@@ -136,12 +136,12 @@ static __always_inline __u32 ls_tsecr(const struct sock *sk)
 	return sk->rcv_tsecr;
 }
 
-/* include/net/tcp.h, tcp_is_cwnd_limited: in slow start, up to twice what was in flight. */
+/* include/net/tcp.h, tcp_is_cwnd_limited: where the flag is not set, slow start goes up to twice what was in flight. */
 static __always_inline bool ls_is_cwnd_limited(const struct sock *sk)
 {
-	if (sk->snd_cwnd < sk->snd_ssthresh)
-		return sk->snd_cwnd < 2 * (__u64)sk->max_packets_out;
-	return sk->is_cwnd_limited;
+	if (sk->is_cwnd_limited)
+		return true;
+	return sk->snd_cwnd < sk->snd_ssthresh && sk->snd_cwnd < 2 * (__u64)sk->max_packets_out;
 }
 
 /* net/ipv4/tcp_cong.c, RFC 5681 equation 2 in packets: one more for each acknowledged, up to ssthresh. What

@@ -146,8 +146,8 @@ impl Sock {
         CaState::of(self.inner.icsk_ca_state)
     }
 
-    /// The window was (or was not) used in full: `is_cwnd_limited`. Controls grow only then. In slow start
-    /// the kernel's test is another: `snd_cwnd < 2 * max_packets_out`, so keep that field too.
+    /// The window was (or was not) used in full: `is_cwnd_limited`. Controls grow only then. Where it was
+    /// not, slow start still goes on while `snd_cwnd < 2 * max_packets_out`, so keep that field too.
     pub fn set_cwnd_limited(&mut self, limited: bool) {
         self.inner.is_cwnd_limited = u8::from(limited);
     }

@@ -61,12 +61,12 @@ fn a_flow_that_did_not_get_back_looks_only_half_of_the_way_up() {
     drive.lose();
     drive.sk.snd_cwnd = 900;
     drive.lose();
-    // 900 lost an eighth: 788; the new maximum lies half of the way between: 844.
-    assert_eq!(drive.sk.snd_cwnd, 788);
+    // 900 lost an eighth: 787; the new maximum lies half of the way between: 843.
+    assert_eq!(drive.sk.snd_cwnd, 787);
     drive.sk.snd_cwnd = 840;
     drive.round(RTT);
     drive.round(RTT);
-    assert_eq!(drive.sk.snd_cwnd, 842, "half of 4, then half of 2");
+    assert_eq!(drive.sk.snd_cwnd, 842, "half of 3, then half of that");
 }
 
 #[test]
@@ -74,5 +74,23 @@ fn below_14_packets_it_is_reno() {
     let mut drive = Drive::new("bic", 13);
     close(drive.gain(64), 1.0, 0.02);
     drive.lose();
-    assert_eq!(drive.sk.snd_cwnd, 7);
+    assert_eq!(drive.sk.snd_cwnd, 6);
+}
+
+#[test]
+fn a_loss_that_was_none_leaves_the_search_where_it_was() {
+    // In the search for the maximum, and beyond it.
+    for rounds in [6, 9, 20, 26] {
+        let mut drive = Drive::new("bic", 2000);
+        drive.lose();
+        (0..rounds).for_each(|_| drive.round(RTT));
+        let mut undone = drive.clone();
+        undone.lose();
+        undone.sk.snd_cwnd = undone.control.undo_cwnd(&mut undone.sk);
+        for round in 0..30 {
+            assert_eq!(undone.sk.snd_cwnd, drive.sk.snd_cwnd, "{rounds} round trips and {round}");
+            drive.round(RTT);
+            undone.round(RTT);
+        }
+    }
 }

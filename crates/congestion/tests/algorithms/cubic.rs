@@ -73,3 +73,37 @@ fn a_timeout_begins_anew() {
     // No maximum is known: a packet for twenty acknowledged.
     close(drive.gain(2), 5.0, 0.1);
 }
+
+#[test]
+fn slow_start_ends_where_linux_ends_it() {
+    // Windows after each round trip from ten packets, of net/ipv4/tcp_cubic.c of Linux 6.12.95 on this very clock: below 16
+    // packets no train of acknowledgements is seen, and the first one afterwards is a round trip late.
+    let linux = [
+        (2_000, [16, 17, 17, 18, 19, 20, 21, 22]),
+        (10_000, [20, 32, 34, 35, 37, 39, 41, 43]),
+        (20_000, [20, 32, 34, 35, 37, 39, 41, 43]),
+        (50_000, [20, 40, 64, 68, 71, 74, 78, 82]),
+        (RTT, [20, 40, 80, 129, 136, 142, 149, 157]),
+    ];
+    for (rtt, windows) in linux {
+        let mut drive = Drive::new("cubic", 10);
+        drive.sk.snd_ssthresh = INFINITE_SSTHRESH;
+        let ours = windows.map(|_| {
+            drive.round(rtt);
+            drive.sk.snd_cwnd
+        });
+        assert_eq!(ours, windows, "{rtt} us");
+    }
+}
+
+#[test]
+fn a_loss_rounds_down_as_linux_does() {
+    // Thresholds of net/ipv4/tcp_cubic.c of Linux 6.12.95.
+    let linux =
+        [(2, 2), (3, 2), (5, 3), (7, 4), (10, 7), (14, 9), (41, 28), (333, 233), (1001, 700), (10_007, 7006)];
+    for (window, threshold) in linux {
+        let mut drive = Drive::new("cubic", window);
+        drive.lose();
+        assert_eq!(drive.sk.snd_cwnd, threshold, "{window}");
+    }
+}

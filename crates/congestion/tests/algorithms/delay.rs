@@ -164,6 +164,47 @@ fn hstcp_lp_takes_no_receivers_timer_for_a_queue() {
 }
 
 #[test]
+fn hstcp_lp_outlives_a_round_trip_that_drifts_by_half() {
+    let mut low = LowPriority::new(1000);
+    // A full queue of 20 ms; then the way itself grows by 50 ms.
+    low.rounds(1, 20_000);
+    low.rounds(10, 0);
+    (0..=100).for_each(|step| low.rounds(1, step * 500));
+    low.rounds(1800, 50_000);
+    let window = low.0.sk.snd_cwnd;
+    assert!(window > 1000, "three minutes later it has {window} packets");
+    // And 8 of 20 ms are as much a queue as before.
+    low.rounds(4, 58_000);
+    assert!(low.0.sk.snd_cwnd < window, "{window} to {}", low.0.sk.snd_cwnd);
+    // The way is short again: what was a long delay on the other is none that a queue here has.
+    low.rounds(50, 0);
+    for _ in 0..4 {
+        (low.0.sk.snd_cwnd, low.0.sk.snd_ssthresh) = (1000, 2);
+        low.rounds(1, 20_000);
+        low.0.lose();
+        low.rounds(10, 0);
+    }
+    (low.0.sk.snd_cwnd, low.0.sk.snd_ssthresh) = (1000, 2);
+    low.rounds(4, 8_000);
+    assert!(low.0.sk.snd_cwnd < 600, "{}", low.0.sk.snd_cwnd);
+}
+
+#[test]
+fn hstcp_lp_still_judges_delays_gigabytes_after_its_last_answer() {
+    let mut low = LowPriority::new(1000);
+    low.rounds(1, 20_000);
+    low.rounds(10, 0);
+    // 3 GB of packets of 1000 bytes: half of all sequence numbers and more.
+    low.0.sk.snd_una = low.0.sk.snd_una.wrapping_add(1_500_000_000);
+    low.rounds(2, 0);
+    low.0.sk.snd_una = low.0.sk.snd_una.wrapping_add(1_500_000_000);
+    low.rounds(2, 0);
+    (low.0.sk.snd_cwnd, low.0.sk.snd_ssthresh) = (1000, 2);
+    low.rounds(3, 8_000);
+    assert!(low.0.sk.snd_cwnd < 600, "{}", low.0.sk.snd_cwnd);
+}
+
+#[test]
 fn hstcp_lp_without_timestamps_is_refused_with_the_reason() {
     let mut sk = Sock::default();
     sk.set_timestamps(false);

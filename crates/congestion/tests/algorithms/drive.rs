@@ -3,6 +3,7 @@
 use landspeed_congestion::{AckSample, CaState, Event, Native, Sock, native};
 
 /// One connection with one control.
+#[derive(Clone)]
 pub(crate) struct Drive {
     pub(crate) control: Native,
     pub(crate) sk: Sock,
@@ -14,7 +15,11 @@ pub(crate) const RTT: u32 = 100_000;
 impl Drive {
     /// In congestion avoidance with a window of `cwnd` packets, in full use, after `seconds` of nothing.
     pub(crate) fn new(name: &str, cwnd: u32) -> Self {
-        let control = native(name).unwrap_or_else(|| panic!("no {name}"));
+        Drive::with(native(name).unwrap_or_else(|| panic!("no {name}")), cwnd)
+    }
+
+    /// The same with a control from elsewhere.
+    pub(crate) fn with(control: Native, cwnd: u32) -> Self {
         let mut sk = Sock {
             tcp_mstamp: 1_000_000,
             srtt_us: 8 * RTT,

@@ -47,5 +47,5 @@ fn with_one_layer_it_is_reno() {
     let mut drive = Drive::new("ltcp", 49);
     close(drive.gain(64), 1.0, 0.02);
     drive.lose();
-    assert_eq!(drive.sk.snd_cwnd, 25);
+    assert_eq!(drive.sk.snd_cwnd, 24);
 }

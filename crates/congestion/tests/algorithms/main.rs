@@ -9,5 +9,6 @@ mod fuzz;
 mod highspeed;
 mod htcp;
 mod ltcp;
+mod path;
 mod response;
 mod simple;

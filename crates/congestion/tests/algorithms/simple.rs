@@ -99,3 +99,39 @@ fn a_reduction_that_was_none_is_undone() {
         assert_eq!(drive.control.undo_cwnd(&mut drive.sk), 1000, "{}", row.name);
     }
 }
+
+#[test]
+fn half_a_window_is_rounded_down_as_linux_does() {
+    // tcp_reno_ssthresh of net/ipv4/tcp_cong.c, Linux 6.12.95, which its Westwood and BIC share.
+    for (window, half) in [(3, 2), (5, 2), (7, 3), (9, 4), (11, 5), (13, 6)] {
+        for name in ["reno", "fast", "ltcp", "scalable", "westwood", "bic"] {
+            let mut drive = Drive::new(name, window);
+            drive.lose();
+            assert_eq!(drive.sk.snd_cwnd, half, "{name} at {window}");
+        }
+    }
+}
+
+#[test]
+fn a_window_once_in_full_use_grows_in_slow_start_whatever_is_under_way() {
+    // tcp_is_cwnd_limited of include/net/tcp.h, Linux 6.12.95: the flag counts first. Windows after each of five
+    // acknowledgements from 100 packets, ten or sixty of them under way, the flag set or not.
+    let linux = [
+        (true, 10, [101, 102, 103, 104, 105]),
+        (false, 10, [100; 5]),
+        (false, 60, [101, 102, 103, 104, 105]),
+    ];
+    for row in CONTROLS.iter().filter(|row| !row.is_rate_based && !row.needs_timestamps) {
+        for (is_limited, under_way, windows) in linux {
+            let mut drive = Drive::new(row.name, 100);
+            drive.sk.snd_ssthresh = 1000;
+            drive.sk.set_cwnd_limited(is_limited);
+            drive.sk.max_packets_out = under_way;
+            let ours = windows.map(|_| {
+                drive.control.cong_avoid(&mut drive.sk, 0, 1);
+                drive.sk.snd_cwnd
+            });
+            assert_eq!(ours, windows, "{}: {is_limited}, {under_way} under way", row.name);
+        }
+    }
+}

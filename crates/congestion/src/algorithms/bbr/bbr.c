@@ -169,8 +169,9 @@ static __always_inline void bbr_update_min_rtt(struct sock *sk, struct bbr_state
 		ca->min_rtt_seen = tp->tcp_mstamp;
 	}
 	if (is_old && !ca->idle_restart && ca->mode != BBR_PROBE_RTT) {
-		bbr_save_cwnd(tp, ca);
+		/* Linux: in this order, so that the window kept is never below the one kept last. */
 		ca->mode = BBR_PROBE_RTT;
+		bbr_save_cwnd(tp, ca);
 		ca->probe_rtt_done = 0;
 	}
 	if (ca->mode == BBR_PROBE_RTT)

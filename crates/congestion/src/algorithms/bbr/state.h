@@ -42,9 +42,9 @@ struct bbr_state {
 	__u64 extra_start; /* of the watching for more than the estimate */
 	__u64 min_rtt_seen; /* when */
 	__u64 probe_rtt_done; /* when; 0: not yet known */
-	__u32 bw[BBR_BW_ROUNDS]; /* the best of each of the last round trips */
+	__u32 bw[BBR_BW_ROUNDS]; /* the best of each round trip */
 	__u32 min_rtt;
-	__u32 round; /* which slot of bw is now */
+	__u32 slot; /* of bw: the round trip of the last sample that counted */
 	__u32 round_end; /* `delivered` at its end */
 	__u32 prior_cwnd;
 	__u32 full_bw;
@@ -53,7 +53,7 @@ struct bbr_state {
 	__u8 mode;
 	__u8 prior_state : 3, round_start : 1, conserves : 1, idle_restart : 1, probe_rtt_round : 1, full : 1;
 	__u8 cycle : 3, full_rounds : 2, seen_rtt : 1;
-	__u8 extra_rounds;
+	__u8 extra_rounds : 4, passed : 4; /* passed: round trips begun since that of `slot`, ten at most */
 };
 LS_STATE(bbr_state);
 
@@ -67,18 +67,25 @@ static __always_inline __u32 bbr_max_bw(const struct bbr_state *ca)
 	return max;
 }
 
+/* Draft, section 4.1.1: old samples go when a new one counts, and only then. Round trips without one, of a pausing
+ * application or of ProbeRTT, leave the estimate as it is. */
 static __always_inline void bbr_remember_bw(struct bbr_state *ca, __u32 bw)
 {
-	__u32 *slot = &ca->bw[ca->round % BBR_BW_ROUNDS];
-	*slot = ls_max(*slot, bw);
+	__u32 *best;
+
+	for (; ca->passed; ca->passed--) {
+		ca->slot = (ca->slot + 1) % BBR_BW_ROUNDS;
+		ca->bw[ca->slot] = 0;
+	}
+	best = &ca->bw[ca->slot % BBR_BW_ROUNDS];
+	*best = ls_max(*best, bw);
 }
 
 /* Draft, section 4.1.1.3: a round trip ends with the first packet that was sent after its beginning. */
 static __always_inline void bbr_next_round(struct bbr_state *ca, __u32 delivered)
 {
 	ca->round_end = delivered;
-	ca->round++;
-	ca->bw[ca->round % BBR_BW_ROUNDS] = 0;
+	ca->passed = ls_min(ca->passed + 1U, BBR_BW_ROUNDS);
 	ca->round_start = 1;
 	ca->conserves = 0;
 }

@@ -35,7 +35,8 @@ struct cubic_state {
 	__u64 epoch; /* when this growth began; 0: with the next acknowledgement */
 	__u64 estimate; /* the window of standard TCP, in 1/LS_ONE */
 	__u64 round_start; /* of HyStart */
-	__u64 last_ack; /* of the train */
+	__u64 last_ack; /* of the train, while it is one */
+	__u64 heard; /* when the last acknowledgement came */
 	__u32 w_max; /* the window at the last loss; 0: none yet */
 	__u32 origin; /* the window in the curve's middle */
 	__u32 k_ms; /* the time of that middle */
@@ -128,8 +129,7 @@ LS_CALLBACK(void, cubic_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct cubic_state *ca = ls_private(sk);
 
-	if (tcp_in_slow_start(tp) && after(ack, ca->round_end))
-		cubic_new_round(sk, ca);
+	(void)ack;
 	acked = ls_slow_start(sk, acked);
 	if (!acked)
 		return;
@@ -146,7 +146,7 @@ LS_CALLBACK(__u32, cubic_ssthresh, struct sock *sk)
 
 	ca->epoch = 0;
 	ca->w_max = cwnd < ca->w_max ? (__u64)cwnd * (LS_ONE + CUBIC_BETA) >> 17 : cwnd;
-	return ls_decreased(tp, LS_ONE - CUBIC_BETA);
+	return ls_kept(tp, CUBIC_BETA);
 }
 
 /* Linux: after a timeout everything begins anew, RFC 9438, section 4.8, allows it. */
@@ -169,18 +169,21 @@ LS_CALLBACK(void, cubic_cwnd_event, struct sock *sk, __u32 event)
 	struct cubic_state *ca = ls_private(sk);
 	__u64 now = tcp_sk(sk)->tcp_mstamp;
 
-	/* last_ack is when the connection was last heard of. */
-	if (event == CA_EVENT_TX_START && ca->epoch && now > ca->last_ack)
-		ca->epoch = ls_min64(ca->epoch + (now - ca->last_ack), now);
+	if (event == CA_EVENT_TX_START && ca->epoch && now > ca->heard)
+		ca->epoch = ls_min64(ca->epoch + (now - ca->heard), now);
 }
 
 /* Ha and Rhee, packet trains: a train of closely spaced acknowledgements as long as half the path's delay. */
-static __always_inline bool hystart_train(struct sock *sk, struct cubic_state *ca, bool is_close)
+static __always_inline bool hystart_train(struct sock *sk, struct cubic_state *ca)
 {
-	__u64 burst = ls_div(HYSTART_BURST * LS_USEC_PER_SEC, tcp_sk(sk)->sk_pacing_rate);
+	__u64 now = tcp_sk(sk)->tcp_mstamp;
+	__u64 burst = ls_div(HYSTART_BURST * LS_USEC_PER_SEC, sk->sk_pacing_rate);
 	__u64 length = (ca->delay_min + ls_min64(burst, 1000)) / 2;
 
-	return is_close && tcp_sk(sk)->tcp_mstamp - ca->round_start > length;
+	if (now - ca->last_ack > HYSTART_SPACING)
+		return false;
+	ca->last_ack = now;
+	return now - ca->round_start > length;
 }
 
 /* Ha and Rhee, delay increase: the round's first round trips are an eighth longer than the path's. */
@@ -196,15 +199,30 @@ static __always_inline bool hystart_delay(struct cubic_state *ca, __u32 rtt)
 	return ca->round_rtt > ca->delay_min + more;
 }
 
+/* Linux: a window of a few packets neither sees nor prolongs a train. */
+static __always_inline void hystart_update(struct sock *sk, struct cubic_state *ca, __u32 rtt)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	bool is_train, is_late;
+
+	if (after(tp->snd_una, ca->round_end))
+		cubic_new_round(sk, ca);
+	if (tp->snd_cwnd < HYSTART_LOW_WINDOW)
+		return;
+	is_train = hystart_train(sk, ca);
+	is_late = hystart_delay(ca, rtt);
+	if (is_train || is_late) {
+		ca->found = 1;
+		tp->snd_ssthresh = tp->snd_cwnd;
+	}
+}
+
 LS_CALLBACK(void, cubic_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct cubic_state *ca = ls_private(sk);
-	bool is_close = tp->tcp_mstamp - ca->last_ack <= HYSTART_SPACING;
-	bool is_train, is_late;
 
-	if (is_close || ca->found || !tcp_in_slow_start(tp))
-		ca->last_ack = tp->tcp_mstamp;
+	ca->heard = tp->tcp_mstamp;
 	if (sample->rtt_us < 0)
 		return;
 	/* Linux: round trips of the first second after a loss say nothing of the path. */
@@ -212,14 +230,8 @@ LS_CALLBACK(void, cubic_pkts_acked, struct sock *sk, const struct ack_sample *sa
 		return;
 	if (!ca->delay_min || ca->delay_min > (__u32)sample->rtt_us)
 		ca->delay_min = ls_max(sample->rtt_us, 1);
-	if (ca->found || !tcp_in_slow_start(tp) || tp->snd_cwnd < HYSTART_LOW_WINDOW)
-		return;
-	is_train = hystart_train(sk, ca, is_close);
-	is_late = hystart_delay(ca, sample->rtt_us);
-	if (is_train || is_late) {
-		ca->found = 1;
-		tp->snd_ssthresh = tp->snd_cwnd;
-	}
+	if (!ca->found && tcp_in_slow_start(tp))
+		hystart_update(sk, ca, sample->rtt_us);
 }
 
 LS_CALLBACK(__u32, cubic_undo_cwnd, struct sock *sk)

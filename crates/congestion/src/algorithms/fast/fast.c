@@ -113,7 +113,7 @@ LS_CALLBACK(__u32, fast_ssthresh, struct sock *sk)
 	struct fast_state *ca = ls_private(sk);
 
 	ca->gain = 0;
-	return ls_decreased(tcp_sk(sk), LS_ONE / 2);
+	return ls_kept(tcp_sk(sk), LS_HALF);
 }
 
 LS_CALLBACK(__u32, fast_undo_cwnd, struct sock *sk)

@@ -19,8 +19,11 @@
 /* A clock's unit is read from so much of its time. */
 #define LP_CALIBRATION 200000U
 
-/* d_min is of the last five to ten minutes: clocks drift apart, routes change. */
-#define LP_MEMORY (300 * LS_USEC_PER_SEC)
+/* d_min is of the last one to two minutes: clocks drift apart, routes change. */
+#define LP_MEMORY (60 * LS_USEC_PER_SEC)
+
+/* At a loss d_max comes down by this share (2^-3) of what it is above the longest delay since the last one. */
+#define LP_FADE_SHIFT 3
 
 /* The window that it gives way with. */
 #define LP_LEAST_CWND 1U
@@ -44,7 +47,8 @@ struct hstcp_lp_state {
 	__s32 delay; /* one way, with a constant error */
 	__s32 smooth; /* eight times its mean */
 	__s32 least[2]; /* d_min of the newer and the older half of the memory */
-	__s32 range; /* d_max - d_min */
+	__s32 most; /* d_max */
+	__s32 peak; /* the longest delay since the last loss */
 };
 LS_STATE(hstcp_lp_state);
 
@@ -123,17 +127,40 @@ static __always_inline void lp_remember(struct hstcp_lp_state *ca, __u64 now, __
 		ca->least[0] = delay;
 	}
 	ca->least[0] = lp_lower(ca->least[0], delay);
-	ca->range = lp_higher(ca->range, delay - lp_lower(ca->least[0], ca->least[1]));
+	ca->most = lp_higher(ca->most, delay);
+	ca->peak = lp_higher(ca->peak, delay);
 	ca->smooth += delay - (ca->smooth >> LP_GAMMA_SHIFT);
 }
 
-/* TCP-LP, early congestion indication. Two ticks of the coarser clock are no queue. */
+/* TCP-LP, early congestion indication: d_min. */
+static __always_inline __s32 lp_least(const struct hstcp_lp_state *ca)
+{
+	return lp_lower(ca->least[0], ca->least[1]);
+}
+
+/* TCP-LP, early congestion indication: above d_min + delta (d_max - d_min). */
+static __always_inline bool lp_exceeds(const struct hstcp_lp_state *ca, __s64 delay)
+{
+	__s64 least = lp_least(ca);
+
+	return 100 * (delay - least) > LP_DELTA_PERCENT * (ca->most - least);
+}
+
+/* Two ticks of the coarser clock are no queue. */
 static __always_inline bool lp_is_above(const struct hstcp_lp_state *ca)
 {
-	__s64 least = lp_lower(ca->least[0], ca->least[1]);
-	__s64 above = (ca->smooth >> LP_GAMMA_SHIFT) - least;
+	__s64 smooth = ca->smooth >> LP_GAMMA_SHIFT;
 
-	return 100 * above > LP_DELTA_PERCENT * (__s64)ca->range && above > 2 * (__s64)ls_max(ca->their_unit, ca->our_unit);
+	return lp_exceeds(ca, smooth) && smooth - lp_least(ca) > 2 * (__s64)ls_max(ca->their_unit, ca->our_unit);
+}
+
+/* A loss with a queue tells how long queues are now: d_max comes down to that, step by step. A loss without one tells
+ * nothing of them. */
+static __always_inline void lp_fade(struct hstcp_lp_state *ca)
+{
+	if (lp_exceeds(ca, ca->peak))
+		ca->most -= (ca->most - ca->peak) >> LP_FADE_SHIFT;
+	ca->peak = lp_least(ca);
 }
 
 /* A queue lasts. What is above the threshold for less than a round trip is a host that was busy with something else. */
@@ -169,7 +196,7 @@ static __always_inline void lp_yield(struct tcp_sock *tp, struct hstcp_lp_state 
 	/* The least has nothing to halve: the threshold still tells where it was before. */
 	if (tp->snd_cwnd <= LP_LEAST_CWND)
 		return;
-	tp->snd_ssthresh = ls_decreased(tp, LS_ONE / 2);
+	tp->snd_ssthresh = ls_kept(tp, LS_HALF);
 	tp->snd_cwnd = again ? LP_LEAST_CWND : ls_min(tp->snd_cwnd, tp->snd_ssthresh);
 }
 
@@ -199,6 +226,8 @@ LS_CALLBACK(void, hstcp_lp_pkts_acked, struct sock *sk, const struct ack_sample 
 		ca->suspects = false;
 		return;
 	}
+	/* It goes along, or 2 GB later it would lie ahead again. */
+	ca->answered = tp->snd_una;
 	lp_remember(ca, tp->tcp_mstamp, delay);
 	/* TCP-LP: the first slow start, which ends with a loss, only learns what d_max is. */
 	if (ca->fresh < 2 || tp->snd_ssthresh >= TCP_INFINITE_SSTHRESH)
@@ -224,6 +253,7 @@ LS_CALLBACK(void, hstcp_lp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 /* RFC 3649's b(w). */
 LS_CALLBACK(__u32, hstcp_lp_ssthresh, struct sock *sk)
 {
+	lp_fade(ls_private(sk));
 	return highspeed_ssthresh(tcp_sk(sk));
 }
 

@@ -131,7 +131,7 @@ LS_CALLBACK(__u32, htcp_ssthresh, struct sock *sk)
 	ca->last_loss = tp->tcp_mstamp;
 	/* RTTmax is that of one epoch: the next begins from what the path itself takes. */
 	ca->rtt_max = ca->rtt_min == ~0U ? 0 : ca->rtt_min;
-	return ls_decreased(tp, LS_ONE - ca->beta);
+	return ls_kept(tp, ca->beta);
 }
 
 LS_CALLBACK(void, htcp_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)

@@ -40,7 +40,7 @@ LS_CALLBACK(__u32, ltcp_ssthresh, struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	return ls_decreased(tp, ltcp_layers(tp->snd_cwnd) > 1 ? LTCP_BETA : LS_ONE / 2);
+	return ltcp_layers(tp->snd_cwnd) > 1 ? ls_decreased(tp, LTCP_BETA) : ls_kept(tp, LS_HALF);
 }
 
 /* The increase: K packets more a round trip, K / cwnd for each acknowledged. */

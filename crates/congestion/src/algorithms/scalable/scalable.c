@@ -21,7 +21,7 @@ LS_CALLBACK(__u32, scalable_ssthresh, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (tp->snd_cwnd <= SCALABLE_LEGACY_WINDOW)
-		return ls_decreased(tp, LS_ONE / 2);
+		return ls_kept(tp, LS_HALF);
 	return ls_decreased(tp, SCALABLE_B);
 }
 

@@ -55,7 +55,7 @@ LS_CALLBACK(__u32, westwood_ssthresh, struct sock *sk)
 	struct westwood_state *ca = ls_private(sk);
 
 	if (!ca->rate || ca->rtt_min == ~0U)
-		return ls_decreased(tp, LS_ONE / 2);
+		return ls_kept(tp, LS_HALF);
 	/* Rates above 2^30 packets a second are none. */
 	return ls_max(ls_min64(ls_min64(ca->rate, 1ULL << 34) * ls_min(ca->rtt_min, 1U << 29) >> 24, LS_MAX_CWND),
 		      LS_MIN_SSTHRESH);

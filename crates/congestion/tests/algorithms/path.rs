@@ -1,0 +1,161 @@
+//! A fluid path for controls that set their own window and rate: each millisecond it delivers what its rate and what is
+//! there allow; what is above waits. Further controls may hear the same acknowledgements as the one that sends.
+
+use landspeed_congestion::{CaState, Native, RateSample, Sock};
+
+/// Packets of 1000 bytes, 10 a millisecond: 10 MB/s.
+pub(crate) const PER_MS: f64 = 10.0;
+
+/// One control and what it sees of the connection.
+pub(crate) struct Flow {
+    pub(crate) control: Native,
+    pub(crate) sk: Sock,
+}
+
+/// What had been sent and delivered at a millisecond, and whether what was sent then is limited by the application.
+#[derive(Clone, Copy)]
+struct Moment {
+    sent: f64,
+    delivered: f64,
+    is_limited: bool,
+}
+
+pub(crate) struct Path {
+    /// The first sends.
+    pub(crate) flows: Vec<Flow>,
+    /// Milliseconds.
+    base: usize,
+    /// Packets a millisecond that the path delivers, and that the application has to send.
+    pub(crate) rate: f64,
+    pub(crate) offered: f64,
+    /// A packet is lost each time so many milliseconds have passed; 0: none.
+    pub(crate) loses_every: usize,
+    recovers_at: usize,
+    sent: f64,
+    delivered: f64,
+    history: Vec<Moment>,
+}
+
+impl Path {
+    /// A path of a round trip of `base` ms, and the controls that hear of it.
+    pub(crate) fn new(controls: &[Native], base: usize) -> Self {
+        let flow = |&control: &Native| {
+            let mut sk = Sock { mss_cache: 1000, tcp_mstamp: 1_000_000, ..Sock::default() };
+            control.init(&mut sk).expect("init");
+            Flow { control, sk }
+        };
+        Path {
+            flows: controls.iter().map(flow).collect(),
+            base,
+            rate: PER_MS,
+            offered: f64::INFINITY,
+            loses_every: 0,
+            recovers_at: usize::MAX,
+            sent: 0.0,
+            delivered: 0.0,
+            history: Vec::new(),
+        }
+    }
+
+    /// What the sender sees.
+    pub(crate) fn sk(&self) -> &Sock {
+        &self.flows[0].sk
+    }
+
+    /// One millisecond: the sender paces within its window, the path delivers, one acknowledgement tells of it.
+    pub(crate) fn millisecond(&mut self) {
+        for Flow { sk, .. } in &mut self.flows {
+            sk.tcp_mstamp += 1000;
+            sk.tcp_clock_cache = sk.tcp_mstamp * 1000;
+            sk.tcp_wstamp_ns = sk.tcp_clock_cache;
+        }
+        self.send();
+        let arrived = self.history.len().checked_sub(self.base).map_or(0.0, |then| self.history[then].sent);
+        let before = self.delivered;
+        self.delivered = arrived.min(before + self.rate).max(before);
+        let acked = self.delivered.floor() as u32 - before.floor() as u32;
+        if acked > 0 {
+            self.acknowledge(acked);
+        }
+    }
+
+    fn send(&mut self) {
+        let sk = &self.flows[0].sk;
+        let paced = (sk.sk_pacing_rate as f64 / 1000.0 / 1000.0).min(1000.0);
+        let room = (f64::from(sk.snd_cwnd) - (self.sent - self.delivered)).max(0.0);
+        let may = paced.min(room);
+        if self.offered < may {
+            // tcp_rate_check_app_limited: there is nothing more to send.
+            let flight = (self.sent - self.delivered) as u32;
+            for Flow { sk, .. } in &mut self.flows {
+                sk.app_limited = (sk.delivered + flight).max(1);
+            }
+        }
+        self.sent += may.min(self.offered);
+        let is_limited = self.flows[0].sk.app_limited != 0;
+        self.history.push(Moment { sent: self.sent, delivered: self.delivered, is_limited });
+    }
+
+    fn acknowledge(&mut self, acked: u32) {
+        // When the packet now acknowledged was sent, and what had been delivered then.
+        let found = self.history.partition_point(|moment| moment.sent < self.delivered - 0.5);
+        let then = found.min(self.history.len() - 1);
+        let rtt = (self.history.len() - then) as u64 * 1000;
+        let Moment { delivered, is_limited, .. } = self.history[then];
+        let prior = delivered.floor() as u32;
+        let flight = (self.sent - self.delivered) as u32;
+        let losses = self.recover();
+        for Flow { control, sk } in &mut self.flows {
+            sk.packets_out = flight;
+            sk.delivered += acked;
+            sk.lost += losses;
+            sk.delivered_mstamp = sk.tcp_mstamp;
+            sk.srtt_us = 8 * rtt as u32;
+            sk.rtt_min = sk.rtt_min.min(rtt as u32);
+            // tcp_rate_gen.
+            if sk.app_limited != 0 && sk.delivered > sk.app_limited {
+                sk.app_limited = 0;
+            }
+            let sample = RateSample {
+                interval_us: rtt as i64,
+                rtt_us: rtt as i64,
+                prior_delivered: prior,
+                delivered: (sk.delivered - prior) as i32,
+                acked_sacked: acked,
+                losses: losses as i32,
+                prior_in_flight: flight + acked,
+                is_app_limited: u8::from(is_limited),
+                ..RateSample::default()
+            };
+            control.cong_control(sk, sk.snd_una, &sample);
+        }
+    }
+
+    /// Into recovery with a loss, out of it a round trip later; how many are lost now.
+    fn recover(&mut self) -> u32 {
+        let now = self.history.len();
+        if now >= self.recovers_at {
+            self.recovers_at = usize::MAX;
+            self.flows.iter_mut().for_each(|flow| flow.control.set_state(&mut flow.sk, CaState::Open));
+        }
+        if self.loses_every == 0 || !now.is_multiple_of(self.loses_every) || self.recovers_at != usize::MAX {
+            return 0;
+        }
+        self.recovers_at = now + self.base;
+        for Flow { control, sk } in &mut self.flows {
+            sk.prior_cwnd = sk.snd_cwnd;
+            sk.snd_ssthresh = control.ssthresh(sk);
+            control.set_state(sk, CaState::Recovery);
+        }
+        1
+    }
+
+    /// Packets a millisecond.
+    pub(crate) fn run(&mut self, milliseconds: u32) -> f64 {
+        let before = self.delivered;
+        for _ in 0..milliseconds {
+            self.millisecond();
+        }
+        (self.delivered - before) / f64::from(milliseconds)
+    }
+}
