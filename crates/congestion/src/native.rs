@@ -15,7 +15,7 @@
 //! 5. A reduction that turns out needless: `snd_cwnd = undo_cwnd()`, and `snd_ssthresh` back to what it was.
 //! 6. `cwnd_event(TxStart)` when something is sent while nothing is in flight; `CwndRestart` after an idle time.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::fmt;
 
 use crate::algorithms::CONTROLS;
@@ -87,6 +87,18 @@ impl Native {
     /// What is known of it.
     pub fn row(self) -> &'static Row {
         self.row
+    }
+
+    /// The same control by another table of callbacks: its source built in another way, or the kernel's own.
+    /// The table's row is never freed.
+    ///
+    /// # Safety
+    /// `table` points to a `struct tcp_congestion_ops` of `c/native.h` that lives as long as the program, and whose
+    /// callbacks read and write nothing but the connection and the sample that they are given.
+    pub unsafe fn with_table(self, table: *const c_void) -> Self {
+        // SAFETY: the caller's promise; `Ops` has that structure's layout.
+        let ops = unsafe { &*table.cast::<Ops>() };
+        Native { row: Box::leak(Box::new(Row { ops, ..*self.row })) }
     }
 
     /// Takes the connection over: its private bytes are zeroed, as the kernel does, and set up.

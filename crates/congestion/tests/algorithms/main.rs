@@ -8,6 +8,7 @@ mod drive;
 mod fuzz;
 mod highspeed;
 mod htcp;
+mod linux;
 mod ltcp;
 mod path;
 mod response;

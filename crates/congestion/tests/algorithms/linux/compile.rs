@@ -1,0 +1,109 @@
+//! A control from another source than the library's, compiled and linked while the test runs.
+
+use std::ffi::CString;
+use std::fmt::Write;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use landspeed_congestion::{Native, native};
+
+use super::pairs::Planted;
+
+/// Where kernel.h and table.h lie.
+const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/algorithms/linux");
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Compiles `source` with `arguments` into `folder` and takes the table `symbol` from it.
+fn table(name: &str, source: &Path, arguments: &[String], symbol: &str) -> Native {
+    let object = source.with_extension("so");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=gnu11", "-O2", "-fwrapv", "-fPIC", "-shared", "-w"]).args(arguments);
+    let status = cc.arg(source).arg("-o").arg(&object).status().expect("a C compiler");
+    assert!(status.success(), "{}: {status}", source.display());
+    let path = CString::new(object.as_os_str().as_bytes()).expect("a path");
+    let symbol = CString::new(symbol).expect("a name");
+    // SAFETY: what is linked has no constructors; both strings live.
+    let table = unsafe {
+        libc::dlsym(libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL), symbol.as_ptr())
+    };
+    assert!(!table.is_null(), "{}: no {symbol:?}", object.display());
+    // SAFETY: the object is never unlinked; table.h and c/native.h give that table, and its callbacks keep to it.
+    unsafe { native(name).expect("a row").with_table(table) }
+}
+
+/// What lies from the line that begins with `first` to the one that begins with `last`, or to the end.
+fn part<'a>(text: &'a str, first: &str, last: Option<&str>) -> &'a str {
+    let from = text.find(first).unwrap_or_else(|| panic!("no {first:?} in Linux's source"));
+    let length = last.and_then(|last| text[from..].find(last).map(|at| at + last.len()));
+    &text[from..length.map_or(text.len(), |length| from + length)]
+}
+
+/// Linux's control as a source of one file, without what it includes.
+fn linux_source(linux: &Path, file: &str) -> String {
+    let of = |path: &str| read(&linux.join(path));
+    let mut text = "#include \"kernel.h\"\n".to_owned();
+    let (tcp, cong) = (of("include/net/tcp.h"), of("net/ipv4/tcp_cong.c"));
+    let parts = [
+        &of("include/linux/win_minmax.h"),
+        part(&tcp, "static inline bool tcp_is_cwnd_limited", Some("\n}\n")),
+        &of("lib/win_minmax.c"),
+        part(&cong, "__bpf_kfunc u32 tcp_slow_start", None),
+        &if file == "tcp_cong.c" { String::new() } else { of(&format!("net/ipv4/{file}")) },
+    ];
+    for line in parts.iter().flat_map(|part| part.lines()).filter(|line| !line.starts_with("#include")) {
+        let _ = writeln!(text, "{line}");
+    }
+    text + "#include \"table.h\"\n"
+}
+
+/// Linux's source `file`, its module's parameters set as `settings` says, in the place of our control `name`.
+pub(super) fn linux(linux: &Path, folder: &Path, name: &str, file: &str, settings: &str) -> Native {
+    let source = folder.join(format!("linux_{name}.c"));
+    fs::write(&source, linux_source(linux, file)).expect("a temporary folder");
+    let mut arguments = vec!["-I".to_owned(), HERE.to_owned(), format!("-DLS_SETTINGS={settings}")];
+    match file {
+        "tcp_cong.c" => arguments.push("-DLS_IS_RENO".to_owned()),
+        "tcp_bbr.c" => arguments.push("-DLS_WHOLE_PRIVATE".to_owned()),
+        _ => {}
+    }
+    table(name, &source, &arguments, "ls_linux")
+}
+
+/// Our sources with an error in one of them: where that has been written, and the text that it now is.
+pub(super) fn planted_source(planted: &Planted) -> String {
+    let text = read(&Path::new(CRATE).join(planted.file));
+    assert_eq!(text.matches(planted.is).count(), 1, "{:?} in {}", planted.is, planted.file);
+    text.replace(planted.is, planted.becomes)
+}
+
+/// Our control `name` with an error.
+pub(super) fn planted(folder: &Path, name: &str, number: usize, planted: &Planted) -> Native {
+    let root = folder.join(format!("{name}_{number}"));
+    for tree in ["c", "src/algorithms"] {
+        copy(&Path::new(CRATE).join(tree), &root.join(tree));
+    }
+    fs::write(root.join(planted.file), planted_source(planted)).expect("a temporary folder");
+    let include = |tree: &str| root.join(tree).display().to_string();
+    let arguments = ["-I".to_owned(), include("c"), "-I".to_owned(), include("src/algorithms")];
+    let source: PathBuf = root.join(format!("src/algorithms/{name}/{name}.c"));
+    table(name, &source, &arguments, &format!("ls_{name}"))
+}
+
+/// A tree of C sources.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a temporary folder");
+    for entry in fs::read_dir(from).expect("our sources").map(|entry| entry.expect("an entry").path()) {
+        let target = to.join(entry.file_name().expect("a name"));
+        if entry.is_dir() {
+            copy(&entry, &target);
+        } else {
+            fs::copy(&entry, &target).expect("a temporary folder");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Our controls beside Linux's own sources, acknowledgement by acknowledgement: `make cc-linux`.
+//!
+//! Linux's are GPL-2.0 and no part of this project: .ci/linux-source fetches Debian's package of them. What needs no source
+//! of Linux runs in `make test`: that the comparison finds errors, and that those it is tried with still have their place.
+
+mod compile;
+mod pair;
+mod pairs;
+
+use std::path::{Path, PathBuf};
+
+use landspeed_congestion::{CONTROLS, Native, native};
+
+use pair::{Bound, Pair};
+use pairs::{Case, PAIRS, Pairing};
+
+/// Where .ci/linux-source has put Linux's sources.
+fn linux() -> PathBuf {
+    PathBuf::from(std::env::var_os("LANDSPEED_LINUX").expect("LANDSPEED_LINUX: make cc-linux sets it"))
+}
+
+fn ours(pairing: &Pairing) -> Native {
+    native(pairing.name).unwrap_or_else(|| panic!("no {}", pairing.name))
+}
+
+fn theirs(linux: &Path, folder: &Path, pairing: &Pairing) -> Native {
+    compile::linux(linux, folder, pairing.name, pairing.file, pairing.settings)
+}
+
+/// The cases of `pairing` in which `other` is further from `reference` than it may be.
+fn apart(pairing: &Pairing, reference: Native, other: Native) -> impl Iterator<Item = &Case> {
+    pairing
+        .cases
+        .iter()
+        .filter(move |case| !Pair::play(reference, other, case.play, case.bound).is_within(case.bound))
+}
+
+#[test]
+#[ignore = "it needs Linux's sources: make cc-linux"]
+fn every_window_is_linuxs_but_for_known_deviations() {
+    let (linux, folder) = (linux(), tempfile::tempdir().expect("a folder"));
+    let mut wrong = 0;
+    for pairing in PAIRS {
+        let reference = theirs(&linux, folder.path(), pairing);
+        println!("\n{} beside {} {}", pairing.name, pairing.file, pairing.settings);
+        for Case { play, bound, reason } in pairing.cases {
+            let worst = Pair::play(reference, ours(pairing), *play, *bound);
+            let verdict = if worst.is_within(*bound) { "ok   " } else { "WRONG" };
+            wrong += u32::from(!worst.is_within(*bound));
+            println!(
+                "{verdict} {play:?}: at most {worst}; {bound}{}{reason}",
+                if reason.is_empty() { "" } else { ": " }
+            );
+        }
+    }
+    assert_eq!(wrong, 0, "further from Linux than the table allows");
+}
+
+#[test]
+#[ignore = "it needs Linux's sources: make cc-linux"]
+fn an_error_of_a_twentieth_in_any_control_is_found() {
+    let (linux, folder) = (linux(), tempfile::tempdir().expect("a folder"));
+    let mut missed = 0;
+    for pairing in PAIRS {
+        let reference = theirs(&linux, folder.path(), pairing);
+        // What finds an error must find none without it.
+        assert_eq!(apart(pairing, reference, ours(pairing)).count(), 0, "{}", pairing.name);
+        for (number, error) in pairing.planted.iter().enumerate() {
+            let other = compile::planted(folder.path(), pairing.name, number, error);
+            let by = apart(pairing, reference, other).next();
+            missed += u32::from(by.is_none());
+            let found = by.map_or("NOT FOUND".to_owned(), |case| format!("found by {:?}", case.play));
+            println!("{:9} {} -> {}: {found}", pairing.name, error.is.trim(), error.becomes.trim());
+        }
+    }
+    assert_eq!(missed, 0, "planted errors that nothing found");
+}
+
+#[test]
+fn every_pair_is_one_of_our_controls_and_every_planted_error_has_its_place() {
+    for pairing in PAIRS {
+        ours(pairing);
+        assert!(!pairing.planted.is_empty(), "{}: nothing shows that an error would be found", pairing.name);
+        for error in pairing.planted {
+            assert_ne!(compile::planted_source(error), "", "{}", pairing.name);
+        }
+        for case in pairing.cases {
+            let is_exact = matches!(case.bound, Bound::Each { packets: 0.0, share: 0.0 });
+            assert!(
+                is_exact || !case.reason.is_empty(),
+                "{}: {:?} deviates without a reason",
+                pairing.name,
+                case.play
+            );
+        }
+    }
+    // Linux has neither FAST nor LTCP.
+    let alone: Vec<_> =
+        CONTROLS.iter().map(|row| row.name).filter(|name| PAIRS.iter().all(|p| p.name != *name)).collect();
+    assert_eq!(alone, ["fast", "ltcp"]);
+}
+
+#[test]
+fn the_comparison_finds_an_error_and_finds_none_where_none_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pairing = PAIRS.iter().find(|pairing| pairing.name == "scalable").expect("a pair");
+    assert_eq!(apart(pairing, ours(pairing), ours(pairing)).count(), 0);
+    let other = compile::planted(folder.path(), pairing.name, 0, &pairing.planted[0]);
+    assert_ne!(apart(pairing, ours(pairing), other).count(), 0);
+}

@@ -1,0 +1,345 @@
+//! Two controls of one connection: the same acknowledgements, losses and round trips for both, and how far their windows
+//! are apart after each.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use landspeed_congestion::{CaState, Event, Native, Sock};
+
+use crate::drive::Drive;
+use crate::path::Path;
+
+/// What both go through.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Play {
+    /// From 10 packets up to a threshold and beyond it, round trips of so many µs, so many packets an acknowledgement.
+    SlowStart { threshold: u32, rtt: u32, each: u32 },
+    /// From so many packets, in congestion avoidance.
+    Growth { window: u32, rtt: u32, rounds: u32, each: u32 },
+    /// The same, with a loss after each `rounds` round trips.
+    Losses { window: u32, rtt: u32, rounds: u32, times: u32 },
+    /// A loss at each of these windows, each in a connection of its own.
+    Loss { first: u32, last: u32, step: usize },
+    /// Between two losses twenty round trips that grow from the first length to the second, and so many that stay there,
+    /// the window held. The first losses are not compared.
+    Queue { window: u32, least: u32, most: u32, hold: u32, losses: u32, unseen: u32 },
+    /// A loss, a timeout, a reduction undone, each after ten round trips.
+    Troubles { window: u32 },
+    /// Slow start with a window that is not in full use, or of whose use only the flag tells.
+    Unused { limited: bool, in_flight: u32 },
+    /// 25 s of a path of such a round trip, in ms, for controls that pace: with 2 s of little to send, with a loss each time
+    /// so many ms have passed, with a rate that changes.
+    Rates { base: usize, pauses: bool, loses_every: usize, changes: bool },
+}
+
+/// How far apart they were.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Worst {
+    /// Packets beyond the bound where that is most; negative: within it.
+    beyond: f64,
+    /// Windows then, and the acknowledgement.
+    linux: u32,
+    ours: u32,
+    ack: u64,
+    /// Of all windows compared.
+    sums: (f64, f64),
+    /// The largest share by which pacing rates differ.
+    paced: f64,
+}
+
+/// Pacing rates are whole bytes a second, rounded on different ways.
+const PACED: f64 = 1e-5;
+
+impl Worst {
+    fn new() -> Self {
+        Worst { beyond: f64::NEG_INFINITY, linux: 0, ours: 0, ack: 0, sums: (0.0, 0.0), paced: 0.0 }
+    }
+
+    pub(super) fn is_within(&self, bound: Bound) -> bool {
+        match bound {
+            Bound::Each { .. } => self.beyond <= 0.0 && self.paced <= PACED,
+            Bound::Mean(share) => self.ratio_less_one().abs() <= share,
+        }
+    }
+
+    /// Of the mean windows.
+    fn ratio_less_one(&self) -> f64 {
+        self.sums.1 / self.sums.0 - 1.0
+    }
+
+    fn see(&mut self, linux: &Sock, ours: &Sock, bound: Bound, ack: u64) {
+        let (linux, ours) = (linux.snd_cwnd, ours.snd_cwnd);
+        self.sums = (self.sums.0 + f64::from(linux), self.sums.1 + f64::from(ours));
+        let allowed = match bound {
+            Bound::Each { packets, share } => packets + share * f64::from(linux),
+            Bound::Mean(_) => 0.0,
+        };
+        let beyond = f64::from(linux.abs_diff(ours)) - allowed;
+        if beyond > self.beyond {
+            *self = Worst { beyond, linux, ours, ack, ..*self };
+        }
+    }
+
+    fn see_pacing(&mut self, linux: &Sock, ours: &Sock) {
+        let share = ours.sk_pacing_rate as f64 / linux.sk_pacing_rate as f64 - 1.0;
+        self.paced = self.paced.max(share.abs());
+    }
+}
+
+impl fmt::Display for Worst {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Worst { linux, ours, ack, .. } = self;
+        write!(
+            f,
+            "{linux} and {ours} packets at acknowledgement {ack}, means {:+.2} %",
+            100.0 * self.ratio_less_one()
+        )
+    }
+}
+
+pub(super) struct Pair {
+    linux: Drive,
+    ours: Drive,
+    bound: Bound,
+    acks: u64,
+    worst: Worst,
+}
+
+/// How far apart the windows may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Bound {
+    /// After each acknowledgement: so many packets and such a share of the window.
+    Each { packets: f64, share: f64 },
+    /// In the mean: such a share.
+    Mean(f64),
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Each { packets, share } => {
+                write!(f, "allowed {packets} packets and {:.2} %", 100.0 * share)
+            }
+            Bound::Mean(share) => write!(f, "allowed {} % of the mean", 100.0 * share),
+        }
+    }
+}
+
+impl Pair {
+    /// Plays `play` to both.
+    pub(super) fn play(linux: Native, ours: Native, play: Play, bound: Bound) -> Worst {
+        if let Play::Rates { base, pauses, loses_every, changes } = play {
+            return rates(&[linux, ours], base, pauses, loses_every, changes, bound);
+        }
+        let (linux, ours) = (Drive::with(linux, 10), Drive::with(ours, 10));
+        let mut pair = Pair { linux, ours, bound, acks: 0, worst: Worst::new() };
+        pair.warm_up();
+        pair.run(play);
+        pair.worst
+    }
+
+    /// HSTCP-LP does not grow before it knows the clocks.
+    fn warm_up(&mut self) {
+        if self.ours.control.row().needs_timestamps {
+            for _ in 0..4 {
+                self.round_unseen(100_000);
+            }
+        }
+    }
+
+    fn run(&mut self, play: Play) {
+        match play {
+            Play::SlowStart { threshold, rtt, each } => {
+                self.set(10, threshold);
+                for _ in 0..12 {
+                    self.round(rtt, each);
+                }
+            }
+            Play::Growth { window, rtt, rounds, each } => {
+                self.set(window, 2);
+                for _ in 0..rounds {
+                    self.round(rtt, each);
+                }
+            }
+            Play::Losses { window, rtt, rounds, times } => {
+                self.set(window, 2);
+                self.ack(1, rtt);
+                self.set(window, 2);
+                for _ in 0..times {
+                    self.lose();
+                    for _ in 0..rounds {
+                        self.round(rtt, 1);
+                    }
+                }
+            }
+            Play::Loss { first, last, step } => {
+                (first..=last).step_by(step).for_each(|window| self.loss_at(window))
+            }
+            Play::Queue { window, least, most, hold, losses, unseen } => {
+                for number in 0..losses {
+                    self.queue(window, least..=most, hold);
+                    self.both(Drive::lose);
+                    if number >= unseen {
+                        self.compare();
+                    }
+                }
+            }
+            Play::Troubles { window } => self.troubles(window),
+            Play::Unused { limited, in_flight } => self.unused(limited, in_flight),
+            Play::Rates { .. } => unreachable!("not by hand"),
+        }
+    }
+
+    fn loss_at(&mut self, window: u32) {
+        self.both(|drive| *drive = Drive::with(drive.control, window));
+        self.warm_up();
+        self.set(window, 2);
+        // HighSpeed finds its row of the table with an acknowledgement.
+        self.ack(1, 100_000);
+        self.set(window, 2);
+        self.lose();
+    }
+
+    fn queue(&mut self, window: u32, rtt: RangeInclusive<u32>, hold: u32) {
+        self.set(window, 2);
+        for step in (0..20).chain(std::iter::repeat_n(19, hold as usize)) {
+            self.round_unseen(rtt.start() + (rtt.end() - rtt.start()) * step / 19);
+        }
+    }
+
+    fn troubles(&mut self, window: u32) {
+        self.set(window, 2);
+        self.rounds(10);
+        self.lose();
+        self.rounds(10);
+        self.both(|drive| {
+            drive.lose();
+            let undone = drive.control.undo_cwnd(&mut drive.sk);
+            drive.sk.snd_cwnd = undone;
+        });
+        self.compare();
+        self.rounds(10);
+        self.both(time_out);
+        self.rounds(12);
+        self.lose();
+        self.rounds(10);
+    }
+
+    fn unused(&mut self, limited: bool, in_flight: u32) {
+        self.set(100, 1000);
+        for _ in 0..100 {
+            self.both(|drive| {
+                let sk = &mut drive.sk;
+                sk.set_cwnd_limited(limited);
+                sk.max_packets_out = in_flight;
+                drive.control.cong_avoid(&mut drive.sk, 0, 1);
+            });
+            self.compare();
+        }
+    }
+
+    fn both(&mut self, act: impl Fn(&mut Drive)) {
+        act(&mut self.linux);
+        act(&mut self.ours);
+    }
+
+    fn set(&mut self, window: u32, threshold: u32) {
+        self.both(|drive| (drive.sk.snd_cwnd, drive.sk.snd_ssthresh) = (window, threshold));
+    }
+
+    fn lose(&mut self) {
+        self.both(Drive::lose);
+        self.compare();
+    }
+
+    fn rounds(&mut self, count: u32) {
+        for _ in 0..count {
+            self.round(100_000, 1);
+        }
+    }
+
+    /// A round trip of Linux's window, evenly, `each` packets an acknowledgement.
+    fn round(&mut self, rtt: u32, each: u32) {
+        let (window, start) = (self.linux.sk.snd_cwnd, self.linux.sk.tcp_mstamp);
+        for packet in (1..=window.div_ceil(each)).map(|ack| (ack * each).min(window)) {
+            let at = start + u64::from(rtt) * u64::from(packet) / u64::from(window);
+            self.both(|drive| drive.wait(at - drive.sk.tcp_mstamp));
+            self.ack(each, rtt);
+            self.compare();
+        }
+    }
+
+    /// A round trip that is there to be measured.
+    fn round_unseen(&mut self, rtt: u32) {
+        let (window, start) = (self.linux.sk.snd_cwnd, self.linux.sk.tcp_mstamp);
+        for packet in 1..=window {
+            let at = start + u64::from(rtt) * u64::from(packet) / u64::from(window);
+            self.both(|drive| drive.wait(at - drive.sk.tcp_mstamp));
+            self.ack(1, rtt);
+            self.set(window, 2);
+        }
+    }
+
+    fn ack(&mut self, packets: u32, rtt: u32) {
+        self.acks += 1;
+        self.both(|drive| {
+            stamp(&mut drive.sk, rtt);
+            drive.ack(packets, rtt);
+        });
+    }
+
+    fn compare(&mut self) {
+        self.worst.see(&self.linux.sk, &self.ours.sk, self.bound, self.acks);
+    }
+}
+
+/// What a path of changing rate delivers in a millisecond.
+fn rate_at(millisecond: u64) -> f64 {
+    // Any numbers between 4 and 10, for 200 ms each.
+    let number = (millisecond / 200).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+    4.0 + 6.0 * number as f64 / f64::from(1 << 24)
+}
+
+/// [`Play::Rates`].
+fn rates(
+    controls: &[Native],
+    base: usize,
+    pauses: bool,
+    loses_every: usize,
+    changes: bool,
+    bound: Bound,
+) -> Worst {
+    let mut path = Path::new(controls, base);
+    path.loses_every = loses_every;
+    let mut worst = Worst::new();
+    for millisecond in 0..25_000 {
+        let is_pause = pauses && (4000..6000).contains(&millisecond);
+        path.offered = if is_pause { 3.0 } else { f64::INFINITY };
+        if changes {
+            path.rate = rate_at(millisecond);
+        }
+        path.millisecond();
+        let [linux, ours] = &path.flows[..] else { unreachable!("two controls") };
+        worst.see(&linux.sk, &ours.sk, bound, millisecond);
+        worst.see_pacing(&linux.sk, &ours.sk);
+    }
+    worst
+}
+
+/// Timestamps of two clocks in milliseconds.
+fn stamp(sk: &mut Sock, rtt: u32) {
+    let now = sk.tcp_mstamp;
+    sk.rcv_tsval = ((now - u64::from(rtt / 2)) / 1000) as u32;
+    sk.rcv_tsecr = ((now - u64::from(rtt)) / 1000) as u32;
+}
+
+/// tcp_enter_loss, and recovered at once.
+fn time_out(drive: &mut Drive) {
+    let sk = &mut drive.sk;
+    sk.prior_cwnd = sk.snd_cwnd;
+    sk.snd_ssthresh = drive.control.ssthresh(sk);
+    drive.control.cwnd_event(sk, Event::Loss);
+    (sk.snd_cwnd, sk.snd_cwnd_cnt) = (1, 0);
+    drive.control.set_state(sk, CaState::Loss);
+    drive.control.set_state(sk, CaState::Open);
+}

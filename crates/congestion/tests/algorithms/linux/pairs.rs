@@ -1,0 +1,360 @@
+//! What is compared with what, and how far apart the two may be: every known deviation has its reason here.
+
+use super::pair::Bound::{self, Each, Mean};
+use super::pair::Play::{self, Growth, Loss, Losses, Queue, Rates, SlowStart, Troubles, Unused};
+
+/// One of our controls and what Linux has of it.
+pub(super) struct Pairing {
+    pub(super) name: &'static str,
+    /// Linux's source in net/ipv4.
+    pub(super) file: &'static str,
+    /// What its module's parameters are set to, so that both have the paper's constants.
+    pub(super) settings: &'static str,
+    pub(super) cases: &'static [Case],
+    /// Errors of 5 % (one in twenty of what a count has) of ours: each must be found.
+    pub(super) planted: &'static [Planted],
+}
+
+/// What both go through, how far apart they may be, and why they may.
+pub(super) struct Case {
+    pub(super) play: Play,
+    pub(super) bound: Bound,
+    pub(super) reason: &'static str,
+}
+
+/// A text of one of our sources, and what it becomes.
+pub(super) struct Planted {
+    pub(super) file: &'static str,
+    pub(super) is: &'static str,
+    pub(super) becomes: &'static str,
+}
+
+/// The same window after every acknowledgement.
+const fn same(play: Play) -> Case {
+    Case { play, bound: Each { packets: 0.0, share: 0.0 }, reason: "" }
+}
+
+const fn apart(play: Play, packets: f64, share: f64, reason: &'static str) -> Case {
+    Case { play, bound: Each { packets, share }, reason }
+}
+
+const fn planted(file: &'static str, is: &'static str, becomes: &'static str) -> Planted {
+    Planted { file, is, becomes }
+}
+
+const NONE: u32 = landspeed_congestion::INFINITE_SSTHRESH;
+const MS: u32 = 1000;
+
+const fn slow_start(threshold: u32, rtt: u32, each: u32) -> Play {
+    SlowStart { threshold, rtt, each }
+}
+
+const fn growth(window: u32, rounds: u32, each: u32) -> Play {
+    Growth { window, rtt: 100 * MS, rounds, each }
+}
+
+const fn losses(window: u32, rtt: u32, rounds: u32, times: u32) -> Play {
+    Losses { window, rtt, rounds, times }
+}
+
+const fn loss(first: u32, last: u32) -> Play {
+    Loss { first, last, step: 1 }
+}
+
+/// The windows at which RFC 3649's appendix B goes to the next row, of which Linux's table is made.
+const fn row(window: u32) -> Play {
+    loss(window, window)
+}
+
+const FRACTIONS: &str = "ours keeps fractions of packets, Linux counts whole acknowledgements";
+const APPENDIX: &str = "Linux has appendix B's steps of whole packets and of 1/256, ours RFC 3649's formulas";
+const UNCOUNTED: &str =
+    "Linux counts an acknowledgement of n packets once and drops what slow start leaves of it";
+
+pub(super) const PAIRS: &[Pairing] = &[
+    Pairing {
+        name: "reno",
+        file: "tcp_cong.c",
+        settings: "",
+        cases: &[
+            same(slow_start(300, 100 * MS, 1)),
+            same(slow_start(300, 100 * MS, 2)),
+            same(growth(20, 20, 1)),
+            same(growth(1000, 20, 2)),
+            same(loss(2, 400)),
+            same(Troubles { window: 400 }),
+            same(Unused { limited: true, in_flight: 10 }),
+            same(Unused { limited: false, in_flight: 10 }),
+            same(Unused { limited: false, in_flight: 60 }),
+        ],
+        planted: &[
+            planted(
+                "src/algorithms/reno/reno.c",
+                "tp, tp->snd_cwnd, acked",
+                "tp, tp->snd_cwnd * 20 / 21, acked",
+            ),
+            planted(
+                "src/algorithms/reno/reno.c",
+                "tcp_sk(sk)->snd_cwnd >> 1",
+                "tcp_sk(sk)->snd_cwnd * 19 / 40",
+            ),
+            planted("src/algorithms/reno/reno.c", "ls_undo(sk)", "ls_undo(sk) * 19 / 20"),
+        ],
+    },
+    Pairing {
+        name: "cubic",
+        file: "tcp_cubic.c",
+        settings: "",
+        cases: &[
+            same(slow_start(300, 100 * MS, 1)),
+            same(slow_start(300, 100 * MS, 2)),
+            same(slow_start(NONE, 2 * MS, 1)),
+            same(slow_start(NONE, 10 * MS, 1)),
+            same(slow_start(NONE, 50 * MS, 1)),
+            same(slow_start(NONE, 50 * MS, 2)),
+            same(growth(20, 20, 1)),
+            same(growth(1000, 20, 2)),
+            same(loss(2, 400)),
+            same(Unused { limited: true, in_flight: 10 }),
+            same(Unused { limited: false, in_flight: 60 }),
+            apart(losses(1000, 100 * MS, 200, 1), 2.0, 0.005, CURVE),
+            apart(losses(1000, 100 * MS, 40, 4), 2.0, 0.005, CURVE),
+            apart(losses(1000, 20 * MS, 200, 3), 2.0, 0.005, CURVE),
+            apart(losses(100, 5 * MS, 600, 1), 4.0, 0.005, CURVE),
+            apart(Troubles { window: 400 }, 2.0, 0.01, CURVE),
+        ],
+        planted: &[
+            planted("src/algorithms/cubic/cubic.c", "CUBIC_MS3 2500000000ULL", "CUBIC_MS3 2625000000ULL"),
+            planted("src/algorithms/cubic/cubic.c", "CUBIC_MS3 2500000000ULL", "CUBIC_MS3 2375000000ULL"),
+            planted("src/algorithms/cubic/cubic.c", "LS_FRACTION(717, 1024)", "LS_FRACTION(681, 1024)"),
+            planted(
+                "src/algorithms/cubic/cubic.c",
+                "LS_FRACTION(3 * (1024 - 717), 1024 + 717)",
+                "LS_FRACTION(63 * (1024 - 717), 20 * (1024 + 717))",
+            ),
+            planted("src/algorithms/cubic/cubic.c", "CUBIC_FIRST_COUNT 20U", "CUBIC_FIRST_COUNT 21U"),
+            planted("src/algorithms/cubic/cubic.c", "HYSTART_LOW_WINDOW 16U", "HYSTART_LOW_WINDOW 17U"),
+        ],
+    },
+    Pairing {
+        name: "bic",
+        file: "tcp_bic.c",
+        settings: "beta = 896",
+        cases: &[
+            same(slow_start(NONE, 100 * MS, 2)),
+            same(loss(2, 13)),
+            same(loss(15, 400)),
+            same(Loss { first: 1000, last: 60_000, step: 997 }),
+            same(Unused { limited: true, in_flight: 10 }),
+            apart(losses(10_000, 100 * MS, 30, 1), 30.0, 0.0, SEARCH),
+            apart(losses(2000, 100 * MS, 12, 1), 20.0, 0.0, SEARCH),
+        ],
+        planted: &[
+            planted("src/algorithms/bic/bic.c", "BIC_S_MAX (32 * LS_ONE)", "BIC_S_MAX (336 * LS_ONE / 10)"),
+            planted(
+                "src/algorithms/bic/bic.c",
+                "BIC_BETA LS_FRACTION(1, 8)",
+                "BIC_BETA LS_FRACTION(21, 160)",
+            ),
+        ],
+    },
+    Pairing {
+        name: "highspeed",
+        file: "tcp_highspeed.c",
+        settings: "",
+        cases: HIGHSPEED,
+        planted: HIGHSPEED_PLANTED,
+    },
+    Pairing {
+        name: "htcp",
+        file: "tcp_htcp.c",
+        settings: "use_rtt_scaling = 0",
+        cases: &[
+            same(slow_start(NONE, 100 * MS, 2)),
+            same(Unused { limited: true, in_flight: 10 }),
+            apart(growth(60_000, 60, 1), 45.0, 0.0, ALPHA),
+            apart(queue(140 * MS, 0, 2), 0.0, 0.007, BACKOFF),
+            apart(queue(110 * MS, 0, 2), 0.0, 0.007, BACKOFF),
+            apart(queue(300 * MS, 0, 2), 0.0, 0.007, BACKOFF),
+        ],
+        planted: &[
+            planted("src/algorithms/htcp/htcp.c", "LS_ONE + 10 * beyond", "LS_ONE + 21 * beyond / 2"),
+            planted(
+                "src/algorithms/htcp/htcp.c",
+                "HTCP_BETA_MAX LS_FRACTION(4, 5)",
+                "HTCP_BETA_MAX LS_FRACTION(84, 100)",
+            ),
+            planted(
+                "src/algorithms/htcp/htcp.c",
+                "HTCP_BETA_MIN LS_FRACTION(1, 2)",
+                "HTCP_BETA_MIN LS_FRACTION(21, 40)",
+            ),
+            planted(
+                "src/algorithms/htcp/htcp.c",
+                "ls_div((__u64)ca->rtt_min << 16",
+                "ls_div(21 * (__u64)ca->rtt_min / 20 << 16",
+            ),
+        ],
+    },
+    Pairing {
+        name: "scalable",
+        file: "tcp_scalable.c",
+        settings: "",
+        cases: &[
+            same(slow_start(NONE, 100 * MS, 2)),
+            same(loss(17, 400)),
+            same(Loss { first: 1000, last: 60_000, step: 997 }),
+            same(Unused { limited: true, in_flight: 10 }),
+            apart(growth(1000, 40, 1), 1.0, 0.001, FRACTIONS),
+            apart(growth(1000, 40, 2), 1.0, 0.001, FRACTIONS),
+            apart(losses(1000, 100 * MS, 40, 4), 2.0, 0.001, FRACTIONS),
+        ],
+        planted: &[
+            planted("src/algorithms/scalable/scalable.c", "LS_FRACTION(1, 100)", "LS_FRACTION(21, 2000)"),
+            planted("src/algorithms/scalable/scalable.c", "LS_FRACTION(1, 8)", "LS_FRACTION(21, 160)"),
+        ],
+    },
+    Pairing {
+        name: "westwood",
+        file: "tcp_westwood.c",
+        settings: "",
+        cases: &[
+            same(slow_start(300, 100 * MS, 2)),
+            same(growth(1000, 20, 2)),
+            same(Unused { limited: true, in_flight: 10 }),
+            apart(queue(150 * MS, 60, 0), 2.0, 0.002, FILTER),
+            apart(queue(100 * MS, 60, 0), 2.0, 0.002, FILTER),
+        ],
+        planted: &[
+            planted(
+                "src/algorithms/westwood/westwood.c",
+                "tp, ls_max(tp->snd_cwnd, 1), acked",
+                "tp, ls_max(tp->snd_cwnd * 20 / 21, 1), acked",
+            ),
+            planted(
+                "src/algorithms/westwood/westwood.c",
+                "ls_div((__u64)(tp->delivered - ca->delivered) << 24",
+                "ls_div((__u64)(tp->delivered - ca->delivered) * 19 / 20 << 24",
+            ),
+        ],
+    },
+    Pairing {
+        name: "africa",
+        file: "tcp_highspeed.c",
+        settings: "",
+        cases: HIGHSPEED,
+        planted: HIGHSPEED_PLANTED,
+    },
+    Pairing {
+        name: "hstcp_lp",
+        file: "tcp_highspeed.c",
+        settings: "",
+        cases: HIGHSPEED,
+        planted: HIGHSPEED_PLANTED,
+    },
+    Pairing {
+        name: "bbr",
+        file: "tcp_bbr.c",
+        settings: "",
+        cases: &[
+            paced(Rates { base: 50, pauses: false, loses_every: 0, changes: false }),
+            paced(Rates { base: 2, pauses: false, loses_every: 0, changes: false }),
+            paced(Rates { base: 50, pauses: true, loses_every: 0, changes: false }),
+            paced(Rates { base: 2, pauses: true, loses_every: 0, changes: false }),
+            paced(Rates { base: 50, pauses: false, loses_every: 333, changes: false }),
+            paced(Rates { base: 2, pauses: false, loses_every: 97, changes: false }),
+            Case {
+                play: Rates { base: 50, pauses: false, loses_every: 0, changes: true },
+                bound: Mean(0.02),
+                reason: FILTERED,
+            },
+            Case {
+                play: Rates { base: 10, pauses: false, loses_every: 0, changes: true },
+                bound: Mean(0.02),
+                reason: FILTERED,
+            },
+        ],
+        planted: &[
+            planted(
+                "src/algorithms/bbr/state.h",
+                "BBR_CWND_GAIN (2 * BBR_UNIT)",
+                "BBR_CWND_GAIN (19 * BBR_UNIT / 10)",
+            ),
+            planted("src/algorithms/bbr/state.h", "BBR_UNIT * 2885 / 1000 + 1", "BBR_UNIT * 3029 / 1000 + 1"),
+            planted("src/algorithms/bbr/state.h", "BBR_UNIT * 1000 / 2885", "BBR_UNIT * 950 / 2885"),
+            planted(
+                "src/algorithms/bbr/state.h",
+                "			return BBR_UNIT * 5 / 4;",
+                "			return BBR_UNIT * 6 / 5;",
+            ),
+            planted("src/algorithms/bbr/state.h", "BBR_PACED_PERCENT 99U", "BBR_PACED_PERCENT 94U"),
+            planted(
+                "src/algorithms/bbr/state.h",
+                "BBR_MIN_RTT_WINDOW (10 * LS_USEC_PER_SEC)",
+                "BBR_MIN_RTT_WINDOW (21 * LS_USEC_PER_SEC / 2)",
+            ),
+        ],
+    },
+];
+
+const CURVE: &str = "ours works the curve out at each acknowledgement with C = 0.4 and an exact root, Linux once a jiffy, \
+                     not for 31 ms where the window stays, with C = 0.4004 and a root within 0.2 %";
+const SEARCH: &str = "Linux looks a quarter ahead instead of a half and takes each acknowledgement for 31/16, so that a \
+                      round trip adds 31 packets where ours adds 32, and its last packet takes longer";
+const ALPHA: &str = "Linux reckons alpha in whole packets and anew only where the window has grown";
+const BACKOFF: &str =
+    "Linux has beta in 1/128 and adapts it one loss later than the draft, from the third on";
+const FILTER: &str = "Linux filters its rate twice by an eighth, ours once by a tenth, as the paper: the same where it is steady";
+const FILTERED: &str = "Linux keeps three samples of eleven round trips, ours the best of each of ten";
+
+const HIGHSPEED: &[Case] = &[
+    same(slow_start(NONE, 100 * MS, 2)),
+    same(Unused { limited: true, in_flight: 10 }),
+    apart(growth(20, 20, 1), 1.0, 0.0, FRACTIONS),
+    apart(slow_start(300, 100 * MS, 2), 16.0, 0.0, UNCOUNTED),
+    apart(growth(60_000, 20, 1), 2.0, 0.0004, APPENDIX),
+    apart(row(118), 1.0, 0.007, APPENDIX),
+    apart(row(221), 1.0, 0.007, APPENDIX),
+    apart(row(347), 1.0, 0.007, APPENDIX),
+    apart(row(495), 1.0, 0.007, APPENDIX),
+    apart(row(663), 1.0, 0.007, APPENDIX),
+    apart(row(851), 1.0, 0.007, APPENDIX),
+    apart(row(1058), 1.0, 0.007, APPENDIX),
+];
+
+const HIGHSPEED_PLANTED: &[Planted] = &[
+    planted(
+        "src/algorithms/highspeed/response.h",
+        "highspeed_at(tp->snd_cwnd).a",
+        "highspeed_at(tp->snd_cwnd).a * 21ULL / 20",
+    ),
+    planted(
+        "src/algorithms/highspeed/response.h",
+        "highspeed_at(tp->snd_cwnd).a",
+        "highspeed_at(tp->snd_cwnd).a * 19ULL / 20",
+    ),
+    planted(
+        "src/algorithms/highspeed/response.h",
+        "highspeed_at(tp->snd_cwnd).b",
+        "highspeed_at(tp->snd_cwnd).b * 21 / 20",
+    ),
+    planted(
+        "src/algorithms/highspeed/response.h",
+        "highspeed_at(tp->snd_cwnd).b",
+        "highspeed_at(tp->snd_cwnd).b * 19 / 20",
+    ),
+];
+
+/// Eight losses at 1000 packets, each after round trips from 100 ms up to `most`, which `hold` more then take.
+const fn queue(most: u32, hold: u32, unseen: u32) -> Play {
+    Queue { window: 1000, least: 100 * MS, most, hold, losses: 8, unseen }
+}
+
+/// Windows the same, and pacing rates within a hundred-thousandth: both round them.
+const fn paced(play: Play) -> Case {
+    Case {
+        play,
+        bound: Each { packets: 0.0, share: 0.0 },
+        reason: "pacing rates are rounded in another order",
+    }
+}
