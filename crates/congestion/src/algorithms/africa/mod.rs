@@ -17,7 +17,10 @@ pub(super) static ROW: Row = Row {
         Parameter { symbol: "alpha", value: "1.641 packets", from: "the switch between the modes" },
         Parameter { symbol: "a(w), b(w)", value: "of HighSpeed TCP", from: "RFC 3649, section 5" },
     ],
-    departures: &["the average round trip is TCP's own smoothed one"],
+    departures: &[
+        "the average round trip is TCP's own smoothed one",
+        "an acknowledgement of n packets counts n times, in the paper once: where the receiver acknowledges every second packet, the mean window with one of 3000 packets lost is 1.8 times the paper's",
+    ],
     needs_timestamps: false,
     is_rate_based: false,
     object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/africa.bpf.o"))),

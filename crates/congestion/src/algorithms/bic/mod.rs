@@ -32,6 +32,8 @@ pub(super) static ROW: Row = Row {
         "the search ends where less than S_min is left to the maximum, as the text has it",
         "fast convergence compares with the window at the last loss, as the text says; the pseudo-code compares with a maximum that probing has set to infinity",
         "a timeout forgets the maximum",
+        "a loss below 14 packets forgets it too: after a maximum of 1000 the window is back at 500 three round trips later than by the pseudo-code",
+        "an acknowledgement of n packets counts n times, in the paper once: where the receiver acknowledges every second packet, the mean window with one of 3000 packets lost is 1.8 times the paper's",
     ],
     needs_timestamps: false,
     is_rate_based: false,

@@ -23,6 +23,7 @@ pub(super) static ROW: Row = Row {
     departures: &[
         "a(w) and b(w) are interpolated between sixteen rows an octave, within 0.1 % of the formulas, where appendix B has steps of whole packets",
         "above 131,071 packets a and b stay as they are there",
+        "an acknowledgement of n packets counts n times, in the RFC once: where the receiver acknowledges every second packet, the mean window with one of 3000 packets lost is 1.8 times the RFC's",
         "slow start is the kernel's: RFC 3742's limited slow start is not used",
     ],
     needs_timestamps: false,

@@ -22,7 +22,10 @@ pub(super) static ROW: Row = Row {
             from: "the widths delta_K / delta_(K-1) = (K + 1) / (K - 1), summed up",
         },
     ],
-    departures: &["the paper's optional compensation for round trips, K_R, is 1"],
+    departures: &[
+        "the paper's optional compensation for round trips, K_R, is 1",
+        "an acknowledgement of n packets counts n times, in the paper once: where the receiver acknowledges every second packet, the mean window with one of 3000 packets lost is 1.7 times the paper's",
+    ],
     needs_timestamps: false,
     is_rate_based: false,
     object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/ltcp.bpf.o"))),

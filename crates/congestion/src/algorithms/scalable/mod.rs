@@ -18,7 +18,9 @@ pub(super) static ROW: Row = Row {
         Parameter { symbol: "b", value: "0.125", from: "the algorithm" },
         Parameter { symbol: "legacy window", value: "16 packets", from: "the legacy window" },
     ],
-    departures: &["a stretched acknowledgement of n packets counts n times"],
+    departures: &[
+        "an acknowledgement of n packets counts n times, in the paper once: where the receiver acknowledges every second packet, the mean window with one of 3000 packets lost is 1.9 times the paper's",
+    ],
     needs_timestamps: false,
     is_rate_based: false,
     object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/scalable.bpf.o"))),
