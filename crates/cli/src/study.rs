@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use landspeed_congestion::{CONTROLS, can_load};
 use landspeed_experiment::{Pair, Sink};
+use landspeed_model::VARIED_SHARE;
 use landspeed_record::{Contest, Engine, Line, Question, Study, StudyPath, WriteError, Writer};
 use landspeed_report::compare_progress;
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -114,8 +115,9 @@ pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
 pub(crate) fn planned(args: &CompareArgs, path: StudyPath, engine: Engine) -> Result<Study> {
     let scale = args.scale.unwrap_or(if args.simulate { 1.0 } else { 0.1 });
     let seed = args.seed.unwrap_or(1);
-    let study = Study { engine, path, flows: args.flows, repeats: args.repeats, seed, ..Study::paper() }
-        .scaled(scale);
+    let varied_share = if engine == Engine::Simulator { VARIED_SHARE } else { 0.0 };
+    let whole = Study { engine, path, flows: args.flows, repeats: args.repeats, ..Study::paper() };
+    let study = Study { varied_share, seed, ..whole.scaled(scale) };
     let least = SLOW_STARTS * slow_start(&study.path);
     if study.region_ns.as_secs_f64() < least {
         bail!(

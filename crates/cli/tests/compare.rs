@@ -40,6 +40,7 @@ fn the_simulator_answers_every_question_without_root() {
         report(&compare(folder.path(), &[&args[..], &["--json", "--html", &page_text, SMALL]].concat()));
     assert_eq!(found["runs"], 2 * (3 + 3 + 3 + 3));
     assert_eq!(found["invalid_runs"], 0);
+    assert_eq!(found["study"]["varied_share"], 0.02);
     for protocol in found["protocols"].as_array().unwrap() {
         for field in ["mean_bps", "sd_bps", "stability", "rtt_sd_s", "fairness_min", "fairness_max"] {
             assert!(protocol[field].as_f64().is_some_and(|value| value > 0.0), "{field}: {protocol}");

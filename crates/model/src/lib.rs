@@ -39,4 +39,4 @@ pub use recovery::{full_window, recovery_time, simulated_recovery};
 pub use scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};
 pub use sender::SenderCounts;
 pub use simulation::simulate;
-pub use study::{study_run, study_scenario};
+pub use study::{VARIED_SHARE, study_run, study_scenario};

@@ -1,10 +1,11 @@
 //! The studies of `landspeed compare` in the simulator: the same study, schedule and record as on real hosts.
 
 use landspeed_record::{
-    Contest, FlowPlan, ProbeSample, Question, QueueSample, RunFlow, RunSample, Study, StudyRun, TcpSample,
+    Contest, FlowPlan, ProbeSample, Question, QueueSample, RunFlow, RunPath, RunSample, Study, StudyRun,
+    TcpSample,
 };
 use landspeed_stats::Random;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
@@ -13,10 +14,30 @@ use crate::queue::QueueSpec;
 use crate::scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};
 use crate::simulation::simulate;
 
-/// One run of a contest as it is simulated. Repeats differ by the time, within one round trip, at which flows enter,
-/// and by the dice of controls that throw some; the paths of one repeat are the same for all contests.
-pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario {
+/// How far a simulated repeat's rate, round trip and queue lie from the path's at most: enough to change which packets meet
+/// in the queue, and little beside what one path differs by from day to day.
+pub const VARIED_SHARE: f64 = 0.02;
+
+/// Keeps the dice of paths apart from those of flows.
+const PATHS: u64 = 0x7061_7468;
+
+/// The path of a repeat: rate, round trip and queue each drawn evenly from the study's share either way.
+fn path_of(study: &Study, repeat: u32) -> RunPath {
+    let mut random = Random::stream(study.seed ^ PATHS, u64::from(repeat));
+    let mut factor = || 1.0 + study.varied_share * (2.0 * (random.draw() as f64 / u64::MAX as f64) - 1.0);
     let path = &study.path;
+    RunPath {
+        rate_bps: BitRate(path.rate_bps.0 * factor()),
+        rtt_ns: Nanos((path.rtt_ns.0 as f64 * factor()) as u64),
+        queue_bytes: Bytes((path.queue_bytes.0 as f64 * factor()) as u64),
+    }
+}
+
+/// One run of a contest as it is simulated. Repeats differ by their path ([`Study::varied_share`]), by the time, within
+/// one round trip, at which flows enter, and by the dice of controls that throw some; the path of one repeat is the same
+/// for all contests.
+pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario {
+    let path = path_of(study, repeat);
     let one_way = Nanos(path.rtt_ns.0 / 2);
     let link = LinkSpec {
         rate_bps: path.rate_bps,
@@ -30,7 +51,7 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario
     let plans = study.schedule(contest);
     let window = match contest.question {
         Question::Streams { window_bytes, .. } => Some(window_bytes),
-        _ => path.window_bytes,
+        _ => study.path.window_bytes,
     };
     let flow = |plan: &FlowPlan, dice| FlowSpec {
         receive_window_bytes: window,
@@ -70,6 +91,7 @@ pub fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyR
     Ok(StudyRun {
         contest: contest.name.clone(),
         repeat,
+        path: (study.varied_share > 0.0).then(|| path_of(study, repeat)),
         probes_lost: outcome.probes_sent - outcome.probes.len() as u64,
         probes: outcome.probes.iter().map(|p| ProbeSample { at_ns: p.at_ns, rtt_ns: p.rtt_ns }).collect(),
         queue: queue(&outcome),
@@ -151,6 +173,37 @@ mod tests {
         let run = |repeat| study_run(&study, &contest, repeat).unwrap();
         assert_eq!(run(0), run(0));
         assert_ne!(run(0).flows, run(1).flows);
+    }
+
+    #[test]
+    fn each_repeat_has_a_path_of_its_own_and_all_contests_share_it() {
+        let study = Study { varied_share: 0.02, ..small() };
+        let link = |control: &str, repeat| {
+            study_scenario(&study, &contest(&[control], Question::Regions), repeat).links.remove(0)
+        };
+        assert_ne!(link("reno", 0).rate_bps, link("reno", 1).rate_bps);
+        assert_ne!(link("reno", 0).delay_ns, link("reno", 1).delay_ns);
+        assert_ne!(link("reno", 0).queue, link("reno", 1).queue);
+        assert_eq!(link("reno", 1), link("cubic", 1));
+
+        let paths: Vec<RunPath> = (0..20).map(|repeat| path_of(&study, repeat)).collect();
+        let within = |one: f64, other: f64| (one / other - 1.0).abs() < 0.0201;
+        assert!(paths.iter().all(|path| within(path.rate_bps.0, study.path.rate_bps.0)
+            && within(path.rtt_ns.0 as f64, study.path.rtt_ns.0 as f64)
+            && within(path.queue_bytes.0 as f64, study.path.queue_bytes.0 as f64)));
+        let run = study_run(&study, &contest(&["reno"], Question::Regions), 1).unwrap();
+        assert_eq!(run.path, Some(paths[1]), "each run says what its path was");
+    }
+
+    /// Records of older builds are gone on with as they were begun.
+    #[test]
+    fn a_study_that_varies_nothing_has_one_path() {
+        let study = small();
+        let path = path_of(&study, 3);
+        assert_eq!((path.rate_bps, path.rtt_ns), (study.path.rate_bps, study.path.rtt_ns));
+        assert_eq!(path.queue_bytes, study.path.queue_bytes);
+        let run = study_run(&study, &contest(&["reno"], Question::Regions), 3).unwrap();
+        assert_eq!(run.path, None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use cell::{Cell, DatagramReceive, DatagramSend, FlowSettings, Placement, Set
 pub use compare::{
     COMPARE_FORMAT, CompareReport, Contest, ContestFigures, CpuByStreams, Engine, FlowPlan, Interval,
     MeetingFigures, PaperFinding, PaperValue, ProbeSample, Question, QueueSample, Ranking, RegionFigures,
-    RoundTripFigures, RunFlow, RunSample, ShortFlowFigures, Study, StudyPath, StudyRun,
+    RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study, StudyPath, StudyRun,
 };
 pub use datagram::DatagramCounts;
 pub use explain::{

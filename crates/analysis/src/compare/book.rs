@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use landspeed_record::{Contest, Line, Record, Study, StudyRun};
 
+use super::repeats;
 use super::run::RunFigures;
 
 /// A run that counts.
@@ -22,6 +23,8 @@ pub(super) struct Entry<'a> {
     pub(super) runs: Vec<Counted<'a>>,
     /// How many do not.
     pub(super) invalid: u32,
+    /// Whether the runs differ by their seed alone: then they are one repeat.
+    pub(super) is_one_repeat: bool,
 }
 
 impl Entry<'_> {
@@ -36,10 +39,24 @@ impl Entry<'_> {
         controls.get(n % controls.len().max(1)).map_or("", String::as_str)
     }
 
-    /// A figure of each run that has it, by repeat.
+    /// Whether at least half of the runs have this figure: else the mean of the others is no figure of the contest.
+    pub(super) fn mostly_has(&self, of: impl Fn(&RunFigures) -> Option<f64>) -> bool {
+        let known = self.runs.iter().filter(|run| of(&run.figures).is_some_and(f64::is_finite));
+        known.count() * 2 >= self.runs.len()
+    }
+
+    /// A figure of each repeat that has it.
     pub(super) fn each(&self, of: impl Fn(&RunFigures) -> Option<f64>) -> BTreeMap<u32, f64> {
         let figure = |run: &Counted<'_>| Some((run.repeat, of(&run.figures).filter(|x| x.is_finite())?));
-        self.runs.iter().filter_map(figure).collect()
+        self.repeats(self.runs.iter().filter_map(figure).collect())
+    }
+
+    /// Figures of runs as those of repeats: their mean, where the runs are one repeat.
+    pub(super) fn repeats(&self, of_runs: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
+        match repeats::mean(of_runs.values().copied()) {
+            Some(mean) if self.is_one_repeat => BTreeMap::from([(0, mean)]),
+            _ => of_runs,
+        }
     }
 }
 
@@ -122,7 +139,8 @@ fn by_contest<'a>(study: &'a Study, record: &'a Record, notes: &mut Notes) -> Ha
 }
 
 fn entry<'a>(study: &Study, contest: &'a Contest, runs: Runs<'a>, notes: &mut Notes) -> Entry<'a> {
-    let mut entry = Entry { contest, runs: Vec::new(), invalid: 0 };
+    let is_one_repeat = study.independent_repeats() < study.repeats;
+    let mut entry = Entry { contest, runs: Vec::new(), invalid: 0, is_one_repeat };
     for (repeat, run) in runs {
         let figures = RunFigures::of(study, run);
         match figures {

@@ -1,6 +1,8 @@
 //! Contests beyond the paper's: two protocols, two round trips, short flows beside a long one.
 
-use landspeed_record::{MeetingFigures, Question, RoundTripFigures, ShortFlowFigures, Study};
+use std::collections::BTreeMap;
+
+use landspeed_record::{Interval, MeetingFigures, Question, RoundTripFigures, ShortFlowFigures, Study};
 use landspeed_units::{BitRate, Nanos};
 
 use super::book::Entry;
@@ -17,8 +19,8 @@ pub(super) fn meeting(study: &Study, entry: &Entry<'_>) -> MeetingFigures {
     MeetingFigures {
         first: entry.control(0).to_owned(),
         second: entry.control(1).to_owned(),
-        ratio: repeats::ratio(&logs(&shares)),
-        fairness: repeats::mean(shares.iter().filter_map(|s| s.fairness)),
+        ratio: ratio(entry, &shares),
+        fairness: repeats::mean(shares.values().filter_map(|s| s.fairness)),
         mean_bps: together(&shares),
         runs: entry.runs.len() as u32,
         invalid: entry.invalid,
@@ -33,7 +35,7 @@ pub(super) fn round_trips(study: &Study, entry: &Entry<'_>) -> RoundTripFigures 
         Question::RoundTrips { longer_ns } => longer_ns,
         _ => Nanos(0),
     };
-    let ratio = repeats::ratio(&logs(&shares));
+    let ratio = ratio(entry, &shares);
     RoundTripFigures {
         protocol: entry.protocol().to_owned(),
         short_rtt_ns: short,
@@ -52,16 +54,20 @@ fn bias(ratio: f64, short: Nanos, long: Nanos) -> Option<f64> {
     (apart > 0.0 && apart.is_finite()).then(|| ratio.ln() / apart)
 }
 
-fn all(study: &Study, entry: &Entry<'_>) -> Vec<Shares> {
-    entry.runs.iter().filter_map(|run| shares(study, run.run)).collect()
+/// By repeat.
+fn all(study: &Study, entry: &Entry<'_>) -> BTreeMap<u32, Shares> {
+    entry.runs.iter().filter_map(|run| Some((run.repeat, shares(study, run.run)?))).collect()
 }
 
-fn logs(shares: &[Shares]) -> Vec<f64> {
-    shares.iter().filter_map(|s| repeats::log_ratio(s.first_bps.0, s.second_bps.0)).collect()
+/// The first side's share over the second's.
+fn ratio(entry: &Entry<'_>, shares: &BTreeMap<u32, Shares>) -> Option<Interval> {
+    let log = |s: &Shares| repeats::log_ratio(s.first_bps.0, s.second_bps.0);
+    let logs = shares.iter().filter_map(|(repeat, s)| Some((*repeat, log(s)?))).collect();
+    repeats::ratio(&entry.repeats(logs).into_values().collect::<Vec<_>>())
 }
 
-fn together(shares: &[Shares]) -> BitRate {
-    BitRate(repeats::mean(shares.iter().map(|s| s.all_bps.0)).unwrap_or(0.0))
+fn together(shares: &BTreeMap<u32, Shares>) -> BitRate {
+    BitRate(repeats::mean(shares.values().map(|s| s.all_bps.0)).unwrap_or(0.0))
 }
 
 /// Short flows beside a long one; those of all repeats are taken together.

@@ -146,13 +146,23 @@ fn notes(study: &Study, record: &Record, book: &Book<'_>) -> Vec<String> {
     notes.extend(
         paper::why_not_beside(study).map(|why| format!("nothing is set beside the paper's values: {why}")),
     );
-    if study.repeats < 2 {
-        notes.push("one repeat: no figure has an interval, and no difference can be called real".into());
+    if study.independent_repeats() < 2 {
+        notes.push(one_repeat(study));
     }
     if record.cut_off {
         notes.push("the record's last line is cut off: the study died while writing it".into());
     }
     notes
+}
+
+fn one_repeat(study: &Study) -> String {
+    let why = match study.repeats {
+        0 | 1 => "one repeat",
+        _ => {
+            "the simulated repeats go over the same path and differ by their seed alone, which makes them one"
+        }
+    };
+    format!("{why}: no figure has an interval, and no difference can be called real")
 }
 
 #[cfg(test)]

@@ -34,8 +34,7 @@ fn ranking(metric: &Metric, entries: &[&Entry<'_>]) -> Option<Ranking> {
     let mut runners: Vec<Runner<'_>> = entries
         .iter()
         .filter_map(|entry| {
-            // Where most runs have no such figure, the mean of the others is no figure of the protocol.
-            let values = Some(entry.each(metric.of)).filter(|values| values.len() * 2 >= entry.runs.len())?;
+            let values = entry.mostly_has(metric.of).then(|| entry.each(metric.of))?;
             let mean = repeats::mean(values.values().copied())?;
             Some(Runner { protocol: entry.protocol(), values, mean })
         })

@@ -63,6 +63,7 @@ mod tests {
                 figures: RunFigures { mean_bps: BitRate(rate), ..figures.clone() },
             }],
             invalid: 0,
+            is_one_repeat: false,
         };
         let entries: Vec<_> = contests.iter().zip([3e8, 9e8, 8e8, 5e8]).map(entry).collect();
         let found = streams(&entries.iter().collect::<Vec<_>>());

@@ -73,6 +73,31 @@ fn figures_over_repeats_have_students_interval() {
     assert!(throughput.note.as_ref().is_some_and(|note| note.contains("3 repeats")));
 }
 
+/// The same path again, and only the dice differ: what such runs share is not known from them.
+#[test]
+fn simulated_repeats_that_differ_by_their_seed_alone_are_one() {
+    let mut study = study(4, 4, vec![alone("reno"), alone("htcp")]);
+    let meeting = landspeed_record::Contest {
+        name: "reno beside htcp".into(),
+        controls: vec!["reno".into(), "htcp".into()],
+        question: Question::Meeting,
+    };
+    study.contests.push(meeting);
+    (study.engine, study.repeats) = (Engine::Simulator, 3);
+    let rate = |contest: usize, repeat: u32| KILOBIT * (u64::from(repeat) + 1 + 10 * contest as u64);
+    let runs = |study: &Study| {
+        let ids = (0..3).flat_map(|repeat| (0..3).map(move |contest| (contest, repeat)));
+        ids.map(|(c, r)| run(study, &study.contests[c], r, |_, _| rate(c, r))).collect()
+    };
+    let report = compare(&record(&study, runs(&study)), "").unwrap();
+    let mean = report.protocols[0].mean_over_repeats_bps.unwrap();
+    assert!(mean.mean > 0.0 && report.meetings[0].ratio.is_some());
+    assert_eq!((mean.low, report.meetings[0].ratio.unwrap().low), (None, None), "no interval");
+    assert_eq!(report.rankings[0].groups, [["htcp", "reno"]], "no difference can be called real");
+    assert!(report.notes.iter().any(|note| note.contains("seed alone")), "{:?}", report.notes);
+    assert_eq!((report.runs, report.void.as_deref()), (9, None));
+}
+
 #[test]
 fn what_does_not_count_is_in_no_figure_and_too_much_of_it_voids() {
     let mut study = study(1, 4, vec![alone("reno")]);

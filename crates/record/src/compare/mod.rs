@@ -15,5 +15,5 @@ pub use report::{
     COMPARE_FORMAT, CompareReport, ContestFigures, CpuByStreams, Interval, MeetingFigures, PaperFinding,
     PaperValue, Ranking, RegionFigures, RoundTripFigures, ShortFlowFigures,
 };
-pub use run::{ProbeSample, QueueSample, RunFlow, RunSample, StudyRun};
+pub use run::{ProbeSample, QueueSample, RunFlow, RunPath, RunSample, StudyRun};
 pub use study::{Contest, Engine, FlowPlan, Question, Study, StudyPath};

@@ -1,6 +1,6 @@
 //! One run as it was seen.
 
-use landspeed_units::{Bytes, CpuNanos, Nanos};
+use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::WanStats;
@@ -64,6 +64,18 @@ impl RunFlow {
     }
 }
 
+/// The path of one repeat, where it is not exactly the study's.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunPath {
+    /// Rate of the bottleneck, in bits of IP packets.
+    pub rate_bps: BitRate,
+    /// Round trip when idle.
+    pub rtt_ns: Nanos,
+    /// Most bytes of IP packets that wait in front of the bottleneck.
+    pub queue_bytes: Bytes,
+}
+
 /// One run of a contest.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -74,6 +86,9 @@ pub struct StudyRun {
     pub repeat: u32,
     /// When the run started, since the start of the study; zero in the simulator.
     pub at_ns: Nanos,
+    /// Its own path, where repeats vary it ([`super::Study::varied_share`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<RunPath>,
     /// Its flows.
     pub flows: Vec<RunFlow>,
     /// Round trips of the probe that came back.

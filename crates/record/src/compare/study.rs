@@ -126,6 +126,9 @@ pub struct Study {
     pub scale: f64,
     /// Runs of each contest.
     pub repeats: u32,
+    /// How far rate, round trip and queue of each repeat may lie from the path's: 0.02 is 2 % either way, drawn evenly
+    /// from the seed, the same for all contests of a repeat. 0 is the same path each time.
+    pub varied_share: f64,
     /// Time between samples of flows (1 s in the paper, and shorter where regions are).
     pub sample_ns: Nanos,
     /// Time between probes of the round trip (1 s in the paper).
@@ -153,6 +156,7 @@ impl Study {
             region_ns: REGION,
             scale: 1.0,
             repeats: 1,
+            varied_share: 0.0,
             sample_ns: Nanos::secs(1),
             probe_ns: Nanos::secs(1),
             seed: 1,
@@ -166,6 +170,17 @@ impl Study {
         let region_ns = Nanos((REGION.0 as f64 * scale) as u64);
         let sample = Nanos((1e9 * scale.min(1.0)) as u64).max(Nanos::millis(100));
         Study { region_ns, scale, sample_ns: sample, probe_ns: sample, ..self }
+    }
+
+    /// Repeats that an interval or a difference may be taken over. Real hosts differ from run to run by themselves; the
+    /// simulator's hosts do not, so that runs over the very same path, with other dice, are one measurement: a simulated
+    /// network locks flows into patterns that hold for one ratio of rate, round trip and queue (Floyd and Jacobson, "On
+    /// traffic phase effects in packet-switched gateways", 1992).
+    pub fn independent_repeats(&self) -> u32 {
+        match self.engine {
+            Engine::Simulator if self.varied_share <= 0.0 => self.repeats.min(1),
+            _ => self.repeats,
+        }
     }
 
     /// Length of the whole schedule.

@@ -46,7 +46,7 @@ pub fn compare_text(report: &CompareReport, output: Output) -> String {
     let mut parts = vec![head(report, pen)];
     parts.extend(pen.sheet("table 1: all regions, throughput in Mb/s", &tables::overall(report)));
     parts.extend(pen.sheet("table 2: stability (S) and fairness (F) by region", &tables::by_region(report)));
-    if report.study.repeats > 1 {
+    if report.study.independent_repeats() > 1 {
         let heading = "over repeats: mean ± half of its 95 % interval";
         parts.extend(pen.sheet(heading, &tables::intervals(report)));
     }

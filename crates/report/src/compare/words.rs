@@ -93,7 +93,7 @@ pub(super) fn headline(report: &CompareReport) -> String {
         ([], _) if report.runs > report.invalid_runs => other_headline(report),
         ([], _) => "No run of this study counts".to_owned(),
         ([one], _) => format!("{} carries {}", name(&one.protocol), one.mean_bps),
-        (all, Some(ranking)) if report.study.repeats > 1 => carries_most(ranking, all.len()),
+        (all, Some(ranking)) if report.study.independent_repeats() > 1 => carries_most(ranking, all.len()),
         (all, _) => format!("{} TCPs on one path, run once each", all.len()),
     }
 }
@@ -186,10 +186,22 @@ pub(super) fn setting(report: &CompareReport) -> Vec<String> {
         facts.push(format!("queue {}", study.path.queue_bytes));
     }
     facts.push(who.to_owned());
+    facts.push(varied(study.varied_share));
     facts.push(format!("{} runs of {}", report.runs, crate::words::duration(study.duration())));
     facts.push(scale(study.scale));
     facts.retain(|fact| !fact.is_empty());
     facts
+}
+
+fn varied(share: f64) -> String {
+    match sane(Some(share)).filter(|share| *share > 0.0) {
+        Some(share) => {
+            // 2, or 2.5.
+            let percent = (share * 1000.0).round() / 10.0;
+            format!("rate, round trip and queue of each repeat within {percent} %")
+        }
+        None => String::new(),
+    }
 }
 
 fn scale(scale: f64) -> String {

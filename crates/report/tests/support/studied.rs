@@ -192,7 +192,8 @@ pub(crate) fn full_size() -> Record {
     };
     let contests =
         ["reno", "htcp", "scalable"].map(|name| contest(name, &[name], Question::Regions)).to_vec();
-    let study = Study { engine: Engine::Simulator, path, contests, repeats: 2, seed: 7, ..Study::paper() };
+    let repeats = Study { repeats: 2, varied_share: 0.02, seed: 7, ..Study::paper() };
+    let study = Study { engine: Engine::Simulator, path, contests, ..repeats };
     let mut record = record_of(&study);
     for line in &mut record.lines {
         if let Line::Run(run) = line {

@@ -40,7 +40,7 @@ pub(super) fn paper_tables(report: &CompareReport) -> Markup {
                     @if beside { "Rows in grey are the paper's own." } @else { "The paper's own values are of another size or path and stand nowhere here." }
                 }, &tables::overall(report)))
                 (table("Table 2", &html! { "Stability (S, smaller is steadier) and fairness (F, 1 is fair) by region, as its Table 2." }, &tables::by_region(report)))
-                @if report.study.repeats > 1 {
+                @if report.study.independent_repeats() > 1 {
                     details class="rest" {
                         summary { "Over repeats, with the 95 % interval of each mean" }
                         (table("Over repeats", &html! { "A figure of each run, its mean over the runs that count, and half of the 95 % interval of that mean (Student's t)." }, &tables::intervals(report)))
