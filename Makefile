@@ -24,7 +24,7 @@ setup:
 # Lab tests look at hosts with other people's tools (ip, ethtool, tc), log in with sshd and look at
 # the page with a browser.
 setup-test: setup
-	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps
+	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps chrt:util-linux
 
 test: setup-test check
 	$(CARGO) run --quiet --locked -p xtask -- test
@@ -32,7 +32,6 @@ test: setup-test check
 # The same tests on a machine whose cores a neighbour takes, four tenths of each on average, in bursts: what fails
 # here and not by itself asserts how fast something was.
 disturbed: setup-test
-	@.ci/install chrt:util-linux
 	$(CARGO) build --release --quiet --locked -p xtask
 	$(SUDO) chrt -f 50 target/release/xtask neighbour 0.4 & neighbour=$$!; trap "$(SUDO) kill $$neighbour" EXIT; \
 	$(CARGO) run --quiet --locked -p xtask -- test
@@ -65,7 +64,7 @@ bench: build
 climb: build
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- climb
 
-# Does explain name what was done to a path? (A quarter of an hour, on a machine left alone.)
+# Does explain name what was done to a path? (Twenty minutes, on a machine left alone.)
 zoo: build
 	$(CARGO) build --release --quiet --locked -p xtask
 	$(SUDO) target/release/xtask zoo
@@ -91,7 +90,7 @@ study-speed: setup
 responses: setup
 	$(CARGO) run --release --quiet --locked -p landspeed-model --example responses
 
-# The simulator against the kernel: the study in both, and windows under one list of losses; the kernel against what is
+# The simulator against the kernel: the study in both, and whether it tells one protocol from another; windows under one list of losses; the kernel against what is
 # published; what HSTCP-LP leaves to Reno. (An hour, then ten minutes each, on a machine left alone.)
 agree agree-drops agree-responses agree-beside: build
 	$(CARGO) build --release --locked -p xtask

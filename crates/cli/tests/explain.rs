@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_faults::{Scenario, Stage, fault};
-use landspeed_record::{Cause, ExplainReport};
+use landspeed_record::ExplainReport;
 use support::{LANDSPEED, root};
 
 /// One lab at a time: what one test keeps busy is another one's competing load.
@@ -18,19 +18,40 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A path with one fault of the table, and what is said of it.
+/// Runs a program ahead of everything else on the machine, `xtask neighbour` included. What others run is truly there and
+/// truly costs a flow time that shares the processors with it: a test of what is said of a quiet path has to have one.
+/// (Niceness does not do: it counts within a scheduling group only.)
+const AHEAD: [&str; 3] = ["chrt", "--rr", "60"];
+
+/// Whether programs can be run ahead of others here; if not, says SKIP.
+fn gets_ahead(test: &str) -> bool {
+    let works = Command::new(AHEAD[0]).args(&AHEAD[1..]).arg("true").output();
+    let works = works.is_ok_and(|output| output.status.success());
+    if !works {
+        eprintln!("SKIP {test}: needs chrt, and a host whose root may schedule in real time");
+    }
+    works
+}
+
+/// A path with these faults of the table, and what is said of it.
 fn explained(names: &[&str], strength: f64) -> ExplainReport {
     let faults: Vec<(&str, f64)> = names.iter().map(|name| (*name, strength)).collect();
     let scenario = Scenario::with(&faults).unwrap();
-    let stage = Stage::set(&scenario, &[LANDSPEED.to_owned(), "play".to_owned()]).unwrap();
+    let program: Vec<String> = AHEAD.into_iter().chain([LANDSPEED, "play"]).map(str::to_owned).collect();
+    let stage = Stage::set(&scenario, &program).unwrap();
     std::thread::sleep(Duration::from_millis(1500));
     let [a, b] = stage.names();
     let at = stage.at().to_string();
-    explain(&[&a, &b, "--flow", &at, "--time", "3s", "--no-limits", "--no-trace"])
+    let mut ahead = Command::new(AHEAD[0]);
+    ahead.args(&AHEAD[1..]).arg(LANDSPEED);
+    explain_by(ahead, &[&a, &b, "--flow", &at, "--time", "3s", "--no-limits", "--no-trace"])
 }
 
 fn explain(args: &[&str]) -> ExplainReport {
-    let mut command = Command::new(LANDSPEED);
+    explain_by(Command::new(LANDSPEED), args)
+}
+
+fn explain_by(mut command: Command, args: &[&str]) -> ExplainReport {
     let output = command.arg("explain").args(args).arg("--json").stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -40,7 +61,7 @@ fn explain(args: &[&str]) -> ExplainReport {
 /// strengths and in pairs: `make zoo`.
 #[test]
 fn faults_are_named_first() {
-    if !root("faults_are_named_first") {
+    if !root("faults_are_named_first") || !gets_ahead("faults_are_named_first") {
         return;
     }
     let _alone = alone();
@@ -54,18 +75,14 @@ fn faults_are_named_first() {
 
 #[test]
 fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
-    if !root("a_path_with_nothing_wrong_has_a_limit_and_no_fault") {
+    let test = "a_path_with_nothing_wrong_has_a_limit_and_no_fault";
+    if !root(test) || !gets_ahead(test) {
         return;
     }
     let _alone = alone();
     let report = explained(&[], 0.0);
-    // Whatever else this machine does meanwhile is truly there.
-    let of_the_machine =
-        |cause| matches!(cause, Cause::CompetingLoad | Cause::Placement | Cause::SoftirqCore | Cause::Steal);
-    let causes = report.verdict.iter().map(|finding| finding.cause);
-    let faults: Vec<Cause> = causes.filter(|cause| !cause.is_limit() && !of_the_machine(*cause)).collect();
-    assert!(faults.is_empty(), "{:#?}", report.verdict);
     assert!(!report.verdict.is_empty());
+    assert!(report.verdict.iter().all(|finding| finding.cause.is_limit()), "{:#?}", report.verdict);
 }
 
 #[test]
