@@ -25,4 +25,4 @@ pub use paired::{holm, mean_interval, paired_test};
 pub use random::Random;
 pub use sequential::{Design, State, Verdict, judge};
 pub use share::jain;
-pub use welch::unpaired;
+pub use welch::{Apart, apart, unpaired};

@@ -28,6 +28,43 @@ pub fn unpaired(new: &[f64], old: &[f64], confidence: f64) -> Option<Estimate> {
     Some(ratio_of(difference, difference - half, difference + half))
 }
 
+/// How far two sets of runs lie apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Apart {
+    /// The first set's mean less the second's.
+    pub difference: f64,
+    /// What a single run of the one and a single run of the other differ by at most, with the confidence asked for, where
+    /// both sets have the same mean: from both sets' own spread.
+    pub bound: f64,
+}
+
+impl Apart {
+    /// Whether the means are no further apart than two single runs would be.
+    pub fn is_within(&self) -> bool {
+        self.difference.abs() <= self.bound
+    }
+}
+
+/// How far the means of two sets lie apart, against what two single runs may differ by at `confidence` (0.95, say), by
+/// Welch's degrees of freedom (1947) for a difference of single values. The bound does not shrink with more runs: it asks
+/// whether one set may stand for the other, not whether they differ at all. `None` where either has fewer than two.
+pub fn apart(one: &[f64], other: &[f64], confidence: f64) -> Option<Apart> {
+    if one.len() < 2 || other.len() < 2 {
+        return None;
+    }
+    let ((mean, deviation), (other_mean, other_deviation)) =
+        (mean_and_deviation(one), mean_and_deviation(other));
+    let (own, others) = (deviation * deviation, other_deviation * other_deviation);
+    let difference = mean - other_mean;
+    if own + others == 0.0 {
+        return Some(Apart { difference, bound: 0.0 });
+    }
+    let by = |variance: f64, n: usize| variance * variance / (n as f64 - 1.0);
+    let freedom = (own + others).powi(2) / (by(own, one.len()) + by(others, other.len()));
+    let bound = student_quantile(freedom, 0.5 + confidence / 2.0) * (own + others).sqrt();
+    Some(Apart { difference, bound })
+}
+
 /// The mean and the variance of the mean.
 fn mean_part(logs: &[f64]) -> (f64, f64) {
     let (mean, deviation) = mean_and_deviation(logs);
@@ -47,6 +84,20 @@ mod tests {
         let half = student_quantile(1.684_21, 0.975) * (4.0_f64 / 3.0).sqrt();
         assert!((e.ratio - 1.0).abs() < 1e-9);
         assert!((e.high.ln() - half).abs() < 1e-3, "{e:?} {half}");
+    }
+
+    #[test]
+    fn two_sets_are_apart_by_what_single_runs_are() {
+        // Variances 1 and 2, freedom (1 + 2)^2 / (1/2 + 4/1) = 2.
+        let found = apart(&[0.0, 1.0, 2.0], &[5.0, 7.0], 0.95).unwrap();
+        assert!((found.difference + 5.0).abs() < 1e-12);
+        assert!((found.bound - 4.302_65 * 3.0_f64.sqrt()).abs() < 1e-3, "{found:?}");
+        assert!(found.is_within());
+        // As often again: the spread is known better, and is no smaller.
+        let found = apart(&[0.0, 1.0, 2.0, 0.0, 1.0, 2.0], &[5.0, 7.0, 5.0, 7.0], 0.95).unwrap();
+        assert!(!found.is_within() && found.bound > 2.0, "{found:?}");
+        assert_eq!(apart(&[1.0], &[1.0, 2.0], 0.95), None);
+        assert!(apart(&[1.0, 1.0], &[1.0, 1.0], 0.95).unwrap().is_within());
     }
 
     #[test]

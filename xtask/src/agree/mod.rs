@@ -5,6 +5,7 @@
 //! what HSTCP-LP leaves to Reno. The last three use real sockets over `lab:wan`, and the congestion controls of this build.
 
 mod beside;
+mod columns;
 mod drops;
 mod path;
 mod regions;
