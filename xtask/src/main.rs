@@ -111,6 +111,7 @@ mod tests {
             "xtask honesty --report-only",
             "xtask bench --only two --blocks 60",
             "xtask zoo --only loss --seed 3",
+            "xtask zoo --short --pairs 8 --clean 1",
             "xtask agree",
             "xtask agree --rtts 10,80 --write columns.json",
             "xtask agree --records one.jsonl,two.jsonl",

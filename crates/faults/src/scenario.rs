@@ -12,6 +12,8 @@ pub struct Scenario {
     /// The wide-area link between the hosts, by its parameters (docs/reference/lab-wan.md); `None` joins
     /// them by a veth pair.
     pub wan: Option<Settings>,
+    /// Joins them by a switch of so many hosts, where there is no wide-area link.
+    pub switch: Option<u16>,
     /// Knobs of host A.
     pub a: Settings,
     /// Knobs of host B.
@@ -50,9 +52,14 @@ impl Scenario {
 
     /// The lab as it is written on a command line.
     pub fn topology(&self) -> String {
-        let Some(wan) = &self.wan else { return "lab:back-to-back".to_owned() };
-        let words: Vec<String> = wan.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        format!("lab:wan:{}", words.join(","))
+        match (&self.wan, self.switch) {
+            (Some(wan), _) => {
+                let words: Vec<String> = wan.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                format!("lab:wan:{}", words.join(","))
+            }
+            (None, Some(hosts)) => format!("lab:switch:{hosts}"),
+            (None, None) => "lab:back-to-back".to_owned(),
+        }
     }
 }
 

@@ -5,8 +5,11 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use landspeed_faults::{Fault, Scenario, Stage};
+use landspeed_faults::{Scenario, Stage};
 use landspeed_record::{Cause, ExplainReport, Finding};
+
+use super::clean::Clean;
+use super::draw::Made;
 
 /// Time that the traffic has to come to its pace before anybody looks.
 const SETTLE: Duration = Duration::from_millis(1500);
@@ -17,57 +20,50 @@ const WATCH_TWO: &str = "8s";
 
 /// What is done to a path.
 pub(super) struct Case {
-    pub(super) faults: Vec<(&'static Fault, f64)>,
-    /// Whether which faults these are was drawn by lot.
-    pub(super) drawn: bool,
+    name: String,
+    causes: Vec<Cause>,
+    /// The faults by name, each at its strength, or the path without any.
+    scenario: Result<Scenario, landspeed_faults::Error>,
 }
 
 /// What `explain` said of it.
 pub(super) struct Judged {
     pub(super) name: String,
+    /// What was done.
     pub(super) causes: Vec<Cause>,
-    pub(super) drawn: bool,
+    /// What was named, first one first; nothing where the case could not be decided.
     pub(super) found: Vec<Finding>,
+    /// Why it could not.
+    pub(super) undecided: Option<String>,
     pub(super) took: Duration,
 }
 
 impl Case {
-    pub(super) fn name(&self) -> String {
-        let names = self.faults.iter().map(|(fault, strength)| format!("{}={strength:.2}", fault.name));
-        let names: Vec<String> = names.collect();
-        if names.is_empty() { "clean".to_owned() } else { names.join(" + ") }
+    pub(super) fn of(faults: &[Made]) -> Case {
+        let names: Vec<String> =
+            faults.iter().map(|(fault, strength)| format!("{}={strength:.2}", fault.name)).collect();
+        let done: Vec<(&str, f64)> = faults.iter().map(|(fault, strength)| (fault.name, *strength)).collect();
+        let causes = faults.iter().map(|(fault, _)| fault.cause).collect();
+        Case { name: names.join(" + "), causes, scenario: Scenario::with(&done) }
+    }
+
+    pub(super) fn clean(clean: &Clean) -> Case {
+        Case { name: format!("clean: {}", clean.name), causes: Vec::new(), scenario: Ok(clean.scenario()) }
     }
 }
 
 impl Judged {
-    pub(super) fn is_clean(&self) -> bool {
-        self.causes.is_empty()
-    }
-
-    pub(super) fn is_pair(&self) -> bool {
-        self.causes.len() == 2
-    }
-
-    /// Faults that were named and not made: some follow from what was made (checksums in software turn
-    /// segmentation offload off), some are wrong.
-    pub(super) fn beside(&self) -> usize {
-        let beside = |f: &&Finding| !f.cause.is_limit() && !self.causes.contains(&f.cause);
-        self.found.iter().filter(beside).count()
-    }
-
-    /// Whether the one fault is named first, both of a pair are named, or a clean path has a limit and no
-    /// fault.
-    pub(super) fn is_right(&self) -> bool {
-        match self.causes.as_slice() {
-            [] => !self.found.is_empty() && self.found.iter().all(|finding| finding.cause.is_limit()),
-            [cause] => self.found.first().is_some_and(|first| first.cause == *cause),
-            causes => causes.iter().all(|cause| self.found.iter().any(|finding| finding.cause == *cause)),
-        }
+    /// Faults that were named: those that cost something now, and those that would bind next.
+    pub(super) fn named(&self) -> impl Iterator<Item = Cause> + '_ {
+        self.found.iter().map(|finding| finding.cause).filter(|cause| !cause.is_limit())
     }
 
     /// What was named, first one first.
     pub(super) fn said(&self) -> String {
-        let words = self.found.iter().take(6).map(|f| match f.allows_bps {
+        if let Some(why) = &self.undecided {
+            return format!("undecided: {why}");
+        }
+        let words = self.found.iter().map(|f| match f.allows_bps {
             Some(rate) => format!("{:?} next at {rate}", f.cause),
             None => format!("{:?} {:.2}", f.cause, f.weight),
         });
@@ -80,28 +76,32 @@ impl Judged {
     }
 }
 
-/// Sets the case up and has it explained.
-pub(super) fn judge(landspeed: &Path, case: &Case) -> Result<Judged> {
-    let faults: Vec<(&str, f64)> =
-        case.faults.iter().map(|(fault, strength)| (fault.name, *strength)).collect();
-    let scenario = Scenario::with(&faults)?;
-    let stage = Stage::set(&scenario, &[landspeed.display().to_string(), "play".to_owned()])?;
+/// Sets the case up and has it explained. A case that does not get so far is undecided.
+pub(super) fn judge(landspeed: &Path, case: Case) -> Judged {
+    let began = Instant::now();
+    let Case { name, causes, scenario } = case;
+    let report = scenario.map_err(Into::into).and_then(|scenario| explained(landspeed, &name, &scenario));
+    let (found, undecided) = match report {
+        Ok(report) => (report.verdict, None),
+        Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+    };
+    Judged { name, causes, found, undecided, took: began.elapsed() }
+}
+
+fn explained(landspeed: &Path, name: &str, scenario: &Scenario) -> Result<ExplainReport> {
+    let stage = Stage::set(scenario, &[landspeed.display().to_string(), "play".to_owned()])?;
     std::thread::sleep(SETTLE);
     let [a, b] = stage.names();
-    let began = Instant::now();
     let at = stage.at().to_string();
-    let watch = if case.faults.len() > 1 { WATCH_TWO } else { WATCH };
+    let watch = if name.contains(" + ") { WATCH_TWO } else { WATCH };
     let mut command = Command::new(landspeed);
     command.args(["explain", &a, &b, "--flow", &at, "--time", watch, "--no-limits", "--no-trace", "--json"]);
     let output = command.stdin(Stdio::null()).output().context("run landspeed explain")?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "landspeed explain failed: {}", said.trim());
-    // For whoever wants to know why.
+    // For a reader who wants to know why.
     let folder = landspeed.with_file_name("zoo");
     std::fs::create_dir_all(&folder)?;
-    std::fs::write(folder.join(format!("{}.json", case.name())), &output.stdout)?;
-    let report: ExplainReport = serde_json::from_slice(&output.stdout).context("read its report")?;
-    let causes = case.faults.iter().map(|(fault, _)| fault.cause).collect();
-    let drawn = case.drawn;
-    Ok(Judged { name: case.name(), causes, drawn, found: report.verdict, took: began.elapsed() })
+    std::fs::write(folder.join(format!("{name}.json")), &output.stdout)?;
+    serde_json::from_slice(&output.stdout).context("read its report")
 }

@@ -1,0 +1,61 @@
+//! Paths on which nothing is wrong, each limited by something else.
+
+use landspeed_faults::Scenario;
+
+/// One of them.
+pub(super) struct Clean {
+    pub(super) name: &'static str,
+    make: fn(&mut Scenario),
+}
+
+impl Clean {
+    pub(super) fn scenario(&self) -> Scenario {
+        let mut scenario = Scenario::default();
+        (self.make)(&mut scenario);
+        scenario
+    }
+}
+
+pub(super) const CLEAN: &[Clean] = &[
+    Clean { name: "two hosts", make: |_| {} },
+    Clean { name: "MTU 9000, large buffers", make: tuned },
+    Clean { name: "200M, 20 ms", make: far },
+    Clean { name: "a switch of four hosts", make: |scenario| scenario.switch = Some(4) },
+];
+
+fn tuned(scenario: &mut Scenario) {
+    for host in [&mut scenario.a, &mut scenario.b] {
+        for (knob, value) in [
+            ("mtu", "9000"),
+            ("tcp-rmem", "4096 1048576 67108864"),
+            ("tcp-wmem", "4096 1048576 67108864"),
+            ("txqueuelen", "10000"),
+        ] {
+            host.insert(knob.into(), value.into());
+        }
+    }
+}
+
+fn far(scenario: &mut Scenario) {
+    let link = [("rate", "200M"), ("rtt", "20ms"), ("queue", "1bdp")];
+    scenario.wan = Some(link.map(|(key, value)| (key.to_owned(), value.to_owned())).into());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_four_are_different_paths_that_can_be_made() {
+        let said: std::collections::BTreeSet<String> =
+            CLEAN.iter().map(|clean| format!("{:?}", clean.scenario())).collect();
+        assert_eq!(said.len(), 4);
+        for clean in CLEAN {
+            let scenario = clean.scenario();
+            assert!(landspeed_topology::find(&[scenario.topology()]).is_ok(), "{}", clean.name);
+            for (name, value) in scenario.a.iter().chain(&scenario.b) {
+                assert_eq!(landspeed_knob::check(name, value).map_err(|e| e.to_string()), Ok(()));
+            }
+        }
+    }
+}
