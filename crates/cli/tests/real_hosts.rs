@@ -195,7 +195,7 @@ fn an_expired_token_and_a_second_controller_are_turned_away() {
     let first = hosts.landspeed(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
     std::thread::sleep(Duration::from_millis(2500));
     let (ok, _, err) = text_of(&mut measure(&hosts, &["local", &at, "--token-file", &file]));
-    assert!(!ok && err.contains("busy"), "{err}");
+    assert!(!ok && err.contains("it takes one controller"), "{err}");
     let first = first.wait_with_output().expect("it ends");
     assert!(first.status.success(), "the first was disturbed: {}", String::from_utf8_lossy(&first.stderr));
     b.end();

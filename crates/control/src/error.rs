@@ -102,7 +102,8 @@ pub enum Error {
     Unsendable(FrameError),
     /// The address cannot be reached.
     #[error(
-        "{address}: {source}; is the agent still running there, and does a firewall let this port through?"
+        "{address}: {source}; does the agent still run there, is it free (it takes one controller), and does a firewall \
+         let this port through?"
     )]
     Unreachable {
         /// The agent's address.
@@ -136,16 +137,6 @@ pub enum Error {
     /// The token was not used in time.
     #[error("the token expired unused: start the agent again and paste its new line")]
     Expired,
-    /// Too many wrong tokens: somebody guesses.
-    #[error(
-        "{tries} wrong tokens, the last from {from}: the agent ends; start it again and paste its new line"
-    )]
-    Guessing {
-        /// How many.
-        tries: u32,
-        /// The last one's address.
-        from: String,
-    },
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}; give an address of this host and a free port")]
     Listen {

@@ -1,13 +1,10 @@
 //! Who is let in at a listening agent: one controller, with the token, in time.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::Token;
 use crate::token::Side;
-
-/// Wrong tokens after which the agent ends.
-const TRIES: u32 = 3;
 
 /// Why somebody is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,8 +13,8 @@ pub(crate) enum Denied {
     Busy,
     /// The token was not used in time.
     Expired,
-    /// A wrong token, so many by now.
-    Wrong(u32),
+    /// A wrong token. Any number may come: nobody guesses 128 bits.
+    Wrong,
 }
 
 impl Denied {
@@ -26,13 +23,8 @@ impl Denied {
         match self {
             Denied::Busy => "busy: another controller is connected",
             Denied::Expired => "the token has expired: start the agent again and paste its new line",
-            Denied::Wrong(_) => "wrong token: paste the line that the agent printed when it was last started",
+            Denied::Wrong => "wrong token: paste the line that the agent printed when it was last started",
         }
-    }
-
-    /// Whether somebody guesses.
-    pub(crate) fn guessed_out(self) -> bool {
-        matches!(self, Denied::Wrong(tries) if tries >= TRIES)
     }
 }
 
@@ -40,18 +32,12 @@ impl Denied {
 pub(crate) struct Gate {
     token: Token,
     expires: Instant,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    taken: bool,
-    wrong: u32,
+    taken: AtomicBool,
 }
 
 impl Gate {
     pub(crate) fn new(token: Token, expires: Instant) -> Gate {
-        Gate { token, expires, state: Mutex::default() }
+        Gate { token, expires, taken: AtomicBool::new(false) }
     }
 
     pub(crate) fn token(&self) -> &Token {
@@ -60,7 +46,7 @@ impl Gate {
 
     /// Whether a controller was let in.
     pub(crate) fn taken(&self) -> bool {
-        self.lock().taken
+        self.taken.load(Ordering::Acquire)
     }
 
     /// Whether it is worth hearing a proof now.
@@ -74,23 +60,13 @@ impl Gate {
     /// Lets a controller in, once; the answer is the agent's own proof.
     pub(crate) fn enter(&self, proof: &str, binding: &[u8; 32], now: Instant) -> Result<String, Denied> {
         self.open(now)?;
-        let mut state = self.lock();
-        if state.taken {
+        if !self.token.proves(Side::Controller, binding, proof) {
+            return Err(Denied::Wrong);
+        }
+        if self.taken.swap(true, Ordering::AcqRel) {
             return Err(Denied::Busy);
         }
-        if state.wrong >= TRIES {
-            return Err(Denied::Wrong(state.wrong));
-        }
-        if !self.token.proves(Side::Controller, binding, proof) {
-            state.wrong += 1;
-            return Err(Denied::Wrong(state.wrong));
-        }
-        state.taken = true;
         Ok(self.token.prove(Side::Agent, binding))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

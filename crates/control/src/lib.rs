@@ -37,6 +37,7 @@ mod serve;
 mod session;
 mod ssh;
 mod stdio;
+mod strangers;
 mod text;
 mod tls;
 mod token;

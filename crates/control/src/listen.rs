@@ -1,23 +1,22 @@
 //! An agent that somebody starts by hand.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{Sender, channel};
 use tokio_rustls::TlsAcceptor;
 
 use crate::gate::{Denied, Gate};
 use crate::link::Link;
 use crate::serve::{attend, event_loop};
+use crate::strangers::{Herald, Strangers};
 use crate::wire::Opening;
 use crate::{Error, Handler, Hello, Invite, ServeOptions, Ticket, Token, tls};
 
-/// Strangers that may be in their handshake at once.
-const STRANGERS: usize = 16;
 /// How long a wrong token is left without an answer.
 const WRONG_TOKEN_PAUSE: Duration = Duration::from_secs(1);
 
@@ -45,7 +44,9 @@ pub fn listen(
     let expires = Instant::now() + Duration::from(options.expires);
     let gate = Gate::new(Token::random(), expires);
     let until = expires + Duration::from(options.linger);
-    let post = Arc::new(Post { gate, config, handler, options: options.clone() });
+    let herald = Mutex::new(Herald::new(options.lines.clone()));
+    let post =
+        Arc::new(Post { gate, entered: Notify::new(), config, handler, herald, options: options.clone() });
     Ok(Listening { listener, invite, until, post })
 }
 
@@ -80,8 +81,8 @@ impl Listening {
         Ticket { invite: self.invite, token: self.token().clone() }
     }
 
-    /// Waits for the controller and serves it to the end: `Ok` where it said goodbye. Returns without a
-    /// session when the token expires unused ([`Error::Expired`]) or is guessed at ([`Error::Guessing`]).
+    /// Waits for the controller and serves it to the end: `Ok` where it said goodbye. The port is closed once the
+    /// controller is in. Returns without a session when the token expires unused ([`Error::Expired`]).
     pub fn run(self) -> Result<(), Error> {
         let runtime = event_loop()?;
         let served = runtime.block_on(self.serve());
@@ -93,30 +94,37 @@ impl Listening {
         let listen = tokio::net::TcpListener::from_std(self.listener);
         let listener = listen.map_err(Error::system("listen"))?;
         let (over, mut ended) = channel(1);
-        let strangers = Arc::new(Semaphore::new(STRANGERS));
-        loop {
+        let mut strangers = Strangers::default();
+        while !self.post.gate.taken() {
             tokio::select! {
                 outcome = ended.recv() => return outcome.unwrap_or(Ok(())),
-                () = tokio::time::sleep_until(self.until.into()), if !self.post.gate.taken() => {
-                    return Err(Error::Expired);
-                }
+                () = self.post.entered.notified() => {}
+                () = tokio::time::sleep_until(self.until.into()) => return Err(Error::Expired),
                 arrived = listener.accept() => match arrived {
-                    Ok((tcp, from)) => self.post.receive(tcp, from, &strangers, &over),
+                    Ok((tcp, from)) => self.post.receive(tcp, from, &mut strangers, &over),
                     Err(error) => {
-                        self.post.options.lines.say(&format!("cannot take a connection: {error}"));
+                        self.post.say(&format!("cannot take a connection: {error}"));
                         tokio::time::sleep(Duration::from_millis(200)).await;
                     }
                 }
             }
         }
+        // Nobody else gets in, and strangers are not to be felt in what is measured from now on.
+        drop(listener);
+        drop(over);
+        let vanished = || Error::Ended { why: "the controller went away in its handshake".to_owned() };
+        ended.recv().await.unwrap_or_else(|| Err(vanished()))
     }
 }
 
 /// What every connection meets.
 struct Post {
     gate: Gate,
+    /// Told when the controller is in.
+    entered: Notify,
     config: Arc<ServerConfig>,
     handler: Arc<dyn Handler>,
+    herald: Mutex<Herald>,
     options: ServeOptions,
 }
 
@@ -140,31 +148,42 @@ impl Post {
         self: &Arc<Self>,
         tcp: TcpStream,
         from: SocketAddr,
-        strangers: &Arc<Semaphore>,
+        strangers: &mut Strangers,
         over: &Sender<Result<(), Error>>,
     ) {
-        let Ok(place) = Arc::clone(strangers).try_acquire_owned() else {
-            return self
-                .options
-                .lines
-                .say(&format!("{from}: dropped: {STRANGERS} others are in their handshake"));
-        };
+        // The controller may have entered since the last look: its task is no stranger's.
+        if self.gate.taken() {
+            return;
+        }
+        for gone in strangers.make_room(from) {
+            self.say(&format!("{gone}: dropped in its handshake: others came"));
+        }
         let (post, over) = (Arc::clone(self), over.clone());
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let admitted = tokio::time::timeout(post.options.handshake.into(), post.admit(tcp, from)).await;
-            drop(place);
             let slow = || Error::Slow { name: from.to_string(), limit: post.options.handshake };
             let outcome = match admitted.unwrap_or_else(|_| Err(slow().into())) {
                 Ok((link, peer)) => post.attend(link, peer).await,
                 Err(Turned::Out(error)) => Err(error),
-                Err(Turned::Away(line)) => return post.options.lines.say(&line),
+                Err(Turned::Away(line)) => return post.say(&line),
             };
             // Full or closed only when another outcome has already ended the agent.
             let _ = over.try_send(outcome);
         });
+        strangers.add(from, task.abort_handle());
+    }
+
+    /// Says what a stranger did.
+    fn say(&self, line: &str) {
+        self.herald().say(line, Instant::now());
+    }
+
+    fn herald(&self) -> MutexGuard<'_, Herald> {
+        self.herald.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn attend(&self, link: Link, peer: Hello) -> Result<(), Error> {
+        self.herald().sum_up();
         let lines = &self.options.lines;
         lines.say(&format!("session with {} (landspeed {})", link.name, peer.landspeed));
         attend(link, peer, Arc::clone(&self.handler), &self.options).await
@@ -189,6 +208,7 @@ impl Post {
         };
         match self.gate.enter(&proof, &binding, Instant::now()) {
             Ok(proof) => {
+                self.entered.notify_one();
                 link.send(&Opening::Proof(proof)).await;
                 Ok((link, peer))
             }
@@ -198,14 +218,13 @@ impl Post {
 
     /// Tells the one at the door, and this end, why not.
     async fn deny(&self, mut link: Link, denied: Denied) -> Turned {
-        if matches!(denied, Denied::Wrong(_)) {
+        if denied == Denied::Wrong {
             tokio::time::sleep(WRONG_TOKEN_PAUSE).await;
         }
         link.refuse(denied.why()).await;
         let from = link.name;
         match denied {
             Denied::Expired => Turned::Out(Error::Expired),
-            Denied::Wrong(tries) if denied.guessed_out() => Turned::Out(Error::Guessing { tries, from }),
             _ => Turned::Away(format!("{from}: sent away: {}", denied.why())),
         }
     }

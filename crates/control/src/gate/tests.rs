@@ -30,12 +30,10 @@ fn the_token_is_no_good_from_its_last_moment_on() {
 }
 
 #[test]
-fn after_three_wrong_tokens_even_the_right_one_is_no_good() {
+fn after_any_number_of_wrong_tokens_the_right_one_is_good() {
     let (gate, now, proof) = gate();
-    for n in 1..=3 {
-        let denied = gate.enter("guess", &BINDING, now).unwrap_err();
-        assert_eq!(denied, Denied::Wrong(n));
-        assert_eq!(denied.guessed_out(), n == 3);
+    for _ in 0..100 {
+        assert_eq!(gate.enter("guess", &BINDING, now), Err(Denied::Wrong));
     }
-    assert!(gate.enter(&proof, &BINDING, now).unwrap_err().guessed_out());
+    assert!(gate.enter(&proof, &BINDING, now).is_ok());
 }

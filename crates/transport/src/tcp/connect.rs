@@ -18,11 +18,25 @@ use crate::{Error, Patience, socket};
 /// are started at about the same time and every trial waits for it.
 const AGAIN: Duration = Duration::from_millis(1);
 
-/// Opens one flow and proves it.
+/// Opens one flow and proves it, again and again while the server has no room for it.
 pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-    let (socket, set_up) = reach(call, patience)?;
-    prove(&socket, call, patience)?;
-    Ok(Box::new(TcpFlow::new(socket, call.number, call.settings, set_up)))
+    loop {
+        let (socket, set_up) = reach(call, patience)?;
+        if prove(&socket, call, patience)? {
+            return Ok(Box::new(TcpFlow::new(socket, call.number, call.settings, set_up)));
+        }
+        drop(socket);
+        pause(call, patience)?;
+    }
+}
+
+/// Waits a moment, where there is time left.
+fn pause(call: &Call<'_>, patience: &Patience<'_>) -> Result<(), Error> {
+    if patience.slice()?.is_none() {
+        return Err(Error::NoAnswer { server: call.server });
+    }
+    std::thread::sleep(AGAIN);
+    Ok(())
 }
 
 /// Connects, again and again while the server refuses.
@@ -43,10 +57,7 @@ fn reach(call: &Call<'_>, patience: &Patience<'_>) -> Result<(Socket, Nanos), Er
             Ok(false) => return Err(Error::NoAnswer { server: call.server }),
             Err(Attempt::GaveUp(error)) => return Err(error),
             Err(Attempt::Failed(error)) if error.kind() == ErrorKind::ConnectionRefused => {
-                if patience.slice()?.is_none() {
-                    return Err(Error::NoAnswer { server: call.server });
-                }
-                std::thread::sleep(AGAIN);
+                pause(call, patience)?;
             }
             Err(Attempt::Failed(error)) => return Err(refused(error)),
         }
@@ -87,18 +98,37 @@ fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Resul
     }
 }
 
-/// The client's part of the proof.
-fn prove(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Result<(), Error> {
-    let failed = |source| Error::refused("prove the key to", call.server, source);
+/// The client's part of the proof; false where the server turned it away unheard.
+fn prove(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Result<bool, Error> {
     let proof = Proof::start(call.number, proof::challenge());
-    let mut stream = socket;
-    stream.write_all(&proof.hello(call.key)).map_err(failed)?;
-    let answer = read_answer(socket, call, patience)?;
+    if !send(socket, &proof.hello(call.key), call)? {
+        return Ok(false);
+    }
+    let Some(answer) = read_answer(socket, call, patience)? else { return Ok(false) };
     let proof = proof.answered(call.key, &answer).ok_or(Error::Unproven { server: call.server })?;
-    stream.write_all(&proof.confirm(call.key)).map_err(failed)
+    send(socket, &proof.confirm(call.key), call)
 }
 
-fn read_answer(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Result<[u8; ANSWER], Error> {
+/// Sends a pass; false where the server has reset the connection.
+fn send(mut socket: &Socket, pass: &[u8], call: &Call<'_>) -> Result<bool, Error> {
+    match socket.write_all(pass) {
+        Ok(()) => Ok(true),
+        Err(error) if was_reset(&error) => Ok(false),
+        Err(error) => Err(Error::refused("prove the key to", call.server, error)),
+    }
+}
+
+/// A server without room resets; one that lacks the key, or finds that we do, reads the hello and hangs up.
+fn was_reset(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
+}
+
+/// The server's answer; `None` where it has reset the connection.
+fn read_answer(
+    socket: &Socket,
+    call: &Call<'_>,
+    patience: &Patience<'_>,
+) -> Result<Option<[u8; ANSWER]>, Error> {
     let mut answer = [0; ANSWER];
     let mut got = 0;
     while got < ANSWER {
@@ -111,14 +141,11 @@ fn read_answer(socket: &Socket, call: &Call<'_>, patience: &Patience<'_>) -> Res
             continue;
         }
         match io::Read::read(&mut &*socket, &mut answer[got..]) {
-            // A server that lacks the key hangs up on the hello.
             Ok(0) => return Err(Error::Unproven { server: call.server }),
             Ok(n) => got += n,
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => {
-                return Err(Error::Unproven { server: call.server });
-            }
+            Err(error) if was_reset(&error) => return Ok(None),
             Err(error) => return Err(Error::refused("prove the key to", call.server, error)),
         }
     }
-    Ok(answer)
+    Ok(Some(answer))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use landspeed_record::FlowSettings;
@@ -20,8 +20,14 @@ use crate::{Error, socket};
 
 /// How long a connection may take over its proof.
 const PROOF_TIME: Duration = Duration::from_secs(1);
-/// Connections that may be at their proof at once; one more turns the oldest away.
-const MOST_APPLICANTS: usize = 64;
+/// Connections that may be at their proof at once; one more turns the oldest away that has not greeted yet.
+const MOST_APPLICANTS: usize = 256;
+/// The same for connections of one address: a trial opens 32 flows at a time.
+const MOST_OF_ONE: usize = 64;
+/// Connections that are taken before proofs and patience are looked at again, however many come.
+const MOST_AT_ONCE: usize = 256;
+/// Pause where no more connections can be had: files or memory ran out.
+const NO_ROOM: Duration = Duration::from_millis(5);
 /// Connections that the kernel may hold for us; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 1024;
 
@@ -39,6 +45,7 @@ pub(super) struct TcpListener {
 /// A connection whose proof is under way. Non-blocking: none holds up another.
 struct Applicant {
     socket: Socket,
+    from: Option<IpAddr>,
     since: Instant,
     proof: Option<Proof>,
     bytes: [u8; HELLO],
@@ -79,45 +86,96 @@ impl TcpListener {
         Ok(())
     }
 
-    /// Takes every connection that the kernel holds.
+    /// Takes the connections that the kernel holds, up to a number.
     fn take_in(&mut self) -> Result<(), Error> {
-        loop {
+        for _ in 0..MOST_AT_ONCE {
             match self.socket.accept() {
-                Ok((socket, _)) => self.admit(socket)?,
+                Ok((socket, from)) => self.admit(socket, from.as_socket().map(|from| from.ip()))?,
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(()),
+                    Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM) => {
+                        std::thread::sleep(NO_ROOM);
+                        return Ok(());
+                    }
                     // accept(2): what befell the connection itself is no fault of the listener's.
                     Some(libc::ECONNABORTED | libc::EINTR | libc::EPROTO | libc::ENETDOWN) => {}
                     _ => return Err(Error::refused("accept on", self.at, error)),
                 },
             }
         }
+        Ok(())
     }
 
-    fn admit(&mut self, socket: Socket) -> Result<(), Error> {
+    fn admit(&mut self, socket: Socket, from: Option<IpAddr>) -> Result<(), Error> {
         socket.set_nonblocking(true).map_err(|source| Error::refused("accept on", self.at, source))?;
-        if self.applicants.len() == MOST_APPLICANTS {
-            self.applicants.pop_front();
-            self.strangers += 1;
-        }
-        let applicant = Applicant { socket, since: Instant::now(), proof: None, bytes: [0; HELLO], got: 0 };
-        self.applicants.push_back(applicant);
+        self.make_room(from)?;
+        let since = Instant::now();
+        let applicant = Applicant { socket, from, since, proof: None, bytes: [0; HELLO], got: 0 };
+        let waiting = self.advance(applicant)?;
+        self.applicants.extend(waiting);
         Ok(())
+    }
+
+    /// Turns applicants away until there is room for one more from `from`. One that has greeted holds the key, or heard
+    /// a client that does: it is the last to go.
+    fn make_room(&mut self, from: Option<IpAddr>) -> Result<(), Error> {
+        while let Some(surplus) = self.surplus(from).and_then(|at| self.applicants.remove(at)) {
+            let was_silent = !surplus.has_greeted();
+            // Its hello may have come since it was last looked at.
+            match self.advance(surplus)? {
+                Some(applicant) if was_silent && applicant.has_greeted() => {
+                    self.applicants.push_back(applicant);
+                }
+                Some(applicant) => self.turn_away(&applicant),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of the applicant that has to go before another comes from `from`, if one has.
+    fn surplus(&self, from: Option<IpAddr>) -> Option<usize> {
+        let silent = || self.applicants.iter().enumerate().filter(|(_, applicant)| !applicant.has_greeted());
+        let of_one = || silent().filter(|(_, applicant)| applicant.from == from);
+        let oldest = if of_one().count() >= MOST_OF_ONE {
+            of_one().next()
+        } else if self.applicants.len() >= MOST_APPLICANTS {
+            silent().next().or_else(|| self.applicants.iter().enumerate().next())
+        } else {
+            None
+        };
+        oldest.map(|(at, _)| at)
+    }
+
+    /// Closes by a reset, which tells a client that holds the key to come again.
+    fn turn_away(&mut self, applicant: &Applicant) {
+        self.strangers += 1;
+        let _ = applicant.socket.set_linger(Some(Duration::ZERO));
     }
 
     /// Lets every applicant go on as far as it can.
     fn examine(&mut self) -> Result<(), Error> {
         for _ in 0..self.applicants.len() {
-            let Some(mut applicant) = self.applicants.pop_front() else { break };
-            match applicant.step(&self.key) {
-                Standing::Waiting if applicant.since.elapsed() < PROOF_TIME => {
-                    self.applicants.push_back(applicant);
-                }
-                Standing::Waiting | Standing::Stranger => self.strangers += 1,
-                Standing::Proven(number) => self.receive_as(number, applicant.socket)?,
-            }
+            let Some(applicant) = self.applicants.pop_front() else { break };
+            let waiting = self.advance(applicant)?;
+            self.applicants.extend(waiting);
         }
         Ok(())
+    }
+
+    /// Lets one go on as far as it can; `None` where it has come to an end.
+    fn advance(&mut self, mut applicant: Applicant) -> Result<Option<Applicant>, Error> {
+        match applicant.step(&self.key) {
+            Standing::Waiting if applicant.since.elapsed() < PROOF_TIME => return Ok(Some(applicant)),
+            Standing::Waiting => self.turn_away(&applicant),
+            Standing::Stranger => {
+                self.strangers += 1;
+                // An end, not a reset: it lacks the key, and another try is no use.
+                let _ = applicant.socket.set_linger(None);
+            }
+            Standing::Proven(number) => self.receive_as(number, applicant.socket)?,
+        }
+        Ok(None)
     }
 
     fn receive_as(&mut self, number: u32, socket: Socket) -> Result<(), Error> {
@@ -154,6 +212,10 @@ impl Door for TcpListener {
 }
 
 impl Applicant {
+    fn has_greeted(&self) -> bool {
+        self.proof.is_some()
+    }
+
     /// Reads what has come and answers it.
     fn step(&mut self, key: &Key) -> Standing {
         loop {

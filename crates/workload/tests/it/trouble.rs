@@ -175,6 +175,44 @@ fn strangers_are_turned_away_while_the_trial_goes_on() {
     });
 }
 
+#[test]
+fn a_flood_of_connections_fails_no_trial() {
+    let port = DataPort::open(V4, KEY).expect("a data port");
+    let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
+    let mut short = spec(Workload::Stream { duration_ns: Nanos::millis(50), direction: Direction::Forward });
+    short.flow.flows = 64;
+    let (cancel, over) = (Cancel::new(), Cancel::new());
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| run_server(&short, &port, &mut Log::default(), &cancel));
+        let first = connect(&plan);
+        for _ in 0..3 {
+            scope.spawn(|| flood(&plan, &over));
+        }
+        // Well under way.
+        std::thread::sleep(Duration::from_millis(100));
+        let client = run_client(&short, &plan, &mut Log::default(), &cancel);
+        let server = serving.join().expect("no panic");
+        over.cancel();
+        client.expect("the client's end");
+        let server = server.expect("the server's end");
+        assert!(server.received_bytes > Bytes(0));
+        assert!(server.strangers > 64, "{} strangers", server.strangers);
+        drop(first);
+    });
+}
+
+/// Connects on and on, up to a number, and says nothing; two hundred stay open.
+fn flood(plan: &ClientPlan, over: &Cancel) {
+    let mut held = std::collections::VecDeque::new();
+    for _ in 0..10_000 {
+        if over.is_cancelled() {
+            return;
+        }
+        held.extend(TcpStream::connect_timeout(&plan.server, Duration::from_millis(100)));
+        held.drain(..held.len().saturating_sub(200));
+    }
+}
+
 /// Connects as soon as the server listens.
 fn connect(plan: &ClientPlan) -> TcpStream {
     for _ in 0..2000 {
