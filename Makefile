@@ -47,6 +47,7 @@ lint:
 .PHONY: deny
 deny: $(TOOLS)/bin/cargo-deny
 	$< check --hide-inclusion-graph licenses bans sources
+	.ci/advisories $< $(TOOLS)
 
 $(TOOLS)/bin/cargo-deny:
 	@.ci/cargo-tool cargo-deny $(TOOLS)

@@ -10,6 +10,7 @@ mod built;
 mod climb;
 mod docs;
 mod honesty;
+mod incoming;
 mod neighbour;
 mod stop;
 mod test;
@@ -32,7 +33,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Hold the arrows between crates, and generated pages against their sources.
+    /// Hold the arrows between crates, the one way in for JSON, and generated pages against their sources.
     Check,
     /// All tests, two programs at a time.
     Test,
@@ -82,13 +83,14 @@ fn main() -> ExitCode {
 fn check(root: &Path) -> Result<()> {
     let mut wrong = arrows::wrong(root)?;
     wrong.extend(docs::stale(root)?);
+    wrong.extend(incoming::wrong(root)?);
     for line in &wrong {
         eprintln!("{line}");
     }
     if !wrong.is_empty() {
         bail!("{} found", wrong.len());
     }
-    println!("arrows point one way, generated pages are fresh");
+    println!("arrows point one way, JSON has one way in, generated pages are fresh");
     Ok(())
 }
 

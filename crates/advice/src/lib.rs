@@ -6,20 +6,23 @@
 //! Facts and settings may come from another host or from a file that somebody sent: they are checked
 //! before they become part of a file, and escaped before they become part of a sentence.
 
+use landspeed_units::Text;
+
 pub mod doctor;
 pub mod persist;
 
 pub use doctor::{Finding, Severity, doctor};
 pub use persist::{Error, File, Kept, LeftOut, Persisted, persist};
 
-/// Text of a host or a record as part of a sentence: no control characters, not longer than a line.
+/// Text of a host or a record as part of a sentence: escaped, not longer than a line.
 fn shown(text: &str) -> String {
     const MOST: usize = 60;
-    let mut escaped: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
-    if text.chars().nth(MOST).is_some() {
-        escaped.push_str("...");
+    let mut shown = String::from(Text::from(text));
+    if let Some((cut, _)) = shown.char_indices().nth(MOST) {
+        shown.truncate(cut);
+        shown.push_str("...");
     }
-    escaped
+    shown
 }
 
 #[cfg(test)]

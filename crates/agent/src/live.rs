@@ -14,6 +14,8 @@ use crate::watch::rows;
 const LONGEST: Nanos = Nanos::secs(3600);
 /// The shortest time between samples: closer ones would be seen in what they look at.
 const SHORTEST: Nanos = Nanos::millis(5);
+/// Samples of one flow, however long it is watched: of 64 flows they fit one message (see the workload's own bound).
+const MOST_SAMPLES: u64 = 30_000 / 64;
 /// The longest, so that a controller that is gone is noticed.
 const RAREST: Nanos = Nanos::secs(1);
 
@@ -30,7 +32,7 @@ pub(crate) fn watch(
     }
     let rows = rows(asked, &live_observers())?;
     let mut live = Live::with(&rows, target, None).map_err(|e| e.to_string())?;
-    let interval = Duration::from(interval.clamp(SHORTEST, RAREST));
+    let interval = Duration::from(interval.clamp(SHORTEST, RAREST).max(Nanos(time.0 / MOST_SAMPLES)));
     let observed = live.watch(time.into(), interval, || cancel.is_cancelled());
     Ok(Reply::Watched { device: live.link().to_owned(), observed: Box::new(observed) })
 }

@@ -11,6 +11,7 @@ use landspeed_topology::{self as topology, Hosts, WanSpec};
 
 use crate::args::HostArgs;
 use crate::labs;
+use crate::stop::Stop;
 
 /// What the command line says of the hosts.
 pub(crate) struct Ends {
@@ -63,6 +64,12 @@ impl Ends {
         };
         let wishes = Wishes { address: args.address, ipv6, hints: Vec::new() };
         Ends { words: args.hosts.clone(), reaching, wishes }
+    }
+
+    /// The same, whose sessions do not wait for an answer without end once the user asked to stop.
+    pub(crate) fn until(mut self, stop: &Stop) -> Ends {
+        self.reaching.options.stop = stop.flag();
+        self
     }
 
     /// Whether landspeed makes the hosts itself.

@@ -33,6 +33,11 @@ impl Stop {
         Ok(Stop(asked))
     }
 
+    /// What is set then, for those who look by themselves.
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
     /// Whether the user asked to stop.
     pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)

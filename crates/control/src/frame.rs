@@ -1,9 +1,12 @@
 //! Frames: a 4-byte big-endian length, then as many bytes of JSON.
 
 use std::io;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use landspeed_units::Bytes;
+use landspeed_record::decode;
+use landspeed_units::{Bytes, Nanos};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -38,6 +41,9 @@ pub enum FrameError {
     /// The stream ended inside a frame.
     #[error("the connection was cut inside a frame")]
     Cut,
+    /// A frame began and did not end.
+    #[error("a frame did not end within {0}")]
+    Endless(Nanos),
     /// No byte came for this long, in seconds.
     #[error("nothing was heard for {0:.1} s")]
     Silent(f64),
@@ -64,11 +70,20 @@ pub(crate) struct FrameReader<R> {
     pub(crate) limit: Bytes,
     /// Longest wait for any byte; `None` waits as long as it takes.
     pub(crate) silence: Option<Duration>,
+    /// What is asked now and then while a frame is under way: whether somebody wants an end.
+    pub(crate) stop: Arc<AtomicBool>,
 }
+
+/// Longest time that a frame may take from its head on, however it trickles: the largest at 2 Mb/s.
+const LONGEST: Duration = Duration::from_secs(60);
+/// The same from the moment at which somebody wants an end.
+const LONGEST_STOPPED: Duration = Duration::from_secs(3);
+/// How often that is looked at.
+const LOOK: Duration = Duration::from_millis(100);
 
 impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(crate) fn new(stream: R) -> Self {
-        FrameReader { stream, limit: REQUEST_LIMIT, silence: None }
+        FrameReader { stream, limit: REQUEST_LIMIT, silence: None, stop: Arc::default() }
     }
 
     /// The next message. Every byte that arrives counts as a sign of life, so that a large frame on a
@@ -80,8 +95,12 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
             return Err(self.oversized(&head, length).await);
         }
         // At most the limit, which is far below the address space.
-        let body = self.take(length as usize).await.map_err(|(error, _)| cut(error))?;
-        serde_json::from_slice(&body).map_err(|e| FrameError::Unknown(one_line(&e.to_string())))
+        let stop = Arc::clone(&self.stop);
+        let body = tokio::select! {
+            body = self.take(length as usize) => body.map_err(|(error, _)| cut(error))?,
+            took = overdue(&stop) => return Err(FrameError::Endless(took.into())),
+        };
+        decode(&body).map_err(|e| FrameError::Unknown(one_line(&e.to_string())))
     }
 
     /// `count` bytes, or the error and how many had come before it.
@@ -128,6 +147,22 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     pub(crate) async fn drain(&mut self, limit: Duration) {
         let mut sink = tokio::io::sink();
         let _ = tokio::time::timeout(limit, tokio::io::copy(&mut self.stream, &mut sink)).await;
+    }
+}
+
+/// Returns when a frame that begins now takes too long, with how long that was.
+async fn overdue(stop: &AtomicBool) -> Duration {
+    let begun = Instant::now();
+    let mut asked = None;
+    loop {
+        tokio::time::sleep(LOOK).await;
+        if stop.load(Ordering::Relaxed) {
+            asked.get_or_insert_with(Instant::now);
+        }
+        let stopped = asked.is_some_and(|asked| asked.elapsed() >= LONGEST_STOPPED);
+        if stopped || begun.elapsed() >= LONGEST {
+            return begun.elapsed();
+        }
     }
 }
 

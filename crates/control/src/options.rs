@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::Write;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use landspeed_units::Nanos;
 
@@ -52,6 +53,8 @@ pub struct Options {
     pub grace: Nanos,
     /// Announced in hello.
     pub features: Vec<String>,
+    /// Set once the user wants an end: an answer that is under way then has three seconds to come to its own.
+    pub stop: Arc<AtomicBool>,
     /// Takes what the agent's child (ssh, the agent itself) prints on stderr, as "NAME: LINE".
     pub lines: LineSink,
 }
@@ -64,6 +67,7 @@ impl Default for Options {
             call: Nanos::secs(30),
             grace: Nanos::secs(10),
             features: Vec::new(),
+            stop: Arc::default(),
             lines: LineSink::none(),
         }
     }

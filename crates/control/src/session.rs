@@ -119,6 +119,7 @@ impl Session {
             closing: closed,
             lease: options.lease,
             grace,
+            stop: Arc::clone(&options.stop),
         };
         let (ready, opened) = std::sync::mpsc::sync_channel(1);
         let (limit, slow) = (options.handshake, name.to_owned());

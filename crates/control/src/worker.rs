@@ -2,6 +2,7 @@
 
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ pub(crate) struct Worker {
     pub(crate) queue: Receiver<Parcel>,
     /// Resolves when the caller closes the session.
     pub(crate) closing: oneshot::Receiver<()>,
+    /// Set once the user wants an end.
+    pub(crate) stop: Arc<AtomicBool>,
     /// How long the agent may be silent.
     pub(crate) lease: Nanos,
     /// How long the agent may take to put everything back after our goodbye.
@@ -56,6 +59,7 @@ impl Worker {
     async fn converse(mut self, mut link: Link, beats: Duration) {
         link.reader.limit = REPLY_LIMIT;
         link.reader.silence = Some(self.lease.into());
+        link.reader.stop = Arc::clone(&self.stop);
         let over = {
             let mut hear = pin!(hear(&mut link.reader, &self.board));
             let mut talk = pin!(pump::<ToAgent>(&mut link.writer, &mut self.queue, beats));

@@ -7,6 +7,7 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use landspeed_control::{Error, LineSink, Options, Reply, Request, Session, SshHost, Transport, ssh_command};
@@ -135,7 +136,7 @@ fn a_refusal_and_a_panic_are_one_line_and_the_session_goes_on() {
     assert!(matches!(error, Error::Refused { .. }));
     assert_eq!(error.to_string(), "no restore in tests");
     let error = session.call(&Request::Close { port: 1 }).unwrap_err().to_string();
-    assert_eq!(error, "the agent panicked at close, a bug in landspeed: port one\\u{a}is lava");
+    assert_eq!(error, "the agent panicked at close, a bug in landspeed: port one\\nis lava");
     assert!(session.call(&Request::Close { port: 9 }).is_ok());
 }
 
@@ -329,6 +330,22 @@ fn an_agent_that_says_nothing_is_given_up() {
     let options = Options { handshake: Nanos::millis(100), ..Options::default() };
     let error = Session::over_child("mute", shell("exec sleep 60"), &options).unwrap_err().to_string();
     assert_eq!(error, "mute: no session within 100 ms");
+}
+
+#[test]
+fn an_answer_without_end_does_not_hold_who_wants_to_stop() {
+    // A sound hello, then a frame of 16 MB whose bytes come one by one: each is a sign of life.
+    let endless =
+        r#"printf '\0\0\0\030{"hello":{"protocol":1}}\0\377\377\377'; while printf ' '; do sleep 0.05; done"#;
+    let options = options();
+    let session = Session::over_child("trickling", shell(endless), &options).unwrap();
+    let pending = session.start(&Request::Probe {}).unwrap();
+    options.stop.store(true, Ordering::Relaxed);
+    let error = pending.wait(Nanos::secs(30)).unwrap_err().to_string();
+    assert!(error.contains("a frame did not end within"), "{error}");
+    // What is asked to put things back is not waited for either.
+    let error = session.call(&Request::Restore {}).unwrap_err();
+    assert!(matches!(error, Error::Ended { .. }), "{error}");
 }
 
 #[test]

@@ -5,6 +5,9 @@
 //! Summaries are computed from it and never stored alone. Unknown fields are ignored and unknown
 //! lines are skipped by readers, so that an older landspeed reads a newer record of the same format.
 //!
+//! What a peer sends and what a record holds comes in through [`decode`] and nothing else: bounded, and with every text
+//! escaped, so that no field of these types can hold what a terminal would obey.
+//!
 //! All types here are plain data: nothing in this crate touches a host.
 
 mod candidate;
@@ -13,6 +16,7 @@ mod compare;
 mod datagram;
 mod explain;
 mod host;
+mod incoming;
 mod knob;
 mod line;
 mod measure;
@@ -41,6 +45,7 @@ pub use explain::{
     WindowRule,
 };
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
+pub use incoming::{NotTaken, decode};
 pub use knob::{KnobState, TurnReport};
 pub use line::{Header, Line, PathFacts, Restored, StepLine, VerdictLine};
 pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamFigure, TcpFigure};

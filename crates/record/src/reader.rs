@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use crate::{Header, Line, RECORD_FORMAT};
+use crate::{Header, Line, RECORD_FORMAT, decode};
 
 /// Longest line that is read; a trial with a thousand TCP samples is about 300 KB.
-const LINE_LIMIT: u64 = 16 << 20;
+pub(crate) const LINE_LIMIT: u64 = 16 << 20;
 
 /// A record that could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -74,7 +74,7 @@ pub fn read(path: &Path) -> Result<Record, ReadError> {
             break;
         }
         let whole = text.last() == Some(&b'\n');
-        match serde_json::from_slice::<Line>(&text) {
+        match decode::<Line>(&text) {
             Ok(Line::Header(h)) if number == 1 => {
                 if h.format > RECORD_FORMAT {
                     return Err(ReadError::TooNew { path: name, found: h.format });

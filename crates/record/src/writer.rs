@@ -5,7 +5,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::Line;
+use crate::reader::LINE_LIMIT;
+use crate::{Line, incoming};
 
 /// A record that could not be written; names the file and, for a full disk, the remedy.
 #[derive(Debug, thiserror::Error)]
@@ -50,9 +51,13 @@ impl Writer {
     }
 
     /// Appends one line and hands it to the kernel.
+    ///
+    /// # Errors
+    /// Also for a line that [`crate::read`] would refuse: it is not written, so the record stays whole.
     pub fn write(&mut self, line: &Line) -> Result<(), WriteError> {
         let mut text = serde_json::to_vec(line).expect("record lines have string keys only");
         text.push(b'\n');
+        readable(&text).map_err(|source| error(&self.path, source))?;
         self.file.write_all(&text).map_err(|source| error(&self.path, source))
     }
 
@@ -60,6 +65,15 @@ impl Writer {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Whether the reader takes this line.
+fn readable(line: &[u8]) -> io::Result<()> {
+    let refused = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
+    if line.len() as u64 > LINE_LIMIT {
+        return Err(refused(format!("a line of {} bytes, and {LINE_LIMIT} can be read back", line.len())));
+    }
+    incoming::check(line).map_err(|why| refused(format!("a line that could not be read back: {why}")))
 }
 
 /// Where the last whole line ends: searched from the end, for records are long and lines at most some megabytes.
@@ -93,6 +107,22 @@ fn error(path: &Path, source: io::Error) -> WriteError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_that_no_reader_takes_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.jsonl");
+        let mut writer = Writer::create(&path).unwrap();
+        let restored = |notes| Line::Restored(crate::Restored { restored: false, notes });
+        writer.write(&Line::Header(crate::Header { format: 1, ..crate::Header::default() })).unwrap();
+        for notes in
+            [vec!["x".repeat(17 << 20)], vec!["x".repeat(2000); 7000], vec![String::new(); 2_000_000]]
+        {
+            assert!(!writer.write(&restored(notes)).unwrap_err().to_string().is_empty());
+        }
+        writer.write(&restored(vec!["fits".to_owned()])).unwrap();
+        assert_eq!(crate::read(&path).unwrap().lines, [restored(vec!["fits".to_owned()])]);
+    }
 
     #[test]
     fn a_record_goes_on_behind_its_last_whole_line() {

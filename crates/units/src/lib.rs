@@ -7,6 +7,7 @@
 //! the field uses.
 
 mod parse;
+mod text;
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -15,6 +16,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use parse::{ParseUnitError, parse_duration};
+pub use text::Text;
 
 /// A count of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]

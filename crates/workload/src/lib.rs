@@ -85,7 +85,9 @@ fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
     check::timing(spec)?;
     let runner = runner(&spec.workload);
     runner.check(spec)?;
-    check::can_run(&runner.needs(spec).settings)?;
+    let needs = runner.needs(spec);
+    check::budget(spec, &needs)?;
+    check::can_run(&needs.settings)?;
     Ok(runner)
 }
 

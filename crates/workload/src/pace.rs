@@ -7,6 +7,7 @@ use landspeed_record::{DatagramCounts, Observations, TrialSpec};
 use landspeed_transport::{Cancel, Datagrams, Flow};
 use landspeed_units::Nanos;
 
+use crate::check::MOST_SAMPLES;
 use crate::crew::Crew;
 use crate::signal::{Signal, Signals};
 use crate::{Ends, Error, Watch};
@@ -36,6 +37,8 @@ pub(crate) struct Pace<'c, 'p> {
 struct Clock {
     first: Option<Instant>,
     next_sample: Option<Instant>,
+    /// Samples so far, of all flows.
+    samples: u64,
 }
 
 /// Where the window opened.
@@ -124,7 +127,21 @@ impl Pace<'_, '_> {
         // A coordinator that comes late skips samples; it does not crowd them.
         let interval = Duration::from(self.spec.interval_ns);
         self.clock.next_sample = Some((due + interval).max(now));
+        self.clock.samples += self.sampled();
+        if self.is_full() {
+            self.clock.next_sample = None;
+        }
         interval
+    }
+
+    /// Samples that are taken at once.
+    fn sampled(&self) -> u64 {
+        self.parts.flows.len().max(1) as u64
+    }
+
+    /// Whether the outcome has no room for more samples: a workload may take as long as it needs.
+    fn is_full(&self) -> bool {
+        self.clock.samples + self.sampled() > MOST_SAMPLES
     }
 
     /// Waits for the first data of any flow.
@@ -200,7 +217,10 @@ impl Pace<'_, '_> {
         let counts = self.counts().iter().zip(&mark.counts).map(|(now, then)| now - then).collect();
         let datagrams =
             self.datagrams().iter().zip(&mark.datagrams).map(|(now, then)| now.since(then)).collect();
-        let observed = self.parts.watch.close();
+        let mut observed = self.parts.watch.close();
+        if self.is_full() {
+            observed.unseen.push(format!("samples: {MOST_SAMPLES} of all flows came before the end"));
+        }
         self.clock.next_sample = None;
         self.part()?;
         Ok(Measured { window, counts, datagrams, strangers: self.parts.strangers, observed })

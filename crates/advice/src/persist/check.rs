@@ -69,17 +69,18 @@ pub(super) fn as_word(value: &str) -> Option<&str> {
     (fits && value.starts_with(|c: char| c.is_ascii_lowercase())).then_some(value)
 }
 
-/// Processors as the kernel prints them ("0-3,8"), "none" for no one.
+/// Processors as the kernel prints them ("0-3,8"), ascending, "none" for no one.
 pub(super) fn as_cpus(value: &str) -> Option<Vec<u32>> {
     const MOST: u64 = 8192;
     if value == "none" {
         return Some(Vec::new());
     }
-    let mut cpus = Vec::new();
+    let mut cpus: Vec<u32> = Vec::new();
     for range in value.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let (first, last) = (as_number(first)?, as_number(last)?);
-        if first > last || last >= MOST {
+        // Ascending, so that a long value cannot name more processors than there are.
+        if first > last || last >= MOST || cpus.last().is_some_and(|before| first <= u64::from(*before)) {
             return None;
         }
         cpus.extend((first..=last).filter_map(|cpu| u32::try_from(cpu).ok()));
@@ -141,7 +142,9 @@ mod tests {
         }
         assert_eq!(as_cpus("0-2,8"), Some(vec![0, 1, 2, 8]));
         assert_eq!(as_cpus("none"), Some(vec![]));
-        for bad in ["", "3-1", "0-99999999", "1,,2", "a"] {
+        for bad in
+            ["", "3-1", "0-99999999", "1,,2", "a", "2,1", "1,1", &"0-8191,".repeat(1000), "0-8191,0-8191"]
+        {
             assert_eq!(as_cpus(bad), None, "{bad:?}");
         }
     }

@@ -104,7 +104,8 @@ impl Job {
     }
 
     fn on_hosts(&self, args: &CompareArgs, stop: Stop) -> Result<()> {
-        let ends = Ends::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?;
+        let ends =
+            Ends::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?.until(&stop);
         let mut joined = ends.join().map_err(|error| match ends.in_lab() {
             true => anyhow!("{error}; `landspeed compare --simulate` needs neither root nor a lab"),
             false => error,

@@ -23,7 +23,7 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
     check_names(&args)?;
     let folder = data::folder(args.output.data_dir.as_deref())?;
     let stop = Stop::on_signals().context("cannot take signals over")?;
-    let ends = Ends::parse(&args.hosts, !args.dry_run)?;
+    let ends = Ends::parse(&args.hosts, !args.dry_run)?.until(&stop);
     let mut options = options(&args, &ends)?;
     let path = data::fresh(&folder, "tune", &options.started);
     options.record = path.display().to_string();

@@ -3,9 +3,12 @@
 //! Only flame graphs need them: whatever user code is called, its class is application.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
 
-use blazesym::symbolize::source::{Process, Source};
+use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use rustix::fs::{FileType, Mode, OFlags};
 
 use super::classify::NOWHERE;
 use super::tally::Stack;
@@ -36,18 +39,22 @@ impl Programs {
         for (rank, (pid, addresses)) in processes.into_iter().enumerate() {
             let modules = Modules::of(pid);
             let addresses: Vec<u64> = addresses.into_iter().collect();
-            let names = if rank < MOST_PROCESSES { named(&symbolizer, pid, &addresses) } else { Vec::new() };
-            programs.add(pid, &modules, &addresses, &names);
+            let names = if rank < MOST_PROCESSES {
+                modules.names(&symbolizer, pid, &addresses)
+            } else {
+                BTreeMap::new()
+            };
+            programs.add(pid, &modules, &addresses, names);
         }
         programs
     }
 
-    fn add(&mut self, pid: i32, modules: &Modules, addresses: &[u64], names: &[Option<String>]) {
+    fn add(&mut self, pid: i32, modules: &Modules, addresses: &[u64], mut names: BTreeMap<u64, String>) {
         if names.is_empty() {
             self.unnamed.push(procfile::word(format!("/proc/{pid}/comm")).unwrap_or_else(|| pid.to_string()));
         }
-        for (at, address) in addresses.iter().enumerate() {
-            let name = names.get(at).cloned().flatten().unwrap_or_else(|| modules.of_address(*address));
+        for address in addresses {
+            let name = names.remove(address).unwrap_or_else(|| modules.of_address(*address));
             // ";" joins frames; Rust's array types have it too.
             self.names.insert((pid, *address), name.replace(';', ","));
         }
@@ -81,24 +88,17 @@ fn lookups(stack: &Stack) -> impl Iterator<Item = u64> {
     stack.user.iter().enumerate().map(|(depth, address)| address.saturating_sub(u64::from(depth > 0)))
 }
 
-/// Names in the order of `addresses`; empty where the process cannot be looked into.
-fn named(symbolizer: &Symbolizer, pid: i32, addresses: &[u64]) -> Vec<Option<String>> {
-    let Ok(pid) = u32::try_from(pid) else { return Vec::new() };
-    // By the kernel's own links to the files (root only), which hold for deleted programs and in other mount
-    // namespaces too; else by their paths.
-    let found = [true, false].into_iter().find_map(|map_files| {
-        let mut process = Process::new(pid.into());
-        (process.debug_syms, process.map_files) = (false, map_files);
-        symbolizer.symbolize(&Source::Process(process), Input::AbsAddr(addresses)).ok()
-    });
-    let name = |symbol: &Symbolized<'_>| symbol.as_sym().map(|symbol| symbol.name.to_string());
-    found.iter().flatten().map(name).collect()
-}
-
-/// Files mapped by a process.
+/// Files mapped by a process, by their first address.
 #[derive(Debug, Default)]
-struct Modules {
-    mapped: BTreeMap<u64, (u64, String)>,
+struct Modules(BTreeMap<u64, Module>);
+
+/// A stretch of a process's memory that holds a part of a file.
+#[derive(Debug, PartialEq, Eq)]
+struct Module {
+    end: u64,
+    /// Where in the file it begins.
+    offset: u64,
+    path: String,
 }
 
 impl Modules {
@@ -108,24 +108,74 @@ impl Modules {
 
     /// Lines are "start-end perms offset device inode path" (proc_pid_maps(5)).
     fn parse(text: &str) -> Self {
+        let hex = |digits: &str| u64::from_str_radix(digits, 16).ok();
         let module = |line: &str| {
-            let mut columns = line.split_ascii_whitespace();
+            let mut columns = line.splitn(6, ' ');
             let (start, end) = columns.next()?.split_once('-')?;
-            let (start, end) = (u64::from_str_radix(start, 16).ok()?, u64::from_str_radix(end, 16).ok()?);
-            let path = columns.nth(4)?;
-            let file = path.rsplit('/').next().unwrap_or(path).trim_matches(['[', ']']);
-            Some((start, (end, file.to_owned())))
+            let offset = hex(columns.nth(1)?)?;
+            let path = columns.nth(2)?.trim_start().to_owned();
+            (!path.is_empty()).then_some((hex(start)?, Module { end: hex(end)?, offset, path }))
         };
-        Modules { mapped: text.lines().filter_map(module).collect() }
+        Modules(text.lines().filter_map(module).collect())
+    }
+
+    /// The start of the module that holds `address`, and the module.
+    fn at(&self, address: u64) -> Option<(u64, &Module)> {
+        let (start, module) = self.0.range(..=address).next_back()?;
+        (address < module.end).then_some((*start, module))
     }
 
     /// "[libc.so.6]", or that nothing is known.
     fn of_address(&self, address: u64) -> String {
-        match self.mapped.range(..=address).next_back() {
-            Some((_, (end, file))) if address < *end => format!("[{file}]"),
-            _ => NOWHERE.to_owned(),
-        }
+        let Some((_, module)) = self.at(address) else { return NOWHERE.to_owned() };
+        let file = module.path.rsplit('/').next().unwrap_or(&module.path);
+        format!("[{}]", file.trim_matches(['[', ']']))
     }
+
+    /// The functions at `addresses`, as the symbol tables of the mapped files have them.
+    fn names(&self, symbolizer: &Symbolizer, pid: i32, addresses: &[u64]) -> BTreeMap<u64, String> {
+        let mut by_module: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+        for (address, (start, _)) in
+            addresses.iter().filter_map(|address| Some((*address, self.at(*address)?)))
+        {
+            by_module.entry(start).or_default().push(address);
+        }
+        let of_module = |(start, addresses): (u64, Vec<u64>)| {
+            let module = &self.0[&start];
+            let file = module.open(pid, start)?;
+            let offsets: Vec<u64> = addresses.iter().map(|address| address - start + module.offset).collect();
+            let mut elf = Elf::new(own(file.as_raw_fd()));
+            elf.debug_syms = false;
+            let found = symbolizer.symbolize(&Source::Elf(elf), Input::FileOffset(&offsets)).ok()?;
+            let name = |symbol: &Symbolized<'_>| symbol.as_sym().map(|symbol| symbol.name.to_string());
+            let named = addresses.into_iter().zip(found.iter().map(name));
+            Some(named.filter_map(|(address, name)| Some((address, name?))).collect::<Vec<_>>())
+        };
+        by_module.into_iter().filter_map(of_module).flatten().collect()
+    }
+}
+
+impl Module {
+    /// The file, by the kernel's own link to it (root only), which holds for deleted programs and in other mount
+    /// namespaces too; else by its path.
+    fn open(&self, pid: i32, start: u64) -> Option<File> {
+        let linked = format!("/proc/{pid}/map_files/{start:x}-{:x}", self.end);
+        regular(&linked).or_else(|| self.path.starts_with('/').then(|| regular(&self.path))?)
+    }
+}
+
+/// A regular file, opened. What a name leads to is up to other users: to open a FIFO would block, to open a device may
+/// do anything, so what it is, is looked at first, on the very file that is opened then.
+fn regular(path: &str) -> Option<File> {
+    let found: OwnedFd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let about = rustix::fs::fstat(&found).ok()?;
+    let is_file = FileType::from_raw_mode(about.st_mode) == FileType::RegularFile;
+    is_file.then(|| File::open(own(found.as_raw_fd())).ok())?
+}
+
+/// A path to a file that this process has open.
+fn own(fd: i32) -> String {
+    format!("/proc/self/fd/{fd}")
 }
 
 #[cfg(test)]
@@ -144,6 +194,42 @@ mod tests {
         assert!(names[0].contains("an_address_of_this_program"), "{names:?}");
         assert_eq!(names[1], NOWHERE);
         assert_eq!(programs.notes().len(), 1, "{:?}", programs.notes());
+    }
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        std::fs::write(path("file"), "here").unwrap();
+        std::os::unix::fs::symlink(path("file"), path("link")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, path("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+        assert!(regular(&path("file")).is_some() && regular(&path("link")).is_some());
+        for other in [path("fifo"), path(""), path("none"), "/dev/null".to_owned()] {
+            assert!(regular(&other).is_none(), "{other}");
+        }
+    }
+
+    /// A map of symbols in /tmp is written by whoever made it: landspeed does not read it.
+    #[test]
+    fn a_fifo_in_place_of_a_map_of_symbols_holds_nobody_up() {
+        let (may, how) = (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a fresh private mapping, which is never unmapped.
+        let code = unsafe { libc::mmap(std::ptr::null_mut(), 4096, may, how, -1, 0) };
+        assert_ne!(code, libc::MAP_FAILED);
+        let pid = i32::try_from(std::process::id()).unwrap();
+        let map = format!("/tmp/perf-{pid}.map");
+        rustix::fs::mknodat(rustix::fs::CWD, &map, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        let (done, ended) = std::sync::mpsc::channel();
+        let address = code as u64 + 16;
+        std::thread::spawn(move || {
+            let stack = Stack { whose: Whose::Watched, pid, kernel: [].into(), user: [address].into() };
+            let names: Vec<String> =
+                Programs::of([&stack].into_iter()).names(&stack).map(str::to_owned).collect();
+            let _ = done.send(names);
+        });
+        let named = ended.recv_timeout(std::time::Duration::from_secs(20));
+        std::fs::remove_file(&map).unwrap();
+        assert_eq!(named.expect("it waits for somebody to write the map"), [NOWHERE]);
     }
 
     #[test]

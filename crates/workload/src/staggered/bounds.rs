@@ -4,8 +4,9 @@ use landspeed_record::{StaggeredFlow, TrialSpec};
 use landspeed_units::{Bytes, Nanos};
 
 use super::Plan;
+use crate::Error;
+use crate::check::{self, MOST_SAMPLES};
 use crate::port::SIGNALS;
-use crate::{Error, check};
 
 /// Flows of a run, each with a thread and a buffer.
 const MOST_FLOWS: usize = 64;
@@ -13,9 +14,6 @@ const MOST_FLOWS: usize = 64;
 const LONGEST: Nanos = Nanos::secs(6 * 3600);
 /// The shortest time between probes.
 const CLOSEST_PROBES: Nanos = Nanos::millis(1);
-/// Samples of all flows, and probes: the run's outcome is one message of at most 16 MiB, and a sample takes some 400
-/// bytes of it.
-const MOST_SAMPLES: u64 = 30_000;
 /// `TCP_CA_NAME_MAX` of include/net/tcp.h, less its final NUL.
 const LONGEST_NAME: usize = 15;
 
@@ -30,7 +28,7 @@ pub(super) fn check(spec: &TrialSpec, plan: &Plan<'_>) -> Result<(), Error> {
     }
     duration(plan.duration)?;
     flows(plan)?;
-    samples(spec, plan)
+    probes(plan)
 }
 
 fn duration(duration: Nanos) -> Result<(), Error> {
@@ -77,15 +75,8 @@ fn name(name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn samples(spec: &TrialSpec, plan: &Plan<'_>) -> Result<(), Error> {
-    let every = |interval: Nanos| plan.duration.0.checked_div(interval.0).unwrap_or(0);
-    let of_flows = every(spec.interval_ns) * plan.flows.len() as u64;
-    if of_flows > MOST_SAMPLES {
-        let why =
-            format!("{of_flows} samples of all flows; {MOST_SAMPLES} are the most: take them less often");
-        return Err(check::spec("interval_ns", why));
-    }
-    let probes = every(plan.probe_every);
+fn probes(plan: &Plan<'_>) -> Result<(), Error> {
+    let probes = plan.duration.0.checked_div(plan.probe_every.0).unwrap_or(0);
     if plan.probes() && (plan.probe_every < CLOSEST_PROBES || probes > MOST_SAMPLES) {
         let why = format!(
             "{probes} probes, one each {}; {MOST_SAMPLES} are the most, and one each {CLOSEST_PROBES}",
@@ -169,10 +160,6 @@ mod tests {
 
     #[test]
     fn an_outcome_fits_one_message() {
-        let sampled = |interval_ns| refused(&TrialSpec { interval_ns, ..spec(good()) });
-        assert_eq!(sampled(Nanos(0)), None);
-        assert_eq!(sampled(Nanos::millis(50)), None);
-        assert_eq!(sampled(Nanos::millis(10)), Some("interval_ns"));
         let probed = |every: Nanos| {
             let mut spec = spec(good());
             let Workload::Staggered { probe_every_ns, .. } = &mut spec.workload else { unreachable!() };

@@ -1,0 +1,79 @@
+//! What hostile hosts and records put on a terminal: nothing that it obeys.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use support::hosts::Hosts;
+use support::{LANDSPEED, output, root, text};
+
+/// Cargo builds the examples of a package with its tests; not, however, where only this test target is asked for.
+fn hostile_agent() -> PathBuf {
+    let agent = Path::new(LANDSPEED).with_file_name("examples").join("hostile_agent");
+    assert!(agent.exists(), "build it first: cargo build -p landspeed --examples");
+    agent
+}
+
+/// No control character but the line's end, and nothing that turns the direction of writing or cannot be seen.
+fn check_harmless(shown: &str) {
+    let bad = |c: char| (c.is_control() && c != '\n') || ('\u{200b}'..='\u{202e}').contains(&c);
+    assert!(!shown.contains(bad), "{shown:?}");
+}
+
+/// `tune ARGS` between two hosts whose agents forge what they say, in a shell that may redirect it.
+fn tune(hosts: &Hosts, args: &[&str]) -> String {
+    let mut reach = hosts.reach();
+    let path = reach.iter().position(|word| word == "--remote-path").expect("a path") + 1;
+    reach[path] = hostile_agent().display().to_string();
+    let words = ["tune"].iter().chain(args).copied().chain(reach.iter().map(String::as_str));
+    let command = hosts.landspeed(&words.collect::<Vec<_>>());
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    words.map(|word| word.to_str().expect("plain text")).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_hostile_host_cannot_redraw_what_the_user_agrees_to() {
+    if !root("a_hostile_host_cannot_redraw_what_the_user_agrees_to") {
+        return;
+    }
+    let hosts = Hosts::new();
+    let before = hosts.snapshot();
+    let (out, err) = text(&output(&tune(&hosts, &["--dry-run"])));
+    check_harmless(&out);
+    check_harmless(&err);
+    assert!(out.contains(r"data\u{1b}[2J\r\u{202e}") && out.contains("congestion-control"), "{out}{err}");
+    // The prompt: only standard input is a terminal, so that what is said can be read as it is.
+    let said = hosts.file("said");
+    let command = format!("{} >/dev/null 2>{}", tune(&hosts, &["--budget", "20s"]), said.display());
+    let run = output(&format!("echo n | script -qec '{command}' /dev/null"));
+    let asked = std::fs::read_to_string(&said).expect("what was said");
+    check_harmless(&asked);
+    assert!(asked.contains("Go on? [y/N]") && asked.contains("nothing was changed"), "{asked} {run:?}");
+    assert!(asked.contains(r"\u{1b}[2J\r\u{202e}"), "{asked}");
+    assert_eq!(hosts.differences(&before), Vec::<String>::new());
+}
+
+#[test]
+fn a_hostile_record_is_shown_and_not_obeyed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("record.jsonl");
+    let bad = r"\u001b[2J\r\u202e";
+    let lines = [
+        format!(
+            r#"{{"line":"header","format":1,"kind":"tune{bad}","topology":"{bad}","goal":"rate","command":"{bad}"}}"#
+        ),
+        format!(r#"{{"line":"host","side":"a","facts":{{"hostname":"a{bad}"}}}}"#),
+        format!(r#"{{"line":"restored","restored":false,"notes":["n{bad}"]}}"#),
+        format!(r#"{{"line":"{bad}","side":{{}}}}"#),
+        format!(r#"{{"line":"host","side":"{bad}"}}"#),
+    ];
+    // Whole, then with a line that cannot be read, whose error quotes it.
+    for count in [lines.len() - 1, lines.len()] {
+        std::fs::write(&path, lines[..count].join("\n") + "\n").expect("written");
+        let run = output(&format!("{LANDSPEED} show {}", path.display()));
+        let (out, err) = text(&run);
+        assert!(!format!("{out}{err}").is_empty());
+        check_harmless(&out);
+        check_harmless(&err);
+    }
+}

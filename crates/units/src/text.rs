@@ -1,0 +1,222 @@
+//! Text that somebody else wrote: a peer, a record, a device's name.
+
+use std::borrow::{Borrow, Cow};
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::{Serialize, Serializer};
+
+/// Longest text that is kept, in bytes; a call stack of 127 named frames fits.
+const LONGEST: usize = 8192;
+
+/// Text that a terminal shows and never obeys, whoever wrote it.
+///
+/// It is escaped as it comes in, from a frame, a record or a string, so there is no way to have it raw: control
+/// characters, escape sequences, direction overrides (UAX #9; CVE-2021-42574), zero-width and other unprintable
+/// characters become `\u{..}`, line ends and tabs `\n`, `\r` and `\t`. What exceeds 8 KiB is cut and ends in `…`.
+/// Backslashes and quotes stay, so text that was escaped once is not escaped again, and two texts that were equal stay
+/// equal. In JSON it is a plain string.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Text(Box<str>);
+
+impl Text {
+    /// The escaped text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// `text` escaped and cut; `None` where it may stay as it is.
+fn escaped(text: &str) -> Option<String> {
+    if text.len() <= LONGEST && text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return None;
+    }
+    let mut shown = String::with_capacity(text.len().min(LONGEST));
+    for c in text.chars() {
+        let before = shown.len();
+        match c {
+            '\\' | '\'' | '"' => shown.push(c),
+            // As `Debug` does: what the Unicode tables call unprintable.
+            _ => shown.extend(c.escape_debug()),
+        }
+        if shown.len() > LONGEST {
+            shown.truncate(before);
+            shown.push('…');
+            break;
+        }
+    }
+    Some(shown)
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Text(escaped(text).unwrap_or_else(|| text.to_owned()).into())
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Text(escaped(&text).unwrap_or(text).into())
+    }
+}
+
+impl From<&String> for Text {
+    fn from(text: &String) -> Self {
+        text.as_str().into()
+    }
+}
+
+impl From<Cow<'_, str>> for Text {
+    fn from(text: Cow<'_, str>) -> Self {
+        text.into_owned().into()
+    }
+}
+
+impl From<Text> for String {
+    fn from(text: Text) -> Self {
+        text.0.into()
+    }
+}
+
+impl From<&Text> for String {
+    fn from(text: &Text) -> Self {
+        text.as_str().to_owned()
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Text {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq<str> for Text {
+    fn eq(&self, other: &str) -> bool {
+        *self.0 == *other
+    }
+}
+
+impl PartialEq<&str> for Text {
+    fn eq(&self, other: &&str) -> bool {
+        *self.0 == **other
+    }
+}
+
+impl PartialEq<String> for Text {
+    fn eq(&self, other: &String) -> bool {
+        *self.0 == **other
+    }
+}
+
+impl PartialEq<Text> for str {
+    fn eq(&self, other: &Text) -> bool {
+        *self == *other.0
+    }
+}
+
+impl PartialEq<Text> for &str {
+    fn eq(&self, other: &Text) -> bool {
+        **self == *other.0
+    }
+}
+
+impl PartialEq<Text> for String {
+    fn eq(&self, other: &Text) -> bool {
+        **self == *other.0
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Incoming;
+
+        impl Visitor<'_> for Incoming {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text, E> {
+                Ok(text.into())
+            }
+
+            fn visit_string<E>(self, text: String) -> Result<Text, E> {
+                Ok(text.into())
+            }
+        }
+
+        from.deserialize_string(Incoming)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_left_that_a_terminal_obeys_or_a_reader_cannot_see() {
+        for (raw, shown) in [
+            ("\u{1b}[2J\rhome", r"\u{1b}[2J\rhome"),
+            ("a\n\tb\0", r"a\n\tb\0"),
+            ("\u{9b}2J\u{7f}", r"\u{9b}2J\u{7f}"),
+            ("on\u{202e}ffo\u{2066}", r"on\u{202e}ffo\u{2066}"),
+            ("lo\u{200b}\u{feff}\u{ad}\u{e0041}", r"lo\u{200b}\u{feff}\u{ad}\u{e0041}"),
+            ("line\u{2028}break\u{85}", r"line\u{2028}break\u{85}"),
+        ] {
+            assert_eq!(Text::from(raw), shown);
+            assert_eq!(Text::from(raw.to_owned()), Text::from(shown), "escaped twice");
+        }
+        for plain in ["Zürich: 10 µs → 日本…", r#"C:\dir "quoted" it's"#, ""] {
+            assert_eq!(Text::from(plain), plain);
+        }
+        for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| !c.is_ascii_graphic()) {
+            let shown = Text::from(c.to_string());
+            assert!(!shown.chars().any(char::is_control), "{shown}");
+            assert_eq!(Text::from(shown.as_str()), shown);
+        }
+    }
+
+    #[test]
+    fn no_text_is_longer_than_a_call_stack() {
+        assert_eq!(Text::from("x".repeat(LONGEST)).len(), LONGEST);
+        for long in ["x", "\u{1b}", "ü"].map(|c| c.repeat(20_000)) {
+            let cut = Text::from(long);
+            assert!(cut.len() <= LONGEST + '…'.len_utf8() && cut.ends_with('…'));
+            assert_eq!(Text::from(cut.as_str()), cut);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! JSON from elsewhere comes in through `landspeed_record::decode`, which bounds it and escapes its texts.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// Where else JSON may become values, below `crates`. None of it comes from a peer or from a record.
+const ELSEWHERE: [&str; 5] = [
+    "record/src/incoming.rs",
+    // A value that `decode` made.
+    "control/src/hello.rs",
+    // From the program that started this one.
+    "faults/src/app/mod.rs",
+    // Root's own files, and the guardian's pipe: what they hold is written back byte by byte.
+    "knob/src/journal/",
+    "topology/src/lab/",
+];
+/// How serde_json makes values.
+const MAKERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
+
+/// One line for each place that takes JSON in by another way.
+pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for krate in entries(&root.join("crates"))? {
+        let sources = krate.join("src");
+        if sources.is_dir() {
+            look(&sources, &root.join("crates"), &mut wrong)?;
+        }
+    }
+    wrong.sort();
+    Ok(wrong)
+}
+
+fn look(path: &Path, crates: &Path, wrong: &mut Vec<String>) -> Result<()> {
+    if path.is_dir() {
+        return entries(path)?.iter().try_for_each(|entry| look(entry, crates, wrong));
+    }
+    let name = path.strip_prefix(crates).unwrap_or(path).display().to_string();
+    let is_test = name.ends_with("tests.rs") || name.contains("/tests/");
+    if !name.ends_with(".rs") || is_test || ELSEWHERE.iter().any(|known| name.starts_with(known)) {
+        return Ok(());
+    }
+    let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
+    // Tests come last in a file and take what they made themselves.
+    let lines = text.lines().take_while(|line| *line != "#[cfg(test)]");
+    let found = (1..).zip(lines).filter(|(_, line)| MAKERS.iter().any(|maker| line.contains(maker)));
+    wrong.extend(
+        found.map(|(number, _)| format!("{name}:{number} takes JSON in: use landspeed_record::decode")),
+    );
+    Ok(())
+}
+
+fn entries(folder: &Path) -> Result<Vec<std::path::PathBuf>> {
+    let read = fs::read_dir(folder).with_context(|| format!("look into {}", folder.display()))?;
+    read.map(|entry| Ok(entry?.path())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_way_in_is_found_and_a_test_is_none() {
+        let root = tempfile::tempdir().unwrap();
+        let sources = root.path().join("crates/report/src");
+        fs::create_dir_all(&sources).unwrap();
+        let tested = "#[cfg(test)]\nmod tests { fn f() { serde_json::from_str(x) } }\n";
+        fs::write(sources.join("good.rs"), tested).unwrap();
+        assert_eq!(wrong(root.path()).unwrap(), Vec::<String>::new());
+        fs::write(sources.join("bad.rs"), format!("fn f() {{\n    serde_json::from_str(x)\n}}\n{tested}"))
+            .unwrap();
+        let said = wrong(root.path()).unwrap();
+        assert_eq!(said, ["report/src/bad.rs:2 takes JSON in: use landspeed_record::decode"]);
+    }
+}
