@@ -3,14 +3,16 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landspeed_control::Change;
-use landspeed_knob::journal::Turner;
+use landspeed_knob::journal::{Options, Turner};
 use landspeed_knob::{self as knob, Place};
 use landspeed_record::{KnobState, Restored, TurnReport};
 use landspeed_units::Nanos;
 
 /// The knobs of this host; the journal and its guardian exist from the first turn on.
-#[derive(Default)]
-pub(crate) struct Knobs(Mutex<Option<Turner>>);
+pub(crate) struct Knobs {
+    options: Options,
+    turner: Mutex<Option<Turner>>,
+}
 
 /// Whether this process may turn knobs, and if not, why and what to do.
 pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
@@ -24,6 +26,10 @@ pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
 }
 
 impl Knobs {
+    pub(crate) fn new(options: Options) -> Self {
+        Knobs { options, turner: Mutex::new(None) }
+    }
+
     /// Every knob of the table on the path over `device`.
     pub(crate) fn probe(&self, device: &str) -> Vec<KnobState> {
         knob::probe(&Place { device: device.to_owned() })
@@ -38,12 +44,12 @@ impl Knobs {
     ) -> Result<Vec<TurnReport>, String> {
         // Refuse the whole request before anything is touched.
         for change in changes {
-            knob::check(&change.knob, &change.value).map_err(|e| e.to_string())?;
+            self.options.check(&change.knob, &change.value).map_err(|e| e.to_string())?;
         }
         let mut held = self.lock();
         let turner = match &mut *held {
             Some(turner) => &*turner,
-            none => none.insert(Turner::start().map_err(|e| e.to_string())?),
+            none => none.insert(Turner::start(self.options.clone()).map_err(|e| e.to_string())?),
         };
         if let Some(lease) = short_lease {
             turner.short_lease(lease);
@@ -75,7 +81,7 @@ impl Knobs {
     /// The controller lives: so may what it turned.
     pub(crate) fn heartbeat(&self) {
         // A turn in progress renews the lease itself; never wait for it here.
-        if let Ok(held) = self.0.try_lock()
+        if let Ok(held) = self.turner.try_lock()
             && let Some(turner) = &*held
         {
             turner.heartbeat();
@@ -83,7 +89,7 @@ impl Knobs {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Turner>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.turner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -15,6 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use landspeed_control::{Handler, Reply, Request, SessionKey};
+use landspeed_knob::journal;
 use landspeed_netlink as netlink;
 use landspeed_record::{HostFacts, Role, TrialSpec};
 use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
@@ -37,10 +38,15 @@ impl Agent {
     /// An agent for the network namespace that this process is in; `allow_tune` is the leave to turn
     /// knobs, given by whoever started it.
     pub fn new(allow_tune: bool) -> Arc<Self> {
+        Self::with_journal(allow_tune, journal::Options::default())
+    }
+
+    /// As [`Agent::new`], with another journal, guardian or knob table.
+    pub fn with_journal(allow_tune: bool, options: journal::Options) -> Arc<Self> {
         let may_tune = knobs::may_tune(allow_tune);
         Arc::new(Agent {
             may_tune,
-            knobs: Knobs::default(),
+            knobs: Knobs::new(options),
             controls: Controls::default(),
             ports: Ports::default(),
             cancel: Cancel::new(),

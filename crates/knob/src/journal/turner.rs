@@ -49,6 +49,16 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Whether `value` may be written to `knob` on this host, as far as names and values tell: nothing is read.
+    ///
+    /// # Errors
+    /// As [`crate::check`], and for a knob that is none of a host or not of this namespace.
+    pub fn check(&self, knob: &str, value: &str) -> Result<(), Error> {
+        checked(self.lookup, knob, value).map(|_| ())
+    }
+}
+
 /// Turns knobs of this process's network namespace. Everything it turned is put back by
 /// [`Turner::restore_all`], when it is dropped, and when it dies in whatever way.
 #[must_use = "dropping a turner puts everything back"]
@@ -66,15 +76,7 @@ impl Turner {
     /// # Errors
     /// [`Error::Journal`]: another run is in progress, an earlier one left changes, or the journal cannot be
     /// kept. Nothing was changed.
-    pub fn start() -> Result<Turner, Error> {
-        Self::start_with(Options::default())
-    }
-
-    /// As [`Turner::start`], with other options.
-    ///
-    /// # Errors
-    /// As [`Turner::start`].
-    pub fn start_with(options: Options) -> Result<Turner, Error> {
+    pub fn start(options: Options) -> Result<Turner, Error> {
         let channel = spawn::spawn(&options.guardian)?;
         let begun = match begin(&channel, &options) {
             Ok(begun) => begun,

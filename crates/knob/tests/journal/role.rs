@@ -54,9 +54,9 @@ fn agent() {
         let answer = match (words.as_slice(), &turner) {
             (["start-with", guardian], _) => {
                 let options = Options { guardian: vec![guardian.into()], ..options() };
-                Turner::start_with(options).err().map_or("ok".into(), |e| e.to_string())
+                Turner::start(options).err().map_or("ok".into(), |e| e.to_string())
             }
-            (["start"], _) => match Turner::start_with(options()) {
+            (["start"], _) => match Turner::start(options()) {
                 Ok(started) => {
                     turner = Some(started);
                     "ok".to_owned()
