@@ -39,6 +39,22 @@ pub enum Error {
         /// What was read.
         found: String,
     },
+    /// The value is neither the original nor what this run wrote last, so the guardian let nothing be written.
+    #[error(
+        "{knob}: somebody else set it to '{}' since this run set it to '{ours}': it is left alone",
+        found.escape_default()
+    )]
+    Foreign {
+        /// Knob.
+        knob: String,
+        /// What stands.
+        found: String,
+        /// What this run wrote last.
+        ours: String,
+    },
+    /// The guardian let nothing be written, for this reason.
+    #[error("{0}")]
+    Refused(String),
     /// The journal or its guardian failed, so nothing was changed.
     #[error("journal: {0}")]
     Journal(String),

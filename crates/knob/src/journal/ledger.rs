@@ -7,6 +7,7 @@ use super::file::JournalFile;
 use super::identity::{Device, in_initial_netns};
 use super::read::{Contents, MAX_TURNED, is_device_name};
 use super::snapshot::Snapshot;
+use super::standing::{Standing, Write};
 use super::{JournalError, Lookup};
 use crate::{Error, HostKnob, Knob, Place, Scope, Turn};
 
@@ -15,7 +16,10 @@ pub(super) struct Ledger {
     pub(super) file: JournalFile,
     pub(super) lookup: Lookup,
     turned: Vec<Turned>,
-    /// The intent whose write is under way; zero for none.
+    /// One for each of `turned`.
+    standing: Vec<Standing>,
+    /// The write under way, and its intent; zero for none.
+    write: Option<Write>,
     turning: u32,
 }
 
@@ -45,16 +49,29 @@ pub(super) fn checked(
 
 impl Ledger {
     pub(super) fn new(file: JournalFile, lookup: Lookup) -> Ledger {
-        Ledger { file, lookup, turned: Vec::new(), turning: 0 }
+        Ledger { file, lookup, turned: Vec::new(), standing: Vec::new(), write: None, turning: 0 }
     }
 
-    /// Writes down that `knob` is about to be set to `to`; on return it is on disk.
+    /// Writes down that `knob` is about to be set to `to`; on return it is on disk. Whether it may be is asked of
+    /// the host here and now, whatever agent and controller have seen of it.
     pub(super) fn intend(&mut self, knob: &str, device: &str, to: &str) -> Result<(), Error> {
         let (knob, turn) = checked(self.lookup, knob, to)?;
-        let seq = match self.turned.iter().position(|t| is_of(t, knob, device)) {
-            Some(at) => self.again(at, to)?,
-            None => self.first(knob, turn, device, to)?,
+        let place = Place { device: device.to_owned() };
+        let now = turn.read(&place)?;
+        let (at, seq) = match self.turned.iter().position(|t| is_of(t, knob, device)) {
+            Some(at) => {
+                self.standing[at].check(&now)?;
+                (at, self.again(at, to)?)
+            }
+            None => {
+                let standing = Standing::found(knob, turn, place, &now);
+                standing.check(&now)?;
+                let seq = self.first(knob, device, &now, to)?;
+                self.standing.push(standing);
+                (self.standing.len() - 1, seq)
+            }
         };
+        self.write = Some(Write::begin(&self.standing, at, now, to));
         self.file.mark_turning(seq)?;
         self.turning = seq;
         Ok(())
@@ -74,35 +91,35 @@ impl Ledger {
         Ok(seq)
     }
 
-    fn first(&mut self, knob: &Knob, turn: &dyn HostKnob, device: &str, to: &str) -> Result<u32, Error> {
+    fn first(&mut self, knob: &Knob, device: &str, before: &str, to: &str) -> Result<u32, Error> {
         if self.turned.len() >= MAX_TURNED {
             return Err(JournalError::Full { path: self.file.path() }.into());
         }
         let name = knob.row.name;
-        let place = Place { device: device.to_owned() };
-        let before = turn.read(&place)?;
         // What could not be read from the journal could not be put back.
-        knob.row.domain.check(&before).map_err(|expected| {
+        knob.row.domain.check(before).map_err(|expected| {
             let found = before.escape_debug();
             Error::Unavailable(format!(
                 "{name} is '{found}' now, which could not be put back: expected {expected}"
             ))
         })?;
         let unavailable = |e: &dyn std::fmt::Display| Error::Unavailable(format!("{name}: {e}"));
-        let device = find_device(device).map_err(|e| unavailable(&e))?;
-        let disturbed = Snapshot::take(knob.row.disturbs, &place.device).map_err(|e| unavailable(&e))?;
-        disturbed
-            .check(knob.row.disturbs, device.as_ref().map(|d| d.ifindex))
-            .map_err(|e| unavailable(&e))?;
+        let on = find_device(device).map_err(|e| unavailable(&e))?;
+        let disturbed = Snapshot::take(knob.row.disturbs, device).map_err(|e| unavailable(&e))?;
+        disturbed.check(knob.row.disturbs, on.as_ref().map(|d| d.ifindex)).map_err(|e| unavailable(&e))?;
         let seq = self.turned.last().map_or(1, |last| last.intent.seq + 1);
-        let intent = Intent { seq, knob: name.to_owned(), device, before, to: to.to_owned(), disturbed };
+        let (before, to) = (before.to_owned(), to.to_owned());
+        let intent = Intent { seq, knob: name.to_owned(), device: on, before, to: to.clone(), disturbed };
         self.file.append(&Entry::Intent(Box::new(intent.clone())))?;
-        self.turned.push(Turned { intent, written: vec![to.to_owned()] });
+        self.turned.push(Turned { intent, written: vec![to] });
         Ok(seq)
     }
 
     /// The write that was allowed is over.
     pub(super) fn wrote(&mut self) {
+        if let Some(write) = self.write.take() {
+            write.end(&mut self.standing);
+        }
         // A mark that stays makes a later undo put this value back whatever it reads: safe.
         let _ = self.file.mark_turning(0);
         self.turning = 0;

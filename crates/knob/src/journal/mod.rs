@@ -23,6 +23,7 @@ mod read;
 mod restore;
 mod snapshot;
 mod spawn;
+mod standing;
 mod turner;
 mod undo;
 mod value;

@@ -132,7 +132,7 @@ impl Turner {
         self.shared.channel.send(&intent).map_err(|_| lost("the guardian died"))?;
         match answers.recv_timeout(ANSWER_TIMEOUT) {
             Ok(ToAgent::Go {}) => Ok(()),
-            Ok(ToAgent::Refused { why }) => Err(Error::Journal(why)),
+            Ok(ToAgent::Refused { why }) => Err(Error::Refused(why)),
             Ok(ToAgent::Lost { why }) => Err(lost(&why)),
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(lost("the guardian died")),
             Err(RecvTimeoutError::Timeout) => {

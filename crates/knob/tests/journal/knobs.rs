@@ -50,6 +50,7 @@ static KNOBS: &[Knob] = &[
     knob("down", Scope::Device, Domain::Switch, ALL_OF_DEVICE, &Down),
     knob("rmem", Scope::Namespace, Domain::Ints(3, 0, 1 << 31), &[], &Rmem),
     knob("sack", Scope::Namespace, Domain::Int(0, 1), &[Disturbs::Sysctl("net.ipv4.tcp_dsack")], &Sack),
+    knob("dsack", Scope::Namespace, Domain::Int(0, 255), &[], &Dsack),
     knob("liar", Scope::Namespace, Domain::Int(0, 65_535), &[], &Liar),
     knob("slow", Scope::Namespace, Domain::Int(0, 1000), &[], &Slow),
     knob("host", Scope::Host, Domain::Int(0, 65_535), &[], &Liar),
@@ -116,6 +117,17 @@ impl HostKnob for Sack {
     fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
         write_file("/proc/sys/net/ipv4/tcp_dsack", value)?;
         write_file("/proc/sys/net/ipv4/tcp_sack", value)
+    }
+}
+
+struct Dsack;
+impl HostKnob for Dsack {
+    fn read(&self, _: &Place) -> Result<String, Error> {
+        read_file("/proc/sys/net/ipv4/tcp_dsack")
+    }
+
+    fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
+        write_file("/proc/sys/net/ipv4/tcp_dsack", value)
     }
 }
 

@@ -1,0 +1,126 @@
+//! What the guardian asks of the host before each write: whether the knob can be written here, and whether the
+//! value is still the original or ours. `tc` and `ip` are the witnesses.
+
+use std::process::Command;
+
+use super::host::{Host, assert_same, can_run, ip};
+
+fn tc(arguments: &str) -> String {
+    let output = Command::new("tc").args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "tc {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Classes and filters as an administrator sets them up.
+const CLASSFUL: &[&str] = &[
+    "qdisc replace dev v0 root handle 1: htb default 10",
+    "class add dev v0 parent 1: classid 1:10 htb rate 100mbit quantum 1500",
+    "class add dev v0 parent 1: classid 1:20 htb rate 1mbit quantum 1500",
+    "filter add dev v0 parent 1: protocol ip prio 1 u32 match ip dst 198.18.0.2/32 flowid 1:20",
+];
+
+fn make_classful(host: &Host) -> String {
+    host.inside(|| CLASSFUL.iter().for_each(|line| drop(tc(line))));
+    let classes = classes(host);
+    assert!(classes.contains("htb 1:20") && classes.contains("flowid 1:20"), "{classes}");
+    classes
+}
+
+/// Qdiscs, classes and filters, without counters of packets.
+fn classes(host: &Host) -> String {
+    let text =
+        host.inside(|| ["qdisc", "class", "filter"].map(|what| tc(&format!("{what} show dev v0"))).concat());
+    let uncounted =
+        |line: &str| line.split(" direct_packets_stat").next().unwrap_or_default().to_owned() + "\n";
+    text.lines().map(uncounted).collect()
+}
+
+#[test]
+fn a_classful_root_is_left_alone_whatever_the_agent_asks() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = make_classful(&host);
+    let mut agent = host.agent_with_table(60_000);
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    for kind in ["pfifo", "fq_codel", "default", "htb"] {
+        let refused = agent.ask(&format!("turn qdisc {kind}")).unwrap();
+        assert!(refused.contains("v0 has a htb qdisc that somebody configured"), "{kind}: {refused}");
+        assert_same(&classes(&host), &before, kind);
+    }
+    assert!(agent.ask("restore").unwrap().starts_with("true"));
+    assert_same(&classes(&host), &before, "afterwards");
+
+    // One that comes between two toggles is no more ours.
+    host.inside(|| drop(tc("qdisc del dev v0 root")));
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    for toggle in ["pfifo", "default", "pfifo"] {
+        let turned = agent.ask(&format!("turn qdisc {toggle}")).unwrap();
+        assert!(turned.ends_with(&format!("-> {toggle}")), "{turned}");
+    }
+    let theirs = make_classful(&host);
+    for kind in ["default", "pfifo"] {
+        let refused = agent.ask(&format!("turn qdisc {kind}")).unwrap();
+        assert!(refused.contains("somebody else set it to 'htb'"), "{refused}");
+    }
+    assert_same(&classes(&host), &theirs, "after the refusals");
+}
+
+#[test]
+fn a_value_that_somebody_else_set_is_not_written_over() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let mut agent = host.agent(60_000);
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    let their_mtu = |mtu: &str| drop(host.inside(|| ip(&format!("link set v0 mtu {mtu}"))));
+    let now = || host.inside(|| ip("link show v0"));
+    assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    assert_eq!(agent.ask("turn mtu 8000").unwrap(), "9000 -> 8000");
+    // A new value, and one that this run wrote earlier: neither is what it left.
+    for theirs in ["7000", "9000"] {
+        their_mtu(theirs);
+        let refused = agent.ask("turn mtu 6000").unwrap();
+        let line = format!("mtu: somebody else set it to '{theirs}' since this run set it to '8000'");
+        assert!(refused.contains(&line), "{refused}");
+        assert!(now().contains(&format!("mtu {theirs} ")), "{}", now());
+    }
+    // The original and the last one written may be toggled on.
+    their_mtu("3000");
+    assert_eq!(agent.ask("turn mtu 8000").unwrap(), "3000 -> 8000");
+    assert_eq!(agent.ask("turn mtu 3000").unwrap(), "8000 -> 3000");
+    their_mtu("7000");
+    let restored = agent.ask("restore").unwrap();
+    assert!(restored.starts_with("false mtu of v0: somebody else set it to 7000 since"), "{restored}");
+    assert!(now().contains("mtu 7000 "), "{}", now());
+}
+
+#[test]
+fn what_an_own_write_left_may_be_turned_on() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = host.agent(60_000);
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    // A write that was taken back leaves the value before it.
+    assert!(agent.ask("turn liar 700").unwrap().ends_with("-> 700"));
+    assert!(agent.ask("turn liar 13").unwrap().contains("reads back '600'"));
+    assert_eq!(agent.ask("turn liar 800").unwrap(), "700 -> 800");
+    // Turning one knob sets another: still this run's doing, and only that.
+    assert_eq!(agent.ask("turn dsack 5").unwrap(), "1 -> 5");
+    assert_eq!(agent.ask("turn sack 0").unwrap(), "1 -> 0");
+    assert_eq!(agent.ask("turn dsack 7").unwrap(), "0 -> 7");
+    assert_eq!(agent.ask("turn sack 0").unwrap(), "0 -> 0");
+    host.inside(|| std::fs::write("/proc/sys/net/ipv4/tcp_dsack", "9")).unwrap();
+    assert_eq!(agent.ask("turn sack 0").unwrap(), "0 -> 0");
+    host.inside(|| std::fs::write("/proc/sys/net/ipv4/tcp_dsack", "9")).unwrap();
+    let refused = agent.ask("turn dsack 8").unwrap();
+    assert!(refused.contains("dsack: somebody else set it to '9'"), "{refused}");
+    host.inside(|| std::fs::write("/proc/sys/net/ipv4/tcp_dsack", "1")).unwrap();
+    assert!(agent.ask("restore").unwrap().starts_with("true"));
+    assert_same(&host.picture(), &before, "afterwards");
+}
