@@ -1,6 +1,6 @@
 //! Turning knobs on behalf of a controller.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landspeed_control::Change;
 use landspeed_knob::journal::{Options, Turner};
@@ -11,7 +11,10 @@ use landspeed_units::Nanos;
 /// The knobs of this host; the journal and its guardian exist from the first turn on.
 pub(crate) struct Knobs {
     options: Options,
-    turner: Mutex<Option<Turner>>,
+    /// Held for a moment, never while a knob is turned: heartbeats pass beside a turn.
+    turner: Mutex<Option<Arc<Turner>>>,
+    /// Held for a whole request, so that none comes between its changes.
+    turning: Mutex<()>,
 }
 
 /// Whether this process may turn knobs, and if not, why and what to do.
@@ -27,7 +30,7 @@ pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
 
 impl Knobs {
     pub(crate) fn new(options: Options) -> Self {
-        Knobs { options, turner: Mutex::new(None) }
+        Knobs { options, turner: Mutex::default(), turning: Mutex::default() }
     }
 
     /// Every knob of the table on the path over `device`.
@@ -46,33 +49,47 @@ impl Knobs {
         for change in changes {
             self.options.check(&change.knob, &change.value).map_err(|e| e.to_string())?;
         }
-        let mut held = self.lock();
-        let turner = match &mut *held {
-            Some(turner) => &*turner,
-            none => none.insert(Turner::start(self.options.clone()).map_err(|e| e.to_string())?),
-        };
-        if let Some(lease) = short_lease {
-            turner.short_lease(lease);
-        }
+        let _alone = lock(&self.turning);
+        let turner = self.started()?;
         let place = Place { device: device.to_owned() };
         let mut done: Vec<TurnReport> = Vec::new();
         for change in changes {
+            // Before each change: a heartbeat after an earlier one ends it, and each can cut the path.
+            if let Some(lease) = short_lease {
+                turner.short_lease(lease);
+            }
             match turner.turn(&change.knob, &change.value, &place) {
                 Ok(report) => done.push(report),
-                Err(error) => return Err(roll_back(turner, &place, &done, &error.to_string())),
+                Err(error) => return Err(roll_back(&turner, &place, &done, &error.to_string())),
             }
         }
         Ok(done)
     }
 
+    /// The turner, started where there is none.
+    fn started(&self) -> Result<Arc<Turner>, String> {
+        if let Some(turner) = self.turner() {
+            return Ok(turner);
+        }
+        let turner = Arc::new(Turner::start(self.options.clone()).map_err(|e| e.to_string())?);
+        *lock(&self.turner) = Some(Arc::clone(&turner));
+        Ok(turner)
+    }
+
+    fn turner(&self) -> Option<Arc<Turner>> {
+        lock(&self.turner).clone()
+    }
+
     /// Whether the right to turn knobs was had and is gone.
     pub(crate) fn lost(&self) -> bool {
-        self.lock().as_ref().is_some_and(Turner::lost)
+        self.turner().is_some_and(|turner| turner.lost())
     }
 
     /// Puts everything back; nothing to do where nothing was turned.
     pub(crate) fn restore(&self) -> Restored {
-        match self.lock().take() {
+        let _alone = lock(&self.turning);
+        let turner = lock(&self.turner).take();
+        match turner {
             Some(turner) => turner.restore_all(),
             None => Restored { restored: true, notes: Vec::new() },
         }
@@ -80,17 +97,15 @@ impl Knobs {
 
     /// The controller lives: so may what it turned.
     pub(crate) fn heartbeat(&self) {
-        // A turn in progress renews the lease itself; never wait for it here.
-        if let Ok(held) = self.turner.try_lock()
-            && let Some(turner) = &*held
-        {
+        if let Some(turner) = self.turner() {
             turner.heartbeat();
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Option<Turner>> {
-        self.turner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// A panic elsewhere must not keep settings from being put back.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn roll_back(turner: &Turner, place: &Place, done: &[TurnReport], why: &str) -> String {

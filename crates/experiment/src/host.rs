@@ -120,7 +120,7 @@ impl Host {
     /// The end of a turn that [`Host::turn`] began: only now is it taken for applied.
     pub(crate) fn turned(&mut self, pending: Option<Pending>, changes: &[Change]) -> Result<(), Error> {
         let Some(pending) = pending else { return Ok(()) };
-        match self.wait(pending, Duration::from_secs(30))? {
+        match self.wait(pending, time_limit(changes))? {
             Reply::Turned { .. } => {
                 let applied = changes.iter().map(|c| (c.knob.clone(), c.value.clone()));
                 self.applied.extend(applied);
@@ -162,4 +162,10 @@ impl Host {
     fn failed(&self, source: landspeed_control::Error) -> Error {
         Error::Session { host: self.name.clone(), source }
     }
+}
+
+/// Bound on a turn that nothing should reach, whatever the knobs take.
+fn time_limit(changes: &[Change]) -> Duration {
+    let knobs = changes.iter().filter_map(|change| knob::find(&change.knob).ok());
+    Duration::from_secs(30) + Duration::from(knobs.map(|knob| knob.row.patience()).sum::<Nanos>())
 }

@@ -111,6 +111,16 @@ pub struct Row {
     pub source: &'static str,
 }
 
+/// How many times what the table says a toggle may take: a driver that is busy takes several times as long.
+const SLOWER: u64 = 4;
+
+impl Row {
+    /// How long a toggle may take before it is taken for hung.
+    pub fn patience(&self) -> Nanos {
+        Nanos(self.toggle.0.saturating_mul(SLOWER))
+    }
+}
+
 /// Where a system knob is turned: this process's network namespace, and a device in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {

@@ -24,7 +24,8 @@ use super::restore::restore;
 use super::wire::{Channel, ToAgent, ToGuardian, fitting};
 use super::{JournalError, Lookup};
 
-/// How long an agent whose lease ran out in the middle of a write is given to end it before it is killed.
+/// How long an agent whose lease ran out in the middle of a write is given to end it before it is killed, beside what
+/// the table says of the knob.
 const GRACE: Duration = Duration::from_secs(3);
 /// Some refusals pass: a driver that is busy, a link that comes up.
 const TRIES: usize = 3;
@@ -139,19 +140,27 @@ impl Guardian {
             ToGuardian::Heartbeat {} => self.lease.heartbeat(now),
             ToGuardian::ShortLease { lease } => self.lease.shorten(lease, now),
             ToGuardian::Intent { knob, device, to } => {
-                let answer = match self.ledger.intend(&knob, &device, &to) {
-                    Ok(()) => ToAgent::Go {},
-                    Err(error) => ToAgent::Refused { why: error.to_string() },
-                };
+                let answer = self.ledger.intend(&knob, &device, &to);
                 // What the journal took does not count against the controller.
-                self.lease.acted(Instant::now());
+                let now = Instant::now();
+                let answer = match answer {
+                    Ok(patience) => {
+                        self.lease.begin_write(patience, now);
+                        ToAgent::Go {}
+                    }
+                    Err(error) => {
+                        self.lease.end_write(Nanos(0), now);
+                        ToAgent::Refused { why: error.to_string() }
+                    }
+                };
                 if self.channel.send(&answer).is_err() {
                     return Some(End::AgentGone);
                 }
             }
             ToGuardian::Wrote {} => {
-                self.ledger.wrote();
-                self.lease.acted(now);
+                let settle = self.ledger.wrote();
+                // Nor does looking at what it left.
+                self.lease.end_write(settle, Instant::now());
             }
             ToGuardian::Restore {} => return Some(End::Asked),
             ToGuardian::Begin { .. } => return Some(End::Lost("the agent began twice".into())),
@@ -165,7 +174,7 @@ impl Guardian {
         let End::Lost(why) = end else { return };
         let lost = ToAgent::Lost { why };
         let _ = self.channel.try_send(&lost);
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + GRACE + self.ledger.patience().into();
         let mut killed = false;
         while self.ledger.is_turning() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -180,7 +189,7 @@ impl Guardian {
                 continue;
             }
             match self.channel.receive() {
-                Ok(Some((ToGuardian::Wrote {}, _))) => self.ledger.wrote(),
+                Ok(Some((ToGuardian::Wrote {}, _))) => drop(self.ledger.wrote()),
                 Ok(Some((ToGuardian::Intent { .. }, _))) => drop(self.channel.try_send(&lost)),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => return,

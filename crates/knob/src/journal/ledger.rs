@@ -1,6 +1,7 @@
 //! The guardian's book of turns: what is in the journal, kept in memory too.
 
 use landspeed_netlink::Rtnl;
+use landspeed_units::Nanos;
 
 use super::entry::{Also, Entry, Intent, Turned};
 use super::file::JournalFile;
@@ -53,8 +54,8 @@ impl Ledger {
     }
 
     /// Writes down that `knob` is about to be set to `to`; on return it is on disk. Whether it may be is asked of
-    /// the host here and now, whatever agent and controller have seen of it.
-    pub(super) fn intend(&mut self, knob: &str, device: &str, to: &str) -> Result<(), Error> {
+    /// the host here and now, whatever agent and controller have seen of it. Returns how long the write may take.
+    pub(super) fn intend(&mut self, knob: &str, device: &str, to: &str) -> Result<Nanos, Error> {
         let (knob, turn) = checked(self.lookup, knob, to)?;
         let place = Place { device: device.to_owned() };
         let now = turn.read(&place)?;
@@ -74,7 +75,12 @@ impl Ledger {
         self.write = Some(Write::begin(&self.standing, at, now, to));
         self.file.mark_turning(seq)?;
         self.turning = seq;
-        Ok(())
+        Ok(self.patience())
+    }
+
+    /// How long the write under way may take.
+    pub(super) fn patience(&self) -> Nanos {
+        self.write.as_ref().map_or(Nanos(0), |write| write.row.patience())
     }
 
     /// A knob that has been turned before: only a value never written before is news.
@@ -115,14 +121,17 @@ impl Ledger {
         Ok(seq)
     }
 
-    /// The write that was allowed is over.
-    pub(super) fn wrote(&mut self) {
-        if let Some(write) = self.write.take() {
+    /// The write that was allowed is over. Returns how long it takes to settle.
+    pub(super) fn wrote(&mut self) -> Nanos {
+        let settle = self.write.take().map(|write| {
+            let settle = write.row.toggle;
             write.end(&mut self.standing);
-        }
+            settle
+        });
         // A mark that stays makes a later undo put this value back whatever it reads: safe.
         let _ = self.file.mark_turning(0);
         self.turning = 0;
+        settle.unwrap_or_default()
     }
 
     /// Whether a write may be under way.

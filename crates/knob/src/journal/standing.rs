@@ -6,7 +6,7 @@
 //! of theirs that equals ours, cannot be told from ours.
 
 use super::value::same;
-use crate::{Domain, Error, HostKnob, Knob, Place};
+use crate::{Domain, Error, HostKnob, Knob, Place, Row};
 
 /// One knob that was turned.
 pub(super) struct Standing {
@@ -54,6 +54,8 @@ impl Standing {
 /// A write that was allowed and is not over: what it is to set, and what stood before it.
 pub(super) struct Write {
     at: usize,
+    /// What the table says of the knob.
+    pub(super) row: &'static Row,
     to: String,
     before: String,
     /// Own values of other knobs that the write can set too, by their place in the list.
@@ -63,11 +65,12 @@ pub(super) struct Write {
 impl Write {
     /// Of the knob at `at` of `standing`, which reads `before`, to `to`.
     pub(super) fn begin(standing: &[Standing], at: usize, before: String, to: &str) -> Write {
-        let others = match standing[at].knob.row.disturbs {
+        let row = &standing[at].knob.row;
+        let others = match row.disturbs {
             [] => Vec::new(),
             _ => (0..standing.len()).filter(|n| *n != at).filter_map(|n| own(standing, n)).collect(),
         };
-        Write { at, to: to.to_owned(), before, others }
+        Write { at, row, to: to.to_owned(), before, others }
     }
 
     /// Learns what it left.

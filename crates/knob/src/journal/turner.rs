@@ -149,7 +149,7 @@ impl Turner {
     }
 
     /// From here on, put everything back unless a heartbeat comes within `lease`, for knobs that can cut the
-    /// path to the controller. The next heartbeat ends this.
+    /// path to the controller. The first heartbeat after the next turn ends this.
     pub fn short_lease(&self, lease: Nanos) {
         let _ = self.shared.channel.send(&ToGuardian::ShortLease { lease });
     }
@@ -166,8 +166,8 @@ impl Turner {
     }
 
     /// Puts everything back, newest first, and says what was done and what differs. After a loss it waits for
-    /// whoever is at it.
-    pub fn restore_all(self) -> Restored {
+    /// whoever is at it. Only the first call has something to put back and to say.
+    pub fn restore_all(&self) -> Restored {
         self.finish()
     }
 

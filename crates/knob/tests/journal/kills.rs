@@ -32,7 +32,7 @@ pub(crate) fn wait_until_no_journal(host: &Host) {
 }
 
 /// A signal takes its time to reach every thread.
-fn wait_until_stopped(pid: u32) {
+pub(crate) fn wait_until_stopped(pid: u32) {
     let stopped = |task: std::fs::DirEntry| {
         let stat = std::fs::read_to_string(task.path().join("stat"));
         stat.is_ok_and(|s| s.contains(") T "))
@@ -202,6 +202,21 @@ fn an_agent_that_hangs_in_a_write_is_killed_and_its_half_written_value_is_put_ba
     wait_until_no_journal(&host);
     assert_same(&host.picture(), &before, "afterwards");
     assert_eq!(agent.ask("lost"), None, "the agent is dead");
+}
+
+#[test]
+fn a_write_that_takes_as_long_as_its_row_says_is_never_cut() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = started(&host, 300);
+    // No heartbeat comes: the lease ends while the knob is written, and the grace with it if the row did not count.
+    assert_eq!(agent.ask("turn steady 9").as_deref(), Some("8 -> 9"));
+    wait_until_no_journal(&host);
+    assert_same(&host.picture(), &before, "afterwards");
+    assert!(agent.ask("lost").expect("the agent lives").contains("stopped answering"));
 }
 
 #[test]

@@ -45,6 +45,11 @@ const fn knob(
     Knob { row, turn: Turn::Host(turn), propose: |_| Vec::new() }
 }
 
+/// The knob with this time for a toggle.
+const fn slower(toggle: Nanos, knob: Knob) -> Knob {
+    Knob { row: Row { toggle, ..knob.row }, ..knob }
+}
+
 static KNOBS: &[Knob] = &[
     knob("mtu", Scope::Device, Domain::Int(68, 65_535), ALL_OF_DEVICE, &Mtu),
     knob("down", Scope::Device, Domain::Switch, ALL_OF_DEVICE, &Down),
@@ -53,6 +58,7 @@ static KNOBS: &[Knob] = &[
     knob("dsack", Scope::Namespace, Domain::Int(0, 255), &[], &Dsack),
     knob("liar", Scope::Namespace, Domain::Int(0, 65_535), &[], &Liar),
     knob("slow", Scope::Namespace, Domain::Int(0, 1000), &[], &Slow),
+    slower(Nanos::millis(1200), knob("steady", Scope::Namespace, Domain::Int(0, 1000), &[], &Steady)),
     knob("host", Scope::Host, Domain::Int(0, 65_535), &[], &Liar),
 ];
 
@@ -142,6 +148,21 @@ impl HostKnob for Liar {
 
     fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
         write_file(LIAR, if value == "13" { "600" } else { value })
+    }
+}
+
+/// Its first write in a process takes some times what its row says.
+struct Steady;
+impl HostKnob for Steady {
+    fn read(&self, place: &Place) -> Result<String, Error> {
+        Slow.read(place)
+    }
+
+    fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
+        if SLOW_ONCE.swap(false, Ordering::SeqCst) && value == "9" {
+            std::thread::sleep(Duration::from_millis(4000));
+        }
+        write_file(SLOW, value)
     }
 }
 
