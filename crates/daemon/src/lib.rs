@@ -8,5 +8,5 @@ mod settle;
 mod spawn;
 
 pub use process::Process;
-pub use settle::settle;
+pub use settle::{is_settled, settle};
 pub use spawn::{inherited, own_command, spawn};

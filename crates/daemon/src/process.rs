@@ -25,6 +25,11 @@ impl Process {
     pub fn is_alive(&self) -> bool {
         Process::find(self.pid) == Some(*self)
     }
+    /// Whether it was stopped, by a signal or a debugger.
+    pub fn is_stopped(&self) -> bool {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid)).unwrap_or_default();
+        self.is_alive() && stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['T', 't']))
+    }
 }
 
 fn start_ticks(stat: &str) -> Option<u64> {

@@ -28,8 +28,8 @@ pub fn settle(role: &str) -> Vec<String> {
         // SAFETY: SIG_IGN installs no handler that could run.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
-    // The kernel keeps the first 15 bytes. A role with a zero byte would stay without a name.
-    let _ = CString::new(format!("landspeed-{role}")).map(|name| rustix::thread::set_name(&name));
+    // A role with a zero byte would stay without a name.
+    let _ = CString::new(name_of(role)).map(|name| rustix::thread::set_name(&name));
     let mut notes = Vec::new();
     if let Err(e) = fs::write("/proc/self/oom_score_adj", OOM_SCORE_ADJ) {
         notes.push(format!("the {role} is not protected from running out of memory: {e}"));
@@ -38,6 +38,18 @@ pub fn settle(role: &str) -> Vec<String> {
         notes.push(format!("the {role} stays in its session's cgroup and can be stopped with it: {e}"));
     }
     notes
+}
+
+/// Whether a process has settled in as this role: by the name of the thread that did.
+pub fn is_settled(pid: u32, role: &str) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+    threads.map(name).any(|name| name.trim_end() == name_of(role))
+}
+
+/// As the kernel keeps it: 15 bytes.
+fn name_of(role: &str) -> String {
+    format!("landspeed-{role}").chars().take(15).collect()
 }
 
 /// Moves this process to the root of the hierarchies in which systemd kills sessions: cgroup v2, and the

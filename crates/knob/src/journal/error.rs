@@ -25,10 +25,32 @@ pub enum JournalError {
         source: io::Error,
     },
     /// Another run holds the lock.
-    #[error("another run is tuning here (pid {pid}): wait for its end, or stop it and try again")]
+    #[error(
+        "another run is tuning here (pid {pid}{}): wait for its end, or stop it and try again",
+        of_user(*uid)
+    )]
     InProgress {
-        /// The agent of that run.
+        /// A process that holds the lock: the agent of that run, or a stranger.
         pid: u32,
+        /// Its user.
+        uid: u32,
+    },
+    /// The guardian of a dead agent holds the lock and does not put back what it should.
+    #[error(
+        "the guardian of an earlier run (pid {pid}) {how}: `kill -CONT {pid}` lets it go on and put everything \
+         back; where that does not help, run `kill -KILL {pid}`, then `landspeed undo`"
+    )]
+    Stuck {
+        /// The guardian.
+        pid: u32,
+        /// "is stopped".
+        how: &'static str,
+    },
+    /// No process that holds the lock can be seen.
+    #[error("{} is locked by a process that cannot be seen from here (another container?): wait for its end", path.display())]
+    Unseen {
+        /// The journal or the namespace.
+        path: PathBuf,
     },
     /// A journal is left from a run that could not restore.
     #[error("an earlier run left changes: run `landspeed undo` (journal {})", path.display())]
@@ -56,6 +78,11 @@ pub enum JournalError {
         /// The journal.
         path: PathBuf,
     },
+}
+
+/// Names a user other than ours.
+fn of_user(uid: u32) -> String {
+    if uid == rustix::process::geteuid().as_raw() { String::new() } else { format!(" of user {uid}") }
 }
 
 fn remedy(source: &io::Error) -> &'static str {

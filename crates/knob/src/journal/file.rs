@@ -5,19 +5,15 @@ use std::io::{self, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use super::entry::{Entry, Header, Turning};
 use super::folder::Folder;
+use super::lock::lock;
 use super::read::{self, Contents};
 use super::{JournalError, Lookup};
-
-/// How long a dead agent's guardian may take to restore before a newcomer gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// An open journal whose lock this process holds, alone or together with its agent or guardian: the lock
 /// belongs to the open file, so it lasts until the last of them has let go of it.
@@ -46,17 +42,14 @@ impl JournalFile {
     /// Opens and locks a journal; `None` where there is none. `make` creates it.
     ///
     /// # Errors
-    /// [`JournalError::InProgress`] where a living agent holds the lock. A dead agent's guardian is waited for.
+    /// As [`lock()`].
     pub(super) fn lock(folder: Folder, name: &str, make: bool) -> Result<Option<JournalFile>, JournalError> {
-        let deadline = Instant::now() + PATIENCE;
         loop {
             let Some(fd) = folder.file(name, make)? else { return Ok(None) };
-            match flock(&fd, FlockOperation::NonBlockingLockExclusive) {
-                // Another process may have removed the file between our open and our lock.
-                Ok(()) if folder.is_current(name, &fd) => return Ok(Some(Self::adopt(folder, name, fd))),
-                Ok(()) => continue,
-                Err(Errno::WOULDBLOCK) => wait_for_guardian(&fd, deadline)?,
-                Err(e) => return Err(JournalError::io("lock", &folder.path_of(name), e)),
+            lock(&fd, &folder.path_of(name))?;
+            // Another process may have removed the file between our open and our lock.
+            if folder.is_current(name, &fd) {
+                return Ok(Some(Self::adopt(folder, name, fd)));
             }
         }
     }
@@ -151,25 +144,6 @@ fn line(entry: &Entry) -> Vec<u8> {
     line
 }
 
-/// Waits a moment where the holder of the lock is a guardian that is restoring after its agent's death.
-fn wait_for_guardian(fd: &OwnedFd, deadline: Instant) -> Result<(), JournalError> {
-    let header = File::from(
-        fd.try_clone()
-            .map_err(|source| JournalError::Unknown { what: "who holds the journal's lock", source })?,
-    );
-    // Only the first line is wanted, and no knob is looked up for it.
-    let contents = read::read(header, |_| None).unwrap_or_default();
-    match contents.header {
-        Some(h) if h.agent.is_alive() => Err(JournalError::InProgress { pid: h.agent.pid }),
-        Some(h) if Instant::now() > deadline => Err(JournalError::InProgress { pid: h.guardian.pid }),
-        None if Instant::now() > deadline => Err(JournalError::InProgress { pid: 0 }),
-        _ => {
-            std::thread::sleep(PAUSE);
-            Ok(())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use landspeed_daemon::Process;
@@ -199,7 +173,7 @@ mod tests {
         assert!(lock(false).unwrap().is_none());
         let mut first = lock(true).unwrap().unwrap();
         first.begin(header()).unwrap();
-        assert!(matches!(lock(true), Err(JournalError::InProgress { pid }) if pid == std::process::id()));
+        assert!(matches!(lock(true), Err(JournalError::InProgress { pid, .. }) if pid == std::process::id()));
         first.remove().unwrap();
         assert!(!first.is_there());
         let second = lock(true).unwrap().unwrap();

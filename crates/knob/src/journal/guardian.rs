@@ -20,10 +20,13 @@ use super::folder::Folder;
 use super::identity::Here;
 use super::lease::Lease;
 use super::ledger::Ledger;
+use super::lock::NamespaceLock;
 use super::restore::restore;
 use super::wire::{Channel, ToAgent, ToGuardian, fitting};
 use super::{JournalError, Lookup};
 
+/// As what it settles in, by which other runs know it.
+pub(super) const ROLE: &str = "guardian";
 /// How long an agent whose lease ran out in the middle of a write is given to end it before it is killed, beside what
 /// the table says of the knob.
 const GRACE: Duration = Duration::from_secs(3);
@@ -45,7 +48,7 @@ pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
         eprintln!("landspeed guardian is started by an agent when it turns its first knob, not by hand");
         return ExitCode::from(2);
     };
-    let notes = daemon::settle("guardian");
+    let notes = daemon::settle(ROLE);
     match run(Channel(socket), lookup, notes) {
         Some(restored) if !restored.restored => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
@@ -91,6 +94,7 @@ struct Guardian {
     /// `None` where the agent is dead already, or this kernel has no pidfds (before 5.3).
     agent: Option<OwnedFd>,
     ledger: Ledger,
+    namespace: NamespaceLock,
     lease: Lease,
 }
 
@@ -102,18 +106,19 @@ impl Guardian {
         lease: Nanos,
     ) -> Result<Guardian, (Channel, JournalError)> {
         match open(&channel, lookup, state_dir) {
-            Ok((ledger, agent)) => {
-                Ok(Guardian { channel, agent, ledger, lease: Lease::new(lease, Instant::now()) })
+            Ok((namespace, ledger, agent)) => {
+                let lease = Lease::new(lease, Instant::now());
+                Ok(Guardian { channel, agent, ledger, namespace, lease })
             }
             Err(error) => Err((channel, error)),
         }
     }
 
-    /// Hands the agent the lock to share, and a handle of this process.
+    /// Hands the agent the locks to share, and a handle of this process.
     fn announce(&self, notes: Vec<String>) -> io::Result<()> {
         let me = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
         let begun = ToAgent::Begun { name: self.ledger.file.name().to_owned(), notes };
-        self.channel.send_with(&begun, &[self.ledger.file.fd(), me.as_fd()])
+        self.channel.send_with(&begun, &[self.ledger.file.fd(), self.namespace.fd(), me.as_fd()])
     }
 
     fn serve(&mut self) -> End {
@@ -219,12 +224,12 @@ impl Guardian {
     }
 }
 
-/// Takes the lock and starts the journal.
+/// Takes the locks and starts the journal.
 fn open(
     channel: &Channel,
     lookup: Lookup,
     state_dir: &Path,
-) -> Result<(Ledger, Option<OwnedFd>), JournalError> {
+) -> Result<(NamespaceLock, Ledger, Option<OwnedFd>), JournalError> {
     let here = Here::find_out()?;
     let unknown = |e: rustix::io::Errno| JournalError::Unknown { what: "who the agent is", source: e.into() };
     let agent = sockopt::socket_peercred(&channel.0).map_err(unknown)?.pid;
@@ -233,6 +238,7 @@ fn open(
     let agent_process = process(agent).ok_or_else(gone)?;
     let me = process(rustix::process::getpid()).ok_or_else(gone)?;
 
+    let namespace = NamespaceLock::take()?;
     let folder = Folder::open_or_make(state_dir)?;
     let name = name_of(here.netns_cookie);
     let mut file = JournalFile::lock(folder, &name, true)?.ok_or_else(gone)?;
@@ -241,7 +247,7 @@ fn open(
     }
     let Here { boot_id, netns_cookie } = here;
     file.begin(Header { format: FORMAT, boot_id, netns_cookie, agent: agent_process, guardian: me })?;
-    Ok((Ledger::new(file, lookup), pidfd_open(agent, PidfdFlags::empty()).ok()))
+    Ok((namespace, Ledger::new(file, lookup), pidfd_open(agent, PidfdFlags::empty()).ok()))
 }
 
 /// Waits for a packet or the end of the other side; false when the time is over.

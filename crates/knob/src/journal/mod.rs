@@ -7,8 +7,8 @@
 //! - [`undo`] does when both are dead.
 //!
 //! The journal is one file a network namespace, `/var/lib/landspeed/journal/net-COOKIE.jsonl`; the entries
-//! are in `entry.rs`. Whoever restores holds the file's lock, compares, and removes the file: a file that
-//! exists unlocked means that there is something to undo.
+//! are in `entry.rs`. Whoever restores holds the locks of the file and of the namespace (`lock.rs`), compares, and
+//! removes the file: a file that exists unlocked means that there is something to undo.
 
 mod entry;
 mod error;
@@ -18,6 +18,7 @@ mod guardian;
 mod identity;
 mod lease;
 mod ledger;
+mod lock;
 mod namespaces;
 mod read;
 mod restore;

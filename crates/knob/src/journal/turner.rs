@@ -15,13 +15,12 @@ use super::file::{JournalFile, name_of};
 use super::folder::{Folder, state_dir};
 use super::identity::Here;
 use super::ledger::checked;
-use super::watch::{Shared, Watch, watch};
+use super::lock::NamespaceLock;
+use super::watch::{Held, Shared, Watch, watch};
 use super::wire::{Channel, ToAgent, ToGuardian};
 use super::{JournalError, Lookup, lease, spawn, value};
 use crate::{Error, HostKnob, Knob, Place};
 
-/// A guardian that has not answered by then is hung: it is killed, and the agent takes over.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 /// Restoring can take longer: drivers that reset their hardware, several tries.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
 
@@ -32,6 +31,8 @@ pub struct Options {
     pub state_dir: PathBuf,
     /// Everything is put back when no heartbeat comes for this long.
     pub lease: Nanos,
+    /// A guardian that has not listened or answered for this long is hung: it is killed, and the agent takes over.
+    pub answer: Nanos,
     /// Program and arguments that call [`super::guardian_main`].
     pub guardian: Vec<OsString>,
     /// The knob table, which must be the guardian's too.
@@ -43,6 +44,7 @@ impl Default for Options {
         Options {
             state_dir: state_dir(),
             lease: lease::DEFAULT,
+            answer: Nanos::secs(60),
             guardian: spawn::default_command(),
             lookup: super::default_lookup,
         }
@@ -67,6 +69,7 @@ pub struct Turner {
     watch: Mutex<Option<Watch>>,
     shared: Arc<Shared>,
     lookup: Lookup,
+    answer: Duration,
     notes: Vec<String>,
 }
 
@@ -87,9 +90,11 @@ impl Turner {
         };
         let folder = Folder::open_or_make(&options.state_dir)?;
         let journal = JournalFile::adopt(folder, &begun.name, begun.journal);
-        let watch = watch(channel, journal, begun.guardian, options.lookup)?;
+        let held = Held { journal, _namespace: begun.namespace, guardian: begun.guardian };
+        let watch = watch(channel, held, options.lookup)?;
         let shared = Arc::clone(&watch.shared);
-        Ok(Turner { watch: Mutex::new(Some(watch)), shared, lookup: options.lookup, notes: begun.notes })
+        let (lookup, answer) = (options.lookup, options.answer.into());
+        Ok(Turner { watch: Mutex::new(Some(watch)), shared, lookup, answer, notes: begun.notes })
     }
 
     /// Where the guardian is less protected than it should be, for people.
@@ -114,7 +119,7 @@ impl Turner {
         let written = write(knob, turn, place, value, &before);
         let took_ns = started.elapsed().into();
         // Where this does not arrive the guardian is dead, and the watch puts this write back too.
-        let _ = self.shared.channel.send(&ToGuardian::Wrote {});
+        let _ = self.shared.tell(&ToGuardian::Wrote {});
         Ok(TurnReport { knob: knob.row.name.to_owned(), before, after: written?, took_ns })
     }
 
@@ -129,16 +134,13 @@ impl Turner {
         let (name, device) = (knob.row.name.to_owned(), place.device.clone());
         let lost = |why: &str| Error::from(JournalError::Lost(why.to_owned()));
         let intent = ToGuardian::Intent { knob: name, device, to: to.to_owned() };
-        self.shared.channel.send(&intent).map_err(|_| lost("the guardian died"))?;
-        match answers.recv_timeout(ANSWER_TIMEOUT) {
+        self.shared.tell(&intent)?;
+        match answers.recv_timeout(self.answer) {
             Ok(ToAgent::Go {}) => Ok(()),
             Ok(ToAgent::Refused { why }) => Err(Error::Refused(why)),
             Ok(ToAgent::Lost { why }) => Err(lost(&why)),
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(lost("the guardian died")),
-            Err(RecvTimeoutError::Timeout) => {
-                self.shared.kill_guardian();
-                Err(lost("the guardian did not answer"))
-            }
+            Err(RecvTimeoutError::Timeout) => Err(self.shared.give_up_guardian().into()),
         }
     }
 
@@ -151,7 +153,7 @@ impl Turner {
     /// From here on, put everything back unless a heartbeat comes within `lease`, for knobs that can cut the
     /// path to the controller. The first heartbeat after the next turn ends this.
     pub fn short_lease(&self, lease: Nanos) {
-        let _ = self.shared.channel.send(&ToGuardian::ShortLease { lease });
+        let _ = self.shared.tell(&ToGuardian::ShortLease { lease });
     }
 
     /// Whether the right to turn knobs is gone: the lease ran out or the guardian died, and everything is
@@ -176,7 +178,7 @@ impl Turner {
         let Some(Watch { thread, .. }) = watch else { return Restored::default() };
         {
             let _no_turn_meanwhile = self.shared.turning();
-            let _ = self.shared.channel.send(&ToGuardian::Restore {});
+            let _ = self.shared.tell(&ToGuardian::Restore {});
         }
         if !self.shared.has_guardian_ended(Some(RESTORE_TIMEOUT)) {
             self.shared.kill_guardian();
@@ -193,6 +195,7 @@ struct Begun {
     name: String,
     notes: Vec<String>,
     journal: OwnedFd,
+    namespace: NamespaceLock,
     guardian: OwnedFd,
 }
 
@@ -200,16 +203,19 @@ fn begin(channel: &Channel, options: &Options) -> Result<Begun, Error> {
     let died = |what: &str| JournalError::Guardian(format!("died {what}"));
     let deaf = |e: std::io::Error| JournalError::Guardian(format!("did not begin: {e}"));
     let begin = ToGuardian::Begin { state_dir: options.state_dir.clone(), lease: options.lease };
+    let patience = |what, time| set_socket_timeout(channel.fd(), what, time).map_err(|e| deaf(e.into()));
+    let limit = Some(options.answer.into());
+    patience(Timeout::Send, limit)?;
     channel.send(&begin).map_err(|_| died("at its start"))?;
-    let patience = |time| set_socket_timeout(channel.fd(), Timeout::Recv, time).map_err(|e| deaf(e.into()));
-    patience(Some(ANSWER_TIMEOUT))?;
+    patience(Timeout::Recv, limit)?;
     let answer = channel.receive().map_err(deaf)?;
-    patience(None)?;
+    patience(Timeout::Recv, None)?;
     match answer {
         Some((ToAgent::Begun { name, notes }, fds)) => {
-            let [journal, guardian]: [OwnedFd; 2] =
-                fds.try_into().map_err(|_| JournalError::Guardian("did not share the lock".into()))?;
-            Ok(Begun { name, notes, journal, guardian })
+            let [journal, namespace, guardian]: [OwnedFd; 3] =
+                fds.try_into().map_err(|_| JournalError::Guardian("did not share the locks".into()))?;
+            let namespace = NamespaceLock::adopt(namespace);
+            Ok(Begun { name, notes, journal, namespace, guardian })
         }
         Some((ToAgent::Refused { why }, _)) => Err(Error::Journal(why)),
         _ => Err(died("before it had begun").into()),

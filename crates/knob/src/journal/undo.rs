@@ -5,6 +5,7 @@ use std::path::Path;
 use super::file::{JournalFile, cookie_of, name_of};
 use super::folder::{Folder, state_dir};
 use super::identity::Here;
+use super::lock::NamespaceLock;
 use super::read::Contents;
 use super::restore::{Report, restore};
 use super::{JournalError, Lookup, namespaces};
@@ -94,7 +95,7 @@ fn undo_one(state: &Path, name: &str, here: &Here, lookup: Lookup, report: &mut 
     };
     if let Err(e) = done {
         let line = match e {
-            JournalError::InProgress { pid } => {
+            JournalError::InProgress { pid, .. } => {
                 format!("{name}: a run is in progress (pid {pid}); nothing was touched")
             }
             other => format!("{name}: {other}"),
@@ -119,7 +120,10 @@ fn undo_locked(
             ..Report::default()
         },
         Some(header) if header.boot_id != here.boot_id => of_another_boot(&contents),
-        Some(header) if header.netns_cookie == here.netns_cookie => restore(&contents, lookup),
+        Some(header) if header.netns_cookie == here.netns_cookie => {
+            let _alone = NamespaceLock::take()?;
+            restore(&contents, lookup)
+        }
         Some(header) => in_namespace(header.netns_cookie, &contents, lookup),
     };
     report.lines.extend(done.notes.iter().cloned());
@@ -161,8 +165,10 @@ fn in_namespace(cookie: u64, contents: &Contents, lookup: Lookup) -> Report {
         let line = format!("network namespace {cookie} is gone: its settings went with it");
         return Report { notes: vec![line], ..Report::default() };
     };
-    namespaces::inside_with_sysfs(&namespace, || restore(contents, lookup)).unwrap_or_else(|e| Report {
-        failures: vec![format!("network namespace {cookie} cannot be entered: {e}")],
-        ..Report::default()
-    })
+    let alone = || NamespaceLock::take().map(|_alone| restore(contents, lookup));
+    let failed = |line: String| Report { failures: vec![line], ..Report::default() };
+    match namespaces::inside_with_sysfs(&namespace, alone) {
+        Ok(done) => done.unwrap_or_else(|e| failed(e.to_string())),
+        Err(e) => failed(format!("network namespace {cookie} cannot be entered: {e}")),
+    }
 }

@@ -11,17 +11,24 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::file::JournalFile;
+use super::lock::NamespaceLock;
 use super::restore::restore;
-use super::wire::{Channel, ToAgent};
+use super::wire::{Channel, ToAgent, ToGuardian};
 use super::{JournalError, Lookup};
+
+/// What the guardian shares with its agent. The locks are by duplicates of the guardian's descriptors, so they outlive it.
+pub(super) struct Held {
+    pub(super) journal: JournalFile,
+    /// Held, and never asked anything.
+    pub(super) _namespace: NamespaceLock,
+    /// A pidfd: no other process can be mistaken for the guardian.
+    pub(super) guardian: OwnedFd,
+}
 
 /// What the agent's threads share.
 pub(super) struct Shared {
     pub(super) channel: Channel,
-    /// The journal, by a duplicate of the guardian's descriptor: the lock outlives the guardian.
-    journal: JournalFile,
-    /// A pidfd: no other process can be mistaken for the guardian.
-    guardian: OwnedFd,
+    held: Held,
     lookup: Lookup,
     /// Why no knob may be turned any more.
     lost: Mutex<Option<String>>,
@@ -45,14 +52,34 @@ impl Shared {
     pub(super) fn has_guardian_ended(&self, time: Option<Duration>) -> bool {
         let timeout = time.and_then(|t| Timespec::try_from(t).ok());
         let ready = rustix::io::retry_on_intr(|| {
-            poll(&mut [PollFd::new(&self.guardian, PollFlags::IN)], timeout.as_ref())
+            poll(&mut [PollFd::new(&self.held.guardian, PollFlags::IN)], timeout.as_ref())
         });
         ready.is_ok_and(|ready| ready > 0)
     }
 
     /// Ends a guardian that does not do its work; whoever listens then takes over.
     pub(super) fn kill_guardian(&self) {
-        let _ = pidfd_send_signal(&self.guardian, Signal::KILL);
+        let _ = pidfd_send_signal(&self.held.guardian, Signal::KILL);
+    }
+
+    /// Tells the guardian something. The channel has a time limit: where the guardian does not listen for as long, it
+    /// is given up.
+    ///
+    /// # Errors
+    /// [`JournalError::Lost`]: nothing more may be turned.
+    pub(super) fn tell(&self, message: &ToGuardian) -> Result<(), JournalError> {
+        self.channel.send(message).map_err(|error| match error.kind() {
+            std::io::ErrorKind::WouldBlock => self.give_up_guardian(),
+            _ => JournalError::Lost("the guardian died".into()),
+        })
+    }
+
+    /// Ends a guardian that hangs; the error says so.
+    pub(super) fn give_up_guardian(&self) -> JournalError {
+        let why = "the guardian did not answer";
+        self.lose(why);
+        self.kill_guardian();
+        JournalError::Lost(why.into())
     }
 
     fn lose(&self, why: &str) {
@@ -72,17 +99,11 @@ pub(super) struct Watch {
 }
 
 /// Starts listening.
-pub(super) fn watch(
-    channel_to: Channel,
-    journal: JournalFile,
-    guardian: OwnedFd,
-    lookup: Lookup,
-) -> Result<Watch, JournalError> {
+pub(super) fn watch(channel_to: Channel, held: Held, lookup: Lookup) -> Result<Watch, JournalError> {
     let (answers, receiver) = channel();
     let shared = Arc::new(Shared {
         channel: channel_to,
-        journal,
-        guardian,
+        held,
         lookup,
         lost: Mutex::new(None),
         turning: Mutex::new(receiver),
@@ -129,7 +150,7 @@ fn listen(shared: &Shared, answers: Sender<ToAgent>) -> Restored {
 /// still there means that something may be left to put back; its lock is ours too.
 fn take_over(shared: &Shared) -> Restored {
     let _no_turn_meanwhile = shared.turning();
-    if !shared.journal.is_there() {
+    if !shared.held.journal.is_there() {
         let notes = vec!["the guardian put everything back and died before it could say what".to_owned()];
         return Restored { restored: true, notes };
     }
@@ -137,14 +158,14 @@ fn take_over(shared: &Shared) -> Restored {
         let line = format!("the guardian died and {e}: run `landspeed undo`");
         Restored { restored: false, notes: vec![line] }
     };
-    let contents = match shared.journal.read(shared.lookup) {
+    let contents = match shared.held.journal.read(shared.lookup) {
         Ok(contents) => contents,
         Err(e) => return failed(e),
     };
     let mut report = restore(&contents, shared.lookup);
     report.notes.insert(0, "the guardian died: the agent put everything back itself".to_owned());
     if report.is_done()
-        && let Err(e) = shared.journal.remove()
+        && let Err(e) = shared.held.journal.remove()
     {
         return failed(e);
     }

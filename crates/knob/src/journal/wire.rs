@@ -24,6 +24,8 @@ const MAX_PACKET: usize = 64 * 1024;
 /// Room for the notes of [`Restored`] in a packet, and the longest of them.
 const MAX_NOTES: usize = MAX_PACKET - 1024;
 const MAX_NOTE: usize = 400;
+/// Most descriptors in a packet.
+const DESCRIPTORS: usize = 3;
 
 /// From the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,8 +49,8 @@ pub(super) enum ToGuardian {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub(super) enum ToAgent {
-    /// The journal is open. With the packet come the journal's descriptor, which holds the lock, and a
-    /// pidfd of the guardian. The notes say where the guardian is less protected than it should be.
+    /// The journal is open. With the packet come the descriptors of journal and namespace, which hold the locks, and
+    /// a pidfd of the guardian. The notes say where the guardian is less protected than it should be.
     Begun { name: String, notes: Vec<String> },
     /// The intent is on disk: write now.
     Go {},
@@ -90,10 +92,10 @@ impl Channel {
         if text.len() > MAX_PACKET {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the message is too long"));
         }
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !fds.is_empty() {
-            assert!(control.push(SendAncillaryMessage::ScmRights(fds)), "at most two descriptors a packet");
+            assert!(control.push(SendAncillaryMessage::ScmRights(fds)), "too many descriptors for a packet");
         }
         rustix::io::retry_on_intr(|| sendmsg(&self.0, &[IoSlice::new(&text)], &mut control, flags))?;
         Ok(())
@@ -102,7 +104,7 @@ impl Channel {
     /// Receives a packet and the descriptors that came with it; `None` when the other end is gone.
     pub(super) fn receive<M: DeserializeOwned>(&self) -> io::Result<Option<(M, Vec<OwnedFd>)>> {
         let mut buffer = vec![0; MAX_PACKET];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let got = loop {
             match recvmsg(&self.0, &mut [IoSliceMut::new(&mut buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)
@@ -168,9 +170,9 @@ mod tests {
         let (a, b) = pair();
         let file = tempfile::tempfile().unwrap();
         let begun = ToAgent::Begun { name: "net-7.jsonl".into(), notes: Vec::new() };
-        a.send_with(&begun, &[file.as_fd(), file.as_fd()]).unwrap();
+        a.send_with(&begun, &[file.as_fd(), file.as_fd(), file.as_fd()]).unwrap();
         let (got, fds) = b.receive::<ToAgent>().unwrap().unwrap();
-        assert_eq!((got, fds.len()), (begun, 2));
+        assert_eq!((got, fds.len()), (begun, 3));
         b.send(&ToGuardian::Wrote {}).unwrap();
         assert_eq!(a.receive::<ToGuardian>().unwrap().unwrap().0, ToGuardian::Wrote {});
     }

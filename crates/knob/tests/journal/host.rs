@@ -147,22 +147,37 @@ impl Host {
 
     /// Starts an agent in the namespace, with the tests' own knobs.
     pub(crate) fn agent(&self, lease_ms: u64) -> Agent {
-        self.start(lease_ms, "tests")
+        self.start(&[("LANDSPEED_TEST_LEASE_MS", &lease_ms.to_string())])
+    }
+
+    /// As [`Host::agent`], with another state folder.
+    pub(crate) fn agent_with_state(&self, state: &Path) -> Agent {
+        self.start(&[
+            ("LANDSPEED_TEST_LEASE_MS", "60000"),
+            (landspeed_knob::journal::STATE_DIR_VARIABLE, state.to_str().unwrap()),
+        ])
+    }
+
+    /// As [`Host::agent`], one that gives a guardian up which does not answer for so long.
+    pub(crate) fn impatient_agent(&self, answer_ms: u64) -> Agent {
+        self.start(&[
+            ("LANDSPEED_TEST_LEASE_MS", "60000"),
+            ("LANDSPEED_TEST_ANSWER_MS", &answer_ms.to_string()),
+        ])
     }
 
     /// As [`Host::agent`], with the real knobs.
     pub(crate) fn agent_with_table(&self, lease_ms: u64) -> Agent {
-        self.start(lease_ms, "real")
+        self.start(&[("LANDSPEED_TEST_LEASE_MS", &lease_ms.to_string()), (TABLE, "real")])
     }
 
-    fn start(&self, lease_ms: u64, table: &str) -> Agent {
+    fn start(&self, settings: &[(&str, &str)]) -> Agent {
         self.inside(|| {
             let mut child = Command::new(std::env::current_exe().unwrap())
                 .args(["--exact", "role", "--nocapture"])
                 .env(ROLE, "agent")
-                .env("LANDSPEED_TEST_LEASE_MS", lease_ms.to_string())
-                .env(TABLE, table)
                 .env(landspeed_knob::journal::STATE_DIR_VARIABLE, self.state())
+                .envs(settings.iter().copied())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()

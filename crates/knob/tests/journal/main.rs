@@ -5,6 +5,7 @@ mod host;
 mod kills;
 mod knobs;
 mod leftovers;
+mod locks;
 mod ownership;
 mod role;
 mod table;

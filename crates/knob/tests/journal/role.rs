@@ -37,12 +37,14 @@ pub(crate) fn options() -> Options {
     let me = std::env::current_exe().unwrap();
     let guardian = ["/usr/bin/env".into(), format!("{ROLE}=guardian").into(), me.into_os_string()];
     let filter = ["--exact", "role", "--nocapture"].map(Into::into);
-    let lease = std::env::var("LANDSPEED_TEST_LEASE_MS").ok().and_then(|v| v.parse().ok()).unwrap_or(5000);
+    let millis = |variable| std::env::var(variable).ok().and_then(|v| v.parse().ok()).map(Nanos::millis);
+    let usual = Options::default();
     Options {
-        lease: Nanos::millis(lease),
+        lease: millis("LANDSPEED_TEST_LEASE_MS").unwrap_or(usual.lease),
+        answer: millis("LANDSPEED_TEST_ANSWER_MS").unwrap_or(usual.answer),
         guardian: guardian.into_iter().chain(filter).collect(),
         lookup: table(),
-        ..Options::default()
+        ..usual
     }
 }
 

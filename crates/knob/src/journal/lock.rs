@@ -1,0 +1,144 @@
+//! Locks: of a journal, and of a network namespace.
+//!
+//! One run at a time tunes a network namespace, whatever its state folder, mount namespace or PID namespace. The lock
+//! is a flock(2) of the namespace itself, the inode of nsfs that /proc/thread-self/ns/net leads to: every process of the
+//! namespace reaches the same one, and the kernel drops the lock with the last process that holds it. A knob of the
+//! whole host is turned from the machine's first network namespace alone ([`super::identity::in_initial_netns`]), so
+//! that namespace's lock is the host's (docs/decisions/0018).
+//!
+//! Any user in the namespace can take such a lock too. That keeps a run from starting and does nothing else; the error
+//! names the process and its user, so that root can end it.
+
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use landspeed_daemon::{Process, is_settled};
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
+use rustix::io::Errno;
+
+use super::JournalError;
+use super::guardian::ROLE;
+
+/// How long a dead agent's guardian may take to restore before a newcomer gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The network namespace of the thread that opens it.
+const NAMESPACE: &str = "/proc/thread-self/ns/net";
+
+/// The lock of a network namespace. It belongs to the open file, so whoever has a duplicate holds it too.
+#[derive(Debug)]
+pub(super) struct NamespaceLock(OwnedFd);
+
+impl NamespaceLock {
+    /// Takes the lock of this thread's network namespace.
+    ///
+    /// # Errors
+    /// As [`lock`].
+    pub(super) fn take() -> Result<NamespaceLock, JournalError> {
+        let path = Path::new(NAMESPACE);
+        let fd = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|e| JournalError::io("open", path, e))?;
+        lock(&fd, path)?;
+        Ok(NamespaceLock(fd))
+    }
+
+    /// Takes over a lock that is held already.
+    pub(super) fn adopt(fd: OwnedFd) -> NamespaceLock {
+        NamespaceLock(fd)
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+/// Locks an open file. A guardian that puts things back after its agent's death is waited for.
+///
+/// # Errors
+/// [`JournalError::InProgress`] where another run holds the lock, [`JournalError::Stuck`] where a guardian does that is
+/// stopped or takes too long, [`JournalError::Unseen`] where no process with it can be seen.
+pub(super) fn lock(fd: &OwnedFd, path: &Path) -> Result<(), JournalError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match flock(fd, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(Errno::WOULDBLOCK) => wait(fd, path, Instant::now() > deadline)?,
+            Err(e) => return Err(JournalError::io("lock", path, e)),
+        }
+    }
+}
+
+/// Waits a moment where nobody but guardians holds the lock: their agents are dead, or have not begun.
+fn wait(fd: &OwnedFd, path: &Path, late: bool) -> Result<(), JournalError> {
+    let holders = holders(fd).map_err(|e| JournalError::io("stat", path, e))?;
+    if let Some(holder) = holders.iter().find(|h| !is_settled(h.pid, ROLE)) {
+        let (pid, uid) = (holder.pid, holder.uid);
+        return Err(JournalError::InProgress { pid, uid });
+    }
+    match holders.first().map(|guardian| guardian.pid) {
+        Some(pid) if Process::find(pid).is_some_and(|p| p.is_stopped()) => {
+            Err(JournalError::Stuck { pid, how: "is stopped" })
+        }
+        Some(pid) if late => Err(JournalError::Stuck { pid, how: "has not put everything back" }),
+        None if late => Err(JournalError::Unseen { path: path.to_owned() }),
+        _ => {
+            std::thread::sleep(PAUSE);
+            Ok(())
+        }
+    }
+}
+
+/// A process that holds a lock.
+struct Holder {
+    pid: u32,
+    uid: u32,
+}
+
+/// The processes with a locked descriptor of this file. /proc/locks names only the one that took the lock, which may
+/// have shared it and died.
+fn holders(fd: &OwnedFd) -> rustix::io::Result<Vec<Holder>> {
+    let stat = rustix::fs::fstat(fd)?;
+    let file = (stat.st_dev, stat.st_ino);
+    let list = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    let locked = |process: &Path| {
+        list(&process.join("fdinfo")).any(|info| {
+            let lines = fs::read_to_string(info.path()).unwrap_or_default();
+            let same = || fs::metadata(process.join("fd").join(info.file_name()));
+            lines.lines().any(|line| line.starts_with("lock:") && line.contains("FLOCK"))
+                && same().is_ok_and(|found| (found.dev(), found.ino()) == file)
+        })
+    };
+    let holder = |process: fs::DirEntry| {
+        let pid = process.file_name().to_str()?.parse().ok()?;
+        let path = process.path();
+        let uid = fs::metadata(&path).ok()?.uid();
+        locked(&path).then_some(Holder { pid, uid })
+    };
+    Ok(list(Path::new("/proc")).filter_map(holder).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_was_shared_outlives_its_taker_and_its_holder_is_found() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let open = || OwnedFd::from(fs::File::open(file.path()).unwrap());
+        let first = open();
+        lock(&first, file.path()).unwrap();
+        let shared = first.try_clone().unwrap();
+        drop(first);
+        let second = open();
+        let found = holders(&second).unwrap();
+        assert_eq!(found.iter().map(|h| h.pid).collect::<Vec<_>>(), [std::process::id()]);
+        let refused = lock(&second, file.path());
+        assert!(matches!(refused, Err(JournalError::InProgress { pid, .. }) if pid == std::process::id()));
+        drop(shared);
+        lock(&second, file.path()).unwrap();
+    }
+}

@@ -1,0 +1,137 @@
+//! One run at a time in a network namespace, and guardians that hang.
+
+use std::os::fd::OwnedFd;
+
+use landspeed_knob::journal::undo_with;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::Signal;
+
+use super::host::{Host, assert_same, can_run};
+use super::kills::{guardian_pid, signal, wait_until_no_journal, wait_until_stopped};
+use super::knobs::lookup;
+
+#[test]
+fn a_namespace_has_one_lock_whatever_the_state_folder() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = elsewhere.path().join("state");
+    let mut first = host.agent(60_000);
+    assert_eq!(first.ask("start").unwrap(), "ok");
+    assert_eq!(first.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    // Every agent of these tests has a mount namespace of its own, too.
+    let mut second = host.agent_with_state(&other);
+    let refused = second.ask("start").unwrap();
+    assert!(refused.contains(&format!("another run is tuning here (pid {})", first.pid())), "{refused}");
+    // Another namespace is another host.
+    let stranger = Host::new();
+    assert_eq!(stranger.agent(5000).ask("start").unwrap(), "ok");
+    first.ask("restore");
+    assert_eq!(second.ask("start").unwrap(), "ok");
+    drop(second);
+
+    // Whoever else holds it, here this test, is named.
+    let held: OwnedFd = host.inside(|| std::fs::File::open("/proc/thread-self/ns/net").unwrap().into());
+    flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let refused = host.agent(60_000).ask("start").unwrap();
+    assert!(refused.contains(&format!("(pid {})", std::process::id())), "{refused}");
+    drop(held);
+    assert_eq!(host.agent(60_000).ask("start").unwrap(), "ok");
+}
+
+#[test]
+fn undo_of_another_state_folder_waits_for_the_run() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let other = elsewhere.path().join("state");
+    let mut first = host.agent_with_state(&other);
+    assert_eq!(first.ask("start").unwrap(), "ok");
+    assert_eq!(first.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    let cookie = host.inside(|| landspeed_netlink::netns_cookie().unwrap());
+    let guardian = guardian_of(&other, cookie);
+    signal(first.pid(), Signal::STOP);
+    signal(guardian, Signal::KILL);
+    first.kill();
+
+    let mut second = host.agent(60_000);
+    assert_eq!(second.ask("start").unwrap(), "ok");
+    let undo = || host.inside(|| undo_with(false, &other, lookup)).unwrap();
+    let report = undo();
+    let line = format!("a run is in progress (pid {})", second.pid());
+    assert!(!report.clean && report.lines[0].contains(&line), "{report:?}");
+    assert!(host.picture().contains("mtu 9000"), "nothing was touched");
+    second.ask("restore");
+    let report = undo();
+    assert!(report.clean && report.lines.contains(&"mtu of v0: 9000 -> 3000".to_owned()), "{report:?}");
+}
+
+/// The guardian that a journal names.
+fn guardian_of(state: &std::path::Path, cookie: u64) -> u32 {
+    let text = std::fs::read_to_string(state.join(format!("journal/net-{cookie}.jsonl"))).unwrap();
+    let header: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    u32::try_from(header["guardian"]["pid"].as_u64().unwrap()).unwrap()
+}
+
+#[test]
+fn undo_and_a_new_run_say_what_to_do_about_a_stopped_guardian() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    for end in [Signal::CONT, Signal::KILL] {
+        let mut agent = host.agent(60_000);
+        assert_eq!(agent.ask("start").unwrap(), "ok");
+        assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+        let guardian = guardian_pid(&host).unwrap();
+        signal(guardian, Signal::STOP);
+        wait_until_stopped(guardian);
+        agent.kill();
+        let says = |line: &str| {
+            let both = [format!("kill -CONT {guardian}"), format!("kill -KILL {guardian}")];
+            assert!(both.iter().all(|command| line.contains(command)), "{line}");
+        };
+        let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+        assert!(!report.clean, "{report:?}");
+        says(&report.lines[0]);
+        says(&host.agent(60_000).ask("start").unwrap());
+        assert_eq!(host.journals().len(), 1);
+
+        signal(guardian, end);
+        if end == Signal::KILL {
+            let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+            assert!(report.clean, "{report:?}");
+        }
+        wait_until_no_journal(&host);
+        assert_same(&host.picture(), &before, "afterwards");
+    }
+}
+
+#[test]
+fn a_guardian_that_hangs_does_not_hang_its_agent() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let before = host.picture();
+    let mut agent = host.impatient_agent(1000);
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    let guardian = guardian_pid(&host).unwrap();
+    signal(guardian, Signal::STOP);
+    wait_until_stopped(guardian);
+    // More than the socket between the two holds.
+    for _ in 0..3000 {
+        assert_eq!(agent.ask("beat").unwrap(), "ok");
+    }
+    let refused = agent.ask("turn mtu 8000").unwrap();
+    assert!(refused.contains("the guardian did not answer"), "{refused}");
+    wait_until_no_journal(&host);
+    assert_same(&host.picture(), &before, "afterwards");
+    assert!(agent.ask("restore").unwrap().starts_with("true the guardian died"));
+}
