@@ -1,6 +1,5 @@
 //! `landspeed persist`.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,6 +10,7 @@ use landspeed_record::{Line, LinkFacts, Record, Side, TuneSummary};
 
 use crate::args::{PersistArgs, SideArg};
 use crate::commands::show::{out, summary};
+use crate::place::put_in_place;
 
 /// Runs the command.
 pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
@@ -74,15 +74,57 @@ fn shown(file: &File) -> String {
 fn write(root: &Path, file: &File) -> Result<()> {
     let path = root.join(file.path.trim_start_matches('/'));
     let shown = path.display();
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    }
-    std::fs::write(&path, &file.text).with_context(|| format!("cannot write {shown}"))?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(file.mode))
-        .with_context(|| format!("cannot set the mode of {shown}"))?;
+    put_in_place(&path, &file.text, file.mode).with_context(|| format!("cannot write {shown}"))?;
     out(&format!(
         "wrote {shown}\n  apply now: {}\n  remove: {}",
         file.apply.join("; "),
         file.remove.join("; ")
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const FOLDER: &str = "LANDSPEED_TEST_PERSIST";
+
+    fn file(text: &str) -> File {
+        let (apply, remove) = (Vec::new(), Vec::new());
+        File { path: "/etc/sysctl.d/90-landspeed.conf".into(), text: text.into(), mode: 0o644, apply, remove }
+    }
+
+    /// Not a test: the program whose write is cut short.
+    #[test]
+    fn role() {
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            let written = write(Path::new(&folder), &file(&"net.ipv4.tcp_sack = 0\n".repeat(1000)));
+            eprintln!("{written:?}");
+            std::process::exit(i32::from(written.is_err()));
+        }
+    }
+
+    #[test]
+    fn a_write_that_is_cut_short_leaves_the_old_file() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), &file("old")).unwrap();
+        let etc = root.path().join("etc/sysctl.d");
+        let mode = || etc.join("90-landspeed.conf").metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o644);
+        // The file may grow to one block of 512 bytes; the signal that says so is ignored, so that the write fails.
+        let script =
+            "trap '' XFSZ; ulimit -f 1; exec \"$0\" --exact commands::persist::tests::role --nocapture";
+        let mut cut = std::process::Command::new("sh");
+        cut.args(["-c", script]).arg(std::env::current_exe().unwrap()).env(FOLDER, root.path());
+        let output = cut.output().unwrap();
+        assert!(!output.status.success(), "{output:?}");
+        assert_eq!(std::fs::read_to_string(etc.join("90-landspeed.conf")).unwrap(), "old");
+        let names: Vec<_> = std::fs::read_dir(&etc).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert_eq!(names.len(), 1, "{names:?}");
+
+        write(root.path(), &file("new")).unwrap();
+        assert_eq!(std::fs::read_to_string(etc.join("90-landspeed.conf")).unwrap(), "new");
+        assert_eq!(mode(), 0o644);
+    }
 }
