@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -11,8 +12,8 @@ use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
 
 use crate::support::ours::{Place, Running, freeze, processes, signal, within};
-use crate::support::{bpf, loads_controls, root, text};
-use crate::{seed, total_kills};
+use crate::support::{bpf, controls_in_kernel, loads_controls, root, text};
+use crate::{CONTROLS, seed, total_kills};
 
 /// Commands that make a lab and are busy in it for longer than they live here. The last loads congestion controls.
 const RUNS: [&[&str]; 6] = [
@@ -84,6 +85,8 @@ fn every_lab_is_taken_down_whatever_dies() {
         let after = Duration::from_millis(random.random_range(0..if while_lab { 2500 } else { 250 }));
         let case = format!("{run:?}: {death:?}, then {cleaner:?}, {after:?} after (lab: {while_lab})");
         println!("{case}");
+        let loads = run[0] == "compare";
+        let _alone = loads.then(|| CONTROLS.write().unwrap_or_else(PoisonError::into_inner));
         let owner = start(&place, run, while_lab);
         std::thread::sleep(after);
         let ids = kill_now(&place, owner, death, &bystander.processes);
@@ -93,6 +96,8 @@ fn every_lab_is_taken_down_whatever_dies() {
         within(Duration::from_secs(20), || place.left(&ids, &bystander.processes).is_empty());
         let left = place.left(&ids, &bystander.processes);
         assert!(left.is_empty(), "{case} left:\n{}", left.join("\n"));
+        let unloaded = || !controls_in_kernel().contains(&"ls_htcp".to_owned());
+        assert!(!loads || within(Duration::from_secs(20), unloaded), "{case} left a control loaded");
         bystander.check();
     }
     assert!(seen as u32 * 2 > total_kills(), "most kills met no lab: this test tests nothing");

@@ -9,6 +9,11 @@ mod labs;
 #[path = "../support/mod.rs"]
 mod support;
 
+use std::sync::RwLock;
+
+/// Congestion controls are the whole machine's: while a lab's owner loads some, nobody looks at hosts' settings.
+static CONTROLS: RwLock<()> = RwLock::new(());
+
 /// An environment variable that says how much to do, or repeats a sequence.
 fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok()?.parse().ok()

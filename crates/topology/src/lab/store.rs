@@ -85,17 +85,30 @@ impl Store {
         self.write(&plan.id, &state)
     }
 
-    /// The file has its name only once all of it is written: whoever is killed meanwhile leaves none.
     fn write(&self, id: &LabId, state: &State) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(state).expect("bug: a lab's state is plain data");
-        let write = || -> std::io::Result<()> {
-            let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
-            let mut file = std::fs::File::from(rustix::fs::openat(&self.folder, ".", flags, PRIVATE)?);
-            file.write_all(&text)?;
-            let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
-            Ok(linkat(CWD, unnamed, &self.folder, file_name(id), AtFlags::SYMLINK_FOLLOW)?)
-        };
-        write().during(|| format!("write {}", self.path.join(file_name(id)).display()))
+        let written = self.write_whole(id, &text).or_else(|e| match e.raw_os_error() {
+            // What stays after a kill half-way is then a file that names no lab.
+            Some(libc::EOPNOTSUPP | libc::EISDIR) => self.write_named(id, &text),
+            _ => Err(e),
+        });
+        written.during(|| format!("write {}", self.path.join(file_name(id)).display()))
+    }
+
+    /// The file has its name only once all of it is written: whoever is killed meanwhile leaves none. Some file
+    /// systems have no files without a name (overlayfs before Linux 6.1).
+    fn write_whole(&self, id: &LabId, text: &[u8]) -> std::io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        let mut file = std::fs::File::from(rustix::fs::openat(&self.folder, ".", flags, PRIVATE)?);
+        file.write_all(text)?;
+        let unnamed = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Ok(linkat(CWD, unnamed, &self.folder, file_name(id), AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    fn write_named(&self, id: &LabId, text: &[u8]) -> std::io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.folder, file_name(id), flags, PRIVATE)?;
+        std::fs::File::from(file).write_all(text)
     }
 
     /// Forgets a lab.
@@ -201,6 +214,11 @@ mod tests {
         store.remove(&plan.id).unwrap();
         store.remove(&plan.id).unwrap();
         assert!(store.all().unwrap().is_empty());
+        // As where no file can be without a name.
+        let text = serde_json::to_vec(&all[0].1).unwrap();
+        store.write_named(&plan.id, &text).unwrap();
+        assert_eq!(store.all().unwrap(), all);
+        assert!(store.write_named(&plan.id, &text).is_err() && store.write_whole(&plan.id, &text).is_err());
     }
 
     #[test]
@@ -230,5 +248,6 @@ mod tests {
         assert!(error.contains("link is not used"), "{error}");
         std::fs::set_permissions(scratch.0.join("real"), PermissionsExt::from_mode(0o777)).unwrap();
         assert!(Store::at(&scratch.0.join("real")).unwrap_err().to_string().contains("others can write"));
+        assert!(Store::at(Path::new("labs")).unwrap_err().to_string().contains("absolute"));
     }
 }
