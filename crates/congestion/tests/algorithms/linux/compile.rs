@@ -75,6 +75,14 @@ pub(super) fn linux(linux: &Path, folder: &Path, name: &str, file: &str, setting
     table(name, &source, &arguments, "ls_linux")
 }
 
+/// A paper's formulas, the source `file` beside this one, in the place of our control `name`.
+pub(super) fn paper(folder: &Path, name: &str, file: &str) -> Native {
+    let source = folder.join(file);
+    fs::copy(Path::new(HERE).join(file), &source).expect("a temporary folder");
+    let arguments = ["-I".to_owned(), HERE.to_owned(), "-I".to_owned(), format!("{CRATE}/c")];
+    table(name, &source, &arguments, "ls_paper")
+}
+
 /// Our sources with an error in one of them: where that has been written, and the text that it now is.
 pub(super) fn planted_source(planted: &Planted) -> String {
     let text = read(&Path::new(CRATE).join(planted.file));

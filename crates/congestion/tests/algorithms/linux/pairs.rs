@@ -6,7 +6,7 @@ use super::pair::Play::{self, Growth, Loss, Losses, Queue, Rates, SlowStart, Tro
 /// One of our controls and what Linux has of it.
 pub(super) struct Pairing {
     pub(super) name: &'static str,
-    /// Linux's source in net/ipv4.
+    /// Linux's source in net/ipv4, or one of the files paper_*.c here.
     pub(super) file: &'static str,
     /// What its module's parameters are set to, so that both have the paper's constants.
     pub(super) settings: &'static str,
@@ -66,6 +66,8 @@ const fn row(window: u32) -> Play {
     loss(window, window)
 }
 
+const FRACTION: &str = "ours adds for the whole window, the formula for the real one";
+const SHARE: &str = "ours rounds what is lost down, the formula here what is kept";
 const FRACTIONS: &str = "ours keeps fractions of packets, Linux counts whole acknowledgements";
 const APPENDIX: &str = "Linux has appendix B's steps of whole packets and of 1/256, ours RFC 3649's formulas";
 const UNCOUNTED: &str =
@@ -251,6 +253,49 @@ pub(super) const PAIRS: &[Pairing] = &[
         settings: "",
         cases: HIGHSPEED,
         planted: HIGHSPEED_PLANTED,
+    },
+    Pairing {
+        name: "ltcp",
+        file: "paper_ltcp.c",
+        settings: "",
+        cases: &[
+            same(slow_start(NONE, 100 * MS, 2)),
+            same(loss(2, 49)),
+            apart(loss(50, 2000), 2.0, 0.0, SHARE),
+            apart(growth(30, 40, 1), 1.0, 0.0, FRACTION),
+            apart(growth(1000, 40, 1), 1.0, 0.0, FRACTION),
+            apart(growth(1000, 40, 2), 2.0, 0.0, FRACTION),
+            apart(growth(10_000, 10, 1), 1.0, 0.0, FRACTION),
+        ],
+        planted: &[
+            planted(
+                "src/algorithms/ltcp/ltcp.c",
+                "(tp->snd_cwnd) * LS_ONE",
+                "(tp->snd_cwnd) * (LS_ONE + LS_ONE / 20)",
+            ),
+            planted("src/algorithms/ltcp/ltcp.c", "LS_FRACTION(15, 100)", "LS_FRACTION(63, 400)"),
+            planted("src/algorithms/ltcp/ltcp.c", "LTCP_W_T 50U", "LTCP_W_T 53U"),
+        ],
+    },
+    Pairing {
+        name: "fast",
+        file: "paper_fast.c",
+        settings: "",
+        cases: &[
+            same(slow_start(NONE, 100 * MS, 2)),
+            same(loss(2, 400)),
+            apart(growth(1000, 30, 1), 1.0, 0.0, FRACTION),
+            apart(growth(1000, 30, 2), 2.0, 0.0, FRACTION),
+            apart(Growth { window: 1000, rtt: 120 * MS, rounds: 30, each: 1 }, 1.0, 0.0, FRACTION),
+        ],
+        planted: &[
+            planted("src/algorithms/fast/fast.c", "FAST_ALPHA 200U", "FAST_ALPHA 210U"),
+            planted(
+                "src/algorithms/fast/fast.c",
+                "ls_kept(tcp_sk(sk), LS_HALF)",
+                "ls_kept(tcp_sk(sk), LS_ONE * 19 / 40)",
+            ),
+        ],
     },
     Pairing {
         name: "bbr",
