@@ -195,6 +195,7 @@ impl Hosts {
         }
     }
 
+    /// A login has an empty home: what the user's own shell does when it starts is no part of the test.
     fn start_sshd(&mut self) {
         let dir = self.folder.path().display().to_string();
         sh(&format!(
@@ -211,7 +212,7 @@ StrictModes no
 PermitRootLogin yes
 PasswordAuthentication no
 LogLevel ERROR
-SetEnv LANDSPEED_STATE_DIR={dir}/state
+SetEnv LANDSPEED_STATE_DIR={dir}/state HOME={dir}
 END
             mkdir -m 0700 {dir}/state"
         ));
