@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test disturbed check lint docs bench climb kills honesty zoo study-speed responses agree agree-drops agree-responses agree-beside fuzz-cc cc-linux cc-cost bench-stream bench-wan bench-watching clean
+.PHONY: tune test build setup setup-test disturbed check lint docs bench climb kills undo-live honesty zoo study-speed responses agree agree-drops agree-responses agree-beside fuzz-cc cc-linux cc-cost bench-stream bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -75,6 +75,12 @@ zoo: build
 KILLS ?= 200
 kills: setup-test
 	LANDSPEED_KILLS=$(KILLS) LANDSPEED_TOTAL_KILLS=$(KILLS) $(CARGO) test --release --locked -p landspeed --test kills -- --nocapture
+
+# 200 runs of our turns and others' writes in any order, against a host on which we never were (ten minutes); make test does 3.
+RUNS ?= 200
+undo-live: setup-test
+	LANDSPEED_UNDO_RUNS=$(RUNS) $(CARGO) test --release --locked -p landspeed-knob --test journal -- --exact \
+		interleavings::a_host_ends_as_its_twin_on_which_we_never_were --nocapture
 
 # Does it keep what it must not keep, and find what it must find? 200 decisions about nothing on real
 # trials (up to an hour; a second start goes on where the first stopped), then thousands of replayed runs.

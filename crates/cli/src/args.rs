@@ -318,6 +318,16 @@ pub(crate) struct UndoArgs {
     /// Only this network namespace, not every one that can be found; no labs
     #[arg(long)]
     pub(crate) here: bool,
+    /// Also put back what a write may have changed that was cut short over two minutes ago, though somebody
+    /// else may have changed it since
+    #[arg(long, conflicts_with = "forget")]
+    pub(crate) unsure: bool,
+    /// Put nothing back: show what is given up, and remove the journal. The last resort where undo fails
+    #[arg(long)]
+    pub(crate) forget: bool,
+    /// With --forget, do not ask
+    #[arg(long, requires = "forget")]
+    pub(crate) yes: bool,
 }
 
 #[derive(Debug, Args)]

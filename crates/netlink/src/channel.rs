@@ -53,6 +53,29 @@ impl Channel {
         Ok(Channel { socket, sequence: Cell::new(0) })
     }
 
+    /// A socket that hears what the kernel tells these groups (`RTMGRP_*`), and never waits.
+    pub(crate) fn listen(protocol: isize, groups: u32) -> io::Result<Self> {
+        let mut socket = Socket::new(protocol)?;
+        socket.bind(&SocketAddr::new(0, groups))?;
+        socket.set_non_blocking(true)?;
+        Ok(Channel { socket, sequence: Cell::new(0) })
+    }
+
+    /// Kind and body of every message that has come.
+    pub(crate) fn heard(&self) -> io::Result<Vec<(u16, Vec<u8>)>> {
+        let mut all = Vec::new();
+        loop {
+            match self.socket.recv_from_full() {
+                Ok((datagram, from)) if from.port_number() == 0 => {
+                    all.extend(messages(&datagram).map(|m| (m.kind, m.body.to_vec())));
+                }
+                Ok(_) => {}
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(all),
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
     /// Sends a request and returns the bodies of the answers before the acknowledgement.
     pub(crate) fn request(&self, kind: u16, flags: u16, body: &Body) -> Result<Vec<Vec<u8>>, Failure> {
         match self.exchange(kind, flag::REQUEST | flag::ACK | flags, body)? {

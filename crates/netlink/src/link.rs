@@ -27,6 +27,8 @@ pub(crate) mod ifla {
     pub(crate) const LINK_NETNSID: u16 = 37;
     pub(crate) const GSO_MAX_SEGS: u16 = 40;
     pub(crate) const GSO_MAX_SIZE: u16 = 41;
+    pub(crate) const NEW_NETNSID: u16 = 45;
+    pub(crate) const NEW_IFINDEX: u16 = 49;
     pub(crate) const MIN_MTU: u16 = 50;
     pub(crate) const MAX_MTU: u16 = 51;
     pub(crate) const PERM_ADDRESS: u16 = 54;
@@ -189,6 +191,13 @@ pub(crate) fn header(index: u32, flags: u32, change: u32) -> Body {
     header[8..12].copy_from_slice(&flags.to_ne_bytes());
     header[12..16].copy_from_slice(&change.to_ne_bytes());
     Body::new(&header)
+}
+
+impl Link {
+    /// From the body of an RTM_NEWLINK message, as a capture holds it.
+    pub fn from_message(message: &[u8]) -> Result<Link, Error> {
+        parse(message).during(|| "read a link message".into())
+    }
 }
 
 impl Rtnl {

@@ -1,14 +1,22 @@
 //! Which network namespace this is.
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
+use crate::attr::{Attrs, Body};
 use crate::error::{During, Error, Failure};
+use crate::rtnl::Rtnl;
 
 /// linux/socket.h; not in every libc.
 const SO_NETNS_COOKIE: libc::c_int = 71;
+
+/// struct rtgenmsg, padded.
+const HEADER: usize = 4;
+/// `NETNSA_*` of linux/net_namespace.h.
+const NETNSA_NSID: u16 = 1;
+const NETNSA_FD: u16 = 3;
 
 /// The kernel's number for this thread's network namespace: unique among all namespaces of this boot,
 /// never used again (Linux 5.14).
@@ -31,6 +39,28 @@ fn cookie() -> io::Result<u64> {
         )
     };
     if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+impl Rtnl {
+    /// The number by which this socket's network namespace knows the one behind a descriptor; `None` where
+    /// it does not know it. No device has moved there from here then (Linux 4.15).
+    pub fn nsid_of(&self, netns: BorrowedFd<'_>) -> Result<Option<i32>, Error> {
+        let body = Body::new(&[0; HEADER]).u32(NETNSA_FD, netns.as_raw_fd().cast_unsigned());
+        let answer = self.channel.request_one(libc::RTM_GETNSID, &body);
+        let answer = answer.during(|| "look up a network namespace".into())?;
+        Ok(nsid(&answer))
+    }
+
+    /// The numbers of all network namespaces that this socket's own one knows.
+    pub fn known_nsids(&self) -> Result<Vec<i32>, Error> {
+        let answers = self.channel.dump(libc::RTM_GETNSID, &Body::new(&[0; HEADER]));
+        let answers = answers.during(|| "list network namespaces".into())?;
+        Ok(answers.iter().filter_map(|answer| nsid(answer)).collect())
+    }
+}
+
+fn nsid(message: &[u8]) -> Option<i32> {
+    Attrs::after(message, HEADER).i32(NETNSA_NSID).filter(|id| *id >= 0)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub(crate) mod rta {
 const SETTABLE_FLAGS: u32 = 0x04 | 0x02;
 
 /// A destination: address and length in bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Prefix {
     /// Address.
     pub address: IpAddr,
@@ -105,6 +105,11 @@ impl Route {
         let any: IpAddr =
             if self.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
         Prefix { address: self.attrs().ip(rta::DST).unwrap_or(any), len: self.byte(1) }
+    }
+
+    /// Type of service, by which routes to one destination are told apart too.
+    pub fn tos(&self) -> u8 {
+        self.byte(3)
     }
 
     /// Routing table: 254 main, 255 local.

@@ -1,20 +1,23 @@
 //! `landspeed undo`.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use anyhow::Result;
-use landspeed_knob::journal;
+use anyhow::{Result, anyhow, ensure};
+use landspeed_knob::journal::{Undo, UndoReport};
 use landspeed_topology::lab::Which;
 
 use crate::args::UndoArgs;
 use crate::commands::show::out;
+use crate::commands::tune::agree;
 use crate::labs;
 
 /// Runs the command: line by line what was done; failure where something is still not as it was.
 pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     let labs = if args.here { Ok(Vec::new()) } else { labs::down(&Which::Stale) };
     // Settings are put back whatever became of labs.
-    let report = journal::undo(!args.here)?;
+    let undo = Undo { all: !args.here, unsure: args.unsure, ..Undo::default() };
+    let report = if args.forget { forget(&undo, args.yes)? } else { undo.run()? };
     for line in &report.lines {
         out(&landspeed_report::safe(line))?;
     }
@@ -22,4 +25,21 @@ pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
         out(&format!("lab {}: taken down, its owner had died", lab.id))?;
     }
     Ok(if report.clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Shows what each journal holds, and asks before it is removed.
+fn forget(undo: &Undo, yes: bool) -> Result<UndoReport> {
+    let mut refused = None;
+    let report = undo.forget(|lines| {
+        let shown = lines.iter().try_for_each(|line| out(&landspeed_report::safe(line)));
+        let agreed = shown.and_then(|()| if yes { Ok(()) } else { ask() });
+        agreed.inspect_err(|e| refused = Some(e.to_string())).is_ok()
+    })?;
+    refused.map_or(Ok(report), |why| Err(anyhow!(why)))
+}
+
+fn ask() -> Result<()> {
+    let is_terminal = std::io::stdin().is_terminal();
+    ensure!(is_terminal, "nothing was removed: there is no terminal to agree at, add --yes");
+    agree("These stay as they are, and landspeed forgets how they were. Go on? [y/N] ")
 }

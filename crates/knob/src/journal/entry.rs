@@ -1,35 +1,46 @@
 //! The lines of a journal file.
 //!
 //! ```text
-//! {"entry":"header","format":1,"boot_id":"…","netns_cookie":7,"agent":{…},"guardian":{…}}
-//! {"entry":"turning","seq":"0000000002"}
-//! {"entry":"intent","seq":1,"knob":"tso","device":{…},"before":"off","to":"on","disturbed":{…}}
-//! {"entry":"intent","seq":2,"knob":"mtu","device":{…},"before":"1500","to":"9000","disturbed":{…}}
+//! {"entry":"header","format":2,"boot_id":"…","netns_cookie":7,"agent":{…},"guardian":{…}}
+//! {"entry":"mark","turning":"0000000002","seen":"0000000002","net":"0000000001","at_s":"0000004711"}
+//! {"entry":"intent","seq":1,"knob":"tso","device":{…},"before":"off","to":"on","seen":1}
+//! {"entry":"seen","id":1,"device":2,"seen":{…}}
+//! {"entry":"net","id":1,"net":{"values":[[1,"on"]],"changes":[…]}}
+//! {"entry":"intent","seq":2,"knob":"mtu","device":{…},"before":"1500","to":"9000","seen":2}
+//! {"entry":"seen","id":2,"device":2,"seen":{…}}
 //! {"entry":"also","seq":2,"to":"4148"}
 //! ```
 //!
-//! The file is appended to, but for one field of constant width: `turning` names the intent whose knob is
-//! being written at this moment, and is zero between turns. It tells a value that landspeed left half-way
-//! (which is put back whatever it reads) from one that somebody else has chosen (which is left). As it is
-//! overwritten in place, a knob that is toggled thousands of times between known values costs no growth.
+//! A `seen` line is what was there right before a write, a `net` line what all writes so far have changed.
+//! The file is appended to, but for one line of constant width: the mark names the intent whose knob is
+//! being written at this moment (zero between turns), what was seen before that write, what had been
+//! changed before it, and when it began. A look or a difference that the journal has already is named and
+//! not written again, so a knob that is toggled thousands of times between known values costs no growth.
+
+use std::collections::BTreeMap;
 
 use landspeed_daemon::Process;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Device;
-use super::snapshot::Snapshot;
+use super::net::{Net, NetLine};
+use super::snapshot::Seen;
+use super::whereabouts::Departure;
 
 /// The format that this build writes and the only one it takes: a journal does not outlive a boot.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub(super) enum Entry {
     Header(Header),
-    Turning(Turning),
+    Mark(MarkLine),
     Intent(Box<Intent>),
     Also(Also),
+    Seen(Box<SeenLine>),
+    Net(Box<NetEntry>),
+    Left(Left),
 }
 
 /// Whose journal this is.
@@ -43,18 +54,47 @@ pub(super) struct Header {
     pub(super) guardian: Process,
 }
 
-/// The intent being written, in [`Turning::WIDTH`] digits; zero for none.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Turning {
-    pub(super) seq: String,
+/// Where the run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Mark {
+    /// The intent being written; zero for none.
+    pub(super) turning: u32,
+    /// What was seen before that write; zero where its knob disturbs nothing.
+    pub(super) seen: u32,
+    /// What had been changed before it; zero for nothing.
+    pub(super) net: u32,
+    /// Seconds since boot when it began.
+    pub(super) at_s: u32,
 }
 
-impl Turning {
-    pub(super) const WIDTH: usize = 10;
+/// A [`Mark`], each number in [`MarkLine::WIDTH`] digits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MarkLine {
+    turning: String,
+    seen: String,
+    net: String,
+    at_s: String,
+}
 
-    pub(super) fn at(seq: u32) -> Turning {
-        Turning { seq: format!("{seq:0width$}", width = Self::WIDTH) }
+impl MarkLine {
+    const WIDTH: usize = 10;
+}
+
+impl From<Mark> for MarkLine {
+    fn from(mark: Mark) -> MarkLine {
+        let digits = |n: u32| format!("{n:0width$}", width = MarkLine::WIDTH);
+        let Mark { turning, seen, net, at_s } = mark;
+        MarkLine { turning: digits(turning), seen: digits(seen), net: digits(net), at_s: digits(at_s) }
+    }
+}
+
+impl TryFrom<&MarkLine> for Mark {
+    type Error = std::num::ParseIntError;
+
+    fn try_from(line: &MarkLine) -> Result<Mark, Self::Error> {
+        let MarkLine { turning, seen, net, at_s } = line;
+        Ok(Mark { turning: turning.parse()?, seen: seen.parse()?, net: net.parse()?, at_s: at_s.parse()? })
     }
 }
 
@@ -71,9 +111,9 @@ pub(super) struct Intent {
     pub(super) before: String,
     /// The first value written.
     pub(super) to: String,
-    /// What the turn can disturb, as it was just before.
+    /// What the turn can disturb, as it was before the first one; zero where that is nothing.
     #[serde(default)]
-    pub(super) disturbed: Snapshot,
+    pub(super) seen: u32,
 }
 
 /// Another value of a knob that has an intent: on disk before it is written for the first time.
@@ -85,6 +125,34 @@ pub(super) struct Also {
     pub(super) to: String,
 }
 
+/// What was there right before a write.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SeenLine {
+    /// From 1, without gaps.
+    pub(super) id: u32,
+    /// The number of the device; zero for none.
+    pub(super) device: u32,
+    pub(super) seen: Seen,
+}
+
+/// What all writes so far have changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NetEntry {
+    /// From 1, without gaps.
+    pub(super) id: u32,
+    pub(super) net: NetLine,
+}
+
+/// A device that has left the network namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Left {
+    pub(super) device: u32,
+    pub(super) to: Departure,
+}
+
 /// An intent with all that was written since.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Turned {
@@ -93,16 +161,57 @@ pub(super) struct Turned {
     pub(super) written: Vec<String>,
 }
 
+impl Turned {
+    /// The number of its device; zero where there is none.
+    pub(super) fn device(&self) -> u32 {
+        self.intent.device.as_ref().map_or(0, |device| device.ifindex)
+    }
+}
+
+/// Everything that a journal's lines say of turns.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Book {
+    /// In the order of their first turns.
+    pub(super) turned: Vec<Turned>,
+    /// By id, from 1; each with the number of its device.
+    pub(super) seen: Vec<(u32, Seen)>,
+    /// By id, from 1.
+    pub(super) nets: Vec<Net>,
+    pub(super) mark: Mark,
+    /// Devices that have left the network namespace, by number.
+    pub(super) left: BTreeMap<u32, Departure>,
+}
+
+impl Book {
+    /// The intent with this number.
+    pub(super) fn turned(&self, seq: u32) -> Option<&Turned> {
+        self.turned.iter().find(|turned| turned.intent.seq == seq)
+    }
+
+    /// What was seen under this id.
+    pub(super) fn seen(&self, id: u32) -> Option<&(u32, Seen)> {
+        self.seen.get((id as usize).checked_sub(1)?)
+    }
+
+    /// What all finished writes have changed.
+    pub(super) fn net(&self) -> Net {
+        let at = (self.mark.net as usize).checked_sub(1);
+        at.and_then(|at| self.nets.get(at)).cloned().unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_field_that_is_overwritten_has_one_width() {
-        for seq in [0, 1, u32::MAX] {
-            let turning = Turning::at(seq);
-            assert_eq!(turning.seq.len(), Turning::WIDTH);
-            assert_eq!(turning.seq.parse(), Ok(seq));
+    fn the_line_that_is_overwritten_has_one_width() {
+        let text = |mark: Mark| serde_json::to_string(&Entry::Mark(mark.into())).unwrap();
+        let width = text(Mark::default()).len();
+        for n in [1, u32::MAX] {
+            let mark = Mark { turning: n, seen: n, net: n, at_s: n };
+            assert_eq!(text(mark).len(), width);
+            assert_eq!(Mark::try_from(&MarkLine::from(mark)), Ok(mark));
         }
     }
 
@@ -112,7 +221,7 @@ mod tests {
         for bad in [
             r#"{"entry":"also","seq":1,"to":"x","path":"/etc/passwd"}"#,
             r#"{"entry":"run","seq":1}"#,
-            r#"{"entry":"turning","seq":"0","seq2":"0"}"#,
+            r#"{"entry":"mark","turning":"0","seen":"0","net":"0","at_s":"0","seq2":"0"}"#,
         ] {
             assert!(serde_json::from_str::<Entry>(bad).is_err(), "{bad}");
         }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::entry::{Entry, Header, Turning};
+use super::entry::{Entry, Header, Mark};
 use super::folder::Folder;
 use super::lock::lock;
 use super::read::{self, Contents};
@@ -23,8 +23,8 @@ pub(super) struct JournalFile {
     name: String,
     file: File,
     len: u64,
-    /// Where the digits of the `turning` line are.
-    turning_at: u64,
+    /// Where the mark is.
+    mark_at: u64,
 }
 
 /// "net-7.jsonl".
@@ -66,7 +66,7 @@ impl JournalFile {
 
     /// Takes over a file whose lock is held already.
     pub(super) fn adopt(folder: Folder, name: &str, fd: OwnedFd) -> JournalFile {
-        JournalFile { folder, name: name.to_owned(), file: fd.into(), len: 0, turning_at: 0 }
+        JournalFile { folder, name: name.to_owned(), file: fd.into(), len: 0, mark_at: 0 }
     }
 
     /// What the journal says.
@@ -79,36 +79,48 @@ impl JournalFile {
     pub(super) fn begin(&mut self, header: Header) -> Result<(), JournalError> {
         self.file.set_len(0).map_err(|e| self.failed("truncate", e))?;
         self.len = 0;
-        self.append(&Entry::Header(header))?;
-        let turning = line(&Entry::Turning(Turning::at(0)));
-        let digits = turning.windows(Turning::WIDTH).position(|w| w.iter().all(|b| *b == b'0'));
-        self.turning_at = self.len + digits.expect("the line was just made with digits") as u64;
-        self.append(&Entry::Turning(Turning::at(0)))?;
+        self.append(&[Entry::Header(header)])?;
+        self.mark_at = self.len;
+        self.append(&[Entry::Mark(Mark::default().into())])?;
         self.folder.sync()
     }
 
-    /// Appends a line; on return it is on disk. On failure the journal is as before.
-    pub(super) fn append(&mut self, entry: &Entry) -> Result<(), JournalError> {
-        let line = line(entry);
-        if line.len() >= read::MAX_LINE || self.len + line.len() as u64 > read::MAX_FILE {
+    /// Goes on with the journal that `contents` were read from. A last line without its end goes.
+    pub(super) fn resume(&mut self, contents: &Contents) -> Result<(), JournalError> {
+        (self.len, self.mark_at) = (contents.len, contents.mark_at);
+        self.file.set_len(self.len).map_err(|e| self.failed("truncate", e))
+    }
+
+    /// The same journal once more, under the same lock.
+    pub(super) fn again(&self) -> Result<JournalFile, JournalError> {
+        let file = self.file.try_clone().map_err(|e| self.failed("duplicate", e))?;
+        let (folder, name) = (self.folder.again()?, self.name.clone());
+        Ok(JournalFile { folder, name, file, len: self.len, mark_at: self.mark_at })
+    }
+
+    /// Appends lines; on return they are on disk. On failure the journal is as before.
+    pub(super) fn append(&mut self, entries: &[Entry]) -> Result<(), JournalError> {
+        let lines: Vec<Vec<u8>> = entries.iter().map(line).collect();
+        let total: usize = lines.iter().map(Vec::len).sum();
+        if lines.iter().any(|line| line.len() >= read::MAX_LINE) || self.len + total as u64 > read::MAX_FILE {
             return Err(JournalError::Full { path: self.path() });
         }
-        let written = self.file.write_all_at(&line, self.len).and_then(|()| self.file.sync_data());
+        let written = self.file.write_all_at(&lines.concat(), self.len).and_then(|()| self.file.sync_data());
         written.map_err(|e| {
             // Half a line would swallow the next one. Failing here too leaves a journal that is refused
             // line by line when read, which is as safe.
             let _ = self.file.set_len(self.len);
             self.failed("write", e)
         })?;
-        self.len += line.len() as u64;
+        self.len += total as u64;
         Ok(())
     }
 
-    /// Names the intent whose knob is about to be written; 0 when the write is over. Not synced: it has to
-    /// survive our death, which the page cache does, and means nothing after the machine's.
-    pub(super) fn mark_turning(&self, seq: u32) -> Result<(), JournalError> {
-        let digits = Turning::at(seq).seq;
-        self.file.write_all_at(digits.as_bytes(), self.turning_at).map_err(|e| self.failed("write", e))
+    /// Says where the run is. Not synced: it has to survive our death, which the page cache does, and means
+    /// nothing after the machine's. One write within one page, so that no death leaves half of it.
+    pub(super) fn mark(&self, mark: Mark) -> Result<(), JournalError> {
+        let line = line(&Entry::Mark(mark.into()));
+        self.file.write_all_at(&line, self.mark_at).map_err(|e| self.failed("write", e))
     }
 
     /// Removes the file; the lock lasts until this is dropped.
@@ -186,16 +198,26 @@ mod tests {
         let folder = Folder::open_or_make(&home.path().join("s")).unwrap();
         let mut journal = JournalFile::lock(folder, "net-7.jsonl", true).unwrap().unwrap();
         journal.begin(header()).unwrap();
-        for seq in [3, 0, 12] {
-            journal.mark_turning(seq).unwrap();
+        for turning in [3, 0, 12] {
+            journal.mark(Mark { turning, seen: 1, ..Mark::default() }).unwrap();
         }
-        journal.append(&Entry::Also(Also { seq: 1, to: "x".into() })).unwrap();
+        journal.append(&[Entry::Also(Also { seq: 1, to: "x".into() })]).unwrap();
         let text = std::fs::read_to_string(journal.path()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1], r#"{"entry":"turning","seq":"0000000012"}"#);
+        let digits = r#""turning":"0000000012","seen":"0000000001","net":"0000000000","at_s":"0000000000""#;
+        assert_eq!(lines[1], format!(r#"{{"entry":"mark",{digits}}}"#));
         assert_eq!(lines[2], r#"{"entry":"also","seq":1,"to":"x"}"#);
         let contents = journal.read(|_| None).unwrap();
         assert_eq!(contents.header, Some(header()));
-        assert_eq!((contents.turning, contents.refused.len()), (12, 1));
+        assert_eq!((contents.book.mark.turning, contents.refused.len()), (12, 1));
+        // Who goes on with it cuts off a line that its writer did not live to end.
+        std::fs::write(journal.path(), format!("{text}{{\"entry\"")).unwrap();
+        let mut again = journal.again().unwrap();
+        again.resume(&journal.read(|_| None).unwrap()).unwrap();
+        again.mark(Mark::default()).unwrap();
+        again.append(&[Entry::Also(Also { seq: 2, to: "y".into() })]).unwrap();
+        let text = std::fs::read_to_string(journal.path()).unwrap();
+        assert_eq!(text.lines().count(), 4);
+        assert!(text.lines().all(|line| serde_json::from_str::<Entry>(line).is_ok()), "{text}");
     }
 }

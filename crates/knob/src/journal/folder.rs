@@ -53,6 +53,12 @@ impl Folder {
         Ok(Some(Folder { fd, path }))
     }
 
+    /// The same folder once more.
+    pub(super) fn again(&self) -> Result<Folder, JournalError> {
+        let fd = self.fd.try_clone().map_err(|e| JournalError::io("duplicate", &self.path, e))?;
+        Ok(Folder { fd, path: self.path.clone() })
+    }
+
     /// Opens a file of the folder for reading and writing; `None` where there is none. `make` creates it.
     pub(super) fn file(&self, name: &str, make: bool) -> Result<Option<OwnedFd>, JournalError> {
         let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;

@@ -142,7 +142,11 @@ impl Guardian {
     fn handle(&mut self, message: ToGuardian) -> Option<End> {
         let now = Instant::now();
         match message {
-            ToGuardian::Heartbeat {} => self.lease.heartbeat(now),
+            ToGuardian::Heartbeat {} => {
+                self.lease.heartbeat(now);
+                // The kernel keeps what it tells of devices only so long.
+                self.ledger.note_departures();
+            }
             ToGuardian::ShortLease { lease } => self.lease.shorten(lease, now),
             ToGuardian::Intent { knob, device, to } => {
                 let answer = self.ledger.intend(&knob, &device, &to);
@@ -166,6 +170,9 @@ impl Guardian {
                 let settle = self.ledger.wrote();
                 // Nor does looking at what it left.
                 self.lease.end_write(settle, Instant::now());
+                if self.channel.send(&ToAgent::Noted {}).is_err() {
+                    return Some(End::AgentGone);
+                }
             }
             ToGuardian::Restore {} => return Some(End::Asked),
             ToGuardian::Begin { .. } => return Some(End::Lost("the agent began twice".into())),
@@ -204,15 +211,14 @@ impl Guardian {
 
     /// Puts everything back, and removes the journal when nothing is left to do.
     fn restore(&mut self) -> Restored {
-        let contents = self.ledger.contents();
-        let mut report = restore(&contents, self.ledger.lookup);
+        let mut report = restore(&mut self.ledger, false);
         for _ in 1..TRIES {
             if report.is_done() {
                 break;
             }
             std::thread::sleep(BETWEEN_TRIES);
             let notes = std::mem::take(&mut report.notes);
-            report = restore(&contents, self.ledger.lookup);
+            report = restore(&mut self.ledger, false);
             report.notes.splice(0..0, notes);
         }
         if report.is_done()

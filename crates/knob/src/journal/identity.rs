@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use landspeed_netlink::{Link, Rtnl, netns_cookie};
+use landspeed_netlink::{Link, netns_cookie};
 use serde::{Deserialize, Serialize};
 
 use super::JournalError;
@@ -44,15 +44,15 @@ pub(super) struct Device {
     pub(super) ifindex: u32,
     /// The address burnt into the hardware; virtual devices have none.
     pub(super) permanent_mac: Option<String>,
-}
-
-/// Where a journaled device is now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Found {
-    /// Under this name.
-    At(String),
-    /// Nowhere in this namespace: its settings went with it.
-    Gone,
+    /// Its address on the bus ("0000:01:00.0"), of hardware.
+    #[serde(default)]
+    pub(super) parent: Option<String>,
+    /// "veth", "bridge", ...; of virtual devices.
+    #[serde(default)]
+    pub(super) kind: Option<String>,
+    /// Its hardware address, which it keeps in another network namespace.
+    #[serde(default)]
+    pub(super) mac: Option<String>,
 }
 
 impl Device {
@@ -61,16 +61,9 @@ impl Device {
             name: link.name.clone(),
             ifindex: link.index,
             permanent_mac: link.permanent_mac.as_ref().map(ToString::to_string),
+            parent: link.parent.clone(),
+            kind: link.kind.clone(),
+            mac: Some(link.mac.to_string()).filter(|mac| !mac.is_empty()),
         }
-    }
-
-    /// Looks for the device, under another name too.
-    pub(super) fn find(&self) -> Result<Found, landspeed_netlink::Error> {
-        let links = Rtnl::open()?.links()?;
-        let same = links
-            .iter()
-            .map(Device::of)
-            .find(|now| now.ifindex == self.ifindex && (now.permanent_mac == self.permanent_mac));
-        Ok(same.map_or(Found::Gone, |now| Found::At(now.name)))
     }
 }

@@ -1,27 +1,39 @@
-//! The guardian's book of turns: what is in the journal, kept in memory too.
+//! The book of turns: what is in the journal, kept in memory too, and what may be turned. A later write tells our
+//! values from other people's: a knob stands at what it read after our last write. Every write is bracketed (see
+//! `bracket.rs`).
+
+use std::collections::BTreeSet;
 
 use landspeed_netlink::Rtnl;
 use landspeed_units::Nanos;
 
-use super::entry::{Also, Entry, Intent, Turned};
+use super::bracket::Bracket;
+use super::entry::{Also, Book, Entry, Intent, Left, Turned};
 use super::file::JournalFile;
+use super::host::{Found, Host, Live, Spot};
 use super::identity::{Device, in_initial_netns};
+use super::net::Net;
 use super::read::{Contents, MAX_TURNED, is_device_name};
-use super::snapshot::Snapshot;
-use super::standing::{Standing, Write};
-use super::{JournalError, Lookup};
-use crate::{Error, HostKnob, Knob, Place, Scope, Turn};
+use super::whereabouts::Departure;
+use super::{JournalError, Lookup, value};
+use crate::{Error, HostKnob, Knob, Scope, Turn};
 
 /// Open journal and what it says.
 pub(super) struct Ledger {
     pub(super) file: JournalFile,
     pub(super) lookup: Lookup,
-    turned: Vec<Turned>,
-    /// One for each of `turned`.
-    standing: Vec<Standing>,
-    /// The write under way, and its intent; zero for none.
-    write: Option<Write>,
-    turning: u32,
+    pub(super) host: Box<dyn Host>,
+    pub(super) book: Book,
+    /// What all finished writes have changed.
+    pub(super) net: Net,
+    /// Lines that could not be read, for people.
+    pub(super) refused: Vec<String>,
+    /// The write under way.
+    pub(super) bracket: Option<Bracket>,
+    /// Why a write that is over could not be closed: nothing more is written until that is settled.
+    stuck: Option<String>,
+    /// Whether the file stays as it is: it holds the only trace of a write whose end nobody saw.
+    pub(super) is_frozen: bool,
 }
 
 /// The knob of this name, its value and place checked, as a setting of this host.
@@ -50,55 +62,126 @@ pub(super) fn checked(
 
 impl Ledger {
     pub(super) fn new(file: JournalFile, lookup: Lookup) -> Ledger {
-        Ledger { file, lookup, turned: Vec::new(), standing: Vec::new(), write: None, turning: 0 }
+        Self::on(file, lookup, Box::new(Live::watching()), Contents::default())
     }
 
-    /// Writes down that `knob` is about to be set to `to`; on return it is on disk. Whether it may be is asked of
-    /// the host here and now, whatever agent and controller have seen of it. Returns how long the write may take.
+    /// Goes on with a journal that was read.
+    pub(super) fn resume(
+        mut file: JournalFile,
+        lookup: Lookup,
+        contents: Contents,
+        host: Live,
+    ) -> Result<Ledger, JournalError> {
+        file.resume(&contents)?;
+        Ok(Self::on(file, lookup, Box::new(host), contents))
+    }
+
+    /// Where a device is now.
+    pub(super) fn find(&self, device: &Device) -> Result<Found, String> {
+        self.host.find(device, self.book.left.get(&device.ifindex))
+    }
+
+    /// Keeps which of the devices that were turned have left, and where to.
+    pub(super) fn note_departures(&mut self) {
+        let Ok(gone) = self.host.departures() else { return self.lose_sight() };
+        for left in gone {
+            if self.book.turned.iter().any(|turned| turned.device() == left.index) {
+                self.left(left.index, left.to.map_or(Departure::Deleted, Departure::from));
+            }
+        }
+    }
+
+    /// Some departures were missed: none is known for sure any more.
+    fn lose_sight(&mut self) {
+        let turned = self.book.turned.iter().map(Turned::device);
+        let devices: BTreeSet<u32> = turned.filter(|on| !self.book.left.contains_key(on)).collect();
+        devices.into_iter().for_each(|device| self.left(device, Departure::Unseen));
+    }
+
+    fn left(&mut self, device: u32, to: Departure) {
+        self.book.left.insert(device, to);
+        // Who restores after our death looks for the device without it, and says so where it finds none.
+        let _ = self.file.append(&[Entry::Left(Left { device, to })]);
+    }
+
+    pub(super) fn on(file: JournalFile, lookup: Lookup, host: Box<dyn Host>, contents: Contents) -> Ledger {
+        let Contents { book, refused, .. } = contents;
+        let net = book.net();
+        Ledger { file, lookup, host, book, net, refused, bracket: None, stuck: None, is_frozen: false }
+    }
+
+    /// Writes down that `knob` is about to be set to `to`, and what it may disturb; on return it is on disk. Whether
+    /// it may be is asked of the host here and now, whatever agent and controller have seen of it. Returns how long
+    /// the write may take.
     pub(super) fn intend(&mut self, knob: &str, device: &str, to: &str) -> Result<Nanos, Error> {
-        let (knob, turn) = checked(self.lookup, knob, to)?;
-        let place = Place { device: device.to_owned() };
-        let now = turn.read(&place)?;
-        let (at, seq) = match self.turned.iter().position(|t| is_of(t, knob, device)) {
-            Some(at) => {
-                self.standing[at].check(&now)?;
-                (at, self.again(at, to)?)
-            }
-            None => {
-                let standing = Standing::found(knob, turn, place, &now);
-                standing.check(&now)?;
-                let seq = self.first(knob, device, &now, to)?;
-                self.standing.push(standing);
-                (self.standing.len() - 1, seq)
-            }
+        if let Some(why) = &self.stuck {
+            return Err(Error::Journal(why.clone()));
+        }
+        let (knob, _) = checked(self.lookup, knob, to)?;
+        self.note_departures();
+        let spot = Spot::here(device);
+        let now = self.host.read(knob, &spot)?;
+        let known = self.book.turned.iter().position(|t| is_of(t, knob, device));
+        let mut turned = match known {
+            Some(at) => self.once_more(&self.book.turned[at], &spot)?,
+            None => self.fresh(knob, &spot, &now, to)?,
         };
-        self.write = Some(Write::begin(&self.standing, at, now, to));
-        self.file.mark_turning(seq)?;
-        self.turning = seq;
+        self.check(knob, &turned, &spot, &now)?;
+        let bracket = self
+            .look(&turned, knob, knob.row.disturbs, &spot)
+            .map_err(|e| Error::Unavailable(format!("{}: {e}", knob.row.name)))?;
+        let mut entries = Vec::new();
+        if known.is_none() {
+            turned.intent.seen = self.id_of(&bracket).0;
+            entries.push(Entry::Intent(Box::new(turned.intent.clone())));
+        } else if !turned.written.iter().any(|written| written == to) {
+            if turned.written.len() >= MAX_TURNED {
+                return Err(JournalError::Full { path: self.file.path() }.into());
+            }
+            turned.written.push(to.to_owned());
+            entries.push(Entry::Also(Also { seq: turned.intent.seq, to: to.to_owned() }));
+        }
+        self.enter(&bracket, entries)?;
+        self.bracket = Some(bracket);
+        match known {
+            Some(at) => self.book.turned[at] = turned,
+            None => self.book.turned.push(turned),
+        }
         Ok(self.patience())
     }
 
-    /// How long the write under way may take.
-    pub(super) fn patience(&self) -> Nanos {
-        self.write.as_ref().map_or(Nanos(0), |write| write.row.patience())
-    }
-
-    /// A knob that has been turned before: only a value never written before is news.
-    fn again(&mut self, at: usize, to: &str) -> Result<u32, JournalError> {
-        let turned = &mut self.turned[at];
-        let seq = turned.intent.seq;
-        if !turned.written.iter().any(|written| written == to) {
-            if turned.written.len() >= MAX_TURNED {
-                return Err(JournalError::Full { path: self.file.path() });
-            }
-            self.file.append(&Entry::Also(Also { seq, to: to.to_owned() }))?;
-            turned.written.push(to.to_owned());
+    /// Whether a knob may be written over `now`.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] where somebody else set it; the row's reason where what we found there cannot be written.
+    fn check(&self, knob: &Knob, turned: &Turned, spot: &Spot, now: &str) -> Result<(), Error> {
+        let same = |value: &str| value::same(&knob.row.domain, value, now);
+        // Of a value of our own the row would say that somebody configured it.
+        if same(&turned.intent.before) {
+            return self.host.can_write(knob, spot);
         }
-        Ok(seq)
+        let ours = self.net.values.get(&turned.intent.seq).unwrap_or(&turned.intent.before);
+        if same(ours) {
+            return Ok(());
+        }
+        let (knob, found) = (knob.row.name.to_owned(), now.to_owned());
+        Err(Error::Foreign { knob, found, ours: ours.clone() })
     }
 
-    fn first(&mut self, knob: &Knob, device: &str, before: &str, to: &str) -> Result<u32, Error> {
-        if self.turned.len() >= MAX_TURNED {
+    /// A knob that has been turned before, on the very same device.
+    fn once_more(&self, turned: &Turned, spot: &Spot) -> Result<Turned, Error> {
+        let now = self.host.device(&spot.device).map_err(Error::Unavailable)?;
+        match (&turned.intent.device, now) {
+            (Some(then), Some(now)) if then.ifindex != now.ifindex && then.name == now.name => {
+                Err(Error::Unavailable(format!("{} is another device than before by now", then.name)))
+            }
+            _ => Ok(turned.clone()),
+        }
+    }
+
+    /// A knob's first turn.
+    fn fresh(&self, knob: &Knob, spot: &Spot, before: &str, to: &str) -> Result<Turned, Error> {
+        if self.book.turned.len() >= MAX_TURNED {
             return Err(JournalError::Full { path: self.file.path() }.into());
         }
         let name = knob.row.name;
@@ -109,39 +192,31 @@ impl Ledger {
                 "{name} is '{found}' now, which could not be put back: expected {expected}"
             ))
         })?;
-        let unavailable = |e: &dyn std::fmt::Display| Error::Unavailable(format!("{name}: {e}"));
-        let on = find_device(device).map_err(|e| unavailable(&e))?;
-        let disturbed = Snapshot::take(knob.row.disturbs, device).map_err(|e| unavailable(&e))?;
-        disturbed.check(knob.row.disturbs, on.as_ref().map(|d| d.ifindex)).map_err(|e| unavailable(&e))?;
-        let seq = self.turned.last().map_or(1, |last| last.intent.seq + 1);
-        let (before, to) = (before.to_owned(), to.to_owned());
-        let intent = Intent { seq, knob: name.to_owned(), device: on, before, to: to.clone(), disturbed };
-        self.file.append(&Entry::Intent(Box::new(intent.clone())))?;
-        self.turned.push(Turned { intent, written: vec![to] });
-        Ok(seq)
+        let device = self.host.device(&spot.device);
+        let device = device.map_err(|e| Error::Unavailable(format!("{name}: {e}")))?;
+        let seq = self.book.turned.last().map_or(1, |last| last.intent.seq + 1);
+        let (before, knob) = (before.to_owned(), name.to_owned());
+        let intent = Intent { seq, knob, device, before, to: to.to_owned(), seen: 0 };
+        Ok(Turned { intent, written: vec![to.to_owned()] })
     }
 
-    /// The write that was allowed is over. Returns how long it takes to settle.
+    /// The write that was allowed is over: whatever differs now is its doing. Returns how long it takes to settle.
     pub(super) fn wrote(&mut self) -> Nanos {
-        let settle = self.write.take().map(|write| {
-            let settle = write.row.toggle;
-            write.end(&mut self.standing);
-            settle
-        });
-        // A mark that stays makes a later undo put this value back whatever it reads: safe.
-        let _ = self.file.mark_turning(0);
-        self.turning = 0;
-        settle.unwrap_or_default()
+        let settle = self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.row.toggle);
+        if let Err(e) = self.close() {
+            self.stuck = Some(format!("what the last write changed cannot be told: {e}"));
+        }
+        settle
+    }
+
+    /// How long the write under way may take.
+    pub(super) fn patience(&self) -> Nanos {
+        self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.row.patience())
     }
 
     /// Whether a write may be under way.
     pub(super) fn is_turning(&self) -> bool {
-        self.turning != 0
-    }
-
-    /// What the journal says, without reading it again.
-    pub(super) fn contents(&self) -> Contents {
-        Contents { turned: self.turned.clone(), turning: self.turning, ..Contents::default() }
+        self.bracket.is_some()
     }
 }
 
@@ -150,7 +225,8 @@ fn is_of(turned: &Turned, knob: &Knob, device: &str) -> bool {
     turned.intent.knob == knob.row.name && (knob.row.scope != Scope::Device || same_device())
 }
 
-fn find_device(name: &str) -> Result<Option<Device>, String> {
+/// The device of this name in this thread's network namespace; `None` for none.
+pub(super) fn find_device(name: &str) -> Result<Option<Device>, String> {
     if name.is_empty() {
         return Ok(None);
     }

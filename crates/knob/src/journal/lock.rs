@@ -25,6 +25,8 @@ use super::guardian::ROLE;
 /// How long a dead agent's guardian may take to restore before a newcomer gives up.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long a killed process, or a child of one on its way into a program of its own, may still hold on.
+const GOING: Duration = Duration::from_millis(500);
 
 /// The network namespace of the thread that opens it.
 const NAMESPACE: &str = "/proc/thread-self/ns/net";
@@ -62,11 +64,15 @@ impl NamespaceLock {
 /// [`JournalError::InProgress`] where another run holds the lock, [`JournalError::Stuck`] where a guardian does that is
 /// stopped or takes too long, [`JournalError::Unseen`] where no process with it can be seen.
 pub(super) fn lock(fd: &OwnedFd, path: &Path) -> Result<(), JournalError> {
-    let deadline = Instant::now() + PATIENCE;
+    let begun = Instant::now();
     loop {
         match flock(fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
-            Err(Errno::WOULDBLOCK) => wait(fd, path, Instant::now() > deadline)?,
+            Err(Errno::WOULDBLOCK) => match wait(fd, path, begun.elapsed() > PATIENCE) {
+                // A process that was just killed holds on until it is taken down, under whatever name.
+                Err(JournalError::InProgress { .. }) if begun.elapsed() < GOING => std::thread::sleep(PAUSE),
+                waited => waited?,
+            },
             Err(e) => return Err(JournalError::io("lock", path, e)),
         }
     }

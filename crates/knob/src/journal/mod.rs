@@ -4,39 +4,46 @@
 //! - A guardian, a process of its own ([`guardian_main`]), holds the journal and its lock. When the agent
 //!   dies, or its controller stops answering, the guardian puts everything back. When the guardian dies,
 //!   the agent does.
-//! - [`undo`] does when both are dead.
+//! - [`Undo`] does when both are dead.
 //!
 //! The journal is one file a network namespace, `/var/lib/landspeed/journal/net-COOKIE.jsonl`; the entries
 //! are in `entry.rs`. Whoever restores holds the locks of the file and of the namespace (`lock.rs`), compares, and
 //! removes the file: a file that exists unlocked means that there is something to undo.
 
+mod bracket;
 mod entry;
 mod error;
 mod file;
 mod folder;
 mod guardian;
+mod host;
 mod identity;
 mod lease;
 mod ledger;
 mod lock;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod model_tests;
 mod namespaces;
+mod net;
 mod read;
+mod rest;
 mod restore;
 mod snapshot;
 mod spawn;
-mod standing;
 mod turner;
 mod undo;
 mod value;
 mod watch;
+mod whereabouts;
 mod wire;
 
 pub use error::JournalError;
 pub use folder::STATE_DIR_VARIABLE;
 pub use guardian::{guardian_main, guardian_main_with};
-pub use snapshot::{Outcome, Snapshot, SnapshotError};
 pub use turner::{Options, Turner};
-pub use undo::{UndoReport, undo, undo_namespaces, undo_with};
+pub use undo::{Undo, UndoReport, undo_namespaces, undo_with};
 
 /// Finds a knob by its name in a table; nothing else is ever turned.
 pub type Lookup = fn(&str) -> Option<&'static crate::Knob>;

@@ -18,6 +18,11 @@ pub(super) fn find(cookie: u64) -> Option<OwnedFd> {
         .find(|fd| inside(fd, || netns_cookie().ok()).ok().flatten() == Some(cookie))
 }
 
+/// Every network namespace that can be reached, this thread's own among them.
+pub(super) fn all() -> Vec<OwnedFd> {
+    candidates().into_iter().filter_map(|path| open(&path).ok()).collect()
+}
+
 /// Named namespaces first (`ip netns`), then those of every process and of its threads' leaders. Several
 /// paths lead to one namespace; its inode tells.
 fn candidates() -> Vec<PathBuf> {

@@ -1,22 +1,26 @@
 //! Putting back what a journal says, newest first, and comparing.
 //!
-//! Newest first, each turn with what it disturbed: when an entry is done, everything that its knob can
-//! touch is as it was just before that knob's first turn, so only older entries' doings are left. By
-//! induction the host is as found when the oldest entry is done.
+//! First every knob, newest first, then what our writes had changed beside them and what is still as they
+//! left it. Each of these writes is bracketed as a turn is, so what it sets off in turn is known too, and
+//! goes back in the next round. What is otherwise than we left it, somebody else has changed: it stays, and
+//! is reported. So does what differs from the start without any doing of ours.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use landspeed_record::Restored;
 
 use super::entry::Turned;
-use super::identity::{Device, Found, in_initial_netns};
-use super::read::Contents;
-use super::{Lookup, value};
-use crate::{HostKnob, Knob, Place, Scope, Turn};
+use super::host::{Found, Spot};
+use super::identity::Device;
+use super::ledger::Ledger;
+use super::rest;
+use super::snapshot::Key;
+use super::value;
+use crate::{Disturbs, Knob, Scope, Turn};
 
 /// Settings can refuse to go back while another that is older still stands; a second pass finds it gone.
 const PASSES: usize = 3;
-
 /// What came of restoring.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Report {
@@ -24,140 +28,173 @@ pub(super) struct Report {
     pub(super) notes: Vec<String>,
     /// What is not as it was and could be on another try, one line each.
     pub(super) failures: Vec<String>,
+    /// What may be ours or somebody else's: the write that may have done it was cut short.
+    pub(super) unsure: Vec<String>,
     /// Whether values were left because somebody else had changed them.
     pub(super) foreign: bool,
+    /// The settings of which this was said, with the number of their device.
+    pub(super) others: BTreeSet<(u32, Key)>,
 }
 
 impl Report {
     /// Whether nothing is left to do: the journal can go.
     pub(super) fn is_done(&self) -> bool {
-        self.failures.is_empty()
+        self.failures.is_empty() && self.unsure.is_empty()
     }
 
     /// As agents and records have it.
     pub(super) fn into_restored(self) -> Restored {
         let restored = self.is_done() && !self.foreign;
         let failures = self.failures.into_iter().map(|line| format!("NOT PUT BACK: {line}"));
-        Restored { restored, notes: failures.chain(self.notes).collect() }
+        let unsure = self.unsure.into_iter().map(|line| format!("NOT PUT BACK, maybe not ours: {line}"));
+        Restored { restored, notes: failures.chain(unsure).chain(self.notes).collect() }
+    }
+
+    pub(super) fn note(&mut self, line: String) {
+        if !self.notes.contains(&line) {
+            self.notes.push(line);
+        }
+    }
+
+    pub(super) fn foreign(&mut self, line: String) {
+        self.foreign = true;
+        self.note(line);
     }
 }
 
-/// Puts everything back in this thread's network namespace.
-pub(super) fn restore(contents: &Contents, lookup: Lookup) -> Report {
-    let mut report = Report::default();
+/// Puts everything back. `claim` counts as ours what a write may have changed that was cut short long ago.
+pub(super) fn restore(ledger: &mut Ledger, claim: bool) -> Report {
+    let mut report = Report { unsure: ledger.close_left_open(claim), ..Report::default() };
     for _ in 0..PASSES {
-        report.failures.clear();
-        report.failures.extend(contents.refused.iter().cloned());
-        for turned in contents.turned.iter().rev() {
-            let pending = turned.intent.seq == contents.turning;
+        report.failures = ledger.refused.clone();
+        for turned in ledger.book.turned.clone().iter().rev() {
             // A bug in one knob must not keep the others from being put back.
-            let one = catch_unwind(AssertUnwindSafe(|| restore_one(turned, pending, lookup)));
-            report.join(one.unwrap_or_else(|_| Step::failed(format!("{}: a bug", turned.intent.knob))));
+            let one = catch_unwind(AssertUnwindSafe(|| put_back_knob(ledger, turned, &mut report)));
+            one.unwrap_or_else(|_| report.failures.push(format!("{}: a bug", turned.intent.knob)));
         }
-        if report.failures.len() == contents.refused.len() {
+        for (device, subject) in devices(ledger) {
+            let rest = || rest::put_back(ledger, device, subject.as_ref(), &mut report);
+            let one = catch_unwind(AssertUnwindSafe(rest));
+            one.unwrap_or_else(|_| report.failures.push("settings that a knob disturbs: a bug".into()));
+        }
+        if report.failures.len() == ledger.refused.len() {
             break;
         }
     }
     report
 }
 
-/// What came of one entry.
-#[derive(Default)]
-struct Step {
-    notes: Vec<String>,
-    failures: Vec<String>,
-    foreign: bool,
-}
-
-impl Step {
-    fn failed(line: String) -> Step {
-        Step { failures: vec![line], ..Step::default() }
-    }
-
-    fn note(line: String) -> Step {
-        Step { notes: vec![line], ..Step::default() }
-    }
-}
-
-impl Report {
-    fn join(&mut self, step: Step) {
-        for note in step.notes {
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
+/// What is not as it was, without changing anything: a line each for knobs and for what they disturbed.
+pub(super) fn inventory(ledger: &Ledger) -> Vec<String> {
+    let knob = |turned: &Turned| {
+        let (subject, now) = match knob_of(ledger, turned) {
+            Err(why) => (turned.intent.knob.clone(), why),
+            Ok(knob) => {
+                let now = match spot_of(ledger, turned, knob) {
+                    Ok(Some(spot)) => ledger.host.read(knob, &spot).map_err(|e| e.to_string()),
+                    Ok(None) => Err("gone with its device".into()),
+                    Err(why) => Err(why),
+                };
+                (subject(turned, knob), now.unwrap_or_else(|why| why))
             }
-        }
-        self.failures.extend(step.failures);
-        self.foreign |= step.foreign;
-    }
-}
-
-fn restore_one(turned: &Turned, pending: bool, lookup: Lookup) -> Step {
-    let name = &turned.intent.knob;
-    let Some(knob) = lookup(name) else { return Step::failed(format!("{name} is no knob")) };
-    let Turn::Host(turn) = knob.turn else { return Step::failed(format!("{name} is no host knob")) };
-    if knob.row.scope == Scope::Host && !in_initial_netns() {
-        return Step::failed(format!(
-            "{name} belongs to the whole host: undo from its first network namespace"
-        ));
-    }
-    let (place, there) = match place_of(turned, knob) {
-        Ok(found) => found,
-        Err(step) => return step,
+        };
+        format!("  {subject} is {now}, was {}", turned.intent.before)
     };
-    let mut step = put_back(turned, pending, knob, turn, &place);
-    let outcome = turned.intent.disturbed.restore(there.then_some(&place.device));
-    step.notes.extend(outcome.put_back);
-    step.notes.extend(outcome.left);
-    step.failures.extend(outcome.still);
-    step
+    let rest = devices(ledger).into_iter();
+    let rest = rest.flat_map(|(number, device)| rest::inventory(ledger, number, device.as_ref()));
+    let refused = ledger.refused.iter().map(|line| format!("  {line}"));
+    ledger.book.turned.iter().map(knob).chain(rest).chain(refused).collect()
 }
 
-/// Where the entry's device is now, and whether it is there. One that is gone took its settings along, but
-/// what reaches further than the device outlives it.
-fn place_of(turned: &Turned, knob: &Knob) -> Result<(Place, bool), Step> {
-    let Some(device) = &turned.intent.device else { return Ok((Place { device: String::new() }, false)) };
-    let subject = subject(&turned.intent.knob, knob, device);
-    match device.find() {
-        Ok(Found::At(name)) => Ok((Place { device: name }, true)),
-        Ok(Found::Gone) if knob.row.scope != Scope::Device => {
-            Ok((Place { device: device.name.clone() }, false))
-        }
-        Ok(Found::Gone) => {
-            Err(Step::note(format!("{subject}: the device is gone, its settings went with it")))
-        }
-        Err(e) => Err(Step::failed(format!("{subject}: cannot look for the device: {e}"))),
-    }
+/// The devices that knobs were turned on, by number; 0 for turns without one.
+fn devices(ledger: &Ledger) -> BTreeMap<u32, Option<Device>> {
+    ledger.book.turned.iter().map(|t| (t.device(), t.intent.device.clone())).collect()
 }
 
-fn subject(name: &str, knob: &Knob, device: &Device) -> String {
-    match knob.row.scope {
-        Scope::Device => format!("{name} of {}", device.name),
-        _ => name.to_owned(),
-    }
-}
-
-fn put_back(turned: &Turned, pending: bool, knob: &Knob, turn: &dyn HostKnob, place: &Place) -> Step {
-    let (before, domain) = (&turned.intent.before, &knob.row.domain);
+/// The knob of an entry, if this host and this namespace still let it be turned.
+fn knob_of(ledger: &Ledger, turned: &Turned) -> Result<&'static Knob, String> {
     let name = &turned.intent.knob;
-    let subject = turned.intent.device.as_ref().map_or(name.clone(), |d| subject(name, knob, d));
-    let now = match turn.read(place) {
+    let knob = (ledger.lookup)(name).ok_or_else(|| format!("{name} is no knob"))?;
+    if !matches!(knob.turn, Turn::Host(_)) {
+        return Err(format!("{name} is no host knob"));
+    }
+    if knob.row.scope == Scope::Host && !ledger.host.is_initial_netns() {
+        return Err(format!("{name} belongs to the whole host: undo from its first network namespace"));
+    }
+    Ok(knob)
+}
+
+fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
+    let knob = match knob_of(ledger, turned) {
+        Ok(found) => found,
+        Err(why) => return report.failures.push(why),
+    };
+    let subject = subject(turned, knob);
+    if let Some(ended) = ledger.host.ended_netns()
+        && knob.row.scope != Scope::Device
+    {
+        return report.note(format!("network namespace {ended} is gone: its settings went with it"));
+    }
+    let spot = match spot_of(ledger, turned, knob) {
+        Ok(Some(spot)) => spot,
+        Ok(None) => return report.note(format!("{subject}: the device is gone, its settings went with it")),
+        Err(why) => return report.failures.push(format!("{subject}: {why}")),
+    };
+    let (before, domain) = (&turned.intent.before, &knob.row.domain);
+    let now = match ledger.host.read(knob, &spot) {
         Ok(now) => now,
-        Err(e) => return Step::failed(format!("{subject} was {before}, cannot be read: {e}")),
+        Err(e) => return report.failures.push(format!("{subject} was {before}, cannot be read: {e}")),
     };
     if value::same(domain, &now, before) {
-        return Step::default();
+        return;
     }
-    let ours = turned.written.iter().any(|written| value::same(domain, written, &now));
-    if !ours && !pending {
+    if !is_ours(ledger, turned, knob, &now) {
         let line = format!("{subject}: somebody else set it to {now} since, left alone (was {before})");
-        return Step { notes: vec![line], foreign: true, ..Step::default() };
+        return report.foreign(line);
     }
-    let wrote = turn.write(place, before).and_then(|()| turn.read(place));
+    let reach = |kind: &&Disturbs| rest::is_reachable(kind, &spot);
+    let kinds: Vec<Disturbs> = knob.row.disturbs.iter().filter(reach).copied().collect();
+    let wrote = ledger.bracketed(turned, &kinds, &spot, |host| {
+        host.write(knob, &spot, before).and_then(|()| host.read(knob, &spot))
+    });
     match wrote {
         Ok(after) if value::same(domain, &after, before) => {
-            Step::note(format!("{subject}: {now} -> {before}"))
+            report.note(format!("{subject}: {now} -> {before}"));
         }
-        Ok(after) => Step::failed(format!("{subject} was {before}, reads {after} after being put back")),
-        Err(e) => Step::failed(format!("{subject} was {before}, is {now}: {e}")),
+        Ok(after) => {
+            report.failures.push(format!("{subject} was {before}, reads {after} after being put back"));
+        }
+        Err(e) => report.failures.push(format!("{subject} was {before}, is {now}: {e}")),
+    }
+}
+
+fn subject(turned: &Turned, knob: &Knob) -> String {
+    match (&turned.intent.device, knob.row.scope) {
+        (Some(device), Scope::Device) => format!("{} of {}", knob.row.name, device.name),
+        _ => knob.row.name.to_owned(),
+    }
+}
+
+/// Where a knob is turned now; `None` where its device is gone. What reaches further than the device
+/// outlives it.
+fn spot_of(ledger: &Ledger, turned: &Turned, knob: &Knob) -> Result<Option<Spot>, String> {
+    let Some(device) = &turned.intent.device else { return Ok(Some(Spot::default())) };
+    match ledger.find(device) {
+        Ok(Found::At(spot)) if knob.row.scope == Scope::Device || !spot.is_elsewhere() => Ok(Some(spot)),
+        // It is not the device's own setting: any name will do.
+        _ if knob.row.scope != Scope::Device => Ok(Some(Spot::here(&device.name))),
+        Ok(Found::At(spot)) => Ok(Some(spot)),
+        Ok(Found::Gone) => Ok(None),
+        Err(why) => Err(why),
+    }
+}
+
+/// Whether a knob reads as our last write left it. Where nobody saw what it read then, every value that we
+/// ever wrote counts.
+fn is_ours(ledger: &Ledger, turned: &Turned, knob: &Knob, now: &str) -> bool {
+    let same = |ours: &String| value::same(&knob.row.domain, ours, now);
+    match ledger.net.values.get(&turned.intent.seq) {
+        Some(left) => same(left),
+        None => turned.written.iter().any(same),
     }
 }

@@ -118,8 +118,7 @@ impl Turner {
         let started = Instant::now();
         let written = write(knob, turn, place, value, &before);
         let took_ns = started.elapsed().into();
-        // Where this does not arrive the guardian is dead, and the watch puts this write back too.
-        let _ = self.shared.tell(&ToGuardian::Wrote {});
+        self.report(&answers);
         Ok(TurnReport { knob: knob.row.name.to_owned(), before, after: written?, took_ns })
     }
 
@@ -141,6 +140,15 @@ impl Turner {
             Ok(ToAgent::Lost { why }) => Err(lost(&why)),
             Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(lost("the guardian died")),
             Err(RecvTimeoutError::Timeout) => Err(self.shared.give_up_guardian().into()),
+        }
+    }
+
+    /// Tells the guardian that the write is over and waits until it knows what that changed: what changes from
+    /// then on is somebody else's doing. Where the guardian is dead, the watch puts this write back too.
+    fn report(&self, answers: &Receiver<ToAgent>) {
+        let told = self.shared.tell(&ToGuardian::Wrote {});
+        if told.is_ok() && answers.recv_timeout(self.answer) == Err(RecvTimeoutError::Timeout) {
+            let _ = self.shared.give_up_guardian();
         }
     }
 

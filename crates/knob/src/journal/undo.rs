@@ -1,13 +1,15 @@
-//! Putting back what neither agent nor guardian lived to put back.
+//! Putting back what neither agent nor guardian lived to put back, or giving it up.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::file::{JournalFile, cookie_of, name_of};
 use super::folder::{Folder, state_dir};
+use super::host::{Host, Live};
 use super::identity::Here;
+use super::ledger::Ledger;
 use super::lock::NamespaceLock;
 use super::read::Contents;
-use super::restore::{Report, restore};
+use super::restore::{Report, inventory, restore};
 use super::{JournalError, Lookup, namespaces};
 
 /// What `landspeed undo` did.
@@ -19,61 +21,209 @@ pub struct UndoReport {
     pub clean: bool,
 }
 
-/// Puts back what journals say: of this network namespace, and with `all` of every other one that can be
-/// found. Journals of another boot are reported and removed: their settings went with that boot.
-///
-/// # Errors
-/// The journals' folder cannot be trusted or read.
-pub fn undo(all: bool) -> Result<UndoReport, JournalError> {
-    undo_with(all, &state_dir(), super::default_lookup)
+/// What `landspeed undo` is asked to do.
+#[derive(Debug, Clone)]
+pub struct Undo {
+    /// Not only the journal of this network namespace, but those of every other one that can be found.
+    pub all: bool,
+    /// Count as ours what a write may have changed that was cut short long ago, though somebody else may
+    /// have changed it.
+    pub unsure: bool,
+    /// Folder of landspeed's state, the journals' folder's parent.
+    pub state_dir: PathBuf,
+    /// The knob table.
+    pub lookup: Lookup,
 }
 
-/// As [`undo`], for another state folder and knob table.
+impl Default for Undo {
+    fn default() -> Self {
+        Undo { all: true, unsure: false, state_dir: state_dir(), lookup: super::default_lookup }
+    }
+}
+
+/// Puts back what journals say, with a state folder and a knob table of the caller's; see [`Undo::run`].
 ///
 /// # Errors
-/// As [`undo`].
+/// As [`Undo::run`].
 pub fn undo_with(all: bool, state: &Path, lookup: Lookup) -> Result<UndoReport, JournalError> {
+    Undo { all, unsure: false, state_dir: state.to_owned(), lookup }.run()
+}
+
+/// Works off the journals of the network namespaces with these cookies alone, which may be gone: then their
+/// journals go too.
+///
+/// # Errors
+/// As [`Undo::run`].
+pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
+    let (undo, here) = (Undo::default(), Here::find_out()?);
     let mut report = UndoReport { lines: Vec::new(), clean: true };
-    let here = Here::find_out()?;
-    let own = name_of(here.netns_cookie);
-    let names = match Folder::open(state)? {
-        Some(folder) => folder.names()?,
-        None => Vec::new(),
-    };
-    let mut others = 0;
-    for name in names {
-        match cookie_of(&name) {
-            None => report.problem(format!(
-                "{} is no journal: inspect and remove it",
-                state.join("journal").join(&name).display()
-            )),
-            Some(_) if name == own || all => undo_one(state, &name, &here, lookup, &mut report),
-            Some(_) => others += 1,
+    for cookie in cookies {
+        let mut work =
+            |file: JournalFile, name: &str, report: &mut UndoReport| undo.undo(file, name, &here, report);
+        undo.one(&name_of(*cookie), &mut work, &mut report);
+    }
+    Ok(report)
+}
+
+/// What is done with one journal, under its lock.
+type Work<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result<(), JournalError> + 'a;
+
+impl Undo {
+    /// Puts back what journals say. Journals of another boot are reported and removed: their settings went
+    /// with that boot.
+    ///
+    /// # Errors
+    /// The journals' folder cannot be trusted or read.
+    pub fn run(&self) -> Result<UndoReport, JournalError> {
+        let here = Here::find_out()?;
+        let mut report = self.each(&here, &mut |file, name, report| self.undo(file, name, &here, report))?;
+        if !report.clean {
+            report.lines.push(
+                "`landspeed undo --forget` is the last resort: it shows what it gives up, and removes the journal"
+                    .into(),
+            );
+        }
+        Ok(report)
+    }
+
+    /// Gives up what journals say: shows each setting as it is and as it was, and removes the journal where
+    /// `agree` says so. Nothing on the host is changed.
+    ///
+    /// # Errors
+    /// The journals' folder cannot be trusted or read.
+    pub fn forget(&self, mut agree: impl FnMut(&[String]) -> bool) -> Result<UndoReport, JournalError> {
+        let here = Here::find_out()?;
+        self.each(&here, &mut |file, name, report| {
+            let lines = self.given_up(&file, name, &here)?;
+            if !agree(&lines) {
+                report.problem(format!("{} is kept", file.path().display()));
+                return Ok(());
+            }
+            file.remove()?;
+            report.lines.push(format!("{} is removed", file.path().display()));
+            Ok(())
+        })
+    }
+
+    /// Does `work` with each journal that is asked for.
+    fn each(&self, here: &Here, work: &mut Work<'_>) -> Result<UndoReport, JournalError> {
+        let mut report = UndoReport { lines: Vec::new(), clean: true };
+        let own = name_of(here.netns_cookie);
+        let names = match Folder::open(&self.state_dir)? {
+            Some(folder) => folder.names()?,
+            None => Vec::new(),
+        };
+        let mut others = 0;
+        for name in names {
+            match cookie_of(&name) {
+                None => report.problem(format!(
+                    "{} is no journal: inspect and remove it",
+                    self.state_dir.join("journal").join(&name).display()
+                )),
+                Some(_) if name == own || self.all => self.one(&name, work, &mut report),
+                Some(_) => others += 1,
+            }
+        }
+        if others > 0 {
+            report
+                .lines
+                .push(format!("{others} journal(s) of other network namespaces: run `landspeed undo --all`"));
+        }
+        if report.lines.is_empty() {
+            report.lines.push("nothing to undo".into());
+        }
+        Ok(report)
+    }
+
+    fn one(&self, name: &str, work: &mut Work<'_>, report: &mut UndoReport) {
+        let locked = Folder::open(&self.state_dir).and_then(|folder| match folder {
+            Some(folder) => JournalFile::lock(folder, name, false),
+            None => Ok(None),
+        });
+        let done = match locked {
+            Ok(Some(file)) => work(file, name, report),
+            Ok(None) => Ok(()),
+            Err(e) => Err(e),
+        };
+        match done {
+            Ok(()) => {}
+            Err(JournalError::InProgress { pid, .. }) => {
+                report.problem(format!("{name}: a run is in progress (pid {pid}); nothing was touched"));
+            }
+            Err(other) => report.problem(format!("{name}: {other}")),
         }
     }
-    if others > 0 {
-        report
-            .lines
-            .push(format!("{others} journal(s) of other network namespaces: run `landspeed undo --all`"));
-    }
-    if report.lines.is_empty() {
-        report.lines.push("nothing to undo".into());
-    }
-    Ok(report)
-}
 
-/// As [`undo`] for the network namespaces with these cookies alone, which may be gone: then their journals
-/// go too.
-///
-/// # Errors
-/// As [`undo`].
-pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
-    let mut report = UndoReport { lines: Vec::new(), clean: true };
-    let here = Here::find_out()?;
-    for cookie in cookies {
-        undo_one(&state_dir(), &name_of(*cookie), &here, super::default_lookup, &mut report);
+    fn undo(
+        &self,
+        file: JournalFile,
+        name: &str,
+        here: &Here,
+        report: &mut UndoReport,
+    ) -> Result<(), JournalError> {
+        let contents = file.read(self.lookup)?;
+        let done = match whose(&contents, name, here) {
+            Whose::Nobodys => Report { failures: contents.refused, ..Report::default() },
+            Whose::AnotherBoot => Report { notes: of_another_boot(&contents), ..Report::default() },
+            Whose::Unreadable(why) => Report { failures: vec![why], ..Report::default() },
+            Whose::Here => {
+                let _alone = NamespaceLock::take()?;
+                let mut ledger = Ledger::resume(file.again()?, self.lookup, contents, Live::default())?;
+                restore(&mut ledger, self.unsure)
+            }
+            Whose::Elsewhere(cookie) => {
+                let (file, lookup, unsure) = (file.again()?, self.lookup, self.unsure);
+                in_namespace(cookie, move |host| {
+                    let _alone = host.ended_netns().is_none().then(NamespaceLock::take).transpose()?;
+                    Ok(restore(&mut Ledger::resume(file, lookup, contents, host)?, unsure))
+                })
+            }
+        };
+        report.lines.extend(done.notes.iter().cloned());
+        if done.is_done() {
+            return file.remove();
+        }
+        for line in &done.failures {
+            report.problem(format!("NOT PUT BACK: {line}"));
+        }
+        for line in &done.unsure {
+            report.problem(format!("NOT PUT BACK, for somebody else may have changed it: {line}"));
+        }
+        if !done.unsure.is_empty() {
+            let line = "a write was cut short and nobody saw what it changed: `landspeed undo --unsure` puts these back";
+            report.problem(line.into());
+        }
+        report.problem(format!(
+            "{} is kept: run `landspeed undo` again, or put these back by hand and remove it",
+            file.path().display()
+        ));
+        Ok(())
     }
-    Ok(report)
+
+    /// What is lost with a journal, one line each.
+    fn given_up(&self, file: &JournalFile, name: &str, here: &Here) -> Result<Vec<String>, JournalError> {
+        let contents = file.read(self.lookup)?;
+        let mut lines = vec![format!("{}:", file.path().display())];
+        let refused: Vec<String> = contents.refused.iter().map(|line| format!("  {line}")).collect();
+        lines.extend(match whose(&contents, name, here) {
+            Whose::Nobodys => refused,
+            Whose::AnotherBoot => of_another_boot(&contents),
+            Whose::Unreadable(why) => vec![format!("  {why}")],
+            Whose::Here => inventory(&Ledger::resume(file.again()?, self.lookup, contents, Live::default())?),
+            Whose::Elsewhere(cookie) => {
+                let (file, lookup) = (file.again()?, self.lookup);
+                let report = in_namespace(cookie, move |host| {
+                    let ledger = Ledger::resume(file, lookup, contents, host)?;
+                    Ok(Report { notes: inventory(&ledger), ..Report::default() })
+                });
+                report.notes.into_iter().chain(report.failures).collect()
+            }
+        });
+        if lines.len() == 1 {
+            lines.push("  nothing was turned under it".into());
+        }
+        Ok(lines)
+    }
 }
 
 impl UndoReport {
@@ -83,69 +233,44 @@ impl UndoReport {
     }
 }
 
-fn undo_one(state: &Path, name: &str, here: &Here, lookup: Lookup, report: &mut UndoReport) {
-    let locked = Folder::open(state).and_then(|folder| match folder {
-        Some(folder) => JournalFile::lock(folder, name, false),
-        None => Ok(None),
-    });
-    let done = match locked {
-        Ok(Some(file)) => undo_locked(&file, name, here, lookup, report),
-        Ok(None) => Ok(()),
-        Err(e) => Err(e),
-    };
-    if let Err(e) = done {
-        let line = match e {
-            JournalError::InProgress { pid, .. } => {
-                format!("{name}: a run is in progress (pid {pid}); nothing was touched")
-            }
-            other => format!("{name}: {other}"),
-        };
-        report.problem(line);
-    }
+/// Whose settings a journal speaks of.
+enum Whose {
+    /// Its writer died before the header was on disk.
+    Nobodys,
+    AnotherBoot,
+    /// Nothing of it can be used; why.
+    Unreadable(String),
+    Here,
+    /// Of the network namespace with this cookie.
+    Elsewhere(u64),
 }
 
-fn undo_locked(
-    file: &JournalFile,
-    name: &str,
-    here: &Here,
-    lookup: Lookup,
-    report: &mut UndoReport,
-) -> Result<(), JournalError> {
-    let contents = file.read(lookup)?;
-    let done = match &contents.header {
-        None if contents.refused.is_empty() => Report::default(),
-        None => Report { failures: contents.refused.clone(), ..Report::default() },
-        Some(header) if name_of(header.netns_cookie) != name => Report {
-            failures: vec!["the journal is of another namespace than its name says".into()],
-            ..Report::default()
-        },
-        Some(header) if header.boot_id != here.boot_id => of_another_boot(&contents),
-        Some(header) if header.netns_cookie == here.netns_cookie => {
-            let _alone = NamespaceLock::take()?;
-            restore(&contents, lookup)
+fn whose(contents: &Contents, name: &str, here: &Here) -> Whose {
+    if let Some(other) = &contents.other_format {
+        let why = format!(
+            "the journal is of another version of landspeed (its format is {}, this one reads {}): undo with that version",
+            other.format,
+            super::entry::FORMAT
+        );
+        return if other.boot_id == here.boot_id { Whose::Unreadable(why) } else { Whose::AnotherBoot };
+    }
+    match &contents.header {
+        None => Whose::Nobodys,
+        Some(header) if name_of(header.netns_cookie) != name => {
+            Whose::Unreadable("the journal is of another namespace than its name says".into())
         }
-        Some(header) => in_namespace(header.netns_cookie, &contents, lookup),
-    };
-    report.lines.extend(done.notes.iter().cloned());
-    if done.is_done() {
-        return file.remove();
+        Some(header) if header.boot_id != here.boot_id => Whose::AnotherBoot,
+        Some(header) if header.netns_cookie == here.netns_cookie => Whose::Here,
+        Some(header) => Whose::Elsewhere(header.netns_cookie),
     }
-    for line in &done.failures {
-        report.problem(format!("NOT PUT BACK: {line}"));
-    }
-    report.problem(format!(
-        "{} is kept: run `landspeed undo` again, or put these back by hand and remove it",
-        file.path().display()
-    ));
-    Ok(())
 }
 
 /// Settings of an earlier boot went with it; they are told, never written.
-fn of_another_boot(contents: &Contents) -> Report {
+fn of_another_boot(contents: &Contents) -> Vec<String> {
     let mut notes = vec![
         "a journal of an earlier boot: its settings went with that boot, nothing was written".to_owned(),
     ];
-    for turned in &contents.turned {
+    for turned in &contents.book.turned {
         let intent = &turned.intent;
         let device = intent.device.as_ref().map_or("no device", |d| &d.name);
         notes.push(format!(
@@ -156,19 +281,19 @@ fn of_another_boot(contents: &Contents) -> Report {
         ));
     }
     notes.extend(contents.refused.iter().map(|line| format!("  {line}")));
-    Report { notes, ..Report::default() }
+    notes
 }
 
-/// Restores in another network namespace, where it still exists.
-fn in_namespace(cookie: u64, contents: &Contents, lookup: Lookup) -> Report {
-    let Some(namespace) = namespaces::find(cookie) else {
-        let line = format!("network namespace {cookie} is gone: its settings went with it");
-        return Report { notes: vec![line], ..Report::default() };
-    };
-    let alone = || NamespaceLock::take().map(|_alone| restore(contents, lookup));
+/// Works in another network namespace; where it is no more, with what has outlived it.
+fn in_namespace(cookie: u64, work: impl FnOnce(Live) -> Result<Report, JournalError> + Send) -> Report {
     let failed = |line: String| Report { failures: vec![line], ..Report::default() };
-    match namespaces::inside_with_sysfs(&namespace, alone) {
-        Ok(done) => done.unwrap_or_else(|e| failed(e.to_string())),
+    let done = match namespaces::find(cookie) {
+        None => Ok(work(Live::after_end_of(cookie))),
+        Some(namespace) => namespaces::inside_with_sysfs(&namespace, || work(Live::default())),
+    };
+    match done {
+        Ok(Ok(report)) => report,
+        Ok(Err(e)) => failed(e.to_string()),
         Err(e) => failed(format!("network namespace {cookie} cannot be entered: {e}")),
     }
 }

@@ -11,6 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::file::JournalFile;
+use super::host::Live;
+use super::ledger::Ledger;
 use super::lock::NamespaceLock;
 use super::restore::restore;
 use super::wire::{Channel, ToAgent, ToGuardian};
@@ -158,11 +160,15 @@ fn take_over(shared: &Shared) -> Restored {
         let line = format!("the guardian died and {e}: run `landspeed undo`");
         Restored { restored: false, notes: vec![line] }
     };
-    let contents = match shared.held.journal.read(shared.lookup) {
-        Ok(contents) => contents,
+    let journal = &shared.held.journal;
+    let resumed = journal
+        .read(shared.lookup)
+        .and_then(|contents| Ledger::resume(journal.again()?, shared.lookup, contents, Live::default()));
+    let mut ledger = match resumed {
+        Ok(ledger) => ledger,
         Err(e) => return failed(e),
     };
-    let mut report = restore(&contents, shared.lookup);
+    let mut report = restore(&mut ledger, false);
     report.notes.insert(0, "the guardian died: the agent put everything back itself".to_owned());
     if report.is_done()
         && let Err(e) = shared.held.journal.remove()

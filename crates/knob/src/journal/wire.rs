@@ -2,7 +2,7 @@
 //!
 //! A packet arrives whole or not at all, whoever is killed or stopped meanwhile, so neither end can be
 //! left waiting for the second half of a message; the kernel keeps the lengths. Every write on the host is
-//! bracketed: `Intent`, answered by `Go`, then the write, then `Wrote`. The guardian therefore knows at
+//! bracketed: `Intent`, answered by `Go`, then the write, then `Wrote`, answered by `Noted`. The guardian therefore knows at
 //! any moment whether its agent may be writing.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -35,7 +35,7 @@ pub(super) enum ToGuardian {
     Begin { state_dir: PathBuf, lease: Nanos },
     /// `knob` is about to be set to `to`. Answered by `Go`, `Refused` or `Lost`.
     Intent { knob: String, device: String, to: String },
-    /// The write that `Go` allowed is over, whatever came of it.
+    /// The write that `Go` allowed is over, whatever came of it. Answered by `Noted` or `Lost`.
     Wrote {},
     /// The controller lives.
     Heartbeat {},
@@ -54,6 +54,8 @@ pub(super) enum ToAgent {
     Begun { name: String, notes: Vec<String> },
     /// The intent is on disk: write now.
     Go {},
+    /// What the write set off has settled, and what it changed is on disk.
+    Noted {},
     /// Nothing may be written; why.
     Refused { why: String },
     /// The guardian is putting everything back on its own accord; why. Nothing may be written any more.

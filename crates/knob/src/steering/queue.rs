@@ -5,13 +5,14 @@ use landspeed_record::CpuAccounting;
 use super::{STEERING, all_cpus, spread};
 use crate::device::{Sysfs, name};
 use crate::domain::{MAX_CPU, join, parse_cpus, print_cpus, split};
-use crate::{Domain, Error, HostKnob, Knob, Limits, On, Place, Proposal, Row, Turn, View};
+use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, On, Place, Proposal, Row, Turn, View};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
         row: Row {
             name: "rps",
             about: "processors that received packets are handed to, by queue",
+            disturbs: &[Disturbs::Queues],
             interacts: &["gro", "tso", "placement", "rfs", "irq-affinity", "netdev-max-backlog", "channels"],
             source: "Documentation/networking/scaling.rst (RPS); Herbert (2010)",
             ..STEERING
@@ -31,6 +32,7 @@ pub(super) const KNOBS: &[Knob] = &[
             name: "rfs",
             about: "flows that a receive queue remembers the reader's processor of; 0 is off",
             domain: Domain::Each(&Domain::Int(0, 1 << 20)),
+            disturbs: &[Disturbs::Queues],
             interacts: &["rps", "rps-sock-flow-entries", "irq-affinity", "placement"],
             source: "Documentation/networking/scaling.rst (RFS); Herbert (2010)",
             ..STEERING
@@ -50,6 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
             name: "xps",
             about: "processors that send over a queue, by queue",
             on: On::Sender,
+            disturbs: &[Disturbs::Queues],
             interacts: &["channels", "irq-affinity", "flows"],
             source: "Documentation/networking/scaling.rst (XPS); Herbert (2010)",
             ..STEERING

@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
@@ -66,15 +67,21 @@ const SETTINGS: &[(&str, &str)] = &[
 impl Host {
     /// Makes the host.
     pub(crate) fn new() -> Host {
-        let make = || {
-            // SAFETY: this thread leaves the network namespace that it shared and ends right after.
-            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
-            std::fs::File::open("/proc/thread-self/ns/net").unwrap().into()
-        };
-        let netns = std::thread::spawn(make).join().unwrap();
+        Self::with(SETUP)
+    }
+
+    /// As [`Host::new`], with hardware addresses that are alike on all: what the kernel derives from them is.
+    pub(crate) fn alike() -> Host {
+        let with_address = |name: &str, nth| format!("{name} address 02:00:00:00:00:0{nth}");
+        let setup = SETUP.replacen("link add v0", &with_address("link add v0", 1), 1);
+        Self::with(&setup.replacen("peer name v1", &with_address("peer name v1", 2), 1))
+    }
+
+    fn with(setup: &str) -> Host {
+        let netns = empty_netns();
         let host = Host { netns, state: tempfile::tempdir().unwrap() };
         host.inside(|| {
-            for line in SETUP.lines().filter(|l| !l.is_empty()) {
+            for line in setup.lines().filter(|l| !l.is_empty()) {
                 ip(line);
             }
             // Duplicate address detection of fd00:1::2 and of the link-local addresses.
@@ -109,15 +116,7 @@ impl Host {
 
     /// Runs `work` in the namespace, with its own /sys.
     pub(crate) fn inside<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        let enter = || {
-            // SAFETY: this thread leaves the mount namespace that it shared and does nothing but `work`.
-            unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.unwrap();
-            mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
-            move_into_link_name_space(self.netns.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
-            mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None).unwrap();
-            work()
-        };
-        std::thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|e| std::panic::resume_unwind(e))
+        inside(&self.netns, work)
     }
 
     /// Everything that can be seen of the host's settings, as text; lifetimes and states of duplicate
@@ -189,6 +188,29 @@ impl Host {
     }
 }
 
+/// A new network namespace.
+pub(crate) fn empty_netns() -> OwnedFd {
+    let make = || {
+        // SAFETY: this thread leaves the network namespace that it shared and ends right after.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
+        std::fs::File::open("/proc/thread-self/ns/net").unwrap().into()
+    };
+    std::thread::spawn(make).join().unwrap()
+}
+
+/// Runs `work` in a network namespace, with its own /sys.
+pub(crate) fn inside<T: Send>(netns: &OwnedFd, work: impl FnOnce() -> T + Send) -> T {
+    let enter = || {
+        // SAFETY: this thread leaves the mount namespace that it shared and does nothing but `work`.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNS) }.unwrap();
+        mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+        move_into_link_name_space(netns.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+        mount("sysfs", "/sys", "sysfs", MountFlags::empty(), None).unwrap();
+        work()
+    };
+    std::thread::scope(|scope| scope.spawn(enter).join()).unwrap_or_else(|e| std::panic::resume_unwind(e))
+}
+
 /// Seconds that run down are not settings.
 fn without_ages(text: &str) -> String {
     let is_age = |word: &str| word.strip_suffix("sec").is_some_and(|n| n.parse::<u64>().is_ok());
@@ -217,9 +239,47 @@ fn files(folder: &Path) -> String {
 
 /// Runs `ip` in this thread's namespace.
 pub(crate) fn ip(arguments: &str) -> String {
-    let output = Command::new("ip").args(arguments.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
+    program("ip", arguments)
+}
+
+/// Runs `tc` in this thread's namespace.
+pub(crate) fn tc(arguments: &str) -> String {
+    program("tc", arguments)
+}
+
+/// Runs `ip` in this thread's namespace; whether it did what it was told.
+pub(crate) fn can_ip(arguments: &str) -> bool {
+    Command::new("ip").args(arguments.split_whitespace()).output().unwrap().status.success()
+}
+
+fn program(name: &str, arguments: &str) -> String {
+    let output = Command::new(name).args(arguments.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{name} {arguments}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// A name for a namespace, as `ip netns` gives them; taken back when dropped.
+pub(crate) struct Named(PathBuf);
+
+impl Named {
+    pub(crate) fn new(netns: &OwnedFd) -> Named {
+        use std::os::fd::AsRawFd;
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("lsj-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = Path::new("/run/netns").join(name);
+        std::fs::create_dir_all("/run/netns").unwrap();
+        std::fs::write(&path, "").unwrap();
+        let handle = format!("/proc/self/fd/{}", netns.as_raw_fd());
+        rustix::mount::mount_bind(handle, &path).unwrap();
+        Named(path)
+    }
+}
+
+impl Drop for Named {
+    fn drop(&mut self) {
+        let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 /// An agent in a process of its own.

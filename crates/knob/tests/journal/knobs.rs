@@ -55,7 +55,7 @@ static KNOBS: &[Knob] = &[
     knob("down", Scope::Device, Domain::Switch, ALL_OF_DEVICE, &Down),
     knob("rmem", Scope::Namespace, Domain::Ints(3, 0, 1 << 31), &[], &Rmem),
     knob("sack", Scope::Namespace, Domain::Int(0, 1), &[Disturbs::Sysctl("net.ipv4.tcp_dsack")], &Sack),
-    knob("dsack", Scope::Namespace, Domain::Int(0, 255), &[], &Dsack),
+    knob("dsack", Scope::Namespace, Domain::Int(0, 255), &[Disturbs::Sysctl("net.ipv4.tcp_dsack")], &Dsack),
     knob("liar", Scope::Namespace, Domain::Int(0, 65_535), &[], &Liar),
     knob("slow", Scope::Namespace, Domain::Int(0, 1000), &[], &Slow),
     slower(Nanos::millis(1200), knob("steady", Scope::Namespace, Domain::Int(0, 1000), &[], &Steady)),

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use landspeed_knob::journal::{UndoReport, undo_with};
+use landspeed_knob::journal::{Undo, UndoReport, undo_with};
 
-use super::host::{Host, assert_same, can_run};
+use super::host::{Host, Named, assert_same, can_run};
 use super::knobs::lookup;
 
 fn undo(host: &Host) -> UndoReport {
@@ -27,8 +27,8 @@ fn plant(host: &Host, lines: &str) -> PathBuf {
     path
 }
 
-const HEADER: &str = r#"{"entry":"header","format":1,"boot_id":"BOOT","netns_cookie":COOKIE,"agent":{"pid":1,"start_ticks":0},"guardian":{"pid":1,"start_ticks":0}}
-{"entry":"turning","seq":"0000000000"}
+const HEADER: &str = r#"{"entry":"header","format":2,"boot_id":"BOOT","netns_cookie":COOKIE,"agent":{"pid":1,"start_ticks":0},"guardian":{"pid":1,"start_ticks":0}}
+{"entry":"mark","turning":"0000000000","seen":"0000000000","net":"0000000000","at_s":"0000000000"}
 "#;
 
 fn with_header(line: &str) -> String {
@@ -83,7 +83,13 @@ fn hostile_lines_are_refused_and_the_others_restored() {
         r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"5","to":"1"}"#,
         r#"{"entry":"intent","seq":1,"knob":"mtu","device":{"name":"../v0","ifindex":3,"permanent_mac":null},"before":"1500","to":"3000"}"#,
         r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1","disturbed":{"sysctls":{"kernel.core_pattern":"|/bin/sh"}}}"#,
-        r#"{"entry":"intent","seq":1,"knob":"mtu","device":{"name":"v0","ifindex":3,"permanent_mac":null},"before":"1500","to":"3000","disturbed":{"device_sysctls":{"ipv4/conf/../../../kernel/core_pattern":"x"}}}"#,
+        r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"1","to":"0"}
+{"entry":"seen","id":1,"device":0,"seen":{"kinds":[],"running":false,"items":[[{"sysctl":"kernel.core_pattern"},{"text":"|/bin/sh"}]]}}"#,
+        r#"{"entry":"intent","seq":1,"knob":"mtu","device":{"name":"v0","ifindex":3,"permanent_mac":null},"before":"3000","to":"1500"}
+{"entry":"seen","id":1,"device":3,"seen":{"kinds":[],"running":false,"items":[[{"device-sysctl":"ipv4/conf/../../../kernel/core_pattern"},{"text":"x"}]]}}"#,
+        r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"1","to":"0"}
+{"entry":"net","id":1,"net":{"values":[],"changes":[{"device":3,"key":{"device-sysctl":"ipv4/conf/rp_filter"},"before":{"text":"1"},"after":{"text":"2"}}]}}"#,
+        r#"{"entry":"net","id":1,"net":{"values":[[1,"1"]],"changes":[]}}"#,
         r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1","run":"/bin/sh"}"#,
         r#"{"entry":"also","seq":9,"to":"1"}"#,
         r#"{"entry":"header","format":1}"#,
@@ -150,28 +156,6 @@ fn no_journal_behind_a_symlink() {
     assert_eq!(fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
 
-/// A name for a namespace, as `ip netns` gives them; taken back when dropped.
-struct Named(PathBuf);
-
-impl Named {
-    fn new(host: &Host) -> Named {
-        use std::os::fd::AsRawFd;
-        let path = Path::new("/run/netns").join(format!("lsj-{}", std::process::id()));
-        fs::create_dir_all("/run/netns").unwrap();
-        fs::write(&path, "").unwrap();
-        let handle = format!("/proc/self/fd/{}", host.netns().as_raw_fd());
-        rustix::mount::mount_bind(handle, &path).unwrap();
-        Named(path)
-    }
-}
-
-impl Drop for Named {
-    fn drop(&mut self) {
-        let _ = rustix::mount::unmount(&self.0, rustix::mount::UnmountFlags::DETACH);
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
 #[test]
 fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
     if !can_run() {
@@ -184,9 +168,11 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
     let report = from_here(false);
     assert!(report.lines[0].contains("undo --all") && host.journals().len() == 1, "{report:?}");
     {
-        let _named = Named::new(&host);
+        let _named = Named::new(host.netns());
         let report = from_here(true);
-        assert_eq!((report.clean, report.lines), (true, vec!["sack: 1 -> 0".to_owned()]));
+        // What the write of a restore drags along goes back too.
+        let lines = ["sack: 1 -> 0", "net.ipv4.tcp_dsack: 0 -> 1"].map(str::to_owned);
+        assert_eq!((report.clean, report.lines), (true, lines.into()));
     }
     assert!(host.picture().contains("tcp_sack=0"));
 
@@ -199,5 +185,70 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
     fs::rename(&path, &gone).unwrap();
     let report = from_here(true);
     assert!(report.clean && report.lines[0].contains("is gone: its settings went with it"), "{report:?}");
+    assert!(host.journals().is_empty());
+}
+
+#[test]
+fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let good = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
+    let path = plant(&host, &with_header(&format!("{good}\n[[[[")));
+    let before = host.picture();
+    let asked = |agree| {
+        let forget = Undo { all: false, unsure: false, state_dir: host.state(), lookup };
+        let mut shown = Vec::new();
+        let report = host.inside(|| {
+            forget.forget(|lines| {
+                shown = lines.to_vec();
+                agree
+            })
+        });
+        (report.unwrap(), shown)
+    };
+    let (kept, shown) = asked(false);
+    assert!(!kept.clean && path.exists(), "{kept:?}");
+    assert!(shown.contains(&"  sack is 1, was 0".to_owned()), "{shown:?}");
+    assert!(shown.iter().any(|line| line.contains("line 4 is not understood")), "{shown:?}");
+    assert_same(&host.picture(), &before, "nothing is changed");
+    // Undo puts back what it can, for ever stays with what it cannot, and says what is left to do.
+    for _ in 0..2 {
+        let report = undo(&host);
+        assert!(!report.clean && report.lines.last().unwrap().contains("undo --forget"), "{report:?}");
+    }
+    let (gone, shown) = asked(true);
+    assert!(gone.clean && host.journals().is_empty(), "{gone:?}");
+    assert!(shown.contains(&"  sack is 0, was 0".to_owned()), "{shown:?}");
+    assert_eq!(host.agent(5000).ask("start").unwrap(), "ok");
+    // A run in progress keeps its journal.
+    let mut agent = host.agent(60_000);
+    assert_eq!(agent.ask("start").unwrap(), "ok");
+    agent.ask("turn sack 1");
+    let (refused, shown) = asked(true);
+    assert!(refused.lines[0].contains("a run is in progress") && shown.is_empty(), "{refused:?}");
+    assert_eq!(host.journals().len(), 1);
+}
+
+#[test]
+fn a_journal_of_another_version_is_named_and_not_misread() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let intent =
+        r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1","disturbed":{}}"#;
+    let old = with_header(intent).replace("\"format\":2", "\"format\":1");
+    plant(&host, &old);
+    let before = host.picture();
+    assert!(host.agent(5000).ask("start").unwrap().contains("landspeed undo"));
+    let report = undo(&host);
+    assert!(!report.clean && report.lines[0].contains("another version of landspeed"), "{report:?}");
+    assert_same(&host.picture(), &before, "afterwards");
+    // After the next boot there is nothing left of it.
+    plant(&host, &old.replace("BOOT", "01234567-0123-0123-0123-0123456789ab"));
+    let report = undo(&host);
+    assert!(report.clean && report.lines[0].contains("earlier boot"), "{report:?}");
     assert!(host.journals().is_empty());
 }

@@ -1,11 +1,14 @@
 //! The journal against real namespaces and real deaths. Each test makes a host of its own; agents and
 //! guardians are processes of this very program (see `role.rs`).
 
+mod foreign;
 mod host;
+mod interleavings;
 mod kills;
 mod knobs;
 mod leftovers;
 mod locks;
+mod moved;
 mod ownership;
 mod role;
 mod table;

@@ -1,15 +1,7 @@
 //! What the guardian asks of the host before each write: whether the knob can be written here, and whether the
 //! value is still the original or ours. `tc` and `ip` are the witnesses.
 
-use std::process::Command;
-
-use super::host::{Host, assert_same, can_run, ip};
-
-fn tc(arguments: &str) -> String {
-    let output = Command::new("tc").args(arguments.split_whitespace()).output().unwrap();
-    assert!(output.status.success(), "tc {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
+use super::host::{Host, assert_same, can_run, ip, tc};
 
 /// Classes and filters as an administrator sets them up.
 const CLASSFUL: &[&str] = &[

@@ -50,7 +50,8 @@ fn a_thousand_toggles_do_not_grow_the_journal() {
     let host = Host::new();
     let mut agent = host.agent(60_000);
     agent.ask("start");
-    for value in ["9000", "3000", "1500", "9000"] {
+    // What is seen before a write is written down once: the kernel has lowered a route's MTU by now.
+    for value in ["9000", "3000", "1500", "9000", "1500", "9000"] {
         agent.ask(&format!("turn mtu {value}"));
     }
     let size = || std::fs::metadata(&host.journals()[0]).unwrap().len();

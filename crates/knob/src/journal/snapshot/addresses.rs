@@ -1,117 +1,101 @@
 //! Addresses of a device.
 
-use std::time::{Duration, Instant};
-
 use landspeed_netlink::{Address, AddressFlags, Rtnl};
 
-use super::{Outcome, SnapshotError};
+use super::item::{AddressKey, Held};
+use super::{Key, SnapshotError, Value};
 
-/// Duplicate address detection takes a second, and starts within another (RFC 4862, sections 5.1 and 5.4.2).
-const DAD_PATIENCE: Duration = Duration::from_secs(4);
-const PAUSE: Duration = Duration::from_millis(20);
-/// IFAPROT_KERNEL_LL: the kernel's own link-local address.
-const KERNEL_LINK_LOCAL: u8 = 3;
+/// `IFAPROT_*`: made by the kernel from what a router announced, and its own link-local address.
+const KERNEL_RA: u8 = 2;
 
-pub(super) fn take(device: &str) -> Result<Vec<Address>, SnapshotError> {
+pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(Key, Value)>, SnapshotError> {
     let rtnl = Rtnl::open()?;
-    Ok(rtnl.addresses(rtnl.index_of(device)?)?)
+    let all = rtnl.addresses(rtnl.index_of(device)?)?.into_iter().enumerate();
+    Ok(all
+        .map(|(nth, address)| {
+            (Key::Address(AddressKey::of(&address)), Value::Address(Held { address, at_s, nth }))
+        })
+        .collect())
 }
 
-pub(super) fn restore(device: &str, was: &[Address], passed_s: u64) -> Outcome {
-    try_restore(device, was, passed_s)
-        .unwrap_or_else(|e| Outcome::failed(&format!("addresses of {device}"), &e))
+impl Held {
+    /// Whether it passes by itself, or only the kernel can make it again.
+    pub(super) fn is_the_kernels_own(&self) -> bool {
+        self.address.is_temporary() || self.address.proto == Some(KERNEL_RA)
+    }
+
+    /// The address with what is left of its life; `None` where it would be over, and for temporary
+    /// addresses, which only the kernel can make.
+    pub(super) fn aged(&self, now_s: u64) -> Option<Address> {
+        let address = &self.address;
+        if address.is_temporary() {
+            return None;
+        }
+        let passed = u32::try_from(now_s.saturating_sub(self.at_s)).unwrap_or(u32::MAX);
+        let valid_s = match address.valid_s {
+            Some(s) => Some(s.checked_sub(passed).filter(|left| *left > 0)?),
+            None => None,
+        };
+        let preferred_s = address.preferred_s.map(|s| s.saturating_sub(passed));
+        Some(Address { valid_s, preferred_s, ..address.clone() })
+    }
+
+    /// Whether its life ends when the other's does, a second or three of rounding aside.
+    pub(super) fn ends_with(&self, other: &Held) -> bool {
+        let end = |held: &Held| held.address.valid_s.map(|s| held.at_s + u64::from(s));
+        match (end(self), end(other)) {
+            (Some(a), Some(b)) => a.abs_diff(b) <= 3,
+            (a, b) => a == b,
+        }
+    }
 }
 
-fn try_restore(device: &str, was: &[Address], passed_s: u64) -> Result<Outcome, SnapshotError> {
+/// Removes what was not there and adds what was, or gives what is there its former flags. What the kernel
+/// refuses comes back with its reason.
+pub(super) fn put(
+    was: &[(&AddressKey, Option<&Value>)],
+    now: &[(Key, Value)],
+    now_s: u64,
+) -> Result<Vec<(Key, String)>, SnapshotError> {
     let rtnl = Rtnl::open()?;
-    let now = take(device)?;
-    let mut outcome = remove_extra(&rtnl, device, &now, was)?;
     let mut refused = Vec::new();
-    for address in in_order(was).filter_map(|a| aged(a, passed_s)) {
-        if now.iter().any(|n| n.same_as(&address)) {
-            continue;
+    let mut note = |key: &AddressKey, done: Result<(), landspeed_netlink::Error>| {
+        if let Err(e) = done {
+            refused.push((Key::Address(key.clone()), e.to_string()));
         }
-        match put(&rtnl, &address) {
-            Ok(()) => outcome.put_back.push(format!("address {address} of {device}: put back")),
-            Err(e) => refused.push((address, e)),
-        }
-    }
-    let after = once_usable(device, was)?;
-    for address in was.iter().filter_map(|a| aged(a, passed_s)) {
-        if !after.iter().any(|n| n.same_as(&address)) {
-            let why = refused.iter().find(|(r, _)| key(r) == key(&address)).map(|(_, e)| format!(": {e}"));
-            let why = why.unwrap_or_default();
-            outcome.still.push(format!("address {address} of {device} is missing or differs{why}"));
+    };
+    for (key, _) in was.iter().filter(|(_, was)| was.is_none()) {
+        let key_now = Key::Address((*key).clone());
+        if let Some((_, Value::Address(held))) = now.iter().find(|(k, _)| *k == key_now) {
+            note(key, rtnl.delete_address(&held.address));
         }
     }
-    Ok(outcome)
-}
-
-/// The addresses, once the kernel has checked those that were in use for duplicates: it makes link-local
-/// ones again by itself, and their routes come only then.
-fn once_usable(device: &str, was: &[Address]) -> Result<Vec<Address>, SnapshotError> {
-    let deadline = Instant::now() + DAD_PATIENCE;
-    let in_use = |a: &Address| !a.flags.contains(AddressFlags::TENTATIVE);
-    loop {
-        let now = take(device)?;
-        let waiting = |w: &Address| in_use(w) && now.iter().any(|n| key(n) == key(w) && !in_use(n));
-        if !was.iter().any(waiting) || Instant::now() > deadline {
-            return Ok(now);
-        }
-        std::thread::sleep(PAUSE);
-    }
-}
-
-/// Removes the link-local address that the kernel made in answer to our own turn, when IPv6 came back to
-/// life on the device; whatever else appeared is somebody else's.
-fn remove_extra(
-    rtnl: &Rtnl,
-    device: &str,
-    now: &[Address],
-    was: &[Address],
-) -> Result<Outcome, SnapshotError> {
-    let mut outcome = Outcome::default();
-    for address in now.iter().filter(|a| !was.iter().any(|w| key(w) == key(a))) {
-        if address.proto == Some(KERNEL_LINK_LOCAL) {
-            rtnl.delete_address(address)?;
-            outcome.put_back.push(format!("address {address} of {device}: removed"));
-        } else {
-            outcome.left.push(format!("address {address} of {device} appeared meanwhile and was left"));
+    let mut held: Vec<(&AddressKey, &Held)> = was
+        .iter()
+        .filter_map(|(key, was)| match was {
+            Some(Value::Address(held)) => Some((*key, held)),
+            _ => None,
+        })
+        .collect();
+    held.sort_by_key(|(_, held)| rank(held));
+    for (key, held) in held {
+        if let Some(address) = held.aged(now_s) {
+            note(key, put_one(&rtnl, &address));
         }
     }
-    Ok(outcome)
-}
-
-/// What makes two addresses one for the kernel.
-fn key(a: &Address) -> (std::net::IpAddr, u8, Option<std::net::IpAddr>) {
-    (a.address, a.prefix_len, a.peer)
+    Ok(refused)
 }
 
 /// The order in which adding gives the kernel's own order again: IPv4 keeps the order of arrival (the first
 /// of a prefix is its primary address), IPv6 puts the newest of a scope first.
-fn in_order(was: &[Address]) -> impl Iterator<Item = &Address> {
-    let v4 = was.iter().filter(|a| a.address.is_ipv4());
-    v4.chain(was.iter().rev().filter(|a| a.address.is_ipv6()))
-}
-
-/// The address with what is left of its life; `None` where it would be over, and for temporary addresses,
-/// which only the kernel can make.
-fn aged(address: &Address, passed_s: u64) -> Option<Address> {
-    if address.address.is_ipv6() && address.flags.contains(AddressFlags::TEMPORARY) {
-        return None;
-    }
-    let passed = u32::try_from(passed_s).unwrap_or(u32::MAX);
-    let valid_s = match address.valid_s {
-        Some(s) => Some(s.checked_sub(passed).filter(|left| *left > 0)?),
-        None => None,
-    };
-    let preferred_s = address.preferred_s.map(|s| s.saturating_sub(passed));
-    Some(Address { valid_s, preferred_s, ..address.clone() })
+fn rank(held: &Held) -> (bool, usize) {
+    let ipv6 = held.address.address.is_ipv6();
+    (ipv6, if ipv6 { usize::MAX - held.nth } else { held.nth })
 }
 
 /// Adds an address that was in use a moment ago. It is not checked for duplicates again, or the routes
 /// that prefer it could not be put back for a second or two; the flag that says so is then taken back.
-fn put(rtnl: &Rtnl, address: &Address) -> Result<(), landspeed_netlink::Error> {
+fn put_one(rtnl: &Rtnl, address: &Address) -> Result<(), landspeed_netlink::Error> {
     if address.address.is_ipv4() || address.flags.contains(AddressFlags::TENTATIVE) {
         return rtnl.replace_address(address);
     }
@@ -126,23 +110,32 @@ fn put(rtnl: &Rtnl, address: &Address) -> Result<(), landspeed_netlink::Error> {
 mod tests {
     use super::*;
 
-    fn address(text: &str) -> Address {
-        Address::new(1, text.parse().unwrap(), 64)
+    fn held(text: &str, nth: usize) -> Held {
+        Held { address: Address::new(1, text.parse().unwrap(), 64), at_s: 0, nth }
     }
 
     #[test]
     fn lives_run_on_and_end() {
-        let mortal = Address { valid_s: Some(100), preferred_s: Some(10), ..address("fd00::1") };
-        let later = aged(&mortal, 30).unwrap();
+        let mut mortal = held("fd00::1", 0);
+        (mortal.address.valid_s, mortal.address.preferred_s) = (Some(100), Some(10));
+        let later = mortal.aged(30).unwrap();
         assert_eq!((later.valid_s, later.preferred_s), (Some(70), Some(0)));
-        assert_eq!(aged(&mortal, 100), None);
-        assert_eq!(aged(&address("fd00::1"), u64::MAX), Some(address("fd00::1")));
+        assert_eq!(mortal.aged(100), None);
+        assert_eq!(held("fd00::1", 0).aged(u64::MAX), Some(held("fd00::1", 0).address));
+        let seen_later = Held { address: later, at_s: 31, nth: 0 };
+        assert!(mortal.ends_with(&seen_later));
+        assert!(!mortal.ends_with(&Held { at_s: 60, ..seen_later }));
     }
 
     #[test]
     fn ipv4_goes_first_in_its_order_and_ipv6_backwards() {
-        let was: Vec<Address> = ["fd00::2", "198.18.0.1", "fd00::1", "198.18.0.2"].map(address).into();
-        let order: Vec<String> = in_order(&was).map(|a| a.address.to_string()).collect();
+        let mut was: Vec<Held> = ["fd00::2", "198.18.0.1", "fd00::1", "198.18.0.2"]
+            .iter()
+            .enumerate()
+            .map(|(nth, text)| held(text, nth))
+            .collect();
+        was.sort_by_key(rank);
+        let order: Vec<String> = was.iter().map(|a| a.address.address.to_string()).collect();
         assert_eq!(order, ["198.18.0.1", "198.18.0.2", "fd00::1", "fd00::2"]);
     }
 }

@@ -1,4 +1,5 @@
-//! What a turn can disturb beside its own value: taken before the turn, put back and compared after.
+//! What a turn can disturb beside its own value: looked at right before the write and once more when what
+//! the write set off has settled; what differs is the write's doing.
 //!
 //! Traps that this is for: an MTU below 1280 takes every IPv6 address and route of the device with it and
 //! resets accept_ra; taking a link down loses static routes; `tx off` switches eight features; another
@@ -6,49 +7,45 @@
 
 mod addresses;
 mod features;
+mod item;
+mod put;
 mod qdisc;
 mod queues;
 mod routes;
+mod settle;
 mod sysctls;
 mod text;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use landspeed_netlink::{Address, Qdisc, Route};
+use landspeed_netlink::Rtnl;
 use serde::{Deserialize, Serialize};
 
 use crate::Disturbs;
-pub(super) use features::FeatureState;
+#[cfg(test)]
+pub(super) use item::{AddressKey, Held};
+pub(super) use item::{Key, Slot, Value, same, shown};
+pub(super) use put::put;
+pub(super) use settle::look_settled;
 
-/// Settings as they were, of the kinds that were asked for. Empty ones are left out of the journal.
+/// Settings as they were at one moment, of the kinds that were asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Snapshot {
-    /// Seconds since boot when it was taken: lifetimes of addresses run meanwhile.
-    at_s: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    addresses: Option<Vec<Address>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    routes: Option<Vec<Route>>,
-    /// "ipv6/conf/accept_ra": value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    device_sysctls: Option<BTreeMap<String, String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    features: Option<FeatureState>,
-    /// "rx-0/rps_cpus": value.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    queues: Option<BTreeMap<String, String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    qdiscs: Option<Vec<Qdisc>>,
-    /// "net.ipv4.tcp_wmem": value.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    sysctls: BTreeMap<String, String>,
+pub(super) struct Seen {
+    /// The kinds that were asked for, as [`word`] names them.
+    kinds: BTreeSet<String>,
+    /// Whether the link was running (IFF_RUNNING), and so is expected to run again.
+    running: bool,
+    /// What other knobs read, by their intents, where that was ours: an offload goes with the one that it needs.
+    pub(super) own: Vec<(u32, String)>,
+    #[serde(with = "pairs")]
+    items: BTreeMap<Key, Value>,
 }
 
 /// What could not be read or put back.
 #[derive(Debug, thiserror::Error)]
-pub enum SnapshotError {
+pub(super) enum SnapshotError {
     /// Netlink refused.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),
@@ -62,6 +59,9 @@ pub enum SnapshotError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// The device's network namespace.
+    #[error("its network namespace cannot be entered: {0}")]
+    Unreachable(io::Error),
     /// /sys belongs to another network namespace.
     #[error("/sys does not show this network namespace: mount sysfs anew in it")]
     ForeignSysfs,
@@ -73,110 +73,135 @@ impl SnapshotError {
     }
 }
 
-/// What became of putting a snapshot back, one line each.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// What differed and was put back.
-    pub put_back: Vec<String>,
-    /// What differs still, and why.
-    pub still: Vec<String>,
-    /// What appeared meanwhile by somebody else's doing and was left.
-    pub left: Vec<String>,
-}
-
-impl Outcome {
-    fn failed(what: &str, error: &dyn std::fmt::Display) -> Outcome {
-        Outcome { still: vec![format!("{what}: {error}")], ..Outcome::default() }
-    }
-
-    fn join(&mut self, other: Outcome) {
-        self.put_back.extend(other.put_back);
-        self.still.extend(other.still);
-        self.left.extend(other.left);
-    }
-}
-
-impl Snapshot {
-    /// Looks at what `kinds` name, on `device` in this thread's network namespace.
+impl Seen {
+    /// Looks at what `kinds` name, on `device` in this thread's network namespace, and at the slots `also`.
     ///
     /// # Errors
     /// What cannot be read could not be put back either.
-    pub fn take(kinds: &[Disturbs], device: &str) -> Result<Snapshot, SnapshotError> {
-        let mut snapshot = Snapshot { at_s: seconds_since_boot(), ..Snapshot::default() };
+    pub(super) fn look(
+        kinds: &[Disturbs],
+        device: &str,
+        also: &BTreeSet<Slot>,
+        at_s: u64,
+    ) -> Result<Seen, SnapshotError> {
+        let mut items = BTreeMap::new();
         for kind in kinds {
-            match kind {
-                Disturbs::Addresses => snapshot.addresses = Some(addresses::take(device)?),
-                Disturbs::Routes => snapshot.routes = Some(routes::take(device)?),
-                Disturbs::DeviceSysctls => snapshot.device_sysctls = Some(sysctls::take_of_device(device)?),
-                Disturbs::Features => snapshot.features = Some(features::take(device)?),
-                Disturbs::Queues => snapshot.queues = Some(queues::take(device)?),
-                Disturbs::Qdisc => snapshot.qdiscs = Some(qdisc::take(device)?),
+            items.extend(match kind {
+                Disturbs::Addresses => addresses::take(device, at_s)?,
+                Disturbs::Routes => routes::take(device, also)?,
+                Disturbs::DeviceSysctls => sysctls::take_of_device(device)?,
+                Disturbs::Features => features::take(device)?,
+                Disturbs::Queues => queues::take(device)?,
+                Disturbs::Qdisc => qdisc::take(device)?,
                 Disturbs::Sysctl(name) => {
-                    snapshot.sysctls.extend(sysctls::take(name)?.map(|value| ((*name).to_owned(), value)));
+                    let value = sysctls::take(name)?.map(Value::Text);
+                    value.map(|value| (Key::Sysctl((*name).to_owned()), value)).into_iter().collect()
                 }
-            }
+            });
         }
-        Ok(snapshot)
+        let running = settle::matters(kinds) && settle::is_running(&Rtnl::open()?.link(device)?);
+        Ok(Seen { kinds: kinds.iter().map(word).collect(), running, own: Vec::new(), items })
     }
 
-    /// Puts back what differs, and only that, then looks again: what is coupled by sysctl always, the rest on
-    /// `device` where it is still there.
-    pub fn restore(&self, device: Option<&str>) -> Outcome {
-        let mut outcome = sysctls::restore(&self.sysctls);
-        if let Some(device) = device {
-            outcome.join(self.restore_on(device));
-        }
-        outcome
+    #[cfg(test)]
+    pub(super) fn of(kinds: &[Disturbs], items: BTreeMap<Key, Value>) -> Seen {
+        Seen { kinds: kinds.iter().map(word).collect(), running: false, own: Vec::new(), items }
     }
 
-    /// What others stand on first: features and sysctls, then addresses, then the routes that need them.
-    fn restore_on(&self, device: &str) -> Outcome {
-        let passed_s = seconds_since_boot().saturating_sub(self.at_s);
-        let parts = [
-            self.features.as_ref().map(|was| features::restore(device, was)),
-            self.device_sysctls.as_ref().map(|was| sysctls::restore_of_device(device, was)),
-            self.queues.as_ref().map(|was| queues::restore(device, was)),
-            self.qdiscs.as_ref().map(|was| qdisc::restore(device, was)),
-            self.addresses.as_ref().map(|was| addresses::restore(device, was, passed_s)),
-            self.routes.as_ref().map(|was| routes::restore(device, was)),
-        ];
-        let mut outcome = Outcome::default();
-        parts.into_iter().flatten().for_each(|part| outcome.join(part));
-        outcome
+    /// Whether this kind was looked at.
+    pub(super) fn was_for(&self, kind: &Disturbs) -> bool {
+        self.kinds.contains(&word(kind))
     }
 
-    /// Whether a journal may hold this for a knob that disturbs `kinds` on the device numbered `index`:
-    /// nothing of another kind or of another device, no name that could lead elsewhere.
-    pub(super) fn check(&self, kinds: &[Disturbs], index: Option<u32>) -> Result<(), String> {
-        let allowed = [
-            (self.addresses.is_some(), Disturbs::Addresses),
-            (self.routes.is_some(), Disturbs::Routes),
-            (self.device_sysctls.is_some(), Disturbs::DeviceSysctls),
-            (self.features.is_some(), Disturbs::Features),
-            (self.queues.is_some(), Disturbs::Queues),
-            (self.qdiscs.is_some(), Disturbs::Qdisc),
-        ];
-        if let Some((_, kind)) = allowed.iter().find(|(present, kind)| *present && !kinds.contains(kind)) {
-            return Err(format!("holds {kind:?}, which its knob does not disturb"));
-        }
-        let here = |other: u32| Some(other) == index;
-        let (addresses, routes) = (self.addresses.iter().flatten(), self.routes.iter().flatten());
-        let sound = addresses.clone().all(|a| here(a.index))
-            && routes.clone().all(|r| r.devices().into_iter().any(here))
-            && self.qdiscs.iter().flatten().all(|q| here(q.index))
-            && self
-                .device_sysctls
-                .iter()
-                .flatten()
-                .all(|(k, v)| sysctls::is_of_device(k) && text::is_value(v))
-            && self.queues.iter().flatten().all(|(k, v)| queues::is_name(k) && text::is_value(v))
-            && self.features.iter().all(FeatureState::is_sound)
-            && self.sysctls.iter().all(|(k, v)| sysctls::is_among(k, kinds) && text::is_value(v));
-        if sound { Ok(()) } else { Err("holds settings that are not the device's own".into()) }
+    /// Whether this key's kind was looked at.
+    pub(super) fn is_about(&self, key: &Key) -> bool {
+        key.word().is_some_and(|word| self.kinds.contains(&word))
+    }
+
+    pub(super) fn get(&self, key: &Key) -> Option<&Value> {
+        self.items.get(key)
+    }
+
+    pub(super) fn items(&self) -> impl Iterator<Item = (&Key, &Value)> {
+        self.items.iter()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.items.keys()
+    }
+
+    /// What is otherwise now, one line each.
+    pub(super) fn differences(&self, now: &Seen, device: &str) -> Vec<String> {
+        let new = now.keys().filter(|key| self.get(key).is_none());
+        self.keys()
+            .chain(new)
+            .filter(|key| !same(self.get(key), now.get(key)))
+            .map(|key| {
+                format!("{} is {}, was {}", key.shown(device), shown(now.get(key)), shown(self.get(key)))
+            })
+            .collect()
+    }
+
+    /// The places in routing tables that were occupied.
+    pub(super) fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.keys().filter_map(|key| match key {
+            Key::Route(slot) => Some(slot),
+            _ => None,
+        })
+    }
+
+    /// Whether the link runs as before, with the same addresses and the same places in routing tables.
+    fn has_all_of(&self, other: &Seen) -> bool {
+        let places = |seen: &Seen| -> Vec<Key> {
+            seen.keys().filter(|key| matches!(key, Key::Address(_) | Key::Route(_))).cloned().collect()
+        };
+        self.running == other.running && places(self) == places(other)
+    }
+
+    /// Whether both say the same, lifetimes of addresses included.
+    pub(super) fn same(&self, other: &Seen) -> bool {
+        self.kinds == other.kinds
+            && self.own == other.own
+            && self.items.len() == other.items.len()
+            && self.running == other.running
+            && self.items.iter().zip(&other.items).all(|((ka, a), (kb, b))| {
+                let lives = match (a, b) {
+                    (Value::Address(a), Value::Address(b)) => a.ends_with(b),
+                    _ => true,
+                };
+                ka == kb && a.same(b) && lives
+            })
     }
 }
 
-fn seconds_since_boot() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    u64::try_from(now.tv_sec).unwrap_or(0)
+/// A kind's name in a journal.
+fn word(kind: &Disturbs) -> String {
+    match kind {
+        Disturbs::Addresses => "addresses".into(),
+        Disturbs::Routes => "routes".into(),
+        Disturbs::DeviceSysctls => "device-sysctls".into(),
+        Disturbs::Features => "features".into(),
+        Disturbs::Queues => "queues".into(),
+        Disturbs::Qdisc => "qdisc".into(),
+        Disturbs::Sysctl(name) => (*name).into(),
+    }
+}
+
+/// A map whose keys are no strings, as a list of pairs.
+mod pairs {
+    use super::{BTreeMap, Key, Value};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        items: &BTreeMap<Key, Value>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(items)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<Key, Value>, D::Error> {
+        Ok(Vec::<(Key, Value)>::deserialize(deserializer)?.into_iter().collect())
+    }
 }

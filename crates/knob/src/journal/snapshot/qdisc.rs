@@ -2,51 +2,32 @@
 
 use landspeed_netlink::{Qdisc, Rtnl};
 
-use super::{Outcome, SnapshotError};
+use super::{Key, SnapshotError, Value};
 
-pub(super) fn take(device: &str) -> Result<Vec<Qdisc>, SnapshotError> {
+/// Kinds whose options are settings and nothing else, by their `dump` functions in net/sched (Linux 6.12).
+/// Others count there: htb direct_packets_stat, sfq and gred what they marked and dropped, cake with
+/// autorate the rate that it found. Of those kind and handle are compared.
+const PLAIN: [&str; 8] =
+    ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "fq", "fq_codel", "codel", "tbf"];
+
+/// Kind, handle and options of the root. Below it, a multi-queue root has one child a queue, made by the
+/// kernel; the handle of a default qdisc is the kernel's business too.
+pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, SnapshotError> {
     let rtnl = Rtnl::open()?;
-    Ok(rtnl.qdiscs(rtnl.index_of(device)?)?)
+    let root = rtnl.qdiscs(rtnl.index_of(device)?)?.into_iter().find(Qdisc::is_root);
+    Ok(root.map(|root| (Key::Qdisc, Value::Qdisc(root))).into_iter().collect())
 }
 
-/// Kind and options of the root. Below it, a multi-queue root has one child a queue, made by the kernel;
-/// the handle of a default qdisc is the kernel's business too.
-fn root(qdiscs: &[Qdisc]) -> Option<&Qdisc> {
-    qdiscs.iter().find(|q| q.is_root())
+pub(super) fn same(a: &Qdisc, b: &Qdisc) -> bool {
+    let plain = PLAIN.contains(&a.kind.as_str());
+    a.kind == b.kind && a.handle == b.handle && a.parent == b.parent && (!plain || a.options == b.options)
 }
 
-fn same(a: Option<&Qdisc>, b: Option<&Qdisc>) -> bool {
-    match (a, b) {
-        (Some(a), Some(b)) => a.kind == b.kind && a.options == b.options && a.handle == b.handle,
-        (a, b) => a.is_none() && b.is_none(),
-    }
-}
-
-fn shown(qdisc: Option<&Qdisc>) -> &str {
-    qdisc.map_or("none", |q| &q.kind)
-}
-
-pub(super) fn restore(device: &str, was: &[Qdisc]) -> Outcome {
-    try_restore(device, root(was)).unwrap_or_else(|e| Outcome::failed(&format!("qdisc of {device}"), &e))
-}
-
-fn try_restore(device: &str, was: Option<&Qdisc>) -> Result<Outcome, SnapshotError> {
-    let now = take(device)?;
-    let mut outcome = Outcome::default();
-    if same(root(&now), was) {
-        return Ok(outcome);
-    }
+pub(super) fn put(device: &str, was: Option<&Value>) -> Result<(), SnapshotError> {
     let rtnl = Rtnl::open()?;
     match was {
-        Some(was) => rtnl.restore_root_qdisc(device, was)?,
-        None => rtnl.delete_root_qdisc(device)?,
+        Some(Value::Qdisc(was)) => rtnl.restore_root_qdisc(device, was)?,
+        _ => rtnl.delete_root_qdisc(device)?,
     }
-    let after = take(device)?;
-    let (is, was_kind) = (shown(root(&after)), shown(was));
-    if same(root(&after), was) {
-        outcome.put_back.push(format!("qdisc of {device}: {} -> {was_kind}", shown(root(&now))));
-    } else {
-        outcome.still.push(format!("qdisc of {device} is {is}, was {was_kind}, or has other options"));
-    }
-    Ok(outcome)
+    Ok(())
 }

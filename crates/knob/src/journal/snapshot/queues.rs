@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use landspeed_netlink::Rtnl;
 
-use super::{Outcome, SnapshotError, text};
+use super::{Key, SnapshotError, Value, text};
 
 /// Settings of a receive and of a transmit queue; what BQL finds out by itself is not among them.
 const RX: [&str; 2] = ["rps_cpus", "rps_flow_cnt"];
@@ -31,9 +31,9 @@ fn folder(device: &str) -> Result<PathBuf, SnapshotError> {
 }
 
 /// Every queue setting that can be read: "rx-0/rps_cpus".
-pub(super) fn take(device: &str) -> Result<BTreeMap<String, String>, SnapshotError> {
+pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, SnapshotError> {
     let folder = folder(device)?;
-    let mut all = BTreeMap::new();
+    let mut all = Vec::new();
     for entry in fs::read_dir(&folder).map_err(|e| SnapshotError::file("list", &folder, e))? {
         let entry = entry.map_err(|e| SnapshotError::file("list", &folder, e))?;
         let queue = entry.file_name().to_string_lossy().into_owned();
@@ -41,7 +41,7 @@ pub(super) fn take(device: &str) -> Result<BTreeMap<String, String>, SnapshotErr
         for setting in settings {
             let name = format!("{queue}/{setting}");
             // Devices lack some: a single transmit queue has no XPS.
-            all.extend(text::read(&folder.join(&name)).map(|value| (name, value)));
+            all.extend(text::read(&folder.join(&name)).map(|value| (Key::Queue(name), Value::Text(value))));
         }
     }
     Ok(all)
@@ -55,12 +55,9 @@ pub(super) fn is_name(name: &str) -> bool {
     (numbered("rx-") && RX.contains(&setting)) || (numbered("tx-") && TX.contains(&setting))
 }
 
-/// Puts back the settings of the queues that there are.
-pub(super) fn restore(device: &str, was: &BTreeMap<String, String>) -> Outcome {
-    match folder(device) {
-        Ok(folder) => text::restore(&folder, was),
-        Err(e) => Outcome::failed(&format!("queues of {device}"), &e),
-    }
+/// Puts back the settings of the queues that there are; what the kernel refuses comes back.
+pub(super) fn put(device: &str, was: &BTreeMap<&str, &str>) -> Result<Vec<(String, String)>, SnapshotError> {
+    Ok(text::put(&folder(device)?, was))
 }
 
 #[cfg(test)]

@@ -1,79 +1,79 @@
 //! Routes over a device, in every table.
 
-use std::time::Duration;
+use std::collections::BTreeSet;
 
 use landspeed_netlink::{Route, Rtnl};
 
-use super::{Outcome, SnapshotError};
+use super::item::Slot;
+use super::{Key, SnapshotError, Value};
 
-/// The kernel makes some routes a moment after the address or link they belong to.
-const ROUNDS: usize = 12;
-const PAUSE: Duration = Duration::from_millis(50);
+/// `RTPROT_RA`: what a router announced.
+const ROUTER_ANNOUNCED: u8 = 9;
 
-pub(super) fn take(device: &str) -> Result<Vec<Route>, SnapshotError> {
+/// The slots that lead over the device, and those of `also`, each with all of its routes, so that a route
+/// which a daemon moved to another device is seen too.
+pub(super) fn take(device: &str, also: &BTreeSet<Slot>) -> Result<Vec<(Key, Value)>, SnapshotError> {
     let rtnl = Rtnl::open()?;
-    Ok(rtnl.routes_over(rtnl.index_of(device)?)?)
+    let index = rtnl.index_of(device)?;
+    let all: Vec<(Slot, Route)> = rtnl.routes()?.into_iter().map(|r| (Slot::of(&r), r)).collect();
+    let over = all.iter().filter(|(_, route)| route.devices().contains(&index));
+    let mut slots: std::collections::BTreeMap<Slot, Vec<Route>> =
+        over.map(|(slot, _)| slot).chain(also).map(|slot| (slot.clone(), Vec::new())).collect();
+    for (slot, route) in all {
+        if let Some(routes) = slots.get_mut(&slot) {
+            routes.push(route);
+        }
+    }
+    slots.retain(|_, routes| !routes.is_empty());
+    Ok(slots.into_iter().map(|(slot, routes)| (Key::Route(slot), Value::Routes(routes))).collect())
 }
 
-pub(super) fn restore(device: &str, was: &[Route]) -> Outcome {
-    let mut outcome = Outcome::default();
-    for round in 1.. {
-        let this = one_round(device, was, round == ROUNDS)
-            .unwrap_or_else(|e| Outcome::failed(&format!("routes over {device}"), &e));
-        let settled = this.still.is_empty() && this.put_back.is_empty();
-        // A later round knows better what differs still.
-        outcome.put_back.extend(this.put_back);
-        (outcome.still, outcome.left) = (this.still, this.left);
-        if settled || round == ROUNDS {
-            break;
-        }
-        std::thread::sleep(PAUSE);
-    }
-    outcome
-}
-
-/// Looks for what differs, removes and adds. Whether it lasted is for the next round to see.
-fn one_round(device: &str, was: &[Route], last: bool) -> Result<Outcome, SnapshotError> {
-    let rtnl = Rtnl::open()?;
-    let now = take(device)?;
-    let mut outcome = Outcome::default();
-    let mut missing: Vec<Route> = was.iter().filter(|w| !holds(&now, w)).cloned().collect();
-    for extra in now.iter().filter(|n| !holds(was, n)) {
-        if !extra.is_automatic() && !missing.iter().any(|m| is_variant(m, extra)) {
-            outcome.left.push(format!("route {extra} appeared meanwhile and was left"));
-            continue;
-        }
-        match rtnl.delete_route(extra) {
-            Ok(()) => outcome.put_back.push(format!("route {extra}: removed")),
-            Err(e) if e.is_absent() => {}
-            Err(e) => outcome.still.push(format!("route {extra} was not there: {e}")),
-        }
-    }
-    Route::sort_for_adding(&mut missing);
-    for route in &missing {
-        // The kernel makes these itself from addresses, if a moment later, and better than it takes them:
-        // it gives a local IPv6 route that is added another metric.
-        if route.is_automatic() && !last {
-            outcome.still.push(format!("route {route} is missing"));
-            continue;
-        }
-        match rtnl.add_route(route) {
-            Ok(()) => outcome.put_back.push(format!("route {route}: put back")),
-            Err(e) if e.is_present() => {}
-            Err(e) => outcome.still.push(format!("route {route} is missing: {e}")),
-        }
-    }
-    Ok(outcome)
+pub(super) fn same(a: &[Route], b: &[Route]) -> bool {
+    a.len() == b.len() && a.iter().all(|route| holds(b, route))
 }
 
 fn holds(routes: &[Route], route: &Route) -> bool {
     routes.iter().any(|r| r.same_as(route))
 }
 
-/// Whether the kernel made one of the other: it lowers the MTU that a route states with the device's.
-fn is_variant(a: &Route, b: &Route) -> bool {
-    a.is_ipv6() == b.is_ipv6()
-        && a.destination() == b.destination()
-        && (a.table(), a.metric(), a.protocol(), a.kind()) == (b.table(), b.metric(), b.protocol(), b.kind())
-        && a.gateway() == b.gateway()
+/// Whether it comes and goes by itself, with addresses, links and routers.
+pub(super) fn is_the_kernels_own(route: &Route) -> bool {
+    route.is_automatic() || route.protocol() == ROUTER_ANNOUNCED
+}
+
+/// Removes from each slot what was not in it, then adds what was. The kernel makes some routes itself from
+/// addresses, if a moment later, and better than it takes them: it gives a local IPv6 route that is added
+/// another metric. They are added only as the last resort.
+pub(super) fn put(
+    was: &[(&Slot, &[Route])],
+    now: &[(Key, Value)],
+    last_resort: bool,
+) -> Result<Vec<(Key, String)>, SnapshotError> {
+    let rtnl = Rtnl::open()?;
+    let mut refused = Vec::new();
+    let mut missing = Vec::new();
+    for (slot, was) in was {
+        let key = Key::Route((*slot).clone());
+        let now: &[Route] = match now.iter().find(|(k, _)| *k == key) {
+            Some((_, Value::Routes(routes))) => routes,
+            _ => &[],
+        };
+        for extra in now.iter().filter(|route| !holds(was, route)) {
+            match rtnl.delete_route(extra) {
+                Err(e) if !e.is_absent() => refused.push((key.clone(), e.to_string())),
+                _ => {}
+            }
+        }
+        if !slot.is_automatic() || last_resort {
+            missing.extend(was.iter().filter(|route| !holds(now, route)).cloned());
+        }
+    }
+    Route::sort_for_adding(&mut missing);
+    for route in &missing {
+        match rtnl.add_route(route) {
+            Err(e) if !e.is_present() => refused.push((Key::Route(Slot::of(route)), e.to_string())),
+            _ => {}
+        }
+    }
+    Ok(refused)
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Outcome, SnapshotError, text};
+use super::{Key, SnapshotError, Value, text};
 use crate::Disturbs;
 
 const NET: &str = "/proc/sys/net";
@@ -13,8 +13,8 @@ const NET: &str = "/proc/sys/net";
 const FOLDERS: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
 
 /// Every sysctl of the device that has a value: "ipv6/conf/accept_ra".
-pub(super) fn take_of_device(device: &str) -> Result<BTreeMap<String, String>, SnapshotError> {
-    let mut all = BTreeMap::new();
+pub(super) fn take_of_device(device: &str) -> Result<Vec<(Key, Value)>, SnapshotError> {
+    let mut all = Vec::new();
     for folder in FOLDERS {
         let path = Path::new(NET).join(folder).join(device);
         let entries = match fs::read_dir(&path) {
@@ -26,7 +26,8 @@ pub(super) fn take_of_device(device: &str) -> Result<BTreeMap<String, String>, S
         for entry in entries {
             let entry = entry.map_err(|e| SnapshotError::file("list", &path, e))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            all.extend(text::read(&entry.path()).map(|value| (format!("{folder}/{name}"), value)));
+            let key = Key::DeviceSysctl(format!("{folder}/{name}"));
+            all.extend(text::read(&entry.path()).map(|value| (key, Value::Text(value))));
         }
     }
     Ok(all)
@@ -40,17 +41,17 @@ pub(super) fn is_of_device(name: &str) -> bool {
     })
 }
 
-/// Puts back the device's sysctls.
-pub(super) fn restore_of_device(device: &str, was: &BTreeMap<String, String>) -> Outcome {
-    let mut outcome = Outcome::default();
+/// Puts back the device's sysctls; what the kernel refuses comes back with its reason.
+pub(super) fn put_of_device(device: &str, was: &BTreeMap<&str, &str>) -> Vec<(String, String)> {
+    let mut refused = Vec::new();
     for folder in FOLDERS {
-        let leaf =
-            |name: &str| name.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')).map(str::to_owned);
-        let of_folder: BTreeMap<String, String> =
-            was.iter().filter_map(|(name, value)| Some((leaf(name)?, value.clone()))).collect();
-        outcome.join(text::restore(&Path::new(NET).join(folder).join(device), &of_folder));
+        let leaf = |name| str::strip_prefix(name, folder).and_then(|rest| rest.strip_prefix('/'));
+        let of_folder: BTreeMap<&str, &str> =
+            was.iter().filter_map(|(name, value)| Some((leaf(name)?, *value))).collect();
+        let left = text::put(&Path::new(NET).join(folder).join(device), &of_folder);
+        refused.extend(left.into_iter().map(|(leaf, why)| (format!("{folder}/{leaf}"), why)));
     }
-    outcome
+    refused
 }
 
 /// "net.ipv4.tcp_wmem" as a path below /proc/sys.
@@ -76,10 +77,11 @@ pub(super) fn is_among(name: &str, kinds: &[Disturbs]) -> bool {
     kinds.iter().any(|kind| matches!(kind, Disturbs::Sysctl(listed) if *listed == name))
 }
 
-/// Puts back single sysctls.
-pub(super) fn restore(was: &BTreeMap<String, String>) -> Outcome {
-    let paths = was.iter().map(|(name, value)| (name.replace('.', "/"), value.clone())).collect();
-    text::restore(Path::new("/proc/sys"), &paths)
+/// Puts back a single sysctl.
+pub(super) fn put(name: &str, value: &str) -> Option<String> {
+    let path = name.replace('.', "/");
+    let refused = text::put(Path::new("/proc/sys"), &[(path.as_str(), value)].into());
+    refused.into_iter().next().map(|(_, why)| why)
 }
 
 #[cfg(test)]
@@ -89,8 +91,15 @@ mod tests {
     #[test]
     fn a_device_has_sysctls_and_their_names_are_known_again() {
         let all = take_of_device("lo").unwrap();
-        assert!(all.contains_key("ipv4/conf/rp_filter"), "{:?}", all.keys());
-        assert!(all.keys().all(|name| is_of_device(name)));
+        let names: Vec<&str> = all
+            .iter()
+            .map(|(key, _)| match key {
+                Key::DeviceSysctl(name) => name.as_str(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert!(names.contains(&"ipv4/conf/rp_filter"), "{names:?}");
+        assert!(names.into_iter().all(is_of_device));
         for bad in [
             "ipv4/conf/../../kernel/core_pattern",
             "kernel/core_pattern",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::{Outcome, SnapshotError};
+use super::SnapshotError;
 
 /// Longest value: one page, as the kernel's own.
 const MAX_VALUE: usize = 4096;
@@ -23,35 +23,23 @@ pub(super) fn read(path: &Path) -> Option<String> {
     is_value(value).then(|| value.to_owned())
 }
 
-/// Writes back what differs below `root`, then looks again.
-pub(super) fn restore(root: &Path, was: &BTreeMap<String, String>) -> Outcome {
-    let differing = || was.iter().filter(|(name, value)| read(&root.join(name)).as_ref() != Some(*value));
+/// Writes back what differs below `root`; what the kernel refuses comes back with its reason.
+pub(super) fn put(root: &Path, was: &BTreeMap<&str, &str>) -> Vec<(String, String)> {
+    let differing = || was.iter().filter(|(name, value)| read(&root.join(name)).as_deref() != Some(**value));
     let mut refused: BTreeMap<&str, SnapshotError> = BTreeMap::new();
-    let mut written: BTreeMap<&str, String> = BTreeMap::new();
     for _ in 0..ROUNDS {
         for (name, value) in differing() {
             let path = root.join(name);
-            let found = read(&path).unwrap_or_else(|| "nothing".into());
             // One write, as the kernel wants it; never creating anything.
-            match fs::OpenOptions::new().write(true).open(&path).and_then(|f| write_once(&f, value)) {
-                Ok(()) => {
-                    written.entry(name).or_insert_with(|| format!("{}: {found} -> {value}", path.display()));
-                }
-                Err(e) => {
-                    refused.insert(name, SnapshotError::file("write", &path, e));
-                }
+            let written = fs::OpenOptions::new().write(true).open(&path).and_then(|f| write_once(&f, value));
+            if let Err(e) = written {
+                refused.insert(name, SnapshotError::file("write", &path, e));
             }
         }
     }
-    let mut still = Vec::new();
-    for (name, value) in differing() {
-        let path = root.join(name);
-        let found = read(&path).unwrap_or_else(|| "nothing".into());
-        let why = refused.get(name.as_str()).map(|e| format!(" ({e})")).unwrap_or_default();
-        still.push(format!("{} is {found}, was {value}{why}", path.display()));
-        written.remove(name.as_str());
-    }
-    Outcome { put_back: written.into_values().collect(), still, left: Vec::new() }
+    let still: Vec<&str> = differing().map(|(name, _)| *name).collect();
+    refused.retain(|name, _| still.contains(name));
+    refused.into_iter().map(|(name, why)| (name.to_owned(), why.to_string())).collect()
 }
 
 fn write_once(mut file: &fs::File, value: &str) -> std::io::Result<()> {
@@ -69,16 +57,14 @@ mod tests {
         let path = |name: &str| root.path().join(name);
         fs::write(path("same"), "1\n").unwrap();
         fs::write(path("other"), "2\n").unwrap();
-        let was: BTreeMap<String, String> =
-            [("same", "1"), ("other", "7"), ("gone", "x")].map(|(k, v)| (k.into(), v.into())).into();
+        let was: BTreeMap<&str, &str> = [("same", "1"), ("other", "7"), ("gone", "x")].into();
         let untouched = fs::metadata(path("same")).unwrap().modified().unwrap();
-        let outcome = restore(root.path(), &was);
+        let refused = put(root.path(), &was);
         assert_eq!(read(&path("other")).unwrap(), "7");
         assert_eq!(fs::metadata(path("same")).unwrap().modified().unwrap(), untouched);
         assert!(!path("gone").exists());
-        assert_eq!(outcome.put_back, [format!("{}: 2 -> 7", path("other").display())]);
-        assert_eq!(outcome.still.len(), 1);
-        assert!(outcome.still[0].contains("gone is nothing, was x"), "{outcome:?}");
+        assert_eq!(refused.len(), 1);
+        assert!(refused[0].0 == "gone" && refused[0].1.contains("No such file"), "{refused:?}");
     }
 
     #[test]

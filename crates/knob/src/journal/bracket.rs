@@ -1,0 +1,248 @@
+//! A write and what it changes: what it can disturb is looked at right before it, and once more when what it set
+//! off has settled. What differs is ours. Writes of a turn and of a restore are bracketed alike, so who goes on after a
+//! death finds in the journal what was there before the write that was cut short.
+
+use std::collections::BTreeSet;
+
+use super::entry::{Entry, Mark, NetEntry, SeenLine, Turned};
+use super::host::{Found, Host, Spot};
+use super::ledger::Ledger;
+use super::net::Change;
+use super::snapshot::{Key, Seen, Slot, SnapshotError, Value};
+use super::{JournalError, value};
+use crate::{Disturbs, Error, Knob};
+
+/// A write that began longer ago and whose end was not seen is not taken for the cause of what differs: by
+/// now somebody else may have been at it.
+const CLAIM_S: u64 = 120;
+
+/// A write that is under way.
+pub(super) struct Bracket {
+    pub(super) knob: &'static Knob,
+    seq: u32,
+    kinds: Vec<Disturbs>,
+    spot: Spot,
+    device: u32,
+    /// What was there right before; `None` where the write disturbs nothing.
+    seen: Option<Seen>,
+}
+
+impl Ledger {
+    /// Does a write of our own for the intent of `turned`; what it changes of `kinds` is attributed to us. A journal
+    /// that takes no more does not keep anything from being put back.
+    pub(super) fn bracketed<T>(
+        &mut self,
+        turned: &Turned,
+        kinds: &[Disturbs],
+        spot: &Spot,
+        write: impl FnOnce(&dyn Host) -> T,
+    ) -> T {
+        let knob = (self.lookup)(&turned.intent.knob);
+        if let Some(Ok(bracket)) = knob.map(|knob| self.look(turned, knob, kinds, spot)) {
+            let _ = self.enter(&bracket, Vec::new());
+            self.bracket = Some(bracket);
+        }
+        let done = write(&*self.host);
+        let _ = self.close();
+        done
+    }
+
+    /// Looks at what a write may disturb, right before it.
+    pub(super) fn look(
+        &self,
+        turned: &Turned,
+        knob: &'static Knob,
+        kinds: &[Disturbs],
+        spot: &Spot,
+    ) -> Result<Bracket, SnapshotError> {
+        let (seq, device) = (turned.intent.seq, turned.device());
+        let look = || self.host.look(kinds, spot, &self.slots(device));
+        let mut seen = if kinds.is_empty() { None } else { Some(look()?) };
+        if let Some(seen) = &mut seen {
+            seen.own = self.own_values(seq);
+        }
+        Ok(Bracket { knob, seq, kinds: kinds.to_vec(), spot: spot.clone(), device, seen })
+    }
+
+    /// What the other knobs read, where that is ours.
+    fn own_values(&self, but: u32) -> Vec<(u32, String)> {
+        let others = self.book.turned.iter().filter(|turned| turned.intent.seq != but);
+        let own = |turned: &Turned| {
+            let seq = turned.intent.seq;
+            let domain = &(self.lookup)(&turned.intent.knob)?.row.domain;
+            let now = self.value_now(seq)?;
+            let ours = [Some(&turned.intent.before), self.net.values.get(&seq)];
+            let is_ours = ours.into_iter().flatten().any(|ours| value::same(domain, ours, &now));
+            is_ours.then_some((seq, now))
+        };
+        others.filter_map(own).collect()
+    }
+
+    /// The places in routing tables where we changed something.
+    pub(super) fn slots(&self, device: u32) -> BTreeSet<Slot> {
+        let slot = |((on, key), _): (&(u32, Key), &Change)| match key {
+            Key::Route(slot) if *on == device => Some(slot.clone()),
+            _ => None,
+        };
+        self.net.changes.iter().filter_map(slot).collect()
+    }
+
+    /// The number of what was seen, and whether the journal has it already.
+    pub(super) fn id_of(&self, bracket: &Bracket) -> (u32, bool) {
+        let Some(seen) = &bracket.seen else { return (0, true) };
+        let known =
+            self.book.seen.iter().position(|(device, old)| *device == bracket.device && old.same(seen));
+        let at = known.unwrap_or(self.book.seen.len());
+        (u32::try_from(at + 1).unwrap_or(u32::MAX), known.is_some())
+    }
+
+    /// Puts on disk what is about to be written and what was seen before.
+    pub(super) fn enter(&mut self, bracket: &Bracket, mut entries: Vec<Entry>) -> Result<(), JournalError> {
+        if self.is_frozen {
+            return Ok(());
+        }
+        let (id, is_known) = self.id_of(bracket);
+        let news = bracket.seen.as_ref().filter(|_| !is_known).cloned();
+        if let Some(seen) = news.clone() {
+            entries.push(Entry::Seen(Box::new(SeenLine { id, device: bracket.device, seen })));
+        }
+        if !entries.is_empty() {
+            self.file.append(&entries)?;
+        }
+        self.book.seen.extend(news.map(|seen| (bracket.device, seen)));
+        let at_s = u32::try_from(self.host.now_s()).unwrap_or(u32::MAX);
+        self.mark(Mark { turning: bracket.seq, seen: id, net: self.book.mark.net, at_s })
+    }
+
+    fn mark(&mut self, mark: Mark) -> Result<(), JournalError> {
+        self.book.mark = mark;
+        self.file.mark(mark)
+    }
+
+    /// Attributes to us what differs from just before the write that is over.
+    pub(super) fn close(&mut self) -> Result<(), Error> {
+        let Some(bracket) = self.bracket.take() else { return Ok(()) };
+        let mut net = self.net.clone();
+        match self.value_at(bracket.seq, &bracket.spot) {
+            Some(value) => net.values.insert(bracket.seq, value),
+            None => net.values.remove(&bracket.seq),
+        };
+        for (seq, before) in bracket.seen.iter().flat_map(|seen| &seen.own) {
+            if let Some(now) = self.value_now(*seq).filter(|now| now != before) {
+                net.values.insert(*seq, now);
+            }
+        }
+        if let Some(seen) = &bracket.seen {
+            let now = self.host.look_settled(&bracket.kinds, &bracket.spot, seen);
+            let now = now.map_err(|e| Error::Unavailable(e.to_string()))?;
+            net.attribute(bracket.device, seen, &now);
+        }
+        self.net = net;
+        Ok(self.write_down()?)
+    }
+
+    /// What a knob reads, where a journal may say so.
+    fn value_at(&self, seq: u32, spot: &Spot) -> Option<String> {
+        let knob = (self.lookup)(&self.book.turned(seq)?.intent.knob)?;
+        self.host.read(knob, spot).ok().filter(|value| knob.row.domain.check(value).is_ok())
+    }
+
+    /// As [`Ledger::value_at`], where the knob's device was when it was turned.
+    fn value_now(&self, seq: u32) -> Option<String> {
+        let device = self.book.turned(seq)?.intent.device.as_ref();
+        self.value_at(seq, &Spot::here(device.map_or("", |device| &device.name)))
+    }
+
+    /// Puts on disk what we have changed by now, and that no write is under way.
+    fn write_down(&mut self) -> Result<(), JournalError> {
+        if self.is_frozen {
+            return Ok(());
+        }
+        let known = self.book.nets.iter().position(|net| net.same(&self.net));
+        let at = known.unwrap_or(self.book.nets.len());
+        let id = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        if known.is_none() {
+            self.file.append(&[Entry::Net(Box::new(NetEntry { id, net: (&self.net).into() }))])?;
+            self.book.nets.push(self.net.clone());
+        }
+        self.mark(Mark { net: id, ..Mark::default() })
+    }
+
+    /// Closes the bracket that a death left open. Where that was long ago, what differs since is not ours for
+    /// sure: it is returned, a line each, unless `claim` says that it shall count as ours.
+    pub(super) fn close_left_open(&mut self, claim: bool) -> Vec<String> {
+        self.note_departures();
+        if self.bracket.is_none() {
+            self.bracket = self.left_open();
+        }
+        let Some(bracket) = &self.bracket else { return Vec::new() };
+        let age_s = self.host.now_s().saturating_sub(self.book.mark.at_s.into());
+        if !claim && age_s > CLAIM_S {
+            let (lines, seq) = (self.unsure(bracket), bracket.seq);
+            // A value that we wrote is ours, whoever saw it written.
+            let written = self.book.turned(seq).map(|turned| turned.written.clone()).unwrap_or_default();
+            let now = self.value_at(seq, &bracket.spot).filter(|now| written.contains(now));
+            self.net.values.extend(now.map(|now| (seq, now)));
+            self.bracket = None;
+            self.is_frozen = !lines.is_empty();
+            return lines;
+        }
+        match self.close() {
+            Ok(()) => Vec::new(),
+            Err(e) => vec![format!("what a write changed that was cut short cannot be told: {e}")],
+        }
+    }
+
+    /// The bracket that the mark speaks of.
+    fn left_open(&self) -> Option<Bracket> {
+        let mark = self.book.mark;
+        let turned = self.book.turned(mark.turning)?;
+        let (device, seen) = match self.book.seen(mark.seen) {
+            Some((device, seen)) => (*device, Some(seen.clone())),
+            None => (turned.device(), None),
+        };
+        let spot = match &turned.intent.device {
+            None => Spot::default(),
+            Some(device) => match self.find(device) {
+                Ok(Found::At(spot)) => spot,
+                _ => return None,
+            },
+        };
+        let mut kinds = self.kinds_on(device);
+        kinds.retain(|kind| seen.as_ref().is_some_and(|seen| seen.was_for(kind)));
+        let knob = (self.lookup)(&turned.intent.knob)?;
+        Some(Bracket { knob, seq: mark.turning, kinds, spot, device, seen })
+    }
+
+    /// All that the knobs turned on a device can disturb.
+    pub(super) fn kinds_on(&self, device: u32) -> Vec<Disturbs> {
+        let on_it = self.book.turned.iter().filter(|turned| turned.device() == device);
+        let mut kinds: Vec<Disturbs> = Vec::new();
+        for turned in on_it {
+            let disturbs = (self.lookup)(&turned.intent.knob).map_or(&[] as &[_], |knob| knob.row.disturbs);
+            let new: Vec<Disturbs> = disturbs.iter().filter(|kind| !kinds.contains(kind)).copied().collect();
+            kinds.extend(new);
+        }
+        kinds
+    }
+
+    /// What the device was like when the knobs turned on it were turned for the first time, in their order.
+    pub(super) fn firsts_on(&self, device: u32) -> impl Iterator<Item = &Seen> {
+        let on_it = self.book.turned.iter().filter(move |turned| turned.device() == device);
+        on_it.filter_map(|turned| Some(&self.book.seen(turned.intent.seen)?.1))
+    }
+
+    /// What a setting was at first.
+    pub(super) fn first_value(&self, device: u32, key: &Key) -> Option<&Value> {
+        self.firsts_on(device).find(|seen| seen.is_about(key)).and_then(|seen| seen.get(key))
+    }
+
+    /// What may or may not be the doing of a write that nobody saw end.
+    fn unsure(&self, bracket: &Bracket) -> Vec<String> {
+        let Some(seen) = &bracket.seen else { return Vec::new() };
+        match self.host.look(&bracket.kinds, &bracket.spot, &seen.slots().cloned().collect()) {
+            Ok(now) => seen.differences(&now, &bracket.spot.device),
+            Err(e) => vec![e.to_string()],
+        }
+    }
+}

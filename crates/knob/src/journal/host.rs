@@ -1,0 +1,189 @@
+//! The host as the journal sees it: what is looked at, written and put back, and where. The kernel's own
+//! here; tests of all that is decided put a model in its place.
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use landspeed_netlink::{LinkGone, LinkWatch};
+
+use super::identity::{self, Device};
+use super::namespaces;
+use super::snapshot::{self, Key, Seen, Slot, SnapshotError, Value};
+use super::whereabouts::{self, Departure};
+use crate::{Disturbs, Error, HostKnob, Knob, Place, Turn};
+
+/// Where a device is.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spot {
+    /// Its name there; empty for a place without one.
+    pub(super) device: String,
+    /// The network namespace, where it is not this thread's.
+    pub(super) netns: Option<Arc<OwnedFd>>,
+}
+
+impl Spot {
+    /// A device of this thread's network namespace.
+    pub(super) fn here(device: &str) -> Spot {
+        Spot { device: device.to_owned(), netns: None }
+    }
+
+    /// Whether it is in another network namespace than this thread.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.netns.is_some()
+    }
+
+    pub(super) fn place(&self) -> Place {
+        Place { device: self.device.clone() }
+    }
+}
+
+/// Where a journaled device is now.
+#[derive(Debug, Clone)]
+pub(super) enum Found {
+    At(Spot),
+    /// Nowhere any more: its settings went with it.
+    Gone,
+}
+
+/// What the journal does with a host.
+pub(super) trait Host: Send {
+    /// Seconds since boot.
+    fn now_s(&self) -> u64;
+
+    /// Whether host-wide settings can be turned from here.
+    fn is_initial_netns(&self) -> bool;
+
+    /// The network namespace of the journal, where it is no more: only devices outlive it.
+    fn ended_netns(&self) -> Option<u64> {
+        None
+    }
+
+    /// The devices that have left since the last call. An error where some departures are unknown.
+    fn departures(&mut self) -> Result<Vec<LinkGone>, String> {
+        Ok(Vec::new())
+    }
+
+    /// The device of this name; `None` for none.
+    fn device(&self, name: &str) -> Result<Option<Device>, String>;
+
+    /// Looks for a device, under another name too.
+    fn find(&self, device: &Device, left: Option<&Departure>) -> Result<Found, String>;
+
+    fn read(&self, knob: &Knob, spot: &Spot) -> Result<String, Error>;
+
+    fn write(&self, knob: &Knob, spot: &Spot, value: &str) -> Result<(), Error>;
+
+    /// Whether the knob's row lets it be written there now.
+    fn can_write(&self, _knob: &Knob, _spot: &Spot) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Looks at what `kinds` name, and at the routes in the slots `also`.
+    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, SnapshotError>;
+
+    /// As [`Host::look`], after a write, when what it set off has settled.
+    fn look_settled(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, SnapshotError>;
+
+    /// Sets keys of one stage; what is refused comes back with its reason.
+    fn put(&self, spot: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)>;
+}
+
+/// This machine.
+#[derive(Default)]
+pub(super) struct Live {
+    watch: Option<LinkWatch>,
+    ended: Option<u64>,
+}
+
+impl Live {
+    /// As it is from now on: devices that leave are heard of.
+    pub(super) fn watching() -> Live {
+        Live { watch: LinkWatch::open().ok(), ended: None }
+    }
+
+    /// What is left of a network namespace that is no more.
+    pub(super) fn after_end_of(netns_cookie: u64) -> Live {
+        Live { watch: None, ended: Some(netns_cookie) }
+    }
+}
+
+/// Does `work` in the spot's network namespace.
+fn at<T: Send>(spot: &Spot, work: impl FnOnce() -> T + Send) -> Result<T, std::io::Error> {
+    match &spot.netns {
+        None => Ok(work()),
+        Some(netns) => namespaces::inside_with_sysfs(netns, work),
+    }
+}
+
+fn now_s() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    u64::try_from(now.tv_sec).unwrap_or(0)
+}
+
+fn setting(knob: &Knob) -> Result<&'static dyn HostKnob, Error> {
+    match knob.turn {
+        Turn::Host(setting) => Ok(setting),
+        Turn::Flow { .. } => Err(Error::Unavailable(format!("{} is no setting of the host", knob.row.name))),
+    }
+}
+
+fn unreachable(error: std::io::Error) -> Error {
+    Error::Unavailable(format!("its network namespace cannot be entered: {error}"))
+}
+
+impl Host for Live {
+    fn now_s(&self) -> u64 {
+        now_s()
+    }
+
+    fn is_initial_netns(&self) -> bool {
+        identity::in_initial_netns()
+    }
+
+    fn device(&self, name: &str) -> Result<Option<Device>, String> {
+        super::ledger::find_device(name)
+    }
+
+    fn ended_netns(&self) -> Option<u64> {
+        self.ended
+    }
+
+    fn departures(&mut self) -> Result<Vec<LinkGone>, String> {
+        self.watch.as_ref().map_or(Ok(Vec::new()), |watch| watch.gone().map_err(|e| e.to_string()))
+    }
+
+    fn find(&self, device: &Device, left: Option<&Departure>) -> Result<Found, String> {
+        whereabouts::find(device, left, self.ended.is_some())
+    }
+
+    fn read(&self, knob: &Knob, spot: &Spot) -> Result<String, Error> {
+        let knob = setting(knob)?;
+        at(spot, || knob.read(&spot.place())).map_err(unreachable)?
+    }
+
+    fn write(&self, knob: &Knob, spot: &Spot, value: &str) -> Result<(), Error> {
+        let knob = setting(knob)?;
+        at(spot, || knob.write(&spot.place(), value)).map_err(unreachable)?
+    }
+
+    fn can_write(&self, knob: &Knob, spot: &Spot) -> Result<(), Error> {
+        setting(knob)?.can_write(&spot.place())
+    }
+
+    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, SnapshotError> {
+        let look = || Seen::look(kinds, &spot.device, also, now_s());
+        at(spot, look).map_err(SnapshotError::Unreachable)?
+    }
+
+    fn look_settled(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, SnapshotError> {
+        let look = || snapshot::look_settled(kinds, &spot.device, before, now_s);
+        at(spot, look).map_err(SnapshotError::Unreachable)?
+    }
+
+    fn put(&self, spot: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)> {
+        let put = || snapshot::put(&spot.device, todo, last_resort, now_s());
+        let all = |e: std::io::Error| todo.iter().map(|(key, _)| ((*key).clone(), e.to_string())).collect();
+        at(spot, put).unwrap_or_else(all)
+    }
+}

@@ -1,0 +1,287 @@
+//! A host that is a map: every knob of the table that disturbs something, and settings of every kind, with
+//! the rules by which a kernel drags one setting along with another.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use landspeed_netlink::{Address, Qdisc, Route};
+
+use super::host::{Found, Host, Spot};
+use super::identity::Device;
+use super::snapshot::{AddressKey, Held, Key, Seen, Slot, SnapshotError, Value};
+use super::whereabouts::Departure;
+use crate::{Disturbs, Domain, Error, Knob, Turn};
+
+pub(super) const DEVICE: &str = "eth0";
+pub(super) const INDEX: u32 = 2;
+
+/// The knobs that disturb something.
+pub(super) fn knobs() -> Vec<&'static Knob> {
+    let disturbs = |knob: &&Knob| !knob.row.disturbs.is_empty() && matches!(knob.turn, Turn::Host(_));
+    crate::table::all().filter(disturbs).collect()
+}
+
+/// Three values of a knob.
+pub(super) fn values(knob: &Knob) -> [String; 3] {
+    let [a, b, c] = match knob.row.domain {
+        Domain::Switch | Domain::Each(Domain::Switch) => ["on", "off", "on"].map(str::to_owned),
+        Domain::CpuList | Domain::Each(Domain::CpuList) => ["0", "none", "1"].map(str::to_owned),
+        Domain::Name => ["default", "fq", "fq_codel"].map(str::to_owned),
+        Domain::Int(low, high) | Domain::Each(&Domain::Int(low, high)) => {
+            [low + 200, low + 20, high - 1].map(|n| n.to_string())
+        }
+        other => panic!("{} has a domain that the model lacks: {other:?}", knob.row.name),
+    };
+    knob.row.domain.check(&a).and_then(|()| knob.row.domain.check(&b)).unwrap();
+    [a, b, c]
+}
+
+/// The settings of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) knobs: BTreeMap<&'static str, String>,
+    pub(super) items: BTreeMap<Key, Value>,
+}
+
+/// The host and what the test does to it behind landspeed's back.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) state: State,
+    pub(super) now_s: u64,
+    /// Decides what a write drags along.
+    pub(super) seed: u64,
+    /// The process dies after so many more writes; what comes later never happened.
+    pub(super) dies_after: Option<u32>,
+    /// Settings and journal when it died.
+    pub(super) at_death: Option<(State, Vec<u8>)>,
+    pub(super) journal: PathBuf,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Model(pub(super) Arc<Mutex<World>>);
+
+fn text(value: &str) -> Value {
+    Value::Text(value.to_owned())
+}
+
+/// RTM_NEWROUTE over the device: to 10.`to`.0.0/16 with a metric; made by the kernel or by an administrator.
+fn route(to: u8, metric: u32, is_automatic: bool) -> Route {
+    let protocol = if is_automatic { libc::RTPROT_KERNEL } else { 4 };
+    let mut raw = vec![libc::AF_INET as u8, 16, 0, 0, 254, protocol, 0, 1, 0, 0, 0, 0];
+    raw.extend([8, 0, 1, 0, 10, to, 0, 0]);
+    raw.extend([8, 0, 4, 0]);
+    raw.extend(INDEX.to_ne_bytes());
+    // RTA_METRICS with RTAX_MTU: what differs between two variants of one route.
+    raw.extend([12, 0, 8, 0, 8, 0, 2, 0]);
+    raw.extend(metric.to_ne_bytes());
+    let hex: String = raw.iter().map(|b| format!("{b:02x}")).collect();
+    serde_json::from_str(&format!("\"{hex}\"")).unwrap()
+}
+
+fn routes(to: u8, variant: u32, is_automatic: bool) -> (Key, Value) {
+    let route = route(to, 1000 + variant, is_automatic);
+    (Key::Route(Slot::of(&route)), Value::Routes(vec![route]))
+}
+
+fn address(nth: u8) -> (Key, Value) {
+    let text = if nth < 2 { format!("10.{nth}.0.1") } else { format!("fd00::{nth}") };
+    let address = Address::new(INDEX, text.parse().unwrap(), 24);
+    (Key::Address(AddressKey::of(&address)), Value::Address(Held { address, at_s: 0, nth: nth.into() }))
+}
+
+fn qdisc(kind: &str) -> Value {
+    let qdisc = Qdisc { index: INDEX, kind: kind.into(), handle: 1 << 16, parent: u32::MAX, options: None };
+    Value::Qdisc(qdisc)
+}
+
+/// Another value of the same kind, of which there are a few.
+pub(super) fn another(key: &Key, n: u64) -> Option<Value> {
+    match key {
+        Key::Feature(_) => Some(Value::On).filter(|_| n.is_multiple_of(2)),
+        Key::DeviceSysctl(_) | Key::Queue(_) | Key::Sysctl(_) => Some(text(&format!("{}", n % 5))),
+        Key::Qdisc => Some(qdisc(["pfifo_fast", "htb", "mq"][(n % 3) as usize])),
+        Key::Address(_) => (0..4).map(address).find(|(k, _)| k == key).map(|(_, value)| value),
+        Key::Route(_) => {
+            (10..13).map(|to| routes(to, (n % 3) as u32, false)).find(|(k, _)| k == key).map(|(_, v)| v)
+        }
+    }
+    .filter(|_| !(matches!(key, Key::Address(_) | Key::Route(_)) && n.is_multiple_of(4)))
+}
+
+/// What somebody else, or a write that drags it along, can set: not what the kernel makes itself.
+pub(super) fn settable() -> Vec<Key> {
+    initial_items().into_keys().filter(|key| !is_automatic(key)).collect()
+}
+
+fn is_automatic(key: &Key) -> bool {
+    (0..4).any(|nth| routes(nth, 0, true).0 == *key)
+}
+
+fn initial_items() -> BTreeMap<Key, Value> {
+    let mut items: BTreeMap<Key, Value> =
+        ["sg", "tso", "gro"].map(|n| (Key::Feature(n.into()), Value::On)).into();
+    for name in ["ipv4/conf/rp_filter", "ipv6/conf/mtu", "ipv6/conf/accept_ra"] {
+        items.insert(Key::DeviceSysctl(name.into()), text("2"));
+    }
+    for name in ["rx-0/rps_cpus", "rx-1/rps_cpus"] {
+        items.insert(Key::Queue(name.into()), text("3"));
+    }
+    items.insert(Key::Qdisc, qdisc("pfifo_fast"));
+    items.extend((0..4).map(address));
+    items.extend((10..13).map(|to| routes(to, 0, false)));
+    items
+}
+
+impl State {
+    pub(super) fn new() -> State {
+        let knobs = knobs().into_iter().map(|knob| (knob.row.name, values(knob)[0].clone())).collect();
+        let mut state = State { knobs, items: initial_items() };
+        state.follow();
+        state
+    }
+
+    /// What the kernel keeps up by itself: a route for each address.
+    fn follow(&mut self) {
+        for nth in 0..4 {
+            let (key, value) = routes(nth, 0, true);
+            if self.items.contains_key(&address(nth).0) {
+                self.items.entry(key).or_insert(value);
+            } else {
+                self.items.remove(&key);
+            }
+        }
+    }
+
+    /// Whether a file is there: IPv6 needs its least MTU, a queue's settings the queue.
+    fn has(&self, key: &Key) -> bool {
+        let number = |knob: &str| self.knobs.get(knob).and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
+        match key {
+            Key::DeviceSysctl(name) if name.starts_with("ipv6/") => number("mtu") > 1300,
+            Key::Queue(name) if name.starts_with("rx-1/") => number("channels") > 21,
+            Key::Address(_) if !is_ipv4(key) => number("mtu") > 1300,
+            _ => true,
+        }
+    }
+
+    pub(super) fn set(&mut self, key: &Key, value: Option<&Value>) {
+        match value {
+            Some(value) if self.has(key) => drop(self.items.insert(key.clone(), value.clone())),
+            Some(_) => {}
+            None => drop(self.items.remove(key)),
+        }
+        self.follow();
+    }
+
+    /// A write of a knob, with all that it drags along.
+    fn turn(&mut self, knob: &Knob, value: &str, seed: u64) {
+        self.knobs.insert(knob.row.name, value.to_owned());
+        for key in settable().iter().filter(|key| key.is_among(knob.row.disturbs)) {
+            let mut hasher = DefaultHasher::new();
+            (seed, knob.row.name, value, format!("{key:?}")).hash(&mut hasher);
+            let n = hasher.finish();
+            let is_file = matches!(key, Key::DeviceSysctl(_) | Key::Queue(_));
+            if n.is_multiple_of(3) && (!is_file || self.items.contains_key(key)) {
+                self.set(key, another(key, n >> 8).as_ref());
+            }
+        }
+        self.come_and_go();
+    }
+
+    /// Files and IPv6 addresses go with what they need; files come back as the kernel makes them.
+    fn come_and_go(&mut self) {
+        for key in settable() {
+            let is_file = matches!(key, Key::DeviceSysctl(_) | Key::Queue(_));
+            if !self.has(&key) {
+                self.items.remove(&key);
+            } else if is_file {
+                self.items.entry(key).or_insert_with(|| text("0"));
+            }
+        }
+        self.follow();
+    }
+
+    /// Somebody else sets a knob, which drags nothing along.
+    pub(super) fn set_knob(&mut self, knob: &Knob, value: &str) {
+        self.knobs.insert(knob.row.name, value.to_owned());
+    }
+}
+
+fn is_ipv4(key: &Key) -> bool {
+    (0..2).any(|nth| address(nth).0 == *key)
+}
+
+impl Model {
+    pub(super) fn lock(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap()
+    }
+
+    /// One more write: the last one before death leaves things as they are now.
+    fn before_write(&self) {
+        let mut world = self.lock();
+        match world.dies_after {
+            Some(0) if world.at_death.is_none() => {
+                let journal = std::fs::read(&world.journal).unwrap();
+                world.at_death = Some((world.state.clone(), journal));
+            }
+            left => world.dies_after = left.map(|left| left.saturating_sub(1)),
+        }
+    }
+}
+
+impl Host for Model {
+    fn now_s(&self) -> u64 {
+        self.lock().now_s
+    }
+
+    fn is_initial_netns(&self) -> bool {
+        true
+    }
+
+    fn device(&self, name: &str) -> Result<Option<Device>, String> {
+        Ok(Some(Device {
+            name: name.to_owned(),
+            ifindex: INDEX,
+            permanent_mac: None,
+            parent: None,
+            kind: None,
+            mac: None,
+        }))
+    }
+
+    fn find(&self, device: &Device, _: Option<&Departure>) -> Result<Found, String> {
+        Ok(Found::At(Spot::here(&device.name)))
+    }
+
+    fn read(&self, knob: &Knob, _: &Spot) -> Result<String, Error> {
+        Ok(self.lock().state.knobs[knob.row.name].clone())
+    }
+
+    fn write(&self, knob: &Knob, _: &Spot, value: &str) -> Result<(), Error> {
+        self.before_write();
+        let mut world = self.lock();
+        let seed = world.seed;
+        world.state.turn(knob, value, seed);
+        Ok(())
+    }
+
+    fn look(&self, kinds: &[Disturbs], _: &Spot, _: &BTreeSet<Slot>) -> Result<Seen, SnapshotError> {
+        let items = self.lock().state.items.clone();
+        Ok(Seen::of(kinds, items.into_iter().filter(|(key, _)| key.is_among(kinds)).collect()))
+    }
+
+    fn look_settled(&self, kinds: &[Disturbs], spot: &Spot, _: &Seen) -> Result<Seen, SnapshotError> {
+        self.look(kinds, spot, &BTreeSet::new())
+    }
+
+    fn put(&self, _: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)> {
+        for (key, value) in todo {
+            self.before_write();
+            if !is_automatic(key) || value.is_none() || last_resort {
+                self.lock().state.set(key, *value);
+            }
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,274 @@
+//! Undo against a model: whatever the order of our turns and of what somebody else writes, and wherever we
+//! die, the host ends as it would be had only somebody else been there.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use landspeed_daemon::Process;
+use proptest::prelude::*;
+
+use super::entry::{FORMAT, Header};
+use super::file::{JournalFile, name_of};
+use super::folder::Folder;
+use super::host::{Host, Spot};
+use super::ledger::Ledger;
+use super::model::{DEVICE, INDEX, Model, State, World, another, knobs, settable, values};
+use super::net::place;
+use super::read::Contents;
+use super::restore::{Report, restore};
+use super::snapshot::{Value, same};
+
+/// One thing that happens.
+#[derive(Debug, Clone)]
+enum Step {
+    /// We turn a knob to one of its values.
+    Turn(usize, usize),
+    /// Somebody sets or removes a setting.
+    Foreign(usize, u64),
+    /// Somebody sets a knob.
+    ForeignKnob(usize, usize),
+}
+
+/// How it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The one who turned restores.
+    Lives,
+    /// It dies between two turns, and somebody else reads its journal.
+    Dies,
+    /// It dies in the middle of a turn, before or after the write.
+    DiesTurning { knob: usize, value: usize, has_written: bool },
+}
+
+#[derive(Debug, Clone)]
+struct Story {
+    steps: Vec<Step>,
+    end: End,
+    /// Who restores dies too, after so many writes, and another one goes on.
+    dies_restoring: Option<u32>,
+    seed: u64,
+}
+
+fn stories() -> impl Strategy<Value = Story> {
+    let (knobs, keys) = (0..knobs().len(), 0..settable().len());
+    let step = prop_oneof![
+        3 => (knobs.clone(), 0..3usize).prop_map(|(knob, value)| Step::Turn(knob, value)),
+        3 => (keys, any::<u64>()).prop_map(|(key, n)| Step::Foreign(key, n)),
+        1 => (knobs.clone(), 0..3usize).prop_map(|(knob, value)| Step::ForeignKnob(knob, value)),
+    ];
+    let turning = (knobs, 0..3usize, any::<bool>()).prop_map(|(knob, value, has_written)| End::DiesTurning {
+        knob,
+        value,
+        has_written,
+    });
+    let end = prop_oneof![Just(End::Lives), Just(End::Dies), turning];
+    (prop::collection::vec(step, 1..16), end, prop::option::weighted(0.3, 0..12u32), any::<u64>())
+        .prop_map(|(steps, end, dies_restoring, seed)| Story { steps, end, dies_restoring, seed })
+}
+
+/// Our host and its journal, and the host on which only somebody else is.
+struct Stage {
+    model: Model,
+    ledger: Option<Ledger>,
+    without_us: State,
+}
+
+fn lookup(name: &str) -> Option<&'static crate::Knob> {
+    crate::table::find(name).ok()
+}
+
+impl Stage {
+    fn new(folder: &Path, seed: u64) -> Stage {
+        static COUNT: AtomicU64 = AtomicU64::new(1);
+        let cookie = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = Folder::open_or_make(folder).unwrap();
+        let mut file = JournalFile::lock(folder, &name_of(cookie), true).unwrap().unwrap();
+        let me = Process { pid: 1, start_ticks: 1 };
+        let boot_id = "00000000-0000-0000-0000-000000000000".into();
+        file.begin(Header { format: FORMAT, boot_id, netns_cookie: cookie, agent: me, guardian: me })
+            .unwrap();
+        let world = World {
+            state: State::new(),
+            now_s: 1000,
+            seed,
+            dies_after: None,
+            at_death: None,
+            journal: file.path(),
+        };
+        let model = Model(Arc::new(Mutex::new(world)));
+        let ledger = Ledger::on(file, lookup, Box::new(model.clone()), Contents::default());
+        Stage { model, ledger: Some(ledger), without_us: State::new() }
+    }
+
+    fn ledger(&mut self) -> &mut Ledger {
+        self.ledger.as_mut().unwrap()
+    }
+
+    /// Turns a knob, unless somebody else has set it.
+    fn turn(&mut self, knob: usize, value: usize, has_written: bool) -> bool {
+        let knob = knobs()[knob];
+        let value = &values(knob)[value];
+        match self.ledger().intend(knob.row.name, DEVICE, value) {
+            Err(crate::Error::Foreign { .. }) => return false,
+            other => drop(other.unwrap()),
+        }
+        if has_written {
+            self.model.write(knob, &Spot::here(DEVICE), value).unwrap();
+        }
+        true
+    }
+
+    /// Somebody sets something. What changes nothing nobody can see; what sets it to what we left there
+    /// cannot be told from ours, as the reference says.
+    fn foreign(&mut self, key: usize, n: u64) {
+        let key = &settable()[key];
+        let value = another(key, n);
+        let ours = self.ledger().net.changes.get(&place(INDEX, key)).cloned();
+        let mut with_it = self.model.lock().state.clone();
+        with_it.set(key, value.as_ref());
+        let now = self.model.lock().state.clone();
+        let is_seen = !same(with_it.items.get(key), now.items.get(key));
+        let is_as_ours = ours.is_some_and(|ours| same(ours.after.as_ref(), with_it.items.get(key)));
+        let is_file = !matches!(key, super::snapshot::Key::Address(_) | super::snapshot::Key::Route(_));
+        if is_seen && !is_as_ours && !(is_file && (value.is_none() || !now.items.contains_key(key))) {
+            self.model.lock().state = with_it;
+            self.without_us.set(key, value.as_ref());
+        }
+    }
+
+    fn foreign_knob(&mut self, knob: usize, value: usize) {
+        let knob = knobs()[knob];
+        let value = &values(knob)[value];
+        let now = self.model.lock().state.knobs[knob.row.name].clone();
+        // A knob that takes others' files away is turned by us alone: what cannot come back would hide them.
+        let takes_away = ["mtu", "channels"].contains(&knob.row.name) && *value == values(knob)[1];
+        let turned = self.ledger().book.turned.iter().find(|turned| turned.intent.knob == knob.row.name);
+        let seq = turned.map(|turned| turned.intent.seq);
+        let is_as_ours = seq.is_some_and(|seq| self.ledger().net.values.get(&seq) == Some(value));
+        if *value != now && !is_as_ours && !takes_away {
+            self.model.lock().state.set_knob(knob, value);
+            self.without_us.set_knob(knob, value);
+        }
+    }
+
+    /// Another process goes on with the journal.
+    fn next(&mut self) {
+        let ledger = self.ledger.take().unwrap();
+        let mut file = ledger.file;
+        let contents = file.read(lookup).unwrap();
+        assert!(contents.refused.is_empty(), "{:?}", contents.refused);
+        file.resume(&contents).unwrap();
+        self.ledger = Some(Ledger::on(file, lookup, Box::new(self.model.clone()), contents));
+    }
+
+    fn restore(&mut self, dies_after: Option<u32>) -> Report {
+        self.model.lock().dies_after = dies_after;
+        let report = restore(self.ledger(), false);
+        self.model.lock().dies_after = None;
+        let died = self.model.lock().at_death.take();
+        let Some((state, journal)) = died else { return report };
+        // What it did after its death did not happen.
+        let path = self.model.lock().journal.clone();
+        std::fs::write(path, journal).unwrap();
+        self.model.lock().state = state;
+        self.next();
+        restore(self.ledger(), false)
+    }
+}
+
+fn play(folder: &Path, story: &Story) -> Result<(), TestCaseError> {
+    let mut stage = Stage::new(folder, story.seed);
+    for step in &story.steps {
+        match *step {
+            Step::Turn(knob, value) => {
+                if stage.turn(knob, value, true) {
+                    stage.ledger().wrote();
+                }
+            }
+            Step::Foreign(key, n) => stage.foreign(key, n),
+            Step::ForeignKnob(knob, value) => stage.foreign_knob(knob, value),
+        }
+    }
+    match story.end {
+        End::Lives => {}
+        End::Dies => stage.next(),
+        End::DiesTurning { knob, value, has_written } => {
+            stage.turn(knob, value, has_written);
+            stage.next();
+        }
+    }
+    let report = stage.restore(story.dies_restoring);
+    prop_assert!(report.is_done(), "{report:?}");
+    let state = stage.model.lock().state.clone();
+    for (name, value) in &state.knobs {
+        prop_assert_eq!(value, &stage.without_us.knobs[name], "{}: {:?}", name, report);
+    }
+    for key in state.items.keys().chain(stage.without_us.items.keys()) {
+        let (is, should) = (state.items.get(key), stage.without_us.items.get(key));
+        prop_assert!(same(is, should), "{key:?} is {is:?}, without us {should:?}: {report:?}");
+    }
+    let first = stage.ledger().firsts_on(INDEX).next().cloned();
+    let says_as_before = report.into_restored().restored;
+    let is_as_before = first.is_none_or(|first| {
+        let is_the_same = |(key, value): (&_, &Value)| same(state.items.get(key), Some(value));
+        first.items().all(is_the_same)
+    });
+    prop_assert!(is_as_before || !says_as_before, "it says that all is as before");
+    stage.ledger().file.remove().unwrap();
+    Ok(())
+}
+
+/// Journals in memory: what they survive here is death, not a power cut.
+fn folder() -> tempfile::TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
+}
+
+#[test]
+fn ten_thousand_interleavings_end_as_if_we_had_not_been_there() {
+    let home = folder();
+    let config = ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(story in stories())| play(&home.path().join("s"), &story)?);
+}
+
+#[test]
+fn the_model_disturbs_what_the_table_says() {
+    let all = knobs();
+    assert!(all.len() >= 15, "{}", all.len());
+    // Each knob drags something along that undo has to bring back.
+    let home = folder();
+    for (knob, row) in all.iter().enumerate() {
+        let moved = (0..20).any(|seed| {
+            let mut stage = Stage::new(&home.path().join("s"), seed);
+            stage.turn(knob, 1, true);
+            stage.ledger().wrote();
+            let moved = !stage.ledger().net.changes.is_empty();
+            stage.ledger().file.remove().unwrap();
+            moved
+        });
+        assert!(moved, "{}", row.row.name);
+    }
+}
+
+#[test]
+fn what_a_write_did_that_ended_unseen_long_ago_is_not_guessed_at() {
+    let home = folder();
+    let (mtu, _) = knobs().iter().enumerate().find(|(_, knob)| knob.row.name == "mtu").unwrap();
+    let mut stage = Stage::new(&home.path().join("s"), 1);
+    stage.turn(mtu, 1, true);
+    stage.next();
+    stage.model.lock().now_s += 3600;
+    let before = stage.model.lock().state.clone();
+    let report = restore(stage.ledger(), false);
+    assert!(!report.is_done() && !report.unsure.is_empty(), "{report:?}");
+    let now = stage.model.lock().state.clone();
+    assert_eq!(now.knobs, State::new().knobs, "the knob itself is put back: {report:?}");
+    let gone = |state: &State| settable().iter().filter(|key| !state.items.contains_key(key)).count();
+    assert!(gone(&now) >= 2 && gone(&now) <= gone(&before), "{report:?}");
+    // Whoever runs undo again with leave to takes it for ours.
+    stage.next();
+    let report = restore(stage.ledger(), true);
+    assert!(report.is_done(), "{report:?}");
+    assert_eq!(stage.model.lock().state, State::new());
+}

@@ -1,0 +1,153 @@
+//! What landspeed changed, and nothing else: the difference from just before each write to just after,
+//! summed up over all writes.
+//!
+//! A setting that was `a` before a write and is `b` after it is ours: it went from `a` to `b`. Another write
+//! that finds `b` there goes on from it, and one that brings back `a` ends it. A write that finds something
+//! else there found somebody else's value: from then on that is what is put back. Two things cannot be told
+//! apart: what somebody else changes while a write of ours takes effect, and what somebody else sets to the
+//! very value that we left.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::snapshot::{Key, Seen, Value, same};
+
+/// Everything that is not as it was by our doing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Net {
+    /// What each knob read after our last write of it, by the number of its intent.
+    pub(super) values: BTreeMap<u32, String>,
+    /// What our writes changed beside that, by the number of the device (0: the namespace's own).
+    pub(super) changes: BTreeMap<(u32, Key), Change>,
+}
+
+/// How a setting was before our first write that changed it, and how our last one left it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Change {
+    pub(super) before: Option<Value>,
+    pub(super) after: Option<Value>,
+}
+
+impl Net {
+    /// Attributes to us whatever differs between two looks at the device numbered `device`.
+    pub(super) fn attribute(&mut self, device: u32, seen: &Seen, now: &Seen) {
+        let new = now.keys().filter(|key| seen.get(key).is_none());
+        for key in seen.keys().chain(new) {
+            let (was, is) = (seen.get(key), now.get(key));
+            if !same(was, is) {
+                self.changed(place(device, key), was, is);
+            }
+        }
+    }
+
+    /// Whether both say the same, but for what moves by itself.
+    pub(super) fn same(&self, other: &Net) -> bool {
+        let alike = |((ka, a), (kb, b)): ((&_, &Change), (&_, &Change))| {
+            ka == kb && same(a.before.as_ref(), b.before.as_ref()) && same(a.after.as_ref(), b.after.as_ref())
+        };
+        self.values == other.values
+            && self.changes.len() == other.changes.len()
+            && self.changes.iter().zip(&other.changes).all(alike)
+    }
+
+    fn changed(&mut self, place: (u32, Key), was: Option<&Value>, is: Option<&Value>) {
+        let change = match self.changes.remove(&place) {
+            Some(change) if same(change.after.as_ref(), was) => Change { after: is.cloned(), ..change },
+            _ => Change { before: was.cloned(), after: is.cloned() },
+        };
+        if !same(change.before.as_ref(), change.after.as_ref()) {
+            self.changes.insert(place, change);
+        }
+    }
+}
+
+/// What a key is filed under.
+pub(super) fn place(device: u32, key: &Key) -> (u32, Key) {
+    (if key.is_of_namespace() { 0 } else { device }, key.clone())
+}
+
+/// A [`Net`] as a journal has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NetLine {
+    values: Vec<(u32, String)>,
+    changes: Vec<ChangeLine>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ChangeLine {
+    device: u32,
+    key: Key,
+    before: Option<Value>,
+    after: Option<Value>,
+}
+
+impl From<&Net> for NetLine {
+    fn from(net: &Net) -> NetLine {
+        let line = |((device, key), change): (&(u32, Key), &Change)| {
+            let Change { before, after } = change.clone();
+            ChangeLine { device: *device, key: key.clone(), before, after }
+        };
+        NetLine {
+            values: net.values.iter().map(|(seq, value)| (*seq, value.clone())).collect(),
+            changes: net.changes.iter().map(line).collect(),
+        }
+    }
+}
+
+impl From<NetLine> for Net {
+    fn from(line: NetLine) -> Net {
+        let change =
+            |line: ChangeLine| ((line.device, line.key), Change { before: line.before, after: line.after });
+        Net {
+            values: line.values.into_iter().collect(),
+            changes: line.changes.into_iter().map(change).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key::DeviceSysctl(name.to_owned())
+    }
+
+    fn seen(items: &[(&str, &str)]) -> Seen {
+        Seen::of(
+            &[],
+            items.iter().map(|(name, value)| (key(name), Value::Text((*value).to_owned()))).collect(),
+        )
+    }
+
+    fn changes(net: &Net) -> Vec<(String, String)> {
+        let text = |value: &Option<Value>| super::super::snapshot::shown(value.as_ref());
+        net.changes.values().map(|c| (text(&c.before), text(&c.after))).collect()
+    }
+
+    #[test]
+    fn our_own_writes_add_up_and_cancel_out() {
+        let mut net = Net::default();
+        net.attribute(2, &seen(&[("a", "1"), ("b", "1")]), &seen(&[("a", "2"), ("b", "1")]));
+        assert_eq!(changes(&net), [("1".into(), "2".into())]);
+        net.attribute(2, &seen(&[("a", "2"), ("b", "1")]), &seen(&[("b", "1")]));
+        assert_eq!(changes(&net), [("1".into(), "missing".into())]);
+        net.attribute(2, &seen(&[("b", "1")]), &seen(&[("a", "1"), ("b", "1")]));
+        assert_eq!(net, Net::default());
+    }
+
+    #[test]
+    fn what_somebody_else_set_in_between_is_what_goes_back() {
+        let mut net = Net::default();
+        net.attribute(2, &seen(&[("a", "1")]), &seen(&[("a", "2")]));
+        // Somebody sets 7, and our next write finds and changes it.
+        net.attribute(2, &seen(&[("a", "7")]), &seen(&[("a", "2")]));
+        assert_eq!(changes(&net), [("7".into(), "2".into())]);
+        let line: NetLine = (&net).into();
+        let text = serde_json::to_string(&line).unwrap();
+        assert_eq!(Net::from(serde_json::from_str::<NetLine>(&text).unwrap()), net);
+    }
+}

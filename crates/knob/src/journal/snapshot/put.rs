@@ -1,0 +1,74 @@
+//! Putting settings back.
+
+use std::collections::BTreeMap;
+
+use super::{Key, SnapshotError, Value, addresses, features, qdisc, queues, routes, sysctls};
+
+/// Sets each key to its value, or removes it where it has none; all keys are of one stage. What cannot be
+/// set comes back with its reason; whether it lasted is for the next look to see.
+pub(in crate::journal) fn put(
+    device: &str,
+    todo: &[(&Key, Option<&Value>)],
+    last_resort: bool,
+    now_s: u64,
+) -> Vec<(Key, String)> {
+    let mut refused = Vec::new();
+    let mut note =
+        |keys: &mut dyn Iterator<Item = Key>, done: Result<Vec<(Key, String)>, SnapshotError>| match done {
+            Ok(some) => refused.extend(some),
+            Err(e) => refused.extend(keys.map(|key| (key, e.to_string()))),
+        };
+    let mut features = Vec::new();
+    let (mut device_sysctls, mut queues) = (BTreeMap::new(), BTreeMap::new());
+    let (mut addresses, mut routes) = (Vec::new(), Vec::new());
+    for (key, value) in todo {
+        match (key, value) {
+            (Key::Feature(name), value) => features.push((name.as_str(), *value)),
+            (Key::DeviceSysctl(name), Some(Value::Text(value))) => {
+                device_sysctls.insert(name.as_str(), value.as_str());
+            }
+            (Key::Queue(name), Some(Value::Text(value))) => {
+                queues.insert(name.as_str(), value.as_str());
+            }
+            (Key::Sysctl(name), Some(Value::Text(value))) => {
+                let why = sysctls::put(name, value);
+                note(&mut [].into_iter(), Ok(why.map(|why| ((*key).clone(), why)).into_iter().collect()));
+            }
+            (Key::Qdisc, value) => {
+                note(&mut [Key::Qdisc].into_iter(), qdisc::put(device, *value).map(|()| Vec::new()));
+            }
+            (Key::Address(address), value) => addresses.push((address, *value)),
+            (Key::Route(slot), Some(Value::Routes(was))) => routes.push((slot, was.as_slice())),
+            (Key::Route(slot), _) => routes.push((slot, [].as_slice())),
+            // A file of /proc/sys or /sys comes and goes with what it belongs to.
+            _ => {}
+        }
+    }
+    let named = |of: fn(String) -> Key, refused: Vec<(String, String)>| -> Vec<(Key, String)> {
+        refused.into_iter().map(|(name, why)| (of(name), why)).collect()
+    };
+    if !features.is_empty() {
+        let mut keys = features.iter().map(|(name, _)| Key::Feature((*name).to_owned()));
+        note(&mut keys, features::put(device, &features).map(|()| Vec::new()));
+    }
+    if !device_sysctls.is_empty() {
+        let left = sysctls::put_of_device(device, &device_sysctls);
+        note(&mut [].into_iter(), Ok(named(Key::DeviceSysctl, left)));
+    }
+    if !queues.is_empty() {
+        let mut keys = queues.keys().map(|name| Key::Queue((*name).to_owned()));
+        note(&mut keys, queues::put(device, &queues).map(|left| named(Key::Queue, left)));
+    }
+    if !addresses.is_empty() {
+        let mut keys = addresses.iter().map(|(key, _)| Key::Address((*key).clone()));
+        let done = addresses::take(device, now_s).and_then(|now| addresses::put(&addresses, &now, now_s));
+        note(&mut keys, done);
+    }
+    if !routes.is_empty() {
+        let slots = routes.iter().map(|(slot, _)| (*slot).clone()).collect();
+        let mut keys = routes.iter().map(|(slot, _)| Key::Route((*slot).clone()));
+        let done = routes::take(device, &slots).and_then(|now| routes::put(&routes, &now, last_resort));
+        note(&mut keys, done);
+    }
+    refused
+}

@@ -1,0 +1,239 @@
+//! Where a device is that a journal speaks of: devices are renamed, moved into other network namespaces,
+//! and hardware returns to the machine's first one when its namespace ends. That a device is gone is said
+//! only where it is sure: its settings would not be put back.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use landspeed_netlink::{Link, NewPlace, Rtnl, netns_cookie};
+use serde::{Deserialize, Serialize};
+
+use super::host::{Found, Spot};
+use super::identity::{Device, in_initial_netns};
+use super::namespaces;
+
+/// What was heard of a device that left its network namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Departure {
+    Deleted,
+    /// Into the namespace that the one it left knows by this number, where it has this index.
+    To {
+        nsid: i32,
+        ifindex: Option<u32>,
+    },
+    /// The kernel told more than was read in time.
+    Unseen,
+}
+
+impl From<NewPlace> for Departure {
+    fn from(to: NewPlace) -> Departure {
+        Departure::To { nsid: to.nsid, ifindex: to.index }
+    }
+}
+
+/// Looks for a device, in this thread's network namespace first, then in every other that can be reached.
+/// `ended`: the one that it was in is no more.
+pub(super) fn find(device: &Device, left: Option<&Departure>, ended: bool) -> Result<Found, String> {
+    let here = if ended { Vec::new() } else { links()? };
+    if let Some(link) = here.iter().find(|link| is_the_same(device, link)) {
+        return Ok(Found::At(Spot::here(&link.name)));
+    }
+    let (mut reach, handles) = look_around(here, ended)?;
+    // A virtual device ends with its namespace; hardware returns to the machine's first one.
+    reach.is_partial &= !ended || device.permanent_mac.is_some();
+    match locate(device, left, &reach)? {
+        Place::Here(name) => Ok(Found::At(Spot::here(&name))),
+        Place::Other(at, name) => {
+            let netns = handles.into_iter().nth(at).map(Arc::new);
+            Ok(Found::At(Spot { device: name, netns }))
+        }
+        Place::Gone => Ok(Found::Gone),
+    }
+}
+
+fn links() -> Result<Vec<Link>, String> {
+    Rtnl::open().and_then(|rtnl| rtnl.links()).map_err(|e| e.to_string())
+}
+
+/// Under its number, and nothing speaks against it.
+fn is_the_same(device: &Device, link: &Link) -> bool {
+    link.index == device.ifindex
+        && link.permanent_mac.as_ref().map(ToString::to_string) == device.permanent_mac
+        && (device.kind.is_none() || link.kind == device.kind)
+}
+
+/// All that can be seen from here.
+#[derive(Debug, Default)]
+struct Reach {
+    here: Vec<Link>,
+    others: Vec<Other>,
+    /// Whether the device may be in a namespace that cannot be reached.
+    is_partial: bool,
+}
+
+/// Another network namespace.
+#[derive(Debug, Default)]
+struct Other {
+    /// The number by which this thread's knows it. A device leaves a namespace only for one that has a number.
+    nsid: Option<i32>,
+    /// Whether it is the machine's first one.
+    is_initial: bool,
+    links: Vec<Link>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    Here(String),
+    /// In one of the others.
+    Other(usize, String),
+    Gone,
+}
+
+fn look_around(here: Vec<Link>, ended: bool) -> Result<(Reach, Vec<OwnedFd>), String> {
+    let rtnl = Rtnl::open().map_err(|e| e.to_string())?;
+    let mut reach = Reach { here, ..Reach::default() };
+    let mut handles = Vec::new();
+    let own = if ended { None } else { netns_cookie().ok() };
+    for netns in namespaces::all() {
+        let looked = namespaces::inside(&netns, || (links(), in_initial_netns(), netns_cookie().ok()));
+        let Ok((Ok(links), is_initial, cookie)) = looked else { continue };
+        if own.is_some() && own == cookie {
+            continue;
+        }
+        let nsid = if ended { None } else { rtnl.nsid_of(netns.as_fd()).ok().flatten() };
+        reach.others.push(Other { nsid, is_initial, links });
+        handles.push(netns);
+    }
+    let known = rtnl.known_nsids().map_err(|e| e.to_string())?;
+    let is_seen = |nsid: &i32| reach.others.iter().any(|other| other.nsid == Some(*nsid));
+    let has_first = reach.others.iter().any(|other| other.is_initial);
+    reach.is_partial = if ended { !has_first } else { !known.iter().all(is_seen) };
+    Ok((reach, handles))
+}
+
+fn locate(device: &Device, left: Option<&Departure>, reach: &Reach) -> Result<Place, String> {
+    let others = reach.others.iter().enumerate();
+    let others = others.flat_map(|(at, other)| other.links.iter().map(move |link| (Some(at), link)));
+    let all: Vec<(Option<usize>, &Link)> = reach.here.iter().map(|link| (None, link)).chain(others).collect();
+    let told = |at: &Option<usize>, link: &Link| match (left, at) {
+        (Some(Departure::To { nsid, ifindex: Some(index) }), Some(at)) => {
+            reach.others[*at].nsid == Some(*nsid) && link.index == *index && resembles(device, link)
+        }
+        _ => false,
+    };
+    let mut found: Vec<_> = all.iter().filter(|(at, link)| told(at, link)).collect();
+    if found.is_empty() {
+        found = all.iter().filter(|(_, link)| resembles(device, link)).collect();
+    }
+    // Virtual devices can be alike: one that was not seen to go there must have kept its number.
+    let sure = |link: &Link, at: &Option<usize>| {
+        device.permanent_mac.is_some() || link.index == device.ifindex || told(at, link)
+    };
+    match found.as_slice() {
+        [(at, link)] if sure(link, at) => Ok(match at {
+            Some(at) => Place::Other(*at, link.name.clone()),
+            None => Place::Here(link.name.clone()),
+        }),
+        [] if left == Some(&Departure::Deleted) => Ok(Place::Gone),
+        [] if !reach.is_partial => Ok(Place::Gone),
+        [] => Err("its device is not here, and may be in a network namespace that cannot be reached".into()),
+        [(_, like), ..] => Err(format!(
+            "its device is not here; {} in another network namespace looks like it, but need not be it",
+            like.name
+        )),
+    }
+}
+
+/// Whether all that a device keeps says that it is this one.
+fn resembles(device: &Device, link: &Link) -> bool {
+    let now = Device::of(link);
+    match &device.permanent_mac {
+        Some(_) => now.permanent_mac == device.permanent_mac && now.parent == device.parent,
+        None => {
+            let known = device.mac.is_some() && device.kind.is_some();
+            known
+                && now.permanent_mac.is_none()
+                && (now.mac, now.kind) == (device.mac.clone(), device.kind.clone())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RTM_NEWLINK of a virtio-net device as Linux 6.18 told it, without counters: it has a permanent address
+    /// and a place on the bus, which no device that a test could make has.
+    const HARDWARE: &str = "0000010004000000431001000000000009000300657468300000000008000d00e8030000050010000600000005001100 \
+        0000000005004300000000000800040078050000080032004400000008003300ffff000008001b000000000008001e00 \
+        0000000008003d000000000008001f000100000008002800ffff0000080029000000010008003a000000010008003f00 \
+        00000100080040000000010008003b000000010008003c00ffff00000800420000000000080020000100000005002100 \
+        01000000080023000200000008002f00010000000800300001000000060044000c000000060045000000000005002700 \
+        000000000a00010002fc0000000100000a000200ffffffffffff00000c002b0005000200000000000a00360002fc0000 \
+        000100000f000600706669666f5f66617374000024000e00000000000000000000000000000000000000000000000000 \
+        00000000000000000c00380076697274696f32000b00390076697274696f000004003e8004004180";
+
+    /// The recorded device under another number.
+    fn hardware(index: u32) -> Link {
+        let hex: String = HARDWARE.split_whitespace().collect();
+        let bytes = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap());
+        let mut message: Vec<u8> = bytes.collect();
+        message[4..8].copy_from_slice(&index.to_ne_bytes());
+        Link::from_message(&message).unwrap()
+    }
+
+    fn veth(index: u32, mac: u8) -> Link {
+        let mac = format!("02:00:00:00:00:{mac:02x}").parse().unwrap();
+        Link { index, name: format!("v{index}"), kind: Some("veth".into()), mac, ..Link::default() }
+    }
+
+    fn other(nsid: Option<i32>, is_initial: bool, links: Vec<Link>) -> Other {
+        Other { nsid, is_initial, links }
+    }
+
+    #[test]
+    fn hardware_that_returned_to_the_first_namespace_is_found_by_its_permanent_address() {
+        let device = Device::of(&hardware(7));
+        assert_eq!(device.permanent_mac.as_deref(), Some("02:fc:00:00:00:01"));
+        assert_eq!(device.parent.as_deref(), Some("virtio2"));
+        // Its own namespace has ended; in the first one it has another number.
+        let first = other(None, true, vec![veth(7, 7), hardware(4)]);
+        let reach = Reach { others: vec![other(None, false, vec![veth(7, 1)]), first], ..Reach::default() };
+        assert_eq!(locate(&device, None, &reach), Ok(Place::Other(1, "eth0".into())));
+        // The same address on another bus is another device.
+        let elsewhere = Device { parent: Some("virtio3".into()), ..device.clone() };
+        assert_eq!(locate(&elsewhere, None, &reach), Ok(Place::Gone));
+        // Unplugged, or where nobody can look: only the first is gone.
+        assert_eq!(locate(&device, None, &Reach::default()), Ok(Place::Gone));
+        let partial = Reach { is_partial: true, ..Reach::default() };
+        assert!(locate(&device, None, &partial).unwrap_err().contains("cannot be reached"));
+        // What the kernel said itself holds.
+        assert_eq!(locate(&device, Some(&Departure::Deleted), &partial), Ok(Place::Gone));
+    }
+
+    #[test]
+    fn two_that_look_like_it_are_none() {
+        let device = Device::of(&hardware(7));
+        let reach =
+            Reach { others: vec![other(None, true, vec![hardware(4), hardware(5)])], ..Reach::default() };
+        assert!(locate(&device, None, &reach).unwrap_err().contains("looks like it"));
+    }
+
+    #[test]
+    fn a_virtual_device_is_followed_where_the_kernel_said_that_it_went() {
+        let device = Device::of(&veth(7, 1));
+        let there = || vec![veth(9, 1), veth(7, 2)];
+        let reach = Reach {
+            others: vec![other(Some(1), false, vec![veth(9, 2)]), other(Some(3), false, there())],
+            ..Reach::default()
+        };
+        let went = Departure::To { nsid: 3, ifindex: Some(9) };
+        assert_eq!(locate(&device, Some(&went), &reach), Ok(Place::Other(1, "v9".into())));
+        // Unheard it may be another one that was made alike.
+        assert!(locate(&device, None, &reach).unwrap_err().contains("v9 in another"));
+        assert_eq!(locate(&device, Some(&Departure::Unseen), &Reach::default()), Ok(Place::Gone));
+        let kept = Reach { others: vec![other(Some(3), false, vec![veth(7, 1)])], ..Reach::default() };
+        assert_eq!(locate(&device, None, &kept), Ok(Place::Other(0, "v7".into())));
+    }
+}

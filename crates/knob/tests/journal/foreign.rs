@@ -1,0 +1,120 @@
+//! What somebody else changes while landspeed tunes is theirs: it stays, and is said.
+
+use std::fs;
+
+use super::host::{Host, can_run, ip, tc};
+use super::kills::{KILL, guardian_pid, signal};
+use super::knobs::lookup;
+use landspeed_knob::journal::undo_with;
+
+const RP_FILTER: &str = "/proc/sys/net/ipv4/conf/v0/rp_filter";
+
+#[test]
+fn what_others_took_away_or_set_stays_so_and_is_said() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let mut agent = host.agent(60_000);
+    agent.ask("start");
+    assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    host.inside(|| {
+        // A virtual address that failed over, a route that a daemon withdrew, an administrator's filter.
+        ip("addr del 198.18.0.9/24 dev v0");
+        ip("addr del fd00:1::1/64 dev v0");
+        ip("route del 203.0.113.0/24 table 100");
+        fs::write(RP_FILTER, "1").unwrap();
+    });
+    agent.ask("turn mtu 3000");
+    agent.ask("turn mtu 9000");
+    let restored = agent.ask("restore").unwrap();
+    let now = host.picture();
+    for gone in ["198.18.0.9/24", "fd00:1::1/64", "203.0.113.0/24"] {
+        assert!(!now.contains(gone), "{gone} came back: {restored}");
+        assert!(restored.contains(gone), "{gone} is not mentioned: {restored}");
+    }
+    assert!(now.contains("ipv4/conf/v0/rp_filter=1\n"), "{restored}");
+    assert!(restored.contains("rp_filter"), "{restored}");
+    assert!(restored.starts_with("false"), "{restored}");
+    assert!(now.contains("mtu 3000") && host.journals().is_empty());
+}
+
+#[test]
+fn a_users_own_mtu_stays_with_all_that_follows_from_it() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let mut agent = host.agent(60_000);
+    agent.ask("start");
+    assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    host.inside(|| ip("link set v0 mtu 4000"));
+    let before = host.picture();
+    assert!(before.contains("ipv6/conf/v0/mtu=4000\n"));
+    let restored = agent.ask("restore").unwrap();
+    assert!(restored.starts_with("false"), "{restored}");
+    super::host::assert_same(&host.picture(), &before, "afterwards");
+}
+
+#[test]
+fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let mut agent = host.agent(60_000);
+    agent.ask("start");
+    // IPv6 goes, with its addresses and routes; somebody gives up one that is left, and sets what is left.
+    assert_eq!(agent.ask("turn mtu 1200").unwrap(), "3000 -> 1200");
+    host.inside(|| {
+        ip("addr del 198.18.0.9/24 dev v0");
+        fs::write(RP_FILTER, "1").unwrap();
+    });
+    assert_eq!(agent.ask("turn mtu 9000").unwrap(), "1200 -> 9000");
+    assert_eq!(agent.ask("turn mtu 1200").unwrap(), "9000 -> 1200");
+    signal(agent.pid(), rustix::process::Signal::STOP);
+    signal(guardian_pid(&host).unwrap(), KILL);
+    agent.kill();
+    let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    assert!(report.clean, "{report:?}");
+    let now = host.picture();
+    assert!(!now.contains("198.18.0.9/24") && now.contains("ipv4/conf/v0/rp_filter=1\n"), "{report:?}");
+    for ours in ["fd00:1::1/64", "fd00:1::2/64", "fd00:2::/48", "ipv6/conf/v0/accept_ra=2\n", "mtu 3000"] {
+        assert!(now.contains(ours), "{ours} is missing: {report:?}");
+    }
+}
+
+/// HTB counts in its options the packets that no class took.
+#[test]
+fn a_qdisc_that_counts_in_its_options_does_not_block_the_host() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    host.inside(|| {
+        tc("qdisc add dev v0 root handle 7: htb default 0");
+        tc("class add dev v0 parent 7: classid 7:1 htb rate 1gbit");
+    });
+    let mut agent = host.agent(60_000);
+    agent.ask("start");
+    assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    let shown = || host.inside(|| tc("qdisc show dev v0"));
+    let before = shown();
+    host.inside(|| {
+        let socket = std::net::UdpSocket::bind("198.18.0.1:0").unwrap();
+        // Nobody answers there: the requests for its hardware address are what passes.
+        for _ in 0..20 {
+            let _ = socket.send_to(b"x", "198.18.0.77:9");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            if tc("qdisc show dev v0") != before {
+                break;
+            }
+        }
+    });
+    assert_ne!(shown(), before, "the counter moved");
+    let restored = agent.ask("restore").unwrap();
+    assert!(restored.starts_with("true"), "{restored}");
+    assert!(host.journals().is_empty());
+    let classes = host.inside(|| tc("class show dev v0"));
+    assert!(classes.contains("class htb 7:1"), "{classes}");
+}

@@ -1,0 +1,93 @@
+//! Devices that leave the namespace in which they were turned.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use landspeed_knob::journal::undo_with;
+use landspeed_netlink::{LinkChange, Rtnl};
+
+use super::host::{Host, Named, can_run, empty_netns, inside, ip};
+use super::kills::{KILL, guardian_pid, signal};
+use super::knobs::lookup;
+
+fn moved(host: &Host, to: &OwnedFd) {
+    host.inside(|| Rtnl::open().unwrap().set_link("v0", LinkChange::Netns(to.as_fd()))).unwrap();
+}
+
+fn mtu_in(netns: &OwnedFd) -> u32 {
+    inside(netns, || Rtnl::open().unwrap().link("v0").unwrap().mtu)
+}
+
+#[test]
+fn a_device_that_moved_is_put_back_where_it_is_now() {
+    if !can_run() {
+        return;
+    }
+    let (host, other) = (Host::new(), empty_netns());
+    let _reachable = Named::new(&other);
+    // Another device has its number there.
+    inside(&other, || ip("link add x1 type veth peer name x2"));
+    let mut agent = host.agent(60_000);
+    agent.ask("start");
+    assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    agent.ask("turn sack 0");
+    moved(&host, &other);
+    let restored = agent.ask("restore").unwrap();
+    assert_eq!(mtu_in(&other), 3000, "{restored}");
+    assert!(restored.contains("mtu of v0: 9000 -> 3000"), "{restored}");
+    assert!(restored.contains("sack: 0 -> 1"), "{restored}");
+    assert!(restored.contains("moved to another network namespace"), "{restored}");
+    assert!(!restored.contains("gone"), "{restored}");
+    assert!(host.journals().is_empty());
+}
+
+#[test]
+fn a_device_that_moved_unseen_is_looked_for_and_the_journal_kept_where_nobody_can_look() {
+    if !can_run() {
+        return;
+    }
+    let (host, other) = (Host::new(), empty_netns());
+    let mut agent = host.agent(60_000);
+    agent.ask("start");
+    agent.ask("turn mtu 9000");
+    signal(agent.pid(), rustix::process::Signal::STOP);
+    signal(guardian_pid(&host).unwrap(), KILL);
+    agent.kill();
+    moved(&host, &other);
+    let undo = || host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    let report = undo();
+    assert!(!report.clean && host.journals().len() == 1, "{report:?}");
+    assert!(report.lines[0].contains("cannot be reached"), "{report:?}");
+    assert_eq!(mtu_in(&other), 9000);
+    let _reachable = Named::new(&other);
+    let report = undo();
+    assert!(report.clean && host.journals().is_empty(), "{report:?}");
+    assert_eq!(mtu_in(&other), 3000, "{report:?}");
+}
+
+#[test]
+fn a_device_that_was_deleted_or_ended_with_another_namespace_is_gone() {
+    if !can_run() {
+        return;
+    }
+    for deleted in [true, false] {
+        let (host, other) = (Host::new(), empty_netns());
+        let mut agent = host.agent(60_000);
+        agent.ask("start");
+        assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+        if deleted {
+            host.inside(|| ip("link del v0"));
+        } else {
+            moved(&host, &other);
+            drop(other);
+            // The kernel takes a namespace down in its own time; the other end goes with the device.
+            host.inside(|| {
+                while Rtnl::open().unwrap().link("v1").is_ok() {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+            });
+        }
+        let restored = agent.ask("restore").unwrap();
+        assert!(restored.contains("mtu of v0: the device is gone"), "{restored}");
+        assert!(host.journals().is_empty());
+    }
+}
