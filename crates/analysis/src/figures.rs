@@ -1,16 +1,19 @@
 //! The three figures of a trial from what both ends saw.
 
 use landspeed_record::{CpuAccounting, CpuUsage, EndpointOutcome, Figures, HostFacts, LatencyHistogram};
-use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use landspeed_stats::median;
+use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 
-/// Goodput, cost, latency and steal of one trial.
+/// Goodput, cost, round trips, steal and throttling of one trial.
 ///
 /// - Rate: payload at the receiver(s), each over its own window.
 /// - Cost: payload per second over processor seconds per second, because the windows of the two ends
 ///   and of their observers differ a little. Each machine (`boot_id`) counts once however many of its
 ///   namespaces take part. Zero where no processor time was seen.
 /// - Latency: the median of `idle`, the 1-byte ping-pong on the otherwise idle path; zero without.
-/// - Steal: the worse machine's.
+/// - Round trip under load: the median over flows and samples at the end that sends; `None` where its transport tells
+///   none.
+/// - Steal and throttling: the worse machine's, the worse host's.
 pub fn figures(
     a: &EndpointOutcome,
     b: &EndpointOutcome,
@@ -24,10 +27,17 @@ pub fn figures(
         rate_bps: BitRate(rate.0),
         bytes_per_cpu_s: BytesPerCpuSecond(cost),
         latency_ns: idle.and_then(|h| h.percentile(0.5)).unwrap_or(Nanos(0)),
-        loaded_latency_ns: None,
+        loaded_latency_ns: loaded([a, b]),
         steal: a.observed.cpu.steal_share().max(b.observed.cpu.steal_share()),
-        throttled: 0.0,
+        throttled: a.observed.throttling.share().max(b.observed.throttling.share()),
     }
+}
+
+/// The median round trip of what the ends sent, by their own TCP. The receiving end's figure is that of its handshake.
+fn loaded(ends: [&EndpointOutcome; 2]) -> Option<Nanos> {
+    let senders = ends.into_iter().filter(|end| end.sent_bytes > Bytes(0));
+    let samples = senders.flat_map(|end| &end.observed.tcp).map(|sample| sample.rtt_ns.0 as f64);
+    median(samples.filter(|rtt| *rtt > 0.0)).map(|ns| Nanos(ns as u64))
 }
 
 /// Processor seconds per second that both ends took, each machine once.
@@ -70,8 +80,8 @@ fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CoreClasses, Observations};
-    use landspeed_units::{Bytes, CpuNanos};
+    use landspeed_record::{CoreClasses, Observations, TcpSample};
+    use landspeed_units::CpuNanos;
 
     use super::*;
 
@@ -122,6 +132,27 @@ mod tests {
         close(cost(("x", "y"), TasksAndIrq), 1.5);
         close(cost(("x", "x"), Stat), 0.8);
         close(cost(("", ""), Stat), 1.6);
+    }
+
+    #[test]
+    fn the_round_trip_under_load_is_the_median_of_the_senders_samples() {
+        let sampled = |sent: u64, micros: &[u64]| {
+            let sample = |(flow, us): (u32, &u64)| TcpSample {
+                flow: flow % 2,
+                rtt_ns: Nanos::micros(*us),
+                ..TcpSample::default()
+            };
+            let tcp = (0..).zip(micros).map(sample).collect();
+            let observed = Observations { tcp, ..Observations::default() };
+            EndpointOutcome { sent_bytes: Bytes(sent), observed, ..EndpointOutcome::default() }
+        };
+        let hosts = (HostFacts::default(), HostFacts::default());
+        let loaded = |a, b| figures(&a, &b, (&hosts.0, &hosts.1), None).loaded_latency_ns;
+        // The receiver's own figure is of its handshake; a flow that was not measured yet says 0.
+        let (sender, receiver) = (sampled(1, &[900, 300, 0, 200]), sampled(0, &[5; 9]));
+        assert_eq!(loaded(sender.clone(), receiver.clone()), Some(Nanos::micros(300)));
+        assert_eq!(loaded(receiver.clone(), sender), Some(Nanos::micros(300)), "data the other way");
+        assert_eq!(loaded(sampled(1, &[]), receiver), None, "datagrams");
     }
 
     #[test]

@@ -6,7 +6,11 @@ use landspeed_record::{Cell, Direction, EndpointOutcome, Figures, LatencyHistogr
 use landspeed_units::Nanos;
 
 use crate::pair::{ping, ping_flow};
-use crate::{Error, Pair};
+use crate::{Error, Pair, Watching};
+
+/// Parts of a window with a sample of TCP_INFO at each end: the median of four tells a queue that fills from an idle path,
+/// and each sample takes a lock that the stream wants too. The coordinator of a short trial wakes this often anyway.
+const SAMPLES: u64 = 3;
 
 /// How long the parts of a trial take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +80,8 @@ pub(crate) fn measure_stream(
 ) -> Result<Measured, Error> {
     let flow = flow_settings(&cell.flow)?;
     let stream = Workload::Stream { duration_ns: timing.stream, direction: Direction::Forward };
-    let [mut a, b] = pair.run(stream, &flow, timing.warm_up)?;
+    let watching = Watching { interval: Nanos(timing.stream.0 / SAMPLES), ..Watching::default() };
+    let [mut a, b] = pair.run_watched(stream, &flow, timing.warm_up, &watching)?;
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
     a.latency = vec![idle];
     Ok(Measured { a, b, figures })

@@ -39,6 +39,7 @@ mod sockets;
 mod softnet;
 mod table;
 mod tcp_info;
+mod throttle;
 mod watcher;
 
 pub use cpu::{Kernel, accounting};

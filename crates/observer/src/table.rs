@@ -2,13 +2,13 @@
 
 use crate::{
     Observer, cost::Cost, cpu::Cpu, flows::Flows, link::Link, path::Path, processes::Processes, qdisc::Qdisc,
-    settings::Settings, snmp::Snmp, softnet::Softnet, tcp_info::TcpInfo,
+    settings::Settings, snmp::Snmp, softnet::Softnet, tcp_info::TcpInfo, throttle::Throttle,
 };
 
 /// Every observer there is. They are opened in this order and closed in the reverse one, so that the
 /// processor readings, last here, are taken closest around the window and the other observers' own
 /// cost lies outside it.
-pub static OBSERVERS: &[&dyn Observer] = &[&Link, &Softnet, &Snmp, &TcpInfo, &Cpu];
+pub static OBSERVERS: &[&dyn Observer] = &[&Throttle, &Link, &Softnet, &Snmp, &TcpInfo, &Cpu];
 
 /// Observers that run only where they are asked for, because they cost something or answer questions
 /// that only an explanation asks.

@@ -49,7 +49,7 @@ pub use incoming::{NotTaken, decode};
 pub use knob::{KnobState, TurnReport};
 pub use line::{Header, Line, PathFacts, Restored, StepLine, VerdictLine};
 pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamFigure, TcpFigure};
-pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample};
+pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample, Throttling};
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use summary::{

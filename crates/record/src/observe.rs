@@ -62,6 +62,29 @@ impl CpuUsage {
     }
 }
 
+/// Time for which this host's processors were held back over the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Throttling {
+    /// Length of the window that these figures cover.
+    pub window_ns: Nanos,
+    /// By the processor quota of the agent's control group, or of one around it, whichever did so longest: summed over
+    /// processors, and added by the kernel only when the group may run again.
+    pub quota_ns: Nanos,
+    /// By heat: of the processor that was too hot longest.
+    pub heat_ns: Nanos,
+}
+
+impl Throttling {
+    /// The longer of both as a share of the window, 0 to 1.
+    pub fn share(&self) -> f64 {
+        if self.window_ns.0 == 0 {
+            return 0.0;
+        }
+        (self.quota_ns.max(self.heat_ns).0 as f64 / self.window_ns.0 as f64).min(1.0)
+    }
+}
+
 /// TCP_INFO of one flow at one moment; times and counts run from the start of the connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -132,6 +155,8 @@ pub struct LinkCounters {
 pub struct Observations {
     /// Processor time.
     pub cpu: CpuUsage,
+    /// What held the processors back.
+    pub throttling: Throttling,
     /// TCP_INFO by flow and interval.
     pub tcp: Vec<TcpSample>,
     /// Interface counters.

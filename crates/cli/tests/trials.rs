@@ -1,0 +1,174 @@
+//! What one trial measures, on real paths: each test runs blocks as `tune` does.
+
+mod support;
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use landspeed_analysis::{BlockResult, Pair as Block};
+use landspeed_experiment::{BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, Wishes};
+use landspeed_record::{Cell, Figures, FlowSettings, Line, Trial, WriteError};
+use landspeed_topology::Hosts;
+use landspeed_units::Nanos;
+
+use support::{LANDSPEED, root};
+
+/// Two lab hosts, joined. The fields are dropped in this order: the lab goes after its agents.
+struct Bench {
+    pair: Pair,
+    _hosts: Box<dyn Hosts>,
+}
+
+impl Bench {
+    /// Two hosts of this lab, with agents of this program.
+    fn new(lab: &str, agent: &Path) -> Bench {
+        let hosts = landspeed_topology::open(&[lab.to_owned()]).expect("a lab");
+        let [a, b, ..] = hosts.hosts() else { panic!("the lab has fewer than two hosts") };
+        let reaching = Reaching { tune: true, agent: Some(agent.to_owned()), ..Reaching::default() };
+        let hints = b.v4.map(Into::into).into_iter().collect();
+        let [a, b] =
+            [a, b].map(|place| Host::probe(reaching.session(place).expect("an agent")).expect("a host"));
+        let pair = Pair::join(a, b, &Wishes { hints, ..Wishes::default() }).expect("a path");
+        Bench { pair, _hosts: hosts }
+    }
+
+    /// One block of the hosts as they are, against themselves.
+    fn block(&mut self) -> Trials {
+        let flow = landspeed_knob::flow_cell(&FlowSettings::default());
+        let cell = Cell { a: self.pair.a.found(), b: self.pair.b.found(), flow };
+        let block = Block {
+            step: "as-found".into(),
+            what: "the hosts as they are".into(),
+            incumbent: cell.clone(),
+            candidate: cell,
+            toggle: Nanos(0),
+            fine: true,
+            candidate_first: false,
+            block: 0,
+        };
+        let (mut trials, timing) = (Trials::default(), Timing::for_rtt(self.pair.path.rtt_ns));
+        let mut blocks = Blocks { pair: &mut self.pair, timing, began: Instant::now(), sink: &mut trials };
+        let BlockOutcome::Measured(BlockResult { figures, .. }) = blocks.measure(&block).expect("a block")
+        else {
+            panic!("a host refused the block")
+        };
+        assert_eq!(figures.len(), trials.0.len());
+        trials
+    }
+}
+
+/// The trials of a block as they are recorded.
+#[derive(Default)]
+struct Trials(Vec<Trial>);
+
+impl Trials {
+    fn figures(&self) -> impl Iterator<Item = Figures> + '_ {
+        self.0.iter().map(|trial| trial.figures)
+    }
+}
+
+impl Sink for Trials {
+    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+        if let Line::Trial(trial) = line {
+            self.0.push((**trial).clone());
+        }
+        Ok(())
+    }
+
+    fn stop(&self) -> bool {
+        false
+    }
+}
+
+/// 20 ms of queue in front of a line with a round trip of 1 ms: CUBIC fills it in the start-up.
+#[test]
+fn a_deep_queue_shows_in_the_round_trip_under_load() {
+    if !root("a_deep_queue_shows_in_the_round_trip_under_load") {
+        return;
+    }
+    let trials = Bench::new("lab:wan:rate=100M,rtt=1ms,queue=250K", LANDSPEED.as_ref()).block();
+    for figures in trials.figures() {
+        let loaded = figures.loaded_latency_ns.expect("a TCP stream tells its round trip");
+        assert!(loaded.0 > 4 * figures.latency_ns.0, "under load {loaded}, idle {}", figures.latency_ns);
+    }
+    for trial in &trials.0 {
+        let samples = trial.a.observed.tcp.len();
+        assert!(
+            (4..=5).contains(&samples),
+            "{samples} samples: the median needs some, the stream pays for each"
+        );
+    }
+}
+
+/// A control group that leaves its processes a fifth of one processor, in periods of 10 ms; removed on drop.
+struct Quota(PathBuf);
+
+impl Quota {
+    fn new() -> Result<Quota, String> {
+        let name = format!("landspeed-test-{}", std::process::id());
+        // The controller of version 1 where it is mounted (cgroups(7)); version 2 where it is delegated.
+        let settings: [(&str, &[(&str, &str)]); 2] = [
+            ("/sys/fs/cgroup/cpu", &[("cpu.cfs_period_us", "10000"), ("cpu.cfs_quota_us", "2000")]),
+            ("/sys/fs/cgroup", &[("cpu.max", "2000 10000")]),
+        ];
+        let mut why = Vec::new();
+        for (root, settings) in settings {
+            let made = Self::set(&Path::new(root).join(&name), settings);
+            match made {
+                Ok(quota) => return Ok(quota),
+                Err(error) => why.push(format!("{root}: {error}")),
+            }
+        }
+        Err(why.join("; "))
+    }
+
+    fn set(folder: &Path, settings: &[(&str, &str)]) -> std::io::Result<Quota> {
+        std::fs::create_dir(folder)?;
+        let quota = Quota(folder.to_owned());
+        for (file, value) in settings {
+            std::fs::OpenOptions::new().write(true).open(folder.join(file))?.write_all(value.as_bytes())?;
+        }
+        Ok(quota)
+    }
+
+    /// A program that is landspeed within this group.
+    fn agent(&self, folder: &Path) -> PathBuf {
+        let path = folder.join("agent");
+        let script =
+            format!("#!/bin/sh\necho $$ > {}/cgroup.procs && exec {LANDSPEED} \"$@\"\n", self.0.display());
+        std::fs::write(&path, script).expect("a script");
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("a program");
+        path
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        // Processes that were told to end leave the group a moment later.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn a_quota_shows_as_the_time_in_which_it_held_the_hosts_back() {
+    let test = "a_quota_shows_as_the_time_in_which_it_held_the_hosts_back";
+    if !root(test) {
+        return;
+    }
+    let quota = match Quota::new() {
+        Ok(quota) => quota,
+        Err(why) => return eprintln!("SKIP {test}: no control group with a quota: {why}"),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let trials = Bench::new("lab:back-to-back", &quota.agent(folder.path())).block();
+    for figures in trials.figures() {
+        assert!(figures.throttled > 0.1 && figures.throttled <= 1.0, "{figures:?}");
+    }
+}

@@ -1,0 +1,136 @@
+//! Quotas: `cpu.stat` of this process's control groups (cgroups(7); Documentation/admin-guide/cgroup-v2.rst;
+//! Documentation/scheduler/sched-bwc.rst).
+
+use std::path::{Path, PathBuf};
+
+use landspeed_units::Nanos;
+
+use crate::procfile;
+
+/// The files of this process's group and of those around it, in the hierarchy that has the processor controller. An agent
+/// that entered a network namespace has a /sys of its own, which shows no groups: then as its parent sees them.
+pub(super) fn find() -> Vec<PathBuf> {
+    let own = visible("/proc/self/mountinfo", Path::new("/"));
+    if !own.is_empty() {
+        return own;
+    }
+    let parent = format!("/proc/{}", std::os::unix::process::parent_id());
+    visible(&format!("{parent}/mountinfo"), Path::new(&format!("{parent}/root")))
+}
+
+/// Those that a process with these `mounts` sees below its `root`.
+fn visible(mounts: &str, root: &Path) -> Vec<PathBuf> {
+    let read = |path| procfile::read(path).unwrap_or_default();
+    let folders = folders(&read("/proc/self/cgroup"), &read(mounts)).into_iter();
+    let files = folders.map(|folder| root.join(folder.strip_prefix("/").unwrap_or(&folder)).join("cpu.stat"));
+    // A group without the controller, and the root of version 2, count nothing.
+    files.filter(|file| self::read(file).is_some()).collect()
+}
+
+/// The time for which a group was held back so far, summed over its processors.
+pub(super) fn read(file: &Path) -> Option<Nanos> {
+    throttled(&procfile::word(file)?)
+}
+
+fn throttled(text: &str) -> Option<Nanos> {
+    text.lines().find_map(|line| match line.split_once(' ')? {
+        ("throttled_usec", time) => Some(Nanos(time.parse::<u64>().ok()?.saturating_mul(1_000))),
+        ("throttled_time", time) => Some(Nanos(time.parse().ok()?)),
+        _ => None,
+    })
+}
+
+/// The group's folder and those above it, up to where its hierarchy is mounted. `groups` is /proc/self/cgroup, `mounts`
+/// /proc/self/mountinfo.
+fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
+    let groups = groups.lines().filter_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        Some((parts.next()?, parts.next()?))
+    });
+    let has_cpu = |(controllers, _): &(&str, &str)| {
+        controllers.is_empty() || controllers.split(',').any(|controller| controller == "cpu")
+    };
+    groups
+        .filter(has_cpu)
+        .filter_map(|(controllers, own)| chain(controllers.is_empty(), own, mounts))
+        .flatten()
+        .collect()
+}
+
+/// The folders of the group `own` in the first mount that shows it.
+fn chain(unified: bool, own: &str, mounts: &str) -> Option<Vec<PathBuf>> {
+    mounts.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let mut kind = kind.split(' ');
+        let fits = match kind.next()? {
+            "cgroup2" => unified,
+            "cgroup" => !unified && kind.nth(1)?.split(',').any(|option| option == "cpu"),
+            _ => false,
+        };
+        let mut fields = mount.split(' ').skip(3);
+        let (root, point) = (fields.next()?, Path::new(fields.next()?));
+        // A mount of a part of the hierarchy shows only what lies below its root.
+        let below = Path::new(own).strip_prefix(root).ok()?;
+        let climbs = below.components().any(|part| part.as_os_str() == "..");
+        (fits && !climbs).then(|| {
+            // Collected, so that the root's empty path leaves no slash behind.
+            let leaf: PathBuf = point.join(below).components().collect();
+            leaf.ancestors().take_while(|folder| folder.starts_with(point)).map(Path::to_owned).collect()
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Debian 12 under systemd: one hierarchy.
+    const UNIFIED: &str = "29 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate";
+    /// A container host with version 1, and version 2 without controllers.
+    const OLD: &str = "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n\
+                       33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n\
+                       41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw";
+
+    fn shown(groups: &str, mounts: &str) -> Vec<String> {
+        folders(groups, mounts).iter().map(|folder| folder.display().to_string()).collect()
+    }
+
+    #[test]
+    fn a_group_is_found_with_all_around_it() {
+        let own = "0::/user.slice/user-0.slice/session-4.scope\n";
+        let found = [
+            "/sys/fs/cgroup/user.slice/user-0.slice/session-4.scope",
+            "/sys/fs/cgroup/user.slice/user-0.slice",
+            "/sys/fs/cgroup/user.slice",
+            "/sys/fs/cgroup",
+        ];
+        assert_eq!(shown(own, UNIFIED), found);
+    }
+
+    #[test]
+    fn the_processor_controller_of_version_1_has_a_hierarchy_of_its_own() {
+        let own = "4:memory:/other\n1:cpu,cpuacct:/box\n0::/\n";
+        let found =
+            ["/sys/fs/cgroup/cpu,cpuacct/box", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/unified"];
+        assert_eq!(shown(own, OLD), found);
+    }
+
+    #[test]
+    fn a_container_sees_its_part() {
+        let mounts = "50 40 0:26 /docker/4f2a /sys/fs/cgroup ro - cgroup2 cgroup rw";
+        assert_eq!(shown("0::/docker/4f2a/inner", mounts), ["/sys/fs/cgroup/inner", "/sys/fs/cgroup"]);
+        assert!(shown("0::/../other", UNIFIED).is_empty(), "outside of what is mounted");
+        assert!(shown("0::/docker/beside", mounts).is_empty());
+    }
+
+    /// As Linux 6.18 (version 1) and 6.1 (version 2) print it.
+    #[test]
+    fn both_versions_tell_the_time() {
+        let old = "nr_periods 41\nnr_throttled 17\nthrottled_time 1650000123\nnr_bursts 0\nburst_time 0";
+        assert_eq!(throttled(old), Some(Nanos(1_650_000_123)));
+        let new = "usage_usec 9\nuser_usec 5\nsystem_usec 4\nnr_periods 3\nnr_throttled 2\nthrottled_usec 77";
+        assert_eq!(throttled(new), Some(Nanos::micros(77)));
+        assert_eq!(throttled("usage_usec 9\nuser_usec 5\nsystem_usec 4"), None, "the root of version 2");
+        assert_eq!(throttled("throttled_usec soon"), None);
+    }
+}
