@@ -12,7 +12,7 @@ pub mod doctor;
 pub mod persist;
 
 pub use doctor::{Finding, Severity, doctor};
-pub use persist::{Error, File, Kept, LeftOut, Persisted, persist};
+pub use persist::{Error, File, Kept, LeftOut, Needs, Persisted, confirmed, persist};
 
 /// Text of a host or a record as part of a sentence: escaped, not longer than a line.
 fn shown(text: &str) -> String {

@@ -45,6 +45,7 @@ static SLOW: Knob = Knob {
         toggle: Nanos::millis(1),
         disturbs: &[],
         can_cut: false,
+        placebo: None,
         interacts: &[],
         needs: &[],
         source: "none",

@@ -116,6 +116,7 @@ fn step_differs(a: Option<&StepSummary>, b: Option<&StepSummary>) -> bool {
     };
     a.answer != b.answer
         || a.kept != b.kept
+        || a.confirmed != b.confirmed
         || apart(a.rate, b.rate)
         || apart(a.cost, b.cost)
         || apart(a.latency, b.latency)

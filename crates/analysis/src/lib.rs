@@ -5,6 +5,7 @@
 //! recorded noise by the thousand ([`honesty`]).
 
 pub mod compare;
+mod confirm;
 mod diff;
 mod expectations;
 mod figures;
@@ -20,6 +21,7 @@ pub mod wan;
 pub mod window;
 
 pub use compare::compare;
+pub use confirm::Confirm;
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};
 pub use figures::figures;
 pub use ladder::{Action, BlockResult, Findings, Ladder, Pair, Rules};

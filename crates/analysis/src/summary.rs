@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{
-    Answer, Arm, Cell, Figures, Gain, Header, HostFacts, Line, Record, Restored, SUMMARY_FORMAT, Side,
-    StepSummary, Trial, TuneSummary,
+    Answer, Arm, Cell, Confirmation, Figures, Gain, Header, HostFacts, Line, Record, Restored,
+    SUMMARY_FORMAT, Side, StepSummary, Trial, TuneSummary,
 };
 use landspeed_units::Nanos;
 
@@ -12,7 +12,7 @@ use crate::expectations::expectations;
 use crate::ladder::{Findings, Rules, gain};
 use crate::series::{Block, Series, arms, block_trials};
 use crate::steal::Steals;
-use crate::{Goal, Metric};
+use crate::{Goal, Metric, confirm};
 
 /// What a summary says beside the findings.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +29,8 @@ pub struct RunFacts<'a> {
     pub took: Nanos,
     /// How often it looked at what holds the path back.
     pub verdicts: u32,
+    /// What `--confirm-for` found.
+    pub confirmation: Option<Confirmation>,
     /// Path of the record.
     pub record: &'a str,
 }
@@ -51,6 +53,7 @@ pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
         final_: findings.final_,
         gain: findings.gain,
         against: findings.against,
+        confirmation: run.confirmation,
         expectations: expectations(&findings.steps, run.verdicts),
         steps: findings.steps,
         start_cell: findings.start_cell,
@@ -110,6 +113,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
         restored: &restored,
         took: written.as_ref().map_or(took, |w| w.took_ns),
         verdicts: verdicts as u32,
+        confirmation: confirm::recorded(record, record.header.goal.parse().unwrap_or_default()),
         record: path,
     };
     Ok(assemble(findings(record, start_cell, written), run))
@@ -221,7 +225,7 @@ pub(crate) fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
 }
 
 /// A block of trials in time order; `None` where they are not in a block's order.
-fn block(trials: &[&Trial]) -> Option<Block> {
+pub(crate) fn block(trials: &[&Trial]) -> Option<Block> {
     let candidate_first = trials[0].arm == Arm::Candidate;
     let in_order = trials.iter().map(|t| t.arm).eq(arms(trials.len(), candidate_first));
     let figures: Vec<Figures> = trials.iter().map(|t| t.figures).collect();

@@ -202,22 +202,21 @@ fn small_harms_may_not_add_up_against_the_start() {
 }
 
 #[test]
-fn placebos_come_first_and_last_and_write_without_changing() {
+fn placebos_come_first_and_last_and_toggle_as_candidates_do() {
     let placebos = vec![candidate("early", "same", 0, &[]), candidate("late", "same", 0, &[])];
     let candidates = vec![candidate("a", "on", 1, &[]), candidate("b", "on", 2, &[])];
-    let mut same = Rules { placebos, ..Rules::default() };
-    for placebo in &mut same.placebos {
-        placebo.change = Cell::default();
-    }
-    let run = drive(candidates, same, &|_| plain(1.0), "");
+    let rules = Rules { placebos, ..Rules::default() };
+    let run = drive(candidates, rules, &|_| plain(1.0), "");
     let order: Vec<&str> = run.findings.steps.iter().map(|s| s.knob.as_str()).collect();
     assert_eq!(order, ["early", "a", "b", "late"]);
     assert!(run.step("late").placebo && !run.step("late").kept && run.findings.void.is_none());
+    let toggled = |knob: &str| run.pairs.iter().any(|p| p.step.contains(knob) && p.incumbent != p.candidate);
+    assert!(toggled("placebo early") && toggled("placebo late"));
 }
 
 #[test]
 fn a_kept_placebo_voids_the_run_loudly() {
-    // A world where the candidate's arm is favoured whatever is in it: the placebo's own write shows.
+    // A world where toggling itself favours the candidate's arm: going to an equivalent value shows it.
     let rules = Rules { placebos: vec![candidate("early", "same", 0, &[])], ..Rules::default() };
     let run = drive(Vec::new(), rules, &|c| plain(if c.flow.is_empty() { 1.0 } else { 1.3 }), "");
     assert!(run.findings.void.as_deref().is_some_and(|v| v.contains("placebo")));

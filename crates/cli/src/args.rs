@@ -302,6 +302,9 @@ pub(crate) struct PersistArgs {
     /// Which of its hosts this is about
     #[arg(long, value_enum, default_value = "a")]
     pub(crate) host: SideArg,
+    /// Include kept steps that the rest of the run did not confirm
+    #[arg(long)]
+    pub(crate) unconfirmed: bool,
     /// Write the files below this folder (use / for the host itself); without it they are only shown
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,

@@ -54,6 +54,15 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     }
     let kept = steps.iter().any(|step| step["kept"] == true);
     assert_eq!(kept, summary["start_cell"] != summary["final_cell"], "{out}");
+    assert!(summary["final"]["loaded_latency_ns"].as_u64() > Some(0), "{out}");
+    // What toggling itself does shows only where a placebo toggles as a candidate does.
+    let lines = lines(summary["record"].as_str().expect("a path"));
+    let placebos = steps.iter().filter(|step| step["placebo"] == true && step["blocks"].as_u64() > Some(0));
+    for placebo in placebos {
+        let of_it = lines.iter().filter(|line| line["line"] == "trial" && line["step"] == placebo["id"]);
+        let cells: BTreeSet<String> = of_it.map(|trial| trial["cell"].to_string()).collect();
+        assert_eq!(cells.len(), 2, "{placebo}");
+    }
     let host_wide = steps.iter().find(|step| step["knob"] == "rmem-max").expect("host-wide knobs are listed");
     assert_eq!(host_wide["answer"], "skipped");
     assert!(host_wide["reason"].as_str().is_some_and(|r| r.contains("lab")), "{host_wide}");

@@ -5,10 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
 use landspeed_analysis::{BlockResult, Pair as Block};
-use landspeed_control::Change;
-use landspeed_record::{
-    Arm, Candidate, Cell, EndpointOutcome, Figures, LatencyHistogram, Line, Settings, Trial,
-};
+use landspeed_record::{Arm, Cell, EndpointOutcome, Figures, LatencyHistogram, Line, Trial};
 use landspeed_units::Nanos;
 
 use crate::trial::{Timing, measure_idle, measure_stream};
@@ -92,7 +89,6 @@ impl Blocks<'_> {
     fn set<'b>(&mut self, block: &'b Block, arm: Arm) -> Result<&'b Cell, Error> {
         let cell = block.cell(arm);
         self.pair.set(cell)?;
-        self.rewrite(&block.rewrite)?;
         Ok(cell)
     }
 
@@ -131,16 +127,6 @@ impl Blocks<'_> {
         self.sink.line(&Line::Trial(Box::new(trial)))?;
         Ok((figures, remarks))
     }
-
-    /// A placebo's turn: a knob's full write path, with the value that stands.
-    fn rewrite(&mut self, cell: &Cell) -> Result<(), Error> {
-        let changes = |settings: &Settings| -> Vec<Change> {
-            let change =
-                |(knob, value): (&String, &String)| Change { knob: knob.clone(), value: value.clone() };
-            settings.iter().map(change).collect()
-        };
-        self.pair.turn(&[changes(&cell.a), changes(&cell.b)])
-    }
 }
 
 /// What a reader of the step must know beside its figures, without counts that change from trial to
@@ -159,50 +145,4 @@ fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
 /// Whether a host refused one request (the session goes on), rather than was lost.
 pub(crate) fn refused(error: &Error) -> bool {
     matches!(error, Error::Session { source: landspeed_control::Error::Refused { .. }, .. })
-}
-
-/// Changes that change nothing: two system knobs whose rewriting goes through everything that a real
-/// turn does. The first is a sysctl, the second a device's; a host without one of them does with the
-/// other.
-pub fn placebos(start: &Cell) -> Vec<Candidate> {
-    ["timestamps", "txqueuelen"]
-        .into_iter()
-        .filter_map(|knob| {
-            let own = |settings: &Settings| settings.get_key_value(knob).map(|(k, v)| (k.clone(), v.clone()));
-            let value = start.a.get(knob)?.clone();
-            let change = Cell {
-                a: own(&start.a).into_iter().collect(),
-                b: own(&start.b).into_iter().collect(),
-                ..Cell::default()
-            };
-            Some(Candidate {
-                knob: knob.to_owned(),
-                from: value.clone(),
-                value,
-                change,
-                ..Candidate::default()
-            })
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_placebo_rewrites_what_stands_on_every_host_that_has_it() {
-        let settings = |pairs: &[(&str, &str)]| -> Settings {
-            pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect()
-        };
-        let start = Cell {
-            a: settings(&[("timestamps", "1"), ("mtu", "1500")]),
-            b: settings(&[("timestamps", "0")]),
-            ..Cell::default()
-        };
-        let placebos = placebos(&start);
-        assert_eq!(placebos.len(), 1, "no host has txqueuelen: {placebos:?}");
-        assert_eq!(start.with(&placebos[0].change), start);
-        assert_eq!(placebos[0].change.b, settings(&[("timestamps", "0")]));
-    }
 }

@@ -19,7 +19,7 @@ mod sink;
 mod trial;
 mod tune;
 
-pub use block::{BlockOutcome, Blocks, placebos};
+pub use block::{BlockOutcome, Blocks};
 pub use compare::{Carrier, RunId, StudyHead, begin, compare, compare_on, order, resume};
 pub use error::Error;
 pub use explain::{
@@ -33,4 +33,4 @@ pub use record_run::{RecordRunOptions, record_run};
 pub use recovery::{Losses, recover};
 pub use sink::Sink;
 pub use trial::Timing;
-pub use tune::{Baseline, TuneOptions, TunePlan, plan, tune};
+pub use tune::{Baseline, Placebos, TuneOptions, TunePlan, placebos, plan, tune};

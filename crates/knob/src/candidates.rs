@@ -7,8 +7,10 @@ use crate::table::{all, find};
 use crate::{Error, Knob, On, Proposal, Scope, View};
 
 mod named;
+mod placebo;
 
 pub use named::named;
+pub use placebo::{Placebo, placebos};
 
 /// A path with its hosts as probed: data flows from A, the sender, to B.
 #[derive(Debug, Clone, Copy)]
@@ -140,8 +142,13 @@ impl<'a> Planner<'a> {
     }
 
     fn proposals(&self, knob: &Knob) -> Vec<Proposal> {
+        self.with_view(knob, knob.propose)
+    }
+
+    /// Asks the knob's row about this path.
+    fn with_view<T>(&self, knob: &Knob, ask: fn(&View) -> T) -> T {
         let states = || sides(knob.row.on).iter().filter_map(|side| self.path.state(*side, knob.row.name));
-        (knob.propose)(&View {
+        ask(&View {
             sender: self.path.sender,
             receiver: self.path.receiver,
             sender_link: self.path.sender_link,

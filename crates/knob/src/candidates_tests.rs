@@ -27,6 +27,7 @@ const VETH: &[(&str, &str)] = &[
     ("timestamps", "1"),
     ("rps", "none"),
     ("txqueuelen", "1000"),
+    ("notsent-lowat", "4294967295"),
     ("qdisc", "default"),
     ("gro-flush-timeout", "0"),
     ("napi-defer-hard-irqs", "0"),
@@ -327,4 +328,51 @@ fn a_named_value_brings_what_its_knob_needs() {
         assert_eq!(with.len(), knob.row.needs.len(), "{}", knob.row.name);
         assert!(named::proposal(knob, "off").with.is_empty());
     }
+}
+
+/// What the placebos change at the start of this lab, or why they do not, by scope.
+fn placebos_of(lab: &Lab, cell: &Cell, skip: &[String]) -> Vec<(Scope, Result<Cell, String>)> {
+    let placebos = placebos(&lab.path(), cell, skip).into_iter();
+    placebos.map(|placebo| (placebo.scope, placebo.change.map(|change| change.change))).collect()
+}
+
+#[test]
+fn placebos_of_three_scopes_go_to_another_value_that_cannot_matter() {
+    let lab = Lab::new();
+    let host = |knob: &str, value: &str| Cell {
+        a: Settings::from([(knob.to_owned(), value.to_owned())]),
+        ..Cell::default()
+    };
+    let flow = Settings::from([("socket-notsent-lowat".to_owned(), "2147483647".to_owned())]);
+    let found = placebos_of(&lab, &lab.found(), &[]);
+    let wanted = [
+        (Scope::Flow, Ok(Cell { flow, ..Cell::default() })),
+        (Scope::Namespace, Ok(host("notsent-lowat", "4294967294"))),
+        (Scope::Device, Ok(host("txqueuelen", "1001"))),
+    ];
+    assert_eq!(found, wanted);
+    for (_, change) in found {
+        assert_ne!(lab.found().with(&change.unwrap()), lab.found(), "it writes at each toggle");
+    }
+}
+
+#[test]
+fn a_placebo_follows_what_stands_and_says_why_there_is_none() {
+    let mut lab = Lab::new();
+    let mut cell = lab.found();
+    cell.a.insert("notsent-lowat".into(), "131072".into());
+    cell.a.insert("txqueuelen".into(), "10000".into());
+    let device = lab.a.iter_mut().find(|state| state.knob == "txqueuelen").unwrap();
+    device.skip = Some("no such file".into());
+    let found = placebos_of(&lab, &cell, &[]);
+    let reasons: Vec<&str> =
+        found.iter().filter_map(|(_, change)| change.as_ref().err()).map(String::as_str).collect();
+    assert_eq!(
+        reasons,
+        [r#"no value is known to be as good as "0""#, "host A: no such file"],
+        "the system limits flows now"
+    );
+    assert_eq!(found[1].1.as_ref().unwrap().a["notsent-lowat"], "131073");
+    let skip = ["txqueuelen".to_owned()];
+    assert_eq!(placebos_of(&lab, &cell, &skip).len(), 2, "left out by --skip");
 }

@@ -27,7 +27,7 @@ mod sysctl;
 pub mod table;
 mod workload;
 
-pub use candidates::{Filter, PathView, candidates, named};
+pub use candidates::{Filter, PathView, Placebo, candidates, named, placebos};
 pub use domain::MAX_VALUE_BYTES;
 pub use error::Error;
 pub use flow::{flow_cell, flow_settings};

@@ -95,6 +95,12 @@ pub(crate) fn each(values: &[&str], rank: u32) -> Vec<Proposal> {
     (rank..).zip(values).map(|(rank, value)| Proposal::new(*value, rank)).collect()
 }
 
+/// The number beside `value`, one more, or one less than the `most` that there is; `None` of what is no number above 0.
+pub(crate) fn next_to(value: &str, most: u64) -> Option<String> {
+    let value: u64 = value.parse().ok().filter(|value| *value > 0)?;
+    Some(if value < most { value + 1 } else { value - 1 }.to_string())
+}
+
 /// Whether a `uname -r` is of this version or later.
 pub(crate) fn at_least(release: &str, (major, minor): (u32, u32)) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));

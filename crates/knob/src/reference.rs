@@ -68,6 +68,9 @@ fn facts(knob: &Knob) -> String {
             format!("{}; saved before, restored and compared after", disturbed.join(", ")),
         ));
     }
+    if row.placebo.is_some() {
+        lines.push(("Placebo", "yes: a run may toggle it between two equivalent values".into()));
+    }
     if row.can_cut {
         lines.push(("Can cut the path", "yes: tried under a short lease".into()));
     }

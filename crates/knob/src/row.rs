@@ -107,6 +107,9 @@ pub struct Row {
     /// Knobs on the same host, with their values, without which this one reads back as off or is refused;
     /// they stand before it in the table, and [`crate::in_order`] turns them in time.
     pub needs: &'static [(&'static str, &'static str)],
+    /// A value that cannot matter where another one stands, for a placebo: going to it and back is a candidate's toggle
+    /// in all but the effect. `None`, here or as the answer, where none is known.
+    pub placebo: Option<fn(&View) -> Option<String>>,
     /// Where the expectation comes from: paper section, RFC, kernel documentation.
     pub source: &'static str,
 }

@@ -53,7 +53,8 @@ pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample, 
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use summary::{
-    Advised, Answer, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary, TuneSummary,
+    Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary,
+    TuneSummary,
 };
 pub use trial::{
     Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, StaggeredFlow, SweepPoint, Trial,

@@ -88,7 +88,7 @@ pub struct StepSummary {
     pub answer: Answer,
     /// Whether it is part of the final setting.
     pub kept: bool,
-    /// Whether this step was a placebo: a full write path that changes nothing.
+    /// Whether this step was a placebo: it toggles between two equivalent values.
     pub placebo: bool,
     /// Whether this is a second try after another step was kept.
     pub reopened: bool,
@@ -126,6 +126,22 @@ pub struct Gain {
     pub cost: Estimate,
     /// Idle round-trip time (below one is faster).
     pub latency: Estimate,
+}
+
+/// Final against start once more, in blocks at growing distances over a long time after the run (`--confirm-for`).
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Confirmation {
+    /// From the first block to the last.
+    pub over_ns: Nanos,
+    /// Blocks that counted.
+    pub blocks: u32,
+    /// Blocks thrown away for steal, blind to the arm.
+    pub discarded: u32,
+    /// Final over start, these blocks alone.
+    pub gain: Gain,
+    /// Whether the primary statistic's interval lies above the least effect of interest.
+    pub holds: bool,
 }
 
 /// What verdicts promised against what was measured, over all steps of a run. Placebos are left out.
@@ -182,6 +198,9 @@ pub struct TuneSummary {
     pub gain: Gain,
     /// Final over the setting given with `--against`, where there was one.
     pub against: Option<Gain>,
+    /// Whether the gain lasted, where `--confirm-for` asked.
+    #[serde(default)]
+    pub confirmation: Option<Confirmation>,
     /// The steps in order.
     pub steps: Vec<StepSummary>,
     /// What verdicts promised against what was measured; `None` where the run looked at nothing.

@@ -134,6 +134,21 @@ mod tests {
     }
 
     #[test]
+    fn a_step_that_was_not_confirmed_is_no_step_that_was() {
+        let step = |confirmed: bool| {
+            let text = format!(
+                r#"{{"id":"1-tso","knob":"tso","value":"on","from":"off","with":[],"answer":"helps","kept":true,
+                "placebo":false,"reopened":false,"rate":null,"cost":null,"latency":null,"left_out":null,
+                "confirmed":{confirmed},"blocks":5,"discarded":0,"reason":"helps"}}"#
+            );
+            Some(serde_json::from_str(&text).unwrap())
+        };
+        let row =
+            super::step(&StepDiff { step: "tso=on".into(), a: step(true), b: step(false), differs: true });
+        assert_eq!((row.a.as_str(), row.b.as_str()), ("kept", "not confirmed"));
+    }
+
+    #[test]
     fn both_forms_carry_every_row() {
         let ratio = Some(Estimate { ratio: 1.31, low: 1.2, high: 1.4 });
         let row = DiffRow { what: "final rate".into(), a: "34 Gb/s".into(), b: "44.5 Gb/s".into(), ratio };

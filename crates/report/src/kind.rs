@@ -8,6 +8,8 @@ use crate::output::Tone;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Kept,
+    /// Kept, and blocks that were spread over the rest of the run did not confirm it.
+    Unconfirmed,
     /// Helped when it was tried, and was dropped in the final check.
     Dropped,
     Harms,
@@ -19,14 +21,22 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) const MEASURED: [Kind; 6] =
-        [Kind::Kept, Kind::Dropped, Kind::NoEffect, Kind::Harms, Kind::Undecided, Kind::Placebo];
+    pub(crate) const MEASURED: [Kind; 7] = [
+        Kind::Kept,
+        Kind::Unconfirmed,
+        Kind::Dropped,
+        Kind::NoEffect,
+        Kind::Harms,
+        Kind::Undecided,
+        Kind::Placebo,
+    ];
 
     pub(crate) fn of(step: &StepSummary) -> Self {
         match (step.placebo, step.answer, step.kept) {
             (true, ..) => Kind::Placebo,
             (_, Answer::Skipped, _) => Kind::Skipped,
             (_, Answer::NotTried, _) => Kind::NotTried,
+            (_, _, true) if step.confirmed == Some(false) => Kind::Unconfirmed,
             (_, _, true) => Kind::Kept,
             (_, Answer::Helps, false) => Kind::Dropped,
             (_, Answer::Harms, _) => Kind::Harms,
@@ -35,10 +45,16 @@ impl Kind {
         }
     }
 
+    /// Whether the step is part of the final setting.
+    pub(crate) fn is_kept(self) -> bool {
+        matches!(self, Kind::Kept | Kind::Unconfirmed)
+    }
+
     /// For people.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Kind::Kept => "kept",
+            Kind::Unconfirmed => "kept, not confirmed",
             Kind::Dropped => "helped, then dropped",
             Kind::Harms => "harms",
             Kind::NoEffect => "no useful effect",
@@ -52,6 +68,7 @@ impl Kind {
     /// As [`Kind::word`], for a narrow column.
     pub(crate) fn brief(self) -> &'static str {
         match self {
+            Kind::Unconfirmed => "not confirmed",
             Kind::Dropped => "dropped",
             Kind::NoEffect => "no effect",
             kind => kind.word(),
@@ -62,6 +79,7 @@ impl Kind {
     pub(crate) fn symbol(self) -> &'static str {
         match self {
             Kind::Kept => "✓",
+            Kind::Unconfirmed => "!",
             Kind::Dropped => "○",
             Kind::Harms => "✗",
             Kind::NoEffect => "=",
@@ -75,6 +93,7 @@ impl Kind {
     pub(crate) fn class(self) -> &'static str {
         match self {
             Kind::Kept => "kept",
+            Kind::Unconfirmed => "unconfirmed",
             Kind::Dropped => "dropped",
             Kind::Harms => "harms",
             Kind::NoEffect => "no-effect",
@@ -89,7 +108,7 @@ impl Kind {
         match self {
             Kind::Kept => Tone::Good,
             Kind::Harms => Tone::Bad,
-            Kind::Undecided | Kind::Dropped => Tone::Open,
+            Kind::Unconfirmed | Kind::Undecided | Kind::Dropped => Tone::Open,
             Kind::Placebo => Tone::Noise,
             Kind::NoEffect | Kind::Skipped | Kind::NotTried => Tone::Dim,
         }

@@ -1,6 +1,6 @@
 //! The words and numbers that every form of a report shares, so that a step reads the same everywhere.
 
-use landspeed_record::{Estimate, Gain, StepSummary, TuneSummary};
+use landspeed_record::{Confirmation, Estimate, Figures, Gain, StepSummary, TuneSummary};
 use landspeed_units::Nanos;
 
 pub(crate) use crate::kind::Kind;
@@ -80,6 +80,38 @@ impl Primary {
         })
         .filter(plausible)
     }
+}
+
+/// "5 steps kept", and how many of them were not confirmed.
+pub(crate) fn kept(summary: &TuneSummary) -> String {
+    let kinds = || summary.steps.iter().map(Kind::of);
+    let (all, open) =
+        (kinds().filter(|k| k.is_kept()).count(), kinds().filter(|k| *k == Kind::Unconfirmed).count());
+    match open {
+        0 => format!("{all} steps kept"),
+        open => format!("{all} steps kept, {open} of them not confirmed"),
+    }
+}
+
+/// "Confirmed over 30 min 0 s: 1.40x the rate [1.31, 1.49], 22 blocks".
+pub(crate) fn confirmation(found: &Confirmation, primary: Primary) -> String {
+    let verdict = if found.holds { "Confirmed" } else { "NOT confirmed" };
+    let over = duration(found.over_ns);
+    let figure = primary.of_gain(&found.gain);
+    let figure = figure.map_or("no figure".to_owned(), |e| {
+        format!("{} the {} {}", times(e.ratio), primary.phrase(), interval(&e))
+    });
+    let discarded = match found.discarded {
+        0 => String::new(),
+        gone => format!(", {gone} discarded"),
+    };
+    format!("{verdict} over {over}: {figure}, {} blocks{discarded}", found.blocks)
+}
+
+/// The round trip under load at the start and at the end, where both were sampled.
+pub(crate) fn loaded(summary: &TuneSummary) -> Option<(Nanos, Nanos)> {
+    let known = |figures: &Figures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
+    Some((known(&summary.start)?, known(&summary.final_)?))
 }
 
 /// Whether an estimate can be drawn and printed: a record may hold anything.
@@ -231,6 +263,18 @@ mod tests {
         let interval = |low, high| super::interval(&Estimate { ratio: 1.0, low, high });
         assert_eq!(interval(0.5, 2.0), "[0.50, 2.00]");
         assert_eq!(interval(1e-9, 1e9), "[0, any]");
+    }
+
+    #[test]
+    fn a_confirmation_says_over_how_long_and_what_came_out() {
+        let rate = Estimate { ratio: 1.4, low: 1.31, high: 1.49 };
+        let gain = Gain { rate, ..Gain::default() };
+        let found = Confirmation { over_ns: Nanos::secs(1_800), blocks: 22, discarded: 0, gain, holds: true };
+        let said = confirmation(&found, Primary::Rate);
+        assert_eq!(said, "Confirmed over 30 min 0 s: 1.40x the rate [1.31, 1.49], 22 blocks");
+        let doubtful = Confirmation { discarded: 3, holds: false, ..found };
+        let said = confirmation(&doubtful, Primary::Cost);
+        assert_eq!(said, "NOT confirmed over 30 min 0 s: no figure, 22 blocks, 3 discarded");
     }
 
     #[test]

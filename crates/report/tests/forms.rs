@@ -28,6 +28,58 @@ fn the_headline_comes_first_and_everything_is_said() {
 }
 
 #[test]
+fn what_was_not_confirmed_is_marked_in_every_form() {
+    let (summary, record) = sample::sample();
+    let shown = text::summary(&summary, 120, false);
+    let row = shown.lines().find(|line| line.contains("write-size=65536")).expect("the step");
+    assert!(row.starts_with('!') && row.contains("not confirmed"), "{row}");
+    for said in ["6 steps kept, 1 of them not confirmed", "! write-size=65536: interval above"] {
+        assert!(shown.contains(said), "{said} is missing:\n{shown}");
+    }
+    let page = html::page(&summary, &record);
+    for said in [
+        "6 steps kept, 1 of them not confirmed",
+        "</span>not confirmed",
+        "kept, not confirmed",
+        "(not confirmed)",
+    ] {
+        assert!(page.contains(said), "{said} is missing");
+    }
+    let document: serde_json::Value = serde_json::from_str(&summary_json(&summary)).expect("JSON");
+    let steps = document["steps"].as_array().expect("steps");
+    let of = |knob: &str| {
+        &steps.iter().find(|step| step["knob"] == knob && step["kept"] == true).expect("kept")["confirmed"]
+    };
+    assert_eq!((of("write-size"), of("tso")), (&false.into(), &true.into()));
+}
+
+#[test]
+fn whether_the_gain_lasted_is_said_beside_it() {
+    let (mut summary, record) = sample::sample();
+    let said = "Confirmed over 30 min 0 s: 11.8x the rate [11.1, 12.5], 21 blocks, 1 discarded";
+    assert!(text::summary(&summary, 120, false).contains(said));
+    assert!(html::page(&summary, &record).contains(said));
+    summary.confirmation.as_mut().expect("a confirmation").holds = false;
+    assert!(text::summary(&summary, 120, false).contains("NOT confirmed over 30 min"));
+    assert!(html::page(&summary, &record).contains("NOT confirmed over 30 min"));
+    summary.confirmation = None;
+    assert!(!text::summary(&summary, 120, false).contains("onfirmed over"));
+}
+
+#[test]
+fn the_round_trip_under_load_is_shown_where_it_was_sampled() {
+    let (mut summary, record) = sample::sample();
+    let shown = text::summary(&summary, 120, false);
+    let row =
+        shown.lines().find(|line| line.trim_start().starts_with("round trip under load")).expect("a row");
+    assert!(["392 us", "106 us", "0.27x"].iter().all(|said| row.contains(said)), "{row}");
+    assert!(html::page(&summary, &record).contains("Round trip while the stream runs"));
+    summary.start.loaded_latency_ns = None;
+    assert!(!text::summary(&summary, 120, false).contains("under load"));
+    assert!(!html::page(&summary, &record).contains("Round trip while the stream runs"));
+}
+
+#[test]
 fn the_table_of_steps_keeps_to_the_width_of_the_terminal() {
     let (summary, _) = sample::sample();
     for width in [80, 120, 160] {

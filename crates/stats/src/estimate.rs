@@ -45,6 +45,22 @@ pub fn estimate(ln_ratios: &[f64], confidence: f64) -> Estimate {
     ratio_of(mean, mean - half, mean + half)
 }
 
+/// As [`estimate`], of log ratios that stand for unequal parts of a whole, each after its weight: the mean over the parts. The
+/// fewer carry most of the weight, the wider it is (Kish's effective number); equal weights give [`estimate`].
+pub fn weighted_estimate(parts: &[(f64, f64)], confidence: f64) -> Estimate {
+    let total: f64 = parts.iter().map(|(weight, _)| weight).sum();
+    let share = |weight: f64| if total > 0.0 { weight / total } else { 1.0 / parts.len() as f64 };
+    let mean: f64 = parts.iter().map(|(weight, ln)| share(*weight) * ln).sum();
+    let number = 1.0 / parts.iter().map(|(weight, _)| share(*weight).powi(2)).sum::<f64>();
+    if parts.is_empty() || number < 1.0 + 1e-9 {
+        return ratio_of(mean, f64::NEG_INFINITY, f64::INFINITY);
+    }
+    let squares: f64 = parts.iter().map(|(weight, ln)| (share(*weight) * (ln - mean)).powi(2)).sum();
+    let half =
+        student_quantile(number - 1.0, 0.5 + confidence / 2.0) * (squares * number / (number - 1.0)).sqrt();
+    ratio_of(mean, mean - half, mean + half)
+}
+
 /// An estimate from log values, its ends made finite.
 pub fn ratio_of(mean: f64, low: f64, high: f64) -> Estimate {
     let ratio = |ln: f64| ln.clamp(-FARTHEST, FARTHEST).exp();
@@ -72,6 +88,21 @@ mod tests {
         assert_eq!(median(&[] as &[f64]), None);
         assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median([4.0, 1.0, 2.0, 3.0]), Some(2.5));
+    }
+
+    #[test]
+    fn equal_weights_give_the_plain_interval_and_one_heavy_part_none() {
+        let close = |a: Estimate, b: Estimate| {
+            [(a.ratio, b.ratio), (a.low, b.low), (a.high, b.high)]
+                .iter()
+                .all(|(a, b)| (a / b - 1.0).abs() < 1e-9)
+        };
+        let lns = [0.1, 0.3, 0.2, 0.25];
+        let alike = lns.map(|ln| (7.0, ln));
+        assert!(close(weighted_estimate(&alike, 0.95), estimate(&lns, 0.95)));
+        let one = weighted_estimate(&[(1.0, 0.2), (0.0, 9.0)], 0.95);
+        assert!(close(one, estimate(&[0.2], 0.95)), "{one:?}");
+        assert!(close(weighted_estimate(&[], 0.95), estimate(&[], 0.95)));
     }
 
     #[test]

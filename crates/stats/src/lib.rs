@@ -18,7 +18,7 @@ mod walk;
 mod welch;
 
 pub use calm::{Contrast, calm_mean};
-pub use estimate::{estimate, mean_and_deviation, median, ratio_of};
+pub use estimate::{estimate, mean_and_deviation, median, ratio_of, weighted_estimate};
 pub use family::Ledger;
 pub use noninferiority::{Guard, guard};
 pub use paired::{holm, mean_interval, paired_test};

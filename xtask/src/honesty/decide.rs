@@ -1,8 +1,8 @@
 //! Decisions about nothing, on real trials.
 //!
 //! Each is what `tune` does with a placebo as its only step: the same ladder, the same blocks, the same
-//! rewriting of a real knob before every trial. Settings alternate from decision to decision, the
-//! rewritten knob every two decisions.
+//! toggling of a real knob between two equivalent values. Settings alternate from decision to decision, the
+//! toggled knob every two decisions.
 //!
 //! A decision follows from its blocks alone, so one that was cut short goes on from those that are
 //! recorded: nothing is measured twice, and no decision can be avoided by stopping in time.
@@ -10,9 +10,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use landspeed_analysis::{Action, BlockResult, Ladder, Pair, Rules};
-use landspeed_experiment::{BlockOutcome, Blocks, Sink, placebos};
+use landspeed_experiment::{BlockOutcome, Blocks, Sink};
 use landspeed_record::{Answer, Line, StepSummary, WriteError};
 use landspeed_units::Nanos;
 
@@ -116,14 +116,13 @@ impl<'a> Study<'a> {
     /// The ladder of `tune` with one placebo and nothing else.
     fn ladder(&self, number: u32, setting: Setting) -> Result<Ladder> {
         let cell = self.bench.cell(setting);
-        let placebos = placebos(cell);
-        let placebo = placebos.iter().cycle().nth(number as usize / 2).context("no knob here to rewrite")?;
+        let placebo = self.bench.placebo(number, setting)?;
         let rules = Rules {
             planned: PLANNED,
             block_time: self.bench.timing.block(),
             fine: self.bench.timing.fine,
             seed: u64::from(number),
-            placebos: vec![placebo.clone()],
+            placebos: vec![placebo],
             ..Rules::default()
         };
         Ok(Ladder::new(cell.clone(), Vec::new(), rules))

@@ -2,8 +2,8 @@
 
 use anyhow::{Context, Result};
 use landspeed_analysis::Goal;
-use landspeed_experiment::{Baseline, Host, Pair, Reaching, Timing, TuneOptions, Wishes, plan};
-use landspeed_record::{Cell, Settings};
+use landspeed_experiment::{Baseline, Host, Pair, Reaching, Timing, TuneOptions, Wishes, placebos, plan};
+use landspeed_record::{Candidate, Cell, Settings};
 use landspeed_topology::{self as topology, Hosts};
 use landspeed_units::Nanos;
 
@@ -31,9 +31,16 @@ impl Bench {
         let [first, second] =
             [a, b].map(|place| Ok::<Host, anyhow::Error>(Host::probe(reaching.session(place)?)?));
         let pair = Pair::join(first?, second?, &Wishes { hints, ..Wishes::default() })?;
-        let plan = plan(&pair, &options(tuned(&pair)?))?;
+        let plan = plan(&pair, &options(tuned(&pair)?, 0))?;
         let tuned = plan.against.context("a plan names what it was asked to compare with")?;
         Ok(Bench { pair, timing: plan.timing, start: plan.start, tuned, _hosts: hosts })
+    }
+
+    /// The placebo of a decision at a setting: one scope after the other, two decisions each.
+    pub(super) fn placebo(&self, number: u32, setting: Setting) -> Result<Candidate> {
+        let options = options(Settings::new(), u64::from(number / 2));
+        let placebos = placebos(&self.pair, self.cell(setting), &options);
+        placebos.changes.into_iter().next().context("no knob here has two equivalent values")
     }
 
     /// The cell of a setting.
@@ -64,7 +71,8 @@ fn tuned(pair: &Pair) -> Result<Settings> {
     Ok(settings)
 }
 
-fn options(tuned: Settings) -> TuneOptions {
+/// What `tune` would be asked, with this seed.
+fn options(tuned: Settings, seed: u64) -> TuneOptions {
     TuneOptions {
         goal: Goal::Rate,
         baseline: Baseline::Sc03,
@@ -73,8 +81,9 @@ fn options(tuned: Settings) -> TuneOptions {
         skip: Vec::new(),
         explain: false,
         against: Some(tuned),
+        confirm_for: None,
         in_lab: true,
-        seed: 0,
+        seed,
         topology: "lab:back-to-back".into(),
         command: String::new(),
         started: String::new(),

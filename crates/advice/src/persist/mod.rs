@@ -12,6 +12,7 @@
 
 mod application;
 mod check;
+mod confirmed;
 mod link_file;
 mod script;
 mod sysctl;
@@ -20,6 +21,7 @@ use landspeed_record::{Cell, LinkFacts, Settings, Side};
 
 use crate::shown;
 use check::Device;
+pub use confirmed::{Needs, confirmed};
 
 /// What to persist: one host's part of a run.
 #[derive(Debug, Clone, Copy)]

@@ -1,3 +1,5 @@
+use landspeed_record::StepLine;
+
 use super::*;
 
 fn settings(pairs: &[(&str, &str)]) -> Settings {
@@ -214,4 +216,51 @@ fn hostile_names_flows_and_origins_are_refused_or_escaped() {
     let kept = Kept { start: &start, end: &end, side: Side::A, link: None, origin: "x\nkernel.panic=1" };
     let text = &persist(&kept, &key).unwrap().files[0].text;
     assert!(!text.lines().any(|line| line.starts_with("kernel.panic")), "{text}");
+}
+
+/// A kept step of host A, as the record has it.
+fn kept(settings: &[(&str, &str)], standing: &Cell, confirmed: Option<bool>) -> StepLine {
+    let candidate = standing.with(&Cell { a: self::settings(settings), ..Cell::default() });
+    let (knob, value) = settings[0];
+    let text = format!(
+        r#"{{"id":"{knob}","knob":"{knob}","value":"{value}","from":"","with":[],"answer":"helps","kept":true,
+        "placebo":false,"reopened":false,"rate":null,"cost":null,"latency":null,"left_out":null,"blocks":9,
+        "discarded":0,"reason":"helps"}}"#
+    );
+    let mut summary: landspeed_record::StepSummary = serde_json::from_str(&text).expect("a step");
+    summary.confirmed = confirmed;
+    StepLine { summary, incumbent: standing.clone(), candidate }
+}
+
+/// What of two kept steps is confirmed, the first of which is in doubt where `doubt` says so: (settings, left out).
+fn sure(first: &[(&str, &str)], second: &[(&str, &str)], doubt: Option<bool>) -> (Settings, Vec<LeftOut>) {
+    let start =
+        Cell { a: settings(&[("tso", "off"), ("tx-checksum", "off"), ("mtu", "1500")]), ..Cell::default() };
+    let first = kept(first, &start, doubt);
+    let second = kept(second, &first.candidate, Some(true));
+    let needs: Needs<'_> = &|knob| if knob == "tso" { &[("tx-checksum", "on")] } else { &[] };
+    let (end, left_out) = confirmed(&start, &second.candidate, &[&first, &second], needs);
+    (end.a, left_out)
+}
+
+#[test]
+fn a_step_that_was_not_confirmed_is_left_out_and_named() {
+    let (end, left_out) = sure(&[("mtu", "9000")], &[("tso", "on"), ("tx-checksum", "on")], Some(false));
+    assert_eq!(end, settings(&[("tso", "on"), ("tx-checksum", "on"), ("mtu", "1500")]));
+    assert_eq!((left_out.len(), left_out[0].knob.as_str()), (1, "mtu"));
+    assert!(left_out[0].why.contains("not confirmed") && left_out[0].why.contains("--unconfirmed"));
+}
+
+#[test]
+fn what_a_confirmed_step_needs_is_written_whoever_set_it() {
+    let (end, left_out) = sure(&[("tx-checksum", "on")], &[("tso", "on")], Some(false));
+    assert_eq!(end, settings(&[("tso", "on"), ("tx-checksum", "on"), ("mtu", "1500")]));
+    assert_eq!(left_out.len(), 1);
+}
+
+#[test]
+fn all_of_an_older_record_counts() {
+    let (end, left_out) = sure(&[("mtu", "9000")], &[("tso", "on"), ("tx-checksum", "on")], None);
+    assert_eq!(end, settings(&[("tso", "on"), ("tx-checksum", "on"), ("mtu", "9000")]));
+    assert_eq!(left_out, []);
 }

@@ -67,7 +67,12 @@ impl Climb {
     }
 
     /// The candidates as they look against what stands now.
-    pub(crate) fn replan(&mut self, candidates: Vec<Candidate>) {
+    pub(crate) fn replan(&mut self, candidates: Vec<Candidate>, placebos: &[Candidate]) {
+        for waiting in &mut self.placebos {
+            if let Some(renewed) = placebos.iter().find(|placebo| placebo.knob == waiting.knob) {
+                waiting.clone_from(renewed);
+            }
+        }
         let (skipped, open): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.skip.is_some());
         self.idle = skipped.into_iter().filter(|c| c.cannot_matter).collect();
         self.queue.renew(open, &self.idle);
@@ -181,7 +186,7 @@ impl Climb {
         let reserve = reserve(&self.kept, task.placebo, &self.placebos, desk);
         let grant = self.ledger.grant();
         let stands = self.incumbent.with(&task.candidate.change) == self.incumbent;
-        let why = if stands && !task.placebo {
+        let why = if stands {
             "it stands already"
         } else if desk.clock.left_before(reserve) < least_time(task.candidate.toggle_ns, desk) {
             "no room in the budget"

@@ -19,8 +19,6 @@ pub(crate) struct Comparison {
     pub(crate) what: String,
     pub(crate) incumbent: Cell,
     pub(crate) candidate: Cell,
-    /// See `Pair::rewrite`.
-    pub(crate) rewrite: Cell,
     pub(crate) toggle: Nanos,
     pub(crate) series: Series,
     /// See `BlockResult::remarks`, each once.
@@ -40,7 +38,6 @@ impl Comparison {
             what,
             incumbent,
             candidate,
-            rewrite: Cell::default(),
             toggle,
             series: Series::default(),
             remarks: BTreeSet::new(),
@@ -55,7 +52,6 @@ impl Comparison {
             what: self.what.clone(),
             incumbent: self.incumbent.clone(),
             candidate: self.candidate.clone(),
-            rewrite: self.rewrite.clone(),
             toggle: self.toggle,
             fine: desk.rules.is_fine(self.toggle),
             candidate_first: self.order.next(desk),

@@ -54,8 +54,6 @@ pub struct Pair {
     pub incumbent: Cell,
     /// What is tried (arm B).
     pub candidate: Cell,
-    /// Placebos only: the settings to write at every toggle though they stand already. Empty otherwise.
-    pub rewrite: Cell,
     /// Time that one toggle takes.
     pub toggle: Nanos,
     /// Whether the block is of eight trials of half the length, whose idle round trips are asked for before the streams, in
@@ -196,10 +194,11 @@ impl Ladder {
 
     /// Takes the candidates as they look against what stands now: to be called after a step was kept,
     /// since what cannot matter before it may matter after (large packets without TSO), and the other
-    /// way round. Those that were tried keep their answer.
-    pub fn replan(&mut self, candidates: Vec<Candidate>) {
+    /// way round. Those that were tried keep their answer. `placebos` are the same against what stands now: a value that is
+    /// equivalent to the one at the start need not be so any more.
+    pub fn replan(&mut self, candidates: Vec<Candidate>, placebos: &[Candidate]) {
         if self.check.is_none() && self.finished.is_none() {
-            self.climb.replan(candidates);
+            self.climb.replan(candidates, placebos);
         }
     }
 

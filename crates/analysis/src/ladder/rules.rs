@@ -44,7 +44,7 @@ pub struct Rules {
     pub fine: bool,
     /// Seed of all orders.
     pub seed: u64,
-    /// Changes that change nothing, tried first (the first of them) and last (the last).
+    /// Changes to an equivalent value, tried first (the first of them) and last (the second).
     pub placebos: Vec<Candidate>,
     /// A setting to compare the final one with.
     pub against: Option<Cell>,

@@ -44,12 +44,9 @@ impl Step {
         let usual = super::rules::USUAL_BLOCKS * super::climb::SECOND_CHANCE;
         let design = if max_blocks > usual { design.thorough() } else { design };
         let what = words::change(&task.candidate);
-        let what = if task.placebo { format!("placebo: {what} written though it stands") } else { what };
+        let what = if task.placebo { format!("placebo: {what}, which changes nothing") } else { what };
         let cells = (incumbent.clone(), incumbent.with(&task.candidate.change));
-        let mut comparison = Comparison::new(id, what, cells, task.candidate.toggle_ns);
-        if task.placebo {
-            comparison.rewrite = task.candidate.change.clone();
-        }
+        let comparison = Comparison::new(id, what, cells, task.candidate.toggle_ns);
         Step { task, comparison, grant, design }
     }
 

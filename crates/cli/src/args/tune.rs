@@ -53,6 +53,10 @@ pub(crate) struct TuneArgs {
     /// Compare the result with these settings at the end: mtu=9000,tso=on,...
     #[arg(long, value_name = "KNOB=VALUE,...")]
     pub(crate) against: Option<String>,
+    /// Go on after the run for so long with blocks of final against start, at growing distances, and say whether the gain
+    /// lasts. Ctrl-C ends it with what is there
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "record_run")]
+    pub(crate) confirm_for: Option<Nanos>,
     /// Say what would be tried; turn nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use landspeed_advice::{File, Kept, persist};
+use landspeed_advice::{File, Kept, LeftOut, confirmed, persist};
 use landspeed_knob as knob;
-use landspeed_record::{Line, LinkFacts, Record, Side, TuneSummary};
+use landspeed_record::{Cell, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
 
 use crate::args::{PersistArgs, SideArg};
 use crate::commands::show::{out, summary};
@@ -20,9 +20,10 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
         SideArg::A => Side::A,
         SideArg::B => Side::B,
     };
+    let (end, unconfirmed) = end(&record, &summary, args.unconfirmed);
     let kept = Kept {
         start: &summary.start_cell,
-        end: &summary.final_cell,
+        end: &end,
         side,
         link: link(&record, &summary, side),
         origin: &format!("{} of {}", summary.record, summary.started),
@@ -37,13 +38,29 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
     if !persisted.application.is_empty() {
         out(&persisted.application)?;
     }
-    for left in &persisted.left_out {
+    for left in unconfirmed.iter().chain(&persisted.left_out) {
         out(&format!("not in a file: {}: {}", left.knob, left.why))?;
     }
     if args.write.is_none() && !persisted.files.is_empty() {
         eprintln!("nothing was written: --write / puts these files in place");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The setting to write: the final one, by default less what was not confirmed, which comes second.
+fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<LeftOut>) {
+    if unconfirmed {
+        return (summary.final_cell.clone(), Vec::new());
+    }
+    let line = |step: &StepSummary| {
+        record.lines.iter().rev().find_map(|line| match line {
+            Line::Step(line) if line.summary.id == step.id => Some(&**line),
+            _ => None,
+        })
+    };
+    let steps: Vec<&StepLine> = summary.steps.iter().filter_map(line).collect();
+    let needs = |name: &str| knob::find(name).map_or(&[][..], |knob| knob.row.needs);
+    confirmed(&summary.start_cell, &summary.final_cell, &steps, &needs)
 }
 
 /// The host's link on the path, as the record names it.

@@ -112,6 +112,7 @@ fn options(args: &TuneArgs, ends: &Ends) -> Result<TuneOptions> {
         skip: args.skip.clone(),
         explain: !args.no_explain,
         against,
+        confirm_for: args.confirm_for,
         in_lab: ends.in_lab(),
         seed,
         topology: args.hosts.describe(),

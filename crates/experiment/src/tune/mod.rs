@@ -1,6 +1,7 @@
 //! A tuning run: walks the ladder that `analysis` decides, on a pair of hosts, and puts everything
 //! back at the end, whatever happened.
 
+mod confirm;
 mod look;
 mod plan;
 mod run;
@@ -12,7 +13,7 @@ use landspeed_record::{Header, Line, RECORD_FORMAT, Settings, TuneSummary};
 use landspeed_units::Nanos;
 
 use crate::{Error, Pair, Sink};
-pub use plan::{TunePlan, plan};
+pub use plan::{Placebos, TunePlan, placebos, plan};
 use run::Run;
 
 /// Where a run starts from.
@@ -51,6 +52,8 @@ pub struct TuneOptions {
     pub explain: bool,
     /// Settings to compare the result with at the end, laid over the start.
     pub against: Option<Settings>,
+    /// How long after the ladder to go on with blocks of final against start.
+    pub confirm_for: Option<Nanos>,
     /// Whether the hosts share this machine, whose host-wide knobs are then not theirs.
     pub in_lab: bool,
     /// Seed of the orders of trials.
@@ -80,10 +83,12 @@ pub fn tune(
     sink: &mut dyn Sink,
 ) -> Result<TuneSummary, Error> {
     let began = Instant::now();
-    let ((findings, verdicts), restored) = pair.tuned(|pair| {
+    let ((findings, confirmation, verdicts), restored) = pair.tuned(|pair| {
         let mut run =
             Run { pair, plan: &plan, options, sink: &mut *sink, began, verdicts: 0, kept: String::new() };
-        Ok((run.climb()?, run.verdicts))
+        let findings = run.climb()?;
+        let confirmation = run.confirm(&findings)?;
+        Ok((findings, confirmation, run.verdicts))
     })?;
     sink.line(&Line::Restored(restored.clone()))?;
     let summary = assemble(
@@ -95,6 +100,7 @@ pub fn tune(
             restored: &restored,
             took: began.elapsed().into(),
             verdicts,
+            confirmation,
             record: &options.record,
         },
     );

@@ -17,6 +17,8 @@ pub struct TunePlan {
     pub baseline: Vec<String>,
     /// Candidates in order, those that are skipped with their reason among them.
     pub candidates: Vec<Candidate>,
+    /// What is toggled early and late though it cannot matter.
+    pub placebos: Placebos,
     /// What `--against` names, as a cell.
     pub against: Option<Cell>,
     /// Lengths of the trials.
@@ -38,11 +40,12 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
         Some(settings) => Some(overlay_all(&start, settings)?),
         None => None,
     };
+    let placebos = placebos(pair, &start, options);
     let timing = Timing::for_rtt(pair.path.rtt_ns);
     let usual = Timing { fine: false, ..Timing::for_rtt(Nanos(0)) }.block().0;
     let scale = if timing.fine { 1.0 } else { timing.block().0 as f64 / usual as f64 };
     let budget = Nanos((options.budget.0 as f64 * scale) as u64);
-    Ok(TunePlan { start, baseline, candidates, against, timing, budget })
+    Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget })
 }
 
 /// Everything that may be tried from `cell`, or why not: what the table proposes, and behind it values of their own
@@ -53,7 +56,58 @@ pub(super) fn candidates(
     options: &TuneOptions,
     findings: &[Finding],
 ) -> Result<Vec<Candidate>, Error> {
-    let path = knob::PathView {
+    let filter = knob::Filter { only: &options.only, skip: &options.skip };
+    viewed(pair, options, |path| {
+        let mut candidates = knob::candidates(path, cell, &filter)?;
+        let remedies = findings.iter().flat_map(|finding| &finding.remedies);
+        candidates.extend(
+            remedies.filter_map(|remedy| knob::named(path, cell, &filter, (&remedy.knob, &remedy.value))),
+        );
+        Ok(candidates)
+    })
+}
+
+/// What a run toggles between two equivalent values.
+#[derive(Debug, Clone, Default)]
+pub struct Placebos {
+    /// Two where the hosts have them: the early one, and the late one, of another scope.
+    pub changes: Vec<Candidate>,
+    /// Knobs that would have been toggled and cannot be, each with the reason.
+    pub missing: Vec<String>,
+}
+
+impl Placebos {
+    /// For a reader, where something is missing.
+    pub(super) fn lacking(&self) -> Option<String> {
+        let scopes = match self.changes.len() {
+            0 => "this run has no placebo",
+            1 => "this run has one placebo, the early one",
+            _ => "the placebos of this run are of the other scopes",
+        };
+        (!self.missing.is_empty()).then(|| format!("{scopes}: {}", self.missing.join("; ")))
+    }
+}
+
+/// The placebos of a run against what stands in `cell`: two scopes of a device, a network namespace and a flow, drawn by
+/// the run's seed from those that the hosts have.
+pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
+    let mut known = viewed(pair, options, |path| knob::placebos(path, cell, &options.skip));
+    let turned = (options.seed % known.len().max(1) as u64) as usize;
+    known.rotate_left(turned);
+    let mut chosen = Placebos::default();
+    for placebo in known {
+        match placebo.change {
+            Ok(change) if chosen.changes.len() < 2 => chosen.changes.push(change),
+            Ok(_) => {}
+            Err(why) => chosen.missing.push(format!("{} ({}): {why}", placebo.knob, placebo.scope)),
+        }
+    }
+    chosen
+}
+
+/// Asks the knob table about the path of `pair`.
+fn viewed<T>(pair: &Pair, options: &TuneOptions, ask: impl FnOnce(&knob::PathView<'_>) -> T) -> T {
+    ask(&knob::PathView {
         sender: &pair.a.facts,
         receiver: &pair.b.facts,
         sender_link: &pair.a.link(),
@@ -62,14 +116,7 @@ pub(super) fn candidates(
         receiver_states: &pair.b.states,
         rtt: pair.path.rtt_ns,
         in_lab: options.in_lab,
-    };
-    let filter = knob::Filter { only: &options.only, skip: &options.skip };
-    let mut candidates = knob::candidates(&path, cell, &filter)?;
-    let remedies = findings.iter().flat_map(|finding| &finding.remedies);
-    candidates.extend(
-        remedies.filter_map(|remedy| knob::named(&path, cell, &filter, (&remedy.knob, &remedy.value))),
-    );
-    Ok(candidates)
+    })
 }
 
 /// Lays settings over a cell, each where its knob belongs; a system knob that a host lacks is left

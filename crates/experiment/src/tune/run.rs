@@ -7,11 +7,11 @@ use landspeed_record::{Cell, Line, Side, StepLine, VerdictLine};
 use landspeed_units::Nanos;
 
 use super::look::{look, time};
-use super::plan::{TunePlan, candidates};
+use super::plan::{TunePlan, candidates, placebos};
 use super::{TuneOptions, header};
 use crate::block::refused;
 use crate::curve::curve;
-use crate::{BlockOutcome, Blocks, Error, Pair, Sink, placebos};
+use crate::{BlockOutcome, Blocks, Error, Pair, Sink};
 
 /// One run, from the baseline to the findings.
 pub(super) struct Run<'a> {
@@ -27,8 +27,13 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn used(&self) -> Nanos {
+    pub(super) fn used(&self) -> Nanos {
         self.began.elapsed().into()
+    }
+
+    pub(super) fn note(&mut self, text: String) -> Result<(), Error> {
+        self.sink.line(&Line::Note { text })?;
+        Ok(())
     }
 
     pub(super) fn climb(&mut self) -> Result<Findings, Error> {
@@ -44,7 +49,7 @@ impl Run<'_> {
                 Action::Measure(block) => self.block(&mut ladder, &block)?,
                 Action::Decided(step) => self.decided(&mut ladder, step)?,
                 Action::Watch(cell) => self.watch(&mut ladder, &cell)?,
-                Action::Note(text) => self.sink.line(&Line::Note { text })?,
+                Action::Note(text) => self.note(text)?,
                 Action::Finished(findings) => break *findings,
             }
         };
@@ -55,14 +60,14 @@ impl Run<'_> {
         Ok(findings)
     }
 
-    fn rules(&self) -> Rules {
+    pub(super) fn rules(&self) -> Rules {
         Rules {
             goal: self.options.goal,
             budget: self.plan.budget,
             block_time: self.plan.timing.block(),
             fine: self.plan.timing.fine,
             seed: self.options.seed,
-            placebos: placebos(&self.plan.start),
+            placebos: self.plan.placebos.changes.clone(),
             against: self.plan.against.clone(),
             watch_time: self.options.looks().then(|| time(self.pair.path.rtt_ns)),
             ..Rules::default()
@@ -81,6 +86,9 @@ impl Run<'_> {
         self.sink.line(&Line::Path(self.pair.path.clone()))?;
         let (start, candidates) = (self.plan.start.clone(), self.plan.candidates.clone());
         self.sink.line(&Line::Plan { start, candidates })?;
+        if let Some(text) = self.plan.placebos.lacking() {
+            self.note(text)?;
+        }
         Ok(())
     }
 
@@ -98,7 +106,9 @@ impl Run<'_> {
     /// A decision; what is worth trying may look different after one that was kept.
     fn decided(&mut self, ladder: &mut Ladder, step: Box<StepLine>) -> Result<(), Error> {
         if step.summary.kept {
-            ladder.replan(candidates(self.pair, &step.candidate, self.options, &[])?);
+            let stands = &step.candidate;
+            let renewed = placebos(self.pair, stands, self.options).changes;
+            ladder.replan(candidates(self.pair, stands, self.options, &[])?, &renewed);
             self.kept.clone_from(&step.summary.id);
         }
         self.sink.line(&Line::Step(step))?;
@@ -125,7 +135,8 @@ impl Run<'_> {
         self.verdicts += 1;
         let took_ns = self.used().saturating_sub(at_ns);
         let line = VerdictLine { number, after: self.kept.clone(), at_ns, took_ns, verdict };
-        ladder.replan(candidates(self.pair, cell, self.options, &line.verdict.findings)?);
+        let renewed = placebos(self.pair, cell, self.options).changes;
+        ladder.replan(candidates(self.pair, cell, self.options, &line.verdict.findings)?, &renewed);
         ladder.advise(&line);
         self.sink.line(&Line::Trial(Box::new(trial)))?;
         self.sink.line(&Line::Verdict(Box::new(line)))?;

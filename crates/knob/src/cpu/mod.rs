@@ -20,6 +20,7 @@ const PROCESSORS: Row = Row {
     can_cut: false,
     interacts: &[],
     needs: &[],
+    placebo: None,
     source: "",
 };
 

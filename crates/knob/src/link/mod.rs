@@ -25,6 +25,7 @@ const LINK: Row = Row {
     can_cut: false,
     interacts: &[],
     needs: &[],
+    placebo: None,
     source: "Documentation/networking/netdevices.rst",
 };
 

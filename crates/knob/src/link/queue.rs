@@ -8,7 +8,7 @@ use landspeed_units::Nanos;
 
 use super::{LINK, number, reach};
 use crate::device::refused;
-use crate::propose::{each, unless};
+use crate::propose::{each, next_to, unless};
 use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, On, Place, Proposal, Row, Turn, View};
 
 /// The value of the qdisc knob for what the kernel itself put there.
@@ -24,6 +24,7 @@ pub(super) const KNOBS: &[Knob] = &[
             on: On::Sender,
             domain: Domain::Int(1, 1_000_000),
             disturbs: &[Disturbs::Qdisc],
+            placebo: Some(|view| next_to(view.current, 1_000_000)),
             interacts: &["qdisc", "limit-output-bytes"],
             source: "feng-2003 3.3 (little to none), 4.1 (10000 on a path of 180 ms)",
             ..LINK

@@ -20,6 +20,7 @@ const NAPI: Row = Row {
     can_cut: false,
     interacts: &[],
     needs: &[],
+    placebo: None,
     source: "Documentation/networking/napi.rst",
 };
 

@@ -24,6 +24,7 @@ const HARDWARE: Row = Row {
     can_cut: false,
     interacts: &[],
     needs: &[],
+    placebo: None,
     source: "ethtool(8)",
 };
 

@@ -26,5 +26,6 @@ const OFFLOAD: Row = Row {
     can_cut: false,
     interacts: &[],
     needs: &[],
+    placebo: None,
     source: "Documentation/networking/segmentation-offloads.rst",
 };

@@ -23,6 +23,7 @@ pub(crate) const FLOW: Row = Row {
     can_cut: false,
     interacts: &[],
     needs: &[],
+    placebo: None,
     source: "socket(7), tcp(7)",
 };
 

@@ -4,12 +4,14 @@ use landspeed_units::BitRate;
 
 use super::{FLOW, NO_QUEUE, bytes_or_none, switch};
 use crate::flow::number;
-use crate::propose::{each, flip, unless};
+use crate::propose::{each, flip, next_to, unless};
 use crate::sysctl::congestion::algorithms;
 use crate::{Domain, Knob, Proposal, Row, Turn, View};
 
 /// The value of a congestion control that is left to the system.
 const SYSTEM: &str = "default";
+/// More unsent bytes than any socket holds: the kernel takes an int.
+const UNLIMITED: u64 = i32::MAX as u64;
 /// 2^53: rates are carried as doubles.
 const FASTEST: u64 = 1 << 53;
 
@@ -97,7 +99,8 @@ pub(super) const KNOBS: &[Knob] = &[
         row: Row {
             name: "socket-notsent-lowat",
             about: "TCP_NOTSENT_LOWAT of each flow in bytes; 0 leaves it to the system",
-            domain: Domain::Int(0, i32::MAX as u64),
+            domain: Domain::Int(0, UNLIMITED),
+            placebo: Some(unlimited),
             interacts: &["notsent-lowat", "write-size", "tcp-wmem"],
             source: "tcp(7); Cheshire, WWDC 2015 session 719",
             ..FLOW
@@ -115,6 +118,14 @@ fn congestion(view: &View) -> Vec<Proposal> {
     let system = view.settings.get("congestion-control").map_or("", String::as_str);
     let reason = "congestion-control tries the same for all flows";
     algorithms(view, system).map(|(default, proposal)| proposal.pointless_if(default, reason)).collect()
+}
+
+/// No limit of the flow's own says the same as none of the system's; where there is one, a byte more does.
+fn unlimited(view: &View) -> Option<String> {
+    match view.current {
+        "0" => (view.number("notsent-lowat")? >= UNLIMITED).then(|| UNLIMITED.to_string()),
+        limit => next_to(limit, UNLIMITED),
+    }
 }
 
 /// A little under an even share of the slower link: a burst then never overruns the path's buffers.

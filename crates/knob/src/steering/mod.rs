@@ -22,6 +22,7 @@ const STEERING: Row = Row {
     can_cut: false,
     interacts: &[],
     needs: &[],
+    placebo: None,
     source: "Documentation/networking/scaling.rst",
 };
 

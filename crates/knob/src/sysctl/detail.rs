@@ -1,7 +1,7 @@
 //! How segments are cut, gathered and queued.
 
 use super::NAMESPACED;
-use crate::propose::{each, flip, unless};
+use crate::propose::{each, flip, next_to, unless};
 use crate::{Domain, Knob, On, Proposal, View};
 
 /// An int in the kernel.
@@ -12,6 +12,7 @@ pub(super) const KNOBS: &[Knob] = &[
         about: "unsent bytes over which a socket is not writable",
         on: On::Sender,
         domain: Domain::Int(0, u32::MAX as u64),
+        placebo: Some(|view| next_to(view.current, u32::MAX.into())),
         interacts: &["tcp-wmem", "write-size", "socket-notsent-lowat"],
         source: "ip-sysctl.rst; Cheshire, WWDC 2015 session 719 (TCP_NOTSENT_LOWAT)",
     }, |_| each(&["131072", "1048576"], 420)),

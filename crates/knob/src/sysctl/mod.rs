@@ -46,6 +46,7 @@ const NAMESPACED: Row = Row {
     can_cut: false,
     interacts: &[],
     needs: &[],
+    placebo: None,
     source: "Documentation/networking/ip-sysctl.rst",
 };
 

@@ -38,6 +38,7 @@ const fn knob(
         toggle: Nanos(0),
         disturbs,
         can_cut: false,
+        placebo: None,
         interacts: &[],
         needs: &[],
         source: "none",

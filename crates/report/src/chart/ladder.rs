@@ -89,7 +89,7 @@ fn caption(steps: &[(&StepSummary, Estimate)]) -> Markup {
         p {
             "Each row is one step in the order in which it was tried: the ratio of candidate to incumbent over interleaved "
             "trials, with its interval. The shaded band is the least effect of interest (2 %). Only a step whose interval "
-            "lies wholly beyond the band is kept. Placebos change nothing: they show the noise floor."
+            "lies wholly beyond the band is kept. Placebos toggle between two equivalent values: they show the noise floor."
         }
     }
 }
@@ -97,8 +97,11 @@ fn caption(steps: &[(&StepSummary, Estimate)]) -> Markup {
 fn description(steps: &[(&StepSummary, Estimate)], primary: Primary) -> String {
     let kept: Vec<String> = steps
         .iter()
-        .filter(|(step, _)| Kind::of(step) == Kind::Kept)
-        .map(|(step, e)| format!("{} {}", words::setting(step), words::times(e.ratio)))
+        .filter(|(step, _)| Kind::of(step).is_kept())
+        .map(|(step, e)| {
+            let doubt = if Kind::of(step) == Kind::Unconfirmed { " (not confirmed)" } else { "" };
+            format!("{} {}{doubt}", words::setting(step), words::times(e.ratio))
+        })
         .collect();
     format!(
         "{} measured steps by their ratio of {}. Kept: {}.",

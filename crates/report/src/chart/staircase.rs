@@ -151,7 +151,7 @@ fn names(slots: &[Slot], bottom: f64, place: Place<'_>) -> Markup {
             text class="step-name strong" text-anchor="end" x=(n(place(index) + 4.0)) y=(n(y)) transform=(slanted(place(index) + 4.0)) { (name) }
         }
         @for (index, slot) in slots.iter().enumerate() {
-            @if slots.len() <= NAMED || slot.kind == Kind::Kept {
+            @if slots.len() <= NAMED || slot.kind.is_kept() {
                 @let x = place(index + 1) + 4.0;
                 text class={ "step-name " (slot.kind.class()) } text-anchor="end" x=(n(x)) y=(n(y)) transform=(slanted(x)) {
                     (slot.number) " " (short(&slot.name, 18))

@@ -2,13 +2,17 @@
 
 use maud::{Markup, html};
 
-const TERMS: [(&str, &str); 15] = [
+const TERMS: [(&str, &str); 17] = [
     ("Rate", "payload that arrived at the receiver, per second (goodput)"),
     (
         "Bytes per CPU-second",
         "payload for one second of one core, over both hosts; the cost figure, higher is better",
     ),
     ("Idle round trip", "median time for one byte to go and come back while nothing else is sent"),
+    (
+        "Round trip under load",
+        "median round trip of the stream's own packets, by the sender's TCP: queues that fill show here",
+    ),
     ("Knob", "one setting that can be read, written, read back and put back"),
     ("Cell", "one configuration of both hosts and of the flow"),
     ("Trial", "one short measurement of a cell"),
@@ -23,7 +27,14 @@ const TERMS: [(&str, &str); 15] = [
         "candidate over incumbent, and the range that holds the true ratio, valid at whatever moment the step stopped",
     ),
     ("Least effect", "2 %: what is proven to be smaller is of no use"),
-    ("Placebo", "a step that writes a setting and changes nothing; what it shows is noise"),
+    (
+        "Placebo",
+        "a step that toggles a setting between two equivalent values; what it shows is noise, or what toggling does",
+    ),
+    (
+        "Not confirmed",
+        "kept, but blocks that were spread over the rest of the run did not show the gain again: good for the seconds in which it was measured",
+    ),
     (
         "Expected",
         "the rate, candidate over incumbent, that a verdict promised of a step before the step was measured",

@@ -72,7 +72,7 @@ fn ladder(summary: &TuneSummary, record: &Record) -> Markup {
             h2 { "The ladder" }
             @if let Some(chart) = chart::ladder(summary) { (chart) } @else { p class="absent" { "No step was measured." } }
             @if !placebos.is_empty() {
-                p { "Noise floor of this run: placebos came out at " (placebos.join(" and ")) "." }
+                p { "Noise floor of this run: placebos, which toggle between two equivalent values, came out at " (placebos.join(" and ")) "." }
             }
             @if let Some(chart) = chart::strip(summary, record) {
                 h3 { "Every trial behind it" }

@@ -3,7 +3,7 @@
 use landspeed_record::{Estimate, Figures, Gain, Record, TuneSummary};
 use maud::{Markup, html};
 
-use crate::words::{self, Kind, Primary};
+use crate::words::{self, Primary};
 use crate::{chart, safe};
 
 /// "12.3× the rate".
@@ -16,7 +16,6 @@ pub(super) fn title(summary: &TuneSummary) -> String {
 }
 
 pub(super) fn header(summary: &TuneSummary) -> Markup {
-    let kept = summary.steps.iter().filter(|s| Kind::of(s) == Kind::Kept).count();
     let measured = words::measured(summary).len();
     html! {
         header {
@@ -27,7 +26,7 @@ pub(super) fn header(summary: &TuneSummary) -> Markup {
                 li { (safe(&summary.topology)) }
                 li { "for " (safe(&summary.goal)) }
                 li { "from " (safe(&summary.baseline)) }
-                li { (kept) " of " (measured) " measured steps kept" }
+                li { (measured) " steps measured, " (words::kept(summary)) }
                 li { (words::duration(summary.took_ns)) }
                 li { time { (safe(&summary.started)) } }
             }
@@ -90,7 +89,17 @@ pub(super) fn figures(summary: &TuneSummary) -> Markup {
                 }
             }
         }
+        @if let Some((start, last)) = words::loaded(summary) {
+            p class="against" {
+                "Round trip while the stream runs: " (start) " at the start, " strong { (last) } " at the end."
+            }
+        }
         @if let Some(gain) = &summary.against { (against(gain)) }
+        @if let Some(found) = &summary.confirmation {
+            p class=(if found.holds { "notice good" } else { "notice bad" }) {
+                (if found.holds { "✓ " } else { "✗ " }) (words::confirmation(found, Primary::of(&summary.goal))) "."
+            }
+        }
     }
 }
 

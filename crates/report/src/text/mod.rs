@@ -6,7 +6,7 @@ mod steps;
 use landspeed_record::{Figures, Gain, TuneSummary};
 
 use crate::output::{Style, Tone};
-use crate::words::{self, Kind, Primary};
+use crate::words::{self, Primary};
 use crate::{safe, table};
 
 /// The report of a tuning run: headline, figures, steps, what was not tried, and how to go on. `width`
@@ -16,6 +16,7 @@ pub fn summary(summary: &TuneSummary, width: u16, color: bool) -> String {
     let width = width.clamp(60, 160);
     let mut parts = vec![head(summary, style), figures(summary, width)];
     parts.extend(summary.against.as_ref().map(|gain| against(gain, Primary::of(&summary.goal))));
+    parts.extend(confirmation(summary, style));
     parts.push(steps::table(summary, width, style));
     parts.extend(expected::section(summary, width, style));
     parts.extend(noise_floor(summary, style));
@@ -47,11 +48,11 @@ fn head(summary: &TuneSummary, style: Style) -> String {
     }
     lines.push(style.paint(Tone::Strong, &headline(summary)));
     let about = format!(
-        "{}, for {}, from {}, {} steps kept, in {}",
+        "{}, for {}, from {}, {}, in {}",
         safe(&summary.topology),
         safe(&summary.goal),
         safe(&summary.baseline),
-        summary.steps.iter().filter(|s| Kind::of(s) == Kind::Kept).count(),
+        words::kept(summary),
         words::duration(summary.took_ns),
     );
     lines.push(style.paint(Tone::Dim, &about));
@@ -71,7 +72,15 @@ fn figures(summary: &TuneSummary, width: u16) -> String {
             vec![p.phrase().to_owned(), shown(p, &summary.start), shown(p, &summary.final_), ratio]
         })
         .collect();
+    let rows = rows.into_iter().chain(loaded(summary)).collect::<Vec<_>>();
     table(&["", "start", "final", "final over start"], &rows, width)
+}
+
+/// The round trip while the stream runs, where it was sampled: medians, which have no interval of their own.
+fn loaded(summary: &TuneSummary) -> Option<Vec<String>> {
+    let (start, last) = words::loaded(summary)?;
+    let ratio = last.0 as f64 / start.0 as f64;
+    Some(vec!["round trip under load".into(), start.to_string(), last.to_string(), words::times(ratio)])
 }
 
 /// A figure with its unit; zero means that it was not measured.
@@ -90,13 +99,20 @@ fn against(gain: &Gain, primary: Primary) -> String {
     format!("Final over the setting given with --against: {}", parts.join(", "))
 }
 
+/// What `--confirm-for` found.
+fn confirmation(summary: &TuneSummary, style: Style) -> Option<String> {
+    let found = summary.confirmation.as_ref()?;
+    let tone = if found.holds { Tone::Good } else { Tone::Bad };
+    Some(style.paint(tone, &words::confirmation(found, Primary::of(&summary.goal))))
+}
+
 fn noise_floor(summary: &TuneSummary, style: Style) -> Option<String> {
     let placebos: Vec<String> = words::measured(summary)
         .iter()
         .filter(|(step, _)| step.placebo)
         .map(|(_, e)| words::estimate(e))
         .collect();
-    let said = "the noise floor: placebos write a setting and change nothing, and came out at";
+    let said = "the noise floor: placebos toggle a setting between two equivalent values, and came out at";
     (!placebos.is_empty()).then(|| style.paint(Tone::Dim, &format!("~ {said} {}", placebos.join(" and "))))
 }
 

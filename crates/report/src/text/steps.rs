@@ -85,7 +85,9 @@ fn row(step: &StepSummary, primary: Primary, room: Room, style: Style) -> Vec<Ce
 
 /// Why a step was not kept, where more is to be said than the figures do.
 fn reasons(tried: &[&StepSummary], width: u16, style: Style) -> String {
-    let told = |step: &&&StepSummary| matches!(Kind::of(step), Kind::Harms | Kind::Dropped | Kind::Undecided);
+    let told = |step: &&&StepSummary| {
+        matches!(Kind::of(step), Kind::Unconfirmed | Kind::Harms | Kind::Dropped | Kind::Undecided)
+    };
     let lines: String = tried
         .iter()
         .filter(told)

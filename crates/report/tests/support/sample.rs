@@ -4,21 +4,22 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{
-    Advised, Answer, Arm, Cause, Cell, EndpointOutcome, Estimate, Expectations, Figures, Gain, Header,
-    HostFacts, LatencyHistogram, Line, LinkFacts, PathFacts, RECORD_FORMAT, Record, Restored, SUMMARY_FORMAT,
-    Side, StepLine, StepSummary, SweepPoint, Trial, TuneSummary,
+    Advised, Answer, Arm, Cause, Cell, Confirmation, EndpointOutcome, Estimate, Expectations, Figures, Gain,
+    Header, HostFacts, LatencyHistogram, Line, LinkFacts, PathFacts, RECORD_FORMAT, Record, Restored,
+    SUMMARY_FORMAT, Side, StepLine, StepSummary, SweepPoint, Trial, TuneSummary,
 };
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 
 /// One step a line: knob|value|from|with|answer|rate ratio|cost ratio|latency ratio|half width of the interval
-/// (log)|reason. Answers: k kept, r kept on the second try, d dropped, h harms, n no effect, u undecided, p placebo.
+/// (log)|reason. Answers: k kept, r kept on the second try, c kept and not confirmed, d dropped, h harms, n no effect,
+/// u undecided, p placebo.
 const ROWS: &str = "\
-mtu|1500|1500||p|1.004|0.997|1.0|0.028|a placebo: the value was written as it stood
+txqueuelen|1001|1000||p|1.004|0.997|1.0|0.028|no useful effect
 placement|same-core|neighbours||k|1.28|1.92|0.27|0.07|interval above the least effect of 2 %
 tx-checksum|on|off|scatter-gather=on|k|1.44|1.46|1.0|0.045|interval above the least effect of 2 %
 tcp-rmem|4096 131072 33554432|4096 65536 65536|tcp-wmem=4096 65536 33554432|n|1.003|1.0|1.01|0.016|interval within the least effect: the window does not limit yet
 mtu|9000|1500||k|1.72|1.45|1.01|0.05|interval above the least effect of 2 %
-write-size|65536|8192||k|1.5|1.33|1.0|0.04|interval above the least effect of 2 %
+write-size|65536|8192||c|1.5|1.33|1.0|0.04|interval above the least effect of 2 %; the blocks over the rest of the run show 1.03x [1.00, 1.07]
 tso|on|off|gso=on|k|1.88|1.81|1.0|0.06|interval above the least effect of 2 %
 tcp-rmem|4096 131072 33554432|4096 65536 65536|tcp-wmem=4096 65536 33554432|r|1.37|1.22|1.0|0.05|interval above the least effect; reopened after tso was kept
 gro|on|off||d|1.035|1.03|1.01|0.012|helped when tried; left out at the end the loss lies below the least effect
@@ -37,7 +38,7 @@ nodelay|on|off||n|1.002|1.0|1.0|0.012|interval within the least effect
 flows|2|1||h|0.93|0.91|1.0|0.03|interval below one
 read-size|262144|65536||u|1.02|1.01|1.0|0.04|11 blocks and the interval still spans the least effect
 notsent-lowat|131072|4294967295||n|0.997|0.999|1.0|0.014|interval within the least effect
-tso|on|on||p|0.996|1.001|1.0|0.016|a placebo: the value was written as it stood";
+notsent-lowat|4294967294|4294967295||p|0.996|1.001|1.0|0.016|no useful effect";
 
 /// A line of [`ROWS`].
 struct Row {
@@ -151,12 +152,12 @@ fn verdicts() -> impl Iterator<Item = Line> {
 fn step(index: u32, row: &Row) -> StepSummary {
     let Row { words: [knob, value, from, with], what, ratios: [rate, cost, latency], half, reason } = *row;
     let answer = match what {
-        'k' | 'r' | 'd' => Answer::Helps,
+        'k' | 'r' | 'c' | 'd' => Answer::Helps,
         'h' => Answer::Harms,
         'u' => Answer::Undecided,
         _ => Answer::NoEffect,
     };
-    let kept = matches!(what, 'k' | 'r');
+    let kept = matches!(what, 'k' | 'r' | 'c');
     StepSummary {
         id: format!("s{index:02}-{knob}"),
         knob: knob.into(),
@@ -172,7 +173,7 @@ fn step(index: u32, row: &Row) -> StepSummary {
         cost: Some(around(cost, half * 0.6)),
         latency: Some(around(latency, 0.04)),
         left_out: kept.then(|| around(1.0 + (rate - 1.0) * 0.6, half * 1.2)),
-        confirmed: None,
+        confirmed: kept.then_some(what != 'c'),
         blocks: if what == 'u' { 11 } else { 4 + index % 5 },
         discarded: u32::from(index % 7 == 3),
         reason: reason.into(),
@@ -268,8 +269,9 @@ fn figures(rate_gbps: f64, cost_gb: f64, latency_us: f64) -> Figures {
         rate_bps: BitRate(rate_gbps * 1e9),
         bytes_per_cpu_s: BytesPerCpuSecond(cost_gb * 1e9),
         latency_ns: Nanos((latency_us * 1e3) as u64),
+        loaded_latency_ns: Some(Nanos((latency_us * 4e3) as u64)),
         steal: 0.002,
-        ..Figures::default()
+        throttled: 0.0,
     }
 }
 
@@ -290,6 +292,13 @@ fn summary(steps: Vec<StepSummary>) -> TuneSummary {
         final_: figures(44.5, 3.61, 26.6),
         gain: Gain { rate: around(12.3, 0.046), cost: around(11.9, 0.03), latency: around(0.271, 0.05) },
         against: None,
+        confirmation: Some(Confirmation {
+            over_ns: Nanos::secs(1_800),
+            blocks: 21,
+            discarded: 1,
+            gain: Gain { rate: around(11.8, 0.06), cost: around(11.5, 0.04), latency: around(0.28, 0.06) },
+            holds: true,
+        }),
         steps,
         expectations: Some(Expectations {
             verdicts: 2,

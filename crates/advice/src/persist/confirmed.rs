@@ -1,0 +1,63 @@
+//! The part of a final setting that a run confirmed.
+
+use landspeed_record::{Cell, Settings, StepLine};
+
+use super::LeftOut;
+use crate::shown;
+
+/// What a knob needs beside itself, as (knob, value), from the knob table.
+pub type Needs<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static str)];
+
+/// `start` with every kept step but those that blocks spread over the rest of the run did not confirm, and those steps.
+/// What a confirmed step's knobs need is in it, whoever set it. `steps` are the run's decisions in order, each by its
+/// last version.
+pub fn confirmed(start: &Cell, end: &Cell, steps: &[&StepLine], needs: Needs<'_>) -> (Cell, Vec<LeftOut>) {
+    let (mut sure, mut left_out) = (start.clone(), Vec::new());
+    for step in steps.iter().filter(|step| step.summary.kept) {
+        if step.summary.confirmed == Some(false) {
+            left_out.push(LeftOut { knob: shown(&step.summary.knob), why: why(step) });
+        } else {
+            sure = sure.with(&change(&step.incumbent, &step.candidate));
+        }
+    }
+    for (sure, start, end) in [
+        (&mut sure.a, &start.a, &end.a),
+        (&mut sure.b, &start.b, &end.b),
+        (&mut sure.flow, &start.flow, &end.flow),
+    ] {
+        add_needed(sure, start, end, needs);
+    }
+    (sure, left_out)
+}
+
+fn why(step: &StepLine) -> String {
+    format!(
+        "{} was kept but not confirmed: blocks over the rest of the run did not show its gain again; --unconfirmed \
+         writes it too",
+        shown(&step.summary.value)
+    )
+}
+
+/// What differs from `from` in `to`.
+fn change(from: &Cell, to: &Cell) -> Cell {
+    let differing = |from: &Settings, to: &Settings| -> Settings {
+        to.iter()
+            .filter(|(knob, value)| from.get(*knob) != Some(*value))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect()
+    };
+    Cell { a: differing(&from.a, &to.a), b: differing(&from.b, &to.b), flow: differing(&from.flow, &to.flow) }
+}
+
+/// Sets what the settings that differ from `start` need and `end` has, until nothing more is needed.
+fn add_needed(sure: &mut Settings, start: &Settings, end: &Settings, needs: Needs<'_>) {
+    loop {
+        let changed = sure.iter().filter(|(knob, value)| start.get(*knob) != Some(*value));
+        let missing = changed.flat_map(|(knob, _)| needs(knob)).find(|(knob, value)| {
+            let stands = |settings: &Settings| settings.get(*knob).is_some_and(|now| now == value);
+            stands(end) && !stands(sure)
+        });
+        let Some((knob, value)) = missing else { return };
+        sure.insert((*knob).to_owned(), (*value).to_owned());
+    }
+}

@@ -1,0 +1,241 @@
+//! Whether the whole gain lasts: blocks of final against start over a long time after a run, at growing distances.
+//!
+//! The distances grow so that what varies over seconds, minutes and a good part of the time shows between blocks alike;
+//! a disturbance that outlasts the time does not. Each block counts for the time around it. Their number is fixed before the
+//! first, and nothing stops early but the user, so the interval is an ordinary one (Student's).
+
+use std::collections::VecDeque;
+
+use landspeed_record::{Cell, Confirmation, Estimate, Gain, Record, Trial};
+use landspeed_units::Nanos;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::series::{Block, CONFIDENCE};
+use crate::steal::Steals;
+use crate::summary::{block, whole_blocks};
+use crate::{BlockResult, Goal, Metric, Pair, Rules};
+
+/// What the blocks are called in a record.
+const STEP: &str = "confirm";
+/// How many times the distance before it each distance is.
+const GROWTH: f64 = 1.25;
+
+/// The blocks of a confirmation, from the driver's side.
+#[derive(Debug)]
+pub struct Confirm {
+    pair: Pair,
+    /// When the blocks are due, from the first on.
+    due: VecDeque<Nanos>,
+    goal: Goal,
+    judged: Judged,
+    orders: Vec<bool>,
+}
+
+impl Confirm {
+    /// Of `last` against `start` over `time`, where going from one to the other takes `toggle`.
+    pub fn new((start, last): (&Cell, &Cell), time: Nanos, toggle: Nanos, rules: &Rules) -> Self {
+        let due = moments(time, rules.block_time + rules.toggles(toggle));
+        // Each order once in every two blocks, so that an effect of the order cancels.
+        let mut dice = ChaCha8Rng::seed_from_u64(rules.seed);
+        let orders = (0..due.len().div_ceil(2)).flat_map(|_| {
+            let first = dice.random::<bool>();
+            [!first, first]
+        });
+        let pair = Pair {
+            step: STEP.to_owned(),
+            what: "final setting over the start, at growing distances".to_owned(),
+            incumbent: start.clone(),
+            candidate: last.clone(),
+            toggle,
+            fine: rules.is_fine(toggle),
+            candidate_first: false,
+            block: 0,
+        };
+        Confirm {
+            orders: orders.collect(),
+            pair,
+            due: due.into(),
+            goal: rules.goal,
+            judged: Judged::default(),
+        }
+    }
+
+    /// How many blocks are to come.
+    pub fn left(&self) -> usize {
+        self.due.len()
+    }
+
+    /// When the next block is due, counted from the first; `None` after the last.
+    pub fn due(&self) -> Option<Nanos> {
+        self.due.front().copied()
+    }
+
+    /// The block that is due.
+    pub fn pair(&self) -> Pair {
+        let block = self.judged.attempts;
+        let candidate_first = self.orders.get(block as usize).copied().unwrap_or_default();
+        Pair { candidate_first, block, ..self.pair.clone() }
+    }
+
+    /// Takes the block in that was due; it began at `at` on the run's clock.
+    pub fn observe(&mut self, result: &BlockResult, at: Nanos) {
+        self.due.pop_front();
+        self.judged.add(Block::new(&result.figures, result.candidate_first), at, self.goal);
+    }
+
+    /// What the blocks so far show; `None` where there is none.
+    pub fn found(&self) -> Option<Confirmation> {
+        self.judged.found(self.goal)
+    }
+}
+
+/// What a saved record's blocks show; `None` where it has none.
+pub(crate) fn recorded(record: &Record, goal: Goal) -> Option<Confirmation> {
+    let mut judged = Judged::default();
+    let of_it = |trials: &Vec<&Trial>| trials[0].step == STEP;
+    for trials in whole_blocks(record).iter().filter(|trials| of_it(trials)) {
+        if let Some(block) = block(trials) {
+            judged.add(block, trials[0].at_ns, goal);
+        }
+    }
+    judged.found(goal)
+}
+
+/// Blocks with the times at which they began.
+#[derive(Debug, Default)]
+struct Judged {
+    counted: Vec<(Nanos, Block)>,
+    attempts: u32,
+    steals: Steals,
+    began: Option<Nanos>,
+    last: Nanos,
+}
+
+impl Judged {
+    fn add(&mut self, block: Block, at: Nanos, goal: Goal) {
+        let stolen = self.steals.stands_out(block.steal, Rules::default().steal_limit);
+        self.last = at.saturating_sub(*self.began.get_or_insert(at));
+        self.attempts += 1;
+        if !stolen && block.ln_ratio(goal.primary()).is_some() {
+            self.counted.push((self.last, block));
+        }
+    }
+
+    fn found(&self, goal: Goal) -> Option<Confirmation> {
+        self.began?;
+        let counted = self.counted.len() as u32;
+        let primary = goal.primary();
+        Some(Confirmation {
+            over_ns: self.last,
+            blocks: counted,
+            discarded: self.attempts - counted,
+            gain: Gain {
+                rate: self.estimate(Metric::Rate, 1.0),
+                cost: self.estimate(Metric::Cost, 1.0),
+                latency: self.estimate(Metric::Latency, 1.0),
+            },
+            holds: self.estimate(primary, primary.sign()).low > 1.0 + Rules::default().least_effect,
+        })
+    }
+
+    /// The mean over the time, where `sign` is 1; over its blocks the mean would be of the first minutes, in which most lie.
+    fn estimate(&self, metric: Metric, sign: f64) -> Estimate {
+        let measured =
+            self.counted.iter().filter_map(|(at, block)| Some((*at, block.ln_ratio(metric)? * sign)));
+        let (times, lns): (Vec<Nanos>, Vec<f64>) = measured.unzip();
+        let parts: Vec<(f64, f64)> = spans(&times).into_iter().zip(lns).collect();
+        landspeed_stats::weighted_estimate(&parts, CONFIDENCE)
+    }
+}
+
+/// The time that each of some moments stands for: half of what lies between it and its neighbours.
+fn spans(moments: &[Nanos]) -> Vec<f64> {
+    let half = |one: Nanos, other: Nanos| other.saturating_sub(one).0 as f64 / 2.0;
+    let before = |n: usize| n.checked_sub(1).map_or(0.0, |last| half(moments[last], moments[n]));
+    let after = |n: usize| moments.get(n + 1).map_or(0.0, |next| half(moments[n], *next));
+    (0..moments.len()).map(|n| before(n) + after(n)).collect()
+}
+
+/// When blocks begin that are spread over `time` and take `block` each: each distance [`GROWTH`] times the one before
+/// it, the first at least two blocks, the last block at the end.
+fn moments(time: Nanos, block: Nanos) -> Vec<Nanos> {
+    let (time, first) = (time.0 as f64, 2.0 * block.0.max(1) as f64);
+    let gaps = ((time * (GROWTH - 1.0) / first).ln_1p() / GROWTH.ln()) as i32;
+    let whole = (GROWTH.powi(gaps) - 1.0).max(f64::MIN_POSITIVE);
+    (0..=gaps).map(|n| Nanos((time * (GROWTH.powi(n) - 1.0) / whole) as u64)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::Figures;
+    use landspeed_units::BitRate;
+
+    use super::*;
+
+    #[test]
+    fn distances_grow_from_two_blocks_to_a_good_part_of_the_time() {
+        let block = Nanos::millis(1_800);
+        let moments = moments(Nanos::secs(1_800), block);
+        assert_eq!((moments.len(), moments[0], *moments.last().unwrap()), (22, Nanos(0), Nanos::secs(1_800)));
+        let gaps: Vec<u64> = moments.windows(2).map(|two| two[1].0 - two[0].0).collect();
+        assert!(gaps[0] >= 2 * block.0 && gaps.windows(2).all(|two| two[1] > two[0]), "{gaps:?}");
+        assert!(gaps.last().unwrap() > &Nanos::secs(300).0, "{gaps:?}");
+    }
+
+    #[test]
+    fn a_time_shorter_than_a_block_is_one_block() {
+        assert_eq!(moments(Nanos::secs(1), Nanos::secs(2)), [Nanos(0)]);
+        assert_eq!(moments(Nanos(0), Nanos(0)), [Nanos(0)]);
+    }
+
+    /// Runs a confirmation in a world where the final setting is worth `worth` at the time of a block.
+    fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<Confirmation> {
+        let mut confirm = Confirm::new(
+            (&Cell::default(), &Cell::default()),
+            Nanos::secs(1_800),
+            Nanos(0),
+            &Rules::default(),
+        );
+        let (mut orders, mut blocks) = (0, 0..blocks);
+        while let (Some(at), Some(_)) = (confirm.due(), blocks.next()) {
+            let pair = confirm.pair();
+            orders += i32::from(pair.candidate_first);
+            let trial = |arm| match arm {
+                landspeed_record::Arm::Incumbent => 1e9,
+                landspeed_record::Arm::Candidate => 1e9 * worth(at),
+            };
+            let figures = |rate| Figures { rate_bps: BitRate(rate), ..Figures::default() };
+            let result = BlockResult {
+                step: pair.step.clone(),
+                figures: pair.arms().into_iter().map(|arm| figures(trial(arm))).collect(),
+                candidate_first: pair.candidate_first,
+                took: Nanos::secs(2),
+                remarks: Vec::new(),
+            };
+            confirm.observe(&result, Nanos::secs(300) + at);
+        }
+        if confirm.due().is_none() {
+            assert_eq!(orders, 11, "each order half of the time");
+        }
+        confirm.found()
+    }
+
+    #[test]
+    fn a_gain_that_lasts_is_confirmed_and_one_that_passes_is_not() {
+        let lasting = confirm(99, |_| 1.3).unwrap();
+        assert!(lasting.holds && (lasting.gain.rate.ratio - 1.3).abs() < 1e-9);
+        assert_eq!((lasting.blocks, lasting.over_ns), (22, Nanos::secs(1_800)));
+        // A third better for the first five minutes: as the run saw it.
+        let passing = confirm(99, |at| if at < Nanos::secs(300) { 1.3 } else { 0.95 }).unwrap();
+        assert!(!passing.holds, "{passing:?}");
+    }
+
+    #[test]
+    fn one_that_is_stopped_says_what_is_there() {
+        assert_eq!(confirm(0, |_| 1.3), None);
+        let one = confirm(1, |_| 1.3).unwrap();
+        assert!(!one.holds && one.blocks == 1, "one block has no interval: {one:?}");
+        assert!(confirm(5, |_| 1.3).unwrap().holds);
+    }
+}

@@ -1,0 +1,67 @@
+//! `--confirm-for`: final against start for a while after the ladder.
+
+use std::time::Duration;
+
+use landspeed_analysis::{Confirm, Findings};
+use landspeed_record::Confirmation;
+use landspeed_units::Nanos;
+
+use super::run::Run;
+use crate::{BlockOutcome, Blocks, Error};
+
+/// The longest wait between two looks whether the user wants to end it.
+const LOOK: Duration = Duration::from_millis(200);
+
+impl Run<'_> {
+    /// Measures the blocks, and what they show; `None` where there is nothing to confirm. A stop ends it with the blocks
+    /// that are there.
+    pub(super) fn confirm(&mut self, findings: &Findings) -> Result<Option<Confirmation>, Error> {
+        let Some(time) = self.options.confirm_for.filter(|_| !self.sink.stop()) else { return Ok(None) };
+        let cells = (&findings.start_cell, &findings.final_cell);
+        if cells.0 == cells.1 {
+            self.note("nothing was kept, so there is nothing to confirm".into())?;
+            return Ok(None);
+        }
+        let mut confirm = Confirm::new(cells, time, self.toggle(findings), &self.rules());
+        self.note(format!(
+            "{} blocks of final against start over {time}: Ctrl-C ends them early",
+            confirm.left()
+        ))?;
+        let began = self.used();
+        while let Some(due) = confirm.due() {
+            if !self.reach(began + due) {
+                break;
+            }
+            let (pair, at) = (confirm.pair(), self.used());
+            let timing = self.plan.timing;
+            let mut blocks = Blocks { pair: self.pair, timing, began: self.began, sink: self.sink };
+            match blocks.measure(&pair)? {
+                BlockOutcome::Measured(result) => confirm.observe(&result, at),
+                BlockOutcome::Refused(why) => {
+                    self.note(format!("the confirmation ends early: {why}"))?;
+                    break;
+                }
+            }
+        }
+        Ok(confirm.found())
+    }
+
+    /// The time that the kept steps take to toggle together.
+    fn toggle(&self, findings: &Findings) -> Nanos {
+        let kept = findings.steps.iter().filter(|step| step.kept);
+        let toggle = |knob: &str| self.plan.candidates.iter().find(|c| c.knob == knob).map(|c| c.toggle_ns);
+        kept.filter_map(|step| toggle(&step.knob)).sum()
+    }
+
+    /// Waits until so much of the run's time is used; false where the user wants to stop.
+    fn reach(&self, moment: Nanos) -> bool {
+        while !self.sink.stop() {
+            let left = moment.saturating_sub(self.used());
+            if left == Nanos(0) {
+                return true;
+            }
+            std::thread::sleep(Duration::from(left).min(LOOK));
+        }
+        false
+    }
+}
