@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use landspeed_record::{Estimate, Figures};
+use landspeed_stats::Sums;
 use serde::{Deserialize, Serialize};
 
 /// What a run tunes for: its primary statistic.
@@ -124,11 +125,27 @@ impl Metric {
         Some((candidate - incumbent).clamp(-FARTHEST, FARTHEST))
     }
 
-    /// How far an arm's trials are from their geometric mean: the root of twice the sum of the squares of the log
-    /// ratios, which of two trials is the log ratio of the one to the other.
-    pub(crate) fn unrest(self, arm: &[Figures]) -> Option<f64> {
-        let squares = arm.iter().map(|trial| Some(self.ln_ratio(std::slice::from_ref(trial), arm)?.powi(2)));
-        Some((2.0 * squares.sum::<Option<f64>>()?).sqrt())
+    /// What an arm's trials gained and what they spent for it; `None` where that was not measured. Of bytes per
+    /// CPU-second these are the bytes and the seconds, of the others the trials' sum and their number.
+    pub(crate) fn sums(self, arm: &[Figures]) -> Option<Sums> {
+        let count = arm.len() as f64;
+        let sum = |of: fn(&Figures) -> f64| arm.iter().map(of).sum::<f64>();
+        let all: f64 = arm.iter().map(|trial| self.of(trial)).sum::<Option<f64>>()?;
+        let sums = match self {
+            Metric::Rate => Sums { gained: all, spent: count },
+            // Trials of a block are equally long, so the rate stands for the bytes.
+            Metric::Cost => Sums {
+                gained: sum(|trial| trial.rate_bps.0),
+                spent: sum(|trial| trial.rate_bps.0 / trial.bytes_per_cpu_s.0),
+            },
+            Metric::Latency => Sums { gained: count, spent: all },
+        };
+        Some(sums)
+    }
+
+    /// ln of a trial's figure, above zero better; `None` where it was not measured.
+    pub(crate) fn better_ln(self, trial: &Figures) -> Option<f64> {
+        Some(self.of(trial)?.ln() * self.sign())
     }
 
     fn mean_ln(self, trials: &[Figures]) -> Option<f64> {

@@ -1,7 +1,7 @@
 //! The blocks of one comparison.
 
 use landspeed_record::{Arm, Estimate, Figures};
-use landspeed_stats::{Contrast, estimate, median};
+use landspeed_stats::{Contrast, Fit, Sums, estimate, median};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
 use crate::Metric;
@@ -33,6 +33,7 @@ pub(crate) struct Block {
     incumbent: Vec<Figures>,
     /// The candidate's trials.
     candidate: Vec<Figures>,
+    candidate_first: bool,
     /// See [`steal`].
     pub(crate) steal: f64,
 }
@@ -44,7 +45,12 @@ impl Block {
             let arms = arms(figures.len(), candidate_first);
             arms.iter().zip(figures).filter(|(own, _)| **own == arm).map(|(_, figures)| *figures).collect()
         };
-        Block { incumbent: of(Arm::Incumbent), candidate: of(Arm::Candidate), steal: steal(figures) }
+        let (incumbent, candidate) = (of(Arm::Incumbent), of(Arm::Candidate));
+        Block { incumbent, candidate, candidate_first, steal: steal(figures) }
+    }
+
+    fn arm(&self, arm: Arm) -> &[Figures] {
+        if arm == Arm::Candidate { &self.candidate } else { &self.incumbent }
     }
 
     /// ln(candidate / incumbent); `None` where the figure was not measured.
@@ -52,10 +58,43 @@ impl Block {
         metric.ln_ratio(&self.candidate, &self.incumbent)
     }
 
-    /// The same beside how restless the block was, above zero better.
+    /// The same beside what the trials say of its error, above zero better.
     fn contrast(&self, metric: Metric) -> Option<Contrast> {
-        let unrest = metric.unrest(&self.candidate)?.hypot(metric.unrest(&self.incumbent)?);
-        Some(Contrast { ln_ratio: self.ln_ratio(metric)? * metric.sign(), unrest })
+        let ln_ratio = self.ln_ratio(metric)? * metric.sign();
+        let around = |trial: &Figures, arm| metric.ln_ratio(std::slice::from_ref(trial), self.arm(arm));
+        let within = self.in_time_order(around).collect::<Option<Vec<f64>>>()?;
+        Some(Contrast { ln_ratio, candidate_first: self.candidate_first, within })
+    }
+
+    /// How much more processor time the candidate's trials lost than the incumbent's, as a share.
+    fn loss(&self, lost: fn(&Figures) -> f64) -> Contrast {
+        let mean = |arm| {
+            let trials = self.arm(arm);
+            trials.iter().map(lost).sum::<f64>() / trials.len().max(1) as f64
+        };
+        let [incumbent, candidate] = [Arm::Incumbent, Arm::Candidate].map(mean);
+        let around =
+            |trial: &Figures, arm| lost(trial) - if arm == Arm::Candidate { candidate } else { incumbent };
+        Contrast {
+            ln_ratio: candidate - incumbent,
+            candidate_first: self.candidate_first,
+            within: self.in_time_order(around).collect(),
+        }
+    }
+
+    /// What `of` says of each trial.
+    fn in_time_order<T>(&self, of: impl Fn(&Figures, Arm) -> T) -> impl Iterator<Item = T> {
+        let (mut incumbent, mut candidate) = (self.incumbent.iter(), self.candidate.iter());
+        let trials = self.incumbent.len() + self.candidate.len();
+        arms(trials, self.candidate_first).into_iter().filter_map(move |arm| {
+            let trial = if arm == Arm::Candidate { candidate.next() } else { incumbent.next() };
+            trial.map(|trial| of(trial, arm))
+        })
+    }
+
+    /// What each arm gained and spent.
+    fn sums(&self, metric: Metric) -> Option<[Sums; 2]> {
+        Some([metric.sums(&self.incumbent)?, metric.sums(&self.candidate)?])
     }
 }
 
@@ -108,9 +147,42 @@ impl Series {
         self.ln_ratios(metric).iter().map(|x| x * metric.sign()).collect()
     }
 
-    /// The same with how restless each block was.
+    /// The blocks that count, for a judgement.
     pub(crate) fn contrasts(&self, metric: Metric) -> Vec<Contrast> {
         self.counted.iter().filter_map(|b| b.contrast(metric)).collect()
+    }
+
+    /// All blocks, the discarded ones put back.
+    pub(crate) fn contrasts_of_all(&self, metric: Metric) -> Vec<Contrast> {
+        self.all().filter_map(|b| b.contrast(metric)).collect()
+    }
+
+    /// What the arms gained and spent, block by block.
+    pub(crate) fn sums(&self, metric: Metric) -> Vec<[Sums; 2]> {
+        self.counted.iter().filter_map(|b| b.sums(metric)).collect()
+    }
+
+    /// How many of each arm's trials (incumbent's, candidate's) were worse than twice as bad as the incumbent's median.
+    pub(crate) fn bad_trials(&self, metric: Metric) -> [usize; 2] {
+        let of = |arm| self.trials(arm).filter_map(|trial| metric.better_ln(trial));
+        let Some(usual) = median(of(Arm::Incumbent).collect::<Vec<_>>()) else { return [0; 2] };
+        let bad = |arm| of(arm).filter(|better| *better < usual - std::f64::consts::LN_2).count();
+        [bad(Arm::Incumbent), bad(Arm::Candidate)]
+    }
+
+    /// An arm's trials in the blocks that count.
+    pub(crate) fn trials(&self, arm: Arm) -> impl Iterator<Item = &Figures> {
+        self.counted.iter().flat_map(move |block| block.arm(arm))
+    }
+
+    /// How much more processor time the candidate's trials lost than the incumbent's, over all blocks; `None` of too
+    /// few.
+    pub(crate) fn loss(&self, lost: fn(&Figures) -> f64) -> Option<Fit> {
+        Fit::of(&self.all().map(|block| block.loss(lost)).collect::<Vec<_>>())
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Block> {
+        self.counted.iter().chain(&self.discarded)
     }
 
     /// Candidate over incumbent with its fixed-sample interval; `None` where never measured.
@@ -121,16 +193,13 @@ impl Series {
 
     /// The same with the discarded blocks in.
     pub(crate) fn estimate_of_all(&self, metric: Metric) -> Estimate {
-        let all = self.counted.iter().chain(&self.discarded);
-        estimate(&all.filter_map(|b| b.ln_ratio(metric)).collect::<Vec<_>>(), CONFIDENCE)
+        estimate(&self.all().filter_map(|b| b.ln_ratio(metric)).collect::<Vec<_>>(), CONFIDENCE)
     }
 
     /// Medians of the incumbent's and of the candidate's trials.
     pub(crate) fn medians(&self) -> (Figures, Figures) {
-        let of = |arm: fn(&Block) -> &Vec<Figures>| {
-            median_figures(&self.counted.iter().flat_map(arm).copied().collect::<Vec<_>>())
-        };
-        (of(|b| &b.incumbent), of(|b| &b.candidate))
+        let of = |arm| median_figures(&self.trials(arm).copied().collect::<Vec<_>>());
+        (of(Arm::Incumbent), of(Arm::Candidate))
     }
 }
 
@@ -179,12 +248,33 @@ mod tests {
     }
 
     #[test]
-    fn unrest_is_what_trials_of_one_arm_differ_by() {
-        let quiet = Block::new(&[1.0, 2.0, 2.0, 1.0].map(rate), false).contrast(Metric::Rate).unwrap();
-        assert!((quiet.ln_ratio - 2.0_f64.ln()).abs() < 1e-12 && quiet.unrest == 0.0);
-        let struck = Block::new(&[1.0, 2.0, 2.0, 1.1].map(rate), false).contrast(Metric::Rate).unwrap();
-        assert!((struck.unrest - 1.1_f64.ln()).abs() < 1e-12);
+    fn trials_are_told_apart_from_their_own_arm_in_time_order() {
+        let block = Block::new(&[1.0, 2.0, 8.0, 4.0].map(rate), true).contrast(Metric::Rate).unwrap();
+        // BAAB: the candidate has 1 and 4, the incumbent 2 and 8.
+        assert!((block.ln_ratio + 2.0_f64.ln()).abs() < 1e-12 && block.candidate_first);
+        let expected = [0.5_f64, 0.5, 2.0, 2.0].map(f64::ln);
+        assert!(block.within.iter().zip(expected).all(|(x, y)| (x - y).abs() < 1e-12), "{block:?}");
         assert_eq!(Block::new(&[rate(1.0); 4], false).contrast(Metric::Cost), None, "not measured");
+    }
+
+    #[test]
+    fn bad_trials_are_counted_by_the_incumbents_median() {
+        let mut series = Series::default();
+        series.add(Block::new(&[1.0, 0.4, 1.0, 1.1].map(rate), false), false, Metric::Rate);
+        series.add(Block::new(&[0.45, 1.0, 1.0, 1.0].map(rate), true), false, Metric::Rate);
+        assert_eq!(series.bad_trials(Metric::Rate), [0, 2]);
+        assert_eq!(series.bad_trials(Metric::Cost), [0, 0], "not measured");
+    }
+
+    #[test]
+    fn what_the_candidates_trials_lose_is_compared_trial_by_trial() {
+        let stolen = |steal| Figures { steal, ..rate(1.0) };
+        let mut series = Series::default();
+        for _ in 0..4 {
+            series.add(Block::new(&[0.0, 0.2, 0.2, 0.0].map(stolen), false), true, Metric::Rate);
+        }
+        let loss = series.loss(|trial| trial.steal).unwrap();
+        assert!((loss.value - 0.2).abs() < 1e-12 && loss.low(0.05) > 0.19, "{loss:?}");
     }
 
     #[test]

@@ -14,9 +14,9 @@ pub fn steal(trials: &[Figures]) -> f64 {
 
 /// What the blocks of a run lost, in any order of comparisons.
 ///
-/// Interleaved trials share what is stolen from their block: it makes the block vary more, not err to one side, and
-/// blocks that vary weigh less (`landspeed_stats::Contrast`). So on a machine whose neighbours always take their part the
-/// blocks are as good as they get there, and only one that stands out is discarded.
+/// Interleaved trials share what is stolen from their block: it makes the block vary more, not err to one side. So on a
+/// machine whose neighbours always take their part the blocks are as good as they get there, and only one that stands
+/// out is discarded. A change that draws steal itself is told by comparing the arms, see `ladder::guards`.
 #[derive(Debug, Clone, Default)]
 pub struct Steals {
     seen: Vec<f64>,

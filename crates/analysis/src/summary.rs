@@ -61,6 +61,7 @@ pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
         restored: run.restored.restored,
         restored_notes: run.restored.notes.clone(),
         void: findings.void,
+        doubts: findings.doubts,
         record: run.record.to_owned(),
     }
 }
@@ -127,6 +128,7 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
     let against = series(record, "against", goal.primary());
     let (start, end) = final_.as_ref().map(|(series, _)| series.medians()).unwrap_or_default();
     let placebo = steps.iter().any(|s| s.placebo && s.kept);
+    let doubts = written.as_ref().map(|written| written.doubts.clone()).unwrap_or_default();
     let void = match written {
         Some(written) => written.void,
         None if placebo => Some("a placebo was kept: this run cannot tell an effect from noise".into()),
@@ -143,6 +145,7 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
         final_: end,
         start_cell,
         void,
+        doubts,
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 #[derive(Debug, Parser)]
 #[command(name = "landspeed", version, arg_required_else_help = true)]
 #[command(
-    after_help = "Start with:  sudo landspeed tune        a lab on this machine, five minutes, nothing outside it changes\n\
+    after_help = "Start with:  sudo landspeed tune        a lab on this machine, seven minutes, nothing outside it changes\n\
              then:        landspeed doctor           what stands out in this host's settings\n\
              and:         landspeed tune HOST_A HOST_B   the real path, by ssh"
 )]

@@ -20,7 +20,7 @@ use super::lab::Bench;
 use super::record::{Block, Decision, Entry, Journal, Recorded, Session, Setting};
 
 /// Tests that a run of the usual five minutes splits its error over.
-pub(super) const PLANNED: u32 = 12;
+const PLANNED: u32 = 12;
 
 /// The study while it decides.
 pub(super) struct Study<'a> {

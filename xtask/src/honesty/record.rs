@@ -121,11 +121,6 @@ impl Recorded {
         }
         Ok(recorded)
     }
-
-    /// The blocks of one setting, in order.
-    pub(super) fn blocks_of(&self, setting: Setting) -> impl Iterator<Item = &Block> {
-        self.blocks.iter().filter(move |block| block.setting == setting)
-    }
 }
 
 /// The length of `text` up to its last whole line.

@@ -1,14 +1,14 @@
-//! Whole runs replayed on recorded noise: how often is something useless kept, how often is something
-//! useful found?
+//! Whole runs on simulated trials: how often is something useless kept, how often is something useful found, and what do
+//! guards let through?
 //!
-//! The real [`crate::Ladder`] decides; only the measuring is replaced. A block's trials are
-//! recorded trials of equal cells, taken in stretches of consecutive blocks so that slow drift stays in
-//! (moving blocks: Kuensch 1989), with the effects of the candidate's settings multiplied in.
+//! The real [`crate::Ladder`] decides; only the measuring is replaced. [`KINDS`] is the table of what trials may look
+//! like.
 
+mod dice;
 mod noise;
-mod replay;
+mod run;
 mod study;
 
-pub use noise::{Noise, NoiseBlock, TooLittleNoise};
-pub use replay::{Effects, Outcome, Replay, candidate};
-pub use study::{FalseKeepStudy, FalseKeeps, Power, PowerStudy, false_keep_study, power_study};
+pub use noise::{KINDS, Kind, Noise};
+pub use run::{Outcome, Scene, Worth, candidate};
+pub use study::{Counts, Found, USEFUL, USELESS, false_keeps, from_poor_start, single};

@@ -7,8 +7,10 @@ use landspeed_stats::Ledger;
 use landspeed_units::Nanos;
 
 use super::advice::hints;
-use super::check::{Check, Kept, blocks_needed};
+use super::check::{Check, blocks_needed};
 use super::desk::Desk;
+use super::kept::{Kept, Standing};
+use super::left_out::LeftOut;
 use super::queue::{Queue, Task};
 use super::rules::{Size, USUAL_BLOCKS};
 use super::step::{Decision, Step, Totals, blank, least_time};
@@ -20,7 +22,6 @@ pub(super) const SECOND_CHANCE: u32 = 2;
 /// The first phase of a run.
 #[derive(Debug)]
 pub(crate) struct Climb {
-    start: Cell,
     incumbent: Cell,
     queue: Queue,
     /// What cannot matter as things stand; reported at the end, for a kept step can change it.
@@ -31,7 +32,8 @@ pub(crate) struct Climb {
     /// Whether the bottleneck may have moved since the run last looked at it.
     watch_due: bool,
     step: Option<Step>,
-    kept: Vec<Kept>,
+    standing: Standing,
+    left_out: LeftOut,
     totals: Totals,
     ledger: Ledger,
     size: Size,
@@ -45,14 +47,14 @@ impl Climb {
         let placebos: VecDeque<Candidate> = desk.rules.placebos.iter().take(2).cloned().collect();
         let mut climb = Climb {
             incumbent: start.clone(),
-            start,
             queue: Queue::new(open),
             idle: Vec::new(),
             early_due: !placebos.is_empty(),
             watch_due: true,
             placebos,
             step: None,
-            kept: Vec::new(),
+            standing: Standing::new(start),
+            left_out: LeftOut::default(),
             totals: Totals::default(),
             ledger: Ledger::new(desk.rules.alpha, size.planned),
             size,
@@ -98,6 +100,11 @@ impl Climb {
 
     /// What comes next.
     pub(crate) fn advance(&mut self, desk: &mut Desk) -> Progress {
+        // Kept steps are confirmed between the blocks of those that follow.
+        let end = desk.clock.end();
+        if let Some(pair) = self.left_out.due(&self.standing, end, desk) {
+            return Progress::Measure(pair);
+        }
         if self.step.is_none() {
             if self.should_watch(desk) {
                 return Progress::Watch(Box::new(self.incumbent.clone()));
@@ -108,9 +115,10 @@ impl Climb {
             };
             self.open(task, grant, desk);
         }
-        let Some(step) = &mut self.step else { return Progress::Over };
+        let Some(step) = &self.step else { return Progress::Over };
         let next = desk.blocks(1, step.comparison.toggle);
-        let reserve = reserve(&self.kept, step.task.placebo, &self.placebos, desk);
+        let reserve = self.reserve(step.task.placebo, desk);
+        let Some(step) = &mut self.step else { return Progress::Over };
         match step.decide(&self.totals, desk, desk.clock.left_before(reserve) < next) {
             None => Progress::Measure(step.comparison.pair(desk)),
             Some(decision) => {
@@ -121,13 +129,19 @@ impl Climb {
     }
 
     pub(crate) fn observe(&mut self, block: &BlockResult, desk: &mut Desk) {
-        if let Some(step) = &mut self.step {
+        if !self.left_out.observe(block, desk)
+            && let Some(step) = &mut self.step
+        {
             step.comparison.observe(block, desk);
         }
     }
 
-    /// The step in progress cannot be measured.
-    pub(crate) fn failed(&mut self, why: &str, desk: &mut Desk) {
+    /// The step in progress, or what confirms a kept one, cannot be measured.
+    pub(crate) fn failed(&mut self, label: &str, why: &str, desk: &mut Desk) {
+        if self.left_out.failed(label) {
+            desk.note(format!("'{label}' cannot be measured, so the step is not confirmed: {why}"));
+            return;
+        }
         self.close(&Decision { answer: Answer::Skipped, reason: why.to_owned() }, desk);
     }
 
@@ -144,7 +158,7 @@ impl Climb {
 
     /// The final check of what was kept.
     pub(crate) fn check(&self) -> Check {
-        Check::new(self.start.clone(), self.kept.clone())
+        Check::new(self.standing.clone(), self.left_out.clone())
     }
 
     /// The step in progress, for a live view.
@@ -159,8 +173,8 @@ impl Climb {
         if !std::mem::take(&mut self.watch_due) || self.queue.is_empty() {
             return false;
         }
-        let reserve = reserve(&self.kept, false, &self.placebos, desk);
-        let step = least_time(Nanos(0), desk);
+        let reserve = self.reserve(false, desk);
+        let step = least_time(&Candidate::default(), false, desk);
         desk.may_watch(reserve, step)
     }
 
@@ -183,12 +197,12 @@ impl Climb {
 
     /// Passes over what cannot be tried, with the reason.
     fn ready(&mut self, task: Task, desk: &mut Desk) -> Option<(Task, f64)> {
-        let reserve = reserve(&self.kept, task.placebo, &self.placebos, desk);
+        let reserve = self.reserve(task.placebo, desk);
         let grant = self.ledger.grant();
         let stands = self.incumbent.with(&task.candidate.change) == self.incumbent;
         let why = if stands {
             "it stands already"
-        } else if desk.clock.left_before(reserve) < least_time(task.candidate.toggle_ns, desk) {
+        } else if desk.clock.left_before(reserve) < least_time(&task.candidate, task.placebo, desk) {
             "no room in the budget"
         } else if grant <= 0.0 {
             "the run's error budget is spent: another test could keep something useless"
@@ -223,6 +237,7 @@ impl Climb {
             self.ledger.settle(step.grant, kept);
         }
         desk.decide(line.clone());
+        desk.doubts.learn(&step.comparison, desk.rules.goal.primary());
         match (kept, step.task.placebo) {
             (true, false) => self.keep(step, &line, desk),
             (true, true) => {
@@ -245,7 +260,8 @@ impl Climb {
         if !reopened.is_empty() {
             desk.note(format!("{id} was kept: to be tried again with it: {}", reopened.join(", ")));
         }
-        self.kept.push(Kept::new(step, id, desk.rules.goal));
+        self.standing.kept.push(Kept::new(step, id, desk.rules.goal));
+        self.left_out.keep(desk.clock.used);
         self.watch_due = true;
     }
 
@@ -266,16 +282,16 @@ impl Climb {
         let placebo = if task.placebo { "placebo " } else { "" };
         format!("{:02}-{placebo}{}={}{again}", self.serial, task.candidate.knob, task.candidate.value)
     }
-}
 
-/// The time that must be left when the step that runs ends: for the final check, which needs more the
-/// more was kept (up to half of the budget), and for the late placebo.
-fn reserve(kept: &[Kept], is_placebo: bool, placebos: &VecDeque<Candidate>, desk: &Desk) -> Nanos {
-    let toggles = kept.iter().map(|k| k.toggle).max().unwrap_or_default();
-    let needed = desk.blocks(blocks_needed(kept.len(), &desk.rules), toggles).min(desk.clock.half());
-    let late = match placebos.back() {
-        Some(late) if !is_placebo => least_time(late.toggle_ns, desk),
-        _ => Nanos(0),
-    };
-    needed.max(desk.rules.final_time()) + late
+    /// The time that must be left when the step that runs ends: for the final check, which needs more the more was kept
+    /// (up to half of the budget), and for the late placebo.
+    fn reserve(&self, is_placebo: bool, desk: &Desk) -> Nanos {
+        let toggles = self.standing.kept.iter().map(Kept::toggle).max().unwrap_or_default();
+        let owed = blocks_needed(self.left_out.owed(&self.standing), &desk.rules);
+        let late = match self.placebos.back() {
+            Some(late) if !is_placebo => least_time(late, true, desk),
+            _ => Nanos(0),
+        };
+        desk.blocks(owed, toggles).min(desk.clock.half()).max(desk.rules.final_time()) + late
+    }
 }

@@ -77,8 +77,8 @@ impl Comparison {
         desk.note(format!("block {number} of {} discarded: {why}", self.label));
     }
 
-    /// The log ratio of a figure by its calm blocks, above zero better; zero where it was not measured.
+    /// The mean log ratio of a figure, above zero better; zero where it was not measured.
     pub(crate) fn mean_better(&self, metric: Metric) -> f64 {
-        landspeed_stats::calm_mean(&self.series.contrasts(metric))
+        landspeed_stats::mean_and_deviation(&self.series.betters(metric)).0
     }
 }

@@ -7,6 +7,7 @@ use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::doubts::Doubts;
 use super::{Action, Pair, Rules};
 use crate::steal::Steals;
 
@@ -21,6 +22,8 @@ pub(crate) struct Desk {
     pub(crate) lines: Vec<StepLine>,
     /// Why the run counts for nothing.
     pub(crate) void: Option<String>,
+    /// What the trials say against the run.
+    pub(crate) doubts: Doubts,
     steals: Steals,
     /// Whether it was said that neighbours take much of the machine.
     busy: bool,
@@ -37,6 +40,7 @@ impl Desk {
             outbox: VecDeque::new(),
             lines: Vec::new(),
             void: None,
+            doubts: Doubts::default(),
             steals: Steals::default(),
             busy: false,
             dice,
@@ -176,6 +180,11 @@ impl Clock {
     /// The time left until `reserve` before the end.
     pub(crate) fn left_before(&self, reserve: Nanos) -> Nanos {
         self.budget.saturating_sub(reserve).saturating_sub(self.used)
+    }
+
+    /// When the budget ends.
+    pub(crate) fn end(&self) -> Nanos {
+        self.budget
     }
 
     /// Half of the budget.

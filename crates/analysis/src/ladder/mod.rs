@@ -3,13 +3,18 @@
 //! A deterministic state machine that drives no I/O. The driver asks [`Ladder::next`] with the time
 //! that the run has used, does what it says, and reports blocks with [`Ladder::observe`]. The rules are
 //! those of the design's method: see `climb` for steps, order, reopening and placebos, `advice` for what a verdict
-//! changes in the order, `step` for one decision, `check` for the final trials.
+//! changes in the order, `step` for one decision, `guards` for what it must leave alone, `left_out` for what confirms
+//! it, `check` for the final trials.
 
 mod advice;
 mod check;
 mod climb;
 mod comparison;
 mod desk;
+mod doubts;
+mod guards;
+mod kept;
+mod left_out;
 mod queue;
 mod rules;
 mod step;
@@ -115,6 +120,8 @@ pub struct Findings {
     pub final_cell: Cell,
     /// Why the run counts for nothing, or for less: a kept placebo, an early end.
     pub void: Option<String>,
+    /// Signs that its trials are of a kind under which a false keep is not bounded.
+    pub doubts: Vec<String>,
 }
 
 /// The state machine.
@@ -187,7 +194,7 @@ impl Ladder {
             return;
         }
         match &mut self.check {
-            None => self.climb.failed(why, &mut self.desk),
+            None => self.climb.failed(step, why, &mut self.desk),
             Some(check) => check.failed(step, why, &mut self.desk),
         }
     }

@@ -56,7 +56,7 @@ pub struct Rules {
 }
 
 impl Default for Rules {
-    /// The rules of the documentation: five minutes, 5 %, 2 %, 10 %.
+    /// Five minutes, and the rules of the documentation: 5 %, 2 %, 10 %.
     fn default() -> Self {
         Rules {
             goal: Goal::Rate,

@@ -1,17 +1,17 @@
 //! One step: is this change kept?
 
-use landspeed_record::{Answer, Cell, Estimate, StepLine, StepSummary};
-use landspeed_stats::{Design, Guard, State, Verdict, guard, judge};
+use landspeed_record::{Answer, Candidate, Cell, Estimate, StepLine, StepSummary};
+use landspeed_stats::{Design, State, Verdict, judge, judge_last};
 use landspeed_units::Nanos;
 
 use super::comparison::Comparison;
 use super::desk::Desk;
+use super::guards::{self, Guarded};
 use super::queue::Task;
 use super::words;
 use crate::Metric;
+use crate::series::block_trials;
 
-/// One-sided confidence of a guard.
-const GUARD_CONFIDENCE: f64 = 0.95;
 /// A change that helps may take this many times the blocks to show that it hurts nothing else.
 const GUARD_PATIENCE: u32 = 2;
 
@@ -22,6 +22,8 @@ pub(crate) struct Step {
     pub(crate) comparison: Comparison,
     pub(crate) grant: f64,
     design: Design,
+    /// Whether there is no room for another block.
+    out_of_time: bool,
 }
 
 /// How a step ends.
@@ -47,7 +49,7 @@ impl Step {
         let what = if task.placebo { format!("placebo: {what}, which changes nothing") } else { what };
         let cells = (incumbent.clone(), incumbent.with(&task.candidate.change));
         let comparison = Comparison::new(id, what, cells, task.candidate.toggle_ns);
-        Step { task, comparison, grant, design }
+        Step { task, comparison, grant, design, out_of_time: false }
     }
 
     /// Whether any look has been taken: then the step has used its grant.
@@ -57,27 +59,30 @@ impl Step {
 
     /// The primary statistic as it stands, above one better.
     pub(crate) fn verdict(&self, desk: &Desk) -> Verdict {
-        judge(&self.design, &self.comparison.series.contrasts(desk.rules.goal.primary()))
+        let blocks = self.comparison.series.contrasts(desk.rules.goal.primary());
+        if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }
     }
 
     /// The decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
     /// `out_of_time` says that there is no room for another block.
-    pub(crate) fn decide(&self, totals: &Totals, desk: &Desk, out_of_time: bool) -> Option<Decision> {
+    pub(crate) fn decide(&mut self, totals: &Totals, desk: &Desk, out_of_time: bool) -> Option<Decision> {
+        self.out_of_time = out_of_time;
         let verdict = self.verdict(desk);
         let series = &self.comparison.series;
-        if self.too_many_discarded(desk) {
-            let may_recover = matches!(verdict.state, State::Continue | State::Helps) && !out_of_time;
-            let gone = !may_recover || self.hopeless(desk.rules.discard_limit);
-            return gone.then(|| self.undecided("too many blocks were discarded"));
-        }
         let ended = out_of_time || series.counted() >= self.design.max_blocks() * GUARD_PATIENCE;
+        if self.too_many_discarded(desk) {
+            let may_recover = matches!(verdict.state, State::Continue | State::Helps) && !ended;
+            let gone = !may_recover || self.hopeless(desk.rules.discard_limit);
+            return gone.then(|| self.discarded());
+        }
         match verdict.state {
-            State::Helps => self.guarded(totals, desk, ended),
+            State::Helps => self.fair(desk).or_else(|| self.guarded(totals, desk, ended)),
             State::Harms => Some(self.answer(Answer::Harms, "worse")),
             State::NoEffect => Some(self.answer(Answer::NoEffect, "no useful effect")),
             State::Undecided if verdict.given_up => {
                 Some(self.undecided("no prospect of a useful effect in the blocks left"))
             }
+            State::Undecided if out_of_time => Some(self.undecided("the time for steps ended")),
             State::Undecided => Some(self.undecided("all blocks used")),
             State::Continue if out_of_time => Some(self.undecided("the time for steps ended")),
             State::Continue => None,
@@ -94,37 +99,34 @@ impl Step {
         discarded / (discarded + f64::from(self.design.max_blocks())) > limit
     }
 
+    /// Too little is left to judge by; what the candidate draws may be why.
+    fn discarded(&self) -> Decision {
+        let why = guards::drawn(&self.comparison.series).map(|why| format!(": {why}")).unwrap_or_default();
+        self.undecided(&format!("too many blocks were discarded{why}"))
+    }
+
+    /// The change helps; were its trials as free as the others, and does it help with the discarded blocks put back?
+    fn fair(&self, desk: &Desk) -> Option<Decision> {
+        let series = &self.comparison.series;
+        if let Some(why) = guards::drawn(series) {
+            return Some(self.answer(Answer::Harms, &format!("helps, but {why}")));
+        }
+        let all = series.contrasts_of_all(desk.rules.goal.primary());
+        let holds = series.discarded() == 0 || self.design.shows(&all);
+        (!holds).then(|| self.undecided("helps only without the blocks that were discarded"))
+    }
+
     /// The change helps; does it hurt anything else?
     fn guarded(&self, totals: &Totals, desk: &Desk, ended: bool) -> Option<Decision> {
-        let mut unclear = None;
-        for metric in desk.rules.goal.guards() {
-            let blocks = self.comparison.series.contrasts(metric);
-            if blocks.is_empty() {
-                continue;
+        match guards::all(&self.comparison, totals, &desk.rules) {
+            Guarded::Hold => Some(self.answer(Answer::Helps, "helps")),
+            Guarded::Broken(said) => {
+                Some(self.answer(Answer::Harms, &format!("helps, but costs too much {said}")))
             }
-            let (verdict, estimate) = guard(&blocks, desk.rules.guard, GUARD_CONFIDENCE);
-            let said = format!("{} {} (above 1 is better)", metric.name(), words::interval(estimate));
-            let total = totals.with(metric, self.comparison.mean_better(metric));
-            let scope = match verdict {
-                Guard::Broken => "in this step",
-                // Several small losses: judged once this one is known to be small.
-                Guard::Holds if total < -desk.rules.guard.ln_1p() && estimate.ratio < 1.0 => {
-                    "against the start"
-                }
-                Guard::Holds => continue,
-                Guard::Unclear => {
-                    unclear = Some(said);
-                    continue;
-                }
-            };
-            return Some(self.answer(Answer::Harms, &format!("helps, but costs too much {scope}: {said}")));
-        }
-        match unclear {
-            None => Some(self.answer(Answer::Helps, "helps")),
-            Some(said) if ended => {
+            Guarded::Unclear(said) if ended => {
                 Some(self.undecided(&format!("helps, but not shown to leave the rest alone: {said}")))
             }
-            Some(_) => None,
+            Guarded::Unclear(_) => None,
         }
     }
 
@@ -214,7 +216,7 @@ pub(crate) struct Totals([f64; 3]);
 
 impl Totals {
     /// The sum with one more step.
-    fn with(&self, metric: Metric, more: f64) -> f64 {
+    pub(crate) fn with(&self, metric: Metric, more: f64) -> f64 {
         self.0[metric as usize] + more
     }
 
@@ -226,9 +228,11 @@ impl Totals {
     }
 }
 
-/// The time that a step needs at least to come to anything.
-pub(crate) fn least_time(toggle: Nanos, desk: &Desk) -> Nanos {
+/// The time that a step needs at least to come to anything: only its last look can keep it, on as many trials as guards
+/// need. A placebo is there to be given up.
+pub(crate) fn least_time(candidate: &Candidate, placebo: bool, desk: &Desk) -> Nanos {
     /// Where useless steps end on average.
-    const BLOCKS: u32 = 6;
-    desk.blocks(BLOCKS, toggle)
+    const USELESS: u32 = 6;
+    let enough = guards::least_blocks(block_trials(desk.rules.is_fine(candidate.toggle_ns)));
+    desk.blocks(if placebo { USELESS } else { enough }, candidate.toggle_ns)
 }

@@ -38,7 +38,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_enum)]
     pub(crate) baseline: Option<BaselineArg>,
     /// Time for the whole run; at least a quarter is kept for the final check
-    #[arg(long, default_value = "5m", value_parser = parse_duration)]
+    #[arg(long, default_value = "7m", value_parser = parse_duration)]
     pub(crate) budget: Nanos,
     /// Try only this knob (may be repeated)
     #[arg(long, value_name = "KNOB")]

@@ -33,6 +33,9 @@ pub(super) fn header(summary: &TuneSummary) -> Markup {
             @if let Some(void) = &summary.void {
                 p class="notice bad" role="alert" { strong { "✗ Void. " } (safe(void)) }
             }
+            @for doubt in &summary.doubts {
+                p class="notice bad" { strong { "In doubt. " } (safe(doubt)) }
+            }
             (restored(summary))
         }
     }

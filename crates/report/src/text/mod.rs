@@ -46,6 +46,9 @@ fn head(summary: &TuneSummary, style: Style) -> String {
     if let Some(void) = &summary.void {
         lines.push(style.paint(Tone::Bad, &format!("VOID: {}", safe(void))));
     }
+    let doubts =
+        summary.doubts.iter().map(|doubt| style.paint(Tone::Bad, &format!("in doubt: {}", safe(doubt))));
+    lines.extend(doubts);
     lines.push(style.paint(Tone::Strong, &headline(summary)));
     let about = format!(
         "{}, for {}, from {}, {}, in {}",

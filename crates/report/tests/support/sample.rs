@@ -315,6 +315,7 @@ fn summary(steps: Vec<StepSummary>) -> TuneSummary {
         restored: true,
         restored_notes: vec!["42 values on A and 42 on B read back as before".into()],
         void: None,
+        doubts: Vec::new(),
         record: "/root/.local/share/landspeed/2026-11-21T113007Z-tune.jsonl".into(),
     }
 }

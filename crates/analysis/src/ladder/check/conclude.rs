@@ -4,6 +4,7 @@ use landspeed_record::{Estimate, Gain};
 
 use super::super::Findings;
 use super::super::desk::Desk;
+use super::super::words;
 use super::{Check, Role, square};
 use crate::Metric;
 use crate::series::{CONFIDENCE, Series};
@@ -12,6 +13,7 @@ use crate::series::{CONFIDENCE, Series};
 pub(super) fn conclude(check: Check, desk: &mut Desk) -> Findings {
     square::report(&check, desk);
     revise_steps(&check, desk);
+    let doubts = doubts(&check, desk);
     let of = |role: Role| check.slots.iter().find(|s| s.role == role).map(|s| &s.comparison.series);
     let (start, final_) = of(Role::Final).map(Series::medians).unwrap_or_default();
     let measured = of(Role::Final).is_some_and(|series| series.counted() > 0);
@@ -25,9 +27,10 @@ pub(super) fn conclude(check: Check, desk: &mut Desk) -> Findings {
         final_,
         gain: gain(of(Role::Final).unwrap_or(&Series::default())),
         against: of(Role::Against).map(gain),
-        start_cell: check.start.clone(),
-        final_cell: check.cell(&[]),
+        start_cell: check.standing.start.clone(),
+        final_cell: check.standing.cell(&[]),
         void: desk.void.clone(),
+        doubts,
     }
 }
 
@@ -39,7 +42,7 @@ pub(crate) fn gain(series: &Series) -> Gain {
 
 /// Writes down what a step was worth when it was dropped.
 pub(super) fn keep_left_out(check: &Check, at: usize, estimate: Estimate, desk: &mut Desk) {
-    let id = &check.kept[at].id;
+    let id = &check.standing.kept[at].id;
     if let Some(line) = desk.lines.iter_mut().find(|l| l.summary.id == *id) {
         line.summary.left_out = Some(desk.rules.goal.primary().as_measured(estimate));
     }
@@ -47,33 +50,57 @@ pub(super) fn keep_left_out(check: &Check, at: usize, estimate: Estimate, desk: 
 
 /// Decides all kept steps again with what the check knows.
 fn revise_steps(check: &Check, desk: &mut Desk) {
-    let standing = check.standing();
-    for (i, kept) in check.kept.iter().enumerate() {
+    let standing = check.standing.steps();
+    for (i, kept) in check.standing.kept.iter().enumerate() {
         let Some(mut line) = desk.lines.iter().find(|l| l.summary.id == kept.id).cloned() else { continue };
-        let slot = check.slots.iter().find(|s| s.role == Role::Without(i));
-        if let Some(estimate) = slot.and_then(|s| check.left_out(s, desk)) {
-            line.summary.left_out = Some(desk.rules.goal.primary().as_measured(estimate));
+        let primary = desk.rules.goal.primary();
+        if let Some(estimate) = check.left_out.worth(i, &check.standing, primary) {
+            line.summary.left_out = Some(primary.as_measured(estimate));
         }
         let fate = match &kept.dropped {
             Some(why) => Some(why.as_str()),
             None if !standing.contains(&i) => Some("replaced by a later step"),
             None => None,
         };
-        if let Some(why) = fate {
-            line.summary.kept = false;
-            line.summary.reason = format!("{}; {why}", line.summary.reason);
-        }
+        let said = match fate {
+            Some(why) => {
+                line.summary.kept = false;
+                why.to_owned()
+            }
+            None => {
+                let confirmation = check.left_out.confirmation(i, &desk.rules);
+                line.summary.confirmed = Some(confirmation.confirmed);
+                words::confirmation(&confirmation)
+            }
+        };
+        line.summary.reason = format!("{}; {said}", line.summary.reason);
         desk.decide(line);
     }
 }
 
+/// What the trials say against the run; said once each.
+fn doubts(check: &Check, desk: &mut Desk) -> Vec<String> {
+    let mut doubts = std::mem::take(&mut desk.doubts);
+    let primary = desk.rules.goal.primary();
+    check.left_out.comparisons().for_each(|comparison| doubts.learn(comparison, primary));
+    for i in check.standing.steps() {
+        let kept = &check.standing.kept[i];
+        let worth = check.left_out.confirmation(i, &desk.rules).worth;
+        doubts.of_kept(&kept.id, (kept.added, worth), check.left_out.of(i));
+    }
+    let doubts = doubts.all();
+    doubts.iter().for_each(|doubt| desk.note(format!("in doubt: {doubt}")));
+    doubts
+}
+
 /// Says where the final figures rest on fewer blocks than were measured.
 fn note_discards(check: &Check, desk: &mut Desk) {
-    for slot in &check.slots {
-        let series = &slot.comparison.series;
+    let slots = check.slots.iter().map(|slot| &slot.comparison);
+    for comparison in slots.chain(check.left_out.comparisons()) {
+        let series = &comparison.series;
         if series.discarded_share() > desk.rules.discard_limit {
             let (all, limit) = (series.attempts(), desk.rules.discard_limit * 100.0);
-            let label = &slot.comparison.label;
+            let label = &comparison.label;
             desk.note(format!(
                 "'{label}': {} of {all} blocks were discarded, over {limit:.0} %: its figures are doubtful",
                 series.discarded()

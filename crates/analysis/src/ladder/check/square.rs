@@ -3,28 +3,33 @@
 use super::super::comparison::Comparison;
 use super::super::desk::Desk;
 use super::super::words::interval;
-use super::{Check, PRUNE_BLOCKS, Role, SQUARE_BLOCKS, Slot};
+use super::{Check, IN_THE_END, Role, SQUARE_BLOCKS, Slot};
+use crate::series::CONFIDENCE;
 use landspeed_record::Estimate;
+use landspeed_stats::Fit;
 
 /// Adds the missing side of the 2x2 of the first step whose two figures have disjoint intervals: what
 /// it adds where its partner is missing. (What it adds where the partner stands is its left-out figure.)
 /// One pair a run: time is better spent on the gain.
 pub(super) fn propose(check: &mut Check, desk: &Desk) {
-    if !check.has_the_least() || check.slots.iter().any(|s| matches!(s.role, Role::Square(..))) {
+    let has_the_least = check.slots.iter().all(|slot| slot.missing() == 0);
+    if !has_the_least || check.slots.iter().any(|s| matches!(s.role, Role::Square(..))) {
         return;
     }
-    let pair = check.standing().into_iter().find_map(|i| {
-        let slot = check.slots.iter().find(|s| s.role == Role::Without(i))?;
-        let enough = slot.comparison.series.counted() >= PRUNE_BLOCKS;
-        let worth = check.left_out(slot, desk).filter(|_| enough)?;
-        disjoint(check.kept[i].added, worth).then_some(())?;
+    let primary = desk.rules.goal.primary();
+    let pair = check.standing.steps().into_iter().find_map(|i| {
+        let here = check.left_out.here(i, &check.standing)?;
+        let enough = here.series.counted() >= IN_THE_END;
+        let worth = check.left_out.worth(i, &check.standing, primary).filter(|_| enough)?;
+        disjoint(check.standing.kept[i].added, worth).then_some(())?;
         Some((i, partner(check, i)?))
     });
     let Some((step, partner)) = pair else { return };
-    let [name, other] = [step, partner].map(|i| check.kept[i].id.clone());
-    let cells = (check.cell(&[step, partner]), check.cell(&[partner]));
+    let [name, other] = [step, partner].map(|i| check.standing.kept[i].id.clone());
+    let cells = (check.standing.cell(&[step, partner]), check.standing.cell(&[partner]));
     let what = format!("{name} where {other} is missing");
-    let comparison = Comparison::new(format!("2x2 {name} x {other}"), what, cells, check.kept[step].toggle);
+    let comparison =
+        Comparison::new(format!("2x2 {name} x {other}"), what, cells, check.standing.kept[step].toggle());
     check.slots.push(Slot { role: Role::Square(step, partner), comparison, cap: SQUARE_BLOCKS });
 }
 
@@ -32,10 +37,11 @@ pub(super) fn propose(check: &mut Check, desk: &Desk) {
 pub(super) fn report(check: &Check, desk: &mut Desk) {
     for slot in &check.slots {
         let Role::Square(step, partner) = slot.role else { continue };
-        let with = check.slots.iter().find(|s| s.role == Role::Without(step));
-        let with = with.and_then(|s| check.left_out(s, desk));
-        let (Some(alone), Some(with)) = (check.left_out(slot, desk), with) else { continue };
-        let [name, other] = [step, partner].map(|i| &check.kept[i].id);
+        let primary = desk.rules.goal.primary();
+        let alone = Fit::of(&slot.comparison.series.contrasts(primary)).map(|fit| fit.estimate(CONFIDENCE));
+        let with = check.left_out.worth(step, &check.standing, primary);
+        let (Some(alone), Some(with)) = (alone, with) else { continue };
+        let [name, other] = [step, partner].map(|i| &check.standing.kept[i].id);
         let verdict = if disjoint(alone, with) { "they interact" } else { "no interaction shown" };
         desk.note(format!(
             "2x2 of {name} and {other}: {name} is worth {} without {other} and {} with it: {verdict}",
@@ -48,8 +54,8 @@ pub(super) fn report(check: &Check, desk: &mut Desk) {
 /// The step that most likely changes what step `i` is worth: the latest kept one that the knob table
 /// says it interacts with, else the one kept right after it, else the one before.
 fn partner(check: &Check, i: usize) -> Option<usize> {
-    let others: Vec<usize> = check.standing().into_iter().filter(|&j| j != i).collect();
-    let known = others.iter().rev().find(|&&j| check.kept[i].interacts(&check.kept[j]));
+    let others: Vec<usize> = check.standing.steps().into_iter().filter(|&j| j != i).collect();
+    let known = others.iter().rev().find(|&&j| check.standing.kept[i].interacts(&check.standing.kept[j]));
     known.or_else(|| others.iter().find(|&&j| j > i)).or_else(|| others.last()).copied()
 }
 

@@ -4,7 +4,7 @@ use statrs::distribution::{Beta, ContinuousCDF};
 
 /// The two-sided 95 % interval for a probability of which `hits` of `trials` were seen (Clopper &
 /// Pearson 1934), in the form of beta quantiles. Everything from 0 to 1 for no trials.
-pub(super) fn interval(hits: u64, trials: u64) -> (f64, f64) {
+pub fn proportion_interval(hits: u64, trials: u64) -> (f64, f64) {
     let (k, n) = (hits as f64, trials as f64);
     let quantile = |a: f64, b: f64, p: f64| Beta::new(a, b).map_or(f64::NAN, |beta| beta.inverse_cdf(p));
     let low = if hits == 0 { 0.0 } else { quantile(k, n - k + 1.0, 0.025) };
@@ -20,11 +20,11 @@ mod tests {
     #[test]
     fn all_or_nothing_has_a_closed_form() {
         let end = 0.025_f64.powf(1.0 / 200.0);
-        let (low, high) = interval(0, 200);
+        let (low, high) = proportion_interval(0, 200);
         assert!(low == 0.0 && (high - (1.0 - end)).abs() < 1e-6, "{high}");
-        let (low, high) = interval(200, 200);
+        let (low, high) = proportion_interval(200, 200);
         assert!(high == 1.0 && (low - end).abs() < 1e-6, "{low}");
-        assert_eq!(interval(0, 0), (0.0, 1.0));
+        assert_eq!(proportion_interval(0, 0), (0.0, 1.0));
     }
 
     /// Against the sum that defines each end: at it, what was seen or more extreme has 2.5 %.
@@ -39,7 +39,7 @@ mod tests {
             })
         };
         for (k, n) in [(2, 200), (38, 1_000), (5, 10)] {
-            let (low, high) = interval(k, n);
+            let (low, high) = proportion_interval(k, n);
             assert!((at_most(k, n, high) - 0.025).abs() < 1e-6, "{k} of {n}: {high}");
             assert!((at_most(k - 1, n, low) - 0.975).abs() < 1e-6, "{k} of {n}: {low}");
         }

@@ -1,0 +1,62 @@
+//! What a run's own trials say against it: signs of the kinds of noise under which a false keep is not bounded
+//! (docs/honesty.md lists them).
+
+use landspeed_record::Estimate;
+use landspeed_stats::{Excess, excess};
+
+use super::comparison::Comparison;
+use super::guards;
+use super::words::interval;
+use crate::Metric;
+
+/// Signs found so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Doubts {
+    excess: Excess,
+    said: Vec<String>,
+}
+
+/// The chance that blocks vary by so much more than their trials, where nothing but the trials varies.
+const CHANCE: f64 = 0.01;
+/// Times the variance that trials imply which a run may have in its blocks: below, it changes little.
+const TIMES: f64 = 1.5;
+
+impl Doubts {
+    /// Takes in a comparison that ended.
+    pub(crate) fn learn(&mut self, comparison: &Comparison, primary: Metric) {
+        self.excess = self.excess.and(excess(&comparison.series.contrasts(primary)));
+    }
+
+    /// A kept step's own trials and those that were to confirm it: `added` and `worth` are what both said.
+    pub(crate) fn of_kept(
+        &mut self,
+        id: &str,
+        (added, worth): (Estimate, Option<Estimate>),
+        proofs: &[Comparison],
+    ) {
+        if let Some(worth) = worth.filter(|worth| worth.high < added.low) {
+            let (added, worth) = (interval(added), interval(worth));
+            self.said.push(format!(
+                "{id} added {added} when it was tried and was worth {worth} later: something may have favoured one arm \
+                 for as long as the step took"
+            ));
+        }
+        let drawn = proofs.iter().find_map(|proof| guards::drawn(&proof.series));
+        self.said.extend(drawn.map(|why| format!("{id}: {why}")));
+        let mishaps = proofs.iter().find_map(|proof| guards::bad(&proof.series));
+        self.said.extend(mishaps.map(|why| format!("{id}: {why}; guards can miss mishaps that are rare")));
+    }
+
+    /// All of them.
+    pub(crate) fn all(self) -> Vec<String> {
+        let mut said = self.said;
+        if self.excess.times() > TIMES && self.excess.chance() < CHANCE {
+            said.push(format!(
+                "blocks vary {:.1} times as much as their trials explain: something acts on all trials of one arm in a \
+                 block; where that lasts for several blocks, a step may be kept for it",
+                self.excess.times().sqrt()
+            ));
+        }
+        said
+    }
+}

@@ -1,0 +1,126 @@
+//! What else a change does: the figures that it must leave alone.
+//!
+//! A guard holds where three things are shown: the mean of the blocks is not worse by the margin, nor is the ratio of
+//! totals, and no more of the candidate's trials are bad than of the incumbent's. The last needs trials more than
+//! anything: a mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases.
+
+use landspeed_record::{Arm, Figures};
+use landspeed_stats::{Guard, guard, guard_sums};
+use landspeed_units::Nanos;
+
+use super::step::Totals;
+use super::words;
+use super::{Rules, comparison::Comparison};
+use crate::Metric;
+use crate::series::Series;
+
+/// One-sided confidence of a guard.
+const CONFIDENCE: f64 = 0.95;
+/// Fewest trials of the candidate on which a guard holds.
+const LEAST_TRIALS: usize = 44;
+/// Lost processor time that a candidate draws beyond doubt, as a share.
+const LEAST_LOSS: f64 = 0.005;
+/// Times the incumbent's round trip under load that breaks its guard, and ...
+const LOADED_FACTOR: f64 = 2.0;
+/// ... how much more it has to be besides: queues of microseconds that double hurt no one.
+const LOADED_MORE: Nanos = Nanos::millis(5);
+
+/// Blocks of so many trials, half of them the candidate's, that guards need.
+pub(crate) fn least_blocks(trials: usize) -> u32 {
+    LEAST_TRIALS.div_ceil(trials / 2) as u32
+}
+
+/// What the guards say of a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Guarded {
+    /// Nothing else suffers.
+    Hold,
+    /// Something does: what.
+    Broken(String),
+    /// That is not shown yet: of what.
+    Unclear(String),
+}
+
+/// The verdict on `metric` by the mean and by totals, the worse of both, in words.
+pub(crate) fn judge(series: &Series, metric: Metric, margin: f64) -> (Guard, String) {
+    let mean = guard(&series.contrasts(metric), margin, CONFIDENCE);
+    let totals = guard_sums(&series.sums(metric), margin, CONFIDENCE);
+    let (verdict, estimate, of) = match (mean, totals) {
+        ((Guard::Broken, estimate), _) => (Guard::Broken, estimate, ""),
+        (_, (Guard::Broken, estimate)) => (Guard::Broken, estimate, " in total"),
+        ((Guard::Unclear, estimate), _) => (Guard::Unclear, estimate, ""),
+        (_, (Guard::Unclear, estimate)) => (Guard::Unclear, estimate, " in total"),
+        ((_, estimate), _) => (Guard::Holds, estimate, ""),
+    };
+    (verdict, format!("{}{of} {} (above 1 is better)", metric.name(), words::interval(estimate)))
+}
+
+/// All guards of a step; `totals` are those of the steps kept so far.
+pub(crate) fn all(comparison: &Comparison, totals: &Totals, rules: &Rules) -> Guarded {
+    let series = &comparison.series;
+    if let Some(said) = loaded(series) {
+        return Guarded::Broken(format!("in this step: {said}"));
+    }
+    let mut unclear = few(series).or_else(|| bad(series));
+    for metric in rules.goal.guards() {
+        let mean = comparison.mean_better(metric);
+        if series.contrasts(metric).is_empty() {
+            continue;
+        }
+        match judge(series, metric, rules.guard) {
+            (Guard::Broken, said) => return Guarded::Broken(format!("in this step: {said}")),
+            // Several small losses: judged once this one is known to be small.
+            (Guard::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
+                return Guarded::Broken(format!("against the start: {said}"));
+            }
+            (Guard::Holds, _) => {}
+            (Guard::Unclear, said) => unclear = Some(said),
+        }
+    }
+    unclear.map_or(Guarded::Hold, Guarded::Unclear)
+}
+
+/// Too few trials to show that mishaps are rare.
+fn few(series: &Series) -> Option<String> {
+    let trials = series.trials(Arm::Candidate).count();
+    (trials < LEAST_TRIALS).then(|| format!("{trials} trials of it, {LEAST_TRIALS} are needed"))
+}
+
+/// Figures of which more of the candidate's trials are bad than of the incumbent's.
+pub(crate) fn bad(series: &Series) -> Option<String> {
+    Metric::ALL.into_iter().find_map(|metric| {
+        let [usual, own] = series.bad_trials(metric);
+        let trials = series.trials(Arm::Candidate).count();
+        (own > usual).then(|| {
+            format!(
+                "{} over twice as bad as usual in {own} of its {trials} trials, in {usual} of the others",
+                metric.name()
+            )
+        })
+    })
+}
+
+/// The round trip while the stream runs, where it is worse than it may be.
+fn loaded(series: &Series) -> Option<String> {
+    let mean = |arm| {
+        let seen: Vec<f64> =
+            series.trials(arm).filter_map(|trial| trial.loaded_latency_ns).map(|ns| ns.0 as f64).collect();
+        (!seen.is_empty()).then(|| seen.iter().sum::<f64>() / seen.len() as f64)
+    };
+    let (usual, own) = (mean(Arm::Incumbent)?, mean(Arm::Candidate)?);
+    (own > LOADED_FACTOR * usual && own > usual + LOADED_MORE.0 as f64)
+        .then(|| format!("round trip under load {} after {}", Nanos(own as u64), Nanos(usual as u64)))
+}
+
+/// Why the comparison is no fair one: the candidate's trials lose processor time that the incumbent's do not.
+pub(crate) fn drawn(series: &Series) -> Option<String> {
+    type Lost = fn(&Figures) -> f64;
+    let kinds: [(&str, Lost); 2] =
+        [("to the hypervisor", |trial| trial.steal), ("to a quota or to heat", |trial| trial.throttled)];
+    kinds.into_iter().find_map(|(whom, lost)| {
+        let loss = series.loss(lost)?;
+        (loss.low(1.0 - CONFIDENCE) > LEAST_LOSS).then(|| {
+            format!("its trials lose {:.1} points more of the processor time {whom}", 100.0 * loss.value)
+        })
+    })
+}

@@ -1,0 +1,77 @@
+//! Do blocks vary by more than their trials explain?
+
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+
+use crate::contrast::{Contrast, Parts};
+
+/// The variance of blocks against the one that their trials imply, over any number of comparisons.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Excess {
+    /// Sum over the comparisons of the ratio of both variances, times the degrees of freedom of the upper one.
+    weighted: f64,
+    /// Degrees of freedom of the upper and the lower variance.
+    freedom: [f64; 2],
+}
+
+/// Degrees of freedom of the implied variance above which a comparison counts.
+const LEAST: f64 = 4.0;
+
+/// That of one comparison's blocks; nothing of too few, or where trials do not vary.
+pub fn excess(blocks: &[Contrast]) -> Excess {
+    let known = |parts: &Parts| parts.implied > 0.0 && parts.implied_freedom > LEAST;
+    let Some(parts) = Parts::of(blocks).filter(known) else { return Excess::default() };
+    let freedom = [parts.freedom, parts.implied_freedom];
+    // The mean of an F distribution is above one where the lower variance is little known.
+    let mean = freedom[1] / (freedom[1] - 2.0);
+    Excess { weighted: parts.freedom * parts.variance / (parts.implied * mean), freedom }
+}
+
+impl Excess {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Excess) -> Excess {
+        let freedom = [0, 1].map(|i| self.freedom[i] + other.freedom[i]);
+        Excess { weighted: self.weighted + other.weighted, freedom }
+    }
+
+    /// How many times the implied variance the blocks have; one of nothing.
+    pub fn times(&self) -> f64 {
+        if self.freedom[0] > 0.0 { self.weighted / self.freedom[0] } else { 1.0 }
+    }
+
+    /// The chance of so much or more where trials vary by themselves only (the F test of nested variance).
+    pub fn chance(&self) -> f64 {
+        let [upper, lower] = self.freedom;
+        FisherSnedecor::new(upper, lower).map_or(1.0, |f| 1.0 - f.cdf(self.times()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks whose trials spread by 0.1 either way, and whose ratios by `spread`.
+    fn blocks(spread: f64) -> Vec<Contrast> {
+        let block = |i: usize| {
+            let sign = if i % 4 < 2 { 1.0 } else { -1.0 };
+            let own = if i % 3 == 0 { 0.1 } else { -0.1 };
+            Contrast {
+                ln_ratio: sign * spread,
+                candidate_first: i % 2 == 1,
+                within: vec![own, own, -own, -own, own, -own, -own, own],
+            }
+        };
+        (0..24).map(block).collect()
+    }
+
+    #[test]
+    fn what_acts_on_an_arm_shows_and_what_acts_on_trials_does_not() {
+        // A trial's deviation is about 0.1, a block's then 0.07.
+        let (even, wild) = (excess(&blocks(0.07)), excess(&blocks(0.3)));
+        assert!(even.times() < 1.5 && even.chance() > 0.1, "{} {}", even.times(), even.chance());
+        assert!(wild.times() > 10.0 && wild.chance() < 1e-6, "{} {}", wild.times(), wild.chance());
+        assert_eq!(excess(&[]), Excess::default());
+        assert_eq!((Excess::default().times(), Excess::default().chance()), (1.0, 1.0));
+        assert!((even.and(even).times() - even.times()).abs() < 1e-12);
+    }
+}
