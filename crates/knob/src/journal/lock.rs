@@ -4,7 +4,7 @@
 //! is a flock(2) of the namespace itself, the inode of nsfs that /proc/thread-self/ns/net leads to: every process of the
 //! namespace reaches the same one, and the kernel drops the lock with the last process that holds it. A knob of the
 //! whole host is turned from the machine's first network namespace alone ([`super::identity::in_initial_netns`]), so
-//! that namespace's lock is the host's (docs/decisions/0018).
+//! that namespace's lock is the host's (docs/decisions/0019).
 //!
 //! Any user in the namespace can take such a lock too. That keeps a run from starting and does nothing else; the error
 //! names the process and its user, so that root can end it.
