@@ -54,7 +54,7 @@ mod tests {
     fn blocks(spread: f64) -> Vec<Contrast> {
         let block = |i: usize| {
             let sign = if i % 4 < 2 { 1.0 } else { -1.0 };
-            let own = if i % 3 == 0 { 0.1 } else { -0.1 };
+            let own = if i.is_multiple_of(3) { 0.1 } else { -0.1 };
             Contrast {
                 ln_ratio: sign * spread,
                 candidate_first: i % 2 == 1,

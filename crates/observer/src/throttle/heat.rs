@@ -38,7 +38,7 @@ mod tests {
         std::fs::create_dir_all(counter.parent().unwrap()).unwrap();
         std::fs::create_dir_all(tree.path().join("cpu0")).unwrap();
         std::fs::write(&counter, "120\n").unwrap();
-        assert_eq!(below(tree.path()), [counter.clone()]);
+        assert_eq!(below(tree.path()), std::slice::from_ref(&counter));
         assert_eq!(read(&counter), Some(Nanos::millis(120)));
     }
 }
