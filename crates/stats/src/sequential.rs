@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn equal_blocks_are_given_up_at_the_first_look_and_kept_only_at_the_last() {
         let design = Design::new(0.004, 0.02, 11);
-        let block = |ln_ratio, i| Contrast { ln_ratio, candidate_first: i % 2 == 0, within: vec![0.0; 8] };
+        let block = |ln_ratio, i| Contrast { ln_ratio, candidate_first: i % 2 == 1, within: vec![0.0; 8] };
         let judged = |ln_ratio, blocks: usize| {
             judge(&design, &(0..blocks).map(|i| block(ln_ratio, i)).collect::<Vec<_>>()).state
         };
