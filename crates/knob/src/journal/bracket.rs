@@ -15,6 +15,8 @@ use crate::{Disturbs, Error, Knob};
 /// A write that began longer ago and whose end was not seen is not taken for the cause of what differs: by
 /// now somebody else may have been at it.
 const CLAIM_S: u64 = 120;
+/// What the mark names while no knob is written, but what knobs have disturbed.
+const REST: u32 = u32::MAX;
 
 /// A write that is under way.
 pub(super) struct Bracket {
@@ -37,8 +39,30 @@ impl Ledger {
         spot: &Spot,
         write: impl FnOnce(&dyn Host) -> T,
     ) -> T {
+        self.bracketed_as(turned.intent.seq, turned, kinds, spot, write)
+    }
+
+    /// As [`Ledger::bracketed`] for what knobs disturb: it belongs to no knob, but to the device of `turned`.
+    pub(super) fn bracketed_rest<T>(
+        &mut self,
+        turned: &Turned,
+        kinds: &[Disturbs],
+        spot: &Spot,
+        write: impl FnOnce(&dyn Host) -> T,
+    ) -> T {
+        self.bracketed_as(REST, turned, kinds, spot, write)
+    }
+
+    fn bracketed_as<T>(
+        &mut self,
+        seq: u32,
+        turned: &Turned,
+        kinds: &[Disturbs],
+        spot: &Spot,
+        write: impl FnOnce(&dyn Host) -> T,
+    ) -> T {
         let knob = (self.lookup)(&turned.intent.knob);
-        if let Some(Ok(bracket)) = knob.map(|knob| self.look(turned, knob, kinds, spot)) {
+        if let Some(Ok(bracket)) = knob.map(|knob| self.look_as(seq, turned, knob, kinds, spot)) {
             let _ = self.enter(&bracket, Vec::new());
             self.bracket = Some(bracket);
         }
@@ -55,7 +79,18 @@ impl Ledger {
         kinds: &[Disturbs],
         spot: &Spot,
     ) -> Result<Bracket, SnapshotError> {
-        let (seq, device) = (turned.intent.seq, turned.device());
+        self.look_as(turned.intent.seq, turned, knob, kinds, spot)
+    }
+
+    fn look_as(
+        &self,
+        seq: u32,
+        turned: &Turned,
+        knob: &'static Knob,
+        kinds: &[Disturbs],
+        spot: &Spot,
+    ) -> Result<Bracket, SnapshotError> {
+        let device = turned.device();
         let look = || self.host.look(kinds, spot, &self.slots(device));
         let mut seen = if kinds.is_empty() { None } else { Some(look()?) };
         if let Some(seen) = &mut seen {
@@ -196,7 +231,13 @@ impl Ledger {
     /// The bracket that the mark speaks of.
     fn left_open(&self) -> Option<Bracket> {
         let mark = self.book.mark;
-        let turned = self.book.turned(mark.turning)?;
+        let turned = match mark.turning {
+            REST => {
+                let (device, _) = self.book.seen(mark.seen)?;
+                self.book.turned.iter().find(|turned| turned.device() == *device)?
+            }
+            seq => self.book.turned(seq)?,
+        };
         let (device, seen) = match self.book.seen(mark.seen) {
             Some((device, seen)) => (*device, Some(seen.clone())),
             None => (turned.device(), None),

@@ -141,8 +141,10 @@ impl Stage {
         let knob = knobs()[knob];
         let value = &values(knob)[value];
         let now = self.model.lock().state.knobs[knob.row.name].clone();
-        // A knob that takes others' files away is turned by us alone: what cannot come back would hide them.
-        let takes_away = ["mtu", "channels"].contains(&knob.row.name) && *value == values(knob)[1];
+        // A knob that takes others' files away, and gives them back with values of the kernel's, is turned from
+        // there and to there by us alone: what somebody else would have found is not to be known.
+        let takes_away =
+            ["mtu", "channels"].contains(&knob.row.name) && [value, &now].contains(&&values(knob)[1]);
         let turned = self.ledger().book.turned.iter().find(|turned| turned.intent.knob == knob.row.name);
         let seq = turned.map(|turned| turned.intent.seq);
         let is_as_ours = seq.is_some_and(|seq| self.ledger().net.values.get(&seq) == Some(value));

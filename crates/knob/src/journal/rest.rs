@@ -233,8 +233,9 @@ impl Rest {
         let Some(newest) = turned.find(|turned| turned.device() == self.number).cloned() else { return };
         let put: Vec<(&Key, Option<&Value>)> =
             todo.iter().map(|(key, change)| (key, change.before.as_ref())).collect();
-        let refused = ledger
-            .bracketed(&newest, &self.kinds, &self.spot, |host| host.put(&self.spot, &put, self.is_stuck));
+        let refused = ledger.bracketed_rest(&newest, &self.kinds, &self.spot, |host| {
+            host.put(&self.spot, &put, self.is_stuck)
+        });
         self.refused = refused.into_iter().collect();
     }
 
