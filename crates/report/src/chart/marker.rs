@@ -12,7 +12,7 @@ pub(crate) fn marker(kind: Kind, (x, y): (f64, f64)) -> Markup {
         Kind::Kept => html! { circle class=(class) cx=(n(x)) cy=(n(y)) r="5" {} },
         Kind::Unconfirmed => html! {
             circle class={ (class) " hollow" } cx=(n(x)) cy=(n(y)) r="5" {}
-            circle class=(class) cx=(n(x)) cy=(n(y)) r="1.6" {}
+            circle class={ "dot " (kind.class()) } cx=(n(x)) cy=(n(y)) r="2.2" {}
         },
         Kind::Dropped => html! { circle class={ (class) " hollow" } cx=(n(x)) cy=(n(y)) r="4.5" {} },
         Kind::Harms => polygon(&class, &[(x - 5.5, y - 4.5), (x + 5.5, y - 4.5), (x, y + 5.5)]),
