@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use landspeed_daemon::Process;
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 
 use super::entry::{FORMAT, Header};
 use super::file::{JournalFile, name_of};
@@ -227,10 +228,17 @@ fn folder() -> tempfile::TempDir {
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
 }
 
+/// `make test` plays the same 1,000 stories each time; `make undo` draws 10,000 others.
 #[test]
-fn ten_thousand_interleavings_end_as_if_we_had_not_been_there() {
+fn interleavings_end_as_if_we_had_not_been_there() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u32>().ok());
     let home = folder();
-    let config = ProptestConfig { cases: 10_000, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: number("LANDSPEED_UNDO_STORIES").unwrap_or(1_000),
+        rng_seed: RngSeed::Fixed(number("LANDSPEED_UNDO_SEED").unwrap_or(1).into()),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
     proptest!(config, |(story in stories())| play(&home.path().join("s"), &story)?);
 }
 

@@ -117,7 +117,7 @@ struct Rest {
     spot: Spot,
     number: u32,
     kinds: Vec<Disturbs>,
-    /// Why the kernel refused.
+    /// Why the kernel refused, the last time that it did.
     refused: BTreeMap<Key, String>,
     /// What no try has moved.
     given_up: BTreeSet<Key>,
@@ -236,7 +236,8 @@ impl Rest {
         let refused = ledger.bracketed_rest(&newest, &self.kinds, &self.spot, |host| {
             host.put(&self.spot, &put, self.is_stuck)
         });
-        self.refused = refused.into_iter().collect();
+        // What was given up in an earlier round keeps its reason.
+        self.refused.extend(refused);
     }
 
     /// A route that the kernel refuses because somebody else took away what it needs is theirs too.
