@@ -16,7 +16,7 @@ use crate::labs;
 
 const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// Held by whoever ends this process.
+/// The thread that ends this process holds it.
 static ENDING: Mutex<()> = Mutex::new(());
 
 /// Set once the user asked to stop.

@@ -9,7 +9,7 @@ use crate::shown;
 pub type Needs<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static str)];
 
 /// `start` with every kept step but those that blocks spread over the rest of the run did not confirm, and those steps.
-/// What a confirmed step's knobs need is in it, whoever set it. `steps` are the run's decisions in order, each by its
+/// It holds what the knobs of a confirmed step need, whichever step set that. `steps` are the run's decisions in order, each by its
 /// last version.
 pub fn confirmed(start: &Cell, end: &Cell, steps: &[&StepLine], needs: Needs<'_>) -> (Cell, Vec<LeftOut>) {
     let (mut sure, mut left_out) = (start.clone(), Vec::new());

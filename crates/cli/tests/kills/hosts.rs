@@ -1,4 +1,4 @@
-//! Both hosts are put back: by whoever lives, and by `undo` where nobody does.
+//! Both hosts are put back: by a process that survives, or by `undo` where none does.
 //!
 //! The hosts are namespaces that landspeed did not make, reached by ssh, with addresses, static
 //! routes and device settings of their own.

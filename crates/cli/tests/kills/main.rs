@@ -11,7 +11,7 @@ mod support;
 
 use std::sync::RwLock;
 
-/// Congestion controls are the whole machine's: while a lab's owner loads some, nobody looks at hosts' settings.
+/// Congestion controls are the whole machine's: while a lab's owner loads some, no test looks at hosts' settings.
 static CONTROLS: RwLock<()> = RwLock::new(());
 
 /// An environment variable that says how much to do, or repeats a sequence.
