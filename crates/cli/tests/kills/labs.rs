@@ -142,7 +142,7 @@ fn clean(place: &Place, death: Death, cleaner: Cleaner, ids: &BTreeSet<String>) 
     // Not the processes: an agent whose controller died may just be leaving, and a cleaner's own keeper too.
     let left: Vec<String> = place.left(ids, &processes(place.path()));
     if death == Everything {
-        assert!(left.is_empty(), "{args:?} left:\n{}", left.join("\n"));
+        assert!(left.is_empty(), "{args:?} left:\n{}\n{:?}", left.join("\n"), text(&done));
     }
 }
 

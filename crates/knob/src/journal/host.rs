@@ -94,17 +94,19 @@ pub(super) trait Host: Send {
 pub(super) struct Live {
     watch: Option<LinkWatch>,
     ended: Option<u64>,
+    /// Whether virtual devices are known to have ended with it.
+    devices_ended: bool,
 }
 
 impl Live {
     /// As it is from now on: devices that leave are heard of.
     pub(super) fn watching() -> Live {
-        Live { watch: LinkWatch::open().ok(), ended: None }
+        Live { watch: LinkWatch::open().ok(), ..Live::default() }
     }
 
     /// What is left of a network namespace that is no more.
-    pub(super) fn after_end_of(netns_cookie: u64) -> Live {
-        Live { watch: None, ended: Some(netns_cookie) }
+    pub(super) fn after_end_of(netns_cookie: u64, devices_ended: bool) -> Live {
+        Live { watch: None, ended: Some(netns_cookie), devices_ended }
     }
 }
 
@@ -154,6 +156,9 @@ impl Host for Live {
     }
 
     fn find(&self, device: &Device, left: Option<&Departure>) -> Result<Found, String> {
+        if self.devices_ended && device.permanent_mac.is_none() {
+            return Ok(Found::Gone);
+        }
         whereabouts::find(device, left, self.ended.is_some())
     }
 

@@ -29,6 +29,9 @@ pub struct Undo {
     /// Count as ours what a write may have changed that was cut short long ago, though somebody else may
     /// have changed it.
     pub unsure: bool,
+    /// Whether virtual devices ended with their network namespace, where that is no more: a lab's do. Otherwise one that
+    /// looks alike elsewhere may be one that had left before.
+    pub devices_ended: bool,
     /// Folder of landspeed's state, the journals' folder's parent.
     pub state_dir: PathBuf,
     /// The knob table.
@@ -37,7 +40,13 @@ pub struct Undo {
 
 impl Default for Undo {
     fn default() -> Self {
-        Undo { all: true, unsure: false, state_dir: state_dir(), lookup: super::default_lookup }
+        Undo {
+            all: true,
+            unsure: false,
+            devices_ended: false,
+            state_dir: state_dir(),
+            lookup: super::default_lookup,
+        }
     }
 }
 
@@ -46,16 +55,16 @@ impl Default for Undo {
 /// # Errors
 /// As [`Undo::run`].
 pub fn undo_with(all: bool, state: &Path, lookup: Lookup) -> Result<UndoReport, JournalError> {
-    Undo { all, unsure: false, state_dir: state.to_owned(), lookup }.run()
+    Undo { all, state_dir: state.to_owned(), lookup, ..Undo::default() }.run()
 }
 
-/// Works off the journals of the network namespaces with these cookies alone, which may be gone: then their
+/// Works off the journals of a lab's network namespaces, which have these cookies and may be gone: then their
 /// journals go too.
 ///
 /// # Errors
 /// As [`Undo::run`].
 pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
-    let (undo, here) = (Undo::default(), Here::find_out()?);
+    let (undo, here) = (Undo { devices_ended: true, ..Undo::default() }, Here::find_out()?);
     let mut report = UndoReport { lines: Vec::new(), clean: true };
     for cookie in cookies {
         let mut work =
@@ -173,7 +182,8 @@ impl Undo {
             }
             Whose::Elsewhere(cookie) => {
                 let (file, lookup, unsure) = (file.again()?, self.lookup, self.unsure);
-                in_namespace(cookie, move |host| {
+                let ended = Live::after_end_of(cookie, self.devices_ended);
+                in_namespace(cookie, ended, move |host| {
                     let _alone = host.ended_netns().is_none().then(NamespaceLock::take).transpose()?;
                     Ok(restore(&mut Ledger::resume(file, lookup, contents, host)?, unsure))
                 })
@@ -212,7 +222,8 @@ impl Undo {
             Whose::Here => inventory(&Ledger::resume(file.again()?, self.lookup, contents, Live::default())?),
             Whose::Elsewhere(cookie) => {
                 let (file, lookup) = (file.again()?, self.lookup);
-                let report = in_namespace(cookie, move |host| {
+                let ended = Live::after_end_of(cookie, self.devices_ended);
+                let report = in_namespace(cookie, ended, move |host| {
                     let ledger = Ledger::resume(file, lookup, contents, host)?;
                     Ok(Report { notes: inventory(&ledger), ..Report::default() })
                 });
@@ -285,10 +296,14 @@ fn of_another_boot(contents: &Contents) -> Vec<String> {
 }
 
 /// Works in another network namespace; where it is no more, with what has outlived it.
-fn in_namespace(cookie: u64, work: impl FnOnce(Live) -> Result<Report, JournalError> + Send) -> Report {
+fn in_namespace(
+    cookie: u64,
+    ended: Live,
+    work: impl FnOnce(Live) -> Result<Report, JournalError> + Send,
+) -> Report {
     let failed = |line: String| Report { failures: vec![line], ..Report::default() };
     let done = match namespaces::find(cookie) {
-        None => Ok(work(Live::after_end_of(cookie))),
+        None => Ok(work(ended)),
         Some(namespace) => namespaces::inside_with_sysfs(&namespace, || work(Live::default())),
     };
     match done {

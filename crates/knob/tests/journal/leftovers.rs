@@ -198,7 +198,7 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
     let path = plant(&host, &with_header(&format!("{good}\n[[[[")));
     let before = host.picture();
     let asked = |agree| {
-        let forget = Undo { all: false, unsure: false, state_dir: host.state(), lookup };
+        let forget = Undo { all: false, state_dir: host.state(), lookup, ..Undo::default() };
         let mut shown = Vec::new();
         let report = host.inside(|| {
             forget.forget(|lines| {

@@ -1,8 +1,10 @@
 //! Devices that leave the namespace in which they were turned.
 
+use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 
-use landspeed_knob::journal::undo_with;
+use landspeed_knob::journal::{Undo, undo_with};
 use landspeed_netlink::{LinkChange, Rtnl};
 
 use super::host::{Host, Named, can_run, empty_netns, inside, ip};
@@ -90,4 +92,34 @@ fn a_device_that_was_deleted_or_ended_with_another_namespace_is_gone() {
         assert!(restored.contains("mtu of v0: the device is gone"), "{restored}");
         assert!(host.journals().is_empty());
     }
+}
+
+/// A lab's devices ended with it, whatever the next lab has: hosts of all labs are alike.
+#[test]
+fn a_device_of_a_lab_that_was_taken_down_is_gone_though_another_looks_alike() {
+    if !can_run() {
+        return;
+    }
+    let (host, alike) = (Host::alike(), Host::alike());
+    let _named = Named::new(alike.netns());
+    let mut agent = host.agent(60_000);
+    agent.ask("start");
+    assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    signal(agent.pid(), rustix::process::Signal::STOP);
+    signal(guardian_pid(&host).unwrap(), KILL);
+    agent.kill();
+    let [journal] = &host.journals()[..] else { panic!("one journal") };
+    let kept = alike.state().join("journal").join(journal.file_name().unwrap());
+    fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    for folder in [alike.state(), alike.state().join("journal")] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
+    }
+    fs::copy(journal, &kept).unwrap();
+    drop(host);
+    // It even has the value that we wrote.
+    alike.inside(|| ip("link set v0 mtu 9000"));
+    let undo = Undo { devices_ended: true, state_dir: alike.state(), lookup, ..Undo::default() };
+    let report = undo.run().unwrap();
+    assert!(report.clean && alike.journals().is_empty(), "{report:?}");
+    assert!(alike.picture().contains("mtu 9000"), "{report:?}");
 }
