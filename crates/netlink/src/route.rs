@@ -45,6 +45,18 @@ pub struct Prefix {
     pub len: u8,
 }
 
+impl Prefix {
+    /// Whether the address is one of it.
+    pub fn contains(&self, address: IpAddr) -> bool {
+        let bits = |address: IpAddr| match address {
+            IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
+            IpAddr::V6(v6) => v6.to_bits(),
+        };
+        let mask = u128::MAX.checked_shl(128 - u32::from(self.len)).unwrap_or(0);
+        address.is_ipv4() == self.address.is_ipv4() && (bits(address) ^ bits(self.address)) & mask == 0
+    }
+}
+
 impl fmt::Display for Prefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.len == 0 { f.write_str("default") } else { write!(f, "{}/{}", self.address, self.len) }

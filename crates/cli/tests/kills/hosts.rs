@@ -14,7 +14,7 @@ use rustix::process::Signal;
 
 use crate::support::hosts::Hosts;
 use crate::support::ours::{freeze, signal};
-use crate::support::{bpf, root};
+use crate::support::{bpf, root, text};
 use crate::{CONTROLS, seed, total_kills, variable};
 
 /// What can die.
@@ -141,12 +141,25 @@ fn one_kill(hosts: &Hosts, death: &[Victim], moment: &Moment, seed: u64) -> bool
         let guardian = [Guardian(host), Everything].iter().any(|v| death.contains(v));
         let agent = [Agent(host), SshServer(host), Everything].iter().any(|v| death.contains(v));
         if guardian && agent {
+            if death.contains(&Everything) {
+                forgets_nothing_unasked(hosts, host);
+            }
             let undo: &[&str] = if death.contains(&Everything) { &["undo"] } else { &["undo", "--here"] };
             let undo = hosts.on_host(host, undo).output().expect("undo runs");
             assert!(undo.status.success(), "undo on {host}: {}", String::from_utf8_lossy(&undo.stderr));
         }
     }
     victims.iter().all(|pids| !pids.is_empty())
+}
+
+/// `undo --forget` with nobody at a terminal shows what it would give up, and gives up nothing.
+fn forgets_nothing_unasked(hosts: &Hosts, host: &'static str) {
+    let before = hosts.journals();
+    let forget = hosts.on_host(host, &["undo", "--here", "--forget"]).stdin(Stdio::null()).output();
+    let (out, err) = text(&forget.expect("undo runs"));
+    assert_eq!(hosts.journals(), before, "{out}{err}");
+    let asked = err.contains("nothing was removed: there is no terminal to agree at, add --yes");
+    assert_eq!(asked, !out.contains("nothing to undo"), "{out}{err}");
 }
 
 fn start(hosts: &Hosts, seed: u64) -> Child {

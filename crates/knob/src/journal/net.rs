@@ -27,6 +27,9 @@ pub(super) struct Net {
 pub(super) struct Change {
     pub(super) before: Option<Value>,
     pub(super) after: Option<Value>,
+    /// Of a route: it was there before without the address that the kernel made it from. An IPv6 prefix route
+    /// outlives an address with a lifetime.
+    pub(super) was_orphan: bool,
 }
 
 impl Net {
@@ -36,7 +39,7 @@ impl Net {
         for key in seen.keys().chain(new) {
             let (was, is) = (seen.get(key), now.get(key));
             if !same(was, is) {
-                self.changed(place(device, key), was, is);
+                self.changed(place(device, key), was, is, seen.lacks_address_of(key));
             }
         }
     }
@@ -51,10 +54,10 @@ impl Net {
             && self.changes.iter().zip(&other.changes).all(alike)
     }
 
-    fn changed(&mut self, place: (u32, Key), was: Option<&Value>, is: Option<&Value>) {
+    fn changed(&mut self, place: (u32, Key), was: Option<&Value>, is: Option<&Value>, was_orphan: bool) {
         let change = match self.changes.remove(&place) {
             Some(change) if same(change.after.as_ref(), was) => Change { after: is.cloned(), ..change },
-            _ => Change { before: was.cloned(), after: is.cloned() },
+            _ => Change { before: was.cloned(), after: is.cloned(), was_orphan },
         };
         if !same(change.before.as_ref(), change.after.as_ref()) {
             self.changes.insert(place, change);
@@ -82,13 +85,15 @@ struct ChangeLine {
     key: Key,
     before: Option<Value>,
     after: Option<Value>,
+    #[serde(default)]
+    was_orphan: bool,
 }
 
 impl From<&Net> for NetLine {
     fn from(net: &Net) -> NetLine {
         let line = |((device, key), change): (&(u32, Key), &Change)| {
-            let Change { before, after } = change.clone();
-            ChangeLine { device: *device, key: key.clone(), before, after }
+            let Change { before, after, was_orphan } = change.clone();
+            ChangeLine { device: *device, key: key.clone(), before, after, was_orphan }
         };
         NetLine {
             values: net.values.iter().map(|(seq, value)| (*seq, value.clone())).collect(),
@@ -99,8 +104,10 @@ impl From<&Net> for NetLine {
 
 impl From<NetLine> for Net {
     fn from(line: NetLine) -> Net {
-        let change =
-            |line: ChangeLine| ((line.device, line.key), Change { before: line.before, after: line.after });
+        let change = |line: ChangeLine| {
+            let ChangeLine { device, key, before, after, was_orphan } = line;
+            ((device, key), Change { before, after, was_orphan })
+        };
         Net {
             values: line.values.into_iter().collect(),
             changes: line.changes.into_iter().map(change).collect(),

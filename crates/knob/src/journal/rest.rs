@@ -217,6 +217,7 @@ impl Rest {
         match ledger.net.changes.get(place) {
             _ if !slot.is_automatic() => false,
             Some(change) if !had(change) => !ledger.net.changes.iter().any(is_variant),
+            Some(change) if change.was_orphan => false,
             _ => self.is_stuck && self.lacks_addresses(report),
         }
     }

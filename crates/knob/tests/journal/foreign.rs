@@ -84,6 +84,27 @@ fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
     }
 }
 
+/// The kernel leaves the route to the prefix of an IPv6 address with a lifetime where it is when somebody removes the
+/// address: what our write then takes away is no part of that.
+#[test]
+fn a_route_that_outlived_its_address_comes_back() {
+    if !can_run() {
+        return;
+    }
+    let host = Host::new();
+    let mut agent = host.agent(60_000);
+    agent.ask("start");
+    assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
+    host.inside(|| ip("addr del fd00:3::1/64 dev v0"));
+    let routes = || host.inside(|| ip("-6 route show dev v0"));
+    assert!(routes().contains("fd00:3::/64"), "{}", routes());
+    assert_eq!(agent.ask("turn mtu 1200").unwrap(), "9000 -> 1200");
+    assert!(!routes().contains("fd00:3::/64"), "{}", routes());
+    let restored = agent.ask("restore").unwrap();
+    assert!(routes().contains("fd00:3::/64"), "{restored}\n{}", routes());
+    assert!(!host.picture().contains("fd00:3::1/64") && host.journals().is_empty());
+}
+
 /// HTB counts in its options the packets that no class took.
 #[test]
 fn a_qdisc_that_counts_in_its_options_does_not_block_the_host() {

@@ -57,6 +57,9 @@ fn a_classful_root_is_left_alone_whatever_the_agent_asks() {
         assert!(refused.contains("somebody else set it to 'htb'"), "{refused}");
     }
     assert_same(&classes(&host), &theirs, "after the refusals");
+    let restored = agent.ask("restore").unwrap();
+    assert!(restored.starts_with("false qdisc of v0: somebody else set it to htb since"), "{restored}");
+    assert_same(&classes(&host), &theirs, "after the restore");
 }
 
 #[test]

@@ -201,6 +201,17 @@ impl Slot {
         self.automatic.is_some()
     }
 
+    /// Whether the kernel made it to lead to the prefix of an IPv6 address.
+    pub(super) fn is_ipv6_prefix(&self) -> bool {
+        let is_unicast = |&(_, kind, _): &(u8, u8, _)| kind == libc::RTN_UNICAST;
+        self.ipv6 && self.automatic.as_ref().is_some_and(is_unicast)
+    }
+
+    /// Whether it leads to the prefix of this address.
+    pub(super) fn is_prefix_of(&self, key: &AddressKey) -> bool {
+        self.to.contains(key.peer.unwrap_or(key.address))
+    }
+
     /// Whether the kernel made the one in place of the other: to the same destination with another metric.
     pub(in crate::journal) fn is_variant_of(&self, other: &Slot) -> bool {
         let key = |slot: &Slot| (slot.ipv6, slot.table, slot.to, slot.tos, slot.automatic.clone());

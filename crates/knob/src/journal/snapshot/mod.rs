@@ -130,6 +130,13 @@ impl Seen {
         self.items.keys()
     }
 
+    /// Whether it is the route to an IPv6 address's prefix, and no address of the device is in that.
+    pub(super) fn lacks_address_of(&self, key: &Key) -> bool {
+        let Key::Route(slot) = key else { return false };
+        let is_in_it = |key: &Key| matches!(key, Key::Address(address) if slot.is_prefix_of(address));
+        slot.is_ipv6_prefix() && !self.keys().any(is_in_it)
+    }
+
     /// What is otherwise now, one line each.
     pub(super) fn differences(&self, now: &Seen, device: &str) -> Vec<String> {
         let new = now.keys().filter(|key| self.get(key).is_none());
