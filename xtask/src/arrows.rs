@@ -11,16 +11,17 @@ use serde_json::Value;
 const ARROWS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("record", &["units"]),
+    ("factor", &["units", "record"]),
     ("stats", &["units", "record"]),
     ("netlink", &["units"]),
     ("bpf", &[]),
     ("daemon", &[]),
     ("control", &["units", "record"]),
     ("topology", &["units", "record", "stats", "netlink", "daemon"]),
-    ("transport", &["units", "record"]),
-    ("workload", &["units", "record", "transport"]),
+    ("transport", &["units", "record", "factor"]),
+    ("workload", &["units", "record", "factor", "transport"]),
     ("congestion", &["units", "bpf"]),
-    ("knob", &["units", "record", "netlink", "daemon"]),
+    ("knob", &["units", "record", "factor", "netlink", "daemon"]),
     ("observer", &["units", "record", "netlink", "bpf"]),
     ("limits", &["units", "record", "stats", "netlink"]),
     (
@@ -32,7 +33,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("faults", &["units", "record", "netlink", "topology", "knob"]),
     ("advice", &["units", "record"]),
     ("report", &["units", "record", "stats", "analysis"]),
-    ("experiment", &["units", "record", "stats", "control", "topology", "knob", "analysis"]),
+    (
+        "experiment",
+        &[
+            "units",
+            "record",
+            "factor",
+            "stats",
+            "control",
+            "topology",
+            "knob",
+            "transport",
+            "workload",
+            "analysis",
+        ],
+    ),
 ];
 
 /// Dependencies of tests may cross the rooms, but never upwards to these.

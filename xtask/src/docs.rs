@@ -7,7 +7,8 @@ use anyhow::{Context, Result};
 /// Every generated page: path within the project, and its text.
 fn pages() -> Vec<(String, String)> {
     let knobs = landspeed_knob::reference::pages();
-    knobs.into_iter().chain(landspeed_congestion::reference::pages()).collect()
+    let flow = [landspeed_transport::reference::page(), landspeed_workload::reference::page()];
+    knobs.into_iter().chain(landspeed_congestion::reference::pages()).chain(flow).collect()
 }
 
 /// Writes all pages.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use landspeed_agent::Agent;
 use landspeed_control::{Change, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
 use landspeed_knob::journal::{self, guardian_main_with};
-use landspeed_knob::{Domain, Error, HostKnob, Knob, On, Place, Row, Scope, Turn};
+use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, Place};
 use landspeed_units::Nanos;
 
 const ROLE: &str = "LANDSPEED_TEST_ROLE";
@@ -35,27 +35,20 @@ impl HostKnob for Slow {
 }
 
 static SLOW: Knob = Knob {
-    row: Row {
+    factor: Factor {
         name: "slow",
         about: "of the tests",
-        scope: Scope::Namespace,
-        on: On::Both,
         domain: Domain::Int(0, 1000),
         // What the row says may be wrong by far: the controller lives.
         toggle: Nanos::millis(1),
-        disturbs: &[],
-        can_cut: false,
-        placebo: None,
-        interacts: &[],
-        needs: &[],
         source: "none",
+        ..Factor::KNOB
     },
-    turn: Turn::Host(&Slow),
-    propose: |_| Vec::new(),
+    setting: &Slow,
 };
 
 fn lookup(name: &str) -> Option<&'static Knob> {
-    (name == SLOW.row.name).then_some(&SLOW)
+    (name == SLOW.factor.name).then_some(&SLOW)
 }
 
 /// Not a test: how this program becomes an agent or a guardian.
@@ -99,7 +92,7 @@ fn session(state: &std::path::Path) -> Session {
 }
 
 fn turn(session: &Session, value: &str, short: Option<Nanos>) -> Result<Reply, landspeed_control::Error> {
-    let changes = vec![Change { knob: SLOW.row.name.into(), value: value.into() }];
+    let changes = vec![Change { knob: SLOW.factor.name.into(), value: value.into() }];
     session.call(&Request::Turn { device: String::new(), changes, short_lease_ns: short })
 }
 

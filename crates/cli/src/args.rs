@@ -2,16 +2,18 @@
 
 mod cc;
 mod compare;
+mod measure;
 mod tune;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use landspeed_units::{Bytes, Nanos, parse_duration};
+use landspeed_units::{Nanos, parse_duration};
 
 pub(crate) use cc::{CcAction, CcArgs};
 pub(crate) use compare::{AskArg, CompareArgs};
+pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs};
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 
 /// Measures a network path between two hosts, finds what holds it back, tunes one setting at a time,
@@ -116,104 +118,6 @@ pub(crate) struct OutputArgs {
     pub(crate) data_dir: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WorkloadArg {
-    /// Bytes for a set time; goodput at the receiver
-    Stream,
-    /// A fixed count of writes of each size (NTTCP)
-    Sweep,
-    /// A message to and fro, one at a time (NetPIPE)
-    Pingpong,
-    /// Connections set up one after the other
-    Connect,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ReceiverArg {
-    /// Sleep in the receive call
-    Blocking,
-    /// The kernel polls the device first
-    BusyPoll,
-    /// Receive in a loop; one core is spent on it
-    Spinning,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TransportArg {
-    /// A stream, with any congestion control that the kernel has
-    Tcp,
-    /// Datagrams, lost and out-of-order ones counted
-    Udp,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UdpPathArg {
-    /// One datagram a call
-    Plain,
-    /// Many a call: sendmmsg, recvmmsg
-    Batch,
-    /// Many as one from the sender (UDP_SEGMENT), one a call at the receiver
-    Gso,
-    /// Many as one at both ends: UDP_SEGMENT, UDP_GRO
-    GsoGro,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum FanArg {
-    /// Every other host of lab:switch:N sends to the last
-    In,
-    /// The last host of lab:switch:N sends to every other
-    Out,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MeasureArgs {
-    /// What to run
-    #[arg(value_enum)]
-    pub(crate) workload: WorkloadArg,
-    #[command(flatten)]
-    pub(crate) hosts: HostArgs,
-    /// Length of the measured time (of each size, for pingpong)
-    #[arg(short, long, default_value = "5s", value_parser = parse_duration)]
-    pub(crate) time: Nanos,
-    /// Start-up that is not counted
-    #[arg(long, default_value = "200ms", value_parser = parse_duration)]
-    pub(crate) warm_up: Nanos,
-    /// Parallel flows
-    #[arg(short = 'P', long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
-    pub(crate) flows: u32,
-    /// Let the second host send
-    #[arg(short = 'R', long, conflicts_with = "bidir")]
-    pub(crate) reverse: bool,
-    /// Send both ways at once
-    #[arg(long)]
-    pub(crate) bidir: bool,
-    /// Sizes of writes (sweep) or messages (pingpong): 1,64,1K
-    #[arg(long, value_delimiter = ',', value_name = "SIZE,...")]
-    pub(crate) sizes: Vec<Bytes>,
-    /// Writes of each size (sweep); the paper's 32,768 from 128 B to 16 KB move 34 GB
-    #[arg(long, default_value_t = 32_768)]
-    pub(crate) count: u64,
-    /// How a pingpong waits for its message
-    #[arg(long, value_enum, default_value = "blocking")]
-    pub(crate) receiver: ReceiverArg,
-    /// What carries the data
-    #[arg(long, value_enum, default_value = "tcp")]
-    pub(crate) transport: TransportArg,
-    /// How datagrams go to the kernel and come from it
-    #[arg(long, value_enum, default_value = "plain", value_name = "PATH")]
-    pub(crate) udp_path: UdpPathArg,
-    /// Many-to-one or one-to-many over lab:switch:N
-    #[arg(long, value_enum)]
-    pub(crate) fan: Option<FanArg>,
-    /// Settings of the flow: write-size=65536,placement=same-core,...; see `landspeed knobs`
-    #[arg(long, value_name = "KNOB=VALUE,...")]
-    pub(crate) set: Option<String>,
-    /// Print one JSON document instead of the report
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 #[derive(Debug, Args)]
 #[command(
     after_help = "Without --flow, --pid or --top a stream is sent between two hosts and explained. With one of them\n\
@@ -235,9 +139,8 @@ pub(crate) struct ExplainArgs {
     /// How long to watch
     #[arg(short, long, default_value = "10s", value_parser = parse_duration)]
     pub(crate) time: Nanos,
-    /// Settings of the flow that is sent: write-size=65536,...; see `landspeed knobs`
-    #[arg(long, value_name = "KNOB=VALUE,...", conflicts_with = "target")]
-    pub(crate) set: Option<String>,
+    #[command(flatten)]
+    pub(crate) sent: FlowArgs,
     /// Do not measure what memory, copies and raw packets could do on these hosts
     #[arg(long)]
     pub(crate) no_limits: bool,

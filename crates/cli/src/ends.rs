@@ -4,12 +4,15 @@ use std::net::IpAddr;
 
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::wan::judged;
+use landspeed_experiment::all_factors;
 use landspeed_experiment::{Host, Pair, Reaching, Wishes};
-use landspeed_knob::{flow_cell, flow_settings};
-use landspeed_record::{FlowSettings, Settings, WanReport};
+use landspeed_factor::Table;
+use landspeed_record::{Settings, WanReport};
 use landspeed_topology::{self as topology, Hosts, WanSpec};
+use landspeed_transport::Transport;
+use landspeed_transport::settings::table;
 
-use crate::args::HostArgs;
+use crate::args::{FlowArgs, HostArgs};
 use crate::labs;
 use crate::stop::Stop;
 
@@ -151,23 +154,26 @@ fn hints(host: &topology::Host) -> Vec<IpAddr> {
     known.chain(named).collect()
 }
 
-/// The flow's settings as `--set` gives them, where it is given; `command` names who asks.
-pub(crate) fn flow_of(set: Option<&str>, command: &str) -> Result<FlowSettings> {
-    let mut settings = flow_cell(&FlowSettings::default());
-    for (name, value) in set.map(parse_settings).transpose()?.unwrap_or_default() {
-        if settings.insert(name.clone(), value).is_none() {
-            bail!("{name} is a setting of the host, not of the flow: {command} sets only the flow's own");
-        }
-    }
-    Ok(flow_settings(&settings)?)
+/// The transport that the user asked for, and the settings of its flows.
+pub(crate) fn flow_of(args: &FlowArgs) -> Result<(&'static dyn Transport, Settings)> {
+    let transport =
+        landspeed_transport::find(&args.transport).context("clap takes the names of the table")?;
+    let set = args.set.as_deref().map(|text| parse(text, &table(transport))).transpose()?;
+    Ok((transport, landspeed_experiment::flow(transport, &set.unwrap_or_default())?))
 }
 
-/// "mtu=9000,tso=on": settings by knob, each checked against the table.
+/// "mtu=9000,tso=on": settings by name, each checked against its domain.
 pub(crate) fn parse_settings(text: &str) -> Result<Settings> {
+    parse(text, &all_factors())
+}
+
+fn parse(text: &str, table: &Table) -> Result<Settings> {
     let pairs = text.split(',').map(|part| {
-        let (name, value) = part.split_once('=').with_context(|| format!("'{part}': expected KNOB=VALUE"))?;
-        landspeed_knob::check(name, value)?;
-        Ok((name.to_owned(), value.to_owned()))
+        let (name, value) = part.split_once('=').with_context(|| format!("'{part}': expected NAME=VALUE"))?;
+        if table.find(name).is_err() && all_factors().find(name).is_ok() {
+            bail!("{name} is not a setting of this flow: --set takes those of the flow and of its transport alone");
+        }
+        Ok((name.to_owned(), table.parse(name, value)?))
     });
     pairs.collect()
 }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landspeed_experiment::{Attention, Effort, Host, Pair, Reaching, SizesOptions, Wishes, explain_sizes};
-use landspeed_record::{ExplainReport, FlowSettings, PerPacket};
+use landspeed_record::{ExplainReport, PerPacket, Settings};
 use landspeed_topology::{self as topology, Hosts};
 use landspeed_units::{Bytes, Nanos};
 use support::{LANDSPEED, root};
@@ -54,7 +54,7 @@ fn brief(may_turn: bool) -> SizesOptions {
         profiled: Nanos::millis(60),
         blocks: u32::from(may_turn),
     };
-    SizesOptions { flow: FlowSettings::default(), may_turn, seed: 1, effort }
+    SizesOptions { flow: Settings::new(), may_turn, seed: 1, effort }
 }
 
 fn sweep(options: &SizesOptions, lab: &mut Lab, stop: &dyn Fn() -> bool) -> ExplainReport {

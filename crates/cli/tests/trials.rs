@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_analysis::{BlockResult, Pair as Block};
 use landspeed_experiment::{BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, Wishes};
-use landspeed_record::{Cell, Figures, FlowSettings, Line, Trial, WriteError};
+use landspeed_record::{Cell, Figures, Line, Trial, WriteError};
 use landspeed_topology::Hosts;
 use landspeed_units::Nanos;
 
@@ -36,7 +36,7 @@ impl Bench {
 
     /// One block of the hosts as they are, against themselves.
     fn block(&mut self) -> Trials {
-        let flow = landspeed_knob::flow_cell(&FlowSettings::default());
+        let flow = landspeed_transport::settings::defaults(landspeed_transport::TRANSPORTS[0]);
         let cell = Cell { a: self.pair.a.found(), b: self.pair.b.found(), flow };
         let block = Block {
             step: "as-found".into(),

@@ -1,29 +1,29 @@
 //! Which cores the two ends' threads are pinned to.
 
-use landspeed_record::{HostFacts, LinkFacts, Placement};
+use landspeed_record::{HostFacts, LinkFacts};
 
 /// Cores for the threads of the client and of the server under `placement`.
 ///
-/// On two hosts, the core that serves the link's interrupt is the reference: `SameCore` runs the
-/// application there, `Neighbours` on the others of the machine. In a lab both hosts are one machine
+/// On two hosts, the core that serves the link's interrupt is the reference: `same-core` runs the
+/// application there, `neighbours` on the others of the machine. In a lab both hosts are one machine
 /// and a veth's packets are processed where they are sent, so the reference is the other end's core:
-/// `SameCore` puts both ends on one (the paper's uniprocessor kernel, feng-2003 section 3.3.1),
-/// `Neighbours` on two.
+/// `same-core` puts both ends on one (the paper's uniprocessor kernel, feng-2003 section 3.3.1),
+/// `neighbours` on two.
 pub(crate) fn cores(
-    placement: Placement,
+    placement: &str,
     client: (&HostFacts, &LinkFacts),
     server: (&HostFacts, &LinkFacts),
 ) -> [Vec<u32>; 2] {
     let shared = client.0.boot_id == server.0.boot_id;
     match placement {
-        Placement::Free => [Vec::new(), Vec::new()],
-        Placement::SameCore if shared => [vec![0], vec![0]],
-        Placement::SameCore => [vec![interrupt_core(client.1)], vec![interrupt_core(server.1)]],
-        Placement::Neighbours if shared => {
+        "same-core" if shared => [vec![0], vec![0]],
+        "same-core" => [vec![interrupt_core(client.1)], vec![interrupt_core(server.1)]],
+        "neighbours" if shared => {
             let (left, right) = halves(client.0.cpus);
             [left, right]
         }
-        Placement::Neighbours => [others(client.0, client.1), others(server.0, server.1)],
+        "neighbours" => [others(client.0, client.1), others(server.0, server.1)],
+        _ => [Vec::new(), Vec::new()],
     }
 }
 
@@ -57,17 +57,17 @@ mod tests {
     fn a_lab_shares_or_splits_its_machine() {
         let (host, link) = (host("x", 2), LinkFacts::default());
         let both = ((&host, &link), (&host, &link));
-        assert_eq!(cores(Placement::SameCore, both.0, both.1), [vec![0], vec![0]]);
-        assert_eq!(cores(Placement::Neighbours, both.0, both.1), [vec![0], vec![1]]);
-        assert_eq!(cores(Placement::Free, both.0, both.1), [Vec::<u32>::new(), Vec::new()]);
+        assert_eq!(cores("same-core", both.0, both.1), [vec![0], vec![0]]);
+        assert_eq!(cores("neighbours", both.0, both.1), [vec![0], vec![1]]);
+        assert_eq!(cores("free", both.0, both.1), [Vec::<u32>::new(), Vec::new()]);
     }
 
     #[test]
     fn two_hosts_go_by_the_interrupt() {
         let (a, b) = (host("x", 4), host("y", 1));
         let link = LinkFacts { irq_cpus: vec![2], ..LinkFacts::default() };
-        assert_eq!(cores(Placement::SameCore, (&a, &link), (&b, &link)), [vec![2], vec![2]]);
-        let [near, only] = cores(Placement::Neighbours, (&a, &link), (&b, &LinkFacts::default()));
+        assert_eq!(cores("same-core", (&a, &link), (&b, &link)), [vec![2], vec![2]]);
+        let [near, only] = cores("neighbours", (&a, &link), (&b, &LinkFacts::default()));
         assert_eq!((near, only), (vec![1, 3, 0], vec![0]));
     }
 }

@@ -1,16 +1,21 @@
 //! The curves at the start and at the end of a run: rate over write size, round trip over message
 //! size. Reduced from the papers' (feng-2003: 32,768 writes a size, 34 GB in all) to a few seconds.
 
-use landspeed_knob::flow_settings;
-use landspeed_record::{Arm, Cell, Line, Receiver, Trial, Workload};
+use landspeed_record::{Arm, Cell, Line, Trial};
+use landspeed_transport::Delivery;
 use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{pingpong, sweep};
 
+use crate::factors::transport_of;
 use crate::trial::Timing;
 use crate::{Error, Pair, Sink};
 
 const WRITES: u64 = 4096;
 const SIZES: [u64; 6] = [128, 512, 1448, 8192, 16_384, 65_536];
-const MESSAGES: [u64; 4] = [1, 64, 512, 1024];
+const MESSAGES: &str = "1,64,512,1024";
+/// A datagram has a header of 16 bytes, and its payload an end.
+const DATAGRAMS: [u64; 6] = [128, 512, 1472, 8192, 16_384, 32_768];
+const DATAGRAM_MESSAGES: &str = "16,64,512,1024";
 
 /// Measures both curves of `cell`, which is set already, and records them as one trial of `step`.
 pub(crate) fn curve(
@@ -23,15 +28,12 @@ pub(crate) fn curve(
 ) -> Result<(), Error> {
     let what = "rate over write size, round trip over message size".to_owned();
     sink.line(&Line::Trying { step: step.to_owned(), what, at_ns })?;
-    let flow = flow_settings(&cell.flow)?;
-    let sweep = Workload::Sweep { count: WRITES, sizes_bytes: SIZES.map(Bytes).to_vec() };
-    let messages = Workload::PingPong {
-        sizes_bytes: MESSAGES.map(Bytes).to_vec(),
-        duration_ns: Nanos(5 * timing.ping.0),
-        receiver: Receiver::Blocking,
-    };
-    let [mut a, mut b] = pair.run(sweep, &flow, Nanos(0))?;
-    let [client, _] = pair.run(messages, &flow, Nanos::millis(2))?;
+    let datagrams = transport_of(&cell.flow)?.delivery() == Delivery::Datagrams;
+    let (sizes, messages) = if datagrams { (DATAGRAMS, DATAGRAM_MESSAGES) } else { (SIZES, MESSAGES) };
+    let sweep = sweep::spec(WRITES, &sizes.map(Bytes));
+    let [mut a, mut b] = pair.run(sweep, &cell.flow, Nanos(0))?;
+    let messages = pingpong::spec(messages, Nanos(5 * timing.ping.0));
+    let [client, _] = pair.run(messages, &cell.flow, Nanos::millis(2))?;
     a.latency = client.latency;
     // Whichever end received holds the sweep; the record keeps it with B, the receiver.
     if b.sweep.is_empty() {

@@ -40,7 +40,7 @@ pub enum Error {
     Topology(#[from] landspeed_topology::Error),
     /// A knob or value is wrong.
     #[error(transparent)]
-    Knob(#[from] landspeed_knob::Error),
+    Factor(#[from] landspeed_factor::Error),
     /// The record could not be written.
     #[error(transparent)]
     Record(#[from] landspeed_record::WriteError),

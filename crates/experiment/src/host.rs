@@ -108,7 +108,7 @@ impl Host {
         if changes.is_empty() {
             return Ok(None);
         }
-        let can_cut = changes.iter().any(|c| knob::find(&c.knob).is_ok_and(|knob| knob.row.can_cut));
+        let can_cut = changes.iter().any(|c| knob::find(&c.knob).is_ok_and(|knob| knob.factor.can_cut));
         let request = Request::Turn {
             device: self.device.clone(),
             changes: changes.to_vec(),
@@ -167,5 +167,5 @@ impl Host {
 /// Bound on a turn that nothing should reach, whatever the knobs take.
 fn time_limit(changes: &[Change]) -> Duration {
     let knobs = changes.iter().filter_map(|change| knob::find(&change.knob).ok());
-    Duration::from_secs(30) + Duration::from(knobs.map(|knob| knob.row.patience()).sum::<Nanos>())
+    Duration::from_secs(30) + Duration::from(knobs.map(|knob| knob.factor.patience()).sum::<Nanos>())
 }

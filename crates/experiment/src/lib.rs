@@ -9,6 +9,7 @@ mod cores;
 mod curve;
 mod error;
 mod explain;
+mod factors;
 mod host;
 mod measure;
 mod pair;
@@ -25,6 +26,7 @@ pub use error::Error;
 pub use explain::{
     Attention, Effort, ExplainOptions, Progress, SizesOptions, explain, explain_live, explain_sizes,
 };
+pub use factors::{all_factors, factors, flow, transport_of};
 pub use host::Host;
 pub use measure::{Measurement, measure};
 pub use pair::{Pair, Watching, Wishes};

@@ -1,8 +1,9 @@
 //! One workload over one or several pairs at once.
 
 use landspeed_analysis::figures;
-use landspeed_record::{EndpointOutcome, FlowSettings, MEASURE_FORMAT, MeasureReport, Side, Workload};
+use landspeed_record::{EndpointOutcome, MEASURE_FORMAT, MeasureReport, Settings, Side, Workload};
 use landspeed_units::Nanos;
+use landspeed_workload::find;
 
 use crate::{Error, Pair};
 
@@ -12,7 +13,7 @@ pub struct Measurement {
     /// What runs.
     pub workload: Workload,
     /// Socket options, sizes, flows, placement.
-    pub flow: FlowSettings,
+    pub flow: Settings,
     /// Start-up that is not counted.
     pub warm_up: Nanos,
     /// For the report: "lab:back-to-back", or the hosts.
@@ -37,8 +38,7 @@ pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Erro
         report.tcp.extend(other.tcp);
         report.notes.extend(other.notes);
     }
-    let moves_bytes = matches!(what.workload, Workload::Stream { .. });
-    if moves_bytes && others.is_empty() {
+    if !report.streams.is_empty() && others.is_empty() {
         let [a, b] = &outcomes[0];
         let cost = figures(a, b, (&first.a.facts, &first.b.facts), None).bytes_per_cpu_s;
         report.bytes_per_cpu_s = (cost.0 > 0.0).then_some(cost);
@@ -81,6 +81,7 @@ fn empty(pair: &Pair, what: &Measurement) -> MeasureReport {
         streams: Vec::new(),
         bytes_per_cpu_s: None,
         sweep: Vec::new(),
+        latency_of: find(&what.workload.name).map_or("", |runner| runner.latency()).to_owned(),
         latency: Vec::new(),
         connections_per_s: None,
         cpu: Vec::new(),

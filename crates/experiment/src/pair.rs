@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use landspeed_control::{Reply, Request, SessionKey};
 use landspeed_record::{
-    Cell, EndpointOutcome, FlowSettings, PathFacts, Placement, Receiver, Restored, Role, Side, TrialSpec,
-    Workload,
+    Cell, EndpointOutcome, PathFacts, Restored, Role, Settings, Side, TrialSpec, Workload,
 };
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
+use landspeed_units::{BitRate, Nanos};
+use landspeed_workload::{lasts, pingpong};
 
 use crate::cores::cores;
 use crate::{Error, Host};
@@ -153,7 +154,7 @@ impl Pair {
     pub fn run(
         &self,
         workload: Workload,
-        flow: &FlowSettings,
+        flow: &Settings,
         warm_up: Nanos,
     ) -> Result<[EndpointOutcome; 2], Error> {
         self.run_watched(workload, flow, warm_up, &Watching::default())
@@ -163,7 +164,7 @@ impl Pair {
     pub fn run_watched(
         &self,
         workload: Workload,
-        flow: &FlowSettings,
+        flow: &Settings,
         warm_up: Nanos,
         watching: &Watching,
     ) -> Result<[EndpointOutcome; 2], Error> {
@@ -175,13 +176,14 @@ impl Pair {
     pub(crate) fn run_unless(
         &self,
         (workload, warm_up): (Workload, Nanos),
-        flow: &FlowSettings,
+        flow: &Settings,
         watching: &Watching,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
         let limit = time_limit(&workload, warm_up);
         let links = [self.a.link(), self.b.link()];
-        let [client, server] = cores(flow.placement, (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
+        let [client, server] =
+            cores(PLACEMENT.of(flow), (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
         let spec = |cores| TrialSpec {
             workload: workload.clone(),
             flow: flow.clone(),
@@ -213,7 +215,7 @@ impl Pair {
     pub fn idle_rtt(&self) -> Result<Nanos, Error> {
         // A round trip by satellite takes longer than the usual probe lasts.
         for duration in [Nanos::millis(100), Nanos::secs(3)] {
-            let [a, _] = self.run(ping(duration), &FlowSettings::default(), Nanos::millis(5))?;
+            let [a, _] = self.run(pingpong::one_byte(duration), &with(&[]), Nanos::millis(5))?;
             if let Some(median) = a.latency.first().and_then(|h| h.percentile(0.5)) {
                 return Ok(median);
             }
@@ -222,14 +224,9 @@ impl Pair {
     }
 }
 
-/// The idle latency probe of every trial: one byte to and fro.
-pub(crate) fn ping(duration: Nanos) -> Workload {
-    Workload::PingPong { sizes_bytes: vec![Bytes(1)], duration_ns: duration, receiver: Receiver::Blocking }
-}
-
-/// Flow settings for the idle probe under a cell: its placement, and nothing of its bulk settings.
-pub(crate) fn ping_flow(placement: Placement) -> FlowSettings {
-    FlowSettings { placement, nodelay: true, ..FlowSettings::default() }
+/// Flow settings for the idle probe under a cell: its transport and placement, and nothing of its bulk settings.
+pub(crate) fn ping_flow(flow: &Settings) -> Settings {
+    with(&[(&TRANSPORT, TRANSPORT.of(flow)), (&PLACEMENT, PLACEMENT.of(flow))])
 }
 
 fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
@@ -241,16 +238,7 @@ fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
 
 /// Bound on a workload that nothing should reach.
 fn time_limit(workload: &Workload, warm_up: Nanos) -> Duration {
-    let work = match workload {
-        Workload::Stream { duration_ns, .. }
-        | Workload::Connect { duration_ns }
-        | Workload::Staggered { duration_ns, .. } => *duration_ns,
-        Workload::PingPong { duration_ns, sizes_bytes, .. } => {
-            Nanos(duration_ns.0 * sizes_bytes.len() as u64)
-        }
-        Workload::Sweep { sizes_bytes, .. } => Nanos::secs(60 * sizes_bytes.len() as u64),
-    };
-    Duration::from(work + warm_up) + Duration::from_secs(20)
+    Duration::from(lasts(workload) + warm_up) + Duration::from_secs(20)
 }
 
 /// Addresses of B in the order in which they are tried.
@@ -285,8 +273,8 @@ fn open(
     };
     let at = SocketAddr::new(address, port);
     let spec = TrialSpec {
-        workload: ping(Nanos::millis(20)),
-        flow: ping_flow(Placement::Free),
+        workload: pingpong::one_byte(Nanos::millis(20)),
+        flow: with(&[]),
         cores: Vec::new(),
         warm_up_ns: Nanos(0),
         interval_ns: Nanos(0),

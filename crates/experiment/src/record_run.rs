@@ -3,11 +3,12 @@
 
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{
-    Cell, Direction, EndpointOutcome, FlowSettings, PathFacts, RECORD_RUN_FORMAT, RecordRun,
-    RecordRunFigures, Recovery, TcpSample, WanStats, Workload,
+    Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery, Settings,
+    TcpSample, WanStats,
 };
 use landspeed_topology::Hosts;
 use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_workload::stream;
 
 use crate::{Error, Pair, Watching, buffers};
 
@@ -148,10 +149,9 @@ pub(crate) fn stream(
     (time, start): (Nanos, Nanos),
     watching: &Watching,
 ) -> Result<([EndpointOutcome; 2], Option<WanStats>), Error> {
-    let flow = FlowSettings { congestion: Some("reno".into()), ..FlowSettings::default() };
-    let stream = Workload::Stream { duration_ns: time, direction: Direction::Forward };
+    let flow = Settings::from([("socket-congestion".to_owned(), "reno".to_owned())]);
     hosts.mark_wan();
-    let ends = pair.run_watched(stream, &flow, start, watching)?;
+    let ends = pair.run_watched(stream::spec(time), &flow, start, watching)?;
     Ok((ends, hosts.wan_since_mark().map(|(link, _)| link)))
 }
 

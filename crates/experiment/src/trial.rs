@@ -1,11 +1,12 @@
 //! One trial of a cell: ask for the idle round trip, and stream.
 
 use landspeed_analysis::{block_trials, figures};
-use landspeed_knob::flow_settings;
-use landspeed_record::{Cell, Direction, EndpointOutcome, Figures, LatencyHistogram, Workload};
+use landspeed_record::{Cell, EndpointOutcome, Figures, LatencyHistogram};
 use landspeed_units::Nanos;
+use landspeed_workload::{pingpong, stream};
 
-use crate::pair::{ping, ping_flow};
+use crate::factors::transport_of;
+use crate::pair::ping_flow;
 use crate::{Error, Pair, Watching};
 
 /// Parts of a window with a sample of TCP_INFO at each end: the median of four tells a queue that fills from an idle path,
@@ -66,8 +67,8 @@ pub(crate) struct Measured {
 
 /// Asks for the idle round trip under `cell`, which is set already, for so long.
 pub(crate) fn measure_idle(pair: &Pair, cell: &Cell, time: Nanos) -> Result<LatencyHistogram, Error> {
-    let placement = flow_settings(&cell.flow)?.placement;
-    let [a, _] = pair.run(ping(time), &ping_flow(placement), Nanos::millis(2))?;
+    let message = pingpong::smallest(transport_of(&cell.flow)?, time);
+    let [a, _] = pair.run(message, &ping_flow(&cell.flow), Nanos::millis(2))?;
     Ok(a.latency.into_iter().next().unwrap_or_default())
 }
 
@@ -78,10 +79,8 @@ pub(crate) fn measure_stream(
     timing: Timing,
     idle: LatencyHistogram,
 ) -> Result<Measured, Error> {
-    let flow = flow_settings(&cell.flow)?;
-    let stream = Workload::Stream { duration_ns: timing.stream, direction: Direction::Forward };
     let watching = Watching { interval: Nanos(timing.stream.0 / SAMPLES), ..Watching::default() };
-    let [mut a, b] = pair.run_watched(stream, &flow, timing.warm_up, &watching)?;
+    let [mut a, b] = pair.run_watched(stream::spec(timing.stream), &cell.flow, timing.warm_up, &watching)?;
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
     a.latency = vec![idle];
     Ok(Measured { a, b, figures })

@@ -3,19 +3,9 @@
 /// An error that names the knob and, where there is one, the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No such knob in the table.
-    #[error("no knob is called '{}'; `landspeed knobs` lists them", .0.escape_default())]
-    Unknown(String),
-    /// The value lies outside the knob's domain.
-    #[error("{knob} does not take '{}': expected {expected}", value.escape_default())]
-    Value {
-        /// Knob.
-        knob: String,
-        /// What was given.
-        value: String,
-        /// What it takes.
-        expected: String,
-    },
+    /// No such knob, or not a value of it.
+    #[error(transparent)]
+    Factor(#[from] landspeed_factor::Error),
     /// This host or device lacks the knob.
     #[error("{0}")]
     Unavailable(String),
@@ -58,4 +48,12 @@ pub enum Error {
     /// The journal or its guardian failed, so nothing was changed.
     #[error("journal: {0}")]
     Journal(String),
+}
+
+impl Error {
+    /// A value that the knob does not take.
+    pub(crate) fn value(knob: &str, value: &str, expected: impl Into<String>) -> Error {
+        let (name, value) = (knob.to_owned(), value.to_owned());
+        landspeed_factor::Error::Value { name, value, expected: expected.into() }.into()
+    }
 }

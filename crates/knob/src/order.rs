@@ -35,21 +35,21 @@ impl Order<'_> {
     /// Places a knob behind those that must be turned before it. Each is begun once, so this ends even where
     /// needs should come to form a ring.
     fn place(&mut self, knob: &'static Knob) {
-        let name = knob.row.name;
+        let name = knob.factor.name;
         if !self.changes(name) || self.begun.contains(&name) {
             return;
         }
         self.begun.push(name);
         let wants = |(need, value): &(&str, &str)| self.wanted.get(*need).is_some_and(|v| v == value);
         let met: Vec<&str> =
-            knob.row.needs.iter().filter(|need| wants(need)).map(|(need, _)| *need).collect();
+            knob.factor.needs.iter().filter(|need| wants(need)).map(|(need, _)| *need).collect();
         // Those that need what this one is about to stop being.
         let lost = |other: &&Knob| {
             let loses = |(need, value): &(&str, &str)| *need == name && self.wanted[name] != *value;
-            other.row.needs.iter().any(loses)
+            other.factor.needs.iter().any(loses)
         };
         let first: Vec<&'static Knob> =
-            all().filter(|other| met.contains(&other.row.name)).chain(all().filter(lost)).collect();
+            all().filter(|other| met.contains(&other.factor.name)).chain(all().filter(lost)).collect();
         for other in first {
             self.place(other);
         }
@@ -90,7 +90,7 @@ mod tests {
         let now = [("mtu", "1500"), ("gro", "off")];
         assert_eq!(names(&now, &[("mtu", "1500"), ("gro", "on"), ("no-such", "1")]), ["gro"]);
         for value in ["on", "off"] {
-            let everything: Vec<(&str, &str)> = all().map(|knob| (knob.row.name, value)).collect();
+            let everything: Vec<(&str, &str)> = all().map(|knob| (knob.factor.name, value)).collect();
             assert_eq!(names(&[], &everything).len(), everything.len());
         }
     }

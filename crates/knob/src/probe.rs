@@ -3,21 +3,16 @@
 use landspeed_record::KnobState;
 
 use crate::table::all;
-use crate::{HostKnob, Knob, Limits, Place, Scope, Turn};
+use crate::{HostKnob, Knob, Limits, Place, Scope};
 
 /// CAP_NET_ADMIN's bit in /proc/self/status (linux/capability.h).
 const CAP_NET_ADMIN: u32 = 12;
 
 /// Every system knob of the table on the path over the place's device, with the reason where it cannot be
-/// turned here. Knobs of the flow are not a host's.
+/// turned here.
 pub fn probe(place: &Place) -> Vec<KnobState> {
     let host = Powers { initial: initial_namespace(), admin: net_admin() };
-    all()
-        .filter_map(|knob| match knob.turn {
-            Turn::Host(turn) => Some(state(knob, turn, place, host)),
-            Turn::Flow { .. } => None,
-        })
-        .collect()
+    all().map(|knob| state(knob, place, host)).collect()
 }
 
 /// What this process may do to this machine.
@@ -27,10 +22,11 @@ struct Powers {
     admin: bool,
 }
 
-fn state(knob: &Knob, turn: &dyn HostKnob, place: &Place, powers: Powers) -> KnobState {
-    let mut state = KnobState { knob: knob.row.name.into(), ..KnobState::default() };
+fn state(knob: &Knob, place: &Place, powers: Powers) -> KnobState {
+    let turn = knob.setting;
+    let mut state = KnobState { knob: knob.factor.name.into(), ..KnobState::default() };
     match turn.read(place) {
-        Ok(value) => match knob.row.domain.check(&value) {
+        Ok(value) => match knob.factor.domain.check(&value) {
             Ok(()) => state.value = Some(value),
             Err(expected) => state.skip = Some(outside(&value, &expected)),
         },
@@ -40,7 +36,7 @@ fn state(knob: &Knob, turn: &dyn HostKnob, place: &Place, powers: Powers) -> Kno
         let Limits { most, choices, members } = limits;
         (state.most, state.choices, state.members) = (most, choices, members);
     }
-    if knob.row.scope == Scope::Host && !powers.initial {
+    if knob.factor.scope == Scope::Host && !powers.initial {
         state.skip = Some("it belongs to the whole machine, and this is a namespace of it".into());
     }
     if state.skip.is_none() {

@@ -1,6 +1,8 @@
 //! The one table of knobs.
 
-use crate::{Error, Knob, cpu, link, napi, nic, offload, socket, steering, sysctl, workload};
+use landspeed_factor::{Error, Factor};
+
+use crate::{Knob, cpu, link, napi, nic, offload, steering, sysctl};
 
 /// Knobs of one kind: one folder of this crate, one page of the reference.
 #[derive(Clone, Copy)]
@@ -21,8 +23,6 @@ impl Family {
 
 /// All families. Each knob stands behind those it needs.
 pub const FAMILIES: &[Family] = &[
-    Family { name: "workload", about: "sizes, number and threads of the flows", knobs: workload::KNOBS },
-    Family { name: "socket", about: "options of the flow's sockets", knobs: socket::KNOBS },
     Family { name: "sysctl", about: "settings under /proc/sys/net", knobs: sysctl::KNOBS },
     Family { name: "link", about: "settings of the link", knobs: link::KNOBS },
     Family {
@@ -41,89 +41,43 @@ pub fn all() -> impl Iterator<Item = &'static Knob> {
     FAMILIES.iter().flat_map(Family::knobs)
 }
 
+/// What is known of every knob.
+pub fn factors() -> impl Iterator<Item = &'static Factor> {
+    all().map(|knob| &knob.factor)
+}
+
 /// The knob of this name.
 ///
 /// # Errors
 /// [`Error::Unknown`].
 pub fn find(name: &str) -> Result<&'static Knob, Error> {
     let unknown = || Error::Unknown(name.chars().take(64).collect());
-    all().find(|knob| knob.row.name == name).ok_or_else(unknown)
+    all().find(|knob| knob.factor.name == name).ok_or_else(unknown)
 }
 
 /// Whether `value` may be written to the knob `name`: what comes over the wire or from a file passes here
 /// before anything is touched.
 ///
 /// # Errors
-/// [`Error::Unknown`] and [`Error::Value`], the value cut to a length that a line can show.
+/// [`Error::Unknown`] and [`Error::Value`].
 pub fn check(name: &str, value: &str) -> Result<(), Error> {
-    let knob = find(name)?;
-    knob.row.domain.check(value).map_err(|expected| Error::Value {
-        knob: knob.row.name.into(),
-        value: value.chars().take(64).collect(),
-        expected,
-    })
+    find(name)?.factor.check(value)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::{BTreeMap, HashSet};
-
-    use landspeed_record::FlowSettings;
+    use std::collections::BTreeMap;
 
     use super::*;
-    use crate::{Domain, On, Scope, Turn};
-
-    #[test]
-    fn names_are_unique_and_spelt_alike() {
-        let mut seen = HashSet::new();
-        for knob in all() {
-            let name = knob.row.name;
-            assert!(seen.insert(name), "{name} twice");
-            assert!(
-                name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'),
-                "{name}"
-            );
-        }
-    }
-
-    #[test]
-    fn rows_are_whole() {
-        for knob in all() {
-            let row = knob.row;
-            assert!(!row.source.is_empty() && !row.about.is_empty(), "{}", row.name);
-            assert!(!row.interacts.is_empty(), "{} depends on nothing?", row.name);
-            let flow = matches!(knob.turn, Turn::Flow { .. });
-            assert_eq!(flow, row.scope == Scope::Flow, "{}", row.name);
-            assert_eq!(flow, row.on == On::Flow, "{}", row.name);
-            assert!(!matches!(row.domain, Domain::Each(Domain::Each(_))), "{}", row.name);
-        }
-    }
-
-    #[test]
-    fn rows_speak_of_each_other_by_name() {
-        for knob in all() {
-            for other in knob.row.interacts {
-                assert!(find(other).is_ok(), "{} interacts with {other}", knob.row.name);
-                assert_ne!(*other, knob.row.name);
-            }
-        }
-    }
 
     #[test]
     fn what_a_knob_needs_is_turned_before_it() {
-        let place: BTreeMap<&str, usize> = all().enumerate().map(|(n, knob)| (knob.row.name, n)).collect();
+        let place: BTreeMap<&str, usize> = all().enumerate().map(|(n, knob)| (knob.factor.name, n)).collect();
         for knob in all() {
-            for (needed, value) in knob.row.needs {
-                assert!(place[needed] < place[knob.row.name], "{} before {needed}", knob.row.name);
+            for (needed, value) in knob.factor.needs {
+                assert!(place[needed] < place[knob.factor.name], "{} before {needed}", knob.factor.name);
                 check(needed, value).unwrap();
             }
-        }
-    }
-
-    #[test]
-    fn defaults_of_the_flow_lie_in_their_domains() {
-        for (name, value) in crate::flow_cell(&FlowSettings::default()) {
-            check(&name, &value).unwrap();
         }
     }
 

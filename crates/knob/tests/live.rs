@@ -4,7 +4,7 @@
 //! thread's namespace: [ v0 ===== v1 ]     (v0: 4 queues; nothing else sees either)
 //! ```
 
-use landspeed_knob::{HostKnob, Knob, Place, Scope, Turn, all, find, probe};
+use landspeed_knob::{Place, Scope, all, find, probe};
 use landspeed_netlink::{Ethtool, LinkChange, Rtnl, VethEnd};
 
 /// Runs `test` on a thread in a namespace of its own, which is gone with the thread, failed or not.
@@ -27,23 +27,16 @@ fn in_namespace(test: fn(&Place)) {
     std::thread::spawn(alone).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
 }
 
-fn host(knob: &Knob) -> Option<&'static dyn HostKnob> {
-    match knob.turn {
-        Turn::Host(turn) => Some(turn),
-        Turn::Flow { .. } => None,
-    }
-}
-
 /// Turns a knob by name; the value read back.
 fn turn(place: &Place, name: &str, value: &str) -> String {
     landspeed_knob::check(name, value).unwrap();
-    let turn = host(find(name).unwrap()).unwrap();
+    let turn = find(name).unwrap().setting;
     turn.write(place, value).unwrap_or_else(|e| panic!("{name}={value}: {e}"));
     turn.read(place).unwrap()
 }
 
 fn value(place: &Place, name: &str) -> String {
-    host(find(name).unwrap()).unwrap().read(place).unwrap_or_else(|e| panic!("{name}: {e}"))
+    find(name).unwrap().setting.read(place).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 /// Values that a veth in a namespace takes, other than it starts with.
@@ -129,7 +122,7 @@ fn queues_that_differ_go_back_as_they_were() {
             assert_eq!(turn(place, name, "0;none;0;none"), "0;none;0;none", "{name}");
             assert_eq!(turn(place, name, "0"), "0");
             assert_eq!(turn(place, name, "0;none;0;none"), "0;none;0;none", "{name}");
-            let wrong = host(find(name).unwrap()).unwrap().write(place, "0;0").unwrap_err();
+            let wrong = find(name).unwrap().setting.write(place, "0;0").unwrap_err();
             assert!(wrong.to_string().contains("4 joined"), "{wrong}");
         }
         assert_eq!(turn(place, "rfs", "64;0;128;0"), "64;0;128;0");
@@ -155,12 +148,12 @@ fn probing_changes_nothing_and_says_why_not() {
         let (before, states) = (features(), probe(place));
         assert_eq!(probe(place), states);
         assert_eq!(features(), before);
-        let system = all().filter(|knob| host(knob).is_some()).count();
+        let system = all().count();
         assert_eq!(states.len(), system, "every system knob has its line");
         for state in &states {
             assert!(state.value.is_some() || state.skip.is_some(), "{state:?}");
             let knob = find(&state.knob).unwrap();
-            if knob.row.scope == Scope::Host {
+            if knob.factor.scope == Scope::Host {
                 assert!(state.skip.is_some(), "{state:?} is not this namespace's");
             }
             if let Some(value) = &state.value {

@@ -29,7 +29,7 @@ mod wan;
 mod writer;
 
 pub use candidate::Candidate;
-pub use cell::{Cell, DatagramReceive, DatagramSend, FlowSettings, Placement, Settings, Side};
+pub use cell::{Cell, Settings, Side};
 pub use compare::{
     COMPARE_FORMAT, CompareReport, Contest, ContestFigures, CpuByStreams, Engine, FlowPlan, Interval,
     MeetingFigures, PaperFinding, PaperValue, ProbeSample, Question, QueueSample, Ranking, RegionFigures,
@@ -56,10 +56,7 @@ pub use summary::{
     Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary,
     TuneSummary,
 };
-pub use trial::{
-    Arm, Direction, EndpointOutcome, LatencyHistogram, Receiver, Role, StaggeredFlow, SweepPoint, Trial,
-    TrialSpec, Workload,
-};
+pub use trial::{Arm, EndpointOutcome, LatencyHistogram, Role, SweepPoint, Trial, TrialSpec, Workload};
 pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};
 pub use writer::{WriteError, Writer};
 

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The version of the measurement document.
-pub const MEASURE_FORMAT: u32 = 1;
+pub const MEASURE_FORMAT: u32 = 2;
 
 /// What a measurement found. Figures that the workload does not have are empty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,9 @@ pub struct MeasureReport {
     pub bytes_per_cpu_s: Option<BytesPerCpuSecond>,
     /// Goodput by write size.
     pub sweep: Vec<SweepPoint>,
-    /// Round trips by message size, or connection set-up times.
+    /// What `latency` holds: "round trip", "connection set-up time".
+    pub latency_of: String,
+    /// Times of `latency_of` by message size.
     pub latency: Vec<LatencyFigure>,
     /// Connections set up, closed one after the other.
     pub connections_per_s: Option<f64>,

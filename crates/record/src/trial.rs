@@ -3,7 +3,7 @@
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, DatagramCounts, FlowSettings, Observations, ProbeSample};
+use crate::{Cell, DatagramCounts, Observations, ProbeSample, Settings};
 
 /// Which end of the flows a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -15,89 +15,28 @@ pub enum Role {
     Server,
 }
 
-/// Which way the data goes; the client always opens the connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Direction {
-    /// Client to server.
-    #[default]
-    Forward,
-    /// Server to client.
-    Reverse,
-    /// Both at once.
-    Both,
-}
-
-/// How the receiving end of a ping-pong waits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Receiver {
-    /// Sleeps in the receive call.
-    #[default]
-    Blocking,
-    /// SO_BUSY_POLL: the kernel polls the device for a while first.
-    BusyPoll,
-    /// Non-blocking receive in a loop: one core is spent on it.
-    Spinning,
-}
-
-/// What is sent and what is measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "workload", rename_all = "kebab-case")]
-pub enum Workload {
-    /// Bytes for a set time over the settings' flows; goodput at the receiver.
-    Stream {
-        /// Length of the measured window, warm-up left out.
-        duration_ns: Nanos,
-        /// Which way the data goes.
-        direction: Direction,
-    },
-    /// A fixed count of writes of each size over one connection, timed (NTTCP; feng-2003 section 3.2).
-    Sweep {
-        /// Writes per size; the paper's is 32,768.
-        count: u64,
-        /// Write sizes, each measured on its own.
-        sizes_bytes: Vec<Bytes>,
-    },
-    /// A message to and fro, one at a time (NetPIPE; feng-2003 section 3.2).
-    PingPong {
-        /// Message sizes, each measured on its own.
-        sizes_bytes: Vec<Bytes>,
-        /// Time per size.
-        duration_ns: Nanos,
-        /// How each end waits for the message.
-        receiver: Receiver,
-    },
-    /// Connections set up and closed, one after the other.
-    Connect {
-        /// How long.
-        duration_ns: Nanos,
-    },
-    /// Flows from client to server that enter and leave at set times, beside a probe of the round trip
-    /// (cottrell-2005 section III.A). All connections are open from the start; a flow that leaves is closed at once.
-    /// The settings' own number of flows and congestion control are not used.
-    Staggered {
-        /// The flows; the first to enter does so at zero.
-        flows: Vec<StaggeredFlow>,
-        /// How long it goes on.
-        duration_ns: Nanos,
-        /// Time between probes: one byte to and fro over a connection of its own. Zero sends none.
-        probe_every_ns: Nanos,
-    },
-}
-
-/// One flow of [`Workload::Staggered`]; times run from the first flow's start.
+/// What is sent and measured: a workload by its name, and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct StaggeredFlow {
-    /// TCP_CONGESTION at both ends; `None` leaves the host's default.
-    pub congestion: Option<String>,
-    /// When it enters.
-    pub enters_ns: Nanos,
-    /// When it leaves, whatever is under way.
-    pub leaves_ns: Nanos,
-    /// All that it sends; `None` for no end. It leaves once that is acknowledged.
-    pub data_bytes: Option<Bytes>,
+pub struct Workload {
+    /// Name from the table of workloads.
+    pub name: String,
+    /// Its parameters by name, in canonical spelling; one that is not there has its default.
+    #[serde(default)]
+    pub parameters: Settings,
+}
+
+impl Workload {
+    /// A workload with every parameter at its default.
+    pub fn new(name: &str) -> Workload {
+        Workload { name: name.to_owned(), parameters: Settings::new() }
+    }
+
+    /// The same with a parameter set.
+    #[must_use]
+    pub fn with(mut self, parameter: &str, value: impl std::fmt::Display) -> Workload {
+        self.parameters.insert(parameter.to_owned(), value.to_string());
+        self
+    }
 }
 
 /// What an agent is asked to run: its end of one trial.
@@ -105,8 +44,8 @@ pub struct StaggeredFlow {
 pub struct TrialSpec {
     /// What to do.
     pub workload: Workload,
-    /// Socket options, sizes, flows.
-    pub flow: FlowSettings,
+    /// Transport, socket options, sizes, flows.
+    pub flow: Settings,
     /// Cores that this end's worker threads are pinned to, in turn; empty leaves them free.
     pub cores: Vec<u32>,
     /// Time after the flows' start that is not counted.

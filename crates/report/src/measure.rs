@@ -1,6 +1,6 @@
 //! The result of `landspeed measure`.
 
-use landspeed_record::{HostCpu, LatencyFigure, MeasureReport, Side, StreamFigure, SweepPoint, Workload};
+use landspeed_record::{HostCpu, LatencyFigure, MeasureReport, Side, StreamFigure, SweepPoint};
 use landspeed_units::{BitRate, CpuNanos, Nanos};
 
 use crate::output::{Style, Tone};
@@ -30,14 +30,7 @@ pub fn text(report: &MeasureReport, width: u16, color: bool) -> String {
 }
 
 fn head(report: &MeasureReport, style: Style) -> String {
-    let name = match report.workload {
-        Workload::Stream { .. } => "stream",
-        Workload::Sweep { .. } => "sweep",
-        Workload::PingPong { .. } => "ping-pong",
-        Workload::Connect { .. } => "connect",
-        Workload::Staggered { .. } => "staggered",
-    };
-    let title = style.paint(Tone::Strong, &safe(&format!("{name} on {}", report.topology)));
+    let title = style.paint(Tone::Strong, &safe(&format!("{} on {}", report.workload.name, report.topology)));
     let host = |side: Side, name: &str, kernel: &str, address: &str| {
         safe(&format!("{side}  {name} {address}, Linux {kernel}"))
     };
@@ -96,7 +89,7 @@ fn sweep(points: &[SweepPoint], width: u16) -> Option<String> {
 }
 
 fn latency(report: &MeasureReport, width: u16) -> Option<String> {
-    let setup = matches!(report.workload, Workload::Connect { .. });
+    let setup = report.latency_of != "round trip";
     let shown = |value: Option<Nanos>| value.map_or_else(|| "-".to_owned(), |ns| ns.to_string());
     let half = |value: Option<Nanos>| shown(value.map(|ns| Nanos(ns.0 / 2)));
     let row = |l: &LatencyFigure| {
@@ -109,12 +102,10 @@ fn latency(report: &MeasureReport, width: u16) -> Option<String> {
         cells
     };
     let mut headers = vec!["message", "samples", "p50", "p90", "p99", "p99.9", "p99.99", "half p50"];
-    let what = if setup {
+    if setup {
         headers.pop();
-        "connection set-up time"
-    } else {
-        "round trip"
-    };
+    }
+    let what = safe(&report.latency_of);
     let rows: Vec<Vec<String>> = report.latency.iter().map(row).collect();
     let gaps = report.latency.iter().any(|l| l.p99_99_ns.is_none());
     let why = if gaps { "\n- : fewer than 10 samples lie beyond that percentile" } else { "" };

@@ -1,8 +1,8 @@
 //! The result of a measurement as text and as JSON.
 
 use landspeed_record::{
-    CoreClasses, CpuUsage, Direction, EndpointOutcome, HostFacts, LatencyHistogram, MEASURE_FORMAT,
-    MeasureReport, Observations, PathFacts, SweepPoint, TcpSample, Workload,
+    CoreClasses, CpuUsage, EndpointOutcome, HostFacts, LatencyHistogram, MEASURE_FORMAT, MeasureReport,
+    Observations, PathFacts, SweepPoint, TcpSample, Workload,
 };
 use landspeed_report::measure;
 use landspeed_units::{Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
@@ -31,6 +31,7 @@ fn report(workload: Workload) -> MeasureReport {
         streams: Vec::new(),
         bytes_per_cpu_s: None,
         sweep: Vec::new(),
+        latency_of: "round trip".into(),
         latency: Vec::new(),
         connections_per_s: None,
         cpu: Vec::new(),
@@ -74,8 +75,7 @@ fn a_stream_shows_goodput_cost_processor_time_and_what_tcp_waited_for() {
         flow_bytes: vec![Bytes(1_250_000_000)],
         ..EndpointOutcome::default()
     };
-    let mut report = report(Workload::Stream { duration_ns: Nanos::secs(1), direction: Direction::Forward })
-        .with_outcomes(&a, &b);
+    let mut report = report(Workload::new("stream")).with_outcomes(&a, &b);
     report.bytes_per_cpu_s = Some(BytesPerCpuSecond(0.78e9));
     let text = measure::text(&report, 80, false);
     let said = [
@@ -107,7 +107,7 @@ fn a_sweep_shows_peak_and_mean() {
         sweep: vec![point(125, 1_000_000), point(1250, 2_000_000)],
         ..EndpointOutcome::default()
     };
-    let report = report(Workload::Sweep { count: 1000, sizes_bytes: Vec::new() });
+    let report = report(Workload::new("sweep"));
     let text = measure::text(&report.with_outcomes(&EndpointOutcome::default(), &b), 80, false);
     assert!(text.contains("peak  5 Gb/s at 1250 B") && text.contains("mean  3 Gb/s"), "{text}");
 }
@@ -116,7 +116,7 @@ fn a_sweep_shows_peak_and_mean() {
 fn a_percentile_without_samples_behind_it_is_a_dash() {
     let histogram = LatencyHistogram { size_bytes: Bytes(1), bins: vec![(13_000, 980), (40_000, 20)] };
     let a = EndpointOutcome { latency: vec![histogram], ..EndpointOutcome::default() };
-    let workload = Workload::Connect { duration_ns: Nanos::secs(1) };
+    let workload = Workload::new("connect");
     let text = measure::text(&report(workload).with_outcomes(&a, &EndpointOutcome::default()), 80, false);
     let row = text.lines().find(|line| line.starts_with("set-up")).unwrap_or_default();
     assert_eq!(

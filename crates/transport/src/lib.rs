@@ -12,6 +12,8 @@ mod noun;
 mod options;
 mod proof;
 mod raw;
+pub mod reference;
+pub mod settings;
 mod socket;
 mod tcp;
 mod udp;

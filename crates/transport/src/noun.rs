@@ -4,7 +4,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-use landspeed_record::FlowSettings;
+use landspeed_factor::Factor;
+use landspeed_record::Settings;
 use landspeed_units::{Bytes, Nanos};
 
 use crate::{Datagrams, Error, Patience};
@@ -23,8 +24,19 @@ pub trait Transport: Sync {
     /// What becomes of that which is sent.
     fn delivery(&self) -> Delivery;
 
-    /// Whether this host can run it with `settings`; otherwise why not, and what would help.
-    fn can_run(&self, settings: &FlowSettings) -> Result<(), String>;
+    /// What its flows can be set to, beside what every flow can ([`crate::settings::EVERY_FLOW`]).
+    fn factors(&self) -> Vec<&'static Factor>;
+
+    /// The protocol whose settings change its flows: "tcp", "udp"; empty where there is none.
+    fn protocol(&self) -> &'static str;
+
+    /// What flows that carry one message at a time are set to, whatever else is asked of them: nothing waits to be joined
+    /// with what comes later.
+    fn single_messages(&self) -> &'static [(&'static str, &'static str)];
+
+    /// Whether this host can run it with `settings`, each of which lies in its factor's domain; otherwise why not, and
+    /// what would help.
+    fn can_run(&self, settings: &Settings) -> Result<(), String>;
 
     /// Takes a port of an address without listening on it yet; port zero lets the kernel choose.
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error>;
@@ -53,7 +65,7 @@ pub struct Call<'a> {
     /// Source port; zero lets the kernel choose.
     pub source_port: u16,
     /// Socket options.
-    pub settings: &'a FlowSettings,
+    pub settings: &'a Settings,
     /// The session's key.
     pub key: &'a Key,
 }
@@ -66,7 +78,7 @@ pub trait Port: Send + Sync {
 
     /// Starts to listen. Options that a flow inherits from its listener (the receive buffer decides
     /// the window scale of the SYN-ACK, RFC 7323 section 2) are set before.
-    fn listen(&self, settings: &FlowSettings, key: &Key) -> Result<Box<dyn Listener>, Error>;
+    fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error>;
 }
 
 /// A listening port; dropping it stops listening.

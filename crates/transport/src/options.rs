@@ -3,7 +3,8 @@
 use std::fmt;
 use std::io;
 
-use landspeed_record::FlowSettings;
+use landspeed_factor::{Domain, Factor, NO_QUEUE, Proposal, View, each, unless};
+use landspeed_record::Settings;
 use socket2::Socket;
 
 /// Value of an option, in the unit in which it was asked for.
@@ -22,66 +23,143 @@ impl fmt::Display for Value {
     }
 }
 
-/// One option: how settings ask for it, how it is set and read.
-pub(crate) struct Row {
+/// One option: the factor that asks for it, how it is set and read back.
+pub(crate) struct SocketOption {
+    pub(crate) factor: Factor,
     pub(crate) name: &'static str,
-    /// What usually stands behind a value that does not read back.
+    /// What usually is behind a value that does not read back.
     pub(crate) hint: &'static str,
-    pub(crate) asked: fn(&FlowSettings) -> Option<Value>,
+    /// What the factor's value asks of the socket; `None` leaves it as it is.
+    pub(crate) asked: fn(&str) -> Option<Value>,
     pub(crate) set: fn(&Socket, &Value) -> io::Result<()>,
     pub(crate) get: fn(&Socket) -> io::Result<Value>,
 }
 
 /// The options of a transport, in the order in which they are set.
-pub(crate) struct Options(pub(crate) &'static [&'static [Row]]);
+pub(crate) struct Options(pub(crate) &'static [&'static [SocketOption]]);
 
 impl Options {
     /// Sets everything that `settings` ask for. A refusal is no error here: [`Options::read_back`]
     /// reports it.
-    pub(crate) fn set(&self, socket: &Socket, settings: &FlowSettings) {
-        for row in self.rows() {
-            if let Some(asked) = (row.asked)(settings) {
-                let _ = (row.set)(socket, &asked);
+    pub(crate) fn set(&self, socket: &Socket, settings: &Settings) {
+        self.set_but(socket, settings, &[]);
+    }
+
+    /// The same but for the factors named in `left_out`.
+    pub(crate) fn set_but(&self, socket: &Socket, settings: &Settings, left_out: &[&str]) {
+        for option in self.rows().filter(|option| !left_out.contains(&option.factor.name)) {
+            if let Some(asked) = (option.asked)(option.factor.of(settings)) {
+                let _ = (option.set)(socket, &asked);
             }
         }
     }
 
     /// One line for each option that is not as `settings` ask.
-    pub(crate) fn read_back(&self, socket: &Socket, settings: &FlowSettings) -> Vec<String> {
-        self.rows().filter_map(|row| differs(row, socket, &(row.asked)(settings)?)).collect()
+    pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<String> {
+        let line = |option| differs(option, socket, &(option.asked)(option.factor.of(settings))?);
+        self.rows().filter_map(line).collect()
     }
 
-    fn rows(&self) -> impl Iterator<Item = &'static Row> {
+    /// The factors that ask for them.
+    pub(crate) fn factors(&self) -> impl Iterator<Item = &'static Factor> + use<> {
+        self.rows().map(|option| &option.factor)
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &'static SocketOption> + use<> {
         self.0.iter().copied().flatten()
     }
 }
 
+/// A number; zero leaves the option as it is.
+pub(crate) fn above_zero(value: &str) -> Option<Value> {
+    value.parse().ok().filter(|number| *number > 0).map(Value::Number)
+}
+
+/// One for "on"; "off" leaves the option as it is.
+pub(crate) fn once_on(value: &str) -> Option<Value> {
+    (value == "on").then_some(Value::Number(1))
+}
+
+/// The kernel takes an int and doubles it.
+const LARGEST: u64 = (i32::MAX / 2) as u64;
+const FIXED: &str = "feng-2003 4.1 (buffers of the order of the bandwidth-delay product); socket(7); \
+                     Semke, Mahdavi & Mathis (1998) on autotuning instead";
+
 /// Options of every kind of socket.
-pub(crate) static SOCKET: &[Row] = &[
-    Row {
+pub(crate) static SOCKET: &[SocketOption] = &[
+    SocketOption {
+        factor: Factor {
+            name: "sndbuf",
+            about: "SO_SNDBUF, which ends autotuning; 0 leaves it on",
+            domain: Domain::Bytes(0, LARGEST),
+            default: "0",
+            interacts: &["rcvbuf", "tcp-wmem", "wmem-max"],
+            source: FIXED,
+            propose: |view| fixed(view, 400, "wmem-max", view.settings),
+            ..Factor::FLOW
+        },
         name: "SO_SNDBUF",
         hint: "net.core.wmem_max limits it",
-        asked: |s| s.sndbuf_bytes.map(|b| Value::Number(b.0)),
+        asked: above_zero,
         set: |socket, value| socket.set_send_buffer_size(value.size()),
         // The kernel doubles what it is asked for, for its own bookkeeping: socket(7).
         get: |socket| Ok(Value::Number(socket.send_buffer_size()? as u64 / 2)),
     },
-    Row {
+    SocketOption {
+        factor: Factor {
+            name: "rcvbuf",
+            about: "SO_RCVBUF, which ends autotuning; 0 leaves it on",
+            domain: Domain::Bytes(0, LARGEST),
+            default: "0",
+            interacts: &["sndbuf", "tcp-rmem", "rmem-max"],
+            source: FIXED,
+            propose: |view| fixed(view, 402, "rmem-max", view.receiver_settings),
+            ..Factor::FLOW
+        },
         name: "SO_RCVBUF",
         hint: "net.core.rmem_max limits it",
-        asked: |s| s.rcvbuf_bytes.map(|b| Value::Number(b.0)),
+        asked: above_zero,
         set: |socket, value| socket.set_recv_buffer_size(value.size()),
         get: |socket| Ok(Value::Number(socket.recv_buffer_size()? as u64 / 2)),
     },
-    Row {
+    SocketOption {
+        factor: Factor {
+            name: "busy-poll",
+            about: "SO_BUSY_POLL: microseconds that a receive call spins on the device; 0 is off",
+            domain: Domain::Int(0, 10_000),
+            // Zero leaves it to net.core.busy_read, which is a knob of its own.
+            default: "0",
+            interacts: &[
+                "net-busy-poll",
+                "net-busy-read",
+                "napi-defer-hard-irqs",
+                "gro-flush-timeout",
+                "rx-usecs",
+            ],
+            source: "Documentation/networking/napi.rst (busy polling); lab: no effect on veth",
+            propose: |view| unless(view.driver("veth"), NO_QUEUE, each(&["50"], 610)),
+            ..Factor::FLOW
+        },
         name: "SO_BUSY_POLL",
         hint: "raising it needs CAP_NET_ADMIN and a kernel with CONFIG_NET_RX_BUSY_POLL",
-        // Zero leaves it to net.core.busy_read, which is a knob of its own.
-        asked: |s| (s.busy_poll_us > 0).then(|| Value::Number(s.busy_poll_us.into())),
+        asked: above_zero,
         set: |socket, value| socket.set_busy_poll(value.small()),
         get: |socket| Ok(Value::Number(socket.busy_poll()?.into())),
     },
 ];
+
+/// Autotuning where a size is fixed; else twice the bandwidth-delay product, as a power of two, with the
+/// system's limit raised where it would cut that down in silence.
+fn fixed(view: &View, rank: u32, limit: &'static str, settings: &Settings) -> Vec<Proposal> {
+    if view.current != "0" {
+        return vec![Proposal::new("0", 38)];
+    }
+    let bytes = view.bdp().0.saturating_mul(2).clamp(256 << 10, LARGEST / 2).next_power_of_two().min(LARGEST);
+    let most = settings.get(limit).and_then(|most| most.parse::<u64>().ok());
+    let buffer = Proposal::new(bytes.to_string(), rank);
+    let cut = most.is_some_and(|most| most < bytes);
+    vec![if cut { buffer.with(limit, bytes.to_string()) } else { buffer }]
+}
 
 impl Value {
     pub(crate) fn number(&self) -> u64 {
@@ -101,7 +179,7 @@ impl Value {
     }
 }
 
-fn differs(row: &Row, socket: &Socket, asked: &Value) -> Option<String> {
+fn differs(row: &SocketOption, socket: &Socket, asked: &Value) -> Option<String> {
     let got = match (row.get)(socket) {
         Ok(got) if got == *asked => return None,
         Ok(got) => got.to_string(),

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
-use landspeed_record::FlowSettings;
+use landspeed_record::Settings;
 use rustix::event::{PollFd, Timespec, poll};
 use socket2::{Domain, Socket, Type};
 
@@ -45,7 +45,7 @@ pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bo
 }
 
 /// How a transport starts to listen.
-type Listen = fn(SocketAddr, &FlowSettings, &Key) -> Result<Box<dyn Listener>, Error>;
+type Listen = fn(SocketAddr, &Settings, &Key) -> Result<Box<dyn Listener>, Error>;
 
 /// A port that a socket holds and nobody listens on.
 pub(crate) struct HeldPort {
@@ -67,7 +67,7 @@ impl Port for HeldPort {
         self.address
     }
 
-    fn listen(&self, settings: &FlowSettings, key: &Key) -> Result<Box<dyn Listener>, Error> {
+    fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error> {
         (self.listen)(self.address, settings, key)
     }
 }

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use landspeed_record::FlowSettings;
+use landspeed_record::Settings;
 use landspeed_transport::{Call, Cancel, Error, Flow, Key, Listener, Patience, Port, Transport, find};
 
 const KEY: Key = [3; 32];
@@ -20,7 +20,7 @@ fn reserve(at: IpAddr) -> Box<dyn Port> {
 }
 
 fn listen(port: &dyn Port) -> Box<dyn Listener> {
-    port.listen(&FlowSettings::default(), &KEY).expect("it listens")
+    port.listen(&Settings::new(), &KEY).expect("it listens")
 }
 
 fn patience(cancel: &Cancel, time: Duration) -> Patience<'_> {
@@ -28,7 +28,7 @@ fn patience(cancel: &Cancel, time: Duration) -> Patience<'_> {
 }
 
 fn call(server: SocketAddr, key: &Key, time: Duration) -> Result<Box<dyn Flow>, Error> {
-    let settings = FlowSettings::default();
+    let settings = Settings::new();
     let call = Call { server, number: 5, source_port: 0, settings: &settings, key };
     tcp().connect(&call, &patience(&Cancel::new(), time))
 }
@@ -40,7 +40,7 @@ fn pair(at: IpAddr) -> (Box<dyn Flow>, Box<dyn Flow>) {
 
 /// The same on a port that is there, from a source port.
 fn pair_on(port: &dyn Port, source_port: u16) -> (Box<dyn Flow>, Box<dyn Flow>) {
-    let (settings, server, cancel) = (FlowSettings::default(), port.address(), Cancel::new());
+    let (settings, server, cancel) = (Settings::new(), port.address(), Cancel::new());
     let patience = patience(&cancel, Duration::from_secs(5));
     let call = Call { server, number: 5, source_port, settings: &settings, key: &KEY };
     let mut listener = listen(port);
@@ -163,7 +163,7 @@ fn waiting_can_be_cancelled() {
     let patience = patience(&cancel, Duration::from_secs(60));
     assert!(matches!(listener.accept(&patience), Err(Error::Cancelled)));
     drop(listener);
-    let settings = FlowSettings::default();
+    let settings = Settings::new();
     let call = Call { server: port.address(), number: 0, source_port: 0, settings: &settings, key: &KEY };
     assert!(matches!(tcp().connect(&call, &patience), Err(Error::Cancelled)));
 }

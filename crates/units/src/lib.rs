@@ -98,6 +98,12 @@ impl Nanos {
         self.0 as f64 / 1e3
     }
 
+    /// So many times as long.
+    #[must_use]
+    pub fn times(self, n: u64) -> Nanos {
+        Nanos(self.0.saturating_mul(n))
+    }
+
     /// The difference, or zero where `earlier` is later: what `-` does, said out loud.
     pub fn saturating_sub(self, earlier: Nanos) -> Nanos {
         self - earlier
@@ -180,6 +186,16 @@ impl fmt::Display for BitRate {
         const STEPS: &[(f64, &str)] =
             &[(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")];
         scaled(f, self.0, STEPS)
+    }
+}
+
+impl Nanos {
+    /// The one exact spelling, which [`parse_duration`] reads back: "10s", "1500us".
+    pub fn exact(self) -> String {
+        let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+        let whole = units.into_iter().find(|(unit, _)| self.0.is_multiple_of(*unit));
+        let (unit, name) = whole.unwrap_or((1, "ns"));
+        format!("{}{name}", self.0 / unit)
     }
 }
 

@@ -7,11 +7,12 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use landspeed_record::{
-    CpuUsage, Direction, EndpointOutcome, FlowSettings, Observations, Receiver, TrialSpec, Workload,
+use landspeed_record::{CpuUsage, EndpointOutcome, Observations, Settings, TrialSpec, Workload};
+use landspeed_transport::settings::WRITE_SIZE;
+use landspeed_units::{CpuNanos, Nanos};
+use landspeed_workload::{
+    Cancel, ClientPlan, DataPort, Ends, Error, Watch, pingpong, run_client, run_server, stream, sweep,
 };
-use landspeed_units::{Bytes, CpuNanos, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
 
 const KEY: [u8; 32] = [1; 32];
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -23,21 +24,19 @@ fn main() -> Result<(), Error> {
     let cores: Vec<u32> = cores.split(',').filter_map(|core| core.parse().ok()).collect();
     let duration_ns = Nanos((seconds * 1e9) as u64);
 
-    let (client, server) = trial(Workload::Stream { duration_ns, direction: Direction::Forward }, &cores)?;
+    let (client, server) = trial(stream::spec(duration_ns), &cores)?;
     let cpu = client.observed.cpu.workload_ns + server.observed.cpu.workload_ns;
     let rate = server.received_bytes.per(server.window_ns);
     println!("stream     {rate}, {}, workers only", server.received_bytes.per_cpu(cpu));
 
-    let size = FlowSettings::default().write_bytes;
+    let size = WRITE_SIZE.bytes(&Settings::new());
     let count = server.received_bytes.0 / size.0 + 1;
-    let (_, server) = trial(Workload::Sweep { count, sizes_bytes: vec![size] }, &cores)?;
+    let (_, server) = trial(sweep::spec(count, &[size]), &cores)?;
     for point in &server.sweep {
         println!("sweep      {} in writes of {}", point.moved_bytes.per(point.took_ns), point.size_bytes);
     }
 
-    let receiver = Receiver::Blocking;
-    let (client, _) =
-        trial(Workload::PingPong { sizes_bytes: vec![Bytes(1)], duration_ns, receiver }, &cores)?;
+    let (client, _) = trial(pingpong::one_byte(duration_ns), &cores)?;
     for histogram in &client.latency {
         let shown = [0.5, 0.99, 0.999].map(|q| histogram.percentile(q).map(|t| format!("{t}")));
         println!("ping-pong  round trip p50, p99, p99.9: {shown:?}, {} rounds", histogram.count());
@@ -49,7 +48,7 @@ fn main() -> Result<(), Error> {
 fn trial(workload: Workload, cores: &[u32]) -> Result<(EndpointOutcome, EndpointOutcome), Error> {
     let spec = |end: usize| TrialSpec {
         workload: workload.clone(),
-        flow: FlowSettings::default(),
+        flow: Settings::new(),
         cores: cores.get(end).copied().into_iter().collect(),
         warm_up_ns: Nanos::millis(100),
         interval_ns: Nanos(0),

@@ -1,44 +1,35 @@
 //! Sanity of what comes from the other host: a specification must not exhaust this one.
 
-use landspeed_record::{FlowSettings, TrialSpec, Workload};
+use landspeed_record::{Settings, TrialSpec};
 use landspeed_transport::Delivery;
+use landspeed_transport::settings::{READ_SIZE, TRANSPORT, WRITE_SIZE, table};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::Error;
 use crate::noun::Needs;
+use crate::parameter::LONGEST;
 use crate::port::transport;
 
-/// Flows of one trial.
-const MOST_FLOWS: u32 = 256;
-/// Bytes of one buffer, of which every worker thread has one.
-const MOST_BUFFER: Bytes = Bytes::mib(64);
 /// Memory for all buffers of one trial: 64 flows of 4 MiB each have room to send and to receive.
 const BUDGET: Bytes = Bytes::mib(512);
 /// TCP_INFO samples of all flows of one trial: its outcome is one message of at most 16 MiB, and a sample takes some 400
 /// bytes of it.
 pub(crate) const MOST_SAMPLES: u64 = 30_000;
-/// Any length of time in a specification.
-const LONGEST: Nanos = Nanos::secs(3600);
-/// Sizes of one sweep or ping-pong.
-const MOST_SIZES: usize = 128;
 
-/// Whether buffers and the number of flows are sane.
-pub(crate) fn flow(flow: &FlowSettings) -> Result<(), Error> {
-    if flow.flows == 0 || flow.flows > MOST_FLOWS {
-        return Err(spec("flows", format!("{} flows asked for; 1 to {MOST_FLOWS} are possible", flow.flows)));
-    }
-    size("write_bytes", flow.write_bytes)?;
-    size("read_bytes", flow.read_bytes)
+/// Whether the flow's transport is one, and takes these settings.
+pub(crate) fn flow(flow: &Settings) -> Result<(), Error> {
+    let transport = transport(TRANSPORT.of(flow))?;
+    Ok(table(transport).check_all(flow)?)
 }
 
 /// Whether this host can make the flows.
-pub(crate) fn can_run(settings: &FlowSettings) -> Result<(), Error> {
-    transport(&settings.transport)?.can_run(settings).map_err(|why| spec("flow", why))
+pub(crate) fn can_run(settings: &Settings) -> Result<(), Error> {
+    transport(TRANSPORT.of(settings))?.can_run(settings).map_err(|why| spec("flow", why))
 }
 
 /// What becomes of that which is sent over the trial's flows, once the transport is known to be one.
-pub(crate) fn delivery(settings: &FlowSettings) -> Delivery {
-    transport(&settings.transport).map_or(Delivery::Stream, |transport| transport.delivery())
+pub(crate) fn delivery(settings: &Settings) -> Delivery {
+    transport(TRANSPORT.of(settings)).map_or(Delivery::Stream, |transport| transport.delivery())
 }
 
 /// Whether the times that every workload has are sane.
@@ -48,20 +39,16 @@ pub(crate) fn timing(spec: &TrialSpec) -> Result<(), Error> {
 }
 
 /// Whether the trial fits into its share of this host's memory, with its buffers and with what is sampled.
-pub(crate) fn budget(asked: &TrialSpec, needs: &Needs) -> Result<(), Error> {
+pub(crate) fn budget(asked: &TrialSpec, needs: &Needs, lasts: Nanos) -> Result<(), Error> {
     let flows = u64::from(needs.flows.max(1));
-    let one = needs.settings.write_bytes.0.saturating_add(needs.settings.read_bytes.0);
-    let buffers = Bytes(one.saturating_mul(flows));
+    let (write, read) = (WRITE_SIZE.bytes(&needs.settings), READ_SIZE.bytes(&needs.settings));
+    let buffers = Bytes(write.0.saturating_add(read.0).saturating_mul(flows));
     if buffers > BUDGET {
         let why = format!("{flows} flows take {buffers} of buffers; {BUDGET} is the most for a trial");
         return Err(spec("flows", why));
     }
-    let sampled = match &asked.workload {
-        Workload::Staggered { flows, .. } => flows.len() as u64,
-        _ => flows,
-    };
-    let times = longest(&asked.workload).0.saturating_add(asked.warm_up_ns.0);
-    let samples = times.checked_div(asked.interval_ns.0).unwrap_or(0).saturating_mul(sampled);
+    let times = lasts.0.saturating_add(asked.warm_up_ns.0);
+    let samples = times.checked_div(asked.interval_ns.0).unwrap_or(0).saturating_mul(flows);
     if samples > MOST_SAMPLES {
         let why =
             format!("{samples} samples of all flows; {MOST_SAMPLES} are the most: take them less often");
@@ -70,49 +57,9 @@ pub(crate) fn budget(asked: &TrialSpec, needs: &Needs) -> Result<(), Error> {
     Ok(())
 }
 
-/// The time that a workload takes, where that is known before.
-fn longest(workload: &Workload) -> Nanos {
-    match workload {
-        Workload::Stream { duration_ns, .. }
-        | Workload::Connect { duration_ns }
-        | Workload::Staggered { duration_ns, .. } => *duration_ns,
-        Workload::PingPong { duration_ns, sizes_bytes, .. } => {
-            Nanos(duration_ns.0.saturating_mul(sizes_bytes.len() as u64))
-        }
-        // As long as it takes, and sampled until there are too many.
-        Workload::Sweep { .. } => Nanos(0),
-    }
-}
-
-/// Whether a list of sizes is sane.
-pub(crate) fn sizes(sizes: &[Bytes]) -> Result<(), Error> {
-    if sizes.is_empty() || sizes.len() > MOST_SIZES {
-        return Err(spec(
-            "sizes_bytes",
-            format!("{} sizes given; 1 to {MOST_SIZES} are possible", sizes.len()),
-        ));
-    }
-    sizes.iter().try_for_each(|&each| size("sizes_bytes", each))
-}
-
-/// Whether a measured time is sane: long enough to be measured.
-pub(crate) fn duration(duration: Nanos) -> Result<(), Error> {
-    if duration < Nanos::millis(1) {
-        return Err(spec("duration_ns", format!("{duration} is too short; 1 ms is the least")));
-    }
-    time("duration_ns", duration)
-}
-
 fn time(field: &'static str, time: Nanos) -> Result<(), Error> {
     if time > LONGEST {
         return Err(spec(field, format!("{time} is too long; {LONGEST} is the most")));
-    }
-    Ok(())
-}
-
-fn size(field: &'static str, size: Bytes) -> Result<(), Error> {
-    if size == Bytes(0) || size > MOST_BUFFER {
-        return Err(spec(field, format!("{size} cannot be sent at once; 1 B to {MOST_BUFFER} can")));
     }
     Ok(())
 }
@@ -123,15 +70,16 @@ pub(crate) fn spec(field: &'static str, why: String) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::Direction;
+    use landspeed_record::Workload;
+    use landspeed_transport::settings::FLOWS;
 
     use super::*;
     use crate::checked;
 
-    fn stream(flow: FlowSettings, interval_ns: Nanos) -> TrialSpec {
+    fn stream(flow: &[(&landspeed_factor::Factor, &str)], interval_ns: Nanos) -> TrialSpec {
         TrialSpec {
-            workload: Workload::Stream { duration_ns: Nanos::secs(10), direction: Direction::Both },
-            flow,
+            workload: Workload::new("stream").with("time", "10s").with("bidir", "on"),
+            flow: landspeed_transport::settings::with(flow),
             cores: vec![],
             warm_up_ns: Nanos(0),
             interval_ns,
@@ -140,49 +88,42 @@ mod tests {
     }
 
     /// The field that is refused.
-    fn refused(spec: &TrialSpec) -> Option<&'static str> {
+    fn refused(spec: &TrialSpec) -> Option<String> {
         match checked(spec) {
             Ok(_) => None,
-            Err(Error::Spec { field, .. }) => Some(field),
+            Err(Error::Spec { field, .. }) => Some(field.to_owned()),
+            Err(Error::Setting(error)) => Some(error.to_string()),
             Err(other) => panic!("{other}"),
         }
     }
 
     #[test]
     fn one_trial_has_one_budget_of_memory() {
-        let sized = |flows, bytes| {
-            let flow =
-                FlowSettings { flows, write_bytes: bytes, read_bytes: bytes, ..FlowSettings::default() };
-            refused(&stream(flow, Nanos(0)))
+        let sized = |flows: &str, bytes: &str| {
+            refused(&stream(&[(&FLOWS, flows), (&WRITE_SIZE, bytes), (&READ_SIZE, bytes)], Nanos(0)))
         };
-        assert_eq!(sized(256, Bytes::mib(1)), None);
-        assert_eq!(sized(1, Bytes::mib(64)), None);
-        assert_eq!(sized(256, Bytes::mib(64)), Some("flows"));
-        let staggered = TrialSpec {
-            workload: Workload::Staggered {
-                flows: vec![
-                    landspeed_record::StaggeredFlow {
-                        leaves_ns: Nanos::secs(1),
-                        ..Default::default()
-                    };
-                    64
-                ],
-                duration_ns: Nanos::secs(1),
-                probe_every_ns: Nanos(0),
-            },
-            ..stream(FlowSettings { write_bytes: Bytes::mib(64), ..FlowSettings::default() }, Nanos(0))
-        };
-        assert_eq!(refused(&staggered), Some("flows"));
+        assert_eq!(sized("256", "1048576"), None);
+        assert_eq!(sized("1", "67108864"), None);
+        assert_eq!(sized("256", "67108864").as_deref(), Some("flows"));
+        assert!(sized("257", "1").is_some_and(|why| why.starts_with("flows does not take '257'")));
     }
 
     #[test]
     fn an_outcome_fits_one_message() {
-        let sampled =
-            |flows, interval| refused(&stream(FlowSettings { flows, ..FlowSettings::default() }, interval));
-        assert_eq!(sampled(256, Nanos(0)), None);
-        assert_eq!(sampled(1, Nanos::millis(1)), None);
-        assert_eq!(sampled(64, Nanos::millis(50)), None);
-        assert_eq!(sampled(1, Nanos(1000)), Some("interval_ns"));
-        assert_eq!(sampled(256, Nanos::millis(10)), Some("interval_ns"));
+        let sampled = |flows: &str, interval| refused(&stream(&[(&FLOWS, flows)], interval));
+        assert_eq!(sampled("256", Nanos(0)), None);
+        assert_eq!(sampled("1", Nanos::millis(1)), None);
+        assert_eq!(sampled("64", Nanos::millis(50)), None);
+        assert_eq!(sampled("1", Nanos(1000)).as_deref(), Some("interval_ns"));
+        assert_eq!(sampled("256", Nanos::millis(10)).as_deref(), Some("interval_ns"));
+    }
+
+    #[test]
+    fn what_no_table_knows_is_refused() {
+        let with = |workload| refused(&TrialSpec { workload, ..stream(&[], Nanos(0)) });
+        assert_eq!(with(Workload::new("no-such")).as_deref(), Some("workload"));
+        assert!(with(Workload::new("stream").with("colour", "red")).is_some());
+        assert!(with(Workload::new("stream").with("time", "10h")).is_some());
+        assert_eq!(refused(&stream(&[(&TRANSPORT, "pigeon")], Nanos(0))).as_deref(), Some("transport"));
     }
 }

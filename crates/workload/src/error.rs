@@ -10,6 +10,9 @@ pub enum Error {
     /// A flow could not be made.
     #[error(transparent)]
     Transport(landspeed_transport::Error),
+    /// A parameter or a setting of the flow that does not exist, or does not take the value.
+    #[error(transparent)]
+    Setting(#[from] landspeed_factor::Error),
     /// The specification asks for something that cannot be run.
     #[error("{field}: {why}")]
     Spec {

@@ -17,21 +17,25 @@ mod error;
 mod histogram;
 mod noun;
 mod pace;
-mod pingpong;
+mod parameter;
+pub mod pingpong;
 mod port;
+pub mod reference;
 mod session;
 mod signal;
-mod staggered;
-mod stream;
-mod sweep;
+pub mod staggered;
+pub mod stream;
+pub mod sweep;
 mod watch;
 
-use landspeed_record::{EndpointOutcome, TrialSpec, Workload};
+use landspeed_factor::Factor;
+use landspeed_record::{EndpointOutcome, TrialSpec};
 pub use landspeed_transport::Cancel;
+use landspeed_units::Nanos;
 
 pub use end::End;
 pub use error::Error;
-pub use noun::{Needs, Parameter, Runner};
+pub use noun::{Needs, Runner};
 pub use port::{ClientPlan, DataPort};
 pub use watch::{Ends, Unwatched, Watch};
 
@@ -73,49 +77,74 @@ pub fn run_server(
     runner.run(End::new(spec, session, watch, cancel))
 }
 
-/// The runner of a workload.
-fn runner(workload: &Workload) -> &'static dyn Runner {
-    let mut all = WORKLOADS.iter().copied();
-    all.find(|runner| runner.runs(workload)).expect("every workload of the record has a runner (tested)")
+/// The workload called `name`.
+pub fn find(name: &str) -> Option<&'static dyn Runner> {
+    WORKLOADS.iter().copied().find(|runner| runner.name() == name)
+}
+
+/// The workload with every parameter that is not given at its default over `transport`.
+pub fn with_defaults(
+    workload: &landspeed_record::Workload,
+    transport: &dyn landspeed_transport::Transport,
+) -> landspeed_record::Workload {
+    let datagrams = transport.delivery() == landspeed_transport::Delivery::Datagrams;
+    let parameters = find(&workload.name).map_or_else(Vec::new, Runner::parameters).into_iter();
+    let default = |parameter: &Factor| match parameter.default_of_datagrams {
+        Some(default) if datagrams => (parameter.name.to_owned(), default.to_owned()),
+        _ => (parameter.name.to_owned(), parameter.default.to_owned()),
+    };
+    let mut whole = landspeed_record::Workload {
+        name: workload.name.clone(),
+        parameters: parameters.map(default).collect(),
+    };
+    whole.parameters.extend(workload.parameters.clone());
+    whole
+}
+
+/// The longest that a trial of `workload` can take beside its warm-up, where there is such a workload.
+pub fn lasts(workload: &landspeed_record::Workload) -> Nanos {
+    find(&workload.name).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters))
 }
 
 /// The runner of `spec`, once its values are known to be sane: they come from the other host.
 fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
+    let unknown = || {
+        let names: Vec<_> = WORKLOADS.iter().map(|runner| runner.name()).collect();
+        let name: String = spec.workload.name.chars().take(64).collect();
+        check::spec(
+            "workload",
+            format!("none is called '{}'; there are {}", name.escape_default(), names.join(", ")),
+        )
+    };
+    let runner = find(&spec.workload.name).ok_or_else(unknown)?;
+    noun::table(runner).check_all(&spec.workload.parameters)?;
     check::flow(&spec.flow)?;
     check::timing(spec)?;
-    let runner = runner(&spec.workload);
     runner.check(spec)?;
     let needs = runner.needs(spec);
-    check::budget(spec, &needs)?;
+    check::budget(spec, &needs, runner.lasts(&spec.workload.parameters))?;
     check::can_run(&needs.settings)?;
     Ok(runner)
 }
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{Direction, Receiver};
-    use landspeed_units::{Bytes, Nanos};
-
     use super::*;
 
     #[test]
-    fn every_workload_has_one_runner_and_a_name_of_its_own() {
-        let duration_ns = Nanos::secs(1);
-        let sizes_bytes = vec![Bytes(1)];
-        let receiver = Receiver::Blocking;
-        let all = [
-            (Workload::Stream { duration_ns, direction: Direction::Forward }, "stream"),
-            (Workload::Sweep { count: 1, sizes_bytes: sizes_bytes.clone() }, "sweep"),
-            (Workload::PingPong { sizes_bytes, duration_ns, receiver }, "pingpong"),
-            (Workload::Connect { duration_ns }, "connect"),
-            (Workload::Staggered { flows: vec![], duration_ns, probe_every_ns: Nanos(0) }, "staggered"),
-        ];
-        assert_eq!(all.len(), WORKLOADS.len());
-        for (workload, name) in all {
-            let runners: Vec<_> = WORKLOADS.iter().filter(|runner| runner.runs(&workload)).collect();
-            assert_eq!(runners.len(), 1, "{name}");
-            assert_eq!(runners[0].name(), name);
-            assert!(!runners[0].describe().is_empty() && !runners[0].parameters().is_empty());
+    fn every_workload_is_found_by_its_name_and_its_defaults_lie_in_their_domains() {
+        for runner in WORKLOADS {
+            let name = runner.name();
+            assert_eq!(WORKLOADS.iter().filter(|other| other.name() == name).count(), 1, "{name}");
+            assert!(find(name).is_some() && !runner.describe().is_empty());
+            for parameter in runner.parameters() {
+                assert!(!parameter.about.is_empty(), "{name} {}", parameter.name);
+                for default in [Some(parameter.default), parameter.default_of_datagrams].into_iter().flatten()
+                {
+                    assert_eq!(parameter.check(default), Ok(()), "{name}");
+                }
+            }
         }
+        assert!(find("no-such").is_none());
     }
 }

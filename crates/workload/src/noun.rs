@@ -1,19 +1,10 @@
 //! The trait of a workload.
 
-use landspeed_record::{EndpointOutcome, FlowSettings, TrialSpec, Workload};
+use landspeed_factor::{Factor, Table};
+use landspeed_record::{EndpointOutcome, Settings, TrialSpec};
+use landspeed_units::Nanos;
 
 use crate::{End, Error};
-
-/// One parameter of a workload, for help and reference pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Parameter {
-    /// Name as on the command line.
-    pub name: &'static str,
-    /// What it sets, with its unit; one line.
-    pub about: &'static str,
-    /// Default for people, "" where it must be given.
-    pub default: &'static str,
-}
 
 /// What must be there before a workload runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,16 +12,16 @@ pub struct Needs {
     /// Data flows, opened and proven before the run.
     pub flows: u32,
     /// Their settings.
-    pub settings: FlowSettings,
+    pub settings: Settings,
     /// Where flows differ: the calling end's settings for flow 0, 1, ... in place of `settings`.
-    pub own: Vec<FlowSettings>,
+    pub own: Vec<Settings>,
     /// Whether the run itself opens more flows.
     pub keeps_listening: bool,
 }
 
 impl Needs {
     /// What the calling end opens flow `number` with.
-    pub(crate) fn calling(&self, number: u32) -> &FlowSettings {
+    pub(crate) fn calling(&self, number: u32) -> &Settings {
         self.own.get(number as usize).unwrap_or(&self.settings)
     }
 }
@@ -43,18 +34,30 @@ pub trait Runner: Sync {
     /// What it does and which figure comes out, one line.
     fn describe(&self) -> &'static str;
 
-    /// Its parameters.
-    fn parameters(&self) -> &'static [Parameter];
+    /// Its parameters: command line, help, reference page and validation come from them.
+    fn parameters(&self) -> Vec<&'static Factor>;
 
-    /// Whether `workload` is this one.
-    fn runs(&self, workload: &Workload) -> bool;
+    /// What its latency histograms hold.
+    fn latency(&self) -> &'static str {
+        "round trip"
+    }
 
-    /// Whether the values of `spec` can be run.
-    fn check(&self, spec: &TrialSpec) -> Result<(), Error>;
+    /// Whether the values of `spec`, each of which lies in its parameter's domain, can be run together.
+    fn check(&self, _spec: &TrialSpec) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// The longest that its window can be open.
+    fn lasts(&self, parameters: &Settings) -> Nanos;
 
     /// What `spec` needs.
     fn needs(&self, spec: &TrialSpec) -> Needs;
 
     /// Runs one end to its end.
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error>;
+}
+
+/// The table of a workload's parameters.
+pub(crate) fn table(runner: &dyn Runner) -> Table {
+    Table::of(runner.parameters())
 }

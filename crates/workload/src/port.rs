@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use landspeed_record::FlowSettings;
+use landspeed_record::Settings;
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Key, Listener, Port, TRANSPORTS, Transport};
 
 use crate::{Error, check};
@@ -59,8 +60,8 @@ impl DataPort {
     }
 
     /// Starts to listen for flows of one transport.
-    pub(crate) fn listen(&self, settings: &FlowSettings) -> Result<Box<dyn Listener>, Error> {
-        let port = self.ports.iter().find(|(name, _)| *name == settings.transport);
+    pub(crate) fn listen(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
+        let port = self.ports.iter().find(|(name, _)| *name == TRANSPORT.of(settings));
         let (_, port) = port.expect("the transport is known (checked), and every one has its port");
         Ok(port.listen(settings, &self.key)?)
     }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_record::{FlowSettings, Role};
+use landspeed_record::{Role, Settings};
+use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_transport::{Call, Cancel, Flow, Listener, Patience};
 
 use crate::noun::Needs;
@@ -74,15 +75,30 @@ fn open_all(
 }
 
 /// Settings of the signal flow.
-fn plain() -> FlowSettings {
-    FlowSettings { transport: SIGNALS.to_owned(), nodelay: true, ..FlowSettings::default() }
+fn plain() -> Settings {
+    let mut settings = Settings::from([(TRANSPORT.name.to_owned(), SIGNALS.to_owned())]);
+    settings.extend(single_messages(&settings));
+    settings
+}
+
+/// How many flows the settings ask for.
+pub(crate) fn flows(settings: &Settings) -> u32 {
+    FLOWS.number(settings) as u32
+}
+
+/// `settings` for flows that carry one message at a time.
+pub(crate) fn single_messages(settings: &Settings) -> Settings {
+    let one = transport(TRANSPORT.of(settings)).map_or(&[][..], |transport| transport.single_messages());
+    let mut settings = settings.clone();
+    settings.extend(one.iter().map(|(factor, value)| ((*factor).to_owned(), (*value).to_owned())));
+    settings
 }
 
 fn open(
     plan: &ClientPlan,
     number: u32,
     offset: u32,
-    settings: &FlowSettings,
+    settings: &Settings,
     patience: &Patience<'_>,
 ) -> Result<Box<dyn Flow>, Error> {
     let beyond = landspeed_transport::Error::SourcePort { first: plan.source_port, number: offset };
@@ -91,7 +107,7 @@ fn open(
         first => u16::try_from(u32::from(first) + offset).map_err(|_| beyond)?,
     };
     let call = Call { server: plan.server, number, source_port, settings, key: &plan.key };
-    Ok(transport(&settings.transport)?.connect(&call, patience)?)
+    Ok(transport(TRANSPORT.of(settings))?.connect(&call, patience)?)
 }
 
 /// The server's part: takes flows in whatever order they come until all are there.
@@ -101,7 +117,7 @@ pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<
     // Whoever can reach the signals' port finds the data's open.
     let mut data = port.listen(&needs.settings)?;
     let mut strangers = 0;
-    if needs.settings.transport != SIGNALS {
+    if TRANSPORT.of(&needs.settings) != SIGNALS {
         let mut signals = port.listen(&plain())?;
         while places.signals.is_none() {
             places.take(signals.accept(&patience)?);

@@ -5,9 +5,10 @@ use anyhow::{Context, Result, bail};
 use landspeed_analysis::wan::unfit;
 use landspeed_control::{Reply, Request};
 use landspeed_experiment::{Host, Pair, Reaching, Watching, Wishes};
-use landspeed_record::{Cell, FlowSettings, Settings, StaggeredFlow, TcpSample, WanStats, Workload};
+use landspeed_record::{Cell, Settings, TcpSample, WanStats, Workload};
 use landspeed_topology::{self as topology, Hosts};
 use landspeed_units::Nanos;
+use landspeed_workload::staggered::{self, StaggeredFlow};
 
 use crate::built::landspeed;
 
@@ -76,8 +77,7 @@ fn once(traffic: &Traffic<'_>) -> Result<Seen> {
     pair.set(&cell(traffic.superpackets))?;
     hosts.mark_wan();
     let watching = Watching { interval: traffic.interval, ..Watching::default() };
-    let [sender, _] =
-        pair.run_watched(workload(traffic, names), &FlowSettings::default(), Nanos(0), &watching)?;
+    let [sender, _] = pair.run_watched(workload(traffic, names), &Settings::new(), Nanos(0), &watching)?;
     let (link, _) = hosts.wan_since_mark().context("the lab tells nothing of its link")?;
     if !sender.not_as_asked.is_empty() {
         bail!("{}", sender.not_as_asked.join("; "));
@@ -128,9 +128,6 @@ fn workload(traffic: &Traffic<'_>, names: Vec<String>) -> Workload {
         leaves_ns: traffic.duration,
         data_bytes: None,
     };
-    Workload::Staggered {
-        flows: names.into_iter().map(flow).collect(),
-        duration_ns: traffic.duration,
-        probe_every_ns: Nanos(0),
-    }
+    let flows: Vec<StaggeredFlow> = names.into_iter().map(flow).collect();
+    staggered::spec(&flows, traffic.duration, Nanos(0))
 }

@@ -74,6 +74,7 @@ fn tuned(pair: &Pair) -> Result<Settings> {
 /// What `tune` would be asked, with this seed.
 fn options(tuned: Settings, seed: u64) -> TuneOptions {
     TuneOptions {
+        transport: landspeed_transport::TRANSPORTS[0],
         goal: Goal::Rate,
         baseline: Baseline::Sc03,
         budget: Nanos::secs(300),

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use landspeed_units::{BitRate, Nanos, parse_duration};
 
+use super::measure::transports;
 use super::{HostArgs, OutputArgs};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -34,6 +35,9 @@ pub(crate) struct TuneArgs {
     /// What shall get better; the other figures must not get worse by over 10 %
     #[arg(long = "for", value_enum, default_value = "rate", value_name = "GOAL")]
     pub(crate) goal: GoalArg,
+    /// What carries the data
+    #[arg(long, value_parser = transports(), default_value = "tcp", conflicts_with = "record_run")]
+    pub(crate) transport: String,
     /// Where to start from
     #[arg(long, value_enum)]
     pub(crate) baseline: Option<BaselineArg>,

@@ -3,9 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use landspeed_experiment::all_factors;
+use landspeed_factor::Factor;
 use landspeed_knob::{self as knob, Place};
-use landspeed_record::{FlowSettings, KnobState};
+use landspeed_record::KnobState;
 use landspeed_report::Output;
+use landspeed_transport::TRANSPORTS;
+use landspeed_transport::settings::{TRANSPORT, defaults};
 
 use crate::args::KnobsArgs;
 use crate::commands::show::out;
@@ -15,16 +19,11 @@ pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
     let width = Output::stdout().width;
     let table = match &args.interface {
         None => {
-            let rows: Vec<Vec<String>> = knob::all()
-                .map(|k| {
-                    vec![
-                        k.row.name.to_owned(),
-                        k.row.scope.to_string(),
-                        k.row.domain.to_string(),
-                        k.row.about.to_owned(),
-                    ]
-                })
-                .collect();
+            let row = |factor: &'static Factor| {
+                let (scope, domain) = (factor.scope.to_string(), factor.domain.to_string());
+                vec![factor.name.to_owned(), scope, domain, factor.about.to_owned()]
+            };
+            let rows: Vec<Vec<String>> = all_factors().all().map(row).collect();
             landspeed_report::table(&["knob", "scope", "takes", "what it does"], &rows, width)
         }
         Some(device) => {
@@ -44,6 +43,7 @@ fn here(state: &KnobState) -> Vec<String> {
 
 /// What a flow uses unless told otherwise.
 fn flow() -> impl Iterator<Item = Vec<String>> {
-    let usual = knob::flow_cell(&FlowSettings::default());
+    let flow = TRANSPORTS.iter().flat_map(|transport| defaults(*transport));
+    let usual: std::collections::BTreeMap<_, _> = flow.filter(|(name, _)| *name != TRANSPORT.name).collect();
     usual.into_iter().map(|(name, value)| vec![name, value, "a flow's own: --set or tune".to_owned()])
 }

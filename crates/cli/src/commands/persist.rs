@@ -28,7 +28,7 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
         link: link(&record, &summary, side),
         origin: &format!("{} of {}", summary.record, summary.started),
     };
-    let persisted = persist(&kept, &|name| knob::find(name).ok().and_then(knob::Knob::sysctl))?;
+    let persisted = persist(&kept, &|name| knob::find(name).ok().and_then(|knob| knob.setting.sysctl()))?;
     for file in &persisted.files {
         match &args.write {
             Some(root) => write(root, file)?,
@@ -59,7 +59,7 @@ fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<
         })
     };
     let steps: Vec<&StepLine> = summary.steps.iter().filter_map(line).collect();
-    let needs = |name: &str| knob::find(name).map_or(&[][..], |knob| knob.row.needs);
+    let needs = |name: &str| knob::find(name).map_or(&[][..], |knob| knob.factor.needs);
     confirmed(&summary.start_cell, &summary.final_cell, &steps, &needs)
 }
 

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::Goal;
-use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, plan, tune};
+use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, factors, plan, tune};
 use landspeed_record::{Line, Settings, TuneSummary, WriteError, Writer};
 use landspeed_report::{Output, live::Live};
+use landspeed_transport::{Transport, find};
 
 use crate::args::{BaselineArg, GoalArg, OutputArgs, TuneArgs};
 use crate::ends::{Ends, parse_settings};
@@ -82,10 +83,8 @@ impl Sink for Recorder {
 
 /// Wrong names are refused before any host is reached.
 fn check_names(args: &TuneArgs) -> Result<()> {
-    for name in args.only.iter().chain(&args.skip) {
-        landspeed_knob::find(name)?;
-    }
-    Ok(())
+    let factors = factors(transport(args)?);
+    args.only.iter().chain(&args.skip).try_for_each(|name| Ok(factors.find(name).map(drop)?))
 }
 
 fn options(args: &TuneArgs, ends: &Ends) -> Result<TuneOptions> {
@@ -98,6 +97,7 @@ fn options(args: &TuneArgs, ends: &Ends) -> Result<TuneOptions> {
         None => format!("{} --seed {seed}", data::command_line()),
     };
     Ok(TuneOptions {
+        transport: transport(args)?,
         goal: match args.goal {
             GoalArg::Rate => Goal::Rate,
             GoalArg::Latency => Goal::Latency,
@@ -120,6 +120,10 @@ fn options(args: &TuneArgs, ends: &Ends) -> Result<TuneOptions> {
         started: data::now(),
         record: String::new(),
     })
+}
+
+fn transport(args: &TuneArgs) -> Result<&'static dyn Transport> {
+    find(&args.transport).context("clap takes the names of the table")
 }
 
 fn seconds() -> u64 {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use landspeed_control::{Reply, Request};
 use landspeed_record::{
-    Cell, Contest, EndpointOutcome, FlowPlan, FlowSettings, Question, StaggeredFlow, Study, StudyRun,
-    Workload,
+    Cell, Contest, EndpointOutcome, FlowPlan, Question, Settings, Study, StudyRun, Workload,
 };
 use landspeed_topology::Hosts;
 use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::staggered::{self, StaggeredFlow};
 
 use super::Carrier;
 use super::convert::{self, Ends};
@@ -48,11 +48,8 @@ impl<'a> KernelRuns<'a> {
             leaves_ns: plan.leaves_ns,
             data_bytes: plan.data_bytes,
         };
-        Workload::Staggered {
-            flows: plans.iter().map(flow).collect(),
-            duration_ns: self.study.duration(),
-            probe_every_ns: self.study.probe_ns,
-        }
+        let flows: Vec<StaggeredFlow> = plans.iter().map(flow).collect();
+        staggered::spec(&flows, self.study.duration(), self.study.probe_ns)
     }
 
     /// The study's time between samples, or a longer one where there are more flows than it was meant for.
@@ -83,7 +80,7 @@ impl Carrier for KernelRuns<'_> {
         self.pair.set(&windows(self.study, contest))?;
         self.hosts.mark_wan();
         let staggered = (self.workload(&plans), Nanos(0));
-        let outcomes = self.pair.run_unless(staggered, &FlowSettings::default(), &watching, stop)?;
+        let outcomes = self.pair.run_unless(staggered, &Settings::new(), &watching, stop)?;
         let Some([a, b]) = outcomes else { return Ok(None) };
         let link = self.hosts.wan_since_mark();
         let run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b]) };

@@ -1,9 +1,10 @@
 //! What following packets costs: bytes per processor second with the tracer over without, interleaved.
 
 use landspeed_analysis::figures;
-use landspeed_record::{Direction, Estimate, FlowSettings, PathTrace, Workload};
+use landspeed_record::{Estimate, PathTrace, Settings};
 use landspeed_stats::estimate;
 use landspeed_units::Nanos;
+use landspeed_workload::stream;
 
 use super::TRACER;
 use crate::pair::Watching;
@@ -24,7 +25,7 @@ pub(super) struct Traced {
 }
 
 /// Traces in half of the trials.
-pub(super) fn trace(pair: &Pair, flow: &FlowSettings) -> Result<Traced, Error> {
+pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<Traced, Error> {
     let mut traced = Traced { paths: [Vec::new(), Vec::new()], effect: None, unseen: Vec::new() };
     let mut ratios = Vec::new();
     for block in 0..BLOCKS {
@@ -42,11 +43,10 @@ pub(super) fn trace(pair: &Pair, flow: &FlowSettings) -> Result<Traced, Error> {
 }
 
 /// One trial; its bytes per processor second.
-fn trial(pair: &Pair, flow: &FlowSettings, with: bool, traced: &mut Traced) -> Result<f64, Error> {
+fn trial(pair: &Pair, flow: &Settings, with: bool, traced: &mut Traced) -> Result<f64, Error> {
     let observers = if with { vec![TRACER.to_owned()] } else { Vec::new() };
     let watching = Watching { observers, interval: Nanos(0) };
-    let workload = Workload::Stream { duration_ns: TRIAL, direction: Direction::Forward };
-    let [a, b] = pair.run_watched(workload, flow, WARM_UP, &watching)?;
+    let [a, b] = pair.run_watched(stream::spec(TRIAL), flow, WARM_UP, &watching)?;
     let cost = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).bytes_per_cpu_s.0;
     for (paths, outcome) in traced.paths.iter_mut().zip([a, b]) {
         paths.extend(outcome.observed.path.map(|path| *path));

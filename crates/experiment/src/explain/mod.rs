@@ -8,7 +8,7 @@ mod material;
 mod own;
 mod sizes;
 
-use landspeed_record::{FlowSettings, WatchTarget};
+use landspeed_record::{Settings, WatchTarget};
 use landspeed_units::Nanos;
 
 pub use live::explain_live;
@@ -32,7 +32,7 @@ pub struct ExplainOptions {
     /// How long the flows are watched.
     pub time: Nanos,
     /// Settings of the flow that is sent.
-    pub flow: FlowSettings,
+    pub flow: Settings,
     /// Whether to measure what the hosts' parts could do.
     pub limits: bool,
     /// Whether to follow packets through the kernel.

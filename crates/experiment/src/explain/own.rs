@@ -1,10 +1,9 @@
 //! A stream of landspeed's own.
 
 use landspeed_analysis::figures;
-use landspeed_record::{
-    Direction, EndpointOutcome, ExplainReport, FlowSettings, HostLimits, PathTrace, Workload,
-};
+use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Settings};
 use landspeed_units::Nanos;
+use landspeed_workload::stream;
 
 use super::effect::{Traced, trace};
 use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
@@ -50,12 +49,11 @@ pub fn explain(
 /// judged from.
 pub(crate) fn watched_stream(
     pair: &Pair,
-    flow: &FlowSettings,
+    flow: &Settings,
     time: Nanos,
 ) -> Result<[EndpointOutcome; 2], Error> {
-    let workload = Workload::Stream { duration_ns: time, direction: Direction::Forward };
     let watching = Watching { observers: observers(false), interval: INTERVAL };
-    pair.run_watched(workload, flow, warm_up(pair.path.rtt_ns), &watching)
+    pair.run_watched(stream::spec(time), flow, warm_up(pair.path.rtt_ns), &watching)
 }
 
 /// Start-up of a watched stream: slow start takes its round trips before a long path is at its pace.

@@ -2,7 +2,6 @@
 
 use landspeed_analysis::figures;
 use landspeed_analysis::verdict::{HostView, Scene, judge};
-use landspeed_knob::flow_settings;
 use landspeed_record::{Arm, Cell, EndpointOutcome, Figures, Trial, Verdict};
 use landspeed_units::{BitRate, Nanos};
 
@@ -32,8 +31,7 @@ pub(super) fn look(
     cell: &Cell,
     (step, at_ns): (&str, Nanos),
 ) -> Result<(Trial, Verdict), Error> {
-    let flow = flow_settings(&cell.flow)?;
-    let [a, b] = watched_stream(pair, &flow, length(pair.path.rtt_ns))?;
+    let [a, b] = watched_stream(pair, &cell.flow, length(pair.path.rtt_ns))?;
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None);
     let verdict = judged(pair, [&a, &b], figures);
     let (step, cell) = (step.to_owned(), cell.clone());

@@ -1,6 +1,7 @@
 //! A tuning run: walks the ladder that `analysis` decides, on a pair of hosts, and puts everything
 //! back at the end, whatever happened.
 
+mod baseline;
 mod confirm;
 mod look;
 mod plan;
@@ -10,9 +11,12 @@ use std::time::Instant;
 
 use landspeed_analysis::{Goal, RunFacts, assemble};
 use landspeed_record::{Header, Line, RECORD_FORMAT, Settings, TuneSummary};
+use landspeed_transport::Transport;
 use landspeed_units::Nanos;
 
 use crate::{Error, Pair, Sink};
+#[cfg(test)]
+pub(crate) use baseline::sc03;
 pub use plan::{Placebos, TunePlan, placebos, plan};
 use run::Run;
 
@@ -36,10 +40,12 @@ impl Baseline {
 }
 
 /// What the user asked for.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct TuneOptions {
     /// Which statistic decides.
     pub goal: Goal,
+    /// What carries the data.
+    pub transport: &'static dyn Transport,
     /// Where to start from.
     pub baseline: Baseline,
     /// Time for the whole run.

@@ -1,10 +1,11 @@
 //! What a run would do, before anything is turned.
 
-use landspeed_knob as knob;
-use landspeed_record::{Candidate, Cell, Finding, FlowSettings, Settings};
+use landspeed_factor::{Filter, On, PathView, Planner};
+use landspeed_record::{Candidate, Cell, Finding, Settings};
 use landspeed_units::Nanos;
 
-use super::{Baseline, TuneOptions};
+use super::{Baseline, TuneOptions, baseline};
+use crate::factors::{all_factors, factors, flow};
 use crate::trial::Timing;
 use crate::{Error, Pair};
 
@@ -29,11 +30,11 @@ pub struct TunePlan {
 
 /// Plans a run on `pair`; turns nothing.
 pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
-    let found =
-        Cell { a: pair.a.found(), b: pair.b.found(), flow: knob::flow_cell(&FlowSettings::default()) };
+    let flow = flow(options.transport, &Settings::new())?;
+    let found = Cell { a: pair.a.found(), b: pair.b.found(), flow };
     let (start, baseline) = match options.baseline {
         Baseline::Found => (found, Vec::new()),
-        Baseline::Sc03 => overlay(&found, knob::baseline::sc03())?,
+        Baseline::Sc03 => overlay(&found, baseline::sc03())?,
     };
     let candidates = candidates(pair, &start, options, &[])?;
     let against = match &options.against {
@@ -56,13 +57,12 @@ pub(super) fn candidates(
     options: &TuneOptions,
     findings: &[Finding],
 ) -> Result<Vec<Candidate>, Error> {
-    let filter = knob::Filter { only: &options.only, skip: &options.skip };
-    viewed(pair, options, |path| {
-        let mut candidates = knob::candidates(path, cell, &filter)?;
+    let filter = Filter { only: &options.only, skip: &options.skip };
+    planned(pair, cell, options, |planner| {
+        let mut candidates = planner.candidates(&filter)?;
         let remedies = findings.iter().flat_map(|finding| &finding.remedies);
-        candidates.extend(
-            remedies.filter_map(|remedy| knob::named(path, cell, &filter, (&remedy.knob, &remedy.value))),
-        );
+        candidates
+            .extend(remedies.filter_map(|remedy| planner.named(&filter, (&remedy.knob, &remedy.value))));
         Ok(candidates)
     })
 }
@@ -91,7 +91,7 @@ impl Placebos {
 /// The placebos of a run against what stands in `cell`: two scopes of a device, a network namespace and a flow, drawn by
 /// the run's seed from those that the hosts have.
 pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
-    let mut known = viewed(pair, options, |path| knob::placebos(path, cell, &options.skip));
+    let mut known = planned(pair, cell, options, |planner| planner.placebos(&options.skip));
     let turned = (options.seed % known.len().max(1) as u64) as usize;
     known.rotate_left(turned);
     let mut chosen = Placebos::default();
@@ -99,15 +99,15 @@ pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
         match placebo.change {
             Ok(change) if chosen.changes.len() < 2 => chosen.changes.push(change),
             Ok(_) => {}
-            Err(why) => chosen.missing.push(format!("{} ({}): {why}", placebo.knob, placebo.scope)),
+            Err(why) => chosen.missing.push(format!("{} ({}): {why}", placebo.factor, placebo.scope)),
         }
     }
     chosen
 }
 
-/// Asks the knob table about the path of `pair`.
-fn viewed<T>(pair: &Pair, options: &TuneOptions, ask: impl FnOnce(&knob::PathView<'_>) -> T) -> T {
-    ask(&knob::PathView {
+/// Asks the factors of the run's transport about the path of `pair`.
+fn planned<T>(pair: &Pair, cell: &Cell, options: &TuneOptions, ask: impl FnOnce(&Planner<'_>) -> T) -> T {
+    let path = PathView {
         sender: &pair.a.facts,
         receiver: &pair.b.facts,
         sender_link: &pair.a.link(),
@@ -116,7 +116,8 @@ fn viewed<T>(pair: &Pair, options: &TuneOptions, ask: impl FnOnce(&knob::PathVie
         receiver_states: &pair.b.states,
         rtt: pair.path.rtt_ns,
         in_lab: options.in_lab,
-    })
+    };
+    ask(&Planner::new(&factors(options.transport), &path, cell))
 }
 
 /// Lays settings over a cell, each where its knob belongs; a system knob that a host lacks is left
@@ -144,7 +145,7 @@ fn overlay(
 fn overlay_all(found: &Cell, settings: &Settings) -> Result<Cell, Error> {
     let mut cell = found.clone();
     for (name, value) in settings {
-        knob::check(name, value)?;
+        all_factors().check(name, value)?;
         let mut known = false;
         for (place, _) in places(&mut cell, name)? {
             if let Some(now) = place.get_mut(name) {
@@ -161,10 +162,10 @@ fn overlay_all(found: &Cell, settings: &Settings) -> Result<Cell, Error> {
 
 /// The maps of `cell` that the knob `name` lives in.
 fn places<'a>(cell: &'a mut Cell, name: &str) -> Result<Vec<(&'a mut Settings, &'static str)>, Error> {
-    Ok(match knob::find(name)?.row.on {
-        knob::On::Flow => vec![(&mut cell.flow, "flow")],
-        knob::On::Sender => vec![(&mut cell.a, "A")],
-        knob::On::Receiver => vec![(&mut cell.b, "B")],
-        knob::On::Both => vec![(&mut cell.a, "A"), (&mut cell.b, "B")],
+    Ok(match all_factors().find(name)?.on {
+        On::Flow => vec![(&mut cell.flow, "flow")],
+        On::Sender => vec![(&mut cell.a, "A")],
+        On::Receiver => vec![(&mut cell.b, "B")],
+        On::Both => vec![(&mut cell.a, "A"), (&mut cell.b, "B")],
     })
 }

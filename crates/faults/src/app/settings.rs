@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use landspeed_knob::{Place, Turn, find};
+use landspeed_knob::{Place, find};
 use landspeed_netlink::{Rtnl, TokenBucket};
 use landspeed_record::Settings;
 
@@ -16,10 +16,9 @@ pub(crate) fn set(
 ) -> Result<(), Error> {
     let place = Place { device: device.to_owned() };
     for (name, value) in settings {
-        landspeed_knob::check(name, value)?;
-        if let Turn::Host(knob) = find(name)?.turn {
-            knob.write(&place, value)?;
-        }
+        let knob = find(name).map_err(landspeed_knob::Error::from)?;
+        knob.factor.check(value).map_err(landspeed_knob::Error::from)?;
+        knob.setting.write(&place, value)?;
     }
     let netlink = Rtnl::open()?;
     if let Some(shaper) = shaper {

@@ -2,52 +2,44 @@
 
 use landspeed_units::Nanos;
 
-use crate::domain::{join, split};
 use crate::file::KernelFile;
-use crate::{Domain, Error, HostKnob, Knob, Limits, On, Place, Proposal, Row, Scope, Turn};
+use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Place, Proposal, Scope};
+use landspeed_factor::{join, split};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
 /// What rows of processors have in common.
-const PROCESSORS: Row = Row {
-    name: "",
-    about: "",
+const PROCESSORS: Factor = Factor {
     scope: Scope::Host,
-    on: On::Both,
     domain: Domain::Each(&Domain::Switch),
     toggle: Nanos::millis(200),
-    disturbs: &[],
-    can_cut: false,
-    interacts: &[],
-    needs: &[],
-    placebo: None,
-    source: "",
+    ..Factor::KNOB
 };
 
 /// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
-        row: Row {
+        factor: Factor {
             name: "governor",
             about: "who chooses the processors' frequency",
             domain: Domain::Each(&Domain::Name),
             interacts: &["c-states", "busy-poll"],
             source: "Documentation/admin-guide/pm/cpufreq.rst; ESnet fasterdata (performance)",
+            propose: |_| vec![Proposal::new("performance", 92)],
             ..PROCESSORS
         },
-        turn: Turn::Host(&Governor),
-        propose: |_| vec![Proposal::new("performance", 92)],
+        setting: &Governor,
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "c-states",
             about: "idle states deeper than polling, of each processor",
             interacts: &["governor", "busy-poll", "rx-usecs"],
             source: "Documentation/admin-guide/pm/cpuidle.rst; ESnet fasterdata (latency of waking up)",
+            propose: |view| landspeed_factor::flip(view, 94),
             ..PROCESSORS
         },
-        turn: Turn::Host(&IdleStates),
-        propose: |view| crate::propose::flip(view, 94),
+        setting: &IdleStates,
     },
 ]];
 
@@ -66,11 +58,7 @@ fn present(paths: impl Iterator<Item = String>, lacking: &str) -> Result<Vec<Str
 }
 
 fn miscounted(knob: &str, value: &str, members: usize) -> Error {
-    Error::Value {
-        knob: knob.into(),
-        value: value.into(),
-        expected: format!("one value, or {members} joined by ';'"),
-    }
+    Error::value(knob, value, format!("one value, or {members} joined by ';'"))
 }
 
 fn members(paths: &[String]) -> u32 {

@@ -104,7 +104,7 @@ impl Ledger {
         let others = self.book.turned.iter().filter(|turned| turned.intent.seq != but);
         let own = |turned: &Turned| {
             let seq = turned.intent.seq;
-            let domain = &(self.lookup)(&turned.intent.knob)?.row.domain;
+            let domain = &(self.lookup)(&turned.intent.knob)?.factor.domain;
             let now = self.value_now(seq)?;
             let ours = [Some(&turned.intent.before), self.net.values.get(&seq)];
             let is_ours = ours.into_iter().flatten().any(|ours| value::same(domain, ours, &now));
@@ -179,7 +179,7 @@ impl Ledger {
     /// What a knob reads, where a journal may say so.
     fn value_at(&self, seq: u32, spot: &Spot) -> Option<String> {
         let knob = (self.lookup)(&self.book.turned(seq)?.intent.knob)?;
-        self.host.read(knob, spot).ok().filter(|value| knob.row.domain.check(value).is_ok())
+        self.host.read(knob, spot).ok().filter(|value| knob.factor.domain.check(value).is_ok())
     }
 
     /// As [`Ledger::value_at`], where the knob's device was when it was turned.
@@ -260,7 +260,8 @@ impl Ledger {
         let on_it = self.book.turned.iter().filter(|turned| turned.device() == device);
         let mut kinds: Vec<Disturbs> = Vec::new();
         for turned in on_it {
-            let disturbs = (self.lookup)(&turned.intent.knob).map_or(&[] as &[_], |knob| knob.row.disturbs);
+            let disturbs =
+                (self.lookup)(&turned.intent.knob).map_or(&[] as &[_], |knob| knob.factor.disturbs);
             let new: Vec<Disturbs> = disturbs.iter().filter(|kind| !kinds.contains(kind)).copied().collect();
             kinds.extend(new);
         }

@@ -11,7 +11,7 @@ use super::identity::{self, Device};
 use super::namespaces;
 use super::snapshot::{self, Key, Seen, Slot, SnapshotError, Value};
 use super::whereabouts::{self, Departure};
-use crate::{Disturbs, Error, HostKnob, Knob, Place, Turn};
+use crate::{Disturbs, Error, Knob, Place};
 
 /// Where a device is.
 #[derive(Debug, Clone, Default)]
@@ -123,13 +123,6 @@ fn now_s() -> u64 {
     u64::try_from(now.tv_sec).unwrap_or(0)
 }
 
-fn setting(knob: &Knob) -> Result<&'static dyn HostKnob, Error> {
-    match knob.turn {
-        Turn::Host(setting) => Ok(setting),
-        Turn::Flow { .. } => Err(Error::Unavailable(format!("{} is no setting of the host", knob.row.name))),
-    }
-}
-
 fn unreachable(error: std::io::Error) -> Error {
     Error::Unavailable(format!("its network namespace cannot be entered: {error}"))
 }
@@ -163,17 +156,17 @@ impl Host for Live {
     }
 
     fn read(&self, knob: &Knob, spot: &Spot) -> Result<String, Error> {
-        let knob = setting(knob)?;
+        let knob = knob.setting;
         at(spot, || knob.read(&spot.place())).map_err(unreachable)?
     }
 
     fn write(&self, knob: &Knob, spot: &Spot, value: &str) -> Result<(), Error> {
-        let knob = setting(knob)?;
+        let knob = knob.setting;
         at(spot, || knob.write(&spot.place(), value)).map_err(unreachable)?
     }
 
     fn can_write(&self, knob: &Knob, spot: &Spot) -> Result<(), Error> {
-        setting(knob)?.can_write(&spot.place())
+        knob.setting.can_write(&spot.place())
     }
 
     fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, SnapshotError> {

@@ -16,7 +16,7 @@ use super::net::Net;
 use super::read::{Contents, MAX_TURNED, is_device_name};
 use super::whereabouts::Departure;
 use super::{JournalError, Lookup, value};
-use crate::{Error, HostKnob, Knob, Scope, Turn};
+use crate::{Error, HostKnob, Knob, Scope};
 
 /// Open journal and what it says.
 pub(super) struct Ledger {
@@ -42,22 +42,14 @@ pub(super) fn checked(
     name: &str,
     value: &str,
 ) -> Result<(&'static Knob, &'static dyn HostKnob), Error> {
-    let knob = lookup(name).ok_or_else(|| Error::Unknown(name.chars().take(40).collect()))?;
-    let Turn::Host(turn) = knob.turn else {
-        return Err(Error::Unavailable(format!(
-            "{name} is a setting of the flow: there is nothing to turn on a host"
-        )));
-    };
-    if knob.row.scope == Scope::Host && !in_initial_netns() {
+    let unknown = || landspeed_factor::Error::Unknown(name.chars().take(40).collect());
+    let knob = lookup(name).ok_or_else(unknown)?;
+    if knob.factor.scope == Scope::Host && !in_initial_netns() {
         let why = "belongs to the whole host: it is turned only from the host's first network namespace";
         return Err(Error::Unavailable(format!("{name} {why}")));
     }
-    knob.row.domain.check(value).map_err(|expected| Error::Value {
-        knob: name.to_owned(),
-        value: value.chars().take(80).collect(),
-        expected,
-    })?;
-    Ok((knob, turn))
+    knob.factor.check(value)?;
+    Ok((knob, knob.setting))
 }
 
 impl Ledger {
@@ -128,8 +120,8 @@ impl Ledger {
         };
         self.check(knob, &turned, &spot, &now)?;
         let bracket = self
-            .look(&turned, knob, knob.row.disturbs, &spot)
-            .map_err(|e| Error::Unavailable(format!("{}: {e}", knob.row.name)))?;
+            .look(&turned, knob, knob.factor.disturbs, &spot)
+            .map_err(|e| Error::Unavailable(format!("{}: {e}", knob.factor.name)))?;
         let mut entries = Vec::new();
         if known.is_none() {
             turned.intent.seen = self.id_of(&bracket).0;
@@ -155,7 +147,7 @@ impl Ledger {
     /// # Errors
     /// [`Error::Foreign`] where somebody else set it; the row's reason where what we found there cannot be written.
     fn check(&self, knob: &Knob, turned: &Turned, spot: &Spot, now: &str) -> Result<(), Error> {
-        let same = |value: &str| value::same(&knob.row.domain, value, now);
+        let same = |value: &str| value::same(&knob.factor.domain, value, now);
         // Of a value of our own the row would say that somebody configured it.
         if same(&turned.intent.before) {
             return self.host.can_write(knob, spot);
@@ -164,7 +156,7 @@ impl Ledger {
         if same(ours) {
             return Ok(());
         }
-        let (knob, found) = (knob.row.name.to_owned(), now.to_owned());
+        let (knob, found) = (knob.factor.name.to_owned(), now.to_owned());
         Err(Error::Foreign { knob, found, ours: ours.clone() })
     }
 
@@ -184,9 +176,9 @@ impl Ledger {
         if self.book.turned.len() >= MAX_TURNED {
             return Err(JournalError::Full { path: self.file.path() }.into());
         }
-        let name = knob.row.name;
+        let name = knob.factor.name;
         // What could not be read from the journal could not be put back.
-        knob.row.domain.check(before).map_err(|expected| {
+        knob.factor.domain.check(before).map_err(|expected| {
             let found = before.escape_debug();
             Error::Unavailable(format!(
                 "{name} is '{found}' now, which could not be put back: expected {expected}"
@@ -202,7 +194,7 @@ impl Ledger {
 
     /// The write that was allowed is over: whatever differs now is its doing. Returns how long it takes to settle.
     pub(super) fn wrote(&mut self) -> Nanos {
-        let settle = self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.row.toggle);
+        let settle = self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.factor.toggle);
         if let Err(e) = self.close() {
             self.stuck = Some(format!("what the last write changed cannot be told: {e}"));
         }
@@ -211,7 +203,7 @@ impl Ledger {
 
     /// How long the write under way may take.
     pub(super) fn patience(&self) -> Nanos {
-        self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.row.patience())
+        self.bracket.as_ref().map_or(Nanos(0), |bracket| bracket.knob.factor.patience())
     }
 
     /// Whether a write may be under way.
@@ -222,7 +214,7 @@ impl Ledger {
 
 fn is_of(turned: &Turned, knob: &Knob, device: &str) -> bool {
     let same_device = || turned.intent.device.as_ref().is_some_and(|d| d.name == device);
-    turned.intent.knob == knob.row.name && (knob.row.scope != Scope::Device || same_device())
+    turned.intent.knob == knob.factor.name && (knob.factor.scope != Scope::Device || same_device())
 }
 
 /// The device of this name in this thread's network namespace; `None` for none.

@@ -12,29 +12,29 @@ use super::host::{Found, Host, Spot};
 use super::identity::Device;
 use super::snapshot::{AddressKey, Held, Key, Seen, Slot, SnapshotError, Value};
 use super::whereabouts::Departure;
-use crate::{Disturbs, Domain, Error, Knob, Turn};
+use crate::{Disturbs, Domain, Error, Knob};
 
 pub(super) const DEVICE: &str = "eth0";
 pub(super) const INDEX: u32 = 2;
 
 /// The knobs that disturb something.
 pub(super) fn knobs() -> Vec<&'static Knob> {
-    let disturbs = |knob: &&Knob| !knob.row.disturbs.is_empty() && matches!(knob.turn, Turn::Host(_));
+    let disturbs = |knob: &&Knob| !knob.factor.disturbs.is_empty();
     crate::table::all().filter(disturbs).collect()
 }
 
 /// Three values of a knob.
 pub(super) fn values(knob: &Knob) -> [String; 3] {
-    let [a, b, c] = match knob.row.domain {
+    let [a, b, c] = match knob.factor.domain {
         Domain::Switch | Domain::Each(Domain::Switch) => ["on", "off", "on"].map(str::to_owned),
         Domain::CpuList | Domain::Each(Domain::CpuList) => ["0", "none", "1"].map(str::to_owned),
         Domain::Name => ["default", "fq", "fq_codel"].map(str::to_owned),
         Domain::Int(low, high) | Domain::Each(&Domain::Int(low, high)) => {
             [low + 200, low + 20, high - 1].map(|n| n.to_string())
         }
-        other => panic!("{} has a domain that the model lacks: {other:?}", knob.row.name),
+        other => panic!("{} has a domain that the model lacks: {other:?}", knob.factor.name),
     };
-    knob.row.domain.check(&a).and_then(|()| knob.row.domain.check(&b)).unwrap();
+    knob.factor.domain.check(&a).and_then(|()| knob.factor.domain.check(&b)).unwrap();
     [a, b, c]
 }
 
@@ -136,7 +136,7 @@ fn initial_items() -> BTreeMap<Key, Value> {
 
 impl State {
     pub(super) fn new() -> State {
-        let knobs = knobs().into_iter().map(|knob| (knob.row.name, values(knob)[0].clone())).collect();
+        let knobs = knobs().into_iter().map(|knob| (knob.factor.name, values(knob)[0].clone())).collect();
         let mut state = State { knobs, items: initial_items() };
         state.follow();
         state
@@ -176,10 +176,10 @@ impl State {
 
     /// A write of a knob, with all that it drags along.
     fn turn(&mut self, knob: &Knob, value: &str, seed: u64) {
-        self.knobs.insert(knob.row.name, value.to_owned());
-        for key in settable().iter().filter(|key| key.is_among(knob.row.disturbs)) {
+        self.knobs.insert(knob.factor.name, value.to_owned());
+        for key in settable().iter().filter(|key| key.is_among(knob.factor.disturbs)) {
             let mut hasher = DefaultHasher::new();
-            (seed, knob.row.name, value, format!("{key:?}")).hash(&mut hasher);
+            (seed, knob.factor.name, value, format!("{key:?}")).hash(&mut hasher);
             let n = hasher.finish();
             let is_file = matches!(key, Key::DeviceSysctl(_) | Key::Queue(_));
             if n.is_multiple_of(3) && (!is_file || self.items.contains_key(key)) {
@@ -204,7 +204,7 @@ impl State {
 
     /// Somebody else sets a knob, which drags nothing along.
     pub(super) fn set_knob(&mut self, knob: &Knob, value: &str) {
-        self.knobs.insert(knob.row.name, value.to_owned());
+        self.knobs.insert(knob.factor.name, value.to_owned());
     }
 }
 
@@ -255,7 +255,7 @@ impl Host for Model {
     }
 
     fn read(&self, knob: &Knob, _: &Spot) -> Result<String, Error> {
-        Ok(self.lock().state.knobs[knob.row.name].clone())
+        Ok(self.lock().state.knobs[knob.factor.name].clone())
     }
 
     fn write(&self, knob: &Knob, _: &Spot, value: &str) -> Result<(), Error> {

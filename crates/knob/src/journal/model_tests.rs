@@ -110,7 +110,7 @@ impl Stage {
     fn turn(&mut self, knob: usize, value: usize, has_written: bool) -> bool {
         let knob = knobs()[knob];
         let value = &values(knob)[value];
-        match self.ledger().intend(knob.row.name, DEVICE, value) {
+        match self.ledger().intend(knob.factor.name, DEVICE, value) {
             Err(crate::Error::Foreign { .. }) => return false,
             other => drop(other.unwrap()),
         }
@@ -141,12 +141,12 @@ impl Stage {
     fn foreign_knob(&mut self, knob: usize, value: usize) {
         let knob = knobs()[knob];
         let value = &values(knob)[value];
-        let now = self.model.lock().state.knobs[knob.row.name].clone();
+        let now = self.model.lock().state.knobs[knob.factor.name].clone();
         // A knob that takes others' files away, and gives them back with values of the kernel's, is turned from
         // there and to there by us alone: what somebody else would have found is not to be known.
         let takes_away =
-            ["mtu", "channels"].contains(&knob.row.name) && [value, &now].contains(&&values(knob)[1]);
-        let turned = self.ledger().book.turned.iter().find(|turned| turned.intent.knob == knob.row.name);
+            ["mtu", "channels"].contains(&knob.factor.name) && [value, &now].contains(&&values(knob)[1]);
+        let turned = self.ledger().book.turned.iter().find(|turned| turned.intent.knob == knob.factor.name);
         let seq = turned.map(|turned| turned.intent.seq);
         let is_as_ours = seq.is_some_and(|seq| self.ledger().net.values.get(&seq) == Some(value));
         if *value != now && !is_as_ours && !takes_away {
@@ -257,14 +257,14 @@ fn the_model_disturbs_what_the_table_says() {
             stage.ledger().file.remove().unwrap();
             moved
         });
-        assert!(moved, "{}", row.row.name);
+        assert!(moved, "{}", row.factor.name);
     }
 }
 
 #[test]
 fn what_a_write_did_that_ended_unseen_long_ago_is_not_guessed_at() {
     let home = folder();
-    let (mtu, _) = knobs().iter().enumerate().find(|(_, knob)| knob.row.name == "mtu").unwrap();
+    let (mtu, _) = knobs().iter().enumerate().find(|(_, knob)| knob.factor.name == "mtu").unwrap();
     let mut stage = Stage::new(&home.path().join("s"), 1);
     stage.turn(mtu, 1, true);
     stage.next();

@@ -8,7 +8,7 @@ use super::entry::{Book, Entry, FORMAT, Header, Intent, Mark, NetEntry, SeenLine
 use super::identity::Device;
 use super::net::Net;
 use super::snapshot::{Key, Value};
-use crate::{Knob, Turn};
+use crate::Knob;
 
 /// Longest line: a device with tens of thousands of routes.
 pub(super) const MAX_LINE: usize = 32 << 20;
@@ -194,18 +194,15 @@ const NOT_ITS_OWN: &str = "holds settings that none of its knobs disturbs";
 fn is_sound(book: &Book, lookup: Lookup, device: u32, key: &Key, value: Option<&Value>) -> bool {
     let disturbs = |turned: &Turned| {
         (key.is_of_namespace() || turned.device() == device)
-            && lookup(&turned.intent.knob).is_some_and(|knob| key.is_among(knob.row.disturbs))
+            && lookup(&turned.intent.knob).is_some_and(|knob| key.is_among(knob.factor.disturbs))
     };
     key.is_sound(value, Some(device).filter(|device| *device != 0)) && book.turned.iter().any(disturbs)
 }
 
 fn check(lookup: Lookup, knob: &str, value: &str) -> Result<&'static Knob, String> {
     let knob = lookup(knob).ok_or_else(|| format!("names '{}', which is no knob", shown(knob)))?;
-    if !matches!(knob.turn, Turn::Host(_)) {
-        return Err(format!("names {}, which is no setting of the host", knob.row.name));
-    }
-    let wrong = |expected| format!("gives {} '{}': expected {expected}", knob.row.name, shown(value));
-    knob.row.domain.check(value).map_err(wrong)?;
+    let wrong = |expected| format!("gives {} '{}': expected {expected}", knob.factor.name, shown(value));
+    knob.factor.domain.check(value).map_err(wrong)?;
     Ok(knob)
 }
 

@@ -17,7 +17,7 @@ use super::ledger::Ledger;
 use super::rest;
 use super::snapshot::Key;
 use super::value;
-use crate::{Disturbs, Knob, Scope, Turn};
+use crate::{Disturbs, Knob, Scope};
 
 /// Settings can refuse to go back while another that is older still stands; a second pass finds it gone.
 const PASSES: usize = 3;
@@ -115,10 +115,7 @@ fn devices(ledger: &Ledger) -> BTreeMap<u32, Option<Device>> {
 fn knob_of(ledger: &Ledger, turned: &Turned) -> Result<&'static Knob, String> {
     let name = &turned.intent.knob;
     let knob = (ledger.lookup)(name).ok_or_else(|| format!("{name} is no knob"))?;
-    if !matches!(knob.turn, Turn::Host(_)) {
-        return Err(format!("{name} is no host knob"));
-    }
-    if knob.row.scope == Scope::Host && !ledger.host.is_initial_netns() {
+    if knob.factor.scope == Scope::Host && !ledger.host.is_initial_netns() {
         return Err(format!("{name} belongs to the whole host: undo from its first network namespace"));
     }
     Ok(knob)
@@ -131,7 +128,7 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
     };
     let subject = subject(turned, knob);
     if let Some(ended) = ledger.host.ended_netns()
-        && knob.row.scope != Scope::Device
+        && knob.factor.scope != Scope::Device
     {
         return report.note(format!("network namespace {ended} is gone: its settings went with it"));
     }
@@ -140,7 +137,7 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
         Ok(None) => return report.note(format!("{subject}: the device is gone, its settings went with it")),
         Err(why) => return report.failures.push(format!("{subject}: {why}")),
     };
-    let (before, domain) = (&turned.intent.before, &knob.row.domain);
+    let (before, domain) = (&turned.intent.before, &knob.factor.domain);
     let now = match ledger.host.read(knob, &spot) {
         Ok(now) => now,
         Err(e) => return report.failures.push(format!("{subject} was {before}, cannot be read: {e}")),
@@ -153,7 +150,7 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
         return report.foreign(line);
     }
     let reach = |kind: &&Disturbs| rest::is_reachable(kind, &spot);
-    let kinds: Vec<Disturbs> = knob.row.disturbs.iter().filter(reach).copied().collect();
+    let kinds: Vec<Disturbs> = knob.factor.disturbs.iter().filter(reach).copied().collect();
     let wrote = ledger.bracketed(turned, &kinds, &spot, |host| {
         host.write(knob, &spot, before).and_then(|()| host.read(knob, &spot))
     });
@@ -169,9 +166,9 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
 }
 
 fn subject(turned: &Turned, knob: &Knob) -> String {
-    match (&turned.intent.device, knob.row.scope) {
-        (Some(device), Scope::Device) => format!("{} of {}", knob.row.name, device.name),
-        _ => knob.row.name.to_owned(),
+    match (&turned.intent.device, knob.factor.scope) {
+        (Some(device), Scope::Device) => format!("{} of {}", knob.factor.name, device.name),
+        _ => knob.factor.name.to_owned(),
     }
 }
 
@@ -180,9 +177,9 @@ fn subject(turned: &Turned, knob: &Knob) -> String {
 fn spot_of(ledger: &Ledger, turned: &Turned, knob: &Knob) -> Result<Option<Spot>, String> {
     let Some(device) = &turned.intent.device else { return Ok(Some(Spot::default())) };
     match ledger.find(device) {
-        Ok(Found::At(spot)) if knob.row.scope == Scope::Device || !spot.is_elsewhere() => Ok(Some(spot)),
+        Ok(Found::At(spot)) if knob.factor.scope == Scope::Device || !spot.is_elsewhere() => Ok(Some(spot)),
         // It is not the device's own setting: any name will do.
-        _ if knob.row.scope != Scope::Device => Ok(Some(Spot::here(&device.name))),
+        _ if knob.factor.scope != Scope::Device => Ok(Some(Spot::here(&device.name))),
         Ok(Found::At(spot)) => Ok(Some(spot)),
         Ok(Found::Gone) => Ok(None),
         Err(why) => Err(why),
@@ -192,7 +189,7 @@ fn spot_of(ledger: &Ledger, turned: &Turned, knob: &Knob) -> Result<Option<Spot>
 /// Whether a knob reads as our last write left it. Where nobody saw what it read then, every value that we
 /// ever wrote counts.
 fn is_ours(ledger: &Ledger, turned: &Turned, knob: &Knob, now: &str) -> bool {
-    let same = |ours: &String| value::same(&knob.row.domain, ours, now);
+    let same = |ours: &String| value::same(&knob.factor.domain, ours, now);
     match ledger.net.values.get(&turned.intent.seq) {
         Some(left) => same(left),
         None => turned.written.iter().any(same),

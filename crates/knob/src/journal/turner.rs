@@ -119,7 +119,7 @@ impl Turner {
         let written = write(knob, turn, place, value, &before);
         let took_ns = started.elapsed().into();
         self.report(&answers);
-        Ok(TurnReport { knob: knob.row.name.to_owned(), before, after: written?, took_ns })
+        Ok(TurnReport { knob: knob.factor.name.to_owned(), before, after: written?, took_ns })
     }
 
     /// Has the guardian write down what is about to happen.
@@ -130,7 +130,7 @@ impl Turner {
         to: &str,
         place: &Place,
     ) -> Result<(), Error> {
-        let (name, device) = (knob.row.name.to_owned(), place.device.clone());
+        let (name, device) = (knob.factor.name.to_owned(), place.device.clone());
         let lost = |why: &str| Error::from(JournalError::Lost(why.to_owned()));
         let intent = ToGuardian::Intent { knob: name, device, to: to.to_owned() };
         self.shared.tell(&intent)?;
@@ -259,18 +259,20 @@ fn write(
     value: &str,
     before: &str,
 ) -> Result<String, Error> {
-    let domain = &knob.row.domain;
+    let domain = &knob.factor.domain;
     let written = turn.write(place, value).and_then(|()| turn.read(place));
     let failure = match written {
         Ok(found) if value::same(domain, &found, value) => return Ok(found),
-        Ok(found) => Error::NotAsWritten { knob: knob.row.name.to_owned(), asked: value.to_owned(), found },
+        Ok(found) => {
+            Error::NotAsWritten { knob: knob.factor.name.to_owned(), asked: value.to_owned(), found }
+        }
         Err(error) => error,
     };
     let is_back = || turn.read(place).is_ok_and(|now| value::same(domain, &now, before));
     if is_back() || (turn.write(place, before).is_ok() && is_back()) {
         return Err(failure);
     }
-    let name = knob.row.name;
+    let name = knob.factor.name;
     Err(Error::Journal(format!(
         "{name} stands neither at {before} nor at {value} and waits for the restore at the end: {failure}"
     )))

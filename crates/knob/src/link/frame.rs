@@ -5,7 +5,7 @@ use landspeed_units::Nanos;
 
 use super::{LINK, number, reach};
 use crate::device::refused;
-use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, Place, Proposal, Row, Turn, View};
+use crate::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, Place, Proposal, View};
 
 /// The least MTU of IPv6 (RFC 8200 section 5): under it the kernel takes IPv6, its addresses and its
 /// routes off the link.
@@ -16,7 +16,7 @@ const USUAL: u64 = 9000;
 const BEHIND_WINDOWS: u32 = 28;
 
 pub(super) const KNOBS: &[Knob] = &[Knob {
-    row: Row {
+    factor: Factor {
         name: "mtu",
         about: "largest packet on the link, in bytes",
         domain: Domain::Int(LEAST, 65_535),
@@ -26,10 +26,10 @@ pub(super) const KNOBS: &[Knob] = &[Knob {
         interacts: &["tso", "gro", "tcp-rmem", "ring-rx", "write-size", "zerocopy-receive"],
         source: "feng-2003 3.3.1, figures 3 and 5 (9000: 1.4 to 1.6x; 8160: 4.11 Gb/s; 16000: 4.09 Gb/s); \
                  RFC 8200 section 5 (never under 1280)",
+        propose,
         ..LINK
     },
-    turn: Turn::Host(&Mtu),
-    propose,
+    setting: &Mtu,
 }];
 
 struct Mtu;

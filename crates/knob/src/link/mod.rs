@@ -8,25 +8,18 @@ use landspeed_netlink::Rtnl;
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
-use crate::{Domain, Error, Knob, On, Place, Row, Scope};
+use crate::{Domain, Error, Factor, Knob, Place, Scope};
 
 /// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[frame::KNOBS, size::KNOBS, queue::KNOBS];
 
 /// What rows of links have in common.
-const LINK: Row = Row {
-    name: "",
-    about: "",
+const LINK: Factor = Factor {
     scope: Scope::Device,
-    on: On::Both,
     domain: Domain::Int(0, u32::MAX as u64),
     toggle: Nanos::millis(5),
-    disturbs: &[],
-    can_cut: false,
-    interacts: &[],
-    needs: &[],
-    placebo: None,
     source: "Documentation/networking/netdevices.rst",
+    ..Factor::KNOB
 };
 
 /// A socket and the device's name, on behalf of a knob.
@@ -37,9 +30,5 @@ fn reach<'a>(knob: &str, place: &'a Place) -> Result<(Rtnl, &'a str), Error> {
 
 /// A value of the domain as the kernel's 32 bits; the domains of this family hold no more.
 fn number(knob: &str, value: &str) -> Result<u32, Error> {
-    value.parse().map_err(|_| Error::Value {
-        knob: knob.into(),
-        value: value.into(),
-        expected: "a whole number below 2^32".into(),
-    })
+    value.parse().map_err(|_| Error::value(knob, value, "a whole number below 2^32"))
 }

@@ -8,8 +8,8 @@ use landspeed_units::Nanos;
 
 use super::{LINK, number, reach};
 use crate::device::refused;
-use crate::propose::{each, next_to, unless};
-use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, On, Place, Proposal, Row, Turn, View};
+use crate::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, On, Place, Proposal, View};
+use landspeed_factor::{each, next_to, unless};
 
 /// The value of the qdisc knob for what the kernel itself put there.
 const DEFAULT: &str = "default";
@@ -18,7 +18,7 @@ const KINDS: &[&str] = &["fq", "fq_codel", "pfifo", "pfifo_fast", "cake"];
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
-        row: Row {
+        factor: Factor {
             name: "txqueuelen",
             about: "packets that may wait in the device's queue",
             on: On::Sender,
@@ -27,16 +27,16 @@ pub(super) const KNOBS: &[Knob] = &[
             placebo: Some(|view| next_to(view.current, 1_000_000)),
             interacts: &["qdisc", "limit-output-bytes"],
             source: "feng-2003 3.3 (little to none), 4.1 (10000 on a path of 180 ms)",
+            propose: |view| {
+                let reason = "the device has no queue (noqueue): packets go straight through";
+                unless(unqueued(view), reason, each(&["10000"], 650))
+            },
             ..LINK
         },
-        turn: Turn::Host(&TxQueueLen),
-        propose: |view| {
-            let reason = "the device has no queue (noqueue): packets go straight through";
-            unless(unqueued(view), reason, each(&["10000"], 650))
-        },
+        setting: &TxQueueLen,
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "qdisc",
             about: "queueing discipline at the root of the device; 'default' is the kernel's choice",
             on: On::Sender,
@@ -45,13 +45,13 @@ pub(super) const KNOBS: &[Knob] = &[
             disturbs: &[Disturbs::Qdisc],
             interacts: &["congestion-control", "txqueuelen", "pacing-rate", "limit-output-bytes"],
             source: "tc-fq(8); ESnet fasterdata (fq for paced flows); RFC 8290 (FQ-CoDel)",
+            propose: |view| {
+                let bbr = view.stands("congestion-control", "bbr");
+                vec![Proposal::new("fq", if bbr { 98 } else { 410 }), Proposal::new("fq_codel", 640)]
+            },
             ..LINK
         },
-        turn: Turn::Host(&RootQdisc),
-        propose: |view| {
-            let bbr = view.stands("congestion-control", "bbr");
-            vec![Proposal::new("fq", if bbr { 98 } else { 410 }), Proposal::new("fq_codel", 640)]
-        },
+        setting: &RootQdisc,
     },
 ];
 

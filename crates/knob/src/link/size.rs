@@ -4,7 +4,7 @@ use landspeed_netlink::{Link, LinkChange};
 
 use super::{LINK, number, reach};
 use crate::device::refused;
-use crate::{Domain, Error, HostKnob, Knob, Limits, On, Place, Proposal, Row, Turn, View};
+use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, On, Place, Proposal, View};
 
 /// Largest packet without BIG TCP (GSO_LEGACY_MAX_SIZE).
 const LEGACY: u32 = 65_536;
@@ -14,56 +14,56 @@ const SOURCE: &str = "Dumazet, BIG TCP, netdev 0x15 (2021); ip-link(8)";
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
-        row: Row {
+        factor: Factor {
             name: "gso-max-size",
             about: "largest packet that is handed to segmentation, in bytes; over 65536 for IPv6 only",
             on: On::Sender,
             domain: Domain::Int(1280, 524_280),
             interacts: &["tso", "gso", "gro-max-size", "mtu"],
             source: SOURCE,
+            propose: |view| big_tcp(view, 135, Some("gro-max-size")),
             ..LINK
         },
-        turn: Turn::Host(&Size::GsoIpv6),
-        propose: |view| big_tcp(view, 135, Some("gro-max-size")),
+        setting: &Size::GsoIpv6,
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "gso-ipv4-max-size",
             about: "largest IPv4 packet that is handed to segmentation, in bytes",
             on: On::Sender,
             domain: Domain::Int(1280, 524_280),
             interacts: &["tso", "gso", "gro-ipv4-max-size", "mtu"],
             source: SOURCE,
+            propose: |view| big_tcp(view, 136, Some("gro-ipv4-max-size")),
             ..LINK
         },
-        turn: Turn::Host(&Size::GsoIpv4),
-        propose: |view| big_tcp(view, 136, Some("gro-ipv4-max-size")),
+        setting: &Size::GsoIpv4,
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "gro-max-size",
             about: "largest packet that GRO builds, in bytes; over 65536 for IPv6 only",
             on: On::Receiver,
             domain: Domain::Int(1280, 524_280),
             interacts: &["gro", "gso-max-size"],
             source: SOURCE,
+            propose: |view| big_gro(view, 137),
             ..LINK
         },
-        turn: Turn::Host(&Size::GroIpv6),
-        propose: |view| big_gro(view, 137),
+        setting: &Size::GroIpv6,
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "gro-ipv4-max-size",
             about: "largest IPv4 packet that GRO builds, in bytes",
             on: On::Receiver,
             domain: Domain::Int(1280, 524_280),
             interacts: &["gro", "gso-ipv4-max-size"],
             source: SOURCE,
+            propose: |view| big_gro(view, 138),
             ..LINK
         },
-        turn: Turn::Host(&Size::GroIpv4),
-        propose: |view| big_gro(view, 138),
+        setting: &Size::GroIpv4,
     },
 ];
 

@@ -5,60 +5,48 @@ use landspeed_units::Nanos;
 use landspeed_netlink::{Ethtool, Rtnl};
 
 use crate::device::{Sysfs, name, refused};
-use crate::propose::{switch_on, unless};
-use crate::{Domain, Error, HostKnob, Knob, On, Place, Proposal, Row, Scope, Turn, View};
+use crate::{Domain, Error, Factor, HostKnob, Knob, Place, Proposal, Scope, View};
+use landspeed_factor::{switch_on, unless};
 
 /// What rows of NAPI have in common.
-const NAPI: Row = Row {
-    name: "",
-    about: "",
+const NAPI: Factor = Factor {
     scope: Scope::Device,
-    on: On::Both,
-    domain: Domain::Switch,
     toggle: Nanos::millis(20),
-    disturbs: &[],
-    can_cut: false,
-    interacts: &[],
-    needs: &[],
-    placebo: None,
     source: "Documentation/networking/napi.rst",
+    ..Factor::KNOB
 };
 
 /// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
-        row: Row {
+        factor: Factor {
             name: "threaded-napi",
             about: "poll the device in threads of its own, which the scheduler places, instead of softirqs",
             interacts: &["gro", "placement", "rps", "irq-affinity"],
             source: "Documentation/networking/napi.rst (threaded NAPI); Wang (2021)",
+            propose: |view| unpolled(view, switch_on(view, 120)),
             ..NAPI
         },
-        turn: Turn::Host(&Attribute { knob: "threaded-napi", file: "threaded", switch: true }),
-        propose: |view| unpolled(view, switch_on(view, 120)),
+        setting: &Attribute { knob: "threaded-napi", file: "threaded", switch: true },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "napi-defer-hard-irqs",
             about: "empty polls before the device's interrupts are enabled again",
             domain: Domain::Int(0, i32::MAX as u64),
             interacts: &["gro-flush-timeout", "rx-usecs", "gro"],
             source: "Documentation/networking/napi.rst (software IRQ coalescing); Dumazet (2020)",
+            propose: |view| {
+                let timer = view.stands("gro-flush-timeout", "0");
+                let reason = "it needs gro-flush-timeout, which brings it along";
+                vec![Proposal::new("2", 134).pointless_if(timer, reason)]
+            },
             ..NAPI
         },
-        turn: Turn::Host(&Attribute {
-            knob: "napi-defer-hard-irqs",
-            file: "napi_defer_hard_irqs",
-            switch: false,
-        }),
-        propose: |view| {
-            let timer = view.stands("gro-flush-timeout", "0");
-            let reason = "it needs gro-flush-timeout, which brings it along";
-            vec![Proposal::new("2", 134).pointless_if(timer, reason)]
-        },
+        setting: &Attribute { knob: "napi-defer-hard-irqs", file: "napi_defer_hard_irqs", switch: false },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "gro-flush-timeout",
             about: "nanoseconds that GRO may hold packets and polls are put off: interrupt coalescing in \
                     software",
@@ -66,10 +54,10 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
             interacts: &["napi-defer-hard-irqs", "rx-usecs", "gro", "busy-poll"],
             source: "Documentation/networking/napi.rst (software IRQ coalescing); lab: twice the bytes per \
                      CPU-second at 200 us, at a third of the rate",
+            propose: flush,
             ..NAPI
         },
-        turn: Turn::Host(&Attribute { knob: "gro-flush-timeout", file: "gro_flush_timeout", switch: false }),
-        propose: flush,
+        setting: &Attribute { knob: "gro-flush-timeout", file: "gro_flush_timeout", switch: false },
     },
 ]];
 

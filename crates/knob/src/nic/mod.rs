@@ -7,25 +7,18 @@ use landspeed_netlink::{Error as NetlinkError, Ethtool, Settings};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
-use crate::{Domain, Error, HostKnob, Knob, Limits, On, Place, Row, Scope};
+use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Place, Scope};
 
 /// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[coalesce::KNOBS, queue::KNOBS];
 
 /// What rows of hardware have in common.
-const HARDWARE: Row = Row {
-    name: "",
-    about: "",
+const HARDWARE: Factor = Factor {
     scope: Scope::Device,
-    on: On::Both,
     domain: Domain::Int(0, 65_535),
     toggle: Nanos::millis(50),
-    disturbs: &[],
-    can_cut: false,
-    interacts: &[],
-    needs: &[],
-    placebo: None,
     source: "ethtool(8)",
+    ..Factor::KNOB
 };
 
 /// A group of settings that has one get and one set message.

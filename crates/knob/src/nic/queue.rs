@@ -3,11 +3,11 @@
 use landspeed_units::Nanos;
 
 use super::{HARDWARE, Message, Setting};
-use crate::propose::flip;
-use crate::{Disturbs, Domain, Knob, On, Proposal, Row, Turn, View};
+use crate::{Disturbs, Domain, Factor, Knob, On, Proposal, View};
+use landspeed_factor::flip;
 
 /// Drivers take the link down and up to resize: static routes and per-device settings go with it.
-const RESET: Row = Row {
+const RESET: Factor = Factor {
     domain: Domain::Int(1, 1_048_576),
     toggle: Nanos::secs(4),
     disturbs: &[
@@ -21,97 +21,97 @@ const RESET: Row = Row {
     ..HARDWARE
 };
 /// Pause frames are negotiated with the switch, so the link may train again.
-const PAUSE: Row = Row { domain: Domain::Switch, ..RESET };
+const PAUSE: Factor = Factor { domain: Domain::Switch, ..RESET };
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
-        row: Row {
+        factor: Factor {
             name: "ring-rx",
             about: "descriptors of a receive queue",
             on: On::Receiver,
             interacts: &["mtu", "rx-usecs", "channels"],
             source: "ESnet fasterdata (10 Gb/s and faster: the largest ring against drops); ethtool(8)",
+            propose: |view| largest(view, 150),
             ..RESET
         },
-        turn: Turn::Host(&Setting {
+        setting: &Setting {
             knob: "ring-rx",
             message: Message::Rings,
             field: "rx",
             most: Some("rx-max"),
             switch: false,
-        }),
-        propose: |view| largest(view, 150),
+        },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "ring-tx",
             about: "descriptors of a transmit queue",
             on: On::Sender,
             interacts: &["txqueuelen", "tx-usecs", "limit-output-bytes", "channels"],
             source: "ESnet fasterdata; Gettys & Nichols, bufferbloat (2011), for the contrary",
+            propose: |view| largest(view, 155),
             ..RESET
         },
-        turn: Turn::Host(&Setting {
+        setting: &Setting {
             knob: "ring-tx",
             message: Message::Rings,
             field: "tx",
             most: Some("tx-max"),
             switch: false,
-        }),
-        propose: |view| largest(view, 155),
+        },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "channels",
             about: "pairs of receive and transmit queues in use",
             interacts: &["irq-affinity", "rps", "xps", "flows", "ring-rx", "ring-tx"],
             source: "Documentation/networking/scaling.rst (RSS)",
+            propose: channels,
             ..RESET
         },
-        turn: Turn::Host(&Setting {
+        setting: &Setting {
             knob: "channels",
             message: Message::Channels,
             field: "combined",
             most: Some("combined-max"),
             switch: false,
-        }),
-        propose: channels,
+        },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "pause-rx",
             about: "stop sending when the other end of the link asks (IEEE 802.3x)",
             on: On::Sender,
             interacts: &["pause-tx", "ring-rx"],
             source: "IEEE 802.3 annex 31B; ESnet fasterdata",
+            propose: |view| flip(view, 200),
             ..PAUSE
         },
-        turn: Turn::Host(&Setting {
+        setting: &Setting {
             knob: "pause-rx",
             message: Message::Pause,
             field: "rx",
             most: None,
             switch: true,
-        }),
-        propose: |view| flip(view, 200),
+        },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "pause-tx",
             about: "ask the other end of the link to stop when receive buffers run out (IEEE 802.3x)",
             on: On::Receiver,
             interacts: &["pause-rx", "ring-rx"],
             source: "IEEE 802.3 annex 31B; ESnet fasterdata",
+            propose: |view| flip(view, 202),
             ..PAUSE
         },
-        turn: Turn::Host(&Setting {
+        setting: &Setting {
             knob: "pause-tx",
             message: Message::Pause,
             field: "tx",
             most: None,
             switch: true,
-        }),
-        propose: |view| flip(view, 202),
+        },
     },
 ];
 

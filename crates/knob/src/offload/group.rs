@@ -3,8 +3,8 @@
 use landspeed_netlink::{Ethtool, Features, features_called};
 
 use crate::device::{name, refused};
-use crate::domain::{join, split};
 use crate::{Error, HostKnob, Limits, Place};
+use landspeed_factor::{join, split};
 
 /// Features that one knob turns together, by ethtool's short name for them or the kernel's own.
 pub(super) struct Group {
@@ -42,11 +42,7 @@ impl Group {
     }
 
     fn miscounted(&self, value: &str, members: usize) -> Error {
-        Error::Value {
-            knob: self.knob.into(),
-            value: value.into(),
-            expected: format!("one value, or {members} joined by ';'"),
-        }
+        Error::value(self.knob, value, format!("one value, or {members} joined by ';'"))
     }
 }
 

@@ -9,23 +9,18 @@ mod transmit;
 
 use landspeed_units::Nanos;
 
-use crate::{Disturbs, Domain, Knob, On, Row, Scope};
+use crate::{Disturbs, Domain, Factor, Knob, On, Scope};
 
 /// All knobs of the family, those that others need first.
 pub(crate) const KNOBS: &[&[Knob]] = &[transmit::KNOBS, receive::KNOBS];
 
 /// What rows of offloads have in common.
-const OFFLOAD: Row = Row {
-    name: "",
-    about: "",
+const OFFLOAD: Factor = Factor {
     scope: Scope::Device,
     on: On::Sender,
     domain: Domain::Each(&Domain::Switch),
     toggle: Nanos::millis(20),
     disturbs: &[Disturbs::Features],
-    can_cut: false,
-    interacts: &[],
-    needs: &[],
-    placebo: None,
     source: "Documentation/networking/segmentation-offloads.rst",
+    ..Factor::KNOB
 };

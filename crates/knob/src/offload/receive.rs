@@ -2,23 +2,23 @@
 
 use super::OFFLOAD;
 use super::group::Group;
-use crate::{Knob, On, Proposal, Row, Turn, View};
+use crate::{Factor, Knob, On, Proposal, View};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
-        row: Row {
+        factor: Factor {
             name: "rx-checksum",
             about: "trust the device's check of what is received",
             on: On::Receiver,
             interacts: &["gro", "lro", "hw-gro", "tx-checksum"],
             source: "jin-yoo-2007 3.2, figure 3 (the receiver's checksum costs up to 2.3 times the sender's)",
+            propose: |view| lacking(view, Proposal::new("on", 40), &[]),
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "rx-checksum", called: "rx" }),
-        propose: |view| lacking(view, Proposal::new("on", 40), &[]),
+        setting: &Group { knob: "rx-checksum", called: "rx" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "gro",
             about: "generic receive offload: put the packets of a flow together before the stack sees them",
             on: On::Receiver,
@@ -32,69 +32,69 @@ pub(super) const KNOBS: &[Knob] = &[
                 "tcp-rmem",
             ],
             source: "Documentation/networking/segmentation-offloads.rst; Herbert Xu (2008)",
+            propose: |view| lacking(view, Proposal::new("on", 30), &[]),
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "gro", called: "gro" }),
-        propose: |view| lacking(view, Proposal::new("on", 30), &[]),
+        setting: &Group { knob: "gro", called: "gro" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "lro",
             about: "large receive offload: the device puts packets together; not for hosts that forward",
             on: On::Receiver,
             interacts: &["gro", "mtu", "rx-checksum"],
             needs: &[("rx-checksum", "on")],
             source: "Documentation/networking/netdev-features.rst; Grossman (2005)",
+            propose: |view| lacking(view, Proposal::new("on", 140), &[("rx-checksum", "on")]),
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "lro", called: "lro" }),
-        propose: |view| lacking(view, Proposal::new("on", 140), &[("rx-checksum", "on")]),
+        setting: &Group { knob: "lro", called: "lro" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "hw-gro",
             about: "GRO by the device",
             on: On::Receiver,
             interacts: &["gro", "lro", "rx-checksum"],
             needs: &[("rx-checksum", "on"), ("gro", "on")],
             source: "Documentation/networking/netdev-features.rst (rx-gro-hw)",
+            propose: |view| lacking(view, Proposal::new("on", 142), &[("rx-checksum", "on"), ("gro", "on")]),
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "hw-gro", called: "rx-gro-hw" }),
-        propose: |view| lacking(view, Proposal::new("on", 142), &[("rx-checksum", "on"), ("gro", "on")]),
+        setting: &Group { knob: "hw-gro", called: "rx-gro-hw" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "rx-gro-list",
             about: "GRO that keeps packets in a list: cheap to forward, dearer to receive",
             on: On::Receiver,
             interacts: &["gro"],
             needs: &[("gro", "on")],
             source: "Klassert, fraglist GRO (2020)",
+            propose: |view| {
+                let on = Proposal::new("on", 910)
+                    .pointless_if(true, "it pays where packets are forwarded, not received");
+                lacking(view, on, &[("gro", "on")])
+            },
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "rx-gro-list", called: "rx-gro-list" }),
-        propose: |view| {
-            let on = Proposal::new("on", 910)
-                .pointless_if(true, "it pays where packets are forwarded, not received");
-            lacking(view, on, &[("gro", "on")])
-        },
+        setting: &Group { knob: "rx-gro-list", called: "rx-gro-list" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "rx-udp-gro-forwarding",
             about: "GRO of UDP packets that are forwarded",
             on: On::Receiver,
             interacts: &["gro"],
             needs: &[("gro", "on")],
             source: "Lobakin (2021)",
+            propose: |view| {
+                let on = Proposal::new("on", 920).pointless_if(true, "the workload is TCP");
+                lacking(view, on, &[("gro", "on")])
+            },
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "rx-udp-gro-forwarding", called: "rx-udp-gro-forwarding" }),
-        propose: |view| {
-            let on = Proposal::new("on", 920).pointless_if(true, "the workload is TCP");
-            lacking(view, on, &[("gro", "on")])
-        },
+        setting: &Group { knob: "rx-udp-gro-forwarding", called: "rx-udp-gro-forwarding" },
     },
 ];
 

@@ -2,35 +2,35 @@
 
 use super::OFFLOAD;
 use super::group::Group;
-use crate::propose::at_least;
-use crate::{Knob, Proposal, Row, Turn, View};
+use crate::{Factor, Knob, Proposal, View};
+use landspeed_factor::at_least;
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
-        row: Row {
+        factor: Factor {
             name: "tx-checksum",
             about: "let the device compute checksums of what is sent",
             interacts: &["scatter-gather", "tso", "gso", "zerocopy-send", "mtu"],
             source: "jin-yoo-2007 3.2, figure 4 (44 % alone); feng-2003 3.3.2",
+            propose: |view| lacking(view, Proposal::new("on", 20), &[("scatter-gather", "on")]),
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "tx-checksum", called: "tx" }),
-        propose: |view| lacking(view, Proposal::new("on", 20), &[("scatter-gather", "on")]),
+        setting: &Group { knob: "tx-checksum", called: "tx" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "scatter-gather",
             about: "let the device gather a packet from several pieces of memory",
             interacts: &["tx-checksum", "tso", "gso", "zerocopy-send"],
             source: "jin-yoo-2007 4.1 (linear against scattered); \
                      Documentation/networking/netdev-features.rst",
+            propose: |view| lacking(view, Proposal::new("on", 22), &[("tx-checksum", "on")]),
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "scatter-gather", called: "sg" }),
-        propose: |view| lacking(view, Proposal::new("on", 22), &[("tx-checksum", "on")]),
+        setting: &Group { knob: "scatter-gather", called: "sg" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "tso",
             about: "TCP segmentation offload: hand over packets of up to 64 KB and let the device cut them",
             interacts: &[
@@ -46,60 +46,61 @@ pub(super) const KNOBS: &[Knob] = &[
             needs: &[("tx-checksum", "on"), ("scatter-gather", "on")],
             source: "feng-2003 3.3.2 (a virtual MTU of 64 KB); \
                      Documentation/networking/segmentation-offloads.rst",
+            propose: |view| {
+                let on = Proposal::new("on", 25);
+                lacking(view, on, &[("tx-checksum", "on"), ("scatter-gather", "on")])
+            },
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "tso", called: "tso" }),
-        propose: |view| {
-            let on = Proposal::new("on", 25);
-            lacking(view, on, &[("tx-checksum", "on"), ("scatter-gather", "on")])
-        },
+        setting: &Group { knob: "tso", called: "tso" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "gso",
             about: "generic segmentation offload: cut packets in software, as late as possible",
             interacts: &["tso", "scatter-gather", "gso-max-size"],
             needs: &[("scatter-gather", "on")],
             source: "Documentation/networking/segmentation-offloads.rst; \
                      Linux 4.17, 0a6b2a1dc2a2 (always on for TCP)",
+            propose: |view| {
+                let reason = "TCP hands over large packets whatever this says (Linux 4.17 and later)";
+                let on =
+                    Proposal::new("on", 130).pointless_if(at_least(&view.sender.kernel, (4, 17)), reason);
+                lacking(view, on, &[("scatter-gather", "on")])
+            },
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "gso", called: "gso" }),
-        propose: |view| {
-            let reason = "TCP hands over large packets whatever this says (Linux 4.17 and later)";
-            let on = Proposal::new("on", 130).pointless_if(at_least(&view.sender.kernel, (4, 17)), reason);
-            lacking(view, on, &[("scatter-gather", "on")])
-        },
+        setting: &Group { knob: "gso", called: "gso" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "tx-udp-segmentation",
             about: "let the device cut large UDP sends",
             interacts: &["gso"],
             needs: &[("tx-checksum", "on")],
             source: "Documentation/networking/segmentation-offloads.rst; de Bruijn & Dumazet, UDP GSO (2018)",
+            propose: |view| {
+                let on = Proposal::new("on", 900).pointless_if(true, "the workload is TCP");
+                lacking(view, on, &[("tx-checksum", "on")])
+            },
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "tx-udp-segmentation", called: "tx-udp-segmentation" }),
-        propose: |view| {
-            let on = Proposal::new("on", 900).pointless_if(true, "the workload is TCP");
-            lacking(view, on, &[("tx-checksum", "on")])
-        },
+        setting: &Group { knob: "tx-udp-segmentation", called: "tx-udp-segmentation" },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "tx-nocache-copy",
             about: "copy what is sent past the processor's caches",
             interacts: &["write-size", "placement", "tx-checksum"],
             source: "Documentation/networking/netdev-features.rst; Herbert (2011)",
+            propose: |view| {
+                let reason = "sender and receiver share the caches that it would spare";
+                let on = Proposal::new("on", 500).pointless_if(view.one_machine(), reason);
+                lacking(view, on, &[])
+            },
             ..OFFLOAD
         },
-        turn: Turn::Host(&Group { knob: "tx-nocache-copy", called: "tx-nocache-copy" }),
-        propose: |view| {
-            let reason = "sender and receiver share the caches that it would spare";
-            let on = Proposal::new("on", 500).pointless_if(view.one_machine(), reason);
-            lacking(view, on, &[])
-        },
+        setting: &Group { knob: "tx-nocache-copy", called: "tx-nocache-copy" },
     },
 ];
 

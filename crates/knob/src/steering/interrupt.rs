@@ -4,22 +4,22 @@ use landspeed_units::Nanos;
 
 use super::{STEERING, spread};
 use crate::device::{Sysfs, name};
-use crate::domain::{join, parse_cpus, print_cpus, split};
 use crate::file::KernelFile;
-use crate::{Error, HostKnob, Knob, Limits, Place, Proposal, Row, Turn, View};
+use crate::{Error, Factor, HostKnob, Knob, Limits, Place, Proposal, View};
+use landspeed_factor::{join, parse_cpus, print_cpus, split};
 
 pub(super) const KNOBS: &[Knob] = &[Knob {
-    row: Row {
+    factor: Factor {
         name: "irq-affinity",
         about: "processors that the device's interrupts go to, by interrupt",
         toggle: Nanos::millis(200),
         interacts: &["placement", "rps", "rfs", "channels", "rx-usecs", "threaded-napi"],
         source: "feng-2003 3.3.1 (one processor against two: 10 to 25 %); \
                  Documentation/core-api/irq/irq-affinity.rst",
+        propose,
         ..STEERING
     },
-    turn: Turn::Host(&Affinity),
-    propose,
+    setting: &Affinity,
 }];
 
 struct Affinity;
@@ -58,11 +58,8 @@ impl HostKnob for Affinity {
 
     fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
         let paths = Self::paths(place)?;
-        let wrong = || Error::Value {
-            knob: "irq-affinity".into(),
-            value: value.into(),
-            expected: format!("one list, or {} joined by ';'", paths.len()),
-        };
+        let wrong =
+            || Error::value("irq-affinity", value, format!("one list, or {} joined by ';'", paths.len()));
         let lists = split(value, paths.len()).filter(|lists| !lists.contains(&"none")).ok_or_else(wrong)?;
         paths
             .iter()

@@ -5,25 +5,19 @@ mod queue;
 
 use landspeed_units::Nanos;
 
-use crate::{Domain, Knob, On, Row, Scope};
+use crate::{Domain, Factor, Knob, On, Scope};
 
 /// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[queue::KNOBS, interrupt::KNOBS];
 
 /// What rows of steering have in common.
-const STEERING: Row = Row {
-    name: "",
-    about: "",
+const STEERING: Factor = Factor {
     scope: Scope::Device,
     on: On::Receiver,
     domain: Domain::Each(&Domain::CpuList),
     toggle: Nanos::millis(20),
-    disturbs: &[],
-    can_cut: false,
-    interacts: &[],
-    needs: &[],
-    placebo: None,
     source: "Documentation/networking/scaling.rst",
+    ..Factor::KNOB
 };
 
 /// "0-3" for a host of four.

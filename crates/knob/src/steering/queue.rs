@@ -4,61 +4,61 @@ use landspeed_record::CpuAccounting;
 
 use super::{STEERING, all_cpus, spread};
 use crate::device::{Sysfs, name};
-use crate::domain::{MAX_CPU, join, parse_cpus, print_cpus, split};
-use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, On, Place, Proposal, Row, Turn, View};
+use crate::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, On, Place, Proposal, View};
+use landspeed_factor::{MAX_CPU, join, parse_cpus, print_cpus, split};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
-        row: Row {
+        factor: Factor {
             name: "rps",
             about: "processors that received packets are handed to, by queue",
             disturbs: &[Disturbs::Queues],
             interacts: &["gro", "tso", "placement", "rfs", "irq-affinity", "netdev-max-backlog", "channels"],
             source: "Documentation/networking/scaling.rst (RPS); Herbert (2010)",
+            propose: |view| {
+                let one = view.receiver.cpus < 2;
+                let all = Proposal::new(all_cpus(view.receiver.cpus), 95);
+                vec![
+                    all.pointless_if(unseen(view), UNSEEN)
+                        .pointless_if(one, "one processor: nowhere to hand packets to"),
+                ]
+            },
             ..STEERING
         },
-        turn: Turn::Host(&QueueFile { knob: "rps", side: "rx-", file: "rps_cpus", mask: true }),
-        propose: |view| {
-            let one = view.receiver.cpus < 2;
-            let all = Proposal::new(all_cpus(view.receiver.cpus), 95);
-            vec![
-                all.pointless_if(unseen(view), UNSEEN)
-                    .pointless_if(one, "one processor: nowhere to hand packets to"),
-            ]
-        },
+        setting: &QueueFile { knob: "rps", side: "rx-", file: "rps_cpus", mask: true },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "rfs",
             about: "flows that a receive queue remembers the reader's processor of; 0 is off",
             domain: Domain::Each(&Domain::Int(0, 1 << 20)),
             disturbs: &[Disturbs::Queues],
             interacts: &["rps", "rps-sock-flow-entries", "irq-affinity", "placement"],
             source: "Documentation/networking/scaling.rst (RFS); Herbert (2010)",
+            propose: |view| {
+                let one = view.receiver.cpus < 2;
+                let p = Proposal::new("4096", 162)
+                    .pointless_if(unseen(view), UNSEEN)
+                    .pointless_if(one, "one processor: nowhere to steer to");
+                let unset = view.receiver_settings.get("rps-sock-flow-entries").is_none_or(|n| n == "0");
+                vec![if unset { p.with("rps-sock-flow-entries", "32768") } else { p }]
+            },
             ..STEERING
         },
-        turn: Turn::Host(&QueueFile { knob: "rfs", side: "rx-", file: "rps_flow_cnt", mask: false }),
-        propose: |view| {
-            let one = view.receiver.cpus < 2;
-            let p = Proposal::new("4096", 162)
-                .pointless_if(unseen(view), UNSEEN)
-                .pointless_if(one, "one processor: nowhere to steer to");
-            let unset = view.receiver_settings.get("rps-sock-flow-entries").is_none_or(|n| n == "0");
-            vec![if unset { p.with("rps-sock-flow-entries", "32768") } else { p }]
-        },
+        setting: &QueueFile { knob: "rfs", side: "rx-", file: "rps_flow_cnt", mask: false },
     },
     Knob {
-        row: Row {
+        factor: Factor {
             name: "xps",
             about: "processors that send over a queue, by queue",
             on: On::Sender,
             disturbs: &[Disturbs::Queues],
             interacts: &["channels", "irq-affinity", "flows"],
             source: "Documentation/networking/scaling.rst (XPS); Herbert (2010)",
+            propose: transmit,
             ..STEERING
         },
-        turn: Turn::Host(&QueueFile { knob: "xps", side: "tx-", file: "xps_cpus", mask: true }),
-        propose: transmit,
+        setting: &QueueFile { knob: "xps", side: "tx-", file: "xps_cpus", mask: true },
     },
 ];
 
@@ -99,11 +99,7 @@ impl HostKnob for QueueFile {
     fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
         let sysfs = Sysfs::open()?;
         let paths = self.paths(&sysfs, place)?;
-        let wrong = || Error::Value {
-            knob: self.knob.into(),
-            value: value.into(),
-            expected: format!("one value, or {} joined by ';'", paths.len()),
-        };
+        let wrong = || Error::value(self.knob, value, format!("one value, or {} joined by ';'", paths.len()));
         for (path, value) in paths.iter().zip(split(value, paths.len()).ok_or_else(wrong)?) {
             let text = if self.mask { list_to_mask(value).ok_or_else(wrong)? } else { value.to_owned() };
             sysfs.file(self.knob, path).write(&text)?;

@@ -1,8 +1,8 @@
 //! How TCP reacts to the path: congestion control, loss recovery, acknowledgement.
 
 use super::NAMESPACED;
-use crate::propose::{each, flip, switch_on, unless};
 use crate::{Domain, Knob, On, Proposal, View};
+use landspeed_factor::{algorithms, each, flip, switch_on, unless};
 use landspeed_units::Nanos;
 
 /// From this round trip on, the growth of the window decides (feng-2003 table 1).
@@ -124,19 +124,6 @@ const RESTRICTED: &str = "restricted: only the machine's first network namespace
 fn defaults(view: &View) -> Vec<Proposal> {
     let others = algorithms(view, view.current);
     others.map(|(default, proposal)| proposal.pointless_if(!default, RESTRICTED)).collect()
-}
-
-/// Each congestion control that the sender offers, the one that stands left out, and whether its namespace may default
-/// to it. On a long path the growth of the window is decisive; on a short one mostly its cost is.
-pub(crate) fn algorithms<'a>(view: &'a View, stands: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
-    let first = if view.rtt >= LONG { 30 } else { 100 };
-    let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
-    let place = move |name: &str| order.iter().position(|known| *known == name).unwrap_or(order.len());
-    let offered = view.sender.congestion_available.iter().filter(move |name| *name != stands);
-    offered.map(move |name| {
-        let default = view.sender.congestion_defaults.contains(name);
-        (default, Proposal::new(name.as_str(), first + place(name) as u32))
-    })
 }
 
 /// Pacing ratios matter only where something paces by the window: the fq qdisc, with a congestion control

@@ -1,8 +1,8 @@
 //! How segments are cut, gathered and queued.
 
 use super::NAMESPACED;
-use crate::propose::{each, flip, next_to, unless};
 use crate::{Domain, Knob, On, Proposal, View};
+use landspeed_factor::{each, flip, next_to, unless};
 
 /// An int in the kernel.
 const INT: u64 = i32::MAX as u64;

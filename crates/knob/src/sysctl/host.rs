@@ -1,8 +1,8 @@
 //! Sysctls of the whole machine.
 
 use super::MACHINE;
-use crate::propose::{each, unless};
 use crate::{Domain, Knob, On, Proposal, View};
+use landspeed_factor::{NO_QUEUE, each, unless};
 
 /// An int in the kernel.
 const INT: u64 = i32::MAX as u64;
@@ -113,7 +113,7 @@ fn steering(view: &View) -> Vec<Proposal> {
 }
 
 fn polled(view: &View, rank: u32) -> Vec<Proposal> {
-    unless(view.driver("veth"), crate::socket::NO_QUEUE, each(&["50"], rank))
+    unless(view.driver("veth"), NO_QUEUE, each(&["50"], rank))
 }
 
 /// Twice what stands, which the kernel took from the memory that was free at boot.

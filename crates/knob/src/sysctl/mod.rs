@@ -3,10 +3,8 @@
 //! /proc/sys/net shows the network namespace of the thread that opens it, whatever mount it is reached by,
 //! so these need no mount of their own.
 
-use landspeed_units::Nanos;
-
 use crate::file::KernelFile;
-use crate::{Domain, Error, HostKnob, Knob, On, Place, Row, Scope};
+use crate::{Error, Factor, HostKnob, Knob, Place, Scope};
 
 /// A knob of this family: `sysctl!(BASE_ROW, "name", "path below net", Text, { row fields }, propose)`.
 macro_rules! sysctl {
@@ -14,15 +12,11 @@ macro_rules! sysctl {
         $base:ident, $name:literal, $path:literal, $text:ident,
         { $($field:ident: $value:expr),* $(,)? }, $propose:expr
     ) => {
-        $crate::Knob {
-            row: $crate::Row { name: $name, $($field: $value,)* ..$base },
-            turn: $crate::Turn::Host(&$crate::sysctl::Sysctl {
+        $crate::Knob { factor: $crate::Factor { name: $name, protocol: $crate::sysctl::protocol($path), $($field: $value,)* propose: $propose, ..$base }, setting: &$crate::sysctl::Sysctl {
                 knob: $name,
                 path: concat!("/proc/sys/net/", $path),
                 text: $crate::sysctl::Text::$text,
-            }),
-            propose: $propose,
-        }
+            } }
     };
 }
 
@@ -35,24 +29,24 @@ mod windows;
 pub(crate) const KNOBS: &[&[Knob]] = &[windows::KNOBS, congestion::KNOBS, detail::KNOBS, host::KNOBS];
 
 /// What rows of a namespace's sysctls have in common. New connections take the value: nothing to settle.
-const NAMESPACED: Row = Row {
-    name: "",
-    about: "",
-    scope: Scope::Namespace,
-    on: On::Both,
-    domain: Domain::Switch,
-    toggle: Nanos::millis(1),
-    disturbs: &[],
-    can_cut: false,
-    interacts: &[],
-    needs: &[],
-    placebo: None,
-    source: "Documentation/networking/ip-sysctl.rst",
-};
+const NAMESPACED: Factor = Factor { source: "Documentation/networking/ip-sysctl.rst", ..Factor::KNOB };
 
 /// What rows of the machine's sysctls have in common.
-const MACHINE: Row =
-    Row { scope: Scope::Host, source: "Documentation/admin-guide/sysctl/net.rst", ..NAMESPACED };
+const MACHINE: Factor =
+    Factor { scope: Scope::Host, source: "Documentation/admin-guide/sysctl/net.rst", ..NAMESPACED };
+
+/// The protocol that a sysctl is of: "ipv4/tcp_rmem" of TCP, over IPv6 too.
+const fn protocol(path: &str) -> &'static str {
+    let (path, prefix) = (path.as_bytes(), b"ipv4/tcp_");
+    let mut at = 0;
+    while at < prefix.len() {
+        if at >= path.len() || path[at] != prefix[at] {
+            return "";
+        }
+        at += 1;
+    }
+    "tcp"
+}
 
 /// What a sysctl's text is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use landspeed_units::Bytes;
 
 use super::NAMESPACED;
-use crate::propose::{at_least, flip, switch_on, unless};
 use crate::{Domain, Knob, On, Proposal, View};
+use landspeed_factor::{at_least, flip, switch_on, unless};
 
 /// Memory limits of a socket are an int in the kernel.
 const LARGEST: u64 = i32::MAX as u64;

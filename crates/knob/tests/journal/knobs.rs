@@ -4,13 +4,13 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use landspeed_knob::{Disturbs, Domain, Error, HostKnob, Knob, On, Place, Row, Scope, Turn};
+use landspeed_knob::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Place, Scope};
 use landspeed_netlink::{LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
 /// Finds a knob of this table.
 pub(crate) fn lookup(name: &str) -> Option<&'static Knob> {
-    KNOBS.iter().find(|knob| knob.row.name == name)
+    KNOBS.iter().find(|knob| knob.factor.name == name)
 }
 
 const ALL_OF_DEVICE: &[Disturbs] = &[
@@ -29,26 +29,22 @@ const fn knob(
     disturbs: &'static [Disturbs],
     turn: &'static dyn HostKnob,
 ) -> Knob {
-    let row = Row {
+    let factor = Factor {
         name,
         about: "of the tests",
         scope,
-        on: On::Both,
         domain,
         toggle: Nanos(0),
         disturbs,
-        can_cut: false,
-        placebo: None,
-        interacts: &[],
-        needs: &[],
         source: "none",
+        ..Factor::KNOB
     };
-    Knob { row, turn: Turn::Host(turn), propose: |_| Vec::new() }
+    Knob { factor, setting: turn }
 }
 
 /// The knob with this time for a toggle.
 const fn slower(toggle: Nanos, knob: Knob) -> Knob {
-    Knob { row: Row { toggle, ..knob.row }, ..knob }
+    Knob { factor: Factor { toggle, ..knob.factor }, ..knob }
 }
 
 static KNOBS: &[Knob] = &[

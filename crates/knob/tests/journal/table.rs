@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_knob::{Domain, Knob, Place, Turn};
+use landspeed_knob::{Domain, Knob, Place};
 
 use super::host::{Host, assert_same, can_run};
 use super::kills::{guardian_pid, signal, wait_until_no_journal};
@@ -28,6 +28,8 @@ fn another(domain: &Domain, now: &str) -> Option<String> {
         Domain::Name => Some(if first == "reno" { "cubic" } else { "reno" }.into()),
         Domain::CpuList => Some(if first == "0" { "none" } else { "0" }.into()),
         Domain::Each(inner) => another(inner, first),
+        // Of flows and workloads.
+        _ => None,
     }
 }
 
@@ -35,10 +37,7 @@ fn another(domain: &Domain, now: &str) -> Option<String> {
 fn values(host: &Host) -> BTreeMap<&'static str, (&'static Knob, String)> {
     let place = Place { device: "v0".into() };
     host.inside(|| {
-        let read = |knob: &'static Knob| match knob.turn {
-            Turn::Host(turn) => Some((knob.row.name, (knob, turn.read(&place).ok()?))),
-            Turn::Flow { .. } => None,
-        };
+        let read = |knob: &'static Knob| Some((knob.factor.name, (knob, knob.setting.read(&place).ok()?)));
         landspeed_knob::all().filter_map(read).collect()
     })
 }
@@ -61,7 +60,7 @@ fn every_knob_of_the_table_comes_back() {
         assert_eq!(agent.ask("start").unwrap(), "ok");
         let mut turned = 0;
         for (name, (knob, now)) in values(&host) {
-            let Some(value) = another(&knob.row.domain, &now) else { continue };
+            let Some(value) = another(&knob.factor.domain, &now) else { continue };
             let answer = agent.ask(&format!("turn {name} {value}")).unwrap();
             turned += usize::from(answer.contains(" -> "));
             println!("{name} {now} to {value}: {answer}");

@@ -4,11 +4,11 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use landspeed_record::FlowSettings;
+use landspeed_record::Settings;
 use landspeed_units::{Bytes, Nanos};
 use socket2::Socket;
 
-use super::options::OPTIONS;
+use super::options::{OPTIONS, ZEROCOPY_RECEIVE, ZEROCOPY_SEND};
 use super::{receive, send};
 use crate::Error;
 use crate::noun::{Flow, Progress, Receiver, Sender};
@@ -26,14 +26,14 @@ pub(super) struct TcpFlow {
 
 impl TcpFlow {
     /// A flow from its socket, whose options are read back against `settings`.
-    pub(super) fn new(socket: Socket, number: u32, settings: &FlowSettings, set_up: Nanos) -> Self {
+    pub(super) fn new(socket: Socket, number: u32, settings: &Settings, set_up: Nanos) -> Self {
         let not_as_asked = OPTIONS.read_back(&socket, settings);
         TcpFlow {
             socket,
             number,
             set_up,
-            zerocopy_send: settings.zerocopy_send,
-            zerocopy_receive: settings.zerocopy_receive,
+            zerocopy_send: ZEROCOPY_SEND.is_on(settings),
+            zerocopy_receive: ZEROCOPY_RECEIVE.is_on(settings),
             not_as_asked,
         }
     }

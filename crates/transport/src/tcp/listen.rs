@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use landspeed_record::FlowSettings;
+use landspeed_record::Settings;
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
@@ -35,7 +35,7 @@ const BACKLOG: i32 = 1024;
 pub(super) struct TcpListener {
     socket: Socket,
     at: SocketAddr,
-    settings: FlowSettings,
+    settings: Settings,
     key: Key,
     applicants: VecDeque<Applicant>,
     proven: VecDeque<TcpFlow>,
@@ -61,7 +61,7 @@ enum Standing {
 
 impl TcpListener {
     /// Starts to listen with the options that accepted flows inherit already set.
-    pub(super) fn start(at: SocketAddr, settings: &FlowSettings, key: &Key) -> Result<Self, Error> {
+    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &Key) -> Result<Self, Error> {
         let socket = bind(at)?;
         OPTIONS.set(&socket, settings);
         let refused = |source| Error::refused("listen on", at, source);
@@ -182,8 +182,7 @@ impl TcpListener {
         let refused = |source| Error::refused("accept on", self.at, source);
         socket.set_nonblocking(false).map_err(refused)?;
         // Linger is inherited like the other options; what is not, is set once more.
-        OPTIONS
-            .set(&socket, &FlowSettings { sndbuf_bytes: None, rcvbuf_bytes: None, ..self.settings.clone() });
+        OPTIONS.set_but(&socket, &self.settings, &["sndbuf", "rcvbuf"]);
         self.proven.push_back(TcpFlow::new(socket, number, &self.settings, Nanos(0)));
         Ok(())
     }

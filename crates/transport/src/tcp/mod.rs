@@ -10,12 +10,16 @@ mod send;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use landspeed_record::FlowSettings;
+use landspeed_factor::Factor;
+use landspeed_record::Settings;
 use socket2::{SockAddr, Socket, Type};
+
+pub(crate) use options::PACING_RATE;
 
 use crate::noun::{Call, Delivery, Flow, Port, Transport};
 use crate::socket::{self, HeldPort};
 use crate::{Error, Patience};
+use options::OPTIONS;
 
 /// TCP through the sockets API.
 #[derive(Debug)]
@@ -34,7 +38,19 @@ impl Transport for Tcp {
         Delivery::Stream
     }
 
-    fn can_run(&self, _: &FlowSettings) -> Result<(), String> {
+    fn factors(&self) -> Vec<&'static Factor> {
+        OPTIONS.factors().chain([&options::ZEROCOPY_RECEIVE]).collect()
+    }
+
+    fn protocol(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
+        &[("nodelay", "on"), ("zerocopy-send", "off"), ("zerocopy-receive", "off")]
+    }
+
+    fn can_run(&self, _: &Settings) -> Result<(), String> {
         Ok(())
     }
 

@@ -1,50 +1,177 @@
-//! Socket options of a TCP flow.
+//! What a TCP flow can be set to.
 
-use crate::options::{self, Options, Row, Value};
+use landspeed_factor::{Domain, Factor, Proposal, View, algorithms, each, flip, next_to, unless};
+
+use crate::options::{self, Options, SocketOption, Value, above_zero, once_on};
 use crate::raw;
+
+/// The value of a congestion control that is left to the system.
+const SYSTEM: &str = "default";
+/// More unsent bytes than any socket holds: the kernel takes an int.
+const UNLIMITED: u64 = i32::MAX as u64;
+/// 2^53: rates are carried as doubles.
+const FASTEST: u64 = 1 << 53;
 
 /// All options of a TCP flow.
 pub(super) static OPTIONS: Options = Options(&[options::SOCKET, ROWS]);
 
-static ROWS: &[Row] = &[
-    Row {
+/// Receiving without the copy between kernel and application: no option of the socket, but of each call.
+pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
+    name: "zerocopy-receive",
+    about: "TCP_ZEROCOPY_RECEIVE: map received pages instead of copying them",
+    interacts: &["mtu", "gro", "read-size"],
+    source: "Dumazet (2018); lab: maps nothing unless the MSS is a multiple of 4096",
+    propose: zerocopy_receive,
+    ..Factor::FLOW
+};
+
+/// The option that sending without a copy needs.
+pub(super) static ZEROCOPY_SEND: &Factor = &ROWS[4].factor;
+
+static ROWS: &[SocketOption] = &[
+    SocketOption {
+        factor: Factor {
+            name: "nodelay",
+            about: "TCP_NODELAY: send small segments at once (no Nagle)",
+            interacts: &["write-size", "autocorking"],
+            source: "RFC 896; lab: 128 B writes 1.3 Gb/s with Nagle, 0.2 without",
+            propose: |view| {
+                let large = view.number("write-size").is_some_and(|bytes| bytes >= 65_536);
+                unless(large, "writes fill whole segments: Nagle never waits", flip(view, 450))
+            },
+            ..Factor::FLOW
+        },
         name: "TCP_NODELAY",
         hint: "",
-        asked: |s| Some(Value::Number(s.nodelay.into())),
+        asked: |value| Some(Value::Number((value == "on").into())),
         set: |socket, value| socket.set_tcp_nodelay(value.number() != 0),
         get: |socket| Ok(Value::Number(socket.tcp_nodelay()?.into())),
     },
-    Row {
+    SocketOption {
+        factor: Factor {
+            name: "socket-congestion",
+            about: "TCP_CONGESTION: congestion control of this flow; 'default' leaves it to the system",
+            domain: Domain::Name,
+            default: SYSTEM,
+            interacts: &["congestion-control", "pacing-rate"],
+            source: "tcp(7); cottrell-2005 IV.A",
+            propose: congestion,
+            ..Factor::FLOW
+        },
         name: "TCP_CONGESTION",
         hint: "it must be in net.ipv4.tcp_available_congestion_control; without root, in the allowed one",
-        asked: |s| s.congestion.clone().map(Value::Word),
+        asked: |value| (value != SYSTEM).then(|| Value::Word(value.to_owned())),
         set: |socket, value| socket.set_tcp_congestion(value.to_string().as_bytes()),
         get: |socket| Ok(Value::Word(until_nul(&socket.tcp_congestion()?))),
     },
-    Row {
+    SocketOption {
+        factor: PACING_RATE,
         name: "SO_MAX_PACING_RATE",
         hint: "in bytes a second",
-        asked: |s| s.pacing_rate_bps.map(|rate| Value::Number((rate.0 / 8.0) as u64)),
+        asked: |value| value.parse().ok().filter(|bits| *bits > 0).map(|bits: u64| Value::Number(bits / 8)),
         set: |socket, value| raw::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, value.number()),
         get: |socket| raw::get::<u64>(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE).map(Value::Number),
     },
-    Row {
+    SocketOption {
+        factor: Factor {
+            name: "socket-notsent-lowat",
+            about: "TCP_NOTSENT_LOWAT of each flow; 0 leaves it to the system",
+            domain: Domain::Bytes(0, UNLIMITED),
+            default: "0",
+            placebo: Some(unlimited),
+            interacts: &["notsent-lowat", "write-size", "tcp-wmem"],
+            source: "tcp(7); Cheshire, WWDC 2015 session 719",
+            propose: |_| each(&["131072"], 425),
+            ..Factor::FLOW
+        },
         name: "TCP_NOTSENT_LOWAT",
         hint: "",
-        asked: |s| s.notsent_lowat_bytes.map(|b| Value::Number(b.0)),
+        asked: above_zero,
         set: |socket, value| socket.set_tcp_notsent_lowat(value.small()),
         get: |socket| Ok(Value::Number(socket.tcp_notsent_lowat()?.into())),
     },
-    Row {
+    SocketOption {
+        factor: Factor {
+            name: "zerocopy-send",
+            about: "MSG_ZEROCOPY: send from the application's pages; the kernel may still copy, and says so",
+            interacts: &["tx-checksum", "scatter-gather", "tso", "write-size", "optmem-max"],
+            source: "jin-yoo-2007 3.3, figure 5 (checksum and zero-copy: 2.56x); \
+                     Documentation/networking/msg_zerocopy.rst; lab: copied on veth, costs 10 %",
+            propose: zerocopy_send,
+            ..Factor::FLOW
+        },
         name: "SO_ZEROCOPY",
         hint: "it needs Linux 4.14",
-        asked: |s| s.zerocopy_send.then_some(Value::Number(1)),
+        asked: once_on,
         set: |socket, value| raw::set(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, value.small()),
         get: |socket| {
             raw::get::<u32>(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY).map(|on| Value::Number(on.into()))
         },
     },
 ];
+
+/// The most that each flow sends.
+pub(crate) const PACING_RATE: Factor = Factor {
+    name: "pacing-rate",
+    about: "the most that each flow sends: SO_MAX_PACING_RATE of TCP, the sender's own clock of UDP; 0 is unlimited",
+    domain: Domain::Rate(0, FASTEST),
+    default: "0",
+    interacts: &["qdisc", "congestion-control", "flows", "gso"],
+    source: "ESnet fasterdata (paced flows, 2016 on); tc-fq(8)",
+    propose: pace,
+    ..Factor::FLOW
+};
+
+/// The same choice as congestion-control, for algorithms that a network namespace may not default to.
+fn congestion(view: &View) -> Vec<Proposal> {
+    if !view.stands("socket-congestion", SYSTEM) {
+        return vec![Proposal::new(SYSTEM, 108)];
+    }
+    let system = view.settings.get("congestion-control").map_or("", String::as_str);
+    let reason = "congestion-control tries the same for all flows";
+    algorithms(view, system).map(|(default, proposal)| proposal.pointless_if(default, reason)).collect()
+}
+
+/// No limit of the flow's own says the same as none of the system's; where there is one, a byte more does.
+fn unlimited(view: &View) -> Option<String> {
+    match view.current {
+        "0" => (view.number("notsent-lowat")? >= UNLIMITED).then(|| UNLIMITED.to_string()),
+        limit => next_to(limit, UNLIMITED),
+    }
+}
+
+/// A little under an even share of the slower link: a burst then never overruns the path's buffers.
+fn pace(view: &View) -> Vec<Proposal> {
+    let mbps = [view.sender_link.speed_mbps, view.receiver_link.speed_mbps].into_iter().flatten().min();
+    let Some(mbps) = mbps else {
+        let unlimited = Proposal::new("0", 415).pointless_if(true, "no device states a speed to pace to");
+        return vec![unlimited];
+    };
+    let flows = view.number("flows").unwrap_or(1).max(1);
+    vec![Proposal::new((mbps.saturating_mul(900_000) / flows).min(FASTEST).to_string(), 415)]
+}
+
+/// Pages that a checksum must read are no longer free to skip: without the offloads the kernel copies.
+fn zerocopy_send(view: &View) -> Vec<Proposal> {
+    if view.current == "on" {
+        return Vec::new();
+    }
+    let needs = [("tx-checksum", "on"), ("scatter-gather", "on")];
+    let missing = needs.into_iter().filter(|(knob, _)| view.stands(knob, "off"));
+    vec![missing.fold(Proposal::new("on", 45), |on, (knob, value)| on.with(knob, value))]
+}
+
+fn zerocopy_receive(view: &View) -> Vec<Proposal> {
+    if view.current == "on" {
+        return Vec::new();
+    }
+    // IPv4 and TCP headers with timestamps take 52 bytes, IPv6's 72: pages line up with either left over.
+    let mtu = view.settings.get("mtu").and_then(|mtu| mtu.parse::<u32>().ok());
+    let mtu = mtu.unwrap_or(view.sender_link.mtu_bytes);
+    let whole_pages = [52, 72].iter().any(|headers| mtu > 4096 && (mtu - headers).is_multiple_of(4096));
+    let reason = format!("at MTU {mtu} no segment is a whole number of pages, so nothing can be mapped");
+    vec![Proposal::new("on", 490).pointless_if(!whole_pages, reason)]
+}
 
 fn until_nul(bytes: &[u8]) -> String {
     let name = bytes.split(|&b| b == 0).next().unwrap_or_default();
@@ -53,41 +180,40 @@ fn until_nul(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::FlowSettings;
-    use landspeed_units::{BitRate, Bytes};
-    use socket2::{Domain, Socket, Type};
+    use socket2::{Socket, Type};
 
     use super::*;
+    use crate::settings::with;
 
     fn socket() -> Socket {
-        Socket::new(Domain::IPV4, Type::STREAM, None).expect("a TCP socket")
+        Socket::new(socket2::Domain::IPV4, Type::STREAM, None).expect("a TCP socket")
+    }
+
+    fn asked(values: &[(&str, &str)]) -> landspeed_record::Settings {
+        values.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
     }
 
     #[test]
     fn what_the_kernel_grants_reads_back_without_a_word() {
-        let settings = FlowSettings {
-            sndbuf_bytes: Some(Bytes::kib(64)),
-            rcvbuf_bytes: Some(Bytes::kib(64)),
-            nodelay: true,
-            congestion: Some("reno".into()),
-            pacing_rate_bps: Some(BitRate(8e9)),
-            notsent_lowat_bytes: Some(Bytes::kib(128)),
-            zerocopy_send: true,
-            ..FlowSettings::default()
-        };
+        let settings = asked(&[
+            ("sndbuf", "65536"),
+            ("rcvbuf", "65536"),
+            ("nodelay", "on"),
+            ("socket-congestion", "reno"),
+            ("pacing-rate", "8000000000"),
+            ("socket-notsent-lowat", "131072"),
+            ("zerocopy-send", "on"),
+        ]);
         let socket = socket();
         OPTIONS.set(&socket, &settings);
         assert_eq!(OPTIONS.read_back(&socket, &settings), Vec::<String>::new());
         assert_eq!(socket.send_buffer_size().expect("readable"), 128 * 1024);
+        assert!(ZEROCOPY_SEND.is_on(&settings) && !ZEROCOPY_SEND.is_on(&with(&[])));
     }
 
     #[test]
-    fn what_it_refuses_is_named_with_what_stands() {
-        let settings = FlowSettings {
-            rcvbuf_bytes: Some(Bytes(1 << 40)),
-            congestion: Some("no-such-thing".into()),
-            ..FlowSettings::default()
-        };
+    fn what_it_refuses_is_named_with_what_is_set() {
+        let settings = asked(&[("rcvbuf", "1099511627776"), ("socket-congestion", "no-such-thing")]);
         let socket = socket();
         OPTIONS.set(&socket, &settings);
         let lines = OPTIONS.read_back(&socket, &settings);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use landspeed_record::FlowSettings;
+use landspeed_record::Settings;
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::SendFlags;
 use socket2::Socket;
@@ -15,7 +15,7 @@ use socket2::Socket;
 use super::counters::{Arrivals, Counters};
 use super::identity::Identity;
 use super::message;
-use super::options::OPTIONS;
+use super::options::{OPTIONS, Ways};
 use super::receive::UdpReceiver;
 use super::send::UdpSender;
 use super::wire::{CONTROL, Feedback, Pass};
@@ -35,7 +35,7 @@ pub(super) struct UdpFlow {
     pub(super) socket: Socket,
     pub(super) identity: Identity,
     pub(super) counters: Counters,
-    pub(super) settings: FlowSettings,
+    pub(super) ways: Ways,
     number: u32,
     not_as_asked: Vec<String>,
     /// Whether whoever receives was woken to leave.
@@ -60,7 +60,7 @@ impl UdpFlow {
     pub(super) fn new(
         socket: Socket,
         number: u32,
-        settings: &FlowSettings,
+        settings: &Settings,
         identity: Identity,
     ) -> io::Result<Self> {
         socket.set_read_timeout(Some(LOOK))?;
@@ -72,7 +72,7 @@ impl UdpFlow {
             socket,
             identity,
             counters: Counters::new(),
-            settings: settings.clone(),
+            ways: Ways::of(settings),
             number,
             not_as_asked,
             woken: AtomicBool::new(false),

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use landspeed_record::FlowSettings;
+use landspeed_record::Settings;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::RecvFlags;
 use socket2::{SockAddr, Socket};
@@ -32,7 +32,7 @@ const MOST_AT_ONCE: usize = 256;
 pub(super) struct UdpListener {
     socket: UdpSocket,
     at: SocketAddr,
-    settings: FlowSettings,
+    settings: Settings,
     key: Key,
     secret: Key,
     /// Clients that have a flow. Their sockets take what they send from then on.
@@ -46,7 +46,7 @@ type Received = (SocketAddr, Vec<u8>);
 
 impl UdpListener {
     /// Starts to listen.
-    pub(super) fn start(at: SocketAddr, settings: &FlowSettings, key: &Key) -> Result<Self, Error> {
+    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &Key) -> Result<Self, Error> {
         let socket = bind(at)?;
         socket.set_nonblocking(true).map_err(|source| Error::refused("listen on", at, source))?;
         Ok(UdpListener {

@@ -20,12 +20,14 @@ mod wire;
 
 use std::net::SocketAddr;
 
-use landspeed_record::FlowSettings;
+use landspeed_factor::Factor;
+use landspeed_record::Settings;
 use socket2::{SockAddr, Socket, Type};
 
 use crate::noun::{Call, Delivery, Flow, Port, Transport};
 use crate::socket::{self, HeldPort};
 use crate::{Error, Patience};
+use options::OPTIONS;
 
 /// UDP through the sockets API.
 #[derive(Debug)]
@@ -44,7 +46,19 @@ impl Transport for Udp {
         Delivery::Datagrams
     }
 
-    fn can_run(&self, settings: &FlowSettings) -> Result<(), String> {
+    fn factors(&self) -> Vec<&'static Factor> {
+        OPTIONS.factors().chain([&options::SEND, &options::RECEIVE, &options::PACE]).collect()
+    }
+
+    fn protocol(&self) -> &'static str {
+        "udp"
+    }
+
+    fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
+        &[("datagram-send", "plain"), ("datagram-receive", "plain")]
+    }
+
+    fn can_run(&self, settings: &Settings) -> Result<(), String> {
         probe::can_run(settings)
     }
 

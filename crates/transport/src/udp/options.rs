@@ -1,19 +1,104 @@
-//! Socket options of a UDP flow.
+//! What a UDP flow can be set to.
 
 use std::io;
 
-use socket2::{Domain, Socket};
+use landspeed_factor::{Domain, Factor};
+use landspeed_record::Settings;
+use landspeed_units::{BitRate, Bytes};
+use socket2::Socket;
 
-use crate::options::{self, Options, Row, Value};
+use crate::options::{self, Options, SocketOption, Value, once_on};
 use crate::raw;
+use crate::settings::WRITE_SIZE;
+use crate::tcp::PACING_RATE;
 
-/// All options of a UDP flow.
+/// All socket options of a UDP flow.
 pub(super) static OPTIONS: Options = Options(&[options::SOCKET, ROWS]);
 
-static ROWS: &[Row] = &[Row {
+/// How datagrams are handed to the kernel.
+pub(super) static SEND: Factor = Factor {
+    name: "datagram-send",
+    about: "how datagrams are handed to the kernel: one in each call, many (sendmmsg), or many through the stack as one \
+            (UDP_SEGMENT)",
+    domain: Domain::OneOf(&["plain", "batch", "gso"]),
+    default: "plain",
+    interacts: &["write-size", "datagram-receive", "gso"],
+    source: "udp(7); jin-yoo-2007 section 4",
+    ..Factor::FLOW
+};
+
+/// How datagrams are taken from the kernel.
+pub(super) static RECEIVE: Factor = Factor {
+    name: "datagram-receive",
+    about: "how datagrams are taken from the kernel: one in each call, many (recvmmsg), or many joined (UDP_GRO)",
+    domain: Domain::OneOf(&["plain", "batch", "gro"]),
+    default: "plain",
+    interacts: &["read-size", "datagram-send", "gro"],
+    source: "udp(7); jin-yoo-2007 section 4",
+    ..Factor::FLOW
+};
+
+/// The most that each flow sends, kept by the sender's own clock.
+pub(super) static PACE: Factor = PACING_RATE;
+
+/// How a flow's datagrams come and go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ways {
+    pub(super) send: Send,
+    pub(super) receive: Receive,
+    /// Payload of each datagram.
+    pub(super) size: Bytes,
+    /// The most that the sender sends.
+    pub(super) pace: Option<BitRate>,
+}
+
+/// See [`SEND`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Send {
+    Plain,
+    Batch,
+    Gso,
+}
+
+/// See [`RECEIVE`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Receive {
+    Plain,
+    Batch,
+    Gro,
+}
+
+impl Ways {
+    pub(super) fn of(settings: &Settings) -> Ways {
+        let bits = PACE.number(settings);
+        Ways {
+            send: match SEND.of(settings) {
+                "batch" => Send::Batch,
+                "gso" => Send::Gso,
+                _ => Send::Plain,
+            },
+            receive: match RECEIVE.of(settings) {
+                "batch" => Receive::Batch,
+                "gro" => Receive::Gro,
+                _ => Receive::Plain,
+            },
+            size: WRITE_SIZE.bytes(settings),
+            pace: (bits > 0).then_some(BitRate(bits as f64)),
+        }
+    }
+}
+
+static ROWS: &[SocketOption] = &[SocketOption {
+    factor: Factor {
+        name: "no-checksum",
+        about: "send datagrams without a checksum (RFC 6935)",
+        interacts: &["tx-checksum", "rx-checksum"],
+        source: "jin-yoo-2007 section 4; RFC 6935",
+        ..Factor::FLOW
+    },
     name: "SO_NO_CHECK",
     hint: "",
-    asked: |s| s.no_checksum.then_some(Value::Number(1)),
+    asked: once_on,
     set: |socket, _| no_checksum(socket),
     get: |socket| {
         let (level, name, _) = checksum_option(socket)?;
@@ -24,7 +109,7 @@ static ROWS: &[Row] = &[Row {
 /// The option that switches the checksum off, and in IPv6 the one that lets a datagram without in:
 /// RFC 6935 forbids both unless the program asks.
 fn checksum_option(socket: &Socket) -> io::Result<(i32, i32, Option<i32>)> {
-    Ok(if socket.domain()? == Domain::IPV6 {
+    Ok(if socket.domain()? == socket2::Domain::IPV6 {
         (libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_TX, Some(libc::UDP_NO_CHECK6_RX))
     } else {
         (libc::SOL_SOCKET, libc::SO_NO_CHECK, None)
@@ -39,14 +124,13 @@ fn no_checksum(socket: &Socket) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::FlowSettings;
-    use socket2::Type;
+    use socket2::{Domain, Type};
 
     use super::*;
 
     #[test]
     fn checksums_can_be_left_out_in_both_families() {
-        let settings = FlowSettings { no_checksum: true, ..FlowSettings::default() };
+        let settings = crate::settings::with(&[(&ROWS[0].factor, "on")]);
         for domain in [Domain::IPV4, Domain::IPV6] {
             let socket = Socket::new(domain, Type::DGRAM, None).expect("a UDP socket");
             assert_eq!(OPTIONS.read_back(&socket, &settings), ["SO_NO_CHECK: asked for 1, got 0"]);

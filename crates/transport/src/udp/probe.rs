@@ -2,71 +2,52 @@
 
 use std::io;
 
-use landspeed_record::{DatagramReceive, DatagramSend, FlowSettings};
+use landspeed_record::Settings;
 use landspeed_units::Bytes;
 use socket2::{Domain, Socket, Type};
 
+use super::options::{Receive, Send, Ways};
 use super::wire::{HEADER, LARGEST};
 use crate::raw;
+use crate::settings::READ_SIZE;
 
 /// What UDP_GRO hands over at most.
 const JOINED: u64 = 65_535;
 
 /// Whether UDP can run here with `settings`; otherwise why not, and what would help.
-pub(super) fn can_run(settings: &FlowSettings) -> Result<(), String> {
-    meaningful(settings)?;
-    sizes(settings)?;
-    if let Some(rate) = settings.pacing_rate_bps.filter(|rate| !(rate.0.is_finite() && rate.0 > 0.0)) {
-        return Err(format!(
-            "nothing can be sent at {} bit/s: leave pacing_rate_bps out, or above zero",
-            rate.0
-        ));
-    }
-    kernel(settings)
+pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
+    let ways = Ways::of(settings);
+    sizes(&ways, READ_SIZE.bytes(settings))?;
+    kernel(&ways)
 }
 
-/// Settings that UDP has nothing for are refused, not passed over.
-fn meaningful(settings: &FlowSettings) -> Result<(), String> {
-    let asked = [
-        ("congestion", settings.congestion.is_some()),
-        ("notsent_lowat_bytes", settings.notsent_lowat_bytes.is_some()),
-        ("zerocopy_send", settings.zerocopy_send),
-        ("zerocopy_receive", settings.zerocopy_receive),
-    ];
-    match asked.iter().find(|(_, asked)| *asked) {
-        Some((name, _)) => Err(format!("{name} is a setting of tcp: leave it out for udp")),
-        None => Ok(()),
-    }
-}
-
-fn sizes(settings: &FlowSettings) -> Result<(), String> {
-    let (write, read) = (settings.write_bytes, settings.read_bytes);
-    if !(HEADER as u64..=LARGEST as u64).contains(&write.0) {
+fn sizes(ways: &Ways, read: Bytes) -> Result<(), String> {
+    if !(HEADER as u64..=LARGEST as u64).contains(&ways.size.0) {
         return Err(format!(
             "a datagram of {} bytes cannot be sent: {HEADER} (the header that numbers it) to {LARGEST} can; \
              1472 fill an Ethernet packet",
-            write.0
+            ways.size.0
         ));
     }
-    let least = if settings.datagram_receive == DatagramReceive::Gro { Bytes(JOINED) } else { write };
+    let least = if ways.receive == Receive::Gro { Bytes(JOINED) } else { ways.size };
     if read < least {
-        return Err(format!("read_bytes is {}: a call may bring {least}, ask for as much", read));
+        return Err(format!("read-size is {}: a call may bring {least}, ask for as much", read));
     }
     Ok(())
 }
 
 /// Asks the kernel, on a socket that is thrown away.
-fn kernel(settings: &FlowSettings) -> Result<(), String> {
+fn kernel(ways: &Ways) -> Result<(), String> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)
         .or_else(|_| Socket::new(Domain::IPV6, Type::DGRAM, None))
         .map_err(|error| format!("this host opens no UDP socket: {error}"))?;
     let try_option = |name| raw::set::<u32>(&socket, libc::IPPROTO_UDP, name, 1);
-    if settings.datagram_send == DatagramSend::Gso {
+    if ways.send == Send::Gso {
         try_option(libc::UDP_SEGMENT).map_err(|e| {
             format!("this kernel has no UDP_SEGMENT, which came with Linux 4.18 ({e}): send by batch")
         })?;
     }
-    if settings.datagram_receive == DatagramReceive::Gro {
+    if ways.receive == Receive::Gro {
         try_option(libc::UDP_GRO).map_err(|e| {
             format!("this kernel has no UDP_GRO, which came with Linux 5.0 ({e}): receive by batch")
         })?;
@@ -93,40 +74,31 @@ pub(super) fn segments_fit(socket: &Socket, size: Bytes) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_units::BitRate;
-
     use super::*;
+    use crate::settings::WRITE_SIZE;
+    use crate::settings::with;
 
-    fn settings() -> FlowSettings {
-        FlowSettings { write_bytes: Bytes(1472), ..FlowSettings::default() }
-    }
-
-    fn refusal(settings: &FlowSettings) -> String {
-        can_run(settings).expect_err("it is refused")
+    fn refusal(size: &str, read: &str, receive: &str) -> String {
+        let values = [(&WRITE_SIZE, size), (&READ_SIZE, read), (&super::super::options::RECEIVE, receive)];
+        can_run(&with(&values)).expect_err("it is refused")
     }
 
     #[test]
     fn what_cannot_be_a_datagram_is_refused_with_what_can() {
-        assert_eq!(can_run(&settings()), Ok(()));
-        for size in [1, 15, 65_508, 131_072] {
-            let told = refusal(&FlowSettings { write_bytes: Bytes(size), ..settings() });
+        assert_eq!(can_run(&crate::settings::defaults(&super::super::Udp)), Ok(()));
+        for size in ["1", "15", "65508", "131072"] {
+            let told = refusal(size, "131072", "plain");
             assert!(told.contains("16") && told.contains("65507"), "{told}");
         }
-        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let told = refusal(&FlowSettings { pacing_rate_bps: Some(BitRate(rate)), ..settings() });
-            assert!(told.contains("pacing_rate_bps"), "{told}");
-        }
-        let told = refusal(&FlowSettings { read_bytes: Bytes(1000), ..settings() });
-        assert!(told.starts_with("read_bytes"), "{told}");
-        let joined =
-            FlowSettings { datagram_receive: DatagramReceive::Gro, read_bytes: Bytes(2048), ..settings() };
-        assert!(refusal(&joined).starts_with("read_bytes"));
+        assert!(refusal("1472", "1000", "plain").starts_with("read-size"));
+        assert!(refusal("1472", "2048", "gro").starts_with("read-size"));
     }
 
     #[test]
     fn settings_of_tcp_are_refused() {
-        let told = refusal(&FlowSettings { congestion: Some("reno".into()), ..settings() });
-        assert_eq!(told, "congestion is a setting of tcp: leave it out for udp");
-        assert!(refusal(&FlowSettings { zerocopy_send: true, ..settings() }).starts_with("zerocopy_send"));
+        let table = crate::settings::table(&super::super::Udp);
+        assert!(table.check("socket-congestion", "reno").is_err());
+        assert!(table.check("zerocopy-send", "on").is_err());
+        assert_eq!(table.check("datagram-send", "gso"), Ok(()));
     }
 }

@@ -4,11 +4,10 @@ use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use landspeed_record::DatagramReceive;
-
 use super::counters::Arrivals;
 use super::flow::UdpFlow;
 use super::message::{self, BATCH};
+use super::options::Receive;
 use super::sequence::{Place, Sequence};
 use super::wire::{CONTROL, Header, Kind};
 use crate::noun::Receiver;
@@ -35,11 +34,11 @@ pub(super) struct UdpReceiver<'a> {
 impl<'a> UdpReceiver<'a> {
     /// For a flow, whose settings say how.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
-        if flow.settings.datagram_receive == DatagramReceive::Gro {
+        if flow.ways.receive == Receive::Gro {
             raw::set::<u32>(&flow.socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1)?;
         }
         let arrivals = flow.counters.arrivals();
-        let largest = (flow.settings.write_bytes.0 as usize).max(CONTROL);
+        let largest = (flow.ways.size.0 as usize).max(CONTROL);
         Ok(UdpReceiver {
             flow,
             // An odd number of cache lines.
@@ -62,10 +61,10 @@ impl<'a> UdpReceiver<'a> {
             return Ok(taken);
         }
         let before = self.arrivals.received_bytes;
-        match self.flow.settings.datagram_receive {
-            DatagramReceive::Batch if into.len() >= 2 * self.room => self.take_many(into, flags)?,
-            DatagramReceive::Gro => self.take_joined(into, flags)?,
-            DatagramReceive::Batch | DatagramReceive::Plain => self.take_one(into, flags)?,
+        match self.flow.ways.receive {
+            Receive::Batch if into.len() >= 2 * self.room => self.take_many(into, flags)?,
+            Receive::Gro => self.take_joined(into, flags)?,
+            Receive::Batch | Receive::Plain => self.take_one(into, flags)?,
         }
         let bytes = self.arrivals.received_bytes - before;
         if bytes > 0 {

@@ -3,10 +3,9 @@
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsFd;
 
-use landspeed_record::DatagramSend;
-
 use super::flow::UdpFlow;
 use super::message::{self, BATCH, SEGMENTS};
+use super::options::Send;
 use super::pacer::Pacer;
 use super::probe;
 use super::wire::{HEADER, Header, Kind, LARGEST};
@@ -23,19 +22,19 @@ pub(super) struct UdpSender<'a> {
 impl<'a> UdpSender<'a> {
     /// For a flow, whose settings say how.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
-        if flow.settings.datagram_send == DatagramSend::Gso {
-            probe::segments_fit(&flow.socket, flow.settings.write_bytes)?;
+        if flow.ways.send == Send::Gso {
+            probe::segments_fit(&flow.socket, flow.ways.size)?;
         }
-        let pacer = flow.settings.pacing_rate_bps.map(Pacer::new);
+        let pacer = flow.ways.pace.map(Pacer::new);
         Ok(UdpSender { flow, headers: [[0; HEADER]; SEGMENTS], pacer })
     }
 
     /// How many datagrams of `size` the next call shall send.
     fn count(&self, size: usize, times: u64) -> usize {
-        let most = match self.flow.settings.datagram_send {
-            DatagramSend::Plain => 1,
-            DatagramSend::Batch => BATCH,
-            DatagramSend::Gso => (LARGEST / size).clamp(1, SEGMENTS),
+        let most = match self.flow.ways.send {
+            Send::Plain => 1,
+            Send::Batch => BATCH,
+            Send::Gso => (LARGEST / size).clamp(1, SEGMENTS),
         };
         let paced = self.pacer.as_ref().map_or(u64::MAX, |pacer| pacer.burst(size));
         (most as u64).min(times).min(paced).max(1) as usize
@@ -63,7 +62,7 @@ impl<'a> UdpSender<'a> {
             pair.copy_from_slice(&[IoSlice::new(header), payload]);
         }
         let parts = &parts[..2 * count];
-        if self.flow.settings.datagram_send == DatagramSend::Batch {
+        if self.flow.ways.send == Send::Batch {
             return message::send_many(fd, parts);
         }
         message::send(fd, parts, Some(message.len() as u16)).map(|()| count)
@@ -96,7 +95,7 @@ impl UdpSender<'_> {
     /// An error, or [`ErrorKind::Interrupted`] for what passes: a full device queue, and the news of a
     /// smaller path MTU, which the next datagram is cut for. Segments are not: they must fit.
     fn told(&self, error: io::Error) -> io::Error {
-        let cuts = self.flow.settings.datagram_send != DatagramSend::Gso;
+        let cuts = self.flow.ways.send != Send::Gso;
         match error.raw_os_error() {
             Some(libc::ENOBUFS) => ErrorKind::Interrupted.into(),
             Some(libc::EMSGSIZE) if cuts => ErrorKind::Interrupted.into(),

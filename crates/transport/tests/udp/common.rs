@@ -3,9 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use landspeed_record::FlowSettings;
+use landspeed_record::Settings;
 use landspeed_transport::{Call, Cancel, Error, Flow, Key, Listener, Patience, Port, Transport, find};
-use landspeed_units::Bytes;
 
 pub(crate) const KEY: Key = [3; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -17,8 +16,15 @@ pub(crate) fn udp() -> &'static dyn Transport {
     find("udp").expect("udp is registered")
 }
 
-pub(crate) fn settings() -> FlowSettings {
-    FlowSettings { transport: "udp".into(), write_bytes: Bytes(1000), ..FlowSettings::default() }
+/// Datagrams of 1000 bytes.
+pub(crate) fn settings() -> Settings {
+    set(&[])
+}
+
+/// The same with these set.
+pub(crate) fn set(values: &[(&str, &str)]) -> Settings {
+    let all = [("transport", "udp"), ("write-size", "1000")].iter().chain(values);
+    all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 pub(crate) fn reserve(at: IpAddr) -> Box<dyn Port> {

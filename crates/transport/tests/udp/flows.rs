@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use landspeed_record::{DatagramReceive, DatagramSend, FlowSettings};
 use landspeed_transport::{Call, Cancel, Delivery, Error};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::common::{KEY, LONG, V4, V6, call, listen, pair, patience, receive, reserve, send, settings, udp};
+use crate::common::{
+    KEY, LONG, V4, V6, call, listen, pair, patience, receive, reserve, send, set, settings, udp,
+};
 
 #[test]
 fn flows_carry_datagrams_both_ways() {
@@ -28,13 +29,9 @@ fn flows_carry_datagrams_both_ways() {
 
 #[test]
 fn many_in_a_call_come_whole_by_every_way() {
-    let ways = [
-        (DatagramSend::Batch, DatagramReceive::Batch),
-        (DatagramSend::Gso, DatagramReceive::Gro),
-        (DatagramSend::Gso, DatagramReceive::Batch),
-    ];
-    for (datagram_send, datagram_receive) in ways {
-        let settings = FlowSettings { datagram_send, datagram_receive, ..settings() };
+    let ways = [("batch", "batch"), ("gso", "gro"), ("gso", "batch")];
+    for (send, receive_by) in ways {
+        let settings = set(&[("datagram-send", send), ("datagram-receive", receive_by)]);
         assert_eq!(udp().can_run(&settings), Ok(()), "the kernels that this is tested on have both");
         let port = reserve(V4);
         let mut listener = port.listen(&settings, &KEY).expect("it listens");
@@ -54,8 +51,8 @@ fn many_in_a_call_come_whole_by_every_way() {
         });
         let mut sender = there.sender().expect("sends");
         let taken = sender.send(&[1; 1000], 20).expect("sent");
-        assert_eq!(taken, 20_000, "{datagram_send:?} hands over as many as are asked for");
-        assert_eq!(receive(here.as_ref(), taken), taken, "{datagram_send:?} {datagram_receive:?}");
+        assert_eq!(taken, 20_000, "{send} hands over as many as are asked for");
+        assert_eq!(receive(here.as_ref(), taken), taken, "{send} {receive_by}");
         let came = here.datagrams().expect("counts");
         assert_eq!((came.received, came.highest, came.malformed), (20, 20, 0), "{came:?}");
     }
@@ -79,10 +76,10 @@ fn feedback_comes_back_on_the_flow_and_ends_with_the_receiver() {
 
 #[test]
 fn a_sleeping_receiver_can_be_woken_by_every_way() {
-    let ways = [DatagramReceive::Plain, DatagramReceive::Batch, DatagramReceive::Gro];
-    for datagram_receive in ways {
+    let ways = ["plain", "batch", "gro"];
+    for way in ways {
         let port = reserve(V4);
-        let settings = FlowSettings { datagram_receive, ..settings() };
+        let settings = set(&[("datagram-receive", way)]);
         let mut listener = port.listen(&settings, &KEY).expect("it listens");
         let (there, here) = crate::common::pair_through(listener.as_mut(), port.address());
         std::thread::scope(|scope| {
@@ -96,7 +93,7 @@ fn a_sleeping_receiver_can_be_woken_by_every_way() {
                 }
             });
             here.wake_receiver();
-            assert_eq!(waiting.join().expect("no panic"), 0, "{datagram_receive:?}");
+            assert_eq!(waiting.join().expect("no panic"), 0, "{way}");
         });
         assert_eq!(here.datagrams().expect("counts").malformed, 0, "leaving is no datagram");
         drop(there);

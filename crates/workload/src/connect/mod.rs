@@ -8,22 +8,27 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{EndpointOutcome, FlowSettings, TrialSpec, Workload};
+use landspeed_factor::Factor;
+use landspeed_record::{EndpointOutcome, Settings, TrialSpec};
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Call, Delivery, Listener, Patience};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::crew::{self, Station, Task};
 use crate::end::outcome;
 use crate::histogram::Latency;
-use crate::noun::{Needs, Parameter, Runner};
+use crate::noun::{Needs, Runner};
 use crate::pace::{Measured, Pace, Parts};
+use crate::parameter;
 use crate::port::transport;
-use crate::session::More;
+use crate::session::{More, single_messages};
 use crate::{ClientPlan, End, Error, check};
 
 /// The most that one connection may take: a lost SYN is sent again after one second, three, seven
 /// (RFC 6298 section 2).
 const ONE: Duration = Duration::from_secs(8);
+
+static DURATION: Factor = parameter::DURATION;
 
 /// Connections set up and closed.
 #[derive(Debug)]
@@ -38,24 +43,28 @@ impl Runner for Connect {
         "connections set up and closed, one after the other; their rate, and the distribution of set-up times"
     }
 
-    fn parameters(&self) -> &'static [Parameter] {
-        &[Parameter { name: "duration", about: "measured time, as 300ms or 10s", default: "5s" }]
+    fn parameters(&self) -> Vec<&'static Factor> {
+        vec![&DURATION]
     }
 
-    fn runs(&self, workload: &Workload) -> bool {
-        matches!(workload, Workload::Connect { .. })
+    fn latency(&self) -> &'static str {
+        "connection set-up time"
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
         if check::delivery(&spec.flow) != Delivery::Stream {
-            let why = format!("{} sets up no connections: connect needs tcp", spec.flow.transport);
+            let why = format!("{} sets up no connections: connect needs tcp", TRANSPORT.of(&spec.flow));
             return Err(check::spec("transport", why));
         }
-        check::duration(duration(spec))
+        Ok(())
+    }
+
+    fn lasts(&self, parameters: &Settings) -> Nanos {
+        DURATION.time(parameters)
     }
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
-        let settings = FlowSettings { nodelay: true, ..spec.flow.clone() };
+        let settings = single_messages(&spec.flow);
         Needs { flows: 0, settings, own: Vec::new(), keeps_listening: true }
     }
 
@@ -71,15 +80,8 @@ impl Runner for Connect {
     }
 }
 
-fn duration(spec: &TrialSpec) -> Nanos {
-    match spec.workload {
-        Workload::Connect { duration_ns } => duration_ns,
-        _ => unreachable!("only a connect is run as one"),
-    }
-}
-
 /// The client's end.
-fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &FlowSettings) -> Result<EndpointOutcome, Error> {
+fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<EndpointOutcome, Error> {
     let counting = AtomicBool::new(false);
     let latency = Mutex::new(Latency::new());
     let task: Task<'_, ()> = Box::new(|station, ()| {
@@ -101,13 +103,13 @@ fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &FlowSettings) -> Result<
 /// could be taken again only when the server has seen the close.
 fn calls(
     station: &Station<'_>,
-    (plan, settings): (&ClientPlan, &FlowSettings),
+    (plan, settings): (&ClientPlan, &Settings),
     mut set_up: impl FnMut(Nanos),
 ) -> Result<(), Error> {
     if !station.begin() {
         return Ok(());
     }
-    let transport = transport(&settings.transport)?;
+    let transport = transport(TRANSPORT.of(settings))?;
     let mut count = 0;
     while !station.stopped() {
         let patience = Patience { until: Instant::now() + ONE, cancel: station.stop() };
@@ -153,7 +155,7 @@ fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointO
 
 /// Start, warm-up, window; `counting` is true while the window is open.
 fn timed(mut pace: Pace<'_, '_>, counting: &AtomicBool) -> Result<Measured, Error> {
-    let duration = Duration::from(duration(pace.spec));
+    let duration = Duration::from(DURATION.time(&pace.spec.workload.parameters));
     pace.crew.start();
     let first = pace.await_first()?;
     pace.until(first + Duration::from(pace.spec.warm_up_ns))?;

@@ -35,7 +35,7 @@ struct Done {
     lost: u64,
 }
 
-pub(super) fn run(parts: Parts<'_>, plan: Plan<'_>) -> Result<EndpointOutcome, Error> {
+pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Error> {
     let flows = parts.flows;
     let (orders, ordered) = mpsc::channel();
     let (report, done) = mpsc::channel();
@@ -55,11 +55,11 @@ pub(super) fn run(parts: Parts<'_>, plan: Plan<'_>) -> Result<EndpointOutcome, E
     })
 }
 
-fn lead(mut pace: Pace<'_, '_>, plan: Plan<'_>, desk: Desk) -> Result<(Measured, Vec<Done>), Error> {
+fn lead(mut pace: Pace<'_, '_>, plan: &Plan, desk: Desk) -> Result<(Measured, Vec<Done>), Error> {
     pace.crew.start();
     let mut mark = None;
     let mut all = Vec::with_capacity(plan.sizes.len());
-    for size in plan.sizes {
+    for size in &plan.sizes {
         pace.say(Signal::Size(size.0))?;
         pace.expect("while it got ready for the next size", |said| {
             (said == Signal::Ready(size.0)).then_some(())
@@ -99,7 +99,7 @@ fn await_done(pace: &mut Pace<'_, '_>, desk: &Desk) -> Result<Done, Error> {
 
 fn task<'a>(
     flow: &'a dyn Flow,
-    plan: Plan<'a>,
+    plan: &'a Plan,
     (ordered, report): (mpsc::Receiver<Bytes>, mpsc::Sender<Done>),
 ) -> Task<'a, ()> {
     Box::new(move |station, ()| {
@@ -134,7 +134,7 @@ fn task<'a>(
 /// Rounds of one size: one clock read each, whose end is the next one's start. The first read of the
 /// counted part follows the warm-up. How many were lost; `None` when the worker shall stop.
 fn rounds(
-    plan: Plan<'_>,
+    plan: &Plan,
     latency: &mut Latency,
     mut round: impl FnMut(Option<Duration>) -> Result<Heard, Error>,
 ) -> Result<Option<u64>, Error> {

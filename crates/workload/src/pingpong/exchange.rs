@@ -3,7 +3,6 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use landspeed_record::Receiver;
 use landspeed_transport::{self as transport, Delivery, Flow};
 
 use super::Plan;
@@ -39,12 +38,12 @@ pub(super) enum Heard {
 }
 
 impl<'a> Exchange<'a> {
-    pub(super) fn new(flow: &'a dyn Flow, station: &'a Station<'a>, plan: Plan<'_>) -> Result<Self, Error> {
+    pub(super) fn new(flow: &'a dyn Flow, station: &'a Station<'a>, plan: &Plan) -> Result<Self, Error> {
         Ok(Exchange {
             station,
             sender: flow.sender()?,
             receiver: flow.receiver()?,
-            spins: plan.receiver == Receiver::Spinning,
+            spins: plan.spins,
             whole: plan.delivery == Delivery::Datagrams,
             buffer: Buffer::new(plan.largest()),
         })

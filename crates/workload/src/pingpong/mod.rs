@@ -6,19 +6,58 @@ mod server;
 
 use std::time::Duration;
 
-use landspeed_record::{
-    DatagramReceive, DatagramSend, EndpointOutcome, FlowSettings, Receiver, Role, TrialSpec, Workload,
-};
-use landspeed_transport::Delivery;
+use landspeed_factor::{Domain, Factor};
+use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
+use landspeed_transport::settings::WRITE_SIZE;
+use landspeed_transport::{Delivery, Transport};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::noun::{Needs, Parameter, Runner};
+use crate::noun::{Needs, Runner};
 use crate::pace::Parts;
+use crate::parameter;
+use crate::session::single_messages;
 use crate::{End, Error, check};
 
 /// What SO_BUSY_POLL is set to where the settings do not say: net.core.busy_read's recommended value
 /// (kernel documentation, admin-guide/sysctl/net).
-const BUSY_POLL_US: u32 = 50;
+const BUSY_POLL_US: &str = "50";
+
+static SIZES: Factor = Factor {
+    about: "message sizes, separated by commas; a UDP datagram has a header of 16 bytes that numbers it",
+    default: "1,64,256,1024",
+    default_of_datagrams: Some("16,64,256,1024"),
+    ..parameter::SIZES
+};
+static DURATION: Factor =
+    Factor { about: "measured time for each size", default: "5s", ..parameter::DURATION };
+static RECEIVER: Factor = Factor {
+    name: "receiver",
+    about: "how both ends wait: sleep in the receive call, have the kernel poll the device first (SO_BUSY_POLL), or \
+            receive in a loop, which takes one core",
+    domain: Domain::OneOf(&["blocking", "busy-poll", "spinning"]),
+    default: "blocking",
+    ..Factor::FLOW
+};
+
+/// The smallest message that `transport` carries, to and fro for so long.
+pub fn smallest(transport: &dyn Transport, time: Nanos) -> Workload {
+    let sizes = match transport.delivery() {
+        Delivery::Stream => SIZES.default,
+        Delivery::Datagrams => SIZES.default_of_datagrams.unwrap_or(SIZES.default),
+    };
+    let smallest = sizes.split(',').next().unwrap_or_default();
+    one_byte(time).with(SIZES.name, smallest)
+}
+
+/// Messages of these sizes, each for so long.
+pub fn spec(sizes: &str, time: Nanos) -> Workload {
+    one_byte(time).with(SIZES.name, sizes)
+}
+
+/// One byte to and fro for so long.
+pub fn one_byte(time: Nanos) -> Workload {
+    Workload::new(PingPong.name()).with(SIZES.name, 1).with(DURATION.name, time.exact())
+}
 
 /// A message to and fro.
 #[derive(Debug)]
@@ -33,51 +72,31 @@ impl Runner for PingPong {
         "a message to and fro, one at a time; the distribution of round-trip times"
     }
 
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter { name: "sizes", about: "message sizes, separated by commas", default: "1" },
-            Parameter {
-                name: "duration",
-                about: "measured time for each size, as 300ms or 10s",
-                default: "5s",
-            },
-            Parameter {
-                name: "receiver",
-                about: "how both ends wait: blocking, busy-poll or spinning",
-                default: "blocking",
-            },
-        ]
+    fn parameters(&self) -> Vec<&'static Factor> {
+        vec![&SIZES, &DURATION, &RECEIVER]
     }
 
-    fn runs(&self, workload: &Workload) -> bool {
-        matches!(workload, Workload::PingPong { .. })
-    }
-
-    fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        let plan = Plan::of(spec);
-        check::sizes(plan.sizes)?;
-        check::duration(plan.duration.into())
+    fn lasts(&self, parameters: &Settings) -> Nanos {
+        let plan = Plan::of(parameters, Nanos(0));
+        Nanos((plan.duration + plan.warm_up).as_nanos() as u64).times(plan.sizes.len() as u64)
     }
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
-        let asked = &spec.flow;
-        let busy_poll_us = match Plan::of(spec).receiver {
-            Receiver::BusyPoll if asked.busy_poll_us == 0 => BUSY_POLL_US,
-            _ => asked.busy_poll_us,
-        };
+        let plan = plan(spec);
         // Nagle's algorithm (RFC 896) would measure delayed acknowledgements in place of the path, and
         // a receiver that maps pages would not wait as it is told.
-        let settings = FlowSettings {
-            write_bytes: Bytes(Plan::of(spec).largest() as u64),
-            nodelay: true,
-            busy_poll_us,
-            zerocopy_send: false,
-            zerocopy_receive: false,
-            // One message at a time: there is nothing to hand over many of.
-            datagram_send: DatagramSend::Plain,
-            datagram_receive: DatagramReceive::Plain,
-            ..asked.clone()
-        };
+        let mut settings = single_messages(&spec.flow);
+        settings.insert(WRITE_SIZE.name.into(), plan.largest().to_string());
+        if RECEIVER.of(&spec.workload.parameters) == "busy-poll" {
+            settings
+                .entry("busy-poll".into())
+                .and_modify(|us| {
+                    if us == "0" {
+                        *us = BUSY_POLL_US.into()
+                    }
+                })
+                .or_insert(BUSY_POLL_US.into());
+        }
         Needs { flows: 1, settings, own: Vec::new(), keeps_listening: false }
     }
 
@@ -86,38 +105,42 @@ impl Runner for PingPong {
         let End { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
-        let plan = Plan::of(spec);
+        let plan = plan(spec);
         match role {
-            Role::Client => client::run(parts, plan),
-            Role::Server => server::run(parts, plan),
+            Role::Client => client::run(parts, &plan),
+            Role::Server => server::run(parts, &plan),
         }
     }
 }
 
 /// The parameters of a ping-pong.
-#[derive(Debug, Clone, Copy)]
-struct Plan<'a> {
-    sizes: &'a [Bytes],
+#[derive(Debug, Clone)]
+struct Plan {
+    sizes: Vec<Bytes>,
     duration: Duration,
     /// Not counted, before each size.
     warm_up: Duration,
-    receiver: Receiver,
+    /// Whether both ends receive in a loop.
+    spins: bool,
     delivery: Delivery,
 }
 
-impl<'a> Plan<'a> {
-    fn of(spec: &'a TrialSpec) -> Self {
-        let Workload::PingPong { sizes_bytes, duration_ns, receiver } = &spec.workload else {
-            unreachable!("only a ping-pong is run as one")
-        };
-        let warm_up = if spec.warm_up_ns > Nanos(0) { spec.warm_up_ns } else { Nanos(duration_ns.0 / 10) };
-        let (duration, warm_up) = ((*duration_ns).into(), warm_up.into());
+/// What a specification asks for.
+fn plan(spec: &TrialSpec) -> Plan {
+    let plan = Plan::of(&spec.workload.parameters, spec.warm_up_ns);
+    Plan { delivery: check::delivery(&spec.flow), ..plan }
+}
+
+impl Plan {
+    fn of(parameters: &Settings, warm_up: Nanos) -> Self {
+        let duration = DURATION.time(parameters);
+        let warm_up = if warm_up > Nanos(0) { warm_up } else { Nanos(duration.0 / 10) };
         Plan {
-            sizes: sizes_bytes,
-            duration,
-            warm_up,
-            receiver: *receiver,
-            delivery: check::delivery(&spec.flow),
+            sizes: SIZES.sizes(parameters),
+            duration: duration.into(),
+            warm_up: warm_up.into(),
+            spins: RECEIVER.of(parameters) == "spinning",
+            delivery: Delivery::Stream,
         }
     }
 

@@ -19,7 +19,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// How often afterwards: as seldom as it can.
 const REST: Duration = Duration::from_millis(50);
 
-pub(super) fn run(parts: Parts<'_>, plan: Plan<'_>) -> Result<EndpointOutcome, Error> {
+pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Error> {
     let flows = parts.flows;
     let size = AtomicUsize::new(usize::MAX);
     let task = task(flows[0].as_ref(), plan, &size);
@@ -34,7 +34,7 @@ pub(super) fn run(parts: Parts<'_>, plan: Plan<'_>) -> Result<EndpointOutcome, E
     })
 }
 
-fn lead(mut pace: Pace<'_, '_>, plan: Plan<'_>, size: &AtomicUsize) -> Result<Measured, Error> {
+fn lead(mut pace: Pace<'_, '_>, plan: &Plan, size: &AtomicUsize) -> Result<Measured, Error> {
     pace.crew.start();
     let mut mark = None;
     let mut due = None;
@@ -57,7 +57,7 @@ fn lead(mut pace: Pace<'_, '_>, plan: Plan<'_>, size: &AtomicUsize) -> Result<Me
     pace.close(&mark)
 }
 
-fn task<'a>(flow: &'a dyn Flow, plan: Plan<'a>, size: &'a AtomicUsize) -> Task<'a, ()> {
+fn task<'a>(flow: &'a dyn Flow, plan: &'a Plan, size: &'a AtomicUsize) -> Task<'a, ()> {
     Box::new(move |station, ()| {
         let mut exchange = Exchange::new(flow, station, plan)?;
         if !station.begin() {

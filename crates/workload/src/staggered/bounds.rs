@@ -1,9 +1,10 @@
 //! Sanity of a staggered run.
 
-use landspeed_record::{StaggeredFlow, TrialSpec};
+use landspeed_record::TrialSpec;
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 
-use super::Plan;
+use super::{Plan, StaggeredFlow};
 use crate::Error;
 use crate::check::{self, MOST_SAMPLES};
 use crate::port::SIGNALS;
@@ -11,34 +12,26 @@ use crate::port::SIGNALS;
 /// Flows of a run, each with a thread and a buffer.
 const MOST_FLOWS: usize = 64;
 /// The longest run.
-const LONGEST: Nanos = Nanos::secs(6 * 3600);
 /// The shortest time between probes.
 const CLOSEST_PROBES: Nanos = Nanos::millis(1);
 /// `TCP_CA_NAME_MAX` of include/net/tcp.h, less its final NUL.
 const LONGEST_NAME: usize = 15;
 
-pub(super) fn check(spec: &TrialSpec, plan: &Plan<'_>) -> Result<(), Error> {
-    if spec.flow.transport != SIGNALS {
-        let why = format!("{} has no congestion controls: staggered flows need tcp", spec.flow.transport);
+pub(super) fn check(spec: &TrialSpec, plan: &Plan) -> Result<(), Error> {
+    if TRANSPORT.of(&spec.flow) != SIGNALS {
+        let why =
+            format!("{} has no congestion controls: staggered flows need tcp", TRANSPORT.of(&spec.flow));
         return Err(check::spec("transport", why));
     }
     if spec.warm_up_ns > Nanos(0) {
         let why = format!("{} asked for; a staggered run is counted from its start: 0", spec.warm_up_ns);
         return Err(check::spec("warm_up_ns", why));
     }
-    duration(plan.duration)?;
     flows(plan)?;
     probes(plan)
 }
 
-fn duration(duration: Nanos) -> Result<(), Error> {
-    if duration < Nanos::millis(1) || duration > LONGEST {
-        return Err(check::spec("duration_ns", format!("{duration} cannot be run; 1 ms to {LONGEST} can")));
-    }
-    Ok(())
-}
-
-fn flows(plan: &Plan<'_>) -> Result<(), Error> {
+fn flows(plan: &Plan) -> Result<(), Error> {
     let count = plan.flows.len();
     if count == 0 || count > MOST_FLOWS {
         return Err(check::spec("flows", format!("{count} flows asked for; 1 to {MOST_FLOWS} are possible")));
@@ -75,37 +68,38 @@ fn name(name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn probes(plan: &Plan<'_>) -> Result<(), Error> {
+fn probes(plan: &Plan) -> Result<(), Error> {
     let probes = plan.duration.0.checked_div(plan.probe_every.0).unwrap_or(0);
     if plan.probes() && (plan.probe_every < CLOSEST_PROBES || probes > MOST_SAMPLES) {
         let why = format!(
             "{probes} probes, one each {}; {MOST_SAMPLES} are the most, and one each {CLOSEST_PROBES}",
             plan.probe_every
         );
-        return Err(check::spec("probe_every_ns", why));
+        return Err(check::spec("probe-every", why));
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{FlowSettings, Workload};
+    use landspeed_transport::settings::with;
 
     use super::*;
+    use crate::staggered;
 
-    fn spec(flow: StaggeredFlow) -> TrialSpec {
+    fn planned(flows: &[StaggeredFlow], probe_every: Nanos) -> TrialSpec {
         TrialSpec {
-            workload: Workload::Staggered {
-                flows: vec![flow],
-                duration_ns: Nanos::secs(960),
-                probe_every_ns: Nanos::secs(1),
-            },
-            flow: FlowSettings::default(),
+            workload: staggered::spec(flows, Nanos::secs(960), probe_every),
+            flow: with(&[]),
             cores: vec![],
             warm_up_ns: Nanos(0),
             interval_ns: Nanos::secs(1),
             observers: vec![],
         }
+    }
+
+    fn spec(flow: StaggeredFlow) -> TrialSpec {
+        planned(&[flow], Nanos::secs(1))
     }
 
     fn good() -> StaggeredFlow {
@@ -114,7 +108,7 @@ mod tests {
 
     /// The field that is refused.
     fn refused(spec: &TrialSpec) -> Option<&'static str> {
-        match check(spec, &Plan::of(spec)) {
+        match Plan::of(&spec.workload.parameters).and_then(|plan| check(spec, &plan)) {
             Ok(()) => None,
             Err(Error::Spec { field, why }) => {
                 assert!(!why.is_empty());
@@ -135,18 +129,15 @@ mod tests {
         assert_eq!(refused(&spec(at(0, 0))), Some("leaves_ns"));
         assert_eq!(refused(&spec(at(1, 2))), Some("enters_ns"), "nobody enters at zero");
         assert_eq!(refused(&spec(at(0, 5000))), None, "it leaves with the run");
-        let mut two = spec(good());
-        let Workload::Staggered { flows, .. } = &mut two.workload else { unreachable!() };
-        flows.push(at(960, 961));
-        assert_eq!(refused(&two), Some("enters_ns"));
+        assert_eq!(refused(&planned(&[good(), at(960, 961)], Nanos::secs(1))), Some("enters_ns"));
     }
 
     #[test]
     fn numbers_and_names_are_bounded() {
-        let mut many = spec(good());
-        let Workload::Staggered { flows, .. } = &mut many.workload else { unreachable!() };
-        *flows = vec![good(); 65];
-        assert_eq!(refused(&many), Some("flows"));
+        assert_eq!(refused(&planned(&vec![good(); 65], Nanos::secs(1))), Some("flows"));
+        let mut nonsense = spec(good());
+        nonsense.workload = nonsense.workload.with("plan", "[{]");
+        assert_eq!(refused(&nonsense), Some("plan"));
         let named = |name: &str| refused(&spec(StaggeredFlow { congestion: Some(name.into()), ..good() }));
         assert_eq!(named("ls_hstcp_lp"), None);
         assert_eq!(named(""), Some("congestion"));
@@ -160,26 +151,17 @@ mod tests {
 
     #[test]
     fn an_outcome_fits_one_message() {
-        let probed = |every: Nanos| {
-            let mut spec = spec(good());
-            let Workload::Staggered { probe_every_ns, .. } = &mut spec.workload else { unreachable!() };
-            *probe_every_ns = every;
-            refused(&spec)
-        };
+        let probed = |every: Nanos| refused(&planned(&[good()], every));
         assert_eq!(probed(Nanos(0)), None);
         assert_eq!(probed(Nanos::millis(100)), None);
-        assert_eq!(probed(Nanos(1000)), Some("probe_every_ns"));
+        assert_eq!(probed(Nanos(1000)), Some("probe-every"));
     }
 
     #[test]
-    fn only_tcp_from_the_start_for_some_hours() {
+    fn only_tcp_from_the_start() {
         let mut udp = spec(good());
-        udp.flow.transport = "udp".into();
+        udp.flow = with(&[(&TRANSPORT, "udp")]);
         assert_eq!(refused(&udp), Some("transport"));
         assert_eq!(refused(&TrialSpec { warm_up_ns: Nanos(1), ..spec(good()) }), Some("warm_up_ns"));
-        let mut long = spec(good());
-        let Workload::Staggered { duration_ns, .. } = &mut long.workload else { unreachable!() };
-        *duration_ns = Nanos::secs(7 * 3600);
-        assert_eq!(refused(&long), Some("duration_ns"));
     }
 }

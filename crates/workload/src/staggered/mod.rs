@@ -17,18 +17,73 @@ mod sender;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{
-    EndpointOutcome, FlowSettings, ProbeSample, Role, StaggeredFlow, TrialSpec, Workload,
-};
+use landspeed_factor::{Domain, Factor};
+use landspeed_record::{EndpointOutcome, ProbeSample, Role, Settings, TrialSpec, Workload};
+use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
 use landspeed_transport::{Flow, ZeroCopy};
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::sockopt::{set_tcp_congestion, set_tcp_nodelay};
+use serde::{Deserialize, Serialize};
 
 use crate::crew::{self, Task};
 use crate::end::{outcome, sum};
-use crate::noun::{Needs, Parameter, Runner};
+use crate::noun::{Needs, Runner};
 use crate::pace::{Measured, Pace, Parts};
-use crate::{End, Error};
+use crate::parameter::SHORTEST;
+use crate::session::single_messages;
+use crate::{End, Error, check};
+
+/// The longest run: the study's longest is 24 minutes.
+pub(crate) const LONGEST: Nanos = Nanos::secs(6 * 3600);
+/// The factor by which a flow chooses its congestion control.
+const CONGESTION: &str = "socket-congestion";
+
+static PLAN: Factor = Factor {
+    name: "plan",
+    about: "1 to 64 flows as a JSON list: congestion, enters_ns, leaves_ns, data_bytes",
+    domain: Domain::Text(64 << 10),
+    default: "[]",
+    ..Factor::FLOW
+};
+static DURATION: Factor = Factor {
+    name: "time",
+    short: Some('t'),
+    about: "length of the run",
+    domain: Domain::Time(SHORTEST, LONGEST),
+    default: "60s",
+    ..Factor::FLOW
+};
+static PROBE_EVERY: Factor = Factor {
+    name: "probe-every",
+    about: "time between probes, one byte to and fro over a connection of its own; 0s sends none",
+    domain: Domain::Time(Nanos(0), LONGEST),
+    default: "1s",
+    ..Factor::FLOW
+};
+
+/// One flow of a run; times run from the first flow's start.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StaggeredFlow {
+    /// TCP_CONGESTION at both ends; `None` leaves the host's default.
+    pub congestion: Option<String>,
+    /// When it enters.
+    pub enters_ns: Nanos,
+    /// When it leaves, whatever is under way.
+    pub leaves_ns: Nanos,
+    /// All that it sends; `None` for no end. It leaves once that is acknowledged.
+    pub data_bytes: Option<Bytes>,
+}
+
+/// Flows from client to server that enter and leave at set times, beside a probe of the round trip
+/// (cottrell-2005 section III.A). All connections are open from the start; a flow that leaves is closed at once.
+pub fn spec(flows: &[StaggeredFlow], time: Nanos, probe_every: Nanos) -> Workload {
+    let plan = serde_json::to_string(flows).expect("plain data");
+    Workload::new(Staggered.name())
+        .with(PLAN.name, plan)
+        .with(DURATION.name, time.exact())
+        .with(PROBE_EVERY.name, probe_every.exact())
+}
 
 /// Flows that enter and leave at set times.
 #[derive(Debug)]
@@ -43,48 +98,45 @@ impl Runner for Staggered {
         "flows that enter and leave at set times, each with its own congestion control, beside a round-trip probe"
     }
 
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                name: "flows",
-                about: "1 to 64: congestion control, when it enters and leaves, how much it sends at most",
-                default: "",
-            },
-            Parameter { name: "duration", about: "length of the run, at most 6 hours", default: "" },
-            Parameter { name: "probe-every", about: "time between probes of the round trip", default: "1s" },
-        ]
-    }
-
-    fn runs(&self, workload: &Workload) -> bool {
-        matches!(workload, Workload::Staggered { .. })
+    fn parameters(&self) -> Vec<&'static Factor> {
+        vec![&PLAN, &DURATION, &PROBE_EVERY]
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        bounds::check(spec, &Plan::of(spec))
+        bounds::check(spec, &Plan::of(&spec.workload.parameters)?)
+    }
+
+    fn lasts(&self, parameters: &Settings) -> Nanos {
+        DURATION.time(parameters)
     }
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
-        let plan = Plan::of(spec);
-        let settings = FlowSettings { congestion: None, ..spec.flow.clone() };
-        let with =
-            |flow: &StaggeredFlow| FlowSettings { congestion: flow.congestion.clone(), ..settings.clone() };
+        // Checked before: it can be read.
+        let plan = Plan::of(&spec.workload.parameters).unwrap_or_default();
+        let with = |flow: &StaggeredFlow| {
+            let mut settings = spec.flow.clone();
+            settings.remove(CONGESTION);
+            settings.extend(flow.congestion.iter().map(|name| (CONGESTION.to_owned(), name.clone())));
+            settings
+        };
         let mut own: Vec<_> = plan.flows.iter().map(with).collect();
         if plan.probes() {
-            own.push(FlowSettings { nodelay: true, ..FlowSettings::default() });
+            own.push(single_messages(&Settings::new()));
         }
+        let settings = with(&StaggeredFlow::default());
         Needs { flows: own.len() as u32, settings, own, keeps_listening: false }
     }
 
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
-        let (role, plan) = (end.session.role(), Plan::of(end.spec));
+        let (role, plan) = (end.session.role(), Plan::of(&end.spec.workload.parameters)?);
         let End { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let (data, probe) = flows.split_at(plan.flows.len());
-        let refused = prepare(role, plan.flows, (data, probe))?;
+        let refused = prepare(role, &plan.flows, (data, probe))?;
         let times = Times::new(plan.duration);
         let tasks = match role {
-            Role::Client => sending(plan, &times, (data, probe), spec.flow.write_bytes.0 as usize),
-            Role::Server => receiving((data, probe), spec.flow.read_bytes.0 as usize),
+            Role::Client => sending(&plan, &times, (data, probe), WRITE_SIZE.number(&spec.flow) as usize),
+            Role::Server => receiving((data, probe), READ_SIZE.number(&spec.flow) as usize),
         };
         let parts = Parts { spec, flows: data, strangers, signals: &mut signals, watch, cancel };
         let (mut measured, left) =
@@ -96,19 +148,21 @@ impl Runner for Staggered {
 }
 
 /// The parameters of a run.
-#[derive(Debug, Clone, Copy)]
-struct Plan<'a> {
-    flows: &'a [StaggeredFlow],
+#[derive(Debug, Clone, Default)]
+struct Plan {
+    flows: Vec<StaggeredFlow>,
     duration: Nanos,
     probe_every: Nanos,
 }
 
-impl<'a> Plan<'a> {
-    fn of(spec: &'a TrialSpec) -> Self {
-        let Workload::Staggered { flows, duration_ns, probe_every_ns } = &spec.workload else {
-            unreachable!("only a staggered run is run as one")
-        };
-        Plan { flows, duration: *duration_ns, probe_every: *probe_every_ns }
+impl Plan {
+    fn of(parameters: &Settings) -> Result<Self, Error> {
+        let flows = landspeed_record::decode(PLAN.of(parameters).as_bytes());
+        Ok(Plan {
+            flows: flows.map_err(|why| check::spec(PLAN.name, why.to_string()))?,
+            duration: DURATION.time(parameters),
+            probe_every: PROBE_EVERY.time(parameters),
+        })
     }
 
     fn probes(&self) -> bool {
@@ -182,12 +236,12 @@ fn prepare(role: Role, plans: &[StaggeredFlow], (data, probe): Both<'_>) -> Resu
 }
 
 fn sending<'a>(
-    plan: Plan<'a>,
+    plan: &'a Plan,
     times: &'a Times,
     (data, probe): Both<'a>,
     size: usize,
 ) -> Vec<Task<'a, Left>> {
-    let flows = data.iter().zip(plan.flows);
+    let flows = data.iter().zip(&plan.flows);
     let flows = flows.map(|(flow, planned)| sender::send(flow.as_ref(), planned, times, size));
     let probes = probe.iter().map(|flow| probe::ask(flow.as_ref(), times, plan.probe_every.into()));
     flows.chain(probes).collect()

@@ -4,14 +4,13 @@ use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use landspeed_record::StaggeredFlow;
 use landspeed_transport::{Flow, Sender};
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::connect_unspec;
 
-use super::{Left, Times};
+use super::{Left, StaggeredFlow, Times};
 use crate::Error;
 use crate::buffer::Buffer;
 use crate::crew::{Station, Task};

@@ -4,18 +4,32 @@ mod worker;
 
 use std::time::Duration;
 
-use landspeed_record::{Direction, EndpointOutcome, FlowSettings, Role, TrialSpec, Workload};
+use landspeed_factor::Factor;
+use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Flow;
+use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::crew::{self, Task};
 use crate::end::{outcome, sum};
-use crate::noun::{Needs, Parameter, Runner};
+use crate::noun::{Needs, Runner};
 use crate::pace::{Measured, Pace, Parts};
+use crate::parameter;
+use crate::session::flows;
 use crate::{End, Error, check};
 
 pub(crate) use worker::{Left, Receiving, why};
 use worker::{receive, send};
+
+static DURATION: Factor = parameter::DURATION;
+static REVERSE: Factor =
+    Factor { name: "reverse", short: Some('R'), about: "send from server to client", ..Factor::FLOW };
+static BIDIR: Factor = Factor { name: "bidir", about: "send both ways at once", ..Factor::FLOW };
+
+/// A stream of this length from client to server.
+pub fn spec(time: Nanos) -> Workload {
+    Workload::new(Stream.name()).with(DURATION.name, time.exact())
+}
 
 /// Bytes for a set time.
 #[derive(Debug)]
@@ -30,40 +44,35 @@ impl Runner for Stream {
         "bytes for a set time over one or more flows; goodput at the receiver"
     }
 
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter {
-                name: "duration",
-                about: "length of the measured window, as 300ms or 10s",
-                default: "10s",
-            },
-            Parameter { name: "reverse", about: "data from server to client", default: "off" },
-            Parameter { name: "bidir", about: "data both ways at once", default: "off" },
-            Parameter { name: "flows", about: "parallel flows, 1 to 256", default: "1" },
-            Parameter {
-                name: "write",
-                about: "bytes of each send call, or of each datagram",
-                default: "128K, 1472 of a datagram",
-            },
-            Parameter { name: "read", about: "bytes asked of each receive call", default: "128K" },
-        ]
-    }
-
-    fn runs(&self, workload: &Workload) -> bool {
-        matches!(workload, Workload::Stream { .. })
+    fn parameters(&self) -> Vec<&'static Factor> {
+        vec![&DURATION, &REVERSE, &BIDIR]
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        check::duration(parameters(spec).0)
+        let asked = &spec.workload.parameters;
+        if REVERSE.is_on(asked) && BIDIR.is_on(asked) {
+            return Err(check::spec("bidir", "it is both ways at once: leave reverse out".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn lasts(&self, parameters: &Settings) -> Nanos {
+        DURATION.time(parameters)
     }
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
-        Needs { flows: spec.flow.flows, settings: spec.flow.clone(), own: Vec::new(), keeps_listening: false }
+        Needs {
+            flows: flows(&spec.flow),
+            settings: spec.flow.clone(),
+            own: Vec::new(),
+            keeps_listening: false,
+        }
     }
 
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
-        let (duration, direction) = parameters(end.spec);
-        let ways = Ways::of(direction, end.session.role());
+        let asked = &end.spec.workload.parameters;
+        let duration = DURATION.time(asked);
+        let ways = Ways::of(asked, end.session.role());
         let End { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
@@ -71,13 +80,6 @@ impl Runner for Stream {
         let (mut measured, left) =
             crew::run(&spec.cores, &flows, tasks, |crew| timed(parts.pace(crew), duration.into()))?;
         Ok(ways.report(&mut measured, &left, &flows))
-    }
-}
-
-fn parameters(spec: &TrialSpec) -> (Nanos, Direction) {
-    match spec.workload {
-        Workload::Stream { duration_ns, direction } => (duration_ns, direction),
-        _ => unreachable!("only a stream is run as one"),
     }
 }
 
@@ -99,18 +101,14 @@ struct Ways {
 }
 
 impl Ways {
-    fn of(direction: Direction, role: Role) -> Self {
-        let client = role == Role::Client;
-        match direction {
-            Direction::Forward => Ways { sends: client, receives: !client },
-            Direction::Reverse => Ways { sends: !client, receives: client },
-            Direction::Both => Ways { sends: true, receives: true },
-        }
+    fn of(asked: &Settings, role: Role) -> Self {
+        let (both, sends) = (BIDIR.is_on(asked), (role == Role::Client) != REVERSE.is_on(asked));
+        Ways { sends: both || sends, receives: both || !sends }
     }
 
     /// One task for each flow and way: first all that receive, then all that send.
-    fn tasks<'a>(self, flows: &'a [Box<dyn Flow>], settings: &FlowSettings) -> Vec<Task<'a, Left>> {
-        let (read, write) = (settings.read_bytes.0 as usize, settings.write_bytes.0 as usize);
+    fn tasks<'a>(self, flows: &'a [Box<dyn Flow>], settings: &Settings) -> Vec<Task<'a, Left>> {
+        let (read, write) = (READ_SIZE.number(settings) as usize, WRITE_SIZE.number(settings) as usize);
         let mut tasks: Vec<Task<'a, Left>> = Vec::new();
         if self.receives {
             tasks.extend(flows.iter().map(|flow| receive(flow.as_ref(), read)));

@@ -9,12 +9,37 @@
 mod receiver;
 mod sender;
 
-use landspeed_record::{EndpointOutcome, FlowSettings, Role, TrialSpec, Workload};
-use landspeed_units::Bytes;
+use landspeed_factor::{Domain, Factor};
+use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
+use landspeed_transport::settings::WRITE_SIZE;
+use landspeed_units::{Bytes, Nanos};
 
-use crate::noun::{Needs, Parameter, Runner};
+use crate::noun::{Needs, Runner};
 use crate::pace::Parts;
-use crate::{End, Error, check};
+use crate::parameter;
+use crate::{End, Error};
+
+/// Powers of two over the papers' ranges (feng-2003, jin-yoo-2007), with the payload of one Ethernet packet among them.
+static SIZES: Factor = Factor {
+    about: "write sizes, separated by commas",
+    default: "128,256,512,1024,1448,2048,4096,8192,16384",
+    default_of_datagrams: Some("32,64,128,256,512,1024,1472,2048,4096,8192,16384,32768"),
+    ..parameter::SIZES
+};
+static COUNT: Factor = Factor {
+    name: "count",
+    about: "writes of each size",
+    domain: Domain::Int(1, 1 << 32),
+    default: "32768",
+    source: "feng-2003 3.2 (NTTCP)",
+    ..Factor::FLOW
+};
+
+/// This many writes of each size.
+pub fn spec(count: u64, sizes: &[Bytes]) -> Workload {
+    let sizes: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
+    Workload::new(Sweep.name()).with(COUNT.name, count).with(SIZES.name, sizes.join(","))
+}
 
 /// A fixed count of writes of each size.
 #[derive(Debug)]
@@ -29,31 +54,20 @@ impl Runner for Sweep {
         "a fixed count of writes of each size over one connection, timed at the receiver (NTTCP)"
     }
 
-    fn parameters(&self) -> &'static [Parameter] {
-        &[
-            Parameter { name: "count", about: "writes of each size", default: "32768" },
-            Parameter { name: "sizes", about: "write sizes, separated by commas", default: "128,...,16K" },
-            Parameter { name: "read", about: "bytes asked of each receive call", default: "128K" },
-        ]
+    fn parameters(&self) -> Vec<&'static Factor> {
+        vec![&SIZES, &COUNT]
     }
 
-    fn runs(&self, workload: &Workload) -> bool {
-        matches!(workload, Workload::Sweep { .. })
-    }
-
-    fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        let (count, sizes) = parameters(spec);
-        check::sizes(sizes)?;
-        if count == 0 || count > 1 << 32 {
-            return Err(check::spec("count", format!("{count} writes cannot be made; 1 to 2^32 can")));
-        }
-        Ok(())
+    /// As long as it takes.
+    fn lasts(&self, parameters: &Settings) -> Nanos {
+        Nanos::secs(60).times(SIZES.sizes(parameters).len() as u64)
     }
 
     fn needs(&self, spec: &TrialSpec) -> Needs {
         // What is sent has the sweep's sizes, and the flow makes room for the largest.
-        let largest = parameters(spec).1.iter().copied().max().unwrap_or_default();
-        let settings = FlowSettings { write_bytes: largest, ..spec.flow.clone() };
+        let largest = SIZES.sizes(&spec.workload.parameters).into_iter().max().unwrap_or_default();
+        let mut settings = spec.flow.clone();
+        settings.insert(WRITE_SIZE.name.into(), largest.0.to_string());
         Needs { flows: 1, settings, own: Vec::new(), keeps_listening: false }
     }
 
@@ -69,13 +83,6 @@ impl Runner for Sweep {
     }
 }
 
-fn parameters(spec: &TrialSpec) -> (u64, &[Bytes]) {
-    match &spec.workload {
-        Workload::Sweep { count, sizes_bytes } => (*count, sizes_bytes),
-        _ => unreachable!("only a sweep is run as one"),
-    }
-}
-
 /// One part of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
@@ -86,7 +93,8 @@ struct Part {
 
 /// The parts of a sweep: a warm-up, if there is one, of the first size until it is cut, then each size.
 fn parts(spec: &TrialSpec) -> Vec<Part> {
-    let (count, sizes) = parameters(spec);
+    let asked = &spec.workload.parameters;
+    let (count, sizes) = (COUNT.number(asked), SIZES.sizes(asked));
     let warm_up =
         (spec.warm_up_ns.0 > 0).then(|| Part { size: sizes[0], total: Bytes(1 << 60), warm_up: true });
     let sized = |&size: &Bytes| Part { size, total: Bytes(size.0 * count), warm_up: false };

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{DatagramCounts, EndpointOutcome, SweepPoint};
+use landspeed_transport::settings::READ_SIZE;
 use landspeed_transport::{Delivery, Flow};
 use landspeed_units::{Bytes, Nanos};
 
@@ -79,7 +80,7 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     let (flows, spec) = (parts.flows, parts.spec);
     let plan = super::parts(spec);
     let marks = Marks::new();
-    let task = task(flows[0].as_ref(), spec.flow.read_bytes.0 as usize, &marks);
+    let task = task(flows[0].as_ref(), READ_SIZE.number(&spec.flow) as usize, &marks);
     let ((mut measured, taken), left) =
         crew::run(&spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), &plan, &marks))?;
     let received = sum(&measured.counts);

@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use landspeed_record::{EndpointOutcome, FlowSettings, Observations, TrialSpec, Workload};
-use landspeed_units::Nanos;
+use landspeed_record::{EndpointOutcome, Observations, Settings, TrialSpec, Workload};
+use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
 
 /// The key of every test's session.
@@ -13,13 +13,47 @@ pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// ::1.
 pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 
+/// Which way a stream goes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Direction {
+    Forward,
+    Reverse,
+    Both,
+}
+
+/// A stream for so long.
+pub(crate) fn stream(time: Nanos, direction: Direction) -> Workload {
+    let stream = landspeed_workload::stream::spec(time);
+    match direction {
+        Direction::Forward => stream,
+        Direction::Reverse => stream.with("reverse", "on"),
+        Direction::Both => stream.with("bidir", "on"),
+    }
+}
+
+/// Messages of these sizes to and fro, each for so long.
+pub(crate) fn pingpong(sizes: &[Bytes], time: Nanos, receiver: &str) -> Workload {
+    let sizes: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
+    landspeed_workload::pingpong::spec(&sizes.join(","), time).with("receiver", receiver)
+}
+
+/// Connections for so long.
+pub(crate) fn connect(time: Nanos) -> Workload {
+    Workload::new("connect").with("time", time.exact())
+}
+
+/// Has the trial's flow set to these values.
+pub(crate) fn set(spec: &mut TrialSpec, values: &[(&str, &str)]) {
+    spec.flow.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+}
+
 /// A short trial of `workload`.
 pub(crate) fn spec(workload: Workload) -> TrialSpec {
     // Staggered flows are counted from their start.
-    let warm_up = if matches!(workload, Workload::Staggered { .. }) { 0 } else { 20 };
+    let warm_up = if workload.name == "staggered" { 0 } else { 20 };
     TrialSpec {
         workload,
-        flow: FlowSettings::default(),
+        flow: Settings::new(),
         cores: vec![],
         warm_up_ns: Nanos::millis(warm_up),
         interval_ns: Nanos::millis(20),

@@ -2,32 +2,24 @@
 
 use std::net::IpAddr;
 
-use crate::common::{V4, V6, both, outcomes, spec};
-use landspeed_record::{
-    DatagramReceive, DatagramSend, Direction, EndpointOutcome, FlowSettings, Receiver, TrialSpec, Workload,
-};
+use crate::common::{Direction, V4, V6, both, connect, outcomes, pingpong, set, spec, stream};
+use landspeed_record::{EndpointOutcome, TrialSpec, Workload};
 use landspeed_units::{BitRate, Bytes, Nanos};
-use landspeed_workload::Error;
+use landspeed_workload::{Error, sweep};
 
 /// Every way to send with every way to receive that goes with it.
-const WAYS: [(DatagramSend, DatagramReceive); 5] = [
-    (DatagramSend::Plain, DatagramReceive::Plain),
-    (DatagramSend::Batch, DatagramReceive::Batch),
-    (DatagramSend::Gso, DatagramReceive::Plain),
-    (DatagramSend::Gso, DatagramReceive::Gro),
-    (DatagramSend::Plain, DatagramReceive::Gro),
-];
+const WAYS: [(&str, &str); 5] =
+    [("plain", "plain"), ("batch", "batch"), ("gso", "plain"), ("gso", "gro"), ("plain", "gro")];
 
 fn udp(workload: Workload) -> TrialSpec {
     let mut spec = spec(workload);
-    spec.flow.transport = "udp".into();
-    spec.flow.write_bytes = Bytes(1472);
+    set(&mut spec, &[("transport", "udp"), ("write-size", "1472")]);
     spec
 }
 
-fn stream(direction: Direction) -> Workload {
+fn quarter(direction: Direction) -> Workload {
     // A sender of datagrams waits for nobody: on a busy machine its receiver may not run for long.
-    Workload::Stream { duration_ns: Nanos::millis(250), direction }
+    stream(Nanos::millis(250), direction)
 }
 
 /// What must hold of the counts of one flow whose only sender and receiver these are.
@@ -43,13 +35,13 @@ fn check(sender: &EndpointOutcome, receiver: &EndpointOutcome) {
 
 #[test]
 fn a_stream_crosses_by_every_way() {
-    for (datagram_send, datagram_receive) in WAYS {
+    for (send, receive) in WAYS {
         for at in [V4, V6] {
-            let mut spec = udp(stream(Direction::Forward));
-            spec.flow = FlowSettings { datagram_send, datagram_receive, ..spec.flow };
+            let mut spec = udp(quarter(Direction::Forward));
+            set(&mut spec, &[("datagram-send", send), ("datagram-receive", receive)]);
             let (client, server) = outcomes(&spec, at);
             check(&client, &server);
-            assert!(server.received_bytes > Bytes(0), "{datagram_send:?}: {server:?}");
+            assert!(server.received_bytes > Bytes(0), "{send}: {server:?}");
             assert_eq!((client.received_bytes, server.sent_bytes), (Bytes(0), Bytes(0)));
         }
     }
@@ -57,23 +49,22 @@ fn a_stream_crosses_by_every_way() {
 
 #[test]
 fn flows_go_both_ways_and_backwards() {
-    let mut two = udp(stream(Direction::Both));
-    two.flow.flows = 2;
+    let mut two = udp(quarter(Direction::Both));
+    set(&mut two, &[("flows", "2")]);
     let (client, server) = outcomes(&two, V4);
     check(&client, &server);
     check(&server, &client);
     assert_eq!(server.flow_bytes.len(), 2);
-    let (client, server) = outcomes(&udp(stream(Direction::Reverse)), V6);
+    let (client, server) = outcomes(&udp(quarter(Direction::Reverse)), V6);
     check(&server, &client);
     assert_eq!(server.received_bytes, Bytes(0));
 }
 
 #[test]
 fn what_a_small_buffer_drops_is_counted_as_lost() {
-    let mut small = udp(stream(Direction::Forward));
-    small.flow.write_bytes = Bytes(16);
+    let mut small = udp(quarter(Direction::Forward));
     // Room for a few datagrams only; the receiver's core is the sender's.
-    small.flow.rcvbuf_bytes = Some(Bytes(1024));
+    set(&mut small, &[("write-size", "16"), ("rcvbuf", "1024")]);
     small.cores = vec![0];
     let (_, server) = outcomes(&small, V4);
     let came = &server.datagrams[0];
@@ -82,8 +73,8 @@ fn what_a_small_buffer_drops_is_counted_as_lost() {
 
 #[test]
 fn a_paced_stream_keeps_its_rate() {
-    let mut paced = udp(stream(Direction::Forward));
-    paced.flow.pacing_rate_bps = Some(BitRate(20e6));
+    let mut paced = udp(quarter(Direction::Forward));
+    set(&mut paced, &[("pacing-rate", "20000000")]);
     let (client, server) = outcomes(&paced, V4);
     check(&client, &server);
     // A busy machine makes it slower, and the window's edges blurred; without pacing it is 100 times as much.
@@ -94,11 +85,10 @@ fn a_paced_stream_keeps_its_rate() {
 #[test]
 fn a_sweep_counts_each_size_above_the_mtu_too() {
     let sizes_bytes: Vec<_> = [32, 1472, 32_768, 65_507].map(Bytes).to_vec();
-    for (at, way) in [(V4, DatagramSend::Plain), (V6, DatagramSend::Batch)] {
-        let mut sweep = udp(Workload::Sweep { count: 300, sizes_bytes: sizes_bytes.clone() });
-        sweep.flow.datagram_send = way;
+    for (at, way) in [(V4, "plain"), (V6, "batch")] {
+        let mut sweep = udp(sweep::spec(300, &sizes_bytes));
         // Nothing of 300 datagrams is lost for want of room.
-        sweep.flow.rcvbuf_bytes = Some(Bytes(4 << 20));
+        set(&mut sweep, &[("datagram-send", way), ("rcvbuf", "4194304")]);
         let (client, server) = outcomes(&sweep, at);
         assert_eq!(client.sent_bytes, Bytes(sizes_bytes.iter().map(|size| size.0 * 300).sum()));
         assert_eq!((server.sweep.len(), server.sweep_datagrams.len()), (4, 4));
@@ -112,8 +102,8 @@ fn a_sweep_counts_each_size_above_the_mtu_too() {
 
 #[test]
 fn a_sweep_that_loses_its_end_comes_to_an_end() {
-    let mut sweep = udp(Workload::Sweep { count: 3000, sizes_bytes: vec![Bytes(8192), Bytes(32)] });
-    sweep.flow.rcvbuf_bytes = Some(Bytes(1024));
+    let mut sweep = udp(sweep::spec(3000, &[Bytes(8192), Bytes(32)]));
+    set(&mut sweep, &[("rcvbuf", "1024")]);
     sweep.cores = vec![0];
     let (_, server) = outcomes(&sweep, V4);
     for (point, counts) in server.sweep.iter().zip(&server.sweep_datagrams) {
@@ -127,19 +117,14 @@ fn a_sweep_that_loses_its_end_comes_to_an_end() {
 
 #[test]
 fn every_way_to_wait_plays_ping_pong_with_datagrams() {
-    let waits: [(Receiver, IpAddr); 3] =
-        [(Receiver::Blocking, V4), (Receiver::BusyPoll, V6), (Receiver::Spinning, V4)];
+    let waits: [(&str, IpAddr); 3] = [("blocking", V4), ("busy-poll", V6), ("spinning", V4)];
     for (receiver, at) in waits {
         let sizes_bytes = vec![Bytes(32), Bytes(20_000), Bytes(64)];
-        let workload = Workload::PingPong {
-            sizes_bytes: sizes_bytes.clone(),
-            duration_ns: Nanos::millis(200),
-            receiver,
-        };
+        let workload = pingpong(&sizes_bytes, Nanos::millis(200), receiver);
         let (client, server) = outcomes(&udp(workload), at);
         assert_eq!(client.latency.iter().map(|h| h.size_bytes).collect::<Vec<_>>(), sizes_bytes);
         for histogram in &client.latency {
-            assert!(histogram.percentile(0.5).expect("a round") > Nanos(500), "{receiver:?}");
+            assert!(histogram.percentile(0.5).expect("a round") > Nanos(500), "{receiver}");
         }
         assert!(client.datagrams[0].received > 0 && server.datagrams[0].received > 0);
     }
@@ -151,29 +136,27 @@ fn what_udp_cannot_do_is_refused_before_anything_is_opened() {
         (Err(Error::Spec { why, .. }), Err(Error::Spec { .. })) => why,
         other => panic!("{other:?}"),
     };
-    let too_large = FlowSettings { write_bytes: Bytes::kib(128), ..udp(stream(Direction::Forward)).flow };
-    let mut spec = udp(stream(Direction::Forward));
-    spec.flow = too_large;
+    let mut spec = udp(quarter(Direction::Forward));
+    set(&mut spec, &[("write-size", "131072")]);
     assert!(refusal(&spec).contains("65507"), "{}", refusal(&spec));
-    let connect = udp(Workload::Connect { duration_ns: Nanos::millis(50) });
-    assert!(refusal(&connect).contains("no connections"), "{}", refusal(&connect));
-    spec.flow = FlowSettings { transport: "pigeon".into(), ..FlowSettings::default() };
+    let connections = udp(connect(Nanos::millis(50)));
+    assert!(refusal(&connections).contains("no connections"), "{}", refusal(&connections));
+    set(&mut spec, &[("transport", "pigeon")]);
     assert!(refusal(&spec).contains("tcp, udp"), "{}", refusal(&spec));
 }
 
 #[test]
 fn the_largest_datagram_there_is_goes_out_alone() {
     // Loopback's MTU is 65536: it is one segment. What does not fit a path is tried in a namespace.
-    let mut spec = udp(stream(Direction::Forward));
-    spec.flow.write_bytes = Bytes(65_507);
-    spec.flow.datagram_send = DatagramSend::Gso;
+    let mut spec = udp(quarter(Direction::Forward));
+    set(&mut spec, &[("write-size", "65507"), ("datagram-send", "gso")]);
     let (client, server) = outcomes(&spec, V4);
     assert!(client.datagrams[0].sent > 0 && server.datagrams[0].received > 0);
 }
 
 #[test]
 fn a_window_without_warm_up_counts_from_the_first_arrival() {
-    let mut spec = udp(stream(Direction::Forward));
+    let mut spec = udp(quarter(Direction::Forward));
     spec.warm_up_ns = Nanos(0);
     let (_, server) = outcomes(&spec, V4);
     let came = &server.datagrams[0];

@@ -1,18 +1,20 @@
 //! Every workload over loopback, IPv4 and IPv6.
 
-use crate::common::{KEY, Log, V4, V6, both, both_on, outcomes, spec};
-use landspeed_record::{Direction, FlowSettings, Receiver, Workload};
+use crate::common::{
+    Direction, KEY, Log, V4, V6, both, both_on, connect, outcomes, pingpong, set, spec, stream,
+};
+use landspeed_record::Workload;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{DataPort, Error};
+use landspeed_workload::{DataPort, Error, sweep};
 
-fn stream(direction: Direction) -> Workload {
-    Workload::Stream { duration_ns: Nanos::millis(100), direction }
+fn short(direction: Direction) -> Workload {
+    stream(Nanos::millis(100), direction)
 }
 
 #[test]
 fn a_stream_is_counted_where_it_arrives() {
     for at in [V4, V6] {
-        let (client, server) = outcomes(&spec(stream(Direction::Forward)), at);
+        let (client, server) = outcomes(&spec(short(Direction::Forward)), at);
         assert_eq!(client.received_bytes, Bytes(0));
         assert!(client.sent_bytes > Bytes::mib(1), "{:?}", client.sent_bytes);
         assert!(server.received_bytes > Bytes::mib(1), "{:?}", server.received_bytes);
@@ -27,7 +29,7 @@ fn a_stream_is_counted_where_it_arrives() {
 
 #[test]
 fn a_reversed_stream_flows_to_the_client() {
-    let (client, server) = outcomes(&spec(stream(Direction::Reverse)), V6);
+    let (client, server) = outcomes(&spec(short(Direction::Reverse)), V6);
     assert!(client.received_bytes > Bytes::mib(1));
     assert_eq!((client.sent_bytes, server.received_bytes), (Bytes(0), Bytes(0)));
     assert!(server.sent_bytes > Bytes::mib(1));
@@ -35,8 +37,8 @@ fn a_reversed_stream_flows_to_the_client() {
 
 #[test]
 fn three_flows_both_ways_all_carry_data() {
-    let mut spec = spec(stream(Direction::Both));
-    spec.flow.flows = 3;
+    let mut spec = spec(short(Direction::Both));
+    set(&mut spec, &[("flows", "3")]);
     let (client, server) = outcomes(&spec, V4);
     for end in [&client, &server] {
         assert_eq!(end.flow_bytes.len(), 3);
@@ -48,7 +50,7 @@ fn three_flows_both_ways_all_carry_data() {
 
 #[test]
 fn workers_run_on_the_cores_they_are_given() {
-    let mut pinned = spec(stream(Direction::Forward));
+    let mut pinned = spec(short(Direction::Forward));
     pinned.cores = vec![0];
     assert!(outcomes(&pinned, V4).1.received_bytes > Bytes(0));
     pinned.cores = vec![100_000];
@@ -61,8 +63,8 @@ fn workers_run_on_the_cores_they_are_given() {
 
 #[test]
 fn watches_are_opened_sampled_and_closed_in_order() {
-    let mut spec = spec(stream(Direction::Forward));
-    spec.flow.flows = 2;
+    let mut spec = spec(short(Direction::Forward));
+    set(&mut spec, &[("flows", "2")]);
     let port = DataPort::open(V4, KEY).expect("a data port");
     let plan = landspeed_workload::ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
     let cancel = landspeed_workload::Cancel::new();
@@ -80,8 +82,8 @@ fn watches_are_opened_sampled_and_closed_in_order() {
 
 #[test]
 fn zero_copy_sends_are_completed_and_copied_on_loopback() {
-    let mut spec = spec(stream(Direction::Forward));
-    spec.flow.zerocopy_send = true;
+    let mut spec = spec(short(Direction::Forward));
+    set(&mut spec, &[("zerocopy-send", "on")]);
     let (client, server) = outcomes(&spec, V4);
     assert!(server.received_bytes > Bytes::mib(1));
     assert!(client.zerocopy_completions > 0);
@@ -92,8 +94,8 @@ fn zero_copy_sends_are_completed_and_copied_on_loopback() {
 
 #[test]
 fn what_cannot_be_mapped_is_copied() {
-    let mut spec = spec(stream(Direction::Forward));
-    spec.flow.zerocopy_receive = true;
+    let mut spec = spec(short(Direction::Forward));
+    set(&mut spec, &[("zerocopy-receive", "on")]);
     let (_, server) = outcomes(&spec, V4);
     assert!(server.received_bytes > Bytes::mib(1));
     // The loopback device's MSS is no multiple of a page: nothing comes that could be mapped.
@@ -104,7 +106,7 @@ fn what_cannot_be_mapped_is_copied() {
 fn a_sweep_moves_what_it_says() {
     let sizes_bytes = vec![Bytes(128), Bytes(8192), Bytes(1000)];
     for at in [V4, V6] {
-        let workload = Workload::Sweep { count: 500, sizes_bytes: sizes_bytes.clone() };
+        let workload = sweep::spec(500, &sizes_bytes);
         let (client, server) = outcomes(&spec(workload), at);
         let moved: Vec<_> = server.sweep.iter().map(|p| (p.size_bytes, p.moved_bytes)).collect();
         let wanted: Vec<_> = sizes_bytes.iter().map(|&size| (size, Bytes(size.0 * 500))).collect();
@@ -117,10 +119,9 @@ fn a_sweep_moves_what_it_says() {
 
 #[test]
 fn every_way_to_wait_plays_ping_pong() {
-    for (receiver, at) in [(Receiver::Blocking, V4), (Receiver::BusyPoll, V6), (Receiver::Spinning, V4)] {
+    for (receiver, at) in [("blocking", V4), ("busy-poll", V6), ("spinning", V4)] {
         let sizes_bytes = vec![Bytes(1), Bytes(70_000), Bytes(64)];
-        let workload =
-            Workload::PingPong { sizes_bytes: sizes_bytes.clone(), duration_ns: Nanos::millis(60), receiver };
+        let workload = pingpong(&sizes_bytes, Nanos::millis(60), receiver);
         let (client, server) = outcomes(&spec(workload), at);
         let sizes: Vec<_> = client.latency.iter().map(|h| h.size_bytes).collect();
         assert_eq!(sizes, sizes_bytes);
@@ -136,7 +137,7 @@ fn every_way_to_wait_plays_ping_pong() {
 #[test]
 fn connections_are_counted_and_timed() {
     for at in [V4, V6] {
-        let workload = Workload::Connect { duration_ns: Nanos::millis(150) };
+        let workload = connect(Nanos::millis(150));
         let (client, server) = outcomes(&spec(workload), at);
         assert!(client.connections > 10, "{}", client.connections);
         let timed = client.latency[0].count();
@@ -149,9 +150,9 @@ fn connections_are_counted_and_timed() {
 fn source_ports_can_be_used_again_at_once() {
     let port = DataPort::open(V4, KEY).expect("a data port");
     let server = (V4, port.port()).into();
-    let mut short = spec(Workload::Stream { duration_ns: Nanos::millis(2), direction: Direction::Forward });
+    let mut short = spec(stream(Nanos::millis(2), Direction::Forward));
     short.warm_up_ns = Nanos(0);
-    short.flow = FlowSettings { flows: 2, ..FlowSettings::default() };
+    set(&mut short, &[("flows", "2")]);
     for trial in 0..50 {
         let (client, served) = both_on(&short, &port, server, 23_456);
         client.unwrap_or_else(|e| panic!("trial {trial}, client: {e}"));
@@ -161,34 +162,29 @@ fn source_ports_can_be_used_again_at_once() {
 
 #[test]
 fn options_that_the_kernel_refuses_are_told() {
-    let mut spec = spec(stream(Direction::Forward));
-    spec.flow.rcvbuf_bytes = Some(Bytes(1 << 35));
-    spec.flow.congestion = Some("reno".into());
+    let mut spec = spec(short(Direction::Forward));
+    set(&mut spec, &[("rcvbuf", "1073741823"), ("socket-congestion", "reno")]);
     let (client, server) = outcomes(&spec, V4);
     for end in [client, server] {
         assert_eq!(end.not_as_asked.len(), 1, "{:?}", end.not_as_asked);
-        assert!(
-            end.not_as_asked[0].starts_with("SO_RCVBUF: asked for 34359738368"),
-            "{:?}",
-            end.not_as_asked
-        );
+        assert!(end.not_as_asked[0].starts_with("SO_RCVBUF: asked for 1073741823"), "{:?}", end.not_as_asked);
     }
 }
 
 #[test]
 fn what_cannot_be_run_is_refused_before_anything_is_opened() {
-    let mut bad = spec(stream(Direction::Forward));
-    bad.flow.flows = 0;
+    let mut bad = spec(short(Direction::Forward));
+    set(&mut bad, &[("flows", "0")]);
+    let refused = |workload| both(&spec(workload), V4).0.expect_err("it is refused").to_string();
     let (client, server) = both(&bad, V4);
     for end in [client, server] {
-        assert!(matches!(end, Err(Error::Spec { field: "flows", .. })), "{end:?}");
+        assert!(
+            matches!(&end, Err(Error::Setting(error)) if error.to_string().starts_with("flows ")),
+            "{end:?}"
+        );
     }
-    let empty = spec(Workload::Sweep { count: 1, sizes_bytes: vec![] });
-    assert!(matches!(both(&empty, V4).0, Err(Error::Spec { field: "sizes_bytes", .. })));
-    let huge = Workload::PingPong {
-        sizes_bytes: vec![Bytes(1 << 40)],
-        duration_ns: Nanos::secs(1),
-        receiver: Receiver::Blocking,
-    };
-    assert!(matches!(both(&spec(huge), V4).0, Err(Error::Spec { field: "sizes_bytes", .. })));
+    assert!(refused(sweep::spec(1, &[])).starts_with("sizes does not take ''"));
+    assert!(refused(pingpong(&[Bytes(1 << 40)], Nanos::secs(1), "blocking")).starts_with("sizes "));
+    assert!(refused(short(Direction::Both).with("reverse", "on")).starts_with("bidir: "));
+    assert!(refused(Workload::new("no-such")).starts_with("workload: none is called 'no-such'"));
 }

@@ -14,13 +14,11 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::common::{End, KEY, Log, spec};
-use landspeed_record::{
-    DatagramReceive, DatagramSend, Direction, FlowSettings, Observations, Receiver, StaggeredFlow, TrialSpec,
-    Workload,
-};
+use crate::common::{Direction, End, KEY, Log, connect, pingpong, set, spec, stream};
+use landspeed_record::{Observations, TrialSpec, Workload};
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
+use landspeed_workload::staggered::{self, StaggeredFlow};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server, sweep};
 
 /// Runs the two closures, each in a namespace of its own, joined by a veth pair.
 fn joined<A: Send, B: Send>(client: impl FnOnce() -> A + Send, server: impl FnOnce() -> B + Send) -> (A, B) {
@@ -113,24 +111,24 @@ fn every_workload_crosses_a_link() {
     let duration_ns = Nanos::millis(100);
     let sizes_bytes = vec![Bytes(1), Bytes(8192)];
     let workloads = [
-        Workload::Stream { duration_ns, direction: Direction::Both },
-        Workload::Sweep { count: 200, sizes_bytes: sizes_bytes.clone() },
-        Workload::PingPong { sizes_bytes, duration_ns, receiver: Receiver::Blocking },
-        Workload::Connect { duration_ns },
-        staggered(100, [(0, 100), (50, 80)]),
+        stream(duration_ns, Direction::Both),
+        sweep::spec(200, &sizes_bytes),
+        pingpong(&sizes_bytes, duration_ns, "blocking"),
+        connect(duration_ns),
+        planned(100, [(0, 100), (50, 80)]),
     ];
     let ends = ends();
     let specs: Vec<_> = workloads.iter().flat_map(|w| ends.map(|at| (spec(w.clone()), at))).collect();
     for ((spec, at), (client, server)) in specs.iter().zip(trials(&specs)) {
         let (client, server) = (client.expect("client"), server.expect("server"));
-        match &spec.workload {
-            Workload::Stream { .. } => {
+        match spec.workload.name.as_str() {
+            "stream" => {
                 assert!(client.received_bytes > Bytes(0) && server.received_bytes > Bytes(0), "{at}");
             }
-            Workload::Sweep { .. } => assert_eq!(server.received_bytes, Bytes(200 * 8193), "{at}"),
-            Workload::PingPong { .. } => assert!(client.latency.iter().all(|h| h.count() > 0), "{at}"),
-            Workload::Connect { .. } => assert!(client.connections > 0, "{at}"),
-            Workload::Staggered { .. } => {
+            "sweep" => assert_eq!(server.received_bytes, Bytes(200 * 8193), "{at}"),
+            "pingpong" => assert!(client.latency.iter().all(|h| h.count() > 0), "{at}"),
+            "connect" => assert!(client.connections > 0, "{at}"),
+            _ => {
                 assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{at}: {server:?}");
                 assert!(!client.probes.is_empty(), "{at}: {client:?}");
             }
@@ -139,7 +137,7 @@ fn every_workload_crosses_a_link() {
 }
 
 /// Flows of Reno and of the host's default, with these times in ms.
-fn staggered(millis: u64, times: [(u64, u64); 2]) -> Workload {
+fn planned(millis: u64, times: [(u64, u64); 2]) -> Workload {
     let controls = [Some("reno".to_owned()), None];
     let flows = times.into_iter().zip(controls).map(|((enters, leaves), congestion)| StaggeredFlow {
         congestion,
@@ -147,11 +145,7 @@ fn staggered(millis: u64, times: [(u64, u64); 2]) -> Workload {
         leaves_ns: Nanos::millis(leaves),
         data_bytes: None,
     });
-    Workload::Staggered {
-        flows: flows.collect(),
-        duration_ns: Nanos::millis(millis),
-        probe_every_ns: Nanos::millis(10),
-    }
+    staggered::spec(&flows.collect::<Vec<_>>(), Nanos::millis(millis), Nanos::millis(10))
 }
 
 fn ends() -> [IpAddr; 2] {
@@ -159,12 +153,11 @@ fn ends() -> [IpAddr; 2] {
 }
 
 /// Over UDP, with datagrams of 1472 bytes.
-fn udp(workload: Workload, (send, receive): (DatagramSend, DatagramReceive)) -> TrialSpec {
+fn udp(workload: Workload, (send, receive): (&str, &str)) -> TrialSpec {
     let mut spec = spec(workload);
-    let write_bytes = Bytes(1472);
-    let transport = "udp".to_owned();
-    spec.flow =
-        FlowSettings { transport, write_bytes, datagram_send: send, datagram_receive: receive, ..spec.flow };
+    let way = [("datagram-send", send), ("datagram-receive", receive)];
+    set(&mut spec, &[("transport", "udp"), ("write-size", "1472")]);
+    set(&mut spec, &way);
     spec
 }
 
@@ -175,21 +168,16 @@ fn datagrams_cross_a_link_by_every_way() {
     }
     // A sender of datagrams waits for nobody: on a busy machine its receiver may not run for long.
     let duration_ns = Nanos::millis(400);
-    let ways = [
-        (DatagramSend::Plain, DatagramReceive::Plain),
-        (DatagramSend::Batch, DatagramReceive::Batch),
-        (DatagramSend::Gso, DatagramReceive::Plain),
-        (DatagramSend::Gso, DatagramReceive::Gro),
-    ];
-    let stream = |way| udp(Workload::Stream { duration_ns, direction: Direction::Forward }, way);
+    let ways = [("plain", "plain"), ("batch", "batch"), ("gso", "plain"), ("gso", "gro")];
+    let stream = |way| udp(stream(duration_ns, Direction::Forward), way);
     let specs: Vec<_> = ways.iter().flat_map(|&way| ends().map(|at| (stream(way), at))).collect();
     for ((spec, at), (client, server)) in specs.iter().zip(trials(&specs)) {
         let (client, server) = (client.expect("client"), server.expect("server"));
         let (sent, came) = (&client.datagrams[0], &server.datagrams[0]);
         println!(
             "{at} {:?} to {:?}: {} sent, {} received, {} lost, {}",
-            spec.flow.datagram_send,
-            spec.flow.datagram_receive,
+            spec.flow["datagram-send"],
+            spec.flow["datagram-receive"],
             sent.sent,
             came.received,
             came.lost,
@@ -205,11 +193,11 @@ fn large_datagrams_are_cut_into_fragments_and_small_ones_played_with() {
     if !can_run() {
         return;
     }
-    let plain = (DatagramSend::Plain, DatagramReceive::Plain);
+    let plain = ("plain", "plain");
     let sizes_bytes = [32, 4068, 4120, 32_768].map(Bytes).to_vec();
-    let sweep = udp(Workload::Sweep { count: 100, sizes_bytes: sizes_bytes.clone() }, plain);
+    let sweep = udp(sweep::spec(100, &sizes_bytes), plain);
     let duration_ns = Nanos::millis(250);
-    let play = Workload::PingPong { sizes_bytes, duration_ns, receiver: Receiver::Blocking };
+    let play = pingpong(&sizes_bytes, duration_ns, "blocking");
     let specs: Vec<_> =
         [sweep, udp(play, plain)].iter().flat_map(|spec| ends().map(|at| (spec.clone(), at))).collect();
     for ((_, at), (client, server)) in specs.iter().zip(trials(&specs)) {
@@ -228,9 +216,9 @@ fn segments_that_the_path_would_have_to_cut_are_refused_in_words() {
     if !can_run() {
         return;
     }
-    let stream = Workload::Stream { duration_ns: Nanos::millis(100), direction: Direction::Forward };
-    let mut spec = udp(stream, (DatagramSend::Gso, DatagramReceive::Plain));
-    spec.flow.write_bytes = Bytes(4121);
+    let stream = stream(Nanos::millis(100), Direction::Forward);
+    let mut spec = udp(stream, ("gso", "plain"));
+    set(&mut spec, &[("write-size", "4121")]);
     for (client, _) in trials(&ends().map(|at| (spec.clone(), at))) {
         let told = client.expect_err("4148 less 28 or 48 is the most").to_string();
         assert!(told.contains("do not fit the path") && told.contains("batch"), "{told}");
@@ -243,10 +231,9 @@ fn payload_that_fills_pages_is_mapped() {
         return;
     }
     let at: IpAddr = "10.9.0.2".parse().expect("IPv4");
-    let mut spec = spec(Workload::Stream { duration_ns: Nanos::millis(200), direction: Direction::Forward });
+    let mut spec = spec(stream(Nanos::millis(200), Direction::Forward));
     // What a veth copies of a zero-copy send lies in single pages; a plain send fills larger ones.
-    spec.flow.zerocopy_send = true;
-    spec.flow.zerocopy_receive = true;
+    set(&mut spec, &[("zerocopy-send", "on"), ("zerocopy-receive", "on")]);
     for (client, server) in trials(&[(spec, at)]) {
         client.expect("client");
         let server = server.expect("server");
@@ -260,15 +247,15 @@ fn a_sender_whose_path_is_cut_stops() {
         return;
     }
     let at: IpAddr = "10.9.0.2".parse().expect("IPv4");
-    let stream = Workload::Stream { duration_ns: Nanos::secs(120), direction: Direction::Forward };
+    let stream = stream(Nanos::secs(120), Direction::Forward);
     cut(at, &spec(stream.clone()), &["link", "set", "ls-c", "down"]);
     // A flow that has not entered yet, and a probe without an answer, do not hide it.
-    let idle = staggered(120_000, [(0, 120_000), (60_000, 120_000)]);
+    let idle = planned(120_000, [(0, 120_000), (60_000, 120_000)]);
     cut(at, &spec(idle), &["link", "set", "ls-c", "down"]);
     // UDP would be told that its own link is down: a black hole tells nobody.
     let nobody =
         ["neigh", "replace", "10.9.0.2", "lladdr", "02:00:00:00:00:99", "nud", "permanent", "dev", "ls-c"];
-    cut(at, &udp(stream, (DatagramSend::Plain, DatagramReceive::Plain)), &nobody);
+    cut(at, &udp(stream, ("plain", "plain")), &nobody);
 }
 
 /// Tells when the window opens.

@@ -5,10 +5,11 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::common::{KEY, Log, V4, V6, both, outcomes, spec};
+use crate::common::{KEY, Log, V4, V6, both, outcomes, set, spec};
 use landspeed_observer::{Scene, Watcher, observer};
-use landspeed_record::{EndpointOutcome, Observations, StaggeredFlow, TcpSample, TrialSpec, Workload};
+use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
 use rustix::net::sockopt::tcp_congestion;
 
@@ -21,8 +22,8 @@ fn flow(congestion: &str, enters: u64, leaves: u64) -> StaggeredFlow {
     }
 }
 
-fn staggered(flows: Vec<StaggeredFlow>, millis: u64) -> TrialSpec {
-    spec(Workload::Staggered { flows, duration_ns: Nanos::millis(millis), probe_every_ns: Nanos::millis(20) })
+fn planned(flows: Vec<StaggeredFlow>, millis: u64) -> TrialSpec {
+    spec(staggered::spec(&flows, Nanos::millis(millis), Nanos::millis(20)))
 }
 
 /// TCP_INFO as an agent watches it, and the congestion controls of the flows.
@@ -94,7 +95,7 @@ fn flows_enter_and_leave_each_with_its_own_control() {
     if !can("flows_enter_and_leave_each_with_its_own_control") {
         return;
     }
-    let spec = staggered(vec![flow("reno", 0, 1000), flow("cubic", 300, 700)], 1000);
+    let spec = planned(vec![flow("reno", 0, 1000), flow("cubic", 300, 700)], 1000);
     let ((client, here), (server, there)) = watched(&spec);
     assert_eq!((here, there), (vec!["reno".into(), "cubic".into()], vec!["reno".into(), "cubic".into()]));
     assert_eq!((&client.not_as_asked, &server.not_as_asked), (&vec![], &vec![]));
@@ -121,15 +122,14 @@ fn flows_enter_and_leave_each_with_its_own_control() {
 #[test]
 fn the_probe_comes_back_again_and_again() {
     for at in [V4, V6] {
-        let (client, server) = outcomes(&staggered(vec![flow("reno", 0, 300)], 300), at);
+        let (client, server) = outcomes(&planned(vec![flow("reno", 0, 300)], 300), at);
         assert!(client.probes.len() > 1, "{:?}", client.probes);
         assert!(client.probes.iter().all(|probe| probe.rtt_ns > Nanos(0)), "{:?}", client.probes);
         assert!(client.probes.windows(2).all(|two| two[0].at_ns < two[1].at_ns), "{:?}", client.probes);
         assert!(server.probes.is_empty() && server.probes_lost == 0);
     }
-    let mut silent = staggered(vec![flow("reno", 0, 100)], 100);
-    let Workload::Staggered { probe_every_ns, .. } = &mut silent.workload else { unreachable!() };
-    *probe_every_ns = Nanos(0);
+    let mut silent = planned(vec![flow("reno", 0, 100)], 100);
+    silent.workload = silent.workload.with("probe-every", "0s");
     assert_eq!(outcomes(&silent, V4).0.probes, vec![]);
 }
 
@@ -139,7 +139,7 @@ fn a_flow_with_an_end_is_timed_and_arrives_whole() {
     let short = |enters| StaggeredFlow { data_bytes: Some(data), ..flow("reno", enters, 5000) };
     let endless = flow("reno", 0, 500);
     let never = StaggeredFlow { data_bytes: Some(Bytes(1 << 50)), ..flow("reno", 0, 400) };
-    let (client, server) = outcomes(&staggered(vec![endless, short(0), short(100), never], 500), V4);
+    let (client, server) = outcomes(&planned(vec![endless, short(0), short(100), never], 500), V4);
     let took: Vec<_> = client.flow_took_ns.iter().map(Option::is_some).collect();
     assert_eq!(took, [false, true, true, false]);
     assert!(client.flow_took_ns.iter().flatten().all(|&took| took > Nanos(0)));
@@ -150,14 +150,14 @@ fn a_flow_with_an_end_is_timed_and_arrives_whole() {
 #[test]
 fn the_most_flows_that_there_may_be_come_and_go() {
     let flows = (0..64).map(|n| flow("reno", n * 5, n * 5 + 50)).collect();
-    let (_, server) = outcomes(&staggered(flows, 400), V4);
+    let (_, server) = outcomes(&planned(flows, 400), V4);
     assert_eq!(server.flow_bytes.len(), 64);
     assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{:?}", server.flow_bytes);
 }
 
 #[test]
 fn a_control_that_this_host_lacks_is_named() {
-    let lacking = staggered(vec![flow("reno", 0, 100), flow("no-such", 50, 100)], 100);
+    let lacking = planned(vec![flow("reno", 0, 100), flow("no-such", 50, 100)], 100);
     let (client, server) = both(&lacking, V4);
     let error = client.expect_err("there is none").to_string();
     assert!(error.contains("flow 1") && error.contains("no-such") && error.contains("cc list"), "{error}");
@@ -166,10 +166,10 @@ fn a_control_that_this_host_lacks_is_named() {
 
 #[test]
 fn bad_runs_are_refused_at_both_ends() {
-    let backwards = staggered(vec![flow("reno", 0, 0)], 200);
-    let mut udp = staggered(vec![flow("reno", 0, 100)], 100);
-    udp.flow.transport = "udp".into();
-    for (spec, wrong) in [(backwards, "leaves_ns"), (staggered(vec![], 100), "flows"), (udp, "transport")] {
+    let backwards = planned(vec![flow("reno", 0, 0)], 200);
+    let mut udp = planned(vec![flow("reno", 0, 100)], 100);
+    set(&mut udp, &[("transport", "udp")]);
+    for (spec, wrong) in [(backwards, "leaves_ns"), (planned(vec![], 100), "flows"), (udp, "transport")] {
         let (client, server) = both(&spec, V4);
         for end in [client, server] {
             assert!(matches!(&end, Err(Error::Spec { field, .. }) if *field == wrong), "{wrong}: {end:?}");
@@ -182,7 +182,7 @@ const PEER: &str = "LANDSPEED_TEST_PEER";
 
 /// A run that nobody would wait for: the second flow never gets to enter.
 fn long() -> TrialSpec {
-    staggered(vec![flow("reno", 0, 120_000), flow("reno", 60_000, 90_000)], 120_000)
+    planned(vec![flow("reno", 0, 120_000), flow("reno", 60_000, 90_000)], 120_000)
 }
 
 #[test]

@@ -4,17 +4,18 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::common::{End, KEY, Log, V4, spec};
-use landspeed_record::{Direction, FlowSettings, Receiver, StaggeredFlow, TrialSpec, Workload};
+use crate::common::{Direction, End, KEY, Log, V4, pingpong, set, spec, stream};
+use landspeed_record::{Settings, TrialSpec, Workload};
 use landspeed_transport::{Patience, Port};
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, run_client, run_server};
+use landspeed_workload::staggered::{self, StaggeredFlow};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, run_client, run_server, sweep};
 
 /// Far more than the second that is promised: the machine may be busy. The trials would take minutes.
 const SOON: Duration = Duration::from_secs(5);
 
 fn long(direction: Direction) -> TrialSpec {
-    spec(Workload::Stream { duration_ns: Nanos::secs(120), direction })
+    spec(stream(Nanos::secs(120), direction))
 }
 
 /// Runs both ends until `meddle`, which is called while traffic flows, has done its worst; how long
@@ -40,28 +41,28 @@ fn every_workload_can_be_cancelled() {
     let duration_ns = Nanos::secs(120);
     let sizes_bytes = vec![Bytes(64)];
     let workloads = [
-        Workload::Stream { duration_ns, direction: Direction::Both },
-        Workload::Sweep { count: 1 << 32, sizes_bytes: sizes_bytes.clone() },
-        Workload::PingPong { sizes_bytes: sizes_bytes.clone(), duration_ns, receiver: Receiver::Blocking },
-        Workload::PingPong { sizes_bytes, duration_ns, receiver: Receiver::Spinning },
-        Workload::Connect { duration_ns },
+        stream(duration_ns, Direction::Both),
+        sweep::spec(1 << 32, &sizes_bytes),
+        pingpong(&sizes_bytes, duration_ns, "blocking"),
+        pingpong(&sizes_bytes, duration_ns, "spinning"),
+        crate::common::connect(duration_ns),
         // One flow sends, one waits to enter, one has gone.
-        Workload::Staggered {
-            flows: [(0, 120_000), (60_000, 120_000), (0, 100)].map(staggered).to_vec(),
+        staggered::spec(
+            &[(0, 120_000), (60_000, 120_000), (0, 100)].map(staggered_flow),
             duration_ns,
-            probe_every_ns: Nanos::millis(10),
-        },
+            Nanos::millis(10),
+        ),
     ];
     for workload in workloads {
         cancelled(&spec(workload.clone()));
-        if !matches!(workload, Workload::Connect { .. } | Workload::Staggered { .. }) {
+        if !["connect", "staggered"].contains(&workload.name.as_str()) {
             cancelled(&udp(workload));
         }
     }
 }
 
 /// A flow that enters and leaves at these times, in ms.
-fn staggered((enters, leaves): (u64, u64)) -> StaggeredFlow {
+fn staggered_flow((enters, leaves): (u64, u64)) -> StaggeredFlow {
     StaggeredFlow {
         enters_ns: Nanos::millis(enters),
         leaves_ns: Nanos::millis(leaves),
@@ -72,8 +73,7 @@ fn staggered((enters, leaves): (u64, u64)) -> StaggeredFlow {
 /// The same over UDP.
 fn udp(workload: Workload) -> TrialSpec {
     let mut spec = spec(workload);
-    spec.flow.transport = "udp".into();
-    spec.flow.write_bytes = Bytes(1472);
+    set(&mut spec, &[("transport", "udp"), ("write-size", "1472")]);
     spec
 }
 
@@ -102,9 +102,9 @@ fn an_end_whose_peer_has_gone_says_so() {
 
 /// A server that proves itself on both flows, receives for a while and then says nothing more, with all
 /// its sockets open: its process was stopped, say.
-fn falls_silent(data: &dyn Port, signals: &dyn Port, settings: &FlowSettings) -> Instant {
+fn falls_silent(data: &dyn Port, signals: &dyn Port, settings: &Settings) -> Instant {
     let mut data = data.listen(settings, &KEY).expect("it listens");
-    let mut signals = signals.listen(&FlowSettings::default(), &KEY).expect("it listens");
+    let mut signals = signals.listen(&Settings::new(), &KEY).expect("it listens");
     let cancel = Cancel::new();
     let patience = Patience { until: Instant::now() + SOON, cancel: &cancel };
     let _signals = signals.accept(&patience).expect("the signal flow");
@@ -155,7 +155,7 @@ fn waiting_for_a_peer_that_never_comes_can_be_cancelled() {
 fn strangers_are_turned_away_while_the_trial_goes_on() {
     let port = DataPort::open(V4, KEY).expect("a data port");
     let server = (V4, port.port()).into();
-    let short = spec(Workload::Stream { duration_ns: Nanos::millis(50), direction: Direction::Reverse });
+    let short = spec(stream(Nanos::millis(50), Direction::Reverse));
     let plan = ClientPlan { server, source_port: 0, key: KEY };
     let wrong = ClientPlan { key: [0; 32], ..plan.clone() };
     let cancel = Cancel::new();
@@ -179,8 +179,8 @@ fn strangers_are_turned_away_while_the_trial_goes_on() {
 fn a_flood_of_connections_fails_no_trial() {
     let port = DataPort::open(V4, KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
-    let mut short = spec(Workload::Stream { duration_ns: Nanos::millis(50), direction: Direction::Forward });
-    short.flow.flows = 64;
+    let mut short = spec(stream(Nanos::millis(50), Direction::Forward));
+    set(&mut short, &[("flows", "64")]);
     let (cancel, over) = (Cancel::new(), Cancel::new());
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| run_server(&short, &port, &mut Log::default(), &cancel));

@@ -8,9 +8,10 @@ use std::net::IpAddr;
 use std::sync::mpsc;
 
 use crate::common::{End, KEY, Log, spec};
-use landspeed_record::{StaggeredFlow, TrialSpec, Workload};
+use landspeed_record::TrialSpec;
 use landspeed_topology::{Lab, find, with_namespace};
 use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, run_client, run_server};
 
 const PATH: &str = "lab:wan:rate=50M,rtt=180ms,queue=0.5bdp";
@@ -53,8 +54,7 @@ fn flows_outlive_the_losses_of_a_long_path() {
         data_bytes,
     };
     let flows = vec![flow(0, 8, None), flow(3, 6, None), flow(2, 8, Some(Bytes::kib(64)))];
-    let workload =
-        Workload::Staggered { flows, duration_ns: Nanos::secs(8), probe_every_ns: Nanos::millis(100) };
+    let workload = staggered::spec(&flows, Nanos::secs(8), Nanos::millis(100));
     let (client, server) = over(&lab, &spec(workload));
     let (client, server) = (client.expect("client"), server.expect("server"));
     // Slow start fills the queue and loses many packets at once: repairing them takes several round trips.

@@ -7,7 +7,7 @@ mod plan;
 mod study;
 
 use landspeed_analysis::fit::{Asked, answers};
-use landspeed_record::{ExplainReport, FlowSettings, HostLimits, Restored};
+use landspeed_record::{ExplainReport, HostLimits, Restored, Settings};
 use landspeed_units::{Bytes, Nanos};
 
 use super::Progress;
@@ -18,7 +18,7 @@ use study::Study;
 #[derive(Debug, Clone)]
 pub struct SizesOptions {
     /// Settings of TCP's flow, and where the threads of all flows run.
-    pub flow: FlowSettings,
+    pub flow: Settings,
     /// Whether MTU and offloads may be turned for it: only where nobody else uses the hosts.
     pub may_turn: bool,
     /// Seed of the order of trials.

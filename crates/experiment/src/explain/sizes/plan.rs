@@ -1,7 +1,8 @@
 //! Which messages are sent over which MTU.
 
 use landspeed_analysis::fit::{Ip, SweepOf, largest};
-use landspeed_record::{CpuAccounting, FlowSettings, Placement};
+use landspeed_record::{CpuAccounting, Settings};
+use landspeed_transport::settings::{FLOWS, PLACEMENT, WRITE_SIZE, with};
 use landspeed_units::{Bytes, Nanos};
 
 use super::{Effort, SizesOptions};
@@ -75,24 +76,26 @@ impl Sweep {
     }
 
     /// Settings of the flow for messages of `size`; TCP's others are the user's.
-    pub(super) fn flow(&self, size: Bytes, options: &SizesOptions) -> FlowSettings {
-        let placement = match options.flow.placement {
+    pub(super) fn flow(&self, size: Bytes, options: &SizesOptions) -> Settings {
+        let placement = match PLACEMENT.of(&options.flow) {
             // Threads that wander cost now this, now that.
-            Placement::Free => Placement::Neighbours,
+            "free" => "neighbours",
             asked => asked,
         };
-        let base = FlowSettings { flows: 1, write_bytes: size, placement, ..FlowSettings::default() };
-        match self.kind {
-            Kind::Tcp => {
-                FlowSettings { flows: 1, write_bytes: size, placement, nodelay: true, ..options.flow.clone() }
-            }
-            kind => FlowSettings {
-                transport: "udp".to_owned(),
-                rcvbuf_bytes: Some(RECEIVE_BUFFER),
-                no_checksum: kind == Kind::UdpUnsummed,
-                ..base
-            },
+        let size = size.0.to_string();
+        let mut flow = with(&[(&FLOWS, "1"), (&WRITE_SIZE, &size), (&PLACEMENT, placement)]);
+        let buffer = RECEIVE_BUFFER.0.to_string();
+        let unsummed = if self.kind == Kind::UdpUnsummed { "on" } else { "off" };
+        let own = match self.kind {
+            Kind::Tcp => [("transport", "tcp"), ("nodelay", "on")].to_vec(),
+            _ => [("transport", "udp"), ("rcvbuf", &buffer), ("no-checksum", unsummed)].to_vec(),
+        };
+        flow.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())));
+        if self.kind == Kind::Tcp {
+            let asked = options.flow.iter().filter(|(name, _)| !flow.contains_key(*name));
+            flow.extend(asked.map(|(name, value)| (name.clone(), value.clone())).collect::<Vec<_>>());
         }
+        flow
     }
 }
 
@@ -204,7 +207,7 @@ mod tests {
     #[test]
     fn a_write_over_tcp_is_a_segment_where_it_fits_one_and_not_held_back() {
         let options = SizesOptions {
-            flow: FlowSettings { congestion: Some("bbr".into()), ..FlowSettings::default() },
+            flow: [("socket-congestion".to_owned(), "bbr".to_owned())].into(),
             may_turn: false,
             seed: 1,
             effort: Effort::default(),
@@ -212,10 +215,16 @@ mod tests {
         let tcp = sweep(Kind::Tcp, 1500);
         assert!(tcp.groups.contains(&vec![Bytes(1448)]));
         let flow = tcp.flow(Bytes(32), &options);
-        assert!(flow.nodelay && flow.write_bytes == Bytes(32) && flow.congestion.as_deref() == Some("bbr"));
-        assert_eq!(flow.placement, Placement::Neighbours);
+        for (name, value) in [
+            ("nodelay", "on"),
+            ("write-size", "32"),
+            ("socket-congestion", "bbr"),
+            ("placement", "neighbours"),
+        ] {
+            assert_eq!(flow.get(name).map(String::as_str), Some(value), "{name}");
+        }
         let bare = sweep(Kind::UdpUnsummed, 1500);
-        assert!(bare.flow(Bytes(32), &options).no_checksum);
+        assert_eq!(bare.flow(Bytes(32), &options)["no-checksum"], "on");
         assert_eq!(bare.groups.last(), Some(&vec![Bytes(32_768)]), "the largest is where it shows");
         assert!(bare.groups.len() > 4);
     }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use landspeed_analysis::fit::{BothEnds, MessageCost, OffloadStudy};
-use landspeed_record::{Cell, CpuAccounting, Direction, EndpointOutcome, PerPacket, Side, Workload};
+use landspeed_record::{Cell, CpuAccounting, EndpointOutcome, PerPacket, Side};
 use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::stream;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -172,9 +173,8 @@ impl<'a> Study<'a> {
             if profiled { self.options.effort.profiled.max(self.plan.window) } else { self.plan.window };
         let observers = if profiled { vec![PROFILER.to_owned()] } else { Vec::new() };
         let watching = Watching { observers, interval: Nanos(0) };
-        let workload = Workload::Stream { duration_ns, direction: Direction::Forward };
         let flow = sweep.flow(size, self.options);
-        match self.pair.run_watched(workload, &flow, self.plan.warm_up, &watching) {
+        match self.pair.run_watched(stream::spec(duration_ns), &flow, self.plan.warm_up, &watching) {
             Ok(seen) => {
                 self.look(&seen);
                 Ok(Some(seen))

@@ -3,14 +3,12 @@
 use landspeed_record::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
 use landspeed_units::Nanos;
 
-use crate::table::{all, find};
-use crate::{Error, Knob, On, Proposal, Scope, View};
+use crate::{Error, Factor, On, Proposal, Scope, Table, View};
 
 mod named;
 mod placebo;
 
-pub use named::named;
-pub use placebo::{Placebo, placebos};
+pub use placebo::Placebo;
 
 /// A path with its hosts as probed: data flows from A, the sender, to B.
 #[derive(Debug, Clone, Copy)]
@@ -81,32 +79,6 @@ fn sides(on: On) -> &'static [Side] {
     }
 }
 
-/// Every change worth trying from `start`, in the order of the literature; those that cannot be tried, or
-/// cannot matter, are among them with the reason.
-///
-/// # Errors
-/// [`Error::Unknown`] for a name in the filter.
-pub fn candidates(path: &PathView, start: &Cell, filter: &Filter) -> Result<Vec<Candidate>, Error> {
-    for name in filter.only.iter().chain(filter.skip) {
-        find(name)?;
-    }
-    let planner = Planner::new(path, start);
-    let named = |names: &[String], knob: &Knob| names.iter().any(|name| name == knob.row.name);
-    let mut candidates: Vec<Candidate> = Vec::new();
-    for knob in all().filter(|knob| filter.only.is_empty() || named(filter.only, knob)) {
-        let obstacle = match named(filter.skip, knob) {
-            true => Some("left out by --skip".to_owned()),
-            false => planner.obstacle(knob, "it"),
-        };
-        match obstacle {
-            Some(reason) => candidates.push(planner.skipped(knob, reason)),
-            None => candidates.extend(planner.of(knob, named(filter.only, knob))),
-        }
-    }
-    candidates.sort_by_key(|candidate| candidate.rank);
-    Ok(without_twins(candidates))
-}
-
 /// The first of those with one and the same change: scatter-gather with checksums is checksums with
 /// scatter-gather.
 fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
@@ -121,7 +93,9 @@ fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
     kept
 }
 
-struct Planner<'a> {
+/// What the factors of a table propose on a path from a cell. Pure.
+pub struct Planner<'a> {
+    table: &'a Table,
     path: &'a PathView<'a>,
     /// Sender's and flow's.
     settings: Settings,
@@ -129,32 +103,58 @@ struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    fn new(path: &'a PathView<'a>, start: &Cell) -> Self {
+    /// A planner of changes from `start`.
+    pub fn new(table: &'a Table, path: &'a PathView<'a>, start: &Cell) -> Self {
         let mut settings = path.settings(Side::A, start);
         settings.extend(start.flow.clone());
-        Planner { path, settings, receiver: path.settings(Side::B, start) }
+        Planner { table, path, settings, receiver: path.settings(Side::B, start) }
+    }
+
+    /// Every change worth trying, in the order of the literature; those that cannot be tried, or cannot matter, are among
+    /// them with the reason.
+    ///
+    /// # Errors
+    /// [`Error::Unknown`] for a name in the filter.
+    pub fn candidates(&self, filter: &Filter) -> Result<Vec<Candidate>, Error> {
+        for name in filter.only.iter().chain(filter.skip) {
+            self.table.find(name)?;
+        }
+        let named = |names: &[String], factor: &Factor| names.iter().any(|name| name == factor.name);
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for factor in self.table.all().filter(|factor| filter.only.is_empty() || named(filter.only, factor)) {
+            let obstacle = match named(filter.skip, factor) {
+                true => Some("left out by --skip".to_owned()),
+                false => self.obstacle(factor, "it"),
+            };
+            match obstacle {
+                Some(reason) => candidates.push(self.skipped(factor, reason)),
+                None => candidates.extend(self.of(factor, named(filter.only, factor))),
+            }
+        }
+        candidates.sort_by_key(|candidate| candidate.rank);
+        Ok(without_twins(candidates))
     }
 
     /// The value that stands, of the host that decides: the receiver for its own knobs.
-    fn current(&self, knob: &Knob) -> &str {
-        let settings = if knob.row.on == On::Receiver { &self.receiver } else { &self.settings };
-        settings.get(knob.row.name).map_or("", String::as_str)
+    fn current(&self, factor: &Factor) -> &str {
+        let settings = if factor.on == On::Receiver { &self.receiver } else { &self.settings };
+        settings.get(factor.name).map_or("", String::as_str)
     }
 
-    fn proposals(&self, knob: &Knob) -> Vec<Proposal> {
-        self.with_view(knob, knob.propose)
+    fn proposals(&self, factor: &Factor) -> Vec<Proposal> {
+        self.with_view(factor, factor.propose)
     }
 
     /// Asks the knob's row about this path.
-    fn with_view<T>(&self, knob: &Knob, ask: fn(&View) -> T) -> T {
-        let states = || sides(knob.row.on).iter().filter_map(|side| self.path.state(*side, knob.row.name));
+    fn with_view<T>(&self, factor: &Factor, ask: fn(&View) -> T) -> T {
+        let states = || sides(factor.on).iter().filter_map(|side| self.path.state(*side, factor.name));
         ask(&View {
             sender: self.path.sender,
             receiver: self.path.receiver,
             sender_link: self.path.sender_link,
             receiver_link: self.path.receiver_link,
             rtt: self.path.rtt,
-            current: self.current(knob),
+            current: self.current(factor),
             settings: &self.settings,
             receiver_settings: &self.receiver,
             most: states().filter_map(|state| state.most).min(),
@@ -163,12 +163,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Why a knob cannot be turned on this path; `what` begins the sentence where a host is to blame.
-    fn obstacle(&self, knob: &Knob, what: &str) -> Option<String> {
-        let name = knob.row.name;
-        if self.path.in_lab && knob.row.scope == Scope::Host {
+    fn obstacle(&self, factor: &Factor, what: &str) -> Option<String> {
+        let name = factor.name;
+        if self.path.in_lab && factor.scope == Scope::Host {
             return Some("shared by the whole machine, a lab does not touch it".into());
         }
-        sides(knob.row.on).iter().find_map(|side| {
+        sides(factor.on).iter().find_map(|side| {
             let conflict =
                 self.path.facts(*side).conflicts.iter().find(|c| c.knobs.iter().any(|k| k == name));
             if let Some(conflict) = conflict {
@@ -185,58 +185,66 @@ impl<'a> Planner<'a> {
     }
 
     /// One line for a knob that is not tried at all.
-    fn skipped(&self, knob: &Knob, reason: String) -> Candidate {
-        let first = self.proposals(knob).into_iter().min_by_key(|proposal| proposal.rank);
+    fn skipped(&self, factor: &Factor, reason: String) -> Candidate {
+        let first = self.proposals(factor).into_iter().min_by_key(|proposal| proposal.rank);
         let (value, rank) = first.map_or((String::new(), 999), |proposal| (proposal.value, proposal.rank));
-        Candidate { value, rank, skip: Some(reason), ..self.blank(knob) }
+        Candidate { value, rank, skip: Some(reason), ..self.blank(factor) }
     }
 
-    fn blank(&self, knob: &Knob) -> Candidate {
+    /// Factors whose effect depends on this one, whichever of the two says so.
+    fn partners(&self, factor: &Factor) -> Vec<String> {
+        let mutual = |other: &&Factor| {
+            factor.interacts.contains(&other.name) || other.interacts.contains(&factor.name)
+        };
+        self.table.all().filter(mutual).map(|other| other.name.to_owned()).collect()
+    }
+
+    fn blank(&self, factor: &Factor) -> Candidate {
         Candidate {
-            knob: knob.row.name.into(),
-            from: self.current(knob).into(),
-            interacts: partners(knob),
-            toggle_ns: self.toggle(knob),
-            source: knob.row.source.into(),
+            knob: factor.name.into(),
+            from: self.current(factor).into(),
+            interacts: self.partners(factor),
+            toggle_ns: self.toggle(factor),
+            source: factor.source.into(),
             ..Candidate::default()
         }
     }
 
     /// About how long a toggle takes on this path. What the table says of a device is the time in which hardware resets its
     /// link; a pair of virtual devices has none to reset.
-    fn toggle(&self, knob: &Knob) -> Nanos {
+    fn toggle(&self, factor: &Factor) -> Nanos {
         const AT_ONCE: Nanos = Nanos::millis(5);
         let links = [self.path.sender_link, self.path.receiver_link];
-        let at_once = knob.row.scope == Scope::Device && links.iter().all(|link| link.driver == "veth");
-        if at_once { knob.row.toggle.min(AT_ONCE) } else { knob.row.toggle }
+        let at_once = factor.scope == Scope::Device && links.iter().all(|link| link.driver == "veth");
+        if at_once { factor.toggle.min(AT_ONCE) } else { factor.toggle }
     }
 
     /// A knob's proposals as candidates. One that was asked for by name is never passed over in silence.
-    fn of(&self, knob: &Knob, asked_for: bool) -> Vec<Candidate> {
-        let proposals = self.proposals(knob).into_iter();
-        let candidates: Vec<Candidate> = proposals.filter_map(|p| self.candidate(knob, &p)).collect();
+    fn of(&self, factor: &Factor, asked_for: bool) -> Vec<Candidate> {
+        let proposals = self.proposals(factor).into_iter();
+        let candidates: Vec<Candidate> = proposals.filter_map(|p| self.candidate(factor, &p)).collect();
         if candidates.is_empty() && asked_for {
-            let reason = format!("it stands at {}: nothing else is worth trying here", self.current(knob));
-            return vec![Candidate { cannot_matter: true, ..self.skipped(knob, reason) }];
+            let reason = format!("it stands at {}: nothing else is worth trying here", self.current(factor));
+            return vec![Candidate { cannot_matter: true, ..self.skipped(factor, reason) }];
         }
         candidates
     }
 
     /// `None` where the proposal is what stands.
-    fn candidate(&self, knob: &Knob, proposal: &Proposal) -> Option<Candidate> {
+    fn candidate(&self, factor: &Factor, proposal: &Proposal) -> Option<Candidate> {
         let mut candidate = Candidate {
             value: proposal.value.clone(),
             rank: proposal.rank,
             skip: proposal.pointless.clone(),
             cannot_matter: proposal.pointless.is_some(),
-            ..self.blank(knob)
+            ..self.blank(factor)
         };
-        if !self.lay(&mut candidate.change, knob, &proposal.value) {
+        if !self.lay(&mut candidate.change, factor, &proposal.value) {
             return None;
         }
         for (name, value) in &proposal.with {
             // The table's own tests hold every name to exist.
-            let Ok(needed) = find(name) else { continue };
+            let Ok(needed) = self.table.find(name) else { continue };
             if !self.lay(&mut candidate.change, needed, value) {
                 continue;
             }
@@ -248,20 +256,20 @@ impl<'a> Planner<'a> {
             }
         }
         if candidate.skip.is_none() {
-            candidate.skip = self.refusal(knob, &proposal.value);
+            candidate.skip = self.refusal(factor, &proposal.value);
         }
         Some(candidate)
     }
 
     /// Adds a knob's value where it differs from what stands; whether it did anywhere.
-    fn lay(&self, change: &mut Cell, knob: &Knob, value: &str) -> bool {
-        let name = knob.row.name;
+    fn lay(&self, change: &mut Cell, factor: &Factor, value: &str) -> bool {
+        let name = factor.name;
         let mut differs = false;
-        if knob.row.on == On::Flow && self.settings.get(name).is_none_or(|now| now != value) {
+        if factor.on == On::Flow && self.settings.get(name).is_none_or(|now| now != value) {
             change.flow.insert(name.into(), value.into());
             differs = true;
         }
-        for side in sides(knob.row.on) {
+        for side in sides(factor.on) {
             let stands = if *side == Side::A { &self.settings } else { &self.receiver };
             if stands.get(name).is_none_or(|now| now != value) {
                 change.host_mut(*side).insert(name.into(), value.into());
@@ -272,12 +280,12 @@ impl<'a> Planner<'a> {
     }
 
     /// Why a host says that it would not take a value.
-    fn refusal(&self, knob: &Knob, value: &str) -> Option<String> {
-        if let Err(expected) = knob.row.domain.check(value) {
+    fn refusal(&self, factor: &Factor, value: &str) -> Option<String> {
+        if let Err(expected) = factor.domain.check(value) {
             return Some(format!("{value} is not {expected}"));
         }
-        sides(knob.row.on).iter().find_map(|side| {
-            let state = self.path.state(*side, knob.row.name)?;
+        sides(factor.on).iter().find_map(|side| {
+            let state = self.path.state(*side, factor.name)?;
             let number = value.parse::<u64>().ok();
             if let (Some(number), Some(most)) = (number, state.most)
                 && number > most
@@ -289,15 +297,3 @@ impl<'a> Planner<'a> {
         })
     }
 }
-
-/// Knobs whose effect depends on this one, whichever of the two rows says so.
-fn partners(knob: &Knob) -> Vec<String> {
-    let own = knob.row.interacts;
-    let mutual =
-        |other: &&Knob| own.contains(&other.row.name) || other.row.interacts.contains(&knob.row.name);
-    all().filter(mutual).map(|other| other.row.name.to_owned()).collect()
-}
-
-#[cfg(test)]
-#[path = "candidates_tests.rs"]
-mod tests;

@@ -1,5 +1,7 @@
 //! What may be written: every value is checked here before it reaches a host, whoever sent it.
 
+use landspeed_units::{BitRate, Bytes, parse_duration};
+
 use crate::Domain;
 
 /// Longest value of any knob, in bytes: what one page of the kernel's own text can hold is never needed.
@@ -7,7 +9,7 @@ pub const MAX_VALUE_BYTES: usize = 4096;
 /// Most members of a joined value: queues of the largest NICs, processors of the largest hosts.
 const MAX_MEMBERS: usize = 1024;
 /// Highest processor number: CONFIG_NR_CPUS of the largest distribution kernels.
-pub(crate) const MAX_CPU: u32 = 8191;
+pub const MAX_CPU: u32 = 8191;
 
 impl Domain {
     /// Whether `value` lies in the domain, in its one canonical spelling (no sign, no leading zero, no
@@ -19,11 +21,41 @@ impl Domain {
         if value.len() <= MAX_VALUE_BYTES && self.holds(value) { Ok(()) } else { Err(self.to_string()) }
     }
 
+    /// The canonical spelling of what a person wrote: "64K" of bytes is "65536".
+    ///
+    /// # Errors
+    /// What would have been right, in words.
+    pub fn parse(&self, text: &str) -> Result<String, String> {
+        let read = match *self {
+            Domain::Bytes(..) => text.parse().ok().map(|Bytes(bytes)| bytes.to_string()),
+            Domain::Sizes(low, high, _) => {
+                let size = |size: &str| Domain::Bytes(low, high).parse(size).ok();
+                text.split(',').map(size).collect::<Option<Vec<_>>>().map(|sizes| sizes.join(","))
+            }
+            Domain::Time(..) => parse_duration(text).ok().map(|time| time.exact()),
+            Domain::Rate(..) => text.parse().ok().map(|BitRate(bits)| format!("{bits:.0}")),
+            _ => Some(text.to_owned()),
+        };
+        let canonical = read.ok_or_else(|| self.to_string())?;
+        self.check(&canonical).map(|()| canonical)
+    }
+
     fn holds(&self, value: &str) -> bool {
         match *self {
             Domain::Switch => matches!(value, "on" | "off"),
             Domain::OneOf(words) => words.contains(&value),
-            Domain::Int(low, high) => whole(value).is_some_and(|n| (low..=high).contains(&n)),
+            Domain::Names(names) => names().contains(&value),
+            Domain::Sizes(low, high, most) => {
+                value.split(',').count() <= most
+                    && value.split(',').all(|size| Domain::Int(low, high).holds(size))
+            }
+            Domain::Time(low, high) => {
+                parse_duration(value).is_ok_and(|time| (low..=high).contains(&time) && time.exact() == value)
+            }
+            Domain::Text(most) => value.len() <= most,
+            Domain::Int(low, high) | Domain::Bytes(low, high) | Domain::Rate(low, high) => {
+                whole(value).is_some_and(|n| (low..=high).contains(&n))
+            }
             Domain::Signed(low, high) => {
                 let (negative, digits) = value.strip_prefix('-').map_or((false, value), |rest| (true, rest));
                 let number = whole(digits).and_then(|n| i64::try_from(n).ok());
@@ -50,6 +82,16 @@ impl std::fmt::Display for Domain {
         match *self {
             Domain::Switch => f.write_str("on or off"),
             Domain::OneOf(words) => f.write_str(&words.join(", ")),
+            Domain::Names(names) => f.write_str(&names().join(", ")),
+            Domain::Bytes(low, high) => write!(f, "a size from {} to {}", Bytes(low), Bytes(high)),
+            Domain::Sizes(low, high, most) => {
+                write!(f, "up to {most} sizes from {} to {}, separated by commas", Bytes(low), Bytes(high))
+            }
+            Domain::Time(low, high) => write!(f, "a time from {low} to {high}"),
+            Domain::Rate(low, high) => {
+                write!(f, "a rate from {} to {}", BitRate(low as f64), BitRate(high as f64))
+            }
+            Domain::Text(most) => write!(f, "text of at most {most} bytes"),
             Domain::Int(low, high) => write!(f, "a whole number from {low} to {high}"),
             Domain::Signed(low, high) => write!(f, "a whole number from {low} to {high}"),
             Domain::Ints(count, low, high) => {
@@ -75,7 +117,7 @@ fn is_name(text: &str) -> bool {
 }
 
 /// The processors of a list as the kernel prints it: ascending ranges; "none" is the empty set.
-pub(crate) fn parse_cpus(text: &str) -> Option<Vec<u32>> {
+pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
     if text == "none" {
         return Some(Vec::new());
     }
@@ -97,7 +139,7 @@ fn cpu(text: &str) -> Option<u32> {
 }
 
 /// Ascending processors as the kernel prints them: the inverse of [`parse_cpus`], in its canonical form.
-pub(crate) fn print_cpus(cpus: &[u32]) -> String {
+pub fn print_cpus(cpus: &[u32]) -> String {
     let mut ranges: Vec<(u32, u32)> = Vec::new();
     for &cpu in cpus {
         match ranges.last_mut() {
@@ -113,13 +155,13 @@ pub(crate) fn print_cpus(cpus: &[u32]) -> String {
 }
 
 /// One value for all members, or all of them joined where they differ. `None` without members.
-pub(crate) fn join(values: &[String]) -> Option<String> {
+pub fn join(values: &[String]) -> Option<String> {
     let first = values.first()?;
     if values.iter().all(|v| v == first) { Some(first.clone()) } else { Some(values.join(";")) }
 }
 
 /// One value a member: the inverse of [`join`]. `None` where a joined value has another length.
-pub(crate) fn split(value: &str, members: usize) -> Option<Vec<&str>> {
+pub fn split(value: &str, members: usize) -> Option<Vec<&str>> {
     let parts: Vec<&str> = value.split(';').collect();
     match parts.len() {
         1 => Some(vec![value; members]),
@@ -130,6 +172,8 @@ pub(crate) fn split(value: &str, members: usize) -> Option<Vec<&str>> {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_units::Nanos;
+
     use super::*;
 
     #[test]
@@ -142,6 +186,8 @@ mod tests {
             (Domain::Name, &["cubic", "fq_codel", "bbr3"]),
             (Domain::CpuList, &["0", "0-3,8", "none", "1,3,5-6"]),
             (Domain::Each(&Domain::Switch), &["on", "on;off;on"]),
+            (Domain::Sizes(1, 1024, 3), &["1", "1,64,1024"]),
+            (Domain::Time(Nanos::millis(1), Nanos::secs(60)), &["1ms", "10s", "1500us"]),
         ];
         for (domain, values) in good {
             for value in *values {
@@ -166,6 +212,8 @@ mod tests {
             (Domain::Name, &["", "-rf", "../x", "a/b", "a b", "cubic\0", "ABC", "sixteen_letters_", "ü"]),
             (Domain::CpuList, &["", "3-1", "0,0", "0-0", "0,", "-1", "0-99999", "a", "00", "0 1"]),
             (Domain::Each(&Domain::Switch), &["", "on;", ";", "on;1"]),
+            (Domain::Sizes(1, 1024, 3), &["", "1,", "0", "1K", "1,2,3,4"]),
+            (Domain::Time(Nanos::millis(1), Nanos::secs(60)), &["", "1", "10000ms", "999us", "61s", "1m"]),
         ];
         for (domain, values) in bad {
             for value in *values {
@@ -174,6 +222,23 @@ mod tests {
         }
         let long = vec!["on"; MAX_MEMBERS + 1].join(";");
         assert!(Domain::Each(&Domain::Switch).check(&long).is_err());
+    }
+
+    #[test]
+    fn what_people_write_has_one_spelling() {
+        let time = Domain::Time(Nanos::millis(1), Nanos::secs(3600));
+        for (domain, text, canonical) in [
+            (Domain::Bytes(1, 1 << 20), "64K", Some("65536")),
+            (Domain::Bytes(1, 1 << 20), "2M", None),
+            (Domain::Sizes(1, 1 << 20, 2), "1,64K", Some("1,65536")),
+            (time, "1.5", Some("1500ms")),
+            (time, "5m", Some("300s")),
+            (time, "soon", None),
+            (Domain::Rate(0, 1 << 53), "2.5G", Some("2500000000")),
+            (Domain::Switch, "yes", None),
+        ] {
+            assert_eq!(domain.parse(text).ok().as_deref(), canonical, "{text}");
+        }
     }
 
     #[test]

@@ -1,9 +1,7 @@
-//! One row of the knob table: all that is known of a knob before any host is looked at.
+//! One factor: all that is known of it before any host is looked at.
 
-use landspeed_record::{FlowSettings, HostFacts, LinkFacts, Settings};
-use landspeed_units::Nanos;
-
-use crate::Error;
+use landspeed_record::{HostFacts, LinkFacts, Settings};
+use landspeed_units::{Bytes, Nanos};
 
 /// How far a knob reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,13 +40,25 @@ pub enum On {
     Both,
 }
 
-/// The values that a knob takes; nothing outside it reaches a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The values that a factor takes; nothing outside it reaches a host.
+#[derive(Debug, Clone, Copy)]
 pub enum Domain {
     /// "on" or "off".
     Switch,
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// One of the names that a table has.
+    Names(fn() -> Vec<&'static str>),
+    /// A count of bytes between the two, ends included.
+    Bytes(u64, u64),
+    /// Several counts of bytes between the two, at most so many, separated by commas.
+    Sizes(u64, u64, usize),
+    /// A length of time between the two, ends included.
+    Time(Nanos, Nanos),
+    /// A rate in bit/s between the two, ends included.
+    Rate(u64, u64),
+    /// Text of its owner's own, at most so many bytes.
+    Text(usize),
     /// A whole number between the two, ends included.
     Int(u64, u64),
     /// As many whole numbers, separated by one space, each in the range (tcp_rmem: 3).
@@ -83,19 +93,27 @@ pub enum Disturbs {
     Sysctl(&'static str),
 }
 
-/// All that is known of a knob before any host is looked at.
-#[derive(Debug, Clone, Copy)]
-pub struct Row {
+/// Anything that can be varied: all that is known of it before any host is looked at.
+#[derive(Clone, Copy)]
+pub struct Factor {
     /// Its name on the command line and in records: the field's own word, lower case with dashes.
     pub name: &'static str,
+    /// Its letter on the command line.
+    pub short: Option<char>,
     /// What it does, one line.
     pub about: &'static str,
+    /// The protocol that it is of ("tcp"): a flow over another is not changed by it. Empty for all.
+    pub protocol: &'static str,
     /// How far it reaches.
     pub scope: Scope,
     /// Which hosts it is turned on.
     pub on: On,
     /// Its values.
     pub domain: Domain,
+    /// Its value where nobody sets it, in canonical spelling; empty for a knob, which has what its host has.
+    pub default: &'static str,
+    /// The default where the transport carries datagrams, where that is another.
+    pub default_of_datagrams: Option<&'static str>,
     /// About how long one toggle takes, settling included.
     pub toggle: Nanos,
     /// What else a turn can disturb.
@@ -112,63 +130,77 @@ pub struct Row {
     pub placebo: Option<fn(&View) -> Option<String>>,
     /// Where the expectation comes from: paper section, RFC, kernel documentation.
     pub source: &'static str,
+    /// Values worth trying; pure.
+    pub propose: fn(&View) -> Vec<Proposal>,
 }
 
 /// How many times what the table says a toggle may take: a driver that is busy takes several times as long.
 const SLOWER: u64 = 4;
 
-impl Row {
+impl Factor {
+    /// What declarations of one kind fill up from: a switch of the flow that is off.
+    pub const FLOW: Factor = Factor {
+        name: "",
+        short: None,
+        about: "",
+        protocol: "",
+        scope: Scope::Flow,
+        on: On::Flow,
+        domain: Domain::Switch,
+        default: "off",
+        default_of_datagrams: None,
+        toggle: Nanos(0),
+        disturbs: &[],
+        can_cut: false,
+        interacts: &[],
+        needs: &[],
+        placebo: None,
+        source: "",
+        propose: crate::nothing,
+    };
+
+    /// What a knob of a host fills up from: a switch of both hosts' network namespaces.
+    pub const KNOB: Factor = Factor {
+        scope: Scope::Namespace,
+        on: On::Both,
+        default: "",
+        toggle: Nanos::millis(1),
+        ..Factor::FLOW
+    };
+
+    /// Its value in `settings`, else its default.
+    pub fn of<'a>(&self, settings: &'a Settings) -> &'a str {
+        settings.get(self.name).map_or(self.default, String::as_str)
+    }
+
+    /// Whether it is on in `settings`.
+    pub fn is_on(&self, settings: &Settings) -> bool {
+        self.of(settings) == "on"
+    }
+
+    /// Its whole number in `settings`; their values were checked before.
+    pub fn number(&self, settings: &Settings) -> u64 {
+        self.of(settings).parse().unwrap_or(0)
+    }
+
+    /// Its count of bytes in `settings`.
+    pub fn bytes(&self, settings: &Settings) -> Bytes {
+        Bytes(self.number(settings))
+    }
+
+    /// Its length of time in `settings`.
+    pub fn time(&self, settings: &Settings) -> Nanos {
+        landspeed_units::parse_duration(self.of(settings)).unwrap_or_default()
+    }
+
+    /// Its sizes in `settings`.
+    pub fn sizes(&self, settings: &Settings) -> Vec<Bytes> {
+        self.of(settings).split(',').filter_map(|size| size.parse().ok().map(Bytes)).collect()
+    }
+
     /// How long a toggle may take before it is taken for hung.
     pub fn patience(&self) -> Nanos {
         Nanos(self.toggle.0.saturating_mul(SLOWER))
-    }
-}
-
-/// Where a system knob is turned: this process's network namespace, and a device in it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The device that faces the peer.
-    pub device: String,
-}
-
-/// How a knob is read and turned.
-#[derive(Clone, Copy)]
-pub enum Turn {
-    /// A setting of the host.
-    Host(&'static dyn HostKnob),
-    /// A field of the flow's settings.
-    Flow {
-        /// The field's value in the domain's spelling.
-        get: fn(&FlowSettings) -> String,
-        /// Sets the field from a value of the domain.
-        set: fn(&mut FlowSettings, &str) -> Result<(), Error>,
-    },
-}
-
-/// A setting of the host, read and written where the kernel keeps it. Journal, verification and
-/// rollback are not its business: see the journal module.
-pub trait HostKnob: Sync {
-    /// The value now, in the domain's spelling. [`Error::Unavailable`] says why this host lacks it.
-    fn read(&self, place: &Place) -> Result<String, Error>;
-
-    /// Writes `value`, which lies in the domain, and nothing else. Also to be called where it reads so
-    /// already: an offload that is off only for want of another is made to stay off.
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error>;
-
-    /// Whether a write could succeed, as far as can be told without one: nothing is changed.
-    /// [`Error::Unavailable`] says why not.
-    fn can_write(&self, _place: &Place) -> Result<(), Error> {
-        Ok(())
-    }
-
-    /// The knob's file below /proc/sys ("net/ipv4/tcp_rmem"), for sysctl.d; `None` for what is no sysctl.
-    fn sysctl(&self) -> Option<&'static str> {
-        None
-    }
-
-    /// What this host says of the values that it takes.
-    fn limits(&self, _place: &Place) -> Result<Limits, Error> {
-        Ok(Limits::default())
     }
 }
 
@@ -197,23 +229,6 @@ pub struct View<'a> {
     pub members: u32,
 }
 
-/// What a host says of a knob's values, beyond the table's domain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Limits {
-    /// The greatest value that it takes.
-    pub most: Option<u64>,
-    /// The values that it offers; empty where it does not say.
-    pub choices: Vec<String>,
-    /// How many members (queues, features, processors) one value stands for.
-    pub members: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits { most: None, choices: Vec::new(), members: 1 }
-    }
-}
-
 /// A value worth trying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
@@ -225,25 +240,4 @@ pub struct Proposal {
     pub rank: u32,
     /// Why it cannot matter here, where it cannot; it is then listed and not tried.
     pub pointless: Option<String>,
-}
-
-/// A knob: its row, how to turn it, and what to try.
-#[derive(Clone, Copy)]
-pub struct Knob {
-    /// What is known of it.
-    pub row: Row,
-    /// How to turn it.
-    pub turn: Turn,
-    /// Values worth trying; pure.
-    pub propose: fn(&View) -> Vec<Proposal>,
-}
-
-impl Knob {
-    /// The knob's file below /proc/sys ("net/ipv4/tcp_rmem"), for sysctl.d; `None` for what is no sysctl.
-    pub fn sysctl(&self) -> Option<&'static str> {
-        match self.turn {
-            Turn::Host(knob) => knob.sysctl(),
-            Turn::Flow { .. } => None,
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! Candidates of a path like the lab's: two namespaces of one machine, a veth between them.
 
-use landspeed_record::{Conflict, FlowSettings};
-use landspeed_units::Bytes;
+use landspeed_factor::{Error, Filter, On, PathView, Placebo, Planner, Scope};
+use landspeed_knob::all;
+use landspeed_record::{Candidate, Cell, Conflict, HostFacts, KnobState, LinkFacts, Side};
+use landspeed_units::{Bytes, Nanos};
 
 use super::*;
-use crate::{Turn, baseline, flow_cell};
 
 /// What a veth's knobs read as, where it has them.
 const VETH: &[(&str, &str)] = &[
@@ -36,16 +37,40 @@ const VETH: &[(&str, &str)] = &[
 ];
 
 fn states() -> Vec<KnobState> {
-    let system = all().filter(|knob| matches!(knob.turn, Turn::Host(_)));
-    system
+    all()
         .map(|knob| {
             let value =
-                VETH.iter().find(|(name, _)| *name == knob.row.name).map(|(_, value)| (*value).to_owned());
+                VETH.iter().find(|(name, _)| *name == knob.factor.name).map(|(_, value)| (*value).to_owned());
             let skip = value.is_none().then(|| "a veth has none".to_owned());
-            let most = (knob.row.name == "mtu").then_some(65_535);
-            KnobState { knob: knob.row.name.into(), value, skip, most, members: 1, ..KnobState::default() }
+            let most = (knob.factor.name == "mtu").then_some(65_535);
+            KnobState { knob: knob.factor.name.into(), value, skip, most, members: 1, ..KnobState::default() }
         })
         .collect()
+}
+
+fn tcp() -> &'static dyn Transport {
+    find("tcp").unwrap()
+}
+
+fn is_on(on: On, side: Side) -> bool {
+    match on {
+        On::Flow => false,
+        On::Sender => side == Side::A,
+        On::Receiver => side == Side::B,
+        On::Both => true,
+    }
+}
+
+fn candidates(path: &PathView, start: &Cell, filter: &Filter) -> Result<Vec<Candidate>, Error> {
+    Planner::new(&factors(tcp()), path, start).candidates(filter)
+}
+
+fn named_value(path: &PathView, start: &Cell, filter: &Filter, wanted: (&str, &str)) -> Option<Candidate> {
+    Planner::new(&factors(tcp()), path, start).named(filter, wanted)
+}
+
+fn placebos(path: &PathView, cell: &Cell, skip: &[String]) -> Vec<Placebo> {
+    Planner::new(&factors(tcp()), path, cell).placebos(skip)
 }
 
 struct Lab {
@@ -88,19 +113,19 @@ impl Lab {
         let read = |states: &[KnobState]| -> Settings {
             states.iter().filter_map(|s| Some((s.knob.clone(), s.value.clone()?))).collect()
         };
-        Cell { a: read(&self.a), b: read(&self.b), flow: flow_cell(&FlowSettings::default()) }
+        Cell { a: read(&self.a), b: read(&self.b), flow: flow(tcp(), &Settings::new()).unwrap() }
     }
 
     /// The paper's start, where this veth has the knob.
     fn sc03(&self) -> Cell {
         let mut cell = self.found();
-        for (name, value) in baseline::sc03() {
-            let knob = find(name).unwrap();
-            if knob.row.on == On::Flow {
+        for (name, value) in crate::tune::sc03() {
+            let factor = factors(tcp()).find(name).unwrap();
+            if factor.on == On::Flow {
                 cell.flow.insert(name.into(), value.clone());
             }
-            for side in sides(knob.row.on) {
-                if let Some(now) = cell.host_mut(*side).get_mut(name) {
+            for side in Side::BOTH {
+                if let Some(now) = cell.host_mut(side).get_mut(name).filter(|_| is_on(factor.on, side)) {
                     *now = value.clone();
                 }
             }
@@ -207,9 +232,9 @@ fn a_congestion_control_that_a_namespace_may_not_default_to_is_asked_for_by_the_
 fn the_machine_is_not_a_labs_to_turn() {
     let lab = Lab::new();
     let candidates = lab.candidates(&lab.found());
-    for knob in all().filter(|knob| knob.row.scope == Scope::Host) {
-        let candidate = named(&candidates, knob.row.name);
-        assert!(candidate.skip.as_ref().unwrap().contains("a lab does not touch it"), "{}", knob.row.name);
+    for knob in all().filter(|knob| knob.factor.scope == Scope::Host) {
+        let candidate = named(&candidates, knob.factor.name);
+        assert!(candidate.skip.as_ref().unwrap().contains("a lab does not touch it"), "{}", knob.factor.name);
         assert!(!candidate.cannot_matter && candidate.change == Cell::default());
     }
     let rfs = named(&candidates, "rfs");
@@ -284,7 +309,7 @@ fn check_change(candidate: &Candidate, start: &Cell) {
     }
     let change = &candidate.change;
     for (name, value) in change.a.iter().chain(&change.b).chain(&change.flow) {
-        crate::check(name, value).unwrap_or_else(|e| panic!("{}: {e}", candidate.knob));
+        all_factors().check(name, value).unwrap_or_else(|e| panic!("{}: {e}", candidate.knob));
     }
     assert_ne!(&start.with(change), start, "{candidate:?} changes nothing");
 }
@@ -294,7 +319,7 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
     let lab = Lab::new();
     let start = lab.sc03();
     let (path, all) = (lab.path(), Filter::default());
-    let write = super::named(&path, &start, &all, ("write-size", "32768")).expect("the knob takes it");
+    let write = named_value(&path, &start, &all, ("write-size", "32768")).expect("the knob takes it");
     assert_eq!((write.from.as_str(), write.rank, write.skip.as_deref()), ("8192", 999, None));
     assert_eq!(write.change.flow, Settings::from([("write-size".to_owned(), "32768".to_owned())]));
     for (knob, value, why) in [
@@ -308,26 +333,13 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
         ("rmem-max", "1000000", "the whole machine's"),
         ("ring-rx", "64", "a veth has none"),
     ] {
-        assert_eq!(super::named(&path, &start, &all, (knob, value)), None, "{knob}={value}: {why}");
+        assert_eq!(named_value(&path, &start, &all, (knob, value)), None, "{knob}={value}: {why}");
     }
     let own = ["write-size".to_owned()];
     let skip = Filter { only: &[], skip: &own };
-    assert_eq!(super::named(&path, &start, &skip, ("write-size", "32768")), None);
-    assert!(
-        super::named(&path, &start, &Filter { only: &own, skip: &[] }, ("write-size", "32768")).is_some()
-    );
-    assert_eq!(super::named(&path, &start, &Filter { only: &own, skip: &[] }, ("tso", "on")), None);
-}
-
-#[test]
-fn a_named_value_brings_what_its_knob_needs() {
-    let needy: Vec<&Knob> = all().filter(|knob| !knob.row.needs.is_empty()).collect();
-    assert!(needy.len() > 3);
-    for knob in needy {
-        let with = named::proposal(knob, "on").with;
-        assert_eq!(with.len(), knob.row.needs.len(), "{}", knob.row.name);
-        assert!(named::proposal(knob, "off").with.is_empty());
-    }
+    assert_eq!(named_value(&path, &start, &skip, ("write-size", "32768")), None);
+    assert!(named_value(&path, &start, &Filter { only: &own, skip: &[] }, ("write-size", "32768")).is_some());
+    assert_eq!(named_value(&path, &start, &Filter { only: &own, skip: &[] }, ("tso", "on")), None);
 }
 
 /// What the placebos change at the start of this lab, or why they do not, by scope.
@@ -375,4 +387,53 @@ fn a_placebo_follows_what_stands_and_says_why_there_is_none() {
     assert_eq!(found[1].1.as_ref().unwrap().a["notsent-lowat"], "131073");
     let skip = ["txqueuelen".to_owned()];
     assert_eq!(placebos_of(&lab, &cell, &skip).len(), 2, "left out by --skip");
+}
+
+#[test]
+fn every_factor_is_whole_and_has_a_name_of_its_own() {
+    let table = all_factors();
+    let knobs = landspeed_knob::table::factors().count();
+    let mut names: Vec<_> = table.all().map(|factor| factor.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), table.all().count());
+    assert!(names.len() > knobs);
+    for factor in table.all() {
+        let name = factor.name;
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        assert!(name.bytes().all(plain), "{name}");
+        assert!(!factor.source.is_empty() && !factor.about.is_empty(), "{name}");
+        assert!(!factor.interacts.is_empty(), "{name} depends on nothing?");
+        assert_eq!(factor.scope == Scope::Flow, factor.on == On::Flow, "{name}");
+        for other in factor.interacts {
+            assert!(table.find(other).is_ok() && *other != name, "{name} interacts with {other}");
+        }
+    }
+}
+
+#[test]
+fn a_flow_starts_from_the_defaults_of_its_transport() {
+    for transport in TRANSPORTS {
+        let settings = flow(*transport, &Settings::new()).unwrap();
+        assert_eq!(settings["transport"], transport.name());
+        assert_eq!(table(*transport).check_all(&settings), Ok(()));
+        assert_eq!(transport.can_run(&settings), Ok(()));
+        assert_eq!(transport_of(&settings).unwrap().name(), transport.name());
+    }
+    let udp = find("udp").unwrap();
+    assert_eq!(flow(udp, &Settings::new()).unwrap()["write-size"], "1472");
+    let set = Settings::from([("nodelay".to_owned(), "on".to_owned())]);
+    assert!(flow(udp, &set).is_err() && flow(tcp(), &set).is_ok());
+}
+
+/// A knob of TCP changes no flow over UDP.
+#[test]
+fn each_transport_has_the_knobs_of_its_protocol() {
+    let udp = factors(find("udp").unwrap());
+    for (name, over_udp) in
+        [("tcp-rmem", false), ("sack", false), ("mtu", true), ("rmem-max", true), ("datagram-send", true)]
+    {
+        assert_eq!(udp.find(name).is_ok(), over_udp, "{name}");
+    }
+    assert!(factors(tcp()).find("sack").is_ok() && factors(tcp()).find("datagram-send").is_err());
 }

@@ -1,0 +1,125 @@
+//! Arguments of `landspeed measure`: each workload is a subcommand with the parameters that it declares.
+
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use landspeed_factor::{Domain, Factor};
+use landspeed_record::{Settings, Workload};
+use landspeed_transport::TRANSPORTS;
+use landspeed_units::{Nanos, parse_duration};
+use landspeed_workload::{Runner, WORKLOADS};
+
+use super::HostArgs;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FanArg {
+    /// Every other host of lab:switch:N sends to the last
+    In,
+    /// The last host of lab:switch:N sends to every other
+    Out,
+}
+
+/// The flow that is sent.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FlowArgs {
+    /// What carries the data
+    #[arg(long, value_parser = transports(), default_value = "tcp")]
+    pub(crate) transport: String,
+    /// Settings of the flow: write-size=64K,flows=4,...; `landspeed knobs` lists them
+    #[arg(long, value_name = "NAME=VALUE,...")]
+    pub(crate) set: Option<String>,
+}
+
+/// The names of the table of transports.
+pub(super) fn transports() -> PossibleValuesParser {
+    let value = |name, help| clap::builder::PossibleValue::new(name).help(help);
+    TRANSPORTS
+        .iter()
+        .map(|transport| value(transport.name(), transport.describe()))
+        .collect::<Vec<_>>()
+        .into()
+}
+
+/// What every workload takes.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CommonArgs {
+    #[command(flatten)]
+    pub(crate) hosts: HostArgs,
+    /// Start-up that is not counted
+    #[arg(long, default_value = "200ms", value_parser = parse_duration)]
+    pub(crate) warm_up: Nanos,
+    #[command(flatten)]
+    pub(crate) flow: FlowArgs,
+    /// Parallel flows, as with --set flows=N
+    #[arg(short = 'P', long, value_name = "N")]
+    pub(crate) flows: Option<String>,
+    /// Many-to-one or one-to-many over lab:switch:N
+    #[arg(long, value_enum)]
+    pub(crate) fan: Option<FanArg>,
+    /// Print one JSON document instead of the report
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct MeasureArgs {
+    /// What runs, with the parameters that were given.
+    pub(crate) workload: Workload,
+    pub(crate) common: CommonArgs,
+}
+
+impl Args for MeasureArgs {
+    fn augment_args(command: Command) -> Command {
+        let commands = WORKLOADS.iter().map(|runner| {
+            let command = Command::new(runner.name()).about(runner.describe());
+            let arguments = runner.parameters().into_iter().map(argument);
+            CommonArgs::augment_args(command.args(arguments))
+        });
+        command
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommand_value_name("WORKLOAD")
+            .subcommand_help_heading("Workloads")
+            .disable_help_subcommand(true)
+            .subcommands(commands)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for MeasureArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let (name, matches) = matches.subcommand().expect("clap requires a workload");
+        let runner = landspeed_workload::find(name).expect("clap takes the names of the table");
+        let workload = Workload { name: name.to_owned(), parameters: given(runner, matches) };
+        Ok(MeasureArgs { workload, common: CommonArgs::from_arg_matches(matches)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The argument of a parameter: a flag for a switch, else an option with a value of its domain.
+fn argument(parameter: &'static Factor) -> Arg {
+    let arg = Arg::new(parameter.name).long(parameter.name).short(parameter.short);
+    if matches!(parameter.domain, Domain::Switch) {
+        return arg.help(parameter.about).action(ArgAction::SetTrue);
+    }
+    let of_datagrams = parameter.default_of_datagrams.map(|default| format!("; {default} of datagrams"));
+    let default = format!("[default: {}{}]", parameter.default, of_datagrams.unwrap_or_default());
+    arg.help(format!("{} {default}", parameter.about))
+        .value_name("VALUE")
+        .value_parser(|text: &str| parameter.parse(text).map_err(|error| error.to_string()))
+}
+
+fn given(runner: &dyn Runner, matches: &ArgMatches) -> Settings {
+    let value = |parameter: &Factor| match parameter.domain {
+        Domain::Switch => matches.get_flag(parameter.name).then(|| "on".to_owned()),
+        _ => matches.get_one::<String>(parameter.name).cloned(),
+    };
+    let parameters = runner.parameters().into_iter();
+    parameters.filter_map(|parameter| Some((parameter.name.to_owned(), value(parameter)?))).collect()
+}

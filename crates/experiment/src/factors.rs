@@ -1,0 +1,45 @@
+//! Everything that can be varied between two hosts: settings of the flow, then knobs of the hosts.
+
+use landspeed_factor::{Factor, Table};
+use landspeed_record::Settings;
+use landspeed_transport::settings::{EVERY_FLOW, TRANSPORT, table};
+use landspeed_transport::{TRANSPORTS, Transport, find};
+
+use crate::Error;
+
+/// What changes a flow over `transport`.
+pub fn factors(transport: &dyn Transport) -> Table {
+    let applies =
+        |factor: &&'static Factor| factor.protocol.is_empty() || factor.protocol == transport.protocol();
+    Table::of(table(transport).all().chain(landspeed_knob::table::factors().filter(applies)))
+}
+
+/// The same for whatever transport.
+pub fn all_factors() -> Table {
+    let flows = TRANSPORTS.iter().flat_map(|transport| transport.factors());
+    Table::of(EVERY_FLOW.iter().copied().chain(flows).chain(landspeed_knob::table::factors()))
+}
+
+/// The transport that a flow's settings name.
+///
+/// # Errors
+/// Where there is no such transport.
+pub fn transport_of(flow: &Settings) -> Result<&'static dyn Transport, Error> {
+    let name = TRANSPORT.of(flow);
+    Ok(find(name).ok_or_else(|| TRANSPORT.refuses(name, TRANSPORT.domain.to_string()))?)
+}
+
+/// The settings of a flow over `transport`: its defaults, with `set` laid over them.
+///
+/// # Errors
+/// A setting that no such flow has, or a value that it does not take.
+pub fn flow(transport: &dyn Transport, set: &Settings) -> Result<Settings, Error> {
+    table(transport).check_all(set)?;
+    let mut flow = landspeed_transport::settings::defaults(transport);
+    flow.extend(set.clone());
+    Ok(flow)
+}
+
+#[cfg(test)]
+#[path = "factors_tests.rs"]
+mod tests;

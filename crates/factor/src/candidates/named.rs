@@ -1,0 +1,55 @@
+//! A value that somebody names and the table does not propose by itself.
+
+use landspeed_record::Candidate;
+
+use super::{Filter, Planner};
+use crate::{Factor, Proposal};
+
+/// Place in the order: behind everything that the table proposes.
+const LAST: u32 = 999;
+
+impl Planner<'_> {
+    /// The change to a value that a verdict names, with what the factor needs. `None` where it is nothing to try: the
+    /// value is not the factor's, or is set already; the factor cannot be changed here, or was left out by the user; or
+    /// the table knows it better, because it proposes the value itself or says that nothing of the factor can matter
+    /// here.
+    pub fn named(&self, filter: &Filter, (name, value): (&str, &str)) -> Option<Candidate> {
+        let factor = self.table.find(name).ok()?;
+        let listed = |names: &[String]| names.iter().any(|listed| listed == name);
+        let wanted = (filter.only.is_empty() || listed(filter.only)) && !listed(filter.skip);
+        if !wanted || factor.domain.check(value).is_err() {
+            return None;
+        }
+        if self.obstacle(factor, "it").is_some() || known_better(&self.proposals(factor), value) {
+            return None;
+        }
+        let candidate = self.candidate(factor, &proposal(factor, value))?;
+        let source = "named by a verdict of this run".to_owned();
+        candidate.skip.is_none().then_some(Candidate { source, ..candidate })
+    }
+}
+
+/// Whether the table proposes the value, or holds whatever it proposes of the knob for pointless.
+fn known_better(proposals: &[Proposal], value: &str) -> bool {
+    let pointless = !proposals.is_empty() && proposals.iter().all(|proposal| proposal.pointless.is_some());
+    pointless || proposals.iter().any(|proposal| proposal.value == value)
+}
+
+/// What a knob needs it needs to be on; nothing has to be turned to have it off.
+fn proposal(factor: &Factor, value: &str) -> Proposal {
+    let needs = if value == "off" { &[] } else { factor.needs };
+    needs.iter().fold(Proposal::new(value, LAST), |proposal, (need, set)| proposal.with(need, *set))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_named_value_brings_what_its_factor_needs() {
+        let needs = &[("tx-checksum", "on"), ("scatter-gather", "on")];
+        let tso = Factor { name: "tso", needs, ..Factor::KNOB };
+        assert_eq!(proposal(&tso, "on").with.len(), 2);
+        assert!(proposal(&tso, "off").with.is_empty());
+    }
+}

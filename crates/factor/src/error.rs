@@ -1,0 +1,19 @@
+//! What can be wrong with a setting that somebody names.
+
+/// A setting that does not exist, or does not take the value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// No such factor in the table.
+    #[error("no setting is called '{}'; `landspeed knobs` lists them", .0.escape_default())]
+    Unknown(String),
+    /// The value lies outside the factor's domain.
+    #[error("{name} does not take '{}': expected {expected}", value.escape_default())]
+    Value {
+        /// The factor.
+        name: String,
+        /// What was given, cut to a length that a line can show.
+        value: String,
+        /// What it takes.
+        expected: String,
+    },
+}

@@ -1,0 +1,86 @@
+//! What reference pages say of a factor, in Markdown.
+
+use std::fmt::Write;
+
+use crate::{Disturbs, Factor, On, Scope};
+
+/// The section of one factor.
+pub fn entry(factor: &Factor) -> String {
+    format!("\n## {}\n\n{}.\n\n{}", factor.name, capital(factor.about), facts(factor))
+}
+
+fn facts(factor: &Factor) -> String {
+    let mut lines = vec![("Values", factor.domain.to_string())];
+    if !factor.default.is_empty() {
+        let of_datagrams = factor.default_of_datagrams.map(|default| format!("; of datagrams {default}"));
+        lines.push(("Default", format!("{}{}", factor.default, of_datagrams.unwrap_or_default())));
+    }
+    if factor.scope != Scope::Flow {
+        lines.push(("Scope", factor.scope.to_string()));
+        lines.push(("Turned on", on_word(factor.on).to_owned()));
+        let nothing = factor.toggle.0 == 0;
+        lines.push((
+            "One turn takes",
+            if nothing { "nothing".into() } else { format!("about {}", factor.toggle) },
+        ));
+    }
+    if !factor.protocol.is_empty() {
+        lines.push(("Protocol", factor.protocol.to_owned()));
+    }
+    if !factor.needs.is_empty() {
+        let needs: Vec<String> = factor.needs.iter().map(|(knob, value)| format!("{knob}={value}")).collect();
+        lines.push(("Needs", needs.join(", ")));
+    }
+    if !factor.disturbs.is_empty() {
+        let disturbed: Vec<&str> = factor.disturbs.iter().map(|what| disturbs_word(*what)).collect();
+        lines.push((
+            "Can disturb",
+            format!("{}; saved before, restored and compared after", disturbed.join(", ")),
+        ));
+    }
+    if factor.placebo.is_some() {
+        lines.push(("Placebo", "yes: a run may toggle it between two equivalent values".into()));
+    }
+    if factor.can_cut {
+        lines.push(("Can cut the path", "yes: tried under a short lease".into()));
+    }
+    lines.push(("Interacts with", factor.interacts.join(", ")));
+    lines.push(("Source", factor.source.to_owned()));
+    lines.retain(|(_, value)| !value.is_empty());
+    lines.iter().fold(String::new(), |mut text, (what, value)| {
+        let _ = writeln!(text, "- {what}: {value}");
+        text
+    })
+}
+
+fn on_word(on: On) -> &'static str {
+    match on {
+        On::Flow => "the flow itself",
+        On::Sender => "the sender",
+        On::Receiver => "the receiver",
+        On::Both => "both hosts",
+    }
+}
+
+fn disturbs_word(disturbs: Disturbs) -> &'static str {
+    match disturbs {
+        Disturbs::Addresses => "addresses",
+        Disturbs::Routes => "routes",
+        Disturbs::DeviceSysctls => "sysctls of the device",
+        Disturbs::Features => "other offloads",
+        Disturbs::Queues => "settings of the queues",
+        Disturbs::Qdisc => "the queueing discipline",
+        Disturbs::Sysctl(name) => name,
+    }
+}
+
+/// With a capital first.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// Text for a cell of a Markdown table.
+pub fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

@@ -1,0 +1,24 @@
+//! docs/reference/flow.md, written from the table of transports.
+
+use std::fmt::Write;
+
+use landspeed_factor::reference::{capital, entry};
+
+use crate::TRANSPORTS;
+use crate::settings::EVERY_FLOW;
+
+const HEAD: &str = "<!-- Written from the table of transports by `make docs`. Edit the table instead. -->\n\n\
+                    # Settings of a flow\n\n\
+                    `--set NAME=VALUE,...` sets them for `measure` and `explain`; `tune` tries them. A new flow takes \
+                    them, so there is nothing to put back.\n";
+
+/// The page as (path within the project, Markdown).
+pub fn page() -> (String, String) {
+    let mut page = HEAD.to_owned();
+    EVERY_FLOW.iter().for_each(|factor| page.push_str(&entry(factor)));
+    for transport in TRANSPORTS {
+        let _ = write!(page, "\n# {}\n\n{}.\n", transport.name(), capital(transport.describe()));
+        transport.factors().into_iter().for_each(|factor| page.push_str(&entry(factor)));
+    }
+    ("docs/reference/flow.md".to_owned(), page)
+}

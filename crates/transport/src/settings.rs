@@ -1,0 +1,117 @@
+//! What every flow is set to, whatever carries it.
+//!
+//! A flow's settings are values of factors: those of here, and those of its transport
+//! ([`crate::Transport::factors`]).
+
+use landspeed_factor::{Domain, Factor, Proposal, Table, View};
+use landspeed_record::Settings;
+
+use crate::{Delivery, TRANSPORTS, Transport};
+
+/// Larger buffers only leave the caches.
+const LARGEST: u64 = 64 << 20;
+/// Flows of one trial.
+const MOST_FLOWS: u64 = 256;
+
+/// Which transport carries it.
+pub static TRANSPORT: Factor = Factor {
+    name: "transport",
+    about: "how bytes get from one process to another",
+    domain: Domain::Names(names),
+    default: "tcp",
+    interacts: &["write-size"],
+    source: "cottrell-2005 III.B (TCP and UDT); jin-yoo-2007 section 4 (TCP and UDP)",
+    ..Factor::FLOW
+};
+
+/// How many there are.
+pub static FLOWS: Factor = Factor {
+    name: "flows",
+    short: Some('P'),
+    about: "parallel flows",
+    domain: Domain::Int(1, MOST_FLOWS),
+    default: "1",
+    interacts: &["channels", "rps", "xps", "congestion-control", "pacing-rate", "placement"],
+    source: "cottrell-2005 IV.A, IV.B.2 (more streams: more rate, more processor time); feng-2003 3.5.2",
+    propose: |view| larger(view, &[(2, 78), (4, 79), (8, 82)]),
+    ..Factor::FLOW
+};
+
+/// Bytes of each message.
+pub static WRITE_SIZE: Factor = Factor {
+    name: "write-size",
+    about: "bytes handed to each send call, or the payload of each datagram",
+    domain: Domain::Bytes(1, LARGEST),
+    default: "131072",
+    // The payload of a UDP datagram that fills an Ethernet packet over IPv4.
+    default_of_datagrams: Some("1472"),
+    interacts: &["tso", "tcp-wmem", "nodelay", "zerocopy-send", "placement", "mtu"],
+    source: "feng-2003 3.2, 3.3 (NTTCP's sweep of 128 B to 16 KB); lab: 8 KB 15, 64 KB 26, 1 MB 51 Gb/s",
+    propose: |view| larger(view, &[(65_536, 10), (1_048_576, 33), (262_144, 126)]),
+    ..Factor::FLOW
+};
+
+/// Room of each receive call.
+pub static READ_SIZE: Factor = Factor {
+    name: "read-size",
+    about: "bytes that each receive call has room for",
+    domain: Domain::Bytes(1, LARGEST),
+    default: "131072",
+    interacts: &["gro", "tcp-rmem", "zerocopy-receive"],
+    source: "feng-2003 3.2",
+    propose: |view| larger(view, &[(1_048_576, 76), (262_144, 77)]),
+    ..Factor::FLOW
+};
+
+/// Where the threads of its two ends run.
+pub static PLACEMENT: Factor = Factor {
+    name: "placement",
+    about: "where sender and receiver run: wherever the scheduler likes, on the core that takes the packets, or on \
+            its neighbour",
+    domain: Domain::OneOf(&["free", "same-core", "neighbours"]),
+    default: "free",
+    interacts: &["rps", "rfs", "irq-affinity", "threaded-napi", "tso", "tcp-rmem", "write-size"],
+    source: "feng-2003 3.3.1 (the uniprocessor kernel: 10 % at MTU 9000, 25 % at 1500); lab: 1.9x",
+    propose: |view| {
+        let one = view.sender.cpus < 2 && view.receiver.cpus < 2;
+        let ranked = [("same-core", 5), ("neighbours", 105), ("free", 128)];
+        let reason = "one processor: there is one place";
+        ranked.map(|(place, rank)| Proposal::new(place, rank).pointless_if(one, reason)).into()
+    },
+    ..Factor::FLOW
+};
+
+/// The factors of every flow, in the order in which they are listed.
+pub static EVERY_FLOW: &[&Factor] = &[&TRANSPORT, &PLACEMENT, &WRITE_SIZE, &READ_SIZE, &FLOWS];
+
+fn names() -> Vec<&'static str> {
+    TRANSPORTS.iter().map(|transport| transport.name()).collect()
+}
+
+/// Those of `values` that are larger than the current one.
+fn larger(view: &View, values: &[(u64, u32)]) -> Vec<Proposal> {
+    let current = view.current.parse::<u64>().unwrap_or(0);
+    let above = values.iter().filter(|(value, _)| *value > current);
+    above.map(|(value, rank)| Proposal::new(value.to_string(), *rank)).collect()
+}
+
+/// All that a flow over `transport` can be set to.
+pub fn table(transport: &dyn Transport) -> Table {
+    Table::of(EVERY_FLOW.iter().copied().chain(transport.factors()))
+}
+
+/// A flow over `transport` that nobody has set anything of: each factor at its default.
+pub fn defaults(transport: &dyn Transport) -> Settings {
+    let datagrams = transport.delivery() == Delivery::Datagrams;
+    let value = |factor: &Factor| match factor.default_of_datagrams {
+        _ if factor.name == TRANSPORT.name => transport.name(),
+        Some(default) if datagrams => default,
+        _ => factor.default,
+    };
+    table(transport).all().map(|factor| (factor.name.to_owned(), value(factor).to_owned())).collect()
+}
+
+/// Settings with these values, each default left out: what a program asks for itself.
+pub fn with(values: &[(&Factor, &str)]) -> Settings {
+    values.iter().map(|(factor, value)| (factor.name.to_owned(), (*value).to_owned())).collect()
+}

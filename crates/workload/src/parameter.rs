@@ -1,0 +1,27 @@
+//! What parameters of workloads have in common.
+
+use landspeed_factor::{Domain, Factor};
+use landspeed_units::Nanos;
+
+/// Shorter than this nothing can be measured.
+pub(crate) const SHORTEST: Nanos = Nanos::millis(1);
+/// Any length of time in a specification.
+pub(crate) const LONGEST: Nanos = Nanos::secs(3600);
+/// Bytes of one buffer, of which every worker thread has one.
+pub(crate) const MOST_BUFFER: u64 = 64 << 20;
+/// Sizes of one sweep or ping-pong.
+pub(crate) const MOST_SIZES: usize = 1024;
+
+/// How long something is measured.
+pub(crate) const DURATION: Factor = Factor {
+    name: "time",
+    short: Some('t'),
+    about: "length of the measured window",
+    domain: Domain::Time(SHORTEST, LONGEST),
+    default: "10s",
+    ..Factor::FLOW
+};
+
+/// Message sizes.
+pub(crate) const SIZES: Factor =
+    Factor { name: "sizes", domain: Domain::Sizes(1, MOST_BUFFER, MOST_SIZES), ..Factor::FLOW };

@@ -1,0 +1,21 @@
+//! docs/reference/workloads.md, written from the table of workloads.
+
+use std::fmt::Write;
+
+use landspeed_factor::reference::{capital, entry};
+
+use crate::WORKLOADS;
+
+const HEAD: &str = "<!-- Written from the table of workloads by `make docs`. Edit the table instead. -->\n\n\
+                    What `landspeed measure WORKLOAD` runs, with the parameters of each as its options. \
+                    [Settings of the flow](flow.md) go with all of them.\n";
+
+/// The page as (path within the project, Markdown).
+pub fn page() -> (String, String) {
+    let mut page = HEAD.to_owned();
+    for workload in WORKLOADS {
+        let _ = write!(page, "\n# {}\n\n{}.\n", workload.name(), capital(workload.describe()));
+        workload.parameters().into_iter().for_each(|parameter| page.push_str(&entry(parameter)));
+    }
+    ("docs/reference/workloads.md".to_owned(), page)
+}
