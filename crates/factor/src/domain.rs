@@ -18,7 +18,8 @@ impl Domain {
     /// # Errors
     /// What would have been right, in words.
     pub fn check(&self, value: &str) -> Result<(), String> {
-        if value.len() <= MAX_VALUE_BYTES && self.holds(value) { Ok(()) } else { Err(self.to_string()) }
+        let most = if let Domain::Text(most) = *self { most } else { MAX_VALUE_BYTES };
+        if value.len() <= most && self.holds(value) { Ok(()) } else { Err(self.to_string()) }
     }
 
     /// The canonical spelling of what a person wrote: "64K" of bytes is "65536".
@@ -52,7 +53,7 @@ impl Domain {
             Domain::Time(low, high) => {
                 parse_duration(value).is_ok_and(|time| (low..=high).contains(&time) && time.exact() == value)
             }
-            Domain::Text(most) => value.len() <= most,
+            Domain::Text(_) => true,
             Domain::Int(low, high) | Domain::Bytes(low, high) | Domain::Rate(low, high) => {
                 whole(value).is_some_and(|n| (low..=high).contains(&n))
             }

@@ -117,7 +117,8 @@ fn a_percentile_without_samples_behind_it_is_a_dash() {
     let histogram = LatencyHistogram { size_bytes: Bytes(1), bins: vec![(13_000, 980), (40_000, 20)] };
     let a = EndpointOutcome { latency: vec![histogram], ..EndpointOutcome::default() };
     let workload = Workload::new("connect");
-    let text = measure::text(&report(workload).with_outcomes(&a, &EndpointOutcome::default()), 80, false);
+    let report = MeasureReport { latency_of: "connection set-up time".into(), ..report(workload) };
+    let text = measure::text(&report.with_outcomes(&a, &EndpointOutcome::default()), 80, false);
     let row = text.lines().find(|line| line.starts_with("set-up")).unwrap_or_default();
     assert_eq!(
         row.split_whitespace().collect::<Vec<_>>(),

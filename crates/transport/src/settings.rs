@@ -47,7 +47,11 @@ pub static WRITE_SIZE: Factor = Factor {
     default_of_datagrams: Some("1472"),
     interacts: &["tso", "tcp-wmem", "nodelay", "zerocopy-send", "placement", "mtu"],
     source: "feng-2003 3.2, 3.3 (NTTCP's sweep of 128 B to 16 KB); lab: 8 KB 15, 64 KB 26, 1 MB 51 Gb/s",
-    propose: |view| larger(view, &[(65_536, 10), (1_048_576, 33), (262_144, 126)]),
+    propose: |view| match view.settings.contains_key("datagram-send") {
+        // No datagram is larger than 65,507 bytes, and one above the MTU is cut into fragments.
+        true => larger(view, &[(8192, 126)]),
+        false => larger(view, &[(65_536, 10), (1_048_576, 33), (262_144, 126)]),
+    },
     ..Factor::FLOW
 };
 

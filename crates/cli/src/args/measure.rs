@@ -2,6 +2,7 @@
 
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
+use landspeed_factor::reference::capital;
 use landspeed_factor::{Domain, Factor};
 use landspeed_record::{Settings, Workload};
 use landspeed_transport::TRANSPORTS;
@@ -70,9 +71,10 @@ pub(crate) struct MeasureArgs {
 impl Args for MeasureArgs {
     fn augment_args(command: Command) -> Command {
         let commands = WORKLOADS.iter().map(|runner| {
-            let command = Command::new(runner.name()).about(runner.describe());
             let arguments = runner.parameters().into_iter().map(argument);
-            CommonArgs::augment_args(command.args(arguments))
+            let command = Command::new(runner.name()).args(arguments);
+            // The arguments bring a description of their own.
+            CommonArgs::augment_args(command).about(capital(runner.describe())).long_about(None)
         });
         command
             .subcommand_required(true)
@@ -106,11 +108,11 @@ impl FromArgMatches for MeasureArgs {
 fn argument(parameter: &'static Factor) -> Arg {
     let arg = Arg::new(parameter.name).long(parameter.name).short(parameter.short);
     if matches!(parameter.domain, Domain::Switch) {
-        return arg.help(parameter.about).action(ArgAction::SetTrue);
+        return arg.help(capital(parameter.about)).action(ArgAction::SetTrue);
     }
     let of_datagrams = parameter.default_of_datagrams.map(|default| format!("; {default} of datagrams"));
     let default = format!("[default: {}{}]", parameter.default, of_datagrams.unwrap_or_default());
-    arg.help(format!("{} {default}", parameter.about))
+    arg.help(format!("{} {default}", capital(parameter.about)))
         .value_name("VALUE")
         .value_parser(|text: &str| parameter.parse(text).map_err(|error| error.to_string()))
 }

@@ -7,6 +7,7 @@ use landspeed_record::{
     EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, Observations,
 };
 use landspeed_record::{Verdict, WatchTarget};
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::ExplainOptions;
@@ -58,7 +59,7 @@ impl Material {
             started: options.started.clone(),
             command: options.command.clone(),
             topology: options.topology.clone(),
-            watched: watched(options.target),
+            watched: watched(options),
             goodput_bps: verdict.goodput_bps,
             staircase: staircase(&limits.collect::<Vec<_>>(), verdict.goodput_bps),
             verdict: verdict.findings,
@@ -96,9 +97,11 @@ fn packets(observed: &Observations) -> u64 {
     observed.links.iter().map(|link| link.rx_packets.max(link.tx_packets)).sum()
 }
 
-fn watched(target: WatchTarget) -> String {
-    match target {
-        WatchTarget::Workload => "a stream over TCP, sent for this".to_owned(),
+fn watched(options: &ExplainOptions) -> String {
+    match options.target {
+        WatchTarget::Workload => {
+            format!("a stream over {}, sent for this", TRANSPORT.of(&options.flow).to_uppercase())
+        }
         WatchTarget::Flow { at } => format!("flows of {at}"),
         WatchTarget::Pid { pid } => format!("flows of process {pid}"),
         WatchTarget::Top => "the flows that move most".to_owned(),

@@ -92,7 +92,7 @@ fn what_is_not_in_the_table_is_never_turned() {
     let before = host.picture();
     let mut agent = host.agent(5000);
     agent.ask("start");
-    assert!(agent.ask("turn /etc/passwd x").unwrap().contains("no knob is called"));
+    assert!(agent.ask("turn /etc/passwd x").unwrap().contains("no setting is called"));
     assert!(agent.ask("turn mtu 67").unwrap().contains("does not take '67'"));
     assert!(agent.ask("turn mtu 9000;reboot").unwrap().contains("does not take"));
     assert!(agent.ask("turn host 1").unwrap().contains("first network namespace"));
