@@ -72,10 +72,10 @@ pub(crate) enum Command {
 /// Which hosts, and how to reach them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
-    /// Two hosts, each [user@]host, 'local', 'netns:NAME', or the address line of `landspeed agent --listen`; or one
+    /// Two hosts (more with measure --fan), each [user@]host, 'local', 'netns:NAME', or the address line of `landspeed agent --listen`; or one
     /// lab: lab:back-to-back, lab:switch:N or lab:wan:rate=1G,rtt=20ms,... None means
     /// lab:back-to-back; to compare, the paper's lab:wan:rate=1G,rtt=164ms,queue=0.5bdp
-    #[arg(value_name = "HOST", num_args = 0..=2)]
+    #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
     /// File with the line that `landspeed agent --listen` printed, token included; else it is asked for
     #[arg(long, value_name = "FILE")]

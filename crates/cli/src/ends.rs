@@ -87,6 +87,7 @@ impl Ends {
 
     /// The same with hosts that stand already.
     pub(crate) fn join_hosts(&self, hosts: Box<dyn Hosts>) -> Result<Joined> {
+        self.only_two(&*hosts)?;
         let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
         let pairs = vec![self.pair(a, b)?];
         Ok(Joined { pairs, hosts })
@@ -95,8 +96,20 @@ impl Ends {
     /// Every pair of hosts that is meant to talk: one, but for `lab:wan:pairs=N`.
     pub(crate) fn join_pairs(&self) -> Result<Joined> {
         let hosts = labs::open(&self.words)?;
+        self.only_two(&*hosts)?;
         let pairs = hosts.pairs().into_iter().map(|[a, b]| self.pair(a, b)).collect::<Result<Vec<_>>>()?;
         Ok(Joined { pairs, hosts })
+    }
+
+    /// A host too many is a mistake, and no host to leave out.
+    fn only_two(&self, hosts: &dyn Hosts) -> Result<()> {
+        if !hosts.is_lab() && hosts.hosts().len() > 2 {
+            bail!(
+                "{} hosts are named, and this is for two; `landspeed measure WORKLOAD --fan in` takes more",
+                hosts.hosts().len()
+            );
+        }
+        Ok(())
     }
 
     /// Every host named, each under an agent and not joined to any other; none named is this machine.
@@ -107,25 +120,34 @@ impl Ends {
         places.iter().map(|place| Ok(Host::probe(self.reaching.session(place)?)?)).collect()
     }
 
-    /// The last host with every other, each pair with agents of its own: all others send to it where
-    /// `inwards`, else it sends to all others.
+    /// The last host with every other: all others send to it where `inwards`, else it sends to all others. Each host has
+    /// one session, whatever number of pairs it is in.
     pub(crate) fn join_fan(&self, inwards: bool) -> Result<Joined> {
         let hosts = labs::open(&self.words)?;
         let (hub, others) = hosts.hosts().split_last().context("no hosts")?;
         if others.len() < 2 {
-            bail!("a fan takes three hosts or more: try lab:switch:4");
+            bail!("a fan takes three hosts or more: name them, or try lab:switch:4");
         }
-        let pair = |other| if inwards { self.pair(other, hub) } else { self.pair(hub, other) };
+        let center = self.host(hub)?;
+        let pair = |other| match inwards {
+            true => self.pair_of((other, self.host(other)?), (hub, center.shared())),
+            false => self.pair_of((hub, center.shared()), (other, self.host(other)?)),
+        };
         let pairs = others.iter().map(pair).collect::<Result<_>>()?;
         Ok(Joined { pairs, hosts })
     }
 
     fn pair(&self, a: &topology::Host, b: &topology::Host) -> Result<Pair> {
-        let hosts =
-            [a, b].map(|place| Ok::<Host, anyhow::Error>(Host::probe(self.reaching.session(place)?)?));
-        let [first, second] = hosts;
-        let wishes = Wishes { hints: hints(b), ..self.wishes.clone() };
-        Ok(Pair::join(first?, second?, &wishes)?)
+        self.pair_of((a, self.host(a)?), (b, self.host(b)?))
+    }
+
+    fn host(&self, place: &topology::Host) -> Result<Host> {
+        Ok(Host::probe(self.reaching.session(place)?)?)
+    }
+
+    fn pair_of(&self, (_, a): (&topology::Host, Host), (at, b): (&topology::Host, Host)) -> Result<Pair> {
+        let wishes = Wishes { hints: hints(at), ..self.wishes.clone() };
+        Ok(Pair::join(a, b, &wishes)?)
     }
 }
 

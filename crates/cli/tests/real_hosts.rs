@@ -87,6 +87,38 @@ fn measure_by_ssh_on_both_sides_leaves_nothing() {
     assert_eq!(hosts.differences(&before), Vec::<String>::new());
 }
 
+/// Two clients and one server, each host with one agent, over whatever network joins each pair.
+#[test]
+fn a_fan_takes_three_hosts_and_tells_each_client_apart() {
+    if !root("a_fan_takes_three_hosts_and_tells_each_client_apart") {
+        return;
+    }
+    let hosts = Hosts::new();
+    let reach = hosts.reach_three();
+    let fan = |workload: &[&str]| {
+        let mut args = [&["measure"], workload, &["--fan", "in", "--json"]].concat();
+        args.extend(reach.iter().map(String::as_str));
+        let (out, err) = text(&hosts.landspeed(&args).output().expect("it runs"));
+        serde_json::from_str::<serde_json::Value>(&out).unwrap_or_else(|_| panic!("{out}{err}"))
+    };
+    let names = |figures: &serde_json::Value| -> Vec<String> {
+        let figures = figures.as_array().expect("a list");
+        figures.iter().map(|figure| figure["between"].as_str().expect("two names").to_owned()).collect()
+    };
+    let pairs = ["root@10.99.0.2 to root@10.99.0.3", "root@10.99.0.1 to root@10.99.0.3"];
+    let stream = fan(&["stream", "--time", "300ms"]);
+    assert_eq!(names(&stream["streams"]), pairs);
+    for figure in stream["streams"].as_array().expect("a list") {
+        assert!(figure["rate_bps"].as_f64().is_some_and(|rate| rate > 1e6), "{figure}");
+    }
+    let pingpong = fan(&["pingpong", "--time", "200ms", "--sizes", "1"]);
+    assert_eq!(names(&pingpong["latency"]), pairs);
+    for figure in pingpong["latency"].as_array().expect("a list") {
+        assert!(figure["p50_ns"].as_u64().is_some_and(|median| median > 1000), "{figure}");
+    }
+    assert!(hosts.quiet(Duration::from_secs(10)), "a process is left");
+}
+
 #[test]
 fn tune_by_ssh_puts_both_hosts_back() {
     if !root("tune_by_ssh_puts_both_hosts_back") {

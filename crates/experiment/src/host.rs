@@ -1,5 +1,6 @@
 //! One host of a pair: its session, what it is, and what is set on it now.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_control::{Change, Pending, Reply, Request, Session};
@@ -19,7 +20,7 @@ pub struct Host {
     pub device: String,
     /// Its knobs as first probed.
     pub states: Vec<KnobState>,
-    session: Session,
+    session: Arc<Session>,
     /// What is set now, by knob, as far as this run turned it.
     applied: Settings,
 }
@@ -33,7 +34,7 @@ impl Host {
             facts: HostFacts::default(),
             device: String::new(),
             states: Vec::new(),
-            session,
+            session: Arc::new(session),
             applied: Settings::new(),
         };
         match host.call(&Request::Probe {})? {
@@ -41,6 +42,19 @@ impl Host {
             _ => return Err(host.unexpected("probe")),
         }
         Ok(host)
+    }
+
+    /// The same host in another pair: one session, one agent. Only one of its pairs may set its knobs.
+    #[must_use]
+    pub fn shared(&self) -> Host {
+        Host {
+            name: self.name.clone(),
+            facts: self.facts.clone(),
+            device: self.device.clone(),
+            states: self.states.clone(),
+            session: Arc::clone(&self.session),
+            applied: self.applied.clone(),
+        }
     }
 
     /// Asks and waits.

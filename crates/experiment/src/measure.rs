@@ -35,6 +35,7 @@ pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Erro
     for (pair, outcome) in others.iter().zip(&outcomes[1..]) {
         let other = one(pair, what, outcome, true);
         report.streams.extend(other.streams);
+        report.latency.extend(other.latency);
         report.tcp.extend(other.tcp);
         report.notes.extend(other.notes);
     }
@@ -55,6 +56,9 @@ fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: 
             Side::B => (&pair.b.name, &pair.a.name),
         };
         stream.between = Some(format!("{from} to {to}"));
+    }
+    for latency in report.latency.iter_mut().filter(|_| several) {
+        latency.between = Some(format!("{} to {}", pair.a.name, pair.b.name));
     }
     report
 }

@@ -79,6 +79,8 @@ pub struct StreamFigure {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencyFigure {
+    /// The two hosts by name, the one that measured first ("h0 to h3"), where several pairs were measured at once.
+    pub between: Option<String>,
     /// Message size.
     pub size_bytes: Bytes,
     /// Round trips.
@@ -99,6 +101,7 @@ impl LatencyFigure {
     /// The percentiles that a histogram has samples for.
     pub fn of(histogram: &LatencyHistogram) -> Self {
         LatencyFigure {
+            between: None,
             size_bytes: histogram.size_bytes,
             samples: histogram.count(),
             p50_ns: histogram.percentile(0.5),

@@ -94,7 +94,8 @@ fn latency(report: &MeasureReport, width: u16) -> Option<String> {
     let half = |value: Option<Nanos>| shown(value.map(|ns| Nanos(ns.0 / 2)));
     let row = |l: &LatencyFigure| {
         let size = if setup { "set-up".to_owned() } else { format!("{} B", l.size_bytes.0) };
-        let mut cells = vec![size, l.samples.to_string()];
+        let mut cells: Vec<String> = l.between.iter().map(|hosts| safe(hosts)).collect();
+        cells.extend([size, l.samples.to_string()]);
         cells.extend([l.p50_ns, l.p90_ns, l.p99_ns, l.p99_9_ns, l.p99_99_ns].map(shown));
         if !setup {
             cells.push(half(l.p50_ns));
@@ -104,6 +105,9 @@ fn latency(report: &MeasureReport, width: u16) -> Option<String> {
     let mut headers = vec!["message", "samples", "p50", "p90", "p99", "p99.9", "p99.99", "half p50"];
     if setup {
         headers.pop();
+    }
+    if report.latency.iter().any(|figure| figure.between.is_some()) {
+        headers.insert(0, "hosts");
     }
     let what = safe(&report.latency_of);
     let rows: Vec<Vec<String>> = report.latency.iter().map(row).collect();

@@ -13,9 +13,9 @@ use super::HostArgs;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FanArg {
-    /// Every other host of lab:switch:N sends to the last
+    /// Every other host calls the last one
     In,
-    /// The last host of lab:switch:N sends to every other
+    /// The last host calls every other one
     Out,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct CommonArgs {
     /// Parallel flows, as with --set flows=N
     #[arg(short = 'P', long, value_name = "N")]
     pub(crate) flows: Option<String>,
-    /// Many-to-one or one-to-many over lab:switch:N
+    /// Many-to-one or one-to-many over three hosts or more, or lab:switch:N; the last host is the one
     #[arg(long, value_enum)]
     pub(crate) fan: Option<FanArg>,
     /// Print one JSON document instead of the report

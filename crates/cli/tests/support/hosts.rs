@@ -1,4 +1,4 @@
-//! Two hosts that landspeed did not make, each with sshd, and a third from which they are reached.
+//! Two hosts that landspeed did not make, and a third from which they are reached, each with sshd.
 //!
 //! ```text
 //!            ctl  br0 10.99.0.1
@@ -62,6 +62,13 @@ impl Hosts {
             args.extend(["--ssh-option".into(), option]);
         }
         args
+    }
+
+    /// The same for all three, without an address to send to.
+    pub(crate) fn reach_three(&self) -> Vec<String> {
+        let hosts = ["root@10.99.0.2", "root@10.99.0.1"].map(String::from);
+        let rest = self.reach().into_iter().skip(1).filter(|word| word != "--address" && word != "192.0.2.2");
+        hosts.into_iter().chain(rest).collect()
     }
 
     fn ssh_options(&self) -> Vec<String> {
@@ -216,7 +223,8 @@ SetEnv LANDSPEED_STATE_DIR={dir}/state HOME={dir}
 END
             mkdir -m 0700 {dir}/state"
         ));
-        for (host, address) in [("a", "10.99.0.2"), ("b", "10.99.0.3")] {
+        let all = [("a", "10.99.0.2"), ("b", "10.99.0.3"), ("ctl", "10.99.0.1")];
+        for (host, address) in all {
             let child = Command::new("ip")
                 .args(["netns", "exec", &self.ns(host), "/usr/sbin/sshd", "-D", "-e", "-f"])
                 .arg(self.file("sshd_config"))
@@ -228,8 +236,7 @@ END
             self.sshd.push(child);
         }
         let end = Instant::now() + Duration::from_secs(10);
-        for (n, host) in ["a", "b"].iter().enumerate() {
-            let address = ["10.99.0.2", "10.99.0.3"][n];
+        for (host, address) in all {
             let probe = format!("ip netns exec {} bash -c 'exec 3<>/dev/tcp/{address}/22'", self.ns("ctl"));
             while !output(&probe).status.success() {
                 assert!(Instant::now() < end, "sshd on {host} does not answer");

@@ -48,7 +48,6 @@ pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Erro
     Ok(EndpointOutcome {
         received_bytes: bytes,
         sent_bytes: bytes,
-        flow_bytes: vec![bytes],
         lost_rounds: done.iter().map(|done| done.lost).sum(),
         latency: done.into_iter().map(|done| done.latency).collect(),
         ..outcome(&mut measured, flows)

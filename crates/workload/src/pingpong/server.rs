@@ -26,12 +26,7 @@ pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Erro
     let (mut measured, _) =
         crew::run(&parts.spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), plan, &size))?;
     let bytes = sum(&measured.counts);
-    Ok(EndpointOutcome {
-        received_bytes: bytes,
-        sent_bytes: bytes,
-        flow_bytes: vec![bytes],
-        ..outcome(&mut measured, flows)
-    })
+    Ok(EndpointOutcome { received_bytes: bytes, sent_bytes: bytes, ..outcome(&mut measured, flows) })
 }
 
 fn lead(mut pace: Pace<'_, '_>, plan: &Plan, size: &AtomicUsize) -> Result<Measured, Error> {

@@ -86,7 +86,6 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     let received = sum(&measured.counts);
     Ok(EndpointOutcome {
         received_bytes: received,
-        flow_bytes: vec![received],
         sweep_datagrams: taken.iter().filter_map(|taken| taken.datagrams.clone()).collect(),
         sweep: taken.into_iter().map(|taken| taken.point).collect(),
         zerocopy_mapped_bytes: left.iter().map(|l| l.mapped).sum(),
