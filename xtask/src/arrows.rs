@@ -31,7 +31,6 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("analysis", &["units", "record", "stats"]),
     ("model", &["units", "record", "stats", "congestion"]),
     ("faults", &["units", "record", "netlink", "topology", "knob"]),
-    ("advice", &["units", "record"]),
     ("report", &["units", "record", "stats", "analysis"]),
     (
         "experiment",

@@ -3,6 +3,8 @@
 use landspeed_record::{HostFacts, LinkFacts, Settings};
 use landspeed_units::{Bytes, Nanos};
 
+use crate::Persist;
+
 /// How far a knob reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scope {
@@ -130,6 +132,8 @@ pub struct Factor {
     pub placebo: Option<fn(&View) -> Option<String>>,
     /// Where the expectation comes from: paper section, RFC, kernel documentation.
     pub source: &'static str,
+    /// How it is made to last, beside its sysctl.
+    pub persist: &'static [Persist],
     /// Values worth trying; pure.
     pub propose: fn(&View) -> Vec<Proposal>,
 }
@@ -156,6 +160,7 @@ impl Factor {
         needs: &[],
         placebo: None,
         source: "",
+        persist: &[],
         propose: crate::nothing,
     };
 

@@ -5,6 +5,7 @@
 
 mod cpu;
 mod device;
+pub mod doctor;
 mod error;
 mod file;
 pub mod journal;
@@ -14,6 +15,7 @@ mod napi;
 mod nic;
 mod offload;
 mod order;
+pub mod persist;
 mod probe;
 pub mod reference;
 mod steering;
@@ -22,7 +24,9 @@ pub mod table;
 
 pub use error::Error;
 pub use knob::{HostKnob, Knob, Limits, Place};
-pub use landspeed_factor::{Disturbs, Domain, Factor, MAX_VALUE_BYTES, On, Proposal, Scope, View};
+pub use landspeed_factor::{
+    Disturbs, Domain, Factor, MAX_VALUE_BYTES, On, Persist, Proposal, Scope, Spelling, View,
+};
 pub use order::in_order;
 pub use probe::probe;
 pub use table::{all, check, find};

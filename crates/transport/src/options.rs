@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use landspeed_factor::{Domain, Factor, NO_QUEUE, Proposal, View, each, unless};
+use landspeed_factor::{Domain, Factor, NO_QUEUE, Persist, Proposal, View, each, unless};
 use landspeed_record::Settings;
 use socket2::Socket;
 
@@ -90,6 +90,9 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "sndbuf",
+            persist: &[Persist::Application(
+                "setsockopt(SOL_SOCKET, SO_SNDBUF) before connecting; turns autotuning of the send buffer off",
+            )],
             about: "SO_SNDBUF, which ends autotuning; 0 leaves it on",
             domain: Domain::Bytes(0, LARGEST),
             default: "0",
@@ -108,6 +111,9 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "rcvbuf",
+            persist: &[Persist::Application(
+                "setsockopt(SOL_SOCKET, SO_RCVBUF) before connecting; turns autotuning of the receive buffer off",
+            )],
             about: "SO_RCVBUF, which ends autotuning; 0 leaves it on",
             domain: Domain::Bytes(0, LARGEST),
             default: "0",
@@ -125,6 +131,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "busy-poll",
+            persist: &[Persist::Application("setsockopt(SOL_SOCKET, SO_BUSY_POLL), in microseconds")],
             about: "SO_BUSY_POLL: microseconds that a receive call spins on the device; 0 is off",
             domain: Domain::Int(0, 10_000),
             // Zero leaves it to net.core.busy_read, which is a knob of its own.

@@ -3,7 +3,7 @@
 //! A flow's settings are values of factors: those of here, and those of its transport
 //! ([`crate::Transport::factors`]).
 
-use landspeed_factor::{Domain, Factor, Proposal, Table, View};
+use landspeed_factor::{Domain, Factor, Persist, Proposal, Table, View};
 use landspeed_record::Settings;
 
 use crate::{Delivery, TRANSPORTS, Transport};
@@ -27,6 +27,7 @@ pub static TRANSPORT: Factor = Factor {
 /// How many there are.
 pub static FLOWS: Factor = Factor {
     name: "flows",
+    persist: &[Persist::Application("open this many TCP connections at once")],
     short: Some('P'),
     about: "parallel flows",
     domain: Domain::Int(1, MOST_FLOWS),
@@ -40,6 +41,7 @@ pub static FLOWS: Factor = Factor {
 /// Bytes of each message.
 pub static WRITE_SIZE: Factor = Factor {
     name: "write-size",
+    persist: &[Persist::Application("hand this many bytes to each send call")],
     about: "bytes handed to each send call, or the payload of each datagram",
     domain: Domain::Bytes(1, LARGEST),
     default: "131072",
@@ -58,6 +60,7 @@ pub static WRITE_SIZE: Factor = Factor {
 /// Room of each receive call.
 pub static READ_SIZE: Factor = Factor {
     name: "read-size",
+    persist: &[Persist::Application("hand a buffer of this many bytes to each receive call")],
     about: "bytes that each receive call has room for",
     domain: Domain::Bytes(1, LARGEST),
     default: "131072",
@@ -70,6 +73,9 @@ pub static READ_SIZE: Factor = Factor {
 /// Where the threads of its two ends run.
 pub static PLACEMENT: Factor = Factor {
     name: "placement",
+    persist: &[Persist::Application(
+        "pin the sending and receiving threads: taskset(1), or CPUAffinity= of the service",
+    )],
     about: "where sender and receiver run: wherever the scheduler likes, on the core that takes the packets, or on \
             its neighbour",
     domain: Domain::OneOf(&["free", "same-core", "neighbours"]),

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use landspeed_advice::doctor;
+use landspeed_knob::doctor;
 use landspeed_knob::{self as knob, Place};
 use landspeed_observer::host;
 use landspeed_record::LinkFacts;
@@ -27,12 +27,15 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let mut findings = Vec::new();
     for link in &links {
         let states = knob::probe(&Place { device: link.name.clone() });
-        findings
-            .extend(doctor(&facts, Some(link), &states).into_iter().map(|found| (link.name.clone(), found)));
+        findings.extend(
+            doctor::doctor(&facts, Some(link), &states).into_iter().map(|found| (link.name.clone(), found)),
+        );
     }
     if links.is_empty() {
         let states = knob::probe(&Place { device: "lo".to_owned() });
-        findings.extend(doctor(&facts, None, &states).into_iter().map(|found| ("host".to_owned(), found)));
+        findings.extend(
+            doctor::doctor(&facts, None, &states).into_iter().map(|found| ("host".to_owned(), found)),
+        );
     }
     // What concerns the host and not the link is said once.
     let mut seen = std::collections::HashSet::new();
@@ -71,7 +74,7 @@ mod tests {
 
     #[test]
     fn every_knob_that_the_doctor_reads_is_in_the_table() {
-        for name in landspeed_advice::doctor::knobs() {
+        for name in landspeed_knob::doctor::knobs() {
             assert!(knob::find(name).is_ok(), "{name}");
         }
     }

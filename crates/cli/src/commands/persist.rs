@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use landspeed_advice::{File, Kept, LeftOut, confirmed, persist};
+use landspeed_experiment::all_factors;
 use landspeed_knob as knob;
+use landspeed_knob::persist::{File, Kept, LeftOut, confirmed, persist};
 use landspeed_record::{Cell, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
 
 use crate::args::{PersistArgs, SideArg};
@@ -28,7 +29,7 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
         link: link(&record, &summary, side),
         origin: &format!("{} of {}", summary.record, summary.started),
     };
-    let persisted = persist(&kept, &|name| knob::find(name).ok().and_then(|knob| knob.setting.sysctl()))?;
+    let persisted = persist(&kept, &all_factors())?;
     for file in &persisted.files {
         match &args.write {
             Some(root) => write(root, file)?,

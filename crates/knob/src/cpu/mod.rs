@@ -3,7 +3,7 @@
 use landspeed_units::Nanos;
 
 use crate::file::KernelFile;
-use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Place, Proposal, Scope};
+use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Persist, Place, Proposal, Scope};
 use landspeed_factor::{join, split};
 
 const CPUS: &str = "/sys/devices/system/cpu";
@@ -21,6 +21,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
         factor: Factor {
             name: "governor",
+            persist: &[Persist::Processors("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")],
             about: "who chooses the processors' frequency",
             domain: Domain::Each(&Domain::Name),
             interacts: &["c-states", "busy-poll"],
@@ -33,6 +34,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
         factor: Factor {
             name: "c-states",
+            persist: &[Persist::Processors("/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable")],
             about: "idle states deeper than polling, of each processor",
             interacts: &["governor", "busy-poll", "rx-usecs"],
             source: "Documentation/admin-guide/pm/cpuidle.rst; ESnet fasterdata (latency of waking up)",

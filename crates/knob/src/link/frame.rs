@@ -5,7 +5,9 @@ use landspeed_units::Nanos;
 
 use super::{LINK, number, reach};
 use crate::device::refused;
-use crate::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, Place, Proposal, View};
+use crate::{
+    Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, Persist, Place, Proposal, Spelling, View,
+};
 
 /// The least MTU of IPv6 (RFC 8200 section 5): under it the kernel takes IPv6, its addresses and its
 /// routes off the link.
@@ -18,6 +20,7 @@ const BEHIND_WINDOWS: u32 = 28;
 pub(super) const KNOBS: &[Knob] = &[Knob {
     factor: Factor {
         name: "mtu",
+        persist: &[Persist::Link(&["MTUBytes"], Spelling::Number(68, 65_535), 211)],
         about: "largest packet on the link, in bytes",
         domain: Domain::Int(LEAST, 65_535),
         toggle: Nanos::millis(300),

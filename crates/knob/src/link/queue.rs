@@ -8,7 +8,9 @@ use landspeed_units::Nanos;
 
 use super::{LINK, number, reach};
 use crate::device::refused;
-use crate::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, On, Place, Proposal, View};
+use crate::{
+    Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, On, Persist, Place, Proposal, Spelling, View,
+};
 use landspeed_factor::{each, next_to, unless};
 
 /// The value of the qdisc knob for what the kernel itself put there.
@@ -20,6 +22,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "txqueuelen",
+            persist: &[Persist::Link(&["TransmitQueueLength"], Spelling::Number(0, 0xffff_fffe), 248)],
             about: "packets that may wait in the device's queue",
             on: On::Sender,
             domain: Domain::Int(1, 1_000_000),
@@ -38,6 +41,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "qdisc",
+            persist: &[Persist::Qdisc],
             about: "queueing discipline at the root of the device; 'default' is the kernel's choice",
             on: On::Sender,
             domain: Domain::Name,

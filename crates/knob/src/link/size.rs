@@ -4,7 +4,7 @@ use landspeed_netlink::{Link, LinkChange};
 
 use super::{LINK, number, reach};
 use crate::device::refused;
-use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, On, Place, Proposal, View};
+use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, On, Persist, Place, Proposal, Spelling, View};
 
 /// Largest packet without BIG TCP (GSO_LEGACY_MAX_SIZE).
 const LEGACY: u32 = 65_536;
@@ -16,6 +16,10 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "gso-max-size",
+            persist: &[
+                Persist::Link(&["GenericSegmentOffloadMaxBytes"], Spelling::Number(1, 65_536), 250),
+                Persist::IpLink("gso_max_size"),
+            ],
             about: "largest packet that is handed to segmentation, in bytes; over 65536 for IPv6 only",
             on: On::Sender,
             domain: Domain::Int(1280, 524_280),
@@ -29,6 +33,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "gso-ipv4-max-size",
+            persist: &[Persist::IpLink("gso_ipv4_max_size")],
             about: "largest IPv4 packet that is handed to segmentation, in bytes",
             on: On::Sender,
             domain: Domain::Int(1280, 524_280),
@@ -42,6 +47,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "gro-max-size",
+            persist: &[Persist::IpLink("gro_max_size")],
             about: "largest packet that GRO builds, in bytes; over 65536 for IPv6 only",
             on: On::Receiver,
             domain: Domain::Int(1280, 524_280),
@@ -55,6 +61,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "gro-ipv4-max-size",
+            persist: &[Persist::IpLink("gro_ipv4_max_size")],
             about: "largest IPv4 packet that GRO builds, in bytes",
             on: On::Receiver,
             domain: Domain::Int(1280, 524_280),

@@ -5,7 +5,7 @@ use landspeed_units::Nanos;
 use landspeed_netlink::{Ethtool, Rtnl};
 
 use crate::device::{Sysfs, name, refused};
-use crate::{Domain, Error, Factor, HostKnob, Knob, Place, Proposal, Scope, View};
+use crate::{Domain, Error, Factor, HostKnob, Knob, Persist, Place, Proposal, Scope, View};
 use landspeed_factor::{switch_on, unless};
 
 /// What rows of NAPI have in common.
@@ -21,6 +21,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
         factor: Factor {
             name: "threaded-napi",
+            persist: &[Persist::Attribute("threaded")],
             about: "poll the device in threads of its own, which the scheduler places, instead of softirqs",
             interacts: &["gro", "placement", "rps", "irq-affinity"],
             source: "Documentation/networking/napi.rst (threaded NAPI); Wang (2021)",
@@ -32,6 +33,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
         factor: Factor {
             name: "napi-defer-hard-irqs",
+            persist: &[Persist::Attribute("napi_defer_hard_irqs")],
             about: "empty polls before the device's interrupts are enabled again",
             domain: Domain::Int(0, i32::MAX as u64),
             interacts: &["gro-flush-timeout", "rx-usecs", "gro"],
@@ -48,6 +50,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
         factor: Factor {
             name: "gro-flush-timeout",
+            persist: &[Persist::Attribute("gro_flush_timeout")],
             about: "nanoseconds that GRO may hold packets and polls are put off: interrupt coalescing in \
                     software",
             domain: Domain::Int(0, 1_000_000_000),

@@ -1,13 +1,14 @@
 //! How long a device gathers packets before it interrupts.
 
 use super::{HARDWARE, Message, Setting};
-use crate::{Domain, Factor, Knob, On};
+use crate::{Domain, Factor, Knob, On, Persist, Spelling};
 use landspeed_factor::{each, flip};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "adaptive-rx",
+            persist: &[Persist::Link(&["UseAdaptiveRxCoalesce"], Spelling::Switch, 250)],
             about: "let the driver choose how long received packets are gathered",
             domain: Domain::Switch,
             interacts: &["rx-usecs", "rx-frames"],
@@ -26,6 +27,10 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "rx-usecs",
+            persist: &[
+                Persist::Link(&["RxCoalesceSec"], Spelling::Micros, 250),
+                Persist::Coalesce("rx-usecs"),
+            ],
             about: "microseconds that received packets are gathered before an interrupt",
             interacts: &["adaptive-rx", "rx-frames", "gro", "gro-flush-timeout", "irq-affinity"],
             needs: &[("adaptive-rx", "off")],
@@ -48,6 +53,10 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "rx-frames",
+            persist: &[
+                Persist::Link(&["RxMaxCoalescedFrames"], Spelling::Number(1, 0xffff_ffff), 250),
+                Persist::Coalesce("rx-frames"),
+            ],
             about: "received packets that are gathered before an interrupt",
             on: On::Receiver,
             interacts: &["rx-usecs", "adaptive-rx"],
@@ -65,6 +74,10 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "tx-usecs",
+            persist: &[
+                Persist::Link(&["TxCoalesceSec"], Spelling::Micros, 250),
+                Persist::Coalesce("tx-usecs"),
+            ],
             about: "microseconds that sent packets wait for their completion interrupt",
             interacts: &["ring-tx", "limit-output-bytes"],
             propose: |_| each(&["100"], 88),

@@ -3,7 +3,7 @@
 use landspeed_units::Nanos;
 
 use super::{HARDWARE, Message, Setting};
-use crate::{Disturbs, Domain, Factor, Knob, On, Proposal, View};
+use crate::{Disturbs, Domain, Factor, Knob, On, Persist, Proposal, Spelling, View};
 use landspeed_factor::flip;
 
 /// Drivers take the link down and up to resize: static routes and per-device settings go with it.
@@ -27,6 +27,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "ring-rx",
+            persist: &[Persist::Link(&["RxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
             about: "descriptors of a receive queue",
             on: On::Receiver,
             interacts: &["mtu", "rx-usecs", "channels"],
@@ -45,6 +46,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "ring-tx",
+            persist: &[Persist::Link(&["TxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
             about: "descriptors of a transmit queue",
             on: On::Sender,
             interacts: &["txqueuelen", "tx-usecs", "limit-output-bytes", "channels"],
@@ -63,6 +65,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "channels",
+            persist: &[Persist::Link(&["CombinedChannels"], Spelling::Number(1, 0xffff_ffff), 239)],
             about: "pairs of receive and transmit queues in use",
             interacts: &["irq-affinity", "rps", "xps", "flows", "ring-rx", "ring-tx"],
             source: "Documentation/networking/scaling.rst (RSS)",
@@ -80,6 +83,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "pause-rx",
+            persist: &[Persist::Link(&["RxFlowControl"], Spelling::Switch, 246)],
             about: "stop sending when the other end of the link asks (IEEE 802.3x)",
             on: On::Sender,
             interacts: &["pause-tx", "ring-rx"],
@@ -98,6 +102,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "pause-tx",
+            persist: &[Persist::Link(&["TxFlowControl"], Spelling::Switch, 246)],
             about: "ask the other end of the link to stop when receive buffers run out (IEEE 802.3x)",
             on: On::Receiver,
             interacts: &["pause-rx", "ring-rx"],

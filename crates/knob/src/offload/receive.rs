@@ -2,12 +2,13 @@
 
 use super::OFFLOAD;
 use super::group::Group;
-use crate::{Factor, Knob, On, Proposal, View};
+use crate::{Factor, Knob, On, Persist, Proposal, Spelling, View};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "rx-checksum",
+            persist: &[Persist::Link(&["ReceiveChecksumOffload"], Spelling::Switch, 245)],
             about: "trust the device's check of what is received",
             on: On::Receiver,
             interacts: &["gro", "lro", "hw-gro", "tx-checksum"],
@@ -20,6 +21,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "gro",
+            persist: &[Persist::Link(&["GenericReceiveOffload"], Spelling::Switch, 236)],
             about: "generic receive offload: put the packets of a flow together before the stack sees them",
             on: On::Receiver,
             interacts: &[
@@ -40,6 +42,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "lro",
+            persist: &[Persist::Link(&["LargeReceiveOffload"], Spelling::Switch, 236)],
             about: "large receive offload: the device puts packets together; not for hosts that forward",
             on: On::Receiver,
             interacts: &["gro", "mtu", "rx-checksum"],
@@ -53,6 +56,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "hw-gro",
+            persist: &[Persist::Link(&["GenericReceiveOffloadHardware"], Spelling::Switch, 250)],
             about: "GRO by the device",
             on: On::Receiver,
             interacts: &["gro", "lro", "rx-checksum"],
@@ -66,6 +70,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "rx-gro-list",
+            persist: &[Persist::Feature("rx-gro-list")],
             about: "GRO that keeps packets in a list: cheap to forward, dearer to receive",
             on: On::Receiver,
             interacts: &["gro"],
@@ -83,6 +88,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "rx-udp-gro-forwarding",
+            persist: &[Persist::Feature("rx-udp-gro-forwarding")],
             about: "GRO of UDP packets that are forwarded",
             on: On::Receiver,
             interacts: &["gro"],

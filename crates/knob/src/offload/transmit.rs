@@ -2,13 +2,14 @@
 
 use super::OFFLOAD;
 use super::group::Group;
-use crate::{Factor, Knob, Proposal, View};
+use crate::{Factor, Knob, Persist, Proposal, Spelling, View};
 use landspeed_factor::at_least;
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "tx-checksum",
+            persist: &[Persist::Link(&["TransmitChecksumOffload"], Spelling::Switch, 245)],
             about: "let the device compute checksums of what is sent",
             interacts: &["scatter-gather", "tso", "gso", "zerocopy-send", "mtu"],
             source: "jin-yoo-2007 3.2, figure 4 (44 % alone); feng-2003 3.3.2",
@@ -20,6 +21,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "scatter-gather",
+            persist: &[Persist::Feature("sg")],
             about: "let the device gather a packet from several pieces of memory",
             interacts: &["tx-checksum", "tso", "gso", "zerocopy-send"],
             source: "jin-yoo-2007 4.1 (linear against scattered); \
@@ -32,6 +34,11 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "tso",
+            persist: &[Persist::Link(
+                &["TCPSegmentationOffload", "TCP6SegmentationOffload"],
+                Spelling::Switch,
+                236,
+            )],
             about: "TCP segmentation offload: hand over packets of up to 64 KB and let the device cut them",
             interacts: &[
                 "tcp-rmem",
@@ -57,6 +64,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "gso",
+            persist: &[Persist::Link(&["GenericSegmentationOffload"], Spelling::Switch, 236)],
             about: "generic segmentation offload: cut packets in software, as late as possible",
             interacts: &["tso", "scatter-gather", "gso-max-size"],
             needs: &[("scatter-gather", "on")],
@@ -75,6 +83,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "tx-udp-segmentation",
+            persist: &[Persist::Feature("tx-udp-segmentation")],
             about: "let the device cut large UDP sends",
             interacts: &["gso"],
             needs: &[("tx-checksum", "on")],
@@ -90,6 +99,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "tx-nocache-copy",
+            persist: &[Persist::Feature("tx-nocache-copy")],
             about: "copy what is sent past the processor's caches",
             interacts: &["write-size", "placement", "tx-checksum"],
             source: "Documentation/networking/netdev-features.rst; Herbert (2011)",

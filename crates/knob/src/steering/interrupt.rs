@@ -5,12 +5,13 @@ use landspeed_units::Nanos;
 use super::{STEERING, spread};
 use crate::device::{Sysfs, name};
 use crate::file::KernelFile;
-use crate::{Error, Factor, HostKnob, Knob, Limits, Place, Proposal, View};
+use crate::{Error, Factor, HostKnob, Knob, Limits, Persist, Place, Proposal, View};
 use landspeed_factor::{join, parse_cpus, print_cpus, split};
 
 pub(super) const KNOBS: &[Knob] = &[Knob {
     factor: Factor {
         name: "irq-affinity",
+        persist: &[Persist::Interrupts],
         about: "processors that the device's interrupts go to, by interrupt",
         toggle: Nanos::millis(200),
         interacts: &["placement", "rps", "rfs", "channels", "rx-usecs", "threaded-napi"],

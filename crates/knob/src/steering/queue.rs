@@ -4,13 +4,14 @@ use landspeed_record::CpuAccounting;
 
 use super::{STEERING, all_cpus, spread};
 use crate::device::{Sysfs, name};
-use crate::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, On, Place, Proposal, View};
+use crate::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, On, Persist, Place, Proposal, View};
 use landspeed_factor::{MAX_CPU, join, parse_cpus, print_cpus, split};
 
 pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "rps",
+            persist: &[Persist::Queues("rx", "rps_cpus")],
             about: "processors that received packets are handed to, by queue",
             disturbs: &[Disturbs::Queues],
             interacts: &["gro", "tso", "placement", "rfs", "irq-affinity", "netdev-max-backlog", "channels"],
@@ -30,6 +31,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "rfs",
+            persist: &[Persist::Queues("rx", "rps_flow_cnt")],
             about: "flows that a receive queue remembers the reader's processor of; 0 is off",
             domain: Domain::Each(&Domain::Int(0, 1 << 20)),
             disturbs: &[Disturbs::Queues],
@@ -50,6 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
     Knob {
         factor: Factor {
             name: "xps",
+            persist: &[Persist::Queues("tx", "xps_cpus")],
             about: "processors that send over a queue, by queue",
             on: On::Sender,
             disturbs: &[Disturbs::Queues],

@@ -1,6 +1,6 @@
 //! What a TCP flow can be set to.
 
-use landspeed_factor::{Domain, Factor, Proposal, View, algorithms, each, flip, next_to, unless};
+use landspeed_factor::{Domain, Factor, Persist, Proposal, View, algorithms, each, flip, next_to, unless};
 
 use crate::options::{self, Options, SocketOption, Value, above_zero, once_on};
 use crate::raw;
@@ -18,6 +18,7 @@ pub(super) static OPTIONS: Options = Options(&[options::SOCKET, ROWS]);
 /// Receiving without the copy between kernel and application: no option of the socket, but of each call.
 pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
     name: "zerocopy-receive",
+    persist: &[Persist::Application("mmap the socket and getsockopt(IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE)")],
     about: "TCP_ZEROCOPY_RECEIVE: map received pages instead of copying them",
     interacts: &["mtu", "gro", "read-size"],
     source: "Dumazet (2018); lab: maps nothing unless the MSS is a multiple of 4096",
@@ -32,6 +33,7 @@ static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "nodelay",
+            persist: &[Persist::Application("setsockopt(IPPROTO_TCP, TCP_NODELAY)")],
             about: "TCP_NODELAY: send small segments at once (no Nagle)",
             interacts: &["write-size", "autocorking"],
             source: "RFC 896; lab: 128 B writes 1.3 Gb/s with Nagle, 0.2 without",
@@ -50,6 +52,7 @@ static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "socket-congestion",
+            persist: &[Persist::Application("setsockopt(IPPROTO_TCP, TCP_CONGESTION)")],
             about: "TCP_CONGESTION: congestion control of this flow; 'default' leaves it to the system",
             domain: Domain::Name,
             default: SYSTEM,
@@ -75,6 +78,7 @@ static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "socket-notsent-lowat",
+            persist: &[Persist::Application("setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT)")],
             about: "TCP_NOTSENT_LOWAT of each flow; 0 leaves it to the system",
             domain: Domain::Bytes(0, UNLIMITED),
             default: "0",
@@ -93,6 +97,9 @@ static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "zerocopy-send",
+            persist: &[Persist::Application(
+                "setsockopt(SOL_SOCKET, SO_ZEROCOPY), then send with MSG_ZEROCOPY and read its completions",
+            )],
             about: "MSG_ZEROCOPY: send from the application's pages; the kernel may still copy, and says so",
             interacts: &["tx-checksum", "scatter-gather", "tso", "write-size", "optmem-max"],
             source: "jin-yoo-2007 3.3, figure 5 (checksum and zero-copy: 2.56x); \
@@ -113,6 +120,9 @@ static ROWS: &[SocketOption] = &[
 /// The most that each flow sends.
 pub(crate) const PACING_RATE: Factor = Factor {
     name: "pacing-rate",
+    persist: &[Persist::Application(
+        "setsockopt(SOL_SOCKET, SO_MAX_PACING_RATE), in bytes per second, for each connection",
+    )],
     about: "the most that each flow sends: SO_MAX_PACING_RATE of TCP, the sender's own clock of UDP; 0 is unlimited",
     domain: Domain::Rate(0, FASTEST),
     default: "0",

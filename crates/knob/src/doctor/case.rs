@@ -6,7 +6,7 @@ use landspeed_record::{HostFacts, KnobState, LinkFacts};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::Severity;
-use crate::shown;
+use crate::persist::shown;
 
 /// One row of a table.
 pub(super) struct Rule {

@@ -3,7 +3,7 @@
 use landspeed_record::{Cell, Settings, StepLine};
 
 use super::LeftOut;
-use crate::shown;
+use crate::persist::shown;
 
 /// What a knob needs beside itself, as (knob, value), from the knob table.
 pub type Needs<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static str)];

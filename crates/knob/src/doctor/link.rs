@@ -45,7 +45,7 @@ fn down(case: &Case<'_>, _: &Rule) -> Vec<Complaint> {
         Some(link) if !link.up => {
             let what = format!(
                 "{} is down or has no carrier: nothing else can be said of it",
-                crate::shown(&link.name)
+                crate::persist::shown(&link.name)
             );
             vec![Complaint::new(Fault, "down", what, "bring the link up, or name another one")]
         }

@@ -2,6 +2,7 @@
 
 use super::check::{Device, as_cpus, as_number, as_switch, as_word, mask, members};
 use super::{Change, Error, File, heading};
+use crate::Persist;
 
 /// What a change becomes.
 pub(super) enum Line {
@@ -11,85 +12,36 @@ pub(super) enum Line {
     None(&'static str),
 }
 
-/// Makes a knob's line. `device` is the link's name.
-type Make = fn(&Change<'_>, device: &str) -> Result<Line, Error>;
-
-/// Knobs of a device.
-const OF_DEVICE: &[(&str, Make)] = &[
-    ("rps", |change, device| {
-        queues(change, device, ("rx", "rps_cpus"), "a set of processors", |v| as_cpus(v).map(|c| mask(&c)))
-    }),
-    ("xps", |change, device| {
-        queues(change, device, ("tx", "xps_cpus"), "a set of processors", |v| as_cpus(v).map(|c| mask(&c)))
-    }),
-    ("rfs", |change, device| {
-        queues(change, device, ("rx", "rps_flow_cnt"), "a whole number", |v| {
-            as_number(v).map(|n| n.to_string())
-        })
-    }),
-    ("irq-affinity", interrupts),
-    ("threaded-napi", |change, device| attribute(change, device, "threaded")),
-    ("gro-flush-timeout", |change, device| attribute(change, device, "gro_flush_timeout")),
-    ("napi-defer-hard-irqs", |change, device| attribute(change, device, "napi_defer_hard_irqs")),
-    ("gso-max-size", |change, device| size(change, device, "gso_max_size")),
-    ("gro-max-size", |change, device| size(change, device, "gro_max_size")),
-    ("gso-ipv4-max-size", |change, device| size(change, device, "gso_ipv4_max_size")),
-    ("gro-ipv4-max-size", |change, device| size(change, device, "gro_ipv4_max_size")),
-    ("qdisc", qdisc),
-    ("scatter-gather", |change, device| feature(change, device, "sg")),
-    ("rx-gro-list", |change, device| feature(change, device, "rx-gro-list")),
-    ("rx-udp-gro-forwarding", |change, device| feature(change, device, "rx-udp-gro-forwarding")),
-    ("tx-udp-segmentation", |change, device| feature(change, device, "tx-udp-segmentation")),
-    ("tx-nocache-copy", |change, device| feature(change, device, "tx-nocache-copy")),
-    // Those that systemd.link takes, with values that it does not.
-    ("rx-usecs", |change, device| coalesce(change, device)),
-    ("tx-usecs", |change, device| coalesce(change, device)),
-    ("rx-frames", |change, device| coalesce(change, device)),
-];
-
-/// Knobs of the machine.
-const OF_HOST: &[(&str, Make)] = &[
-    ("governor", |change, _| {
-        each_file(
-            change,
-            "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
-            "one governor's name",
-            |v| as_word(v).map(str::to_owned),
-        )
-    }),
-    ("c-states", |change, _| {
-        let disable = |value: &str| as_switch(value).map(|on| String::from(if on { "0" } else { "1" }));
-        each_file(change, "/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable", "on or off", disable)
-    }),
-];
-
-/// The line of one change.
-pub(super) fn line(change: &Change<'_>, device: Option<&Device<'_>>) -> Result<Line, Error> {
-    let find = |table: &'static [(&str, Make)]| {
-        table.iter().find(|(knob, _)| *knob == change.knob).map(|(_, make)| make)
-    };
-    match (find(OF_HOST), find(OF_DEVICE), device) {
-        (Some(make), _, _) => make(change, ""),
-        (None, Some(make), Some(device)) => make(change, device.name),
-        (None, Some(_), None) => Ok(Line::None("the record does not tell this host's link")),
-        (None, None, _) => {
-            Ok(Line::None("no file of a distribution holds it; set it where the link or host is set up"))
-        }
+/// The line of one change. `device` is the link's name.
+pub(super) fn line(change: &Change<'_>, how: Persist, device: Option<&str>) -> Result<Line, Error> {
+    if let Persist::Processors(files) = how {
+        return each_file(change, files);
+    }
+    let Some(device) = device else { return Ok(Line::None("the record does not tell this host's link")) };
+    match how {
+        Persist::Queues(direction, file) => queues(change, device, (direction, file)),
+        Persist::Attribute(file) => attribute(change, device, file),
+        Persist::IpLink(key) => size(change, device, key),
+        Persist::Feature(name) => feature(change, device, name),
+        Persist::Coalesce(name) => coalesce(change, device, name),
+        Persist::Qdisc => qdisc(change, device),
+        Persist::Interrupts => interrupts(change, device),
+        Persist::Link(..) | Persist::Application(_) | Persist::Processors(_) => Ok(Line::None(NOWHERE)),
     }
 }
 
+/// Why a setting that nothing holds is left out.
+pub(super) const NOWHERE: &str =
+    "no file of a distribution holds it; set it where the link or host is set up";
 const DIFFERENT: &str = "its members have different values, which no single line sets";
 
 /// A file of each queue of one direction.
-fn queues(
-    change: &Change<'_>,
-    device: &str,
-    (direction, file): (&str, &str),
-    expected: &'static str,
-    fit: impl Fn(&str) -> Option<String>,
-) -> Result<Line, Error> {
+fn queues(change: &Change<'_>, device: &str, (direction, file): (&str, &str)) -> Result<Line, Error> {
     let folder = format!("/sys/class/net/{device}/queues");
-    let values = members(change, expected, fit)?;
+    let values = match file.ends_with("_cpus") {
+        true => members(change, "a set of processors", |value| as_cpus(value).map(|cpus| mask(&cpus)))?,
+        false => members(change, "a whole number", |value| as_number(value).map(|n| n.to_string()))?,
+    };
     if let [value] = values.as_slice() {
         return Ok(Line::Command(write_all(&format!("{folder}/{direction}-*/{file}"), value)));
     }
@@ -156,19 +108,19 @@ fn feature(change: &Change<'_>, device: &str, name: &str) -> Result<Line, Error>
     })
 }
 
-fn coalesce(change: &Change<'_>, device: &str) -> Result<Line, Error> {
+fn coalesce(change: &Change<'_>, device: &str, name: &str) -> Result<Line, Error> {
     let value = as_number(change.to).ok_or_else(|| change.wrong("a whole number"))?;
-    Ok(Line::Command(checked(&format!("ethtool -C {device} {} {value}", change.knob))))
+    Ok(Line::Command(checked(&format!("ethtool -C {device} {name} {value}"))))
 }
 
-/// A file of each processor.
-fn each_file(
-    change: &Change<'_>,
-    files: &str,
-    expected: &'static str,
-    fit: impl Fn(&str) -> Option<String>,
-) -> Result<Line, Error> {
-    Ok(match members(change, expected, fit)?.as_slice() {
+/// A file of each processor: a word, or 0 and 1 where the file says what is disabled.
+fn each_file(change: &Change<'_>, files: &str) -> Result<Line, Error> {
+    let disables = files.ends_with("/disable");
+    let values = match disables {
+        true => members(change, "on or off", |v| as_switch(v).map(|on| u8::from(!on).to_string()))?,
+        false => members(change, "one governor's name", |v| as_word(v).map(str::to_owned))?,
+    };
+    Ok(match values.as_slice() {
         [value] => Line::Command(write_all(files, value)),
         _ => Line::None(DIFFERENT),
     })

@@ -2,7 +2,7 @@
 
 use super::Severity::{Hint, Warning};
 use super::case::{Case, Complaint, Rule};
-use crate::shown;
+use crate::persist::shown;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {

@@ -17,9 +17,11 @@ mod link_file;
 mod script;
 mod sysctl;
 
+use landspeed_factor::Table;
 use landspeed_record::{Cell, LinkFacts, Settings, Side};
+use landspeed_units::Text;
 
-use crate::shown;
+use crate::Persist;
 use check::Device;
 pub use confirmed::{Needs, confirmed};
 
@@ -110,27 +112,24 @@ impl Change<'_> {
     }
 }
 
-/// A file for everything that was kept. `sysctl_key` is the sysctl of a knob ("net.ipv4.tcp_rmem" for
-/// "tcp-rmem"), from the knob table.
+/// A file for everything that was kept. `table` says how each setting is made to last; a sysctl's name comes from its knob.
 ///
 /// # Errors
 /// A value or a name that is not what it should be; then there are no files at all.
-pub fn persist(kept: &Kept<'_>, sysctl_key: &dyn Fn(&str) -> Option<&str>) -> Result<Persisted, Error> {
+pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
     let device = kept.link.map(Device::new).transpose()?;
     let mut done = Persisted::default();
     let (mut sysctls, mut of_link, mut commands) = (Vec::new(), Vec::new(), Vec::new());
     for change in changes(kept.start.host(kept.side), kept.end.host(kept.side)) {
-        if let Some(key) = sysctl_key(change.knob) {
+        if let Some(key) = crate::find(change.knob).ok().and_then(|knob| knob.setting.sysctl()) {
             sysctls.push(sysctl::line(&change, key)?);
-        } else if let Some(line) = link_file::line(&change)? {
-            of_link.push(line);
-        } else {
-            match script::line(&change, device.as_ref())? {
-                script::Line::Command(command) => commands.push(command),
-                script::Line::None(why) => {
-                    done.left_out.push(LeftOut { knob: shown(change.knob), why: why.into() });
-                }
-            }
+            continue;
+        }
+        let ways = table.find(change.knob).map_or(&[][..], |factor| factor.persist);
+        match place(&change, ways, device.as_ref().map(|device| device.name))? {
+            Place::Link(line) => of_link.push(line),
+            Place::Command(command) => commands.push(command),
+            Place::None(why) => done.left_out.push(LeftOut { knob: shown(change.knob), why: why.into() }),
         }
     }
     let origin = shown(kept.origin);
@@ -140,8 +139,36 @@ pub fn persist(kept: &Kept<'_>, sysctl_key: &dyn Fn(&str) -> Option<&str>) -> Re
         None => done.left_out.extend(of_link.iter().map(link_file::Line::without_link)),
     }
     done.files.extend(script::files(&commands, device.as_ref(), &origin));
-    done.application = application::text(changes(&kept.start.flow, &kept.end.flow))?;
+    done.application = application::text(changes(&kept.start.flow, &kept.end.flow), table)?;
     Ok(done)
+}
+
+/// Where one change is kept.
+enum Place {
+    Link(link_file::Line),
+    Command(String),
+    /// Nowhere, for this reason.
+    None(&'static str),
+}
+
+/// The first of `ways` that holds the change's value.
+fn place(change: &Change<'_>, ways: &[Persist], device: Option<&str>) -> Result<Place, Error> {
+    for way in ways {
+        match *way {
+            Persist::Link(keys, spelling, since) => {
+                if let Some(line) = link_file::line(change, (keys, spelling, since))? {
+                    return Ok(Place::Link(line));
+                }
+            }
+            other => {
+                return Ok(match script::line(change, other, device)? {
+                    script::Line::Command(command) => Place::Command(command),
+                    script::Line::None(why) => Place::None(why),
+                });
+            }
+        }
+    }
+    Ok(Place::None(script::NOWHERE))
 }
 
 /// What differs, by knob.
@@ -150,6 +177,17 @@ fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item = C
         let from = start.get(knob).map(String::as_str);
         (from != Some(to)).then_some(Change { knob, from, to })
     })
+}
+
+/// Text of a host or a record as part of a sentence: escaped, not longer than a line.
+pub(crate) fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    let mut shown = String::from(Text::from(text));
+    if let Some((cut, _)) = shown.char_indices().nth(MOST) {
+        shown.truncate(cut);
+        shown.push_str("...");
+    }
+    shown
 }
 
 /// First lines of every file.

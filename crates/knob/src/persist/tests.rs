@@ -15,14 +15,10 @@ fn eth0() -> LinkFacts {
     }
 }
 
-fn key(knob: &str) -> Option<&str> {
-    match knob {
-        "tcp-rmem" => Some("net.ipv4.tcp_rmem"),
-        "sack" => Some("net/ipv4/tcp_sack"),
-        "congestion-control" => Some("net.ipv4.tcp_congestion_control"),
-        "evil-key" => Some("kernel.core_pattern"),
-        _ => None,
-    }
+fn table() -> Table {
+    let flows = landspeed_transport::TRANSPORTS.iter().flat_map(|transport| transport.factors());
+    let every = landspeed_transport::settings::EVERY_FLOW.iter().copied();
+    Table::of(crate::table::factors().chain(every).chain(flows))
 }
 
 /// Persists host A's changes from `start` to `end`.
@@ -31,7 +27,7 @@ fn run(start: &[(&str, &str)], end: &[(&str, &str)], link: Option<&LinkFacts>) -
     let end = Cell { a: settings(end), ..Cell::default() };
     let kept =
         Kept { start: &start, end: &end, side: Side::A, link, origin: "run of 2026-01-02, /r/1.jsonl" };
-    persist(&kept, &key)
+    persist(&kept, &table())
 }
 
 #[test]
@@ -115,7 +111,7 @@ fn flow_settings_are_told_to_the_application() {
         ..Cell::default()
     };
     let kept = Kept { start: &start, end: &end, side: Side::B, link: None, origin: "" };
-    let persisted = persist(&kept, &key).unwrap();
+    let persisted = persist(&kept, &table()).unwrap();
     assert!(persisted.files.is_empty());
     insta::assert_snapshot!("application", persisted.application);
 }
@@ -128,7 +124,7 @@ fn what_no_file_holds_is_said_and_nothing_is_lost() {
         ("qdisc", "default"),
         ("lro", "on;off"),
         ("scatter-gather", "on;off"),
-        ("dev-weight", "64"),
+        ("no-such", "64"),
     ];
     let left = |link: Option<&LinkFacts>| {
         let persisted = run(&[], &end, link).unwrap();
@@ -137,8 +133,8 @@ fn what_no_file_holds_is_said_and_nothing_is_lost() {
         (persisted.files.len(), knobs)
     };
     let with = |knobs: &[&str]| knobs.iter().map(|knob| (*knob).to_owned()).collect::<Vec<_>>();
-    assert_eq!(left(Some(&eth0())), (3, with(&["dev-weight", "lro", "qdisc", "scatter-gather"])));
-    assert_eq!(left(None), (0, with(&["dev-weight", "lro", "mtu", "qdisc", "rps", "scatter-gather"])));
+    assert_eq!(left(Some(&eth0())), (3, with(&["lro", "no-such", "qdisc", "scatter-gather"])));
+    assert_eq!(left(None), (0, with(&["lro", "mtu", "no-such", "qdisc", "rps", "scatter-gather"])));
 }
 
 #[test]
@@ -205,16 +201,17 @@ fn hostile_names_flows_and_origins_are_refused_or_escaped() {
         let link = LinkFacts { name: name.into(), ..eth0() };
         assert!(matches!(run(&[], &[("mtu", "9000")], Some(&link)), Err(Error::Link(_))), "{name:?}");
     }
-    assert!(run(&[], &[("evil-key", "1")], None).is_err(), "only sysctls below net");
+    let change = Change { knob: "sack", from: None, to: "1" };
+    assert!(sysctl::line(&change, "kernel.core_pattern").is_err(), "only sysctls below net");
     let odd_mac = LinkFacts { mac: "x\ny".into(), ..eth0() };
     let file = &run(&[], &[("mtu", "9000")], Some(&odd_mac)).unwrap().files[0];
     assert!(file.text.contains("\nOriginalName=eth0\n"), "{}", file.text);
     let (start, end) = (Cell::default(), Cell { flow: settings(&[("flows", "1\n2")]), ..Cell::default() });
     let kept = Kept { start: &start, end: &end, side: Side::A, link: None, origin: "" };
-    assert!(persist(&kept, &key).is_err());
+    assert!(persist(&kept, &table()).is_err());
     let end = Cell { a: settings(&[("sack", "off")]), ..Cell::default() };
     let kept = Kept { start: &start, end: &end, side: Side::A, link: None, origin: "x\nkernel.panic=1" };
-    let text = &persist(&kept, &key).unwrap().files[0].text;
+    let text = &persist(&kept, &table()).unwrap().files[0].text;
     assert!(!text.lines().any(|line| line.starts_with("kernel.panic")), "{text}");
 }
 

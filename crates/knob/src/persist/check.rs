@@ -3,7 +3,7 @@
 use landspeed_record::LinkFacts;
 
 use super::{Change, Error};
-use crate::shown;
+use crate::persist::shown;
 
 /// A link, its name and address fit for files.
 pub(super) struct Device<'a> {

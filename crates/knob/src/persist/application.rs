@@ -1,0 +1,29 @@
+//! Settings of a flow: no file of the system holds them, so they are told to whoever writes or configures
+//! the application.
+
+use landspeed_factor::Table;
+
+use super::{Change, Error, shown};
+use crate::Persist;
+
+/// One line a setting.
+pub(super) fn text<'a>(changes: impl Iterator<Item = Change<'a>>, table: &Table) -> Result<String, Error> {
+    let mut text = String::new();
+    for change in changes {
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
+        if !(1..=60).contains(&change.to.len()) || !change.to.chars().all(plain) {
+            return Err(change.wrong("a number or a word"));
+        }
+        let how =
+            table.find(change.knob).map_or(&[][..], |factor| factor.persist).iter().find_map(
+                |how| match how {
+                    Persist::Application(how) => Some(*how),
+                    _ => None,
+                },
+            );
+        text += &format!("{} = {}", shown(change.knob), change.to);
+        text += &change.from.map(|from| format!(" (was {})", shown(from))).unwrap_or_default();
+        text += &how.map_or("\n".to_owned(), |how| format!(": {how}\n"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,80 @@
+//! systemd.link(5): what udev sets when a device appears.
+//!
+//! Of all .link files only the first that matches a device, in the order of their names, is applied at all.
+//! This one comes before the distribution's 99-default.link and must therefore repeat its policies, or the
+//! device would come up under another name. A file that comes first already (netplan writes
+//! 10-netplan-*.link to /run) would win or be shadowed: the commands show which one applies.
+
+use super::check::{Device, as_switch, members, number, switch};
+use super::{Change, Error, File, LeftOut, heading, shown};
+use crate::Spelling;
+
+/// What 99-default.link says in systemd 252 (Debian 12).
+const DEFAULTS: &str = "NamePolicy=keep kernel database onboard slot path\n\
+     AlternativeNamesPolicy=database onboard slot path\n\
+     MACAddressPolicy=persistent\n";
+
+/// One setting of a link.
+pub(super) struct Line {
+    knob: String,
+    text: String,
+    since: u32,
+}
+
+impl Line {
+    /// As a setting that no file holds, for want of a link.
+    pub(super) fn without_link(&self) -> LeftOut {
+        LeftOut { knob: self.knob.clone(), why: "the record does not tell this host's link".into() }
+    }
+}
+
+/// The line of one change by these keys; `None` where they do not take this value: numbers out of the range and features
+/// that differ among each other.
+pub(super) fn line(
+    change: &Change<'_>,
+    (keys, spelling, since): (&[&str], Spelling, u32),
+) -> Result<Option<Line>, Error> {
+    const MOST: u64 = u32::MAX as u64;
+    if spelling == Spelling::Switch && members(change, "on or off", as_switch)?.len() > 1 {
+        return Ok(None);
+    }
+    let within = |least, most| Ok(Some(number(change)?).filter(|n| (least..=most).contains(n)));
+    let value = match spelling {
+        Spelling::Switch => Some(if switch(change)? { "yes".into() } else { "no".into() }),
+        Spelling::Number(least, most) => within(least, most)?.map(|n| n.to_string()),
+        Spelling::Micros => within(1, MOST)?.map(|n| format!("{n}us")),
+    };
+    Ok(value.map(|value| {
+        let text = keys.iter().map(|key| format!("{key}={value}\n")).collect();
+        Line { knob: shown(change.knob), text, since }
+    }))
+}
+
+/// The file of all of them, if there are any.
+pub(super) fn file(lines: &[Line], device: &Device<'_>, origin: &str) -> Option<File> {
+    let since = lines.iter().map(|line| line.since).max()?;
+    let path = format!("/etc/systemd/network/10-landspeed-{}.link", device.name);
+    let matches = match device.mac {
+        // Not MACAddress=: VLANs and bridges on top of the device carry that one too.
+        Some(mac) => format!("PermanentMACAddress={mac}"),
+        None => format!("OriginalName={}", device.name),
+    };
+    let settings: String = lines.iter().map(|line| line.text.as_str()).collect();
+    let text = format!(
+        "{}# {}, with systemd {since} or newer. Only the first .link file that matches a device is applied, so the\n\
+         # policies of 99-default.link are repeated here.\n\n[Match]\n{matches}\n\n[Link]\n{DEFAULTS}{settings}",
+        heading(origin),
+        device.name
+    );
+    let system = format!("/sys/class/net/{}", device.name);
+    let apply = vec![
+        "udevadm control --reload".into(),
+        format!("udevadm trigger --action=add --settle {system}"),
+        format!("udevadm info {system} | grep ID_NET_LINK_FILE  # must name {path}"),
+    ];
+    let remove = vec![
+        format!("rm {path}"),
+        "udevadm control --reload  # takes effect when the device appears next".into(),
+    ];
+    Some(File { path, text, mode: 0o644, apply, remove })
+}
