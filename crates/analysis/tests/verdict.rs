@@ -282,17 +282,18 @@ fn a_gap_that_nobody_could_see_is_said() {
 }
 
 #[test]
-fn remedies_are_knobs_of_the_table() {
+fn remedies_are_factors_of_the_table() {
+    let table = landspeed_experiment::all_factors();
     let all = faults::FAULTS.iter().flat_map(|(_, fault)| [fault(0.0), fault(1.0)]);
     for finding in all.chain([Zoo::lan(), Zoo::wan()]).flat_map(|zoo| zoo.verdict().findings) {
         assert!(!finding.evidence.is_empty(), "{finding:?}");
         for remedy in finding.remedies {
             assert!(!remedy.what.is_empty());
             if !remedy.knob.is_empty() {
-                landspeed_knob::find(&remedy.knob).unwrap();
+                table.find(&remedy.knob).unwrap();
             }
             if !remedy.value.is_empty() {
-                landspeed_knob::check(&remedy.knob, &remedy.value).unwrap();
+                table.check(&remedy.knob, &remedy.value).unwrap();
             }
         }
     }
