@@ -1,6 +1,8 @@
 //! The three figures of a trial from what both ends saw.
 
-use landspeed_record::{CpuAccounting, CpuUsage, EndpointOutcome, Figures, HostFacts, LatencyHistogram};
+use landspeed_record::{
+    CpuAccounting, CpuUsage, EndpointOutcome, Figures, HostFacts, LatencyHistogram, TcpSample, Throttling,
+};
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
 
@@ -21,22 +23,25 @@ pub fn figures(
     idle: Option<&LatencyHistogram>,
 ) -> Figures {
     let rate = a.received_bytes.per(a.window_ns) + b.received_bytes.per(b.window_ns);
-    let cores = busy_cores((&a.observed.cpu, hosts.0), (&b.observed.cpu, hosts.1));
+    let [cpu_a, cpu_b] = [a, b].map(|end| end.observed.get::<CpuUsage>());
+    let throttled = |end: &EndpointOutcome| end.observed.get::<Throttling>().share();
+    let cores = busy_cores((cpu_a, hosts.0), (cpu_b, hosts.1));
     let cost = if cores > 0.0 { rate.0 / 8.0 / cores } else { 0.0 };
     Figures {
         rate_bps: BitRate(rate.0),
         bytes_per_cpu_s: BytesPerCpuSecond(cost),
         latency_ns: idle.and_then(|h| h.percentile(0.5)).unwrap_or(Nanos(0)),
         loaded_latency_ns: loaded([a, b]),
-        steal: a.observed.cpu.steal_share().max(b.observed.cpu.steal_share()),
-        throttled: a.observed.throttling.share().max(b.observed.throttling.share()),
+        steal: cpu_a.steal_share().max(cpu_b.steal_share()),
+        throttled: throttled(a).max(throttled(b)),
     }
 }
 
 /// The median round trip of what the ends sent, by their own TCP. The receiving end's figure is that of its handshake.
 fn loaded(ends: [&EndpointOutcome; 2]) -> Option<Nanos> {
     let senders = ends.into_iter().filter(|end| end.sent_bytes > Bytes(0));
-    let samples = senders.flat_map(|end| &end.observed.tcp).map(|sample| sample.rtt_ns.0 as f64);
+    let samples = senders.flat_map(|end| end.observed.get::<Vec<TcpSample>>());
+    let samples = samples.map(|sample| sample.rtt_ns.0 as f64);
     median(samples.filter(|rtt| *rtt > 0.0)).map(|ns| Nanos(ns as u64))
 }
 
@@ -80,7 +85,7 @@ fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CoreClasses, Observations, TcpSample};
+    use landspeed_record::{CoreClasses, Observations};
     use landspeed_units::CpuNanos;
 
     use super::*;
@@ -104,7 +109,7 @@ mod tests {
         EndpointOutcome {
             received_bytes: Bytes(received),
             window_ns: window,
-            observed: Observations { cpu, ..Observations::default() },
+            observed: Observations::default().with(cpu),
             ..EndpointOutcome::default()
         }
     }
@@ -142,8 +147,8 @@ mod tests {
                 rtt_ns: Nanos::micros(*us),
                 ..TcpSample::default()
             };
-            let tcp = (0..).zip(micros).map(sample).collect();
-            let observed = Observations { tcp, ..Observations::default() };
+            let tcp: Vec<_> = (0..).zip(micros).map(sample).collect();
+            let observed = Observations::default().with(tcp);
             EndpointOutcome { sent_bytes: Bytes(sent), observed, ..EndpointOutcome::default() }
         };
         let hosts = (HostFacts::default(), HostFacts::default());

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_faults::{Scenario, Stage, fault};
-use landspeed_record::ExplainReport;
+use landspeed_record::{CpuUsage, ExplainReport};
 use support::{LANDSPEED, root};
 
 /// One lab at a time: what one test keeps busy is another one's competing load.
@@ -139,5 +139,5 @@ fn without_rights_it_says_what_it_lacks_and_goes_on() {
     for observer in ["cost", "path"] {
         assert!(unseen.iter().any(|line| line.starts_with(observer)), "{observer}: {unseen:?}");
     }
-    assert!(report.hosts[0].observed.cpu.window_ns.0 > 0);
+    assert!(report.hosts[0].observed.get::<CpuUsage>().window_ns.0 > 0);
 }

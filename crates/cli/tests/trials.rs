@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_analysis::{BlockResult, Pair as Block};
 use landspeed_experiment::{BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, Wishes};
-use landspeed_record::{Cell, Figures, Line, Trial, WriteError};
+use landspeed_record::{Cell, Figures, Line, TcpSample, Trial, WriteError};
 use landspeed_topology::Hosts;
 use landspeed_units::Nanos;
 
@@ -94,7 +94,7 @@ fn a_deep_queue_shows_in_the_round_trip_under_load() {
         assert!(loaded.0 > 4 * figures.latency_ns.0, "under load {loaded}, idle {}", figures.latency_ns);
     }
     for trial in &trials.0 {
-        let samples = trial.a.observed.tcp.len();
+        let samples = trial.a.observed.get::<Vec<TcpSample>>().len();
         assert!(
             (4..=5).contains(&samples),
             "{samples} samples: the median needs some, the stream pays for each"

@@ -25,6 +25,14 @@ pub enum Error {
         /// What was asked.
         asked: &'static str,
     },
+    /// A host's figures of a trial have another shape than this landspeed reads.
+    #[error("{host}: {why}; use the same landspeed on both hosts")]
+    Misshapen {
+        /// The host.
+        host: String,
+        /// Which figure, and what is wrong with it.
+        why: String,
+    },
     /// No data path between the hosts.
     #[error("no data path from {a} to {b}: {tried}")]
     NoPath {

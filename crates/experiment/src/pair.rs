@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use landspeed_control::{Reply, Request, SessionKey};
 use landspeed_record::{
-    Cell, EndpointOutcome, PathFacts, Restored, Role, Settings, Side, TrialSpec, Workload,
+    Cell, EndpointOutcome, Misshapen, PathFacts, Restored, Role, Settings, Side, TrialSpec, Workload,
 };
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
@@ -231,8 +231,16 @@ pub(crate) fn ping_flow(flow: &Settings) -> Settings {
 
 fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
     match reply {
-        Reply::Outcome { outcome } => Ok(*outcome),
+        Reply::Outcome { outcome } => whole(&host.name, *outcome),
         _ => Err(host.unexpected("run")),
+    }
+}
+
+/// An outcome of which every figure that landspeed knows could be read. Nothing is decided on what is left of another.
+fn whole(host: &str, outcome: EndpointOutcome) -> Result<EndpointOutcome, Error> {
+    match outcome.observed.unseen.iter().find(|line| Misshapen::is_told_by(line)) {
+        Some(why) => Err(Error::Misshapen { host: host.to_owned(), why: why.clone() }),
+        None => Ok(outcome),
     }
 }
 
@@ -298,5 +306,26 @@ fn route(host: &Host, to: IpAddr) -> Result<(String, IpAddr), Error> {
     match host.call(&Request::Route { to })? {
         Reply::Route { device, source, .. } => Ok((device, source)),
         _ => Err(host.unexpected("route")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_with_a_figure_that_cannot_be_read_is_refused() {
+        let sent = |json: &str| {
+            let frame =
+                format!(r#"{{"reply":"outcome","outcome":{{"received_bytes":9,"observed":{json}}}}}"#);
+            match landspeed_record::decode(frame.as_bytes()) {
+                Ok(Reply::Outcome { outcome }) => whole("h1", *outcome),
+                other => panic!("{other:?}"),
+            }
+        };
+        let seen = sent(r#"{"cpu":{"workload_ns":7},"hologram":[],"unseen":["cost: not allowed"]}"#).unwrap();
+        assert_eq!(seen.received_bytes, landspeed_units::Bytes(9));
+        let error = sent(r#"{"cpu":{"workload_ns":"\u001b[2J"}}"#).unwrap_err().to_string();
+        assert!(error.starts_with("h1: cpu: ") && !error.contains('\u{1b}'), "{error}");
     }
 }

@@ -190,7 +190,7 @@ fn ceiling(path: &PathFacts) -> f64 {
 
 /// The sender's first and last look at its socket.
 fn ends(sender: &EndpointOutcome) -> [TcpSample; 2] {
-    let samples = &sender.observed.tcp;
+    let samples = sender.observed.get::<Vec<TcpSample>>();
     [samples.first(), samples.last()].map(|sample| sample.cloned().unwrap_or_default())
 }
 

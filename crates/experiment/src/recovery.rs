@@ -51,7 +51,7 @@ fn lose(pair: &mut Pair, hosts: &dyn Hosts, time: Nanos) -> Result<(Vec<TcpSampl
     pair.set(&cell(&track, None))?;
     let watching = Watching { interval: track.rtt.max(Nanos(time.0 / MOST_LOOKS)), ..Watching::default() };
     let ([sender, _], link) = stream(pair, hosts, (time, Nanos(0)), &watching)?;
-    Ok((sender.observed.tcp, link.as_ref().map(unfit).unwrap_or_default()))
+    Ok((sender.observed.get::<Vec<TcpSample>>().clone(), link.as_ref().map(unfit).unwrap_or_default()))
 }
 
 /// From the second repair on the window falls, within a round trip, and grows back.

@@ -2,11 +2,11 @@
 //!
 //! ```no_run
 //! # use landspeed_observer::Live;
-//! # use landspeed_record::WatchTarget;
+//! # use landspeed_record::{FlowWatch, WatchTarget};
 //! # use std::time::Duration;
 //! let mut live = Live::new(WatchTarget::Top, None)?;
 //! let seen = live.watch(Duration::from_secs(5), Duration::from_millis(100), || false);
-//! println!("{} flows over {}", seen.flows.len(), live.link());
+//! println!("{} flows over {}", seen.get::<Vec<FlowWatch>>().len(), live.link());
 //! # Ok::<(), landspeed_observer::Error>(())
 //! ```
 
@@ -111,6 +111,7 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landspeed_record::{FlowWatch, LinkSettings};
 
     #[test]
     fn a_live_watch_has_every_row_that_sees_other_peoples_flows() {
@@ -127,6 +128,9 @@ mod tests {
         let begun = Instant::now();
         let seen = live.watch(Duration::from_secs(600), Duration::from_secs(60), || true);
         assert!(begun.elapsed() < Duration::from_secs(60));
-        assert!(seen.flows.is_empty() && seen.settings[0].link == "lo", "{seen:?}");
+        assert!(
+            seen.get::<Vec<FlowWatch>>().is_empty() && seen.get::<Vec<LinkSettings>>()[0].link == "lo",
+            "{seen:?}"
+        );
     }
 }

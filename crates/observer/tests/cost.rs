@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landspeed_observer::{Observer, Scene, Watch, Watcher, observer};
-use landspeed_record::{CostClass, CostProfile, Observations, WatchTarget};
+use landspeed_record::{CostClass, CostProfile, CpuUsage, Observations, WatchTarget};
 use landspeed_topology::{Lab, LabKind};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -105,7 +105,7 @@ fn full_window(watch: &mut dyn Watch, threads: &[i32]) -> CostProfile {
 fn close(watch: &mut dyn Watch) -> CostProfile {
     let mut seen = Observations::default();
     watch.close(&mut seen).expect("close");
-    *seen.cost.expect("a profile")
+    seen.get::<Option<CostProfile>>().clone().expect("a profile")
 }
 
 fn by_class(profile: &CostProfile) -> BTreeMap<CostClass, u64> {
@@ -223,8 +223,8 @@ fn without_privileges_the_other_observers_still_work() {
         watcher.close()
     });
     let seen = seen.join().expect("watching thread");
-    assert!(seen.cpu.window_ns.0 > 0, "{seen:?}");
-    if seen.cost.is_some() {
+    assert!(seen.get::<CpuUsage>().window_ns.0 > 0, "{seen:?}");
+    if seen.get::<Option<CostProfile>>().is_some() {
         return eprintln!("SKIP: this host lets everybody sample (kernel.perf_event_paranoid)");
     }
     let told = seen.unseen.iter().find(|line| line.starts_with("cost: ")).expect("it says why");

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
 use landspeed_observer::{Error, Observer, Scene, Watch, Watcher};
-use landspeed_record::Observations;
+use landspeed_record::{CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample};
 use landspeed_units::{Bytes, Nanos};
 
 fn own_thread() -> i32 {
@@ -44,12 +44,15 @@ fn a_window_over_loopback_shows_in_every_observer() {
     watcher.sample(Nanos::millis(1));
     let seen = watcher.close();
 
-    assert!(seen.cpu.window_ns > Nanos(0) && seen.cpu.workload_ns.0 > 0, "{:?}", seen.cpu);
-    assert_eq!(seen.tcp.len(), 4, "two flows, two samples");
-    assert_eq!(seen.tcp[3].received_bytes, Bytes(1_000_000));
-    assert!(seen.links[0].tx_bytes >= Bytes(1_000_000), "{:?}", seen.links);
-    assert!(seen.softnet["processed"] > 0, "{:?}", seen.softnet);
-    assert!(seen.snmp["Tcp.OutSegs"] > 0, "{:?}", seen.snmp);
+    assert!(
+        seen.get::<CpuUsage>().window_ns > Nanos(0) && seen.get::<CpuUsage>().workload_ns.0 > 0,
+        "{seen:?}"
+    );
+    assert_eq!(seen.get::<Vec<TcpSample>>().len(), 4, "two flows, two samples");
+    assert_eq!(seen.get::<Vec<TcpSample>>()[3].received_bytes, Bytes(1_000_000));
+    assert!(seen.get::<Vec<LinkCounters>>()[0].tx_bytes >= Bytes(1_000_000), "{seen:?}");
+    assert!(seen.get::<SoftnetCounts>().0["processed"] > 0, "{seen:?}");
+    assert!(seen.get::<SnmpCounts>().0["Tcp.OutSegs"] > 0, "{seen:?}");
     assert_eq!(told(&seen), [""; 0]);
 
     let after = watcher.close();
@@ -61,7 +64,7 @@ fn a_link_that_is_gone_costs_its_own_figures_only() {
     let mut watcher = Watcher::new("no-such0");
     watcher.open(&Scene { threads: &[own_thread()], ..Scene::default() });
     let seen = watcher.close();
-    assert!(seen.links.is_empty() && seen.cpu.window_ns > Nanos(0));
+    assert!(seen.get::<Vec<LinkCounters>>().is_empty() && seen.get::<CpuUsage>().window_ns > Nanos(0));
     assert!(seen.unseen.iter().any(|line| line.contains("no-such0")), "{:?}", seen.unseen);
 }
 
@@ -117,6 +120,6 @@ fn a_failing_observer_is_named_once_and_stops_nobody() {
             ["broken: this kernel lacks it", "broken: sample is gone: test", "broken: close is gone: test"],
             "window {window}"
         );
-        assert!(seen.cpu.window_ns > Nanos(0));
+        assert!(seen.get::<CpuUsage>().window_ns > Nanos(0));
     }
 }

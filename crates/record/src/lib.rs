@@ -8,12 +8,16 @@
 //! What a peer sends and what a record holds comes in through [`decode`] and nothing else: bounded, and with every text
 //! escaped, so that no field of these types can hold what a terminal would obey.
 //!
+//! What one observer, workload or transport adds stands in an open map ([`Details`]), under a name and with a type that
+//! come from the part itself.
+//!
 //! All types here are plain data: nothing in this crate touches a host.
 
 mod candidate;
 mod cell;
 mod compare;
 mod datagram;
+mod details;
 mod explain;
 mod host;
 mod incoming;
@@ -36,6 +40,7 @@ pub use compare::{
     RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study, StudyPath, StudyRun,
 };
 pub use datagram::DatagramCounts;
+pub use details::{Detail, Details, Misshapen};
 pub use explain::{
     Binding, Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
     ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStep, FurtherPacket, Hop, HopLatency,
@@ -49,7 +54,9 @@ pub use incoming::{NotTaken, decode};
 pub use knob::{KnobState, TurnReport};
 pub use line::{Header, Line, PathFacts, Restored, StepLine, VerdictLine};
 pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamFigure, TcpFigure};
-pub use observe::{CoreClasses, CpuUsage, LinkCounters, Observations, TcpSample, Throttling};
+pub use observe::{
+    CoreClasses, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample, Throttling,
+};
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use summary::{

@@ -212,9 +212,12 @@ impl MeasureReport {
         let seconds = a.window_ns.as_secs_f64();
         self.connections_per_s = (a.connections > 0 && seconds > 0.0).then(|| a.connections as f64 / seconds);
         let ends = [(Side::A, a), (Side::B, b)];
-        self.cpu = ends.iter().map(|(side, end)| HostCpu::of(*side, &end.observed.cpu)).collect();
+        self.cpu = ends.iter().map(|(side, end)| HostCpu::of(*side, end.observed.get())).collect();
         self.cpu.retain(|cpu| cpu.cores > 0);
-        self.tcp = ends.iter().filter_map(|(side, end)| TcpFigure::of(*side, &end.observed.tcp)).collect();
+        self.tcp = ends
+            .iter()
+            .filter_map(|(side, end)| TcpFigure::of(*side, end.observed.get::<Vec<TcpSample>>()))
+            .collect();
         for (side, end) in ends {
             self.notes.extend(notes(side, &end.not_as_asked, &end.observed));
             self.notes.extend(datagram::notes(end).iter().map(|line| format!("{side}: {line}")));

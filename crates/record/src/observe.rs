@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{CostProfile, FlowWatch, LinkSettings, ListenerWatch, PathTrace, ProcessWatch, QdiscWatch};
+use crate::details::details;
+use crate::{
+    CostProfile, Detail, Details, FlowWatch, LinkSettings, ListenerWatch, PathTrace, ProcessWatch, QdiscWatch,
+};
 
 /// Processor time of one core over the measured window by class, from /proc/stat (USER_HZ steps).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -149,36 +152,119 @@ pub struct LinkCounters {
     pub tx_errors: u64,
 }
 
-/// Everything that was watched beside the workload's own figures.
+/// softnet_stat over all cores: "processed", "dropped", "time_squeeze", "received_rps".
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SoftnetCounts(pub BTreeMap<String, u64>);
+
+/// Counters of /proc/net/snmp and /proc/net/netstat that moved, as "Tcp.RetransSegs".
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SnmpCounts(pub BTreeMap<String, u64>);
+
+details!(SEEN {
+    "cpu" => CpuUsage;
+    "throttling" => Throttling;
+    "tcp" => Vec<TcpSample>;
+    "links" => Vec<LinkCounters>;
+    "softnet" => SoftnetCounts;
+    "snmp" => SnmpCounts;
+    "cost" => Option<CostProfile>;
+    "path" => Option<PathTrace>;
+    "flows" => Vec<FlowWatch>;
+    "listeners" => Vec<ListenerWatch>;
+    "processes" => Vec<ProcessWatch>;
+    "qdiscs" => Vec<QdiscWatch>;
+    "settings" => Vec<LinkSettings>;
+});
+
+/// Everything that was watched beside the workload's own figures: a detail for each observer that saw something.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(from = "Came")]
 pub struct Observations {
-    /// Processor time.
-    pub cpu: CpuUsage,
-    /// What held the processors back.
-    pub throttling: Throttling,
-    /// TCP_INFO by flow and interval.
-    pub tcp: Vec<TcpSample>,
-    /// Interface counters.
-    pub links: Vec<LinkCounters>,
-    /// softnet_stat over all cores: "processed", "dropped", "time_squeeze", "received_rps".
-    pub softnet: BTreeMap<String, u64>,
-    /// Counters of /proc/net/snmp and /proc/net/netstat that moved, as "Tcp.RetransSegs".
-    pub snmp: BTreeMap<String, u64>,
-    /// Processor time by layer, where it was sampled.
-    pub cost: Option<Box<CostProfile>>,
-    /// Where packets spent their time, where it was traced.
-    pub path: Option<Box<PathTrace>>,
-    /// Flows as the kernel shows them, where they were watched.
-    pub flows: Vec<FlowWatch>,
-    /// Listening sockets of those flows.
-    pub listeners: Vec<ListenerWatch>,
-    /// Processes of those flows.
-    pub processes: Vec<ProcessWatch>,
-    /// Queueing disciplines of the links of those flows.
-    pub qdiscs: Vec<QdiscWatch>,
-    /// How those links are set.
-    pub settings: Vec<LinkSettings>,
     /// What could not be seen, and why, one line each.
     pub unseen: Vec<String>,
+    /// What observers saw, by name beside `unseen`.
+    #[serde(flatten)]
+    pub details: Details,
+}
+
+impl Observations {
+    /// A detail, or what stands for one that is not there.
+    pub fn get<T: Detail>(&self) -> &T {
+        self.details.get()
+    }
+
+    /// Puts a detail in the place of what has its name.
+    pub fn put<T: Detail>(&mut self, detail: T) {
+        self.details.put(detail);
+    }
+
+    /// A detail to change.
+    pub fn get_mut<T: Detail>(&mut self) -> &mut T {
+        self.details.get_mut()
+    }
+
+    /// These with one detail more.
+    #[must_use]
+    pub fn with<T: Detail>(mut self, detail: T) -> Self {
+        self.put(detail);
+        self
+    }
+}
+
+/// Observations before details have been read.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Came {
+    unseen: Vec<String>,
+    #[serde(flatten)]
+    details: Details,
+}
+
+impl From<Came> for Observations {
+    fn from(Came { mut unseen, mut details }: Came) -> Self {
+        unseen.extend(details.admit(SEEN));
+        Observations { unseen, details }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decode;
+
+    /// What landspeed wrote before details were open.
+    const OLD: &str = r#"{"cpu":{"window_ns":7,"cores":[],"workload_ns":5},"throttling":{"heat_ns":1},
+        "tcp":[{"flow":1,"rtt_ns":50000}],"links":[],"softnet":{"dropped":3},"snmp":{},"cost":null,
+        "path":{"lost":2},"flows":[],"listeners":[],"processes":[],"qdiscs":[],"settings":[],"unseen":["cost: no"]}"#;
+
+    #[test]
+    fn an_older_record_has_its_details() {
+        let seen: Observations = decode(OLD.as_bytes()).unwrap();
+        assert_eq!(
+            (seen.get::<CpuUsage>().workload_ns, seen.get::<Throttling>().heat_ns),
+            (CpuNanos(5), Nanos(1))
+        );
+        assert_eq!(seen.get::<Vec<TcpSample>>()[0].rtt_ns, Nanos(50_000));
+        assert_eq!((seen.get::<SoftnetCounts>().0["dropped"], seen.get::<Option<CostProfile>>()), (3, &None));
+        assert_eq!(seen.get::<Option<PathTrace>>().as_ref().map(|trace| trace.lost), Some(2));
+        assert_eq!(seen.unseen, ["cost: no"]);
+        let mut now = serde_json::to_value(&seen).unwrap();
+        let was: serde_json::Value = serde_json::from_str(OLD).unwrap();
+        assert_eq!(now["tcp"][0]["rtt_ns"], was["tcp"][0]["rtt_ns"]);
+        now.as_object_mut().unwrap().keys().for_each(|name| assert!(was.get(name).is_some(), "{name}"));
+        assert_eq!(decode::<Observations>(now.to_string().as_bytes()).unwrap(), seen);
+    }
+
+    #[test]
+    fn what_a_peer_sends_in_another_shape_is_unseen() {
+        let hostile = br#"{"cpu":{"window_ns":7,"cores":[{"idle_ns":-1}]},"tcp":{},"links":[{"rx_bytes":3}],
+            "sockstat":{"held":[1]}}"#;
+        let seen: Observations = decode(hostile).unwrap();
+        assert_eq!(seen.get::<CpuUsage>(), &CpuUsage::default());
+        assert_eq!(seen.get::<Vec<LinkCounters>>()[0].rx_bytes, Bytes(3), "the others are there");
+        assert!(seen.unseen[0].starts_with("cpu: ") && seen.unseen[1].starts_with("tcp: "), "{seen:?}");
+        let text = serde_json::to_string(&seen).unwrap();
+        assert!(text.contains(r#""sockstat":{"held":[1]}"#), "what is unknown is kept: {text}");
+        assert_eq!(decode::<Observations>(text.as_bytes()).unwrap(), seen, "nothing is said twice");
+    }
 }

@@ -1,6 +1,9 @@
 //! A record is read back as it was written, and hostile or broken ones are refused by name.
 
-use landspeed_record::{Header, Line, RECORD_FORMAT, ReadError, Writer, read};
+use std::path::Path;
+
+use landspeed_record::{CpuUsage, Header, Line, RECORD_FORMAT, ReadError, TcpSample, Writer, decode, read};
+use serde_json::Value;
 
 fn header(format: u32) -> Line {
     Line::Header(Header { format, kind: "tune".into(), ..Header::default() })
@@ -43,4 +46,31 @@ fn newer_lines_are_skipped_and_newer_formats_refused() {
     assert!(matches!(read(&path), Err(ReadError::TooNew { .. })));
     std::fs::write(&path, "PK\x03\x04 not json\n").unwrap();
     assert!(matches!(read(&path), Err(ReadError::NoHeader { .. })));
+}
+
+/// Everything of `old` that says something, in `new` as well.
+fn check_kept(old: &Value, new: &Value, at: &str) {
+    match old {
+        Value::Object(members) => {
+            members.iter().for_each(|(name, old)| check_kept(old, &new[name], &format!("{at}.{name}")))
+        }
+        // What is absent reads the same.
+        Value::Null => {}
+        Value::Number(zero) if zero.as_f64() == Some(0.0) && new.is_null() => {}
+        Value::Array(items) if items.is_empty() => {}
+        _ => assert_eq!(old, new, "{at}"),
+    }
+}
+
+/// A trial as landspeed wrote it when observations were a field each.
+#[test]
+fn a_trial_of_an_older_record_loses_nothing() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/trial.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let old = text.lines().nth(1).unwrap();
+    let Line::Trial(trial) = decode(old.as_bytes()).unwrap() else { panic!("{old}") };
+    let seen = &trial.b.observed;
+    assert_eq!((seen.get::<CpuUsage>().cores.len(), seen.get::<Vec<TcpSample>>().len()), (2, 4));
+    let new = serde_json::to_value(Line::Trial(trial)).unwrap();
+    check_kept(&serde_json::from_str(old).unwrap(), &new, "trial");
 }

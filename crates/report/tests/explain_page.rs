@@ -6,6 +6,7 @@ mod chromium;
 #[path = "support/explained.rs"]
 mod explained;
 
+use landspeed_record::{CostProfile, PathTrace};
 use landspeed_report::explain_html;
 
 const MEASURES: &str = r#"
@@ -28,9 +29,16 @@ fn everything_measured_is_drawn_in_light_dark_and_on_a_phone() {
     let Some(browser) = chromium::find() else { return };
     let report = explained::sample();
     let page = explain_html(&report);
-    let classes: usize =
-        report.hosts.iter().map(|h| h.observed.cost.as_ref().map_or(0, |c| c.classes.len())).sum();
-    let hops: usize = report.hosts.iter().map(|h| h.observed.path.as_ref().map_or(0, |p| p.hops.len())).sum();
+    let classes: usize = report
+        .hosts
+        .iter()
+        .map(|h| h.observed.get::<Option<CostProfile>>().as_ref().map_or(0, |c| c.classes.len()))
+        .sum();
+    let hops: usize = report
+        .hosts
+        .iter()
+        .map(|h| h.observed.get::<Option<PathTrace>>().as_ref().map_or(0, |p| p.hops.len()))
+        .sum();
     for seen in chromium::look(&browser, &page, MEASURES) {
         assert_eq!((&seen["bars"], &seen["barsSaid"]), (&classes.into(), &classes.into()), "{seen}");
         assert_eq!(seen["frames"], seen["framesSaid"], "a frame is drawn outside its graph: {seen}");

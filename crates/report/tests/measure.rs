@@ -64,7 +64,7 @@ fn a_stream_shows_goodput_cost_processor_time_and_what_tcp_waited_for() {
     let cpu = CpuUsage { window_ns: Nanos::secs(1), cores: vec![core(0), core(1)], ..CpuUsage::default() };
     let unseen = vec!["no hardware counters\u{1b}[2J".to_owned()];
     let a = EndpointOutcome {
-        observed: Observations { cpu, tcp: vec![sample], unseen, ..Observations::default() },
+        observed: Observations { unseen, ..Observations::default().with(cpu).with(vec![sample]) },
         zerocopy_completions: 10,
         zerocopy_copied: 10,
         ..EndpointOutcome::default()

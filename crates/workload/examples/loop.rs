@@ -25,7 +25,7 @@ fn main() -> Result<(), Error> {
     let duration_ns = Nanos((seconds * 1e9) as u64);
 
     let (client, server) = trial(stream::spec(duration_ns), &cores)?;
-    let cpu = client.observed.cpu.workload_ns + server.observed.cpu.workload_ns;
+    let cpu = client.observed.get::<CpuUsage>().workload_ns + server.observed.get::<CpuUsage>().workload_ns;
     let rate = server.received_bytes.per(server.window_ns);
     println!("stream     {rate}, {}, workers only", server.received_bytes.per_cpu(cpu));
 
@@ -92,6 +92,6 @@ impl Watch for Clocks {
 
     fn close(&mut self) -> Observations {
         let cpu = CpuUsage { workload_ns: self.now() - self.then, ..CpuUsage::default() };
-        Observations { cpu, ..Observations::default() }
+        Observations::default().with(cpu)
     }
 }

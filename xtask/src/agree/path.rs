@@ -83,8 +83,8 @@ fn once(traffic: &Traffic<'_>) -> Result<Seen> {
         bail!("{}", sender.not_as_asked.join("; "));
     }
     let mut flows = vec![Vec::new(); traffic.controls.len()];
-    for sample in sender.observed.tcp {
-        flows[sample.flow as usize].push(sample);
+    for sample in sender.observed.get::<Vec<TcpSample>>() {
+        flows[sample.flow as usize].push(sample.clone());
     }
     Ok(Seen { flows, unfit: unfit(&link), link, runs: 1 })
 }

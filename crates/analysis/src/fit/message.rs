@@ -77,7 +77,7 @@ impl BothEnds<'_> {
         let pace = self.pace(size)?;
         let mut cost = self.bare(size, round, &pace);
         for (host, (end, rate)) in [HOST_A, HOST_B].into_iter().zip(self.seen.iter().zip(pace.both())) {
-            let Some(profile) = end.observed.cost.as_deref() else { continue };
+            let Some(profile) = end.observed.get::<Option<CostProfile>>() else { continue };
             cost.layers.extend(classes(profile, host, rate * profile.window_ns.as_secs_f64()));
         }
         (!cost.layers.is_empty()).then_some(cost)
@@ -96,7 +96,7 @@ impl BothEnds<'_> {
         let [a, b] = self.seen;
         // Rates, not numbers: the link's counters are read before the flows' window opens and after it closes.
         let rate = |link: &LinkCounters| link.tx_packets as f64 / link.window_ns.as_secs_f64();
-        let packets: f64 = a.observed.links.iter().map(rate).sum();
+        let packets: f64 = a.observed.get::<Vec<LinkCounters>>().iter().map(rate).sum();
         let lossy = b.datagrams.first();
         MessageCost {
             size,
@@ -110,7 +110,7 @@ impl BothEnds<'_> {
     /// Processor time of a message by host, in nanoseconds.
     fn processor(&self, pace: &Pace) -> Vec<(&'static str, f64)> {
         let [(a, b), (shared_a, shared_b)] = [end_share, machine_share].map(|share| {
-            let of = |end: usize| share(&self.seen[end].observed.cpu, self.hosts[end].cpu_accounting);
+            let of = |end: usize| share(self.seen[end].observed.get(), self.hosts[end].cpu_accounting);
             (of(0), of(1))
         });
         let ns = |cores: f64, rate: f64| 1e9 * cores / rate;
@@ -188,7 +188,7 @@ mod tests {
         let links = vec![LinkCounters { tx_packets, window_ns, ..LinkCounters::default() }];
         EndpointOutcome {
             window_ns: WINDOW,
-            observed: Observations { cpu, links, ..Observations::default() },
+            observed: Observations::default().with(cpu).with(links),
             ..EndpointOutcome::default()
         }
     }
@@ -261,7 +261,7 @@ mod tests {
             classes,
             ..CostProfile::default()
         };
-        a.observed.cost = Some(Box::new(profile));
+        a.observed.put(Some(profile));
         let facts = host("x");
         let both = BothEnds { seen: [&a, &b], hosts: [&facts, &facts] };
         let cost = both.class_cost(Bytes(1000), 0).unwrap();

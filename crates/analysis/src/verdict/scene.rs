@@ -1,6 +1,6 @@
 //! What a verdict is about.
 
-use landspeed_record::{HostFacts, HostLimits, Observations};
+use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations};
 use landspeed_units::{BitRate, Nanos};
 
 /// One host as it was seen.
@@ -14,6 +14,18 @@ pub struct HostView<'a> {
     pub seen: &'a Observations,
     /// What its parts can do, where that was measured.
     pub limits: Option<&'a HostLimits>,
+}
+
+impl<'a> HostView<'a> {
+    /// Its processors.
+    pub(super) fn cpu(&self) -> &'a CpuUsage {
+        self.seen.get()
+    }
+
+    /// Counters of its links.
+    pub(super) fn links(&self) -> &'a [LinkCounters] {
+        self.seen.get::<Vec<LinkCounters>>()
+    }
 }
 
 /// A path as it was watched, from one end or from both. Which host sends is found from the bytes that

@@ -41,7 +41,7 @@ pub fn busiest(hosts: &[WatchedHost<'_>], idle_rtt: Option<Nanos>, most: usize) 
 
 /// Ends of TCP connections on a host.
 fn ends_on<'a>(host: &WatchedHost<'a>) -> Vec<End<'a>> {
-    let tcp = host.seen.flows.iter().filter(|watch| watch.key.protocol == Protocol::Tcp);
+    let tcp = host.seen.get::<Vec<FlowWatch>>().iter().filter(|watch| watch.key.protocol == Protocol::Tcp);
     tcp.map(|watch| End { watch, kernel: host.kernel }).collect()
 }
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     fn host(flows: Vec<FlowWatch>) -> Observations {
-        Observations { flows, ..Observations::default() }
+        Observations::default().with(flows)
     }
 
     fn ports(flow: &FlowWindow) -> [u16; 2] {

@@ -8,8 +8,9 @@ use std::net::SocketAddr;
 
 use landspeed_analysis::verdict::{HostView, Scene, judge};
 use landspeed_record::{
-    Cause, CoreClasses, CpuUsage, FlowKey, FlowWatch, HostFacts, HostLimits, LinkCounters, LinkSettings,
-    Observations, ProcessWatch, Protocol, QdiscWatch, SocketState, TcpState, Verdict,
+    Cause, CoreClasses, CpuUsage, Detail, FlowKey, FlowWatch, HostFacts, HostLimits, LinkCounters,
+    LinkSettings, Observations, ProcessWatch, Protocol, QdiscWatch, SnmpCounts, SocketState, TcpState,
+    Verdict,
 };
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 
@@ -91,15 +92,19 @@ impl Zoo {
             numa_nodes: 1,
             ..HostFacts::default()
         };
-        let host = |local, remote, pid| Observations {
-            cpu: CpuUsage { window_ns: SPAN, ..CpuUsage::default() },
-            flows: vec![flow(local, remote, pid)],
-            processes: vec![process(pid)],
-            settings: vec![settings()],
-            qdiscs: vec![QdiscWatch { link: "eth0".into(), kind: "noqueue".into(), ..QdiscWatch::default() }],
-            links: vec![LinkCounters { link: "eth0".into(), ..LinkCounters::default() }],
-            snmp: [("Tcp.OutSegs".to_owned(), 1000)].into(),
-            ..Observations::default()
+        let host = |local, remote, pid| {
+            Observations::default()
+                .with(CpuUsage { window_ns: SPAN, ..CpuUsage::default() })
+                .with(vec![flow(local, remote, pid)])
+                .with(vec![process(pid)])
+                .with(vec![settings()])
+                .with(vec![QdiscWatch {
+                    link: "eth0".into(),
+                    kind: "noqueue".into(),
+                    ..QdiscWatch::default()
+                }])
+                .with(vec![LinkCounters { link: "eth0".into(), ..LinkCounters::default() }])
+                .with(SnmpCounts([("Tcp.OutSegs".to_owned(), 1000)].into()))
         };
         let mut zoo = Zoo {
             a: host("10.0.0.1:40000", "10.0.0.2:5201", 100),
@@ -138,26 +143,28 @@ impl Zoo {
             t.receive_window_bytes = Bytes(2 << 20);
             t.receive_rtt_ns = rtt;
         });
-        (self.a.links[0].tx_bytes, self.b.links[0].rx_bytes) = (Bytes(bytes as u64), Bytes(bytes as u64));
-        let packets = (bytes / 30_000.0) as u64;
-        (self.a.links[0].tx_packets, self.b.links[0].rx_packets) = (packets, packets);
+        let (bytes, packets) = (Bytes(bytes as u64), (bytes / 30_000.0) as u64);
+        let [a, b] = [&mut self.a, &mut self.b].map(first::<LinkCounters>);
+        (a.tx_bytes, b.rx_bytes) = (bytes, bytes);
+        (a.tx_packets, b.rx_packets) = (packets, packets);
     }
 
     /// Changes every sample of the sender's socket; the first argument runs from 0 to 1.
     pub(crate) fn sender(&mut self, change: impl Fn(f64, &mut SocketState, &mut TcpState)) {
-        each(&mut self.a.flows[0], change);
+        each(first::<FlowWatch>(&mut self.a), change);
     }
 
     /// The same of the receiver's.
     pub(crate) fn receiver(&mut self, change: impl Fn(f64, &mut SocketState, &mut TcpState)) {
-        each(&mut self.b.flows[0], change);
+        each(first::<FlowWatch>(&mut self.b), change);
     }
 
     /// Share of the window that each end's thread ran.
     pub(crate) fn threads(&mut self, ran: [f64; 2]) {
         for (seen, ran) in [&mut self.a, &mut self.b].into_iter().zip(ran) {
-            seen.processes[0].busiest_thread_ns = CpuNanos(share_of(1.0, ran).0);
-            seen.processes[0].cpu_ns = seen.processes[0].busiest_thread_ns;
+            let process = first::<ProcessWatch>(seen);
+            process.busiest_thread_ns = CpuNanos(share_of(1.0, ran).0);
+            process.cpu_ns = process.busiest_thread_ns;
         }
     }
 
@@ -172,23 +179,23 @@ impl Zoo {
             ..CoreClasses::default()
         };
         for seen in [&mut self.a, &mut self.b] {
-            seen.cpu.cores = vec![core(0, cores[0]), core(1, cores[1])];
+            seen.get_mut::<CpuUsage>().cores = vec![core(0, cores[0]), core(1, cores[1])];
         }
     }
 
     /// Where the threads sleep when they do not run, half of the samples.
     pub(crate) fn waits(&mut self, places: [&str; 2]) {
         for (seen, place) in [&mut self.a, &mut self.b].into_iter().zip(places) {
-            seen.processes[0].waiting_in = [("running".into(), 10), (place.to_owned(), 10)].into();
+            first::<ProcessWatch>(seen).waiting_in = [("running".into(), 10), (place.to_owned(), 10)].into();
         }
     }
 
     pub(crate) fn count_a(&mut self, name: &str, count: u64) {
-        self.a.snmp.insert(name.into(), count);
+        self.a.get_mut::<SnmpCounts>().0.insert(name.into(), count);
     }
 
     pub(crate) fn count_b(&mut self, name: &str, count: u64) {
-        self.b.snmp.insert(name.into(), count);
+        self.b.get_mut::<SnmpCounts>().0.insert(name.into(), count);
     }
 
     /// The verdict with both ends, the sender first.
@@ -211,6 +218,14 @@ impl Zoo {
         let name = ["A", "B"][side];
         HostView { name, facts: &self.facts[side], seen, limits: self.limits[side].as_ref() }
     }
+}
+
+/// The first of a list that was observed.
+pub(crate) fn first<T>(seen: &mut Observations) -> &mut T
+where
+    Vec<T>: Detail,
+{
+    &mut seen.get_mut::<Vec<T>>()[0]
 }
 
 /// The number of the sample at this moment.

@@ -24,7 +24,8 @@ pub(super) fn flows(plans: &[FlowPlan], ends: &Ends<'_>) -> Vec<RunFlow> {
 
 fn samples(number: u32, plan: &FlowPlan, ends: &Ends<'_>) -> Vec<RunSample> {
     let of = |end: &EndpointOutcome| -> Vec<TcpSample> {
-        end.observed.tcp.iter().filter(|sample| sample.flow == number).cloned().collect()
+        let all = end.observed.get::<Vec<TcpSample>>();
+        all.iter().filter(|sample| sample.flow == number).cloned().collect()
     };
     let (received, sent) = (of(ends.receiver), of(ends.sender));
     let mut before = Bytes(0);
@@ -75,7 +76,7 @@ mod tests {
 
     fn outcome(samples: &[TcpSample]) -> EndpointOutcome {
         let mut outcome = EndpointOutcome::default();
-        outcome.observed.tcp = samples.to_vec();
+        outcome.observed.put(samples.to_vec());
         outcome
     }
 

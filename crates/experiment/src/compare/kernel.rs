@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use landspeed_control::{Reply, Request};
 use landspeed_record::{
-    Cell, Contest, EndpointOutcome, FlowPlan, Question, Settings, Study, StudyRun, Workload,
+    Cell, Contest, CpuUsage, EndpointOutcome, FlowPlan, Question, Settings, Study, StudyRun, Workload,
 };
 use landspeed_topology::Hosts;
 use landspeed_units::{Bytes, Nanos};
@@ -94,7 +94,7 @@ impl KernelRuns<'_> {
             flows: convert::flows(plans, &Ends { sender: a, receiver: b }),
             probes: a.probes.clone(),
             probes_lost: a.probes_lost,
-            sender_cpu_ns: Some(a.observed.cpu.workload_ns),
+            sender_cpu_ns: Some(a.observed.get::<CpuUsage>().workload_ns),
             sender_clock_hz: self.pair.a.facts.cpu_clock_hz,
             ..StudyRun::default()
         }

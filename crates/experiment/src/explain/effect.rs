@@ -49,7 +49,7 @@ fn trial(pair: &Pair, flow: &Settings, with: bool, traced: &mut Traced) -> Resul
     let [a, b] = pair.run_watched(stream::spec(TRIAL), flow, WARM_UP, &watching)?;
     let cost = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).bytes_per_cpu_s.0;
     for (paths, outcome) in traced.paths.iter_mut().zip([a, b]) {
-        paths.extend(outcome.observed.path.map(|path| *path));
+        paths.extend(outcome.observed.get::<Option<PathTrace>>().clone());
         let told = outcome.observed.unseen.into_iter().filter(|line| line.starts_with(TRACER));
         for line in told {
             if !traced.unseen.contains(&line) {

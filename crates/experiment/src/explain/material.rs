@@ -4,9 +4,9 @@ use landspeed_analysis::fit::cost_figures;
 use landspeed_analysis::verdict::{HostLimit, HostView, Scene, judge, staircase};
 use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::{
-    EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, Observations,
+    CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,
+    Observations, Verdict, WatchTarget,
 };
-use landspeed_record::{Verdict, WatchTarget};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
@@ -79,7 +79,7 @@ impl Material {
 
 fn explained(seen: Seen, goodput: BitRate) -> ExplainedHost {
     let observed = seen.observed;
-    let cost = observed.cost.as_deref().map(|profile| {
+    let cost = observed.get::<Option<CostProfile>>().as_ref().map(|profile| {
         let bytes = Bytes((goodput.0 / 8.0 * profile.window_ns.as_secs_f64()) as u64);
         cost_figures(profile, bytes, packets(&observed))
     });
@@ -94,7 +94,8 @@ fn explained(seen: Seen, goodput: BitRate) -> ExplainedHost {
 
 /// Packets over the link in the direction that had more: the data, not its acknowledgements.
 fn packets(observed: &Observations) -> u64 {
-    observed.links.iter().map(|link| link.rx_packets.max(link.tx_packets)).sum()
+    let links = observed.get::<Vec<LinkCounters>>();
+    links.iter().map(|link| link.rx_packets.max(link.tx_packets)).sum()
 }
 
 fn watched(options: &ExplainOptions) -> String {

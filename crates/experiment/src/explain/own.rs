@@ -81,6 +81,6 @@ fn seen(
     (path, limits): (Option<PathTrace>, Option<HostLimits>),
 ) -> Seen {
     let mut observed = outcome.observed;
-    observed.path = path.map(Box::new);
+    observed.put(path);
     Seen { name, facts: host.facts.clone(), observed, limits }
 }

@@ -37,7 +37,7 @@ mod usersyms;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use landspeed_record::{Observations, WatchTarget};
+use landspeed_record::{CpuUsage, Observations, WatchTarget};
 
 use crate::cpu::Cpu;
 use crate::{Error, Observer, Scene, Watch, host};
@@ -124,8 +124,9 @@ impl Watch for CostWatch {
         self.processors.close(&mut processors)?;
         let tally = sampler.finish()?;
         let kernel = Kallsyms::read(&tally.loaded)?;
-        let window = Window { event: self.event, length, steal_share: processors.cpu.steal_share() };
-        seen.cost = Some(Box::new(profile::profile(&tally, window, &kernel)));
+        let window =
+            Window { event: self.event, length, steal_share: processors.get::<CpuUsage>().steal_share() };
+        seen.put(Some(profile::profile(&tally, window, &kernel)));
         Ok(())
     }
 }

@@ -156,8 +156,8 @@ impl Watch for CpuWatch {
         let (ksoftirqd_ns, softirqs_lost) = start.softirqs.since();
         let (napi_ns, napi_lost) = start.napi.since();
         let cores = stat::difference(&start.cores, &stat::read()?);
-        seen.cpu =
-            CpuUsage { window_ns: end.saturating_sub(start.at), cores, workload_ns, ksoftirqd_ns, napi_ns };
+        let window_ns = end.saturating_sub(start.at);
+        seen.put(CpuUsage { window_ns, cores, workload_ns, ksoftirqd_ns, napi_ns });
         for (lost, which) in
             [(threads_lost, "the workload's threads"), (softirqs_lost + napi_lost, "the kernel's threads")]
         {
@@ -194,14 +194,14 @@ mod tests {
         run(20_000_000);
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
-        let cpu = &seen.cpu;
+        let cpu = seen.get::<CpuUsage>();
         assert!((20_000_000..=cpu.window_ns.0 + 1_000_000).contains(&cpu.workload_ns.0), "{cpu:?}");
         assert!(!cpu.cores.is_empty());
         // A second window starts from nothing.
         watch.open(&Scene { threads: &[own_thread()], ..Scene::default() }).unwrap();
         let mut again = Observations::default();
         watch.close(&mut again).unwrap();
-        assert!(again.cpu.workload_ns < CpuNanos(20_000_000), "{again:?}");
+        assert!(again.get::<CpuUsage>().workload_ns < CpuNanos(20_000_000), "{again:?}");
     }
 
     #[test]

@@ -156,11 +156,12 @@ impl Window {
         }
         notes.dedup();
         seen.unseen.extend(notes.into_iter().map(|note| format!("flows: {note}")));
-        seen.listeners.extend(self.listeners.into_watches(pid_of));
-        seen.flows.extend(self.flows.into_iter().map(|flow| {
+        seen.put(self.listeners.into_watches(pid_of));
+        let watch = |flow: Track| {
             let pid = pid_of(flow.inode);
             flow.into_watch(pid)
-        }));
+        };
+        seen.put(self.flows.into_iter().map(watch).collect::<Vec<_>>());
     }
 }
 
@@ -176,6 +177,7 @@ fn held(scene: &Scene<'_>) -> Result<Vec<OwnedFd>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landspeed_record::{FlowWatch, ListenerWatch};
     use std::net::{TcpListener, TcpStream};
     use std::time::Duration;
 
@@ -209,9 +211,9 @@ mod tests {
         window.sample().unwrap();
         let mut seen = Observations::default();
         window.tell(&mut seen);
-        let flow = seen.flows.iter().find(|flow| flow.key.local == near).unwrap();
+        let flow = seen.get::<Vec<FlowWatch>>().iter().find(|flow| flow.key.local == near).unwrap();
         assert!(flow.samples.len() >= 2 && flow.samples[0].at_ns > Nanos(0), "{flow:?}");
         assert!(flow.samples.windows(2).all(|two| two[0].at_ns < two[1].at_ns));
-        assert_eq!(seen.listeners[0].local, at);
+        assert_eq!(seen.get::<Vec<ListenerWatch>>()[0].local, at);
     }
 }

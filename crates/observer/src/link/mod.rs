@@ -79,7 +79,7 @@ impl Watch for LinkWatch {
 
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         if let Some(before) = self.before.take() {
-            seen.links.push(difference(&self.link, &before, &self.read()?));
+            seen.put(vec![difference(&self.link, &before, &self.read()?)]);
         }
         Ok(())
     }
@@ -157,9 +157,10 @@ mod tests {
         socket.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
-        let window = seen.links[0].window_ns;
+        let counted = &seen.get::<Vec<LinkCounters>>()[0];
+        let window = counted.window_ns;
         assert!(window > Nanos(0) && window <= clock::now().saturating_sub(start), "{window}");
-        assert!(seen.links[0].tx_bytes.0 >= 1028 && seen.links[0].rx_packets >= 1, "{:?}", seen.links);
+        assert!(counted.tx_bytes.0 >= 1028 && counted.rx_packets >= 1, "{seen:?}");
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Watch for PathWatch {
 
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         if let Some(tracer) = &self.tracer {
-            seen.path = Some(Box::new(tracer.close()?));
+            seen.put(Some(tracer.close()?));
         }
         Ok(())
     }

@@ -110,9 +110,8 @@ impl Watch for ProcessesWatch {
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         let watched = std::mem::take(self);
         let mut notes = watched.notes;
-        for process in watched.processes {
-            seen.processes.extend(process.tell(&mut notes));
-        }
+        let told = watched.processes.into_iter().filter_map(|process| process.tell(&mut notes));
+        seen.put(told.collect::<Vec<_>>());
         seen.unseen.extend(notes.into_iter().map(|note| format!("processes: {note}")));
         Ok(())
     }

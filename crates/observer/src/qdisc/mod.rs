@@ -122,7 +122,7 @@ impl Watch for QdiscWindow {
         let Some(mut open) = self.window.take() else { return Ok(()) };
         let now = open.look()?;
         let names = open.rtnl.links()?.into_iter().map(|link| (link.index, link.name)).collect();
-        seen.qdiscs.extend(now.iter().map(|queue| open.watch(&names, queue)));
+        seen.put(now.iter().map(|queue| open.watch(&names, queue)).collect::<Vec<_>>());
         Ok(())
     }
 }
@@ -146,7 +146,7 @@ mod tests {
         watch.sample(Nanos(0)).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
-        let [queue] = seen.qdiscs.as_slice() else { panic!("{:?}", seen.qdiscs) };
+        let [queue] = seen.get::<Vec<QdiscWatch>>().as_slice() else { panic!("{seen:?}") };
         assert_eq!((queue.link.as_str(), queue.drops, queue.rate_bps), ("lo", 0, None));
     }
 

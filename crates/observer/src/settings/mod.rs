@@ -88,13 +88,15 @@ impl Watch for SettingsWatch {
 
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         let Some(open) = self.window.take() else { return Ok(()) };
-        for link in open.links(&self.link)? {
+        let described = open.links(&self.link)?.into_iter().map(|link| {
             let features = open.features(&link.name).unwrap_or_else(|why| {
                 seen.unseen.push(format!("settings: offloads of {}: {why}", link.name));
                 Features::default()
             });
-            seen.settings.push(settings(&link, &features));
-        }
+            settings(&link, &features)
+        });
+        let described: Vec<LinkSettings> = described.collect();
+        seen.put(described);
         Ok(())
     }
 }
@@ -115,7 +117,7 @@ mod tests {
     #[test]
     fn loopback_is_described() {
         let seen = watched("lo", WatchTarget::Workload).unwrap();
-        let lo = &seen.settings[0];
+        let lo = &seen.get::<Vec<LinkSettings>>()[0];
         assert!(lo.mtu_bytes >= Bytes(1500) && lo.link == "lo", "{lo:?}");
         assert_eq!(lo.features.get("tx-tcp-segmentation"), Some(&true), "{:?}", seen.unseen);
         // Loopback never loses, and that cannot be turned.
@@ -127,7 +129,7 @@ mod tests {
     fn without_a_name_live_traffic_may_take_any_link() {
         assert!(watched("", WatchTarget::Workload).is_err());
         let seen = watched("", WatchTarget::Top).unwrap();
-        assert!(seen.settings.iter().any(|link| link.link == "lo"), "{seen:?}");
+        assert!(seen.get::<Vec<LinkSettings>>().iter().any(|link| link.link == "lo"), "{seen:?}");
     }
 
     #[test]

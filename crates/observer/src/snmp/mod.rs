@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::Observations;
+use landspeed_record::{Observations, SnmpCounts};
 
 use crate::{Error, Observer, Scene, Watch, procfile};
 
@@ -69,7 +69,7 @@ impl Watch for SnmpWatch {
 
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         if let Some(before) = self.before.take() {
-            seen.snmp = difference(&before, &read()?);
+            seen.put(SnmpCounts(difference(&before, &read()?)));
         }
         Ok(())
     }
@@ -168,6 +168,6 @@ mod tests {
         socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
-        assert!(seen.snmp["Udp.OutDatagrams"] >= 1, "{:?}", seen.snmp);
+        assert!(seen.get::<SnmpCounts>().0["Udp.OutDatagrams"] >= 1, "{seen:?}");
     }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::Observations;
+use landspeed_record::{Observations, SoftnetCounts};
 
 use crate::{Error, Observer, Scene, Watch, procfile};
 
@@ -65,8 +65,9 @@ impl Watch for SoftnetWatch {
 
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         if let Some(before) = self.before.take() {
-            seen.softnet = difference(&before, &parse(&procfile::read(PATH)?)?);
-            seen.unseen.extend(steered(&seen.softnet));
+            let counters = difference(&before, &parse(&procfile::read(PATH)?)?);
+            seen.unseen.extend(steered(&counters));
+            seen.put(SoftnetCounts(counters));
         }
         Ok(())
     }

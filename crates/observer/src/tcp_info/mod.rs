@@ -77,7 +77,7 @@ impl Watch for TcpWatch {
 
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         let watched = std::mem::take(self);
-        seen.tcp = watched.samples;
+        seen.put(watched.samples);
         if watched.short.is_some_and(|filled| filled < offset_of!(Raw, rehash)) {
             seen.unseen
                 .push("tcp-info: this kernel does not tell the own receive window (Linux 6.2 does)".into());
@@ -141,7 +141,7 @@ mod tests {
         watch.sample(Nanos::millis(5)).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
-        let [before, _, sent, received] = seen.tcp.as_slice() else { panic!("{:?}", seen.tcp) };
+        let [before, _, sent, received] = seen.get::<Vec<TcpSample>>().as_slice() else { panic!("{seen:?}") };
         assert_eq!((sent.flow, received.flow, sent.at_ns), (0, 1, Nanos::millis(5)));
         assert_eq!(sent.acked_bytes.0 - before.acked_bytes.0, 10_000);
         assert_eq!((sent.received_bytes, received.received_bytes), (Bytes(1), Bytes(10_000)));
@@ -160,7 +160,7 @@ mod tests {
         watch.sample(Nanos(1)).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
-        assert_eq!(seen.tcp.len(), 1);
+        assert_eq!(seen.get::<Vec<TcpSample>>().len(), 1);
     }
 
     #[test]

@@ -77,11 +77,11 @@ impl Watch for ThrottleWatch {
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
         let Some(start) = self.start.take() else { return Ok(()) };
         let end = self.read();
-        seen.throttling = Throttling {
+        seen.put(Throttling {
             window_ns: end.at.saturating_sub(start.at),
             quota_ns: most(&start.groups, &end.groups),
             heat_ns: most(&start.heat, &end.heat),
-        };
+        });
         Ok(())
     }
 }

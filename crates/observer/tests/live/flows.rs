@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::common::{Window, eventually, in_new_namespace, reads};
 use landspeed_observer::Scene;
-use landspeed_record::{FlowWatch, Observations, Protocol, WatchTarget};
+use landspeed_record::{FlowWatch, ListenerWatch, Observations, ProcessWatch, Protocol, WatchTarget};
 use landspeed_units::{Bytes, Nanos};
 use rustix::net::{AddressFamily, SocketType, bind, listen, socket, sockopt};
 
@@ -22,8 +22,8 @@ fn pair_on(address: &str) -> (TcpStream, TcpStream) {
 }
 
 fn flow_at(seen: &Observations, local: SocketAddr) -> &FlowWatch {
-    let found = seen.flows.iter().find(|flow| flow.key.local == local);
-    found.unwrap_or_else(|| panic!("{local} in {:?}, {:?}", seen.flows, seen.unseen))
+    let found = seen.get::<Vec<FlowWatch>>().iter().find(|flow| flow.key.local == local);
+    found.unwrap_or_else(|| panic!("{local} in {:?}, {:?}", seen.get::<Vec<FlowWatch>>(), seen.unseen))
 }
 
 /// Writes until the kernel takes no more.
@@ -51,7 +51,7 @@ fn a_reader_that_does_not_read_shows_at_both_ends() {
         window.sample();
         let seen = window.close();
         let (sender, receiver) = (flow_at(&seen, near), flow_at(&seen, far));
-        assert_eq!(seen.flows.len(), 2, "both ends are of this host");
+        assert_eq!(seen.get::<Vec<FlowWatch>>().len(), 2, "both ends are of this host");
 
         let waits: Vec<_> = receiver.samples.iter().map(|sample| sample.receive_queue_bytes).collect();
         assert_eq!(waits[0], Bytes(0));
@@ -91,7 +91,7 @@ fn ipv6_and_ipv4_over_ipv6_sockets_are_found() {
         let seen = Window::on("flows", WatchTarget::Flow { at }).close();
         assert_eq!(flow_at(&seen, at).key.remote, client.local_addr().unwrap(), "IPv4 is shown as IPv4");
         assert_eq!(flow_at(&seen, at).samples.len(), 2, "found again by its id");
-        assert_eq!(seen.listeners.len(), 1, "{:?}", seen.listeners);
+        assert_eq!(seen.get::<Vec<ListenerWatch>>().len(), 1, "{seen:?}");
     });
 }
 
@@ -111,7 +111,7 @@ fn a_backlog_that_overflows_shows_at_the_listener() {
             (0..3).map(|_| TcpStream::connect_timeout(&at, Duration::from_millis(20))).collect();
         window.sample();
         let seen = window.close();
-        let [seen_at] = seen.listeners.as_slice() else { panic!("{:?}", seen.listeners) };
+        let [seen_at] = seen.get::<Vec<ListenerWatch>>().as_slice() else { panic!("{seen:?}") };
         assert_eq!((seen_at.local, seen_at.pid), (at, std::process::id()));
         assert_eq!((seen_at.backlog, seen_at.most_waiting), (1, 2));
         assert!(seen_at.drops >= 1, "{seen_at:?}");
@@ -160,10 +160,14 @@ fn the_workloads_flows_come_in_its_order_with_its_listeners() {
         let mut window = Window::open("flows", "lo", &Scene { sockets: &sockets, ..Scene::default() });
         window.sample();
         let seen = window.close();
-        let order: Vec<_> = seen.flows.iter().map(|flow| flow.key.local).collect();
+        let order: Vec<_> = seen.get::<Vec<FlowWatch>>().iter().map(|flow| flow.key.local).collect();
         let expected: Vec<_> = pairs.iter().rev().map(|(client, _)| client.local_addr().unwrap()).collect();
         assert_eq!(order, expected);
-        assert!(seen.flows.iter().all(|flow| flow.samples.len() == 3 && flow.pid == std::process::id()));
+        assert!(
+            seen.get::<Vec<FlowWatch>>()
+                .iter()
+                .all(|flow| flow.samples.len() == 3 && flow.pid == std::process::id())
+        );
         drop(stranger);
     });
 }
@@ -191,11 +195,11 @@ fn the_busiest_flow_is_found_among_idle_ones() {
         writer.join().unwrap();
         reader.join().unwrap();
         assert_eq!(link.as_deref(), Some("lo"));
-        assert_eq!(seen.flows.len(), 2, "both ends, and none of the idle flow: {:?}", seen.flows);
+        assert_eq!(seen.get::<Vec<FlowWatch>>().len(), 2, "both ends, and none of the idle flow: {seen:?}");
         let moved = |flow: &FlowWatch| flow.samples.last().and_then(|s| s.tcp.clone()).unwrap();
         assert!(moved(flow_at(&seen, near)).acked_bytes > Bytes(65_536));
         assert!(moved(flow_at(&seen, far)).received_bytes > Bytes(65_536));
-        assert_eq!(running.processes[0].pid, std::process::id(), "{:?}", running.unseen);
+        assert_eq!(running.get::<Vec<ProcessWatch>>()[0].pid, std::process::id(), "{:?}", running.unseen);
         drop(idle);
     });
 }
@@ -222,9 +226,9 @@ fn a_process_is_watched_by_its_id() {
         let (flows, processes) = (flows.close(), processes.close());
         drop(client);
         child.wait().unwrap();
-        let [flow] = flows.flows.as_slice() else { panic!("{:?}", flows.flows) };
+        let [flow] = flows.get::<Vec<FlowWatch>>().as_slice() else { panic!("{flows:?}") };
         assert_eq!((flow.key.local, flow.pid), (at, pid));
-        let [process] = processes.processes.as_slice() else { panic!("{:?}", processes.processes) };
+        let [process] = processes.get::<Vec<ProcessWatch>>().as_slice() else { panic!("{processes:?}") };
         assert_eq!((process.pid, process.name.as_str()), (pid, "cat"));
         assert!(!process.allowed_cores.is_empty());
         let waited: u32 = process.waiting_in.values().sum();

@@ -5,7 +5,9 @@ use std::net::UdpSocket;
 use super::common::{Window, in_new_namespace};
 use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
 use landspeed_observer::{Live, Scene, busiest_link};
-use landspeed_record::{QdiscWatch, WatchTarget};
+use landspeed_record::{
+    CpuUsage, FlowWatch, LinkCounters, LinkSettings, ProcessWatch, QdiscWatch, WatchTarget,
+};
 use landspeed_units::{BitRate, Bytes};
 
 /// Runs `tc` or `ip` in this thread's namespace; whether it did as asked. Not every kernel has every qdisc.
@@ -63,7 +65,7 @@ fn a_token_bucket_that_drops_is_seen() {
         let mut window = Window::open("qdisc", "t-d", &Scene::default());
         let _socket = send();
         window.sample();
-        let seen = window.close().qdiscs;
+        let seen = window.close().get::<Vec<QdiscWatch>>().clone();
         let tbf = called(&seen, "tbf", "1:");
         assert_eq!((tbf.link.as_str(), tbf.rate_bps), ("t-d", Some(BitRate(80_000.0))));
         assert!((50..100).contains(&tbf.drops) && tbf.overlimits > 0, "{tbf:?}");
@@ -86,7 +88,7 @@ fn a_class_has_its_own_counters_and_its_ceiling() {
         // Live traffic: all links are looked at.
         let window = Window::on("qdisc", WatchTarget::Top);
         let _socket = send();
-        let seen = window.close().qdiscs;
+        let seen = window.close().get::<Vec<QdiscWatch>>().clone();
         let class = called(&seen, "htb", "1:10");
         assert_eq!(class.rate_bps, Some(BitRate(40e9)), "more than 32 bits of bytes a second");
         assert_eq!((class.sent_packets, class.drops), (100, 0));
@@ -110,9 +112,12 @@ fn a_live_watch_finds_the_link_of_its_flow() {
         let mut live = Live::new(target, None).unwrap();
         let (length, every) = (std::time::Duration::from_millis(30), std::time::Duration::from_millis(10));
         let seen = live.watch(length, every, || false);
-        assert_eq!((live.link(), seen.settings[0].link.as_str()), ("t-d", "t-d"));
-        assert_eq!(seen.flows[0].key.remote, "198.18.0.2:9".parse().unwrap());
-        assert_eq!(seen.processes[0].pid, std::process::id());
-        assert!(seen.links[0].link == "t-d" && !seen.cpu.cores.is_empty(), "{seen:?}");
+        assert_eq!((live.link(), seen.get::<Vec<LinkSettings>>()[0].link.as_str()), ("t-d", "t-d"));
+        assert_eq!(seen.get::<Vec<FlowWatch>>()[0].key.remote, "198.18.0.2:9".parse().unwrap());
+        assert_eq!(seen.get::<Vec<ProcessWatch>>()[0].pid, std::process::id());
+        assert!(
+            seen.get::<Vec<LinkCounters>>()[0].link == "t-d" && !seen.get::<CpuUsage>().cores.is_empty(),
+            "{seen:?}"
+        );
     });
 }

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 
 use super::common::{Window, in_new_namespace, reads};
-use landspeed_record::WatchTarget;
+use landspeed_record::{FlowWatch, LinkSettings, ProcessWatch, QdiscWatch, WatchTarget};
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
 /// Takes all capabilities from the calling thread, which is what makes root of it.
@@ -53,7 +53,11 @@ fn strangers_flows_are_seen_without_their_process_and_that_is_said() {
         flows.sample();
         let (flows, processes) = (flows.close(), processes.close());
         let pid_of = |own: bool| {
-            let flow = flows.flows.iter().find(|f| (f.key.local == stranger.at) != own).expect("both ends");
+            let flow = flows
+                .get::<Vec<FlowWatch>>()
+                .iter()
+                .find(|f| (f.key.local == stranger.at) != own)
+                .expect("both ends");
             assert_eq!(flow.samples.len(), 3, "{flow:?}");
             assert!(flow.samples[0].tcp.is_some(), "TCP_INFO needs no privilege");
             flow.pid
@@ -62,7 +66,7 @@ fn strangers_flows_are_seen_without_their_process_and_that_is_said() {
         for seen in [&flows, &processes] {
             assert!(seen.unseen.iter().any(|line| line.contains("root sees them")), "{:?}", seen.unseen);
         }
-        assert_eq!(processes.processes.len(), 1, "the own one: {:?}", processes.processes);
+        assert_eq!(processes.get::<Vec<ProcessWatch>>().len(), 1, "the own one: {:?}", processes);
     });
 }
 
@@ -81,7 +85,7 @@ fn a_strangers_process_is_asked_for_in_vain_and_that_is_said() {
         let mut window = Window::on("processes", WatchTarget::Pid { pid });
         window.sample();
         let seen = window.close();
-        assert_eq!(seen.processes[0].name, "cat");
+        assert_eq!(seen.get::<Vec<ProcessWatch>>()[0].name, "cat");
         assert!(seen.unseen.iter().any(|line| line.contains("wchan")), "{seen:?}");
     });
 }
@@ -90,8 +94,11 @@ fn a_strangers_process_is_asked_for_in_vain_and_that_is_said() {
 fn links_and_queues_need_no_privilege() {
     in_new_namespace(|| {
         drop_capabilities();
-        assert!(!Window::on("qdisc", WatchTarget::Top).close().qdiscs.is_empty());
+        assert!(!Window::on("qdisc", WatchTarget::Top).close().get::<Vec<QdiscWatch>>().is_empty());
         let seen = Window::on("settings", WatchTarget::Top).close();
-        assert!(!seen.settings[0].features.is_empty() && seen.unseen.is_empty(), "{seen:?}");
+        assert!(
+            !seen.get::<Vec<LinkSettings>>()[0].features.is_empty() && seen.unseen.is_empty(),
+            "{seen:?}"
+        );
     });
 }

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use landspeed_observer::{Scene, Watch, observer};
-use landspeed_record::{Observations, WatchTarget};
+use landspeed_record::{CpuUsage, Observations, PathTrace, WatchTarget};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
@@ -110,10 +110,14 @@ fn trial(
     let time = before.0.elapsed();
     let mut seen = Observations::default();
     softirqs.close(&mut seen).expect("close");
-    let spent = own.as_nanos() as f64 + seen.cpu.ksoftirqd_ns.0 as f64;
+    let spent = own.as_nanos() as f64 + seen.get::<CpuUsage>().ksoftirqd_ns.0 as f64;
     for watch in watches {
         watch.close(&mut seen).expect("close");
-        attached.extend(seen.path.take().map(|trace| trace.attached_ns.0 as f64 / trace.window_ns.0 as f64));
+        attached.extend(
+            seen.get::<Option<PathTrace>>()
+                .as_ref()
+                .map(|trace| trace.attached_ns.0 as f64 / trace.window_ns.0 as f64),
+        );
     }
     (bytes as f64 / spent, bytes as f64 / time.as_secs_f64())
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use lab::{A, B, Host, Lab, Repeated, Transfer, held, tun};
 use landspeed_observer::{Scene, Watch, Watcher, observer};
-use landspeed_record::{Hop, Observations, PathTrace, WatchTarget};
+use landspeed_record::{CpuUsage, Hop, Observations, PathTrace, WatchTarget};
 
 /// A watch over `link` of `host`.
 fn watch(host: &Host, link: &str) -> Box<dyn Watch> {
@@ -21,7 +21,7 @@ fn watch(host: &Host, link: &str) -> Box<dyn Watch> {
 fn close(watch: &mut dyn Watch) -> PathTrace {
     let mut seen = Observations::default();
     watch.close(&mut seen).expect("close");
-    *seen.path.expect("a trace")
+    seen.get::<Option<PathTrace>>().clone().expect("a trace")
 }
 
 /// Opens windows over `scene`, each longer than the one before, until one shows what `enough` looks for. On a
@@ -291,7 +291,7 @@ fn windows_follow_each_other_and_a_link_that_is_gone_is_named() {
     on_a.open(&Scene::default()).expect("open once more");
     close(&mut *on_a);
     let mut seen = Observations::default();
-    assert!(on_a.close(&mut seen).is_err() && seen.path.is_none(), "closed twice");
+    assert!(on_a.close(&mut seen).is_err() && seen.get::<Option<PathTrace>>().is_none(), "closed twice");
     let gone = watch(&lab.a, "no-such0").open(&Scene::default()).unwrap_err().to_string();
     assert!(gone.contains("no-such0"), "{gone}");
 }
@@ -317,5 +317,5 @@ fn without_capabilities_it_refuses_in_words_and_others_go_on() {
     let seen = watched.join().expect("no panic");
     let refused = seen.unseen.iter().find(|line| line.starts_with("path: ")).expect("a reason");
     assert!(refused.contains("CAP_BPF") && refused.contains("run landspeed as root"), "{refused}");
-    assert!(seen.path.is_none() && seen.cpu.window_ns.0 > 0, "{:?}", seen.cpu);
+    assert!(seen.get::<Option<PathTrace>>().is_none() && seen.get::<CpuUsage>().window_ns.0 > 0, "{seen:?}");
 }

@@ -35,7 +35,7 @@ pub(super) fn present(hosts: &[HostCost<'_>]) -> Vec<CostClass> {
 
 impl<'a> HostCost<'a> {
     fn of(index: usize, host: &'a ExplainedHost) -> Self {
-        let profile = host.observed.cost.as_deref();
+        let profile = host.observed.get::<Option<CostProfile>>().as_ref();
         let figure = |class: CostClass| {
             let figure = host.cost.get(class.name()).copied().or_else(|| sampled(profile?, class))?;
             let figure = CostFigure { share: unit(figure.share), ..figure };

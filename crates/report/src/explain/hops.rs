@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{ExplainReport, Hop, HopLatency};
+use landspeed_record::{ExplainReport, ExplainedHost, Hop, HopLatency, PathTrace};
 
 use super::words;
 
@@ -26,11 +26,15 @@ pub(super) struct HopRow {
     pub(super) packets: f64,
 }
 
+fn trace(host: &ExplainedHost) -> Option<&PathTrace> {
+    host.observed.get::<Option<PathTrace>>().as_ref()
+}
+
 /// Hops that packets were seen on, by host in the order of a packet's way.
 pub(super) fn rows(report: &ExplainReport) -> Vec<HopRow> {
     let hosts = report.hosts.iter().enumerate();
     let hops = hosts.filter_map(|(index, host)| {
-        let trace = host.observed.path.as_deref()?;
+        let trace = trace(host)?;
         Some(trace.hops.iter().map(move |hop| HopRow::of(words::host(&host.name, index), hop)))
     });
     hops.flatten().filter(|row| row.packets > 0.0).collect()
@@ -82,7 +86,7 @@ pub(super) fn counts(report: &ExplainReport) -> Counts {
         .hosts
         .iter()
         .enumerate()
-        .filter_map(|(index, host)| Some((words::host(&host.name, index), host.observed.path.as_deref()?)))
+        .filter_map(|(index, host)| Some((words::host(&host.name, index), trace(host)?)))
         .collect();
     let mut rows: BTreeMap<String, Vec<Option<u64>>> = BTreeMap::new();
     for (column, (_, trace)) in traced.iter().enumerate() {
@@ -100,7 +104,7 @@ pub(super) fn traced(report: &ExplainReport) -> Vec<String> {
     let hosts = report.hosts.iter().enumerate();
     hosts
         .filter_map(|(index, host)| {
-            let trace = host.observed.path.as_deref()?;
+            let trace = trace(host)?;
             let every = if trace.one_in > 1 {
                 format!("one packet in {} of a flow", trace.one_in)
             } else {

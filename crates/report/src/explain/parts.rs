@@ -1,8 +1,8 @@
 //! What the parts of the hosts can do, and how the hosts are: rows of one value a host.
 
 use landspeed_record::{
-    ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings, ListenerWatch, MemoryKernel,
-    PacketRate, PcieLink, ProcessWatch, QdiscWatch,
+    CpuUsage, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings, ListenerWatch, MemoryKernel,
+    PacketRate, PathTrace, PcieLink, ProcessWatch, QdiscWatch,
 };
 use landspeed_units::BitRate;
 
@@ -162,10 +162,11 @@ fn hardware(limits: &HostLimits) -> Vec<Pair> {
 
 fn seen(host: &ExplainedHost) -> Vec<Pair> {
     let observed = &host.observed;
-    let mut pairs: Vec<Pair> = observed.settings.iter().flat_map(settings).collect();
-    pairs.extend(observed.qdiscs.iter().map(qdisc));
-    let window = observed.cpu.window_ns.0 as f64;
-    pairs.extend(observed.cpu.cores.iter().filter(|_| window > 0.0).map(|core| {
+    let mut pairs: Vec<Pair> = observed.get::<Vec<LinkSettings>>().iter().flat_map(settings).collect();
+    pairs.extend(observed.get::<Vec<QdiscWatch>>().iter().map(qdisc));
+    let usage = observed.get::<CpuUsage>();
+    let window = usage.window_ns.0 as f64;
+    pairs.extend(usage.cores.iter().filter(|_| window > 0.0).map(|core| {
         let share = |time: landspeed_units::CpuNanos| percent(time.0 as f64 / window);
         let told = format!(
             "{} busy, {} softirq, {} stolen",
@@ -175,8 +176,8 @@ fn seen(host: &ExplainedHost) -> Vec<Pair> {
         );
         pair(format!("Core {}", core.core), told)
     }));
-    pairs.extend(observed.processes.iter().map(|p| process(p, window)));
-    pairs.extend(observed.listeners.iter().map(listener));
+    pairs.extend(observed.get::<Vec<ProcessWatch>>().iter().map(|p| process(p, window)));
+    pairs.extend(observed.get::<Vec<ListenerWatch>>().iter().map(listener));
     pairs
 }
 
@@ -252,7 +253,7 @@ pub(super) fn unseen(report: &ExplainReport) -> Vec<Pair> {
     let mut lines: Vec<Pair> = report.unjudged.iter().map(|line| pair("verdict", safe(line))).collect();
     for (index, host) in report.hosts.iter().enumerate() {
         let name = super::words::host(&host.name, index);
-        let path = host.observed.path.as_deref();
+        let path = host.observed.get::<Option<PathTrace>>().as_ref();
         let lost =
             path.filter(|p| p.lost > 0).map(|p| format!("{} events of the path found no room", p.lost));
         let notes = (host.observed.unseen.iter())

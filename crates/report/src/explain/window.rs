@@ -89,8 +89,8 @@ impl Window {
 
 /// The window of the flow that moved most, or nothing where no TCP flow was watched.
 pub(super) fn window(report: &ExplainReport) -> Option<Window> {
-    let flows =
-        || report.hosts.iter().flat_map(|host| &host.observed.flows).filter(|f| states(f).count() > 1);
+    let watched = || report.hosts.iter().flat_map(|host| host.observed.get::<Vec<FlowWatch>>());
+    let flows = || watched().filter(|f| states(f).count() > 1);
     let sender = flows().max_by_key(|f| moved(f, |t| t.acked_bytes.0));
     let receiver = flows().max_by_key(|f| moved(f, |t| t.received_bytes.0));
     let (sender, receiver) = (sender?, receiver?);

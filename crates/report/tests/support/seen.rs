@@ -204,39 +204,31 @@ fn observed(cost: CostProfile, path: PathTrace, flow: FlowWatch, busy: f64) -> O
         steal_ns: CpuNanos(210_000_000),
         ..CoreClasses::default()
     };
-    Observations {
-        cpu: CpuUsage {
-            window_ns: Nanos::secs(10),
-            cores: vec![core(0, 0.93), core(1, busy)],
-            ..CpuUsage::default()
-        },
-        cost: Some(Box::new(cost)),
-        path: Some(Box::new(path)),
-        flows: vec![flow],
-        unseen: lines(&["hardware cycles: this machine has no performance counters"]),
-        ..Observations::default()
-    }
+    let cores = vec![core(0, 0.93), core(1, busy)];
+    let cpu = CpuUsage { window_ns: Nanos::secs(10), cores, ..CpuUsage::default() };
+    let unseen = lines(&["hardware cycles: this machine has no performance counters"]);
+    let seen = Observations { unseen, ..Observations::default() };
+    seen.with(cpu).with(Some(cost)).with(Some(path)).with(vec![flow])
 }
 
 fn watched(observed: &mut Observations) {
-    observed.processes = vec![ProcessWatch {
+    observed.put(vec![ProcessWatch {
         pid: 4711,
         name: "landspeed".into(),
         busiest_thread_ns: CpuNanos(9_310_000_000),
         waited_for_cpu_ns: Nanos::millis(120),
         waiting_in: [("sk_stream_wait_memory".to_owned(), 18), ("running".to_owned(), 82)].into(),
         ..ProcessWatch::default()
-    }];
-    observed.qdiscs =
-        vec![QdiscWatch { link: "eth0".into(), kind: "noqueue".into(), ..QdiscWatch::default() }];
-    observed.settings = vec![LinkSettings {
+    }]);
+    observed.put(vec![QdiscWatch { link: "eth0".into(), kind: "noqueue".into(), ..QdiscWatch::default() }]);
+    observed.put(vec![LinkSettings {
         link: "eth0".into(),
         mtu_bytes: Bytes(1500),
         features: [("tx-checksum-ip-generic", false), ("tx-tcp-segmentation", false), ("rx-gro", true)]
             .map(|(name, on)| (name.to_owned(), on))
             .into(),
         ..LinkSettings::default()
-    }];
+    }]);
 }
 
 pub(super) fn sender() -> ExplainedHost {
@@ -273,13 +265,13 @@ pub(super) fn receiver() -> ExplainedHost {
     let flow = flow("10.99.0.2:5201", "10.99.0.1:40100", false);
     let figures = figures(&cost, 2.11);
     let mut observed = observed(cost, path, flow, 0.974);
-    observed.listeners = vec![ListenerWatch {
+    observed.put(vec![ListenerWatch {
         local: "10.99.0.2:5201".parse().expect("an address"),
         pid: 4712,
         backlog: 128,
         most_waiting: 1,
         drops: 0,
-    }];
+    }]);
     ExplainedHost {
         name: "B".into(),
         facts: Some(facts("ls-b")),

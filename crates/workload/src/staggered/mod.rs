@@ -18,7 +18,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use landspeed_factor::{Domain, Factor};
-use landspeed_record::{EndpointOutcome, ProbeSample, Role, Settings, TrialSpec, Workload};
+use landspeed_record::{EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload};
 use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
 use landspeed_transport::{Flow, ZeroCopy};
 use landspeed_units::{Bytes, Nanos};
@@ -271,7 +271,7 @@ fn report(role: Role, measured: &mut Measured, left: Vec<Left>, data: &[Box<dyn 
         Role::Server => (&counts[..data.len()], &[][..]),
     };
     if role == Role::Client {
-        measured.observed.tcp.retain(|sample| sample.acked_bytes > Bytes(0));
+        measured.observed.get_mut::<Vec<TcpSample>>().retain(|sample| sample.acked_bytes > Bytes(0));
     }
     EndpointOutcome {
         received_bytes: sum(received),

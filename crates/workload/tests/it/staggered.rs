@@ -76,7 +76,7 @@ fn watched(spec: &TrialSpec) -> (Seen, Seen) {
 }
 
 fn of(end: &EndpointOutcome, flow: u32) -> Vec<&TcpSample> {
-    end.observed.tcp.iter().filter(|sample| sample.flow == flow).collect()
+    end.observed.get::<Vec<TcpSample>>().iter().filter(|sample| sample.flow == flow).collect()
 }
 
 /// Whether there are reno and cubic; says why not.

@@ -1,6 +1,6 @@
 //! Connections that nobody accepts in time.
 
-use landspeed_record::{Cause, Finding};
+use landspeed_record::{Cause, Finding, ListenerWatch};
 
 use crate::verdict::judge::{Need, Row, Telling, found, share, unseen};
 use crate::verdict::thresholds::SYN_RETRY_NS;
@@ -22,8 +22,12 @@ pub(super) fn overflows(view: &View<'_>) -> bool {
     view.ends().any(|end| drops(end) >= FEW)
 }
 
+fn listeners<'a>(end: &End<'a>) -> &'a [ListenerWatch] {
+    end.host.seen.get::<Vec<ListenerWatch>>()
+}
+
 fn drops(end: &End<'_>) -> u64 {
-    let watched = end.host.seen.listeners.iter().map(|listener| listener.drops).fold(0, u64::saturating_add);
+    let watched = listeners(end).iter().map(|listener| listener.drops).fold(0, u64::saturating_add);
     counter(end.host, "TcpExt.ListenOverflows").max(watched)
 }
 
@@ -36,7 +40,7 @@ fn judge(view: &View<'_>) -> Option<Finding> {
     // Each dropped connection stands still until its client tries again, a second later at the earliest.
     let stalls = dropped as f64 * SYN_RETRY_NS / (view.window.0 as f64).max(1.0);
     let accepted = counter(end.host, "Tcp.PassiveOpens");
-    let fullest = end.host.seen.listeners.iter().max_by_key(|listener| listener.drops);
+    let fullest = listeners(end).iter().max_by_key(|listener| listener.drops);
     let summary = "connections arrive faster than they are accepted, and the backlog is full".to_owned();
     let finding = found(Cause::ListenBacklog, share(stalls).min(0.99), 0.95, summary).at(end.name());
     let finding = finding

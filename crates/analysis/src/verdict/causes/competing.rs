@@ -1,6 +1,6 @@
 //! Who else has the processor.
 
-use landspeed_record::{Cause, Finding};
+use landspeed_record::{Cause, Finding, ProcessWatch};
 use landspeed_units::CpuNanos;
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
@@ -34,11 +34,11 @@ pub(super) const STEAL: Row = Row {
 /// Time that others ran on the end's machine, in cores: what is not the flow's processes, nor interrupts,
 /// nor ksoftirqd, which work for the flow.
 fn others(view: &View<'_>, end: &End<'_>) -> f64 {
-    let usage = &end.host.seen.cpu;
+    let usage = end.host.cpu();
     let ran: CpuNanos = usage.cores.iter().map(|core| core.user_ns + core.system_ns).sum();
     let here = view.ends().filter(|other| view.one_machine || other.role == end.role);
     let own: CpuNanos =
-        here.flat_map(|end| end.host.seen.processes.iter()).map(|process| process.cpu_ns).sum();
+        here.flat_map(|end| end.host.seen.get::<Vec<ProcessWatch>>()).map(|process| process.cpu_ns).sum();
     let window = usage.window_ns.0 as f64;
     if window == 0.0 { 0.0 } else { (ran - own - usage.ksoftirqd_ns).0 as f64 / window }
 }
@@ -52,8 +52,8 @@ fn waited_for_others(view: &View<'_>, end: &End<'_>) -> Option<f64> {
         view.one_machine && other.role != end.role && core == Some(process.core)
     };
     let by_peer: f64 = view.ends().filter(same_core).filter_map(|other| other.ran()).sum();
-    let by_softirq =
-        end.host.seen.cpu.ksoftirqd_ns.0 as f64 / (end.host.seen.cpu.window_ns.0 as f64).max(1.0);
+    let usage = end.host.cpu();
+    let by_softirq = usage.ksoftirqd_ns.0 as f64 / (usage.window_ns.0 as f64).max(1.0);
     let waited = end.waited_for_cpu()? - by_peer - share(by_softirq);
     Some(share(waited.min(others(view, end))))
 }
@@ -93,7 +93,7 @@ fn placement(view: &View<'_>) -> Option<Finding> {
 /// accord are no fault: what they save in caches is worth more than a second core (feng-2003 3.3.1).
 fn confined(view: &View<'_>, end: &End<'_>) -> Option<Finding> {
     let process = end.process?;
-    let cores = end.host.seen.cpu.cores.len();
+    let cores = end.host.cpu().cores.len();
     let core = view
         .cpu
         .cores
@@ -138,7 +138,7 @@ fn remote_node(view: &View<'_>, end: &End<'_>) -> Option<Finding> {
 }
 
 fn steal(view: &View<'_>) -> Option<Finding> {
-    let all = view.ends().map(|end| (end, end.host.seen.cpu.steal_share()));
+    let all = view.ends().map(|end| (end, end.host.cpu().steal_share()));
     let (end, stolen) = all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, stolen)| *stolen >= STOLEN)?;
     let summary = format!("the hypervisor gave {} of the processors' time to somebody else", percent(stolen));
     let finding = found(Cause::Steal, stolen, 0.8, summary).at(end.name());

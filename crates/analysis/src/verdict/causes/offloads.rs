@@ -69,7 +69,7 @@ pub(super) fn missing(view: &View<'_>) -> Vec<Missing> {
 /// Whether packets of full size reach the host one by one: smaller ones could not be joined.
 fn one_by_one(end: &End<'_>) -> bool {
     let mtu = settings(end.host).map_or(0, |s| s.mtu_bytes.0) as f64;
-    let links = end.host.seen.links.iter().filter(|link| link.rx_packets > 0);
+    let links = end.host.links().iter().filter(|link| link.rx_packets > 0);
     let largest = links.map(|link| link.rx_bytes.0 as f64 / link.rx_packets as f64).fold(0.0, f64::max);
     (0.8 * mtu..=1.1 * mtu).contains(&largest) && mtu > 0.0
 }

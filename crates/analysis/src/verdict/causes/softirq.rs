@@ -1,6 +1,6 @@
 //! One core that handles all packets.
 
-use landspeed_record::{Cause, Finding};
+use landspeed_record::{Cause, Finding, SoftnetCounts};
 
 use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS};
@@ -53,11 +53,11 @@ fn judge(view: &View<'_>) -> Option<Finding> {
         format!("{} is full, {} of it with handling packets", core.name(), percent(core.interrupts));
     let finding = found(Cause::SoftirqCore, weight, 0.85, summary).at(core.name());
     let sum = |name: &str| {
-        let counts = view.ends().filter_map(|end| end.host.seen.softnet.get(name));
+        let counts = view.ends().filter_map(|end| end.host.seen.get::<SoftnetCounts>().0.get(name));
         counts.fold(0u64, |sum, count| sum.saturating_add(*count))
     };
     let (squeezed, dropped) = (sum("time_squeeze"), sum("dropped"));
-    let ksoftirqd = view.ends().map(|end| end.host.seen.cpu.ksoftirqd_ns).max().unwrap_or_default();
+    let ksoftirqd = view.ends().map(|end| end.host.cpu().ksoftirqd_ns).max().unwrap_or_default();
     let finding = finding
         .saw(format!("busy {}, in interrupts {}", percent(core.busy), percent(core.interrupts)))
         .saw(format!("the idlest core beside it idles for {} of the time", percent(spare)))

@@ -64,7 +64,7 @@ impl Cpu {
             }
             let host = if one_machine { "the machine's".to_owned() } else { end.name() };
             let local: Vec<&End<'_>> = if one_machine { ends.clone() } else { vec![end] };
-            cores.extend(cores_of(&host, &end.host.seen.cpu, &carriers(&local)));
+            cores.extend(cores_of(&host, end.host.seen.get(), &carriers(&local)));
         }
         let threads = ends.iter().filter_map(|end| {
             let process = end.process?;
@@ -103,7 +103,7 @@ fn carriers(ends: &[&End<'_>]) -> BTreeSet<u32> {
     for end in ends {
         cores.extend(end.link_facts().into_iter().flat_map(|link| link.irq_cpus.iter().copied()));
         if end.process.is_none() {
-            cores.extend(end.host.seen.cpu.cores.iter().map(|core| core.core));
+            cores.extend(end.host.cpu().cores.iter().map(|core| core.core));
         }
     }
     cores

@@ -1,6 +1,6 @@
 //! Which host sends, found from what moved.
 
-use landspeed_record::{LinkFacts, ProcessWatch, Protocol};
+use landspeed_record::{FlowWatch, LinkFacts, ProcessWatch, Protocol};
 use landspeed_units::Bytes;
 
 use super::{FlowView, counter};
@@ -26,10 +26,11 @@ pub(crate) struct End<'a> {
 
 impl<'a> End<'a> {
     fn new(role: Role, host: &'a HostView<'a>) -> Self {
-        let mut flows: Vec<FlowView<'a>> = host.seen.flows.iter().map(FlowView::of).collect();
+        let mut flows: Vec<FlowView<'a>> =
+            host.seen.get::<Vec<FlowWatch>>().iter().map(FlowView::of).collect();
         flows.sort_by_key(|flow| std::cmp::Reverse(weight(flow, role)));
         let pid = flows.first().map_or(0, |flow| flow.watch.pid);
-        let processes = &host.seen.processes;
+        let processes = host.seen.get::<Vec<ProcessWatch>>();
         let named = processes.iter().find(|process| process.pid == pid && pid != 0);
         let process = named.or_else(|| processes.iter().max_by_key(|process| process.cpu_ns));
         End { role, host, flows, process }
@@ -54,7 +55,7 @@ impl<'a> End<'a> {
     pub(crate) fn link_facts(&self) -> Option<&'a LinkFacts> {
         let name = super::settings(self.host).map(|settings| settings.link.as_str());
         let busiest = || {
-            let by_bytes = self.host.seen.links.iter().max_by_key(|link| link.rx_bytes + link.tx_bytes);
+            let by_bytes = self.host.links().iter().max_by_key(|link| link.rx_bytes + link.tx_bytes);
             by_bytes.map(|link| link.link.as_str())
         };
         let name = name.or_else(busiest)?;
@@ -68,7 +69,7 @@ fn weight(flow: &FlowView<'_>, role: Role) -> (Bytes, u64) {
 }
 
 fn link_bytes(host: &HostView<'_>, role: Role) -> Bytes {
-    let links = host.seen.links.iter();
+    let links = host.links().iter();
     match role {
         Role::Sender => links.map(|link| link.tx_bytes).max().unwrap_or_default(),
         Role::Receiver => links.map(|link| link.rx_bytes).max().unwrap_or_default(),
@@ -90,7 +91,7 @@ pub(super) fn roles<'a>(scene: &'a Scene<'a>) -> (Option<End<'a>>, Option<End<'a
 /// Whether more leaves a host than reaches it; `None` where nothing moved. Flows know best; datagrams are
 /// counted by the namespace; the link also carries what is not the flow's.
 fn sends(host: &HostView<'_>) -> Option<bool> {
-    let flows: Vec<FlowView<'_>> = host.seen.flows.iter().map(FlowView::of).collect();
+    let flows: Vec<FlowView<'_>> = host.seen.get::<Vec<FlowWatch>>().iter().map(FlowView::of).collect();
     let sum = |role| flows.iter().map(|flow| flow.moved(role)).sum::<Bytes>().0;
     let tried = flows.iter().map(|flow| flow.delta(|t| t.sent_bytes.0)).fold(0, u64::saturating_add);
     let udp = flows.iter().any(|flow| flow.watch.key.protocol == Protocol::Udp);

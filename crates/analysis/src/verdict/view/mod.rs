@@ -8,7 +8,10 @@ mod process;
 mod queue;
 mod window;
 
-use landspeed_record::{HostFacts, LinkSettings, Observations, Protocol};
+use landspeed_record::{
+    CpuUsage, FlowWatch, HostFacts, LinkSettings, Observations, ProcessWatch, Protocol, QdiscWatch,
+    SnmpCounts,
+};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 pub(super) use cpu::{Core, Cpu};
@@ -79,8 +82,7 @@ impl<'a> View<'a> {
     /// Time that the packets of the path's links may have taken at most, as a share of the window.
     pub(super) fn packet_time(&self) -> f64 {
         let links = |end: &End<'_>| {
-            let packets =
-                end.host.seen.links.iter().map(|link| link.rx_packets.saturating_add(link.tx_packets));
+            let packets = end.host.links().iter().map(|link| link.rx_packets.saturating_add(link.tx_packets));
             packets.max().unwrap_or(0)
         };
         let packets = self.ends().map(links).max().unwrap_or(0) as f64;
@@ -152,11 +154,11 @@ impl<'a> View<'a> {
             Need::SenderTcp => tcp(&self.sender),
             Need::ReceiverTcp => tcp(&self.receiver),
             Need::AnyTcp => tcp(&self.sender) || tcp(&self.receiver),
-            Need::Cores => any(|seen| !seen.cpu.cores.is_empty()),
-            Need::Processes => any(|seen| !seen.processes.is_empty()),
-            Need::Qdiscs => any(|seen| !seen.qdiscs.is_empty()),
-            Need::Settings => any(|seen| !seen.settings.is_empty()),
-            Need::Counters => any(|seen| !seen.snmp.is_empty()),
+            Need::Cores => any(|seen| !seen.get::<CpuUsage>().cores.is_empty()),
+            Need::Processes => any(|seen| !seen.get::<Vec<ProcessWatch>>().is_empty()),
+            Need::Qdiscs => any(|seen| !seen.get::<Vec<QdiscWatch>>().is_empty()),
+            Need::Settings => any(|seen| !seen.get::<Vec<LinkSettings>>().is_empty()),
+            Need::Counters => any(|seen| !seen.get::<SnmpCounts>().0.is_empty()),
             Need::Limits => self.ends().any(|end| end.host.limits.is_some()),
         }
     }
@@ -170,11 +172,12 @@ fn one_machine(scene: &Scene<'_>) -> bool {
 /// The window that counters cover: the observers', else the longest flow's.
 fn window_of(scene: &Scene<'_>) -> Nanos {
     let hosts = || [Some(scene.a), scene.b].into_iter().flatten();
-    let observed = hosts().map(|host| host.seen.cpu.window_ns).max().unwrap_or_default();
+    let observed = hosts().map(|host| host.cpu().window_ns).max().unwrap_or_default();
     if observed.0 > 0 {
         return observed;
     }
-    let spans = hosts().flat_map(|host| host.seen.flows.iter().map(|watch| FlowView::of(watch).span));
+    let spans = hosts()
+        .flat_map(|host| host.seen.get::<Vec<FlowWatch>>().iter().map(|watch| FlowView::of(watch).span));
     spans.max().unwrap_or_default()
 }
 
@@ -182,7 +185,7 @@ fn goodput(scene: &Scene<'_>, sender: Option<&End<'_>>, receiver: Option<&End<'_
     let sane = |rate: &BitRate| rate.0.is_finite() && rate.0 > 0.0;
     let of_flows =
         |end: &End<'_>| end.flows.iter().fold(BitRate(0.0), |sum, f| sum + f.moved(end.role).per(f.span));
-    let of_link = |end: &End<'_>| end.link_bytes().per(end.host.seen.cpu.window_ns);
+    let of_link = |end: &End<'_>| end.link_bytes().per(end.host.cpu().window_ns);
     let ends = || receiver.into_iter().chain(sender);
     let rates = scene.goodput.into_iter().chain(ends().map(of_flows)).chain(ends().map(of_link));
     rates.into_iter().find(sane).unwrap_or_default()
@@ -190,15 +193,15 @@ fn goodput(scene: &Scene<'_>, sender: Option<&End<'_>>, receiver: Option<&End<'_
 
 /// A counter of the namespace over the window, zero where it did not move.
 pub(super) fn counter(host: &HostView<'_>, name: &str) -> u64 {
-    host.seen.snmp.get(name).copied().unwrap_or(0)
+    host.seen.get::<SnmpCounts>().0.get(name).copied().unwrap_or(0)
 }
 
 /// The settings of the link that the flow takes: the one whose counters moved most.
 pub(super) fn settings<'a>(host: &HostView<'a>) -> Option<&'a LinkSettings> {
     let moved = |link: &str| {
-        let counters = host.seen.links.iter().find(|counters| counters.link == link);
+        let counters = host.links().iter().find(|counters| counters.link == link);
         counters.map_or(Bytes(0), |counters| counters.rx_bytes + counters.tx_bytes)
     };
     // The first of several that moved alike.
-    host.seen.settings.iter().rev().max_by_key(|settings| moved(&settings.link))
+    host.seen.get::<Vec<LinkSettings>>().iter().rev().max_by_key(|settings| moved(&settings.link))
 }

@@ -1,6 +1,6 @@
 //! What a flow's process did with its time.
 
-use landspeed_record::{CostClass, ProcessWatch};
+use landspeed_record::{CostClass, CostProfile, ProcessWatch};
 use landspeed_units::Nanos;
 
 use super::{End, Role};
@@ -23,7 +23,7 @@ const ALONE: f64 = 0.7;
 impl End<'_> {
     fn window(&self) -> f64 {
         let watched = || self.flows.iter().map(|flow| flow.span).max().unwrap_or(Nanos(0));
-        let window = self.host.seen.cpu.window_ns;
+        let window = self.host.cpu().window_ns;
         if window.0 > 0 { window.0 as f64 } else { watched().0 as f64 }
     }
 
@@ -77,7 +77,7 @@ impl End<'_> {
 
     /// Share of the host's sampled time in one class.
     pub(crate) fn cost_share(&self, class: CostClass) -> Option<f64> {
-        let profile = self.host.seen.cost.as_deref()?;
+        let profile = self.host.seen.get::<Option<CostProfile>>().as_ref()?;
         let all: f64 = profile.classes.iter().map(|c| c.samples as f64).sum();
         let of = profile.classes.iter().filter(|c| c.class == class).map(|c| c.samples as f64).sum::<f64>();
         (all > 0.0).then(|| of / all)
@@ -87,7 +87,8 @@ impl End<'_> {
     /// cost profile, else by the classes of the core that it ran on, where it had that core for itself.
     pub(crate) fn computes(&self) -> bool {
         // A profile of the whole machine has other programs in it.
-        let scope = self.host.seen.cost.as_deref().map_or("", |profile| profile.scope.as_str());
+        let scope =
+            self.host.seen.get::<Option<CostProfile>>().as_ref().map_or("", |profile| profile.scope.as_str());
         let own = ["tasks", "process"].contains(&scope);
         if let Some(application) = self.cost_share(CostClass::Application).filter(|_| own) {
             return application > 0.5;
@@ -96,7 +97,7 @@ impl End<'_> {
             return false;
         }
         let core = self.process.map(|process| process.core);
-        let core = self.host.seen.cpu.cores.iter().find(|c| Some(c.core) == core);
+        let core = self.host.cpu().cores.iter().find(|c| Some(c.core) == core);
         core.is_some_and(|c| c.busy().0 > 0 && c.user_ns.0 as f64 > 0.6 * c.busy().0 as f64)
     }
 }

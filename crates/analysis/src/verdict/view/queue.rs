@@ -38,14 +38,14 @@ pub(crate) struct Shaped<'a> {
 
 /// Queues of an end that can hold data back: what has no queue cannot.
 pub(crate) fn queues<'a>(end: &End<'a>) -> impl Iterator<Item = Queue<'a>> {
-    end.host.seen.qdiscs.iter().filter(|q| q.kind != "noqueue").map(|watch| Queue { watch })
+    end.host.seen.get::<Vec<QdiscWatch>>().iter().filter(|q| q.kind != "noqueue").map(|watch| Queue { watch })
 }
 
 /// The shaper of either end that is nearest to its rate, where one is at it.
 pub(super) fn shaped<'a>(sender: Option<&End<'a>>, receiver: Option<&End<'a>>) -> Option<Shaped<'a>> {
     let ends = sender.into_iter().chain(receiver);
     let all = ends.flat_map(|end| {
-        let window = end.host.seen.cpu.window_ns;
+        let window = end.host.cpu().window_ns;
         let span = end.main().map_or(window, |flow| flow.span);
         let window = if window.0 > 0 { window } else { span };
         queues(end).filter_map(move |queue| {

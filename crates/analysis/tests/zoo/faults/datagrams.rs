@@ -1,15 +1,15 @@
 //! UDP.
 
-use landspeed_record::Protocol;
+use landspeed_record::{FlowWatch, Protocol};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::between;
-use crate::zoo::Zoo;
+use crate::zoo::{Zoo, first};
 
 /// UDP sockets have no TCP_INFO; counters and links tell.
 fn datagrams(rate: f64) -> Zoo {
     let mut zoo = Zoo::quiet(BitRate(rate), Nanos::micros(50));
-    for flow in [&mut zoo.a.flows[0], &mut zoo.b.flows[0]] {
+    for flow in [first::<FlowWatch>(&mut zoo.a), first::<FlowWatch>(&mut zoo.b)] {
         flow.key.protocol = Protocol::Udp;
         flow.congestion.clear();
         flow.samples.iter_mut().for_each(|sample| sample.tcp = None);
@@ -41,7 +41,7 @@ pub(crate) fn udp_receive_buffer(strength: f64) -> Zoo {
     zoo.count_a("Udp.OutDatagrams", 250_000);
     zoo.count_b("Udp.InDatagrams", 250_000 - lost as u64);
     zoo.count_b("Udp.RcvbufErrors", lost as u64);
-    for (n, sample) in zoo.b.flows[0].samples.iter_mut().enumerate() {
+    for (n, sample) in first::<FlowWatch>(&mut zoo.b).samples.iter_mut().enumerate() {
         sample.drops = (lost * n as f64 / 20.0) as u64;
         (sample.receive_memory_bytes, sample.receive_buffer_bytes) = (Bytes(15_000), Bytes(16_384));
     }

@@ -1,11 +1,11 @@
 //! Queues and the path.
 
-use landspeed_record::QdiscWatch;
+use landspeed_record::{FlowWatch, LinkCounters, QdiscWatch};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::between;
 use super::windows::windowed;
-use crate::zoo::{MSS, SPAN, Zoo, nth, share_of};
+use crate::zoo::{MSS, SPAN, Zoo, first, nth, share_of};
 
 fn shaper(rate: f64, sent: f64) -> QdiscWatch {
     QdiscWatch {
@@ -27,8 +27,11 @@ pub(crate) fn rate_limit(strength: f64) -> Zoo {
     let queued = 900_000.0;
     zoo.threads([0.02, 0.02]);
     zoo.cores([[0.1, 0.02], [0.1, 0.02]]);
-    zoo.a.qdiscs =
-        vec![QdiscWatch { drops: 3, most_waiting_bytes: Bytes(queued as u64), ..shaper(rate, rate * 0.985) }];
+    zoo.a.put(vec![QdiscWatch {
+        drops: 3,
+        most_waiting_bytes: Bytes(queued as u64),
+        ..shaper(rate, rate * 0.985)
+    }]);
     zoo.sender(|at, _, t| {
         t.rtt_ns = Nanos((queued * 8e9 / rate) as u64);
         t.min_rtt_ns = Nanos::micros(45);
@@ -52,7 +55,8 @@ fn lossy(loss: f64, run: f64) -> Zoo {
         t.ca_state = if nth(at).is_multiple_of(3) { 3 } else { 0 };
         t.rtt_ns = Nanos(20_400_000);
     });
-    let sent = zoo.a.flows[0].samples.last().unwrap().tcp.as_ref().unwrap().data_segments_sent as f64;
+    let sent = first::<FlowWatch>(&mut zoo.a).samples.last().unwrap().tcp.as_ref().unwrap().data_segments_sent
+        as f64;
     zoo.count_a("TcpExt.TCPSackRecovery", (sent * loss / run).ceil() as u64);
     zoo
 }
@@ -102,7 +106,7 @@ pub(crate) fn mtu_black_hole(strength: f64) -> Zoo {
         t.busy_ns = share_of(at, 1.0);
     });
     zoo.receiver(|_, _, t| (t.received_bytes, t.data_segments_received) = (Bytes(0), 0));
-    for links in [&mut zoo.a.links[0], &mut zoo.b.links[0]] {
+    for links in [first::<LinkCounters>(&mut zoo.a), first::<LinkCounters>(&mut zoo.b)] {
         (links.tx_bytes, links.rx_bytes) = (Bytes(0), Bytes(0));
     }
     zoo.count_a("TcpExt.TCPTimeouts", timeouts.into());
@@ -117,7 +121,7 @@ pub(crate) fn qdisc_drops(strength: f64) -> Zoo {
     zoo.threads([0.1, 0.05]);
     zoo.cores([[0.2, 0.05], [0.1, 0.02]]);
     let drops = between(500.0, 20_000.0, strength) as u64;
-    zoo.a.qdiscs = vec![QdiscWatch { drops, most_waiting_bytes: Bytes(3000), ..shaper(2e9, rate) }];
+    zoo.a.put(vec![QdiscWatch { drops, most_waiting_bytes: Bytes(3000), ..shaper(2e9, rate) }]);
     zoo.sender(|at, _, t| {
         t.retransmitted_segments = (drops as f64 * at) as u64;
         t.ca_state = 3;

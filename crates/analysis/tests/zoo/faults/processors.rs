@@ -1,10 +1,10 @@
 //! Processors, and what is left to them.
 
-use landspeed_record::HostLimits;
+use landspeed_record::{CpuUsage, HostLimits, LinkCounters, LinkSettings, ProcessWatch, SoftnetCounts};
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 
 use super::between;
-use crate::zoo::{Zoo, share_of};
+use crate::zoo::{Zoo, first, share_of};
 
 /// Packets of one segment each, all on core 0, where both threads run as well; core 1 idles.
 pub(crate) fn softirq_core(strength: f64) -> Zoo {
@@ -12,18 +12,18 @@ pub(crate) fn softirq_core(strength: f64) -> Zoo {
     zoo.threads([0.45, 0.3]);
     zoo.cores([[0.99, between(0.3, 0.5, strength)], [0.06, 0.01]]);
     // Bound there: the scheduler would take a free thread to the core that idles.
-    zoo.b.processes[0].core = 0;
-    zoo.b.processes[0].allowed_cores = vec![0];
-    zoo.b.softnet.insert("time_squeeze".into(), 300);
+    first::<ProcessWatch>(&mut zoo.b).core = 0;
+    first::<ProcessWatch>(&mut zoo.b).allowed_cores = vec![0];
+    zoo.b.get_mut::<SoftnetCounts>().0.insert("time_squeeze".into(), 300);
     without_segmentation(&mut zoo);
     zoo
 }
 
 fn without_segmentation(zoo: &mut Zoo) {
     for name in ["tx-tcp-segmentation", "tx-generic-segmentation"] {
-        zoo.a.settings[0].features.insert(name.into(), false);
+        first::<LinkSettings>(&mut zoo.a).features.insert(name.into(), false);
     }
-    for links in [&mut zoo.a.links[0], &mut zoo.b.links[0]] {
+    for links in [first::<LinkCounters>(&mut zoo.a), first::<LinkCounters>(&mut zoo.b)] {
         links.tx_packets = links.tx_bytes.0 / 1514;
         links.rx_packets = links.rx_bytes.0 / 1514;
     }
@@ -36,8 +36,8 @@ pub(crate) fn competing_load(strength: f64) -> Zoo {
     let ran = 1.0 / (1.0 + burners);
     let mut zoo = Zoo::quiet(BitRate(20e9 * ran), Nanos::micros(50));
     zoo.threads([0.5 * ran + 0.1, ran * 0.98]);
-    zoo.b.processes[0].waited_for_cpu_ns = share_of(1.0, 0.98 - ran);
-    zoo.b.processes[0].allowed_cores = vec![1];
+    first::<ProcessWatch>(&mut zoo.b).waited_for_cpu_ns = share_of(1.0, 0.98 - ran);
+    first::<ProcessWatch>(&mut zoo.b).allowed_cores = vec![1];
     zoo.cores([[0.4, 0.2], [1.0, 0.02]]);
     zoo.sender(|at, _, t| t.rwnd_limited_ns = share_of(at, 0.6));
     zoo.receiver(|_, socket, t| {
@@ -59,7 +59,7 @@ pub(crate) fn offloads_off(strength: f64) -> Zoo {
 pub(crate) fn software_checksum(strength: f64) -> Zoo {
     let mut zoo = offloads_off(strength);
     for name in ["tx-checksum-ip-generic", "tx-scatter-gather"] {
-        zoo.a.settings[0].features.insert(name.into(), false);
+        first::<LinkSettings>(&mut zoo.a).features.insert(name.into(), false);
     }
     zoo
 }
@@ -79,7 +79,7 @@ pub(crate) fn low_clock(strength: f64) -> Zoo {
 /// Interrupt time that a hypervisor took from both cores.
 pub(crate) fn stolen(zoo: &mut Zoo, share: f64) {
     for seen in [&mut zoo.a, &mut zoo.b] {
-        for core in &mut seen.cpu.cores {
+        for core in &mut seen.get_mut::<CpuUsage>().cores {
             core.steal_ns = CpuNanos(share_of(1.0, share).0);
         }
     }

@@ -1,6 +1,6 @@
 //! Programs.
 
-use landspeed_record::{ClassSamples, CostClass, CostProfile, ListenerWatch};
+use landspeed_record::{ClassSamples, CostClass, CostProfile, FlowWatch, ListenerWatch};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::between;
@@ -45,7 +45,7 @@ pub(crate) fn slow_writer(strength: f64) -> Zoo {
 /// A profile of both hosts: shares of classes.
 fn profiled(zoo: &mut Zoo, shares: &[(CostClass, u64)]) {
     let classes = shares.iter().map(|&(class, samples)| ClassSamples { class, samples }).collect();
-    zoo.a.cost = Some(Box::new(CostProfile { classes, ..CostProfile::default() }));
+    zoo.a.put(Some(CostProfile { classes, ..CostProfile::default() }));
 }
 
 /// With Nagle's algorithm segments are full; the writer's time goes into calls, and 128 bytes each cost 6 ns
@@ -111,20 +111,21 @@ pub(crate) fn nagle(strength: f64) -> Zoo {
 
 pub(crate) fn listen_backlog(strength: f64) -> Zoo {
     let mut zoo = Zoo::quiet(BitRate(0.0), Nanos::micros(50));
-    zoo.a.flows.clear();
-    zoo.b.flows.clear();
+    for seen in [&mut zoo.a, &mut zoo.b] {
+        seen.put(Vec::<FlowWatch>::new());
+    }
     zoo.threads([0.02, 0.02]);
     zoo.cores([[0.05, 0.01], [0.05, 0.01]]);
     let drops = between(20.0, 500.0, strength) as u64;
     zoo.count_b("TcpExt.ListenOverflows", drops);
     zoo.count_b("TcpExt.ListenDrops", drops);
     zoo.count_b("Tcp.PassiveOpens", 400);
-    zoo.b.listeners = vec![ListenerWatch {
+    zoo.b.put(vec![ListenerWatch {
         local: "10.0.0.2:5201".parse().unwrap(),
         pid: 200,
         backlog: 4,
         most_waiting: 5,
         drops,
-    }];
+    }]);
     zoo
 }

@@ -1,0 +1,338 @@
+//! Details: what one observer, workload or transport adds to a record, typed by the part that adds it.
+//!
+//! ```
+//! use landspeed_record::{Details, detail};
+//! # use serde::{Deserialize, Serialize};
+//! /// Memory that sockets held.
+//! #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+//! #[serde(default)]
+//! struct Held {
+//!     most_bytes: u64,
+//! }
+//! detail!("held" => Held);
+//!
+//! let mut details = Details::default();
+//! assert_eq!(details.get::<Held>().most_bytes, 0, "absent");
+//! details.put(Held { most_bytes: 4096 });
+//! assert_eq!(serde_json::to_string(&details).unwrap(), r#"{"held":{"most_bytes":4096}}"#);
+//! ```
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::OnceLock;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+/// Longest reason that is told for a value that has not the shape of its type.
+const REASON: usize = 200;
+/// What every line about such a value says.
+const NOT_READ: &str = "what came has another shape than this landspeed reads";
+
+/// A type that stands in a record under its own name. [`detail!`](crate::detail) implements it.
+pub trait Detail: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
+    /// Its name in the record.
+    const NAME: &'static str;
+    /// Where older records hold its members: (member, name beside that of other details).
+    const FORMERLY: &'static [(&'static str, &'static str)] = &[];
+
+    /// What is read where nothing stands in the record.
+    fn absent() -> &'static Self;
+}
+
+/// Makes a type with a default a [`Detail`]: `detail!("name" => Type)`. Where older records hold its members one by one:
+/// `detail!("name" => Type, formerly "member" = "old-name", ...)`.
+#[macro_export]
+macro_rules! detail {
+    ($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?) => {
+        impl $crate::Detail for $type {
+            const NAME: &'static str = $name;
+            $(const FORMERLY: &'static [(&'static str, &'static str)] = &[$(($member, $old)),+];)?
+
+            fn absent() -> &'static Self {
+                static ABSENT: std::sync::LazyLock<$type> = std::sync::LazyLock::new(Default::default);
+                &ABSENT
+            }
+        }
+    };
+}
+
+/// Makes types of this crate details, and a list of them for [`Details::admit`].
+macro_rules! details {
+    ($list:ident { $($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?;)+ }) => {
+        $($crate::detail!($name => $type $(, formerly $($member = $old),+)?);)+
+        const $list: &[$crate::details::Admit] = &[$($crate::details::admit::<$type>),+];
+    };
+}
+pub(crate) use details;
+
+/// A value that has not the shape of its type: another version wrote it, or somebody who means no good.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {NOT_READ}: {why}")]
+pub struct Misshapen {
+    name: &'static str,
+    why: String,
+}
+
+impl Misshapen {
+    fn new(name: &'static str, why: &impl fmt::Display) -> Self {
+        Misshapen { name, why: why.to_string().chars().take(REASON).collect() }
+    }
+
+    /// Whether a line of text was made from such an error.
+    pub fn is_told_by(line: &str) -> bool {
+        line.contains(NOT_READ)
+    }
+}
+
+/// An open map from names to values. What this landspeed does not know is kept as it came.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Details(BTreeMap<String, Entry>);
+
+impl Details {
+    /// The detail, or [`Detail::absent`] where there is none that can be read.
+    pub fn get<T: Detail>(&self) -> &T {
+        self.read().unwrap_or_else(|_| T::absent())
+    }
+
+    /// The same for a detail whose shape was not checked when the record came in: that of a part which keeps its type in
+    /// its own folder.
+    ///
+    /// # Errors
+    /// Another shape than the type's.
+    pub fn read<T: Detail>(&self) -> Result<&T, Misshapen> {
+        self.0.get(T::NAME).map_or_else(|| Ok(T::absent()), Entry::typed)
+    }
+
+    /// Puts a detail in the place of what has its name.
+    pub fn put<T: Detail>(&mut self, detail: T) {
+        self.0.insert(T::NAME.to_owned(), Entry::of(detail));
+    }
+
+    /// A detail to change, at first as [`Details::get`] has it.
+    pub fn get_mut<T: Detail>(&mut self) -> &mut T {
+        let absent = || Entry::of(T::absent().clone());
+        let entry = self.0.entry(T::NAME.to_owned()).or_insert_with(absent);
+        if entry.typed::<T>().is_err() {
+            *entry = absent();
+        }
+        entry.came = None;
+        entry
+            .typed
+            .get_mut()
+            .and_then(|typed| typed.any_mut().downcast_mut())
+            .expect("it was read as this type")
+    }
+
+    /// Whether a value of this name is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// Reads what came as the types that this crate knows. What cannot be read is taken out; one line says so.
+    pub(crate) fn admit(&mut self, known: &[Admit]) -> Vec<String> {
+        known.iter().filter_map(|admit| admit(self).err()).map(|error| error.to_string()).collect()
+    }
+
+    /// Gathers the members of a detail that an older record holds one by one.
+    fn gather<T: Detail>(&mut self) {
+        let old = T::FORMERLY.iter().filter_map(|(member, name)| Some((*member, self.0.remove(*name)?)));
+        let members: serde_json::Map<String, Value> =
+            old.filter_map(|(member, entry)| Some((member.to_owned(), entry.json().ok()?))).collect();
+        if !members.is_empty() && !self.has(T::NAME) {
+            self.0.insert(T::NAME.to_owned(), Entry::came(Value::Object(members)));
+        }
+    }
+}
+
+/// [`admit`] for one type.
+pub(crate) type Admit = fn(&mut Details) -> Result<(), Misshapen>;
+
+/// Reads one detail for good: what came is dropped, the value stays.
+pub(crate) fn admit<T: Detail>(details: &mut Details) -> Result<(), Misshapen> {
+    details.gather::<T>();
+    let Some(entry) = details.0.remove(T::NAME) else { return Ok(()) };
+    let value = entry.json().map_err(|error| Misshapen::new(T::NAME, &error))?;
+    details.put::<T>(T::deserialize(value).map_err(|error| Misshapen::new(T::NAME, &error))?);
+    Ok(())
+}
+
+/// A value as it came, as its type has it, or both.
+#[derive(Clone)]
+struct Entry {
+    came: Option<Value>,
+    typed: OnceLock<Box<dyn Typed>>,
+}
+
+/// Some [`Detail`].
+trait Typed: Send + Sync {
+    fn any(&self) -> &dyn Any;
+    fn any_mut(&mut self) -> &mut dyn Any;
+    fn copy(&self) -> Box<dyn Typed>;
+    fn json(&self) -> serde_json::Result<Value>;
+}
+
+impl<T: Detail> Typed for T {
+    fn any(&self) -> &dyn Any {
+        self
+    }
+
+    fn any_mut(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn copy(&self) -> Box<dyn Typed> {
+        Box::new(self.clone())
+    }
+
+    fn json(&self) -> serde_json::Result<Value> {
+        serde_json::to_value(self)
+    }
+}
+
+impl Clone for Box<dyn Typed> {
+    fn clone(&self) -> Self {
+        (**self).copy()
+    }
+}
+
+impl Entry {
+    fn came(value: Value) -> Self {
+        Entry { came: Some(value), typed: OnceLock::new() }
+    }
+
+    fn of<T: Detail>(detail: T) -> Self {
+        Entry { came: None, typed: OnceLock::from(Box::new(detail) as Box<dyn Typed>) }
+    }
+
+    /// The value as a `T`, read once.
+    fn typed<T: Detail>(&self) -> Result<&T, Misshapen> {
+        let misshapen = |error: &dyn fmt::Display| Misshapen::new(T::NAME, &error);
+        let typed: &dyn Typed = match self.typed.get() {
+            Some(typed) => &**typed,
+            None => {
+                let value = self.came.as_ref().unwrap_or(&Value::Null);
+                let read = T::deserialize(value).map_err(|error| misshapen(&error))?;
+                &**self.typed.get_or_init(|| Box::new(read))
+            }
+        };
+        typed.any().downcast_ref().ok_or_else(|| misshapen(&"two types go by this name"))
+    }
+
+    fn json(&self) -> serde_json::Result<Value> {
+        match (&self.came, self.typed.get()) {
+            (Some(value), _) => Ok(value.clone()),
+            (None, Some(typed)) => (**typed).json(),
+            (None, None) => Ok(Value::Null),
+        }
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.json() {
+            Ok(value) => write!(f, "{value}"),
+            Err(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        matches!((self.json(), other.json()), (Ok(a), Ok(b)) if a == b)
+    }
+}
+
+impl Serialize for Entry {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.json().map_err(serde::ser::Error::custom)?.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Entry {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Value::deserialize(from).map(Entry::came)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+    #[serde(default)]
+    struct Copies {
+        all: u64,
+        mapped: u64,
+    }
+    detail!("copies" => Copies, formerly "all" = "all_copies", "mapped" = "mapped_bytes");
+
+    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+    struct Other(Vec<u64>);
+    detail!("copies" => Other);
+
+    fn details(json: &str) -> Details {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn what_is_put_is_read_back_and_what_is_unknown_is_kept() {
+        let mut seen = details(r#"{"hologram":{"x":[1,null,"y"]},"rate":1e9}"#);
+        seen.put(Copies { all: 3, mapped: u64::MAX });
+        seen.get_mut::<Copies>().all += 1;
+        let text = serde_json::to_string(&seen).unwrap();
+        assert_eq!(
+            text,
+            r#"{"copies":{"all":4,"mapped":18446744073709551615},"hologram":{"x":[1,null,"y"]},"rate":1000000000.0}"#
+        );
+        let again = details(&text);
+        assert_eq!((again.get::<Copies>(), &again), (&Copies { all: 4, mapped: u64::MAX }, &seen));
+        assert_ne!(again, Details::default());
+        assert_eq!(again.clone().get::<Copies>().all, 4);
+    }
+
+    #[test]
+    fn a_value_of_another_shape_is_told_and_reads_as_absent() {
+        for value in [r#""much""#, "null", "[1,{}]", r#"{"all":-1}"#, r#"{"all":1.5}"#, r#"{"mapped":[]}"#] {
+            let mut seen = details(&format!(r#"{{"copies":{value},"x":1}}"#));
+            assert!(seen.read::<Copies>().is_err(), "{value}");
+            assert_eq!(seen.get::<Copies>(), &Copies::default());
+            let told = seen.admit(&[admit::<Copies>]);
+            assert!(told.len() == 1 && told[0].starts_with("copies: ") && Misshapen::is_told_by(&told[0]));
+            assert_eq!(
+                seen,
+                details(r#"{"x":1}"#),
+                "said once: a reader of what is written now finds no more of it"
+            );
+        }
+        let long = details(&format!(r#"{{"copies":"{}"}}"#, "x".repeat(9000)));
+        assert!(long.read::<Copies>().unwrap_err().to_string().len() < 2 * REASON);
+    }
+
+    #[test]
+    fn a_type_that_takes_the_name_of_another_reads_nothing() {
+        let mut seen = Details::default();
+        seen.put(Copies::default());
+        assert!(seen.read::<Other>().is_err());
+        assert_eq!(seen.get::<Other>(), &Other::default());
+        seen.get_mut::<Other>().0.push(1);
+        assert_eq!((seen.get::<Other>(), seen.get::<Copies>()), (&Other(vec![1]), &Copies::default()));
+    }
+
+    #[test]
+    fn members_that_an_older_record_holds_one_by_one_are_gathered() {
+        let mut old = details(r#"{"all_copies":7,"mapped_bytes":9,"x":1}"#);
+        assert_eq!(old.admit(&[admit::<Copies>]), [""; 0]);
+        assert_eq!(old.get::<Copies>(), &Copies { all: 7, mapped: 9 });
+        assert_eq!(old, details(r#"{"copies":{"all":7,"mapped":9},"x":1}"#));
+        let mut part = details(r#"{"mapped_bytes":9}"#);
+        part.admit(&[admit::<Copies>]);
+        assert_eq!(part.get::<Copies>(), &Copies { all: 0, mapped: 9 });
+        let mut both = details(r#"{"copies":{"all":1},"all_copies":7}"#);
+        both.admit(&[admit::<Copies>]);
+        assert_eq!(both.get::<Copies>().all, 1, "what is written now counts");
+    }
+}
