@@ -50,10 +50,13 @@ pub enum Request {
     },
     /// Put everything back, newest first. Answered with [`Reply::Restored`].
     Restore {},
-    /// Open a data port that accepts only flows proving `key`. Answered with [`Reply::Listening`].
+    /// Open a data port for one transport, which accepts only flows that prove `key`. Answered with
+    /// [`Reply::Listening`].
     Listen {
         /// Address to bind.
         address: IpAddr,
+        /// Name of the transport: "tcp", "udp".
+        transport: String,
         /// The session's key.
         key: SessionKey,
     },

@@ -1,6 +1,8 @@
 //! Two hosts and the data path between them.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use landspeed_control::{Reply, Request, SessionKey};
@@ -43,7 +45,9 @@ pub struct Pair {
     pub b: Host,
     /// The path between them.
     pub path: PathFacts,
-    at: SocketAddr,
+    /// Data ports of B by transport: each is opened when a run first asks for its transport.
+    ports: Mutex<BTreeMap<String, u16>>,
+    address: IpAddr,
     key: SessionKey,
     source_port: u16,
 }
@@ -60,7 +64,7 @@ impl Pair {
         let mut tried = Vec::new();
         for address in addresses(&b, wishes) {
             match open(&mut a, &mut b, address, &key) {
-                Ok((at, source)) => {
+                Ok((port, source)) => {
                     a.begin()?;
                     b.begin()?;
                     let path = PathFacts {
@@ -70,7 +74,8 @@ impl Pair {
                         address_b: address.to_string(),
                         ..PathFacts::default()
                     };
-                    let mut pair = Pair { a, b, path, at, key, source_port: SOURCE_PORTS };
+                    let ports = Mutex::new(BTreeMap::from([(TRANSPORT.of(&probe().flow).to_owned(), port)]));
+                    let mut pair = Pair { a, b, path, ports, address, key, source_port: SOURCE_PORTS };
                     pair.path.rtt_ns = pair.idle_rtt()?;
                     return Ok(pair);
                 }
@@ -192,8 +197,9 @@ impl Pair {
             interval_ns: watching.interval,
             observers: watching.observers.clone(),
         };
-        let server = self.b.start(&self.request(Role::Server, spec(server)))?;
-        let client = self.a.start(&self.request(Role::Client, spec(client)))?;
+        let at = self.at(TRANSPORT.of(flow))?;
+        let server = self.b.start(&self.request(Role::Server, at, spec(server)))?;
+        let client = self.a.start(&self.request(Role::Client, at, spec(client)))?;
         let a = self.a.wait_unless(client, limit, stop);
         let b = self.b.wait_unless(server, limit, stop);
         // The side that failed first names the cause; a peer's "nobody came" is only its echo.
@@ -201,14 +207,23 @@ impl Pair {
         Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
     }
 
-    fn request(&self, role: Role, spec: TrialSpec) -> Request {
-        Request::Run {
-            role,
-            at: self.at,
-            source_port: self.source_port,
-            key: self.key.clone(),
-            spec: Box::new(spec),
-        }
+    fn request(&self, role: Role, at: SocketAddr, spec: TrialSpec) -> Request {
+        let (source_port, key) = (self.source_port, self.key.clone());
+        Request::Run { role, at, source_port, key, spec: Box::new(spec) }
+    }
+
+    /// Where flows of `transport` go, at a data port that B opens for them.
+    fn at(&self, transport: &str) -> Result<SocketAddr, Error> {
+        let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
+        let port = match ports.get(transport) {
+            Some(port) => *port,
+            None => {
+                let port = listen(&self.b, self.address, transport, &self.key)?;
+                ports.insert(transport.to_owned(), port);
+                port
+            }
+        };
+        Ok(SocketAddr::new(self.address, port))
     }
 
     /// Median round trip of one byte on the idle path.
@@ -266,28 +281,33 @@ fn addresses(b: &Host, wishes: &Wishes) -> Vec<IpAddr> {
     found
 }
 
-/// Opens a data port on `address` of B and proves one flow to it; the port, and A's address towards it.
-fn open(
-    a: &mut Host,
-    b: &mut Host,
-    address: IpAddr,
-    key: &SessionKey,
-) -> Result<(SocketAddr, IpAddr), Error> {
-    let source;
-    (a.device, source) = route(a, address)?;
-    let port = match b.call(&Request::Listen { address, key: key.clone() })? {
-        Reply::Listening { port } => port,
-        _ => return Err(b.unexpected("listen")),
-    };
-    let at = SocketAddr::new(address, port);
-    let spec = TrialSpec {
+/// The trial that proves a path.
+fn probe() -> TrialSpec {
+    TrialSpec {
         workload: pingpong::one_byte(Nanos::millis(20)),
         flow: with(&[]),
         cores: Vec::new(),
         warm_up_ns: Nanos(0),
         interval_ns: Nanos(0),
         observers: Vec::new(),
-    };
+    }
+}
+
+/// Has B open a data port on `address` for flows of `transport`.
+fn listen(b: &Host, address: IpAddr, transport: &str, key: &SessionKey) -> Result<u16, Error> {
+    match b.call(&Request::Listen { address, transport: transport.to_owned(), key: key.clone() })? {
+        Reply::Listening { port } => Ok(port),
+        _ => Err(b.unexpected("listen")),
+    }
+}
+
+/// Opens a data port on `address` of B and proves one flow to it; the port, and A's address towards it.
+fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result<(u16, IpAddr), Error> {
+    let source;
+    (a.device, source) = route(a, address)?;
+    let spec = probe();
+    let port = listen(b, address, TRANSPORT.of(&spec.flow), key)?;
+    let at = SocketAddr::new(address, port);
     let run =
         |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };
     let server = b.start(&run(Role::Server))?;
@@ -298,7 +318,7 @@ fn open(
         return Err(error);
     }
     b.device = route(b, source)?.0;
-    Ok((at, source))
+    Ok((port, source))
 }
 
 /// The link that leads from `host` to `to`, and the source address that it would use.

@@ -27,7 +27,8 @@ pub trait Transport: Sync {
     /// What its flows can be set to, beside what every flow can ([`crate::settings::EVERY_FLOW`]).
     fn factors(&self) -> Vec<&'static Factor>;
 
-    /// The protocol whose settings change its flows: "tcp", "udp"; empty where there is none.
+    /// The protocol whose settings change its flows, and whose port numbers they take: "tcp", "udp"; empty where there is
+    /// none. Two transports of one protocol cannot listen on the same port.
     fn protocol(&self) -> &'static str;
 
     /// What flows that carry one message at a time are set to, whatever else is asked of them: nothing waits to be joined

@@ -3,15 +3,15 @@
 use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::Settings;
-use landspeed_transport::settings::TRANSPORT;
+use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{Key, Listener, Port, TRANSPORTS, Transport};
 
 use crate::{Error, check};
 
 /// The transport that carries the signals of every trial.
 pub(crate) const SIGNALS: &str = "tcp";
-/// How often a number is tried that all transports can have: one that TCP has free is seldom taken by
-/// another.
+/// How often a port is tried that both signals and data can have: a number that TCP has free is seldom
+/// taken elsewhere.
 const TRIES: usize = 16;
 
 /// The transport called `name`.
@@ -22,67 +22,104 @@ pub(crate) fn transport(name: &str) -> Result<&'static dyn Transport, Error> {
     })
 }
 
-/// A transport's name and its port.
-type Named = (&'static str, Box<dyn Port>);
+/// Settings of the signal flow.
+pub(crate) fn plain() -> Settings {
+    single_messages(&with(&[(&TRANSPORT, SIGNALS)]))
+}
 
-/// A port that belongs to one session, under one number for every transport. Between trials it is held
-/// but not listened on.
+/// `settings` for flows that carry one message at a time.
+pub(crate) fn single_messages(settings: &Settings) -> Settings {
+    let one = transport(TRANSPORT.of(settings)).map_or(&[][..], |transport| transport.single_messages());
+    let mut settings = settings.clone();
+    settings.extend(one.iter().map(|(factor, value)| ((*factor).to_owned(), (*value).to_owned())));
+    settings
+}
+
+/// Where the data flows of a session go whose signals go to `signals`: to the same port number where the
+/// data's protocol has port numbers of its own, and to the next one where the signals hold that.
+fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr, Error> {
+    let shared = data.name() != SIGNALS && data.protocol() == transport(SIGNALS)?.protocol();
+    let number = signals.port().checked_add(u16::from(shared));
+    let number = number.ok_or_else(|| check::spec("at", format!("no port follows {}", signals.port())))?;
+    Ok(SocketAddr::new(signals.ip(), number))
+}
+
+/// A port for the trials of one session over one transport, and for their signals. Between trials it is
+/// held but not listened on.
 pub struct DataPort {
-    ports: Vec<Named>,
-    address: SocketAddr,
-    pub(crate) key: Key,
+    transport: &'static str,
+    signals: Box<dyn Port>,
+    /// The data's, unless the signals' transport carries them too.
+    data: Option<Box<dyn Port>>,
+    key: Key,
 }
 
 impl DataPort {
-    /// Takes a free port of `address`, for flows that prove `key`.
+    /// Takes a free port of `address` for flows of the transport called `transport` that prove `key`. No
+    /// other transport needs to work on this host.
     ///
     /// # Errors
-    /// [`Error::Transport`] where the address is not one of this host's.
-    pub fn open(address: IpAddr, key: Key) -> Result<DataPort, Error> {
+    /// [`Error::Transport`] where the transport cannot have a port of that address, [`Error::Spec`] where
+    /// there is no such transport.
+    pub fn open(address: IpAddr, transport: &str, key: Key) -> Result<DataPort, Error> {
+        DataPort::hold(address, self::transport(transport)?, key)
+    }
+
+    fn hold(address: IpAddr, transport: &dyn Transport, key: Key) -> Result<DataPort, Error> {
         let mut last = None;
         for _ in 0..TRIES {
-            let first = transport(SIGNALS)?.reserve(SocketAddr::new(address, 0))?;
-            let address = first.address();
-            match others(address) {
-                Ok(mut ports) => {
-                    ports.push((SIGNALS, first));
-                    return Ok(DataPort { ports, address, key });
-                }
+            let signals = self::transport(SIGNALS)?.reserve(SocketAddr::new(address, 0))?;
+            match reserve_data(transport, signals.address()) {
+                Ok(data) => return Ok(DataPort { transport: transport.name(), signals, data, key }),
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.expect("there was a try").into())
+        Err(last.expect("there was a try"))
     }
 
-    /// The port.
+    /// Its number: where the signals go.
     pub fn port(&self) -> u16 {
-        self.address.port()
+        self.signals.address().port()
     }
 
-    /// Starts to listen for flows of one transport.
+    /// Starts to listen for data flows, which may bring the signal flow along: see
+    /// [`DataPort::listen_for_signals`].
     pub(crate) fn listen(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
-        let port = self.ports.iter().find(|(name, _)| *name == TRANSPORT.of(settings));
-        let (_, port) = port.expect("the transport is known (checked), and every one has its port");
-        Ok(port.listen(settings, &self.key)?)
+        let asked = TRANSPORT.of(settings);
+        if asked != self.transport {
+            let why = format!("the data port is one of {}, not of {asked}", self.transport);
+            return Err(check::spec("transport", why));
+        }
+        Ok(self.data.as_ref().unwrap_or(&self.signals).listen(settings, &self.key)?)
+    }
+
+    /// Starts to listen for the signal flow, where it comes to a port of its own.
+    pub(crate) fn listen_for_signals(&self) -> Result<Option<Box<dyn Listener>>, Error> {
+        let apart = self.data.as_ref().map(|_| self.signals.listen(&plain(), &self.key));
+        Ok(apart.transpose()?)
     }
 }
 
-/// The same port of every transport but the signals'.
-fn others(at: SocketAddr) -> Result<Vec<Named>, landspeed_transport::Error> {
-    let others = TRANSPORTS.iter().filter(|transport| transport.name() != SIGNALS);
-    others.map(|transport| Ok((transport.name(), transport.reserve(at)?))).collect()
+/// The data's port beside that of the signals; none where the same transport carries both.
+fn reserve_data(transport: &dyn Transport, signals: SocketAddr) -> Result<Option<Box<dyn Port>>, Error> {
+    if transport.name() == SIGNALS {
+        return Ok(None);
+    }
+    Ok(Some(transport.reserve(data_address(transport, signals)?)?))
 }
 
 impl std::fmt::Debug for DataPort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DataPort").field("address", &self.address).finish_non_exhaustive()
+        let mut shown = f.debug_struct("DataPort");
+        shown.field("transport", &self.transport).field("address", &self.signals.address());
+        shown.finish_non_exhaustive()
     }
 }
 
 /// Where a client finds its server.
 #[derive(Clone)]
 pub struct ClientPlan {
-    /// The server's data address.
+    /// The server's address: where the signals go.
     pub server: SocketAddr,
     /// First source port: flow n uses port + n, and the signal flow the one after the last. Zero lets
     /// the kernel choose.
@@ -91,11 +128,129 @@ pub struct ClientPlan {
     pub key: Key,
 }
 
+impl ClientPlan {
+    /// Where flows of `transport` go.
+    pub(crate) fn towards(&self, transport: &dyn Transport) -> Result<SocketAddr, Error> {
+        data_address(transport, self.server)
+    }
+}
+
 impl std::fmt::Debug for ClientPlan {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientPlan")
             .field("server", &self.server)
             .field("source_port", &self.source_port)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::net::Ipv4Addr;
+
+    use landspeed_factor::Factor;
+    use landspeed_transport::{Call, Delivery, Flow, Patience};
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    const KEY: Key = [1; 32];
+
+    /// A transport of which only ports matter.
+    struct Fake {
+        protocol: &'static str,
+        binds: bool,
+    }
+
+    impl Transport for Fake {
+        fn name(&self) -> &'static str {
+            "fake"
+        }
+
+        fn describe(&self) -> &'static str {
+            "ports and nothing else"
+        }
+
+        fn delivery(&self) -> Delivery {
+            Delivery::Stream
+        }
+
+        fn factors(&self) -> Vec<&'static Factor> {
+            Vec::new()
+        }
+
+        fn protocol(&self) -> &'static str {
+            self.protocol
+        }
+
+        fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
+            &[]
+        }
+
+        fn can_run(&self, _: &Settings) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, landspeed_transport::Error> {
+            let (operation, object) = ("bind to", at.to_string());
+            let source = io::ErrorKind::PermissionDenied.into();
+            let refused =
+                landspeed_transport::Error::Refused { operation, object, source, remedy: "; that is a test" };
+            let space = if self.protocol == "tcp" { "tcp" } else { "udp" };
+            if self.binds { transport(space).expect("registered").reserve(at) } else { Err(refused) }
+        }
+
+        fn connect(
+            &self,
+            _: &Call<'_>,
+            _: &Patience<'_>,
+        ) -> Result<Box<dyn Flow>, landspeed_transport::Error> {
+            unreachable!("nobody calls")
+        }
+    }
+
+    fn held(transport: &dyn Transport) -> (u16, u16) {
+        let port = DataPort::hold(HERE, transport, KEY).expect("a port on loopback");
+        let data = port.data.as_ref().unwrap_or(&port.signals).address();
+        let plan = ClientPlan { server: port.signals.address(), source_port: 0, key: KEY };
+        assert_eq!(plan.towards(transport).expect("an address"), data, "the client finds it");
+        (port.port(), data.port())
+    }
+
+    #[test]
+    fn data_have_the_signals_number_in_a_space_of_their_own_and_the_next_in_the_same() {
+        for name in ["tcp", "udp"] {
+            let (signals, data) = held(transport(name).expect("registered"));
+            assert_eq!(signals, data, "{name}");
+        }
+        let (signals, data) = held(&Fake { protocol: "ours", binds: true });
+        assert_eq!(signals, data);
+        let (signals, data) = held(&Fake { protocol: "tcp", binds: true });
+        assert_eq!(signals + 1, data);
+    }
+
+    #[test]
+    fn a_transport_that_cannot_bind_leaves_the_others_usable() {
+        let broken = Fake { protocol: "ours", binds: false };
+        let all: [&dyn Transport; 3] = [TRANSPORTS[0], &broken, TRANSPORTS[1]];
+        for transport in all {
+            match DataPort::hold(HERE, transport, KEY) {
+                Ok(_) => assert_ne!(transport.name(), broken.name()),
+                Err(error) => {
+                    assert_eq!(transport.name(), broken.name(), "{error}");
+                    assert!(error.to_string().starts_with("cannot bind to 127.0.0.1:"), "{error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_port_serves_its_own_transport_only() {
+        let port = DataPort::open(HERE, "udp", KEY).expect("a port on loopback");
+        let refused = port.listen(&plain()).err().expect("another transport").to_string();
+        assert_eq!(refused, "transport: the data port is one of udp, not of tcp");
+        let refused = DataPort::open(HERE, "pigeon", KEY).expect_err("no transport").to_string();
+        assert!(refused.contains("there are tcp, udp"), "{refused}");
     }
 }

@@ -7,7 +7,7 @@ use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_transport::{Call, Cancel, Flow, Listener, Patience};
 
 use crate::noun::Needs;
-use crate::port::{SIGNALS, transport};
+use crate::port::{plain, transport};
 use crate::signal::Signals;
 use crate::{ClientPlan, DataPort, Error};
 
@@ -74,24 +74,9 @@ fn open_all(
     })
 }
 
-/// Settings of the signal flow.
-fn plain() -> Settings {
-    let mut settings = Settings::from([(TRANSPORT.name.to_owned(), SIGNALS.to_owned())]);
-    settings.extend(single_messages(&settings));
-    settings
-}
-
 /// How many flows the settings ask for.
 pub(crate) fn flows(settings: &Settings) -> u32 {
     FLOWS.number(settings) as u32
-}
-
-/// `settings` for flows that carry one message at a time.
-pub(crate) fn single_messages(settings: &Settings) -> Settings {
-    let one = transport(TRANSPORT.of(settings)).map_or(&[][..], |transport| transport.single_messages());
-    let mut settings = settings.clone();
-    settings.extend(one.iter().map(|(factor, value)| ((*factor).to_owned(), (*value).to_owned())));
-    settings
 }
 
 fn open(
@@ -106,8 +91,9 @@ fn open(
         0 => 0,
         first => u16::try_from(u32::from(first) + offset).map_err(|_| beyond)?,
     };
-    let call = Call { server: plan.server, number, source_port, settings, key: &plan.key };
-    Ok(transport(TRANSPORT.of(settings))?.connect(&call, patience)?)
+    let transport = transport(TRANSPORT.of(settings))?;
+    let call = Call { server: plan.towards(transport)?, number, source_port, settings, key: &plan.key };
+    Ok(transport.connect(&call, patience)?)
 }
 
 /// The server's part: takes flows in whatever order they come until all are there.
@@ -117,8 +103,7 @@ pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<
     // Whoever can reach the signals' port finds the data's open.
     let mut data = port.listen(&needs.settings)?;
     let mut strangers = 0;
-    if TRANSPORT.of(&needs.settings) != SIGNALS {
-        let mut signals = port.listen(&plain())?;
+    if let Some(mut signals) = port.listen_for_signals()? {
         while places.signals.is_none() {
             places.take(signals.accept(&patience)?);
         }

@@ -20,8 +20,8 @@ use crate::histogram::Latency;
 use crate::noun::{Needs, Runner};
 use crate::pace::{Measured, Pace, Parts};
 use crate::parameter;
-use crate::port::transport;
-use crate::session::{More, single_messages};
+use crate::port::{single_messages, transport};
+use crate::session::More;
 use crate::{ClientPlan, End, Error, check};
 
 /// The most that one connection may take: a lost SYN is sent again after one second, three, seven
@@ -110,10 +110,11 @@ fn calls(
         return Ok(());
     }
     let transport = transport(TRANSPORT.of(settings))?;
+    let server = plan.towards(transport)?;
     let mut count = 0;
     while !station.stopped() {
         let patience = Patience { until: Instant::now() + ONE, cancel: station.stop() };
-        let call = Call { server: plan.server, number: 0, source_port: 0, settings, key: &plan.key };
+        let call = Call { server, number: 0, source_port: 0, settings, key: &plan.key };
         match transport.connect(&call, &patience) {
             Ok(flow) => {
                 set_up(flow.set_up());

@@ -15,7 +15,7 @@ use landspeed_units::{Bytes, Nanos};
 use crate::noun::{Needs, Runner};
 use crate::pace::Parts;
 use crate::parameter;
-use crate::session::single_messages;
+use crate::port::single_messages;
 use crate::{End, Error, check};
 
 /// What SO_BUSY_POLL is set to where the settings do not say: net.core.busy_read's recommended value

@@ -30,7 +30,7 @@ use crate::end::{outcome, sum};
 use crate::noun::{Needs, Runner};
 use crate::pace::{Measured, Pace, Parts};
 use crate::parameter::SHORTEST;
-use crate::session::single_messages;
+use crate::port::single_messages;
 use crate::{End, Error, check};
 
 /// The longest run: the study's longest is 24 minutes.

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use landspeed_record::{EndpointOutcome, Observations, Settings, TrialSpec, Workload};
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
 
@@ -66,7 +67,7 @@ pub(crate) type End = Result<EndpointOutcome, Error>;
 
 /// Runs both ends: (client, server).
 pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (End, End) {
-    let port = DataPort::open(at, KEY).expect("a data port on loopback");
+    let port = DataPort::open(at, TRANSPORT.of(&spec.flow), KEY).expect("a data port on loopback");
     both_on(spec, &port, SocketAddr::new(at, port.port()), 0)
 }
 

@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use crate::common::{Direction, V4, V6, both, connect, outcomes, pingpong, set, spec, stream};
+use crate::common::{Direction, KEY, V4, V6, both, connect, outcomes, pingpong, set, spec, stream};
 use landspeed_record::{EndpointOutcome, TrialSpec, Workload};
 use landspeed_units::{BitRate, Bytes, Nanos};
-use landspeed_workload::{Error, sweep};
+use landspeed_workload::{Cancel, DataPort, Error, Unwatched, run_server, sweep};
 
 /// Every way to send with every way to receive that goes with it.
 const WAYS: [(&str, &str); 5] =
@@ -141,8 +141,17 @@ fn what_udp_cannot_do_is_refused_before_anything_is_opened() {
     assert!(refusal(&spec).contains("65507"), "{}", refusal(&spec));
     let connections = udp(connect(Nanos::millis(50)));
     assert!(refusal(&connections).contains("no connections"), "{}", refusal(&connections));
-    set(&mut spec, &[("transport", "pigeon")]);
-    assert!(refusal(&spec).contains("tcp, udp"), "{}", refusal(&spec));
+}
+
+#[test]
+fn a_trial_of_no_transport_or_another_one_is_refused() {
+    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
+    let mut spec = spec(quarter(Direction::Forward));
+    for (name, refusal) in [("pigeon", "tcp, udp"), ("udp", "the data port is one of tcp")] {
+        set(&mut spec, &[("transport", name)]);
+        let refused = run_server(&spec, &port, &mut Unwatched, &Cancel::new()).expect_err(name).to_string();
+        assert!(refused.contains(refusal), "{refused}");
+    }
 }
 
 #[test]

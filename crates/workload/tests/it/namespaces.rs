@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Direction, End, KEY, Log, connect, pingpong, set, spec, stream};
 use landspeed_record::{Observations, TrialSpec, Workload};
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server, sweep};
@@ -93,7 +94,7 @@ fn trials(specs: &[(TrialSpec, IpAddr)]) -> Vec<(End, End)> {
         },
         move || {
             let run = |(spec, at): &(TrialSpec, IpAddr)| {
-                let port = DataPort::open(*at, KEY).expect("a data port");
+                let port = DataPort::open(*at, TRANSPORT.of(&spec.flow), KEY).expect("a data port");
                 tell.send(port.port()).expect("the client listens");
                 run_server(spec, &port, &mut Log::default(), cancel)
             };
@@ -305,7 +306,7 @@ fn cut(at: IpAddr, spec: &TrialSpec, arguments: &[&str]) {
             (client, cut.elapsed())
         },
         move || {
-            let data = DataPort::open(at, KEY).expect("a data port");
+            let data = DataPort::open(at, TRANSPORT.of(&spec.flow), KEY).expect("a data port");
             tell.send(data.port()).expect("the client listens");
             run_server(spec, &data, &mut Log::default(), cancel)
         },

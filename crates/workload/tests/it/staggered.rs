@@ -60,7 +60,7 @@ type Seen = (EndpointOutcome, Vec<String>);
 
 /// Both ends with their flows watched.
 fn watched(spec: &TrialSpec) -> (Seen, Seen) {
-    let port = DataPort::open(V4, KEY).expect("a data port");
+    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
     let cancel = Cancel::new();
     let (mut here, mut there) = (Tcp::new(), Tcp::new());
@@ -191,7 +191,7 @@ fn a_peer_to_be_killed() {
     if std::env::var_os(PEER).is_none() {
         return;
     }
-    let port = DataPort::open(V4, KEY).expect("a data port");
+    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
     println!("port={}", port.port());
     run_server(&long(), &port, &mut Log::default(), &Cancel::new()).expect_err("it is killed");
 }

@@ -10,6 +10,7 @@ use std::sync::mpsc;
 use crate::common::{End, KEY, Log, spec};
 use landspeed_record::TrialSpec;
 use landspeed_topology::{Lab, find, with_namespace};
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, run_client, run_server};
@@ -25,7 +26,7 @@ fn over(lab: &Lab, spec: &TrialSpec) -> (End, End) {
     std::thread::scope(|scope| {
         let serving = scope.spawn(move || {
             with_namespace(&b.netns, move || {
-                let data = DataPort::open(at, KEY).expect("a data port");
+                let data = DataPort::open(at, TRANSPORT.of(&spec.flow), KEY).expect("a data port");
                 tell.send(data.port()).expect("the client listens");
                 run_server(spec, &data, &mut Log::default(), cancel)
             })
