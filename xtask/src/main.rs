@@ -12,6 +12,7 @@ mod docs;
 mod honesty;
 mod incoming;
 mod neighbour;
+mod phrases;
 mod stop;
 mod test;
 mod zoo;
@@ -84,13 +85,14 @@ fn check(root: &Path) -> Result<()> {
     let mut wrong = arrows::wrong(root)?;
     wrong.extend(docs::stale(root)?);
     wrong.extend(incoming::wrong(root)?);
+    wrong.extend(phrases::wrong(root)?);
     for line in &wrong {
         eprintln!("{line}");
     }
     if !wrong.is_empty() {
         bail!("{} found", wrong.len());
     }
-    println!("arrows point one way, JSON has one way in, generated pages are fresh");
+    println!("arrows point one way, JSON has one way in, pages are fresh and in plain words");
     Ok(())
 }
 

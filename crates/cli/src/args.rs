@@ -16,15 +16,14 @@ pub(crate) use compare::{AskArg, CompareArgs};
 pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs};
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 
-/// Measures a network path between two hosts, finds what holds it back, tunes one setting at a time,
-/// keeps only what is proven to help, and puts everything back.
+/// Measure a network path between two hosts, find what holds it back, change one setting at a time, keep only what is proven
+/// to help, and restore everything.
 #[derive(Debug, Parser)]
 #[command(name = "landspeed", version, arg_required_else_help = true)]
-#[command(
-    after_help = "Start with:  sudo landspeed tune        a lab on this machine, seven minutes, nothing outside it changes\n\
-             then:        landspeed doctor           what stands out in this host's settings\n\
-             and:         landspeed tune HOST_A HOST_B   the real path, by ssh"
-)]
+#[command(after_help = "Examples:\n  \
+             sudo landspeed tune             tune a lab on this machine in seven minutes; changes nothing outside it\n  \
+             landspeed doctor                check this host's settings\n  \
+             landspeed tune HOST_A HOST_B    tune a real path by ssh")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -32,31 +31,31 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Tune a path one setting at a time; keep what is proven to help; put everything back
+    /// Tune a path one setting at a time, keep what is proven to help, restore everything
     Tune(TuneArgs),
-    /// Say what holds a path or a flow back, with the evidence, and what to try
+    /// Explain what holds a path or a flow back, with evidence, and what to try
     Explain(ExplainArgs),
     /// Measure a path with one workload
     Measure(MeasureArgs),
-    /// Compare TCPs over one path under one method: the PFLDnet study, on this kernel or in the simulator
+    /// Compare TCPs over one path by one method, on this kernel or in the simulator (PFLDnet study)
     Compare(CompareArgs),
-    /// Read this host's settings and say what stands out; changes nothing
+    /// Check this host's settings; changes nothing
     Doctor(DoctorArgs),
-    /// List the knobs, what each is set to here, and why one cannot be turned
+    /// List all settings, their values here, and why one cannot be changed
     Knobs(KnobsArgs),
-    /// Put the TCPs of the PFLDnet study into the running kernel, and take them out
+    /// Load congestion controls into the running kernel, and unload them
     Cc(CcArgs),
     /// Show a record as a report
     Show(ShowArgs),
     /// Compare two records by the same statistics
     Diff(DiffArgs),
-    /// Write a record's kept settings as files that a distribution applies at boot
+    /// Write the settings that a run kept as files that apply at boot
     Persist(PersistArgs),
-    /// Put back what an interrupted run left changed, and take down the labs that it left
+    /// Restore what an interrupted run left changed, and remove labs that it left
     Undo(UndoArgs),
-    /// List labs, take down those that a crash left behind, or make a path slow on purpose
+    /// List labs, remove those that a crash left, or make a path slow on purpose
     Lab(LabArgs),
-    /// Serve one controller on this host (started for you by ssh; by hand with --listen)
+    /// Serve one controller on this host (ssh starts it; use --listen to start it by hand)
     Agent(AgentArgs),
     /// Holds the journal of an agent that turns knobs; started by the agent
     #[command(hide = true)]
@@ -72,18 +71,18 @@ pub(crate) enum Command {
 /// Which hosts, and how to reach them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
-    /// Two hosts (more with measure --fan), each [user@]host, 'local', 'netns:NAME', or the address line of `landspeed agent --listen`; or one
-    /// lab: lab:back-to-back, lab:switch:N or lab:wan:rate=1G,rtt=20ms,... None means
-    /// lab:back-to-back; to compare, the paper's lab:wan:rate=1G,rtt=164ms,queue=0.5bdp
+    /// Two hosts, or more with `measure --fan`. Each is [user@]host, 'local', 'netns:NAME' or the address line of `landspeed
+    /// agent --listen`. Or one lab: lab:back-to-back (default), lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses
+    /// the paper's lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default
     #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
-    /// File with the line that `landspeed agent --listen` printed, token included; else it is asked for
+    /// Read the line that `landspeed agent --listen` printed from this file, token included, instead of asking for it
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Where landspeed is on hosts reached by ssh
+    /// Path of landspeed on hosts reached by ssh
     #[arg(long, value_name = "PATH", default_value = "landspeed")]
     pub(crate) remote_path: String,
-    /// Option for ssh, as after its -o (may be repeated)
+    /// Pass this option to ssh as -o (may be repeated)
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) ssh_option: Vec<String>,
     /// Send to this address of the second host
@@ -120,38 +119,38 @@ pub(crate) struct OutputArgs {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without --flow, --pid or --top a stream is sent between two hosts and explained. With one of them\n\
-             nothing is sent: flows that are there are watched, on the hosts given, or on this one alone.\n\
-             Root sees most; without it each part that cannot run says what it lacks, and the rest goes on."
+    after_help = "Without --flow, --pid or --top, landspeed sends a stream between two hosts and explains it. With one of them\n\
+             it sends nothing: it watches existing flows on the hosts given, or on this host alone.\n\
+             Root sees most. Without root, each part that cannot run says what it lacks, and the rest runs."
 )]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Explain the flows that have this end, 10.0.0.2:443 or [2001:db8::2]:443; sends nothing
+    /// Explain the flows with this endpoint, such as 10.0.0.2:443 or [2001:db8::2]:443; sends nothing
     #[arg(long, value_name = "ADDR:PORT", group = "target")]
     pub(crate) flow: Option<std::net::SocketAddr>,
     /// Explain the flows of this process of the first host; sends nothing
     #[arg(long, value_name = "PID", group = "target")]
     pub(crate) pid: Option<u32>,
-    /// Explain the flows that move most; sends nothing
+    /// Explain the flows that carry most; sends nothing
     #[arg(long, group = "target")]
     pub(crate) top: bool,
-    /// How long to watch
+    /// Watch for this long
     #[arg(short, long, default_value = "10s", value_parser = parse_duration)]
     pub(crate) time: Nanos,
     #[command(flatten)]
     pub(crate) sent: FlowArgs,
-    /// Do not measure what memory, copies and raw packets could do on these hosts
+    /// Do not measure what memory, copies and raw packets can do at most on these hosts
     #[arg(long)]
     pub(crate) no_limits: bool,
     /// Do not follow packets through the kernel
     #[arg(long)]
     pub(crate) no_trace: bool,
-    /// Measure cost per packet and per byte over sizes too: two to three minutes of unpaced datagrams and
-    /// writes of 32 B to 32 KB; in a lab over MTU 9000 as well
+    /// Also measure the cost per packet and per byte over message sizes: two to three minutes of unpaced datagrams and writes
+    /// of 32 B to 32 KB, in a lab also at MTU 9000
     #[arg(long)]
     pub(crate) sizes: bool,
-    /// Print everything that was seen, not only what fits a screen or two
+    /// Print everything that was seen
     #[arg(long)]
     pub(crate) full: bool,
     /// Print one JSON document instead of the report
@@ -164,7 +163,7 @@ pub(crate) struct ExplainArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Look at this interface only
+    /// Check this interface only
     #[arg(value_name = "INTERFACE")]
     pub(crate) interface: Option<String>,
     /// Print one JSON document
@@ -174,14 +173,14 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct KnobsArgs {
-    /// Show what these knobs are set to on this interface
+    /// Show the values on this interface
     #[arg(value_name = "INTERFACE")]
     pub(crate) interface: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The record; default the newest
+    /// Show this record [default: the newest]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
@@ -189,9 +188,9 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// One record
+    /// First record
     pub(crate) a: PathBuf,
-    /// The other
+    /// Second record
     pub(crate) b: PathBuf,
     /// Print one JSON document
     #[arg(long)]
@@ -200,15 +199,15 @@ pub(crate) struct DiffArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct PersistArgs {
-    /// The record whose kept settings shall last
+    /// Record of the run
     pub(crate) record: PathBuf,
-    /// Which of its hosts this is about
+    /// Write the settings of this host of the run
     #[arg(long, value_enum, default_value = "a")]
     pub(crate) host: SideArg,
-    /// Include kept steps that the rest of the run did not confirm
+    /// Include kept steps that the run did not confirm
     #[arg(long)]
     pub(crate) unconfirmed: bool,
-    /// Write the files below this folder (use / for the host itself); without it they are only shown
+    /// Write the files below this folder (/ for this host) instead of showing them
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
 }
@@ -221,14 +220,14 @@ pub(crate) enum SideArg {
 
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// Only this network namespace, not every one that can be found; no labs
+    /// Restore this network namespace only, and remove no labs
     #[arg(long)]
     pub(crate) here: bool,
-    /// Also put back what a write may have changed that was cut short over two minutes ago, though somebody
-    /// else may have changed it since
+    /// Also restore what a write that was cut short over two minutes ago may have changed, although somebody else may have
+    /// changed it since
     #[arg(long, conflicts_with = "forget")]
     pub(crate) unsure: bool,
-    /// Put nothing back: show what is given up, and remove the journal. The last resort where undo fails
+    /// Restore nothing: show what is given up, then remove the journal. Use it only when undo fails
     #[arg(long)]
     pub(crate) forget: bool,
     /// With --forget, do not ask
@@ -246,18 +245,17 @@ pub(crate) struct LabArgs {
 pub(crate) enum LabAction {
     /// List labs, and whether their owner still runs
     List,
-    /// Take down a lab by its id, or every lab whose owner has died
+    /// Remove a lab by its id, or every lab whose owner has died
     Down {
-        /// The lab; default: all that a crash left behind
+        /// Id of the lab [default: all labs that a crash left]
         id: Option<String>,
     },
-    /// Make a path slow on purpose, to see what `landspeed explain` says of it; without a name, list the
-    /// faults that can be had
+    /// Make a path slow on purpose, to see what `landspeed explain` says. Without a name, list the faults
     Faults {
-        /// Faults, all at once on one flow, each with a strength of its own where one is named
+        /// Faults to combine on one flow, each with its own strength if one is given
         #[arg(value_name = "FAULT[=STRENGTH]")]
         names: Vec<String>,
-        /// How bad the others are: 0 is a nuisance, 1 a disaster
+        /// Strength of the other faults: 0 is a nuisance, 1 a disaster
         #[arg(long, default_value_t = 0.5, value_name = "0..1")]
         strength: f64,
     },
@@ -268,16 +266,16 @@ pub(crate) struct AgentArgs {
     /// Speak frames on standard input and output (what ssh starts)
     #[arg(long, conflicts_with = "listen", required_unless_present = "listen")]
     pub(crate) stdio: bool,
-    /// Listen for one controller by TLS; prints one line to paste there
+    /// Listen for one controller by TLS, and print the line to paste there
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) listen: Option<std::net::SocketAddr>,
-    /// Let the controller turn this host's knobs (needs root)
+    /// Allow the controller to change this host's settings (needs root)
     #[arg(long)]
     pub(crate) allow_tune: bool,
-    /// With --listen: how long the token is good for
+    /// With --listen: let the token expire after this time
     #[arg(long, default_value = "10m", value_parser = parse_duration)]
     pub(crate) expires: Nanos,
-    /// Live in this named network namespace
+    /// Run in this named network namespace
     #[arg(long, value_name = "NAME")]
     pub(crate) netns: Option<String>,
 }

@@ -275,7 +275,7 @@ fn filters_go_by_name_and_a_name_asked_for_is_always_answered() {
     let only = |only: &[String]| candidates(&lab.path(), &start, &Filter { only, skip: &[] }).unwrap();
     assert!(only(&mtu).iter().all(|c| c.knob == "mtu"));
     let [answer] = &only(&tso)[..] else { panic!("one answer") };
-    assert!(answer.cannot_matter && answer.skip.as_ref().unwrap().contains("stands at on"));
+    assert!(answer.cannot_matter && answer.skip.as_ref().unwrap().contains("is set to on"));
     let skipped = candidates(&lab.path(), &start, &Filter { only: &[], skip: &mtu }).unwrap();
     assert_eq!(named(&skipped, "mtu").skip.as_deref(), Some("left out by --skip"));
     let error = candidates(&lab.path(), &start, &Filter { only: &wrong, skip: &[] }).unwrap_err();

@@ -174,7 +174,7 @@ impl Pair {
         watching: &Watching,
     ) -> Result<[EndpointOutcome; 2], Error> {
         let outcomes = self.run_unless((workload, warm_up), flow, watching, &|| false)?;
-        outcomes.ok_or_else(|| Error::Other("a run was given up that nobody wanted to stop".into()))
+        outcomes.ok_or_else(|| Error::Other("a run ended early without a request to stop".into()))
     }
 
     /// The same, given up where `stop` says so: `None` then, and the hosts go on until their sessions end.

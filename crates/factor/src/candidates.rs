@@ -224,7 +224,8 @@ impl<'a> Planner<'a> {
         let proposals = self.proposals(factor).into_iter();
         let candidates: Vec<Candidate> = proposals.filter_map(|p| self.candidate(factor, &p)).collect();
         if candidates.is_empty() && asked_for {
-            let reason = format!("it stands at {}: nothing else is worth trying here", self.current(factor));
+            let reason =
+                format!("it is set to {}: no other value is worth trying here", self.current(factor));
             return vec![Candidate { cannot_matter: true, ..self.skipped(factor, reason) }];
         }
         candidates

@@ -10,20 +10,20 @@ pub(crate) struct CcArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CcAction {
-    /// List the congestion controls, the name that TCP_CONGESTION takes for each, and what this host has of them
+    /// List congestion controls with their TCP_CONGESTION names, and which this host has
     List,
-    /// Put congestion controls into the running kernel, for any program, until Ctrl-C; needs root
+    /// Load congestion controls into the running kernel, for any program, until Ctrl-C; needs root
     Load {
-        /// Which; see `landspeed cc list`
+        /// Names from `landspeed cc list`
         #[arg(value_name = "NAME", required = true)]
         names: Vec<String>,
-        /// Pin them in /sys/fs/bpf and return: they stay until `landspeed cc unload` or the next boot
+        /// Pin them in /sys/fs/bpf and return; they stay until `landspeed cc unload` or the next boot
         #[arg(long)]
         keep: bool,
     },
-    /// Take out what `load --keep` put in; connections that use it keep it until they close
+    /// Unload what `load --keep` loaded; connections that use it keep it until they close
     Unload {
-        /// Which
+        /// Names from `landspeed cc list`
         #[arg(value_name = "NAME", required = true)]
         names: Vec<String>,
     },

@@ -13,19 +13,19 @@ use super::HostArgs;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FanArg {
-    /// Every other host calls the last one
+    /// Every other host connects to the last one
     In,
-    /// The last host calls every other one
+    /// The last host connects to every other one
     Out,
 }
 
 /// The flow that is sent.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FlowArgs {
-    /// What carries the data
+    /// Carry the data by this transport
     #[arg(long, value_parser = transports(), default_value = "tcp")]
     pub(crate) transport: String,
-    /// Settings of the flow: write-size=64K,flows=4,...; `landspeed knobs` lists them
+    /// Set the flow, such as write-size=64K,flows=4; `landspeed knobs` lists the settings
     #[arg(long, value_name = "NAME=VALUE,...")]
     pub(crate) set: Option<String>,
 }
@@ -45,7 +45,7 @@ pub(super) fn transports() -> PossibleValuesParser {
 pub(crate) struct CommonArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Start-up that is not counted
+    /// Do not count this start-up time
     #[arg(long, default_value = "200ms", value_parser = parse_duration)]
     pub(crate) warm_up: Nanos,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) struct CommonArgs {
     /// Parallel flows, as with --set flows=N
     #[arg(short = 'P', long, value_name = "N")]
     pub(crate) flows: Option<String>,
-    /// Many-to-one or one-to-many over three hosts or more, or lab:switch:N; the last host is the one
+    /// Use many clients and one server, or one client and many servers; the last host is the one
     #[arg(long, value_enum)]
     pub(crate) fan: Option<FanArg>,
     /// Print one JSON document instead of the report

@@ -26,65 +26,65 @@ pub(crate) enum BaselineArg {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Knobs are listed by `landspeed knobs`. Every trial goes into a record under the data\n\
-             directory; `landspeed show` prints it again, `landspeed persist` makes its result last."
+    after_help = "`landspeed knobs` lists all settings. Every trial goes into a record in the data directory:\n\
+             `landspeed show` prints it again, and `landspeed persist` writes its result as files."
 )]
 pub(crate) struct TuneArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// What shall get better; the other figures must not get worse by over 10 %
+    /// Improve this figure; the others must not get worse by more than 10 %
     #[arg(long = "for", value_enum, default_value = "rate", value_name = "GOAL")]
     pub(crate) goal: GoalArg,
-    /// What carries the data
+    /// Carry the data by this transport
     #[arg(long, value_parser = transports(), default_value = "tcp", conflicts_with = "record_run")]
     pub(crate) transport: String,
-    /// Where to start from
+    /// Start from these settings
     #[arg(long, value_enum)]
     pub(crate) baseline: Option<BaselineArg>,
-    /// Time for the whole run; at least a quarter is kept for the final check
+    /// Time for the whole run, of which at least a quarter goes to the final check
     #[arg(long, default_value = "7m", value_parser = parse_duration)]
     pub(crate) budget: Nanos,
-    /// Try only this knob (may be repeated)
+    /// Try only this setting (may be repeated)
     #[arg(long, value_name = "KNOB")]
     pub(crate) only: Vec<String>,
-    /// Do not try this knob (may be repeated)
+    /// Do not try this setting (may be repeated)
     #[arg(long, value_name = "KNOB")]
     pub(crate) skip: Vec<String>,
-    /// Try knobs in the literature's order alone. Else a stream is watched for 2 s at the start and after each kept
-    /// step, and what would relieve the bottleneck comes first (not --for latency)
+    /// Try settings in the order of the literature. By default, landspeed watches a stream for 2 s at the start and after each
+    /// kept step, and tries first what relieves the bottleneck (except --for latency)
     #[arg(long)]
     pub(crate) no_explain: bool,
-    /// Compare the result with these settings at the end: mtu=9000,tso=on,...
+    /// Compare the result with these settings at the end, such as mtu=9000,tso=on
     #[arg(long, value_name = "KNOB=VALUE,...")]
     pub(crate) against: Option<String>,
-    /// Go on after the run for so long with blocks of final against start, at growing distances, and say whether the gain
-    /// lasts. Ctrl-C ends it with what is there
+    /// After the run, go on comparing the result with the start for this long, at growing distances, and say whether the gain
+    /// lasts. Ctrl-C ends it early
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "record_run")]
     pub(crate) confirm_for: Option<Nanos>,
-    /// Say what would be tried; turn nothing
+    /// Show what would be tried, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// No ladder: the Land Speed Record's run (SC'03 section 4). One stream with jumbo frames and its window capped at
-    /// what the path holds, then one without the cap. Try lab:wan:rate=2.5G,rtt=180ms
+    /// Repeat the Land Speed Record instead (SC'03 section 4): one stream with jumbo frames and its window capped at what the
+    /// path holds, then one without the cap. Try lab:wan:rate=2.5G,rtt=180ms
     #[arg(long)]
     pub(crate) record_run: bool,
-    /// With --record-run: how long each of the two streams counts
+    /// With --record-run: measure each of the two streams for this long
     #[arg(long, default_value = "60s", value_parser = parse_duration, requires = "record_run")]
     pub(crate) time: Nanos,
-    /// With --record-run: how far the data goes, for bit-metres per second (Sunnyvale to Geneva: 10037)
+    /// With --record-run: distance for bit-metres per second (Sunnyvale to Geneva: 10037)
     #[arg(long, value_name = "KM", requires = "record_run")]
     pub(crate) distance: Option<f64>,
-    /// With --record-run: the path's rate, where the hosts' links do not tell it
+    /// With --record-run: rate of the path, if the hosts' links do not state it
     #[arg(long, value_name = "RATE", requires = "record_run")]
     pub(crate) rate: Option<BitRate>,
-    /// With --record-run on lab:wan: lose one segment on purpose afterwards, and see how long the window takes to grow
-    /// back (about rate x RTT^2 / 16 MSS: ten minutes at 2.5 Gb/s and 180 ms)
+    /// With --record-run on lab:wan: then drop one segment, and measure how long the window takes to recover (about
+    /// rate x RTT^2 / 16 MSS: ten minutes at 2.5 Gb/s and 180 ms)
     #[arg(long, requires = "record_run")]
     pub(crate) recovery: bool,
-    /// Touch real hosts without asking first
+    /// Change real hosts without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Seed of the orders of trials
+    /// Seed of the random order of trials
     #[arg(long)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]

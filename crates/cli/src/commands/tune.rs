@@ -170,7 +170,7 @@ pub(crate) fn agree(question: &str) -> Result<()> {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
         bail!(
-            "these are real hosts and nobody is at the terminal to agree: look with --dry-run, then add --yes"
+            "these are real hosts, and there is no terminal to ask at: look with --dry-run, then add --yes"
         );
     }
     let mut err = std::io::stderr();

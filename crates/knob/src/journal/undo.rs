@@ -200,7 +200,7 @@ impl Undo {
             report.problem(format!("NOT PUT BACK, for somebody else may have changed it: {line}"));
         }
         if !done.unsure.is_empty() {
-            let line = "a write was cut short and nobody saw what it changed: `landspeed undo --unsure` puts these back";
+            let line = "a write was cut short, so what it changed is not known for sure: `landspeed undo --unsure` restores these";
             report.problem(line.into());
         }
         report.problem(format!(

@@ -148,7 +148,7 @@ fn unseen(view: &View) -> bool {
 }
 
 const UNSEEN: &str =
-    "this kernel charges the handed-over work to nobody, so it would look cheaper than it is";
+    "this kernel does not account for the work that is handed over, so it would look cheaper than it is";
 
 /// A queue a processor, so that no two contend for one.
 fn transmit(view: &View) -> Vec<Proposal> {

@@ -18,7 +18,7 @@ const TERMS: [(&str, &str); 17] = [
     ("Trial", "one short measurement of a cell"),
     (
         "Block",
-        "interleaved trials of two cells, mostly eight: ABBABAAB or the other way round, by lot, so that drift strikes both alike",
+        "interleaved trials of two cells, mostly eight: ABBABAAB or its mirror image at random, so that drift affects both alike",
     ),
     ("Step", "the question whether one change is kept; it brings its prerequisites along"),
     ("Incumbent, candidate", "the setting that stands, and the same with the change"),
