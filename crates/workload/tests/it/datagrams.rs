@@ -148,7 +148,7 @@ fn a_trial_of_no_transport_or_another_one_is_refused() {
     let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
     let mut spec = spec(quarter(Direction::Forward));
     for (name, refusal) in [("pigeon", "tcp, udp"), ("udp", "the data port is one of tcp")] {
-        set(&mut spec, &[("transport", name)]);
+        set(&mut spec, &[("transport", name), ("write-size", "1472")]);
         let refused = run_server(&spec, &port, &mut Unwatched, &Cancel::new()).expect_err(name).to_string();
         assert!(refused.contains(refusal), "{refused}");
     }
