@@ -17,6 +17,7 @@ use std::sync::Arc;
 use landspeed_control::{Handler, Reply, Request, SessionKey};
 use landspeed_knob::journal;
 use landspeed_netlink as netlink;
+use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, Role, TrialSpec};
 use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
 
@@ -44,6 +45,8 @@ impl Agent {
     /// As [`Agent::new`], with another journal, guardian or knob table.
     pub fn with_journal(allow_tune: bool, options: journal::Options) -> Arc<Self> {
         let may_tune = knobs::may_tune(allow_tune);
+        // It goes on to talk to the controller.
+        leave_out_this_thread();
         Arc::new(Agent {
             may_tune,
             knobs: Knobs::new(options),
@@ -125,10 +128,12 @@ impl Agent {
 
 impl Handler for Agent {
     fn handle(&self, request: Request) -> Reply {
+        leave_out_this_thread();
         self.answer(request).unwrap_or_else(|why| Reply::Failed { why })
     }
 
     fn heartbeat(&self) {
+        leave_out_this_thread();
         self.knobs.heartbeat();
     }
 

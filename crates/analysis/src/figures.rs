@@ -56,7 +56,7 @@ fn busy_cores(a: (&CpuUsage, &HostFacts), b: (&CpuUsage, &HostFacts)) -> f64 {
 /// What belongs to one end alone, in cores.
 pub(crate) fn end_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     match accounting {
-        CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => share(cpu.workload_ns.0, cpu),
+        CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => share(cpu.own().0, cpu),
         CpuAccounting::Stat => 0.0,
     }
 }
@@ -102,7 +102,9 @@ mod tests {
         let cpu = CpuUsage {
             window_ns: window,
             cores: vec![core],
-            workload_ns: CpuNanos(window.0 / 2),
+            workload_ns: CpuNanos(window.0 / 4),
+            helpers_ns: CpuNanos(window.0 / 5),
+            children_ns: CpuNanos(window.0 / 20),
             ksoftirqd_ns: CpuNanos(window.0 / 5),
             napi_ns: CpuNanos(window.0 / 20),
         };

@@ -42,7 +42,7 @@ mod tcp_info;
 mod throttle;
 mod watcher;
 
-pub use cpu::{Kernel, accounting};
+pub use cpu::{Kernel, accounting, leave_out_this_thread};
 pub use error::Error;
 pub use live::{Live, busiest_link, live_observers};
 pub use observer::{Observer, Scene, Watch};

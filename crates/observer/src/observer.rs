@@ -11,7 +11,7 @@ use crate::Error;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scene<'a> {
     /// Thread ids of the workload's own threads, all of this process; empty where the flows are
-    /// somebody else's.
+    /// somebody else's. They live until the window is closed.
     pub threads: &'a [i32],
     /// The workload's sockets in flow order; empty likewise.
     pub sockets: &'a [BorrowedFd<'a>],

@@ -132,7 +132,7 @@ pub struct HostCpu {
     pub softirq_ns: CpuNanos,
     /// Taken by the hypervisor.
     pub steal_ns: CpuNanos,
-    /// The workload's own threads.
+    /// The workload's own threads, what helped them and the processes that they started.
     pub workload_ns: CpuNanos,
 }
 
@@ -149,7 +149,7 @@ impl HostCpu {
             irq_ns: sum(|c| c.irq_ns),
             softirq_ns: sum(|c| c.softirq_ns),
             steal_ns: sum(|c| c.steal_ns),
-            workload_ns: usage.workload_ns,
+            workload_ns: usage.own(),
         }
     }
 }

@@ -47,6 +47,10 @@ pub struct CpuUsage {
     pub cores: Vec<CoreClasses>,
     /// Exact run time of this workload's own threads.
     pub workload_ns: CpuNanos,
+    /// Exact run time of the process's other threads, a transport's own among them; the agent's are left out.
+    pub helpers_ns: CpuNanos,
+    /// Run time of the processes that this end started.
+    pub children_ns: CpuNanos,
     /// Exact run time of all ksoftirqd threads of the machine.
     pub ksoftirqd_ns: CpuNanos,
     /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. Unlike
@@ -55,6 +59,11 @@ pub struct CpuUsage {
 }
 
 impl CpuUsage {
+    /// What this end ran for the trial, kernel threads left out.
+    pub fn own(&self) -> CpuNanos {
+        self.workload_ns + self.helpers_ns + self.children_ns
+    }
+
     /// Stolen time as a share of the window over all cores, 0 to 1.
     pub fn steal_share(&self) -> f64 {
         let wanted = self.window_ns.0 as f64 * self.cores.len() as f64;

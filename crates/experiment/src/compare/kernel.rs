@@ -94,7 +94,7 @@ impl KernelRuns<'_> {
             flows: convert::flows(plans, &Ends { sender: a, receiver: b }),
             probes: a.probes.clone(),
             probes_lost: a.probes_lost,
-            sender_cpu_ns: Some(a.observed.get::<CpuUsage>().workload_ns),
+            sender_cpu_ns: Some(a.observed.get::<CpuUsage>().own()),
             sender_clock_hz: self.pair.a.facts.cpu_clock_hz,
             ..StudyRun::default()
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::children::all;
 use super::clock::Clock;
 use crate::procfile;
 
@@ -70,26 +71,19 @@ fn kernel_threads() -> Vec<i32> {
             text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
         }
         Ok(_) => Vec::new(),
-        Err(_) => processes().filter(|pid| parent(*pid) == Some(KTHREADD)).collect(),
+        Err(_) => having_parent(KTHREADD),
     };
     pids.sort_unstable();
     pids
 }
 
+fn having_parent(parent: i32) -> Vec<i32> {
+    all().into_iter().filter(|(_, stat)| stat.parent == parent).map(|(pid, _)| pid).collect()
+}
+
 /// In a container, process 2 is just some program.
 fn kthreadd_is_itself() -> bool {
     procfile::word("/proc/2/comm").as_deref() == Some("kthreadd")
-}
-
-fn processes() -> impl Iterator<Item = i32> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-}
-
-/// The parent of a process: the second field after the name, which may itself hold ')' and spaces.
-fn parent(pid: i32) -> Option<i32> {
-    let stat = procfile::read(&format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -116,7 +110,7 @@ mod tests {
             eprintln!("SKIP: kernel threads are not visible from this PID namespace");
             return;
         }
-        let by_parent: Vec<i32> = processes().filter(|pid| parent(*pid) == Some(KTHREADD)).collect();
+        let by_parent = having_parent(KTHREADD);
         let softirqs = |pids: &[i32]| -> Vec<String> {
             let mut names: Vec<_> =
                 pids.iter().filter_map(|p| procfile::word(format!("/proc/{p}/comm"))).collect();

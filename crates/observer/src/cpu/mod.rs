@@ -1,11 +1,13 @@
-//! Processor time: each core by class, and the exact run time of the workload's and the kernel's
-//! packet-carrying threads.
+//! Processor time: each core by class, and the exact run time of the workload's threads, of what helps them, and of
+//! the kernel's packet-carrying threads.
 //!
 //! # What is measured, and how finely
 //!
 //! | figure | from | step |
 //! |---|---|---|
 //! | a thread's run time | its CPU clock (clock_gettime(2)) | exact, ns |
+//! | helpers: the process's other threads, ended ones too | its CPU clock, less the threads that are known | exact, ns |
+//! | processes that this one started | their CPU clocks, RUSAGE_CHILDREN | ns, up to one tick late while they run |
 //! | ksoftirqd/N, napi/* | their CPU clocks | ns, up to one tick late while they run |
 //! | idle | /proc/stat; with NO_HZ the kernel notes when a core goes idle and wakes | exact, shown in USER_HZ (10 ms) |
 //! | user, system, irq, softirq, steal | /proc/stat | see below |
@@ -42,19 +44,23 @@
 //! [`accounting`] decides.
 
 mod accounting;
+mod children;
 pub(crate) mod clock;
+mod helpers;
 mod kthreads;
 mod stat;
 
 #[cfg(doc)]
 use landspeed_record::CpuAccounting;
-use landspeed_record::{CpuUsage, Observations};
+use landspeed_record::{CpuUsage, Observations, WatchTarget};
 use landspeed_units::{CpuNanos, Nanos};
 
 pub use accounting::{Kernel, accounting};
+pub use helpers::leave_out_this_thread;
 
 use crate::{Error, Observer, Scene, Watch, procfile};
 use clock::Clock;
+use helpers::Claim;
 use kthreads::{Carrier, Carriers};
 use stat::Cores;
 
@@ -67,7 +73,8 @@ impl Observer for Cpu {
     }
 
     fn about(&self) -> &'static str {
-        "processor time of each core by class, of the workload's threads, of ksoftirqd and NAPI threads"
+        "processor time of each core by class, of the workload's threads, helpers and children, of ksoftirqd and NAPI \
+         threads"
     }
 
     fn cannot_see(&self) -> &'static [&'static str] {
@@ -76,7 +83,9 @@ impl Observer for Cpu {
             "classes finer than a tick on a tick-accounting kernel: the tick is charged whole to what it meets",
             "softirqs that run on top of an idle core or of another program (RPS and RFS, a NIC's interrupt), other \
              than in the cores' idle time: the workload's threads are not charged for them",
-            "work that kernel threads other than ksoftirqd and napi/* do for the flow (kworkers, io_uring's)",
+            "work that kernel threads other than ksoftirqd and napi/* do for the flow (kworkers; io_uring's are counted: \
+             they are threads of the process)",
+            "children that nobody waits for, once they have ended, and those that ended in the arms of another process",
             "what the hypervisor and the host below it spend on this machine's packets (vhost, the virtual switch)",
         ]
     }
@@ -99,9 +108,29 @@ struct CpuWatch {
 struct Reading {
     cores: Cores,
     threads: Run,
+    own: Option<Own>,
     softirqs: Run,
     napi: Run,
     at: Nanos,
+}
+
+/// What this end runs beside its workers, where it is the workload's.
+struct Own {
+    helpers: CpuNanos,
+    children: CpuNanos,
+    _workers: Claim,
+}
+
+impl Own {
+    fn start(workers: &[i32]) -> Result<Self, Error> {
+        let (_workers, children) = (Claim::of(workers), children::ran());
+        Ok(Own { helpers: helpers::ran()?, children, _workers })
+    }
+
+    /// Run time of helpers and of children since then.
+    fn since(&self) -> Result<(CpuNanos, CpuNanos), Error> {
+        Ok((helpers::ran()? - self.helpers, children::ran() - self.children))
+    }
 }
 
 /// Run time of some threads at one moment.
@@ -143,8 +172,9 @@ impl Watch for CpuWatch {
         let cores = stat::read()?;
         let softirqs = Run::start(self.carriers.clocks(Carrier::Softirq));
         let napi = Run::start(self.carriers.clocks(Carrier::Napi));
+        let own = (scene.target == WatchTarget::Workload).then(|| Own::start(scene.threads)).transpose()?;
         let threads = Run::start(scene.threads.iter().map(|tid| Clock::thread(*tid)));
-        self.start = Some(Reading { cores, softirqs, napi, threads, at: clock::now() });
+        self.start = Some(Reading { cores, softirqs, napi, own, threads, at: clock::now() });
         Ok(())
     }
 
@@ -153,11 +183,19 @@ impl Watch for CpuWatch {
         let end = clock::now();
         // The workload's threads first: they are the figure that decides.
         let (workload_ns, threads_lost) = start.threads.since();
+        let (helpers_ns, children_ns) = start.own.as_ref().map(Own::since).transpose()?.unwrap_or_default();
         let (ksoftirqd_ns, softirqs_lost) = start.softirqs.since();
         let (napi_ns, napi_lost) = start.napi.since();
         let cores = stat::difference(&start.cores, &stat::read()?);
-        let window_ns = end.saturating_sub(start.at);
-        seen.put(CpuUsage { window_ns, cores, workload_ns, ksoftirqd_ns, napi_ns });
+        seen.put(CpuUsage {
+            window_ns: end.saturating_sub(start.at),
+            cores,
+            workload_ns,
+            helpers_ns,
+            children_ns,
+            ksoftirqd_ns,
+            napi_ns,
+        });
         for (lost, which) in
             [(threads_lost, "the workload's threads"), (softirqs_lost + napi_lost, "the kernel's threads")]
         {

@@ -1,0 +1,91 @@
+//! The cost of a trial's end is all that its agent's process runs for it, and no more. A binary of its own with one
+//! test: the whole process is counted.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use landspeed_agent::Agent;
+use landspeed_control::{Handler, Reply, Request, SessionKey};
+use landspeed_record::{CpuUsage, Role, Settings, TrialSpec};
+use landspeed_units::Nanos;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+fn spec() -> TrialSpec {
+    TrialSpec {
+        workload: landspeed_workload::stream::spec(Nanos::millis(500)),
+        flow: Settings::new(),
+        cores: vec![],
+        warm_up_ns: Nanos::millis(20),
+        interval_ns: Nanos::millis(20),
+        observers: vec![],
+    }
+}
+
+/// The client's processor time in a trial over loopback, whose both ends are this agent's.
+fn trial(agent: &Arc<Agent>) -> CpuUsage {
+    let key = SessionKey::random();
+    let listen = Request::Listen { address: HERE, transport: "tcp".into(), key: key.clone() };
+    let Reply::Listening { port } = agent.handle(listen) else { panic!("it listens") };
+    let at = SocketAddr::new(HERE, port);
+    let run = |role| {
+        let request = Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec()) };
+        let agent = Arc::clone(agent);
+        std::thread::spawn(move || agent.handle(request))
+    };
+    let ends = [Role::Server, Role::Client].map(run);
+    let [_, client] = ends.map(|end| match end.join().expect("no panic") {
+        Reply::Outcome { outcome } => outcome.observed.get::<CpuUsage>().clone(),
+        other => panic!("{other:?}"),
+    });
+    agent.handle(Request::Close { port });
+    client
+}
+
+/// A process that spins until it is dropped, or for some seconds.
+struct Spinner(Child);
+
+impl Spinner {
+    fn start() -> Self {
+        let script = "i=0; while [ $i -lt 9000000 ]; do i=$((i+1)); done";
+        Spinner(Command::new("sh").args(["-c", script]).spawn().expect("a shell"))
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.0.kill().expect("it is ours");
+        self.0.wait().expect("it is ours");
+    }
+}
+
+#[test]
+fn a_spinning_helper_thread_and_a_forked_child_appear_in_the_cost() {
+    let agent = Agent::new(false);
+    // The two ends' windows do not open at the same moment: some of the other end's work is seen as a helper's.
+    let quiet = trial(&agent);
+    assert!(quiet.workload_ns.0 > 0 && quiet.children_ns.0 == 0, "{quiet:?}");
+    assert!(quiet.helpers_ns.0 < quiet.window_ns.0 / 20, "{quiet:?}");
+
+    let over = AtomicBool::new(false);
+    let helped = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        });
+        let helped = trial(&agent);
+        over.store(true, Ordering::Relaxed);
+        helped
+    });
+    assert!(helped.helpers_ns.0 > helped.window_ns.0 / 10, "{helped:?}");
+
+    let child = Spinner::start();
+    let forked = trial(&agent);
+    drop(child);
+    assert!(forked.children_ns.0 > forked.window_ns.0 / 10, "{forked:?}");
+    assert!(forked.helpers_ns.0 < forked.window_ns.0 / 20, "{forked:?}");
+    assert_eq!(forked.own(), forked.workload_ns + forked.helpers_ns + forked.children_ns);
+}

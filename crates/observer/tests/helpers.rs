@@ -1,0 +1,195 @@
+//! What a trial's end uses beside its workers. A binary of its own: the whole process is counted, other tests included.
+
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
+
+use landspeed_observer::{Scene, Watcher, leave_out_this_thread, observer};
+use landspeed_record::CpuUsage;
+
+/// What each spinner runs at least.
+const SPIN: Duration = Duration::from_millis(60);
+/// Far more than what a window costs by itself, and a tick.
+const LITTLE: u64 = 15_000_000;
+/// Longer than anything here takes on a busy machine.
+const LONG: Duration = Duration::from_secs(20);
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn own_thread() -> i32 {
+    rustix::thread::gettid().as_raw_nonzero().get()
+}
+
+/// Reads a CPU clock, which is there.
+fn clock(id: libc::clockid_t) -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the kernel to fill.
+    assert_eq!(unsafe { libc::clock_gettime(id, &raw mut time) }, 0);
+    Duration::new(time.tv_sec.cast_unsigned(), u32::try_from(time.tv_nsec).expect("below a second"))
+}
+
+/// Runs the calling thread for [`SPIN`].
+fn spin() {
+    let end = clock(libc::CLOCK_THREAD_CPUTIME_ID) + SPIN;
+    while clock(libc::CLOCK_THREAD_CPUTIME_ID) < end {}
+}
+
+/// What the observer sees of `work`, beside a worker that does nothing.
+fn window(work: impl FnOnce()) -> CpuUsage {
+    let (tell, told) = mpsc::channel();
+    let (over, wait) = mpsc::channel::<()>();
+    let worker = std::thread::spawn(move || {
+        tell.send(own_thread()).expect("the test waits");
+        wait.recv().expect_err("it is dropped");
+    });
+    let threads = [told.recv().expect("a worker")];
+    let mut watcher = Watcher::with(&[observer("cpu").expect("registered")], "lo");
+    watcher.open(&Scene { threads: &threads, ..Scene::default() });
+    work();
+    let seen = watcher.close();
+    drop(over);
+    worker.join().expect("no panic");
+    seen.get::<CpuUsage>().clone()
+}
+
+/// One test at a time, whose own thread coordinates.
+fn alone(test: impl FnOnce()) {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    leave_out_this_thread();
+    test();
+}
+
+fn is_spin(nanos: u64) -> bool {
+    (SPIN.as_nanos() as u64 - LITTLE..SPIN.as_nanos() as u64 * 3).contains(&nanos)
+}
+
+#[test]
+fn a_thread_that_helps_is_counted_whether_it_lives_or_not() {
+    alone(|| {
+        let ended = window(|| std::thread::spawn(spin).join().expect("no panic"));
+        assert!(is_spin(ended.helpers_ns.0), "{ended:?}");
+        let (go, wait) = mpsc::channel::<()>();
+        let (tell, done) = mpsc::channel();
+        // A transport's own thread is older than the trial, and stays.
+        let helper = std::thread::spawn(move || {
+            for () in wait {
+                spin();
+                tell.send(()).expect("the test waits");
+            }
+        });
+        let stays = window(|| {
+            go.send(()).expect("it waits");
+            done.recv().expect("it spins");
+        });
+        drop(go);
+        helper.join().expect("no panic");
+        assert!(is_spin(stays.helpers_ns.0), "{stays:?}");
+        assert!(stays.workload_ns.0 < LITTLE && stays.children_ns.0 < LITTLE, "{stays:?}");
+        assert_eq!(stays.own(), stays.workload_ns + stays.helpers_ns + stays.children_ns);
+    });
+}
+
+#[test]
+fn a_thread_that_is_no_trials_is_not() {
+    alone(|| {
+        let seen = window(|| {
+            spin();
+            let other = std::thread::spawn(|| {
+                leave_out_this_thread();
+                spin();
+            });
+            other.join().expect("no panic");
+        });
+        assert!(seen.own().0 < LITTLE, "{seen:?}");
+    });
+}
+
+#[test]
+fn another_trials_workers_are_not() {
+    alone(|| {
+        let one = || {
+            let threads = [own_thread()];
+            let mut watcher = Watcher::with(&[observer("cpu").expect("registered")], "lo");
+            watcher.open(&Scene { threads: &threads, ..Scene::default() });
+            spin();
+            watcher.close().get::<CpuUsage>().clone()
+        };
+        let mut theirs = CpuUsage::default();
+        let ours = window(|| theirs = std::thread::spawn(one).join().expect("no panic"));
+        assert!(is_spin(theirs.workload_ns.0) && theirs.helpers_ns.0 < LITTLE, "{theirs:?}");
+        assert!(ours.own().0 < LITTLE, "{ours:?}");
+    });
+}
+
+/// Spins for a few tenths of a second, and for some seconds.
+const A_WHILE: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+const LONGER: &str = "i=0; while [ $i -lt 9000000 ]; do i=$((i+1)); done";
+
+/// A child that is gone when this is.
+struct Shell(Child);
+
+impl Shell {
+    fn run(script: &str) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Shell(shell.spawn().expect("a shell"))
+    }
+
+    /// Waits until it has said a line.
+    fn said(&mut self) {
+        let line = self.0.stdout.as_mut().expect("a pipe").read_exact(&mut [0]);
+        line.expect("the shell says a line");
+    }
+}
+
+impl Drop for Shell {
+    fn drop(&mut self) {
+        self.0.kill().expect("it is ours");
+        self.0.wait().expect("it is ours");
+    }
+}
+
+/// Waits until a process ran for [`SPIN`] more.
+fn let_run(Shell(child): &Shell) {
+    let mut id = 0;
+    // SAFETY: `id` is a valid clockid for the call to fill.
+    assert_eq!(unsafe { libc::clock_getcpuclockid(child.id().cast_signed(), &raw mut id) }, 0);
+    let (end, patience) = (clock(id) + SPIN, Instant::now() + LONG);
+    while clock(id) < end {
+        assert!(Instant::now() < patience, "the child runs");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn children_are_counted_while_they_live_and_when_they_have_ended() {
+    alone(|| {
+        let child = Shell::run(LONGER);
+        let_run(&child);
+        let lives = window(|| let_run(&child));
+        assert!(is_spin(lives.children_ns.0), "{lives:?}");
+        let ends = window(|| {
+            let_run(&child);
+            drop(child);
+        });
+        assert!(is_spin(ends.children_ns.0), "what it ran before is not of this window: {ends:?}");
+        let whole = window(|| {
+            let child = Shell::run(LONGER);
+            let_run(&child);
+            drop(child);
+        });
+        assert!(is_spin(whole.children_ns.0), "{whole:?}");
+        assert!(whole.helpers_ns.0 < LITTLE, "{whole:?}");
+    });
+}
+
+#[test]
+fn children_of_children_are_counted() {
+    alone(|| {
+        // The shell waits for one that spins, says so, and stays.
+        let mut shell = None;
+        let seen = window(|| shell.insert(Shell::run(&format!("({A_WHILE}); echo; read end"))).said());
+        assert!(seen.children_ns.0 > 2 * LITTLE, "{seen:?}");
+    });
+}
