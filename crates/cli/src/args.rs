@@ -103,15 +103,25 @@ impl HostArgs {
     }
 }
 
-/// Where results go.
-#[derive(Debug, Args)]
-pub(crate) struct OutputArgs {
+/// What becomes of a report.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct FormArgs {
     /// Print one JSON document instead of the report
     #[arg(long)]
     pub(crate) json: bool,
     /// Write a self-contained page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Write the report's tables as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
+/// Where results go.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArgs {
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
     /// Where records are kept (default: $XDG_DATA_HOME/landspeed or ~/.local/share/landspeed)
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -153,12 +163,8 @@ pub(crate) struct ExplainArgs {
     /// Print everything that was seen
     #[arg(long)]
     pub(crate) full: bool,
-    /// Print one JSON document instead of the report
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write a self-contained page
-    #[arg(long, value_name = "FILE")]
-    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
 }
 
 #[derive(Debug, Args)]

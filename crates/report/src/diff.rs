@@ -2,17 +2,22 @@
 
 use landspeed_analysis::{Diff, FiguresDiff, StepDiff};
 use landspeed_record::{Estimate, StepSummary};
+use serde::Serialize;
 
-use crate::output::{Style, Tone};
+use crate::block::{Block, Cell, Column, Document, Head, Kind, Section, Table};
+use crate::safe;
 use crate::words;
-use crate::{safe, table};
 
 /// Two records compared, as `landspeed diff` shows it.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct DiffReport {
+    /// Of this document.
+    pub format: u32,
     /// What the first record is called (its path, or its start).
+    #[serde(rename = "a")]
     pub name_a: String,
     /// What the second record is called.
+    #[serde(rename = "b")]
     pub name_b: String,
     /// One line that says what came out.
     pub headline: String,
@@ -23,7 +28,7 @@ pub struct DiffReport {
 }
 
 /// One thing that two runs share or differ in.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct DiffRow {
     /// What is compared ("final rate", "A tso", "kernel").
     pub what: String,
@@ -52,7 +57,7 @@ impl DiffReport {
             None => "one of the records has no final rate to compare".to_owned(),
         };
         let (name_a, name_b) = (name_a.to_owned(), name_b.to_owned());
-        DiffReport { name_a, name_b, headline, rows, notes: vec![diff.caveat.clone()] }
+        DiffReport { format: 1, name_a, name_b, headline, rows, notes: vec![diff.caveat.clone()] }
     }
 }
 
@@ -79,37 +84,28 @@ fn step(of: &StepDiff) -> DiffRow {
     DiffRow { what: format!("step {}", of.step), a: came_out(&of.a), b: came_out(&of.b), ratio: None }
 }
 
-/// The comparison for a terminal; ends with a line break.
-pub fn diff_text(diff: &DiffReport, width: u16, color: bool) -> String {
-    let style = Style { color };
-    let rows: Vec<Vec<String>> = diff.rows.iter().map(cells).collect();
-    let (name_a, name_b) = (safe(&diff.name_a), safe(&diff.name_b));
-    let mut parts = vec![
-        style.paint(Tone::Strong, &safe(&diff.headline)),
-        format!("A  {name_a}\nB  {name_b}"),
-        table(&["", "A", "B", "B over A"], &rows, width.clamp(60, 160)),
+/// The comparison, ready to be printed.
+pub fn diff(diff: &DiffReport) -> Document {
+    let columns = vec![
+        Column::words(""),
+        Column::words("A"),
+        Column::words("B"),
+        Column::of(Kind::Estimate, "B over A"),
     ];
-    parts.extend(diff.notes.iter().map(|note| style.paint(Tone::Dim, &format!("note: {}", safe(note)))));
-    parts.join("\n\n") + "\n"
-}
-
-fn cells(row: &DiffRow) -> Vec<String> {
-    let ratio = row.ratio.filter(words::plausible).map(|e| words::estimate(&e)).unwrap_or_default();
-    vec![row.what.clone(), row.a.clone(), row.b.clone(), ratio]
-}
-
-/// The comparison as one JSON document.
-pub fn diff_json(diff: &DiffReport) -> String {
-    let rows: Vec<_> = diff
-        .rows
-        .iter()
-        .map(|r| serde_json::json!({ "what": r.what, "a": r.a, "b": r.b, "ratio": r.ratio }))
-        .collect();
-    let document = serde_json::json!({
-        "format": 1, "a": diff.name_a, "b": diff.name_b,
-        "headline": diff.headline, "rows": rows, "notes": diff.notes,
-    });
-    format!("{document:#}")
+    let row = |row: &DiffRow| {
+        let words = [&row.what, &row.a, &row.b].map(|words| Cell::from(safe(words)));
+        words.into_iter().chain([row.ratio.map_or_else(|| "".into(), Cell::from)]).collect::<Vec<_>>()
+    };
+    let table = Table::new("What differs", "", columns).rows(diff.rows.iter().map(row));
+    let head = Head {
+        kind: "two runs",
+        title: safe(&diff.headline).into(),
+        facts: vec![format!("A {}", safe(&diff.name_a)).into(), format!("B {}", safe(&diff.name_b)).into()],
+        ..Head::default()
+    };
+    let notes = diff.notes.iter().map(|note| format!("note: {}", safe(note)));
+    let section = Section::new("rows", "").all(table.some()).all(Block::asides(notes));
+    Document { head, sections: vec![section], ..Document::default() }
 }
 
 #[cfg(test)]
@@ -130,7 +126,7 @@ mod tests {
         let report = DiffReport::of(&diff, "a.jsonl", "b.jsonl");
         let rows: Vec<&str> = report.rows.iter().map(|r| r.what.as_str()).collect();
         assert_eq!(rows, ["final rate", "final setting A mtu", "step tso=on"]);
-        assert_eq!(report.headline, "the second's final rate is 0.50x the first's [0.40, 0.60]");
+        assert_eq!(report.headline, "the second's final rate is 0.50× the first's [0.40, 0.60]");
     }
 
     #[test]
@@ -153,9 +149,10 @@ mod tests {
         let ratio = Some(Estimate { ratio: 1.31, low: 1.2, high: 1.4 });
         let row = DiffRow { what: "final rate".into(), a: "34 Gb/s".into(), b: "44.5 Gb/s".into(), ratio };
         let diff = DiffReport { name_a: "a".into(), rows: vec![row], ..DiffReport::default() };
-        let text = diff_text(&diff, 80, false);
+        let text = super::diff(&diff)
+            .text(crate::Output { terminal: false, width: 80, color: false }, crate::Detail::Brief);
         assert!(text.contains("final rate") && text.contains("1.31x [1.20, 1.40]"), "{text}");
-        let json: serde_json::Value = serde_json::from_str(&diff_json(&diff)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&crate::json(&diff)).unwrap();
         assert_eq!(json["rows"][0]["ratio"]["low"], 1.2);
     }
 }

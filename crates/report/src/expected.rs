@@ -3,7 +3,7 @@
 use landspeed_record::{Advised, Cause, Expectations, StepSummary, TuneSummary, Verdict};
 
 use crate::explain::cause_words;
-use crate::words::{self, Primary, times};
+use crate::words::times;
 
 /// Measured steps that a verdict brought forward, in the order in which they were tried.
 pub(crate) fn advised(summary: &TuneSummary) -> Vec<(&StepSummary, &Advised)> {
@@ -46,14 +46,6 @@ pub(crate) fn weighed(cause: Cause, weight: f64) -> String {
 /// The ratio of goodput that was expected, where a figure was given.
 pub(crate) fn expected(advised: &Advised) -> Option<f64> {
     advised.expected_ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)
-}
-
-/// "expected 1.40x, measured 1.32x [1.21, 1.44]": of the goodput, whatever decides the run.
-pub(crate) fn outcome(step: &StepSummary, advised: &Advised) -> String {
-    let measured = Primary::Rate.of_step(step).map(|e| format!("measured {}", words::estimate(&e)));
-    let promised = expected(advised).map(|ratio| format!("expected {}", times(ratio)));
-    let said = [promised, measured];
-    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// The run's figures in a sentence.
@@ -104,7 +96,7 @@ mod tests {
         let compared = Expectations { measured_over_expected: Some(0.8), compared: 2, held: 1, ..of };
         let said = sums(&compared);
         assert!(
-            said.ends_with("is 0.80x on average of 2 steps, and 1 of their intervals hold what was expected"),
+            said.ends_with("is 0.80× on average of 2 steps, and 1 of their intervals hold what was expected"),
             "{said}"
         );
     }

@@ -1,8 +1,8 @@
-//! The summary as a document. Schema: docs/reference/summary.md.
+//! A report as a document. Schemas: docs/reference.
 
-use landspeed_record::TuneSummary;
+use serde::Serialize;
 
-/// `summary` as one JSON document over several lines, without a line break at the end.
-pub fn summary_json(summary: &TuneSummary) -> String {
-    serde_json::to_string_pretty(summary).expect("a summary has string keys only")
+/// `report` as one JSON document over several lines, without a line break at the end.
+pub fn json(report: &impl Serialize) -> String {
+    serde_json::to_string_pretty(report).expect("a report has string keys only")
 }

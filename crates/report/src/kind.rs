@@ -50,67 +50,39 @@ impl Kind {
         matches!(self, Kind::Kept | Kind::Unconfirmed)
     }
 
-    /// For people.
+    /// How it is told: in words, for a narrow column, by a sign so that colour is never the only difference, its class in the
+    /// page's style sheet, and its colour.
+    fn told(self) -> (&'static str, &'static str, &'static str, &'static str, Tone) {
+        match self {
+            Kind::Kept => ("kept", "kept", "✓", "kept", Tone::Good),
+            Kind::Unconfirmed => ("kept, not confirmed", "not confirmed", "!", "unconfirmed", Tone::Open),
+            Kind::Dropped => ("helped, then dropped", "dropped", "○", "dropped", Tone::Open),
+            Kind::Harms => ("harms", "harms", "✗", "harms", Tone::Bad),
+            Kind::NoEffect => ("no useful effect", "no effect", "=", "no-effect", Tone::Dim),
+            Kind::Undecided => ("undecided", "undecided", "?", "undecided", Tone::Open),
+            Kind::Placebo => ("placebo", "placebo", "~", "placebo", Tone::Noise),
+            Kind::Skipped => ("skipped", "skipped", "-", "skipped", Tone::Dim),
+            Kind::NotTried => ("not tried", "not tried", "-", "not-tried", Tone::Dim),
+        }
+    }
+
     pub(crate) fn word(self) -> &'static str {
-        match self {
-            Kind::Kept => "kept",
-            Kind::Unconfirmed => "kept, not confirmed",
-            Kind::Dropped => "helped, then dropped",
-            Kind::Harms => "harms",
-            Kind::NoEffect => "no useful effect",
-            Kind::Undecided => "undecided",
-            Kind::Placebo => "placebo",
-            Kind::Skipped => "skipped",
-            Kind::NotTried => "not tried",
-        }
+        self.told().0
     }
 
-    /// As [`Kind::word`], for a narrow column.
     pub(crate) fn brief(self) -> &'static str {
-        match self {
-            Kind::Unconfirmed => "not confirmed",
-            Kind::Dropped => "dropped",
-            Kind::NoEffect => "no effect",
-            kind => kind.word(),
-        }
+        self.told().1
     }
 
-    /// One character, so that colour is never the only difference.
     pub(crate) fn symbol(self) -> &'static str {
-        match self {
-            Kind::Kept => "✓",
-            Kind::Unconfirmed => "!",
-            Kind::Dropped => "○",
-            Kind::Harms => "✗",
-            Kind::NoEffect => "=",
-            Kind::Undecided => "?",
-            Kind::Placebo => "~",
-            Kind::Skipped | Kind::NotTried => "-",
-        }
+        self.told().2
     }
 
-    /// Class in the page's style sheet.
     pub(crate) fn class(self) -> &'static str {
-        match self {
-            Kind::Kept => "kept",
-            Kind::Unconfirmed => "unconfirmed",
-            Kind::Dropped => "dropped",
-            Kind::Harms => "harms",
-            Kind::NoEffect => "no-effect",
-            Kind::Undecided => "undecided",
-            Kind::Placebo => "placebo",
-            Kind::Skipped => "skipped",
-            Kind::NotTried => "not-tried",
-        }
+        self.told().3
     }
 
     pub(crate) fn tone(self) -> Tone {
-        match self {
-            Kind::Kept => Tone::Good,
-            Kind::Harms => Tone::Bad,
-            Kind::Unconfirmed | Kind::Undecided | Kind::Dropped => Tone::Open,
-            Kind::Placebo => Tone::Noise,
-            Kind::NoEffect | Kind::Skipped | Kind::NotTried => Tone::Dim,
-        }
+        self.told().4
     }
 }

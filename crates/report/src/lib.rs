@@ -1,33 +1,36 @@
-//! What a person sees of a run: live on a terminal, as text, as JSON, and as one HTML page.
+//! What a person sees of a run: live on a terminal, and as a report.
 //!
-//! Input is plain data of `landspeed-record`; this crate imports no noun, so a saved record can be shown
-//! anywhere. A record may come from a stranger: whatever is shown of it goes through [`safe`], and into
-//! HTML through maud's escaping on top.
+//! A report is a [`Document`], which is put together once ([`tune`], [`explain`], [`compare`], [`measure`], [`diff`],
+//! [`record_run`]) and printed as text, as one HTML page or as CSV; [`json`] writes the data behind it. Input is plain data
+//! of `landspeed-record`; this crate imports no noun, so a saved record can be shown anywhere. A record may come from a
+//! stranger: no text in a document holds what a terminal acts on, and maud escapes what goes into HTML.
 
+mod block;
 mod chart;
 mod compare;
 mod diff;
 mod expected;
 mod explain;
-pub mod html;
+mod glossary;
 mod json;
 mod kind;
 pub mod live;
-pub mod measure;
+mod measure;
 mod output;
 mod record_run;
 mod safe;
-mod table;
-pub mod text;
+mod tune;
 mod wan;
 mod words;
 
-pub use compare::{compare_html, compare_json, compare_progress, compare_text};
-pub use diff::{DiffReport, DiffRow, diff_json, diff_text};
-pub use explain::{Detail, explain_html, explain_json, explain_text};
-pub use json::summary_json;
+pub use block::{Detail, Document, table};
+pub use compare::{compare, compare_progress};
+pub use diff::{DiffReport, DiffRow, diff};
+pub use explain::explain;
+pub use json::json;
+pub use measure::measure;
 pub use output::Output;
-pub use record_run::{record_run_json, record_run_text};
+pub use record_run::record_run;
 pub use safe::safe;
-pub use table::table;
+pub use tune::tune;
 pub use words::LEAST_EFFECT;

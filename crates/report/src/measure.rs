@@ -3,158 +3,164 @@
 use landspeed_record::{HostCpu, LatencyFigure, MeasureReport, Side, StreamFigure, SweepPoint};
 use landspeed_units::{BitRate, CpuNanos, Nanos};
 
-use crate::output::{Style, Tone};
+use crate::block::{Block, Cell, Column, Document, Head, Section, Seen, Table, Text};
+use crate::wan;
 use crate::words::number;
-use crate::{safe, table, wan};
 
-/// The result as one JSON document over several lines, without a line break at the end.
-pub fn json(report: &MeasureReport) -> String {
-    serde_json::to_string_pretty(report).expect("a report has string keys only")
+/// The result, ready to be printed.
+pub fn measure(report: &MeasureReport) -> Document {
+    let sections = [
+        streams(report),
+        Section::new("sweep", "Goodput by write size").minor().all(sweep(&report.sweep)),
+        latency(report),
+        cpu(report),
+        Section::new("tcp", "What TCP said").minor().all(tcp(report)),
+    ];
+    let mut sections: Vec<Section> = sections.into_iter().filter_map(Section::some).collect();
+    sections.extend(report.wan.as_ref().map(wan::section));
+    sections.extend(
+        Section::new("notes", "")
+            .all(Block::asides(report.notes.iter().map(|n| format!("note: {n}"))))
+            .some(),
+    );
+    sections.push(reproduce(report));
+    Document { head: head(report), sections, version: report.landspeed.clone(), styles: &[] }
 }
 
-/// The result for a terminal of `width` columns; ends with a line break.
-pub fn text(report: &MeasureReport, width: u16, color: bool) -> String {
-    let style = Style { color };
-    let width = width.clamp(60, 160);
-    let mut parts = vec![head(report, style)];
-    parts.extend(streams(report, width));
-    parts.extend(sweep(&report.sweep, width));
-    parts.extend(latency(report, width));
-    parts.extend(report.connections_per_s.map(|n| format!("connections  {n:.0} per second")));
-    parts.extend(cpu(report, width));
-    parts.extend(tcp(report, width));
-    parts.extend(report.wan.as_ref().map(|link| wan::text(link, style, width)));
-    parts.extend(notes(report, style));
-    parts.extend(report.record.as_ref().map(|path| format!("record  {}", safe(path))));
-    parts.join("\n\n") + "\n"
-}
-
-fn head(report: &MeasureReport, style: Style) -> String {
-    let title = style.paint(Tone::Strong, &safe(&format!("{} on {}", report.workload.name, report.topology)));
+fn head(report: &MeasureReport) -> Head {
     let host = |side: Side, name: &str, kernel: &str, address: &str| {
-        safe(&format!("{side}  {name} {address}, Linux {kernel}"))
+        Text::from(format!("{side} {name} {address}, Linux {kernel}"))
     };
-    let a = host(Side::A, &report.host_a.hostname, &report.host_a.kernel, &report.path.address_a);
-    let b = host(Side::B, &report.host_b.hostname, &report.host_b.kernel, &report.path.address_b);
-    format!("{title}\n{a}\n{b}")
+    Head {
+        kind: "measurement",
+        title: format!("{} on {}", report.workload.name, report.topology).into(),
+        facts: vec![
+            host(Side::A, &report.host_a.hostname, &report.host_a.kernel, &report.path.address_a),
+            host(Side::B, &report.host_b.hostname, &report.host_b.kernel, &report.path.address_b),
+        ],
+        ..Head::default()
+    }
 }
 
-fn streams(report: &MeasureReport, width: u16) -> Option<String> {
-    let mut lines = Vec::new();
-    if !report.streams.is_empty() {
-        let mut rows: Vec<Vec<String>> = report.streams.iter().map(stream).collect();
-        if rows.len() > 1 {
-            let all: f64 = report.streams.iter().map(|s| s.rate_bps.0).sum();
-            rows.push(vec!["together".into(), BitRate(all).to_string(), String::new(), String::new()]);
-        }
-        lines.push(table(&["data", "goodput", "over", "by flow"], &rows, width));
-    }
-    if let Some(cost) = report.bytes_per_cpu_s {
-        lines.push(format!("cost  {cost}, processor time of both hosts"));
-    }
-    (!lines.is_empty()).then(|| lines.join("\n\n"))
+fn streams(report: &MeasureReport) -> Section {
+    let all: f64 = report.streams.iter().map(|s| s.rate_bps.0).sum();
+    let sum = (report.streams.len() > 1)
+        .then(|| [Cell::from("together"), BitRate(all).into(), "".into(), "".into()]);
+    let columns = vec![
+        Column::words("data"),
+        Column::number("goodput"),
+        Column::number("over"),
+        Column::words("by flow"),
+    ];
+    let table = Table::new("Goodput", "", columns).rows(report.streams.iter().map(stream)).rows(sum);
+    let cost =
+        report.bytes_per_cpu_s.map(|cost| Block::text(format!("cost  {cost}, processor time of both hosts")));
+    let set_up = report.connections_per_s.map(|n| Block::text(format!("connections  {n:.0} per second")));
+    Section::new("streams", "Goodput").minor().all(table.some()).all(cost).all(set_up)
 }
 
-fn stream(figure: &StreamFigure) -> Vec<String> {
+fn stream(figure: &StreamFigure) -> [Cell; 4] {
     let flows = figure.flow_rate_bps.iter().map(BitRate::to_string).collect::<Vec<_>>().join(", ");
-    let data = figure.between.clone().unwrap_or_else(|| direction(figure.sender));
-    vec![data, figure.rate_bps.to_string(), figure.window_ns.to_string(), flows]
+    let data = figure.between.as_deref().unwrap_or_else(|| direction(figure.sender));
+    [data.into(), figure.rate_bps.into(), figure.window_ns.into(), flows.into()]
 }
 
-fn direction(sender: Side) -> String {
+fn direction(sender: Side) -> &'static str {
     match sender {
-        Side::A => "A to B".to_owned(),
-        Side::B => "B to A".to_owned(),
+        Side::A => "A to B",
+        Side::B => "B to A",
     }
 }
 
 /// The table with NTTCP's two figures: the peak over the sizes and their mean (feng-2003, section 3.2).
-fn sweep(points: &[SweepPoint], width: u16) -> Option<String> {
+fn sweep(points: &[SweepPoint]) -> Vec<Block> {
     let rates: Vec<f64> = points.iter().map(|p| p.moved_bytes.per(p.took_ns).0).collect();
-    let (index, peak) = rates.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let Some((index, peak)) = rates.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)) else {
+        return Vec::new();
+    };
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;
     let row = |(p, rate): (&SweepPoint, &f64)| {
         let writes = p.moved_bytes.0.checked_div(p.size_bytes.0).unwrap_or(0);
-        vec![
-            format!("{} B", p.size_bytes.0),
-            writes.to_string(),
-            BitRate(*rate).to_string(),
-            p.took_ns.to_string(),
-        ]
+        [p.size_bytes.0.into(), writes.into(), BitRate(*rate).into(), Cell::from(p.took_ns)]
     };
-    let rows: Vec<Vec<String>> = points.iter().zip(&rates).map(row).collect();
-    let table = table(&["write size", "writes", "goodput", "took"], &rows, width);
+    let table = Table::figures("Goodput by write size", &["write size, bytes", "writes", "goodput", "took"])
+        .rows(points.iter().zip(&rates).map(row));
     let at = points[index].size_bytes.0;
-    Some(format!("{table}\n\npeak  {} at {at} B\nmean  {} over the sizes", BitRate(*peak), BitRate(mean)))
+    vec![
+        table.into(),
+        Block::text(format!("peak {} at {at} B", BitRate(*peak))),
+        Block::text(format!("mean {} over the sizes", BitRate(mean))),
+    ]
 }
 
-fn latency(report: &MeasureReport, width: u16) -> Option<String> {
+fn latency(report: &MeasureReport) -> Section {
     let setup = report.latency_of != "round trip";
-    let shown = |value: Option<Nanos>| value.map_or_else(|| "-".to_owned(), |ns| ns.to_string());
-    let half = |value: Option<Nanos>| shown(value.map(|ns| Nanos(ns.0 / 2)));
+    let many = report.latency.iter().any(|figure| figure.between.is_some());
     let row = |l: &LatencyFigure| {
         let size = if setup { "set-up".to_owned() } else { format!("{} B", l.size_bytes.0) };
-        let mut cells: Vec<String> = l.between.iter().map(|hosts| safe(hosts)).collect();
-        cells.extend([size, l.samples.to_string()]);
-        cells.extend([l.p50_ns, l.p90_ns, l.p99_ns, l.p99_9_ns, l.p99_99_ns].map(shown));
-        if !setup {
-            cells.push(half(l.p50_ns));
-        }
+        let hosts = many.then(|| Cell::from(l.between.as_deref().unwrap_or_default()));
+        let mut cells: Vec<Cell> = hosts.into_iter().chain([size.into(), l.samples.into()]).collect();
+        cells.extend([l.p50_ns, l.p90_ns, l.p99_ns, l.p99_9_ns, l.p99_99_ns].map(Cell::from));
+        cells.extend((!setup).then(|| l.p50_ns.map(|ns| Nanos(ns.0 / 2)).into()));
         cells
     };
-    let mut headers = vec!["message", "samples", "p50", "p90", "p99", "p99.9", "p99.99", "half p50"];
-    if setup {
-        headers.pop();
+    let mut names = vec!["message", "samples", "p50", "p90", "p99", "p99.9", "p99.99"];
+    names.extend((!setup).then_some("half p50"));
+    if many {
+        names.insert(0, "hosts");
     }
-    if report.latency.iter().any(|figure| figure.between.is_some()) {
-        headers.insert(0, "hosts");
-    }
-    let what = safe(&report.latency_of);
-    let rows: Vec<Vec<String>> = report.latency.iter().map(row).collect();
     let gaps = report.latency.iter().any(|l| l.p99_99_ns.is_none());
-    let why = if gaps { "\n- : fewer than 10 samples lie beyond that percentile" } else { "" };
-    (!rows.is_empty()).then(|| format!("{what}\n{}{why}", table(&headers, &rows, width)))
+    let table = Table::figures(&report.latency_of, &names).rows(report.latency.iter().map(row)).some();
+    let why = "–: fewer than 10 samples lie beyond that percentile";
+    let why = (gaps && table.is_some()).then(|| Block::aside(why));
+    Section::new("latency", &report.latency_of).all(table).all(why)
 }
 
-fn cpu(report: &MeasureReport, width: u16) -> Option<String> {
-    let rows: Vec<Vec<String>> = report.cpu.iter().map(cpu_row).collect();
-    let shared = !report.host_a.boot_id.is_empty() && report.host_a.boot_id == report.host_b.boot_id;
-    let note =
-        if shared { "\nBoth hosts are one machine: the classes are the machine's, seen twice." } else { "" };
+fn cpu(report: &MeasureReport) -> Section {
     let headers = ["cores used", "user", "system", "irq", "softirq", "steal", "own threads"];
-    (!rows.is_empty()).then(|| format!("{}{note}", table(&headers, &rows, width)))
+    let table = Table::figures("Processor time", &headers).rows(report.cpu.iter().map(cpu_row)).some();
+    let shared = !report.host_a.boot_id.is_empty() && report.host_a.boot_id == report.host_b.boot_id;
+    let note = (shared && table.is_some())
+        .then(|| Block::aside("Both hosts are one machine: the classes are the machine's, seen twice."));
+    Section::new("cpu", "Processor time").minor().all(table).all(note)
 }
 
 /// Processor time in cores: 1.00 is one core busy for the whole window.
-fn cpu_row(cpu: &HostCpu) -> Vec<String> {
+fn cpu_row(cpu: &HostCpu) -> Vec<Cell> {
     let window = cpu.window_ns.as_secs_f64();
-    let cores =
-        |time: CpuNanos| if window > 0.0 { number(time.as_secs_f64() / window) } else { "-".to_owned() };
-    let mut cells = vec![format!("{} of {}", cpu.side, cpu.cores)];
+    let cores = |time: CpuNanos| {
+        let cores = time.as_secs_f64() / window;
+        Cell::from((window > 0.0).then(|| Cell::number(cores, number(cores))))
+    };
+    let mut cells = vec![format!("{} of {}", cpu.side, cpu.cores).into()];
     let classes = [cpu.user_ns, cpu.system_ns, cpu.irq_ns, cpu.softirq_ns, cpu.steal_ns, cpu.workload_ns];
     cells.extend(classes.map(cores));
     cells
 }
 
-fn tcp(report: &MeasureReport, width: u16) -> Option<String> {
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
-    let rows: Vec<Vec<String>> = report
-        .tcp
-        .iter()
-        .map(|t| {
-            let round_trip = format!("{} (least {})", t.rtt_ns, t.min_rtt_ns);
-            let limits = [percent(t.rwnd_limited), percent(t.sndbuf_limited)];
-            let [rwnd, sndbuf] = limits;
-            vec![direction(t.sender), t.retransmits.to_string(), round_trip, rwnd, sndbuf]
-        })
-        .collect();
-    let headers =
-        ["TCP", "retransmits", "round trip under load", "limited by peer's window", "by send buffer"];
-    (!rows.is_empty()).then(|| table(&headers, &rows, width))
+fn tcp(report: &MeasureReport) -> Option<Table> {
+    let percent = |share: f64| Cell::number(share, format!("{:.0} %", share * 100.0));
+    let headers = [
+        "TCP",
+        "retransmits",
+        "round trip under load",
+        "least",
+        "limited by peer's window",
+        "by send buffer",
+    ];
+    let rows = report.tcp.iter().map(|t| {
+        let limits = [percent(t.rwnd_limited), percent(t.sndbuf_limited)];
+        let [rwnd, sndbuf] = limits;
+        [direction(t.sender).into(), t.retransmits.into(), t.rtt_ns.into(), t.min_rtt_ns.into(), rwnd, sndbuf]
+    });
+    Table::figures("What TCP said", &headers).rows(rows).some()
 }
 
-fn notes(report: &MeasureReport, style: Style) -> Option<String> {
-    let lines: Vec<String> =
-        report.notes.iter().map(|note| style.paint(Tone::Dim, &format!("note: {}", safe(note)))).collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
+fn reproduce(report: &MeasureReport) -> Section {
+    let mut pairs = vec![(Text::from("landspeed"), Text::from(&report.landspeed))];
+    pairs.extend(report.record.as_ref().map(|path| ("record".into(), path.into())));
+    Section::new("reproduce", "How to reproduce")
+        .minor()
+        .with(Block::Commands(vec![("Run it again".into(), report.command.clone())]))
+        .with(Block::Only(Seen::InFull, vec![Block::Pairs("", pairs)]))
 }

@@ -2,24 +2,13 @@
 
 use landspeed_record::{LabRecovery, RecordRun, RecordRunFigures};
 
-use crate::output::{Output, Style, Tone};
+use crate::block::{Block, Cell, Document, Head, List, Manner, Section, Table, Text};
+use crate::safe;
 use crate::words::number;
-use crate::{safe, table};
 
-/// The result as one JSON document over several lines, without a line break at the end.
-pub fn record_run_json(run: &RecordRun) -> String {
-    serde_json::to_string_pretty(run).expect("a report has string keys only")
-}
-
-/// The result for a terminal.
-pub fn record_run_text(run: &RecordRun, output: Output) -> String {
-    let style = Style { color: output.color };
-    let mut lines = vec![style.paint(Tone::Strong, &safe(&format!("record run on {}", run.topology)))];
-    lines.push(format!(
-        "path {}, round trip {}, holds {}; MTU {}",
-        run.path_rate_bps, run.path.rtt_ns, run.bdp_bytes, run.mtu_bytes
-    ));
-    let heads = [
+/// The result, ready to be printed.
+pub fn record_run(run: &RecordRun) -> Document {
+    let names = [
         "window",
         "payload",
         "of the path",
@@ -29,55 +18,64 @@ pub fn record_run_text(run: &RecordRun, output: Output) -> String {
         "RTT",
         "queue drops",
     ];
-    let rows = [row("capped at", &run.capped), row("not capped", &run.uncapped)];
-    lines.push(String::new());
-    lines.push(table(&heads, &rows, output.width));
-    lines.push(String::new());
-    lines.push(format!("headers leave {} of the path's rate at most", percent(run.capped.ceiling)));
-    lines.push(recovery(run));
-    for (name, figures) in [("capped", &run.capped), ("not capped", &run.uncapped)] {
-        lines.extend(
-            figures
-                .unfit
-                .iter()
-                .map(|why| style.paint(Tone::Bad, &safe(&format!("does not count ({name}): {why}")))),
-        );
-    }
-    if !run.restored {
-        lines.push(style.paint(Tone::Bad, "NOT everything was put back: run `landspeed undo` there"));
-    }
-    if !run.notes.is_empty() {
-        lines.push(format!(
-            "put back:\n{}",
-            run.notes.iter().map(|note| safe(note)).collect::<Vec<_>>().join("\n")
-        ));
-    }
-    lines.join("\n")
+    let table = Table::figures("The runs", &names)
+        .row(row("capped at", &run.capped))
+        .row(row("not capped", &run.uncapped));
+    let bad = |text: String| Block::Paragraph(Manner::Bad, text.into());
+    let unfit =
+        [("capped", &run.capped), ("not capped", &run.uncapped)].into_iter().flat_map(|(name, figures)| {
+            figures.unfit.iter().map(move |why| format!("does not count ({name}): {}", safe(why)))
+        });
+    let left = (!run.restored).then(|| "NOT everything was put back: run `landspeed undo` there".to_owned());
+    let section = Section::new("runs", "")
+        .with(table)
+        .with(Block::text(format!(
+            "headers leave {} of the path's rate at most",
+            percent(run.capped.ceiling)
+        )))
+        .all(recovery(run).into_iter().map(Block::text))
+        .all(unfit.chain(left).map(bad));
+    let notes = run.notes.iter().map(|note| safe(note).into()).collect::<Vec<Text>>();
+    let notes = Section::new("restored", "put back").with(List { items: notes, ..List::default() });
+    let facts = [
+        format!("path {}", run.path_rate_bps),
+        format!("round trip {}", run.path.rtt_ns),
+        format!("holds {}", run.bdp_bytes),
+        format!("MTU {}", run.mtu_bytes),
+    ];
+    let head = Head {
+        kind: "record run",
+        title: format!("record run on {}", run.topology).into(),
+        facts: facts.map(Text::from).into(),
+        ..Head::default()
+    };
+    let sections = [section].into_iter().chain((!run.notes.is_empty()).then_some(notes)).collect();
+    Document { head, sections, ..Document::default() }
 }
 
-fn row(name: &str, figures: &RecordRunFigures) -> Vec<String> {
+fn row(name: &str, figures: &RecordRunFigures) -> [Cell; 8] {
     let window = figures.window_bytes.map_or_else(|| name.to_owned(), |bytes| format!("{name} {bytes}"));
     let start = figures.retransmits_in_all.saturating_sub(figures.retransmits);
-    vec![
-        window,
-        figures.rate_bps.to_string(),
-        percent(figures.efficiency),
-        figures.bit_metres_per_s.map_or_else(|| "-".to_owned(), |value| format!("{value:.3e}")),
-        figures.retransmits.to_string(),
-        start.to_string(),
-        figures.rtt_ns.to_string(),
-        figures.link.as_ref().map_or_else(|| "-".to_owned(), |link| link.a_to_b.queue_drops.to_string()),
+    [
+        window.into(),
+        figures.rate_bps.into(),
+        Cell::number(figures.efficiency, percent(figures.efficiency)),
+        figures.bit_metres_per_s.map(|value| Cell::number(value, format!("{value:.3e}"))).into(),
+        figures.retransmits.into(),
+        start.into(),
+        figures.rtt_ns.into(),
+        figures.link.as_ref().map(|link| link.a_to_b.queue_drops).into(),
     ]
 }
 
-fn recovery(run: &RecordRun) -> String {
+fn recovery(run: &RecordRun) -> Vec<String> {
     let simulated =
         run.recovery.simulated_s.map_or_else(String::new, |s| format!(", {} s in the simulator", number(s)));
-    let lab = run.recovery.lab.as_ref().map_or_else(String::new, in_lab);
-    format!(
-        "one loss would cost Reno {} s to grow back by the formula (half the window, a segment a round trip){simulated}{lab}",
+    let formula = format!(
+        "one loss would cost Reno {} s to grow back by the formula (half the window, a segment a round trip){simulated}",
         number(run.recovery.formula_s)
-    )
+    );
+    std::iter::once(formula).chain(run.recovery.lab.as_ref().map(in_lab)).collect()
 }
 
 fn in_lab(seen: &LabRecovery) -> String {
@@ -96,7 +94,7 @@ fn in_lab(seen: &LabRecovery) -> String {
         other => format!("; {other} segments were sent again, not two"),
     };
     let unfit: String = seen.unfit.iter().map(|why| format!("; does not count: {}", safe(why))).collect();
-    format!("\non the lab's sockets {said}{again}{unfit}")
+    format!("on the lab's sockets {said}{again}{unfit}")
 }
 
 fn percent(share: f64) -> String {
@@ -140,7 +138,8 @@ mod tests {
             },
             ..RecordRun::default()
         };
-        let text = record_run_text(&run, Output { terminal: false, width: 120, color: false });
+        let text = record_run(&run)
+            .text(crate::Output { terminal: false, width: 120, color: false }, crate::Detail::Brief);
         for words in [
             "99.42 %",
             "2.490e16",
@@ -155,6 +154,6 @@ mod tests {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(!text.contains('\u{1b}'));
-        assert!(record_run_json(&run).contains("\"bit_metres_per_s\""));
+        assert!(crate::json(&run).contains("\"bit_metres_per_s\""));
     }
 }

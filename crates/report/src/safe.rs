@@ -8,7 +8,16 @@ const LIMIT: usize = 600;
 /// bidirectional overrides and invisible formats, which can make a line read as another. Line breaks and
 /// tabs become spaces; a text of more than 600 characters is cut and ends in an ellipsis.
 pub fn safe(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().min(LIMIT));
+    shown(text, LIMIT)
+}
+
+/// As [`safe`], of any length.
+pub(crate) fn clean(text: &str) -> String {
+    shown(text, usize::MAX)
+}
+
+fn shown(text: &str, limit: usize) -> String {
+    let mut out = String::with_capacity(text.len().min(limit));
     let mut chars = text.chars().peekable();
     let mut shown = 0;
     while let Some(c) = chars.next() {
@@ -21,7 +30,7 @@ pub fn safe(text: &str) -> String {
             c => out.push(c),
         }
         shown += 1;
-        if shown == LIMIT && chars.peek().is_some() {
+        if shown == limit && chars.peek().is_some() {
             out.push('…');
             break;
         }

@@ -3,16 +3,29 @@
 use landspeed_record::{DirectionStats, WanCarrier, WanReport};
 use landspeed_units::CpuNanos;
 
-use crate::output::{Style, Tone};
-use crate::words::{grouped, wrapped};
-use crate::{safe, table};
+use crate::block::{Block, Cell, Column, Manner, Section, Seen, Table};
+use crate::safe;
+use crate::words::grouped;
 
-/// Columns of [`rows`].
-pub(crate) const HEADERS: [&str; 6] =
-    ["direction", "segments", "dropped", "most queued", "late: p50 / p99 / worst", "its thread"];
+/// What the link did, whether it can be believed, and what that cost.
+pub(crate) fn section(wan: &WanReport) -> Section {
+    let manner = if wan.unfit.is_empty() { Manner::Aside } else { Manner::Bad };
+    let names =
+        ["direction", "segments", "dropped", "most queued", "late: p50", "p99", "worst", "its thread"];
+    let mut table = Table::figures("The link by direction", &names)
+        .captioned(title(wan))
+        .row(row("A to B", &wan.link.a_to_b))
+        .row(row("B to A", &wan.link.b_to_a));
+    table.columns[2] = Column::words(names[2]);
+    Section::new("wan", "The link between the hosts")
+        .with(Block::Only(Seen::OnTerminal, vec![Block::text(title(wan))]))
+        .with(table)
+        .all(verdict(wan).into_iter().map(|line| Block::Paragraph(manner, line.into())))
+        .with(Block::aside(shared(wan)))
+}
 
 /// "the link lab:wan:rate=1G,rtt=20ms,queue=1bdp over 25.1 s, with room for 2.38 MiB in its queue".
-pub(crate) fn title(wan: &WanReport) -> String {
+fn title(wan: &WanReport) -> String {
     let (spec, link) = (safe(&wan.link.spec), &wan.link);
     let room = match link.queue_packets {
         Some(packets) => format!("{} packets", grouped(packets)),
@@ -21,21 +34,17 @@ pub(crate) fn title(wan: &WanReport) -> String {
     format!("the link lab:wan:{spec} over {}, with room for {room} in its queue", link.window_ns)
 }
 
-/// A row a direction.
-pub(crate) fn rows(wan: &WanReport) -> Vec<Vec<String>> {
-    let row = |(name, direction): (&str, &DirectionStats)| {
-        vec![
-            name.to_owned(),
-            grouped(direction.arrived_segments),
-            dropped(direction),
-            direction.most_queued_bytes.to_string(),
-            [direction.late_p50_ns, direction.late_p99_ns, direction.late_max_ns]
-                .map(|late| late.to_string())
-                .join(" / "),
-            direction.cpu_ns.map_or_else(|| "unknown".to_owned(), |time| time.to_string()),
-        ]
-    };
-    [("A to B", &wan.link.a_to_b), ("B to A", &wan.link.b_to_a)].into_iter().map(row).collect()
+fn row(name: &str, direction: &DirectionStats) -> [Cell; 8] {
+    [
+        name.into(),
+        direction.arrived_segments.into(),
+        dropped(direction).into(),
+        direction.most_queued_bytes.into(),
+        direction.late_p50_ns.into(),
+        direction.late_p99_ns.into(),
+        direction.late_max_ns.into(),
+        direction.cpu_ns.into(),
+    ]
 }
 
 /// Drops by cause, the path's own first; and what else was done to segments.
@@ -96,18 +105,6 @@ pub(crate) fn shared(wan: &WanReport) -> String {
         "Its threads, ls-wan-ab and ls-wan-ba, share the processors with the hosts and do their receive work (softirq): \
          {took} of processor time, counted for neither host."
     )
-}
-
-/// The whole for a terminal of `width` columns, without a line break at the end.
-pub(crate) fn text(wan: &WanReport, style: Style, width: u16) -> String {
-    let fit = if wan.unfit.is_empty() { Tone::Dim } else { Tone::Bad };
-    let rows = table(&HEADERS, &rows(wan), width);
-    let wrap = |text: &str| wrapped(text, usize::from(width).saturating_sub(4)).replace("\n    ", "\n");
-    let mut lines = vec![style.paint(Tone::Strong, &wrap(&title(wan)))];
-    lines.extend(rows.lines().map(|line| line.trim_end().to_owned()));
-    lines.extend(verdict(wan).iter().map(|line| style.paint(fit, &wrap(line))));
-    lines.push(style.paint(Tone::Dim, &wrap(&shared(wan))));
-    lines.join("\n")
 }
 
 #[cfg(test)]

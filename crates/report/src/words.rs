@@ -36,30 +36,46 @@ impl Primary {
         }
     }
 
-    /// Heading of a narrow column: "cost" is bytes per CPU-second, "rtt" the idle round trip.
+    /// What it is called: while a run goes on, in a sentence behind "12× the", on an axis before its unit, above a column,
+    /// and above its card.
+    const fn called(self) -> [&'static str; 5] {
+        match self {
+            Primary::Rate => ["rate", "rate", "rate", "Rate", "Rate (goodput)"],
+            Primary::Cost => {
+                let axis = "payload for processor time";
+                ["cost", "bytes per CPU-second", axis, "Bytes per CPU-s", "Payload for processor time"]
+            }
+            Primary::Latency => {
+                ["rtt", "idle round trip", "idle round trip", "Round trip", "Idle round trip"]
+            }
+        }
+    }
+
     pub(crate) fn short(self) -> &'static str {
-        match self {
-            Primary::Rate => "rate",
-            Primary::Cost => "cost",
-            Primary::Latency => "rtt",
-        }
+        self.called()[0]
     }
 
-    /// In a sentence, behind "12x the".
     pub(crate) fn phrase(self) -> &'static str {
-        match self {
-            Primary::Rate => "rate",
-            Primary::Cost => "bytes per CPU-second",
-            Primary::Latency => "idle round trip",
-        }
+        self.called()[1]
     }
 
-    /// On an axis, before its unit.
     pub(crate) fn axis(self) -> &'static str {
+        self.called()[2]
+    }
+
+    pub(crate) fn heading(self) -> &'static str {
+        self.called()[3]
+    }
+
+    pub(crate) fn card(self) -> &'static str {
+        self.called()[4]
+    }
+
+    pub(crate) fn of_figures(self, figures: &Figures) -> f64 {
         match self {
-            Primary::Rate => "rate",
-            Primary::Cost => "payload for processor time",
-            Primary::Latency => "idle round trip",
+            Primary::Rate => figures.rate_bps.0,
+            Primary::Cost => figures.bytes_per_cpu_s.0,
+            Primary::Latency => figures.latency_ns.0 as f64,
         }
     }
 
@@ -93,7 +109,7 @@ pub(crate) fn kept(summary: &TuneSummary) -> String {
     }
 }
 
-/// "Confirmed over 30 min 0 s: 1.40x the rate [1.31, 1.49], 22 blocks".
+/// "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
 pub(crate) fn confirmation(found: &Confirmation, primary: Primary) -> String {
     let verdict = if found.holds { "Confirmed" } else { "NOT confirmed" };
     let over = duration(found.over_ns);
@@ -106,12 +122,6 @@ pub(crate) fn confirmation(found: &Confirmation, primary: Primary) -> String {
         gone => format!(", {gone} discarded"),
     };
     format!("{verdict} over {over}: {figure}, {} blocks{discarded}", found.blocks)
-}
-
-/// The round trip under load at the start and at the end, where both were sampled.
-pub(crate) fn loaded(summary: &TuneSummary) -> Option<(Nanos, Nanos)> {
-    let known = |figures: &Figures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
-    Some((known(&summary.start)?, known(&summary.final_)?))
 }
 
 /// Whether an estimate can be drawn and printed: a record may hold anything.
@@ -138,9 +148,9 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
-/// "1.44x".
+/// "1.44×".
 pub(crate) fn times(x: f64) -> String {
-    format!("{}x", number(x))
+    format!("{}×", number(x))
 }
 
 /// "[1.38, 1.50]"; "[0, any]" where too little was measured for an interval.
@@ -154,7 +164,7 @@ pub(crate) fn interval(e: &Estimate) -> String {
     format!("[{}, {}]", end(e.low), end(e.high))
 }
 
-/// "1.44x [1.38, 1.50]".
+/// "1.44× [1.38, 1.50]".
 pub(crate) fn estimate(e: &Estimate) -> String {
     format!("{} {}", times(e.ratio), interval(e))
 }
@@ -230,25 +240,6 @@ pub(crate) fn grouped(count: u64) -> String {
     shown
 }
 
-/// `text` broken at spaces to `width` columns, later lines indented.
-pub(crate) fn wrapped(text: &str, width: usize) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for word in text.split(' ').filter(|w| !w.is_empty()) {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > width {
-            out.push_str("\n    ");
-            column = 4;
-        } else if column > 0 {
-            out.push(' ');
-            column += 1;
-        }
-        out.push_str(word);
-        column += length;
-    }
-    out
-}
-
 /// "everything put back", or that it was not.
 pub(crate) fn restored(summary: &TuneSummary) -> &'static str {
     if summary.restored { "everything put back" } else { "NOT everything put back" }
@@ -271,7 +262,7 @@ mod tests {
         let gain = Gain { rate, ..Gain::default() };
         let found = Confirmation { over_ns: Nanos::secs(1_800), blocks: 22, discarded: 0, gain, holds: true };
         let said = confirmation(&found, Primary::Rate);
-        assert_eq!(said, "Confirmed over 30 min 0 s: 1.40x the rate [1.31, 1.49], 22 blocks");
+        assert_eq!(said, "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks");
         let doubtful = Confirmation { discarded: 3, holds: false, ..found };
         let said = confirmation(&doubtful, Primary::Cost);
         assert_eq!(said, "NOT confirmed over 30 min 0 s: no figure, 22 blocks, 3 discarded");
@@ -296,10 +287,5 @@ mod tests {
         for bad in [e(f64::NAN, 0.9, 1.1), e(1.0, 0.0, 1.1), e(1.0, 0.9, f64::INFINITY), e(1.0, 1.2, 1.1)] {
             assert!(!plausible(&bad), "{bad:?}");
         }
-    }
-
-    #[test]
-    fn long_lists_break_at_spaces_with_an_indent() {
-        assert_eq!(wrapped("skipped: no rings: a, b, c", 16), "skipped: no\n    rings: a, b,\n    c");
     }
 }

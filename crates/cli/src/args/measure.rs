@@ -9,7 +9,7 @@ use landspeed_transport::TRANSPORTS;
 use landspeed_units::{Nanos, parse_duration};
 use landspeed_workload::{Runner, WORKLOADS};
 
-use super::HostArgs;
+use super::{FormArgs, HostArgs};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FanArg {
@@ -56,9 +56,8 @@ pub(crate) struct CommonArgs {
     /// Use many clients and one server, or one client and many servers; the last host is the one
     #[arg(long, value_enum)]
     pub(crate) fan: Option<FanArg>,
-    /// Print one JSON document instead of the report
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
 }
 
 #[derive(Debug, Clone)]

@@ -8,10 +8,10 @@ use anyhow::{Context, Result, anyhow, bail};
 use landspeed_experiment::{Carrier, Error, Sink, StudyHead, begin, compare, compare_on, resume};
 use landspeed_model::study_run;
 use landspeed_record::{CompareReport, Contest, Engine, Line, Record, Study, StudyRun, Writer};
-use landspeed_report::{Output, compare_html, compare_json, compare_text};
+use landspeed_report::{Detail, json};
 
-use crate::args::{CompareArgs, HostArgs, OutputArgs};
-use crate::commands::show::out;
+use crate::args::{CompareArgs, FormArgs, HostArgs};
+use crate::commands::show;
 use crate::commands::tune::agree;
 use crate::data;
 use crate::ends::Ends;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
-    present(&report, &record, &args.output)?;
+    present(&report, &record, &args.output.form)?;
     Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -139,10 +139,6 @@ impl Carrier for Simulator<'_> {
 }
 
 /// Prints and writes what the user asked for.
-pub(crate) fn present(report: &CompareReport, record: &Record, output: &OutputArgs) -> Result<()> {
-    if let Some(file) = &output.html {
-        std::fs::write(file, compare_html(report, record))
-            .with_context(|| format!("cannot write the page {}", file.display()))?;
-    }
-    out(&if output.json { compare_json(report) } else { compare_text(report, Output::stdout()) })
+pub(crate) fn present(report: &CompareReport, record: &Record, form: &FormArgs) -> Result<()> {
+    show::present(&landspeed_report::compare(report, record), || json(report), form, Detail::Brief)
 }

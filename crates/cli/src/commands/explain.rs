@@ -7,11 +7,10 @@ use landspeed_experiment::{
     Attention, Effort, ExplainOptions, SizesOptions, explain, explain_live, explain_sizes,
 };
 use landspeed_record::{ExplainReport, WatchTarget};
-use landspeed_report::Output;
-use landspeed_report::{Detail, explain_html, explain_json, explain_text};
+use landspeed_report::{Detail, json};
 
 use crate::args::ExplainArgs;
-use crate::commands::show::{out, say};
+use crate::commands::show::{present as present_report, say};
 use crate::data;
 use crate::ends::{Ends, flow_of};
 use crate::stop::Leave;
@@ -89,13 +88,6 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
 }
 
 fn present(report: &ExplainReport, args: &ExplainArgs) -> Result<()> {
-    if let Some(file) = &args.html {
-        std::fs::write(file, explain_html(report))
-            .with_context(|| format!("cannot write the page {}", file.display()))?;
-    }
-    if args.json {
-        return out(&explain_json(report));
-    }
     let detail = if args.full { Detail::Full } else { Detail::Brief };
-    out(&explain_text(report, Output::stdout(), detail))
+    present_report(&landspeed_report::explain(report), || json(report), &args.form, detail)
 }

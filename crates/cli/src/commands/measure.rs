@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use landspeed_experiment::{Measurement, measure};
 use landspeed_record::MeasureReport;
-use landspeed_report::Output;
+use landspeed_report::Detail;
 use landspeed_transport::settings::FLOWS;
 
 use crate::args::{FanArg, MeasureArgs};
+use crate::commands::show::present;
 use crate::data;
 use crate::ends::{Ends, flow_of};
 use crate::stop::Leave;
@@ -27,12 +28,8 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     let report = measure(&joined.pairs, &what)?;
     let report = MeasureReport { wan: joined.wan(), ..report };
     drop(joined);
-    if args.json {
-        println!("{}", landspeed_report::measure::json(&report));
-    } else {
-        let output = Output::stdout();
-        print!("{}", landspeed_report::measure::text(&report, output.width, output.color));
-    }
+    let document = landspeed_report::measure(&report);
+    present(&document, || landspeed_report::json(&report), &args.form, Detail::Brief)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,12 +6,12 @@ use anyhow::{Context, Result};
 use landspeed_experiment::{Losses, RecordRunOptions, record_run, recover};
 use landspeed_model::{full_window, recovery_time, simulated_recovery};
 use landspeed_record::{LabRecovery, RecordRun, Recovery};
-use landspeed_report::{Output, record_run_json, record_run_text};
+use landspeed_report::{Detail, json};
 use landspeed_topology::{Lab, LabKind, WanSpec};
 use landspeed_units::Bytes;
 
 use crate::args::TuneArgs;
-use crate::commands::show::{out, say};
+use crate::commands::show::{present, say};
 use crate::commands::tune::agree;
 use crate::data;
 use crate::ends::{Ends, wan_spec};
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     if let Some(spec) = losing {
         run.recovery.lab = Some(in_lab(&ends, &spec, &run)?);
     }
-    out(&if args.output.json { record_run_json(&run) } else { record_run_text(&run, Output::stdout()) })?;
+    present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, Detail::Brief)?;
     let recovery_counts = run.recovery.lab.as_ref().is_none_or(|lab| lab.unfit.is_empty());
     let good = run.restored && run.capped.unfit.is_empty() && recovery_counts;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })

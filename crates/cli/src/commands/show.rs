@@ -1,14 +1,14 @@
 //! `landspeed show` and `landspeed diff`: records judged again.
 
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use landspeed_record::{Record, TuneSummary};
-use landspeed_report::{DiffReport, Output, diff_json, diff_text, html, summary_json, text};
+use landspeed_report::{Detail, DiffReport, Document, Output, json, tune};
 
-use crate::args::{DiffArgs, OutputArgs, ShowArgs};
+use crate::args::{DiffArgs, FormArgs, ShowArgs};
 use crate::commands::compare;
 use crate::data;
 
@@ -21,9 +21,9 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let record = landspeed_record::read(&path)?;
     if record.header.kind == "compare" {
         let report = landspeed_analysis::compare(&record, &path.display().to_string())?;
-        compare::present(&report, &record, &args.output)?;
+        compare::present(&report, &record, &args.output.form)?;
     } else {
-        present_tune(&summary(&record, &path)?, &record, &args.output)?;
+        present_tune(&summary(&record, &path)?, &record, &args.output.form)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -34,17 +34,26 @@ pub(crate) fn summary(record: &Record, path: &Path) -> Result<TuneSummary> {
 }
 
 /// Prints and writes what the user asked for.
-pub(crate) fn present_tune(summary: &TuneSummary, record: &Record, output: &OutputArgs) -> Result<()> {
-    if let Some(file) = &output.html {
-        std::fs::write(file, html::page(summary, record))
-            .with_context(|| format!("cannot write the page {}", file.display()))?;
-    }
-    if output.json {
-        out(&summary_json(summary))
-    } else {
-        let stdout = Output::stdout();
-        out(&text::summary(summary, stdout.width, stdout.color))
-    }
+pub(crate) fn present_tune(summary: &TuneSummary, record: &Record, form: &FormArgs) -> Result<()> {
+    present(&tune(summary, record), || json(summary), form, Detail::Brief)
+}
+
+/// Prints a report, or `as_json`, and writes the files that the user asked for.
+pub(crate) fn present(
+    report: &Document,
+    as_json: impl Fn() -> String,
+    form: &FormArgs,
+    detail: Detail,
+) -> Result<()> {
+    let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
+        Some(file) => {
+            std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
+        }
+        None => Ok(()),
+    };
+    write(&form.html, &|| report.page())?;
+    write(&form.csv, &|| report.csv())?;
+    out(&if form.json { as_json() } else { report.text(Output::stdout(), detail) })
 }
 
 /// Prints on standard output, ending with one newline; a reader that has gone is an error that `main`
@@ -71,10 +80,9 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
         landspeed_analysis::diff(&landspeed_record::read(&args.a)?, &landspeed_record::read(&args.b)?);
     let report = DiffReport::of(&found, &args.a.display().to_string(), &args.b.display().to_string());
     if args.json {
-        out(&diff_json(&report))?;
+        out(&json(&report))?;
     } else {
-        let stdout = Output::stdout();
-        out(&diff_text(&report, stdout.width, stdout.color))?;
+        out(&landspeed_report::diff(&report).text(Output::stdout(), Detail::Brief))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -72,16 +72,6 @@ pub(crate) fn text(class: &str, anchor: &str, at: (f64, f64), words: &str) -> Ma
     html! { text class=(class) text-anchor=(anchor) x=(n(at.0)) y=(n(at.1)) { (words) } }
 }
 
-/// A horizontal axis at the bottom: rules from `top` to `bottom`, labels under them, the unit's name last.
-pub(crate) fn x_axis(scale: &Scale, ticks: &[f64], (top, bottom): (f64, f64)) -> Markup {
-    html! {
-        @for &tick in ticks {
-            (line("grid", (scale.at(tick), top), (scale.at(tick), bottom)))
-            (text("tick", "middle", (scale.at(tick), bottom + 17.0), &label(tick)))
-        }
-    }
-}
-
 /// A vertical axis at the left: rules from `left` to `right`, labels left of them, its title above.
 pub(crate) fn y_axis(scale: &Scale, ticks: &[f64], (left, right): (f64, f64)) -> Markup {
     html! {

@@ -3,6 +3,7 @@
 mod curve;
 pub(crate) mod frame;
 mod ladder;
+pub(crate) mod lines;
 mod marker;
 pub(crate) mod rows;
 pub(crate) mod scale;

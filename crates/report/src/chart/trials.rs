@@ -21,7 +21,7 @@ pub(crate) struct Arms {
 pub(crate) fn by_step(record: &Record, figure: Primary) -> HashMap<&str, Arms> {
     let mut steps: HashMap<&str, Arms> = HashMap::new();
     for trial in trials(record) {
-        let value = value(trial, figure);
+        let value = figure.of_figures(&trial.figures);
         if !(value.is_finite() && value > 0.0) {
             continue;
         }
@@ -39,14 +39,6 @@ pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
         Line::Trial(trial) => Some(&**trial),
         _ => None,
     })
-}
-
-fn value(trial: &Trial, figure: Primary) -> f64 {
-    match figure {
-        Primary::Rate => trial.figures.rate_bps.0,
-        Primary::Cost => trial.figures.bytes_per_cpu_s.0,
-        Primary::Latency => trial.figures.latency_ns.0 as f64,
-    }
 }
 
 /// Goodput by write size of the trials of `step`, sizes that were measured again taken together.

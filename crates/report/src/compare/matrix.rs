@@ -1,20 +1,15 @@
-//! Who met whom, as a matrix that text and page share.
+//! Who met whom, as a matrix.
 
 use landspeed_record::{CompareReport, Interval};
 
 use super::words;
+use crate::block::{Cell, Table};
 use crate::words::number;
 
+/// Ratios up to this are called even, then little, more and much.
+const STEPS: [f64; 3] = [1.1, 2.0, 4.0];
 /// Most protocols that a matrix has room for.
 const MOST_SIDES: usize = 16;
-
-/// Who met whom, as a matrix: a row's share over a column's.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Matrix {
-    pub(super) sides: Vec<String>,
-    /// Row by row; `None` where two did not meet.
-    pub(super) cells: Vec<Vec<Option<Met>>>,
-}
 
 /// How two shared a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,30 +26,61 @@ impl Met {
         self.ends.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
     }
 
+    /// Filled by how far the shares are apart, where the interval does not hold an even share; in brackets where it does.
+    fn cell(self) -> Cell {
+        let shown = share(self.ratio);
+        let shown = if self.is_open() { format!("({shown})") } else { shown };
+        let told = self.ends.map(|(low, high)| format!("95 % interval {} to {}", share(low), share(high)));
+        Cell { told: told.map(Into::into), ..Cell::number(self.ratio, shown).classed(self.tone()) }
+    }
+
+    fn tone(self) -> &'static str {
+        const ROWS: [&str; 4] = ["even", "row-1", "row-2", "row-3"];
+        const COLUMNS: [&str; 4] = ["even", "column-1", "column-2", "column-3"];
+        if self.is_open() {
+            return "open";
+        }
+        let apart = self.ratio.max(1.0 / self.ratio);
+        let step = STEPS.iter().filter(|step| apart > **step).count();
+        if self.ratio >= 1.0 { ROWS[step] } else { COLUMNS[step] }
+    }
+
     fn turned(self) -> Self {
         Met { ratio: 1.0 / self.ratio, ends: self.ends.map(|(low, high)| (1.0 / high, 1.0 / low)) }
     }
 }
 
-/// The meetings as a matrix, or nothing where there were none.
-pub(super) fn matrix(report: &CompareReport) -> Option<Matrix> {
+/// The meetings as a matrix: a row's share over a column's.
+pub(super) fn matrix(report: &CompareReport) -> Table {
     let mut sides: Vec<&str> = Vec::new();
     for side in report.meetings.iter().flat_map(|meeting| [&meeting.first, &meeting.second]) {
         if !sides.contains(&side.as_str()) && sides.len() < MOST_SIDES {
             sides.push(side);
         }
     }
-    let mut cells = vec![vec![None; sides.len()]; sides.len()];
-    for meeting in &report.meetings {
-        let place = |side: &str| sides.iter().position(|known| *known == side);
-        let (Some(row), Some(column)) = (place(&meeting.first), place(&meeting.second)) else { continue };
-        let Some(met) = meeting.ratio.and_then(|ratio| met(&ratio)).filter(|_| row != column) else {
-            continue;
+    let found = |row: &str, column: &str| {
+        let of = |first: &str, second: &str| {
+            report
+                .meetings
+                .iter()
+                .rev()
+                .find(|m| m.first == first && m.second == second)?
+                .ratio
+                .as_ref()
+                .and_then(met)
         };
-        cells[row][column] = Some(met);
-        cells[column][row] = Some(met.turned());
-    }
-    (!sides.is_empty()).then(|| Matrix { sides: sides.into_iter().map(words::name).collect(), cells })
+        of(row, column).or_else(|| of(column, row).map(Met::turned)).filter(|_| row != column)
+    };
+    let row = |row: &&str| {
+        let cells = sides.iter().map(|column| found(row, column).map_or_else(|| "".into(), Met::cell));
+        std::iter::once(Cell::from(words::name(row))).chain(cells).collect::<Vec<_>>()
+    };
+    let names: Vec<String> =
+        std::iter::once(String::new()).chain(sides.iter().map(|side| words::name(side))).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Table { class: "matrix", ..Table::figures("Meetings", &names) }
+        .captioned("Row over column")
+        .rows(sides.iter().map(row))
 }
 
 fn met(ratio: &Interval) -> Option<Met> {
@@ -88,11 +114,24 @@ mod tests {
             ..MeetingFigures::default()
         };
         let meetings = vec![meeting("reno", "bic", 0.25), meeting("reno", "htcp", f64::NAN)];
-        let matrix = matrix(&CompareReport { meetings, ..CompareReport::default() }).unwrap();
-        assert_eq!(matrix.sides, ["Reno", "BIC", "H-TCP"]);
-        assert_eq!(matrix.cells[1][0], Some(Met { ratio: 4.0, ends: Some((2.0, 8.0)) }));
-        assert_eq!((matrix.cells[0][2], matrix.cells[0][0]), (None, None));
+        let matrix = matrix(&CompareReport { meetings, ..CompareReport::default() });
+        assert_eq!(
+            matrix.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>(),
+            ["", "Reno", "BIC", "H-TCP"]
+        );
+        let cell = |row: usize, column: usize| matrix.rows[row].cells[column].shown(false);
+        assert_eq!([cell(1, 1), cell(0, 2), cell(0, 3), cell(0, 1)], ["4.00×", "1/4.00", "", ""]);
         let shown: Vec<_> = [4.0, 0.25, 1.0, 1e6, 1e-6].into_iter().map(share).collect();
         assert_eq!(shown, ["4.00×", "1/4.00", "1.00×", ">999×", "<1/999"]);
+    }
+
+    #[test]
+    fn only_what_the_repeats_bear_out_is_filled() {
+        let met = |ratio, ends| Met { ratio, ends };
+        assert_eq!(met(3.0, Some((0.9, 9.0))).tone(), "open");
+        assert_eq!(met(3.0, Some((2.0, 4.0))).tone(), "row-2");
+        assert_eq!(met(0.1, Some((0.05, 0.2))).tone(), "column-3");
+        assert_eq!(met(1.05, Some((1.01, 1.09))).tone(), "even");
+        assert_eq!(met(3.0, None).tone(), "open", "one repeat bears out nothing");
     }
 }

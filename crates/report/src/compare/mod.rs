@@ -1,29 +1,264 @@
-//! The report of `landspeed compare`: as text for a terminal, as one page, and as JSON; and a line for each run while a
-//! study goes on.
+//! The report of `landspeed compare`, and a line for each run while a study goes on.
 //!
-//! All forms tell the same in the same order: whether the study stands, what it says in words, the paper's two tables (with
-//! the paper's own values where these may stand beside ours), which differences are real, what else was asked, and the
-//! paper's findings. What is shown is picked and worded once, in `words`, `tables` and `runs`; `text`, `page` and `chart`
-//! only draw it. A record may come from a stranger: figures that no measurement could give are left out, words go through
-//! [`crate::safe`].
+//! First whether the study stands and what it says in words, then which differences are real, the paper's two tables (with
+//! the paper's own values where these may stand beside ours), what else was asked, and the paper's findings. A record may come
+//! from a stranger: figures that no measurement could give are left out.
 
 mod chart;
 mod matrix;
-mod page;
 mod progress;
 mod runs;
 mod tables;
-mod text;
 mod words;
 
-use landspeed_record::CompareReport;
+use landspeed_record::{CompareReport, ContestFigures, PaperFinding, Record};
+use landspeed_units::BitRate;
 
-pub use page::compare_html;
+use crate::block::{
+    ABSENT, Article, Block, Card, Chart, Document, Group, Head, List, Look, Manner, Section, Seen, Table,
+    Text,
+};
+use crate::output::Tone;
+use crate::{glossary, safe};
 pub use progress::compare_progress;
-pub use text::compare_text;
 
-/// The report as one JSON document over several lines, without a line break at the end. Schema:
-/// docs/reference/compare.md.
-pub fn compare_json(report: &CompareReport) -> String {
-    serde_json::to_string_pretty(report).expect("a report has string keys only")
+/// What only this page has; the rest of the look is every page's.
+const STYLE: &str = include_str!("compare.css");
+/// Runs that do not count and are listed; so many are listed at once.
+const LISTED: usize = 200;
+const OPEN: usize = 6;
+
+/// The study, ready to be printed. `record` is what the report was computed from: the drawings over time are of its runs.
+pub fn compare(report: &CompareReport, record: &Record) -> Document {
+    let sections = [
+        rankings(report),
+        paper_tables(report),
+        Section::new("trade-offs", "The trade-offs").all(chart::parallel(report).map(Chart)),
+        courses(report, record),
+        meetings(report),
+        Section::new("round-trips", "Two round trips on one path").all(tables::round_trips(report).some()),
+        Section::new("short-flows", "Short flows beside a long one").all(tables::short_flows(report).some()),
+        Section::new("streams", "What a bit costs by the number of streams")
+            .all(tables::streams(report).some()),
+        findings(report),
+        runs(report, record),
+        reproduce(report, record),
+        glossary::of("compare"),
+    ];
+    Document {
+        head: head(report),
+        sections: sections.into_iter().filter_map(Section::some).collect(),
+        version: report.landspeed.clone(),
+        styles: &[STYLE],
+    }
+}
+
+fn head(report: &CompareReport) -> Head {
+    let void =
+        |why: &String| Text::default().with(Look::Strong, "✗ This study does not stand: ").and(safe(why));
+    let facts = words::setting(report).into_iter().chain([report.started.clone()]);
+    Head {
+        kind: "comparison",
+        warnings: report.void.iter().map(void).collect(),
+        title: words::headline(report).into(),
+        lead: words::conclusions(report).join(" ").into(),
+        facts: facts.map(Text::from).collect(),
+        blocks: cards(report),
+        ..Head::default()
+    }
+}
+
+/// The best of each figure at a glance.
+fn cards(report: &CompareReport) -> Vec<Block> {
+    let counted: Vec<&ContestFigures> = report.protocols.iter().filter(|p| p.runs > 0).collect();
+    if counted.len() < 2 {
+        return Vec::new();
+    }
+    let cards = vec![
+        card("Highest throughput", &counted, |p| Some(-p.mean_bps.0), |rate| BitRate(-rate).to_string()),
+        card("Smallest S (steadiest)", &counted, |p| p.stability, words::hundredths),
+        card("Least deviation of the RTT", &counted, |p| p.rtt_sd_s, |s| format!("{} ms", words::ms(s))),
+    ];
+    let under = Block::aside("By the figure alone; which differences are real is below.");
+    vec![Block::Cards("Best figures", cards), Block::Only(Seen::OnPage, vec![under])]
+}
+
+/// Who has the least of a figure.
+fn card(
+    name: &'static str,
+    protocols: &[&ContestFigures],
+    of: fn(&ContestFigures) -> Option<f64>,
+    say: impl Fn(f64) -> String,
+) -> Card {
+    let figures = protocols.iter().filter_map(|p| Some((p, words::sane(of(p))?)));
+    let best = figures.min_by(|a, b| a.1.total_cmp(&b.1));
+    let who = best.map_or_else(|| ABSENT.to_owned(), |(p, _)| words::name(&p.protocol));
+    let figure = best.map(|(_, value)| say(value)).unwrap_or_default();
+    Card {
+        name,
+        figure: Text::default().with(Look::Strong, who),
+        under: Text::default().with(Look::Quiet, figure),
+    }
+}
+
+/// Who is better by what, and which differences are real.
+fn rankings(report: &CompareReport) -> Section {
+    let section = Section::new("rankings", "Who is better");
+    if report.rankings.is_empty() {
+        return section;
+    }
+    let order = |ranking: &landspeed_record::Ranking| {
+        let groups = words::groups(ranking);
+        let told = groups.iter().fold(Text::default(), |text, group| text.with(Look::Group, group));
+        (safe(&ranking.by).into(), told)
+    };
+    section
+        .with(Block::text(
+            "Best first. Between two groups some difference is real; within a group none can be called so (Student's test of \
+             the differences repeat by repeat, Holm's correction over all pairs of a row, 5 %).",
+        ))
+        .with(Block::Pairs("orders", report.rankings.iter().map(order).collect()))
+        .all(Block::asides(words::ranking_notes(report)))
+}
+
+/// Tables 1 and 2 as the paper prints them, and the intervals behind them.
+fn paper_tables(report: &CompareReport) -> Section {
+    let section = Section::new("tables", "The paper's two tables");
+    if report.protocols.is_empty() {
+        return section;
+    }
+    let intervals = (report.study.independent_repeats() > 1).then(|| tables::intervals(report));
+    let headed = |heading: &str, table: Table| [Block::heading(heading), table.into()];
+    section
+        .all(headed("Table 1: all regions, throughput in Mb/s", tables::overall(report)))
+        .all(headed("Table 2: stability (S) and fairness (F) by region", tables::by_region(report)))
+        .all(
+            intervals
+                .into_iter()
+                .flat_map(|table| headed("Over repeats: mean ± half of its 95 % interval", table)),
+        )
+}
+
+/// Every protocol over time, side by side.
+fn courses(report: &CompareReport, record: &Record) -> Section {
+    let section = Section::new("courses", "Over time");
+    let courses = runs::courses(report, record);
+    if courses.is_empty() {
+        return section;
+    }
+    let queue = if courses.iter().any(|course| !course.queue.is_empty()) { " and the queue" } else { "" };
+    let about = format!(
+        "Of each protocol the repeat with the middle mean: goodput of its flows on top of each other (means over five samples \
+         and at least a second), beneath it the probe's round trip{queue}, on one axis of time; upright lines are where a flow \
+         enters or leaves. All drawings share their scales."
+    );
+    section
+        .all(Block::only(Seen::OnPage, [Block::text(about), Chart(chart::courses(report, &courses)).into()]))
+}
+
+/// All pairs that met.
+fn meetings(report: &CompareReport) -> Section {
+    let about = "The goodput of a flow of the row's protocol over that of the column's while all flows run; in brackets where the \
+                 repeats do not bear out a difference.";
+    let fill = Block::text(
+        "A filled cell is a difference that they bear out; blue is the row's, amber the column's.",
+    );
+    let section = Section::new("meetings", "Two protocols on one path");
+    match matrix::matrix(report).some() {
+        Some(matrix) => {
+            section.with(Block::text(about)).with(Block::Only(Seen::OnPage, vec![fill])).with(matrix)
+        }
+        None => section,
+    }
+}
+
+/// What the paper found, and whether it shows here.
+fn findings(report: &CompareReport) -> Section {
+    let section = Section::new("findings", "What the paper found");
+    let (told, untold): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.reproduces.is_some());
+    if report.findings.is_empty() {
+        return section;
+    }
+    let shown = told.iter().filter(|finding| finding.reproduces == Some(true)).count();
+    let about = format!(
+        "{shown} of its findings show here, {} do not, and {} this study cannot tell. A finding shows where the margin by which \
+         it holds, over all repeats, lies above zero (95 % interval).",
+        told.len() - shown,
+        untold.len()
+    );
+    let title = format!("{} that this study cannot tell, and why", untold.len());
+    let rest = Group { title: title.into(), open: false, blocks: untold.into_iter().map(finding).collect() };
+    section
+        .with(Block::text(about))
+        .all(told.into_iter().map(finding))
+        .all((!rest.blocks.is_empty()).then_some(rest))
+}
+
+fn finding(finding: &PaperFinding) -> Block {
+    let (sign, word) = words::shows(finding.reproduces);
+    let (class, tone) = match finding.reproduces {
+        Some(true) => ("found shows", Tone::Good),
+        Some(false) => ("found shows-not", Tone::Bad),
+        None => ("found untold", Tone::Dim),
+    };
+    let likely =
+        finding.reason.as_ref().map(|reason| format!(" Likely: {}.", safe(reason))).unwrap_or_default();
+    let lead =
+        Text::from(format!("{}.{likely} ", safe(&finding.evidence))).with(Look::Quiet, safe(&finding.place));
+    let title = Text::default().with(Look::Toned, format!("{sign} {word}: ")).and(safe(&finding.claim));
+    Article { class, title, lead, tone: Some(tone), ..Article::default() }.into()
+}
+
+/// Runs that do not count, how late the link was, and what a reader must know.
+fn runs(report: &CompareReport, record: &Record) -> Section {
+    let invalid = runs::invalid(record);
+    let made = format!("{} of {} runs were made", report.runs, report.runs_planned);
+    let counted = match report.invalid_runs {
+        0 => Block::text(format!("{made}, and all of them count.")),
+        n => {
+            let told = format!("{made}, {n} of them do not count and are in no figure.");
+            Block::Paragraph(Manner::Bad, told.into())
+        }
+    };
+    let late = runs::lateness(record).map(|(links, p99, worst)| {
+        Block::text(format!(
+            "The link, landspeed's own, was told to be the path above. In the {links} runs over it that count, 99 % of the frames \
+             of a direction were at most {p99} late, and the worst {worst}."
+        ))
+    });
+    let item = |(which, why): &(String, Vec<String>)| {
+        Text::default().with(Look::Strong, which).and(format!(": {}", why.join("; ")))
+    };
+    let items: Vec<Text> = invalid.iter().take(LISTED).map(item).collect();
+    let title = format!("{} runs that do not count, and why", invalid.len());
+    let open = invalid.len() <= OPEN;
+    let group = (!items.is_empty()).then(|| Group {
+        title: title.into(),
+        open,
+        blocks: vec![List { items, ..List::default() }.into()],
+    });
+    Section::new("runs", "The runs")
+        .with(counted)
+        .all(Block::only(Seen::InFull, late))
+        .all(group)
+        .all(Block::asides(report.notes.iter().map(|note| safe(note))))
+}
+
+/// Command, seed, record.
+fn reproduce(report: &CompareReport, record: &Record) -> Section {
+    let mut commands = vec![(Text::from("Run it again"), report.command.clone())];
+    let path = report.record.as_ref().map(|path| crate::words::quoted(path));
+    commands.extend(path.map(|path| ("Show this record".into(), format!("landspeed show {path}"))));
+    let mut pairs = vec![
+        ("Seed of orders and entry times", report.study.seed.to_string()),
+        ("Time between samples", report.study.sample_ns.to_string()),
+    ];
+    pairs.extend((report.took_ns.0 > 0).then(|| ("Took", crate::words::duration(report.took_ns))));
+    pairs.push(("landspeed", report.landspeed.clone()));
+    pairs.push(("Format of record and document", format!("{}, {}", record.header.format, report.format)));
+    let pairs = pairs.into_iter().map(|(what, value)| (what.into(), value.into())).collect();
+    Section::new("reproduce", "How to reproduce")
+        .minor()
+        .with(Block::Commands(commands))
+        .all(Block::only(Seen::InFull, [Block::Pairs("", pairs)]))
 }

@@ -1,37 +1,25 @@
-//! The paper's tables, and those of what it did not ask: rows of words that text and page share.
+//! The paper's tables, and those of what it did not ask.
 
-use landspeed_record::{CompareReport, ContestFigures, RegionFigures};
+use landspeed_record::{CompareReport, ContestFigures, Question, RegionFigures};
 
-use super::words::{self, UNKNOWN, around, hundredths, mbps, ms, over, percent, shown, signed};
+use super::words::{self, around, hundredths, mbps, ms, over, percent, signed};
+use crate::block::{ABSENT, Cell, Row, Table};
 use crate::words::number;
 
-/// A row, and what it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
-    /// First column.
-    pub(super) name: String,
-    /// The others.
-    pub(super) cells: Vec<String>,
-    /// Whether it holds the paper's own values.
-    pub(super) is_papers: bool,
-}
-
-/// A table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sheet {
-    pub(super) headers: Vec<String>,
-    pub(super) rows: Vec<Row>,
-}
-
 /// What stands at the head of a row of the paper's own values.
-pub(super) const PAPERS: &str = "  paper";
+const PAPERS: &str = "  paper";
 
-fn headers(names: &[&str]) -> Vec<String> {
-    names.iter().map(|name| (*name).to_owned()).collect()
+fn figure(value: Option<f64>, say: impl Fn(f64) -> String) -> Cell {
+    words::sane(value).map(|value| Cell::number(value, say(value))).into()
 }
 
-fn own(name: String, cells: Vec<String>) -> Row {
-    Row { name, cells, is_papers: false }
+fn study(label: &str, names: &[&str]) -> Table {
+    Table { class: "figures study", ..Table::figures(label, names) }
+}
+
+/// A row of the paper's own values.
+fn of_paper(cells: impl IntoIterator<Item = Cell>) -> Row {
+    Row { class: "papers".into(), ..std::iter::once(PAPERS.into()).chain(cells).into() }
 }
 
 /// The paper's value of a figure, where it may stand beside ours.
@@ -45,170 +33,170 @@ fn has_papers(report: &CompareReport, protocol: &str) -> bool {
 }
 
 /// Table 1 as the paper prints it, throughput in Mb/s, and three columns more.
-pub(super) fn overall(report: &CompareReport) -> Sheet {
-    let rows = report.protocols.iter().flat_map(|protocol| {
-        let paper =
-            has_papers(report, &protocol.protocol).then(|| overall_of_paper(report, &protocol.protocol));
-        std::iter::once(overall_of(protocol)).chain(paper)
+pub(super) fn overall(report: &CompareReport) -> Table {
+    let names = [
+        "TCP",
+        "avg",
+        "std",
+        "stability",
+        "fairness",
+        "CPU",
+        "MHz/Mbps",
+        "std RTT",
+        "resent",
+        "conv.",
+        "runs",
+    ];
+    let caption = "Over all regions, throughput in Mb/s, as Table 1 of Cottrell et al. (2005), and what was resent and how long a \
+                   flow that enters a path in use needs to come to its fair share. ";
+    let beside = match report.paper.is_empty() {
+        false => "Rows in grey are the paper's own.",
+        true => "The paper's own values are of another size or path and stand nowhere here.",
+    };
+    let rows = report.protocols.iter().flat_map(|p| {
+        let paper = has_papers(report, &p.protocol).then(|| overall_of_paper(report, &p.protocol));
+        std::iter::once(overall_of(p).into()).chain(paper)
     });
-    Sheet {
-        headers: headers(&[
-            "TCP",
-            "avg",
-            "std",
-            "stability",
-            "fairness",
-            "CPU",
-            "MHz/Mbps",
-            "std RTT",
-            "resent",
-            "conv.",
-            "runs",
-        ]),
-        rows: rows.collect(),
-    }
+    study("Table 1", &names).captioned(format!("{caption}{beside}")).rows(rows)
 }
 
-fn overall_of(p: &ContestFigures) -> Row {
+fn overall_of(p: &ContestFigures) -> [Cell; 11] {
     let counted = |value: f64| (p.runs > 0).then_some(value);
     let runs =
         if p.invalid == 0 { p.runs.to_string() } else { format!("{} of {}", p.runs, p.runs + p.invalid) };
-    let cells = vec![
-        shown(counted(p.mean_bps.0), mbps),
-        shown(counted(p.sd_bps.0), mbps),
-        shown(p.stability, hundredths),
+    [
+        words::name(&p.protocol).into(),
+        figure(counted(p.mean_bps.0), mbps),
+        figure(counted(p.sd_bps.0), mbps),
+        figure(p.stability, hundredths),
         range(p.fairness_min, p.fairness_max),
-        shown(p.cpu, percent),
-        shown(p.cycles_per_bit, number),
-        shown(p.rtt_sd_s, |s| format!("{} ms", ms(s))),
-        shown(p.resent_share, percent),
-        shown(p.convergence_s, |s| format!("{} s", number(s))),
-        runs,
-    ];
-    own(words::name(&p.protocol), cells)
+        figure(p.cpu, percent),
+        figure(p.cycles_per_bit, number),
+        figure(p.rtt_sd_s, |s| format!("{} ms", ms(s))),
+        figure(p.resent_share, percent),
+        figure(p.convergence_s, |s| format!("{} s", number(s))),
+        Cell::number(f64::from(p.runs), runs),
+    ]
 }
 
 fn overall_of_paper(report: &CompareReport, protocol: &str) -> Row {
     let of = |figure: &str| papers(report, protocol, figure);
-    let mut cells = vec![
-        shown(of("mean_bps"), mbps),
-        shown(of("sd_bps"), mbps),
-        shown(of("stability"), hundredths),
+    of_paper([
+        figure(of("mean_bps"), mbps),
+        figure(of("sd_bps"), mbps),
+        figure(of("stability"), hundredths),
         range(of("fairness_min"), of("fairness_max")),
-        UNKNOWN.to_owned(),
-        shown(of("cycles_per_bit"), number),
-        shown(of("rtt_sd_s"), |s| format!("{} ms", ms(s))),
-    ];
-    cells.resize(10, String::new());
-    Row { name: PAPERS.to_owned(), cells, is_papers: true }
+        ABSENT.into(),
+        figure(of("cycles_per_bit"), number),
+        figure(of("rtt_sd_s"), |s| format!("{} ms", ms(s))),
+    ])
 }
 
-fn range(low: Option<f64>, high: Option<f64>) -> String {
+fn range(low: Option<f64>, high: Option<f64>) -> Cell {
     match (words::sane(low), words::sane(high)) {
-        (Some(low), Some(high)) => format!("{low:.2}-{high:.2}"),
-        _ => UNKNOWN.to_owned(),
+        (Some(low), Some(high)) => format!("{low:.2}-{high:.2}").into(),
+        _ => ABSENT.into(),
     }
 }
 
 /// Table 2 as the paper prints it: stability and fairness by region.
-pub(super) fn by_region(report: &CompareReport) -> Sheet {
+pub(super) fn by_region(report: &CompareReport) -> Table {
     let regions = report.study.flows.clamp(1, 8) * 2 - 1;
-    let mut names = headers(&["TCP", ""]);
-    names.extend((1..=regions).map(|number| format!("reg {number}")));
+    let names = ["TCP", ""].map(str::to_owned).into_iter().chain((1..=regions).map(|n| format!("reg {n}")));
+    let names: Vec<String> = names.collect();
     let rows = report.protocols.iter().flat_map(|p| {
-        let of = |letter: &'static str, figure: &'static str, value: fn(&RegionFigures) -> Option<f64>| {
+        let of = |letter: &'static str, name: &'static str, value: fn(&RegionFigures) -> Option<f64>| {
             let region = |number: u16| p.fairness.iter().find(|region| region.region == number);
-            let ours = (1..=regions).map(|number| shown(region(number).and_then(value), hundredths));
-            let name = if letter == "S" { words::name(&p.protocol) } else { String::new() };
-            let ours = own(name, std::iter::once(letter.to_owned()).chain(ours).collect());
+            let ours = (1..=regions).map(|number| figure(region(number).and_then(value), hundredths));
+            let title = if letter == "S" { words::name(&p.protocol) } else { String::new() };
+            let ours = [Cell::from(title), letter.into()].into_iter().chain(ours).into();
             let theirs = has_papers(report, &p.protocol).then(|| {
-                let value = |number| papers(report, &p.protocol, &format!("{figure}_{number}"));
-                let cells = (1..=regions).map(|number| shown(value(number), hundredths));
-                let cells = std::iter::once(letter.to_owned()).chain(cells).collect();
-                Row { name: PAPERS.to_owned(), cells, is_papers: true }
+                let value = |number| papers(report, &p.protocol, &format!("{name}_{number}"));
+                let cells = (1..=regions).map(|number| figure(value(number), hundredths));
+                of_paper(std::iter::once(letter.into()).chain(cells))
             });
             std::iter::once(ours).chain(theirs)
         };
         of("S", "stability", |r| r.stability).chain(of("F", "fairness", |r| r.fairness))
     });
-    Sheet { headers: names, rows: rows.collect() }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let caption = "Stability (S, smaller is steadier) and fairness (F, 1 is fair) by region, as its Table 2.";
+    study("Table 2", &names).captioned(caption).rows(rows)
 }
 
 /// Figures of runs, their mean over repeats, and half of the 95 % interval of that mean.
-pub(super) fn intervals(report: &CompareReport) -> Sheet {
+pub(super) fn intervals(report: &CompareReport) -> Table {
+    let names = ["TCP", "Mb/s", "with all flows", "stability", "least fairness", "std RTT, ms"];
+    let caption = "A figure of each run, its mean over the runs that count, and half of the 95 % interval of that mean \
+                   (Student's t).";
     let row = |p: &ContestFigures| {
-        let cells = vec![
+        [
+            words::name(&p.protocol),
             around(p.mean_over_repeats_bps.as_ref(), 1e6, signed),
             around(p.middle_bps.as_ref(), 1e6, signed),
             around(p.stability_over_repeats.as_ref(), 1.0, hundredths),
             around(p.fairness_over_repeats.as_ref(), 1.0, hundredths),
             around(p.rtt_sd_over_repeats_s.as_ref(), 1e-3, signed),
-        ];
-        own(words::name(&p.protocol), cells)
+        ]
     };
-    Sheet {
-        headers: headers(&["TCP", "Mb/s", "with all flows", "stability", "least fairness", "std RTT, ms"]),
-        rows: report.protocols.iter().map(row).collect(),
-    }
+    study("Over repeats", &names).captioned(caption).rows(report.protocols.iter().map(row))
 }
 
 /// Short flows beside a long one.
-pub(super) fn short_flows(report: &CompareReport) -> Sheet {
-    let seconds = |value: Option<f64>| shown(value, |s| format!("{} s", number(s)));
+pub(super) fn short_flows(report: &CompareReport) -> Table {
+    let size = report.study.contests.iter().find_map(|contest| match contest.question {
+        Question::ShortFlows { size_bytes, .. } => Some(format!("of {size_bytes} ")),
+        _ => None,
+    });
+    let caption = format!(
+        "How long a short flow {}takes while a long one of the same protocol holds the path; those of all repeats together. \
+         A dash: fewer than ten flows lie beyond that percentile.",
+        size.unwrap_or_default()
+    );
+    let names = ["TCP", "median", "90th percentile", "came to their end", "did not", "long flow, Mb/s"];
+    let seconds = |value: Option<f64>| figure(value, |s| format!("{} s", number(s)));
     let row = |f: &landspeed_record::ShortFlowFigures| {
-        let counted = (f.runs > 0).then_some(f.long_bps.0);
-        let cells = vec![
+        [
+            words::name(&f.protocol).into(),
             seconds(f.median_s),
             seconds(f.p90_s),
-            f.completed.to_string(),
-            f.unfinished.to_string(),
-            shown(counted, mbps),
-        ];
-        own(words::name(&f.protocol), cells)
+            u64::from(f.completed).into(),
+            u64::from(f.unfinished).into(),
+            figure((f.runs > 0).then_some(f.long_bps.0), mbps),
+        ]
     };
-    Sheet {
-        headers: headers(&[
-            "TCP",
-            "median",
-            "90th percentile",
-            "came to their end",
-            "did not",
-            "long flow, Mb/s",
-        ]),
-        rows: report.short_flows.iter().map(row).collect(),
-    }
+    study("Short flows", &names).captioned(caption).rows(report.short_flows.iter().map(row))
 }
 
 /// Flows with different round trips.
-pub(super) fn round_trips(report: &CompareReport) -> Sheet {
+pub(super) fn round_trips(report: &CompareReport) -> Table {
+    let names = ["TCP", "round trips", "short one's share over the other's", "bias", "both, Mb/s"];
+    let caption = "Two flows of one protocol from start to end, of which one has the longer round trip. The bias is a where goodput \
+                   goes as RTT to the power of -a: 0 is fair, 1 to 2 is what Lakshman and Madhow (1997) find for Reno.";
     let row = |f: &landspeed_record::RoundTripFigures| {
-        let cells = vec![
-            format!("{} and {}", f.short_rtt_ns, f.long_rtt_ns),
-            over(f.ratio.as_ref(), |ratio| format!("{}×", number(ratio))),
-            shown(f.bias, |bias| format!("{bias:.2}")),
-            shown((f.runs > 0).then_some(f.mean_bps.0), mbps),
-        ];
-        own(words::name(&f.protocol), cells)
+        [
+            words::name(&f.protocol).into(),
+            format!("{} and {}", f.short_rtt_ns, f.long_rtt_ns).into(),
+            over(f.ratio.as_ref(), |ratio| format!("{}×", number(ratio))).into(),
+            figure(f.bias, |bias| format!("{bias:.2}")),
+            figure((f.runs > 0).then_some(f.mean_bps.0), mbps),
+        ]
     };
-    Sheet {
-        headers: headers(&["TCP", "round trips", "short one's share over the other's", "bias", "both, Mb/s"]),
-        rows: report.round_trips.iter().map(row).collect(),
-    }
+    study("Round trips", &names).captioned(caption).rows(report.round_trips.iter().map(row))
 }
 
 /// What a bit costs by the number of streams: the paper's Figures 6 and 7.
-pub(super) fn streams(report: &CompareReport) -> Sheet {
+pub(super) fn streams(report: &CompareReport) -> Table {
     let row = |s: &landspeed_record::CpuByStreams| {
-        let cells = vec![
-            s.window_bytes.to_string(),
-            shown(Some(s.rate_bps.0), mbps),
-            shown(s.cpu, percent),
-            shown(s.cycles_per_bit, number),
-        ];
-        own(s.streams.to_string(), cells)
+        [
+            u64::from(s.streams).into(),
+            s.window_bytes.into(),
+            figure(Some(s.rate_bps.0), mbps),
+            figure(s.cpu, percent),
+            figure(s.cycles_per_bit, number),
+        ]
     };
-    Sheet {
-        headers: headers(&["streams", "window of each", "Mb/s", "CPU", "cycles/bit"]),
-        rows: report.streams.iter().map(row).collect(),
-    }
+    study("Streams", &["streams", "window of each", "Mb/s", "CPU", "cycles/bit"])
+        .captioned("Processor time of the sender against parallel streams, as the paper's Figures 6 and 7.")
+        .rows(report.streams.iter().map(row))
 }

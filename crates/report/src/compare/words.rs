@@ -3,11 +3,10 @@
 use landspeed_analysis::compare::title;
 use landspeed_record::{CompareReport, ContestFigures, Engine, Interval, Ranking};
 
+use crate::block::ABSENT;
 use crate::safe;
 use crate::words::number;
 
-/// Where nothing is known.
-pub(super) const UNKNOWN: &str = "–";
 /// Protocols that a headline names, at most.
 const NAMED: usize = 3;
 
@@ -23,7 +22,7 @@ pub(super) fn sane(value: Option<f64>) -> Option<f64> {
 
 /// A figure as `say` words it, or a dash.
 pub(super) fn shown(value: Option<f64>, say: impl Fn(f64) -> String) -> String {
-    sane(value).map_or_else(|| UNKNOWN.to_owned(), say)
+    sane(value).map_or_else(|| ABSENT.to_owned(), say)
 }
 
 /// "402": megabits per second.
@@ -57,7 +56,7 @@ pub(super) fn signed(value: f64) -> String {
 
 /// "402 [390, 414]"; the mean alone where one repeat has no interval.
 pub(super) fn over(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> String {
-    let Some(interval) = interval.filter(|i| sane(Some(i.mean)).is_some()) else { return UNKNOWN.to_owned() };
+    let Some(interval) = interval.filter(|i| sane(Some(i.mean)).is_some()) else { return ABSENT.to_owned() };
     match (sane(interval.low), sane(interval.high)) {
         (Some(low), Some(high)) => format!("{} [{}, {}]", say(interval.mean), say(low), say(high)),
         _ => say(interval.mean),
@@ -69,7 +68,7 @@ pub(super) fn over(interval: Option<&Interval>, say: impl Fn(f64) -> String) -> 
 pub(super) fn around(interval: Option<&Interval>, per: f64, say: impl Fn(f64) -> String) -> String {
     let mean = interval.and_then(|interval| sane(Some(interval.mean / per)));
     let half = interval.and_then(|interval| sane(Some((interval.high? - interval.low?) / 2.0 / per)));
-    let Some(mean) = mean.map(say) else { return UNKNOWN.to_owned() };
+    let Some(mean) = mean.map(say) else { return ABSENT.to_owned() };
     let decimals = mean.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     half.map_or_else(|| mean.clone(), |half| format!("{mean} ±{half:.decimals$}"))
 }
@@ -227,12 +226,12 @@ mod tests {
 
     #[test]
     fn figures_that_are_none_are_dashes() {
-        assert_eq!([Some(f64::NAN), Some(1e300), None].map(|v| shown(v, mbps)), [UNKNOWN; 3]);
+        assert_eq!([Some(f64::NAN), Some(1e300), None].map(|v| shown(v, mbps)), [ABSENT; 3]);
         assert_eq!(shown(Some(402e6), mbps), "402");
         let interval = Interval { mean: 2e6, low: Some(-0.5e6), high: Some(4.5e6) };
         assert_eq!(over(Some(&interval), mbps), "2.00 [-0.50, 4.50]");
         assert_eq!(over(Some(&Interval { low: None, ..interval }), mbps), "2.00");
-        assert_eq!(over(None, mbps), UNKNOWN);
+        assert_eq!(over(None, mbps), ABSENT);
         assert_eq!(around(Some(&interval), 1e6, signed), "2.00 ±2.50");
         let narrow = Interval { mean: 96.5e6, low: Some(96.4999e6), high: Some(96.5001e6) };
         assert_eq!(around(Some(&narrow), 1e6, signed), "96.5 ±0.0");

@@ -2,7 +2,8 @@
 
 use landspeed_record::{CostClass, CostFigure, CostProfile, ExplainReport, ExplainedHost};
 
-use super::words::{self, unit};
+use super::words::{self, nanos, percent, unit};
+use crate::block::{ABSENT, Cell, Column, Kind, Row, Seen, Table};
 
 /// A class that took time on a host.
 #[derive(Debug, Clone, Copy)]
@@ -90,6 +91,87 @@ impl<'a> HostCost<'a> {
         let samples = words::grouped(p.samples);
         Some(format!("{samples} samples of {scope} over {} by {event}{lost}", p.window_ns))
     }
+}
+
+/// Classes that a terminal tells one by one which does not say everything: those with most time on any host.
+const TOLD: usize = 5;
+
+/// Every figure of every class, hosts side by side, and steal apart.
+pub(super) fn table(hosts: &[HostCost<'_>]) -> Table {
+    let columns = hosts.iter().flat_map(|host| {
+        let of = |kind, name: &str| Column::of(kind, name).under(&host.name);
+        [
+            of(Kind::Drawn, ""),
+            of(Kind::Number, "share"),
+            of(Kind::Number, "ns/byte"),
+            of(Kind::Number, "ns/packet"),
+        ]
+    });
+    let columns = std::iter::once(Column::words("Layer")).chain(columns).collect();
+    let most = hosts.iter().flat_map(|h| &h.classes).map(|c| c.figure.share).fold(1e-9, f64::max);
+    let row = |name: &str, seen: Seen, class: &str, of: &dyn Fn(&HostCost<'_>) -> [Cell; 4]| Row {
+        class: class.to_owned(),
+        seen,
+        ..Row::from(std::iter::once(Cell::from(name)).chain(hosts.iter().flat_map(of)))
+    };
+    let (shown, small) = split(hosts);
+    let classes = present(hosts).into_iter().map(|class| {
+        let seen = if shown.contains(&class) { Seen::Everywhere } else { Seen::InFull };
+        row(class.name(), seen, &format!("c-{}", class.name()), &|host| {
+            cells(host.of_class(class).map(|c| c.figure), most)
+        })
+    });
+    let rest = format!("{} smaller", small.len());
+    let rest = (!small.is_empty()).then(|| {
+        row(&rest, Seen::InBrief, "", &|host| cells(Some(host.sum(|class| small.contains(&class))), most))
+    });
+    // The sum's bar would dwarf all others.
+    let all = row("all", Seen::Everywhere, "total", &|host| cells(Some(host.sum(|_| true)), f64::INFINITY));
+    let stolen = row("stolen (apart)", Seen::Everywhere, "", &|host| {
+        let share = host.steal().map(|share| Cell::number(share, percent(share)));
+        [Cell::bar(0.0), share.into(), "".into(), "".into()]
+    });
+    Table::new("Cost by layer", "figures", columns)
+        .captioned("Per byte of payload and per packet on the link, nanoseconds of processor time.")
+        .rows(classes.chain(rest).chain([all, stolen]))
+}
+
+fn cells(figure: Option<CostFigure>, most: f64) -> [Cell; 4] {
+    let Some(f) = figure else { return [Cell::bar(0.0), ABSENT.into(), ABSENT.into(), ABSENT.into()] };
+    let ns = |value: Option<f64>| Cell::from(value.map(|ns| Cell::number(ns, nanos(Some(ns)))));
+    [
+        Cell::bar(f.share / most),
+        Cell::number(f.share, percent(f.share)),
+        ns(f.ns_per_byte),
+        ns(f.ns_per_packet),
+    ]
+}
+
+/// The classes with most time on any host, and the others, each in the order of bars.
+fn split(hosts: &[HostCost<'_>]) -> (Vec<CostClass>, Vec<CostClass>) {
+    let largest = |class: CostClass| {
+        hosts.iter().filter_map(|h| h.of_class(class)).map(|c| c.figure.share).fold(0.0, f64::max)
+    };
+    let classes = present(hosts);
+    let mut by_size = classes.clone();
+    by_size.sort_by(|a, b| largest(*b).total_cmp(&largest(*a)));
+    by_size.truncate(TOLD);
+    classes.into_iter().partition(|class| by_size.contains(class))
+}
+
+/// What the samples are and what a reader must know of them; what holds for all hosts is said once.
+pub(super) fn asides(hosts: &[HostCost<'_>]) -> Vec<String> {
+    let mut lines: Vec<(String, String)> = Vec::new();
+    for host in hosts {
+        let notes = host.profile.iter().flat_map(|p| &p.notes).map(|note| crate::safe(note));
+        for line in host.source().into_iter().chain(notes) {
+            match lines.iter_mut().find(|(_, known)| *known == line) {
+                Some((names, _)) => *names = format!("{names}, {}", host.name),
+                None => lines.push((host.name.clone(), line)),
+            }
+        }
+    }
+    lines.into_iter().map(|(names, line)| format!("{names}: {line}")).collect()
 }
 
 /// The share of a class by its samples, where nobody made figures of them.

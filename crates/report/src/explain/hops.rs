@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::{ExplainReport, ExplainedHost, Hop, HopLatency, PathTrace};
+use landspeed_units::Nanos;
 
 use super::words;
+use crate::block::{Cell, Column, Kind, Row, Seen, Table};
 
 /// A percentile is told where at least this many packets lie beyond it.
 const BEYOND: f64 = 10.0;
@@ -71,17 +73,39 @@ impl HopRow {
     }
 }
 
-/// What happened to packets: name to the count on each host that traced.
-#[derive(Debug, Default)]
-pub(super) struct Counts {
-    /// Hosts, in order.
-    pub(super) hosts: Vec<String>,
-    /// Counts by name, one a host, in the order of a packet's way.
-    pub(super) rows: Vec<(String, Vec<Option<u64>>)>,
+/// Hops of a terminal that does not say everything.
+const TOLD: usize = 8;
+
+/// Percentiles of each hop, and its histogram over powers of two.
+pub(super) fn table(rows: &[HopRow]) -> Table {
+    let edges = || rows.iter().flat_map(|row| &row.bins).map(|bin| bin.0.ilog2());
+    let (low, high) = (edges().min().unwrap_or(0), edges().max().unwrap_or(0));
+    let names = ["", "hop", "p50", "p90", "p99"];
+    let mut table = Table::figures("Where packets wait", &names);
+    table.columns[1] = Column::words("hop");
+    table.columns.push(Column::of(Kind::Drawn, ""));
+    table.rows((0..).zip(rows).map(|(index, row)| Row {
+        seen: if index < TOLD { Seen::Everywhere } else { Seen::InFull },
+        ..row.cells(low, high).into()
+    }))
 }
 
-/// Counts of all hosts side by side.
-pub(super) fn counts(report: &ExplainReport) -> Counts {
+impl HopRow {
+    fn cells(&self, low: u32, high: u32) -> Vec<Cell> {
+        let most = self.bins.iter().map(|b| b.1).max().unwrap_or(1) as f64;
+        let height = |power: u32| {
+            let packets = self.bins.iter().filter(|b| b.0.ilog2() == power).map(|b| b.1).max()?;
+            Some(packets as f64 / most)
+        };
+        let mut cells = vec![Cell::from(&self.host), words::hop(self.hop).into()];
+        cells.extend([0.5, 0.9, 0.99].map(|share| self.percentile(share).map(Nanos).into()));
+        cells.push(Cell::curve((low..=high).map(height).collect()));
+        cells
+    }
+}
+
+/// What happened to packets, host beside host.
+pub(super) fn counts(report: &ExplainReport) -> Table {
     let traced: Vec<_> = report
         .hosts
         .iter()
@@ -96,7 +120,12 @@ pub(super) fn counts(report: &ExplainReport) -> Counts {
     }
     let mut rows: Vec<_> = rows.into_iter().collect();
     rows.sort_by_key(|(name, _)| WAY.iter().position(|known| known == name).unwrap_or(WAY.len()));
-    Counts { hosts: traced.into_iter().map(|(name, _)| name).collect(), rows }
+    let names: Vec<&str> =
+        std::iter::once("Packets").chain(traced.iter().map(|(name, _)| name.as_str())).collect();
+    let cells = |(name, counts): (String, Vec<Option<u64>>)| {
+        std::iter::once(Cell::from(name)).chain(counts.into_iter().map(Cell::from)).collect::<Vec<_>>()
+    };
+    Table::figures("Packets by path", &names).rows(rows.into_iter().map(cells))
 }
 
 /// How much of the window each tracer saw.

@@ -1,33 +1,183 @@
-//! The report of `landspeed explain`: as text for a terminal, as one page, and as JSON.
+//! The report of `landspeed explain`.
 //!
-//! All forms tell the same in the same order: what holds the path back, with its evidence and what to
-//! try; where the processor time goes; where packets wait; what the window did, and what the window model
-//! says of it; what each part could do at most; and what could not be seen. What is shown is picked and
-//! checked once, in `cost`, `flame`, `hops`, `window`, `rules` and `stairs`; `text`, `page` and `chart` only
-//! draw it. A report may come from a stranger: figures that no measurement could give are left out, words go
-//! through [`crate::safe`].
+//! What holds the path back comes first, with its evidence and what to try; then where the processor time goes; where packets
+//! wait; what the window did, and what the window model says of it; what each part could do at most; and what could not be
+//! seen. A report may come from a stranger: figures that no measurement could give are left out.
 
 mod chart;
 mod cost;
 mod flame;
+mod head;
 mod hops;
-mod page;
 mod parts;
 mod rules;
 mod sizes;
 mod stairs;
-mod text;
+mod verdict;
 mod window;
 mod words;
 
 use landspeed_record::ExplainReport;
 
-pub use page::explain_html;
-pub use text::{Detail, explain_text};
+use crate::block::{Block, Chart, Document, Group, List, Section, Seen, Text, code};
+use crate::words::{estimate, plausible};
+use crate::{glossary, wan};
 pub(crate) use words::cause as cause_words;
 
-/// The report as one JSON document over several lines, without a line break at the end. Schema:
-/// docs/reference/explain.md.
-pub fn explain_json(report: &ExplainReport) -> String {
-    serde_json::to_string_pretty(report).expect("a report has string keys only")
+/// What only this page has; the rest of the look is every page's.
+const STYLE: &str = include_str!("explain.css");
+
+/// Symbols without a rule that are listed; there may be thousands.
+const LISTED: usize = 200;
+
+/// The explanation, ready to be printed.
+pub fn explain(report: &ExplainReport) -> Document {
+    let costs = cost::hosts(report);
+    let stairs = stairs::stairs(report);
+    let sections = [
+        Some(verdict::section(report)),
+        cost_section(&costs),
+        flames(&costs).some(),
+        hops_section(report),
+        window_section(report),
+        limits(report, stairs.as_ref()).some(),
+        report.wan.as_ref().map(wan::section),
+        sizes::section(report),
+        Section::new("hosts", "The hosts").all(Block::only(Seen::InFull, parts::facts(report).some())).some(),
+        Some(unseen(report)),
+        Some(reproduce(report)),
+        Some(glossary::of("explain")),
+    ];
+    Document {
+        head: head::head(report, &costs, stairs.as_ref()),
+        sections: sections.into_iter().flatten().collect(),
+        version: report.landspeed.clone(),
+        styles: &[STYLE],
+    }
+}
+
+fn cost_section(hosts: &[cost::HostCost<'_>]) -> Option<Section> {
+    let section = Section::new("cost", "Where the processor time goes")
+        .with(Chart(chart::cost(hosts.split_first().map(|_| hosts)?)))
+        .with(cost::table(hosts))
+        .all(hottest(hosts))
+        .all(Block::only(Seen::InFull, hosts.iter().filter_map(unclassified)))
+        .all(Block::only(Seen::InFull, Block::asides(cost::asides(hosts))));
+    Some(section)
+}
+
+/// The hottest function of each host, in the place of the flame graph where nothing is drawn.
+fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<Block> {
+    let hottest = |host: &cost::HostCost<'_>| {
+        let (function, _, share) = flame::hottest(host.profile?).into_iter().next()?;
+        Some(format!("{function} {} ({})", words::percent(share), host.name))
+    };
+    let told: Vec<String> = hosts.iter().filter_map(hottest).collect();
+    let told = (!told.is_empty()).then(|| Block::aside(format!("hottest: {}", told.join(", "))));
+    Block::only(Seen::OnTerminal, told)
+}
+
+/// What no rule knows, by symbol.
+fn unclassified(host: &cost::HostCost<'_>) -> Option<Group> {
+    let known = host.classified()?;
+    let symbols = host.unclassified();
+    let rest = if symbols.is_empty() { "" } else { "; the rest by symbol" };
+    let title =
+        format!("{}: a rule knows {} of the samples in kernel code{rest}", host.name, words::percent(known));
+    let item = |(symbol, share): &(String, f64)| code(symbol).and(format!(" {}", words::percent(*share)));
+    let items: Vec<Text> = symbols.iter().take(LISTED).map(item).collect();
+    let more = symbols.len().saturating_sub(LISTED);
+    let more = (more > 0).then(|| Block::aside(format!("{more} more are in the JSON document.")));
+    let list = (!items.is_empty()).then(|| Block::from(List { class: "symbols", items, ..List::default() }));
+    Some(Group { title: title.into(), open: false, blocks: list.into_iter().chain(more).collect() })
+}
+
+fn flames(hosts: &[cost::HostCost<'_>]) -> Section {
+    let graphs = hosts.iter().filter_map(|host| Some((&host.name, flame::flame(host.profile?)?))).enumerate();
+    let blocks = graphs.flat_map(|(index, (name, graph))| {
+        [Block::heading(name), Chart(chart::flame(index, name, &graph)).into()]
+    });
+    Section::new("flames", "Down to the function").all(Block::only(Seen::OnPage, blocks))
+}
+
+fn hops_section(report: &ExplainReport) -> Option<Section> {
+    let rows = hops::rows(report);
+    let counts = hops::counts(report).some();
+    if rows.is_empty() && counts.is_none() {
+        return None;
+    }
+    let which = counts.into_iter().flat_map(|table| [Block::heading("Which way packets took"), table.into()]);
+    let section = Section::new("hops", "Where packets wait")
+        .all((!rows.is_empty()).then(|| Chart(chart::hops(&rows))))
+        .all(Block::only(Seen::OnTerminal, hops::table(&rows).some()))
+        .all(Block::only(Seen::InFull, which))
+        .all(Block::only(Seen::InFull, Block::asides(hops::traced(report))));
+    Some(section)
+}
+
+fn window_section(report: &ExplainReport) -> Option<Section> {
+    let window = window::window(report)?;
+    let section = Section::new("windows", "The window")
+        .all(chart::window(&window).map(Chart))
+        .all(Block::only(
+            Seen::OnTerminal,
+            [Block::text(format!("of {}", window.flow)), window.table().into()],
+        ))
+        .all(Block::only(Seen::OnTerminal, window.told().map(Block::aside)))
+        .all(Block::only(Seen::InFull, rules::blocks(report)));
+    Some(section)
+}
+
+fn limits(report: &ExplainReport, stairs: Option<&stairs::Stairs>) -> Section {
+    let parts = parts::limits(report).some();
+    let parts = parts.into_iter().flat_map(|table| [Block::heading("All that was measured"), table.into()]);
+    Section::new("limits", "What each part could do")
+        .all(stairs.map(|stairs| Chart(chart::stairs(stairs))))
+        .all(Block::only(Seen::OnTerminal, stairs.map(stairs::Stairs::table)))
+        .all(Block::only(Seen::InFull, parts))
+}
+
+/// What could not be seen or judged, and what was not looked at.
+fn unseen(report: &ExplainReport) -> Section {
+    let (lines, absent) = (parts::unseen(report), parts::absent(report));
+    let missing = (!absent.is_empty()).then(|| ("not measured".to_owned(), absent.join(", ")));
+    let pairs: Vec<_> =
+        lines.iter().chain(&missing).map(|(place, line)| (place.into(), line.into())).collect();
+    let all = match pairs.is_empty() {
+        true => Block::absent("Everything that landspeed looks for could be seen."),
+        false => Block::Pairs("", pairs),
+    };
+    Section::new("unseen", "What could not be seen or judged").all(Block::only(Seen::InFull, [all]))
+}
+
+/// The same in few words.
+fn gaps(report: &ExplainReport) -> Vec<Block> {
+    let absent = parts::absent(report);
+    let missing = (!absent.is_empty()).then(|| format!("not measured: {}", absent.join(", ")));
+    let count = parts::unseen(report).len();
+    let unseen = (count > 0).then(|| format!("not seen or judged: {count} lines (--full)"));
+    missing.into_iter().chain(unseen).map(Block::aside).collect()
+}
+
+/// Command, versions, what the tracer cost, and what a reader should know.
+fn reproduce(report: &ExplainReport) -> Section {
+    let effect = report.tracer_effect.filter(plausible).map(|e| {
+        let told =
+            format!("{} bytes per CPU-second with it over without, by interleaved trials", estimate(&e));
+        (Text::from("Effect of the tracer"), Text::from(told))
+    });
+    let facts = [
+        ("landspeed".into(), Text::from(&report.landspeed)),
+        ("Format of the document".into(), report.format.to_string().into()),
+    ];
+    let notes = (!report.notes.is_empty()).then(|| {
+        let items = report.notes.iter().map(Text::from).collect();
+        [Block::heading("Notes"), List { items, ..List::default() }.into()]
+    });
+    Section::new("reproduce", "How to reproduce")
+        .minor()
+        .all(Block::only(Seen::InBrief, gaps(report)))
+        .with(Block::Commands(vec![("Run it again".into(), report.command.clone())]))
+        .all(Block::only(Seen::InFull, [Block::Pairs("", facts.into_iter().chain(effect).collect())]))
+        .all(Block::only(Seen::InFull, notes.into_iter().flatten()))
 }

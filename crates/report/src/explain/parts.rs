@@ -1,4 +1,4 @@
-//! What the parts of the hosts can do, and how the hosts are: rows of one value a host.
+//! What the parts of the hosts can do, and how the hosts are, host beside host.
 
 use landspeed_record::{
     CpuUsage, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings, ListenerWatch, MemoryKernel,
@@ -7,26 +7,22 @@ use landspeed_record::{
 use landspeed_units::BitRate;
 
 use super::words::{percent, unit};
+use crate::block::{ABSENT, Column, Table};
 use crate::safe;
 use crate::words::number;
-
-/// A name and a value for each host, empty where a host has none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) name: String,
-    pub(super) values: Vec<String>,
-}
 
 type Pair = (String, String);
 
 /// What each part can do at most, as measured.
-pub(super) fn limits(report: &ExplainReport) -> Vec<Row> {
-    beside(report, |host| host.limits.as_ref().map(parts).unwrap_or_default())
+pub(super) fn limits(report: &ExplainReport) -> Table {
+    beside(report, ("Limits of the hosts", "Part"), |host| {
+        host.limits.as_ref().map(parts).unwrap_or_default()
+    })
 }
 
 /// How each host is, and what was seen on it.
-pub(super) fn facts(report: &ExplainReport) -> Vec<Row> {
-    beside(report, |host| {
+pub(super) fn facts(report: &ExplainReport) -> Table {
+    beside(report, ("Facts of the hosts", "Fact"), |host| {
         let mut pairs = host.facts.as_ref().map(stated).unwrap_or_default();
         pairs.extend(host.limits.as_ref().map(hardware).unwrap_or_default());
         pairs.extend(seen(host));
@@ -34,21 +30,29 @@ pub(super) fn facts(report: &ExplainReport) -> Vec<Row> {
     })
 }
 
-/// The pairs of all hosts as rows, in the order in which names first come.
-fn beside(report: &ExplainReport, of: impl Fn(&ExplainedHost) -> Vec<Pair>) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
+/// The pairs of all hosts as a table of one column a host, in the order in which names first come.
+fn beside(
+    report: &ExplainReport,
+    (label, what): (&str, &str),
+    of: impl Fn(&ExplainedHost) -> Vec<Pair>,
+) -> Table {
+    let mut rows: Vec<Vec<String>> = Vec::new();
     for (column, host) in report.hosts.iter().enumerate() {
         for (name, value) in of(host) {
             let (name, value) = (safe(&name), safe(&value));
-            let index = rows.iter().position(|row| row.name == name).unwrap_or_else(|| {
-                rows.push(Row { name, values: vec![String::new(); report.hosts.len()] });
+            let index = rows.iter().position(|row| row[0] == name).unwrap_or_else(|| {
+                rows.push(std::iter::once(name).chain(vec![String::new(); report.hosts.len()]).collect());
                 rows.len() - 1
             });
-            let cell = &mut rows[index].values[column];
+            let cell = &mut rows[index][column + 1];
             *cell = if cell.is_empty() { value } else { format!("{cell}; {value}") };
         }
     }
-    rows
+    let names = report.hosts.iter().enumerate().map(|(i, host)| super::words::host(&host.name, i));
+    let columns = std::iter::once(what.to_owned()).chain(names).map(Column::words).collect();
+    let shown = |value: String| if value.is_empty() { ABSENT.to_owned() } else { value };
+    let rows = rows.into_iter().map(|row| row.into_iter().map(shown));
+    Table { merged: true, ..Table::new(label, "stacked", columns).rows(rows) }
 }
 
 fn pair(name: impl Into<String>, value: impl Into<String>) -> Pair {

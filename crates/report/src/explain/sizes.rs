@@ -1,14 +1,20 @@
 //! Cost over sizes, ready to be shown.
 
 use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK, SHARED};
-use landspeed_record::{ExplainReport, LayerCost, PerPacket, PerPacketFit, SizeAnswer, SizePoint};
+use landspeed_record::{ExplainReport, LayerCost, PerPacket, PerPacketFit, SizePoint};
 use landspeed_units::Bytes;
 
-use super::words::{grouped, nanos, whole};
+use super::chart;
+use super::words::{nanos, percent, whole};
+use crate::block::{Block, Cell, Chart, Group, List, Section, Seen, Table};
 use crate::safe;
 
 /// Layers that are not parts of another, in the order in which they are told.
 pub(super) const WHOLE: [&str; 5] = [HOST_A, HOST_B, SHARED, BOTH, LINK];
+/// A line that leaves more than this unexplained is no line.
+const POOR: f64 = 0.15;
+/// Lines of an answer of a terminal that does not say everything.
+const LINES: usize = 6;
 /// Most sizes and steps that are shown of a sweep; a real one has a few dozen.
 const MOST: usize = 100;
 
@@ -69,48 +75,86 @@ impl<'a> Sweep<'a> {
         WHOLE.into_iter().filter(seen).collect()
     }
 
-    /// Headers and rows of what was measured, a row a size.
-    pub(super) fn table(&self) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    /// Lines of what is no part of another layer, or of the parts.
+    fn fitted(&self, whole: bool) -> Table {
+        let names = ["Layer", "ns/message", "ns/byte", "first cut, ns", "ns/further packet", "residual"];
+        let of_cuts = |ns: f64| Cell::from(self.cut.then(|| figure(ns)));
+        let row = |(layer, line): &(String, PerPacketFit)| {
+            let is_poor = line.residual > POOR;
+            let residual = format!("{}{}", percent(line.residual), if is_poor { " (no line)" } else { "" });
+            let residual = Cell::number(line.residual, residual);
+            let residual = if is_poor { residual.classed("poor") } else { residual };
+            let (first, further) = (of_cuts(line.first_cut_ns), of_cuts(line.per_fragment_ns));
+            [layer.into(), figure(line.fixed_ns), figure(line.per_byte_ns), first, further, residual]
+        };
+        let shown = self.lines.iter().filter(|(name, _)| WHOLE.contains(&name.as_str()) == whole);
+        Table { class: "figures fit", ..Table::figures(format!("{}, lines", self.title), &names) }
+            .rows(shown.map(row))
+    }
+
+    /// What was measured, a row a size.
+    fn measured_sizes(&self) -> Table {
         let layers = self.measured();
-        let mut headers = vec!["bytes"];
-        headers.extend(self.cut.then_some("packets"));
-        headers.push("counted");
-        headers.extend(&layers);
-        headers.push("lost");
+        let cut = self.cut.then_some("packets");
+        let names: Vec<&str> = std::iter::once("bytes")
+            .chain(cut)
+            .chain(["counted"])
+            .chain(layers.clone())
+            .chain(["lost"])
+            .collect();
         let row = |point: &&SizePoint| {
-            let mut row = vec![grouped(point.size_bytes.0)];
-            row.extend(self.cut.then(|| point.fragments.to_string()));
-            row.push(nanos(point.packets_counted));
-            row.extend(layers.iter().map(|layer| told(point.layers.get(*layer))));
-            row.push(whole(point.loss));
+            let mut row = vec![Cell::from(point.size_bytes.0)];
+            row.extend(self.cut.then(|| Cell::from(point.fragments)));
+            row.push(point.packets_counted.map(figure).into());
+            row.extend(layers.iter().map(|layer| Cell::from(point.layers.get(*layer).map(told))));
+            row.push(Cell::number(point.loss, whole(point.loss)));
             row
         };
-        let rows = self.points.iter().map(row).collect();
-        (headers, rows)
+        Table::figures(format!("{}, sizes", self.title), &names).rows(self.points.iter().map(row))
+    }
+
+    /// The chart, the lines, and every figure behind them; a terminal is told of those that stand for themselves.
+    fn blocks(&self, index: usize) -> Block {
+        let group = |title: &str, table: Table| {
+            table.some().map(|table| Group { title: title.into(), open: false, blocks: vec![table.into()] })
+        };
+        let classes = group("By class of processor time, as sampled", self.fitted(false));
+        let sizes = group("Every size: nanoseconds a message, median (least–most)", self.measured_sizes());
+        let mut blocks = vec![Block::heading(&self.title)];
+        blocks.extend(chart::sizes(index, self).map(|drawn| Chart(drawn).into()));
+        blocks.push(self.fitted(true).into());
+        blocks.extend(classes.into_iter().chain(sizes).map(Block::from));
+        Block::Only(if self.plain { Seen::Everywhere } else { Seen::InFull }, blocks)
     }
 }
 
-/// Median, least and most.
-fn told(cost: Option<&LayerCost>) -> String {
-    cost.map_or_else(
-        || "–".to_owned(),
-        |cost| {
-            let [median, least, most] =
-                [cost.median_ns, cost.least_ns, cost.most_ns].map(|ns| nanos(Some(ns)));
-            format!("{median} ({least}–{most})")
-        },
-    )
+/// Answers, sweeps and notes, or nothing where no size was measured.
+pub(super) fn section(report: &ExplainReport) -> Option<Section> {
+    let sweeps = sweeps(report);
+    let about = "Cost over message sizes, fitted as a time per message and a time per byte; where a message is cut, a time once for \
+                 that and a time for each packet after the first. The link's is the time between arrivals at the receiver: what the \
+                 slowest part lets through. The residual is what such a line leaves unexplained, as a share of the mean cost.";
+    let answers = report.answers.iter().flat_map(|answer| {
+        let items = answer.answer.iter().map(|line| safe(line).into()).collect();
+        let list = List { class: "evidence", items, most: Some(LINES), ..List::default() };
+        [Block::heading(&answer.question), list.into()]
+    });
+    let section = Section::new("sizes", "Per packet and per byte")
+        .all(Block::only(Seen::InFull, [Block::text(about)]))
+        .all(answers)
+        .all(sweeps.iter().enumerate().map(|(index, sweep)| sweep.blocks(index)))
+        .all(Block::asides(notes(report)));
+    (!sweeps.is_empty()).then_some(section)
 }
 
-/// The terms of a line, without their units; a stream has none for cuts.
-pub(super) fn terms(line: &PerPacketFit, cut: bool) -> [String; 4] {
-    let of_cuts = |ns: f64| if cut { nanos(Some(ns)) } else { "–".to_owned() };
-    [
-        nanos(Some(line.fixed_ns)),
-        nanos(Some(line.per_byte_ns)),
-        of_cuts(line.first_cut_ns),
-        of_cuts(line.per_fragment_ns),
-    ]
+fn figure(ns: f64) -> Cell {
+    Cell::number(ns, nanos(Some(ns)))
+}
+
+/// Median, least and most.
+fn told(cost: &LayerCost) -> Cell {
+    let [median, least, most] = [cost.median_ns, cost.least_ns, cost.most_ns].map(|ns| nanos(Some(ns)));
+    Cell::number(cost.median_ns, format!("{median} ({least}–{most})"))
 }
 
 /// Notes of all sweeps, each once.
@@ -127,10 +171,4 @@ pub(super) fn notes(report: &ExplainReport) -> Vec<String> {
         }
     }
     notes
-}
-
-/// A question and its answer, as they are shown.
-pub(super) fn answer(answer: &SizeAnswer) -> (String, Vec<String>) {
-    let shown = |line: &String| safe(line).replace(" us", " µs");
-    (safe(&answer.question), answer.answer.iter().map(shown).collect())
 }

@@ -1,9 +1,15 @@
 //! The staircase of limits, ready to be shown.
 
 use landspeed_record::ExplainReport;
+use landspeed_units::BitRate;
 
+use crate::block::{Cell, Column, Kind, Look, Row, Seen, Table, Text};
+use crate::output::Tone;
 use crate::safe;
+use crate::words::times;
 
+/// Steps of a terminal that does not say everything.
+const TOLD: usize = 4;
 /// Most steps that are drawn.
 const DRAWN: usize = 24;
 /// Where the highest step is above the flow by more than this, the axis is logarithmic.
@@ -38,6 +44,27 @@ impl Stairs {
         let most = self.steps.first().map_or(0.0, |s| s.rate);
         let least = self.steps.last().map_or(most, |s| s.rate).min(self.flow.unwrap_or(most));
         most / least > WIDE
+    }
+
+    /// Limits highest first; of many a terminal tells those nearest to the flow.
+    pub(super) fn table(&self) -> Table {
+        let mut table = Table::figures("Limits", &["", "at most", "over the flow"]);
+        table.columns.push(Column::of(Kind::Drawn, ""));
+        let skipped = self.steps.len().saturating_sub(TOLD);
+        let most = self.steps.iter().skip(skipped).map(|step| step.rate).fold(0.0, f64::max);
+        let row = |(index, step): (usize, &Stair)| {
+            let over = step.over.map(|over| Cell::number(over, times(over)));
+            // Lengths are true among those that are told; more cannot be drawn than all of the room.
+            let look = if step.ceiling { Look::Toned } else { Look::Plain };
+            let ceiling = if step.ceiling { " (first ceiling)" } else { "" };
+            let name = Text::default().with(look, format!("{}{ceiling}", step.name)).into();
+            Row {
+                tone: Some(Tone::Open),
+                seen: if index < skipped { Seen::InFull } else { Seen::Everywhere },
+                ..Row::from([name, BitRate(step.rate).into(), over.into(), Cell::bar(step.rate / most)])
+            }
+        };
+        table.rows(self.steps.iter().enumerate().map(row))
     }
 
     /// What the flow would meet first.
@@ -81,10 +108,8 @@ fn same_machine(second: &mut Stair, first: &mut Stair) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::LimitStep;
-    use landspeed_units::BitRate;
-
     use super::*;
+    use landspeed_record::LimitStep;
 
     #[test]
     fn the_ceiling_is_the_lowest_step_above_the_flow() {

@@ -1,8 +1,10 @@
 //! The window over time, ready to be shown.
 
 use landspeed_record::{ExplainReport, FlowWatch, SocketState, TcpState};
+use landspeed_units::Bytes;
 
-use super::words::unit;
+use super::words::{percent, unit};
+use crate::block::{Cell, Column, Kind, Row, Seen, Table};
 use crate::safe;
 
 /// Most points of a line.
@@ -84,6 +86,54 @@ impl Window {
         let values = || self.tracks.iter().flat_map(|t| &t.points).map(|p| p.1);
         let (least, most) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
         most / least > WIDE
+    }
+}
+
+/// Columns of a curve over time.
+const CURVE: usize = 40;
+
+impl Window {
+    /// Where each window stood, and its curve over the whole time on the scale of all.
+    pub(super) fn table(&self) -> Table {
+        let mut table = Table::figures("The window", &["", "median", "least", "most"]);
+        table.columns.push(Column::of(Kind::Drawn, ""));
+        let row = |track: &Track| {
+            let mut sizes: Vec<f64> = track.points.iter().map(|p| p.1).collect();
+            sizes.sort_by(f64::total_cmp);
+            let size = |index: usize| Cell::from(Bytes(sizes[index] as u64));
+            // What the receiver offers is what the sender hears of, a round trip later.
+            let seen = if track.bound == Bound::Receive { Seen::InFull } else { Seen::Everywhere };
+            let cells =
+                [size(sizes.len() / 2), size(0), size(sizes.len() - 1), Cell::curve(self.curve(track))];
+            Row { seen, ..Row::from(std::iter::once(Cell::from(track.bound.name())).chain(cells)) }
+        };
+        table.rows(self.tracks.iter().map(row))
+    }
+
+    fn curve(&self, track: &Track) -> Vec<Option<f64>> {
+        let all = || self.tracks.iter().flat_map(|t| &t.points);
+        let (end, most) = (all().map(|p| p.0).fold(0.0, f64::max), all().map(|p| p.1).fold(1.0, f64::max));
+        let least = all().map(|p| p.1).fold(most, f64::min);
+        let height = |bytes: f64| match self.wide() {
+            true => (bytes / least).ln() / (most / least).ln(),
+            false => bytes / most,
+        };
+        let column = |index: usize| {
+            let until = (index as f64 + 1.0) / CURVE as f64 * end;
+            track.points.iter().rev().find(|p| p.0 <= until).map(|p| height(p.1))
+        };
+        (0..CURVE).map(column).collect()
+    }
+
+    /// What limited the flow by the kernel's own account, and what was sent again.
+    pub(super) fn told(&self) -> Option<String> {
+        let (rwnd, sndbuf) = self.limited?;
+        let again = self.retransmits.iter().fold(0_u64, |sum, r| sum.saturating_add(r.1));
+        Some(format!(
+            "limited by the peer's window {} of its busy time, by the send buffer {}; {again} segments sent again",
+            percent(rwnd),
+            percent(sndbuf)
+        ))
     }
 }
 

@@ -98,7 +98,7 @@ pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     }
 }
 
-/// "about 2.6x", where a gain is expected that can be.
+/// "about 2.6×", where a gain is expected that can be.
 pub(super) fn expected(remedy: &Remedy) -> Option<String> {
     let ratio = remedy.expected_ratio.filter(|r| r.is_finite() && *r > 0.0)?;
     Some(format!("about {}", times(ratio)))
@@ -214,7 +214,7 @@ mod tests {
         remedy.value.clear();
         assert_eq!(setting(&remedy).as_deref(), Some("mtu"));
         remedy.expected_ratio = Some(2.61);
-        assert_eq!(expected(&remedy).as_deref(), Some("about 2.61x"));
+        assert_eq!(expected(&remedy).as_deref(), Some("about 2.61×"));
         remedy.expected_ratio = Some(f64::INFINITY);
         assert_eq!(expected(&remedy), None);
     }

@@ -37,11 +37,7 @@ pub(crate) struct SoFar {
 impl SoFar {
     /// Adds a trial's `figure`; one that was not measured is left out.
     pub(crate) fn add(&mut self, trial: &Trial, figure: Primary) {
-        let value = match figure {
-            Primary::Rate => trial.figures.rate_bps.0,
-            Primary::Cost => trial.figures.bytes_per_cpu_s.0,
-            Primary::Latency => trial.figures.latency_ns.0 as f64,
-        };
+        let value = figure.of_figures(&trial.figures);
         if !(value.is_finite() && value > 0.0) {
             return;
         }

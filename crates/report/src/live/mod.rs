@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use landspeed_record::Line;
 
 use crate::Output;
+use crate::block::plain;
 use crate::output::Style;
 use state::State;
 
@@ -32,6 +33,7 @@ impl Live {
     /// Takes the next line of the record.
     pub fn line(&mut self, line: &Line) {
         let news = self.state.take(line, self.bar.is_some());
+        let news: Vec<String> = news.iter().map(|text| plain(text)).collect();
         match &self.bar {
             Some(bar) => {
                 for text in news {
@@ -41,7 +43,7 @@ impl Live {
                 bar.set_length(length);
                 bar.set_position(position);
                 bar.set_prefix(self.state.time_left());
-                bar.set_message(self.state.status());
+                bar.set_message(plain(&self.state.status()));
             }
             None => news.iter().for_each(|text| eprintln!("{text}")),
         }

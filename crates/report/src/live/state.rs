@@ -202,7 +202,7 @@ mod tests {
         }
         let status = state.status();
         assert!(
-            status.starts_with("tso=on with tx-checksum=on: rate 2.00x [2.00, 2.00], cost 2.00x"),
+            status.starts_with("tso=on with tx-checksum=on: rate 2.00× [2.00, 2.00], cost 2.00×"),
             "{status}"
         );
         assert!(status.ends_with("so far, block 2"), "{status}");

@@ -7,53 +7,44 @@ use maud::{Markup, html};
 
 use super::super::sizes::Sweep;
 use super::super::words::nanos;
-use crate::chart::frame::{Frame, Shape, line, n, text, x_axis, y_axis};
-use crate::chart::scale::{Scale, unit_of};
+use crate::chart::lines::{Axis, Lines, Mark, Point, Room, Series};
+use crate::chart::scale::unit_of;
 use crate::words::Primary;
 
-const WIDTH: f64 = 912.0;
-const LEFT: f64 = 56.0;
-/// Leaves room for the names of the lines at their ends.
-const RIGHT: f64 = 790.0;
-const TOP: f64 = 42.0;
-const BOTTOM: f64 = 330.0;
-const HEIGHT: f64 = 382.0;
-/// Least distance between two names.
-const APART: f64 = 20.0;
+const ROOM: Room = Room { width: 912.0, names: 122.0, bottom: 330.0 };
 /// Places along a line, beside the two at each step.
 const PLACES: u32 = 96;
+/// Steps that are drawn, at most.
+const STEPS: usize = 24;
 /// Figures outside of this, in nanoseconds, come from no measurement.
 const SANE: std::ops::RangeInclusive<f64> = 1e-3..=1e12;
 
 /// Layers that are drawn, with the class of their colour.
 const DRAWN: [(&str, &str); 4] = [(HOST_A, "of-a"), (HOST_B, "of-b"), (BOTH, "of-both"), (LINK, "of-link")];
 
-/// A layer as it is drawn.
-struct Series<'a> {
-    name: &'static str,
-    class: &'static str,
-    points: Vec<(&'a SizePoint, LayerCost)>,
-    /// The fitted line: (bytes, nanoseconds).
-    line: Vec<(f64, f64)>,
-}
-
-impl<'a> Series<'a> {
-    fn of(sweep: &Sweep<'a>, (name, class): (&'static str, &'static str)) -> Option<Self> {
-        let sane = |cost: &LayerCost| SANE.contains(&cost.median_ns);
-        let cost = |point: &&'a SizePoint| Some((*point, *point.layers.get(name)?));
-        let points: Vec<_> = sweep.points.iter().filter_map(cost).filter(|(_, cost)| sane(cost)).collect();
-        let fitted = sweep.line(name);
-        let line = fitted.map(|line| {
-            let at = |size: Bytes| (size.0 as f64, line.at(size, sweep.fragments(size)));
-            places(sweep).into_iter().map(at).filter(|(_, ns)| SANE.contains(ns)).collect()
-        });
-        (points.len() > 1).then(|| Series { name, class, points, line: line.unwrap_or_default() })
-    }
-
-    /// Where its name goes, before others are in the way.
-    fn end(&self) -> f64 {
-        self.points.last().map_or(1.0, |(_, cost)| cost.median_ns)
-    }
+/// A layer, in units of so many nanoseconds.
+fn series(sweep: &Sweep<'_>, (name, class): (&'static str, &'static str), per: f64) -> Option<Series> {
+    let sane = |ns: f64| Some(ns).filter(|ns| SANE.contains(ns));
+    let point = |point: &&SizePoint| {
+        let cost: &LayerCost = point.layers.get(name)?;
+        let at = (point.size_bytes.0 as f64, sane(cost.median_ns)? / per);
+        let ends = sane(cost.least_ns).zip(sane(cost.most_ns)).map(|(low, high)| (low / per, high / per));
+        let told = format!("{name}, {}: {} ns", point.size_bytes, nanos(Some(cost.median_ns)));
+        Some(Point { at, ends, told })
+    };
+    let points: Vec<Point> = sweep.points.iter().filter_map(point).collect();
+    let line = sweep.line(name).map(|line| {
+        let at = |size: Bytes| Some((size.0 as f64, sane(line.at(size, sweep.fragments(size)))? / per));
+        places(sweep).into_iter().filter_map(at).collect()
+    });
+    (points.len() > 1).then(|| Series {
+        name: name.to_owned(),
+        class: format!("series {class}"),
+        line: line.unwrap_or_default(),
+        is_level: false,
+        mark: Mark::Round,
+        points,
+    })
 }
 
 /// Sizes at which a line is computed: alike on a logarithmic axis, and both sides of each step.
@@ -72,69 +63,24 @@ fn places(sweep: &Sweep<'_>) -> Vec<Bytes> {
 
 /// The chart of the sweep with this number, or nothing where too few sizes were measured.
 pub(crate) fn sizes(index: usize, sweep: &Sweep<'_>) -> Option<Markup> {
-    let series: Vec<Series<'_>> = DRAWN.into_iter().filter_map(|layer| Series::of(sweep, layer)).collect();
-    if series.is_empty() {
-        return None;
-    }
-    let costs = || series.iter().flat_map(|s| &s.points);
-    let (per, unit) = unit_of(Primary::Latency, costs().map(|(_, c)| c.median_ns).fold(0.0, f64::max));
-    let x = Scale::log(costs().map(|(point, _)| point.size_bytes.0 as f64), LEFT, RIGHT);
-    let y = Scale::log(costs().map(|(_, cost)| cost.median_ns / per), BOTTOM, TOP);
-    let name = format!("sizes-{index}");
-    let frame = Frame {
-        name: &name,
+    let costs =
+        sweep.points.iter().flat_map(|point| DRAWN.iter().filter_map(|(name, _)| point.layers.get(*name)));
+    let most = costs.map(|cost| cost.median_ns).filter(|ns| SANE.contains(ns)).fold(0.0, f64::max);
+    let (per, unit) = unit_of(Primary::Latency, most);
+    let series: Vec<Series> = DRAWN.into_iter().filter_map(|layer| series(sweep, layer, per)).collect();
+    Lines {
+        name: format!("sizes-{index}"),
         title: "What a message costs over its size",
         description: description(sweep, &series),
         caption: caption(sweep),
-        shape: Shape::Fixed(WIDTH, HEIGHT),
-        points: costs().count(),
-    };
-    let named = apart(&series.iter().map(|s| y.at(s.end() / per)).collect::<Vec<_>>());
-    Some(frame.figure(&html! {
-        (text("axis", "start", (0.0, TOP - 22.0), &format!("time a message, {unit} (log scale)")))
-        @for step in sweep.steps.iter().take(24) { (line("size-step", (x.at(step.0 as f64), TOP), (x.at(step.0 as f64), BOTTOM))) }
-        (x_axis(&x, &powers(&sweep.points), (TOP, BOTTOM)))
-        (y_axis(&y, &y.ticks(7), (LEFT, RIGHT)))
-        (text("axis", "middle", (f64::midpoint(LEFT, RIGHT), BOTTOM + 40.0), "message size, bytes (log scale)"))
-        @for (series, at) in series.iter().zip(named) { (drawn(series, at, &|size, ns| (x.at(size), y.at(ns / per)))) }
-    }))
-}
-
-fn drawn(series: &Series<'_>, named_at: f64, place: &dyn Fn(f64, f64) -> (f64, f64)) -> Markup {
-    let path: Vec<String> = series
-        .line
-        .iter()
-        .map(|&(size, ns)| place(size, ns))
-        .map(|(x, y)| format!("{} {}", n(x), n(y)))
-        .collect();
-    html! {
-        g class={ "series " (series.class) } {
-            @if path.len() > 1 { path class="curve" d={ "M" (path.join("L")) } {} }
-            @for (point, cost) in &series.points {
-                @let size = point.size_bytes.0 as f64;
-                @let (x, y) = place(size, cost.median_ns);
-                @if SANE.contains(&cost.least_ns) && SANE.contains(&cost.most_ns) {
-                    (line("whisker", (x, place(size, cost.least_ns).1), (x, place(size, cost.most_ns).1)))
-                }
-                circle class="dot" cx=(n(x)) cy=(n(y)) r="3" { title { (series.name) ", " (point.size_bytes) ": " (nanos(Some(cost.median_ns))) " ns" } }
-            }
-            (text("series-name", "start", (RIGHT + 10.0, named_at + 4.0), series.name))
-        }
+        room: ROOM,
+        x: Axis::log("message size, bytes").at(powers(&sweep.points)),
+        y: Axis::log(&format!("time a message, {unit}")),
+        series,
+        uprights: sweep.steps.iter().take(STEPS).map(|step| step.0 as f64).collect(),
+        events: Vec::new(),
     }
-}
-
-/// Where names go: at the ends of their lines, but none on another.
-fn apart(ends: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..ends.len()).collect();
-    order.sort_by(|a, b| ends[*a].total_cmp(&ends[*b]));
-    let mut places = vec![0.0; ends.len()];
-    let mut free = TOP;
-    for (rank, index) in order.into_iter().enumerate() {
-        let below = APART * (ends.len() - 1 - rank) as f64;
-        places[index] = ends[index].max(free).min(BOTTOM - below);
-        free = places[index] + APART;
-    }
-    places
+    .figure()
 }
 
 /// Powers of four between the ends.
@@ -144,12 +90,11 @@ fn powers(points: &[&SizePoint]) -> Vec<f64> {
     (0..32).map(|power| 2f64.powi(2 * power + 1)).filter(|v| (low as f64..=high as f64).contains(v)).collect()
 }
 
-fn description(sweep: &Sweep<'_>, series: &[Series<'_>]) -> String {
-    let told = |s: &Series<'_>| {
-        let ends = [s.points.first(), s.points.last()].into_iter().flatten();
-        let ends: Vec<String> =
-            ends.map(|(p, cost)| format!("{} ns at {}", nanos(Some(cost.median_ns)), p.size_bytes)).collect();
-        format!("{} {}", s.name, ends.join(", "))
+fn description(sweep: &Sweep<'_>, series: &[Series]) -> String {
+    let told = |s: &Series| {
+        let ends: Vec<&str> =
+            [s.points.first(), s.points.last()].into_iter().flatten().map(|p| p.told.as_str()).collect();
+        ends.join(", ")
     };
     let all: Vec<String> = series.iter().map(told).collect();
     format!("{}: {}.", sweep.title, all.join("; "))

@@ -1,0 +1,113 @@
+//! A document's tables as CSV (RFC 4180), a blank line between two: figures in full and in base units, which the headers name.
+
+use super::table::{Kind, Value};
+use super::{Block, Cell, Column, Document, Seen, Table};
+
+impl Document {
+    /// Every table of the document as CSV; ends with a line break.
+    pub fn csv(&self) -> String {
+        let mut tables = Vec::new();
+        collect(&self.head.blocks, &mut tables);
+        for section in &self.sections {
+            collect(&section.blocks, &mut tables);
+        }
+        tables.iter().map(|table| printed(table)).collect::<Vec<_>>().join("\r\n")
+    }
+}
+
+fn collect<'a>(blocks: &'a [Block], into: &mut Vec<&'a Table>) {
+    for block in blocks {
+        match block {
+            Block::Table(table) => into.push(table),
+            Block::Only(Seen::InBrief, _) => {}
+            Block::Group(group) => collect(&group.blocks, into),
+            Block::Only(_, blocks) => collect(blocks, into),
+            _ => {}
+        }
+    }
+}
+
+fn printed(table: &Table) -> String {
+    let kept: Vec<(usize, &Column)> =
+        table.columns.iter().enumerate().filter(|(_, column)| column.kind != Kind::Drawn).collect();
+    let heads = kept.iter().flat_map(|&(index, column)| heads(column, index, table));
+    let mut text = line(heads);
+    for row in table.rows.iter().filter(|row| row.seen != Seen::InBrief) {
+        text += &line(kept.iter().flat_map(|&(index, column)| cell(row.cells.get(index), column.kind)));
+    }
+    text
+}
+
+/// A column's names: three for an estimate.
+fn heads(column: &Column, index: usize, table: &Table) -> Vec<String> {
+    let name = [column.group.as_str(), &column.name].map(str::trim).join(" ").trim().to_owned();
+    let unit = |cell: &Cell| match &cell.value {
+        Value::Quantity(quantity) if !quantity.unit.is_empty() => Some(quantity.unit),
+        _ => None,
+    };
+    if matches!(column.kind, Kind::Estimate | Kind::Ratio) {
+        return ["", " low", " high"].map(|end| format!("{name}{end}")).to_vec();
+    }
+    let unit = table.rows.iter().find_map(|row| row.cells.get(index).and_then(unit));
+    vec![unit.map_or_else(|| name.clone(), |unit| format!("{name} [{unit}]"))]
+}
+
+fn cell(cell: Option<&Cell>, kind: Kind) -> Vec<String> {
+    let value = cell.map(|cell| &cell.value);
+    if matches!(kind, Kind::Estimate | Kind::Ratio) {
+        return match value {
+            Some(Value::Estimate(Some(e))) => [e.ratio, e.low, e.high].map(|v| v.to_string()).to_vec(),
+            _ => vec![String::new(); 3],
+        };
+    }
+    vec![match value {
+        Some(Value::Quantity(quantity)) => quantity.value.to_string(),
+        // What is not known is empty.
+        Some(Value::Text(text)) => {
+            Some(text.words()).filter(|words| words != super::table::ABSENT).unwrap_or_default()
+        }
+        _ => String::new(),
+    }]
+}
+
+/// A formula's first character would be obeyed by a spreadsheet; behind an apostrophe it is a word.
+fn line(fields: impl Iterator<Item = String>) -> String {
+    let field = |field: String| {
+        let is_number = field.parse::<f64>().is_ok();
+        let field =
+            if field.starts_with(['=', '+', '-', '@']) && !is_number { format!("'{field}") } else { field };
+        if field.contains(['"', ',', '\n', '\r']) {
+            format!("\"{}\"", field.replace('"', "\"\""))
+        } else {
+            field
+        }
+    };
+    fields.map(field).collect::<Vec<_>>().join(",") + "\r\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::Estimate;
+    use landspeed_units::Nanos;
+
+    use super::super::{Row, Section};
+    use super::*;
+
+    #[test]
+    fn figures_keep_their_digits_and_words_obey_nothing() {
+        let columns =
+            vec![Column::words("step"), Column::of(Kind::Ratio, "rate"), Column::number("round trip")];
+        let estimate = Estimate { ratio: 1.25, low: 1.0, high: 1.5 };
+        let row = |name: &str, e: Option<Estimate>, time: Option<Nanos>| {
+            Row::from([Cell::from(name), e.into(), time.into()])
+        };
+        let table = Table::new("steps", "", columns)
+            .row(row("a, \"b\"", Some(estimate), Some(Nanos(41_234))))
+            .row(row("=cmd()", None, None));
+        let document = Document { sections: vec![Section::new("x", "").with(table)], ..Document::default() };
+        assert_eq!(
+            document.csv(),
+            "step,rate,rate low,rate high,round trip [ns]\r\n\"a, \"\"b\"\"\",1.25,1,1.5,41234\r\n'=cmd(),,,,\r\n"
+        );
+    }
+}

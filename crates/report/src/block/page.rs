@@ -1,0 +1,256 @@
+//! A document as one self-contained page: no request leaves it, no script runs in it.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::table::{Kind, Value};
+use super::text::{Look, Span};
+use super::{
+    Article, Block, Card, Cell, Chart, Column, Document, Group, Head, List, Manner, Row, Section, Seen,
+    Table, Text,
+};
+use crate::words::{interval, times};
+
+const STYLE: &str = include_str!("page.css");
+
+/// Nothing is loaded and nothing runs: the style sheet within is all there is.
+const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+
+impl Document {
+    /// The document as one HTML page that needs nothing else.
+    pub fn page(&self) -> String {
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    meta name="referrer" content="no-referrer";
+                    meta name="generator" content={ "landspeed " (crate::safe(&self.version)) };
+                    link rel="icon" href="data:,";
+                    title { (self.head.title.words()) " – landspeed" }
+                    style { (PreEscaped(STYLE)) @for style in self.styles { (PreEscaped(style)) } }
+                }
+                body { main { (head(&self.head)) @for section in &self.sections { (part(section)) } } }
+            }
+        }
+        .into_string()
+    }
+}
+
+fn head(head: &Head) -> Markup {
+    html! {
+        header {
+            p class="eyebrow" { "landspeed · " (head.kind) }
+            h1 { (text(&head.title)) }
+            @for warning in &head.warnings { p class="notice bad" role="alert" { (text(warning)) } }
+            @if !head.lead.is_empty() { p class="lead" { (text(&head.lead)) } }
+            ul class="facts" { @for fact in head.facts.iter().filter(|fact| !fact.is_empty()) { li { (text(fact)) } } }
+            (all(&head.blocks))
+        }
+    }
+}
+
+fn part(section: &Section) -> Markup {
+    html! {
+        @if section.blocks.iter().any(is_on_page) {
+            section id=(section.id) {
+                @if !section.title.is_empty() { h2 { (text(&section.title)) } }
+                (all(&section.blocks))
+            }
+        }
+    }
+}
+
+fn is_on_page(block: &Block) -> bool {
+    !matches!(block, Block::Only(Seen::InBrief | Seen::OnTerminal, _))
+}
+
+fn all(blocks: &[Block]) -> Markup {
+    html! { @for block in blocks { (one(block)) } }
+}
+
+fn one(block: &Block) -> Markup {
+    match block {
+        Block::Heading(words) => html! { h3 { (text(words)) } },
+        Block::Paragraph(manner, words) => html! { p class=[class(*manner)] { (text(words)) } },
+        Block::List(of) => list(of),
+        Block::Pairs(class, pairs) => {
+            html! { dl class=(format!("pairs {class}").trim_end()) { @for (what, value) in pairs { dt { (text(what)) } dd { (text(value)) } } } }
+        }
+        Block::Commands(commands) => html! {
+            dl class="commands" {
+                @for (what, command) in commands { dt { (text(what)) } dd { pre tabindex="0" { code { (crate::safe::clean(command)) } } } }
+            }
+        },
+        Block::Table(of) => table(of),
+        Block::Chart(Chart(drawn)) => html! { (drawn) },
+        Block::Article(of) => article(of),
+        Block::Cards(label, all) => {
+            html! { div class="cards" role="group" aria-label=(label) { @for (index, of) in all.iter().enumerate() { (card(index, of)) } } }
+        }
+        Block::Group(Group { title, open, blocks }) => {
+            html! { details class="rest" open[*open] { summary { (text(title)) } (all(blocks)) } }
+        }
+        Block::Only(_, blocks) if is_on_page(block) => all(blocks),
+        Block::Only(..) => html! {},
+    }
+}
+
+fn class(manner: Manner) -> Option<&'static str> {
+    match manner {
+        Manner::Plain => None,
+        Manner::Aside => Some("aside"),
+        Manner::Absent => Some("absent"),
+        Manner::Good => Some("notice good"),
+        Manner::Bad => Some("notice bad"),
+    }
+}
+
+fn text(text: &Text) -> Markup {
+    html! { @for span in text.spans() { (spanned(span)) } }
+}
+
+fn spanned(Span { words, look }: &Span) -> Markup {
+    match look {
+        Look::Plain => html! { (words) },
+        Look::Code => html! { code { (words) } },
+        Look::Strong => html! { strong { (words) } },
+        Look::Quiet | Look::Beside => html! { span class="quiet" { (words) } },
+        Look::Toned => html! { span class="answer" { (words) } },
+        Look::Group => html! { span class="group" { (words) } },
+    }
+}
+
+fn card(index: usize, card: &Card) -> Markup {
+    html! {
+        div class={ "card" @if index == 0 { " primary" } } {
+            h2 { (card.name) }
+            p class="ratio" { (text(&card.figure)) }
+            p class="from-to" { (text(&card.under)) }
+        }
+    }
+}
+
+fn article(article: &Article) -> Markup {
+    html! {
+        article class=(article.class) {
+            h3 { (text(&article.title)) }
+            @if !article.facts.is_empty() {
+                ul class="facts" { @for (share, fact) in &article.facts { li { @if let Some(share) = share { (meter(*share)) } (text(fact)) } } }
+            }
+            // The first one's lead leads the report.
+            @if !article.is_first && !article.lead.is_empty() { p { (text(&article.lead)) } }
+            div class="pair" { @for (heading, of) in &article.lists { div { h4 { (heading) } (list(of)) } } }
+        }
+    }
+}
+
+fn meter(share: f64) -> Markup {
+    let wide = if share.is_finite() { share.clamp(0.0, 1.0) * 48.0 } else { 0.0 };
+    html! {
+        svg class="meter" viewBox="0 0 48 8" width="48" height="8" aria-hidden="true" {
+            rect class="all" width="48" height="8" rx="4" {}
+            rect class="part" width=(crate::chart::frame::n(wide)) height="8" rx="4" {}
+        }
+    }
+}
+
+fn list(list: &List) -> Markup {
+    html! { ul class=[some(list.class)] { @for item in &list.items { li { (text(item)) } } } }
+}
+
+fn some(class: &str) -> Option<&str> {
+    Some(class).filter(|class| !class.is_empty())
+}
+
+/// A table that a phone shows as cards has explicit roles: it is still read aloud as a table.
+#[derive(Clone, Copy)]
+struct Roles(bool);
+
+impl Roles {
+    fn of(self, role: &'static str) -> Option<&'static str> {
+        self.0.then_some(role)
+    }
+}
+
+fn table(table: &Table) -> Markup {
+    let roles = Roles(table.class.contains("stacked"));
+    let columns: Vec<(usize, &Column)> =
+        table.columns.iter().enumerate().filter(|(_, column)| column.kind != Kind::Drawn).collect();
+    html! {
+        div class="scroll" tabindex="0" role="group" aria-label=(table.label) {
+            table class=[some(table.class)] role=[roles.of("table")] {
+                @if let Some(caption) = &table.caption { caption { (text(caption)) } }
+                thead role=[roles.of("rowgroup")] { (heads(&columns, roles)) }
+                tbody role=[roles.of("rowgroup")] {
+                    @for row in table.rows.iter().filter(|row| !matches!(row.seen, Seen::InBrief | Seen::OnTerminal)) {
+                        tr role=[roles.of("row")] class=[some(&row.class)] { (cells(table, row, &columns, roles)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn numeric(column: &Column) -> Option<&'static str> {
+    column.is_number().then_some("number")
+}
+
+/// Names of columns, under those of groups where there are some.
+fn heads(columns: &[(usize, &Column)], roles: Roles) -> Markup {
+    let groups: Vec<&[(usize, &Column)]> = columns.chunk_by(|a, b| a.1.group == b.1.group).collect();
+    let grouped = groups.len() > 1;
+    let head = |column: &Column, rows: Option<u8>| {
+        html! { th scope="col" role=[roles.of("columnheader")] rowspan=[rows] class=[numeric(column)] { (column.name) } }
+    };
+    html! {
+        @if grouped {
+            tr {
+                @for group in &groups {
+                    @if group[0].1.group.is_empty() { @for (_, column) in *group { (head(column, Some(2))) } }
+                    @else { th class="first" scope="colgroup" colspan=(group.len()) { (group[0].1.group) } }
+                }
+            }
+        }
+        tr role=[roles.of("row")] { @for (_, column) in columns.iter().filter(|(_, c)| !grouped || !c.group.is_empty()) { (head(column, None)) } }
+    }
+}
+
+fn cells(table: &Table, row: &Row, columns: &[(usize, &Column)], roles: Roles) -> Markup {
+    let of = |index: usize| row.cells.get(index);
+    let values = columns.iter().skip(1).map(|(index, _)| of(*index));
+    let alike = table.merged && columns.len() > 2 && values.clone().all(|value| value == of(columns[1].0));
+    html! {
+        th scope="row" role=[roles.of("rowheader")] { @if let Some(cell) = columns.first().and_then(|(index, _)| of(*index)) { (shown(cell)) } }
+        @if alike {
+            td role=[roles.of("cell")] colspan=(columns.len() - 1) data-label=[roles.of("both hosts")] { @if let Some(cell) = of(columns[1].0) { (shown(cell)) } }
+        } @else {
+            @for (column, value) in columns.iter().skip(1).map(|(_, column)| column).zip(values) { (cell(column, value, roles)) }
+        }
+    }
+}
+
+fn cell(column: &Column, cell: Option<&Cell>, roles: Roles) -> Markup {
+    let own = cell.and_then(|cell| cell.class);
+    let why = (column.kind == Kind::Why).then_some("why");
+    let classes: Vec<&str> = [numeric(column), why, own].into_iter().flatten().collect();
+    let class = (!classes.is_empty()).then(|| classes.join(" "));
+    let label = roles.0.then_some(&column.name);
+    let told = cell.and_then(|cell| cell.told.as_ref()).map(Text::words);
+    html! {
+        td role=[roles.of("cell")] class=[class] data-label=[label] title=[told] { @if let Some(cell) = cell { (shown(cell)) } }
+    }
+}
+
+fn shown(cell: &Cell) -> Markup {
+    match &cell.value {
+        Value::Text(words) => text(words),
+        Value::Estimate(Some(e)) => {
+            html! { span class="estimate" { (times(e.ratio)) " " span class="interval" { (interval(e)) } } }
+        }
+        _ => html! { (cell.shown(false)) },
+    }
+}

@@ -1,0 +1,306 @@
+//! A document on a terminal, or in a file.
+
+use super::layout::{Layout, count, toned, wrap};
+use super::table::Kind;
+use super::{Article, Block, Column, Detail, Document, Group, List, Manner, Row, Section, Seen, Table, Text};
+use crate::output::{Output, Style, Tone};
+use crate::safe::clean;
+
+/// Widths that text is laid out for, whatever the terminal's.
+const WIDTHS: std::ops::RangeInclusive<u16> = 60..=160;
+
+impl Document {
+    /// The document for `output`; ends with a line break.
+    pub fn text(&self, output: Output, detail: Detail) -> String {
+        let pen = Pen::of(output, detail);
+        let mut parts = vec![pen.head(self)];
+        parts.extend(self.sections.iter().map(|section| pen.section(section)));
+        let parts: Vec<String> =
+            parts.iter().filter(|lines| !lines.is_empty()).map(|l| l.join("\n")).collect();
+        parts.join("\n\n") + "\n"
+    }
+}
+
+/// `rows` of words under `headers`, laid out to `width` columns; a row may be shorter than the headers. Ends without a line
+/// break.
+pub fn table(headers: &[&str], rows: &[Vec<String>], width: u16) -> String {
+    let columns = headers.iter().map(|name| Column::words(*name)).collect();
+    let pen = Pen { style: Style { color: false }, width: width.into(), watched: false, full: true };
+    pen.table(&Table::new("", "", columns).rows(rows.iter().cloned())).join("\n")
+}
+
+/// What everything is written with.
+#[derive(Debug, Clone, Copy)]
+struct Pen {
+    style: Style,
+    width: usize,
+    /// Whether a person looks: bars and curves are drawn.
+    watched: bool,
+    full: bool,
+}
+
+impl Pen {
+    fn of(output: Output, detail: Detail) -> Self {
+        Pen {
+            style: Style { color: output.color },
+            width: output.width.clamp(*WIDTHS.start(), *WIDTHS.end()).into(),
+            watched: output.terminal,
+            full: detail == Detail::Full,
+        }
+    }
+
+    fn section(self, section: &Section) -> Vec<String> {
+        let mut lines = self.blocks(&section.blocks);
+        // The head says what the first article is of.
+        let is_said = matches!(section.blocks.first(), Some(Block::Article(article)) if article.is_first);
+        let is_headed = !section.title.is_empty() && (self.full || !section.is_minor);
+        if !lines.is_empty() && is_headed && !is_said {
+            lines.splice(0..0, self.heading(&section.title));
+        }
+        lines
+    }
+
+    fn head(self, document: &Document) -> Vec<String> {
+        let head = &document.head;
+        let mut lines: Vec<String> =
+            head.warnings.iter().flat_map(|text| self.toned(Tone::Bad, text)).collect();
+        match &head.line {
+            Some(line) => lines.extend(self.toned(Tone::Strong, line)),
+            None => {
+                lines.extend(self.toned(Tone::Strong, &head.title));
+                lines.extend(self.wrapped(&head.lead, 0));
+            }
+        }
+        let facts: Vec<String> = head.facts.iter().map(Text::words).filter(|fact| !fact.is_empty()).collect();
+        lines.extend(self.toned(Tone::Dim, &facts.join(" · ").into()));
+        let blocks = self.blocks(&head.blocks);
+        lines.extend((!blocks.is_empty()).then(String::new));
+        lines.extend(blocks);
+        lines
+    }
+
+    fn shows(self, seen: Seen) -> bool {
+        match seen {
+            Seen::Everywhere | Seen::OnTerminal => true,
+            Seen::InFull => self.full,
+            Seen::InBrief => !self.full,
+            Seen::OnPage => false,
+        }
+    }
+
+    /// Blocks one beneath the other; a blank line before what would run into what is above it.
+    fn blocks(self, blocks: &[Block]) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        let mut above: Option<&Block> = None;
+        for block in blocks {
+            let more = self.block(block);
+            if more.is_empty() {
+                continue;
+            }
+            if above.is_some_and(|above| is_apart(above, block)) {
+                lines.push(String::new());
+            }
+            lines.extend(more);
+            above = Some(block);
+        }
+        lines
+    }
+
+    fn block(self, block: &Block) -> Vec<String> {
+        match block {
+            Block::Heading(text) => self.heading(text),
+            Block::Paragraph(manner, text) => match manner {
+                Manner::Plain => self.wrapped(text, 0),
+                Manner::Aside | Manner::Absent => self.toned(Tone::Dim, text),
+                Manner::Good => self.toned(Tone::Good, text),
+                Manner::Bad => self.toned(Tone::Bad, text),
+            },
+            Block::List(list) => self.list(list),
+            Block::Pairs(_, pairs) => {
+                self.pairs(pairs.iter().map(|(what, value)| (what.words(), value.words())))
+            }
+            Block::Commands(commands) => commands_of(commands),
+            Block::Table(table) => self.table(table),
+            Block::Article(article) => self.article(article),
+            Block::Chart(_) | Block::Cards(..) => Vec::new(),
+            Block::Group(group) => self.group(group),
+            Block::Only(seen, blocks) if self.shows(*seen) => self.blocks(blocks),
+            Block::Only(..) => Vec::new(),
+        }
+    }
+
+    fn heading(self, text: &Text) -> Vec<String> {
+        self.toned(Tone::Strong, text)
+    }
+
+    fn toned(self, tone: Tone, text: &Text) -> Vec<String> {
+        self.wrapped(text, 0).iter().map(|line| self.style.paint(tone, line)).collect()
+    }
+
+    /// A text broken to the width, later lines indented.
+    fn wrapped(self, text: &Text, indent: usize) -> Vec<String> {
+        let lines = wrap(&plain(&text.words()), self.width.saturating_sub(indent));
+        let lead = |index| if index == 0 { String::new() } else { " ".repeat(indent) };
+        lines.iter().enumerate().map(|(index, line)| lead(index) + line).collect()
+    }
+
+    fn list(self, list: &List) -> Vec<String> {
+        // A line that says that there is one more is no shorter than the line.
+        let most = list.most.filter(|most| !self.full && *most + 1 < list.items.len()).unwrap_or(usize::MAX);
+        let is_dim = list.class == "asides";
+        let (lead, indent) = if is_dim { ("", 0) } else { ("  - ", 4) };
+        let paint =
+            |line: &String| list.tone.map_or_else(|| line.clone(), |tone| self.style.paint(tone, line));
+        let shown = list.items.iter().take(most).map(|item| Text::from(lead).and(item.words()));
+        let mut lines: Vec<String> =
+            shown.flat_map(|item| self.wrapped(&item, indent)).map(|line| paint(&line)).collect();
+        let left = list.items.len().saturating_sub(most);
+        lines.extend((left > 0).then(|| self.style.paint(Tone::Dim, &format!("{lead}{left} more (--full)"))));
+        lines
+    }
+
+    /// Everything of an article, or the line that stands for it.
+    fn article(self, article: &Article) -> Vec<String> {
+        if let Some(brief) = article.brief.as_ref().filter(|_| !self.full) {
+            return self.wrapped(&Text::from("  ").and(brief.words()), 4);
+        }
+        let mut lines = Vec::new();
+        if !article.is_first {
+            let title = self.wrapped(&article.title, 4);
+            let paint = |line: &String| {
+                article
+                    .tone
+                    .map_or_else(|| line.clone(), |tone| toned(line, article.title.spans(), tone, self.style))
+            };
+            lines.extend(title.iter().map(paint));
+            lines.extend(self.wrapped(&Text::from("    ").and(article.lead.words()), 4));
+        }
+        let facts: Vec<String> = article.facts.iter().map(|(_, fact)| fact.words()).collect();
+        lines.extend(self.toned(Tone::Dim, &facts.join("; ").into()));
+        lines.extend(article.lists.iter().flat_map(|(_, list)| self.list(list)));
+        lines
+    }
+
+    fn pairs(self, pairs: impl Iterator<Item = (String, String)>) -> Vec<String> {
+        let rows = pairs.map(|(what, value)| Row::from([what, value]));
+        self.table(&Table::new("", "", vec![Column::words(""), Column::words("")]).rows(rows))
+    }
+
+    fn group(self, group: &Group) -> Vec<String> {
+        if !self.full {
+            return Vec::new();
+        }
+        let mut lines = self.heading(&group.title);
+        lines.extend(self.blocks(&group.blocks));
+        lines
+    }
+
+    /// A table laid out to the width, with what it has no column for beneath it.
+    fn table(self, table: &Table) -> Vec<String> {
+        // A line that says that there is one row more is no shorter than the row.
+        let is_cut = |row: &&Row| row.seen == Seen::InFull && !self.full;
+        let hidden = table.rows.iter().filter(is_cut).count();
+        let rows = table.rows.iter().filter(|row| self.shows(row.seen) || (hidden == 1 && is_cut(row)));
+        let rows: Vec<&Row> = rows.collect();
+        let (told, kept): (Vec<usize>, Vec<usize>) = (0..table.columns.len())
+            .filter(|index| self.has_room(&table.columns[*index], *index))
+            .partition(|index| self.is_told_below(&table.columns[*index]));
+        if rows.is_empty() || kept.is_empty() {
+            return Vec::new();
+        }
+        let layout = Layout::of(table, &rows, &kept, self.width);
+        let mut lines = layout.heads(table);
+        lines.extend(rows.iter().flat_map(|row| layout.row(table, row, self.style)));
+        let is_summed = rows.iter().any(|row| row.seen == Seen::InBrief);
+        if hidden > 1 && !is_summed {
+            lines.push(self.style.paint(Tone::Dim, &format!("{hidden} more (--full)")));
+        }
+        for index in told {
+            lines.extend(self.reasons(&rows, index));
+        }
+        lines
+    }
+
+    fn has_room(self, column: &Column, index: usize) -> bool {
+        match column.kind {
+            Kind::Drawn => self.watched,
+            Kind::Why => true,
+            _ => index == 0 || column.least <= self.width,
+        }
+    }
+
+    fn is_told_below(self, column: &Column) -> bool {
+        column.kind == Kind::Why && column.least > self.width
+    }
+
+    /// Reasons of the rows that call for one, or of all where everything is said.
+    fn reasons(self, rows: &[&Row], index: usize) -> Vec<String> {
+        let called = rows.iter().filter(|row| self.full || matches!(row.tone, Some(Tone::Bad | Tone::Open)));
+        let told: Vec<Text> = called
+            .filter_map(|row| Some((row.cells.first()?.shown(false), row.cells.get(index)?.shown(false))))
+            .filter(|(_, why)| !why.is_empty())
+            .map(|(name, why)| format!("{name}: {why}").into())
+            .collect();
+        let lines = told.iter().flat_map(|text| self.wrapped(text, 4));
+        let lines: Vec<String> = lines.map(|line| self.style.paint(Tone::Dim, &line)).collect();
+        if lines.is_empty() { lines } else { std::iter::once(String::new()).chain(lines).collect() }
+    }
+}
+
+/// Commands are copied: none is broken, however long.
+fn commands_of(commands: &[(Text, String)]) -> Vec<String> {
+    let wide = commands.iter().map(|(what, _)| count(&what.words())).max().unwrap_or(0);
+    let line = |(what, command): &(Text, String)| format!("{:wide$}  {}", what.words(), clean(command));
+    commands.iter().map(line).collect()
+}
+
+/// Whether a blank line keeps two blocks apart.
+fn is_apart(above: &Block, below: &Block) -> bool {
+    let is_wide = |block: &Block| matches!(block, Block::Table(_) | Block::Pairs(..) | Block::Commands(_));
+    match (above, below) {
+        (Block::Only(_, blocks), below) => blocks.last().is_some_and(|above| is_apart(above, below)),
+        (above, Block::Only(_, blocks)) => blocks.first().is_some_and(|below| is_apart(above, below)),
+        (Block::Heading(_), _) | (Block::Paragraph(..), Block::Table(_) | Block::Commands(_)) => false,
+        (_, Block::Heading(_) | Block::Group(_)) => true,
+        (Block::Article(above), Block::Article(_)) => above.brief.is_none() && !above.lists.is_empty(),
+        (above, Block::Paragraph(Manner::Aside, _) | Block::List(_)) if is_wide(above) => false,
+        (above, below) => is_wide(above) || is_wide(below),
+    }
+}
+
+/// What a terminal's fonts have for certain.
+pub(crate) fn plain(text: &str) -> String {
+    text.replace('×', "x")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cell;
+    use super::*;
+
+    fn pen(width: usize) -> Pen {
+        Pen { style: Style { color: false }, width, watched: true, full: false }
+    }
+
+    #[test]
+    fn a_table_stays_within_its_width_and_figures_stay_whole() {
+        let columns =
+            vec![Column::words("knob"), Column::number("rate"), Column::of(Kind::Why, "why").above_width(70)];
+        let row = |tone| Row {
+            tone,
+            ..Row::from([
+                Cell::from("mtu \u{1b}[2Jof a long name"),
+                Cell::number(1.0, "1.25 Gb/s"),
+                "word ".repeat(20).into(),
+            ])
+        };
+        let table = Table::new("", "", columns).row(row(Some(Tone::Bad))).row(row(None));
+        for width in [30, 60, 90] {
+            let lines = pen(width).table(&table);
+            assert!(lines.iter().all(|line| count(line) <= width && !line.contains('\u{1b}')), "{lines:#?}");
+            assert!(lines.iter().any(|line| line.contains("1.25 Gb/s")), "{lines:#?}");
+            let below = lines.iter().filter(|line| line.starts_with("mtu of a long name: word")).count();
+            assert_eq!(below, usize::from(width < 70), "{lines:#?}");
+        }
+    }
+}

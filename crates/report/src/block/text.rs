@@ -1,0 +1,118 @@
+//! Words with a look, without anything that a terminal or a browser acts on.
+
+use crate::safe::clean;
+
+/// How words look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    Plain,
+    /// What is typed or read by a machine.
+    Code,
+    Strong,
+    Quiet,
+    /// Quiet on a page, and left out elsewhere.
+    Beside,
+    /// In the colour of its row.
+    Toned,
+    /// One group of an order from best to worst.
+    Group,
+}
+
+/// Words of one look.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) words: String,
+    pub(crate) look: Look,
+}
+
+/// Words for a reader: one line, however wide.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Text(Vec<Span>);
+
+impl Text {
+    /// These words and more, in a look.
+    pub(crate) fn with(mut self, look: Look, words: impl AsRef<str>) -> Self {
+        let words = micros(&clean(words.as_ref()));
+        if !words.is_empty() {
+            self.0.push(Span { words, look });
+        }
+        self
+    }
+
+    pub(crate) fn and(self, words: impl AsRef<str>) -> Self {
+        self.with(Look::Plain, words)
+    }
+
+    pub(crate) fn spans(&self) -> &[Span] {
+        &self.0
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The words without their looks, and without those beside the point.
+    pub(crate) fn words(&self) -> String {
+        let mut words = String::new();
+        for (index, span) in self.0.iter().filter(|span| span.look != Look::Beside).enumerate() {
+            if index > 0 && span.look == Look::Group {
+                words.push_str(" > ");
+            }
+            words.push_str(&span.words);
+        }
+        words
+    }
+}
+
+impl From<&str> for Text {
+    fn from(words: &str) -> Self {
+        Text::default().and(words)
+    }
+}
+
+impl From<String> for Text {
+    fn from(words: String) -> Self {
+        Text::from(words.as_str())
+    }
+}
+
+impl From<&String> for Text {
+    fn from(words: &String) -> Self {
+        Text::from(words.as_str())
+    }
+}
+
+/// Words that are typed or read by a machine.
+pub(crate) fn code(words: impl AsRef<str>) -> Text {
+    Text::default().with(Look::Code, words)
+}
+
+/// "41 us" as people write it: "41 µs".
+fn micros(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(" us") {
+        let is_unit = before.ends_with(|c: char| c.is_ascii_digit())
+            && !after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        out.push_str(before);
+        out.push_str(if is_unit { " µs" } else { " us" });
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_acts_on_never_gets_into_a_text() {
+        let text = Text::from("a\u{1b}[2Jb").with(Look::Strong, "\u{202e}c\r\n").and("");
+        assert_eq!((text.words().as_str(), text.spans().len()), ("abc  ", 2));
+    }
+
+    #[test]
+    fn only_a_unit_is_written_as_one() {
+        assert_eq!(micros("98 us (least 13 us), 3 users; tell us"), "98 µs (least 13 µs), 3 users; tell us");
+    }
+}

@@ -1,0 +1,218 @@
+//! Lines over a common axis: what is drawn is data, and every such chart is drawn here.
+
+use maud::{Markup, html};
+
+use super::frame::{Frame, Shape, line, n, text};
+use super::scale::{Scale, label};
+
+const LEFT: f64 = 56.0;
+const TOP: f64 = 42.0;
+/// Room under the plot for labels and the axis's title.
+const FOOT: f64 = 52.0;
+/// Least distance between two names at the ends of lines.
+const APART: f64 = 20.0;
+
+/// The room of a chart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Room {
+    pub(crate) width: f64,
+    /// Of it for the names at the ends of lines.
+    pub(crate) names: f64,
+    /// Where the plot ends below.
+    pub(crate) bottom: f64,
+}
+
+impl Room {
+    /// Left and right end of the plot.
+    fn across(self) -> (f64, f64) {
+        (LEFT, self.width - self.names)
+    }
+}
+
+/// How values lie on an axis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Spread {
+    Log,
+    FromZero,
+}
+
+/// An axis.
+#[derive(Debug, Clone)]
+pub(crate) struct Axis {
+    pub(crate) title: String,
+    pub(crate) spread: Spread,
+    /// What is written at which values; round values where there is nothing.
+    pub(crate) ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    pub(crate) fn log(title: &str) -> Self {
+        Axis { title: format!("{title} (log scale)"), spread: Spread::Log, ticks: Vec::new() }
+    }
+
+    pub(crate) fn from_zero(title: &str) -> Self {
+        Axis { title: title.to_owned(), spread: Spread::FromZero, ticks: Vec::new() }
+    }
+
+    pub(crate) fn at(self, ticks: impl IntoIterator<Item = f64>) -> Self {
+        Axis { ticks: ticks.into_iter().map(|v| (v, label(v))).collect(), ..self }
+    }
+
+    fn scale(&self, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
+        match self.spread {
+            Spread::Log => Scale::log(values, from, to),
+            Spread::FromZero => Scale::linear(0.0, values.fold(0.0, f64::max), from, to),
+        }
+    }
+
+    fn ticks(&self, scale: &Scale, wanted: usize) -> Vec<(f64, String)> {
+        if self.ticks.is_empty() {
+            scale.ticks(wanted).into_iter().map(|v| (v, label(v))).collect()
+        } else {
+            self.ticks.clone()
+        }
+    }
+}
+
+/// How a line's points are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    None,
+    Round,
+    Square,
+}
+
+/// A point: where it lies, how far it may be up and down, and what is said of it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Point {
+    pub(crate) at: (f64, f64),
+    pub(crate) ends: Option<(f64, f64)>,
+    pub(crate) told: String,
+}
+
+/// One line.
+#[derive(Debug, Clone)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    /// Classes in the page's style sheet.
+    pub(crate) class: String,
+    pub(crate) line: Vec<(f64, f64)>,
+    /// Whether it is level between two places: what was read stood until it was read again.
+    pub(crate) is_level: bool,
+    pub(crate) mark: Mark,
+    pub(crate) points: Vec<Point>,
+}
+
+/// The chart.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    pub(crate) name: String,
+    pub(crate) title: &'static str,
+    pub(crate) description: String,
+    pub(crate) caption: Markup,
+    pub(crate) room: Room,
+    pub(crate) x: Axis,
+    pub(crate) y: Axis,
+    pub(crate) series: Vec<Series>,
+    /// Where upright lines stand.
+    pub(crate) uprights: Vec<f64>,
+    /// What happened when, at the foot of the plot.
+    pub(crate) events: Vec<(f64, String)>,
+}
+
+impl Lines {
+    /// The chart, or nothing where no line has two points.
+    pub(crate) fn figure(&self) -> Option<Markup> {
+        let places =
+            || self.series.iter().flat_map(|s| s.points.iter().map(|p| p.at).chain(s.line.iter().copied()));
+        if !self.series.iter().any(|s| s.line.len().max(s.points.len()) > 1) {
+            return None;
+        }
+        let ((left, right), bottom) = (self.room.across(), self.room.bottom);
+        let x = self.x.scale(places().map(|p| p.0), left, right);
+        let y = self.y.scale(places().map(|p| p.1), bottom, TOP);
+        let frame = Frame {
+            name: &self.name,
+            title: self.title,
+            description: self.description.clone(),
+            caption: self.caption.clone(),
+            shape: Shape::Fixed(self.room.width, bottom + FOOT),
+            points: self.series.iter().map(|s| s.points.len().max(s.line.len())).sum(),
+        };
+        let ends: Vec<f64> = self.series.iter().map(|s| s.end().map_or(bottom, |end| y.at(end.1))).collect();
+        let named = apart(&ends, (TOP, bottom));
+        let upright = |at: f64, class| line(class, (x.at(at), TOP), (x.at(at), bottom));
+        Some(frame.figure(&html! {
+            (text("axis", "start", (0.0, TOP - 22.0), &self.y.title))
+            @for &at in &self.uprights { (upright(at, "size-step")) }
+            @for (value, label) in self.x.ticks(&x, 7) { (upright(value, "grid")) (text("tick", "middle", (x.at(value), bottom + 17.0), &label)) }
+            @for (value, label) in self.y.ticks(&y, 7) {
+                (line("grid", (left, y.at(value)), (right, y.at(value))))
+                (text("tick", "end", (left - 8.0, y.at(value) + 4.0), &label))
+            }
+            (text("axis", "middle", (f64::midpoint(left, right), bottom + 40.0), &self.x.title))
+            @for (series, named) in self.series.iter().zip(named) { (series.draw((&x, &y), (right + 10.0, named + 4.0))) }
+            @for (at, told) in &self.events {
+                path class="retransmit" d=(format!("M{} {}l-5 9h10z", n(x.at(*at)), n(bottom - 9.0))) { title { (told) } }
+            }
+        }))
+    }
+}
+
+impl Series {
+    fn end(&self) -> Option<(f64, f64)> {
+        self.points.last().map(|p| p.at).or_else(|| self.line.last().copied())
+    }
+
+    fn draw(&self, (x, y): (&Scale, &Scale), named: (f64, f64)) -> Markup {
+        html! {
+            g class=(self.class) {
+                @if self.line.len() > 1 { path class="curve" d=(self.path(x, y)) { title { (self.name) } } }
+                @for point in &self.points {
+                    @let at = (x.at(point.at.0), y.at(point.at.1));
+                    @if let Some((low, high)) = point.ends { (line("whisker", (at.0, y.at(low)), (at.0, y.at(high)))) }
+                    (dot(self.mark, at, &point.told))
+                }
+                (text("series-name", "start", named, &self.name))
+            }
+        }
+    }
+
+    fn path(&self, x: &Scale, y: &Scale) -> String {
+        let mut path = String::new();
+        for (index, &(a, b)) in self.line.iter().enumerate() {
+            let (a, b) = (n(x.at(a)), n(y.at(b)));
+            path += &match (index, self.is_level) {
+                (0, _) => format!("M{a} {b}"),
+                (_, true) => format!("H{a}V{b}"),
+                (_, false) => format!("L{a} {b}"),
+            };
+        }
+        path
+    }
+}
+
+/// Marks differ by shape.
+fn dot(mark: Mark, (x, y): (f64, f64), told: &str) -> Markup {
+    match mark {
+        Mark::None => html! {},
+        Mark::Round => html! { circle class="dot" cx=(n(x)) cy=(n(y)) r="3.5" { title { (told) } } },
+        Mark::Square => {
+            html! { rect class="dot" x=(n(x - 3.5)) y=(n(y - 3.5)) width="7" height="7" { title { (told) } } }
+        }
+    }
+}
+
+/// Where names go: at the ends of their lines, but none on another.
+fn apart(ends: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..ends.len()).collect();
+    order.sort_by(|a, b| ends[*a].total_cmp(&ends[*b]));
+    let mut places = vec![0.0; ends.len()];
+    let mut free = top;
+    for (rank, index) in order.into_iter().enumerate() {
+        let below = APART * (ends.len() - 1 - rank) as f64;
+        places[index] = ends[index].max(free).min(bottom - below);
+        free = places[index] + APART;
+    }
+    places
+}

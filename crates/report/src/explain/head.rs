@@ -1,0 +1,73 @@
+//! The answer, and the figures at a glance.
+
+use landspeed_record::{ExplainReport, Remedy};
+use landspeed_units::BitRate;
+
+use super::cost::HostCost;
+use super::stairs::Stairs;
+use super::words::{self, nanos};
+use crate::block::{Block, Card, Head, Look, Text};
+use crate::wan::warning;
+use crate::words::number;
+
+pub(super) fn head(report: &ExplainReport, costs: &[HostCost<'_>], stairs: Option<&Stairs>) -> Head {
+    let goodput = format!("goodput {}", report.goodput_bps);
+    Head {
+        kind: "explanation",
+        warnings: warning(report.wan.as_ref()).into_iter().map(Text::from).collect(),
+        title: words::headline(report).into(),
+        lead: words::lead(report).unwrap_or_default().into(),
+        facts: [&report.topology, &report.watched, &goodput, &report.started].map(Text::from).into(),
+        blocks: vec![Block::Cards("Figures", vec![rate(report), ceiling(stairs), spent(costs)])],
+        ..Head::default()
+    }
+}
+
+/// A figure stays with its unit.
+fn card(name: &'static str, figure: impl AsRef<str>, under: &str) -> Card {
+    let under = under.replace(" Gb/s", "\u{a0}Gb/s").replace(" Mb/s", "\u{a0}Mb/s");
+    let text = |look, words: &str| Text::default().with(look, words);
+    Card { name, figure: text(Look::Strong, figure.as_ref()), under: text(Look::Quiet, &under) }
+}
+
+/// The flow's rate, and what the first thing to try should make of it.
+fn rate(report: &ExplainReport) -> Card {
+    const NAME: &str = "Rate now (goodput)";
+    let rate = report.goodput_bps.0;
+    if !(rate.is_finite() && rate > 0.0) {
+        return card(NAME, "–", "nothing was seen to move");
+    }
+    let first = report.verdict.first().and_then(|finding| {
+        finding.remedies.iter().find_map(|r: &Remedy| r.expected_ratio.filter(|x| x.is_finite() && *x > 0.0))
+    });
+    let limit = report.verdict.first().is_some_and(|f| f.cause.is_limit());
+    let under = first.map_or_else(
+        || if limit { "nothing to mend was found" } else { "no gain can be promised" }.to_owned(),
+        |ratio| format!("{}× expected: about {}", number(ratio), BitRate(rate * ratio)),
+    );
+    card(NAME, report.goodput_bps.to_string(), &under)
+}
+
+fn ceiling(stairs: Option<&Stairs>) -> Card {
+    const NAME: &str = "First ceiling above it";
+    match stairs.map(|s| (s, s.ceiling())) {
+        None => card(NAME, "–", "limits were not measured"),
+        Some((_, None)) => card(NAME, "–", "no measured limit lies above the flow"),
+        Some((_, Some(step))) => {
+            let over = step.over.map(|over| format!("{}× the flow: ", number(over))).unwrap_or_default();
+            card(NAME, BitRate(step.rate).to_string(), &format!("{over}{}", step.name))
+        }
+    }
+}
+
+fn spent(costs: &[HostCost<'_>]) -> Card {
+    const NAME: &str = "Processor time for a byte";
+    let known: Vec<(&str, f64)> =
+        costs.iter().filter_map(|host| Some((host.name.as_str(), host.sum(|_| true).ns_per_byte?))).collect();
+    if known.is_empty() {
+        return card(NAME, "–", "not sampled");
+    }
+    let under: Vec<String> = known.iter().map(|(name, ns)| format!("{name} {}", nanos(Some(*ns)))).collect();
+    let total = nanos(Some(known.iter().map(|(_, ns)| ns).sum()));
+    card(NAME, format!("{total} ns"), &under.join(", "))
+}

@@ -1,0 +1,107 @@
+//! Causes in order, each with its evidence and what to try.
+
+use landspeed_record::{ExplainReport, Finding, Remedy};
+
+use super::words::{self, sureness, whole};
+use crate::block::{Article, Block, List, Look, Section, Seen, Text, code};
+use crate::output::Tone;
+use crate::safe;
+
+/// Causes, lines of evidence and remedies that a terminal shows which does not say everything.
+const CAUSES: usize = 5;
+const EVIDENCE: usize = 2;
+const REMEDIES: usize = 2;
+
+pub(super) fn section(report: &ExplainReport) -> Section {
+    let section = Section::new("verdict", "Why, and what to try");
+    let Some((first, next)) = report.verdict.split_first() else {
+        return section
+            .with(Block::absent("Nothing that was seen points to a cause, and no limit was reached."));
+    };
+    let (told, more) = next.split_at(next.len().min(CAUSES - 1));
+    let article = |(rank, finding)| Block::from(article(rank, finding));
+    let heading = (!told.is_empty()).then(|| Block::heading("Then, in this order"));
+    let left = (!more.is_empty()).then(|| Block::aside(format!("  {} more (--full)", more.len())));
+    section
+        .with(article((1, first)))
+        .all(heading)
+        .all((2..).zip(told).map(article))
+        .all(Block::only(Seen::InFull, (2 + told.len()..).zip(more).map(article)))
+        .all(Block::only(Seen::InBrief, left))
+}
+
+fn article(rank: usize, finding: &Finding) -> Article {
+    let rest = |class: &'static str, first: &'static str| if rank == 1 { first } else { class };
+    let evidence = List {
+        class: "evidence",
+        items: finding.evidence.iter().map(|line| safe(line).into()).collect(),
+        most: Some(EVIDENCE),
+        tone: None,
+    };
+    let remedies = List {
+        class: "remedies",
+        items: finding.remedies.iter().map(remedy).collect(),
+        most: Some(REMEDIES),
+        tone: Some(Tone::Good),
+    };
+    let lists = [("What was seen", evidence), ("What to try", remedies)];
+    Article {
+        class: if finding.cause.is_limit() {
+            rest("finding limit", "finding limit first")
+        } else {
+            rest("finding fault", "finding fault first")
+        },
+        title: Text::default()
+            .with(Look::Strong, rank.to_string())
+            .and(" ")
+            .and(words::capital(&words::titled(finding))),
+        facts: facts(finding),
+        lead: words::capital(&safe(&finding.summary)).into(),
+        lists: lists.into_iter().filter(|(_, list)| !list.items.is_empty()).collect(),
+        brief: (rank > 1).then(|| brief(finding)),
+        is_first: rank == 1,
+        ..Article::default()
+    }
+}
+
+/// How sure, and how much it costs.
+fn facts(finding: &Finding) -> Vec<(Option<f64>, Text)> {
+    let of = if finding.cause.is_limit() { "a limit, not a fault" } else { "a fault that can be mended" };
+    let sure = format!("{}, {} sure", sureness(finding.confidence), whole(finding.confidence));
+    let toll = words::toll(finding)
+        .map(|toll| (Some(toll), format!("costs about {} of its time or rate", whole(toll)).into()));
+    let allows = words::allows(finding).map(|allows| (None, allows.into()));
+    [Some((None, of.into())), Some((Some(finding.confidence), sure.into())), toll, allows]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// "random loss: likely, about 40 %; try congestion=bbr".
+fn brief(finding: &Finding) -> Text {
+    let toll = words::toll(finding).map(|toll| format!("about {}", whole(toll)));
+    let toll = toll.or_else(|| words::allows(finding)).map(|toll| format!(", {toll}")).unwrap_or_default();
+    let setting =
+        finding.remedies.iter().find_map(words::setting).map(|s| format!("; try {s}")).unwrap_or_default();
+    format!("{}: {}{toll}{setting}", words::titled(finding), sureness(finding.confidence)).into()
+}
+
+/// "try tso=on, about 2.40× expected: segments go down the stack as one".
+fn remedy(remedy: &Remedy) -> Text {
+    let setting = words::setting(remedy);
+    let mut text =
+        setting.as_ref().map(|setting| Text::from("try ").with(Look::Code, setting)).unwrap_or_default();
+    if let Some(gain) = words::expected(remedy) {
+        text = text
+            .and(if setting.is_some() { ", " } else { "" })
+            .with(Look::Strong, format!("{gain} expected"));
+    }
+    let what = safe(&remedy.what);
+    if text.is_empty() {
+        code("").and(what)
+    } else if what.is_empty() {
+        text
+    } else {
+        text.and(": ").with(Look::Quiet, what)
+    }
+}

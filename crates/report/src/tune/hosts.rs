@@ -1,0 +1,89 @@
+//! What the hosts are.
+
+use landspeed_record::{CpuAccounting, HostFacts, Line, PathFacts, Record, TuneSummary};
+
+use crate::block::{Block, Column, List, Look, Section, Seen, Table, Text};
+use crate::safe;
+
+/// Facts of both hosts beside each other, and the path between them.
+pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
+    let (a, b) = (&summary.host_a, &summary.host_b);
+    let path = record.lines.iter().find_map(|line| match line {
+        Line::Path(path) => Some(path),
+        _ => None,
+    });
+    let shared = (!a.boot_id.is_empty() && a.boot_id == b.boot_id).then(|| {
+        let both = "Both hosts are network namespaces or agents of one machine, whose processor time is counted once.";
+        Block::text(both)
+    });
+    let columns = ["Fact", "Host A", "Host B"].map(Column::words).into();
+    let facts_b = facts(b, path.map(|p| &p.link_b));
+    let rows = facts(a, path.map(|p| &p.link_a)).into_iter().zip(facts_b);
+    let table = Table::new("The hosts", "", columns)
+        .rows(rows.map(|((name, in_a), (_, in_b))| [name.to_owned(), safe(&in_a), safe(&in_b)]));
+    let blocks = shared.into_iter().chain([table.into()]).chain(path.map(between));
+    let blocks = blocks.chain(notes("A", a)).chain(notes("B", b));
+    Section::new("hosts", "The hosts").all(Block::only(Seen::InFull, blocks))
+}
+
+fn between(path: &PathFacts) -> Block {
+    let end = |text: Text, address: &str, link: &str| {
+        text.with(Look::Code, safe(address)).and(" on ").with(Look::Code, safe(link))
+    };
+    let told = end("Path: ".into(), &path.address_a, &path.link_a).and(" to ");
+    let told = end(told, &path.address_b, &path.link_b);
+    Block::text(told.and(format!(", idle median round trip at the start {}.", path.rtt_ns)))
+}
+
+fn facts(host: &HostFacts, link: Option<&String>) -> Vec<(&'static str, String)> {
+    let link = link.and_then(|name| host.links.iter().find(|l| l.name == *name));
+    let device = link.map(|l| {
+        let speed = l.speed_mbps.map(|mbps| format!(", {mbps} Mb/s")).unwrap_or_default();
+        format!(
+            "{} ({}{speed}), MTU {} at the start, {} rx / {} tx queues",
+            l.name, l.driver, l.mtu_bytes, l.rx_queues, l.tx_queues
+        )
+    });
+    let or = |text: &str, empty: &str| if text.is_empty() { empty.to_owned() } else { text.to_owned() };
+    vec![
+        ("Name", host.hostname.clone()),
+        ("Kernel", format!("Linux {}", host.kernel)),
+        ("Distribution", or(&host.distribution, "unknown")),
+        (
+            "Processor",
+            format!(
+                "{}, {} online, {} NUMA node(s)",
+                or(&host.cpu_model, "unknown"),
+                host.cpus,
+                host.numa_nodes
+            ),
+        ),
+        ("Memory", host.memory_bytes.to_string()),
+        ("Frequency governor", or(&host.governor, "none")),
+        ("Virtualization", or(&host.virtualization, "none seen")),
+        ("Link", device.unwrap_or_else(|| "unknown".to_owned())),
+        ("Congestion controls", host.congestion_available.join(", ")),
+        ("Processor time from", accounting(host.cpu_accounting).to_owned()),
+    ]
+}
+
+fn accounting(how: CpuAccounting) -> &'static str {
+    match how {
+        CpuAccounting::Tasks => "exact run time of the tasks",
+        CpuAccounting::TasksAndIrq => "exact run time of the tasks, and of interrupts",
+        CpuAccounting::Stat => "all non-idle time of the host",
+    }
+}
+
+fn notes(name: &str, host: &HostFacts) -> Vec<Block> {
+    let conflicts = host
+        .conflicts
+        .iter()
+        .map(|c| format!("{} (pid {}) turns knobs on its own: {}", c.program, c.pid, c.knobs.join(", ")));
+    let items: Vec<Text> =
+        conflicts.chain(host.notes.iter().cloned()).map(|line| safe(&line).into()).collect();
+    if items.is_empty() {
+        return Vec::new();
+    }
+    vec![Block::heading(format!("Notes on host {name}")), List { items, ..List::default() }.into()]
+}

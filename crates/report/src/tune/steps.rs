@@ -1,0 +1,125 @@
+//! All steps, measured or not, and the settings at start and end.
+
+use landspeed_record::{Settings, StepSummary, TuneSummary};
+
+use crate::block::{Block, Cell, Column, Kind as Holds, Look, Row, Section, Seen, Table, Text, code};
+use crate::safe;
+use crate::words::{self, Kind, Primary};
+
+/// Columns of a terminal from which on there is room for the blocks, and for the reasons in a column of their own.
+const BLOCKS: usize = 96;
+const REASONS: usize = 132;
+
+/// The table of steps, and those that were not measured.
+pub(super) fn section(summary: &TuneSummary) -> Section {
+    let order = Primary::of(&summary.goal).order();
+    let tried = summary.steps.iter().filter(|s| !matches!(Kind::of(s), Kind::Skipped | Kind::NotTried));
+    let [first, second, third] = order.map(Primary::heading);
+    let columns = vec![
+        Column::words("Step"),
+        Column::words("Answer"),
+        Column::of(Holds::Estimate, first),
+        Column::of(Holds::Ratio, second),
+        Column::of(Holds::Ratio, third),
+        Column::of(Holds::Ratio, "Left out"),
+        Column::number("Blocks").above_width(BLOCKS),
+        Column::of(Holds::Why, "Why").above_width(REASONS),
+    ];
+    let table = Table::new("All steps", "steps stacked", columns)
+        .captioned(
+            "Ratios of candidate over incumbent with their intervals; above one is more, for the round trip slower. “Left out” is \
+             the final setting over the final setting without the step.",
+        )
+        .rows(tried.map(|step| row(step, order)));
+    Section::new("steps", "All steps").all(table.some()).all(unmeasured(summary))
+}
+
+fn row(step: &StepSummary, order: [Primary; 3]) -> Row {
+    let mut cells = vec![name(step).into(), answer(step).into()];
+    cells.extend(order.map(|figure| Cell::from(figure.of_step(step))));
+    cells.push(step.left_out.into());
+    let all = u64::from(step.blocks) + u64::from(step.discarded);
+    let blocks = if step.discarded == 0 { all.to_string() } else { format!("{} of {all}", step.blocks) };
+    cells.push(Cell::number(f64::from(step.blocks), blocks));
+    cells.push(safe(&step.reason).into());
+    toned(step, cells)
+}
+
+/// A row in the colours of what became of its step.
+pub(super) fn toned(step: &StepSummary, cells: Vec<Cell>) -> Row {
+    let kind = Kind::of(step);
+    Row { class: kind.class().into(), tone: Some(kind.tone()), ..Row::from(cells) }
+}
+
+pub(super) fn answer(step: &StepSummary) -> Text {
+    let kind = Kind::of(step);
+    Text::default().with(Look::Toned, format!("{} {}", kind.symbol(), kind.brief()))
+}
+
+fn name(step: &StepSummary) -> Text {
+    let mut name = code(words::setting(step));
+    if !step.from.is_empty() {
+        name = name.with(Look::Beside, format!(" from {}", safe(&step.from)));
+    }
+    if !step.with.is_empty() {
+        name = name.with(Look::Quiet, format!(" with {}", safe(&step.with.join(", "))));
+    }
+    name.with(Look::Quiet, if step.reopened { " (tried again)" } else { "" })
+}
+
+fn unmeasured(summary: &TuneSummary) -> Vec<Block> {
+    let groups = words::unmeasured(summary);
+    let of = |(kind, heading): (Kind, &str)| {
+        let pairs: Vec<(Text, Text)> = groups
+            .iter()
+            .filter(|(k, ..)| *k == kind)
+            .map(|(_, reason, names)| (reason.into(), named(names)))
+            .collect();
+        (!pairs.is_empty()).then(|| [Block::heading(heading), Block::Pairs("reasons", pairs)])
+    };
+    let kinds = [
+        (Kind::Skipped, "Skipped: cannot be turned here"),
+        (Kind::NotTried, "Not tried: no room or no point"),
+    ];
+    kinds.into_iter().filter_map(of).flatten().collect()
+}
+
+fn named(names: &[String]) -> Text {
+    let first = names.first().map(code).unwrap_or_default();
+    names.iter().skip(1).fold(first, |text, name| text.and(", ").with(Look::Code, name))
+}
+
+/// A setting that the run changed: where, knob, start, final.
+type Changed<'a> = (&'static str, &'a str, &'a str, &'a str);
+
+/// What differs between two settings of one place.
+fn differing<'a>(place: &'static str, from: &'a Settings, to: &'a Settings) -> Vec<Changed<'a>> {
+    let before = |knob: &String| from.get(knob).map_or("", String::as_str);
+    to.iter()
+        .filter(|(knob, value)| before(knob) != value.as_str())
+        .map(|(knob, value)| (place, knob.as_str(), before(knob), value.as_str()))
+        .collect()
+}
+
+/// Settings that differ between start and end, those that changed alike on both hosts once.
+pub(super) fn changed(summary: &TuneSummary) -> Section {
+    let (start, last) = (&summary.start_cell, &summary.final_cell);
+    let mut rows = differing("host A", &start.a, &last.a);
+    for other in differing("host B", &start.b, &last.b) {
+        match rows.iter_mut().find(|row| (row.1, row.2, row.3) == (other.1, other.2, other.3)) {
+            Some(row) => row.0 = "both hosts",
+            None => rows.push(other),
+        }
+    }
+    rows.extend(differing("flow", &start.flow, &last.flow));
+    let columns = ["Knob", "Where", "Start", "Final"].map(Column::words).into();
+    let table = Table::new("The setting that won", "", columns)
+        .captioned(
+            "What differs between the first and the last setting. All of it was put back after the run unless the head of this \
+             report says otherwise.",
+        )
+        .rows(rows.into_iter().map(|(place, knob, before, value)| {
+            [code(safe(knob)), place.into(), safe(before).into(), Text::default().with(Look::Strong, safe(value))]
+        }));
+    Section::new("setting", "The setting that won").all(Block::only(Seen::InFull, table.some()))
+}

@@ -1,0 +1,86 @@
+//! What held the path back on the way, and what came of it.
+
+use landspeed_record::{Advised, Line, Record, StepSummary, TuneSummary, VerdictLine};
+
+use super::steps::{answer, toned};
+use crate::block::{Block, Cell, Column, Kind, Look, Row, Section, Seen, Table, Text, code};
+use crate::expected::{advised, because, expected, sums, weighed};
+use crate::words::{self, Primary};
+
+/// Causes of a verdict that are shown.
+const SHOWN: usize = 4;
+
+/// The verdicts of the run and the steps that they brought forward; nothing where the run looked at nothing.
+pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
+    let section = Section::new("verdicts", "What held the path back on the way");
+    let Some(of) = &summary.expectations else { return section };
+    let verdicts = record.lines.iter().filter_map(|line| match line {
+        Line::Verdict(line) => Some(&**line),
+        _ => None,
+    });
+    let about = "Before the first step and after each kept one a stream was watched for what holds it back, and what would relieve \
+                 that was tried first. It changes the order alone: each step is judged like any other.";
+    let looks = looks(verdicts, summary).some();
+    let outcomes = outcomes(summary).some();
+    let outcomes =
+        outcomes.into_iter().flat_map(|table| [Block::heading("Expected and measured"), table.into()]);
+    section
+        .all(Block::only(Seen::InFull, [Block::text(about)]))
+        .all(Block::only(Seen::InFull, looks))
+        .all(outcomes)
+        .with(Block::aside(format!("{}.", sums(of))))
+}
+
+fn looks<'a>(verdicts: impl Iterator<Item = &'a VerdictLine>, summary: &TuneSummary) -> Table {
+    let columns = vec![Column::words("At"), Column::number("Rate"), Column::words("Held back by")];
+    let row = |line: &VerdictLine| {
+        let causes = line.verdict.findings.iter().take(SHOWN).map(|f| weighed(f.cause, f.weight));
+        let causes = causes.collect::<Vec<_>>().join("; ");
+        [moment(line, summary).into(), line.verdict.goodput_bps.into(), Cell::from(causes)]
+    };
+    Table::new("Verdicts on the way", "", columns)
+        .captioned(
+            "What explain found, first cause first; a share is that of the flow's time that the cause costs.",
+        )
+        .rows(verdicts.map(row))
+}
+
+/// "the start", or the kept step after which the run looked.
+fn moment(line: &VerdictLine, summary: &TuneSummary) -> Text {
+    let step = summary.steps.iter().find(|step| step.id == line.after);
+    step.map_or_else(
+        || "the start".into(),
+        |step| Text::from("after ").with(Look::Code, words::setting(step)),
+    )
+}
+
+fn outcomes(summary: &TuneSummary) -> Table {
+    let columns = vec![
+        Column::words("Step"),
+        Column::words("Because of"),
+        Column::number("Expected"),
+        Column::of(Kind::Estimate, "Measured"),
+        Column::words("Answer"),
+    ];
+    Table::new("Expected and measured", "steps", columns)
+        .captioned(
+            "Steps that a verdict brought forward: the rate that it expected, candidate over incumbent, and the one that was \
+             measured.",
+        )
+        .rows(advised(summary).into_iter().map(outcome))
+}
+
+fn outcome((step, said): (&StepSummary, &Advised)) -> Row {
+    let promised = Cell::from(expected(said).map(|ratio| Cell::number(ratio, words::times(ratio))));
+    let measured = Primary::Rate.of_step(step).into();
+    toned(
+        step,
+        vec![
+            code(words::setting(step)).into(),
+            because(said).into(),
+            promised,
+            measured,
+            answer(step).into(),
+        ],
+    )
+}

@@ -1,0 +1,170 @@
+//! The forms of every report that need no browser.
+
+use landspeed_record::{
+    CompareReport, Confirmation, CostFigure, Estimate, ExplainReport, Header, Line, Record, TuneSummary,
+};
+use landspeed_report::{Detail, Document, Output, compare, explain, tune};
+use landspeed_units::Nanos;
+
+use crate::{markup, recorded};
+
+const PLAIN: Output = Output { terminal: false, width: 80, color: false };
+const WATCHED: Output = Output { terminal: true, width: 100, color: false };
+
+#[test]
+fn every_report_reads_well() {
+    for kind in recorded::all() {
+        let document = kind.document();
+        let brief = document.text(WATCHED, Detail::Brief);
+        let full = document.text(PLAIN, Detail::Full);
+        insta::assert_snapshot!(format!("{}_watched", kind.name), brief);
+        insta::assert_snapshot!(format!("{}_full", kind.name), full);
+        insta::assert_snapshot!(format!("{}_csv", kind.name), document.csv().replace('\r', ""));
+    }
+}
+
+#[test]
+fn lines_keep_to_the_width_of_the_terminal() {
+    for kind in recorded::all() {
+        for (width, detail) in
+            [(60, Detail::Full), (80, Detail::Brief), (120, Detail::Full), (160, Detail::Brief)]
+        {
+            let shown = kind.document().text(Output { width, ..WATCHED }, detail);
+            // Commands are copied, so they are whole.
+            let commands = |line: &&str| !line.contains("  landspeed ");
+            let longest =
+                shown.lines().filter(commands).max_by_key(|line| line.chars().count()).unwrap_or_default();
+            assert!(longest.chars().count() <= usize::from(width), "{}: {longest}", kind.name);
+            assert!(shown.lines().all(|line| line == line.trim_end()), "{}: spaces at the end", kind.name);
+        }
+    }
+}
+
+#[test]
+fn nobody_who_does_not_watch_gets_bars() {
+    for kind in recorded::all() {
+        let shown = kind.document().text(PLAIN, Detail::Full);
+        assert!(!shown.contains(['█', '▏', '▁', '\u{1b}']), "{}: {shown}", kind.name);
+    }
+}
+
+#[test]
+fn an_explanation_fits_a_screen_or_two() {
+    // Sizes are measured where they are asked for, and few paths are a link of landspeed's own.
+    let usual = ExplainReport { per_packet: vec![], answers: vec![], wan: None, ..recorded::explained() };
+    let shown = explain(&usual).text(WATCHED, Detail::Brief);
+    assert!(shown.lines().count() <= 60, "{} lines:\n{shown}", shown.lines().count());
+}
+
+/// What is said of an empty report, wherever it is printed.
+fn said(document: &Document, words: &str) {
+    let page = document.page();
+    markup::check_figures(&page);
+    assert!(page.contains(words), "{words}: {page}");
+    let shown = document.text(PLAIN, Detail::Full);
+    assert!(shown.contains(words), "{words}: {shown}");
+}
+
+#[test]
+fn an_empty_report_is_still_a_report() {
+    let empty = Record { header: Header::default(), lines: vec![], cut_off: true };
+    said(&explain(&ExplainReport::default()), "could not be told");
+    said(&compare(&CompareReport::default(), &empty), "No run of this study counts");
+    let (mut summary, _) = recorded::tuned();
+    summary.steps.clear();
+    summary.gain = Default::default();
+    said(&tune(&summary, &empty), "No step was measured");
+}
+
+#[test]
+fn figures_that_no_measurement_gives_are_not_drawn() {
+    let mut report = recorded::explained();
+    for bad in [f64::NAN, f64::INFINITY, -1.0, 1e308] {
+        report.goodput_bps.0 = bad;
+        report.verdict[0].confidence = bad;
+        report.verdict[0].weight = bad;
+        report.staircase.iter_mut().for_each(|step| step.rate_bps.0 = bad);
+        let figure = CostFigure { share: bad, ns_per_byte: Some(bad), ns_per_packet: Some(bad) };
+        report.hosts[0].cost.insert("copy".into(), figure);
+        markup::check_figures(&explain(&report).page());
+        explain(&report).text(WATCHED, Detail::Full);
+    }
+    let (mut summary, record) = recorded::tuned();
+    for bad in [(f64::NAN, -1.0, f64::INFINITY), (1e300, 1e-300, 1e301)] {
+        summary
+            .steps
+            .iter_mut()
+            .for_each(|s| s.rate = Some(Estimate { ratio: bad.0, low: bad.1, high: bad.2 }));
+        markup::check_figures(&tune(&summary, &record).page());
+    }
+}
+
+fn text(summary: &TuneSummary) -> String {
+    tune(summary, &recorded::tuned().1).text(Output { width: 120, ..PLAIN }, Detail::Brief)
+}
+
+#[test]
+fn what_must_be_known_of_a_run_is_loud_in_every_form() {
+    let (mut summary, record) = recorded::tuned();
+    summary.void = Some("a placebo was kept".into());
+    summary.restored = false;
+    summary.record = "$(reboot)'".to_owned();
+    let shown = text(&summary);
+    assert!(shown.starts_with("✗ Void: a placebo was kept\n"), "{shown}");
+    assert!(shown.contains("NOT everything put back"), "{shown}");
+    assert!(shown.contains(r"landspeed persist '$(reboot)'\'''"), "{shown}");
+    let page = tune(&summary, &record).page();
+    assert!(page.contains("a placebo was kept") && page.contains("Not everything was put back"));
+}
+
+#[test]
+fn what_was_not_confirmed_is_marked_in_every_form() {
+    let (mut summary, record) = recorded::tuned();
+    let step = summary.steps.iter_mut().find(|step| step.kept).expect("a step that was kept");
+    step.confirmed = Some(false);
+    let name = format!("{}={}", step.knob, step.value);
+    let shown = text(&summary);
+    let row = shown.lines().find(|line| line.contains("! not confirmed")).expect("the step");
+    assert!(row.starts_with(&name) && shown.matches(&format!("\n{name}")).count() == 3, "{shown}");
+    let page = tune(&summary, &record).page();
+    for said in ["1 of them not confirmed", "! not confirmed", "kept, not confirmed", "(not confirmed)"] {
+        assert!(page.contains(said), "{said} is missing");
+    }
+}
+
+#[test]
+fn what_was_not_measured_is_not_said() {
+    let (mut summary, mut record) = recorded::tuned();
+    let (over_ns, gain) = (Nanos::secs(1_800), summary.gain);
+    summary.confirmation = Some(Confirmation { over_ns, blocks: 21, discarded: 1, gain, holds: false });
+    let both = |summary: &TuneSummary, record: &Record| {
+        let document = tune(summary, record);
+        document.text(PLAIN, Detail::Full) + &document.page()
+    };
+    let all = both(&summary, &record);
+    for said in ["NOT confirmed over 30 min", "under load", "What held the path back"] {
+        assert!(all.contains(said), "{said} is missing");
+    }
+    // As a run with --no-explain or an older record has it.
+    (summary.confirmation, summary.expectations, summary.start.loaded_latency_ns) = (None, None, None);
+    summary.steps.iter_mut().for_each(|step| step.advised = None);
+    record.lines.retain(|line| !matches!(line, Line::Verdict(_)));
+    let (text, _) = both(&summary, &record)
+        .split_once("<section id=\"glossary\"")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .expect("words");
+    for said in ["onfirmed over", "under load", "What held the path back", "id=\"verdicts\""] {
+        assert!(!text.contains(said), "{said}");
+    }
+}
+
+#[test]
+fn a_study_that_does_not_stand_says_so_first() {
+    let (report, record) = recorded::studied();
+    let report = CompareReport { void: Some("it is unfinished".into()), ..report };
+    let shown = compare(&report, &record).text(PLAIN, Detail::Brief);
+    assert!(shown.starts_with("✗ This study does not stand: it is unfinished\n"), "{shown}");
+    let page = compare(&report, &record).page();
+    let (before, _) = page.split_once("class=\"facts\"").expect("facts");
+    assert!(before.contains("This study does not stand: "));
+}

@@ -1,0 +1,186 @@
+//! A record may come from a stranger: whatever it holds is shown and not obeyed.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use landspeed_report::{Detail, Document, Output};
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use serde_json::Value;
+
+use crate::markup;
+use crate::recorded::{self, Kind};
+
+const OUTPUT: Output = Output { terminal: true, width: 100, color: true };
+
+/// Everything that can be written of a report; panics where a terminal or a page would act on it.
+fn check(document: &Document) -> String {
+    for detail in [Detail::Brief, Detail::Full] {
+        markup::check_terminal(&document.text(OUTPUT, detail));
+        markup::check_terminal(&document.text(Output { color: false, terminal: false, ..OUTPUT }, detail));
+    }
+    markup::check_terminal(&document.csv().replace('\r', ""));
+    let page = document.page();
+    markup::check_figures(&page);
+    page
+}
+
+/// `change` made to every value that is no list and no map: (name of its field, value).
+fn each(value: &mut Value, key: &str, change: &dyn Fn(&str, &mut Value)) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| each(item, key, change)),
+        Value::Object(map) => map.iter_mut().for_each(|(key, value)| each(value, key, change)),
+        value => change(key, value),
+    }
+}
+
+/// A recorded document with fields that may be any value: another word in the place of one of the format's is no report at
+/// all, and some numbers are counts of what a reader must do.
+struct Open {
+    kind: Kind,
+    keys: BTreeSet<String>,
+}
+
+impl Open {
+    /// All kinds, and of each the fields in which `change` leaves it one of its kind.
+    fn all(change: &dyn Fn(&str, &mut Value)) -> Vec<Open> {
+        let open = |kind: Kind| {
+            let keys = RefCell::new(BTreeSet::new());
+            each(&mut kind.json.clone(), "", &|key, _| _ = keys.borrow_mut().insert(key.to_owned()));
+            let keys = keys.into_inner().into_iter();
+            let honest = kind.document().page().len();
+            let may = |key: &String| {
+                let one = Open { kind: kind.clone(), keys: BTreeSet::from([key.clone()]) };
+                // What was observed and is not as it should be is left out, and says nothing any more.
+                one.changed(change).1.is_some_and(|document| document.page().len() > honest / 10 * 9)
+            };
+            Open { keys: keys.filter(may).collect(), kind }
+        };
+        recorded::all().into_iter().map(few).map(open).collect()
+    }
+
+    fn changed(&self, change: &dyn Fn(&str, &mut Value)) -> (Value, Option<Document>) {
+        let mut json = self.kind.json.clone();
+        each(&mut json, "", &|key, value| {
+            if self.keys.contains(key) {
+                change(key, value);
+            }
+        });
+        let document = (self.kind.report)(&json);
+        (json, document)
+    }
+}
+
+/// The same with at most six lines of a kind in a record.
+fn few(mut kind: Kind) -> Kind {
+    if let Value::Array(lines) = &mut kind.json {
+        let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+        lines.retain(|line| {
+            let count = seen.entry(line["line"].to_string()).or_default();
+            *count += 1;
+            *count <= 6
+        });
+    }
+    kind
+}
+
+/// Fields that are maps from names that hosts give.
+const MAPS: [&str; 8] = ["cost", "counts", "features", "waiting_in", "layers", "snmp", "softnet", "figures"];
+
+/// Appends `text` to the names in maps.
+fn rename(value: &mut Value, key: &str, text: &str) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, key, text)),
+        Value::Object(map) => {
+            map.iter_mut().for_each(|(key, value)| rename(value, key, text));
+            if MAPS.contains(&key) && map.values().all(|value| !value.is_string()) {
+                *map = std::mem::take(map).into_iter().map(|(name, v)| (name + text, v)).collect();
+            }
+        }
+        _ => {}
+    }
+}
+
+fn append(value: &mut Value, text: &str) {
+    if let Value::String(old) = value {
+        old.push_str(text);
+    }
+}
+
+/// Nothing in the forged report does anything that the honest one would not.
+fn check_forged(open: &Open, text: &str) {
+    let (forged, document) = open.changed(&|_, value| append(value, text));
+    assert_ne!(forged, open.kind.json, "{}: no text was forged", open.kind.name);
+    let mut renamed = forged;
+    rename(&mut renamed, "", text);
+    let document = (open.kind.report)(&renamed).or(document);
+    let page = check(&document.expect("still a report"));
+    // A step by another name has no trials, which the page says.
+    markup::check_within(&page, &(open.kind.document().page() + "<p class=\"absent\"></p>"));
+}
+
+/// Times and sizes out of any measure; counts of what a reader must do stay.
+fn overflow(key: &str, value: &mut Value, (float, whole): (f64, u64)) {
+    let ends = ["_ns", "_bytes", "samples", "lost", "bins", "sent", "retransmits"];
+    match value {
+        Value::Number(n) if n.is_f64() => *value = Value::from(float),
+        Value::Number(_) if key != "mtu_bytes" && ends.iter().any(|end| key.ends_with(end)) => {
+            *value = Value::from(whole);
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn a_hostile_record_is_shown_and_not_obeyed() {
+    for open in Open::all(&|_, value| append(value, "x")) {
+        check(&open.kind.document());
+        for text in [
+            "\u{1b}]0;own\u{7}<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u{202e}",
+            "]]></style></svg></title><svg onload=alert(1)> style=\"x:url(//evil)\" {{}} --x:9;",
+            &"W".repeat(5000),
+        ] {
+            check_forged(&open, text);
+        }
+    }
+}
+
+#[test]
+fn no_page_needs_anything_from_elsewhere() {
+    for kind in recorded::all() {
+        let page = kind.document().page();
+        for foreign in ["http://", "https://", "<script", "@import", "url(", " src=", "//cdn"] {
+            assert!(!page.contains(foreign), "{}: {foreign}", kind.name);
+        }
+        assert!(page.contains("default-src 'none'") && page.len() < 1_500_000, "{} bytes", page.len());
+    }
+}
+
+#[test]
+fn no_text_of_a_record_reaches_a_reader_unescaped() {
+    let open = Open::all(&|_, value| append(value, "x"));
+    let text = "[<>&\"'=/;:(){} a-z\u{1b}\u{7}\u{9b}\u{202e}\u{e0041}-]{1,60}";
+    run(&text, |text| open.iter().for_each(|open| check_forged(open, &text)));
+}
+
+#[test]
+fn no_figure_of_a_record_breaks_a_report() {
+    let open = Open::all(&|key, value| overflow(key, value, (f64::MAX, u64::MAX)));
+    run(&(any::<f64>(), any::<u64>()), |(float, whole)| {
+        let float = if float.is_finite() { float } else { f64::MAX };
+        for open in &open {
+            let (_, document) = open.changed(&|key, value| overflow(key, value, (float, whole)));
+            check(&document.expect("still a report"));
+        }
+    });
+}
+
+/// Puts eight values to the test.
+fn run<S: Strategy>(values: &S, test: impl Fn(S::Value)) {
+    let config = ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() };
+    let result = TestRunner::new(config).run(values, |value| {
+        test(value);
+        Ok(())
+    });
+    result.unwrap_or_else(|why| panic!("{why}"));
+}

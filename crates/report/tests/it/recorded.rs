@@ -1,0 +1,90 @@
+//! What landspeed recorded, a report of each kind: see tests/records/README.md.
+
+use landspeed_record::{CompareReport, ExplainReport, Header, Line, MeasureReport, Record, TuneSummary};
+use landspeed_report::{Document, compare, explain, measure, tune};
+use serde_json::Value;
+
+/// A kind of report: what was recorded of it, and how that is printed.
+#[derive(Clone)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    /// The recorded document; of a record its lines.
+    pub(crate) json: Value,
+    /// Nothing where a changed document is none of the kind.
+    pub(crate) report: fn(&Value) -> Option<Document>,
+}
+
+impl Kind {
+    fn of(name: &'static str, report: fn(&Value) -> Option<Document>) -> Self {
+        Kind { name, json: json(name), report }
+    }
+
+    pub(crate) fn document(&self) -> Document {
+        (self.report)(&self.json).expect("a report of its kind")
+    }
+}
+
+/// One of each.
+pub(crate) fn all() -> Vec<Kind> {
+    fn measured(json: &Value) -> Option<Document> {
+        Some(measure(&of::<MeasureReport>(json)?))
+    }
+    fn explained(json: &Value) -> Option<Document> {
+        Some(explain(&of::<ExplainReport>(json)?))
+    }
+    fn tuned(json: &Value) -> Option<Document> {
+        let record = record(json)?;
+        Some(tune(&summary(&record)?, &record))
+    }
+    fn studied(json: &Value) -> Option<Document> {
+        let record = record(json)?;
+        Some(compare(&study(&record)?, &record))
+    }
+    let mut kinds: Vec<Kind> =
+        ["stream", "sweep", "pingpong", "connect"].map(|name| Kind::of(name, measured)).into();
+    kinds.extend(["explain", "sizes", "flow"].map(|name| Kind::of(name, explained)));
+    kinds.push(Kind::of("tune", tuned));
+    kinds.extend(["compare", "streams"].map(|name| Kind::of(name, studied)));
+    kinds
+}
+
+fn json(name: &str) -> Value {
+    let path = format!("{}/../../tests/records/{name}", env!("CARGO_MANIFEST_DIR"));
+    match std::fs::read_to_string(format!("{path}.jsonl")) {
+        Ok(text) => text.lines().map(|line| serde_json::from_str::<Value>(line).expect(name)).collect(),
+        Err(_) => serde_json::from_slice(&std::fs::read(format!("{path}.json")).expect(name)).expect(name),
+    }
+}
+
+fn of<T: serde::de::DeserializeOwned>(json: &Value) -> Option<T> {
+    serde_json::from_value(json.clone()).ok()
+}
+
+fn record(json: &Value) -> Option<Record> {
+    let mut lines: Vec<Line> = of(json)?;
+    let first = (!lines.is_empty()).then(|| lines.remove(0));
+    let header = if let Some(Line::Header(header)) = first { header } else { Header::default() };
+    Some(Record { header, lines, cut_off: false })
+}
+
+fn summary(record: &Record) -> Option<TuneSummary> {
+    landspeed_analysis::summary(record, "/data/tune.jsonl").ok()
+}
+
+fn study(record: &Record) -> Option<CompareReport> {
+    landspeed_analysis::compare(record, "/data/compare.jsonl").ok()
+}
+
+pub(crate) fn explained() -> ExplainReport {
+    of(&json("explain")).expect("an explanation")
+}
+
+pub(crate) fn tuned() -> (TuneSummary, Record) {
+    let record = record(&json("tune")).expect("a record");
+    (summary(&record).expect("a tuning run"), record)
+}
+
+pub(crate) fn studied() -> (CompareReport, Record) {
+    let record = record(&json("compare")).expect("a record");
+    (study(&record).expect("a study"), record)
+}
