@@ -39,6 +39,7 @@ pub struct MeasureReport {
     /// Goodput by write size.
     pub sweep: Vec<SweepPoint>,
     /// What `latency` holds: "round trip", "connection set-up time".
+    #[serde(default)]
     pub latency_of: String,
     /// Times of `latency_of` by message size.
     pub latency: Vec<LatencyFigure>,
