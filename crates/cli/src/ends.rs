@@ -130,22 +130,23 @@ impl Ends {
         }
         let center = self.host(hub)?;
         let pair = |other| match inwards {
-            true => self.pair_of((other, self.host(other)?), (hub, center.shared())),
-            false => self.pair_of((hub, center.shared()), (other, self.host(other)?)),
+            true => self.pair_of(self.host(other)?, center.shared(), hub),
+            false => self.pair_of(center.shared(), self.host(other)?, other),
         };
         let pairs = others.iter().map(pair).collect::<Result<_>>()?;
         Ok(Joined { pairs, hosts })
     }
 
     fn pair(&self, a: &topology::Host, b: &topology::Host) -> Result<Pair> {
-        self.pair_of((a, self.host(a)?), (b, self.host(b)?))
+        self.pair_of(self.host(a)?, self.host(b)?, b)
     }
 
     fn host(&self, place: &topology::Host) -> Result<Host> {
         Ok(Host::probe(self.reaching.session(place)?)?)
     }
 
-    fn pair_of(&self, (_, a): (&topology::Host, Host), (at, b): (&topology::Host, Host)) -> Result<Pair> {
+    /// Joins two hosts, the second of which is at a place of the topology.
+    fn pair_of(&self, a: Host, b: Host, at: &topology::Host) -> Result<Pair> {
         let wishes = Wishes { hints: hints(at), ..self.wishes.clone() };
         Ok(Pair::join(a, b, &wishes)?)
     }
@@ -186,7 +187,7 @@ pub(crate) fn flow_of(args: &FlowArgs) -> Result<(&'static dyn Transport, Settin
 
 /// "mtu=9000,tso=on": settings by name, each checked against its domain.
 pub(crate) fn parse_settings(text: &str) -> Result<Settings> {
-    parse(text, &all_factors())
+    parse(text, all_factors())
 }
 
 fn parse(text: &str, table: &Table) -> Result<Settings> {

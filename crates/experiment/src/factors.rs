@@ -1,5 +1,7 @@
 //! Everything that can be varied between two hosts: settings of the flow, then knobs of the hosts.
 
+use std::sync::LazyLock;
+
 use landspeed_factor::{Factor, Table};
 use landspeed_record::Settings;
 use landspeed_transport::settings::{EVERY_FLOW, TRANSPORT, table};
@@ -15,9 +17,12 @@ pub fn factors(transport: &dyn Transport) -> Table {
 }
 
 /// The same for whatever transport.
-pub fn all_factors() -> Table {
-    let flows = TRANSPORTS.iter().flat_map(|transport| transport.factors());
-    Table::of(EVERY_FLOW.iter().copied().chain(flows).chain(landspeed_knob::table::factors()))
+pub fn all_factors() -> &'static Table {
+    static ALL: LazyLock<Table> = LazyLock::new(|| {
+        let flows = TRANSPORTS.iter().flat_map(|transport| transport.factors());
+        Table::of(EVERY_FLOW.iter().copied().chain(flows).chain(landspeed_knob::table::factors()))
+    });
+    &ALL
 }
 
 /// The transport that a flow's settings name.

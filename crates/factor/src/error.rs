@@ -17,3 +17,13 @@ pub enum Error {
         expected: String,
     },
 }
+
+/// Longest name or value that an error repeats.
+pub(crate) const SHOWN: usize = 64;
+
+impl Error {
+    /// No factor is called `name`.
+    pub fn unknown(name: &str) -> Error {
+        Error::Unknown(name.chars().take(SHOWN).collect())
+    }
+}

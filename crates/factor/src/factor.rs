@@ -173,6 +173,11 @@ impl Factor {
         ..Factor::FLOW
     };
 
+    /// Its default over a transport that carries `datagrams`, or a stream.
+    pub fn default_over(&self, datagrams: bool) -> &'static str {
+        self.default_of_datagrams.filter(|_| datagrams).unwrap_or(self.default)
+    }
+
     /// Its value in `settings`, else its default.
     pub fn of<'a>(&self, settings: &'a Settings) -> &'a str {
         settings.get(self.name).map_or(self.default, String::as_str)

@@ -2,10 +2,8 @@
 
 use landspeed_record::Settings;
 
+use crate::error::SHOWN;
 use crate::{Error, Factor};
-
-/// Longest name or value that an error repeats.
-const SHOWN: usize = 64;
 
 /// Factors from wherever they are declared, each under one name.
 #[derive(Clone, Default)]
@@ -37,7 +35,7 @@ impl Table {
     /// # Errors
     /// [`Error::Unknown`].
     pub fn find(&self, name: &str) -> Result<&'static Factor, Error> {
-        self.get(name).ok_or_else(|| Error::Unknown(name.chars().take(SHOWN).collect()))
+        self.get(name).ok_or_else(|| Error::unknown(name))
     }
 
     /// Whether `name` may be set to `value`, in its canonical spelling: what comes over the wire or from a file passes here

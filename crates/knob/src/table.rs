@@ -51,8 +51,7 @@ pub fn factors() -> impl Iterator<Item = &'static Factor> {
 /// # Errors
 /// [`Error::Unknown`].
 pub fn find(name: &str) -> Result<&'static Knob, Error> {
-    let unknown = || Error::Unknown(name.chars().take(64).collect());
-    all().find(|knob| knob.factor.name == name).ok_or_else(unknown)
+    all().find(|knob| knob.factor.name == name).ok_or_else(|| Error::unknown(name))
 }
 
 /// Whether `value` may be written to the knob `name`: what comes over the wire or from a file passes here

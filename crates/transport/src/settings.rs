@@ -113,12 +113,10 @@ pub fn table(transport: &dyn Transport) -> Table {
 /// A flow over `transport` that nobody has set anything of: each factor at its default.
 pub fn defaults(transport: &dyn Transport) -> Settings {
     let datagrams = transport.delivery() == Delivery::Datagrams;
-    let value = |factor: &Factor| match factor.default_of_datagrams {
-        _ if factor.name == TRANSPORT.name => transport.name(),
-        Some(default) if datagrams => default,
-        _ => factor.default,
-    };
-    table(transport).all().map(|factor| (factor.name.to_owned(), value(factor).to_owned())).collect()
+    let default = |factor: &Factor| (factor.name.to_owned(), factor.default_over(datagrams).to_owned());
+    let mut settings: Settings = table(transport).all().map(default).collect();
+    settings.insert(TRANSPORT.name.to_owned(), transport.name().to_owned());
+    settings
 }
 
 /// Settings with these values, each default left out: what a program asks for itself.

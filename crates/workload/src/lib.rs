@@ -89,10 +89,8 @@ pub fn with_defaults(
 ) -> landspeed_record::Workload {
     let datagrams = transport.delivery() == landspeed_transport::Delivery::Datagrams;
     let parameters = find(&workload.name).map_or_else(Vec::new, Runner::parameters).into_iter();
-    let default = |parameter: &Factor| match parameter.default_of_datagrams {
-        Some(default) if datagrams => (parameter.name.to_owned(), default.to_owned()),
-        _ => (parameter.name.to_owned(), parameter.default.to_owned()),
-    };
+    let default =
+        |parameter: &Factor| (parameter.name.to_owned(), parameter.default_over(datagrams).to_owned());
     let mut whole = landspeed_record::Workload {
         name: workload.name.clone(),
         parameters: parameters.map(default).collect(),

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
         link: link(&record, &summary, side),
         origin: &format!("{} of {}", summary.record, summary.started),
     };
-    let persisted = persist(&kept, &all_factors())?;
+    let persisted = persist(&kept, all_factors())?;
     for file in &persisted.files {
         match &args.write {
             Some(root) => write(root, file)?,

@@ -42,8 +42,7 @@ pub(super) fn checked(
     name: &str,
     value: &str,
 ) -> Result<(&'static Knob, &'static dyn HostKnob), Error> {
-    let unknown = || landspeed_factor::Error::Unknown(name.chars().take(40).collect());
-    let knob = lookup(name).ok_or_else(unknown)?;
+    let knob = lookup(name).ok_or_else(|| landspeed_factor::Error::unknown(name))?;
     if knob.factor.scope == Scope::Host && !in_initial_netns() {
         let why = "belongs to the whole host: it is turned only from the host's first network namespace";
         return Err(Error::Unavailable(format!("{name} {why}")));

@@ -41,10 +41,7 @@ static RECEIVER: Factor = Factor {
 
 /// The smallest message that `transport` carries, to and fro for so long.
 pub fn smallest(transport: &dyn Transport, time: Nanos) -> Workload {
-    let sizes = match transport.delivery() {
-        Delivery::Stream => SIZES.default,
-        Delivery::Datagrams => SIZES.default_of_datagrams.unwrap_or(SIZES.default),
-    };
+    let sizes = SIZES.default_over(transport.delivery() == Delivery::Datagrams);
     let smallest = sizes.split(',').next().unwrap_or_default();
     one_byte(time).with(SIZES.name, smallest)
 }
