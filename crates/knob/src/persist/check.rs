@@ -69,34 +69,6 @@ pub(super) fn as_word(value: &str) -> Option<&str> {
     (fits && value.starts_with(|c: char| c.is_ascii_lowercase())).then_some(value)
 }
 
-/// Processors as the kernel prints them ("0-3,8"), ascending, "none" for no one.
-pub(super) fn as_cpus(value: &str) -> Option<Vec<u32>> {
-    const MOST: u64 = 8192;
-    if value == "none" {
-        return Some(Vec::new());
-    }
-    let mut cpus: Vec<u32> = Vec::new();
-    for range in value.split(',') {
-        let (first, last) = range.split_once('-').unwrap_or((range, range));
-        let (first, last) = (as_number(first)?, as_number(last)?);
-        // Ascending, so that a long value cannot name more processors than there are.
-        if first > last || last >= MOST || cpus.last().is_some_and(|before| first <= u64::from(*before)) {
-            return None;
-        }
-        cpus.extend((first..=last).filter_map(|cpu| u32::try_from(cpu).ok()));
-    }
-    Some(cpus)
-}
-
-/// The hexadecimal mask of a set of processors, as /sys takes it: words of 32 bits, greatest first.
-pub(super) fn mask(cpus: &[u32]) -> String {
-    let mut words = vec![0u32; cpus.iter().max().map_or(1, |most| *most as usize / 32 + 1)];
-    for cpu in cpus {
-        words[*cpu as usize / 32] |= 1 << (cpu % 32);
-    }
-    words.iter().rev().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(",")
-}
-
 /// One value for all members, or one a member, each through `fit`. A thousand queues are more than any
 /// device has.
 pub(super) fn members<T>(
@@ -110,6 +82,8 @@ pub(super) fn members<T>(
 
 #[cfg(test)]
 mod tests {
+    use landspeed_factor::parse_cpus;
+
     use super::*;
 
     #[test]
@@ -140,19 +114,12 @@ mod tests {
         for bad in ["", "-1", "+1", "1 ", "0x1", "99999999999999999999"] {
             assert_eq!(as_number(bad), None, "{bad:?}");
         }
-        assert_eq!(as_cpus("0-2,8"), Some(vec![0, 1, 2, 8]));
-        assert_eq!(as_cpus("none"), Some(vec![]));
+        assert_eq!(parse_cpus("0-2,8"), Some(vec![0, 1, 2, 8]));
+        assert_eq!(parse_cpus("none"), Some(vec![]));
         for bad in
             ["", "3-1", "0-99999999", "1,,2", "a", "2,1", "1,1", &"0-8191,".repeat(1000), "0-8191,0-8191"]
         {
-            assert_eq!(as_cpus(bad), None, "{bad:?}");
+            assert_eq!(parse_cpus(bad), None, "{bad:?}");
         }
-    }
-
-    #[test]
-    fn masks_are_words_of_32_bits() {
-        assert_eq!(mask(&[]), "0");
-        assert_eq!(mask(&[0, 1]), "3");
-        assert_eq!(mask(&[0, 33]), "2,1");
     }
 }

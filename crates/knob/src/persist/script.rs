@@ -1,8 +1,11 @@
 //! What no configuration file holds: a script, and a unit that runs it when the device appears.
 
-use super::check::{Device, as_cpus, as_number, as_switch, as_word, mask, members};
+use landspeed_factor::parse_cpus;
+
+use super::check::{Device, as_number, as_switch, as_word, members};
 use super::{Change, Error, File, heading};
 use crate::Persist;
+use crate::steering::list_to_mask;
 
 /// What a change becomes.
 pub(super) enum Line {
@@ -39,7 +42,7 @@ const DIFFERENT: &str = "its members have different values, which no single line
 fn queues(change: &Change<'_>, device: &str, (direction, file): (&str, &str)) -> Result<Line, Error> {
     let folder = format!("/sys/class/net/{device}/queues");
     let values = match file.ends_with("_cpus") {
-        true => members(change, "a set of processors", |value| as_cpus(value).map(|cpus| mask(&cpus)))?,
+        true => members(change, "a set of processors", list_to_mask)?,
         false => members(change, "a whole number", |value| as_number(value).map(|n| n.to_string()))?,
     };
     if let [value] = values.as_slice() {
@@ -62,7 +65,7 @@ fn write_all(files: &str, value: &str) -> String {
 
 /// Interrupts get their numbers at boot: they are told apart by their order.
 fn interrupts(change: &Change<'_>, device: &str) -> Result<Line, Error> {
-    let list = |value: &str| as_cpus(value).filter(|cpus| !cpus.is_empty()).map(|_| value.to_owned());
+    let list = |value: &str| parse_cpus(value).filter(|cpus| !cpus.is_empty()).map(|_| value.to_owned());
     let values = members(change, "sets of processors", list)?;
     let folder = format!("/sys/class/net/{device}/device");
     let numbers = format!("$(ls {folder}/msi_irqs 2>/dev/null || ls {folder}/../msi_irqs)");

@@ -3,6 +3,8 @@
 mod interrupt;
 mod queue;
 
+pub(crate) use queue::list_to_mask;
+
 use landspeed_units::Nanos;
 
 use crate::{Domain, Factor, Knob, On, Scope};

@@ -132,7 +132,8 @@ fn mask_to_list(mask: &str) -> Option<String> {
     cpus.last().is_none_or(|last| *last <= MAX_CPU).then(|| print_cpus(&cpus))
 }
 
-fn list_to_mask(list: &str) -> Option<String> {
+/// The hexadecimal mask of a list of processors, as /sys takes it: words of 32 bits, greatest first.
+pub(crate) fn list_to_mask(list: &str) -> Option<String> {
     let cpus = parse_cpus(list)?;
     let mut words = vec![0u32; cpus.last().map_or(1, |last| *last as usize / 32 + 1)];
     for cpu in cpus {
@@ -162,6 +163,13 @@ fn transmit(view: &View) -> Vec<Proposal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn masks_are_words_of_32_bits() {
+        for (list, mask) in [("none", "0"), ("0-1", "3"), ("0,33", "2,1")] {
+            assert_eq!(list_to_mask(list).as_deref(), Some(mask));
+        }
+    }
 
     #[test]
     fn masks_and_lists_are_the_same_sets() {
