@@ -103,7 +103,7 @@ impl HostArgs {
     }
 }
 
-/// What becomes of a report.
+/// Where a report goes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FormArgs {
     /// Print one JSON document instead of the report

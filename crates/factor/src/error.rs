@@ -1,4 +1,4 @@
-//! What can be wrong with a setting that somebody names.
+//! Errors of a setting that a user or a peer names.
 
 /// A setting that does not exist, or does not take the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -112,7 +112,7 @@ pub struct Factor {
     pub on: On,
     /// Its values.
     pub domain: Domain,
-    /// Its value where nobody sets it, in canonical spelling; empty for a knob, which has what its host has.
+    /// Its value unless it is set, in canonical spelling; empty for a knob, whose value its host has.
     pub default: &'static str,
     /// The default where the transport carries datagrams, where that is another.
     pub default_of_datagrams: Option<&'static str>,

@@ -152,7 +152,7 @@ fn one_kill(hosts: &Hosts, death: &[Victim], moment: &Moment, seed: u64) -> bool
     victims.iter().all(|pids| !pids.is_empty())
 }
 
-/// `undo --forget` with nobody at a terminal shows what it would give up, and gives up nothing.
+/// Without a terminal, `undo --forget` shows what it would give up, and gives up nothing.
 fn forgets_nothing_unasked(hosts: &Hosts, host: &'static str) {
     let before = hosts.journals();
     let forget = hosts.on_host(host, &["undo", "--here", "--forget"]).stdin(Stdio::null()).output();

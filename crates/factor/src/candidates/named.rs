@@ -1,4 +1,4 @@
-//! A value that somebody names and the table does not propose by itself.
+//! A value that a verdict names and the table does not propose.
 
 use landspeed_record::Candidate;
 

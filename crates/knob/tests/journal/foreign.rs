@@ -2,21 +2,27 @@
 
 use std::fs;
 
-use super::host::{Host, can_run, ip, tc};
+use super::host::{Agent, Host, can_run, ip, tc};
 use super::kills::{KILL, guardian_pid, signal};
 use super::knobs::lookup;
 use landspeed_knob::journal::undo_with;
 
 const RP_FILTER: &str = "/proc/sys/net/ipv4/conf/v0/rp_filter";
 
+/// A host, and an agent that may turn its knobs.
+fn started() -> (Host, Agent) {
+    let host = Host::new();
+    let mut agent = host.agent(60_000);
+    agent.ask("start");
+    (host, agent)
+}
+
 #[test]
 fn what_others_took_away_or_set_stays_so_and_is_said() {
     if !can_run() {
         return;
     }
-    let host = Host::new();
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
+    let (host, mut agent) = started();
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| {
         // A virtual address that failed over, a route that a daemon withdrew, an administrator's filter.
@@ -44,9 +50,7 @@ fn a_users_own_mtu_stays_with_all_that_follows_from_it() {
     if !can_run() {
         return;
     }
-    let host = Host::new();
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
+    let (host, mut agent) = started();
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| ip("link set v0 mtu 4000"));
     let before = host.picture();
@@ -61,9 +65,7 @@ fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
     if !can_run() {
         return;
     }
-    let host = Host::new();
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
+    let (host, mut agent) = started();
     // IPv6 goes, with its addresses and routes; somebody gives up one that is left, and sets what is left.
     assert_eq!(agent.ask("turn mtu 1200").unwrap(), "3000 -> 1200");
     host.inside(|| {
@@ -91,9 +93,7 @@ fn a_route_that_outlived_its_address_comes_back() {
     if !can_run() {
         return;
     }
-    let host = Host::new();
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
+    let (host, mut agent) = started();
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| ip("addr del fd00:3::1/64 dev v0"));
     let routes = || host.inside(|| ip("-6 route show dev v0"));
