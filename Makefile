@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test disturbed check lint docs bench climb kills undo honesty false-keeps zoo study-speed responses agree agree-drops agree-responses agree-beside fuzz-cc cc-linux cc-cost bench-stream bench-wan bench-watching clean
+.PHONY: tune test build setup setup-test disturbed check lint docs bench climb kills undo honesty false-keeps zoo study-speed responses agree fuzz-cc cc-linux cc-cost bench-stream bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -97,7 +97,7 @@ honesty: build
 # noise (ten minutes on two cores).
 RUNS ?= 2000
 false-keeps: setup
-	$(CARGO) run --release --quiet --locked -p landspeed-analysis --example false_keeps -- $(RUNS)
+	$(CARGO) run --release --quiet --locked -p xtask -- false-keeps --runs $(RUNS)
 
 # The simulator: the PFLDnet study at its full size, with processor time and the paper's figures by protocol (two
 # minutes); windows against loss rates, held against what is published (three minutes).
@@ -107,11 +107,16 @@ study-speed: setup
 responses: setup
 	$(CARGO) run --release --quiet --locked -p landspeed-model --example responses
 
-# The simulator against the kernel: the study in both, and whether it tells one protocol from another; windows under one list of losses; the kernel against what is
-# published; what HSTCP-LP leaves to Reno. (An hour, then ten minutes each, on a machine left alone.)
-agree agree-drops agree-responses agree-beside: build
+# One study on the kernel's sockets and in the simulator, and whether they agree by protocol (half an hour, on a machine
+# left alone). Seven repeats: a run whose link was late does not count.
+WAN ?= lab:wan:rate=100M,rtt=80ms,queue=0.5bdp
+SCALE ?= 0.025
+agree: build
 	$(CARGO) build --release --locked -p xtask
-	$(SUDO) target/release/xtask $(subst -, ,$@)
+	$(SUDO) rm -rf target/agree && mkdir -p target/agree
+	$(SUDO) target/release/landspeed compare $(WAN) --scale $(SCALE) --repeats 7 --data-dir target/agree/kernel
+	target/release/landspeed compare $(WAN) --scale $(SCALE) --repeats 12 --simulate --data-dir target/agree/simulator
+	$(SUDO) target/release/xtask agree target/agree/kernel/* target/agree/simulator/*
 
 # What landspeed's own observers cost a stream (forty minutes, on a machine left alone).
 bench-watching: setup-test

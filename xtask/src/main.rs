@@ -44,13 +44,15 @@ enum Task {
     Bench(bench::Options),
     /// The main job against the best setting found by hand.
     Climb,
-    /// Is nothing kept that must not be, and found what must be?
-    Honesty(honesty::Options),
+    /// Real decisions between equal settings, in the lab.
+    Honesty(honesty::real::Options),
+    /// Simulated runs: false keeps, power and guards under each kind of noise.
+    FalseKeeps(honesty::simulated::Options),
     /// Take processors away as a hypervisor's other guests do: run it by `chrt -f 50` beside a study.
     Neighbour(neighbour::Options),
     /// Does `explain` name what was done to a path?
     Zoo(zoo::Options),
-    /// The simulator against the kernel, and the kernel against what is published.
+    /// A study on the kernel's sockets against the same one simulated.
     Agree(agree::Options),
 }
 
@@ -67,7 +69,8 @@ fn main() -> ExitCode {
         Task::Docs => docs::write(root),
         Task::Bench(options) => bench::run(&options),
         Task::Climb => climb::run(),
-        Task::Honesty(options) => honesty::run(root, options),
+        Task::Honesty(options) => honesty::real::run(root, &options),
+        Task::FalseKeeps(options) => honesty::simulated::run(&options),
         Task::Neighbour(options) => neighbour::run(options),
         Task::Zoo(options) => zoo::run(&options),
         Task::Agree(options) => agree::run(&options),
@@ -112,29 +115,17 @@ mod tests {
         let parse = |line: &str| Arguments::try_parse_from(line.split(' '));
         for line in [
             "xtask honesty --decisions 10",
-            "xtask honesty --report-only",
+            "xtask false-keeps --runs 200 --only drift",
             "xtask bench --only two --blocks 60",
             "xtask zoo --only loss --seed 3",
             "xtask zoo --short --pairs 8 --clean 1",
-            "xtask agree",
-            "xtask agree --rtts 10,80 --write columns.json",
-            "xtask agree --records one.jsonl,two.jsonl",
-            "xtask agree drops --segmentation on",
-            "xtask agree responses --nth 100000 --pace 60000",
-            "xtask agree beside",
+            "xtask agree kernel.jsonl simulator.jsonl",
             "xtask neighbour 0.25 --minutes 10",
             "xtask test",
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
         }
-        for line in [
-            "xtask",
-            "xtask honesty --decisions",
-            "xtask agree drops --segmentation maybe",
-            "xtask agree drops --controls vegas2",
-            "xtask agree responses --controls reno,vegas2",
-            "xtask bench --fast",
-        ] {
+        for line in ["xtask", "xtask honesty --decisions", "xtask agree kernel.jsonl", "xtask bench --fast"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

@@ -1,8 +1,8 @@
 //! Judging what was measured: the ladder's decisions, the figures of a trial, the summary of a run.
 //!
 //! Everything here is a pure function or a state machine that is driven from outside: no clock, no
-//! host, no file. So a saved record can be judged again anywhere, and whole runs can be replayed on
-//! recorded noise by the thousand ([`honesty`]).
+//! host, no file. So a saved record can be judged again anywhere, and whole runs can be simulated by the
+//! thousand (`make false-keeps`).
 
 pub mod compare;
 mod confirm;
@@ -10,7 +10,6 @@ mod diff;
 mod expectations;
 mod figures;
 pub mod fit;
-pub mod honesty;
 mod ladder;
 mod metric;
 mod series;

@@ -1,21 +1,19 @@
 //! Kinds of noise, a row each.
 
 use landspeed_record::{Arm, Figures};
+use landspeed_stats::Random;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
-
-use super::dice::Dice;
 
 /// A kind of noise: what trials of equal settings look like.
 #[derive(Debug, Clone, Copy)]
-pub struct Kind {
-    /// For people.
-    pub name: &'static str,
+pub(super) struct Kind {
+    pub(super) name: &'static str,
     /// Trials of a block: eight, or four.
-    pub trials: usize,
+    pub(super) trials: usize,
     /// Whether the method promises to bound false keeps under it.
-    pub bounded: bool,
+    pub(super) bounded: bool,
     /// Whether the method promises power under it.
-    pub powered: bool,
+    pub(super) powered: bool,
     source: Source,
 }
 
@@ -58,7 +56,7 @@ impl Kind {
 }
 
 /// All kinds.
-pub const KINDS: &[Kind] = &[
+pub(super) const KINDS: &[Kind] = &[
     row("normal", 8, normal).powered(),
     row("normal, blocks of 4", 4, normal),
     row("heavy tails (Student, 3 degrees)", 8, heavy),
@@ -76,19 +74,20 @@ pub const KINDS: &[Kind] = &[
     row("linear trend, 0.5 % a trial", 8, trend).powered(),
     row("stolen time blind to the arm", 8, stolen),
     row("bursts blind to the arm", 8, bursts),
-    row("candidate's arm disturbed, memory 2 blocks", 8, |s, a, d| arm_memory(s, a, d, (2.0, 1.0))),
-    row("candidate's arm disturbed, memory 4 blocks", 8, |s, a, d| arm_memory(s, a, d, (4.0, 1.0))),
-    row("the same, three times as much", 8, |s, a, d| arm_memory(s, a, d, (4.0, 3.0))),
-    row("candidate's arm disturbed, memory 16 blocks", 8, |s, a, d| arm_memory(s, a, d, (16.0, 1.0)))
+    row("candidate's arm disturbed, memory 2 blocks", 8, |s, a, d| favoured(s, a, d, (2.0, 1.0))),
+    row("candidate's arm disturbed, memory 4 blocks", 8, |s, a, d| favoured(s, a, d, (4.0, 1.0))),
+    row("the same, three times as much", 8, |s, a, d| favoured(s, a, d, (4.0, 3.0))),
+    row("candidate's arm disturbed, memory 16 blocks", 8, |s, a, d| favoured(s, a, d, (16.0, 1.0)))
         .unbounded(),
-    row("candidate's arm disturbed for the whole run", 8, arm_forever).unbounded(),
+    row("candidate's arm disturbed for the whole run", 8, |s, a, d| favoured(s, a, d, (f64::INFINITY, 1.0)))
+        .unbounded(),
     row("candidate halves 4 % of its trials", 8, mishaps).unbounded(),
     row("stolen time drawn by the candidate", 8, drawn_steal).unbounded(),
 ];
 
 /// Noise of a kind, scaled.
 #[derive(Debug)]
-pub struct Noise {
+pub(super) struct Noise {
     kind: Kind,
     deviation: f64,
     state: State,
@@ -97,7 +96,7 @@ pub struct Noise {
 
 impl Noise {
     /// Noise in which the log ratio of a block's rate varies by `deviation`.
-    pub fn new(kind: Kind, deviation: f64, seed: u64) -> Self {
+    pub(super) fn new(kind: Kind, deviation: f64, seed: u64) -> Self {
         let trials = (kind.trials / 2) as f64;
         // Of independent trials of deviation 1 the block's log ratio has deviation sqrt(2 / trials of an arm).
         let deviation = deviation / (2.0 / trials).sqrt();
@@ -105,7 +104,7 @@ impl Noise {
     }
 
     /// The next block's trials of cells with the figures that `truth` tells.
-    pub fn block(&mut self, arms: &[Arm], truth: impl Fn(Arm) -> Figures) -> Vec<Figures> {
+    pub(super) fn block(&mut self, arms: &[Arm], truth: impl Fn(Arm) -> Figures) -> Vec<Figures> {
         let trials = (self.kind.source)(&mut self.state, arms, &mut self.dice);
         self.state.last = arms.last().copied();
         let deviation = self.deviation;
@@ -124,7 +123,7 @@ impl Noise {
     }
 
     /// For what the trials do beside their noise.
-    pub fn happens(&mut self, share: f64) -> bool {
+    pub(super) fn happens(&mut self, share: f64) -> bool {
         self.dice.happens(share)
     }
 }
@@ -133,36 +132,36 @@ impl Noise {
 const SPREADS: [f64; 3] = [1.0, 1.0, 1.0 / 3.0];
 
 /// Trials whose three deviations come from `draw`, each by itself.
-fn each(arms: &[Arm], mut draw: impl FnMut(Arm) -> f64) -> Vec<Trial> {
-    let trial = |arm: &Arm| Trial { units: SPREADS.map(|spread| spread * draw(*arm)), ..Trial::default() };
-    arms.iter().map(trial).collect()
+fn each(arms: &[Arm], mut draw: impl FnMut(Arm, usize) -> f64) -> Vec<Trial> {
+    let mut units = |arm| std::array::from_fn(|i| SPREADS[i] * draw(arm, i));
+    arms.iter().map(|arm| Trial { units: units(*arm), ..Trial::default() }).collect()
+}
+
+fn of_candidate<'a>(arms: &[Arm], trials: &'a mut [Trial]) -> impl Iterator<Item = &'a mut Trial> {
+    arms.iter().zip(trials).filter(|(arm, _)| **arm == Arm::Candidate).map(|(_, trial)| trial)
 }
 
 fn normal(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
-    each(arms, |_| dice.normal())
+    each(arms, |_, _| dice.normal())
 }
 
 fn heavy(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
-    each(arms, |_| dice.heavy())
+    each(arms, |_, _| dice.heavy())
 }
 
 /// Autoregressive from trial to trial, with what is drawn anew beside it.
 fn drift(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     const STAYS: f64 = 0.9;
-    let trial = |_: &Arm| {
-        let mut units = [0.0; 3];
-        for ((unit, level), spread) in units.iter_mut().zip(&mut state.level).zip(SPREADS) {
-            *level = STAYS * *level + (1.0 - STAYS * STAYS).sqrt() * dice.normal();
-            *unit = spread * (2.0 * *level + 0.8 * dice.normal());
-        }
-        Trial { units, ..Trial::default() }
-    };
-    arms.iter().map(trial).collect()
+    each(arms, |_, i| {
+        let level = &mut state.level[i];
+        *level = STAYS * *level + (1.0 - STAYS * STAYS).sqrt() * dice.normal();
+        2.0 * *level + 0.8 * dice.normal()
+    })
 }
 
 /// A connection is fast or slow, whichever arm it belongs to (the processor that its queue came to).
 fn two_rates(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
-    each(arms, |_| 0.995 * dice.coin() + 0.1 * dice.normal())
+    each(arms, |_, _| 0.995 * dice.coin() + 0.1 * dice.normal())
 }
 
 /// All connections of an arm in a block are fast or slow.
@@ -170,21 +169,16 @@ fn two_rates_an_arm(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> 
     let [own, other] = [(); 2].map(|()| [(); 3].map(|()| dice.coin()));
     // Alike within the arm, so each draw counts for all its trials.
     let scale = (2.0 / arms.len() as f64).sqrt();
-    let trial = |arm: &Arm| {
-        let draws = if *arm == Arm::Candidate { own } else { other };
-        let mut units = [0.0; 3];
-        for ((unit, draw), spread) in units.iter_mut().zip(draws).zip(SPREADS) {
-            *unit = spread * (0.995 * scale * draw + 0.1 * dice.normal());
-        }
-        Trial { units, ..Trial::default() }
-    };
-    arms.iter().map(trial).collect()
+    each(arms, |arm, i| {
+        let draws = if arm == Arm::Candidate { own } else { other };
+        0.995 * scale * draws[i] + 0.1 * dice.normal()
+    })
 }
 
 fn unequal(_: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     // Variances 4 and 1, 2.5 on average.
     let of = |arm| if arm == Arm::Candidate { 2.0 } else { 1.0 } / 2.5_f64.sqrt();
-    each(arms, |arm| of(arm) * dice.normal())
+    each(arms, |arm, _| of(arm) * dice.normal())
 }
 
 /// The first trial after a change of the arm is slow. Blocks of eight ask for their idle round trips first, so the first
@@ -215,18 +209,29 @@ fn trend(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     trials
 }
 
+/// How deep the burst is that a trial lies in, if any: one begins in `share` of the trials outside and lasts for `least`
+/// trials and up to `more`.
+fn burst(
+    state: &mut State,
+    dice: &mut Dice,
+    (share, least, more): (f64, u32, f64),
+    depth: impl Fn(&mut Dice) -> f64,
+) -> Option<f64> {
+    if state.burst == 0 && dice.happens(share) {
+        state.burst = least + (dice.uniform() * more) as u32;
+        state.depth = depth(dice);
+    }
+    state.burst = state.burst.checked_sub(1)?;
+    Some(state.depth)
+}
+
 /// Neighbours take a tenth to a half of the processors, for a quarter of a block to several.
 fn stolen(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     let mut trials = normal(state, arms, dice);
     for trial in &mut trials {
-        if state.burst == 0 && dice.happens(0.01) {
-            state.burst = 2 + (dice.uniform() * 20.0) as u32;
-            state.depth = 0.1 + 0.4 * dice.uniform();
-        }
-        if state.burst > 0 {
-            state.burst -= 1;
-            trial.steal = state.depth;
-            let lost = (1.0 - state.depth).ln();
+        if let Some(depth) = burst(state, dice, (0.01, 2, 20.0), |dice| 0.1 + 0.4 * dice.uniform()) {
+            trial.steal = depth;
+            let lost = (1.0 - depth).ln();
             trial.fixed = [lost, 0.3 * lost, -lost];
         }
     }
@@ -237,12 +242,8 @@ fn stolen(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 fn bursts(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     let mut trials = normal(state, arms, dice);
     for trial in &mut trials {
-        if state.burst == 0 && dice.happens(0.02) {
-            state.burst = 1 + (dice.uniform() * 6.0) as u32;
-        }
-        if state.burst > 0 {
-            state.burst -= 1;
-            trial.fixed = [-0.7, -0.7, 0.7];
+        if let Some(depth) = burst(state, dice, (0.02, 1, 6.0), |_| 0.7) {
+            trial.fixed = [-depth, -depth, depth];
         }
     }
     trials
@@ -250,34 +251,20 @@ fn bursts(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 
 /// What the candidate's trials have in common changes from block to block and lasts for `memory` blocks; `size` times as
 /// large as the noise of a whole block.
-fn arm_memory(state: &mut State, arms: &[Arm], dice: &mut Dice, (memory, size): (f64, f64)) -> Vec<Trial> {
+fn favoured(state: &mut State, arms: &[Arm], dice: &mut Dice, (memory, size): (f64, f64)) -> Vec<Trial> {
     let stays = (-1.0 / memory).exp();
-    let fresh = (1.0 - stays * stays).sqrt();
     if state.time == 0.0 {
         state.time = 1.0;
         state.level[0] = dice.normal();
     }
-    state.level[0] = stays * state.level[0] + fresh * dice.normal();
-    on_candidate(size * state.level[0], arms, dice)
-}
-
-fn arm_forever(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
-    if state.time == 0.0 {
-        state.time = 1.0;
-        state.level[0] = dice.normal();
+    if stays < 1.0 {
+        state.level[0] = stays * state.level[0] + (1.0 - stays * stays).sqrt() * dice.normal();
     }
-    on_candidate(state.level[0], arms, dice)
-}
-
-/// A level in units of the noise of a whole block.
-fn on_candidate(level: f64, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
-    let scale = (4.0 / arms.len() as f64).sqrt();
-    let mut trials = each(arms, |_| dice.normal());
-    for (arm, trial) in arms.iter().zip(&mut trials) {
-        if *arm == Arm::Candidate {
-            trial.units[0] += scale * level;
-            trial.units[1] += scale * level;
-        }
+    let level = size * state.level[0] * (4.0 / arms.len() as f64).sqrt();
+    let mut trials = normal(state, arms, dice);
+    for trial in of_candidate(arms, &mut trials) {
+        trial.units[0] += level;
+        trial.units[1] += level;
     }
     trials
 }
@@ -286,11 +273,9 @@ fn on_candidate(level: f64, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 fn mishaps(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     const SHARE: f64 = 0.04;
     let mut trials = normal(state, arms, dice);
-    for (arm, trial) in arms.iter().zip(&mut trials) {
-        if *arm == Arm::Candidate {
-            let half = if dice.happens(SHARE) { 0.5_f64.ln() } else { 0.0 };
-            trial.fixed[0] = half - SHARE * 0.5_f64.ln();
-        }
+    for trial in of_candidate(arms, &mut trials) {
+        let half = if dice.happens(SHARE) { 0.5_f64.ln() } else { 0.0 };
+        trial.fixed[0] = half - SHARE * 0.5_f64.ln();
     }
     trials
 }
@@ -299,13 +284,57 @@ fn mishaps(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
 fn drawn_steal(state: &mut State, arms: &[Arm], dice: &mut Dice) -> Vec<Trial> {
     const SHARE: f64 = 0.2;
     let mut trials = normal(state, arms, dice);
-    for (arm, trial) in arms.iter().zip(&mut trials) {
-        if *arm == Arm::Candidate {
-            let hit = dice.happens(SHARE);
-            trial.steal = if hit { 0.3 } else { 0.0 };
-            let lost = if hit { 0.7_f64.ln() } else { 0.0 };
-            trial.fixed[0] = lost - SHARE * 0.7_f64.ln();
-        }
+    for trial in of_candidate(arms, &mut trials) {
+        let hit = dice.happens(SHARE);
+        trial.steal = if hit { 0.3 } else { 0.0 };
+        let lost = if hit { 0.7_f64.ln() } else { 0.0 };
+        trial.fixed[0] = lost - SHARE * 0.7_f64.ln();
     }
     trials
+}
+
+/// Chance for simulated trials: the same from the same seed, everywhere.
+#[derive(Debug)]
+struct Dice {
+    random: Random,
+    /// The second of the two values that Box and Muller's method gives.
+    spare: Option<f64>,
+}
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Dice { random: Random::new(seed), spare: None }
+    }
+
+    /// Uniform from 0 to 1, never 0.
+    fn uniform(&mut self) -> f64 {
+        const STEPS: f64 = 9_007_199_254_740_992.0;
+        ((self.random.draw() >> 11) as f64 + 1.0) / STEPS
+    }
+
+    fn happens(&mut self, share: f64) -> bool {
+        self.random.happens(share)
+    }
+
+    /// Normal, deviation 1 (Box & Muller 1958).
+    fn normal(&mut self) -> f64 {
+        if let Some(spare) = self.spare.take() {
+            return spare;
+        }
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        let (sine, cosine) = (std::f64::consts::TAU * self.uniform()).sin_cos();
+        self.spare = Some(radius * sine);
+        radius * cosine
+    }
+
+    /// Student's with three degrees of freedom, scaled to deviation 1.
+    fn heavy(&mut self) -> f64 {
+        let square: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
+        self.normal() / square.sqrt()
+    }
+
+    /// One of two values, deviation 1.
+    fn coin(&mut self) -> f64 {
+        if self.happens(0.5) { 1.0 } else { -1.0 }
+    }
 }

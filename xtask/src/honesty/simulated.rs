@@ -1,0 +1,439 @@
+//! `make false-keeps`: how often is something useless kept, how often is something useful found, and what do guards let
+//! through? Prints the tables of docs/honesty.md, and fails where a promise is broken.
+//!
+//! The real [`Ladder`] decides; only the measuring is replaced.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::{Result, ensure};
+use clap::Args;
+use landspeed_analysis::{Action, BlockResult, Findings, Ladder, Pair, Rules};
+use landspeed_record::{Answer, Arm, Candidate, Cell, Figures, Settings, StepSummary};
+use landspeed_stats::proportion_interval;
+use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+
+use super::noise::{KINDS, Kind, Noise};
+use super::{interval, percent, share};
+
+/// Deviation of a block's log ratio in whole runs.
+const DEVIATION: f64 = 0.05;
+/// Whole runs that keep and confirm anything useless at most, and the most that the interval's end may be.
+const FALSE: (f64, f64) = (0.05, 0.06);
+/// Effect, deviation, and the share found at least.
+const EFFECTS: [(f64, f64, f64); 2] = [(1.1, 0.05, 0.85), (1.3, 0.15, 0.80)];
+/// Mishaps kept at most.
+const MISHAPS: f64 = 0.10;
+/// Share of a candidate's trials with a mishap, where it has any.
+const RARE: f64 = 0.06;
+const CANDIDATES: u32 = 30;
+/// What the lab's start after SC'03 has to offer, by hand measurements: factors, and places in the order of trying.
+const USEFUL: [(&str, f64, u32); 6] = [
+    ("checksum", 1.4, 0),
+    ("segmentation", 2.8, 2),
+    ("write-size", 1.25, 4),
+    ("placement", 1.3, 6),
+    ("window", 1.4, 9),
+    ("small", 1.06, 14),
+];
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Runs of each row
+    #[arg(long, default_value_t = 2000)]
+    runs: u32,
+    /// Only kinds of noise with this in their name
+    #[arg(long, default_value = "")]
+    only: String,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let kinds = KINDS.iter().filter(|kind| kind.name.contains(&options.only)).collect();
+    let mut tables = Tables { kinds, runs: options.runs, broken: 0 };
+    tables.keeps();
+    tables.power();
+    tables.guards();
+    tables.starts();
+    println!("\n{} promises broken.", tables.broken);
+    ensure!(tables.broken == 0, "a promise is broken");
+    Ok(())
+}
+
+/// What a candidate does to rate, bytes per CPU-second and idle round trip of its trials.
+#[derive(Debug, Clone, Copy)]
+struct Worth {
+    factors: [f64; 3],
+    /// Further factors on the figures of [`RARE`] trials.
+    mishap: Option<[f64; 3]>,
+}
+
+impl Worth {
+    /// A factor on the rate, and on the bytes that a second of processor time carries.
+    fn of(factor: f64) -> Self {
+        Worth { factors: [factor, factor, 1.0], mishap: None }
+    }
+}
+
+/// A run to simulate.
+struct Scene {
+    kind: Kind,
+    /// Deviation of the log ratio of a block's rate.
+    deviation: f64,
+    /// By knob; those not named are worth nothing.
+    worths: BTreeMap<String, Worth>,
+    candidates: Vec<Candidate>,
+    rules: Rules,
+}
+
+impl Scene {
+    /// Whole runs of thirty candidates that are worth `effect` each (1 is nothing, 1.0199 just not useful), and two
+    /// placebos.
+    fn useless(kind: Kind, deviation: f64, effect: f64) -> Scene {
+        let knob = |i: u32| format!("useless-{i:02}");
+        Scene {
+            kind,
+            deviation,
+            worths: (0..CANDIDATES).map(|i| (knob(i), Worth::of(effect))).collect(),
+            candidates: (0..CANDIDATES).map(|i| candidate(&knob(i), i)).collect(),
+            rules: Rules { placebos: placebos(), ..Rules::default() },
+        }
+    }
+
+    /// One candidate in a step with the share of the error and the blocks of one of twelve tests.
+    fn single(kind: Kind, deviation: f64, worth: Worth) -> Scene {
+        Scene {
+            kind,
+            deviation,
+            worths: BTreeMap::from([("knob".to_owned(), worth)]),
+            candidates: vec![candidate("knob", 0)],
+            rules: Rules { planned: 12, max_blocks: 11, ..Rules::default() },
+        }
+    }
+
+    /// Whole runs of [`USEFUL`] and useless candidates, thirty in all.
+    fn poor_start(kind: Kind, deviation: f64, budget: Nanos) -> Scene {
+        let useful = USEFUL.iter().map(|(knob, _, place)| candidate(knob, 10 * place));
+        let others = 0..CANDIDATES - USEFUL.len() as u32;
+        let useless = others.map(|i| candidate(&format!("useless-{i:02}"), 10 * i + 5));
+        Scene {
+            kind,
+            deviation,
+            worths: USEFUL.iter().map(|(knob, worth, _)| ((*knob).to_owned(), Worth::of(*worth))).collect(),
+            candidates: useful.chain(useless).collect(),
+            rules: Rules { placebos: placebos(), budget, ..Rules::default() },
+        }
+    }
+
+    /// Runs it; `seed` draws the noise and the orders.
+    fn run(&self, seed: u64) -> Findings {
+        let rules = Rules { seed, fine: self.kind.trials == 8, ..self.rules.clone() };
+        let took = rules.block_time;
+        let mut ladder = Ladder::new(Cell::default(), self.candidates.clone(), rules);
+        let mut noise = Noise::new(self.kind, self.deviation, seed);
+        let mut used = Nanos(0);
+        loop {
+            match ladder.next(used) {
+                Action::Measure(pair) => {
+                    used += took;
+                    let figures = self.measure(&pair, &mut noise);
+                    let Pair { step, candidate_first, .. } = *pair;
+                    ladder.observe(BlockResult { step, figures, candidate_first, took, remarks: Vec::new() });
+                }
+                Action::Note(_) | Action::Decided(_) | Action::Watch(_) => {}
+                Action::Finished(findings) => return *findings,
+            }
+        }
+    }
+
+    /// The trials of a pair.
+    fn measure(&self, pair: &Pair, noise: &mut Noise) -> Vec<Figures> {
+        let arms = pair.arms();
+        let truth = |arm: Arm| {
+            let mut figures = Figures {
+                rate_bps: BitRate(4e9),
+                bytes_per_cpu_s: BytesPerCpuSecond(3e8),
+                latency_ns: Nanos(50_000),
+                ..Figures::default()
+            };
+            multiply(&mut figures, self.factors(pair.cell(arm)));
+            figures
+        };
+        let mut trials = noise.block(&arms, truth);
+        for (arm, trial) in arms.iter().zip(&mut trials) {
+            for mishap in self.worths_in(pair.cell(*arm)).filter_map(|worth| worth.mishap) {
+                if noise.happens(RARE) {
+                    multiply(trial, mishap);
+                }
+            }
+        }
+        trials
+    }
+
+    fn worths_in<'a>(&'a self, cell: &'a Cell) -> impl Iterator<Item = &'a Worth> {
+        cell.flow.keys().filter_map(|knob| self.worths.get(knob))
+    }
+
+    fn factors(&self, cell: &Cell) -> [f64; 3] {
+        let join = |all: [f64; 3], worth: &Worth| [0, 1, 2].map(|i| all[i] * worth.factors[i]);
+        self.worths_in(cell).fold([1.0; 3], join)
+    }
+}
+
+fn multiply(figures: &mut Figures, [rate, cost, latency]: [f64; 3]) {
+    figures.rate_bps.0 *= rate;
+    figures.bytes_per_cpu_s.0 *= cost;
+    figures.latency_ns = Nanos((figures.latency_ns.0 as f64 * latency).round() as u64);
+}
+
+/// A candidate that sets the flow's `knob` to "on".
+fn candidate(knob: &str, rank: u32) -> Candidate {
+    let flow = Settings::from([(knob.to_owned(), "on".to_owned())]);
+    let change = Cell { flow, ..Cell::default() };
+    Candidate {
+        knob: knob.into(),
+        value: "on".into(),
+        from: "off".into(),
+        change,
+        rank,
+        ..Candidate::default()
+    }
+}
+
+fn placebos() -> Vec<Candidate> {
+    ["placebo-early", "placebo-late"].map(|name| candidate(name, 0)).into()
+}
+
+/// What `count` gives, summed over runs of the seeds from 0, on all processors.
+fn tally<const N: usize>(scene: &Scene, runs: u32, count: impl Fn(&Findings) -> [u32; N] + Sync) -> [u32; N] {
+    let next = AtomicU32::new(0);
+    let add = |sum: [u32; N], part: [u32; N]| std::array::from_fn(|i| sum[i] + part[i]);
+    let seeds = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < runs);
+    let worker = || std::iter::from_fn(seeds).map(|seed| count(&scene.run(seed.into()))).fold([0; N], add);
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
+        workers.into_iter().map(|worker| worker.join().expect("a worker ends")).fold([0; N], add)
+    })
+}
+
+fn is_confirmed(step: &StepSummary) -> bool {
+    step.kept && step.confirmed == Some(true)
+}
+
+/// Whether a run kept anything but a placebo, dropped in the end or not; whether it kept and confirmed any; whether a
+/// kept placebo voids it; whether it casts doubt on its own trials.
+fn verdicts(findings: &Findings) -> [u32; 4] {
+    let steps = || findings.steps.iter().filter(|step| !step.placebo);
+    let kept = steps().any(|step| step.answer == Answer::Helps);
+    let confirmed = steps().any(is_confirmed);
+    [kept, confirmed, findings.void.is_some(), !findings.doubts.is_empty()].map(u32::from)
+}
+
+/// Steps that a run kept in the end, those of them that are confirmed, useful candidates in its final settings, and
+/// steps that it measured.
+fn found(findings: &Findings) -> [u32; 4] {
+    let count = |which: &dyn Fn(&StepSummary) -> bool| findings.steps.iter().filter(|s| which(s)).count();
+    let is_final = |(knob, ..): &&(&str, f64, u32)| findings.final_cell.flow.contains_key(*knob);
+    let useful = USEFUL.iter().filter(is_final).count();
+    [count(&|step| step.kept), count(&is_confirmed), useful, count(&|step| step.blocks > 0)].map(|n| n as u32)
+}
+
+struct Tables {
+    kinds: Vec<&'static Kind>,
+    /// Of each row.
+    runs: u32,
+    /// Promises broken so far.
+    broken: u32,
+}
+
+impl Tables {
+    fn promise(&mut self, promised: bool, fine: bool) -> &'static str {
+        self.broken += u32::from(promised && !fine);
+        match (promised, fine) {
+            (false, _) => "-",
+            (true, true) => "kept",
+            (true, false) => "NOT KEPT",
+        }
+    }
+
+    /// Whole runs of useless candidates.
+    fn keeps(&mut self) {
+        let runs = self.runs;
+        println!("### False keeps in whole runs: 30 useless candidates, 2 placebos, {runs} runs a row\n");
+        println!("| noise | worth | kept | confirmed | 95 % interval | void | says so itself | promise |");
+        println!("|---|---|---|---|---|---|---|---|");
+        for kind in self.kinds.clone() {
+            for effect in [1.0, 1.0199] {
+                let scene = Scene::useless(*kind, DEVIATION, effect);
+                let [kept, confirmed, void, warned] = tally(&scene, runs, verdicts);
+                let (_, high) = proportion_interval(confirmed.into(), runs.into());
+                let fine = share(confirmed, runs) <= FALSE.0 && high <= FALSE.1;
+                println!(
+                    "| {} | {:.2} % | {} | {} | {} | {} | {} | {} |",
+                    kind.name,
+                    100.0 * (effect - 1.0),
+                    percent(kept, runs),
+                    percent(confirmed, runs),
+                    interval(confirmed, runs),
+                    percent(void, runs),
+                    percent(warned, runs),
+                    self.promise(kind.bounded, fine),
+                );
+            }
+        }
+    }
+
+    /// Single steps that help.
+    fn power(&mut self) {
+        let runs = self.runs;
+        println!(
+            "\n### Power: one candidate, 11 blocks (22 where blocks have four trials), {runs} steps a row\n"
+        );
+        println!(
+            "| noise | effect | deviation of a block | kept | 95 % interval | confirmed too | promise |"
+        );
+        println!("|---|---|---|---|---|---|---|");
+        for kind in self.kinds.clone() {
+            for (effect, deviation, least) in EFFECTS {
+                let scene = Scene::single(*kind, deviation, Worth::of(effect));
+                let [kept, confirmed, ..] = tally(&scene, runs, verdicts);
+                println!(
+                    "| {} | {:.0} % | {:.0} % | {} | {} | {} | {} |",
+                    kind.name,
+                    100.0 * (effect - 1.0),
+                    100.0 * deviation,
+                    percent(kept, runs),
+                    interval(kept, runs),
+                    percent(confirmed, runs),
+                    self.promise(kind.powered, share(kept, runs) >= least),
+                );
+            }
+        }
+    }
+
+    /// Candidates with rare mishaps, and harmless ones.
+    fn guards(&mut self) {
+        let runs = self.runs;
+        println!("\n### Guards: a candidate that is 30 % faster, noise 5 %, {runs} steps a row\n");
+        println!("| noise | candidate | kept | 95 % interval | confirmed too | promise |");
+        println!("|---|---|---|---|---|---|");
+        let candidates = [
+            ("harmless", None),
+            ("20x the round trip in 6 % of its trials", Some([1.0, 1.0, 20.0])),
+            ("20x the cost in 6 % of its trials", Some([1.0, 0.05, 1.0])),
+        ];
+        for kind in self.kinds.clone() {
+            let Some(least) = harmless(kind) else { continue };
+            for (name, mishap) in candidates {
+                let scene = Scene::single(*kind, DEVIATION, Worth { mishap, ..Worth::of(1.3) });
+                let [kept, confirmed, ..] = tally(&scene, runs, verdicts);
+                let part = share(kept, runs);
+                let fine = if mishap.is_none() { part >= least } else { part <= MISHAPS };
+                println!(
+                    "| {} | {name} | {} | {} | {} | {} |",
+                    kind.name,
+                    percent(kept, runs),
+                    interval(kept, runs),
+                    percent(confirmed, runs),
+                    self.promise(true, fine)
+                );
+            }
+        }
+    }
+
+    /// Whole runs with six useful candidates of thirty.
+    fn starts(&self) {
+        let runs = self.runs / 10;
+        println!("\n### From a poor start: six useful candidates among thirty, {runs} runs a row\n");
+        println!(
+            "| noise | deviation of a block | budget | kept | of them confirmed | useful in the end, of 6 | tried |"
+        );
+        println!("|---|---|---|---|---|---|---|");
+        for kind in self.kinds.iter().filter(|kind| kind.powered || kind.name.starts_with("drift blind")) {
+            for (deviation, minutes) in [(0.03, 5), (0.05, 5), (0.05, 7), (0.1, 5), (0.1, 7)] {
+                let scene = Scene::poor_start(**kind, deviation, Nanos::secs(60 * minutes));
+                let [kept, confirmed, useful, tried] = tally(&scene, runs, found);
+                println!(
+                    "| {} | {:.0} % | {minutes} min | {:.2} | {} | {:.2} | {:.1} |",
+                    kind.name,
+                    100.0 * deviation,
+                    share(kept, runs),
+                    percent(confirmed, kept),
+                    share(useful, runs),
+                    share(tried, runs),
+                );
+            }
+        }
+    }
+}
+
+/// The share of harmless candidates that are kept at least; `None` where nothing is promised.
+fn harmless(kind: &Kind) -> Option<f64> {
+    match kind.name {
+        "normal" => Some(0.95),
+        "heavy tails (Student, 3 degrees)" => Some(0.90),
+        _ => None,
+    }
+}
+
+/// Few runs of each kind. Bounds leave room for Monte Carlo error.
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whole runs of each kind.
+    const RUNS: u32 = 4;
+    /// Single steps of each kind.
+    const STEPS: u32 = 40;
+
+    fn normal() -> Kind {
+        *KINDS.iter().find(|kind| kind.name == "normal").expect("a row of the table")
+    }
+
+    #[test]
+    fn whole_runs_of_useless_candidates_confirm_nothing() {
+        let bounded: Vec<&Kind> = KINDS.iter().filter(|kind| kind.bounded).collect();
+        let confirmed = |kind: &&Kind| tally(&Scene::useless(**kind, 0.05, 1.0199), RUNS, verdicts)[1];
+        let confirmed: u32 = bounded.iter().map(confirmed).sum();
+        // 5 % of 76 is 3.8; ten or more have 0.6 % where the share is 5 %.
+        assert!(confirmed < 10, "{confirmed} of {} runs", bounded.len() as u32 * RUNS);
+    }
+
+    /// So many are at least seen where the share is `least`, but for 0.1 %.
+    fn low(least: f64) -> u32 {
+        let steps = f64::from(STEPS);
+        (steps * least - 3.1 * (steps * least * (1.0 - least)).sqrt()) as u32
+    }
+
+    #[test]
+    fn useful_effects_are_found() {
+        for kind in KINDS.iter().filter(|kind| kind.powered) {
+            for (effect, deviation, least) in EFFECTS {
+                let [kept, ..] = tally(&Scene::single(*kind, deviation, Worth::of(effect)), STEPS, verdicts);
+                assert!(kept >= low(least), "{}: {kept}", kind.name);
+            }
+        }
+    }
+
+    #[test]
+    fn rare_mishaps_are_not_kept_and_harmless_changes_are() {
+        let kept = |mishap| {
+            let worth = Worth { mishap, ..Worth::of(1.3) };
+            tally(&Scene::single(normal(), 0.05, worth), STEPS, verdicts)[0]
+        };
+        assert!(kept(None) >= low(0.95));
+        for mishap in [[1.0, 1.0, 20.0], [1.0, 0.05, 1.0]] {
+            assert!(STEPS - kept(Some(mishap)) >= low(0.9), "{mishap:?}");
+        }
+    }
+
+    #[test]
+    fn from_a_poor_start_what_is_kept_is_confirmed_in_five_minutes_and_all_is_found_in_seven() {
+        let of =
+            |minutes: u64| tally(&Scene::poor_start(normal(), 0.05, Nanos::secs(60 * minutes)), RUNS, found);
+        let [kept, confirmed, ..] = of(5);
+        assert!(confirmed * 4 >= kept * 3, "{confirmed} of {kept}");
+        let [kept, confirmed, useful, _] = of(7);
+        assert!(useful >= RUNS * 5 && confirmed * 4 >= kept * 3, "{useful}, {confirmed} of {kept}");
+    }
+}
