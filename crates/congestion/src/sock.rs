@@ -162,11 +162,6 @@ impl Sock {
         self.inner.tstamp_ok != 0
     }
 
-    /// Whether the window is below the slow-start threshold.
-    pub fn in_slow_start(&self) -> bool {
-        self.snd_cwnd < self.snd_ssthresh
-    }
-
     /// Sent, not acknowledged, not thought lost: `tcp_packets_in_flight`.
     pub fn in_flight(&self) -> u32 {
         self.packets_out.wrapping_sub(self.sacked_out + self.lost_out).wrapping_add(self.retrans_out)

@@ -41,12 +41,6 @@ impl AddressFlags {
     pub const DEPRECATED: Self = AddressFlags(0x20);
     /// The check for duplicates is under way.
     pub const TENTATIVE: Self = AddressFlags(0x40);
-    /// Lives for ever.
-    pub const PERMANENT: Self = AddressFlags(0x80);
-    /// Temporary addresses are derived from it.
-    pub const MANAGETEMPADDR: Self = AddressFlags(0x100);
-    /// Brings no route for its prefix.
-    pub const NOPREFIXROUTE: Self = AddressFlags(0x200);
     /// Passing states that the kernel sets by itself.
     const STATE: u32 = Self::DADFAILED.0 | Self::DEPRECATED.0 | Self::TENTATIVE.0 | 0x04;
 
@@ -248,7 +242,7 @@ mod tests {
         address.label = Some("eth0:1".into());
         address.valid_s = Some(60);
         address.preferred_s = Some(30);
-        address.flags = AddressFlags::NOPREFIXROUTE;
+        address.flags = AddressFlags::NODAD;
         assert_eq!(Address::parse(address.whole().bytes()).unwrap(), address);
         assert_eq!(address.broadcast, Some("198.18.0.255".parse().unwrap()));
 

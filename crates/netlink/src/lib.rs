@@ -27,7 +27,6 @@ mod netem;
 mod qdisc;
 mod queue_stats;
 mod raw;
-mod restore;
 mod route;
 mod route_get;
 mod route_window;
@@ -38,10 +37,7 @@ mod token_bucket;
 
 pub use address::{Address, AddressFlags};
 pub use error::Error;
-pub use ethtool::{
-    COALESCE_NAMES, DriverInfo, Duplex, Ethtool, Features, Settings, Speed, features_called,
-    legacy_feature_names,
-};
+pub use ethtool::{DriverInfo, Duplex, Ethtool, Features, Settings, Speed, features_called};
 pub use hardware_address::HardwareAddress;
 pub use link::{Link, LinkCounters};
 pub use link_change::LinkChange;

@@ -48,25 +48,9 @@ impl Rtnl {
 
     /// Makes a bridge with spanning tree off and multicast snooping as the kernel has it.
     pub fn create_bridge(&self, name: &str) -> Result<(), Error> {
-        self.create_kind(name, "bridge")
-    }
-
-    /// Makes a dummy device.
-    pub fn create_dummy(&self, name: &str) -> Result<(), Error> {
-        self.create_kind(name, "dummy")
-    }
-
-    /// Removes a virtual link, and with it the other end of a pair.
-    pub fn delete_link(&self, device: &str) -> Result<(), Error> {
-        let index = self.index_of(device)?;
-        let done = self.channel.request(libc::RTM_DELLINK, 0, &header(index, 0, 0));
-        done.map(drop).during(|| format!("delete link {device}"))
-    }
-
-    fn create_kind(&self, name: &str, kind: &str) -> Result<(), Error> {
-        let info = Body::default().string(ifla::INFO_KIND, kind);
+        let info = Body::default().string(ifla::INFO_KIND, "bridge");
         let body = header(0, 0, 0).string(ifla::IFNAME, check_name(name)?).nest(ifla::LINKINFO, info);
-        self.create(&body).during(|| format!("create {kind} {name}"))
+        self.create(&body).during(|| format!("create bridge {name}"))
     }
 
     fn create(&self, body: &Body) -> Result<(), crate::error::Failure> {

@@ -257,11 +257,6 @@ impl Rtnl {
         Ok(routes)
     }
 
-    /// The routes that lead over one link.
-    pub fn routes_over(&self, index: u32) -> Result<Vec<Route>, Error> {
-        Ok(self.routes()?.into_iter().filter(|route| route.devices().contains(&index)).collect())
-    }
-
     /// Adds a route beside those that are there. [`Error::is_present`] where the very same one is.
     pub fn add_route(&self, route: &Route) -> Result<(), Error> {
         // APPEND, not EXCL: with EXCL the kernel refuses an IPv6 route over one link because another link

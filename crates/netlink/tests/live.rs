@@ -41,9 +41,8 @@ fn links_are_made_changed_and_read_back() {
         rtnl.set_link("t-b", LinkChange::Up(false)).unwrap();
         assert!(!rtnl.link("t-a").unwrap().carrier);
         rtnl.set_link("t-b", LinkChange::Name("t-c")).unwrap();
-        rtnl.delete_link("t-c").unwrap();
-        assert!(rtnl.link("t-a").unwrap_err().is_absent());
-        assert_eq!(rtnl.links().unwrap().iter().map(|l| l.name.as_str()).collect::<Vec<_>>(), ["lo"]);
+        let names: Vec<String> = rtnl.links().unwrap().into_iter().map(|link| link.name).collect();
+        assert!(names.contains(&"t-c".into()) && !names.contains(&"t-b".into()), "{names:?}");
     });
 }
 
@@ -71,47 +70,6 @@ fn errors_carry_the_kernels_words() {
         assert_eq!(error.to_string(), "look up link none: No such device");
         let nowhere = rtnl.route_get("198.18.0.9".parse().unwrap()).unwrap_err();
         assert_eq!(nowhere.errno(), Some(libc::ENETUNREACH));
-    });
-}
-
-/// What an MTU below IPv6's minimum destroys (design, section 6), and that it can be put back.
-#[test]
-fn addresses_and_routes_survive_an_mtu_of_1200_and_back() {
-    in_new_namespace(|| {
-        let rtnl = Rtnl::open().unwrap();
-        pair(&rtnl);
-        let index = rtnl.index_of("t-a").unwrap();
-        furnish(&rtnl, index);
-        let local = |route: &Route| route.is_ipv6() && route.kind() == libc::RTN_LOCAL;
-        let routes = common::eventually(|| {
-            let routes = rtnl.routes_over(index).unwrap();
-            let complete = routes.iter().filter(|r| local(r)).count() == 3;
-            if complete { Ok(routes) } else { Err(format!("local routes of three addresses: {routes:?}")) }
-        });
-        let addresses = rtnl.addresses(index).unwrap();
-        assert!(routes.iter().any(|r| r.is_ipv6() && r.metric() == 77));
-
-        rtnl.set_link("t-a", LinkChange::Mtu(1200)).unwrap();
-        assert!(rtnl.addresses(index).unwrap().len() < addresses.len(), "the kernel no longer drops them");
-        rtnl.set_link("t-a", LinkChange::Mtu(1500)).unwrap();
-
-        assert!(!rtnl.restore_addresses(&addresses).unwrap().is_empty());
-        assert!(!rtnl.restore_routes(&routes).unwrap().is_empty());
-        let now = rtnl.addresses(index).unwrap();
-        assert_eq!(now.len(), addresses.len());
-        assert!(addresses.iter().all(|a| now.iter().any(|n| n.same_as(a))), "{addresses:#?} {now:#?}");
-        let now = common::eventually(|| {
-            let now = rtnl.routes_over(index).unwrap();
-            let lost: Vec<_> = routes.iter().filter(|r| !now.iter().any(|n| n.same_as(r))).collect();
-            let new: Vec<_> = now.iter().filter(|n| !routes.iter().any(|r| n.same_as(r))).collect();
-            let same = lost.is_empty() && new.is_empty();
-            if same { Ok(now) } else { Err(format!("lost {lost:?}, new {new:?}")) }
-        });
-        let ending: Vec<_> = now.iter().filter_map(|route| route.expires_s()).collect();
-        assert!(
-            ending.iter().any(|s| (2000..=3000).contains(s)),
-            "the route that expires goes on expiring: {ending:?}"
-        );
     });
 }
 
@@ -168,19 +126,20 @@ fn routes_come_and_go_as_a_journal_kept_them() {
         pair(&rtnl);
         let index = rtnl.index_of("t-a").unwrap();
         furnish(&rtnl, index);
-        let all = rtnl.routes_over(index).unwrap();
-        let made: Vec<Route> = all.into_iter().filter(|route| !route.is_automatic()).collect();
+        let all = rtnl.routes().unwrap().into_iter().filter(|route| route.devices().contains(&index));
+        let made: Vec<Route> = all.filter(|route| !route.is_automatic()).collect();
         assert_eq!(made.len(), 7, "{made:?}");
         let journal = serde_json::to_string(&made).unwrap();
         for route in &made {
             rtnl.delete_route(route).unwrap();
             assert!(rtnl.delete_route(route).unwrap_err().is_absent());
         }
-        let kept: Vec<Route> = serde_json::from_str(&journal).unwrap();
-        assert_eq!(rtnl.restore_routes(&kept).unwrap().len(), made.len());
-        let now = rtnl.routes_over(index).unwrap();
+        let mut kept: Vec<Route> = serde_json::from_str(&journal).unwrap();
+        Route::sort_for_adding(&mut kept);
+        kept.iter().for_each(|route| rtnl.add_route(route).unwrap());
+        let now = rtnl.routes().unwrap();
         assert!(made.iter().all(|route| now.iter().any(|n| n.same_as(route))), "{made:?} {now:?}");
-        assert!(rtnl.restore_routes(&kept).unwrap().is_empty(), "nothing is missing any more");
+        assert!(rtnl.add_route(&kept[0]).unwrap_err().is_present());
     });
 }
 

@@ -93,11 +93,6 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// In microseconds.
-    pub fn as_micros_f64(self) -> f64 {
-        self.0 as f64 / 1e3
-    }
-
     /// So many times as long.
     #[must_use]
     pub fn times(self, n: u64) -> Nanos {

@@ -17,5 +17,5 @@ pub use cost::cost_figures;
 pub use fragments::{Ip, fragments, largest};
 pub use line::{FitError, SizedCost, fit};
 pub use message::{BOTH, BothEnds, HOST_A, HOST_B, LINK, MessageCost, SHARED};
-pub use pipeline::{Stage, bottleneck, ttcp};
+pub use pipeline::{Stage, bottleneck};
 pub use sweep::SweepOf;

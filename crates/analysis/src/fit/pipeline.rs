@@ -18,12 +18,6 @@ pub fn bottleneck<'a>(size: Bytes, stages: &[Stage<'a>]) -> Option<(Stage<'a>, B
     Some((*slowest, size.per(slowest.time)))
 }
 
-/// Throughput at the receiver from its first packet to its last (jin.f.ttcp, section 3); zero where no
-/// time passed between them.
-pub fn ttcp(received: Bytes, first: Nanos, last: Nanos) -> BitRate {
-    received.per(last - first)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -42,11 +36,5 @@ mod tests {
         assert!((rate.0 - 1.057e9).abs() < 1e6, "{rate}");
         assert_eq!(bottleneck(Bytes(1), &[]), None);
         assert_eq!(bottleneck(Bytes(1), &[Stage { name: "idle", time: Nanos(0) }]), None);
-    }
-
-    #[test]
-    fn ttcp_divides_by_the_time_between_first_and_last() {
-        assert_eq!(ttcp(Bytes(125_000), Nanos::millis(5), Nanos::millis(6)), BitRate(1e9));
-        assert_eq!(ttcp(Bytes(1), Nanos(5), Nanos(5)), BitRate(0.0));
     }
 }

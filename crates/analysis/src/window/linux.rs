@@ -37,20 +37,6 @@ impl SpaceRule {
             SpaceRule::ScalingRatio(ratio) => share(buffer.0, u64::from(ratio), 1 << RATIO_SHIFT),
         }
     }
-
-    /// Buffer that is advertised as at least `window` (`tcp_space_from_win`, rounded up).
-    pub fn buffer_for(self, window: Bytes) -> Bytes {
-        let (payload, memory) = match self {
-            SpaceRule::AdvWinScale(n) if n <= 0 => (1, 1 << u32::from(n.unsigned_abs()).min(31)),
-            SpaceRule::AdvWinScale(n) => {
-                let whole = 1u64 << u32::from(n.unsigned_abs()).min(31);
-                (whole - 1, whole)
-            }
-            SpaceRule::ScalingRatio(ratio) => (u64::from(ratio.max(1)), 1 << RATIO_SHIFT),
-        };
-        let most = u128::from(window.0) * u128::from(memory);
-        Bytes(u64::try_from(most.div_ceil(u128::from(payload))).unwrap_or(u64::MAX))
-    }
 }
 
 fn shifted(value: u64, by: i8) -> u64 {
@@ -151,23 +137,5 @@ mod tests {
         assert_eq!(SpaceRule::AdvWinScale(2).usable(buffer), Bytes(98_304));
         assert_eq!(SpaceRule::AdvWinScale(-2).usable(buffer), Bytes(32_768));
         assert_eq!(SpaceRule::AdvWinScale(i8::MIN).usable(buffer), Bytes(0));
-    }
-
-    #[test]
-    fn a_buffer_for_a_window_is_enough() {
-        let rules = [
-            SpaceRule::AdvWinScale(1),
-            SpaceRule::AdvWinScale(3),
-            SpaceRule::AdvWinScale(-2),
-            SpaceRule::ScalingRatio(65),
-            SpaceRule::ScalingRatio(200),
-        ];
-        for rule in rules {
-            for window in [1, 1448, 65_535, 6 << 20] {
-                let buffer = rule.buffer_for(Bytes(window));
-                assert!(rule.usable(buffer).0 >= window, "{rule:?}: {window} in {buffer:?}");
-            }
-        }
-        assert_eq!(SpaceRule::ScalingRatio(0).buffer_for(Bytes(u64::MAX)), Bytes(u64::MAX));
     }
 }

@@ -17,9 +17,6 @@ pub use busiest::{WatchedHost, busiest};
 pub use levels::Ends;
 pub use linux::{ReceiveSpace, SpaceRule, selected_window};
 pub use live::check;
-pub use model::{
-    Headers, WholeSegments, WindowUse, aligned, allocator_block, bandwidth_delay, granularity, recovery_time,
-    whole_segments, window_rate, window_use,
-};
+pub use model::{Headers, WholeSegments, aligned, bandwidth_delay, granularity, whole_segments};
 
-pub use sws::{SendState, least_advance, may_advance, may_send};
+pub use sws::least_advance;

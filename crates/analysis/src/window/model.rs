@@ -4,8 +4,6 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 /// Largest shift of the window scale option (RFC 7323 section 2.3).
 const MOST_SCALE: u8 = 14;
-/// Ethernet header that a frame carries beside the MTU.
-const LINK_HEADER: u64 = 14;
 
 /// Headers of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,28 +30,6 @@ impl Headers {
 /// one-way latency that the paper measures.
 pub fn bandwidth_delay(rate: BitRate, rtt: Nanos) -> Bytes {
     Bytes((rate.0 * rtt.as_secs_f64() / 8.0) as u64)
-}
-
-/// The most that a window carries: one window a round trip (feng.f.window_rate).
-pub fn window_rate(window: Bytes, rtt: Nanos) -> BitRate {
-    window.per(rtt)
-}
-
-/// Time to the full rate after one loss, for a sender that halves its window and adds a segment a round
-/// trip (feng.f.recovery, table 1; RFC 5681 section 3.1). Zero for an MSS of zero.
-pub fn recovery_time(rate: BitRate, rtt: Nanos, mss: Bytes) -> Nanos {
-    if mss.0 == 0 {
-        return Nanos(0);
-    }
-    let window_segments = rate.0 * rtt.as_secs_f64() / (8.0 * mss.0 as f64);
-    Nanos((window_segments / 2.0 * rtt.0 as f64) as u64)
-}
-
-/// The power of two that a frame of this MTU takes from the allocator, where frames are one piece
-/// (feng.f.block): 8160 fits 8192, 9000 takes 16384.
-pub fn allocator_block(mtu: Bytes) -> Bytes {
-    let frame = mtu.0.saturating_add(LINK_HEADER);
-    Bytes(frame.checked_next_power_of_two().unwrap_or(u64::MAX))
 }
 
 /// The largest multiple of `mss` within `window` (feng.f.align_rx, feng.f.align_tx); zero for an MSS of
@@ -83,40 +59,6 @@ pub fn whole_segments(ideal: Bytes, mss: Bytes) -> WholeSegments {
     WholeSegments { count: used.0.checked_div(mss.0).unwrap_or(0), lost: lost(used, ideal) }
 }
 
-/// A window on its way from the receiver's memory to the sender's segments.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WindowUse {
-    /// Memory that the receiver could fill with payload.
-    pub available: Bytes,
-    /// What it advertises: whole segments of its own estimate.
-    pub advertised: Bytes,
-    /// What the sender can have in flight: whole segments of its own.
-    pub used: Bytes,
-    /// Share lost by the receiver's rounding.
-    pub receiver_lost: f64,
-    /// Share of the advertised window lost by the sender's.
-    pub sender_lost: f64,
-    /// Share of the available memory lost by both (feng.f.window_loss).
-    pub lost: f64,
-}
-
-/// The rounding on both sides, each with its own MSS: where they differ, both lose.
-///
-/// Linux aligns the advertised window only on connections without window scaling: see
-/// [`selected_window`](super::selected_window).
-pub fn window_use(available: Bytes, receiver_mss: Bytes, sender_mss: Bytes) -> WindowUse {
-    let advertised = aligned(available, receiver_mss);
-    let used = aligned(advertised, sender_mss);
-    WindowUse {
-        available,
-        advertised,
-        used,
-        receiver_lost: lost(advertised, available),
-        sender_lost: lost(used, advertised),
-        lost: lost(used, available),
-    }
-}
-
 /// 1 - `used` / `of`; zero where there is nothing to lose.
 pub(super) fn lost(used: Bytes, of: Bytes) -> f64 {
     if of.0 == 0 { 0.0 } else { 1.0 - used.0 as f64 / of.0 as f64 }
@@ -133,12 +75,14 @@ mod tests {
         let sender = Headers::default().mss(Bytes(9000));
         let receiver = Headers { timestamps: true, ..Headers::default() }.mss(Bytes(9000));
         assert_eq!((sender, receiver), (Bytes(8960), Bytes(8948)));
-        let window = window_use(Bytes(33_000), receiver, sender);
-        assert_eq!((window.advertised, window.used), (Bytes(26_844), Bytes(17_920)));
-        assert!((window.receiver_lost - 0.187).abs() < 1e-3, "{window:?}");
-        assert!((window.sender_lost - 0.332).abs() < 1e-3, "{window:?}");
-        assert!((window.lost - 0.457).abs() < 1e-3, "nearly 50 %: {window:?}");
-        assert_eq!(window_use(Bytes(33_000), receiver, Bytes(8940)).used, Bytes(26_820));
+        let available = Bytes(33_000);
+        let advertised = aligned(available, receiver);
+        let used = aligned(advertised, sender);
+        assert_eq!((advertised, used), (Bytes(26_844), Bytes(17_920)));
+        assert!((lost(advertised, available) - 0.187).abs() < 1e-3);
+        assert!((lost(used, advertised) - 0.332).abs() < 1e-3);
+        assert!((lost(used, available) - 0.457).abs() < 1e-3, "nearly 50 %");
+        assert_eq!(aligned(advertised, Bytes(8940)), Bytes(26_820));
     }
 
     #[test]
@@ -157,30 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_papers_table_of_recovery() {
-        // Table 1, in seconds; its LAN row assumes 1 ms.
-        let rows = [
-            (1, 1460, 0.428),
-            (120, 1460, 6164.4),
-            (120, 8960, 1004.5),
-            (180, 1460, 13_869.9),
-            (180, 8960, 2260.0),
-        ];
-        for (rtt_ms, mss, seconds) in rows {
-            let time = recovery_time(BitRate(10e9), Nanos::millis(rtt_ms), Bytes(mss));
-            assert!((time.as_secs_f64() / seconds - 1.0).abs() < 1e-3, "{rtt_ms} ms, {mss} B: {time}");
-        }
-        assert_eq!(recovery_time(BitRate(10e9), Nanos::millis(1), Bytes(0)), Nanos(0));
-    }
-
-    #[test]
-    fn rates_and_steps() {
-        // The record of section 4: 2.38 Gb/s over 180 ms hold 53.55 MB.
-        let rate = window_rate(Bytes(53_550_000), Nanos::millis(180));
-        assert!((rate.0 - 2.38e9).abs() < 1e6, "{rate}");
+    fn steps_are_powers_of_two() {
         assert_eq!((granularity(0), granularity(7), granularity(200)), (Bytes(1), Bytes(128), Bytes(16_384)));
-        assert_eq!(allocator_block(Bytes(8160)), Bytes(8192));
-        assert_eq!(allocator_block(Bytes(9000)), Bytes(16_384));
-        assert_eq!(allocator_block(Bytes(u64::MAX)), Bytes(u64::MAX));
     }
 }

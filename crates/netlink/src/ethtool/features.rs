@@ -58,11 +58,6 @@ const LEGACY: &[(&str, &str)] = &[
     ("rxhash", "rx-hashing"),
 ];
 
-/// The short names of `ethtool -K`.
-pub fn legacy_feature_names() -> impl Iterator<Item = &'static str> {
-    LEGACY.iter().map(|(short, _)| *short)
-}
-
 /// The features among `all` that `name` stands for: those of `ethtool -K`'s short name ("tso"), or the
 /// feature of that very name.
 pub fn features_called<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {

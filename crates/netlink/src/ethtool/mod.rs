@@ -9,8 +9,8 @@ mod settings;
 mod speed;
 
 pub use driver::DriverInfo;
-pub use features::{Features, features_called, legacy_feature_names};
-pub use settings::{COALESCE_NAMES, Settings};
+pub use features::{Features, features_called};
+pub use settings::Settings;
 pub use speed::{Duplex, Speed};
 
 use crate::attr::Body;

@@ -108,19 +108,6 @@ const CHANNELS: Group = Group {
 const PAUSE: Group =
     Group { name: "pause", get: 21, set: 22, attributes: &[("autoneg", U8), ("rx", U8), ("tx", U8)] };
 
-/// Names of all coalescing settings, as `ethtool -c` prints them.
-pub const COALESCE_NAMES: &[&str] = &coalesce_names();
-
-const fn coalesce_names() -> [&'static str; COALESCE.attributes.len()] {
-    let mut names = [""; COALESCE.attributes.len()];
-    let mut i = 0;
-    while i < names.len() {
-        names[i] = COALESCE.attributes[i].0;
-        i += 1;
-    }
-    names
-}
-
 impl Ethtool {
     /// Interrupt coalescing: "rx-usecs", "rx-frames", "adaptive-rx", ...
     pub fn coalesce(&self, device: &str) -> Result<Settings, Error> {
@@ -209,6 +196,5 @@ mod tests {
         assert_eq!(number(&RINGS, "hds-thresh-max"), Some(18));
         assert_eq!(number(&CHANNELS, "combined"), Some(9));
         assert_eq!(number(&PAUSE, "tx"), Some(4));
-        assert_eq!(COALESCE_NAMES[0], "rx-usecs");
     }
 }

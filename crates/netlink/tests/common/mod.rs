@@ -1,7 +1,6 @@
 //! A network namespace for one test.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 /// Runs `test` on a thread of its own in a new, unnamed network namespace, which the kernel removes with
 /// the thread, however it ends. Prints why and returns where this process may not make one.
@@ -27,17 +26,4 @@ pub(crate) fn in_new_namespace(test: impl FnOnce() + Send) {
 pub(crate) fn ip(arguments: &str) {
     let output = Command::new("ip").args(arguments.split(' ')).output().expect("iproute2 is installed");
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
-}
-
-/// What `look` finds once it is content, for what the kernel does from a work queue; fails with its
-/// complaint after ten seconds.
-pub(crate) fn eventually<T>(mut look: impl FnMut() -> Result<T, String>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    loop {
-        match look() {
-            Ok(found) => return found,
-            Err(complaint) => assert!(Instant::now() < deadline, "{complaint}"),
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
