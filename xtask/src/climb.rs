@@ -16,7 +16,6 @@ const HAND: &str = "mtu=9000,write-size=65536,tx-checksum=on,scatter-gather=on,t
                     tcp-rmem=4096 131072 33554432,tcp-wmem=4096 16384 4194304";
 const LEAST: f64 = 0.9;
 
-/// Runs both.
 pub(crate) fn run() -> Result<()> {
     let free = format!("{HAND},placement=same-core");
     let runs: [(&str, Vec<&str>); 2] = [

@@ -11,7 +11,6 @@ fn pages() -> Vec<(String, String)> {
     knobs.into_iter().chain(landspeed_congestion::reference::pages()).chain(flow).collect()
 }
 
-/// Writes all pages.
 pub(crate) fn write(root: &Path) -> Result<()> {
     for (path, text) in pages() {
         let path = root.join(path);

@@ -16,7 +16,6 @@ const ELSEWHERE: [&str; 5] = [
     "knob/src/journal/",
     "topology/src/lab/",
 ];
-/// How serde_json makes values.
 const MAKERS: [&str; 2] = ["serde_json::from_", "serde_json::Deserializer"];
 
 /// One line for each place that takes JSON in by another way.

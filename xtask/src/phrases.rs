@@ -19,7 +19,6 @@ const PHRASES: [(&str, &str); 7] = [
 const READ: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "crates/cli/src/args"];
 const LEFT_OUT: [&str; 1] = ["docs/decisions"];
 
-/// One line for each place.
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let mut files = vec![root.join("crates/cli/src/args.rs")];
     READ.iter().try_for_each(|path| gather(&root.join(path), root, &mut files))?;

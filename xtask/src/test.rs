@@ -17,7 +17,6 @@ const CONTROLS: [&str; 3] = ["cli", "agent", "congestion"];
 /// Programs that judge what else a machine does, or measure what it can do at most: (crate, target).
 const ALONE: [(&str, &str); 1] = [("cli", "explain")];
 
-/// A built test program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Program {
     /// The crate's folder, where its tests expect to run.
@@ -50,7 +49,6 @@ impl Program {
     }
 }
 
-/// What became of one.
 #[derive(Debug)]
 struct Ended {
     name: String,

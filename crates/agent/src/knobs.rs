@@ -66,7 +66,6 @@ impl Knobs {
         Ok(done)
     }
 
-    /// The turner, started where there is none.
     fn started(&self) -> Result<Arc<Turner>, String> {
         if let Some(turner) = self.turner() {
             return Ok(turner);

@@ -9,7 +9,6 @@ use landspeed_workload::DataPort;
 /// More than any topology needs; a controller that asks for more is at fault.
 const LIMIT: usize = 64;
 
-/// Open data ports by number.
 #[derive(Default)]
 pub(crate) struct Ports(Mutex<HashMap<u16, Arc<DataPort>>>);
 
@@ -32,7 +31,6 @@ impl Ports {
         ports.remove(&number).map(drop).ok_or_else(|| no_such(number))
     }
 
-    /// The port `number`.
     pub(crate) fn get(&self, number: u16) -> Result<Arc<DataPort>, String> {
         let ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         ports.get(&number).cloned().ok_or_else(|| no_such(number))

@@ -19,12 +19,10 @@ pub(crate) struct TrialWatch {
 }
 
 impl TrialWatch {
-    /// For a client of `peer`.
     pub(crate) fn towards(peer: IpAddr, spec: &TrialSpec) -> Result<Self, String> {
         Self::on(spec, Rtnl::open().and_then(|rtnl| rtnl.route_get(peer)).map(|route| route.device))
     }
 
-    /// For a server on the own address `address`.
     pub(crate) fn at(address: IpAddr, spec: &TrialSpec) -> Result<Self, String> {
         Self::on(spec, Rtnl::open().and_then(|rtnl| link_of(&rtnl, address)))
     }

@@ -61,7 +61,6 @@ impl Confirm {
         }
     }
 
-    /// How many blocks are to come.
     pub fn left(&self) -> usize {
         self.due.len()
     }
@@ -71,7 +70,6 @@ impl Confirm {
         self.due.front().copied()
     }
 
-    /// The block that is due.
     pub fn pair(&self) -> Pair {
         let block = self.judged.attempts;
         let candidate_first = self.orders.get(block as usize).copied().unwrap_or_default();
@@ -102,7 +100,6 @@ pub(crate) fn recorded(record: &Record, goal: Goal) -> Option<Confirmation> {
     judged.found(goal)
 }
 
-/// Blocks with the times at which they began.
 #[derive(Debug, Default)]
 struct Judged {
     counted: Vec<(Nanos, Block)>,

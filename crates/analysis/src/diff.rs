@@ -13,7 +13,6 @@ use crate::summary::{steps, trials};
 pub struct Diff {
     /// The cells at the start, by the trials of the final check (all trials of a record that has none).
     pub start: FiguresDiff,
-    /// The final cells.
     #[serde(rename = "final")]
     pub final_: FiguresDiff,
     /// Steps of either record by knob and value, in the order of the first.
@@ -28,7 +27,6 @@ pub struct Diff {
 /// record has fewer than two trials that measured it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FiguresDiff {
-    /// Goodput.
     pub rate: Option<Estimate>,
     /// Bytes per CPU-second.
     pub cost: Option<Estimate>,
@@ -36,7 +34,6 @@ pub struct FiguresDiff {
     pub latency: Option<Estimate>,
 }
 
-/// One step in both records.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepDiff {
     /// "tso=on".
@@ -49,7 +46,6 @@ pub struct StepDiff {
     pub differs: bool,
 }
 
-/// Compares `b` with `a`.
 pub fn diff(a: &Record, b: &Record) -> Diff {
     let arms = |record| (cell_trials(record, Arm::Incumbent), cell_trials(record, Arm::Candidate));
     let ((start_a, final_a), (start_b, final_b)) = (arms(a), arms(b));
@@ -65,7 +61,6 @@ pub fn diff(a: &Record, b: &Record) -> Diff {
     }
 }
 
-/// Whether a trial belongs to the comparison of final and start.
 fn is_final(trial: &Trial) -> bool {
     trial.step == "final" || trial.step.starts_with("final ")
 }

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Goal {
-    /// Goodput.
     #[default]
     Rate,
     /// Idle round trip.
@@ -20,13 +19,11 @@ pub enum Goal {
     Cpu,
 }
 
-/// A goal that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no goal: choose rate, latency or cpu")]
 pub struct UnknownGoal(String);
 
 impl Goal {
-    /// The statistic that decides.
     pub fn primary(self) -> Metric {
         match self {
             Goal::Rate => Metric::Rate,
@@ -66,10 +63,8 @@ impl FromStr for Goal {
     }
 }
 
-/// A figure as a statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Metric {
-    /// Goodput.
     Rate,
     /// Bytes per CPU-second.
     Cost,
@@ -78,10 +73,8 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// All three.
     pub const ALL: [Metric; 3] = [Metric::Rate, Metric::Cost, Metric::Latency];
 
-    /// For people.
     pub fn name(self) -> &'static str {
         match self {
             Metric::Rate => "rate",

@@ -29,9 +29,7 @@ pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
 /// One block: as many trials of each cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Block {
-    /// The incumbent's trials.
     incumbent: Vec<Figures>,
-    /// The candidate's trials.
     candidate: Vec<Figures>,
     candidate_first: bool,
     /// See [`steal`].
@@ -82,7 +80,6 @@ impl Block {
         }
     }
 
-    /// What `of` says of each trial.
     fn in_time_order<T>(&self, of: impl Fn(&Figures, Arm) -> T) -> impl Iterator<Item = T> {
         let (mut incumbent, mut candidate) = (self.incumbent.iter(), self.candidate.iter());
         let trials = self.incumbent.len() + self.candidate.len();
@@ -117,7 +114,6 @@ impl Series {
         counts
     }
 
-    /// Blocks that count.
     pub(crate) fn counted(&self) -> u32 {
         self.counted.len() as u32
     }
@@ -127,12 +123,10 @@ impl Series {
         self.discarded.len() as u32
     }
 
-    /// All blocks.
     pub(crate) fn attempts(&self) -> u32 {
         self.counted() + self.discarded()
     }
 
-    /// The share that was discarded.
     pub(crate) fn discarded_share(&self) -> f64 {
         f64::from(self.discarded()) / f64::from(self.attempts().max(1))
     }
@@ -170,7 +164,6 @@ impl Series {
         [bad(Arm::Incumbent), bad(Arm::Candidate)]
     }
 
-    /// An arm's trials in the blocks that count.
     pub(crate) fn trials(&self, arm: Arm) -> impl Iterator<Item = &Figures> {
         self.counted.iter().flat_map(move |block| block.arm(arm))
     }

@@ -19,23 +19,17 @@ use crate::{Goal, Metric, confirm};
 pub struct RunFacts<'a> {
     /// The record's first line.
     pub header: &'a Header,
-    /// Host A.
     pub host_a: &'a HostFacts,
-    /// Host B.
     pub host_b: &'a HostFacts,
-    /// How the run left the hosts.
     pub restored: &'a Restored,
-    /// How long it took.
     pub took: Nanos,
     /// How often it looked at what holds the path back.
     pub verdicts: u32,
     /// What `--confirm-for` found.
     pub confirmation: Option<Confirmation>,
-    /// Path of the record.
     pub record: &'a str,
 }
 
-/// Joins findings and facts.
 pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
     let header = run.header.clone();
     TuneSummary {
@@ -66,15 +60,12 @@ pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
     }
 }
 
-/// A record without a ladder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the record {path} holds no tuning run (it is of kind {kind:?}): choose one written by `landspeed tune`"
 )]
 pub struct NotATuningRun {
-    /// Path of the record.
     pub path: String,
-    /// What it holds.
     pub kind: String,
 }
 
@@ -120,7 +111,6 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
     Ok(assemble(findings(record, start_cell, written), run))
 }
 
-/// The findings as the record's lines give them.
 fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> Findings {
     let steps = steps(record);
     let goal: Goal = record.header.goal.parse().unwrap_or_default();
@@ -153,12 +143,10 @@ fn unmeasured() -> Gain {
     gain(&Series::default())
 }
 
-/// The last match of a record's lines.
 fn last<T>(record: &Record, find: impl Fn(&Line) -> Option<T>) -> Option<T> {
     record.lines.iter().rev().find_map(find)
 }
 
-/// A record's trials in order.
 pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     record.lines.iter().filter_map(|line| match line {
         Line::Trial(trial) => Some(&**trial),
@@ -179,7 +167,6 @@ pub(crate) fn steps(record: &Record) -> Vec<StepSummary> {
     steps
 }
 
-/// What stood when the record ended.
 fn last_kept_cell(record: &Record, start: &Cell) -> Cell {
     let kept = last(record, |line| match line {
         Line::Step(line) if line.summary.answer == Answer::Helps && !line.summary.placebo => {

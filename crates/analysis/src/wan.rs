@@ -34,7 +34,6 @@ pub fn unfit(link: &WanStats) -> Vec<String> {
     directions.into_iter().flat_map(|(name, direction)| reasons(name, direction, link.rtt_ns)).collect()
 }
 
-/// The link with what [`unfit`] says of it.
 pub fn judged(link: WanStats) -> WanReport {
     WanReport { unfit: unfit(&link), link }
 }

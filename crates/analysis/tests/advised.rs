@@ -20,7 +20,6 @@ type Judge = fn(&Cell) -> Vec<Said>;
 
 struct Run {
     findings: Findings,
-    /// The cells that the ladder asked about.
     watched: Vec<Cell>,
     notes: Vec<String>,
 }

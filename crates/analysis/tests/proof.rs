@@ -11,7 +11,6 @@ fn usual_rules() -> Rules {
     Rules { max_blocks: 11, ..Rules::default() }
 }
 
-/// One trial as a world sees it.
 struct Trial<'a> {
     pair: &'a Pair,
     arm: Arm,
@@ -19,7 +18,6 @@ struct Trial<'a> {
     at: u32,
     /// Number of the trial among all of the run's candidate trials, or incumbent's.
     number: u32,
-    /// Place in the block.
     place: usize,
 }
 

@@ -22,7 +22,6 @@ pub(crate) fn fresh(folder: &Path, kind: &str, started: &str) -> PathBuf {
     folder.join(format!("{kind}-{stamp}-{}.jsonl", std::process::id()))
 }
 
-/// The newest record in `folder`.
 pub(crate) fn newest(folder: &Path) -> Result<PathBuf> {
     let entries = std::fs::read_dir(folder).with_context(|| format!("no records in {}", folder.display()))?;
     entries

@@ -31,7 +31,6 @@ pub(crate) struct Joined {
 }
 
 impl Joined {
-    /// The first pair, and what its hosts are.
     pub(crate) fn first(&mut self) -> Result<(&mut Pair, &dyn Hosts)> {
         let pair = self.pairs.first_mut().context("no pair of hosts")?;
         Ok((pair, &*self.hosts))
@@ -80,12 +79,10 @@ impl Ends {
         self.words.iter().all(|word| word == "lab" || word.starts_with("lab:"))
     }
 
-    /// The first host and the second, joined.
     pub(crate) fn join(&self) -> Result<Joined> {
         self.join_hosts(labs::open(&self.words)?)
     }
 
-    /// The same with hosts that stand already.
     pub(crate) fn join_hosts(&self, hosts: Box<dyn Hosts>) -> Result<Joined> {
         self.only_two(&*hosts)?;
         let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
@@ -177,7 +174,6 @@ fn hints(host: &topology::Host) -> Vec<IpAddr> {
     known.chain(named).collect()
 }
 
-/// The transport that the user asked for, and the settings of its flows.
 pub(crate) fn flow_of(args: &FlowArgs) -> Result<(&'static dyn Transport, Settings)> {
     let transport =
         landspeed_transport::find(&args.transport).context("clap takes the names of the table")?;

@@ -24,7 +24,6 @@ static ENDING: Mutex<()> = Mutex::new(());
 pub(crate) struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Takes the signals over.
     pub(crate) fn on_signals() -> io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
         for signal in ENDS {
@@ -38,7 +37,6 @@ impl Stop {
         Arc::clone(&self.0)
     }
 
-    /// Whether the user asked to stop.
     pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -48,7 +46,6 @@ impl Stop {
 pub(crate) struct Leave(Arc<AtomicBool>);
 
 impl Leave {
-    /// Takes the signals over.
     pub(crate) fn on_signals() -> io::Result<Leave> {
         let mut signals = Signals::new(ENDS)?;
         let at_once = Arc::new(AtomicBool::new(true));
@@ -63,7 +60,6 @@ impl Leave {
         Ok(leave)
     }
 
-    /// From here on there is something to finish.
     pub(crate) fn into_stop(self) -> io::Result<Stop> {
         let stop = Stop::on_signals()?;
         self.0.store(false, Ordering::Relaxed);

@@ -111,7 +111,6 @@ pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
     Some(format!("SIMULATED, not run on sockets: this host loads no congestion control ({reason})"))
 }
 
-/// The study that the arguments ask for on this path.
 pub(crate) fn planned(args: &CompareArgs, path: StudyPath, engine: Engine) -> Result<Study> {
     let scale = args.scale.unwrap_or(if args.simulate { 1.0 } else { 0.1 });
     let seed = args.seed.unwrap_or(1);
@@ -142,7 +141,6 @@ fn contests(args: &CompareArgs, study: &Study) -> Vec<Contest> {
     args.ask.iter().flat_map(|ask| asked(*ask, args, &names, study)).collect()
 }
 
-/// The contests of one question.
 fn asked(ask: AskArg, args: &CompareArgs, names: &[&str], study: &Study) -> Vec<Contest> {
     match ask {
         AskArg::Regions => each(names, "", &Question::Regions),
@@ -168,7 +166,6 @@ fn each(names: &[&str], what: &str, question: &Question) -> Vec<Contest> {
     names.iter().map(|name| contest(format!("{name}{what}"), &[name], question.clone())).collect()
 }
 
-/// Every pair of protocols.
 fn meetings(names: &[&str]) -> Vec<Contest> {
     let pairs =
         names.iter().enumerate().flat_map(|(n, one)| names[n + 1..].iter().map(move |two| (one, two)));
@@ -188,7 +185,6 @@ fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
     all.flat_map(|pair| names.iter().map(move |name| of(pair, name))).collect()
 }
 
-/// What real hosts are in for.
 pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
     let runs = study.contests.len() as u64 * u64::from(study.repeats);
     let whole = Nanos(study.duration().0.saturating_mul(runs));

@@ -116,7 +116,6 @@ fn what_makes_no_study_is_refused_before_anything_is_made() {
     assert!(records(folder.path()).is_empty());
 }
 
-/// Names of ours in the kernel.
 fn ours_in_kernel() -> Vec<String> {
     controls_in_kernel().into_iter().filter(|name| name.starts_with("ls_")).collect()
 }

@@ -42,7 +42,6 @@ impl HandStarted {
         path.display().to_string()
     }
 
-    /// What the agent said by its end.
     fn end(mut self) -> String {
         let _ = self.child.kill();
         let mut said = String::new();

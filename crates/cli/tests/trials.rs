@@ -22,7 +22,6 @@ struct Bench {
 }
 
 impl Bench {
-    /// Two hosts of this lab, with agents of this program.
     fn new(lab: &str, agent: &Path) -> Bench {
         let hosts = landspeed_topology::open(&[lab.to_owned()]).expect("a lab");
         let [a, b, ..] = hosts.hosts() else { panic!("the lab has fewer than two hosts") };
@@ -34,7 +33,6 @@ impl Bench {
         Bench { pair, _hosts: hosts }
     }
 
-    /// One block of the hosts as they are, against themselves.
     fn block(&mut self) -> Trials {
         let flow = landspeed_transport::settings::defaults(landspeed_transport::TRANSPORTS[0]);
         let cell = Cell { a: self.pair.a.found(), b: self.pair.b.found(), flow };
@@ -59,7 +57,6 @@ impl Bench {
     }
 }
 
-/// The trials of a block as they are recorded.
 #[derive(Default)]
 struct Trials(Vec<Trial>);
 

@@ -127,7 +127,6 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     assert!(shown.contains("held the path back"), "{shown}");
 }
 
-/// The lines of a record.
 fn lines(path: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(path).expect("the record");
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()

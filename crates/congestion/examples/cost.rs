@@ -78,7 +78,6 @@ fn natively(row: &Row) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(ACKS)
 }
 
-/// What a control's calls took.
 struct Calls {
     /// A call in the mean, in ns.
     each: f64,

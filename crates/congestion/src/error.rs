@@ -15,17 +15,10 @@ pub enum Error {
     },
     /// The kernel has this control itself.
     #[error("{name} is the kernel's own: it needs no loading (where it is missing: modprobe tcp_{name})")]
-    Kernels {
-        /// The control.
-        name: &'static str,
-    },
+    Kernels { name: &'static str },
     /// The kernel's own control is not in this kernel.
     #[error("{name} is not in this kernel: `modprobe tcp_{name}` loads it where it was built as a module")]
-    Missing {
-        /// The control.
-        name: &'static str,
-    },
-    /// This host loads no congestion control at all.
+    Missing { name: &'static str },
     #[error(
         "cannot load a congestion control here: {reason}; `landspeed compare --simulate` needs no kernel"
     )]
@@ -36,15 +29,12 @@ pub enum Error {
     /// This host loads congestion controls, but not this one.
     #[error("{name} is refused: {reason}")]
     Refused {
-        /// The control.
         name: &'static str,
         /// Why, with the remedy.
         reason: &'static str,
     },
-    /// A control of this name is in the kernel already.
     #[error("{name} is loaded already{holder}")]
     Taken {
-        /// The name in the kernel.
         name: &'static str,
         /// By whom, and how to end it; empty where that is not known.
         holder: String,
@@ -52,29 +42,19 @@ pub enum Error {
     /// The kernel did not take the programs.
     #[error("the kernel refuses {name}: {why}")]
     Kernel {
-        /// The control.
         name: &'static str,
         /// What it or libbpf says.
         why: String,
     },
-    /// Nothing is pinned under this name.
     #[error("{name} was not loaded with --keep{holder}")]
     NotKept {
-        /// The name in the kernel.
         name: &'static str,
         /// Who else has it loaded, and how to end it; empty where nobody has.
         holder: String,
     },
     /// A file or folder of the BPF file system.
     #[error("cannot {operation} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        operation: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
+    Io { operation: &'static str, path: PathBuf, source: io::Error },
 }
 
 impl Error {

@@ -49,7 +49,6 @@ impl fmt::Debug for Ops {
 /// A control that this connection cannot use, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
-    /// The control.
     pub name: &'static str,
     /// What is missing, and what to do.
     pub reason: &'static str,
@@ -84,7 +83,6 @@ pub fn native(name: &str) -> Option<Native> {
 // sample, both of this layout; they keep no pointer, divide only where the divisor is not zero, and have no
 // state outside the structure (cc.h). So any `Sock`, whoever filled it, is fit to be passed.
 impl Native {
-    /// What is known of it.
     pub fn row(self) -> &'static Row {
         self.row
     }

@@ -35,10 +35,8 @@ impl Row {
     }
 }
 
-/// A constant of a congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its symbol in the source.
     pub symbol: &'static str,
     /// Its value, with the unit.
     pub value: &'static str,

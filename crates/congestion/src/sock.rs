@@ -141,7 +141,6 @@ impl Default for Sock {
 }
 
 impl Sock {
-    /// Where loss recovery is.
     pub fn ca_state(&self) -> CaState {
         CaState::of(self.inner.icsk_ca_state)
     }
@@ -157,7 +156,6 @@ impl Sock {
         self.inner.tstamp_ok = u8::from(on);
     }
 
-    /// Whether both ends send timestamps.
     pub fn has_timestamps(&self) -> bool {
         self.inner.tstamp_ok != 0
     }
@@ -176,13 +174,11 @@ impl Sock {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum CaState {
-    /// Nothing is amiss.
     Open,
     /// Duplicate acknowledgements or selective ones, and no loss declared yet.
     Disorder,
     /// The window is being reduced for another reason than loss: ECN, or a full local queue.
     Cwr,
-    /// Fast recovery.
     Recovery,
     /// After a retransmission timeout.
     Loss,

@@ -20,7 +20,6 @@ struct Inner {
     waiting: HashMap<u64, SyncSender<Answer>>,
     /// Ids below this were given out.
     next: u64,
-    /// Why the session is over.
     over: Option<String>,
 }
 
@@ -38,7 +37,6 @@ impl Board {
         Ok((id, receiver))
     }
 
-    /// Nobody waits for `id` any more.
     pub(crate) fn forget(&self, id: u64) {
         self.lock().waiting.remove(&id);
     }
@@ -62,7 +60,6 @@ impl Board {
         }
     }
 
-    /// Why the session is over.
     pub(crate) fn over(&self) -> Option<String> {
         self.lock().over.clone()
     }

@@ -17,7 +17,6 @@ const LONGEST_LINE: u64 = 4096;
 
 type Tail = Arc<Mutex<VecDeque<String>>>;
 
-/// A running child and what it says on stderr.
 pub(crate) struct Child {
     process: std::process::Child,
     tail: Tail,
@@ -61,7 +60,6 @@ impl Child {
         self.process.wait().ok()
     }
 
-    /// What the child said last, or nothing.
     pub(crate) fn last_words(&self) -> Option<String> {
         self.tail.lock().unwrap_or_else(PoisonError::into_inner).back().cloned()
     }

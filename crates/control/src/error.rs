@@ -18,7 +18,6 @@ pub enum Error {
     /// The program that leads to the agent could not be started.
     #[error("cannot start {program}: {source}; is it installed and in PATH?")]
     Spawn {
-        /// The program.
         program: String,
         /// The system's reason.
         source: io::Error,
@@ -26,51 +25,24 @@ pub enum Error {
     /// The program that leads to the agent ended before the session began.
     #[error("{name}: {said} ({status}){remedy}")]
     Child {
-        /// The session's name.
         name: String,
-        /// Its last words on stderr.
         said: String,
-        /// Its exit status.
         status: String,
         /// What to do, where that is known; begins with "; ".
         remedy: &'static str,
     },
-    /// Another protocol version.
     #[error(
         "{name} speaks protocol {theirs} (landspeed {their_version}), this end protocol {PROTOCOL} (landspeed {}): \
          update landspeed {}", env!("CARGO_PKG_VERSION"), if *theirs < PROTOCOL { format!("on {name}") } else { "here".to_owned() })]
-    Version {
-        /// The peer.
-        name: String,
-        /// Its protocol.
-        theirs: u32,
-        /// Its landspeed version.
-        their_version: String,
-    },
+    Version { name: String, theirs: u32, their_version: String },
     /// The handshake went wrong, and not by a refusal.
     #[error("{name}: {source}")]
-    Handshake {
-        /// The peer.
-        name: String,
-        /// What happened.
-        source: FrameError,
-    },
+    Handshake { name: String, source: FrameError },
     /// The peer did not finish the handshake in time.
     #[error("{name}: no session within {}", limit)]
-    Slow {
-        /// The peer.
-        name: String,
-        /// The limit.
-        limit: Nanos,
-    },
-    /// The peer declined the session, in its own words.
+    Slow { name: String, limit: Nanos },
     #[error("{name} declined: {why}")]
-    Declined {
-        /// The peer.
-        name: String,
-        /// Its reason.
-        why: String,
-    },
+    Declined { name: String, why: String },
     /// The agent refused a request or failed at it, in its own words.
     #[error("{why}")]
     Refused {
@@ -86,12 +58,10 @@ pub enum Error {
     /// No answer in time. The agent may still be at it.
     #[error("no answer to {asked} within {limit}")]
     TimedOut {
-        /// The request's name.
         asked: &'static str,
         /// The limit.
         limit: Nanos,
     },
-    /// The session is over.
     #[error("the session ended: {why}")]
     Ended {
         /// One line.
@@ -100,47 +70,29 @@ pub enum Error {
     /// A request does not fit a frame.
     #[error("the request cannot be sent: {0}")]
     Unsendable(FrameError),
-    /// The address cannot be reached.
     #[error(
         "{address}: {source}; does the agent still run there, is it free (it takes one controller), and does a firewall \
          let this port through?"
     )]
     Unreachable {
-        /// The agent's address.
         address: SocketAddr,
         /// The system's reason.
         source: io::Error,
     },
-    /// TLS failed.
     #[error("{name}: TLS: {why}")]
-    Tls {
-        /// The peer.
-        name: String,
-        /// rustls' reason.
-        why: String,
-    },
-    /// The certificate is not the one that the agent's line pins.
+    Tls { name: String, why: String },
     #[error(
         "{name}: the certificate is not the one in the agent's line: another agent now has this address, or somebody \
          sits in between; paste the line of the agent that runs now"
     )]
-    Pin {
-        /// The peer.
-        name: String,
-    },
-    /// The token is wrong.
+    Pin { name: String },
     #[error("{name}: wrong token: paste the line that the agent printed when it was last started")]
-    Token {
-        /// The peer.
-        name: String,
-    },
+    Token { name: String },
     /// The token was not used in time.
     #[error("the token expired unused: start the agent again and paste its new line")]
     Expired,
-    /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}; give an address of this host and a free port")]
     Listen {
-        /// The address.
         address: SocketAddr,
         /// The system's reason.
         source: io::Error,
@@ -157,10 +109,8 @@ pub enum Error {
          file of mode 0600 and give the file, or paste it when asked"
     )]
     TokenInArguments,
-    /// A token file that cannot be used.
     #[error("token file {}: {why}", path.display())]
     TokenFile {
-        /// The file.
         path: PathBuf,
         /// Why, with the remedy.
         why: String,
@@ -176,7 +126,6 @@ pub enum Error {
     /// This end's own plumbing failed.
     #[error("{what}: {source}")]
     System {
-        /// The operation.
         what: &'static str,
         /// The system's reason.
         source: io::Error,

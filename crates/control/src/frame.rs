@@ -47,7 +47,6 @@ pub enum FrameError {
     /// No byte came for this long, in seconds.
     #[error("nothing was heard for {0:.1} s")]
     Silent(f64),
-    /// The system refused.
     #[error("{0}")]
     Io(#[from] io::Error),
 }

@@ -28,7 +28,6 @@ impl Denied {
     }
 }
 
-/// The token and what has become of it.
 pub(crate) struct Gate {
     token: Token,
     expires: Instant,
@@ -44,12 +43,10 @@ impl Gate {
         &self.token
     }
 
-    /// Whether a controller was let in.
     pub(crate) fn taken(&self) -> bool {
         self.taken.load(Ordering::Acquire)
     }
 
-    /// Whether it is worth hearing a proof now.
     pub(crate) fn open(&self, now: Instant) -> Result<(), Denied> {
         if self.taken() {
             return Err(Denied::Busy);

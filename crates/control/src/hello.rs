@@ -18,7 +18,6 @@ const LEASES: std::ops::RangeInclusive<Nanos> = Nanos::millis(100)..=Nanos::secs
 pub struct Hello {
     /// Protocol version; both ends must have the same.
     pub protocol: u32,
-    /// The landspeed version.
     #[serde(default)]
     pub landspeed: String,
     /// Abilities beyond the protocol's, lower case with dashes.
@@ -35,23 +34,19 @@ fn default_lease() -> Nanos {
 }
 
 impl Hello {
-    /// This build's hello.
     pub(crate) fn ours(features: &[String], lease: Nanos) -> Hello {
         let landspeed = env!("CARGO_PKG_VERSION").to_owned();
         Hello { protocol: PROTOCOL, landspeed, features: features.to_vec(), lease_ns: lease }
     }
 
-    /// Whether this end announced `feature`.
     pub fn has(&self, feature: &str) -> bool {
         self.features.iter().any(|f| f == feature)
     }
 }
 
-/// Why a hello was not taken.
 pub(crate) enum BadHello {
     /// Another protocol: (protocol, landspeed version).
     Version(u32, String),
-    /// Not a hello, or an absurd one.
     Malformed(String),
 }
 

@@ -22,7 +22,6 @@ impl Pin {
         Pin(*blake3::hash(certificate).as_bytes())
     }
 
-    /// Whether it is the certificate's pin.
     pub(crate) fn fits(&self, certificate: &[u8]) -> bool {
         self.0.ct_eq(&Pin::of(certificate).0).into()
     }
@@ -43,9 +42,7 @@ impl fmt::Debug for Pin {
 /// Where an agent listens and how to know it: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invite {
-    /// The address to connect to.
     pub address: SocketAddr,
-    /// The certificate that must be there.
     pub pin: Pin,
 }
 
@@ -78,9 +75,7 @@ impl FromStr for Invite {
 /// An agent's whole line: `landspeed://TOKEN@192.0.2.1:4711/#PIN`. `Debug` hides the token.
 #[derive(Debug, Clone)]
 pub struct Ticket {
-    /// Where the agent is.
     pub invite: Invite,
-    /// What it wants to be shown.
     pub token: Token,
 }
 
@@ -96,7 +91,6 @@ impl Ticket {
         secret::read(path)?.trim().parse()
     }
 
-    /// From the terminal, unseen.
     pub fn prompt() -> Result<Ticket, Error> {
         secret::prompt("paste the agent's line (landspeed://...): ")?.trim().parse()
     }

@@ -14,7 +14,6 @@ impl SessionKey {
         SessionKey(random())
     }
 
-    /// The key's bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -11,7 +11,6 @@ use crate::{Error, PROTOCOL};
 
 /// The incoming half, whatever carries it.
 pub(crate) type Reading = Box<dyn AsyncRead + Send + Unpin>;
-/// The outgoing half.
 pub(crate) type Writing = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// How long last words may take, and how long a peer's unread bytes are waited for after them.
@@ -77,7 +76,6 @@ impl Link {
         }
     }
 
-    /// Ends it with a line for the peer.
     pub(crate) async fn refuse(&mut self, why: &str) {
         let _ = tokio::time::timeout(PARTING, self.send(&Opening::End(crate::one_line(why)))).await;
         self.part().await;
@@ -95,7 +93,6 @@ impl Link {
         self.reader.drain(PARTING).await;
     }
 
-    /// Ends our direction.
     pub(crate) async fn close(&mut self) {
         let _ = tokio::time::timeout(PARTING, self.writer.shutdown()).await;
         // Shutting a pipe down does nothing; only dropping it ends the peer's stream.

@@ -66,12 +66,10 @@ fn reachable(bound: SocketAddr) -> std::io::Result<SocketAddr> {
 }
 
 impl Listening {
-    /// Where this agent is and how to know it.
     pub fn invite(&self) -> Invite {
         self.invite
     }
 
-    /// The token that the controller must show.
     pub fn token(&self) -> &Token {
         self.post.gate.token()
     }
@@ -117,10 +115,8 @@ impl Listening {
     }
 }
 
-/// What every connection meets.
 struct Post {
     gate: Gate,
-    /// Told when the controller is in.
     entered: Notify,
     config: Arc<ServerConfig>,
     handler: Arc<dyn Handler>,
@@ -128,11 +124,9 @@ struct Post {
     options: ServeOptions,
 }
 
-/// How a connection got nowhere.
 enum Turned {
     /// The agent waits on; the line is for the person who started it.
     Away(String),
-    /// The agent ends.
     Out(Error),
 }
 
@@ -173,7 +167,6 @@ impl Post {
         strangers.add(from, task.abort_handle());
     }
 
-    /// Says what a stranger did.
     fn say(&self, line: &str) {
         self.herald().say(line, Instant::now());
     }
@@ -189,7 +182,6 @@ impl Post {
         attend(link, peer, Arc::clone(&self.handler), &self.options).await
     }
 
-    /// The handshake: TLS, hello, proofs.
     async fn admit(&self, tcp: TcpStream, from: SocketAddr) -> Result<(Link, Hello), Turned> {
         let name = from.to_string();
         let _ = tcp.set_nodelay(true);

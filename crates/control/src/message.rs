@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::SessionKey;
 
-/// A change of one system knob.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
@@ -21,7 +20,6 @@ pub struct Change {
     pub value: String,
 }
 
-/// What a controller asks of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Request {
@@ -42,7 +40,6 @@ pub enum Request {
     Turn {
         /// The link that faces the peer, for device-scoped knobs.
         device: String,
-        /// The changes.
         changes: Vec<Change>,
         /// Restore everything unless the next request arrives within this time (knobs that can cut
         /// the path).
@@ -53,27 +50,19 @@ pub enum Request {
     /// Open a data port for one transport, which accepts only flows that prove `key`. Answered with
     /// [`Reply::Listening`].
     Listen {
-        /// Address to bind.
         address: IpAddr,
         /// Name of the transport: "tcp", "udp".
         transport: String,
-        /// The session's key.
         key: SessionKey,
     },
     /// Close a data port. Answered with [`Reply::Done`].
-    Close {
-        /// The port.
-        port: u16,
-    },
+    Close { port: u16 },
     /// Watch flows that are there already; generates nothing. Answered with [`Reply::Watched`].
     Watch {
-        /// Whose flows.
         target: WatchTarget,
         /// Observers to run beside the usual ones, by name.
         observers: Vec<String>,
-        /// How long.
         duration_ns: Nanos,
-        /// Time between samples.
         interval_ns: Nanos,
     },
     /// What can the parts of this host do at most? Answered with [`Reply::Limits`].
@@ -97,15 +86,12 @@ pub enum Request {
         /// Client: first source port; flow n uses port + n, so that both arms of a block hash alike.
         /// Zero lets the kernel choose.
         source_port: u16,
-        /// The session's key.
         key: SessionKey,
-        /// What to run.
         spec: Box<TrialSpec>,
     },
 }
 
 impl Request {
-    /// Its name, for lines to people.
     pub fn name(&self) -> &'static str {
         match self {
             Request::Probe {} => "probe",
@@ -123,77 +109,54 @@ impl Request {
     }
 }
 
-/// What an agent answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
 pub enum Reply {
-    /// To [`Request::Probe`].
     Facts {
-        /// The host.
         facts: Box<HostFacts>,
     },
-    /// To [`Request::Route`].
     Route {
-        /// The link.
         device: String,
         /// The source address that the kernel would use.
         source: IpAddr,
         /// Whether the peer is on the same host.
         local: bool,
     },
-    /// To [`Request::Knobs`].
     Knobs {
-        /// All knobs of the table.
         states: Vec<KnobState>,
     },
-    /// To [`Request::Turn`].
     Turned {
-        /// One report a change.
         turns: Vec<TurnReport>,
     },
-    /// To [`Request::Restore`].
     Restored {
-        /// What was done.
         restored: Restored,
     },
-    /// To [`Request::Listen`].
     Listening {
-        /// The port.
         port: u16,
     },
-    /// To [`Request::Run`].
     Outcome {
-        /// What this end saw.
         outcome: Box<EndpointOutcome>,
     },
-    /// To [`Request::Watch`].
     Watched {
         /// The link that most of the flows take; empty where there is none.
         device: String,
-        /// What was seen.
         observed: Box<Observations>,
     },
-    /// To [`Request::Limits`].
     Limits {
-        /// What was measured.
         limits: Box<HostLimits>,
     },
-    /// To [`Request::Controls`].
     Controls {
         /// What flows choose them by (TCP_CONGESTION), in the order asked.
         ready: Vec<String>,
     },
-    /// To [`Request::Close`].
     Done {},
     /// The right to turn knobs is gone (the lease ran out, the guardian died): everything is being put
     /// back, and no further turn will be made. One line says why.
     Lost {
-        /// The line.
         why: String,
     },
     /// The request was refused or failed: one line that names the thing and the remedy.
     Failed {
-        /// The line.
         why: String,
     },
 }

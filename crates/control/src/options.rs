@@ -28,7 +28,6 @@ impl LineSink {
         LineSink::new(|line| drop(writeln!(std::io::stderr(), "{line}")))
     }
 
-    /// Passes a line on.
     pub(crate) fn say(&self, line: &str) {
         (self.0)(line);
     }
@@ -40,7 +39,6 @@ impl fmt::Debug for LineSink {
     }
 }
 
-/// For the controller's end.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// How long the agent may be silent before it is taken for dead.
@@ -73,7 +71,6 @@ impl Default for Options {
     }
 }
 
-/// For the agent's end.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     /// How long the controller may be silent before everything is put back.

@@ -12,10 +12,8 @@ use crate::frame::{FrameError, encode};
 use crate::link::{PARTING, Writing, left};
 use crate::wire::{DONE, Outgoing, Parcel};
 
-/// How a session ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Over {
-    /// One end said that it was done.
     Done,
     /// The peer went away, or ended it with a reason.
     Left(String),
@@ -35,7 +33,6 @@ impl Over {
         if left(error) { Over::Left(why) } else { Over::Broken(why) }
     }
 
-    /// The line for people.
     pub(crate) fn why(&self) -> &str {
         match self {
             Over::Done => DONE,

@@ -18,7 +18,6 @@ use crate::{Error, Hello, Reply, Request, ServeOptions, one_line};
 /// Requests of one session that may be under way at once.
 const AT_ONCE: usize = 32;
 
-/// What an agent does with requests.
 pub trait Handler: Send + Sync + 'static {
     /// Answers one request. Each call has a fresh thread of its own, so affinity and the like end with
     /// it; a panic is answered with [`Reply::Failed`].
@@ -89,7 +88,6 @@ fn restore(handler: Arc<dyn Handler>, why: String) -> impl Future<Output = ()> {
     async { drop(work.await) }
 }
 
-/// Where requests arrive.
 struct Desk {
     handler: Arc<dyn Handler>,
     out: Sender<Parcel>,
@@ -130,7 +128,6 @@ impl Desk {
         }
     }
 
-    /// Has a request answered in a thread of its own.
     fn take(&self, id: u64, request: Request) -> Result<(), Unread> {
         let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
             return self.refuse(id, format!("{AT_ONCE} requests are under way already: wait for one to end"));

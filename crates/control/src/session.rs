@@ -24,12 +24,10 @@ const UNSENT: usize = 64;
 /// How often a wait that can be given up looks whether it is.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What carries a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// The stdio of a child on this host.
     Child,
-    /// The user's own ssh.
     Ssh,
     /// TLS to an agent started by hand.
     Tls,
@@ -157,17 +155,14 @@ impl Session {
         }
     }
 
-    /// The agent's hello.
     pub fn peer(&self) -> &Hello {
         &self.peer
     }
 
-    /// What errors call the host.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What carries the session.
     pub fn transport(&self) -> Transport {
         self.transport
     }

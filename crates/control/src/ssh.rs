@@ -6,7 +6,6 @@ use std::process::Command;
 
 use crate::Error;
 
-/// A host as ssh reaches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshHost {
     destination: String,
@@ -55,7 +54,6 @@ impl SshHost {
         &self.destination
     }
 
-    /// Whether ssh may ask.
     pub(crate) fn may_ask(&self) -> bool {
         self.may_ask
     }
@@ -95,7 +93,6 @@ pub fn ssh_command(host: &SshHost, agent: &[&str], sudo: bool) -> Result<Command
     Ok(ssh)
 }
 
-/// The command line for the remote shell.
 fn remote(host: &SshHost, agent: &[&str], sudo: bool) -> String {
     let sudo = if sudo { "sudo -n -- " } else { "" };
     let program = match host.remote_path.strip_prefix("~/") {

@@ -35,7 +35,6 @@ impl Strangers {
         gone
     }
 
-    /// Keeps an eye on the handshake of `from`.
     pub(crate) fn add(&mut self, from: SocketAddr, task: AbortHandle) {
         self.0.push_back(Stranger { source: source(from.ip()), from, task });
     }
@@ -60,7 +59,6 @@ fn source(address: IpAddr) -> IpAddr {
 
 /// Lines about strangers that are said in one stretch of time.
 const LINES: u32 = 10;
-/// That stretch.
 const STRETCH: Duration = Duration::from_secs(10);
 
 /// Says what strangers do, and not more than a person can read.

@@ -18,7 +18,6 @@ pub(crate) enum Opening {
     End(String),
 }
 
-/// Controller to agent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum ToAgent {
@@ -27,7 +26,6 @@ pub(crate) enum ToAgent {
     End(String),
 }
 
-/// Agent to controller.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum ToController {
@@ -46,12 +44,10 @@ pub(crate) enum Ask<'a> {
 /// What a controller's goodbye says; any other reason is a failure.
 pub(crate) const DONE: &str = "done";
 
-/// One end's messages.
 pub(crate) trait Outgoing: Serialize {
     /// Largest frame of this direction.
     const LIMIT: Bytes;
 
-    /// A sign of life.
     fn beat() -> Self;
 
     /// The last message, with its reason.

@@ -20,7 +20,6 @@ use crate::{Error, Hello};
 /// An opened link and who is at its other end, or why there is none.
 pub(crate) type Opened = Result<(Link, Hello), Error>;
 
-/// What the thread needs.
 pub(crate) struct Worker {
     pub(crate) board: Arc<Board>,
     pub(crate) out: Sender<Parcel>,

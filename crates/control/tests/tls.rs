@@ -30,7 +30,6 @@ impl Handler for Remembers {
     }
 }
 
-/// A listening agent under test.
 struct Agent {
     ticket: Ticket,
     handler: Arc<Remembers>,

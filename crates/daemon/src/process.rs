@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Process {
-    /// Process id.
     pub pid: u32,
     /// Field 22 of /proc/PID/stat, in clock ticks since boot (proc(5)).
     pub start_ticks: u64,
@@ -21,7 +20,6 @@ impl Process {
         Some(Process { pid, start_ticks: start_ticks(&stat)? })
     }
 
-    /// Whether it still runs.
     pub fn is_alive(&self) -> bool {
         Process::find(self.pid) == Some(*self)
     }

@@ -11,11 +11,8 @@ use landspeed_units::Nanos;
 use crate::trial::{Timing, measure_idle, measure_stream};
 use crate::{Error, Pair, Sink};
 
-/// Measures blocks on a pair.
 pub struct Blocks<'a> {
-    /// The hosts.
     pub pair: &'a mut Pair,
-    /// Lengths of the trials.
     pub timing: Timing,
     /// The run's start: times of trials count from it.
     pub began: Instant,
@@ -23,7 +20,6 @@ pub struct Blocks<'a> {
     pub sink: &'a mut dyn Sink,
 }
 
-/// What became of a block.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockOutcome {
     /// All trials were measured: for [`landspeed_analysis::Ladder::observe`].
@@ -85,7 +81,6 @@ impl Blocks<'_> {
         arms.iter().map(ask).collect()
     }
 
-    /// Sets the cell of an arm.
     fn set<'b>(&mut self, block: &'b Block, arm: Arm) -> Result<&'b Cell, Error> {
         let cell = block.cell(arm);
         self.pair.set(cell)?;

@@ -9,7 +9,6 @@ use landspeed_transport::{TRANSPORTS, Transport, find};
 
 use crate::Error;
 
-/// What changes a flow over `transport`.
 pub fn factors(transport: &dyn Transport) -> Table {
     let applies =
         |factor: &&'static Factor| factor.protocol.is_empty() || factor.protocol == transport.protocol();

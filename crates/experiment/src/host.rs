@@ -10,15 +10,11 @@ use landspeed_units::Nanos;
 
 use crate::Error;
 
-/// A host under an agent.
 pub struct Host {
-    /// How the user named it.
     pub name: String,
-    /// What it is.
     pub facts: HostFacts,
     /// The link that faces the peer; empty until the path is known.
     pub device: String,
-    /// Its knobs as first probed.
     pub states: Vec<KnobState>,
     session: Arc<Session>,
     /// What is set now, by knob, as far as this run turned it.
@@ -26,7 +22,6 @@ pub struct Host {
 }
 
 impl Host {
-    /// Probes the host behind `session`.
     pub fn probe(session: Session) -> Result<Host, Error> {
         let name = session.name().to_owned();
         let mut host = Host {
@@ -57,7 +52,6 @@ impl Host {
         }
     }
 
-    /// Asks and waits.
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {
         self.session.call(request).map_err(|source| self.failed(source))
     }
@@ -67,7 +61,6 @@ impl Host {
         self.session.start(request).map_err(|source| self.failed(source))
     }
 
-    /// Waits for an answer for at most `limit`.
     pub fn wait(&self, pending: Pending, limit: Duration) -> Result<Reply, Error> {
         pending.wait(limit).map_err(|source| self.failed(source))
     }
@@ -82,7 +75,6 @@ impl Host {
         pending.wait_unless(limit, stop).map_err(|source| self.failed(source))
     }
 
-    /// Reads every knob of the path.
     pub fn knobs(&self) -> Result<Vec<KnobState>, Error> {
         match self.call(&Request::Knobs { device: self.device.clone() })? {
             Reply::Knobs { states } => Ok(states),
@@ -90,7 +82,6 @@ impl Host {
         }
     }
 
-    /// The link that faces the peer.
     pub fn link(&self) -> LinkFacts {
         self.facts.links.iter().find(|link| link.name == self.device).cloned().unwrap_or_default()
     }

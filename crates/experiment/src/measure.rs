@@ -7,10 +7,8 @@ use landspeed_workload::find;
 
 use crate::{Error, Pair};
 
-/// What to measure.
 #[derive(Debug, Clone)]
 pub struct Measurement {
-    /// What runs.
     pub workload: Workload,
     /// Socket options, sizes, flows, placement.
     pub flow: Settings,
@@ -18,7 +16,6 @@ pub struct Measurement {
     pub warm_up: Nanos,
     /// For the report: "lab:back-to-back", or the hosts.
     pub topology: String,
-    /// For the report: how to run it again.
     pub command: String,
     /// For the report: RFC 3339 UTC.
     pub started: String,

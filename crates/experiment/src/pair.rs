@@ -37,13 +37,10 @@ pub struct Watching {
     pub interval: Nanos,
 }
 
-/// Two hosts, joined.
 pub struct Pair {
     /// The host that opens flows; sends unless the direction is reversed.
     pub a: Host,
-    /// The other.
     pub b: Host,
-    /// The path between them.
     pub path: PathFacts,
     /// Data ports of B by transport: each is opened when a run first asks for its transport.
     ports: Mutex<BTreeMap<String, u16>>,
@@ -86,7 +83,6 @@ impl Pair {
         Err(Error::NoPath { a: a.name, b: b.name, tried })
     }
 
-    /// One host of the two.
     pub fn host_mut(&mut self, side: Side) -> &mut Host {
         match side {
             Side::A => &mut self.a,
@@ -264,7 +260,6 @@ fn time_limit(workload: &Workload, warm_up: Nanos) -> Duration {
     Duration::from(lasts(workload) + warm_up) + Duration::from_secs(20)
 }
 
-/// Addresses of B in the order in which they are tried.
 fn addresses(b: &Host, wishes: &Wishes) -> Vec<IpAddr> {
     if let Some(address) = wishes.address {
         return vec![address];
@@ -281,7 +276,6 @@ fn addresses(b: &Host, wishes: &Wishes) -> Vec<IpAddr> {
     found
 }
 
-/// The trial that proves a path.
 fn probe() -> TrialSpec {
     TrialSpec {
         workload: pingpong::one_byte(Nanos::millis(20)),

@@ -23,12 +23,10 @@ pub struct Reaching {
     /// The landspeed that runs as the agent on this machine; else this very program, which must then
     /// be landspeed itself.
     pub agent: Option<PathBuf>,
-    /// For the sessions.
     pub options: Options,
 }
 
 impl Reaching {
-    /// Opens a session with an agent on `place`.
     pub fn session(&self, place: &Place) -> Result<Session, Error> {
         let failed = |source| Error::Reach { source };
         match &place.reach {

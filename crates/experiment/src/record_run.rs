@@ -22,7 +22,6 @@ const IPV6_HEADER: u32 = 40;
 const START_RTTS: u64 = 60;
 const LEAST_START: Nanos = Nanos::secs(5);
 
-/// What the user asked for.
 #[derive(Debug, Clone)]
 pub struct RecordRunOptions {
     /// How long each of the two runs counts.
@@ -33,7 +32,6 @@ pub struct RecordRunOptions {
     pub rate_bps: Option<BitRate>,
     /// For the report: the hosts.
     pub topology: String,
-    /// For the report: how to run it again.
     pub command: String,
     /// For the report: RFC 3339 UTC.
     pub started: String,

@@ -11,7 +11,6 @@ use crate::{Error, Pair, Watching};
 /// Looks at a window, at most: what one answer of an agent holds with room to spare.
 const MOST_LOOKS: u64 = 10_000;
 
-/// What is lost, and how long it is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Losses {
     /// Numbers of the packets: the first ends slow start, the second is the one that counts.

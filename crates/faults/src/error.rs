@@ -5,32 +5,18 @@ use std::io;
 /// A scenario that could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The lab.
     #[error(transparent)]
     Topology(#[from] landspeed_topology::Error),
-    /// A setting of a host.
     #[error(transparent)]
     Knob(#[from] landspeed_knob::Error),
-    /// A link or its queue.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),
     /// The operating system said no.
     #[error("cannot {operation}: {source}")]
-    Io {
-        /// What was tried, on what.
-        operation: String,
-        /// Its answer.
-        source: io::Error,
-    },
+    Io { operation: String, source: io::Error },
     /// A program of the scenario did not come up.
     #[error("the program for {what} ended before it was ready: {said}")]
-    App {
-        /// Its part.
-        what: String,
-        /// What it said last.
-        said: String,
-    },
-    /// No such fault.
+    App { what: String, said: String },
     #[error("no fault is called '{0}': `landspeed lab faults` lists them")]
     Unknown(String),
     /// Faults that cannot be had at once.
@@ -38,7 +24,6 @@ pub enum Error {
     Together(String, String),
 }
 
-/// Names the operation that failed.
 pub(crate) trait During<T> {
     /// Turns an I/O error into one that says what was tried.
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;

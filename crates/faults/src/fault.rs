@@ -8,13 +8,9 @@ use crate::scenario::Scenario;
 /// A known cause of a slow path.
 #[derive(Clone, Copy)]
 pub struct Fault {
-    /// Its name on the command line.
     pub name: &'static str,
-    /// What it does, one line.
     pub about: &'static str,
-    /// What a judge should name.
     pub cause: Cause,
-    /// What it needs of the traffic.
     pub needs: Needs,
     /// Does it to a scenario: `strength` 0 is a nuisance, 1 is a disaster; everything between is had too.
     pub inject: fn(&mut Scenario, f64),
@@ -25,9 +21,7 @@ pub struct Fault {
 pub enum Needs {
     /// Nothing: it is a fault of the path or of a host.
     Anything,
-    /// A TCP stream.
     Stream,
-    /// Traffic of its own kind.
     Own,
 }
 
@@ -38,7 +32,6 @@ impl Needs {
     }
 }
 
-/// All faults.
 pub const FAULTS: &[Fault] = &[
     Fault {
         name: "receive-buffer",
@@ -196,7 +189,6 @@ pub const FAULTS: &[Fault] = &[
     },
 ];
 
-/// The fault of this name.
 pub fn fault(name: &str) -> Option<&'static Fault> {
     FAULTS.iter().find(|fault| fault.name == name)
 }

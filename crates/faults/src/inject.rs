@@ -21,7 +21,6 @@ fn wan(scenario: &mut Scenario) -> &mut Settings {
     scenario.wan.get_or_insert_with(|| healthy.into())
 }
 
-/// Sets one of its parameters.
 fn path(scenario: &mut Scenario, key: &str, value: String) {
     wan(scenario).insert(key.to_owned(), value);
 }

@@ -14,21 +14,15 @@ pub struct Scenario {
     pub wan: Option<Settings>,
     /// Joins them by a switch of so many hosts, where there is no wide-area link.
     pub switch: Option<u16>,
-    /// Knobs of host A.
     pub a: Settings,
-    /// Knobs of host B.
     pub b: Settings,
-    /// Limits what leaves host A.
     pub shaper: Option<Shaper>,
     /// Segments that host A may have in flight at most (the route's cwnd, locked).
     pub cwnd_segments: Option<u32>,
-    /// What is sent, and how well.
     pub traffic: Traffic,
     /// Busy loops on the receiver's core.
     pub burners: u32,
-    /// Core that the receiver is bound to.
     pub receiver_core: Option<u32>,
-    /// Core that the sender is bound to.
     pub sender_core: Option<u32>,
 }
 
@@ -67,9 +61,7 @@ impl Scenario {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shaper {
-    /// Rate.
     pub rate: BitRate,
-    /// Bucket.
     pub burst: Bytes,
     /// Queue in front of it.
     pub limit: Bytes,
@@ -78,7 +70,6 @@ pub struct Shaper {
 /// What is sent, and how well both programs do it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
-    /// A TCP stream.
     Stream {
         /// Size of the sender's writes.
         write: Bytes,
@@ -88,7 +79,6 @@ pub enum Traffic {
         writes_between: u32,
         /// SO_SNDBUF as asked for.
         send_buffer: Option<Bytes>,
-        /// TCP_NODELAY.
         nodelay: bool,
         /// Size of the receiver's reads.
         read: Bytes,
@@ -99,14 +89,11 @@ pub enum Traffic {
     },
     /// Requests that are written in two parts, each answered.
     Requests {
-        /// Size of each part.
         part: Bytes,
         /// Requests after which the client rests for a millisecond.
         rest_every: u32,
     },
-    /// Datagrams.
     Datagrams {
-        /// Size of each.
         size: Bytes,
         /// Rate that they are sent at; `None` is as fast as it goes.
         rate: Option<BitRate>,
@@ -119,9 +106,7 @@ pub enum Traffic {
     },
     /// Connections that are opened faster than they are accepted.
     Connections {
-        /// Clients at once.
         clients: u32,
-        /// Backlog of the listener.
         backlog: u32,
         /// Time that the server spends on each.
         service: Nanos,

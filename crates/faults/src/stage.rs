@@ -14,7 +14,6 @@ use crate::app::{App, Part, datagrams, stream};
 use crate::error::During;
 use crate::{Error, Scenario, Traffic};
 
-/// Port that the traffic goes to.
 const PORT: u16 = 5201;
 /// Programs end by themselves after this, whoever forgot them.
 const LONGEST: Nanos = Nanos::secs(600);
@@ -118,7 +117,6 @@ fn parts(scenario: &Scenario, at: SocketAddr) -> Vec<(usize, Option<u32>, Part)>
     [(1, receiver, receiving)].into_iter().chain(burners).chain([(0, sender, sending)]).collect()
 }
 
-/// The receiving and the sending part.
 fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [Part; 2] {
     let size = |bytes: &Option<Bytes>| bytes.map(|bytes| bytes.0);
     match traffic {

@@ -23,7 +23,6 @@ pub(crate) fn name(place: &Place) -> Result<&str, Error> {
     Err(Error::Unavailable(format!("'{}' is no interface name", name.escape_default())))
 }
 
-/// An error of the netlink crate, on behalf of a knob.
 pub(crate) fn refused(knob: &str, error: netlink::Error) -> Error {
     if error.is_unsupported() {
         return Error::Unavailable(error.to_string());
@@ -77,7 +76,6 @@ impl Sysfs {
         ))
     }
 
-    /// A file by its path below the mount.
     pub(crate) fn file<'a>(&'a self, knob: &'a str, path: &'a str) -> KernelFile<'a> {
         KernelFile::below(knob, &self.0, path)
     }

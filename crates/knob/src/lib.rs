@@ -3,6 +3,8 @@
 //! One folder per family of knobs, each with a `KNOBS` slice; [`table`] joins them. Everything else
 //! (names, `--help`, docs/reference/knobs, proposals, tests) derives from the table.
 
+#![warn(missing_docs)]
+
 mod cpu;
 mod device;
 pub mod doctor;

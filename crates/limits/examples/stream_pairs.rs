@@ -110,7 +110,6 @@ fn compile(folder: &Path, array: Bytes, threads: bool) -> Result<PathBuf, Failur
 }
 
 impl Arms<'_> {
-    /// The rates of C and Rust.
     fn pair(&self, pair: usize) -> Result<[Rates; 2], Failure> {
         let mut arms = [Arm::start(&mut self.c())?, Arm::start(&mut self.rust()?)?];
         for repetition in 0..REPETITIONS as usize {
@@ -145,7 +144,6 @@ impl Arms<'_> {
 /// One program of a pair: a line asks for a repetition, a line answers.
 struct Arm {
     child: Child,
-    /// Closed to ask for the rates.
     asks: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
 }

@@ -21,17 +21,14 @@ impl<'a> Budget<'a> {
         Budget { until: self.until.min(Instant::now() + time), ..*self }
     }
 
-    /// Whether to stop now.
     pub fn over(&self) -> bool {
         Instant::now() >= self.until || self.cancelled()
     }
 
-    /// Whether somebody asked for an end.
     pub fn cancelled(&self) -> bool {
         (self.cancelled)()
     }
 
-    /// What is left; zero when it is over.
     pub fn left(&self) -> Duration {
         if self.cancelled() { Duration::ZERO } else { self.until.saturating_duration_since(Instant::now()) }
     }

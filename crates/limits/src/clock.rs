@@ -11,12 +11,10 @@ const CPU: &str = "sys/devices/system/cpu";
 /// A governor raises the clock of a busy core within a few of its sampling periods.
 const BUSY: Duration = Duration::from_millis(30);
 
-/// Clock of one core.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Clock {
     /// Cycles per second as it stands.
     pub hz: Option<f64>,
-    /// The most that it can.
     pub most_hz: Option<f64>,
     /// cpufreq governor, empty where there is none.
     pub governor: String,

@@ -7,7 +7,6 @@ use crate::{Error, Files};
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// Cores to measure on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cores {
     /// One processor a physical core, lowest numbers first, of those that this process may use.
@@ -54,12 +53,10 @@ pub(crate) fn node_of(files: &Files, cpu: u32) -> Option<u32> {
     names.iter().find_map(|name| name.strip_prefix("node")?.parse().ok())
 }
 
-/// A cache of a processor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Cache {
     pub(crate) level: u32,
     pub(crate) bytes: u64,
-    /// Processors that share it.
     shared: Vec<u32>,
 }
 

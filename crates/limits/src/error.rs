@@ -6,14 +6,12 @@ use std::io;
 /// [`measure`](crate::measure) turns it into a note.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel refused.
     #[error("cannot {operation} {object}: {source}")]
     Io {
         /// "send to", "pin a thread to".
         operation: &'static str,
         /// The device, core or file.
         object: String,
-        /// The kernel's answer.
         source: io::Error,
     },
     /// The kernel refused something about a link or an address.

@@ -36,7 +36,6 @@ impl Files {
         word(&self.path(path))
     }
 
-    /// As a number.
     pub(crate) fn number<T: std::str::FromStr>(&self, path: impl AsRef<Path>) -> Option<T> {
         self.word(path)?.parse().ok()
     }

@@ -7,7 +7,6 @@ use landspeed_units::Bytes;
 
 use crate::{Budget, Cores, Error, Files, clock, link, loopback, memory, packets, passes};
 
-/// How much to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// About a third of the time: STREAM on one core only, fewer repetitions, fewer packet sizes, no load.

@@ -57,7 +57,6 @@ impl Agenda {
         }
     }
 
-    /// The next source and its time.
     pub(crate) fn first(&self) -> (Nanos, usize) {
         // A single source has no games: it is the leaf 1.
         let source = self.winners[1] as usize;

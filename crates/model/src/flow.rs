@@ -14,7 +14,6 @@ use crate::receiver::Receiver;
 use crate::scenario::{FlowSpec, Scenario, ScenarioError};
 use crate::sender::Sender;
 
-/// A flow at work.
 #[derive(Debug)]
 pub(crate) struct Flow {
     number: u16,
@@ -44,7 +43,6 @@ impl Flow {
         }
     }
 
-    /// Sends the first packets.
     pub(crate) fn start(
         &mut self,
         now: Nanos,
@@ -73,7 +71,6 @@ impl Flow {
         self.spec.route.get(usize::from(hop)).copied()
     }
 
-    /// Counts what became of a packet.
     pub(crate) fn count(&mut self, fate: Fate) {
         match fate {
             Fate::Arrives => {}
@@ -82,7 +79,6 @@ impl Flow {
         }
     }
 
-    /// A packet reaches the receiver.
     pub(crate) fn on_packet(&mut self, now: Nanos, packet: &Packet) {
         let ack = self.receiver.on_segment(now, packet.seq, packet.marks);
         self.send_back(ack);
@@ -96,7 +92,6 @@ impl Flow {
         self.look_if_done(now);
     }
 
-    /// A timer of either end.
     pub(crate) fn on_timer(&mut self, now: Nanos, network: &mut Network) {
         let ack = self.receiver.on_timer(now);
         self.send_back(ack);

@@ -15,7 +15,6 @@ use crate::loss::{Loss, LossSpec};
 use crate::packet::{CE, ECT, LOST, PROBE, Packet};
 use crate::queue::{QueueSpec, Waiting};
 
-/// A line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
@@ -23,32 +22,24 @@ pub struct LinkSpec {
     pub rate_bps: BitRate,
     /// From the line's end to whatever comes next.
     pub delay_ns: Nanos,
-    /// What may wait.
     pub queue: QueueSpec,
     /// From where on packets of flows with ECN are marked instead of queued in silence (a step, as
     /// RFC 8257 section 4.1 wants it); `None` marks nothing.
     #[serde(default)]
     pub mark_above: Option<QueueSpec>,
-    /// What the line loses.
     #[serde(default)]
     pub loss: LossSpec,
 }
 
-/// What became of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It will arrive.
     Arrives,
-    /// The queue was full.
     NoRoom,
-    /// The line lost it.
     Lost,
 }
 
-/// Counts of a line since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LinkCounts {
-    /// Packets that came.
     pub arrived: u64,
     /// Of these, packets that the queue had no room for.
     pub no_room: u64,
@@ -56,9 +47,7 @@ pub struct LinkCounts {
     pub lost: u64,
     /// Of these, packets that were marked.
     pub marked: u64,
-    /// Most packets that waited at once.
     pub most_waiting_packets: u64,
-    /// Most bytes that waited at once.
     pub most_waiting_bytes: u64,
 }
 
@@ -73,7 +62,6 @@ struct Work {
     rest: u64,
 }
 
-/// A line at work.
 #[derive(Debug, Clone)]
 pub(crate) struct Link {
     rate: u64,
@@ -94,7 +82,6 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// Line number `number` of a scenario.
     pub(crate) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Self {
         let everything = Waiting { packets: u64::MAX, bytes: u64::MAX };
         Link {
@@ -150,7 +137,6 @@ impl Link {
         (packet.marks & LOST == 0).then_some(packet)
     }
 
-    /// What waits at `now`, the packet on the line included.
     pub(crate) fn waiting(&mut self, now: Nanos) -> Waiting {
         self.pass(now);
         self.waiting

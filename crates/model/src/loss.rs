@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "loss", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum LossSpec {
-    /// Nothing.
     #[default]
     None,
     /// Each packet for itself, with this probability.
@@ -51,12 +50,10 @@ impl LossSpec {
     }
 }
 
-/// The losses of one line, as they come.
 #[derive(Debug, Clone)]
 pub(crate) struct Loss {
     spec: LossSpec,
     random: Random,
-    /// Packets that have come.
     count: u64,
     /// `EveryNth` and `List`: number of the next packet that is lost.
     next: u64,
@@ -84,7 +81,6 @@ impl Loss {
         }
     }
 
-    /// Whether the next packet is lost.
     pub(crate) fn takes(&mut self) -> bool {
         self.count += 1;
         match self.spec {

@@ -16,11 +16,9 @@ pub(crate) enum Source {
     Line(usize),
     /// An acknowledgement reaches a flow's sender.
     Acks(usize),
-    /// A flow's timers.
     Timers(usize),
 }
 
-/// The lines of a scenario, and what is next.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) agenda: Agenda,
@@ -36,7 +34,6 @@ impl Network {
         Network { agenda: Agenda::new(1 + links.len() + 2 * flows), links, flows }
     }
 
-    /// The next event: when, and whose.
     pub(crate) fn next(&self) -> (Nanos, Source) {
         let (at, number) = self.agenda.first();
         let lines = self.links.len();
@@ -49,7 +46,6 @@ impl Network {
         (at, source)
     }
 
-    /// The number of a source on the agenda.
     pub(crate) fn place(&self, source: Source) -> usize {
         match source {
             Source::Schedule => 0,
@@ -59,7 +55,6 @@ impl Network {
         }
     }
 
-    /// Puts a packet into a line.
     pub(crate) fn send(&mut self, now: Nanos, line: usize, packet: Packet) -> Fate {
         let link = &mut self.links[line];
         let fate = link.admit(now, packet);

@@ -8,14 +8,12 @@ use crate::link::LinkCounts;
 use crate::receiver::ReceiverCounts;
 use crate::sender::SenderCounts;
 
-/// Everything that was seen.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Flow by flow, in the scenario's order.
     pub flows: Vec<FlowOutcome>,
     /// Line by line, in the scenario's order.
     pub links: Vec<LinkOutcome>,
-    /// The probe's round trips.
     pub probes: Vec<ProbeSample>,
     /// Probes sent; those that have no round trip were dropped or are under way.
     pub probes_sent: u64,
@@ -23,30 +21,22 @@ pub struct Outcome {
     pub events: u64,
 }
 
-/// What was seen of a flow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FlowOutcome {
-    /// Its congestion control.
     pub control: String,
-    /// When it started.
     pub start_ns: Nanos,
     /// When the last of its data was acknowledged; `None` where it had no end, or did not reach it.
     pub finished_ns: Option<Nanos>,
-    /// At the end of each interval, from its start on.
     pub samples: Vec<FlowSample>,
-    /// What its sender did.
     pub sender: SenderCounts,
-    /// What its receiver did.
     pub receiver: ReceiverCounts,
     /// Its packets that a queue had no room for.
     pub no_room: u64,
     /// Its packets that a line lost.
     pub lost: u64,
-    /// Its packets under way at the end.
     pub under_way: u64,
 }
 
-/// One interval of a flow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct FlowSample {
     /// End of the interval, since the start of the run.
@@ -57,7 +47,6 @@ pub struct FlowSample {
     pub tcp: TcpSample,
 }
 
-/// What was seen of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LinkOutcome {
     /// At the end of each interval.
@@ -66,7 +55,6 @@ pub struct LinkOutcome {
     pub counts: LinkCounts,
 }
 
-/// A line at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LinkSample {
     /// Since the start of the run.
@@ -81,12 +69,10 @@ pub struct LinkSample {
     pub lost: u64,
 }
 
-/// One round trip of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProbeSample {
     /// When it was sent, since the start of the run.
     pub at_ns: Nanos,
-    /// How long it took.
     pub rtt_ns: Nanos,
 }
 

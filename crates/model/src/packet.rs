@@ -5,7 +5,6 @@ use landspeed_units::Nanos;
 /// The `flow` of a packet of the round-trip probe.
 pub(crate) const PROBE: u16 = u16::MAX;
 
-/// A packet on its way to the receiver.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
     /// Number of the segment within its flow, from 0. Of a probe: when it was sent.
@@ -34,14 +33,12 @@ pub(crate) const LOST: u8 = 8;
 /// An acknowledgement on its way back. The way back loses nothing, so that each need carry only what is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ack {
-    /// When it reaches the sender.
     pub(crate) arrives: Nanos,
     /// All segments below this number were received.
     pub(crate) next: u64,
     /// The segment above a gap that caused this acknowledgement (the first SACK block's newest part,
     /// RFC 2018 section 4); [`NONE`] where there is none.
     pub(crate) sacked: u64,
-    /// ECN-echo.
     pub(crate) echo: bool,
 }
 

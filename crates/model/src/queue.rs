@@ -8,19 +8,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "queue", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum QueueSpec {
-    /// So many packets, of whatever size.
     Packets {
-        /// How many.
         packets: u64,
     },
-    /// So many bytes of IP packets.
     Bytes {
-        /// How many.
         bytes: Bytes,
     },
     /// So many times the line's rate times this round-trip time, in bytes.
     Bdp {
-        /// How many times.
         times: f64,
         /// Round-trip time of the flows that the line is meant for.
         rtt_ns: Nanos,
@@ -47,7 +42,6 @@ impl QueueSpec {
 }
 
 impl Waiting {
-    /// Whether a packet of this size still fits into `bound`.
     pub(crate) fn fits(&self, size: u64, bound: &Waiting) -> bool {
         self.packets < bound.packets && self.bytes.saturating_add(size) <= bound.bytes
     }

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use crate::agenda::NEVER;
 use crate::packet::{Ack, CE, CWR, NONE};
 
-/// When a receiver acknowledges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReceiverSpec {
@@ -28,18 +27,14 @@ impl Default for ReceiverSpec {
     }
 }
 
-/// Counts of a receiver since the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ReceiverCounts {
-    /// Packets that came.
     pub received: u64,
     /// Of these, packets with what was there already.
     pub duplicates: u64,
-    /// Acknowledgements sent.
     pub acks: u64,
 }
 
-/// The receiving end.
 #[derive(Debug, Clone)]
 pub(crate) struct Receiver {
     spec: ReceiverSpec,
@@ -47,7 +42,6 @@ pub(crate) struct Receiver {
     next: u64,
     /// Segments above a gap, one bit each, by their number modulo the length.
     above: Box<[u64]>,
-    /// How many.
     held: u32,
     /// Segments in order that were not acknowledged yet.
     owed: u32,
@@ -111,7 +105,6 @@ impl Receiver {
         None
     }
 
-    /// The acknowledgement that is due by `now`, if one is.
     pub(crate) fn on_timer(&mut self, now: Nanos) -> Option<Ack> {
         (self.ack_at <= now).then(|| self.acknowledge(now, NONE))
     }

@@ -12,18 +12,13 @@ use crate::receiver::ReceiverSpec;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
-    /// The lines.
     pub links: Vec<LinkSpec>,
-    /// The flows.
     pub flows: Vec<FlowSpec>,
-    /// How long it goes on.
     pub duration_ns: Nanos,
-    /// Time between samples.
     pub sample_ns: Nanos,
     /// A round-trip probe beside the flows.
     #[serde(default)]
     pub probe: Option<ProbeSpec>,
-    /// Seed of all chance.
     pub seed: u64,
 }
 
@@ -43,7 +38,6 @@ pub struct FlowSpec {
     pub stop_ns: Option<Nanos>,
     /// All that it has to send; `None` for no end.
     pub data_bytes: Option<Bytes>,
-    /// Size of its packets.
     pub mtu_bytes: u16,
     /// Of these, headers: 40 of IPv4 and TCP, 12 of timestamps.
     pub header_bytes: u16,
@@ -61,7 +55,6 @@ pub struct FlowSpec {
     pub max_pacing_bps: Option<BitRate>,
     /// Shortest retransmission timeout beyond the round trip (TCP_RTO_MIN).
     pub min_rto_ns: Nanos,
-    /// When its receiver acknowledges.
     pub receiver: ReceiverSpec,
     /// Seed of a congestion control that throws dice.
     pub seed: u32,
@@ -92,7 +85,6 @@ impl Default for FlowSpec {
 }
 
 impl FlowSpec {
-    /// Payload of a packet.
     pub fn segment_bytes(&self) -> u16 {
         self.mtu_bytes.saturating_sub(self.header_bytes).max(1)
     }
@@ -102,7 +94,6 @@ impl FlowSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProbeSpec {
-    /// The lines that it takes.
     pub route: Vec<usize>,
     /// From their end back to the sender.
     pub return_ns: Nanos,
@@ -118,45 +109,22 @@ impl Default for ProbeSpec {
     }
 }
 
-/// A scenario that cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum ScenarioError {
-    /// No such control.
     #[error("flow {flow}: no congestion control is called {name:?}; `landspeed cc list` names them")]
-    UnknownControl {
-        /// Index of the flow.
-        flow: usize,
-        /// What it asked for.
-        name: String,
-    },
+    UnknownControl { flow: usize, name: String },
     /// The control cannot run on this flow.
     #[error("flow {flow}: {reason}")]
-    Refused {
-        /// Index of the flow.
-        flow: usize,
-        /// Why not.
-        reason: landspeed_congestion::Refused,
-    },
-    /// A route that leads nowhere.
+    Refused { flow: usize, reason: landspeed_congestion::Refused },
     #[error("{who} goes over line {line}, but the lines are 0 to {last}; mend its `route`")]
     NoSuchLine {
         /// "flow 3", or "the probe".
         who: String,
-        /// The line that is not there.
         line: usize,
-        /// The last one that is.
         last: usize,
     },
-    /// A figure that makes no sense.
     #[error("{what} is {value}: it must be {must}")]
-    Figure {
-        /// Which.
-        what: String,
-        /// What it is.
-        value: String,
-        /// What it must be.
-        must: &'static str,
-    },
+    Figure { what: String, value: String, must: &'static str },
 }
 
 /// The most lines or flows; flows are numbered in 16 bits within packets.
@@ -213,7 +181,6 @@ impl Scenario {
         }
     }
 
-    /// The congestion control of a flow.
     pub(crate) fn control(&self, flow: usize) -> Result<Native, ScenarioError> {
         let name = &self.flows[flow].control;
         native(name).ok_or_else(|| ScenarioError::UnknownControl { flow, name: name.clone() })

@@ -8,13 +8,10 @@ use crate::scenario::Scenario;
 /// Something that happens at a set time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// A flow starts.
     Start(usize),
     /// A flow sends nothing new from now on.
     Stop(usize),
-    /// Everything is looked at.
     Sample,
-    /// A probe is sent.
     Probe,
 }
 
@@ -50,7 +47,6 @@ impl Schedule {
         }
     }
 
-    /// The time of what is next.
     pub(crate) fn next(&self) -> Nanos {
         let flow = self.flows.last().map_or(NEVER, |(at, _)| *at);
         flow.min(self.sample_at).min(self.probe_at)

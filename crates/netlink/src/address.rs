@@ -35,7 +35,6 @@ impl AddressFlags {
     pub const TEMPORARY: Self = AddressFlags(0x01);
     /// Not checked for duplicates: usable at once.
     pub const NODAD: Self = AddressFlags(0x02);
-    /// A duplicate was found.
     pub const DADFAILED: Self = AddressFlags(0x08);
     /// Past its preferred lifetime.
     pub const DEPRECATED: Self = AddressFlags(0x20);
@@ -57,19 +56,15 @@ impl std::ops::BitOr for AddressFlags {
     }
 }
 
-/// An address of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Address {
-    /// Index of the link.
     pub index: u32,
-    /// The address.
     pub address: IpAddr,
     /// Length of its prefix in bits.
     pub prefix_len: u8,
     /// `RT_SCOPE_*`: 0 global, 253 link, 254 host.
     pub scope: u8,
-    /// Flags.
     pub flags: AddressFlags,
     /// The other end of a point-to-point link; the prefix is then the peer's.
     pub peer: Option<IpAddr>,
@@ -200,7 +195,6 @@ impl Rtnl {
         self.addresses_under(&header).during(|| format!("list addresses of link number {index}"))
     }
 
-    /// All addresses of the namespace.
     pub fn all_addresses(&self) -> Result<Vec<Address>, Error> {
         self.addresses_under(&[0; HEADER]).during(|| "list addresses".into())
     }

@@ -74,12 +74,10 @@ impl<'a> Iterator for Attrs<'a> {
     }
 }
 
-/// The native-endian u32 at `offset`.
 pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(offset..offset + 4)?.try_into().ok()?))
 }
 
-/// The native-endian u64 at `offset`.
 pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?))
 }
@@ -143,7 +141,6 @@ impl Body {
         self.attr(kind | NESTED, &inner.0)
     }
 
-    /// `add` applied where there is a value.
     pub(crate) fn with<T>(self, value: Option<T>, add: impl FnOnce(Self, T) -> Self) -> Self {
         match value {
             Some(value) => add(self, value),

@@ -5,10 +5,8 @@ use std::io;
 /// An error that names the operation and its object: "set mtu of eth0 to 9000: Operation not permitted".
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel refused.
     #[error("{operation}: {}{}", strerror(.source), told(.detail))]
     Kernel {
-        /// What was tried, on what.
         operation: String,
         /// The kernel's errno.
         source: io::Error,
@@ -18,7 +16,6 @@ pub enum Error {
     /// The kernel answered EOPNOTSUPP.
     #[error("{operation}: not supported by this driver{}", told(.detail))]
     Unsupported {
-        /// What was tried, on what.
         operation: String,
         /// The kernel's extended acknowledgement text, where it sent one.
         detail: Option<String>,
@@ -26,19 +23,13 @@ pub enum Error {
     /// The socket failed, not the request.
     #[error("{operation}: netlink socket: {}", strerror(.source))]
     Socket {
-        /// What was tried, on what.
         operation: String,
         /// The socket's errno.
         source: io::Error,
     },
     /// The answer was not what the protocol promises.
     #[error("{operation}: the kernel's answer cannot be understood: {what}")]
-    Malformed {
-        /// What was tried, on what.
-        operation: String,
-        /// What was wrong with the answer.
-        what: String,
-    },
+    Malformed { operation: String, what: String },
     /// The kernel lacks a generic netlink family.
     #[error("this kernel has no '{0}' netlink family")]
     NoFamily(&'static str),
@@ -50,7 +41,6 @@ pub enum Error {
     NoSetting {
         /// "coalesce", "rings", "channels", "pause", "features".
         family: &'static str,
-        /// What was given.
         name: String,
     },
 }
@@ -75,7 +65,6 @@ impl Error {
         matches!(self.errno(), Some(libc::ENODEV | libc::ENOENT | libc::ESRCH | libc::EADDRNOTAVAIL))
     }
 
-    /// Whether the object is there already.
     pub fn is_present(&self) -> bool {
         self.errno() == Some(libc::EEXIST)
     }
@@ -108,7 +97,6 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Names the operation that a failure belongs to.
 pub(crate) trait During<T> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error>;
 }

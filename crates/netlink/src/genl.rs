@@ -30,7 +30,6 @@ impl Genl {
         Ok(Genl { channel, family })
     }
 
-    /// The attributes of the only answer.
     pub(crate) fn get(&self, body: &Body) -> Result<Answer, Failure> {
         self.channel.request_one(self.family, body).map(Answer)
     }
@@ -40,7 +39,6 @@ impl Genl {
     }
 }
 
-/// One answer of a family.
 pub(crate) struct Answer(Vec<u8>);
 
 impl Answer {

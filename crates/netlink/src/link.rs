@@ -45,23 +45,16 @@ pub(crate) mod ifla {
 /// Counters since the device was made (struct rtnl_link_stats64), the driver's errors summed by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkCounters {
-    /// Packets received.
     pub rx_packets: u64,
-    /// Packets sent.
     pub tx_packets: u64,
-    /// Bytes received.
     pub rx_bytes: u64,
-    /// Bytes sent.
     pub tx_bytes: u64,
-    /// Bad packets received.
     pub rx_errors: u64,
     /// Packets that could not be sent.
     pub tx_errors: u64,
     /// Received and dropped for want of buffers.
     pub rx_dropped: u64,
-    /// Dropped before being sent.
     pub tx_dropped: u64,
-    /// Multicast packets received.
     pub multicast: u64,
     /// Missed by the receiver: the ring was full.
     pub rx_missed_errors: u64,
@@ -76,7 +69,6 @@ pub struct LinkCounters {
 pub struct Link {
     /// Index within its namespace.
     pub index: u32,
-    /// Name.
     pub name: String,
     /// "veth", "bridge", ...; `None` for physical devices and the loopback.
     pub kind: Option<String>,
@@ -88,7 +80,6 @@ pub struct Link {
     pub mtu_range: (u32, u32),
     /// Transmit queue length in packets.
     pub txqlen: u32,
-    /// Hardware address.
     pub mac: HardwareAddress,
     /// The address burnt in, which identifies a physical device whatever it is called.
     pub permanent_mac: Option<HardwareAddress>,
@@ -114,7 +105,6 @@ pub struct Link {
     pub tso_max_size: u32,
     /// Most segments of one such packet.
     pub tso_max_segs: u32,
-    /// Kind of the root qdisc.
     pub qdisc: String,
     /// Index of the bridge or bond it belongs to.
     pub master: Option<u32>,
@@ -124,7 +114,6 @@ pub struct Link {
     pub peer_netnsid: Option<i32>,
     /// Bus address of the hardware ("0000:01:00.0"); `None` for virtual devices.
     pub parent: Option<String>,
-    /// Counters.
     pub counters: LinkCounters,
 }
 
@@ -201,7 +190,6 @@ impl Link {
 }
 
 impl Rtnl {
-    /// All links of the namespace, by index.
     pub fn links(&self) -> Result<Vec<Link>, Error> {
         self.channel
             .dump(libc::RTM_GETLINK, &header(0, 0, 0))
@@ -209,14 +197,12 @@ impl Rtnl {
             .during(|| "list links".into())
     }
 
-    /// The link with this name.
     pub fn link(&self, device: &str) -> Result<Link, Error> {
         let body = header(0, 0, 0).string(ifla::IFNAME, check_name(device)?);
         let answer = self.channel.request_one(libc::RTM_GETLINK, &body);
         answer.and_then(|m| parse(&m)).during(|| format!("look up link {device}"))
     }
 
-    /// The link with this index.
     pub fn link_at(&self, index: u32) -> Result<Link, Error> {
         let answer = self.channel.request_one(libc::RTM_GETLINK, &header(index, 0, 0));
         answer.and_then(|m| parse(&m)).during(|| format!("look up link number {index}"))

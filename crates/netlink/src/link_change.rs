@@ -8,14 +8,12 @@ use crate::hardware_address::HardwareAddress;
 use crate::link::{header, ifla};
 use crate::rtnl::{Rtnl, check_name};
 
-/// One change of a link.
 #[derive(Debug, Clone)]
 pub enum LinkChange<'a> {
     /// MTU in bytes.
     Mtu(u32),
     /// Transmit queue length in packets.
     TxQueueLen(u32),
-    /// Administratively up or down.
     Up(bool),
     /// Largest packet handed to segmentation, in bytes.
     GsoMaxSize(u32),
@@ -33,7 +31,6 @@ pub enum LinkChange<'a> {
     Name(&'a str),
     /// Into the bridge or bond with this index; 0 takes it out.
     Master(u32),
-    /// Hardware address.
     Mac(HardwareAddress),
     /// Whether the kernel makes an IPv6 link-local address when the link comes up.
     Ipv6LinkLocal(bool),

@@ -11,10 +11,8 @@ use crate::rtnl::{Rtnl, check_name};
 
 const VETH_INFO_PEER: u16 = 1;
 
-/// One end of a veth pair to be made.
 #[derive(Debug, Clone)]
 pub struct VethEnd<'a> {
-    /// Name.
     pub name: &'a str,
     /// Hardware address; the kernel's random choice without.
     pub mac: Option<HardwareAddress>,

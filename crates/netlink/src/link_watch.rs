@@ -13,7 +13,6 @@ pub struct LinkWatch {
     channel: Channel,
 }
 
-/// A link that has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinkGone {
     /// Its index in the namespace that it left.
@@ -22,7 +21,6 @@ pub struct LinkGone {
     pub to: Option<NewPlace>,
 }
 
-/// Where a link went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewPlace {
     /// The number by which the namespace that it left knows the other one.

@@ -17,7 +17,6 @@ const NETEM_LOSS_GE: u16 = 2;
 /// Time in the kernel's packet scheduler: PSCHED_SHIFT in include/net/pkt_sched.h.
 const TICK_NS_LOG2: u32 = 6;
 
-/// What an emulator loses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NetemLoss {
     /// Each packet for itself, with this probability.
@@ -44,7 +43,6 @@ pub struct Netem {
     pub jitter_ns: u64,
     /// Packets that it holds, those that are only delayed included; more are dropped.
     pub limit_packets: u32,
-    /// What is lost.
     pub loss: NetemLoss,
     /// Probability that a packet is sent twice.
     pub duplicate: f64,

@@ -15,11 +15,9 @@ pub(crate) const TCA_OPTIONS: u16 = 2;
 /// TC_H_ROOT: the parent of a root qdisc.
 const ROOT: u32 = u32::MAX;
 
-/// A queueing discipline of a link.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qdisc {
-    /// Index of the link.
     pub index: u32,
     /// "fq_codel", "mq", "noqueue", ...
     pub kind: String,
@@ -32,7 +30,6 @@ pub struct Qdisc {
 }
 
 impl Qdisc {
-    /// Whether it sits directly on the link.
     pub fn is_root(&self) -> bool {
         self.parent == ROOT
     }
@@ -69,7 +66,6 @@ pub(crate) fn root(index: u32) -> Body {
 }
 
 impl Rtnl {
-    /// All qdiscs of one link, the root first.
     pub fn qdiscs(&self, index: u32) -> Result<Vec<Qdisc>, Error> {
         let answers = self.channel.dump(libc::RTM_GETQDISC, &header(index, 0, 0));
         let all: Result<Vec<_>, _> = answers.and_then(|all| all.iter().map(|m| Qdisc::parse(m)).collect());

@@ -14,7 +14,6 @@ const STATS_PKT64: u16 = 8;
 /// A queueing discipline, or a class of one, with its counters since it was made.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueStats {
-    /// Index of the link.
     pub index: u32,
     /// "tbf", "fq_codel", "noqueue".
     pub kind: String,
@@ -24,13 +23,10 @@ pub struct QueueStats {
     pub parent: u32,
     /// A class, whose traffic is also its qdisc's.
     pub is_class: bool,
-    /// Bytes that passed.
     pub bytes: u64,
     /// Packets that passed, each segment of a superpacket counted.
     pub packets: u64,
-    /// Bytes that wait.
     pub backlog_bytes: u32,
-    /// Packets dropped.
     pub drops: u32,
     /// Times that sending was put off because the rate was used up.
     pub overlimits: u32,

@@ -39,14 +39,12 @@ const SETTABLE_FLAGS: u32 = 0x04 | 0x02;
 /// A destination: address and length in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Prefix {
-    /// Address.
     pub address: IpAddr,
     /// Length in bits.
     pub len: u8,
 }
 
 impl Prefix {
-    /// Whether the address is one of it.
     pub fn contains(&self, address: IpAddr) -> bool {
         let bits = |address: IpAddr| match address {
             IpAddr::V4(v4) => u128::from(v4.to_bits()) << 96,
@@ -107,12 +105,10 @@ impl Route {
         self.raw.0.get(at).copied().unwrap_or(0)
     }
 
-    /// Whether it is an IPv6 route.
     pub fn is_ipv6(&self) -> bool {
         i32::from(self.byte(0)) == libc::AF_INET6
     }
 
-    /// Where it leads.
     pub fn destination(&self) -> Prefix {
         let any: IpAddr =
             if self.is_ipv6() { Ipv6Addr::UNSPECIFIED.into() } else { Ipv4Addr::UNSPECIFIED.into() };
@@ -144,7 +140,6 @@ impl Route {
         self.byte(7)
     }
 
-    /// The gateway of a route with one next hop.
     pub fn gateway(&self) -> Option<IpAddr> {
         self.attrs().ip(rta::GATEWAY)
     }
@@ -154,7 +149,6 @@ impl Route {
         self.attrs().u32(rta::PRIORITY).unwrap_or(0)
     }
 
-    /// Preferred source address.
     pub fn source(&self) -> Option<IpAddr> {
         self.attrs().ip(rta::PREFSRC)
     }

@@ -14,15 +14,12 @@ const RTAX_MTU: u16 = 2;
 /// The way to an address, as the kernel would choose it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteTo {
-    /// Index of the link.
     pub index: u32,
-    /// Name of the link.
     pub device: String,
     /// The source address that the kernel would use.
     pub source: Option<IpAddr>,
     /// The next hop, where the address is not reached directly.
     pub gateway: Option<IpAddr>,
-    /// Whether the address is this namespace's own.
     pub local: bool,
     /// MTU in bytes that the route itself sets or has learned, below the link's.
     pub mtu: Option<u32>,

@@ -15,7 +15,6 @@ impl Rtnl {
         channel.map_err(Into::into).during(|| "open rtnetlink".into()).map(|channel| Rtnl { channel })
     }
 
-    /// The index of a device.
     pub fn index_of(&self, device: &str) -> Result<u32, Error> {
         Ok(self.link(device)?.index)
     }

@@ -11,14 +11,12 @@ const TCA_TBF_BURST: u16 = 6;
 /// Without a rate table the kernel computes times itself (struct tc_ratespec.linklayer).
 const LINK_LAYER_ETHERNET: u8 = 1;
 
-/// What a token bucket filter lets through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBucket {
     /// Rate in bytes per second, link headers included.
     pub rate_bytes_per_s: u64,
     /// Bucket in bytes; a larger packet never passes (a superpacket is cut first).
     pub burst_bytes: u32,
-    /// Bytes that may wait.
     pub limit_bytes: u32,
 }
 
@@ -35,7 +33,6 @@ impl TokenBucket {
 }
 
 impl Rtnl {
-    /// Puts a token bucket filter at the root of `device`.
     pub fn replace_root_token_bucket(&self, device: &str, bucket: &TokenBucket) -> Result<(), Error> {
         let mut options = Body::new(&[]).attr(TCA_TBF_PARMS, &bucket.parameters());
         if bucket.rate_bytes_per_s > u64::from(u32::MAX) {

@@ -21,6 +21,8 @@
 //! [`host::probe`] says what the host is. Everything is read in the network namespace of the *calling
 //! thread*: call all of it from a thread of the namespace that the workload runs in.
 
+#![warn(missing_docs)]
+
 mod cost;
 mod cpu;
 mod error;

@@ -5,7 +5,6 @@ use crate::block::{Block, Section, Seen};
 /// "# kind of report", then its words with their meanings, a line each.
 const WORDS: &str = include_str!("glossary.txt");
 
-/// The words of one kind of report.
 pub(crate) fn of(kind: &str) -> Section {
     let lines = WORDS.lines().skip_while(|line| line.strip_prefix("# ") != Some(kind)).skip(1);
     let pairs = lines.map_while(|line| line.split_once(": "));

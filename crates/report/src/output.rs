@@ -18,12 +18,10 @@ pub struct Output {
 }
 
 impl Output {
-    /// What standard output is.
     pub fn stdout() -> Self {
         Self::of(&io::stdout())
     }
 
-    /// What standard error is.
     pub fn stderr() -> Self {
         Self::of(&io::stderr())
     }
@@ -51,7 +49,6 @@ pub(crate) enum Tone {
     Bad,
     /// Not decided.
     Open,
-    /// Noise floor.
     Noise,
     /// Less important.
     Dim,
@@ -62,12 +59,10 @@ pub(crate) enum Tone {
 /// Paints text with SGR codes, or leaves it alone.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
-    /// Whether to paint at all.
     pub(crate) color: bool,
 }
 
 impl Style {
-    /// `text` in the colour of `tone`.
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         if !self.color || text.is_empty() {
             return text.to_owned();

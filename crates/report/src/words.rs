@@ -10,7 +10,6 @@ use crate::safe;
 /// step is of no use even where its effect is real.
 pub const LEAST_EFFECT: f64 = 0.02;
 
-/// The statistic that decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Primary {
     Rate,

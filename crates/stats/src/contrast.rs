@@ -35,7 +35,6 @@ const FLOOR: f64 = 0.7;
 pub struct Fit {
     /// The mean log ratio.
     pub value: f64,
-    /// Its standard error.
     pub error: f64,
     /// The error's degrees of freedom.
     pub freedom: f64,
@@ -56,7 +55,6 @@ pub(crate) struct Parts {
     pub(crate) freedom: f64,
     /// The variance that the trials' spread implies.
     pub(crate) implied: f64,
-    /// Its degrees of freedom.
     pub(crate) implied_freedom: f64,
 }
 
@@ -119,7 +117,6 @@ pub(crate) fn known_quantile(freedom: f64, error: f64) -> f64 {
     KNOWN.with_borrow_mut(|known| *known.entry(key).or_insert_with(|| student_quantile(freedom, 1.0 - error)))
 }
 
-/// Blocks of one order.
 struct Group {
     n: f64,
     mean: f64,

@@ -27,7 +27,6 @@ pub fn excess(blocks: &[Contrast]) -> Excess {
 }
 
 impl Excess {
-    /// Both together.
     #[must_use]
     pub fn and(self, other: Excess) -> Excess {
         let freedom = [0, 1].map(|i| self.freedom[i] + other.freedom[i]);

@@ -54,7 +54,6 @@ impl Ledger {
         }
     }
 
-    /// What is left.
     pub fn wealth(&self) -> f64 {
         self.wealth
     }

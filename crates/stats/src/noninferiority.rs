@@ -5,7 +5,6 @@ use landspeed_record::Estimate;
 use crate::contrast::{Contrast, Fit};
 use crate::ratio_of;
 
-/// What is known of a guarded figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// Shown to be worse by less than the margin (non-inferior).
@@ -55,7 +54,6 @@ const LEAST_FREEDOM: f64 = 2.0;
 pub struct Sums {
     /// What there should be more of.
     pub gained: f64,
-    /// What it cost.
     pub spent: f64,
 }
 

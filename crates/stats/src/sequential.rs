@@ -38,7 +38,6 @@ pub struct Design {
     looks: Vec<Look>,
 }
 
-/// One look.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     blocks: u32,
@@ -48,7 +47,6 @@ struct Look {
     is_last: bool,
 }
 
-/// What is known of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// More blocks are needed.
@@ -66,7 +64,6 @@ pub enum State {
 /// The judgement after some blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verdict {
-    /// What is known.
     pub state: State,
     /// Ratio and interval. The high end holds at all looks at once, the low end at the last.
     pub estimate: Estimate,
@@ -161,7 +158,6 @@ fn prospect(design: &Design, fit: &Fit) -> f64 {
     1.0 - student(fit.freedom).cdf((needed - fit.value) / spread)
 }
 
-/// The looks of a step of `max_blocks` blocks.
 fn looks(max_blocks: u32) -> Vec<Look> {
     let next = |&n: &u32| Some(if n < EVERY_BLOCK_TO { n + 1 } else { n + n.div_ceil(10) });
     let early = std::iter::successors(Some(FIRST_LOOK), next).take_while(|&n| n < max_blocks);

@@ -65,7 +65,6 @@ pub fn apart(one: &[f64], other: &[f64], confidence: f64) -> Option<Apart> {
     Some(Apart { difference, bound })
 }
 
-/// The mean and the variance of the mean.
 fn mean_part(logs: &[f64]) -> (f64, f64) {
     let (mean, deviation) = mean_and_deviation(logs);
     (mean, deviation * deviation / logs.len() as f64)

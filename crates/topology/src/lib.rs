@@ -4,6 +4,8 @@
 //! [`open`] picks one from the words of a command line. The lab (namespaces on this machine) can also be
 //! used on its own: [`Lab`], [`lab::list`], [`lab::down`].
 
+#![warn(missing_docs)]
+
 mod error;
 pub mod lab;
 mod namespace;

@@ -4,6 +4,8 @@
 //! so that traffic only ever goes to a peer that holds the session's key. Each transport is one folder
 //! and one line of [`TRANSPORTS`]; names, help and reference pages come from that table.
 
+#![warn(missing_docs)]
+
 mod accept;
 mod cancel;
 mod datagrams;

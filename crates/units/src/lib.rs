@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 pub use parse::{ParseUnitError, parse_duration};
 pub use text::Text;
 
-/// A count of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
@@ -45,12 +44,10 @@ pub struct CpuNanos(pub u64);
 pub struct BytesPerCpuSecond(pub f64);
 
 impl Bytes {
-    /// `n` KiB.
     pub const fn kib(n: u64) -> Self {
         Bytes(n * 1024)
     }
 
-    /// `n` MiB.
     pub const fn mib(n: u64) -> Self {
         Bytes(n * 1024 * 1024)
     }
@@ -93,7 +90,6 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
-    /// So many times as long.
     #[must_use]
     pub fn times(self, n: u64) -> Nanos {
         Nanos(self.0.saturating_mul(n))

@@ -21,7 +21,6 @@ const LONGEST: usize = 8192;
 pub struct Text(Box<str>);
 
 impl Text {
-    /// The escaped text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -8,6 +8,8 @@
 //! Traffic comes from pinned threads in blocking system calls. Their loops hold one call, one atomic
 //! load and one atomic store: no clock, no allocation, no lock.
 
+#![warn(missing_docs)]
+
 mod buffer;
 mod check;
 mod connect;

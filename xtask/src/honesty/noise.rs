@@ -55,7 +55,6 @@ impl Kind {
     }
 }
 
-/// All kinds.
 pub(super) const KINDS: &[Kind] = &[
     row("normal", 8, normal).powered(),
     row("normal, blocks of 4", 4, normal),

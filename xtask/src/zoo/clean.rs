@@ -2,7 +2,6 @@
 
 use landspeed_faults::Scenario;
 
-/// One of them.
 pub(super) struct Clean {
     pub(super) name: &'static str,
     make: fn(&mut Scenario),

@@ -4,7 +4,6 @@ use landspeed_faults::{FAULTS, Fault};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-/// A fault at a strength.
 pub(super) type Made = (&'static Fault, f64);
 
 /// Two faults that one flow can have at once, whichever they are, each pair as likely as any other.

@@ -18,7 +18,6 @@ const SETTLE: Duration = Duration::from_millis(1500);
 const WATCH: &str = "4s";
 const WATCH_TWO: &str = "8s";
 
-/// What is done to a path.
 pub(super) struct Case {
     name: String,
     causes: Vec<Cause>,
@@ -26,10 +25,8 @@ pub(super) struct Case {
     scenario: Result<Scenario, landspeed_faults::Error>,
 }
 
-/// What `explain` said of it.
 pub(super) struct Judged {
     pub(super) name: String,
-    /// What was done.
     pub(super) causes: Vec<Cause>,
     /// What was named, first one first; nothing where the case could not be decided.
     pub(super) found: Vec<Finding>,

@@ -47,7 +47,6 @@ impl Target {
     }
 }
 
-/// All of them.
 pub(super) fn targets(judged: &[Judged]) -> [Target; 6] {
     let with = |faults: usize| judged.iter().filter(move |case| case.causes.len() == faults);
     let causes = |of: fn(&Judged) -> (usize, usize)| {

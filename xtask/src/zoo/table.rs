@@ -3,7 +3,6 @@
 use super::run::Judged;
 use super::score;
 
-/// All tables.
 pub(super) fn page(judged: &[Judged], seed: u64) -> String {
     let mut page = format!("Seed {seed}.\n\n| what | reached | of | | target |\n|---|---|---|---|---|\n");
     for target in score::targets(judged) {

@@ -7,7 +7,6 @@ use landspeed_record::{Contest, Line, Record, Study, StudyRun};
 use super::repeats;
 use super::run::RunFigures;
 
-/// A run that counts.
 #[derive(Debug)]
 pub(super) struct Counted<'a> {
     pub(super) repeat: u32,
@@ -15,11 +14,9 @@ pub(super) struct Counted<'a> {
     pub(super) figures: RunFigures,
 }
 
-/// A contest and its runs.
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
     pub(super) contest: &'a Contest,
-    /// Those that count, by repeat.
     pub(super) runs: Vec<Counted<'a>>,
     /// How many do not.
     pub(super) invalid: u32,
@@ -45,7 +42,6 @@ impl Entry<'_> {
         known.count() * 2 >= self.runs.len()
     }
 
-    /// A figure of each repeat that has it.
     pub(super) fn each(&self, of: impl Fn(&RunFigures) -> Option<f64>) -> BTreeMap<u32, f64> {
         let figure = |run: &Counted<'_>| Some((run.repeat, of(&run.figures).filter(|x| x.is_finite())?));
         self.repeats(self.runs.iter().filter_map(figure).collect())
@@ -60,7 +56,6 @@ impl Entry<'_> {
     }
 }
 
-/// All contests of a study.
 #[derive(Debug)]
 pub(super) struct Book<'a> {
     pub(super) entries: Vec<Entry<'a>>,
@@ -86,7 +81,6 @@ impl<'a> Book<'a> {
         Book { entries, planned: contests.saturating_mul(study.repeats), notes: notes.lines() }
     }
 
-    /// Runs that were made.
     pub(super) fn runs(&self) -> u32 {
         self.entries.iter().map(|entry| entry.runs.len() as u32 + entry.invalid).sum()
     }
@@ -97,7 +91,6 @@ impl<'a> Book<'a> {
     }
 }
 
-/// What is counted until it is told.
 #[derive(Debug, Default)]
 struct Notes {
     strangers: u32,

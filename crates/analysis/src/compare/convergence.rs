@@ -38,7 +38,6 @@ pub(super) fn times(study: &Study, timeline: &Timeline) -> Vec<Option<f64>> {
         .collect()
 }
 
-/// Of one flow, among all that are there.
 fn time(
     study: &Study,
     timeline: &Timeline,

@@ -13,7 +13,6 @@ use super::timeline::Timeline;
 /// Flows beyond a percentile, at least, for it to be told.
 const BEYOND: f64 = 10.0;
 
-/// Two protocols on one path.
 pub(super) fn meeting(study: &Study, entry: &Entry<'_>) -> MeetingFigures {
     let shares = all(study, entry);
     MeetingFigures {
@@ -27,7 +26,6 @@ pub(super) fn meeting(study: &Study, entry: &Entry<'_>) -> MeetingFigures {
     }
 }
 
-/// Two round trips on one path.
 pub(super) fn round_trips(study: &Study, entry: &Entry<'_>) -> RoundTripFigures {
     let shares = all(study, entry);
     let short = study.path.rtt_ns;
@@ -54,7 +52,6 @@ fn bias(ratio: f64, short: Nanos, long: Nanos) -> Option<f64> {
     (apart > 0.0 && apart.is_finite()).then(|| ratio.ln() / apart)
 }
 
-/// By repeat.
 fn all(study: &Study, entry: &Entry<'_>) -> BTreeMap<u32, Shares> {
     entry.runs.iter().filter_map(|run| Some((run.repeat, shares(study, run.run)?))).collect()
 }

@@ -8,13 +8,9 @@ use super::run::RunFigures;
 /// A figure of a run by which protocols are ordered.
 #[derive(Debug)]
 pub(super) struct Metric {
-    /// Its name in a ranking.
     pub(super) name: &'static str,
-    /// Whether more is better.
     pub(super) more_is_better: bool,
-    /// The figure of a run.
     pub(super) of: fn(&RunFigures) -> Option<f64>,
-    /// It, for a reader.
     pub(super) say: fn(f64) -> String,
 }
 

@@ -34,15 +34,12 @@ pub use run::RunFigures;
 pub use shares::{Shares, shares};
 pub use timeline::{Lane, Slot, Timeline};
 
-/// A record without a study.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the record {path} holds no study (it is of kind {kind:?}): choose one written by `landspeed compare`"
 )]
 pub struct NotAStudy {
-    /// Path of the record.
     pub path: String,
-    /// What it holds.
     pub kind: String,
 }
 
@@ -76,7 +73,6 @@ pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> 
     })
 }
 
-/// Everything that is computed from runs.
 fn figures(study: &Study, book: &Book<'_>) -> CompareReport {
     let asked =
         |wanted: fn(&Question) -> bool| book.entries.iter().filter(move |e| wanted(&e.contest.question));

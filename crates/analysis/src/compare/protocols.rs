@@ -45,7 +45,6 @@ fn stability(mean: Option<f64>, sd: Option<f64>) -> Option<f64> {
     mean.filter(|mean| *mean > 0.0).zip(sd).map(|(mean, sd)| sd / mean)
 }
 
-/// Each region over the runs that have it.
 fn regions(entry: &Entry<'_>) -> Vec<RegionFigures> {
     let all = || entry.runs.iter().flat_map(|run| &run.figures.regions);
     let mut numbers: Vec<(u16, u16)> = all().map(|region| (region.region, region.flows)).collect();

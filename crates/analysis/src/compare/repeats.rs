@@ -3,7 +3,6 @@
 use landspeed_record::Interval;
 use landspeed_stats::{estimate, mean_interval};
 
-/// Confidence of every interval.
 pub(super) const CONFIDENCE: f64 = 0.95;
 /// A starved flow's share is taken for this much of the other's: a ratio must have a logarithm.
 const STARVED: f64 = 1e-6;

@@ -17,7 +17,6 @@ const REPORTED: Nanos = Nanos::secs(1);
 /// Rates that a region has at least, where it is too short for as many of these.
 const LEAST_RATES: u64 = 8;
 
-/// What one run says of its contest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFigures {
     /// Mean aggregate goodput over the whole run.
@@ -30,7 +29,6 @@ pub struct RunFigures {
     pub regions: Vec<RegionFigures>,
     /// Least of Jain's index over the regions with several flows.
     pub fairness_min: Option<f64>,
-    /// Greatest of it.
     pub fairness_max: Option<f64>,
     /// Processor time of the sender by elapsed time.
     pub cpu: Option<f64>,
@@ -38,7 +36,6 @@ pub struct RunFigures {
     pub cycles_per_bit: Option<f64>,
     /// Mean of the probe's round trips.
     pub rtt_mean_s: Option<f64>,
-    /// Their standard deviation.
     pub rtt_sd_s: Option<f64>,
     /// Retransmitted segments by segments delivered.
     pub resent_share: Option<f64>,
@@ -101,7 +98,6 @@ impl RunFigures {
         (before > 0.0 && after > 0.0).then(|| after / before)
     }
 
-    /// Figures of the region with this number.
     pub fn region(&self, number: u16) -> Option<&RegionFigures> {
         self.regions.iter().find(|region| region.region == number)
     }

@@ -13,7 +13,6 @@ pub struct Shares {
     pub first_bps: BitRate,
     /// Of the second side: flows 2, 4, ...
     pub second_bps: BitRate,
-    /// Goodput of all.
     pub all_bps: BitRate,
     /// Jain's index of all flows.
     pub fairness: Option<f64>,

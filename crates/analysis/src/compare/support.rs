@@ -60,7 +60,6 @@ pub(super) fn run(
     }
 }
 
-/// The record of a study with these runs.
 pub(super) fn record(study: &Study, runs: Vec<StudyRun>) -> Record {
     let mut lines = vec![Line::Study(Box::new(study.clone()))];
     lines.extend(runs.into_iter().map(|run| Line::Run(Box::new(run))));

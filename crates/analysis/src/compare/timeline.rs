@@ -10,12 +10,9 @@ const MOST_LANES: usize = 32;
 /// Slots, at most: 16 minutes in steps of 10 ms.
 const MOST_SLOTS: usize = 100_000;
 
-/// One interval of the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slot {
-    /// Its start, since the start of the run.
     pub start_ns: Nanos,
-    /// Its end.
     pub end_ns: Nanos,
 }
 
@@ -24,9 +21,7 @@ pub struct Slot {
 pub struct Lane {
     /// Its index among the flows of the run.
     pub flow: usize,
-    /// As it was planned.
     pub plan: FlowPlan,
-    /// Goodput by slot.
     pub rates: Vec<BitRate>,
 }
 

@@ -12,14 +12,12 @@ use super::pipeline::{Stage, bottleneck};
 /// A host that works this share of the time between arrivals has none left.
 const BUSY: f64 = 0.85;
 
-/// What the answers are made from.
 #[derive(Debug)]
 pub struct Asked<'a> {
     /// The sweeps; those at the MTU as it was found come first.
     pub sweeps: &'a [PerPacket],
     /// "host A" and "host B" with their limits, where they were measured; a machine that is both once.
     pub limits: Vec<(&'a str, &'a HostLimits)>,
-    /// Checksum offload on and off.
     pub offload: &'a OffloadStudy,
 }
 

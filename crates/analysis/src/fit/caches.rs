@@ -19,7 +19,6 @@ const PIECE: u64 = 32 << 10;
 pub struct OffloadStudy {
     /// What was sent: "TCP in writes of 32 KiB at MTU 9000, without segmentation offload".
     pub sent: String,
-    /// Payload of a message.
     pub size: Bytes,
     /// Blocks of four trials.
     pub blocks: Vec<OffloadBlock>,
@@ -30,7 +29,6 @@ pub struct OffloadStudy {
 /// One block: nanoseconds a message by layer and class, the mean of each kind's trials.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OffloadBlock {
-    /// With checksums in software.
     pub summed: BTreeMap<String, f64>,
     /// With checksums left to the device.
     pub offloaded: BTreeMap<String, f64>,

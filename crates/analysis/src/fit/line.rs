@@ -10,14 +10,12 @@ use super::squares::{Row, TERMS, best, dot, huber};
 const WHOLE_TERMS: usize = 2;
 /// Reweighted passes; the weights settle within a handful.
 const PASSES: usize = 20;
-/// One measured point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SizedCost {
     /// Payload of a packet, or of a datagram before it is cut.
     pub size: Bytes,
     /// Packets that it became: see [`fragments`](super::fragments).
     pub fragments: u64,
-    /// What it cost, in nanoseconds.
     pub cost_ns: f64,
     /// What the error of that goes with, in nanoseconds.
     pub error_ns: f64,
@@ -46,21 +44,11 @@ impl SizedCost {
 pub enum FitError {
     /// Fewer points than the line has terms, and one to judge them by.
     #[error("cost over sizes: {points} points are too few for a line of {terms} terms: measure {} sizes", terms + 1)]
-    TooFew {
-        /// Points given.
-        points: usize,
-        /// Terms of the line.
-        terms: usize,
-    },
-    /// All points have one size.
+    TooFew { points: usize, terms: usize },
     #[error("cost over sizes: all points have one size: measure at least two")]
     OneSize,
-    /// A cost that is no positive number.
     #[error("cost over sizes: the cost of {size} bytes is not a positive number: measure it again")]
-    NotPositive {
-        /// Its size.
-        size: u64,
-    },
+    NotPositive { size: u64 },
 }
 
 /// The line `fixed + per_byte * size + first_cut * (fragments > 1) + per_fragment * (fragments - 1)` that fits
@@ -112,7 +100,6 @@ fn check(points: &[SizedCost]) -> Result<(), FitError> {
     bad.map_or(Ok(()), |point| Err(FitError::NotPositive { size: point.size.0 }))
 }
 
-/// A point in its error.
 fn row(point: &SizedCost) -> Row {
     let terms = terms(point).map(|term| term / point.error_ns);
     Row { terms, cost: point.cost_ns / point.error_ns }

@@ -9,16 +9,13 @@ use crate::figures::{end_share, machine_share};
 
 /// Processor time of host A: its threads, and on a machine of its own everything that worked for packets.
 pub const HOST_A: &str = "host A";
-/// The same of host B.
 pub const HOST_B: &str = "host B";
 /// Where both hosts are one machine: time that may have been spent for either, softirqs above all.
 pub const SHARED: &str = "shared by A and B";
-/// All of that together.
 pub const BOTH: &str = "both hosts";
 /// Time between arrivals at the receiver.
 pub const LINK: &str = "link";
 
-/// What both ends saw of one trial, and what they are.
 #[derive(Debug, Clone, Copy)]
 pub struct BothEnds<'a> {
     /// The sender's and the receiver's outcomes.
@@ -27,10 +24,8 @@ pub struct BothEnds<'a> {
     pub hosts: [&'a HostFacts; 2],
 }
 
-/// What a message cost in one trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MessageCost {
-    /// Its payload.
     pub size: Bytes,
     /// The round that the trial belongs to: trials of one round follow each other closely.
     pub round: u32,
@@ -38,11 +33,9 @@ pub struct MessageCost {
     pub packets: Option<f64>,
     /// Share of the messages that did not arrive, 0 to 1.
     pub loss: f64,
-    /// Layer to nanoseconds a message.
     pub layers: BTreeMap<String, f64>,
 }
 
-/// Messages per second at each end.
 struct Pace {
     sent: f64,
     received: f64,

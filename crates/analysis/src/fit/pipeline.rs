@@ -7,7 +7,6 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 pub struct Stage<'a> {
     /// "host A", "link".
     pub name: &'a str,
-    /// Time per packet.
     pub time: Nanos,
 }
 

@@ -1,17 +1,14 @@
 //! Least squares without negative terms, and without much weight for outliers.
 
-/// Terms of the line.
 pub(super) const TERMS: usize = 4;
 /// Residuals beyond this many deviations weigh less (Huber 1964; 95 % efficient where nothing is wrong).
 const HUBER: f64 = 1.345;
 /// Median absolute deviation to standard deviation, for normal errors.
 const MAD_TO_DEVIATION: f64 = 1.4826;
 
-/// A point divided by its error.
 pub(super) struct Row {
     /// What each term of the line is multiplied with.
     pub(super) terms: [f64; TERMS],
-    /// What the line should give.
     pub(super) cost: f64,
 }
 
@@ -22,7 +19,6 @@ impl Row {
     }
 }
 
-/// The scalar product.
 pub(super) fn dot(a: &[f64; TERMS], b: &[f64; TERMS]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

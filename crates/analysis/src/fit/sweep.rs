@@ -16,19 +16,16 @@ const LOSSY: f64 = 0.01;
 /// More steps than any size that a socket takes has at an MTU that IP allows.
 const MOST_STEPS: u64 = 1200;
 
-/// What was swept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SweepOf {
     /// "tcp", "udp", "udp without checksum".
     pub transport: String,
-    /// MTU of the link.
     pub mtu: Bytes,
     /// What cuts a message that is larger than the MTU; `None` where the transport is a stream.
     pub cut_by: Option<Ip>,
 }
 
 impl SweepOf {
-    /// Packets that a message of `size` becomes.
     pub fn fragments(&self, size: Bytes) -> u64 {
         self.cut_by.map_or(1, |ip| fragments(size, self.mtu, ip))
     }
@@ -152,7 +149,6 @@ fn difference(before: &BTreeMap<String, f64>, after: &BTreeMap<String, f64>) -> 
     before.iter().filter_map(|(layer, ns)| Some((layer.clone(), after.get(layer)? - ns))).collect()
 }
 
-/// Each layer's values over trials.
 fn by_layer<'a>(trials: impl Iterator<Item = &'a BTreeMap<String, f64>>) -> BTreeMap<String, LayerCost> {
     let mut values: BTreeMap<&String, Vec<f64>> = BTreeMap::new();
     for (layer, ns) in trials.flatten() {

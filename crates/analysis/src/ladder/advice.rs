@@ -3,7 +3,6 @@
 
 use landspeed_record::{Advised, Cell, Finding, Remedy, VerdictLine};
 
-/// A remedy that could be tried.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Hint {
     pub(crate) knob: String,

@@ -31,7 +31,6 @@ const SQUARE_BLOCKS: u32 = 8;
 /// The part of the check's time over which the blocks are spread that may still drop a step.
 const DROP_PART: f64 = 0.6;
 
-/// What a comparison of the check is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// Final over start.
@@ -42,7 +41,6 @@ enum Role {
     Square(usize, usize),
 }
 
-/// A comparison, and whether it goes on.
 #[derive(Debug)]
 struct Slot {
     role: Role,
@@ -62,7 +60,6 @@ impl Slot {
     }
 }
 
-/// The second phase of a run.
 #[derive(Debug)]
 pub(crate) struct Check {
     standing: Standing,
@@ -79,7 +76,6 @@ impl Check {
         Check { standing, left_out, slots: Vec::new(), since: None, finals: 0 }
     }
 
-    /// What comes next.
     pub(crate) fn advance(&mut self, desk: &mut Desk) -> Progress {
         if self.since.is_none() {
             self.begin(desk);
@@ -118,7 +114,6 @@ impl Check {
         }
     }
 
-    /// The run's findings.
     pub(crate) fn finish(self, desk: &mut Desk) -> Findings {
         conclude::conclude(self, desk)
     }

@@ -19,7 +19,6 @@ use super::{BlockResult, Progress};
 /// How many times the usual blocks a second try may take.
 pub(super) const SECOND_CHANCE: u32 = 2;
 
-/// The first phase of a run.
 #[derive(Debug)]
 pub(crate) struct Climb {
     incumbent: Cell,
@@ -98,7 +97,6 @@ impl Climb {
         self.pass_over(&Task::new(candidate, false), answer, &reason, desk);
     }
 
-    /// What comes next.
     pub(crate) fn advance(&mut self, desk: &mut Desk) -> Progress {
         // Kept steps are confirmed between the blocks of those that follow.
         let end = desk.clock.end();
@@ -145,7 +143,6 @@ impl Climb {
         self.close(&Decision { answer: Answer::Skipped, reason: why.to_owned() }, desk);
     }
 
-    /// The run ends here.
     pub(crate) fn stop(&mut self, desk: &mut Desk) {
         self.close(&Decision { answer: Answer::Undecided, reason: "stopped".into() }, desk);
         while let Some(task) = self.queue.pop() {
@@ -156,7 +153,6 @@ impl Climb {
         self.report_idle(desk);
     }
 
-    /// The final check of what was kept.
     pub(crate) fn check(&self) -> Check {
         Check::new(self.standing.clone(), self.left_out.clone())
     }
@@ -228,7 +224,6 @@ impl Climb {
         self.step = Some(Step::new(id, task, &self.incumbent, (grant, max_blocks), desk));
     }
 
-    /// Ends the step in progress.
     fn close(&mut self, decision: &Decision, desk: &mut Desk) {
         let Some(step) = self.step.take() else { return };
         let line = step.line(decision, desk);
@@ -275,7 +270,6 @@ impl Climb {
         desk.decide(StepLine { summary, incumbent: self.incumbent.clone(), candidate });
     }
 
-    /// The next step's name.
     fn id(&mut self, task: &Task) -> String {
         self.serial += 1;
         let again = if task.reopened() { " again" } else { "" };

@@ -10,12 +10,10 @@ use super::{BlockResult, Pair};
 use crate::Metric;
 use crate::series::{Block, Series};
 
-/// A comparison and its blocks so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Comparison {
     /// For `Pair::step`.
     pub(crate) label: String,
-    /// In words.
     pub(crate) what: String,
     pub(crate) incumbent: Cell,
     pub(crate) candidate: Cell,
@@ -45,7 +43,6 @@ impl Comparison {
         }
     }
 
-    /// Its next block.
     pub(crate) fn pair(&mut self, desk: &mut Desk) -> Box<Pair> {
         Box::new(Pair {
             step: self.label.clone(),

@@ -11,7 +11,6 @@ use super::doubts::Doubts;
 use super::{Action, Pair, Rules};
 use crate::steal::Steals;
 
-/// Shared by the phases.
 #[derive(Debug)]
 pub(crate) struct Desk {
     pub(crate) rules: Rules,
@@ -47,7 +46,6 @@ impl Desk {
         }
     }
 
-    /// Says something.
     pub(crate) fn note(&mut self, text: String) {
         self.outbox.push_back(Action::Note(text));
     }
@@ -57,7 +55,6 @@ impl Desk {
         Nanos(u64::from(blocks) * (self.clock.block + self.rules.toggles(toggle)).0)
     }
 
-    /// A block of `pair` took so long.
     pub(crate) fn took(&mut self, pair: &Pair, took: Nanos) {
         self.clock.learn(took.saturating_sub(self.rules.toggles(pair.toggle)));
     }
@@ -182,12 +179,10 @@ impl Clock {
         self.budget.saturating_sub(reserve).saturating_sub(self.used)
     }
 
-    /// When the budget ends.
     pub(crate) fn end(&self) -> Nanos {
         self.budget
     }
 
-    /// Half of the budget.
     pub(crate) fn half(&self) -> Nanos {
         Nanos(self.budget.0 / 2)
     }

@@ -9,7 +9,6 @@ use super::guards;
 use super::words::interval;
 use crate::Metric;
 
-/// Signs found so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doubts {
     excess: Excess,
@@ -22,7 +21,6 @@ const CHANCE: f64 = 0.01;
 const TIMES: f64 = 1.5;
 
 impl Doubts {
-    /// Takes in a comparison that ended.
     pub(crate) fn learn(&mut self, comparison: &Comparison, primary: Metric) {
         self.excess = self.excess.and(excess(&comparison.series.contrasts(primary)));
     }
@@ -47,7 +45,6 @@ impl Doubts {
         self.said.extend(mishaps.map(|why| format!("{id}: {why}; guards can miss mishaps that are rare")));
     }
 
-    /// All of them.
     pub(crate) fn all(self) -> Vec<String> {
         let mut said = self.said;
         if self.excess.times() > TIMES && self.excess.chance() < CHANCE {

@@ -30,7 +30,6 @@ pub(crate) fn least_blocks(trials: usize) -> u32 {
     LEAST_TRIALS.div_ceil(trials / 2) as u32
 }
 
-/// What the guards say of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Guarded {
     /// Nothing else suffers.

@@ -8,14 +8,12 @@ use super::step::Step;
 use crate::Goal;
 use crate::series::CONFIDENCE;
 
-/// A kept step.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) id: String,
     pub(crate) candidate: Candidate,
     /// What it added, above one better.
     pub(crate) added: Estimate,
-    /// Why it was dropped in the end.
     pub(crate) dropped: Option<String>,
 }
 
@@ -36,7 +34,6 @@ impl Kept {
     }
 }
 
-/// The start and what was kept on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Standing {
     pub(crate) start: Cell,

@@ -26,13 +26,11 @@ const PART: f64 = 0.2;
 /// Blocks in the setting that stands in the end, before a step's worth there is judged.
 pub(super) const IN_THE_END: u32 = 5;
 
-/// The comparisons of all kept steps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LeftOut {
     proofs: Vec<Proof>,
 }
 
-/// One step's.
 #[derive(Debug, Clone)]
 struct Proof {
     /// When it was kept, or last measured.
@@ -48,9 +46,7 @@ struct Proof {
 pub(crate) struct Confirmation {
     /// What it is worth over all settings that stood, above one better; valid for all kept steps at once.
     pub(crate) worth: Option<Estimate>,
-    /// The blocks that say so.
     pub(crate) blocks: u32,
-    /// Whether they confirm it.
     pub(crate) confirmed: bool,
 }
 
@@ -134,18 +130,15 @@ impl LeftOut {
         proof.comparisons[at].pair(desk)
     }
 
-    /// Step `i`'s comparison in the setting that stands.
     pub(crate) fn here(&self, i: usize, standing: &Standing) -> Option<&Comparison> {
         let last = self.proofs.get(i)?.comparisons.last()?;
         (last.incumbent == standing.cell(&[i]) && last.candidate == standing.cell(&[])).then_some(last)
     }
 
-    /// All of them.
     pub(crate) fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
         self.proofs.iter().flat_map(|proof| &proof.comparisons)
     }
 
-    /// Those of step `i`.
     pub(crate) fn of(&self, i: usize) -> &[Comparison] {
         self.proofs.get(i).map_or(&[], |proof| &proof.comparisons)
     }

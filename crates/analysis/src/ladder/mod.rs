@@ -31,7 +31,6 @@ pub use rules::Rules;
 
 use crate::series::{arms, block_trials};
 
-/// What the driver is to do next.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// Measure one block of this pair, then [`Ladder::observe`] or [`Ladder::failed`].
@@ -53,13 +52,11 @@ pub enum Action {
 pub struct Pair {
     /// For `Trial::step`: a step's id, "final", "against", "without 07-tso=on", ...
     pub step: String,
-    /// What is compared, in words.
     pub what: String,
     /// What stands (arm A).
     pub incumbent: Cell,
     /// What is tried (arm B).
     pub candidate: Cell,
-    /// Time that one toggle takes.
     pub toggle: Nanos,
     /// Whether the block is of eight trials of half the length, whose idle round trips are asked for before the streams, in
     /// the same order, and not of four that each ask beside their own stream: see [`Rules::fine`].
@@ -71,7 +68,6 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// What an arm's trials measure.
     pub fn cell(&self, arm: Arm) -> &Cell {
         match arm {
             Arm::Incumbent => &self.incumbent,
@@ -85,7 +81,6 @@ impl Pair {
     }
 }
 
-/// A measured block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockResult {
     /// As in the pair.
@@ -101,10 +96,8 @@ pub struct BlockResult {
     pub remarks: Vec<String>,
 }
 
-/// What a run found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Findings {
-    /// All steps in the order of their decisions.
     pub steps: Vec<StepSummary>,
     /// Medians of the start cell's trials in the final check.
     pub start: Figures,
@@ -114,9 +107,7 @@ pub struct Findings {
     pub gain: Gain,
     /// Final over `Rules::against`, final check only.
     pub against: Option<Gain>,
-    /// What stood at the start.
     pub start_cell: Cell,
-    /// What the run arrived at.
     pub final_cell: Cell,
     /// Why the run counts for nothing, or for less: a kept placebo, an early end.
     pub void: Option<String>,
@@ -124,7 +115,6 @@ pub struct Findings {
     pub doubts: Vec<String>,
 }
 
-/// The state machine.
 #[derive(Debug)]
 pub struct Ladder {
     desk: Desk,
@@ -134,15 +124,12 @@ pub struct Ladder {
     finished: Option<Box<Findings>>,
 }
 
-/// What a phase wants.
 enum Progress {
-    /// A block.
     Measure(Box<Pair>),
     /// To know what holds this cell back.
     Watch(Box<Cell>),
     /// Something was decided or said; ask again.
     Said,
-    /// The phase is over.
     Over,
 }
 

@@ -11,7 +11,6 @@ const MOST_REOPENINGS: usize = 2;
 /// Candidates below this rank are what the literature calls decisive.
 const DECISIVE: u32 = 100;
 
-/// A candidate with its history.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
     pub(crate) candidate: Candidate,
@@ -28,7 +27,6 @@ impl Task {
         Task { candidate, placebo, reopened_by: BTreeSet::new(), advised: None }
     }
 
-    /// Whether it was tried before.
     pub(crate) fn reopened(&self) -> bool {
         !self.reopened_by.is_empty()
     }
@@ -92,7 +90,6 @@ impl Queue {
         self.waiting.sort_by_key(|task| (place(task), task.candidate.rank));
     }
 
-    /// Whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
@@ -155,7 +152,6 @@ impl Queue {
         }
     }
 
-    /// Whether this one waits, or was tried.
     pub(crate) fn knows(&self, candidate: &Candidate) -> bool {
         self.seen.contains(&name(candidate))
     }
@@ -173,7 +169,6 @@ impl Queue {
         task.reopened() && self.waiting.iter().filter(first).any(|other| task.interacts(&other.candidate))
     }
 
-    /// Remembers the value that a kept step of `knob` replaced.
     pub(crate) fn replace(&mut self, knob: &str, from: &str) {
         self.replaced.insert((knob.to_owned(), from.to_owned()));
     }

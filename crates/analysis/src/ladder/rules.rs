@@ -12,12 +12,9 @@ const USUAL_TESTS: u32 = 12;
 /// Blocks of a step at most: beyond, drift of hours matters more than noise.
 const MOST_BLOCKS: u32 = 2_000;
 
-/// The rules of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rules {
-    /// What decides.
     pub goal: Goal,
-    /// Time for the whole run.
     pub budget: Nanos,
     /// Share of the budget that is kept for the final check; a quarter at least.
     pub final_share: f64,
@@ -42,11 +39,9 @@ pub struct Rules {
     /// Much of what varies does so from connection to connection, not over time, so a block of eight short trials varies
     /// less than one of four long ones. Knobs that take over 0.1 s to toggle keep to four.
     pub fine: bool,
-    /// Seed of all orders.
     pub seed: u64,
     /// Changes to an equivalent value, tried first (the first of them) and last (the second).
     pub placebos: Vec<Candidate>,
-    /// A setting to compare the final one with.
     pub against: Option<Cell>,
     /// Time that one look at what holds the path back is expected to take; `None` leaves the order to the
     /// literature.
@@ -83,14 +78,11 @@ impl Default for Rules {
 /// How many tests of how many blocks a run plans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Size {
-    /// Tests that share the error.
     pub(crate) planned: u32,
-    /// Blocks of a test at most.
     pub(crate) max_blocks: u32,
 }
 
 impl Rules {
-    /// The least effect as a log ratio.
     pub(crate) fn least_ln(&self) -> f64 {
         self.least_effect.ln_1p()
     }
@@ -107,7 +99,6 @@ impl Rules {
         Nanos(count * toggle.0)
     }
 
-    /// Time for the final check at least.
     pub(crate) fn final_time(&self) -> Nanos {
         Nanos((self.budget.0 as f64 * self.final_share.clamp(0.25, 0.9)) as u64)
     }

@@ -15,7 +15,6 @@ use crate::series::block_trials;
 /// A change that helps may take this many times the blocks to show that it hurts nothing else.
 const GUARD_PATIENCE: u32 = 2;
 
-/// A step in progress.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) task: Task,
@@ -26,7 +25,6 @@ pub(crate) struct Step {
     out_of_time: bool,
 }
 
-/// How a step ends.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Decision {
     pub(crate) answer: Answer,
@@ -138,7 +136,6 @@ impl Step {
         Decision { answer, reason: why.to_owned() }
     }
 
-    /// The step as reported.
     pub(crate) fn line(&self, decision: &Decision, desk: &Desk) -> StepLine {
         let series = &self.comparison.series;
         let estimate = |metric| self.reported(metric, desk);
@@ -186,7 +183,6 @@ impl Step {
     }
 }
 
-/// A step of which nothing was measured.
 pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
     StepSummary {
         id: id.to_owned(),
@@ -215,12 +211,10 @@ pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
 pub(crate) struct Totals([f64; 3]);
 
 impl Totals {
-    /// The sum with one more step.
     pub(crate) fn with(&self, metric: Metric, more: f64) -> f64 {
         self.0[metric as usize] + more
     }
 
-    /// Adds a kept step.
     pub(crate) fn add(&mut self, comparison: &Comparison) {
         for metric in Metric::ALL {
             self.0[metric as usize] += comparison.mean_better(metric);

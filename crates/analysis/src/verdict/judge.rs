@@ -9,28 +9,19 @@ use super::view::View;
 /// Something that must have been watched before a cause can be judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// TCP sockets of the sending host.
     SenderTcp,
-    /// TCP sockets of either host.
     AnyTcp,
-    /// TCP sockets of the receiving host.
     ReceiverTcp,
-    /// Processor time of a host.
     Cores,
-    /// Processes of the flow.
     Processes,
-    /// Queueing disciplines.
     Qdiscs,
-    /// Settings of the links.
     Settings,
-    /// Counters of the protocols.
     Counters,
     /// Clock, bus and memory of a host.
     Limits,
 }
 
 impl Need {
-    /// Whether only TCP has it.
     pub(super) fn is_of_tcp(self) -> bool {
         matches!(self, Need::SenderTcp | Need::AnyTcp | Need::ReceiverTcp)
     }
@@ -53,10 +44,8 @@ impl Need {
 
 /// A judge of one cause. It looks at figures only: no name of a host, a program or a test decides.
 pub trait Judge: Sync {
-    /// What it may find.
     fn cause(&self) -> Cause;
 
-    /// What it looks at, one line for people.
     fn looks_at(&self) -> &'static str;
 
     /// What it cannot judge without.
@@ -127,9 +116,7 @@ pub(super) fn behind(cause: Cause, allows: BitRate, confidence: f64, summary: St
 
 /// How a finding is filled in, one line at a time.
 pub(super) trait Telling: Sized {
-    /// Where.
     fn at(self, place: impl Into<String>) -> Self;
-    /// A line of evidence.
     fn saw(self, line: impl Into<String>) -> Self;
     /// A line of evidence, where there is one.
     fn saw_if(self, line: Option<String>) -> Self;

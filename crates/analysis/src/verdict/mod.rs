@@ -26,7 +26,6 @@ pub use scene::{HostView, Scene};
 pub use staircase::{HostLimit, staircase};
 pub use view::View;
 
-/// What holds the path of this scene back.
 pub fn judge(scene: &Scene<'_>) -> Verdict {
     let view = View::new(scene);
     let (mut findings, mut behind, mut unjudged) = (Vec::new(), Vec::new(), Vec::new());

@@ -3,12 +3,10 @@
 use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations};
 use landspeed_units::{BitRate, Nanos};
 
-/// One host as it was seen.
 #[derive(Debug, Clone, Copy)]
 pub struct HostView<'a> {
     /// As the user called it: "A", "local", "netns:dtn1".
     pub name: &'a str,
-    /// What it is.
     pub facts: &'a HostFacts,
     /// What was watched on it: flows, listeners, processes, queues, settings, counters, cost.
     pub seen: &'a Observations,
@@ -17,12 +15,10 @@ pub struct HostView<'a> {
 }
 
 impl<'a> HostView<'a> {
-    /// Its processors.
     pub(super) fn cpu(&self) -> &'a CpuUsage {
         self.seen.get()
     }
 
-    /// Counters of its links.
     pub(super) fn links(&self) -> &'a [LinkCounters] {
         self.seen.get::<Vec<LinkCounters>>()
     }
@@ -32,7 +28,6 @@ impl<'a> HostView<'a> {
 /// moved, not from the order.
 #[derive(Debug, Clone, Copy)]
 pub struct Scene<'a> {
-    /// A host.
     pub a: HostView<'a>,
     /// The other one, where it was watched too.
     pub b: Option<HostView<'a>>,

@@ -8,7 +8,6 @@ use super::judge::{called, shown};
 /// STREAM counts a copied byte twice: read and written (McCalpin 1995).
 const COUNTED_IN_COPY: f64 = 2.0;
 
-/// A host of a staircase.
 #[derive(Debug, Clone, Copy)]
 pub struct HostLimit<'a> {
     /// Its name: "A".
@@ -70,7 +69,6 @@ fn steps_of(host: &HostLimit<'_>) -> Vec<LimitStep> {
     steps
 }
 
-/// What all cores copy.
 fn memory(limits: &HostLimits) -> Option<(BitRate, String)> {
     let copies = limits.memory.iter().filter(|rate| rate.kernel == MemoryKernel::Copy);
     let best = copies.max_by_key(|rate| rate.threads)?;

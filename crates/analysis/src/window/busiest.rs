@@ -6,12 +6,10 @@ use landspeed_units::Nanos;
 use super::levels::{Ends, difference};
 use super::live::check;
 
-/// A host as it was watched.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchedHost<'a> {
     /// `uname -r`, empty where unknown.
     pub kernel: &'a str,
-    /// What was seen on it.
     pub seen: &'a Observations,
 }
 
@@ -39,7 +37,6 @@ pub fn busiest(hosts: &[WatchedHost<'_>], idle_rtt: Option<Nanos>, most: usize) 
     flows
 }
 
-/// Ends of TCP connections on a host.
 fn ends_on<'a>(host: &WatchedHost<'a>) -> Vec<End<'a>> {
     let tcp = host.seen.get::<Vec<FlowWatch>>().iter().filter(|watch| watch.key.protocol == Protocol::Tcp);
     tcp.map(|watch| End { watch, kernel: host.kernel }).collect()

@@ -13,9 +13,7 @@ const ENOUGH_SEGMENTS: f64 = 16.0;
 /// Both ends of a connection, as far as they were watched, and the path between them.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ends<'a> {
-    /// The end that sends data.
     pub sender: Option<&'a FlowWatch>,
-    /// The end that receives it.
     pub receiver: Option<&'a FlowWatch>,
     /// `uname -r` of the receiver, empty where unknown.
     pub receiver_kernel: &'a str,
@@ -23,14 +21,12 @@ pub struct Ends<'a> {
     pub idle_rtt: Option<Nanos>,
 }
 
-/// What was in flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flight {
     pub(super) mean: Bytes,
     pub(super) most: Bytes,
 }
 
-/// Windows that the receiver offered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Offered {
     pub(super) most: Bytes,

@@ -56,11 +56,9 @@ fn version(release: &str) -> Option<(u32, u32)> {
 /// A receiver's space when it chooses what to advertise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiveSpace {
-    /// Payload that still fits.
     pub free: Bytes,
     /// Payload that fits an empty buffer.
     pub full: Bytes,
-    /// What is offered now.
     pub offered: Bytes,
     /// Estimate of the peer's MSS.
     pub mss: Bytes,

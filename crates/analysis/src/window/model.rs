@@ -5,7 +5,6 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 /// Largest shift of the window scale option (RFC 7323 section 2.3).
 const MOST_SCALE: u8 = 14;
 
-/// Headers of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Headers {
     /// IPv6 (40 bytes) and not IPv4 (20).

@@ -154,7 +154,6 @@ impl Zoo {
         each(first::<FlowWatch>(&mut self.a), change);
     }
 
-    /// The same of the receiver's.
     pub(crate) fn receiver(&mut self, change: impl Fn(f64, &mut SocketState, &mut TcpState)) {
         each(first::<FlowWatch>(&mut self.b), change);
     }
@@ -220,7 +219,6 @@ impl Zoo {
     }
 }
 
-/// The first of a list that was observed.
 pub(crate) fn first<T>(seen: &mut Observations) -> &mut T
 where
     Vec<T>: Detail,
@@ -297,7 +295,6 @@ fn settings() -> LinkSettings {
     }
 }
 
-/// The causes of a verdict in order.
 pub(crate) fn causes(verdict: &Verdict) -> Vec<Cause> {
     verdict.findings.iter().map(|finding| finding.cause).collect()
 }

@@ -9,7 +9,6 @@ use landspeed_control::{ServeOptions, listen, serve_stdio};
 
 use crate::args::AgentArgs;
 
-/// Runs the command.
 pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     if let Some(name) = &args.netns {
         landspeed_topology::enter(name)?;

@@ -15,7 +15,6 @@ use crate::stop::Stop;
 /// How soon Ctrl-C is seen.
 const BEAT: Duration = Duration::from_millis(100);
 
-/// Runs the command.
 pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {
     match &args.action {
         CcAction::List => list()?,
@@ -69,7 +68,6 @@ fn hold(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// All of them, or none.
 fn load(names: &[String]) -> Result<Vec<Loaded>> {
     Ok(names.iter().map(|name| congestion::load(name)).collect::<Result<_, _>>()?)
 }

@@ -18,7 +18,6 @@ use crate::ends::Ends;
 use crate::stop::Stop;
 use crate::study::{self, Recorder};
 
-/// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot take signals over")?;
     let job = match &args.resume {
@@ -35,7 +34,6 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// A study to be run, or to go on with.
 struct Job {
     engine: Engine,
     file: PathBuf,
@@ -80,7 +78,6 @@ impl Job {
         Ok(Job { engine, file, words, study: Some(study), done, head: None, note: None })
     }
 
-    /// The record, with its first lines.
     fn recorder(&self, study: &Study, stop: Stop) -> Result<Recorder> {
         let writer = match self.head {
             Some(_) => Writer::create(&self.file)?,
@@ -123,7 +120,6 @@ impl Job {
     }
 }
 
-/// The simulator as a carrier of runs.
 struct Simulator<'a>(&'a Study);
 
 impl Carrier for Simulator<'_> {

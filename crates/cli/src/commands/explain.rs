@@ -15,7 +15,6 @@ use crate::data;
 use crate::ends::{Ends, flow_of};
 use crate::stop::Leave;
 
-/// Runs the command.
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let leave = Leave::on_signals().context("cannot take signals over")?;
     let options = options(args)?;

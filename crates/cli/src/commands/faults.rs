@@ -11,7 +11,6 @@ use crate::commands::show::out;
 use crate::labs;
 use crate::stop::Stop;
 
-/// Lists them.
 pub(crate) fn list() -> Result<ExitCode> {
     let rows: Vec<Vec<String>> =
         FAULTS.iter().map(|fault| vec![fault.name.to_owned(), fault.about.to_owned()]).collect();

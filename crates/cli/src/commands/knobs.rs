@@ -14,7 +14,6 @@ use landspeed_transport::settings::{TRANSPORT, defaults};
 use crate::args::KnobsArgs;
 use crate::commands::show::out;
 
-/// Runs the command.
 pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
     let width = Output::stdout().width;
     let table = match &args.interface {

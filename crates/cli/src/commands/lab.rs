@@ -11,7 +11,6 @@ use crate::commands::faults;
 use crate::commands::show::out;
 use crate::labs;
 
-/// Runs the command.
 pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
     match &args.action {
         LabAction::List => list(),

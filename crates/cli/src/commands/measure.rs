@@ -14,7 +14,6 @@ use crate::data;
 use crate::ends::{Ends, flow_of};
 use crate::stop::Leave;
 
-/// Runs the command.
 pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     Leave::on_signals().context("cannot take signals over")?;
     let what = measurement(&args)?;

@@ -13,7 +13,6 @@ use crate::args::{PersistArgs, SideArg};
 use crate::commands::show::{out, summary};
 use crate::place::put_in_place;
 
-/// Runs the command.
 pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
     let record = landspeed_record::read(&args.record)?;
     let summary = summary(&record, &args.record)?;
@@ -64,7 +63,6 @@ fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<
     confirmed(&summary.start_cell, &summary.final_cell, &steps, &needs)
 }
 
-/// The host's link on the path, as the record names it.
 fn link<'a>(record: &Record, summary: &'a TuneSummary, side: Side) -> Option<&'a LinkFacts> {
     let name = record.lines.iter().find_map(|line| match (line, side) {
         (Line::Path(path), Side::A) => Some(&path.link_a),

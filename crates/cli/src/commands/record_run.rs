@@ -17,7 +17,6 @@ use crate::data;
 use crate::ends::{Ends, wan_spec};
 use crate::stop::Leave;
 
-/// Runs it.
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     Leave::on_signals().context("cannot take signals over")?;
     let ends = Ends::parse(&args.hosts, true)?;

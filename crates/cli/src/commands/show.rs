@@ -12,7 +12,6 @@ use crate::args::{DiffArgs, FormArgs, ShowArgs};
 use crate::commands::compare;
 use crate::data;
 
-/// Runs `landspeed show`.
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let path = match &args.record {
         Some(path) => path.clone(),
@@ -28,7 +27,6 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The record's summary, judged again.
 pub(crate) fn summary(record: &Record, path: &Path) -> Result<TuneSummary> {
     Ok(landspeed_analysis::summary(record, &path.display().to_string())?)
 }
@@ -74,7 +72,6 @@ pub(crate) fn say(what: &str) {
     }
 }
 
-/// Runs `landspeed diff`.
 pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
     let found =
         landspeed_analysis::diff(&landspeed_record::read(&args.a)?, &landspeed_record::read(&args.b)?);

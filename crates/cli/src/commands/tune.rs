@@ -16,7 +16,6 @@ use crate::ends::{Ends, parse_settings};
 use crate::stop::Stop;
 use crate::{commands, data};
 
-/// Runs the command.
 pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
     if args.record_run {
         return commands::record_run::run(&args);

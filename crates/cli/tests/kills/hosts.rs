@@ -17,7 +17,6 @@ use crate::support::ours::{freeze, signal};
 use crate::support::{bpf, root, text};
 use crate::{CONTROLS, seed, total_kills, variable};
 
-/// What can die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
     Agent(&'static str),

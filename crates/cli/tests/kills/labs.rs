@@ -25,7 +25,6 @@ const RUNS: [&[&str]; 6] = [
     &["compare", "lab:wan:rate=20M,rtt=10ms,queue=2bdp", "-p", "htcp", "--repeats", "9"],
 ];
 
-/// What dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Death {
     Owner,
@@ -171,7 +170,6 @@ impl Bystander {
         bystander
     }
 
-    /// It is as it was.
     fn check(&self) {
         assert_eq!(self.ids.len(), 1);
         for path in &self.namespaces {

@@ -28,7 +28,6 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// Makes them.
     pub(crate) fn new() -> Hosts {
         let id = format!("lst{}x{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -81,7 +80,6 @@ impl Hosts {
         ]
     }
 
-    /// A file of this fixture.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }

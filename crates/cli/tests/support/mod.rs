@@ -83,12 +83,10 @@ pub(crate) fn sh(command: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Runs a command to its end.
 pub(crate) fn output(command: &str) -> Output {
     Command::new("bash").args(["-c", command]).output().expect("bash runs")
 }
 
-/// Standard output and error as text.
 pub(crate) fn text(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))

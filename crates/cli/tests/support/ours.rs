@@ -10,14 +10,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{LANDSPEED, text};
 
-/// A process and its command line.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Running {
     pub(crate) pid: i32,
     pub(crate) line: String,
 }
 
-/// Living processes that have `folder` in their environment.
 pub(crate) fn processes(folder: &Path) -> Vec<Running> {
     let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -56,7 +54,6 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     }
 }
 
-/// Waits until it holds; whether it does.
 pub(crate) fn within(limit: Duration, holds: impl Fn() -> bool) -> bool {
     let end = Instant::now() + limit;
     while !holds() {
@@ -84,7 +81,6 @@ impl Place {
         self.folder.path()
     }
 
-    /// `landspeed ARGS`, whose state is all in this place.
     pub(crate) fn landspeed(&self, args: &[&str]) -> Command {
         let mut command = Command::new(LANDSPEED);
         command.args(args).stdin(Stdio::null());
@@ -94,7 +90,6 @@ impl Place {
         command
     }
 
-    /// Ids of the labs that process `owner` made.
     pub(crate) fn labs_of(&self, owner: u32) -> BTreeSet<String> {
         let listed = self.landspeed(&["lab", "list"]).output().expect("landspeed runs");
         let (out, err) = text(&listed);

@@ -11,7 +11,6 @@ const MOVING: &[&str] =
     &["nf_conntrack_count", "route.flush", "tcp_fastopen_key", "conf.all.stable_secret", "random"];
 
 impl Snapshot {
-    /// Of the namespace `ns`.
     pub(crate) fn of(ns: &str) -> Snapshot {
         let section = |name: &str, command: &str| {
             let out = output(&format!("ip netns exec {ns} bash -c '{command}' 2>/dev/null"));
@@ -39,7 +38,6 @@ impl Snapshot {
         ])
     }
 
-    /// What differs in `after`, a line each.
     pub(crate) fn differences(&self, after: &Snapshot) -> Vec<String> {
         let mut found = Vec::new();
         for ((name, before), (_, after)) in self.0.iter().zip(&after.0) {

@@ -142,7 +142,6 @@ impl State {
 }
 
 impl Loaded {
-    /// What is known of it.
     pub fn row(&self) -> &'static Row {
         self.row
     }

@@ -9,7 +9,6 @@ use landspeed_units::Nanos;
 use crate::Error;
 use crate::row::Row;
 
-/// The programs and the link that registers them.
 pub(super) fn load(row: &'static Row, image: &[u8]) -> Result<(Object, Link), Error> {
     let refused = |error: libbpf_rs::Error| Error::Kernel {
         name: row.kernel_name,
@@ -31,15 +30,12 @@ pub(super) fn load(row: &'static Row, image: &[u8]) -> Result<(Object, Link), Er
 /// One callback's use of the processor so far, while the kernel was asked to count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallbackCost {
-    /// The C function.
     pub callback: String,
-    /// How often it was called.
     pub calls: u64,
     /// Processor time of all calls together.
     pub time: Nanos,
 }
 
-/// What the kernel counted, callback by callback.
 pub(super) fn cost(programs: &Object) -> Vec<CallbackCost> {
     let costs = programs.progs().map(|program| {
         let path = format!("/proc/self/fdinfo/{}", program.as_fd().as_raw_fd());

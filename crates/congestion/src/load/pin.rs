@@ -11,7 +11,6 @@ use super::state;
 use crate::Error;
 use crate::row::Row;
 
-/// Where distributions mount it.
 const BPF_FS: &str = "/sys/fs/bpf";
 const FOLDER: &str = "/sys/fs/bpf/landspeed-cc";
 
@@ -22,7 +21,6 @@ fn place(row: &Row) -> PathBuf {
     Path::new(FOLDER).join(row.kernel_name)
 }
 
-/// The file that holds `row`, where there is one.
 pub(super) fn path(row: &Row) -> Option<PathBuf> {
     Some(place(row)).filter(|path| path.exists())
 }

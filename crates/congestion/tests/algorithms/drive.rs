@@ -2,7 +2,6 @@
 
 use landspeed_congestion::{AckSample, CaState, Event, Native, Sock, native};
 
-/// One connection with one control.
 #[derive(Clone)]
 pub(crate) struct Drive {
     pub(crate) control: Native,
@@ -18,7 +17,6 @@ impl Drive {
         Drive::with(native(name).unwrap_or_else(|| panic!("no {name}")), cwnd)
     }
 
-    /// The same with a control from elsewhere.
     pub(crate) fn with(control: Native, cwnd: u32) -> Self {
         let mut sk = Sock {
             tcp_mstamp: 1_000_000,
@@ -34,7 +32,6 @@ impl Drive {
         Drive { control, sk }
     }
 
-    /// Time passes.
     pub(crate) fn wait(&mut self, micros: u64) {
         self.sk.tcp_mstamp += micros;
         self.sk.tcp_clock_cache = self.sk.tcp_mstamp * 1000;

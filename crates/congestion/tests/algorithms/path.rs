@@ -6,7 +6,6 @@ use landspeed_congestion::{CaState, Native, RateSample, Sock};
 /// Packets of 1000 bytes, 10 a millisecond: 10 MB/s.
 pub(crate) const PER_MS: f64 = 10.0;
 
-/// One control and what it sees of the connection.
 pub(crate) struct Flow {
     pub(crate) control: Native,
     pub(crate) sk: Sock,
@@ -21,7 +20,6 @@ struct Moment {
 }
 
 pub(crate) struct Path {
-    /// The first sends.
     pub(crate) flows: Vec<Flow>,
     /// Milliseconds.
     base: usize,
@@ -57,7 +55,6 @@ impl Path {
         }
     }
 
-    /// What the sender sees.
     pub(crate) fn sk(&self) -> &Sock {
         &self.flows[0].sk
     }

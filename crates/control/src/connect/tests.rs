@@ -48,7 +48,6 @@ impl Agent {
         runtime.block_on(async { then(connect(invite, token, ours).await).await })
     }
 
-    /// How the agent ended and what its handler was told.
     fn end(self) -> (String, Vec<String>) {
         let ended = self.thread.join().unwrap().map_or_else(|e| e.to_string(), |()| "well".to_owned());
         (ended, self.handler.0.lock().unwrap().clone())

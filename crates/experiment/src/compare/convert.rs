@@ -6,7 +6,6 @@ use landspeed_record::{
 };
 use landspeed_units::{Bytes, Nanos};
 
-/// Both ends of a run.
 pub(super) struct Ends<'a> {
     pub(super) sender: &'a EndpointOutcome,
     pub(super) receiver: &'a EndpointOutcome,

@@ -35,7 +35,6 @@ pub trait Carrier {
 /// What the record's first line says of a study.
 #[derive(Debug, Clone)]
 pub struct StudyHead {
-    /// How to run it again.
     pub command: String,
     /// RFC 3339 UTC.
     pub started: String,
@@ -97,7 +96,6 @@ pub fn resume(record: &Record) -> Result<(Study, HashSet<(String, u32)>), Error>
     Ok((study, done))
 }
 
-/// Begins the record of a study.
 pub fn begin(study: &Study, head: &StudyHead, sink: &mut dyn Sink) -> Result<(), Error> {
     sink.line(&head.line(study))?;
     sink.line(&Line::Study(Box::new(study.clone())))?;

@@ -24,7 +24,6 @@ pub(super) struct Traced {
     pub(super) unseen: Vec<String>,
 }
 
-/// Traces in half of the trials.
 pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<Traced, Error> {
     let mut traced = Traced { paths: [Vec::new(), Vec::new()], effect: None, unseen: Vec::new() };
     let mut ratios = Vec::new();
@@ -42,7 +41,6 @@ pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<Traced, Error> {
     Ok(traced)
 }
 
-/// One trial; its bytes per processor second.
 fn trial(pair: &Pair, flow: &Settings, with: bool, traced: &mut Traced) -> Result<f64, Error> {
     let observers = if with { vec![TRACER.to_owned()] } else { Vec::new() };
     let watching = Watching { observers, interval: Nanos(0) };

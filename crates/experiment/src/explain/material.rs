@@ -35,7 +35,6 @@ impl Seen {
 
 /// Everything that a report is made from.
 pub(super) struct Material {
-    /// One host or two.
     pub(super) seen: Vec<Seen>,
     /// Idle round trip, where it was measured.
     pub(super) rtt: Option<Nanos>,
@@ -46,7 +45,6 @@ pub(super) struct Material {
 }
 
 impl Material {
-    /// Judges it and puts it together.
     pub(super) fn report(self, options: &ExplainOptions) -> ExplainReport {
         let verdict = self.judged();
         let limits = self.seen.iter().filter_map(|seen| {

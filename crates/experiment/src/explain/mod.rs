@@ -24,14 +24,12 @@ const TRACER: &str = "path";
 /// Between samples of flows and processes.
 const INTERVAL: Nanos = Nanos::millis(50);
 
-/// What the user asked for.
 #[derive(Debug, Clone)]
 pub struct ExplainOptions {
     /// Whose flows; the workload's own where landspeed sends them.
     pub target: WatchTarget,
     /// How long the flows are watched.
     pub time: Nanos,
-    /// Settings of the flow that is sent.
     pub flow: Settings,
     /// Whether to measure what the hosts' parts could do.
     pub limits: bool,
@@ -39,7 +37,6 @@ pub struct ExplainOptions {
     pub trace: bool,
     /// For the report: "lab:back-to-back", or the hosts.
     pub topology: String,
-    /// For the report: how to run it again.
     pub command: String,
     /// For the report: RFC 3339 UTC.
     pub started: String,

@@ -20,7 +20,6 @@ pub(crate) use baseline::sc03;
 pub use plan::{Placebos, TunePlan, placebos, plan};
 use run::Run;
 
-/// Where a run starts from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Baseline {
     /// As the hosts are.
@@ -30,7 +29,6 @@ pub enum Baseline {
 }
 
 impl Baseline {
-    /// As on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Baseline::Found => "found",
@@ -39,16 +37,11 @@ impl Baseline {
     }
 }
 
-/// What the user asked for.
 #[derive(Clone)]
 pub struct TuneOptions {
-    /// Which statistic decides.
     pub goal: Goal,
-    /// What carries the data.
     pub transport: &'static dyn Transport,
-    /// Where to start from.
     pub baseline: Baseline,
-    /// Time for the whole run.
     pub budget: Nanos,
     /// Only these knobs, where not empty.
     pub only: Vec<String>,
@@ -62,15 +55,12 @@ pub struct TuneOptions {
     pub confirm_for: Option<Nanos>,
     /// Whether the hosts share this machine, whose host-wide knobs are then not theirs.
     pub in_lab: bool,
-    /// Seed of the orders of trials.
     pub seed: u64,
     /// For the record: "lab:back-to-back", or the hosts.
     pub topology: String,
-    /// For the record: how to run it again.
     pub command: String,
     /// For the record: RFC 3339 UTC.
     pub started: String,
-    /// Path of the record, for the summary.
     pub record: String,
 }
 
@@ -114,7 +104,6 @@ pub fn tune(
     Ok(summary)
 }
 
-/// The first line of the record.
 fn header(options: &TuneOptions, budget: Nanos) -> Header {
     Header {
         format: RECORD_FORMAT,

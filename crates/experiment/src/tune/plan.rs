@@ -12,7 +12,6 @@ use crate::{Error, Pair};
 /// What a run would do: shown before real hosts are touched, and by `--dry-run`.
 #[derive(Debug, Clone)]
 pub struct TunePlan {
-    /// The cell that the run starts from.
     pub start: Cell,
     /// What the baseline changes against what was found, as "side: knob: from -> to".
     pub baseline: Vec<String>,
@@ -20,15 +19,12 @@ pub struct TunePlan {
     pub candidates: Vec<Candidate>,
     /// What is toggled early and late though it cannot matter.
     pub placebos: Placebos,
-    /// What `--against` names, as a cell.
     pub against: Option<Cell>,
-    /// Lengths of the trials.
     pub timing: Timing,
     /// The budget, longer on long paths.
     pub budget: Nanos,
 }
 
-/// Plans a run on `pair`; turns nothing.
 pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
     let flow = flow(options.transport, &Settings::new())?;
     let found = Cell { a: pair.a.found(), b: pair.b.found(), flow };

@@ -13,7 +13,6 @@ use crate::block::refused;
 use crate::curve::curve;
 use crate::{BlockOutcome, Blocks, Error, Pair, Sink};
 
-/// One run, from the baseline to the findings.
 pub(super) struct Run<'a> {
     pub(super) pair: &'a mut Pair,
     pub(super) plan: &'a TunePlan,
@@ -22,7 +21,6 @@ pub(super) struct Run<'a> {
     pub(super) began: Instant,
     /// How often it looked at what holds the path back.
     pub(super) verdicts: u32,
-    /// The step that was kept last.
     pub(super) kept: String,
 }
 

@@ -11,7 +11,6 @@ use super::{ready, rest};
 use crate::Error;
 use crate::error::During;
 
-/// How datagrams are sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Shooting {
@@ -20,7 +19,6 @@ pub(crate) struct Shooting {
     pub(crate) rate: Option<BitRate>,
 }
 
-/// How datagrams are received.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Catching {

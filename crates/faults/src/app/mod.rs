@@ -25,42 +25,52 @@ use crate::{Error, Shaper};
 pub struct App {
     /// Network namespace to live in.
     pub(crate) netns: String,
-    /// Core to be bound to.
     pub(crate) core: Option<u32>,
-    /// How long at most.
     pub(crate) most_ns: Nanos,
-    /// What to do.
     pub(crate) part: Part,
 }
 
-/// What a program does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "plays", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Part {
     /// Sets knobs of the host, and ends.
-    Set { device: String, settings: Settings, shaper: Option<Shaper>, locked_window: Option<(IpAddr, u32)> },
-    /// Writes a stream.
+    Set {
+        device: String,
+        settings: Settings,
+        shaper: Option<Shaper>,
+        locked_window: Option<(IpAddr, u32)>,
+    },
     Write(stream::Writing),
-    /// Reads streams.
     Read(stream::Reading),
     /// Asks, in two writes.
-    Ask { to: SocketAddr, part: u64, rest_every: u32 },
+    Ask {
+        to: SocketAddr,
+        part: u64,
+        rest_every: u32,
+    },
     /// Answers each request of this many bytes with one.
-    Answer { at: SocketAddr, request: u64 },
-    /// Sends datagrams.
+    Answer {
+        at: SocketAddr,
+        request: u64,
+    },
     Shoot(datagrams::Shooting),
-    /// Receives datagrams.
     Catch(datagrams::Catching),
     /// Opens connections, many at once.
-    Knock { to: SocketAddr, clients: u32 },
+    Knock {
+        to: SocketAddr,
+        clients: u32,
+    },
     /// Accepts them slowly.
-    Open { at: SocketAddr, backlog: u32, service: Nanos },
+    Open {
+        at: SocketAddr,
+        backlog: u32,
+        service: Nanos,
+    },
     /// Keeps its core busy.
     Burn,
 }
 
 impl Part {
-    /// For messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Part::Set { .. } => "settings",
@@ -122,7 +132,6 @@ pub(crate) fn ready() {
     let _ = out.write_all(b"ready\n").and_then(|()| out.flush());
 }
 
-/// Rests, where there is anything to rest.
 pub(crate) fn rest(time: Nanos) {
     if time > Nanos(0) {
         std::thread::sleep(time.into());

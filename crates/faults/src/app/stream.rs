@@ -12,7 +12,6 @@ use super::{ready, rest};
 use crate::Error;
 use crate::error::During;
 
-/// How a stream is written.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Writing {
@@ -26,7 +25,6 @@ pub(crate) struct Writing {
     pub(crate) rehearsed: bool,
 }
 
-/// How streams are read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reading {
@@ -81,7 +79,6 @@ fn rehearse(to: SocketAddr) -> std::io::Result<()> {
     stream.read(&mut [0]).map(drop)
 }
 
-/// Reads one stream after another.
 pub(crate) fn read(reading: &Reading, until: Instant) -> Result<(), Error> {
     let socket = socket(reading.at)?;
     let named = || format!("listen on {}", reading.at);

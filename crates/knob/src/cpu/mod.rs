@@ -16,7 +16,6 @@ const PROCESSORS: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
         factor: Factor {

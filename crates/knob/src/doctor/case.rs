@@ -8,7 +8,6 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use super::Severity;
 use crate::persist::shown;
 
-/// One row of a table.
 pub(super) struct Rule {
     /// Knob that would change what is complained of; empty where there is none.
     pub(super) knob: &'static str,
@@ -72,7 +71,6 @@ impl<'a> Case<'a> {
         self.states.get(knob)?.most
     }
 
-    /// Whether the knob could be turned at all here.
     pub(super) fn can_turn(&self, knob: &str) -> bool {
         self.states.get(knob).is_some_and(|state| state.skip.is_none())
     }

@@ -228,7 +228,6 @@ impl Ledger {
         }
     }
 
-    /// The bracket that the mark speaks of.
     fn left_open(&self) -> Option<Bracket> {
         let mark = self.book.mark;
         let turned = match mark.turning {
@@ -274,7 +273,6 @@ impl Ledger {
         on_it.filter_map(|turned| Some(&self.book.seen(turned.intent.seen)?.1))
     }
 
-    /// What a setting was at first.
     pub(super) fn first_value(&self, device: u32, key: &Key) -> Option<&Value> {
         self.firsts_on(device).find(|seen| seen.is_about(key)).and_then(|seen| seen.get(key))
     }

@@ -30,7 +30,6 @@ use super::whereabouts::Departure;
 /// The format that this build writes and the only one it takes: a journal does not outlive a boot.
 pub(super) const FORMAT: u32 = 2;
 
-/// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub(super) enum Entry {
@@ -43,7 +42,6 @@ pub(super) enum Entry {
     Left(Left),
 }
 
-/// Whose journal this is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
@@ -54,7 +52,6 @@ pub(super) struct Header {
     pub(super) guardian: Process,
 }
 
-/// Where the run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Mark {
     /// The intent being written; zero for none.
@@ -109,7 +106,6 @@ pub(super) struct Intent {
     pub(super) device: Option<Device>,
     /// The value that is put back.
     pub(super) before: String,
-    /// The first value written.
     pub(super) to: String,
     /// What the turn can disturb, as it was before the first one; zero where that is nothing.
     #[serde(default)]
@@ -183,12 +179,10 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// The intent with this number.
     pub(super) fn turned(&self, seq: u32) -> Option<&Turned> {
         self.turned.iter().find(|turned| turned.intent.seq == seq)
     }
 
-    /// What was seen under this id.
     pub(super) fn seen(&self, id: u32) -> Option<&(u32, Seen)> {
         self.seen.get((id as usize).checked_sub(1)?)
     }

@@ -69,7 +69,6 @@ impl JournalFile {
         JournalFile { folder, name: name.to_owned(), file: fd.into(), len: 0, mark_at: 0 }
     }
 
-    /// What the journal says.
     pub(super) fn read(&self, lookup: Lookup) -> Result<Contents, JournalError> {
         let from_start = (&self.file).seek(SeekFrom::Start(0));
         from_start.and_then(|_| read::read(&self.file, lookup)).map_err(|e| self.failed("read", e))

@@ -46,7 +46,6 @@ pub(super) enum Found {
     Gone,
 }
 
-/// What the journal does with a host.
 pub(super) trait Host: Send {
     /// Seconds since boot.
     fn now_s(&self) -> u64;
@@ -89,7 +88,6 @@ pub(super) trait Host: Send {
     fn put(&self, spot: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)>;
 }
 
-/// This machine.
 #[derive(Default)]
 pub(super) struct Live {
     watch: Option<LinkWatch>,

@@ -51,7 +51,6 @@ impl Lease {
         (self.short, self.untried, self.renewed) = (Some(bounded(length)), true, now);
     }
 
-    /// How much of it is left.
     pub(super) fn left(&self, now: Instant) -> Duration {
         let length = self.short.unwrap_or(self.normal).min(self.normal);
         (self.renewed + length + self.more).saturating_duration_since(now)

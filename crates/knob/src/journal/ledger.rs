@@ -56,7 +56,6 @@ impl Ledger {
         Self::on(file, lookup, Box::new(Live::watching()), Contents::default())
     }
 
-    /// Goes on with a journal that was read.
     pub(super) fn resume(
         mut file: JournalFile,
         lookup: Lookup,
@@ -67,7 +66,6 @@ impl Ledger {
         Ok(Self::on(file, lookup, Box::new(host), contents))
     }
 
-    /// Where a device is now.
     pub(super) fn find(&self, device: &Device) -> Result<Found, String> {
         self.host.find(device, self.book.left.get(&device.ifindex))
     }
@@ -170,7 +168,6 @@ impl Ledger {
         }
     }
 
-    /// A knob's first turn.
     fn fresh(&self, knob: &Knob, spot: &Spot, before: &str, to: &str) -> Result<Turned, Error> {
         if self.book.turned.len() >= MAX_TURNED {
             return Err(JournalError::Full { path: self.file.path() }.into());

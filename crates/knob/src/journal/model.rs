@@ -17,13 +17,11 @@ use crate::{Disturbs, Domain, Error, Knob};
 pub(super) const DEVICE: &str = "eth0";
 pub(super) const INDEX: u32 = 2;
 
-/// The knobs that disturb something.
 pub(super) fn knobs() -> Vec<&'static Knob> {
     let disturbs = |knob: &&Knob| !knob.factor.disturbs.is_empty();
     crate::table::all().filter(disturbs).collect()
 }
 
-/// Three values of a knob.
 pub(super) fn values(knob: &Knob) -> [String; 3] {
     let [a, b, c] = match knob.factor.domain {
         Domain::Switch | Domain::Each(Domain::Switch) => ["on", "off", "on"].map(str::to_owned),
@@ -38,7 +36,6 @@ pub(super) fn values(knob: &Knob) -> [String; 3] {
     [a, b, c]
 }
 
-/// The settings of the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) knobs: BTreeMap<&'static str, String>,

@@ -20,18 +20,14 @@ use super::read::Contents;
 use super::restore::{Report, restore};
 use super::snapshot::{Value, same};
 
-/// One thing that happens.
 #[derive(Debug, Clone)]
 enum Step {
-    /// We turn a knob to one of its values.
     Turn(usize, usize),
     /// Somebody sets or removes a setting.
     Foreign(usize, u64),
-    /// Somebody sets a knob.
     ForeignKnob(usize, usize),
 }
 
-/// How it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// The one who turned restores.

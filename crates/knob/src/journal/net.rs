@@ -65,12 +65,10 @@ impl Net {
     }
 }
 
-/// What a key is filed under.
 pub(super) fn place(device: u32, key: &Key) -> (u32, Key) {
     (if key.is_of_namespace() { 0 } else { device }, key.clone())
 }
 
-/// A [`Net`] as a journal has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NetLine {

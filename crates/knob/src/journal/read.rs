@@ -17,12 +17,10 @@ pub(super) const MAX_FILE: u64 = 256 << 20;
 /// Most knobs and devices of one journal, and most values of one knob.
 pub(super) const MAX_TURNED: usize = 4096;
 
-/// What a journal says.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     /// `None` in a journal whose writer died before the header was on disk.
     pub(super) header: Option<Header>,
-    /// What was turned and what that changed.
     pub(super) book: Book,
     /// Lines that were refused, for people, already escaped.
     pub(super) refused: Vec<String>,
@@ -175,7 +173,6 @@ fn take_net(book: &mut Book, line: NetEntry, lookup: Lookup) -> Result<(), Strin
     Ok(())
 }
 
-/// Whether each is a value of the knob of an intent.
 fn check_values<'a>(
     book: &Book,
     lookup: Lookup,

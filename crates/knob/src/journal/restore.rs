@@ -21,7 +21,6 @@ use crate::{Disturbs, Knob, Scope};
 
 /// Settings can refuse to go back while another that is older still stands; a second pass finds it gone.
 const PASSES: usize = 3;
-/// What came of restoring.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Report {
     /// What was done and what was left, one line each.

@@ -114,7 +114,6 @@ impl Undo {
         })
     }
 
-    /// Does `work` with each journal that is asked for.
     fn each(&self, here: &Here, work: &mut Work<'_>) -> Result<UndoReport, JournalError> {
         let mut report = UndoReport { lines: Vec::new(), clean: true };
         let own = name_of(here.netns_cookie);

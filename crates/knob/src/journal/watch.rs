@@ -100,7 +100,6 @@ pub(super) struct Watch {
     pub(super) thread: JoinHandle<Restored>,
 }
 
-/// Starts listening.
 pub(super) fn watch(channel_to: Channel, held: Held, lookup: Lookup) -> Result<Watch, JournalError> {
     let (answers, receiver) = channel();
     let shared = Arc::new(Shared {

@@ -27,7 +27,6 @@ const MAX_NOTE: usize = 400;
 /// Most descriptors in a packet.
 const DESCRIPTORS: usize = 3;
 
-/// From the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub(super) enum ToGuardian {
@@ -45,7 +44,6 @@ pub(super) enum ToGuardian {
     Restore {},
 }
 
-/// From the guardian.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub(super) enum ToAgent {

@@ -10,7 +10,6 @@ use landspeed_units::Nanos;
 use crate::device::{name, refused};
 use crate::{Domain, Error, Factor, Knob, Place, Scope};
 
-/// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[frame::KNOBS, size::KNOBS, queue::KNOBS];
 
 /// What rows of links have in common.

@@ -16,7 +16,6 @@ const NAPI: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
     Knob {
         factor: Factor {
@@ -64,7 +63,6 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     },
 ]];
 
-/// One attribute of a device in sysfs.
 struct Attribute {
     knob: &'static str,
     file: &'static str,

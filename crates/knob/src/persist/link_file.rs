@@ -14,7 +14,6 @@ const DEFAULTS: &str = "NamePolicy=keep kernel database onboard slot path\n\
      AlternativeNamesPolicy=database onboard slot path\n\
      MACAddressPolicy=persistent\n";
 
-/// One setting of a link.
 pub(super) struct Line {
     knob: String,
     text: String,
@@ -50,7 +49,6 @@ pub(super) fn line(
     }))
 }
 
-/// The file of all of them, if there are any.
 pub(super) fn file(lines: &[Line], device: &Device<'_>, origin: &str) -> Option<File> {
     let since = lines.iter().map(|line| line.since).max()?;
     let path = format!("/etc/systemd/network/10-landspeed-{}.link", device.name);

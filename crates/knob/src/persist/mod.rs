@@ -97,7 +97,6 @@ pub enum Error {
     Link(String),
 }
 
-/// One setting that changed.
 #[derive(Debug, Clone, Copy)]
 struct Change<'a> {
     knob: &'a str,
@@ -171,7 +170,6 @@ fn place(change: &Change<'_>, ways: &[Persist], device: Option<&str>) -> Result<
     Ok(Place::None(script::NOWHERE))
 }
 
-/// What differs, by knob.
 fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item = Change<'a>> {
     end.iter().filter_map(|(knob, to)| {
         let from = start.get(knob).map(String::as_str);

@@ -7,7 +7,6 @@ use super::{Change, Error, File, heading};
 use crate::Persist;
 use crate::steering::list_to_mask;
 
-/// What a change becomes.
 pub(super) enum Line {
     /// A line of the script, its values checked.
     Command(String),
@@ -15,7 +14,6 @@ pub(super) enum Line {
     None(&'static str),
 }
 
-/// The line of one change. `device` is the link's name.
 pub(super) fn line(change: &Change<'_>, how: Persist, device: Option<&str>) -> Result<Line, Error> {
     if let Persist::Processors(files) = how {
         return each_file(change, files);
@@ -38,7 +36,6 @@ pub(super) const NOWHERE: &str =
     "no file of a distribution holds it; set it where the link or host is set up";
 const DIFFERENT: &str = "its members have different values, which no single line sets";
 
-/// A file of each queue of one direction.
 fn queues(change: &Change<'_>, device: &str, (direction, file): (&str, &str)) -> Result<Line, Error> {
     let folder = format!("/sys/class/net/{device}/queues");
     let values = match file.ends_with("_cpus") {

@@ -4,7 +4,6 @@ use super::{Change, Error, File, heading};
 
 const PATH: &str = "/etc/sysctl.d/90-landspeed.conf";
 
-/// One sysctl.
 pub(super) struct Line {
     key: String,
     to: String,
@@ -33,7 +32,6 @@ fn text(value: &str) -> Option<String> {
     })
 }
 
-/// The file of all of them, if there are any.
 pub(super) fn file(lines: &[Line], origin: &str) -> Option<File> {
     if lines.is_empty() {
         return None;

@@ -9,7 +9,6 @@ use landspeed_units::Nanos;
 
 use crate::{Domain, Factor, Knob, On, Scope};
 
-/// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[queue::KNOBS, interrupt::KNOBS];
 
 /// What rows of steering have in common.

@@ -65,12 +65,10 @@ pub(super) const KNOBS: &[Knob] = &[
     },
 ];
 
-/// One file of each queue of one side.
 struct QueueFile {
     knob: &'static str,
     side: &'static str,
     file: &'static str,
-    /// Whether the text is a mask of processors.
     mask: bool,
 }
 

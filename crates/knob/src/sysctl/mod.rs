@@ -25,7 +25,6 @@ mod detail;
 mod host;
 mod windows;
 
-/// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[windows::KNOBS, congestion::KNOBS, detail::KNOBS, host::KNOBS];
 
 /// What rows of a namespace's sysctls have in common. New connections take the value: nothing to settle.

@@ -65,7 +65,6 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 impl Host {
-    /// Makes the host.
     pub(crate) fn new() -> Host {
         Self::with(SETUP)
     }
@@ -103,7 +102,6 @@ impl Host {
         self.state.path().join("state")
     }
 
-    /// The journals that there are.
     pub(crate) fn journals(&self) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(self.state().join("journal")).into_iter().flatten();
         entries.map(|e| e.unwrap().path()).collect()
@@ -188,7 +186,6 @@ impl Host {
     }
 }
 
-/// A new network namespace.
 pub(crate) fn empty_netns() -> OwnedFd {
     let make = || {
         // SAFETY: this thread leaves the network namespace that it shared and ends right after.
@@ -227,7 +224,6 @@ pub(crate) fn assert_same(now: &str, before: &str, when: &str) {
     assert!(now == before, "{when}\n{}{}", lines(before, now, '-'), lines(now, before, '+'));
 }
 
-/// Every small file of a folder.
 fn files(folder: &Path) -> String {
     // A device without IPv6 has no folder.
     let entries = std::fs::read_dir(folder).into_iter().flatten();
@@ -282,7 +278,6 @@ impl Drop for Named {
     }
 }
 
-/// An agent in a process of its own.
 pub(crate) struct Agent {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -313,7 +308,6 @@ impl Agent {
         }
     }
 
-    /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

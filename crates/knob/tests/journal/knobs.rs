@@ -8,7 +8,6 @@ use landspeed_knob::{Disturbs, Domain, Error, Factor, HostKnob, Knob, Place, Sco
 use landspeed_netlink::{LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
-/// Finds a knob of this table.
 pub(crate) fn lookup(name: &str) -> Option<&'static Knob> {
     KNOBS.iter().find(|knob| knob.factor.name == name)
 }

@@ -32,7 +32,6 @@ fn table() -> Lookup {
     }
 }
 
-/// Options of an agent that is this program.
 pub(crate) fn options() -> Options {
     let me = std::env::current_exe().unwrap();
     let guardian = ["/usr/bin/env".into(), format!("{ROLE}=guardian").into(), me.into_os_string()];

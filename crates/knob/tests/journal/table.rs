@@ -33,7 +33,6 @@ fn another(domain: &Domain, now: &str) -> Option<String> {
     }
 }
 
-/// The values of all knobs of the host that can be read.
 fn values(host: &Host) -> BTreeMap<&'static str, (&'static Knob, String)> {
     let place = Place { device: "v0".into() };
     host.inside(|| {

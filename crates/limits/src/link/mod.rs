@@ -12,14 +12,11 @@ use landspeed_units::BitRate;
 use crate::Files;
 use crate::files::word;
 
-/// What a link is, and what could not be read of it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LinkLimits {
     /// Nominal speed.
     pub rate_bps: Option<BitRate>,
-    /// Its place on the bus.
     pub pcie: Option<PcieLink>,
-    /// NUMA node of its device.
     pub node: Option<u32>,
     /// NUMA nodes of the processors that take its interrupts.
     pub irq_nodes: Vec<u32>,
@@ -27,7 +24,6 @@ pub struct LinkLimits {
     pub notes: Vec<String>,
 }
 
-/// Reads what there is about `link` in `files`.
 pub fn limits(link: &str, files: &Files) -> LinkLimits {
     let mut found = LinkLimits::default();
     let folder = Path::new("sys/class/net").join(link);
@@ -80,7 +76,6 @@ fn node(device: &Path) -> Option<u32> {
     own(device).or_else(|| own(device.parent()?))
 }
 
-/// The folder of the device behind a link.
 fn device(files: &Files, folder: &Path) -> Option<PathBuf> {
     files.path(folder.join("device")).canonicalize().ok()
 }

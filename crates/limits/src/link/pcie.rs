@@ -104,7 +104,6 @@ impl Control {
     }
 }
 
-/// Where the PCI Express capability is.
 fn express(config: &[u8]) -> Option<usize> {
     if u16_at(config, reg::STATUS)? & reg::STATUS_CAP_LIST == 0 {
         return None;

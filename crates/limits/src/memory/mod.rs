@@ -33,10 +33,8 @@ const LEAST: u32 = 3;
 /// The part of the time in which memory is touched to see how much of it there is time for.
 const TOUCHING: u32 = 8;
 
-/// What one run of STREAM found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stream {
-    /// The four kernels.
     pub rates: Vec<StreamRate>,
     /// Where the rules could not be kept.
     pub notes: Vec<String>,

@@ -20,7 +20,6 @@ const TOLERANCE: f64 = 1e-13;
 /// Arrays begin at page boundaries, as STREAM's static ones do.
 const PAGE: usize = 4096;
 
-/// What one thread leaves.
 struct Left {
     spans: Vec<Spans>,
     errors: [f64; 3],
@@ -29,7 +28,6 @@ struct Left {
 /// Asked by one thread before each repetition, with the number of those before: whether to run it.
 pub(super) type GoOn<'a> = &'a mut (dyn FnMut(u32) -> bool + Send);
 
-/// What the threads share.
 struct Team {
     barrier: Barrier,
     go_on: AtomicBool,

@@ -34,10 +34,8 @@ use udp::Udp;
 /// Least packet of Ethernet without its checksum, the usual full one, and that of SC'03.
 pub const SIZES: [Bytes; 3] = [Bytes(60), Bytes(1514), Bytes(8160)];
 
-/// What to measure.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
-    /// The core to send from.
     pub core: u32,
     /// Packet sizes on the link, Ethernet header included; 60 to 9014 bytes.
     pub sizes: &'a [Bytes],
@@ -47,7 +45,6 @@ pub struct Plan<'a> {
     pub loaded: bool,
 }
 
-/// What one call handed over.
 #[derive(Debug, Clone, Copy, Default)]
 struct Handed {
     /// Packets on the link, as a device that segments would make them.

@@ -23,7 +23,6 @@ const FIRST: u64 = 2_000;
 /// Most of one run: pktgen cannot be bounded by time, and a run on a machine that stalls must end, too.
 const MOST: u64 = 5_000_000;
 
-/// A generator thread of one core.
 pub(super) struct Pktgen {
     folder: PathBuf,
     core: u32,

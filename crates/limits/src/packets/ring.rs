@@ -27,7 +27,6 @@ const FRAMES: usize = 64;
 /// Least size of a frame: 64 of them fill whole blocks, and pages, of every size that Linux has.
 const LEAST_FRAME: usize = 2048;
 
-/// A ring of packets of one size.
 pub(super) struct Ring {
     socket: OwnedFd,
     memory: NonNull<u8>,

@@ -8,7 +8,6 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::Error;
 
-/// The end that packets are sent from.
 pub(super) const NEAR: &str = "ls-near";
 const FAR: &str = "ls-far";
 
@@ -21,10 +20,8 @@ const MTU: u32 = 9000;
 /// It takes a millisecond; this bounds a machine that stalls.
 const SETTLES_WITHIN: Duration = Duration::from_secs(2);
 
-/// The pair.
 #[derive(Debug)]
 pub(super) struct Room {
-    /// Index of the near end.
     pub(super) index: u32,
     /// Hardware address of the near end.
     pub(super) near: HardwareAddress,

@@ -31,7 +31,6 @@ const SMALL_PIECE: usize = 8 << 10;
 /// The region that cold pieces come from, at most and at least.
 const REGION: (u64, u64) = (16 << 20, 256 << 20);
 
-/// How long each pass is repeated.
 const TIME: Duration = Duration::from_millis(40);
 
 /// What is done with each piece, in order; rates are those of single operations.
@@ -64,7 +63,6 @@ pub fn passes(core: u32, files: &Files, budget: &Budget<'_>) -> Result<(Vec<Pass
     on_core(core, move || Bench::new(region as usize).all(&budget)).map(|passes| (passes, notes))
 }
 
-/// Buffers of the passes.
 struct Bench {
     region: Vec<u8>,
     target: Vec<u8>,

@@ -10,7 +10,6 @@ use crate::{
 const WARM_UP: u64 = 10;
 const SEGMENT: u64 = 1448;
 
-/// What was measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeasuredWindow {
     /// What arrived, in segments, by how many round trips it took.

@@ -28,7 +28,6 @@ use recovery::Reduction;
 use rtt::{Rtt, us};
 use scoreboard::{Newest, Scoreboard};
 
-/// Counts of a sender since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SenderCounts {
     /// Packets sent, repeated ones included.
@@ -43,10 +42,8 @@ pub struct SenderCounts {
     pub timeouts: u64,
 }
 
-/// The sending end.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    /// What the congestion control sees.
     sk: Sock,
     control: Native,
     is_rate_based: bool,
@@ -144,7 +141,6 @@ impl Sender {
         self.rto_at.min(self.reorder_at).min(self.probing.at).min(self.pace_at)
     }
 
-    /// What the congestion control sees.
     pub(crate) fn sock(&self) -> &Sock {
         &self.sk
     }
@@ -158,7 +154,6 @@ impl Sender {
         self.counts
     }
 
-    /// Puts the clocks.
     fn tick(&mut self, now: Nanos) {
         self.sk.tcp_mstamp = us(now);
         self.sk.tcp_clock_cache = now.0;

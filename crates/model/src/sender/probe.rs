@@ -12,12 +12,9 @@ use crate::agenda::NEVER;
 /// TCP_TIMEOUT_MIN_US: a timer's own coarseness.
 const SLACK: Nanos = Nanos::millis(2);
 
-/// Probing at the tail of a flight.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Probing {
-    /// When a probe is due.
     pub(super) at: Nanos,
-    /// A probe is due now.
     is_due: bool,
     /// A probe is under way: all below this was sent before or by it (tlp_high_seq).
     ends: Option<u64>,

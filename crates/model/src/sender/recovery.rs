@@ -11,7 +11,6 @@ use crate::agenda::NEVER;
 /// DupThresh of RFC 6675, net.ipv4.tcp_reordering: with so many segments above a gap, it is a loss.
 const REORDERING: u32 = 3;
 
-/// A reduction under way.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Reduction {
     /// Segments delivered since it began (prr_delivered).

@@ -62,7 +62,6 @@ impl Rtt {
         }
     }
 
-    /// The retransmission timeout, doubled `backoff` times.
     pub(super) fn timeout(&self, sk: &Sock, backoff: u32) -> Nanos {
         let once = match sk.srtt_us {
             // RFC 6298, section 2.1.

@@ -36,7 +36,6 @@ impl Sender {
         self.board.any_to_resend() || self.has_new()
     }
 
-    /// Whether there is something new that the receiver has room for.
     pub(super) fn has_new(&self) -> bool {
         self.board.next() < self.end.min(self.board.una() + self.window)
     }
@@ -85,13 +84,11 @@ impl Sender {
         packet
     }
 
-    /// What is to be remembered of a segment that is sent now.
     pub(super) fn remember(&mut self, now: Nanos) -> Sent {
         let is_idle = self.board.out() == 0;
         self.rate.on_send(now, is_idle, self.sk.delivered)
     }
 
-    /// A first transmission.
     pub(super) fn send_new(&mut self, sent: Sent) -> (u64, u8) {
         let seq = self.board.push(sent);
         if !self.is_ecn {

@@ -12,7 +12,6 @@ use crate::rtnl::check_name;
 /// linux/ethtool.h.
 const ETHTOOL_GDRVINFO: u32 = 3;
 
-/// Which driver serves a device.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DriverInfo {
     /// "veth", "ixgbe", "virtio_net".

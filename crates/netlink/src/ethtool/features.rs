@@ -23,7 +23,6 @@ const BIT_VALUE: u16 = 3;
 pub struct Features {
     /// Those that can be switched on this device.
     pub hw: BTreeSet<String>,
-    /// Those that were asked for.
     pub wanted: BTreeSet<String>,
     /// Those that are on: wanted, and what they depend on is on too.
     pub active: BTreeSet<String>,
@@ -32,12 +31,10 @@ pub struct Features {
 }
 
 impl Features {
-    /// Whether it is on.
     pub fn is_on(&self, name: &str) -> bool {
         self.active.contains(name)
     }
 
-    /// Whether it can be switched.
     pub fn can_switch(&self, name: &str) -> bool {
         self.hw.contains(name) && !self.nochange.contains(name)
     }
@@ -86,7 +83,6 @@ fn names(bitset: Option<Attrs<'_>>) -> BTreeSet<String> {
 }
 
 impl Ethtool {
-    /// The features of a device.
     pub fn features(&self, device: &str) -> Result<Features, Error> {
         let answer =
             self.genl.get(&about(MSG_GET, device)?).during(|| format!("get features of {device}"))?;

@@ -36,7 +36,6 @@ impl Ethtool {
     }
 }
 
-/// The start of a request about one device.
 fn about(message: u8, device: &str) -> Result<Body, Error> {
     let header = Body::default().string(A_HEADER_DEV_NAME, check_name(device)?);
     Ok(command(message).nest(A_HEADER, header))

@@ -144,7 +144,6 @@ impl Ethtool {
         self.group(&PAUSE, device)
     }
 
-    /// Sets pause frames.
     pub fn set_pause(&self, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
         self.set_group(&PAUSE, device, settings)
     }

@@ -10,9 +10,7 @@ const A_DUPLEX: u16 = 6;
 /// Whether both ends can send at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Duplex {
-    /// One at a time.
     Half,
-    /// Both at once.
     Full,
 }
 
@@ -26,7 +24,6 @@ pub struct Speed {
 }
 
 impl Ethtool {
-    /// Speed and duplex of a device.
     pub fn speed(&self, device: &str) -> Result<Speed, Error> {
         let answer = self.genl.get(&about(MSG_LINKMODES_GET, device)?);
         let answer = answer.during(|| format!("get speed of {device}"))?;

@@ -34,7 +34,6 @@ mod state {
 pub enum SocketKind {
     /// TCP connections from SYN to last acknowledgement; neither listeners nor those in TIME_WAIT.
     TcpFlow,
-    /// TCP sockets that listen.
     TcpListener,
     /// UDP sockets, connected or not.
     Udp,

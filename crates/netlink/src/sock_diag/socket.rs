@@ -14,7 +14,6 @@ const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_CONG: u16 = 4;
 const INET_DIAG_SKMEMINFO: u16 = 7;
 
-/// An extension's bit in a request.
 const fn bit(extension: u16) -> u8 {
     1 << (extension - 1)
 }
@@ -22,10 +21,8 @@ pub(super) const INFO: u8 = bit(INET_DIAG_INFO);
 pub(super) const CONGESTION: u8 = bit(INET_DIAG_CONG);
 pub(super) const MEMORY: u8 = bit(INET_DIAG_SKMEMINFO);
 
-/// A socket as sock_diag tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InetSocket {
-    /// Which it is.
     pub id: SocketId,
     /// As include/net/tcp_states.h numbers them: 1 established, 10 listening; UDP has 1 connected and 7 not.
     pub state: u8,
@@ -39,7 +36,6 @@ pub struct InetSocket {
     pub uid: u32,
     /// Inode number, "socket:[N]" in /proc/PID/fd; 0 where no process holds it any more.
     pub inode: u32,
-    /// Memory.
     pub memory: Option<SocketMemory>,
     /// Congestion control; TCP connections only.
     pub congestion: Option<String>,

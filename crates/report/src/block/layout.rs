@@ -15,7 +15,6 @@ const DRAWN: (usize, usize) = (4, 40);
 
 /// Where the columns of a table stand.
 pub(super) struct Layout<'a> {
-    /// Which are shown.
     kept: &'a [usize],
     widths: Vec<usize>,
 }

@@ -17,7 +17,6 @@ pub(crate) use text::{Look, Text, code};
 
 use crate::output::Tone;
 
-/// A drawing for a page.
 #[derive(Debug, Clone)]
 pub(crate) struct Chart(pub(crate) maud::Markup);
 
@@ -42,7 +41,6 @@ pub struct Document {
     pub(crate) styles: &'static [&'static str],
 }
 
-/// What comes first.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Head {
     /// "tuning report".
@@ -111,15 +109,12 @@ pub(crate) enum Seen {
     OnTerminal,
 }
 
-/// A part of a report.
 #[derive(Debug, Clone)]
 pub(crate) enum Block {
     Heading(Text),
     Paragraph(Manner, Text),
     List(List),
-    /// What something is, and its value.
     Pairs(&'static str, Vec<(Text, Text)>),
-    /// What is done, and the command that does it.
     Commands(Vec<(Text, String)>),
     Table(Table),
     /// Drawn on a page; what a terminal draws is in a table.
@@ -132,13 +127,11 @@ pub(crate) enum Block {
     Only(Seen, Vec<Block>),
 }
 
-/// How a paragraph is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
     Plain,
     /// Beside the point.
     Aside,
-    /// What is not there.
     Absent,
     Good,
     Bad,
@@ -152,11 +145,9 @@ pub(crate) struct List {
     pub(crate) items: Vec<Text>,
     /// How many a terminal shows that does not say everything.
     pub(crate) most: Option<usize>,
-    /// Its colour on a terminal.
     pub(crate) tone: Option<Tone>,
 }
 
-/// A figure at a glance.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Card {
     pub(crate) name: &'static str,
@@ -173,7 +164,6 @@ pub(crate) struct Article {
     /// What it is, in a few words each, some with a share to be drawn.
     pub(crate) facts: Vec<(Option<f64>, Text)>,
     pub(crate) lead: Text,
-    /// Lists under their headings.
     pub(crate) lists: Vec<(&'static str, List)>,
     /// What a terminal says of it that does not say everything.
     pub(crate) brief: Option<Text>,

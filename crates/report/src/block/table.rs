@@ -8,14 +8,11 @@ use super::{Seen, Text};
 use crate::output::Tone;
 use crate::words::plausible;
 
-/// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Words, which may be broken.
     Words,
     /// Figures, which may not.
     Number,
-    /// Ratios with their intervals.
     Estimate,
     /// Ratios with their intervals, for which a terminal has no room.
     Ratio,
@@ -25,7 +22,6 @@ pub(crate) enum Kind {
     Drawn,
 }
 
-/// A column.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) name: String,
@@ -63,16 +59,13 @@ impl Column {
     }
 }
 
-/// A figure with its unit.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Quantity {
     pub(crate) value: f64,
     pub(crate) unit: &'static str,
-    /// As people read it.
     pub(crate) shown: String,
 }
 
-/// What a cell holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
     Text(Text),
@@ -84,7 +77,6 @@ pub(crate) enum Value {
     Curve(Vec<Option<f64>>),
 }
 
-/// A cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) value: Value,
@@ -139,7 +131,6 @@ impl Cell {
     }
 }
 
-/// Cells of words.
 macro_rules! words {
     ($($name:ty)*) => {$(
         impl From<$name> for Cell {
@@ -213,7 +204,6 @@ impl<C: Into<Cell>, I: IntoIterator<Item = C>> From<I> for Row {
     }
 }
 
-/// A table.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     /// Read aloud before it.

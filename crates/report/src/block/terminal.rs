@@ -29,7 +29,6 @@ pub fn table(headers: &[&str], rows: &[Vec<String>], width: u16) -> String {
     pen.table(&Table::new("", "", columns).rows(rows.iter().cloned())).join("\n")
 }
 
-/// What everything is written with.
 #[derive(Debug, Clone, Copy)]
 struct Pen {
     style: Style,

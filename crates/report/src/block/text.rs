@@ -2,7 +2,6 @@
 
 use crate::safe::clean;
 
-/// How words look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     Plain,
@@ -18,7 +17,6 @@ pub(crate) enum Look {
     Group,
 }
 
-/// Words of one look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) words: String,
@@ -30,7 +28,6 @@ pub(crate) struct Span {
 pub(crate) struct Text(Vec<Span>);
 
 impl Text {
-    /// These words and more, in a look.
     pub(crate) fn with(mut self, look: Look, words: impl AsRef<str>) -> Self {
         let words = micros(&clean(words.as_ref()));
         if !words.is_empty() {

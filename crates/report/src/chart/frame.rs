@@ -25,9 +25,7 @@ pub(crate) struct Frame<'a> {
     pub(crate) description: String,
     /// What to look at, under the chart.
     pub(crate) caption: Markup,
-    /// How it is laid out.
     pub(crate) shape: Shape,
-    /// How many points it has.
     pub(crate) points: usize,
 }
 
@@ -62,7 +60,6 @@ pub(crate) fn n(value: f64) -> String {
     text.strip_suffix(".0").map(str::to_owned).unwrap_or(text)
 }
 
-/// A line.
 pub(crate) fn line(class: &str, from: (f64, f64), to: (f64, f64)) -> Markup {
     html! { line class=(class) x1=(n(from.0)) y1=(n(from.1)) x2=(n(to.0)) y2=(n(to.1)) {} }
 }
@@ -82,7 +79,6 @@ pub(crate) fn y_axis(scale: &Scale, ticks: &[f64], (left, right): (f64, f64)) ->
     }
 }
 
-/// `words` cut to `limit` characters.
 pub(crate) fn short(words: &str, limit: usize) -> String {
     if words.chars().count() <= limit {
         return words.to_owned();

@@ -12,7 +12,6 @@ const FOOT: f64 = 52.0;
 /// Least distance between two names at the ends of lines.
 const APART: f64 = 20.0;
 
-/// The room of a chart.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) width: f64,
@@ -29,14 +28,12 @@ impl Room {
     }
 }
 
-/// How values lie on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Spread {
     Log,
     FromZero,
 }
 
-/// An axis.
 #[derive(Debug, Clone)]
 pub(crate) struct Axis {
     pub(crate) title: String,
@@ -90,7 +87,6 @@ pub(crate) struct Point {
     pub(crate) told: String,
 }
 
-/// One line.
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
     pub(crate) name: String,
@@ -103,7 +99,6 @@ pub(crate) struct Series {
     pub(crate) points: Vec<Point>,
 }
 
-/// The chart.
 #[derive(Debug)]
 pub(crate) struct Lines {
     pub(crate) name: String,
@@ -192,7 +187,6 @@ impl Series {
     }
 }
 
-/// Marks differ by shape.
 fn dot(mark: Mark, (x, y): (f64, f64), told: &str) -> Markup {
     match mark {
         Mark::None => html! {},

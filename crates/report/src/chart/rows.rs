@@ -13,7 +13,6 @@ const SETTING: usize = 30;
 /// Longest name with its prerequisites that fits a wide screen.
 const NAME: usize = 36;
 
-/// The shape of a chart of so many rows.
 pub(super) fn shape(rows: usize) -> Shape {
     Shape::Rows(rows)
 }

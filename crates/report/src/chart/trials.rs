@@ -10,7 +10,6 @@ use crate::words::Primary;
 /// Most trials of one arm of one step that are drawn one by one.
 pub(crate) const DRAWN: usize = 200;
 
-/// Values of both arms of a step.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Arms {
     pub(crate) incumbent: Vec<f64>,

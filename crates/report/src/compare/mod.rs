@@ -156,7 +156,6 @@ fn courses(report: &CompareReport, record: &Record) -> Section {
         .all(Block::only(Seen::OnPage, [Block::text(about), Chart(chart::courses(report, &courses)).into()]))
 }
 
-/// All pairs that met.
 fn meetings(report: &CompareReport) -> Section {
     let about = "The goodput of a flow of the row's protocol over that of the column's while all flows run; in brackets where the \
                  repeats do not bear out a difference.";
@@ -244,7 +243,6 @@ fn runs(report: &CompareReport, record: &Record) -> Section {
         .all(Block::asides(report.notes.iter().map(|note| safe(note))))
 }
 
-/// Command, seed, record.
 fn reproduce(report: &CompareReport, record: &Record) -> Section {
     let mut commands = vec![(Text::from("Run it again"), report.command.clone())];
     let path = report.record.as_ref().map(|path| crate::words::quoted(path));

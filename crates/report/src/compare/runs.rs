@@ -9,7 +9,6 @@ use landspeed_units::Nanos;
 use super::words;
 use crate::safe;
 
-/// Protocols that are drawn, at most.
 const DRAWN: usize = 24;
 /// Points of a line, at most: a drawing is not much wider in pixels.
 const POINTS: usize = 300;
@@ -31,7 +30,6 @@ pub(super) struct Course {
     pub(super) repeats: usize,
     /// Goodput of each flow in bit/s, smoothed.
     pub(super) flows: Vec<Points>,
-    /// Aggregates of the other repeats.
     pub(super) others: Vec<Points>,
     /// The probe's round trips in seconds.
     pub(super) rtt: Points,

@@ -17,7 +17,6 @@ fn study(label: &str, names: &[&str]) -> Table {
     Table { class: "figures study", ..Table::figures(label, names) }
 }
 
-/// A row of the paper's own values.
 fn of_paper(cells: impl IntoIterator<Item = Cell>) -> Row {
     Row { class: "papers".into(), ..std::iter::once(PAPERS.into()).chain(cells).into() }
 }
@@ -142,7 +141,6 @@ pub(super) fn intervals(report: &CompareReport) -> Table {
     study("Over repeats", &names).captioned(caption).rows(report.protocols.iter().map(row))
 }
 
-/// Short flows beside a long one.
 pub(super) fn short_flows(report: &CompareReport) -> Table {
     let size = report.study.contests.iter().find_map(|contest| match contest.question {
         Question::ShortFlows { size_bytes, .. } => Some(format!("of {size_bytes} ")),
@@ -168,7 +166,6 @@ pub(super) fn short_flows(report: &CompareReport) -> Table {
     study("Short flows", &names).captioned(caption).rows(report.short_flows.iter().map(row))
 }
 
-/// Flows with different round trips.
 pub(super) fn round_trips(report: &CompareReport) -> Table {
     let names = ["TCP", "round trips", "short one's share over the other's", "bias", "both, Mb/s"];
     let caption = "Two flows of one protocol from start to end, of which one has the longer round trip. The bias is a where goodput \

@@ -12,7 +12,6 @@ pub(super) struct ClassCost {
     pub(super) figure: CostFigure,
 }
 
-/// One host's cost.
 #[derive(Debug)]
 pub(super) struct HostCost<'a> {
     /// "host A".
@@ -55,7 +54,6 @@ impl<'a> HostCost<'a> {
         self.profile.map(|p| unit(p.steal_share))
     }
 
-    /// The classes that are `wanted`, together.
     pub(super) fn sum(&self, wanted: impl Fn(CostClass) -> bool) -> CostFigure {
         let figures = || self.classes.iter().filter(|c| wanted(c.class)).map(|c| c.figure);
         let known = |of: fn(CostFigure) -> Option<f64>| {

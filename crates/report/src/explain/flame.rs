@@ -9,12 +9,9 @@ pub(super) const NARROWEST: f64 = 1.0 / 2000.0;
 /// Stacks are followed this deep; time in deeper frames is drawn where they end.
 pub(super) const DEEPEST: usize = 48;
 
-/// A frame that is drawn.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Placed {
-    /// Function.
     pub(super) name: String,
-    /// Whether it is kernel code.
     pub(super) kernel: bool,
     /// 0 is everything.
     pub(super) level: usize,
@@ -26,12 +23,10 @@ pub(super) struct Placed {
     pub(super) own: Vec<(CostClass, f64)>,
 }
 
-/// A flame graph.
 #[derive(Debug, Default)]
 pub(super) struct Flame {
     /// Frames, callers before callees.
     pub(super) frames: Vec<Placed>,
-    /// Levels that are used.
     pub(super) levels: usize,
     /// Share of the samples whose innermost frames are too narrow to be drawn.
     pub(super) cut: f64,

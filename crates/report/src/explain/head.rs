@@ -23,7 +23,6 @@ pub(super) fn head(report: &ExplainReport, costs: &[HostCost<'_>], stairs: Optio
     }
 }
 
-/// A figure stays with its unit.
 fn card(name: &'static str, figure: impl AsRef<str>, under: &str) -> Card {
     let under = under.replace(" Gb/s", "\u{a0}Gb/s").replace(" Mb/s", "\u{a0}Mb/s");
     let text = |look, words: &str| Text::default().with(look, words);

@@ -16,7 +16,6 @@ const MOST_BINS: usize = 64;
 /// What happens to packets, in the order in which it can; anything else is a loss and comes last.
 const WAY: [&str; 6] = ["sent", "retransmitted", "received", "gro-merged", "backlog", "out-of-order"];
 
-/// One hop on one host.
 #[derive(Debug)]
 pub(super) struct HopRow {
     /// "host A".
@@ -24,7 +23,6 @@ pub(super) struct HopRow {
     pub(super) hop: Hop,
     /// (upper edge in ns, packets), ascending, none empty.
     pub(super) bins: Vec<(u64, u64)>,
-    /// Packets.
     pub(super) packets: f64,
 }
 

@@ -20,7 +20,6 @@ pub(super) fn limits(report: &ExplainReport) -> Table {
     })
 }
 
-/// How each host is, and what was seen on it.
 pub(super) fn facts(report: &ExplainReport) -> Table {
     beside(report, ("Facts of the hosts", "Fact"), |host| {
         let mut pairs = host.facts.as_ref().map(stated).unwrap_or_default();
@@ -99,7 +98,6 @@ fn packets(rate: &PacketRate) -> Pair {
     pair(format!("Packets of {} B, {}", rate.packet_bytes.0, rate.method), told)
 }
 
-/// A count in thousands or millions.
 fn count(value: f64) -> String {
     match value {
         v if !v.is_finite() => "?".to_owned(),

@@ -18,7 +18,6 @@ const LINES: usize = 6;
 /// Most sizes and steps that are shown of a sweep; a real one has a few dozen.
 const MOST: usize = 100;
 
-/// One sweep.
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
     /// "udp at MTU 1500".
@@ -31,11 +30,9 @@ pub(super) struct Sweep<'a> {
     pub(super) steps: Vec<Bytes>,
     /// Whether it stands for itself; else it is there to be compared with another.
     pub(super) plain: bool,
-    /// Whether messages are cut.
     pub(super) cut: bool,
 }
 
-/// All sweeps.
 pub(super) fn sweeps(report: &ExplainReport) -> Vec<Sweep<'_>> {
     report.per_packet.iter().map(Sweep::of).collect()
 }
@@ -59,7 +56,6 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The line of a layer.
     pub(super) fn line(&self, layer: &str) -> Option<&PerPacketFit> {
         self.lines.iter().find(|(name, _)| name == layer).map(|(_, line)| line)
     }
@@ -92,7 +88,6 @@ impl<'a> Sweep<'a> {
             .rows(shown.map(row))
     }
 
-    /// What was measured, a row a size.
     fn measured_sizes(&self) -> Table {
         let layers = self.measured();
         let cut = self.cut.then_some("packets");
@@ -157,7 +152,6 @@ fn told(cost: &LayerCost) -> Cell {
     Cell::number(cost.median_ns, format!("{median} ({least}–{most})"))
 }
 
-/// Notes of all sweeps, each once.
 pub(super) fn notes(report: &ExplainReport) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for part in &report.per_packet {

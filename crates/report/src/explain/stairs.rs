@@ -10,14 +10,12 @@ use crate::words::times;
 
 /// Steps of a terminal that does not say everything.
 const TOLD: usize = 4;
-/// Most steps that are drawn.
 const DRAWN: usize = 24;
 /// Where the highest step is above the flow by more than this, the axis is logarithmic.
 const WIDE: f64 = 12.0;
 /// A step within this share of the flow's rate is the flow itself.
 const SAME: f64 = 0.01;
 
-/// A limit.
 #[derive(Debug)]
 pub(super) struct Stair {
     pub(super) name: String,

@@ -63,7 +63,6 @@ pub(super) fn lead(report: &ExplainReport) -> Option<String> {
     Some(capital(&safe(&first.summary)))
 }
 
-/// `words` with a capital letter.
 pub(super) fn capital(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
@@ -114,7 +113,6 @@ pub(super) fn sureness(confidence: f64) -> &'static str {
     }
 }
 
-/// A hop in two words.
 pub(super) fn hop(hop: Hop) -> &'static str {
     match hop {
         Hop::SendToQueue => "send to queue",
@@ -126,7 +124,6 @@ pub(super) fn hop(hop: Hop) -> &'static str {
     }
 }
 
-/// A hop in a sentence.
 pub(super) fn hop_meaning(hop: Hop) -> &'static str {
     match hop {
         Hop::SendToQueue => "from the send call to the queueing discipline",

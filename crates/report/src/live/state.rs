@@ -9,7 +9,6 @@ use crate::output::{Style, Tone};
 use crate::safe;
 use crate::words::{self, Kind, Primary};
 
-/// A run so far.
 #[derive(Debug)]
 pub(super) struct State {
     style: Style,

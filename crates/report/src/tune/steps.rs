@@ -45,7 +45,6 @@ fn row(step: &StepSummary, order: [Primary; 3]) -> Row {
     toned(step, cells)
 }
 
-/// A row in the colours of what became of its step.
 pub(super) fn toned(step: &StepSummary, cells: Vec<Cell>) -> Row {
     let kind = Kind::of(step);
     Row { class: kind.class().into(), tone: Some(kind.tone()), ..Row::from(cells) }
@@ -92,7 +91,6 @@ fn named(names: &[String]) -> Text {
 /// A setting that the run changed: where, knob, start, final.
 type Changed<'a> = (&'static str, &'a str, &'a str, &'a str);
 
-/// What differs between two settings of one place.
 fn differing<'a>(place: &'static str, from: &'a Settings, to: &'a Settings) -> Vec<Changed<'a>> {
     let before = |knob: &String| from.get(knob).map_or("", String::as_str);
     to.iter()

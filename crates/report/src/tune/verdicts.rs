@@ -7,7 +7,6 @@ use crate::block::{Block, Cell, Column, Kind, Look, Row, Section, Seen, Table, T
 use crate::expected::{advised, because, expected, sums, weighed};
 use crate::words::{self, Primary};
 
-/// Causes of a verdict that are shown.
 const SHOWN: usize = 4;
 
 /// The verdicts of the run and the steps that they brought forward; nothing where the run looked at nothing.

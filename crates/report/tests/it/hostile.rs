@@ -87,7 +87,6 @@ fn few(mut kind: Kind) -> Kind {
 /// Fields that are maps from names that hosts give.
 const MAPS: [&str; 8] = ["cost", "counts", "features", "waiting_in", "layers", "snmp", "softnet", "figures"];
 
-/// Appends `text` to the names in maps.
 fn rename(value: &mut Value, key: &str, text: &str) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| rename(item, key, text)),
@@ -175,7 +174,6 @@ fn no_figure_of_a_record_breaks_a_report() {
     });
 }
 
-/// Puts eight values to the test.
 fn run<S: Strategy>(values: &S, test: impl Fn(S::Value)) {
     let config = ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() };
     let result = TestRunner::new(config).run(values, |value| {

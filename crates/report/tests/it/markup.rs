@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-/// A start tag: its name and its attributes.
 struct Tag {
     name: String,
     attributes: Vec<(String, String)>,

@@ -24,7 +24,6 @@ impl Kind {
     }
 }
 
-/// One of each.
 pub(crate) fn all() -> Vec<Kind> {
     fn measured(json: &Value) -> Option<Document> {
         Some(measure(&of::<MeasureReport>(json)?))

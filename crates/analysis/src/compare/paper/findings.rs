@@ -13,7 +13,6 @@ const RECOVERY: Metric = Metric {
     say: |share| format!("{share:.2}"),
 };
 
-/// All findings.
 pub(super) const FINDINGS: [Row; 22] = [
     Row {
         place: "sections IV.A and V.A, Table 1",

@@ -13,7 +13,6 @@ pub(super) fn best(scene: &Scene<'_>, named: &[&str], metric: &Metric) -> Judged
     set_apart(scene, named, metric, metric.more_is_better)
 }
 
-/// Whether they are the worst.
 pub(super) fn worst(scene: &Scene<'_>, named: &[&str], metric: &Metric) -> Judged {
     set_apart(scene, named, metric, !metric.more_is_better)
 }

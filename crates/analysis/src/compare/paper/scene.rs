@@ -40,7 +40,6 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// What became of a finding.
 pub(super) struct Judged {
     /// Whether it shows; `None` where the study cannot tell.
     pub(super) shows: Option<bool>,
@@ -48,12 +47,10 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// The study cannot tell, and why.
     pub(super) fn cannot(why: impl Into<String>) -> Self {
         Judged { shows: None, evidence: why.into() }
     }
 
-    /// It lacks a protocol.
     pub(super) fn without(protocols: &[&str]) -> Self {
         let names: Vec<&str> = protocols.iter().map(|protocol| title(protocol)).collect();
         Judged::cannot(format!("not in this study, or no run counts: {}", names.join(", ")))
@@ -77,7 +74,6 @@ impl Judged {
     }
 }
 
-/// A finding of the paper.
 pub(super) struct Row {
     pub(super) place: &'static str,
     pub(super) claim: &'static str,
@@ -89,7 +85,6 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Whether the finding shows in a study.
     pub(super) fn judged(&self, scene: &Scene<'_>) -> PaperFinding {
         let judged = if self.is_value && !scene.is_papers {
             Judged::cannot("a value of the paper's size and path: nothing of this study may stand beside it")

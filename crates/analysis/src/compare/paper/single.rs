@@ -75,7 +75,6 @@ pub(super) fn reno_raises_rtt(scene: &Scene<'_>) -> Judged {
     within(&rises, (0.125, 0.5), told)
 }
 
-/// When Reno is first throttled.
 pub(super) fn reno_throttled_at(scene: &Scene<'_>) -> Judged {
     let times = scene.each("reno", |f| f.first_resent_s);
     let Some(at) = mean(times.iter().copied()) else {
@@ -134,7 +133,6 @@ pub(super) fn htcp_two_steadier(scene: &Scene<'_>) -> Judged {
     Judged::by_margin(&margins, format!("S is {two:.2} with two flows and {more:.2} with more"))
 }
 
-/// FAST's aggregate.
 pub(super) fn fast_aggregate(scene: &Scene<'_>) -> Judged {
     let rates = scene.each("fast", THROUGHPUT.of);
     let Some(rate) = over(rates.iter().copied()) else { return Judged::without(&["fast"]) };

@@ -32,11 +32,8 @@ const UNPROFILED: f64 = 0.6;
 /// Large packets still cost something.
 const SAVED: f64 = 0.85;
 
-/// An offload that is off and could be on.
 pub(super) struct Missing {
-    /// Its knob.
     pub(super) knob: &'static str,
-    /// Whose.
     pub(super) host: String,
 }
 

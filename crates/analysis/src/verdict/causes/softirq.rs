@@ -73,7 +73,6 @@ fn judge(view: &View<'_>) -> Option<Finding> {
     Some(finding.expect(view.won_back(weight)))
 }
 
-/// Threads of the flow on that core.
 fn sharing(view: &View<'_>, core: &Core) -> Option<String> {
     let here = |end: &&End<'_>| end.process.is_some_and(|process| process.core == core.number);
     let names: Vec<String> = view.ends().filter(here).map(|end| end.name()).collect();

@@ -14,7 +14,6 @@ const UNSCALED: Bytes = Bytes(65_535);
 /// (tcp_sndbuf_expand in net/ipv4/tcp_input.c).
 const KERNELS_OWN: u64 = 2;
 
-/// A window per round trip.
 fn rate(view: &View<'_>, window: Bytes) -> Option<BitRate> {
     let rtt = view.rtt.filter(|rtt| *rtt > Nanos(0))?;
     Some(window.per(rtt))

@@ -8,12 +8,10 @@ use super::End;
 use crate::verdict::judge::share;
 use crate::verdict::thresholds::{HURRIED, PACKETS_WITH_THREADS, SATURATED};
 
-/// A core of a host, in shares of the window.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Core {
     /// "host B", or "the machine" that both hosts are.
     pub(crate) host: String,
-    /// Its number.
     pub(crate) number: u32,
     /// Everything but idle and stolen time, of the time that it was not stolen.
     pub(crate) busy: f64,
@@ -42,7 +40,6 @@ impl Core {
     }
 }
 
-/// Processors of the path.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Cpu {
     /// All cores, those of one machine once.

@@ -14,13 +14,11 @@ pub(crate) enum Role {
     Receiver,
 }
 
-/// One end of the path.
 pub(crate) struct End<'a> {
     pub(crate) role: Role,
     pub(crate) host: &'a HostView<'a>,
     /// Flows by what they moved in the path's direction, most first.
     pub(crate) flows: Vec<FlowView<'a>>,
-    /// The process of the largest flow.
     pub(crate) process: Option<&'a ProcessWatch>,
 }
 
@@ -51,7 +49,6 @@ impl<'a> End<'a> {
         link_bytes(self.host, self.role)
     }
 
-    /// Facts of the link that the flow takes.
     pub(crate) fn link_facts(&self) -> Option<&'a LinkFacts> {
         let name = super::settings(self.host).map(|settings| settings.link.as_str());
         let busiest = || {
@@ -76,7 +73,6 @@ fn link_bytes(host: &HostView<'_>, role: Role) -> Bytes {
     }
 }
 
-/// The sender and the receiver.
 pub(super) fn roles<'a>(scene: &'a Scene<'a>) -> (Option<End<'a>>, Option<End<'a>>) {
     let a_sends = sends(&scene.a).or_else(|| scene.b.as_ref().and_then(sends).map(|b_sends| !b_sends));
     let end = |role, host| Some(End::new(role, host));

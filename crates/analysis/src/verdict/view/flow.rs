@@ -8,10 +8,8 @@ use super::Role;
 use crate::verdict::judge::share;
 use crate::verdict::thresholds::{BUFFER_FULL, CWND_FULL};
 
-/// A flow over the window.
 #[derive(Clone, Copy)]
 pub(crate) struct FlowView<'a> {
-    /// What was watched.
     pub(crate) watch: &'a FlowWatch,
     /// From the first sample to the last.
     pub(crate) span: Nanos,
@@ -69,7 +67,6 @@ impl<'a> FlowView<'a> {
         self.states().map(of).max().map(|most| most as f64)
     }
 
-    /// Mean over the samples of the socket.
     pub(crate) fn mean(&self, of: impl Fn(&SocketState) -> f64) -> f64 {
         let samples = &self.watch.samples;
         if samples.is_empty() { 0.0 } else { samples.iter().map(of).sum::<f64>() / samples.len() as f64 }

@@ -10,7 +10,6 @@ use super::{End, FlowView, counter};
 pub(crate) struct Loss {
     /// Segments with data, retransmissions included.
     pub(crate) sent: f64,
-    /// Retransmissions.
     pub(crate) retransmitted: f64,
     /// Retransmissions that the peer had already (DSACK).
     pub(crate) spurious: f64,
@@ -60,7 +59,6 @@ impl Loss {
         (self.retransmitted - self.spurious - self.dropped_here).max(0.0)
     }
 
-    /// The same as a share of what was sent.
     pub(crate) fn rate(&self) -> f64 {
         if self.sent > 0.0 { self.on_path() / self.sent } else { 0.0 }
     }

@@ -33,19 +33,15 @@ pub struct View<'a> {
     pub(super) sender: Option<End<'a>>,
     /// The end that data reaches, where its host was watched.
     pub(super) receiver: Option<End<'a>>,
-    /// Goodput.
     pub(super) goodput: BitRate,
     /// Round trip of the idle path.
     pub(super) rtt: Option<Nanos>,
-    /// Length of the window.
     pub(super) window: Nanos,
     /// Where the sender's time went, over all its flows.
     pub(super) time: Option<TimeShares>,
     /// Losses and reordering as the sender saw them.
     pub(super) loss: Loss,
-    /// The busiest of what carries the flow.
     pub(super) cpu: Cpu,
-    /// A shaper that is at its rate.
     pub(super) shaped: Option<Shaped<'a>>,
     /// Who keeps the receive window closed, where it limits.
     pub(super) window_limit: Option<WindowLimit>,
@@ -54,7 +50,6 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Works everything out.
     pub(super) fn new(scene: &'a Scene<'a>) -> View<'a> {
         let (sender, receiver) = roles(scene);
         let one_machine = one_machine(scene);
@@ -94,7 +89,6 @@ impl<'a> View<'a> {
         self.sender.iter().chain(&self.receiver)
     }
 
-    /// The end that data reaches, by name.
     pub(super) fn receiving(&self) -> String {
         self.receiver.as_ref().map_or_else(|| "the receiving host".to_owned(), End::name)
     }
@@ -145,7 +139,6 @@ impl<'a> View<'a> {
         Some(ratio.min(self.headroom().unwrap_or(f64::INFINITY)))
     }
 
-    /// Whether what a judge needs was watched.
     pub(super) fn has(&self, need: Need) -> bool {
         let tcp =
             |end: &Option<End<'_>>| end.as_ref().and_then(End::main).is_some_and(|f| f.last().is_some());

@@ -8,7 +8,6 @@ use crate::verdict::thresholds::{AT_RATE, SHORT_QUEUE_BYTES};
 /// A queueing discipline with what judges ask of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Queue<'a> {
-    /// What was watched.
     pub(crate) watch: &'a QdiscWatch,
 }
 
@@ -26,11 +25,9 @@ impl Queue<'_> {
     }
 }
 
-/// A shaper at its rate.
 #[derive(Clone)]
 pub(crate) struct Shaped<'a> {
     pub(crate) queue: Queue<'a>,
-    /// Whose it is.
     pub(crate) host: String,
     /// What left it over what it lets through.
     pub(crate) used: f64,

@@ -26,12 +26,9 @@ pub(crate) enum HeldBy {
     Buffer,
 }
 
-/// A receive window that limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct WindowLimit {
-    /// Share of time that the sender waited for it.
     pub(crate) share: f64,
-    /// By whom.
     pub(crate) by: HeldBy,
     /// Largest window seen, in bytes.
     pub(crate) window: f64,
@@ -41,7 +38,6 @@ pub(crate) struct WindowLimit {
     pub(crate) rounding: f64,
     /// How full the receive queue was; `None` where the receiver was not watched.
     pub(crate) queue: Option<f64>,
-    /// Whether window scaling was agreed on.
     pub(crate) scaled: bool,
     /// Whether the share is the sender's own clock (else it is concluded from the receiver).
     pub(crate) timed: bool,

@@ -20,10 +20,8 @@ pub(crate) use windows::{
     window_below_bdp,
 };
 
-/// A path with one fault.
 pub(crate) type Fault = (Cause, fn(f64) -> Zoo);
 
-/// All of them.
 pub(crate) const FAULTS: &[Fault] = &[
     (Cause::ReceiveBuffer, receive_buffer),
     (Cause::SendBuffer, send_buffer),

@@ -42,7 +42,6 @@ pub(crate) fn slow_writer(strength: f64) -> Zoo {
     zoo
 }
 
-/// A profile of both hosts: shares of classes.
 fn profiled(zoo: &mut Zoo, shares: &[(CostClass, u64)]) {
     let classes = shares.iter().map(|&(class, samples)| ClassSamples { class, samples }).collect();
     zoo.a.put(Some(CostProfile { classes, ..CostProfile::default() }));

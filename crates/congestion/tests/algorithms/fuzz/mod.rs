@@ -23,7 +23,6 @@ fn connection() -> Sock {
     Sock { snd_cwnd_clamp: MOST, ..Sock::default() }
 }
 
-/// Plays `calls` to every control.
 fn stays_within_bounds(calls: &[Call]) -> TestCaseResult {
     for row in CONTROLS {
         let control = native(row.name).expect("a row");

@@ -103,7 +103,6 @@ pub(super) fn planted(folder: &Path, name: &str, number: usize, planted: &Plante
     table(name, &source, &arguments, &format!("ls_{name}"))
 }
 
-/// A tree of C sources.
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("a temporary folder");
     for entry in fs::read_dir(from).expect("our sources").map(|entry| entry.expect("an entry").path()) {

@@ -9,7 +9,6 @@ use landspeed_congestion::{CaState, Event, Native, Sock};
 use crate::drive::Drive;
 use crate::path::Path;
 
-/// What both go through.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Play {
     /// From 10 packets up to a threshold and beyond it, round trips of so many µs, so many packets an acknowledgement.
@@ -32,7 +31,6 @@ pub(super) enum Play {
     Rates { base: usize, pauses: bool, loses_every: usize, changes: bool },
 }
 
-/// How far apart they were.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Worst {
     /// Packets beyond the bound where that is most; negative: within it.
@@ -126,7 +124,6 @@ impl fmt::Display for Bound {
 }
 
 impl Pair {
-    /// Plays `play` to both.
     pub(super) fn play(linux: Native, ours: Native, play: Play, bound: Bound) -> Worst {
         if let Play::Rates { base, pauses, loses_every, changes } = play {
             return rates(&[linux, ours], base, pauses, loses_every, changes, bound);
@@ -269,7 +266,6 @@ impl Pair {
         }
     }
 
-    /// A round trip that is there to be measured.
     fn round_unseen(&mut self, rtt: u32) {
         let (window, start) = (self.linux.sk.snd_cwnd, self.linux.sk.tcp_mstamp);
         for packet in 1..=window {
@@ -300,7 +296,6 @@ fn rate_at(millisecond: u64) -> f64 {
     4.0 + 6.0 * number as f64 / f64::from(1 << 24)
 }
 
-/// [`Play::Rates`].
 fn rates(
     controls: &[Native],
     base: usize,

@@ -14,20 +14,16 @@ use super::Progress;
 use crate::{Error, Pair};
 use study::Study;
 
-/// What a sweep over sizes is asked for.
 #[derive(Debug, Clone)]
 pub struct SizesOptions {
     /// Settings of TCP's flow, and where the threads of all flows run.
     pub flow: Settings,
     /// Whether MTU and offloads may be turned for it: only where nobody else uses the hosts.
     pub may_turn: bool,
-    /// Seed of the order of trials.
     pub seed: u64,
-    /// How much is measured.
     pub effort: Effort,
 }
 
-/// How much is measured.
 #[derive(Debug, Clone)]
 pub struct Effort {
     /// Sizes of messages, ascending.
@@ -35,7 +31,6 @@ pub struct Effort {
     /// The steps that are measured one by one: numbers of packets that a datagram just fills, with one byte
     /// more beside it.
     pub steps: Vec<u64>,
-    /// Times that each size is measured.
     pub rounds: u32,
     /// Length of a trial's window; longer where the clocks or the path need it.
     pub window: Nanos,
@@ -67,7 +62,6 @@ pub struct Attention<'a> {
     pub stop: &'a dyn Fn() -> bool,
 }
 
-/// Whether the user asked to stop.
 type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// Sweeps over sizes on `pair` and adds what came to `report`, whose limits answer a part of the questions.

@@ -10,7 +10,6 @@ use super::plan::{Kind, may_turn};
 use super::study::Study;
 use crate::Error;
 
-/// Payload of a write.
 const WRITE: Bytes = Bytes::kib(32);
 /// Both arms are without these: a device that cuts or gathers must sum as well, and the kernel takes them off
 /// with the checksum (netdev_fix_features).

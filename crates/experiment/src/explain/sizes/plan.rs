@@ -21,7 +21,6 @@ const LONGEST: Nanos = Nanos::secs(150);
 /// Around each trial: connecting, proving, turning.
 const AROUND: Nanos = Nanos::millis(80);
 
-/// What carries the messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Udp,
@@ -70,7 +69,6 @@ impl Sweep {
         Sweep { of: SweepOf { transport: transport.to_owned(), mtu, cut_by }, kind, groups }
     }
 
-    /// What a trial of messages of `size` is called.
     pub(super) fn trial(&self, size: Bytes) -> String {
         format!("{} of {} B at MTU {}", self.of.transport, size.0, self.of.mtu.0)
     }
@@ -99,7 +97,6 @@ impl Sweep {
     }
 }
 
-/// Everything that is measured.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     /// The MTU as found, and the jumbo one where it can be had.

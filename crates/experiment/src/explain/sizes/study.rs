@@ -23,14 +23,11 @@ const PROFILER: &str = "cost";
 /// want of acknowledgements.
 const MOST_REFUSED: usize = 20;
 
-/// A sweep under way.
 pub(super) struct Study<'a> {
     pub(super) pair: &'a mut Pair,
     pub(super) options: &'a SizesOptions,
     pub(super) plan: Plan,
-    /// The hosts as they were found.
     found: Cell,
-    /// Whether anything was turned.
     turned: bool,
     /// By sweep.
     costs: Vec<Vec<MessageCost>>,
@@ -44,7 +41,6 @@ pub(super) struct Study<'a> {
     dice: ChaCha8Rng,
 }
 
-/// What a study found.
 pub(super) struct Found {
     pub(super) parts: Vec<PerPacket>,
     pub(super) offload: OffloadStudy,
@@ -217,7 +213,6 @@ impl<'a> Study<'a> {
         if self.turned { self.pair.set(&cell) } else { Ok(()) }
     }
 
-    /// Whether anything was turned, and what was found.
     pub(super) fn finish(self) -> (bool, Found) {
         let notes = self.notes();
         let shared = self.attribution();

@@ -91,7 +91,6 @@ impl Key {
         }
     }
 
-    /// Whether a knob that disturbs `kinds` can disturb this.
     pub(in crate::journal) fn is_among(&self, kinds: &[Disturbs]) -> bool {
         match self.kind() {
             Some(kind) => kinds.contains(&kind),
@@ -230,7 +229,6 @@ impl Value {
         }
     }
 
-    /// What it is, in a few words.
     pub(in crate::journal) fn shown(&self) -> String {
         match self {
             Value::On => "on".into(),

@@ -108,7 +108,6 @@ impl Seen {
         Seen { kinds: kinds.iter().map(word).collect(), running: false, own: Vec::new(), items }
     }
 
-    /// Whether this kind was looked at.
     pub(super) fn was_for(&self, kind: &Disturbs) -> bool {
         self.kinds.contains(&word(kind))
     }
@@ -137,7 +136,6 @@ impl Seen {
         slot.is_ipv6_prefix() && !self.keys().any(is_in_it)
     }
 
-    /// What is otherwise now, one line each.
     pub(super) fn differences(&self, now: &Seen, device: &str) -> Vec<String> {
         let new = now.keys().filter(|key| self.get(key).is_none());
         self.keys()
@@ -181,7 +179,6 @@ impl Seen {
     }
 }
 
-/// A kind's name in a journal.
 fn word(kind: &Disturbs) -> String {
     match kind {
         Disturbs::Addresses => "addresses".into(),

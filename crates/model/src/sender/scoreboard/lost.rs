@@ -10,12 +10,10 @@ use crate::agenda::NEVER;
 pub(in crate::sender) struct Newest {
     pub(in crate::sender) sent_at: Nanos,
     pub(in crate::sender) seq: u64,
-    /// Its round trip.
     pub(in crate::sender) rtt: Nanos,
 }
 
 impl Newest {
-    /// Whether it was sent after that segment.
     fn is_after(&self, sent_at: Nanos, seq: u64) -> bool {
         (sent_at, seq) < (self.sent_at, self.seq)
     }

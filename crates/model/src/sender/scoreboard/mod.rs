@@ -22,7 +22,6 @@ pub(super) const RESENT: u8 = 4;
 /// Was sent more than once.
 pub(super) const EVER_RESENT: u8 = 8;
 
-/// What is remembered of a segment that was sent.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sent {
     /// When it was last sent.
@@ -37,7 +36,6 @@ pub(super) struct Sent {
     pub(super) flags: u8,
 }
 
-/// All segments under way.
 #[derive(Debug, Clone)]
 pub(super) struct Scoreboard {
     ring: Box<[Sent]>,
@@ -93,12 +91,10 @@ impl Scoreboard {
         (self.next - self.una) as u32
     }
 
-    /// Segments acknowledged selectively.
     pub(super) fn sacked(&self) -> u32 {
         self.sacked
     }
 
-    /// Segments thought lost.
     pub(super) fn lost(&self) -> u32 {
         self.lost
     }
@@ -118,7 +114,6 @@ impl Scoreboard {
         self.out() - self.sacked - self.lost + self.resent
     }
 
-    /// A segment under way.
     pub(super) fn at(&self, seq: u64) -> &Sent {
         &self.ring[seq as usize & (self.ring.len() - 1)]
     }

@@ -24,7 +24,6 @@ pub(super) struct Axis {
 /// How figures lie on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Evenly.
     Even,
     /// By their logarithms: they span orders of magnitude.
     Log,
@@ -66,7 +65,6 @@ const LEAST_OF_WORST: f64 = 1e-4;
 /// Share of an axis that figures lie on, where some protocols have none and stand at its end.
 const BEFORE_NEVER: f64 = 0.8;
 
-/// An axis with its ends.
 pub(super) struct Laid {
     pub(super) axis: &'static Axis,
     pub(super) x: f64,

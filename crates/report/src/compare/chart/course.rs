@@ -30,7 +30,6 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    /// Axes that hold all of `courses`.
     pub(crate) fn of(study: &Study, courses: &[Course]) -> Self {
         let mut borders: Vec<f64> = study.regions().iter().take(64).map(|r| r.0.as_secs_f64()).collect();
         borders.push(study.duration().as_secs_f64());
@@ -76,7 +75,6 @@ fn stacked(flows: &[Points]) -> Vec<Points> {
     edges
 }
 
-/// The chart of course `index` on a page.
 pub(crate) fn course(index: usize, course: &Course, ground: &Ground) -> Markup {
     let has_queue = !course.queue.is_empty();
     let bottom = if has_queue { QUEUE.1 } else { ROUND_TRIP.1 };
@@ -162,7 +160,6 @@ fn outline(points: &Points, place: &Place<'_>) -> String {
     if all.is_empty() { String::new() } else { format!("M{}", all.join("L")) }
 }
 
-/// The area between an edge and the one below it, or the floor.
 fn area(edge: &Points, below: Option<&Points>, place: &Place<'_>, floor: f64) -> String {
     let (Some(first), Some(last)) = (edge.first(), edge.last()) else { return String::new() };
     let back = match below {

@@ -14,7 +14,6 @@ use crate::words::Primary;
 const ROOM: Room = Room { width: 912.0, names: 122.0, bottom: 330.0 };
 /// Places along a line, beside the two at each step.
 const PLACES: u32 = 96;
-/// Steps that are drawn, at most.
 const STEPS: usize = 24;
 /// Figures outside of this, in nanoseconds, come from no measurement.
 const SANE: std::ops::RangeInclusive<f64> = 1e-3..=1e12;

@@ -13,7 +13,6 @@ use crate::words::{Primary, number};
 const NAME: usize = 34;
 const HOW: usize = 42;
 
-/// The chart.
 pub(crate) fn stairs(stairs: &Stairs) -> Markup {
     let values = || stairs.steps.iter().map(|s| s.rate).chain(stairs.flow);
     let (per, unit) = unit_of(Primary::Rate, values().fold(0.0, f64::max));

@@ -9,7 +9,6 @@ use crate::chart::scale::label;
 
 const ROOM: Room = Room { width: 912.0, names: 167.0, bottom: 300.0 };
 
-/// The chart.
 pub(crate) fn window(window: &Window) -> Option<Markup> {
     let most = window.tracks.iter().flat_map(|t| &t.points).map(|p| p.1).fold(0.0, f64::max);
     let (per, unit) = size_of(most);
