@@ -43,7 +43,7 @@ pub use error::JournalError;
 pub use folder::STATE_DIR_VARIABLE;
 pub use guardian::{guardian_main, guardian_main_with};
 pub use turner::{Options, Turner};
-pub use undo::{Undo, UndoReport, undo_namespaces, undo_with};
+pub use undo::{Undo, UndoReport, undo_namespaces};
 
 /// Finds a knob by its name in a table; nothing else is ever turned.
 pub type Lookup = fn(&str) -> Option<&'static crate::Knob>;

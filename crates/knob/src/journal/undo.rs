@@ -1,6 +1,6 @@
 //! Putting back what neither agent nor guardian lived to put back, or giving it up.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::file::{JournalFile, cookie_of, name_of};
 use super::folder::{Folder, state_dir};
@@ -48,14 +48,6 @@ impl Default for Undo {
             lookup: super::default_lookup,
         }
     }
-}
-
-/// Puts back what journals say, with a state folder and a knob table of the caller's; see [`Undo::run`].
-///
-/// # Errors
-/// As [`Undo::run`].
-pub fn undo_with(all: bool, state: &Path, lookup: Lookup) -> Result<UndoReport, JournalError> {
-    Undo { all, state_dir: state.to_owned(), lookup, ..Undo::default() }.run()
 }
 
 /// Works off the journals of a lab's network namespaces, which have these cookies and may be gone: then their

@@ -2,27 +2,20 @@
 
 use std::fs;
 
-use super::host::{Agent, Host, can_run, ip, tc};
+use super::host::{Agent, Host, ip, tc};
 use super::kills::{KILL, guardian_pid, signal};
-use super::knobs::lookup;
-use landspeed_knob::journal::undo_with;
-
 const RP_FILTER: &str = "/proc/sys/net/ipv4/conf/v0/rp_filter";
 
 /// A host, and an agent that may turn its knobs.
-fn started() -> (Host, Agent) {
-    let host = Host::new();
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
-    (host, agent)
+fn started() -> Option<(Host, Agent)> {
+    let host = Host::try_new()?;
+    let agent = host.started(60_000);
+    Some((host, agent))
 }
 
 #[test]
 fn what_others_took_away_or_set_stays_so_and_is_said() {
-    if !can_run() {
-        return;
-    }
-    let (host, mut agent) = started();
+    let Some((host, mut agent)) = started() else { return };
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| {
         // A virtual address that failed over, a route that a daemon withdrew, an administrator's filter.
@@ -47,10 +40,7 @@ fn what_others_took_away_or_set_stays_so_and_is_said() {
 
 #[test]
 fn a_users_own_mtu_stays_with_all_that_follows_from_it() {
-    if !can_run() {
-        return;
-    }
-    let (host, mut agent) = started();
+    let Some((host, mut agent)) = started() else { return };
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| ip("link set v0 mtu 4000"));
     let before = host.picture();
@@ -62,10 +52,7 @@ fn a_users_own_mtu_stays_with_all_that_follows_from_it() {
 
 #[test]
 fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
-    if !can_run() {
-        return;
-    }
-    let (host, mut agent) = started();
+    let Some((host, mut agent)) = started() else { return };
     // IPv6 goes, with its addresses and routes; somebody gives up one that is left, and sets what is left.
     assert_eq!(agent.ask("turn mtu 1200").unwrap(), "3000 -> 1200");
     host.inside(|| {
@@ -77,7 +64,7 @@ fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
     signal(agent.pid(), rustix::process::Signal::STOP);
     signal(guardian_pid(&host).unwrap(), KILL);
     agent.kill();
-    let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    let report = host.undo();
     assert!(report.clean, "{report:?}");
     let now = host.picture();
     assert!(!now.contains("198.18.0.9/24") && now.contains("ipv4/conf/v0/rp_filter=1\n"), "{report:?}");
@@ -90,10 +77,7 @@ fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
 /// address: what our write then takes away is no part of that.
 #[test]
 fn a_route_that_outlived_its_address_comes_back() {
-    if !can_run() {
-        return;
-    }
-    let (host, mut agent) = started();
+    let Some((host, mut agent)) = started() else { return };
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| ip("addr del fd00:3::1/64 dev v0"));
     let routes = || host.inside(|| ip("-6 route show dev v0"));
@@ -108,16 +92,12 @@ fn a_route_that_outlived_its_address_comes_back() {
 /// HTB counts in its options the packets that no class took.
 #[test]
 fn a_qdisc_that_counts_in_its_options_does_not_block_the_host() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     host.inside(|| {
         tc("qdisc add dev v0 root handle 7: htb default 0");
         tc("class add dev v0 parent 7: classid 7:1 htb rate 1gbit");
     });
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
+    let mut agent = host.started(60_000);
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     let shown = || host.inside(|| tc("qdisc show dev v0"));
     let before = shown();

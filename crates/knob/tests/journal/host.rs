@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use landspeed_knob::journal::{JournalError, Lookup, Undo, UndoReport};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
 
@@ -67,6 +68,11 @@ const SETTINGS: &[(&str, &str)] = &[
 impl Host {
     pub(crate) fn new() -> Host {
         Self::with(SETUP)
+    }
+
+    /// `None`, and a word of it, where tests of real namespaces cannot run.
+    pub(crate) fn try_new() -> Option<Host> {
+        can_run().then(Self::new)
     }
 
     /// As [`Host::new`], with hardware addresses that are alike on all: what the kernel derives from them is.
@@ -142,9 +148,21 @@ impl Host {
         })
     }
 
+    /// What undo does in the namespace, with the tests' own knobs.
+    pub(crate) fn undo(&self) -> UndoReport {
+        self.inside(|| undo_with(false, &self.state(), super::knobs::lookup)).unwrap()
+    }
+
     /// Starts an agent in the namespace, with the tests' own knobs.
     pub(crate) fn agent(&self, lease_ms: u64) -> Agent {
         self.start(&[("LANDSPEED_TEST_LEASE_MS", &lease_ms.to_string())])
+    }
+
+    /// As [`Host::agent`], one that may turn knobs.
+    pub(crate) fn started(&self, lease_ms: u64) -> Agent {
+        let mut agent = self.agent(lease_ms);
+        assert_eq!(agent.ask("start").unwrap(), "ok");
+        agent
     }
 
     /// As [`Host::agent`], with another state folder.
@@ -184,6 +202,10 @@ impl Host {
             Agent { child, stdin, stdout }
         })
     }
+}
+
+pub(crate) fn undo_with(all: bool, state: &Path, lookup: Lookup) -> Result<UndoReport, JournalError> {
+    Undo { all, state_dir: state.to_owned(), lookup, ..Undo::default() }.run()
 }
 
 pub(crate) fn empty_netns() -> OwnedFd {

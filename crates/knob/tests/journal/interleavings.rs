@@ -6,9 +6,9 @@
 
 use std::fs;
 
-use landspeed_knob::journal::{Lookup, undo_with};
+use landspeed_knob::journal::Lookup;
 
-use super::host::{Agent, Host, assert_same, can_ip, can_run};
+use super::host::{Agent, Host, assert_same, can_ip, can_run, undo_with};
 use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal};
 use super::knobs::lookup;
 

@@ -2,10 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_knob::journal::undo_with;
-
-use super::host::{Agent, Host, assert_same, can_run};
-use super::knobs::lookup;
+use super::host::{Host, assert_same, can_run};
 
 /// A journal's header, to learn who the guardian is.
 pub(crate) fn guardian_pid(host: &Host) -> Option<u32> {
@@ -52,20 +49,11 @@ fn session_of(pid: u32) -> i32 {
     after_name.split(' ').nth(3).unwrap().parse().unwrap()
 }
 
-fn started(host: &Host, lease_ms: u64) -> Agent {
-    let mut agent = host.agent(lease_ms);
-    assert_eq!(agent.ask("start").unwrap(), "ok");
-    agent
-}
-
 #[test]
 fn the_guardian_restores_for_a_killed_agent() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = started(&host, 5000);
+    let mut agent = host.started(5000);
     agent.ask("turn rmem 4096 65536 65536");
     agent.ask("turn mtu 1200");
     assert_ne!(host.picture(), before);
@@ -82,7 +70,7 @@ fn the_guardian_is_deaf_to_what_ends_sessions() {
     use rustix::process::Signal;
     let host = Host::new();
     let before = host.picture();
-    let mut agent = started(&host, 60_000);
+    let mut agent = host.started(60_000);
     agent.ask("turn mtu 9000");
     let guardian = guardian_pid(&host).unwrap();
     for ending in [Signal::HUP, Signal::INT, Signal::TERM, Signal::QUIT, Signal::PIPE] {
@@ -106,12 +94,9 @@ fn the_guardian_is_deaf_to_what_ends_sessions() {
 
 #[test]
 fn the_agent_restores_for_a_killed_guardian_and_turns_no_more() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = started(&host, 5000);
+    let mut agent = host.started(5000);
     agent.ask("turn rmem 4096 65536 65536");
     agent.ask("turn mtu 1200");
     signal(guardian_pid(&host).unwrap(), KILL);
@@ -126,12 +111,9 @@ fn the_agent_restores_for_a_killed_guardian_and_turns_no_more() {
 
 #[test]
 fn undo_restores_when_both_are_dead() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = started(&host, 5000);
+    let mut agent = host.started(5000);
     agent.ask("turn mtu 1200");
     agent.ask("turn sack 0");
     // The agent must not have time to restore for its guardian.
@@ -143,24 +125,21 @@ fn undo_restores_when_both_are_dead() {
     let refused = second.ask("start").unwrap();
     assert!(refused.contains("run `landspeed undo`"), "{refused}");
 
-    let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    let report = host.undo();
     assert!(report.clean, "{report:?}");
     assert!(report.lines.contains(&"mtu of v0: 1200 -> 3000".to_owned()), "{report:?}");
     assert_same(&host.picture(), &before, "afterwards");
     assert!(host.journals().is_empty());
-    let again = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    let again = host.undo();
     assert_eq!((again.clean, again.lines), (true, vec!["nothing to undo".to_owned()]));
     assert_eq!(second.ask("start").unwrap(), "ok");
 }
 
 #[test]
 fn a_lease_that_ends_puts_everything_back_while_the_agent_lives() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = started(&host, 60_000);
+    let mut agent = host.started(60_000);
     agent.ask("turn mtu 9000");
     agent.ask("short 200");
     agent.ask("turn rmem 4096 65536 65536");
@@ -174,12 +153,9 @@ fn a_lease_that_ends_puts_everything_back_while_the_agent_lives() {
 
 #[test]
 fn a_stopped_agent_cannot_write_after_its_lease() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = started(&host, 1000);
+    let mut agent = host.started(1000);
     agent.ask("turn mtu 9000");
     agent.ask("beat");
     signal(agent.pid(), rustix::process::Signal::STOP);
@@ -194,12 +170,9 @@ fn a_stopped_agent_cannot_write_after_its_lease() {
 
 #[test]
 fn an_agent_that_hangs_in_a_write_is_killed_and_its_half_written_value_is_put_back() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = started(&host, 500);
+    let mut agent = host.started(500);
     agent.tell("turn slow 9");
     let half = || host.picture().contains("tcp_probe_threshold=7\n");
     let deadline = Instant::now() + Duration::from_secs(20);
@@ -213,12 +186,9 @@ fn an_agent_that_hangs_in_a_write_is_killed_and_its_half_written_value_is_put_ba
 
 #[test]
 fn a_write_that_takes_as_long_as_its_row_says_is_never_cut() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = started(&host, 300);
+    let mut agent = host.started(300);
     // No heartbeat comes: the lease ends while the knob is written, and the grace with it if the row did not count.
     assert_eq!(agent.ask("turn steady 9").as_deref(), Some("8 -> 9"));
     wait_until_no_journal(&host);
@@ -228,12 +198,9 @@ fn a_write_that_takes_as_long_as_its_row_says_is_never_cut() {
 
 #[test]
 fn a_value_left_half_way_is_ours_for_undo_too() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = started(&host, 60_000);
+    let mut agent = host.started(60_000);
     agent.tell("turn slow 9");
     let deadline = Instant::now() + Duration::from_secs(20);
     while !host.picture().contains("tcp_probe_threshold=7\n") {
@@ -242,7 +209,7 @@ fn a_value_left_half_way_is_ours_for_undo_too() {
     signal(agent.pid(), rustix::process::Signal::STOP);
     signal(guardian_pid(&host).unwrap(), KILL);
     agent.kill();
-    let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    let report = host.undo();
     assert!(report.clean, "{report:?}");
     assert_same(&host.picture(), &before, "afterwards");
 }
@@ -250,10 +217,7 @@ fn a_value_left_half_way_is_ours_for_undo_too() {
 /// Random moments, random victims; the seed is printed, the choice is the machine's own jitter besides.
 #[test]
 fn kills_at_random_moments_leave_the_host_as_found() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
     let mut seed = u64::from(std::process::id());
     println!("seed {seed}");
@@ -301,7 +265,7 @@ fn settle(host: &Host, both: bool) {
         assert!(Instant::now() < deadline, "agent and guardian leave {}", left());
         std::thread::sleep(Duration::from_millis(10));
     }
-    let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+    let report = host.undo();
     assert!(report.clean, "{report:?}");
     assert!(host.journals().is_empty());
 }

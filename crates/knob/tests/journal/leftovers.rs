@@ -4,14 +4,10 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::PathBuf;
 
-use landspeed_knob::journal::{Undo, UndoReport, undo_with};
+use landspeed_knob::journal::Undo;
 
-use super::host::{Host, Named, assert_same, can_run};
+use super::host::{Host, Named, assert_same, undo_with};
 use super::knobs::lookup;
-
-fn undo(host: &Host) -> UndoReport {
-    host.inside(|| undo_with(false, &host.state(), lookup)).unwrap()
-}
 
 /// Puts a journal there for this host, as some other program might.
 fn plant(host: &Host, lines: &str) -> PathBuf {
@@ -37,27 +33,21 @@ fn with_header(line: &str) -> String {
 
 #[test]
 fn a_run_that_died_before_its_first_turn_blocks_nobody() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     for text in ["", "{\"entry\":\"hea", HEADER, &format!("{HEADER}{{\"entry\":\"intent\",\"seq\":1,\"kn")] {
         plant(&host, text);
         let mut agent = host.agent(5000);
         assert_eq!(agent.ask("start").unwrap(), "ok", "{text}");
         agent.ask("restore");
         plant(&host, text);
-        let report = undo(&host);
+        let report = host.undo();
         assert!(report.clean && host.journals().is_empty(), "{report:?}");
     }
 }
 
 #[test]
 fn the_agent_clears_away_what_a_guardian_left_that_died_at_once() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     plant(&host, HEADER);
     let refused = host.agent(5000).ask("start-with /bin/false").unwrap();
     assert!(refused.contains("the guardian died"), "{refused}");
@@ -72,10 +62,7 @@ fn the_agent_clears_away_what_a_guardian_left_that_died_at_once() {
 
 #[test]
 fn hostile_lines_are_refused_and_the_others_restored() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
     let hostile = [
         r#"{"entry":"intent","seq":1,"knob":"../../etc/passwd","device":null,"before":"1","to":"0"}"#,
@@ -100,29 +87,26 @@ fn hostile_lines_are_refused_and_the_others_restored() {
         let path = plant(&host, &with_header(line));
         let mut agent = host.agent(5000);
         assert!(agent.ask("start").unwrap().contains("landspeed undo"), "{line}");
-        let report = undo(&host);
+        let report = host.undo();
         assert!(!report.clean && path.exists(), "{line}: {report:?}");
         assert!(!report.lines.iter().any(|l| l.contains('\u{1b}')), "{report:?}");
         assert_same(&host.picture(), &before, line);
     }
     let good = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
     plant(&host, &with_header(&format!("{}\n{good}", hostile[0])));
-    let report = undo(&host);
+    let report = host.undo();
     assert!(!report.clean && report.lines.contains(&"sack: 1 -> 0".to_owned()), "{report:?}");
 }
 
 #[test]
 fn another_boot_is_told_and_not_written() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
     let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
     let other = with_header(intent).replace("BOOT", "01234567-0123-0123-0123-0123456789ab");
     plant(&host, &other);
     assert!(host.agent(5000).ask("start").unwrap().contains("landspeed undo"));
-    let report = undo(&host);
+    let report = host.undo();
     assert!(report.clean && report.lines[0].contains("earlier boot"), "{report:?}");
     assert!(report.lines[1].contains("sack (no device) had been 0"), "{report:?}");
     assert!(host.journals().is_empty());
@@ -131,23 +115,17 @@ fn another_boot_is_told_and_not_written() {
 
 #[test]
 fn a_device_that_is_gone_took_its_settings_along() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let intent = r#"{"entry":"intent","seq":1,"knob":"mtu","device":{"name":"v0","ifindex":999,"permanent_mac":null},"before":"1500","to":"3000"}"#;
     plant(&host, &with_header(intent));
-    let report = undo(&host);
+    let report = host.undo();
     assert!(report.clean && report.lines[0].contains("the device is gone"), "{report:?}");
     assert!(host.picture().contains("mtu 3000"), "the new device of this name is left alone");
 }
 
 #[test]
 fn no_journal_behind_a_symlink() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let elsewhere = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), host.state()).unwrap();
     let refused = host.agent(5000).ask("start").unwrap();
@@ -158,10 +136,7 @@ fn no_journal_behind_a_symlink() {
 
 #[test]
 fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let intent = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
     plant(&host, &with_header(intent));
     let from_here = |all| undo_with(all, &host.state(), lookup).unwrap();
@@ -190,10 +165,7 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
 
 #[test]
 fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let good = r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1"}"#;
     let path = plant(&host, &with_header(&format!("{good}\n[[[[")));
     let before = host.picture();
@@ -215,7 +187,7 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
     assert_same(&host.picture(), &before, "nothing is changed");
     // Undo puts back what it can, for ever stays with what it cannot, and says what is left to do.
     for _ in 0..2 {
-        let report = undo(&host);
+        let report = host.undo();
         assert!(!report.clean && report.lines.last().unwrap().contains("undo --forget"), "{report:?}");
     }
     let (gone, shown) = asked(true);
@@ -223,8 +195,7 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
     assert!(shown.contains(&"  sack is 0, was 0".to_owned()), "{shown:?}");
     assert_eq!(host.agent(5000).ask("start").unwrap(), "ok");
     // A run in progress keeps its journal.
-    let mut agent = host.agent(60_000);
-    assert_eq!(agent.ask("start").unwrap(), "ok");
+    let mut agent = host.started(60_000);
     agent.ask("turn sack 1");
     let (refused, shown) = asked(true);
     assert!(refused.lines[0].contains("a run is in progress") && shown.is_empty(), "{refused:?}");
@@ -233,22 +204,19 @@ fn what_cannot_be_put_back_is_shown_and_given_up_on_demand() {
 
 #[test]
 fn a_journal_of_another_version_is_named_and_not_misread() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let intent =
         r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1","disturbed":{}}"#;
     let old = with_header(intent).replace("\"format\":2", "\"format\":1");
     plant(&host, &old);
     let before = host.picture();
     assert!(host.agent(5000).ask("start").unwrap().contains("landspeed undo"));
-    let report = undo(&host);
+    let report = host.undo();
     assert!(!report.clean && report.lines[0].contains("another version of landspeed"), "{report:?}");
     assert_same(&host.picture(), &before, "afterwards");
     // After the next boot there is nothing left of it.
     plant(&host, &old.replace("BOOT", "01234567-0123-0123-0123-0123456789ab"));
-    let report = undo(&host);
+    let report = host.undo();
     assert!(report.clean && report.lines[0].contains("earlier boot"), "{report:?}");
     assert!(host.journals().is_empty());
 }

@@ -2,24 +2,19 @@
 
 use std::os::fd::OwnedFd;
 
-use landspeed_knob::journal::undo_with;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 
-use super::host::{Host, assert_same, can_run};
+use super::host::{Host, assert_same, undo_with};
 use super::kills::{guardian_pid, signal, wait_until_no_journal, wait_until_stopped};
 use super::knobs::lookup;
 
 #[test]
 fn a_namespace_has_one_lock_whatever_the_state_folder() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let elsewhere = tempfile::tempdir().unwrap();
     let other = elsewhere.path().join("state");
-    let mut first = host.agent(60_000);
-    assert_eq!(first.ask("start").unwrap(), "ok");
+    let mut first = host.started(60_000);
     assert_eq!(first.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     // Every agent of these tests has a mount namespace of its own, too.
     let mut second = host.agent_with_state(&other);
@@ -43,10 +38,7 @@ fn a_namespace_has_one_lock_whatever_the_state_folder() {
 
 #[test]
 fn undo_of_another_state_folder_waits_for_the_run() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let elsewhere = tempfile::tempdir().unwrap();
     let other = elsewhere.path().join("state");
     let mut first = host.agent_with_state(&other);
@@ -58,8 +50,7 @@ fn undo_of_another_state_folder_waits_for_the_run() {
     signal(guardian, Signal::KILL);
     first.kill();
 
-    let mut second = host.agent(60_000);
-    assert_eq!(second.ask("start").unwrap(), "ok");
+    let mut second = host.started(60_000);
     let undo = || host.inside(|| undo_with(false, &other, lookup)).unwrap();
     let report = undo();
     let line = format!("a run is in progress (pid {})", second.pid());
@@ -79,14 +70,10 @@ fn guardian_of(state: &std::path::Path, cookie: u64) -> u32 {
 
 #[test]
 fn undo_and_a_new_run_say_what_to_do_about_a_stopped_guardian() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
     for end in [Signal::CONT, Signal::KILL] {
-        let mut agent = host.agent(60_000);
-        assert_eq!(agent.ask("start").unwrap(), "ok");
+        let mut agent = host.started(60_000);
         assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
         let guardian = guardian_pid(&host).unwrap();
         signal(guardian, Signal::STOP);
@@ -96,7 +83,7 @@ fn undo_and_a_new_run_say_what_to_do_about_a_stopped_guardian() {
             let both = [format!("kill -CONT {guardian}"), format!("kill -KILL {guardian}")];
             assert!(both.iter().all(|command| line.contains(command)), "{line}");
         };
-        let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+        let report = host.undo();
         assert!(!report.clean, "{report:?}");
         says(&report.lines[0]);
         says(&host.agent(60_000).ask("start").unwrap());
@@ -104,7 +91,7 @@ fn undo_and_a_new_run_say_what_to_do_about_a_stopped_guardian() {
 
         signal(guardian, end);
         if end == Signal::KILL {
-            let report = host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
+            let report = host.undo();
             assert!(report.clean, "{report:?}");
         }
         wait_until_no_journal(&host);
@@ -114,10 +101,7 @@ fn undo_and_a_new_run_say_what_to_do_about_a_stopped_guardian() {
 
 #[test]
 fn a_guardian_that_hangs_does_not_hang_its_agent() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
     let mut agent = host.impatient_agent(1000);
     assert_eq!(agent.ask("start").unwrap(), "ok");

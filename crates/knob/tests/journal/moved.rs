@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 
-use landspeed_knob::journal::{Undo, undo_with};
+use landspeed_knob::journal::Undo;
 use landspeed_netlink::{LinkChange, Rtnl};
 
 use super::host::{Host, Named, can_run, empty_netns, inside, ip};
@@ -21,15 +21,12 @@ fn mtu_in(netns: &OwnedFd) -> u32 {
 
 #[test]
 fn a_device_that_moved_is_put_back_where_it_is_now() {
-    if !can_run() {
-        return;
-    }
-    let (host, other) = (Host::new(), empty_netns());
+    let Some(host) = Host::try_new() else { return };
+    let other = empty_netns();
     let _reachable = Named::new(&other);
     // Another device has its number there.
     inside(&other, || ip("link add x1 type veth peer name x2"));
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
+    let mut agent = host.started(60_000);
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     agent.ask("turn sack 0");
     moved(&host, &other);
@@ -44,24 +41,20 @@ fn a_device_that_moved_is_put_back_where_it_is_now() {
 
 #[test]
 fn a_device_that_moved_unseen_is_looked_for_and_the_journal_kept_where_nobody_can_look() {
-    if !can_run() {
-        return;
-    }
-    let (host, other) = (Host::new(), empty_netns());
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
+    let Some(host) = Host::try_new() else { return };
+    let other = empty_netns();
+    let mut agent = host.started(60_000);
     agent.ask("turn mtu 9000");
     signal(agent.pid(), rustix::process::Signal::STOP);
     signal(guardian_pid(&host).unwrap(), KILL);
     agent.kill();
     moved(&host, &other);
-    let undo = || host.inside(|| undo_with(false, &host.state(), lookup)).unwrap();
-    let report = undo();
+    let report = host.undo();
     assert!(!report.clean && host.journals().len() == 1, "{report:?}");
     assert!(report.lines[0].contains("cannot be reached"), "{report:?}");
     assert_eq!(mtu_in(&other), 9000);
     let _reachable = Named::new(&other);
-    let report = undo();
+    let report = host.undo();
     assert!(report.clean && host.journals().is_empty(), "{report:?}");
     assert_eq!(mtu_in(&other), 3000, "{report:?}");
 }
@@ -73,8 +66,7 @@ fn a_device_that_was_deleted_or_ended_with_another_namespace_is_gone() {
     }
     for deleted in [true, false] {
         let (host, other) = (Host::new(), empty_netns());
-        let mut agent = host.agent(60_000);
-        agent.ask("start");
+        let mut agent = host.started(60_000);
         assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
         if deleted {
             host.inside(|| ip("link del v0"));
@@ -102,8 +94,7 @@ fn a_device_of_a_lab_that_was_taken_down_is_gone_though_another_looks_alike() {
     }
     let (host, alike) = (Host::alike(), Host::alike());
     let _named = Named::new(alike.netns());
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
+    let mut agent = host.started(60_000);
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     signal(agent.pid(), rustix::process::Signal::STOP);
     signal(guardian_pid(&host).unwrap(), KILL);

@@ -1,7 +1,7 @@
 //! What the guardian asks of the host before each write: whether the knob can be written here, and whether the
 //! value is still the original or ours. `tc` and `ip` are the witnesses.
 
-use super::host::{Host, assert_same, can_run, ip, tc};
+use super::host::{Host, assert_same, ip, tc};
 
 /// Classes and filters as an administrator sets them up.
 const CLASSFUL: &[&str] = &[
@@ -29,10 +29,7 @@ fn classes(host: &Host) -> String {
 
 #[test]
 fn a_classful_root_is_left_alone_whatever_the_agent_asks() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = make_classful(&host);
     let mut agent = host.agent_with_table(60_000);
     assert_eq!(agent.ask("start").unwrap(), "ok");
@@ -64,12 +61,8 @@ fn a_classful_root_is_left_alone_whatever_the_agent_asks() {
 
 #[test]
 fn a_value_that_somebody_else_set_is_not_written_over() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
-    let mut agent = host.agent(60_000);
-    assert_eq!(agent.ask("start").unwrap(), "ok");
+    let Some(host) = Host::try_new() else { return };
+    let mut agent = host.started(60_000);
     let their_mtu = |mtu: &str| drop(host.inside(|| ip(&format!("link set v0 mtu {mtu}"))));
     let now = || host.inside(|| ip("link show v0"));
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
@@ -94,13 +87,9 @@ fn a_value_that_somebody_else_set_is_not_written_over() {
 
 #[test]
 fn what_an_own_write_left_may_be_turned_on() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = host.agent(60_000);
-    assert_eq!(agent.ask("start").unwrap(), "ok");
+    let mut agent = host.started(60_000);
     // A write that was taken back leaves the value before it.
     assert!(agent.ask("turn liar 700").unwrap().ends_with("-> 700"));
     assert!(agent.ask("turn liar 13").unwrap().contains("reads back '600'"));

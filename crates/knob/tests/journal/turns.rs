@@ -1,16 +1,12 @@
 //! Turns that end well, and those that the knob or somebody else spoils.
 
-use super::host::{Host, assert_same, can_run, ip};
+use super::host::{Host, assert_same, ip};
 
 #[test]
 fn what_was_turned_and_what_it_took_along_comes_back() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = host.agent(5000);
-    assert_eq!(agent.ask("start").unwrap(), "ok");
+    let mut agent = host.started(5000);
     assert_eq!(
         agent.ask("turn rmem 4096 65536 65536").unwrap().split(" -> ").nth(1),
         Some("4096 65536 65536")
@@ -29,13 +25,9 @@ fn what_was_turned_and_what_it_took_along_comes_back() {
 
 #[test]
 fn dropping_the_agent_restores_too() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = host.agent(5000);
-    agent.ask("start");
+    let mut agent = host.started(5000);
     assert_eq!(agent.ask("turn down on").unwrap(), "off -> on");
     drop(agent);
     super::kills::wait_until_no_journal(&host);
@@ -44,12 +36,8 @@ fn dropping_the_agent_restores_too() {
 
 #[test]
 fn a_thousand_toggles_do_not_grow_the_journal() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
-    let mut agent = host.agent(60_000);
-    agent.ask("start");
+    let Some(host) = Host::try_new() else { return };
+    let mut agent = host.started(60_000);
     // What is seen before a write is written down once: the kernel has lowered a route's MTU by now.
     for value in ["9000", "3000", "1500", "9000", "1500", "9000"] {
         agent.ask(&format!("turn mtu {value}"));
@@ -66,13 +54,9 @@ fn a_thousand_toggles_do_not_grow_the_journal() {
 
 #[test]
 fn a_value_that_does_not_read_back_is_taken_back_at_once() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = host.agent(5000);
-    agent.ask("start");
+    let mut agent = host.started(5000);
     let refused = agent.ask("turn liar 13").unwrap();
     assert!(refused.contains("asked for '13', reads back '600'"), "{refused}");
     assert_same(&host.picture(), &before, "afterwards");
@@ -85,13 +69,9 @@ fn a_value_that_does_not_read_back_is_taken_back_at_once() {
 
 #[test]
 fn what_is_not_in_the_table_is_never_turned() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut agent = host.agent(5000);
-    agent.ask("start");
+    let mut agent = host.started(5000);
     assert!(agent.ask("turn /etc/passwd x").unwrap().contains("no setting is called"));
     assert!(agent.ask("turn mtu 67").unwrap().contains("does not take '67'"));
     assert!(agent.ask("turn mtu 9000;reboot").unwrap().contains("does not take"));
@@ -102,12 +82,8 @@ fn what_is_not_in_the_table_is_never_turned() {
 
 #[test]
 fn what_somebody_else_changed_is_left_and_said() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
-    let mut agent = host.agent(5000);
-    agent.ask("start");
+    let Some(host) = Host::try_new() else { return };
+    let mut agent = host.started(5000);
     agent.ask("turn rmem 4096 65536 65536");
     agent.ask("turn mtu 9000");
     host.inside(|| std::fs::write("/proc/sys/net/ipv4/tcp_rmem", "4096 50000 50000")).unwrap();
@@ -126,10 +102,7 @@ fn what_somebody_else_changed_is_left_and_said() {
 
 #[test]
 fn one_run_at_a_time() {
-    if !can_run() {
-        return;
-    }
-    let host = Host::new();
+    let Some(host) = Host::try_new() else { return };
     let (mut first, mut second) = (host.agent(60_000), host.agent(60_000));
     assert_eq!(first.ask("start").unwrap(), "ok");
     let refused = second.ask("start").unwrap();
