@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
 
 use landspeed_analysis::{BlockResult, Pair as Block};
-use landspeed_record::{Arm, Cell, EndpointOutcome, Figures, LatencyHistogram, Line, Trial};
+use landspeed_record::{Arm, Cell, EndpointOutcome, Figures, LatencyHistogram, Line, Trial, ZeroCopied};
 use landspeed_units::Nanos;
 
 use crate::trial::{Timing, measure_idle, measure_stream};
@@ -128,7 +128,7 @@ impl Blocks<'_> {
 /// trial.
 fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
     let mut remarks = end.not_as_asked.clone();
-    let (copied, sent) = (end.zerocopy_copied, end.zerocopy_completions);
+    let ZeroCopied { completions: sent, copied, .. } = *end.get();
     if copied > 0 {
         let how_much =
             if copied == sent { "every MSG_ZEROCOPY send" } else { "part of the MSG_ZEROCOPY sends" };

@@ -1,7 +1,7 @@
 //! The curves at the start and at the end of a run: rate over write size, round trip over message
 //! size. Reduced from the papers' (feng-2003: 32,768 writes a size, 34 GB in all) to a few seconds.
 
-use landspeed_record::{Arm, Cell, Line, Trial};
+use landspeed_record::{Arm, Cell, Line, SweepPoint, Trial};
 use landspeed_transport::Delivery;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
@@ -36,8 +36,9 @@ pub(crate) fn curve(
     let [client, _] = pair.run(messages, &cell.flow, Nanos::millis(2))?;
     a.latency = client.latency;
     // Whichever end received holds the sweep; the record keeps it with B, the receiver.
-    if b.sweep.is_empty() {
-        b.sweep = std::mem::take(&mut a.sweep);
+    let seen = [&a, &b].map(|end| end.get::<Vec<SweepPoint>>());
+    if let [of_a, []] = seen.map(Vec::as_slice) {
+        b.details.put(of_a.to_vec());
     }
     let trial = Trial {
         step: step.to_owned(),

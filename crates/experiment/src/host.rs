@@ -164,6 +164,11 @@ impl Host {
         Error::Answer { host: self.name.clone(), asked }
     }
 
+    /// The error for figures of another shape than this landspeed reads.
+    pub(crate) fn misshapen(&self, why: &impl ToString) -> Error {
+        Error::Misshapen { host: self.name.clone(), why: why.to_string() }
+    }
+
     fn failed(&self, source: landspeed_control::Error) -> Error {
         Error::Session { host: self.name.clone(), source }
     }

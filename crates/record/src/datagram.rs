@@ -3,7 +3,7 @@
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::EndpointOutcome;
+use crate::{EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint};
 
 /// Datagrams of one flow, one end, one window. Counts of the receiving end come from the numbers that
 /// the datagrams carry.
@@ -50,13 +50,15 @@ impl DatagramCounts {
 /// What a reader must know of an outcome's datagrams, one line each: without it a rate looks like all
 /// that was sent.
 pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
-    let by_size = !outcome.sweep_datagrams.is_empty();
-    let loss = if by_size { lost_by_size(outcome) } else { came(&outcome.datagrams) };
+    let by_size = !outcome.get::<SweepDatagrams>().0.is_empty();
+    let flows = outcome.get::<Vec<DatagramCounts>>();
+    let loss = if by_size { lost_by_size(outcome) } else { came(flows) };
     let mut notes: Vec<String> = loss.into_iter().collect();
-    if outcome.lost_rounds > 0 {
-        notes.push(format!("{} rounds were given up: message or answer was lost", outcome.lost_rounds));
+    let LostRounds(rounds) = *outcome.get();
+    if rounds > 0 {
+        notes.push(format!("{rounds} rounds were given up: message or answer was lost"));
     }
-    let malformed: u64 = outcome.datagrams.iter().map(|counts| counts.malformed).sum();
+    let malformed: u64 = flows.iter().map(|counts| counts.malformed).sum();
     if malformed > 0 {
         notes.push(format!("{malformed} datagrams that were not of the flow were dropped"));
     }
@@ -83,7 +85,7 @@ fn came(flows: &[DatagramCounts]) -> Option<String> {
 }
 
 fn lost_by_size(outcome: &EndpointOutcome) -> Option<String> {
-    let sizes = outcome.sweep.iter().zip(&outcome.sweep_datagrams);
+    let sizes = outcome.get::<Vec<SweepPoint>>().iter().zip(&outcome.get::<SweepDatagrams>().0);
     let lossy: Vec<_> = sizes
         .filter(|(_, counts)| counts.lost > 0)
         .map(|(point, counts)| format!("{} B {:.2} %", point.size_bytes.0, 100.0 * counts.loss()))
@@ -94,7 +96,6 @@ fn lost_by_size(outcome: &EndpointOutcome) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SweepPoint;
 
     #[test]
     fn rate_and_loss_follow_from_the_counts() {
@@ -119,21 +120,13 @@ mod tests {
             malformed: 2,
             ..DatagramCounts::default()
         };
-        let stream = EndpointOutcome {
-            datagrams: vec![counts.clone()],
-            lost_rounds: 4,
-            strangers: 5,
-            ..EndpointOutcome::default()
-        };
+        let stream = EndpointOutcome { strangers: 5, ..EndpointOutcome::default() };
+        let stream = stream.with(vec![counts.clone()]).with(LostRounds(4));
         let told = notes(&stream);
         assert_eq!(told[0], "250 of 1000 datagrams were lost (25.00 %), 3 came out of order, 0 twice");
         assert_eq!(told.len(), 4, "{told:?}");
         let point = SweepPoint { size_bytes: Bytes(32), ..SweepPoint::default() };
-        let sweep = EndpointOutcome {
-            sweep: vec![point],
-            sweep_datagrams: vec![counts],
-            ..EndpointOutcome::default()
-        };
+        let sweep = EndpointOutcome::default().with(vec![point]).with(SweepDatagrams(vec![counts]));
         assert_eq!(notes(&sweep), ["lost by size: 32 B 25.00 %"]);
         assert_eq!(notes(&EndpointOutcome::default()), Vec::<String>::new());
     }

@@ -27,6 +27,7 @@ mod knob;
 mod line;
 mod measure;
 mod observe;
+mod outcome;
 mod reader;
 mod record_run;
 mod summary;
@@ -59,13 +60,14 @@ pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamF
 pub use observe::{
     CoreClasses, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample, Throttling,
 };
+pub use outcome::{Connections, EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint, ZeroCopied};
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use summary::{
     Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary,
     TuneSummary,
 };
-pub use trial::{Arm, EndpointOutcome, LatencyHistogram, Role, SweepPoint, Trial, TrialSpec, Workload};
+pub use trial::{Arm, LatencyHistogram, Role, Trial, TrialSpec, Workload};
 pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};
 pub use writer::{WriteError, Writer};
 

@@ -4,8 +4,8 @@ use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations, PathFacts, Side,
-    SweepPoint, TcpSample, WanReport, Workload, datagram,
+    Connections, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations,
+    PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram,
 };
 
 /// The version of the measurement document.
@@ -208,10 +208,11 @@ impl MeasureReport {
     pub fn with_outcomes(mut self, a: &EndpointOutcome, b: &EndpointOutcome) -> Self {
         self.streams =
             [(Side::A, b), (Side::B, a)].into_iter().filter_map(|(from, to)| stream(from, to)).collect();
-        self.sweep = [&b.sweep[..], &a.sweep[..]].concat();
+        self.sweep = [b, a].map(|end| end.get::<Vec<SweepPoint>>().as_slice()).concat();
         self.latency = [a, b].iter().flat_map(|end| end.latency.iter().map(LatencyFigure::of)).collect();
         let seconds = a.window_ns.as_secs_f64();
-        self.connections_per_s = (a.connections > 0 && seconds > 0.0).then(|| a.connections as f64 / seconds);
+        let Connections(made) = *a.get();
+        self.connections_per_s = (made > 0 && seconds > 0.0).then(|| made as f64 / seconds);
         let ends = [(Side::A, a), (Side::B, b)];
         self.cpu = ends.iter().map(|(side, end)| HostCpu::of(*side, end.observed.get())).collect();
         self.cpu.retain(|cpu| cpu.cores > 0);
@@ -222,8 +223,8 @@ impl MeasureReport {
         for (side, end) in ends {
             self.notes.extend(notes(side, &end.not_as_asked, &end.observed));
             self.notes.extend(datagram::notes(end).iter().map(|line| format!("{side}: {line}")));
-            if end.zerocopy_completions > 0 {
-                let (copied, all) = (end.zerocopy_copied, end.zerocopy_completions);
+            let ZeroCopied { completions: all, copied, .. } = *end.get();
+            if all > 0 {
                 self.notes.push(format!(
                     "{side}: the kernel copied {copied} of {all} MSG_ZEROCOPY sends after all"
                 ));
@@ -240,7 +241,7 @@ fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
         return None;
     }
     // Datagrams carry the time in which they came; of a stream the window is all there is.
-    let (rate_bps, flow_rate_bps) = match receiver.datagrams.as_slice() {
+    let (rate_bps, flow_rate_bps) = match receiver.get::<Vec<DatagramCounts>>().as_slice() {
         [] => (
             receiver.received_bytes.per(window),
             receiver.flow_bytes.iter().map(|bytes| bytes.per(window)).collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::details::details;
 use crate::{
@@ -187,7 +187,7 @@ details!(SEEN {
 
 /// Everything that was watched beside the workload's own figures: a detail for each observer that saw something.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(from = "Came")]
+#[serde(remote = "Self", default)]
 pub struct Observations {
     /// What could not be seen, and why, one line each.
     pub unseen: Vec<String>,
@@ -220,19 +220,18 @@ impl Observations {
     }
 }
 
-/// Observations before details have been read.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Came {
-    unseen: Vec<String>,
-    #[serde(flatten)]
-    details: Details,
+impl Serialize for Observations {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        Observations::serialize(self, to)
+    }
 }
 
-impl From<Came> for Observations {
-    fn from(Came { mut unseen, mut details }: Came) -> Self {
-        unseen.extend(details.admit(SEEN));
-        Observations { unseen, details }
+/// Details are read as they come in: what cannot be read is among what could not be seen.
+impl<'de> Deserialize<'de> for Observations {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let mut seen = Observations::deserialize(from)?;
+        seen.unseen.extend(seen.details.admit(SEEN));
+        Ok(seen)
     }
 }
 

@@ -3,7 +3,7 @@
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, DatagramCounts, Observations, ProbeSample, Settings};
+use crate::{Cell, EndpointOutcome, Settings};
 
 /// Which end of the flows a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -89,64 +89,6 @@ impl LatencyHistogram {
             (seen >= rank).then_some(Nanos(value))
         })
     }
-}
-
-/// One size of a sweep.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct SweepPoint {
-    /// Size of each write.
-    pub size_bytes: Bytes,
-    /// Payload that was moved.
-    pub moved_bytes: Bytes,
-    /// First byte to last, at the receiver.
-    pub took_ns: Nanos,
-}
-
-/// What one end saw of one trial.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct EndpointOutcome {
-    /// Payload that this end received within its window.
-    pub received_bytes: Bytes,
-    /// Payload that this end handed to the kernel within its window.
-    pub sent_bytes: Bytes,
-    /// Length of the window by this end's clock.
-    pub window_ns: Nanos,
-    /// Received bytes by flow.
-    pub flow_bytes: Vec<Bytes>,
-    /// Datagrams by flow; empty where the transport carries a stream.
-    pub datagrams: Vec<DatagramCounts>,
-    /// Who came to the data port without this session's key before the trial, connections and datagrams.
-    pub strangers: u64,
-    /// Sweep results (receiver only).
-    pub sweep: Vec<SweepPoint>,
-    /// Datagrams by size, in the order of `sweep`; empty where the transport carries a stream.
-    pub sweep_datagrams: Vec<DatagramCounts>,
-    /// Round trips (client only), or connection set-up times for `Connect`.
-    pub latency: Vec<LatencyHistogram>,
-    /// Rounds of a ping-pong given up because message or answer was lost (client only); not in `latency`.
-    pub lost_rounds: u64,
-    /// Round trips of the probe that came back (client only, `Staggered`).
-    pub probes: Vec<ProbeSample>,
-    /// Probes that did not come back, or only after something was sent again: their time would be that of a
-    /// retransmission timer. Not in `probes`.
-    pub probes_lost: u64,
-    /// From entering to the last byte's acknowledgement, by flow (client only, `Staggered`); `None` where a flow had no
-    /// end or did not reach it.
-    pub flow_took_ns: Vec<Option<Nanos>>,
-    /// Connections set up (client only, `Connect`).
-    pub connections: u64,
-    /// MSG_ZEROCOPY completions, and how many of them the kernel had copied after all.
-    pub zerocopy_completions: u64,
-    /// See `zerocopy_completions`.
-    pub zerocopy_copied: u64,
-    /// Payload that TCP_ZEROCOPY_RECEIVE mapped; the rest of what was received was copied.
-    pub zerocopy_mapped_bytes: Bytes,
-    /// Socket options that did not read back as asked, one line each.
-    pub not_as_asked: Vec<String>,
-    /// What observers saw.
-    pub observed: Observations,
 }
 
 /// Which of the two cells of a block a trial measured.

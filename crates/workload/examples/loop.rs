@@ -7,7 +7,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use landspeed_record::{CpuUsage, EndpointOutcome, Observations, Settings, TrialSpec, Workload};
+use landspeed_record::{CpuUsage, EndpointOutcome, Observations, Settings, SweepPoint, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_units::{CpuNanos, Nanos};
 use landspeed_workload::{
@@ -32,7 +32,7 @@ fn main() -> Result<(), Error> {
     let size = WRITE_SIZE.bytes(&Settings::new());
     let count = server.received_bytes.0 / size.0 + 1;
     let (_, server) = trial(sweep::spec(count, &[size]), &cores)?;
-    for point in &server.sweep {
+    for point in server.get::<Vec<SweepPoint>>() {
         println!("sweep      {} in writes of {}", point.moved_bytes.per(point.took_ns), point.size_bytes);
     }
 

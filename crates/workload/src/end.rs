@@ -1,7 +1,7 @@
 //! One end of a trial, ready to run.
 
-use landspeed_record::{EndpointOutcome, TrialSpec};
-use landspeed_transport::{Cancel, Flow};
+use landspeed_record::{EndpointOutcome, TrialSpec, ZeroCopied};
+use landspeed_transport::{Cancel, Flow, ZeroCopy};
 use landspeed_units::Bytes;
 
 use crate::Watch;
@@ -34,14 +34,26 @@ pub(crate) fn outcome(measured: &mut Measured, flows: &[Box<dyn Flow>]) -> Endpo
         flows.iter().flat_map(|flow| flow.not_as_asked().iter().cloned()).collect();
     not_as_asked.sort();
     not_as_asked.dedup();
-    EndpointOutcome {
+    let mut outcome = EndpointOutcome {
         window_ns: measured.window,
-        datagrams: std::mem::take(&mut measured.datagrams),
         strangers: measured.strangers,
         not_as_asked,
         observed: std::mem::take(&mut measured.observed),
         ..EndpointOutcome::default()
+    };
+    if !measured.datagrams.is_empty() {
+        outcome.details.put(std::mem::take(&mut measured.datagrams));
     }
+    outcome
+}
+
+/// What became of requests not to copy payload, over some flows or tasks.
+pub(crate) fn zero_copied(all: impl Iterator<Item = (ZeroCopy, Bytes)>) -> ZeroCopied {
+    all.fold(ZeroCopied::default(), |sum, (sent, mapped)| ZeroCopied {
+        completions: sum.completions + sent.completions,
+        copied: sum.copied + sent.copied,
+        mapped_bytes: sum.mapped_bytes + mapped,
+    })
 }
 
 /// The sum of some tasks' counts, as bytes.

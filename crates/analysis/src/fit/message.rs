@@ -90,7 +90,7 @@ impl BothEnds<'_> {
         // Rates, not numbers: the link's counters are read before the flows' window opens and after it closes.
         let rate = |link: &LinkCounters| link.tx_packets as f64 / link.window_ns.as_secs_f64();
         let packets: f64 = a.observed.get::<Vec<LinkCounters>>().iter().map(rate).sum();
-        let lossy = b.datagrams.first();
+        let lossy = b.get::<Vec<DatagramCounts>>().first();
         MessageCost {
             size,
             round,
@@ -119,7 +119,7 @@ impl BothEnds<'_> {
     /// Time between two arrivals, in nanoseconds.
     fn link(&self, size: Bytes) -> Option<f64> {
         let b = self.seen[1];
-        let rate = match b.datagrams.first() {
+        let rate = match b.get::<Vec<DatagramCounts>>().first() {
             Some(datagrams) => datagrams.rate(),
             None => b.received_bytes.per(b.window_ns),
         };
@@ -192,13 +192,13 @@ mod tests {
         a.sent_bytes = Bytes(10_000_000);
         let mut b = end(40_000_000, 10_000_000);
         b.received_bytes = Bytes(8_000_000);
-        b.datagrams = vec![DatagramCounts {
+        b.details.put(vec![DatagramCounts {
             received: 8000,
             received_bytes: Bytes(8_000_000),
             lost: 2000,
             arrivals_ns: Nanos::millis(80),
             ..DatagramCounts::default()
-        }];
+        }]);
         [a, b]
     }
 

@@ -5,10 +5,13 @@ use landspeed_record::{
     EndpointOutcome, FlowPlan, QueueSample, RunFlow, RunSample, StudyRun, TcpSample, WanStats,
 };
 use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::staggered::Seen;
 
 pub(super) struct Ends<'a> {
     pub(super) sender: &'a EndpointOutcome,
     pub(super) receiver: &'a EndpointOutcome,
+    /// What the workload at the sender saw beside.
+    pub(super) staggered: &'a Seen,
 }
 
 /// What was seen of each flow: goodput by the receiver's counters, the rest by the sender's.
@@ -16,7 +19,7 @@ pub(super) fn flows(plans: &[FlowPlan], ends: &Ends<'_>) -> Vec<RunFlow> {
     let flow = |(number, plan): (u32, &FlowPlan)| RunFlow {
         plan: plan.clone(),
         samples: if plan.data_bytes.is_some() { Vec::new() } else { samples(number, plan, ends) },
-        took_ns: ends.sender.flow_took_ns.get(number as usize).copied().flatten(),
+        took_ns: ends.staggered.flow_took_ns.get(number as usize).copied().flatten(),
     };
     (0..).zip(plans).map(flow).collect()
 }
@@ -89,7 +92,8 @@ mod tests {
             sample(0, 300, 3000, 0),
         ]);
         let sender = outcome(&[sample(0, 90, 0, 10), sample(0, 195, 0, 20), sample(0, 310, 0, 30)]);
-        let flows = flows(&[plan], &Ends { sender: &sender, receiver: &receiver });
+        let flows =
+            flows(&[plan], &Ends { sender: &sender, receiver: &receiver, staggered: &Seen::default() });
         let goodput: Vec<_> = flows[0].samples.iter().map(|s| s.goodput_bytes.0).collect();
         assert_eq!(goodput, [1000, 2000, 0]);
         let windows: Vec<_> = flows[0].samples.iter().map(|s| s.cwnd_segments).collect();
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_host_that_saw_nothing_gives_no_samples() {
-        let ends = Ends { sender: &outcome(&[]), receiver: &outcome(&[]) };
+        let ends = Ends { sender: &outcome(&[]), receiver: &outcome(&[]), staggered: &Seen::default() };
         assert!(flows(&[FlowPlan::default()], &ends)[0].samples.is_empty());
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use landspeed_control::{Reply, Request};
 use landspeed_record::{
-    Cell, Contest, CpuUsage, EndpointOutcome, FlowPlan, Question, Settings, Study, StudyRun, Workload,
+    Cell, Contest, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, Settings, Study, StudyRun,
+    Workload,
 };
 use landspeed_topology::Hosts;
 use landspeed_units::{Bytes, Nanos};
@@ -83,21 +84,23 @@ impl Carrier for KernelRuns<'_> {
         let outcomes = self.pair.run_unless(staggered, &Settings::new(), &watching, stop)?;
         let Some([a, b]) = outcomes else { return Ok(None) };
         let link = self.hosts.wan_since_mark();
-        let run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b]) };
+        let run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b])? };
         Ok(Some(convert::with_link(run, link)))
     }
 }
 
 impl KernelRuns<'_> {
-    fn seen(&self, plans: &[FlowPlan], [a, b]: &[EndpointOutcome; 2]) -> StudyRun {
-        StudyRun {
-            flows: convert::flows(plans, &Ends { sender: a, receiver: b }),
-            probes: a.probes.clone(),
-            probes_lost: a.probes_lost,
+    fn seen(&self, plans: &[FlowPlan], [a, b]: &[EndpointOutcome; 2]) -> Result<StudyRun, Error> {
+        let misshapen = |why: Misshapen| self.pair.a.misshapen(&why);
+        let staggered: &staggered::Seen = a.details.read().map_err(misshapen)?;
+        Ok(StudyRun {
+            flows: convert::flows(plans, &Ends { sender: a, receiver: b, staggered }),
+            probes: staggered.probes.clone(),
+            probes_lost: staggered.probes_lost,
             sender_cpu_ns: Some(a.observed.get::<CpuUsage>().own()),
             sender_clock_hz: self.pair.a.facts.cpu_clock_hz,
             ..StudyRun::default()
-        }
+        })
     }
 }
 

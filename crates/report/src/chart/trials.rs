@@ -44,7 +44,9 @@ pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
 pub(crate) fn sweep(record: &Record, step: &str) -> Vec<(Bytes, f64)> {
     let mut sizes: BTreeMap<Bytes, (u64, u64)> = BTreeMap::new();
     for trial in trials(record).filter(|t| t.step == step) {
-        for SweepPoint { size_bytes, moved_bytes, took_ns } in trial.b.sweep.iter().chain(&trial.a.sweep) {
+        for SweepPoint { size_bytes, moved_bytes, took_ns } in
+            trial.b.get::<Vec<SweepPoint>>().iter().chain(trial.a.get::<Vec<SweepPoint>>())
+        {
             let sum = sizes.entry(*size_bytes).or_default();
             *sum = (sum.0.saturating_add(moved_bytes.0), sum.1.saturating_add(took_ns.0));
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_factor::Factor;
-use landspeed_record::{EndpointOutcome, Settings, TrialSpec};
+use landspeed_record::{Connections, EndpointOutcome, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Call, Delivery, Listener, Patience};
 use landspeed_units::{Bytes, Nanos};
@@ -94,9 +94,9 @@ fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<Endp
     });
     let (mut measured, _) =
         crew::run(&parts.spec.cores, &[], vec![task], |crew| timed(parts.pace(crew), &counting))?;
-    let connections = measured.counts[0];
+    let connections = Connections(measured.counts[0]);
     let latency = vec![latency.into_inner().expect("the worker did not panic").export(Bytes(0))];
-    Ok(EndpointOutcome { connections, latency, ..outcome(&mut measured, &[]) })
+    Ok(EndpointOutcome { latency, ..outcome(&mut measured, &[]) }.with(connections))
 }
 
 /// One connection after the other until stopped. The kernel chooses the source ports: one and the same

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{EndpointOutcome, LatencyHistogram};
+use landspeed_record::{EndpointOutcome, LatencyHistogram, LostRounds};
 use landspeed_transport::{Delivery, Flow};
 use landspeed_units::{Bytes, Nanos};
 
@@ -45,13 +45,14 @@ pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Erro
     let ((mut measured, done), _) =
         crew::run(&parts.spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), plan, desk))?;
     let bytes = sum(&measured.counts);
+    let lost = LostRounds(done.iter().map(|done| done.lost).sum());
     Ok(EndpointOutcome {
         received_bytes: bytes,
         sent_bytes: bytes,
-        lost_rounds: done.iter().map(|done| done.lost).sum(),
         latency: done.into_iter().map(|done| done.latency).collect(),
         ..outcome(&mut measured, flows)
-    })
+    }
+    .with(lost))
 }
 
 fn lead(mut pace: Pace<'_, '_>, plan: &Plan, desk: Desk) -> Result<(Measured, Vec<Done>), Error> {

@@ -18,7 +18,9 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use landspeed_factor::{Domain, Factor};
-use landspeed_record::{EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload};
+use landspeed_record::{
+    EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload, detail,
+};
 use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
 use landspeed_transport::{Flow, ZeroCopy};
 use landspeed_units::{Bytes, Nanos};
@@ -26,7 +28,7 @@ use rustix::net::sockopt::{set_tcp_congestion, set_tcp_nodelay};
 use serde::{Deserialize, Serialize};
 
 use crate::crew::{self, Task};
-use crate::end::{outcome, sum};
+use crate::end::{outcome, sum, zero_copied};
 use crate::noun::{Needs, Runner};
 use crate::pace::{Measured, Pace, Parts};
 use crate::parameter::SHORTEST;
@@ -197,6 +199,21 @@ impl Times {
     }
 }
 
+/// What the client saw beside what every workload counts.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Seen {
+    /// Round trips of the probe that came back.
+    pub probes: Vec<ProbeSample>,
+    /// Probes that did not come back, or only after something was sent again: their time would be that of a
+    /// retransmission timer. Not in `probes`.
+    pub probes_lost: u64,
+    /// From entering to the last byte's acknowledgement, by flow; `None` where a flow had no end or did not reach it.
+    pub flow_took_ns: Vec<Option<Nanos>>,
+}
+
+detail!("staggered" => Seen);
+
 /// What a worker leaves behind.
 #[derive(Default)]
 struct Left {
@@ -273,16 +290,16 @@ fn report(role: Role, measured: &mut Measured, left: Vec<Left>, data: &[Box<dyn 
     if role == Role::Client {
         measured.observed.get_mut::<Vec<TcpSample>>().retain(|sample| sample.acked_bytes > Bytes(0));
     }
-    EndpointOutcome {
+    let outcome = EndpointOutcome {
         received_bytes: sum(received),
         sent_bytes: Bytes(senders.iter().map(|l| l.sent).sum()),
         flow_bytes: received.iter().copied().map(Bytes).collect(),
+        ..outcome(measured, data)
+    };
+    let outcome = outcome.with(zero_copied(left.iter().map(|l| (l.zero_copy, l.mapped))));
+    outcome.with(Seen {
         flow_took_ns: senders.iter().map(|l| l.took).collect(),
-        zerocopy_completions: left.iter().map(|l| l.zero_copy.completions).sum(),
-        zerocopy_copied: left.iter().map(|l| l.zero_copy.copied).sum(),
-        zerocopy_mapped_bytes: left.iter().map(|l| l.mapped).sum(),
         probes_lost: left.iter().map(|l| l.probes_lost).sum(),
         probes: left.into_iter().flat_map(|l| l.probes).collect(),
-        ..outcome(measured, data)
-    }
+    })
 }

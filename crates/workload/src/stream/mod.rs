@@ -11,7 +11,7 @@ use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::crew::{self, Task};
-use crate::end::{outcome, sum};
+use crate::end::{outcome, sum, zero_copied};
 use crate::noun::{Needs, Runner};
 use crate::pace::{Measured, Pace, Parts};
 use crate::parameter;
@@ -126,10 +126,8 @@ impl Ways {
             received_bytes: sum(received),
             sent_bytes: sum(sent),
             flow_bytes: received.iter().copied().map(Bytes).collect(),
-            zerocopy_completions: left.iter().map(|l| l.zero_copy.completions).sum(),
-            zerocopy_copied: left.iter().map(|l| l.zero_copy.copied).sum(),
-            zerocopy_mapped_bytes: left.iter().map(|l| l.mapped).sum(),
             ..outcome(measured, flows)
         }
+        .with(zero_copied(left.iter().map(|l| (l.zero_copy, l.mapped))))
     }
 }

@@ -3,14 +3,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_record::{DatagramCounts, EndpointOutcome, SweepPoint};
+use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint};
 use landspeed_transport::settings::READ_SIZE;
 use landspeed_transport::{Delivery, Flow};
 use landspeed_units::{Bytes, Nanos};
 
 use super::Part;
 use crate::crew::{self, Task};
-use crate::end::{outcome, sum};
+use crate::end::{outcome, sum, zero_copied};
 use crate::pace::{Measured, Pace, Parts};
 use crate::signal::Signal;
 use crate::stream::{Left, Receiving};
@@ -84,13 +84,12 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     let ((mut measured, taken), left) =
         crew::run(&spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), &plan, &marks))?;
     let received = sum(&measured.counts);
-    Ok(EndpointOutcome {
-        received_bytes: received,
-        sweep_datagrams: taken.iter().filter_map(|taken| taken.datagrams.clone()).collect(),
-        sweep: taken.into_iter().map(|taken| taken.point).collect(),
-        zerocopy_mapped_bytes: left.iter().map(|l| l.mapped).sum(),
-        ..outcome(&mut measured, flows)
-    })
+    let (points, datagrams): (Vec<_>, Vec<_>) = taken.into_iter().map(|t| (t.point, t.datagrams)).unzip();
+    let datagrams = datagrams.into_iter().flatten().collect();
+    Ok(EndpointOutcome { received_bytes: received, ..outcome(&mut measured, flows) }
+        .with(points)
+        .with(SweepDatagrams(datagrams))
+        .with(zero_copied(left.iter().map(|l| (l.zero_copy, l.mapped)))))
 }
 
 /// What came of one part.

@@ -12,7 +12,7 @@ use super::Part;
 use crate::Error;
 use crate::buffer::Buffer;
 use crate::crew::{self, Station, Task};
-use crate::end::{outcome, sum};
+use crate::end::{outcome, sum, zero_copied};
 use crate::pace::{Measured, Pace, Parts};
 use crate::signal::Signal;
 use crate::stream::Left;
@@ -39,12 +39,8 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     let (mut measured, left) = crew::run(&parts.spec.cores, flows, vec![worker.task()], |crew| {
         lead(parts.pace(crew), desk, &plan, &cut)
     })?;
-    Ok(EndpointOutcome {
-        sent_bytes: sum(&measured.counts),
-        zerocopy_completions: left.iter().map(|l| l.zero_copy.completions).sum(),
-        zerocopy_copied: left.iter().map(|l| l.zero_copy.copied).sum(),
-        ..outcome(&mut measured, flows)
-    })
+    Ok(EndpointOutcome { sent_bytes: sum(&measured.counts), ..outcome(&mut measured, flows) }
+        .with(zero_copied(left.iter().map(|l| (l.zero_copy, l.mapped)))))
 }
 
 fn lead(mut pace: Pace<'_, '_>, desk: Desk, plan: &[Part], cut: &AtomicBool) -> Result<Measured, Error> {

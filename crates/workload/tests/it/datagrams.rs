@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::common::{Direction, KEY, V4, V6, both, connect, outcomes, pingpong, set, spec, stream};
-use landspeed_record::{EndpointOutcome, TrialSpec, Workload};
+use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint, TrialSpec, Workload};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::{Cancel, DataPort, Error, Unwatched, run_server, sweep};
 
@@ -24,13 +24,14 @@ fn quarter(direction: Direction) -> Workload {
 
 /// What must hold of the counts of one flow whose only sender and receiver these are.
 fn check(sender: &EndpointOutcome, receiver: &EndpointOutcome) {
-    for (sent, came) in sender.datagrams.iter().zip(&receiver.datagrams) {
+    for (sent, came) in sender.get::<Vec<DatagramCounts>>().iter().zip(receiver.get::<Vec<DatagramCounts>>())
+    {
         assert!(sent.sent > 0 && came.received > 0, "{sent:?} {came:?}");
         assert_eq!(came.received_bytes.0, came.received * 1472, "{came:?}");
         assert_eq!((came.duplicated, came.malformed), (0, 0), "{came:?}");
         assert!(came.arrivals_ns > Nanos(0) && came.rate() > BitRate(0.0), "{came:?}");
     }
-    assert_eq!(sender.datagrams.len(), receiver.datagrams.len());
+    assert_eq!(sender.get::<Vec<DatagramCounts>>().len(), receiver.get::<Vec<DatagramCounts>>().len());
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn what_a_small_buffer_drops_is_counted_as_lost() {
     set(&mut small, &[("write-size", "16"), ("rcvbuf", "1024")]);
     small.cores = vec![0];
     let (_, server) = outcomes(&small, V4);
-    let came = &server.datagrams[0];
+    let came = &server.get::<Vec<DatagramCounts>>()[0];
     assert!(came.lost > 0 && came.loss() > 0.0, "{came:?}");
 }
 
@@ -78,7 +79,8 @@ fn a_paced_stream_keeps_its_rate() {
     let (client, server) = outcomes(&paced, V4);
     check(&client, &server);
     // A busy machine makes it slower, and the window's edges blurred; without pacing it is 100 times as much.
-    let rate = client.datagrams[0].sent as f64 * 1472.0 * 8.0 / client.window_ns.as_secs_f64();
+    let rate =
+        client.get::<Vec<DatagramCounts>>()[0].sent as f64 * 1472.0 * 8.0 / client.window_ns.as_secs_f64();
     assert!(rate < 20e6 * 3.0, "{rate}");
 }
 
@@ -91,8 +93,8 @@ fn a_sweep_counts_each_size_above_the_mtu_too() {
         set(&mut sweep, &[("datagram-send", way), ("rcvbuf", "4194304")]);
         let (client, server) = outcomes(&sweep, at);
         assert_eq!(client.sent_bytes, Bytes(sizes_bytes.iter().map(|size| size.0 * 300).sum()));
-        assert_eq!((server.sweep.len(), server.sweep_datagrams.len()), (4, 4));
-        for (point, counts) in server.sweep.iter().zip(&server.sweep_datagrams) {
+        assert_eq!((server.get::<Vec<SweepPoint>>().len(), server.get::<SweepDatagrams>().0.len()), (4, 4));
+        for (point, counts) in server.get::<Vec<SweepPoint>>().iter().zip(&server.get::<SweepDatagrams>().0) {
             assert_eq!((counts.sent, counts.received + counts.lost), (300, 300), "{counts:?}");
             assert_eq!(point.moved_bytes.0, counts.received * point.size_bytes.0, "{point:?} {counts:?}");
             assert!(counts.received > 0 && point.took_ns < Nanos::secs(10), "{point:?}");
@@ -106,13 +108,13 @@ fn a_sweep_that_loses_its_end_comes_to_an_end() {
     set(&mut sweep, &[("rcvbuf", "1024")]);
     sweep.cores = vec![0];
     let (_, server) = outcomes(&sweep, V4);
-    for (point, counts) in server.sweep.iter().zip(&server.sweep_datagrams) {
+    for (point, counts) in server.get::<Vec<SweepPoint>>().iter().zip(&server.get::<SweepDatagrams>().0) {
         assert_eq!(counts.sent, 3000);
         assert_eq!(counts.received + counts.lost, 3000);
         // Silence is not counted as time that data took.
         assert!(point.took_ns < Nanos::secs(9), "{point:?}");
     }
-    assert!(server.sweep_datagrams[0].lost > 0, "{server:?}");
+    assert!(server.get::<SweepDatagrams>().0[0].lost > 0, "{server:?}");
 }
 
 #[test]
@@ -126,7 +128,10 @@ fn every_way_to_wait_plays_ping_pong_with_datagrams() {
         for histogram in &client.latency {
             assert!(histogram.percentile(0.5).expect("a round") > Nanos(500), "{receiver}");
         }
-        assert!(client.datagrams[0].received > 0 && server.datagrams[0].received > 0);
+        assert!(
+            client.get::<Vec<DatagramCounts>>()[0].received > 0
+                && server.get::<Vec<DatagramCounts>>()[0].received > 0
+        );
     }
 }
 
@@ -160,7 +165,10 @@ fn the_largest_datagram_there_is_goes_out_alone() {
     let mut spec = udp(quarter(Direction::Forward));
     set(&mut spec, &[("write-size", "65507"), ("datagram-send", "gso")]);
     let (client, server) = outcomes(&spec, V4);
-    assert!(client.datagrams[0].sent > 0 && server.datagrams[0].received > 0);
+    assert!(
+        client.get::<Vec<DatagramCounts>>()[0].sent > 0
+            && server.get::<Vec<DatagramCounts>>()[0].received > 0
+    );
 }
 
 #[test]
@@ -168,6 +176,6 @@ fn a_window_without_warm_up_counts_from_the_first_arrival() {
     let mut spec = udp(quarter(Direction::Forward));
     spec.warm_up_ns = Nanos(0);
     let (_, server) = outcomes(&spec, V4);
-    let came = &server.datagrams[0];
+    let came = &server.get::<Vec<DatagramCounts>>()[0];
     assert!(came.arrivals_ns > Nanos(0) && came.received > 0, "{came:?}");
 }

@@ -3,7 +3,7 @@
 use crate::common::{
     Direction, KEY, Log, V4, V6, both, both_on, connect, outcomes, pingpong, set, spec, stream,
 };
-use landspeed_record::Workload;
+use landspeed_record::{Connections, SweepPoint, Workload, ZeroCopied};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{DataPort, Error, sweep};
 
@@ -86,10 +86,11 @@ fn zero_copy_sends_are_completed_and_copied_on_loopback() {
     set(&mut spec, &[("zerocopy-send", "on")]);
     let (client, server) = outcomes(&spec, V4);
     assert!(server.received_bytes > Bytes::mib(1));
-    assert!(client.zerocopy_completions > 0);
+    let ZeroCopied { completions, copied, .. } = *client.get();
+    assert!(completions > 0);
     // The loopback device clones to user space: skb_orphan_frags_rx copies every one that it gets. What
     // waits in the socket when the flow is torn down, 32 sends at most, never comes so far.
-    assert!(client.zerocopy_copied + 32 >= client.zerocopy_completions, "{client:?}");
+    assert!(copied + 32 >= completions, "{client:?}");
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn what_cannot_be_mapped_is_copied() {
     let (_, server) = outcomes(&spec, V4);
     assert!(server.received_bytes > Bytes::mib(1));
     // The loopback device's MSS is no multiple of a page: nothing comes that could be mapped.
-    assert_eq!(server.zerocopy_mapped_bytes, Bytes(0));
+    assert_eq!(server.get::<ZeroCopied>().mapped_bytes, Bytes(0));
 }
 
 #[test]
@@ -108,11 +109,12 @@ fn a_sweep_moves_what_it_says() {
     for at in [V4, V6] {
         let workload = sweep::spec(500, &sizes_bytes);
         let (client, server) = outcomes(&spec(workload), at);
-        let moved: Vec<_> = server.sweep.iter().map(|p| (p.size_bytes, p.moved_bytes)).collect();
+        let points = server.get::<Vec<SweepPoint>>();
+        let moved: Vec<_> = points.iter().map(|p| (p.size_bytes, p.moved_bytes)).collect();
         let wanted: Vec<_> = sizes_bytes.iter().map(|&size| (size, Bytes(size.0 * 500))).collect();
         assert_eq!(moved, wanted);
-        assert!(server.sweep.iter().all(|p| p.took_ns > Nanos(0)), "{:?}", server.sweep);
-        assert!(client.sweep.is_empty());
+        assert!(points.iter().all(|p| p.took_ns > Nanos(0)), "{points:?}");
+        assert!(client.get::<Vec<SweepPoint>>().is_empty());
         assert_eq!(server.received_bytes, Bytes(500 * (128 + 8192 + 1000)), "the warm-up is not counted");
     }
 }
@@ -139,10 +141,11 @@ fn connections_are_counted_and_timed() {
     for at in [V4, V6] {
         let workload = connect(Nanos::millis(150));
         let (client, server) = outcomes(&spec(workload), at);
-        assert!(client.connections > 10, "{}", client.connections);
+        let made = client.get::<Connections>().0;
+        assert!(made > 10, "{made}");
         let timed = client.latency[0].count();
-        assert!(timed.abs_diff(client.connections) <= 2, "{timed} of {}", client.connections);
-        assert_eq!(server.connections, 0);
+        assert!(timed.abs_diff(made) <= 2, "{timed} of {made}");
+        assert_eq!(server.get::<Connections>().0, 0);
     }
 }
 

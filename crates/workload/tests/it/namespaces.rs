@@ -15,10 +15,12 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use crate::common::{Direction, End, KEY, Log, connect, pingpong, set, spec, stream};
-use landspeed_record::{Observations, TrialSpec, Workload};
+use landspeed_record::{
+    Connections, DatagramCounts, Observations, SweepDatagrams, TrialSpec, Workload, ZeroCopied,
+};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::staggered::{self, StaggeredFlow};
+use landspeed_workload::staggered::{self, Seen, StaggeredFlow};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server, sweep};
 
 /// Runs the two closures, each in a namespace of its own, joined by a veth pair.
@@ -128,10 +130,10 @@ fn every_workload_crosses_a_link() {
             }
             "sweep" => assert_eq!(server.received_bytes, Bytes(200 * 8193), "{at}"),
             "pingpong" => assert!(client.latency.iter().all(|h| h.count() > 0), "{at}"),
-            "connect" => assert!(client.connections > 0, "{at}"),
+            "connect" => assert!(client.get::<Connections>().0 > 0, "{at}"),
             _ => {
                 assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{at}: {server:?}");
-                assert!(!client.probes.is_empty(), "{at}: {client:?}");
+                assert!(!client.get::<Seen>().probes.is_empty(), "{at}: {client:?}");
             }
         }
     }
@@ -174,7 +176,7 @@ fn datagrams_cross_a_link_by_every_way() {
     let specs: Vec<_> = ways.iter().flat_map(|&way| ends().map(|at| (stream(way), at))).collect();
     for ((spec, at), (client, server)) in specs.iter().zip(trials(&specs)) {
         let (client, server) = (client.expect("client"), server.expect("server"));
-        let (sent, came) = (&client.datagrams[0], &server.datagrams[0]);
+        let (sent, came) = (&client.get::<Vec<DatagramCounts>>()[0], &server.get::<Vec<DatagramCounts>>()[0]);
         println!(
             "{at} {:?} to {:?}: {} sent, {} received, {} lost, {}",
             spec.flow["datagram-send"],
@@ -203,12 +205,12 @@ fn large_datagrams_are_cut_into_fragments_and_small_ones_played_with() {
         [sweep, udp(play, plain)].iter().flat_map(|spec| ends().map(|at| (spec.clone(), at))).collect();
     for ((_, at), (client, server)) in specs.iter().zip(trials(&specs)) {
         let (client, server) = (client.expect("client"), server.expect("server"));
-        for counts in &server.sweep_datagrams {
+        for counts in &server.get::<SweepDatagrams>().0 {
             assert_eq!((counts.sent, counts.received + counts.lost), (100, 100), "{at}");
             assert!(counts.received > 0, "{at}: {counts:?}");
         }
         assert!(client.latency.iter().all(|histogram| histogram.count() > 0), "{at}");
-        assert_eq!(server.sweep_datagrams.len() + client.latency.len(), 4);
+        assert_eq!(server.get::<SweepDatagrams>().0.len() + client.latency.len(), 4);
     }
 }
 
@@ -238,7 +240,7 @@ fn payload_that_fills_pages_is_mapped() {
     for (client, server) in trials(&[(spec, at)]) {
         client.expect("client");
         let server = server.expect("server");
-        assert!(server.zerocopy_mapped_bytes > Bytes(0), "{server:?}");
+        assert!(server.get::<ZeroCopied>().mapped_bytes > Bytes(0), "{server:?}");
     }
 }
 

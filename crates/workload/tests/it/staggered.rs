@@ -123,14 +123,29 @@ fn flows_enter_and_leave_each_with_its_own_control() {
 fn the_probe_comes_back_again_and_again() {
     for at in [V4, V6] {
         let (client, server) = outcomes(&planned(vec![flow("reno", 0, 300)], 300), at);
-        assert!(client.probes.len() > 1, "{:?}", client.probes);
-        assert!(client.probes.iter().all(|probe| probe.rtt_ns > Nanos(0)), "{:?}", client.probes);
-        assert!(client.probes.windows(2).all(|two| two[0].at_ns < two[1].at_ns), "{:?}", client.probes);
-        assert!(server.probes.is_empty() && server.probes_lost == 0);
+        assert!(
+            client.get::<staggered::Seen>().probes.len() > 1,
+            "{:?}",
+            client.get::<staggered::Seen>().probes
+        );
+        assert!(
+            client.get::<staggered::Seen>().probes.iter().all(|probe| probe.rtt_ns > Nanos(0)),
+            "{:?}",
+            client.get::<staggered::Seen>().probes
+        );
+        assert!(
+            client.get::<staggered::Seen>().probes.windows(2).all(|two| two[0].at_ns < two[1].at_ns),
+            "{:?}",
+            client.get::<staggered::Seen>().probes
+        );
+        assert!(
+            server.get::<staggered::Seen>().probes.is_empty()
+                && server.get::<staggered::Seen>().probes_lost == 0
+        );
     }
     let mut silent = planned(vec![flow("reno", 0, 100)], 100);
     silent.workload = silent.workload.with("probe-every", "0s");
-    assert_eq!(outcomes(&silent, V4).0.probes, vec![]);
+    assert_eq!(outcomes(&silent, V4).0.get::<staggered::Seen>().probes, vec![]);
 }
 
 #[test]
@@ -140,11 +155,11 @@ fn a_flow_with_an_end_is_timed_and_arrives_whole() {
     let endless = flow("reno", 0, 500);
     let never = StaggeredFlow { data_bytes: Some(Bytes(1 << 50)), ..flow("reno", 0, 400) };
     let (client, server) = outcomes(&planned(vec![endless, short(0), short(100), never], 500), V4);
-    let took: Vec<_> = client.flow_took_ns.iter().map(Option::is_some).collect();
+    let took: Vec<_> = client.get::<staggered::Seen>().flow_took_ns.iter().map(Option::is_some).collect();
     assert_eq!(took, [false, true, true, false]);
-    assert!(client.flow_took_ns.iter().flatten().all(|&took| took > Nanos(0)));
+    assert!(client.get::<staggered::Seen>().flow_took_ns.iter().flatten().all(|&took| took > Nanos(0)));
     assert_eq!(server.flow_bytes[1..3], [data, data]);
-    assert!(server.flow_took_ns.is_empty());
+    assert!(server.get::<staggered::Seen>().flow_took_ns.is_empty());
 }
 
 #[test]

@@ -12,7 +12,7 @@ use landspeed_record::TrialSpec;
 use landspeed_topology::{Lab, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::staggered::{self, StaggeredFlow};
+use landspeed_workload::staggered::{self, Seen, StaggeredFlow};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, run_client, run_server};
 
 const PATH: &str = "lab:wan:rate=50M,rtt=180ms,queue=0.5bdp";
@@ -63,14 +63,15 @@ fn flows_outlive_the_losses_of_a_long_path() {
     assert_eq!(server.flow_bytes[2], Bytes::kib(64));
     // What the first two had handed over and not sent when they left never came.
     assert!(client.sent_bytes > server.received_bytes, "{} {}", client.sent_bytes, server.received_bytes);
-    let took = client.flow_took_ns[2].expect("it came to its end");
+    let seen = client.get::<Seen>();
+    let took = seen.flow_took_ns[2].expect("it came to its end");
     assert!(took >= Nanos::millis(2 * 180), "an initial window is 15 KB: {took}");
-    let least = client.probes.iter().map(|probe| probe.rtt_ns).min().expect("probes");
+    let least = seen.probes.iter().map(|probe| probe.rtt_ns).min().expect("probes");
     assert!(least >= Nanos::millis(179), "{least}");
     println!(
         "{} probes, {} lost, the least {least}; 64 KiB took {took}",
-        client.probes.len(),
-        client.probes_lost
+        seen.probes.len(),
+        seen.probes_lost
     );
     println!("received {:?}, sent {}", server.flow_bytes, client.sent_bytes);
 }
