@@ -70,8 +70,8 @@ impl Agent {
                 }
             }
             Request::Restore {} => Ok(Reply::Restored { restored: self.knobs.restore() }),
-            Request::Listen { address, transport, key } => {
-                Ok(Reply::Listening { port: self.ports.open(address, &transport, *key.as_bytes())? })
+            Request::Listen { address, transports, key } => {
+                Ok(Reply::Listening { port: self.ports.open(address, &transports, *key.as_bytes())? })
             }
             Request::Close { port } => self.ports.close(port).map(|()| Reply::Done {}),
             Request::Watch { target, observers, duration_ns, interval_ns } => {

@@ -27,7 +27,7 @@ fn spec() -> TrialSpec {
 /// The client's processor time in a trial over loopback, whose both ends are this agent's.
 fn trial(agent: &Arc<Agent>) -> CpuUsage {
     let key = SessionKey::random();
-    let listen = Request::Listen { address: HERE, transport: "tcp".into(), key: key.clone() };
+    let listen = Request::Listen { address: HERE, transports: vec!["tcp".into()], key: key.clone() };
     let Reply::Listening { port } = agent.handle(listen) else { panic!("it listens") };
     let at = SocketAddr::new(HERE, port);
     let run = |role| {

@@ -47,12 +47,12 @@ pub enum Request {
     },
     /// Put everything back, newest first. Answered with [`Reply::Restored`].
     Restore {},
-    /// Open a data port for one transport, which accepts only flows that prove `key`. Answered with
+    /// Open a data port for some transports, which accepts only flows that prove `key`. Answered with
     /// [`Reply::Listening`].
     Listen {
         address: IpAddr,
-        /// Name of the transport: "tcp", "udp".
-        transport: String,
+        /// Names of the transports: "tcp", "udp".
+        transports: Vec<String>,
         key: SessionKey,
     },
     /// Close a data port. Answered with [`Reply::Done`].

@@ -11,7 +11,7 @@ use landspeed_record::{
 };
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
-use landspeed_workload::{lasts, pingpong};
+use landspeed_workload::{lasts, pingpong, transports};
 
 use crate::cores::cores;
 use crate::{Error, Host};
@@ -42,8 +42,8 @@ pub struct Pair {
     pub a: Host,
     pub b: Host,
     pub path: PathFacts,
-    /// Data ports of B by transport: each is opened when a run first asks for its transport.
-    ports: Mutex<BTreeMap<String, u16>>,
+    /// Data ports of B by their transports: each is opened when a run first asks for these.
+    ports: Mutex<BTreeMap<Vec<String>, u16>>,
     address: IpAddr,
     key: SessionKey,
     source_port: u16,
@@ -71,7 +71,7 @@ impl Pair {
                         address_b: address.to_string(),
                         ..PathFacts::default()
                     };
-                    let ports = Mutex::new(BTreeMap::from([(TRANSPORT.of(&probe().flow).to_owned(), port)]));
+                    let ports = Mutex::new(BTreeMap::from([(transports(&probe()), port)]));
                     let mut pair = Pair { a, b, path, ports, address, key, source_port: SOURCE_PORTS };
                     pair.path.rtt_ns = pair.idle_rtt()?;
                     return Ok(pair);
@@ -193,7 +193,7 @@ impl Pair {
             interval_ns: watching.interval,
             observers: watching.observers.clone(),
         };
-        let at = self.at(TRANSPORT.of(flow))?;
+        let at = self.at(transports(&spec(Vec::new())))?;
         let server = self.b.start(&self.request(Role::Server, at, spec(server)))?;
         let client = self.a.start(&self.request(Role::Client, at, spec(client)))?;
         let a = self.a.wait_unless(client, limit, stop);
@@ -208,14 +208,14 @@ impl Pair {
         Request::Run { role, at, source_port, key, spec: Box::new(spec) }
     }
 
-    /// Where flows of `transport` go, at a data port that B opens for them.
-    fn at(&self, transport: &str) -> Result<SocketAddr, Error> {
+    /// Where flows of `transports` go, at a data port that B opens for them.
+    fn at(&self, transports: Vec<String>) -> Result<SocketAddr, Error> {
         let mut ports = self.ports.lock().unwrap_or_else(PoisonError::into_inner);
-        let port = match ports.get(transport) {
+        let port = match ports.get(&transports) {
             Some(port) => *port,
             None => {
-                let port = listen(&self.b, self.address, transport, &self.key)?;
-                ports.insert(transport.to_owned(), port);
+                let port = listen(&self.b, self.address, transports.clone(), &self.key)?;
+                ports.insert(transports, port);
                 port
             }
         };
@@ -287,9 +287,9 @@ fn probe() -> TrialSpec {
     }
 }
 
-/// Has B open a data port on `address` for flows of `transport`.
-fn listen(b: &Host, address: IpAddr, transport: &str, key: &SessionKey) -> Result<u16, Error> {
-    match b.call(&Request::Listen { address, transport: transport.to_owned(), key: key.clone() })? {
+/// Has B open a data port on `address` for flows of `transports`.
+fn listen(b: &Host, address: IpAddr, transports: Vec<String>, key: &SessionKey) -> Result<u16, Error> {
+    match b.call(&Request::Listen { address, transports, key: key.clone() })? {
         Reply::Listening { port } => Ok(port),
         _ => Err(b.unexpected("listen")),
     }
@@ -300,7 +300,7 @@ fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result
     let source;
     (a.device, source) = route(a, address)?;
     let spec = probe();
-    let port = listen(b, address, TRANSPORT.of(&spec.flow), key)?;
+    let port = listen(b, address, transports(&spec), key)?;
     let at = SocketAddr::new(address, port);
     let run =
         |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };

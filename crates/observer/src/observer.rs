@@ -13,8 +13,9 @@ pub struct Scene<'a> {
     /// Thread ids of the workload's own threads, all of this process; empty where the flows are
     /// somebody else's. They live until the window is closed.
     pub threads: &'a [i32],
-    /// The workload's sockets in flow order; empty likewise.
-    pub sockets: &'a [BorrowedFd<'a>],
+    /// The workload's sockets, each with its flow's number; empty likewise. A flow may have none, or several, and sockets may
+    /// be of any family.
+    pub sockets: &'a [(u32, BorrowedFd<'a>)],
     /// Whose flows are watched.
     pub target: WatchTarget,
 }

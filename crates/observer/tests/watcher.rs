@@ -37,7 +37,7 @@ fn a_window_over_loopback_shows_in_every_observer() {
     let mut server = listener.accept().unwrap().0;
     let mut watcher = Watcher::new("lo");
 
-    let (threads, sockets) = ([own_thread()], [client.as_fd(), server.as_fd()]);
+    let (threads, sockets) = ([own_thread()], [(0, client.as_fd()), (1, server.as_fd())]);
     watcher.open(&Scene { threads: &threads, sockets: &sockets, ..Scene::default() });
     watcher.sample(Nanos(0));
     exchange(&mut client, &mut server, 1_000_000);

@@ -17,13 +17,16 @@ mod raw;
 pub mod reference;
 pub mod settings;
 mod socket;
+mod stream;
 mod tcp;
 mod udp;
 
 pub use cancel::{Cancel, Patience};
 pub use datagrams::Datagrams;
 pub use error::Error;
-pub use noun::{Call, Delivery, Flow, Key, Listener, Port, Progress, Receiver, Sender, Transport, ZeroCopy};
+pub use noun::{
+    Call, Completions, Delivery, Flow, Key, Listener, Port, Progress, Receiver, Sender, Transport,
+};
 
 /// Every transport that there is.
 pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp];

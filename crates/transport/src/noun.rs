@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use landspeed_factor::Factor;
 use landspeed_record::Settings;
@@ -21,8 +22,8 @@ pub trait Transport: Sync {
     /// What it is, one line.
     fn describe(&self) -> &'static str;
 
-    /// What becomes of that which is sent.
-    fn delivery(&self) -> Delivery;
+    /// How flows with `settings` deliver what is sent: a transport that can deliver in several ways has a factor for it.
+    fn delivery(&self, settings: &Settings) -> Delivery;
 
     /// What its flows can be set to, beside what every flow can ([`crate::settings::EVERY_FLOW`]).
     fn factors(&self) -> Vec<&'static Factor>;
@@ -47,7 +48,7 @@ pub trait Transport: Sync {
     fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
 }
 
-/// What becomes of that which is sent.
+/// How a flow delivers what is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// All bytes come, in order; where one write ends and the next begins is not seen.
@@ -93,19 +94,23 @@ pub trait Listener: Send {
 }
 
 /// One proven flow. Dropping it ends it abruptly: nothing lingers that could keep its ports from the
-/// next trial.
+/// next trial. [`Flow::finish`] ends it in order.
 pub trait Flow: Send + Sync {
     /// The client's number for it.
     fn number(&self) -> u32;
 
-    /// The socket, for observers and for polling.
-    fn socket(&self) -> BorrowedFd<'_>;
+    /// Its sockets, for observers: none, one, several, or one that it shares with other flows.
+    fn sockets(&self) -> Vec<BorrowedFd<'_>>;
 
     /// How long the transport's own set-up took, proof left out; zero on the accepting end.
     fn set_up(&self) -> Nanos;
 
     /// Options that do not read back as asked, one line each.
     fn not_as_asked(&self) -> &[String];
+
+    /// Takes on settings of its own, at the accepting end, where it began with its listener's. Buffer sizes stay: they
+    /// count before connecting.
+    fn adopt(&mut self, settings: &Settings);
 
     /// The sending half as the flow's settings want it; one at a time.
     fn sender(&self) -> Result<Box<dyn Sender + '_>, Error>;
@@ -122,24 +127,39 @@ pub trait Flow: Send + Sync {
         None
     }
 
-    /// Wakes whoever waits in a receive, which then returns zero; sends nothing to the peer.
+    /// Wakes the thread that waits in a receive, which then returns zero; sends nothing to the peer.
     fn wake_receiver(&self);
 
-    /// Wakes whoever waits in a send or a receive. The last resort for a peer that went silent.
-    fn abort(&self);
+    /// Ends the flow in order: says that nothing more comes, and waits until the peer has said the same and has
+    /// acknowledged everything (a stream), or has told what it got of all datagrams. The peer's receiver returns zero once it has
+    /// taken everything; its own `finish` is the answer to this one, so each end calls it once it has received what it
+    /// wants. What it costs is the protocol's own: TCP keeps the ports of the end that finishes first in TIME_WAIT.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] where the peer sends more, ends otherwise, or says nothing while `patience` lasts, and where
+    /// [`Flow::wake_receiver`] was called before.
+    fn finish(&self, patience: &Patience<'_>) -> Result<(), Error>;
+
+    /// Ends the flow at once, at both ends: what waits to be sent is dropped. Threads that wait in a send or a receive leave.
+    fn abort(&self) -> io::Result<()>;
 }
 
 /// The sending half of a flow.
 pub trait Sender {
     /// Hands a message over, waiting for room; returns how many bytes were taken. A stream takes any
     /// part of the message. A transport that hands over many datagrams in one call sends the message up
-    /// to `times` times, and returns the bytes of all. The message must stay as it is until the flow
-    /// ends: the kernel may still read it (MSG_ZEROCOPY).
+    /// to `times` times, and returns the bytes of all. The message must stay as it is while
+    /// [`Sender::completions`] counts sends as pending: the kernel may still read it (MSG_ZEROCOPY).
     fn send(&mut self, message: &[u8], times: u64) -> io::Result<usize>;
 
-    /// What became of zero-copy sends so far; collects what is ready, without waiting.
-    fn zero_copy(&mut self) -> ZeroCopy {
-        ZeroCopy::default()
+    /// Lets sends that find no room return [`io::ErrorKind::WouldBlock`] after `wait`. Without it they wait for as long as it
+    /// takes, or return the same now and then.
+    fn give_up_after(&mut self, wait: Duration) -> io::Result<()>;
+
+    /// What became of sends whose memory the kernel reads after the call; collects what is ready, without waiting. All zero
+    /// where every call copies.
+    fn completions(&mut self) -> Completions {
+        Completions::default()
     }
 }
 
@@ -180,11 +200,13 @@ pub struct Progress {
     pub rtt: Nanos,
 }
 
-/// What became of zero-copy sends.
+/// What became of sends whose memory the kernel reads after the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ZeroCopy {
+pub struct Completions {
     /// Sends that the kernel is done with.
-    pub completions: u64,
+    pub done: u64,
     /// Those of them that it had copied after all.
     pub copied: u64,
+    /// Sends whose memory it may still read.
+    pub pending: u64,
 }

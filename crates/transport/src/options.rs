@@ -45,8 +45,12 @@ impl Options {
         self.set_but(socket, settings, &[]);
     }
 
-    /// The same but for the factors named in `left_out`.
-    pub(crate) fn set_but(&self, socket: &Socket, settings: &Settings, left_out: &[&str]) {
+    /// The same on an accepted socket: what counts before connecting its listener has set.
+    pub(crate) fn set_accepted(&self, socket: &Socket, settings: &Settings) {
+        self.set_but(socket, settings, &["sndbuf", "rcvbuf"]);
+    }
+
+    fn set_but(&self, socket: &Socket, settings: &Settings, left_out: &[&str]) {
         for option in self.rows().filter(|option| !left_out.contains(&option.factor.name)) {
             if let Some(asked) = (option.asked)(option.factor.of(settings)) {
                 let _ = (option.set)(socket, &asked);

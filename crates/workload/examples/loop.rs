@@ -54,7 +54,7 @@ fn trial(workload: Workload, cores: &[u32]) -> Result<(EndpointOutcome, Endpoint
         interval_ns: Nanos(0),
         observers: vec![],
     };
-    let port = DataPort::open(HERE, "tcp", KEY)?;
+    let port = DataPort::open(HERE, &["tcp"], KEY)?;
     let plan = ClientPlan { server: (HERE, port.port()).into(), source_port: 0, key: KEY };
     let cancel = Cancel::new();
     std::thread::scope(|scope| {

@@ -27,9 +27,9 @@ pub(crate) fn can_run(settings: &Settings) -> Result<(), Error> {
     transport(TRANSPORT.of(settings))?.can_run(settings).map_err(|why| spec("flow", why))
 }
 
-/// What becomes of that which is sent over the trial's flows, once the transport is known to be one.
+/// How the trial's flows deliver, once the transport is known to be one.
 pub(crate) fn delivery(settings: &Settings) -> Delivery {
-    transport(TRANSPORT.of(settings)).map_or(Delivery::Stream, |transport| transport.delivery())
+    transport(TRANSPORT.of(settings)).map_or(Delivery::Stream, |transport| transport.delivery(settings))
 }
 
 /// Whether the times that every workload has are sane.

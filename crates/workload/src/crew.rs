@@ -211,7 +211,7 @@ fn dismiss(shared: &Shared, flows: &[Box<dyn Flow>], gently: bool) {
     let patience = Instant::now() + if gently { GRACE } else { Duration::ZERO };
     while shared.working.load(Ordering::Acquire) > 0 {
         if Instant::now() >= patience {
-            flows.iter().for_each(|flow| flow.abort());
+            flows.iter().for_each(|flow| _ = flow.abort());
         }
         std::thread::sleep(Duration::from_micros(200));
     }

@@ -1,7 +1,7 @@
 //! One end of a trial, ready to run.
 
 use landspeed_record::{EndpointOutcome, TrialSpec, ZeroCopied};
-use landspeed_transport::{Cancel, Flow, ZeroCopy};
+use landspeed_transport::{Cancel, Completions, Flow};
 use landspeed_units::Bytes;
 
 use crate::Watch;
@@ -48,9 +48,9 @@ pub(crate) fn outcome(measured: &mut Measured, flows: &[Box<dyn Flow>]) -> Endpo
 }
 
 /// What became of requests not to copy payload, over some flows or tasks.
-pub(crate) fn zero_copied(all: impl Iterator<Item = (ZeroCopy, Bytes)>) -> ZeroCopied {
+pub(crate) fn zero_copied(all: impl Iterator<Item = (Completions, Bytes)>) -> ZeroCopied {
     all.fold(ZeroCopied::default(), |sum, (sent, mapped)| ZeroCopied {
-        completions: sum.completions + sent.completions,
+        completions: sum.completions + sent.done,
         copied: sum.copied + sent.copied,
         mapped_bytes: sum.mapped_bytes + mapped,
     })

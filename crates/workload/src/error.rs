@@ -31,18 +31,15 @@ pub enum Error {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// A flow may not have the congestion control that it was to be measured with.
+    /// A flow is not what the run is about.
     #[error(
-        "flow {flow} cannot use congestion control {name}: {source}; `landspeed cc list` shows what this host has, \
-         `landspeed cc load` loads more"
+        "flow {flow} is not as it must be: {line}; `landspeed cc list` shows the congestion controls of this host"
     )]
-    Control {
+    NotAsAsked {
         /// Number of the flow.
         flow: u32,
-        /// The control.
-        name: String,
-        /// The kernel's answer.
-        source: io::Error,
+        /// What did not read back.
+        line: String,
     },
     /// The peer closed its end early.
     #[error("the peer ended the trial early, {phase}; its own report says why")]

@@ -89,7 +89,7 @@ pub fn with_defaults(
     workload: &landspeed_record::Workload,
     transport: &dyn landspeed_transport::Transport,
 ) -> landspeed_record::Workload {
-    let datagrams = transport.delivery() == landspeed_transport::Delivery::Datagrams;
+    let datagrams = transport.delivery(&workload.parameters) == landspeed_transport::Delivery::Datagrams;
     let parameters = find(&workload.name).map_or_else(Vec::new, Runner::parameters).into_iter();
     let default =
         |parameter: &Factor| (parameter.name.to_owned(), parameter.default_over(datagrams).to_owned());
@@ -99,6 +99,12 @@ pub fn with_defaults(
     };
     whole.parameters.extend(workload.parameters.clone());
     whole
+}
+
+/// The transports that the flows of a trial take.
+pub fn transports(spec: &TrialSpec) -> Vec<String> {
+    let needs = find(&spec.workload.name).map(|runner| runner.needs(spec));
+    needs.map_or_else(Vec::new, |needs| needs.transports().into_iter().map(str::to_owned).collect())
 }
 
 /// The longest that a trial of `workload` can take beside its warm-up, where there is such a workload.

@@ -1,7 +1,10 @@
 //! The trait of a workload.
 
+use std::collections::BTreeSet;
+
 use landspeed_factor::{Factor, Table};
 use landspeed_record::{EndpointOutcome, Settings, TrialSpec};
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
 
 use crate::{End, Error};
@@ -13,7 +16,7 @@ pub struct Needs {
     pub flows: u32,
     /// Their settings.
     pub settings: Settings,
-    /// Where flows differ: the calling end's settings for flow 0, 1, ... in place of `settings`.
+    /// Where flows differ: the settings of flow 0, 1, ... in place of `settings`.
     pub own: Vec<Settings>,
     /// Whether the run itself opens more flows.
     pub keeps_listening: bool,
@@ -23,6 +26,19 @@ impl Needs {
     /// What the calling end opens flow `number` with.
     pub(crate) fn calling(&self, number: u32) -> &Settings {
         self.own.get(number as usize).unwrap_or(&self.settings)
+    }
+
+    /// The transports of all flows; that of `settings` where the run itself opens them.
+    pub(crate) fn transports(&self) -> BTreeSet<&str> {
+        let own = (0..self.flows).map(|number| self.calling(number));
+        own.chain(self.keeps_listening.then_some(&self.settings)).map(|flow| TRANSPORT.of(flow)).collect()
+    }
+
+    /// What the accepting end listens with for flows of a transport.
+    pub(crate) fn answering(&self, transport: &str) -> Settings {
+        let mut settings = self.settings.clone();
+        settings.insert(TRANSPORT.name.to_owned(), transport.to_owned());
+        settings
     }
 }
 

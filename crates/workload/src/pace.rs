@@ -194,7 +194,9 @@ impl Pace<'_, '_> {
 
     /// Opens the window now.
     pub(crate) fn open(&mut self) -> Mark {
-        let sockets: Vec<BorrowedFd<'_>> = self.parts.flows.iter().map(|flow| flow.socket()).collect();
+        let flows = self.parts.flows.iter();
+        let sockets: Vec<(u32, BorrowedFd<'_>)> =
+            flows.flat_map(|flow| flow.sockets().into_iter().map(|socket| (flow.number(), socket))).collect();
         self.parts.watch.open(&Ends { threads: &self.crew.threads, sockets: &sockets });
         let at = Instant::now();
         let (counts, datagrams) = (self.counts(), self.datagrams());

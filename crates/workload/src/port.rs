@@ -35,42 +35,46 @@ pub(crate) fn single_messages(settings: &Settings) -> Settings {
     settings
 }
 
-/// Where the data flows of a session go whose signals go to `signals`: to the same port number where the
-/// data's protocol has port numbers of its own, and to the next one where the signals hold that.
+/// Where the data flows of a session go whose signals go to `signals`: to the same port number in the space of the
+/// transport's own protocol. Transports of one protocol share its numbers: each follows those before it in the table.
 fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr, Error> {
-    let shared = data.name() != SIGNALS && data.protocol() == transport(SIGNALS)?.protocol();
-    let number = signals.port().checked_add(u16::from(shared));
+    let before = TRANSPORTS.iter().take_while(|row| row.name() != data.name());
+    let before = before.filter(|row| row.protocol() == data.protocol()).count();
+    let number = signals.port().checked_add(before as u16);
     let number = number.ok_or_else(|| check::spec("at", format!("no port follows {}", signals.port())))?;
     Ok(SocketAddr::new(signals.ip(), number))
 }
 
-/// A port for the trials of one session over one transport, and for their signals. Between trials it is
-/// held but not listened on.
+/// Ports by transport.
+type DataPorts = Vec<(&'static str, Box<dyn Port>)>;
+
+/// Ports for the trials of one session over some transports, and for their signals. Between trials they are held but
+/// not listened on.
 pub struct DataPort {
-    transport: &'static str,
     signals: Box<dyn Port>,
-    /// The data's, unless the signals' transport carries them too.
-    data: Option<Box<dyn Port>>,
+    /// Those of data by transport, but for the signals' transport.
+    data: DataPorts,
     key: Key,
 }
 
 impl DataPort {
-    /// Takes a free port of `address` for flows of the transport called `transport` that prove `key`. No
-    /// other transport needs to work on this host.
+    /// Takes free ports of `address` for flows of these transports that prove `key`. No other transport needs to work on
+    /// this host.
     ///
     /// # Errors
-    /// [`Error::Transport`] where the transport cannot have a port of that address, [`Error::Spec`] where
+    /// [`Error::Transport`] where a transport cannot have a port of that address, [`Error::Spec`] where
     /// there is no such transport.
-    pub fn open(address: IpAddr, transport: &str, key: Key) -> Result<DataPort, Error> {
-        DataPort::hold(address, self::transport(transport)?, key)
+    pub fn open(address: IpAddr, transports: &[impl AsRef<str>], key: Key) -> Result<DataPort, Error> {
+        let transports: Result<Vec<_>, _> = transports.iter().map(|name| transport(name.as_ref())).collect();
+        DataPort::hold(address, &transports?, key)
     }
 
-    fn hold(address: IpAddr, transport: &dyn Transport, key: Key) -> Result<DataPort, Error> {
+    fn hold(address: IpAddr, transports: &[&dyn Transport], key: Key) -> Result<DataPort, Error> {
         let mut last = None;
         for _ in 0..TRIES {
-            let signals = self::transport(SIGNALS)?.reserve(SocketAddr::new(address, 0))?;
-            match reserve_data(transport, signals.address()) {
-                Ok(data) => return Ok(DataPort { transport: transport.name(), signals, data, key }),
+            let signals = transport(SIGNALS)?.reserve(SocketAddr::new(address, 0))?;
+            match reserve_data(transports, signals.address()) {
+                Ok(data) => return Ok(DataPort { signals, data, key }),
                 Err(error) => last = Some(error),
             }
         }
@@ -82,36 +86,35 @@ impl DataPort {
         self.signals.address().port()
     }
 
-    /// Starts to listen for data flows, which may bring the signal flow along: see
+    /// Starts to listen for data flows with these settings. The signal flow comes along with those of its transport: see
     /// [`DataPort::listen_for_signals`].
     pub(crate) fn listen(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
         let asked = TRANSPORT.of(settings);
-        if asked != self.transport {
-            let why = format!("the data port is one of {}, not of {asked}", self.transport);
-            return Err(check::spec("transport", why));
+        if asked == SIGNALS {
+            return Ok(self.signals.listen(settings, &self.key)?);
         }
-        Ok(self.data.as_ref().unwrap_or(&self.signals).listen(settings, &self.key)?)
+        let port = self.data.iter().find(|(name, _)| *name == asked).map(|(_, port)| port);
+        let missing = || check::spec("transport", format!("no data port of {asked} is open"));
+        Ok(port.ok_or_else(missing)?.listen(settings, &self.key)?)
     }
 
-    /// Starts to listen for the signal flow, where it comes to a port of its own.
-    pub(crate) fn listen_for_signals(&self) -> Result<Option<Box<dyn Listener>>, Error> {
-        let apart = self.data.as_ref().map(|_| self.signals.listen(&plain(), &self.key));
-        Ok(apart.transpose()?)
+    /// Starts to listen for the signal flow alone.
+    pub(crate) fn listen_for_signals(&self) -> Result<Box<dyn Listener>, Error> {
+        Ok(self.signals.listen(&plain(), &self.key)?)
     }
 }
 
-/// The data's port beside that of the signals; none where the same transport carries both.
-fn reserve_data(transport: &dyn Transport, signals: SocketAddr) -> Result<Option<Box<dyn Port>>, Error> {
-    if transport.name() == SIGNALS {
-        return Ok(None);
-    }
-    Ok(Some(transport.reserve(data_address(transport, signals)?)?))
+/// The data's ports beside that of the signals, which carries data of its own transport too.
+fn reserve_data(transports: &[&dyn Transport], signals: SocketAddr) -> Result<DataPorts, Error> {
+    let apart = transports.iter().filter(|transport| transport.name() != SIGNALS);
+    apart.map(|data| Ok((data.name(), data.reserve(data_address(*data, signals)?)?))).collect()
 }
 
 impl std::fmt::Debug for DataPort {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("DataPort");
-        shown.field("transport", &self.transport).field("address", &self.signals.address());
+        shown.field("address", &self.signals.address());
+        shown.field("data", &self.data.iter().map(|(name, _)| name).collect::<Vec<_>>());
         shown.finish_non_exhaustive()
     }
 }
@@ -172,7 +175,7 @@ mod tests {
             "ports and nothing else"
         }
 
-        fn delivery(&self) -> Delivery {
+        fn delivery(&self, _: &Settings) -> Delivery {
             Delivery::Stream
         }
 
@@ -211,8 +214,8 @@ mod tests {
     }
 
     fn held(transport: &dyn Transport) -> (u16, u16) {
-        let port = DataPort::hold(HERE, transport, KEY).expect("a port on loopback");
-        let data = port.data.as_ref().unwrap_or(&port.signals).address();
+        let port = DataPort::hold(HERE, &[transport], KEY).expect("a port on loopback");
+        let data = port.data.first().map_or(&port.signals, |(_, port)| port).address();
         let plan = ClientPlan { server: port.signals.address(), source_port: 0, key: KEY };
         assert_eq!(plan.towards(transport).expect("an address"), data, "the client finds it");
         (port.port(), data.port())
@@ -235,7 +238,7 @@ mod tests {
         let broken = Fake { protocol: "ours", binds: false };
         let all: [&dyn Transport; 3] = [TRANSPORTS[0], &broken, TRANSPORTS[1]];
         for transport in all {
-            match DataPort::hold(HERE, transport, KEY) {
+            match DataPort::hold(HERE, &[transport], KEY) {
                 Ok(_) => assert_ne!(transport.name(), broken.name()),
                 Err(error) => {
                     assert_eq!(transport.name(), broken.name(), "{error}");
@@ -246,11 +249,12 @@ mod tests {
     }
 
     #[test]
-    fn a_port_serves_its_own_transport_only() {
-        let port = DataPort::open(HERE, "udp", KEY).expect("a port on loopback");
-        let refused = port.listen(&plain()).err().expect("another transport").to_string();
-        assert_eq!(refused, "transport: the data port is one of udp, not of tcp");
-        let refused = DataPort::open(HERE, "pigeon", KEY).expect_err("no transport").to_string();
+    fn a_port_serves_its_own_transports_only() {
+        let port = DataPort::open(HERE, &["tcp"], KEY).expect("a port on loopback");
+        let refused =
+            port.listen(&with(&[(&TRANSPORT, "udp")])).err().expect("another transport").to_string();
+        assert_eq!(refused, "transport: no data port of udp is open");
+        let refused = DataPort::open(HERE, &["pigeon"], KEY).expect_err("no transport").to_string();
         assert!(refused.contains("there are tcp, udp"), "{refused}");
     }
 }

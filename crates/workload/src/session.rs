@@ -1,5 +1,7 @@
 //! Making the flows of a trial.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Role, Settings};
@@ -7,7 +9,7 @@ use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_transport::{Call, Cancel, Flow, Listener, Patience};
 
 use crate::noun::Needs;
-use crate::port::{plain, transport};
+use crate::port::{SIGNALS, plain, transport};
 use crate::signal::Signals;
 use crate::{ClientPlan, DataPort, Error};
 
@@ -100,23 +102,52 @@ fn open(
 pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<Session, Error> {
     let patience = Patience { until: Instant::now() + MEET, cancel };
     let mut places = Places { signals: None, flows: (0..needs.flows).map(|_| None).collect() };
-    // Whoever can reach the signals' port finds the data's open.
-    let mut data = port.listen(&needs.settings)?;
+    // Where the signals' port is open, the data's are.
+    let transports = needs.transports();
+    let mut data: Vec<_> =
+        transports.iter().map(|name| port.listen(&needs.answering(name))).collect::<Result<_, _>>()?;
     let mut strangers = 0;
-    if let Some(mut signals) = port.listen_for_signals()? {
+    if !transports.contains(SIGNALS) {
+        let mut signals = port.listen_for_signals()?;
         while places.signals.is_none() {
-            places.take(signals.accept(&patience)?);
+            places.take(signals.accept(&patience)?, needs);
         }
         strangers += signals.strangers();
     }
-    while !places.are_full() {
-        places.take(data.accept(&patience)?);
-    }
-    strangers += data.strangers();
+    accept_all(&mut data, &transports, (needs, &mut places), &patience)?;
+    strangers += data.iter().map(|listener| listener.strangers()).sum::<u64>();
     let signals = Signals::new(places.signals.expect("the loop ends with it"));
     let flows = places.flows.into_iter().flatten().collect();
-    let more = More::Accept(needs.keeps_listening.then_some(data));
+    let more = More::Accept(data.pop().filter(|_| needs.keeps_listening));
     Ok(Session { flows, signals, more, strangers })
+}
+
+/// Accepts over all transports at once: a client opens its flows in an order of its own.
+fn accept_all(
+    data: &mut [Box<dyn Listener>],
+    transports: &BTreeSet<&str>,
+    (needs, places): (&Needs, &mut Places),
+    patience: &Patience<'_>,
+) -> Result<(), Error> {
+    let places = &Mutex::new(places);
+    let accept = |listener: &mut Box<dyn Listener>, name: &str| {
+        while !lock(places).have_all(needs, name) {
+            let flow = listener.accept(patience)?;
+            lock(places).take(flow, needs);
+        }
+        Ok(())
+    };
+    let accept = &accept;
+    std::thread::scope(|scope| {
+        let each = data.iter_mut().zip(transports);
+        let threads: Vec<_> =
+            each.map(|(listener, name)| scope.spawn(move || accept(listener, name))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("accepting does not panic"))
+    })
+}
+
+fn lock<'a, 'p>(places: &'a Mutex<&'p mut Places>) -> MutexGuard<'a, &'p mut Places> {
+    places.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Places for the flows of a trial.
@@ -127,7 +158,10 @@ struct Places {
 
 impl Places {
     /// A number that is not of this trial, or came already, is a leftover: it is dropped.
-    fn take(&mut self, flow: Box<dyn Flow>) {
+    fn take(&mut self, mut flow: Box<dyn Flow>, needs: &Needs) {
+        if let Some(own) = needs.own.get(flow.number() as usize) {
+            flow.adopt(own);
+        }
         let place = match flow.number() {
             SIGNAL_FLOW => Some(&mut self.signals),
             number => self.flows.get_mut(number as usize),
@@ -137,7 +171,11 @@ impl Places {
         }
     }
 
-    fn are_full(&self) -> bool {
-        self.signals.is_some() && self.flows.iter().all(Option::is_some)
+    /// Whether all flows of a transport have come, and the signal flow where it goes over that one.
+    fn have_all(&self, needs: &Needs, transport: &str) -> bool {
+        let has_come = |(number, place): (u32, &Option<_>)| {
+            place.is_some() || TRANSPORT.of(needs.calling(number)) != transport
+        };
+        (self.signals.is_some() || transport != SIGNALS) && (0..).zip(&self.flows).all(has_come)
     }
 }

@@ -1,6 +1,7 @@
 //! The signal flow: where the ends of a trial tell each other where they stand.
 
 use std::io::ErrorKind;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use landspeed_transport::Flow;
@@ -62,6 +63,11 @@ pub(crate) struct Signals {
     got: usize,
 }
 
+/// Signals go over plain TCP, the flows of which have one socket.
+fn socket(flow: &dyn Flow) -> BorrowedFd<'_> {
+    flow.sockets()[0]
+}
+
 /// What is said when the flow has ended; the caller knows the phase.
 const GONE: Error = Error::PeerGone { phase: "while it was signalled to" };
 
@@ -70,9 +76,13 @@ impl Signals {
         Signals { flow, bytes: [0; LEN], got: 0 }
     }
 
+    fn socket(&self) -> BorrowedFd<'_> {
+        socket(self.flow.as_ref())
+    }
+
     /// Says something; never waits long, for the flow carries next to nothing.
     pub(crate) fn send(&self, signal: Signal) -> Result<(), Error> {
-        match send(self.flow.socket(), &signal.encode(), SendFlags::NOSIGNAL) {
+        match send(self.socket(), &signal.encode(), SendFlags::NOSIGNAL) {
             Ok(LEN) => Ok(()),
             _ => Err(GONE),
         }
@@ -81,7 +91,7 @@ impl Signals {
     /// The peer's next signal, if it comes within `wait`.
     pub(crate) fn receive(&mut self, wait: Duration) -> Result<Option<Signal>, Error> {
         let time = Timespec::try_from(wait).expect("waits are short");
-        let mut ready = [PollFd::from_borrowed_fd(self.flow.socket(), PollFlags::IN)];
+        let mut ready = [PollFd::from_borrowed_fd(self.socket(), PollFlags::IN)];
         match poll(&mut ready, Some(&time)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
             Ok(_) => {}
@@ -92,7 +102,7 @@ impl Signals {
 
     /// Takes what is there, without waiting.
     fn take(&mut self) -> Result<Option<Signal>, Error> {
-        match recv(self.flow.socket(), &mut self.bytes[self.got..], RecvFlags::DONTWAIT) {
+        match recv(socket(self.flow.as_ref()), &mut self.bytes[self.got..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(GONE),
             Ok((n, _)) => self.got += n,
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),

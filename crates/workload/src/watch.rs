@@ -10,8 +10,9 @@ use landspeed_units::Nanos;
 pub struct Ends<'a> {
     /// Kernel thread ids of the worker threads, which live from before `open` until after `close`.
     pub threads: &'a [i32],
-    /// Sockets of the data flows, in the order of their numbers.
-    pub sockets: &'a [BorrowedFd<'a>],
+    /// Sockets of the data flows, each with its flow's number, in the order of these: a flow may have several, and one may be
+    /// several flows'.
+    pub sockets: &'a [(u32, BorrowedFd<'a>)],
 }
 
 /// Watches one trial: `open` once, `sample` any number of times, `close` once, in this order. None is

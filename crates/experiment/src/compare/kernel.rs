@@ -44,10 +44,13 @@ impl<'a> KernelRuns<'a> {
 
     fn workload(&self, plans: &[FlowPlan]) -> Workload {
         let flow = |plan: &FlowPlan| StaggeredFlow {
-            congestion: self.kernel_names.get(&plan.control).cloned(),
             enters_ns: plan.enters_ns,
             leaves_ns: plan.leaves_ns,
             data_bytes: plan.data_bytes,
+            ..self
+                .kernel_names
+                .get(&plan.control)
+                .map_or_else(StaggeredFlow::default, |name| StaggeredFlow::controlled(name))
         };
         let flows: Vec<StaggeredFlow> = plans.iter().map(flow).collect();
         staggered::spec(&flows, self.study.duration(), self.study.probe_ns)

@@ -167,11 +167,11 @@ impl Window {
 
 /// Duplicates of the workload's sockets.
 fn held(scene: &Scene<'_>) -> Result<Vec<OwnedFd>, Error> {
-    let own = |(flow, socket): (usize, &BorrowedFd<'_>)| {
+    let own = |(flow, socket): &(u32, BorrowedFd<'_>)| {
         let own = socket.try_clone_to_owned();
         own.map_err(|error| Error::io("duplicate", format!("the socket of flow {flow}"), error))
     };
-    scene.sockets.iter().enumerate().map(own).collect()
+    scene.sockets.iter().map(own).collect()
 }
 
 #[cfg(test)]

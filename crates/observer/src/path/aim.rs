@@ -90,8 +90,8 @@ impl Aim {
         }
     }
 
-    fn at_sockets(sockets: &[BorrowedFd<'_>]) -> Self {
-        let flows: Vec<_> = sockets.iter().filter_map(ports).collect();
+    fn at_sockets(sockets: &[(u32, BorrowedFd<'_>)]) -> Self {
+        let flows: Vec<_> = sockets.iter().filter_map(|(_, socket)| ports(socket)).collect();
         if flows.is_empty() {
             return Aim { datagrams: true, ..Aim::default() };
         }

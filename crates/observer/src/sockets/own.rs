@@ -16,12 +16,12 @@ pub(crate) struct Own {
     pub(crate) port: u16,
 }
 
-/// In flow order.
-pub(super) fn sockets(sockets: &[BorrowedFd<'_>]) -> Result<Vec<Own>, Error> {
-    sockets.iter().enumerate().map(|(flow, socket)| own(flow, socket)).collect()
+/// In flow order; those of another family than the internet's are nowhere among what the kernel lists of this one.
+pub(super) fn sockets(sockets: &[(u32, BorrowedFd<'_>)]) -> Result<Vec<Own>, Error> {
+    sockets.iter().filter_map(|(flow, socket)| own(*flow, socket).transpose()).collect()
 }
 
-fn own(flow: usize, socket: &BorrowedFd<'_>) -> Result<Own, Error> {
+fn own(flow: u32, socket: &BorrowedFd<'_>) -> Result<Option<Own>, Error> {
     let failed = |operation| {
         move |errno: rustix::io::Errno| {
             Error::io(operation, format!("the socket of flow {flow}"), errno.into())
@@ -29,6 +29,5 @@ fn own(flow: usize, socket: &BorrowedFd<'_>) -> Result<Own, Error> {
     };
     let cookie = socket_cookie(socket).map_err(failed("ask the cookie of"))?;
     let local = getsockname(socket).map_err(failed("ask the address of"))?;
-    let local = SocketAddr::try_from(local).map_err(failed("ask an internet address of"))?;
-    Ok(Own { cookie, port: local.port() })
+    Ok(SocketAddr::try_from(local).ok().map(|local| Own { cookie, port: local.port() }))
 }

@@ -45,7 +45,7 @@ impl Observer for TcpInfo {
 
 #[derive(Default)]
 struct TcpWatch {
-    sockets: Vec<OwnedFd>,
+    sockets: Vec<(u32, OwnedFd)>,
     samples: Vec<TcpSample>,
     /// Fewest bytes that the kernel filled, where it filled fewer than all.
     short: Option<usize>,
@@ -54,23 +54,23 @@ struct TcpWatch {
 impl Watch for TcpWatch {
     fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
         *self = TcpWatch::default();
-        for (flow, socket) in scene.sockets.iter().enumerate() {
+        for (flow, socket) in scene.sockets.iter().filter(|(_, socket)| raw::is_tcp(*socket)) {
             let own = socket.try_clone_to_owned();
-            self.sockets
-                .push(own.map_err(|e| Error::io("duplicate", format!("the socket of flow {flow}"), e))?);
+            let own = own.map_err(|e| Error::io("duplicate", format!("the socket of flow {flow}"), e))?;
+            self.sockets.push((*flow, own));
         }
         Ok(())
     }
 
     fn sample(&mut self, at: Nanos) -> Result<(), Error> {
-        for (flow, socket) in (0..).zip(&self.sockets) {
+        for (flow, socket) in &self.sockets {
             let asked = raw::get(socket.as_fd());
             let (info, filled) =
                 asked.map_err(|e| Error::io("ask TCP_INFO of", format!("the socket of flow {flow}"), e))?;
             if filled < size_of::<Raw>() {
                 self.short = Some(self.short.map_or(filled, |short| short.min(filled)));
             }
-            self.samples.push(sample(flow, at, &info));
+            self.samples.push(sample(*flow, at, &info));
         }
         Ok(())
     }
@@ -125,7 +125,8 @@ mod tests {
 
     fn watch(sockets: &[BorrowedFd<'_>]) -> Box<dyn Watch> {
         let mut watch = TcpInfo.watch("lo");
-        watch.open(&Scene { sockets, ..Scene::default() }).unwrap();
+        let sockets: Vec<_> = (0..).zip(sockets.iter().copied()).collect();
+        watch.open(&Scene { sockets: &sockets, ..Scene::default() }).unwrap();
         watch
     }
 
@@ -164,10 +165,14 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_is_not_tcp_is_named() {
-        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let error = watch(&[udp.as_fd()]).sample(Nanos(0)).unwrap_err().to_string();
-        assert!(error.contains("flow 0"), "{error}");
+    fn a_socket_that_is_not_tcp_has_no_samples() {
+        let (udp, (client, _server)) = (UdpSocket::bind("127.0.0.1:0").unwrap(), pair());
+        let mut watch = watch(&[udp.as_fd(), client.as_fd()]);
+        watch.sample(Nanos(0)).unwrap();
+        let mut seen = Observations::default();
+        watch.close(&mut seen).unwrap();
+        let flows: Vec<_> = seen.get::<Vec<TcpSample>>().iter().map(|sample| sample.flow).collect();
+        assert_eq!(flows, [1]);
     }
 
     #[test]

@@ -99,6 +99,14 @@ impl Answer<'_> {
     }
 }
 
+/// Whether the socket is one of TCP, Multipath TCP's included, which tells of its first subflow.
+pub(super) fn is_tcp(socket: BorrowedFd<'_>) -> bool {
+    let protocol = rustix::net::sockopt::socket_protocol(socket).ok().flatten();
+    protocol.is_some_and(|protocol| {
+        [libc::IPPROTO_TCP, libc::IPPROTO_MPTCP].contains(&(protocol.as_raw().get() as i32))
+    })
+}
+
 /// Asks for it; also how many bytes of it the kernel filled.
 pub(crate) fn get(socket: BorrowedFd<'_>) -> io::Result<(TcpInfo, usize)> {
     let mut info = TcpInfo::default();

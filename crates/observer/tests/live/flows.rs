@@ -156,7 +156,8 @@ fn the_workloads_flows_come_in_its_order_with_its_listeners() {
     in_new_namespace(|| {
         let pairs: Vec<_> = (0..12).map(|_| pair()).collect();
         let stranger = pair();
-        let sockets: Vec<_> = pairs.iter().rev().map(|(client, _)| client.as_fd()).collect();
+        let sockets: Vec<_> =
+            (0..).zip(pairs.iter().rev()).map(|(flow, (client, _))| (flow, client.as_fd())).collect();
         let mut window = Window::open("flows", "lo", &Scene { sockets: &sockets, ..Scene::default() });
         window.sample();
         let seen = window.close();

@@ -102,7 +102,7 @@ fn trial(
     softirqs.open(&Scene::default()).expect("open");
     let before = (Instant::now(), transfer.received(), processor_time());
     for (watch, socket) in watches.iter_mut().zip([&transfer.client, &transfer.server]) {
-        let scene = Scene { sockets: &[socket.as_fd()], target, ..Scene::default() };
+        let scene = Scene { sockets: &[(0, socket.as_fd())], target, ..Scene::default() };
         watch.open(&scene).expect("open");
     }
     std::thread::sleep(TRIAL);

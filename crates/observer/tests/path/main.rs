@@ -70,7 +70,7 @@ fn a_transfer_shows_every_hop() {
     let Some(lab) = Lab::new() else { return };
     let (mut on_a, mut on_b) = (watch(&lab.a, "va"), watch(&lab.b, "vb"));
     let transfer = Transfer::start(&lab, 8192);
-    let own = [transfer.client.as_fd()];
+    let own = [(0, transfer.client.as_fd())];
     let scene = Scene { sockets: &own, ..Scene::default() };
     let sent = watch_until(&mut *on_a, &scene, |trace| has(trace, &DOWN, &["sent", "received"]));
     assert_eq!(hops(&sent), DOWN.into(), "A sends only");
@@ -103,7 +103,7 @@ fn messages_of_one_byte_are_followed_too() {
     let asking = Repeated::start(move || {
         client.write_all(b"x").and_then(|()| client.read_exact(&mut [0])).expect("a round trip");
     });
-    let own_sockets = [own.as_fd()];
+    let own_sockets = [(0, own.as_fd())];
     let scene = Scene { sockets: &own_sockets, ..Scene::default() };
     let all: Vec<_> = DOWN.into_iter().chain(UP).collect();
     watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &all, &["sent", "received"]));
@@ -120,7 +120,7 @@ fn other_flows_are_not_counted() {
     let busy = Transfer::start(&lab, 8192);
     let counted = watch_until(&mut *on_a, &Scene::default(), |trace| trace.counts.contains_key("sent"));
     assert!(counted.counts["sent"] > 0, "all flows are seen without sockets");
-    let own = [idle.0.as_fd()];
+    let own = [(0, idle.0.as_fd())];
     let of_idle = Scene { sockets: &own, ..Scene::default() };
     for (whose, scene) in [("another flow", of_idle), ("another port", flow((A, 9).into()))] {
         let none = watch_until(&mut *on_a, &scene, |trace| trace.attached_ns.0 > 0);
@@ -150,11 +150,11 @@ fn datagrams_are_followed_to_their_reader() {
         drop(writer.send_to(&[7; 1000], to));
         drop(reader.recv(&mut [0; 2000]));
     });
-    let sending = [own[0].as_fd()];
+    let sending = [(0, own[0].as_fd())];
     let scene = Scene { sockets: &sending, ..Scene::default() };
     let down = [Hop::QueueToDriver, Hop::DriverToWire];
     watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &down, &["sent"]));
-    let reading = [own[1].as_fd()];
+    let reading = [(0, own[1].as_fd())];
     let scene = Scene { sockets: &reading, ..Scene::default() };
     let up = [Hop::DeviceToSocket, Hop::SocketToApplication];
     watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &up, &["received"]));
@@ -171,7 +171,7 @@ fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
         std::thread::sleep(Duration::from_millis(2));
         (0..20).for_each(|_| drop(reader.recv(&mut [0; 2000])));
     });
-    let reading = [own.as_fd()];
+    let reading = [(0, own.as_fd())];
     let scene = Scene { sockets: &reading, ..Scene::default() };
     let trace =
         watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &[Hop::SocketToApplication], &[]));
@@ -210,7 +210,7 @@ fn fragments_are_counted() {
     writer.connect((B, 9)).expect("connect");
     let own = writer.try_clone().expect("dup");
     let _writing = Repeated::start(move || drop(writer.send(&[7; 8000])));
-    let own = [own.as_fd()];
+    let own = [(0, own.as_fd())];
     let scene = Scene { sockets: &own, ..Scene::default() };
     watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &[], &["sent", "fragments"]));
 }
@@ -238,7 +238,7 @@ fn losses_show_as_retransmissions() {
     lab.a.tool("ethtool -K va tso off gso off");
     lab.a.tool("tc qdisc replace dev va root tbf rate 200mbit burst 10000 limit 20000");
     let transfer = Transfer::start(&lab, 65536);
-    let own = [transfer.client.as_fd()];
+    let own = [(0, transfer.client.as_fd())];
     let scene = Scene { sockets: &own, ..Scene::default() };
     watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &[], &["retransmitted"]));
     let scene = flow(transfer.server_address());

@@ -1,12 +1,11 @@
 //! TCP through the sockets API, with any congestion control that the kernel has.
 
-mod connect;
-mod flow;
-mod listen;
+mod info;
 mod options;
-mod receive;
-mod send;
+mod zerocopy_receive;
+mod zerocopy_send;
 
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -16,10 +15,12 @@ use socket2::{SockAddr, Socket, Type};
 
 pub(crate) use options::PACING_RATE;
 
-use crate::noun::{Call, Delivery, Flow, Port, Transport};
+use crate::noun::{Call, Delivery, Flow, Key, Port, Progress, Receiver, Sender, Transport};
+use crate::options::Options;
 use crate::socket::{self, HeldPort};
+use crate::stream::{self, Kind, StreamListener};
 use crate::{Error, Patience};
-use options::OPTIONS;
+use options::{OPTIONS, ZEROCOPY_RECEIVE, ZEROCOPY_SEND};
 
 /// TCP through the sockets API.
 #[derive(Debug)]
@@ -34,12 +35,12 @@ impl Transport for Tcp {
         "TCP through the sockets API, with any congestion control that the kernel has"
     }
 
-    fn delivery(&self) -> Delivery {
+    fn delivery(&self, _: &Settings) -> Delivery {
         Delivery::Stream
     }
 
     fn factors(&self) -> Vec<&'static Factor> {
-        OPTIONS.factors().chain([&options::ZEROCOPY_RECEIVE]).collect()
+        OPTIONS.factors().chain([&ZEROCOPY_RECEIVE]).collect()
     }
 
     fn protocol(&self) -> &'static str {
@@ -56,12 +57,51 @@ impl Transport for Tcp {
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
         HeldPort::of(bind(at)?, |at, settings, key| {
-            Ok(Box::new(listen::TcpListener::start(at, settings, key)?))
+            Ok(Box::new(StreamListener::start(&Tcp, at, (settings, key))?))
         })
     }
 
     fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-        connect::connect(call, patience)
+        stream::connect(&Tcp, call, patience)
+    }
+}
+
+impl Kind for Tcp {
+    fn options(&self) -> &'static Options {
+        &OPTIONS
+    }
+
+    fn dial(&self, server: SocketAddr, source_port: u16) -> Result<Socket, Error> {
+        match source_port {
+            0 => open(server),
+            port => bind(socket::any(server, port)),
+        }
+    }
+
+    fn bind(&self, at: SocketAddr, _: &Key) -> Result<Socket, Error> {
+        bind(at)
+    }
+
+    fn address(&self, server: SocketAddr, _: &Key) -> io::Result<SockAddr> {
+        Ok(server.into())
+    }
+
+    fn progress(&self, socket: &Socket) -> io::Result<Progress> {
+        info::progress(socket)
+    }
+
+    fn sender<'a>(&self, socket: &'a Socket, settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
+        if ZEROCOPY_SEND.is_on(settings) {
+            return Ok(Box::new(zerocopy_send::ZeroCopySender::new(socket)));
+        }
+        Ok(stream::plain_sender(socket))
+    }
+
+    fn receiver<'a>(&self, socket: &'a Socket, settings: &Settings) -> io::Result<Box<dyn Receiver + 'a>> {
+        if ZEROCOPY_RECEIVE.is_on(settings) {
+            return Ok(Box::new(zerocopy_receive::MappingReceiver::new(socket)?));
+        }
+        Ok(stream::plain_receiver(socket))
     }
 }
 

@@ -11,7 +11,7 @@ use super::flow::UdpFlow;
 use super::identity::Identity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, Pass};
-use super::{message, open};
+use super::{bind, message, open};
 use crate::noun::{Call, Flow};
 use crate::proof::{self, Proof};
 use crate::{Error, Patience, socket};
@@ -36,12 +36,11 @@ pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dy
 
 /// A socket with its source port and its options, connected: it hears the server and nobody else.
 fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
-    let socket = open(call.server)?;
+    let socket = match call.source_port {
+        0 => open(call.server)?,
+        port => bind(socket::any(call.server, port))?,
+    };
     OPTIONS.set(&socket, call.settings);
-    if call.source_port != 0 {
-        let at = socket::any(call.server, call.source_port);
-        socket.bind(&SockAddr::from(at)).map_err(|source| Error::refused("bind to", at, source))?;
-    }
     let refused = |source| Error::refused("connect to", call.server, source);
     socket.connect(&SockAddr::from(call.server)).map_err(refused)?;
     Ok(socket)

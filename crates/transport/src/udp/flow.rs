@@ -1,6 +1,6 @@
 //! A proven UDP flow.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,9 +18,9 @@ use super::message;
 use super::options::{OPTIONS, Ways};
 use super::receive::UdpReceiver;
 use super::send::UdpSender;
-use super::wire::{CONTROL, Feedback, Pass};
+use super::wire::{CONTROL, Feedback, Kind, Pass};
 use crate::noun::{Flow, Progress, Receiver, Sender};
-use crate::{Datagrams, Error};
+use crate::{Datagrams, Error, Patience};
 
 /// The longest that a call waits without its caller looking whether to stop, and without feedback.
 const LOOK: Duration = Duration::from_millis(50);
@@ -29,6 +29,10 @@ const LOOK: Duration = Duration::from_millis(50);
 const SETTLED: Duration = Duration::from_millis(400);
 /// Datagrams that one look for feedback takes at most.
 const MOST_DRAINED: usize = 256;
+/// Time between two words of an end that has finished, each of which may get lost.
+const AGAIN: Duration = Duration::from_millis(10);
+/// How often an end that knows that both have finished says so before it leaves.
+const FAREWELLS: u32 = 3;
 
 /// A proven UDP flow.
 pub(super) struct UdpFlow {
@@ -38,7 +42,7 @@ pub(super) struct UdpFlow {
     pub(super) ways: Ways,
     number: u32,
     not_as_asked: Vec<String>,
-    /// Whether whoever receives was woken to leave.
+    /// Whether its receiver was woken to leave.
     woken: AtomicBool,
     /// Whether a receiver takes the peer's datagrams; else `progress` does.
     receiving: AtomicBool,
@@ -46,10 +50,10 @@ pub(super) struct UdpFlow {
     heard: Mutex<Heard>,
 }
 
-/// What the peer has said, and what this end had sent when it was last asked.
+/// What the peer has said last, and what this end had sent when it was last asked.
 #[derive(Debug)]
 struct Heard {
-    feedback: Feedback,
+    feedback: Option<Feedback>,
     feedback_at: Instant,
     sent: u64,
     sent_at: Instant,
@@ -67,7 +71,7 @@ impl UdpFlow {
         socket.set_write_timeout(Some(LOOK))?;
         let not_as_asked = OPTIONS.read_back(&socket, settings);
         let now = Instant::now();
-        let heard = Heard { feedback: Feedback::default(), feedback_at: now, sent: 0, sent_at: now };
+        let heard = Heard { feedback: None, feedback_at: now, sent: 0, sent_at: now };
         Ok(UdpFlow {
             socket,
             identity,
@@ -91,9 +95,13 @@ impl UdpFlow {
 
     /// Tells the peer what came so far.
     pub(super) fn report(&self, arrivals: &Arrivals) {
+        self.report_as(Kind::Feedback, arrivals);
+    }
+
+    fn report_as(&self, kind: Kind, arrivals: &Arrivals) {
         let number = self.reported.fetch_add(1, Ordering::Relaxed) + 1;
         let (highest, received_bytes) = (arrivals.highest, arrivals.received_bytes);
-        self.tell(self.identity.tell(&Feedback { number, highest, received_bytes }).as_ref());
+        self.tell(self.identity.tell(&Feedback { kind, number, highest, received_bytes }).as_ref());
     }
 
     /// A word to the peer that may get lost: it is said again when it matters.
@@ -105,8 +113,8 @@ impl UdpFlow {
     pub(super) fn note(&self, datagram: &[u8]) {
         if let Some(feedback) = self.identity.told(datagram) {
             let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-            if feedback.number > heard.feedback.number {
-                heard.feedback = feedback;
+            if heard.feedback.is_none_or(|last| feedback.number > last.number) {
+                heard.feedback = Some(feedback);
                 heard.feedback_at = Instant::now();
             }
         } else if self.identity.is_confirm(datagram) {
@@ -116,9 +124,20 @@ impl UdpFlow {
         }
     }
 
-    /// Whether whoever receives shall leave.
+    /// Whether its receiver has to leave.
     pub(super) fn is_woken(&self) -> bool {
         self.woken.load(Ordering::Acquire)
+    }
+
+    /// What the peer said last is of this kind.
+    fn last_heard(&self) -> Option<Kind> {
+        let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.feedback.map(|feedback| feedback.kind)
+    }
+
+    /// Whether the peer has finished.
+    pub(super) fn peer_has_ended(&self) -> bool {
+        matches!(self.last_heard(), Some(Kind::End | Kind::BothEnd))
     }
 
     /// There is no receiver any more.
@@ -126,20 +145,31 @@ impl UdpFlow {
         self.receiving.store(false, Ordering::Release);
     }
 
-    /// Takes what the peer has said, without waiting. Errors are left to whoever sends: the kernel tells
-    /// them again.
-    fn drain(&self) {
+    /// Takes what the peer has said, without waiting. Errors are left to the next send, which the
+    /// kernel tells them again.
+    fn drain(&self) -> io::Result<()> {
         let mut datagram = [0; CONTROL];
         for _ in 0..MOST_DRAINED {
-            match message::receive(self.socket.as_fd(), &mut datagram, libc::MSG_DONTWAIT) {
-                Ok(length) if length > 0 => self.note(datagram.get(..length).unwrap_or_default()),
-                _ => return,
+            match message::receive(self.socket.as_fd(), &mut datagram, libc::MSG_DONTWAIT)? {
+                0 => break,
+                length => self.note(datagram.get(..length).unwrap_or_default()),
             }
         }
+        Ok(())
     }
 
     fn name(&self) -> String {
         format!("flow {}", self.number)
+    }
+}
+
+impl Drop for UdpFlow {
+    /// A child of this program holds the socket from its fork until it becomes another program. Connected to itself, it takes
+    /// nothing from the next flow over the same ports.
+    fn drop(&mut self) {
+        if let Ok(own) = self.socket.local_addr() {
+            let _ = self.socket.connect(&own);
+        }
     }
 }
 
@@ -148,8 +178,8 @@ impl Flow for UdpFlow {
         self.number
     }
 
-    fn socket(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+    fn sockets(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.socket.as_fd()]
     }
 
     /// UDP sets nothing up: all that happens is the proof.
@@ -159,6 +189,12 @@ impl Flow for UdpFlow {
 
     fn not_as_asked(&self) -> &[String] {
         &self.not_as_asked
+    }
+
+    fn adopt(&mut self, settings: &Settings) {
+        OPTIONS.set_accepted(&self.socket, settings);
+        self.not_as_asked = OPTIONS.read_back(&self.socket, settings);
+        self.ways = Ways::of(settings);
     }
 
     fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
@@ -175,7 +211,7 @@ impl Flow for UdpFlow {
 
     fn progress(&self) -> io::Result<Progress> {
         if !self.receiving.load(Ordering::Acquire) {
-            self.drain();
+            let _ = self.drain();
         }
         let sent = self.counters.sent();
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -185,8 +221,8 @@ impl Flow for UdpFlow {
         }
         let settled = heard.feedback_at.saturating_duration_since(heard.sent_at) >= SETTLED;
         Ok(Progress {
-            acked: Bytes(heard.feedback.received_bytes),
-            outstanding: sent > heard.feedback.highest && !settled,
+            acked: Bytes(heard.feedback.map_or(0, |feedback| feedback.received_bytes)),
+            outstanding: sent > heard.feedback.map_or(0, |feedback| feedback.highest) && !settled,
             ..Progress::default()
         })
     }
@@ -197,12 +233,34 @@ impl Flow for UdpFlow {
 
     fn wake_receiver(&self) {
         self.woken.store(true, Ordering::Release);
-        // A datagram socket that is shut for reading wakes whoever waits in it, empty-handed.
+        // A datagram socket that is shut for reading wakes the thread that waits in it, empty-handed.
         let _ = self.socket.shutdown(Shutdown::Read);
     }
 
-    fn abort(&self) {
+    /// Says so until the peer has said so too and knows of this end's: any word may get lost. The last words are said some times more, and
+    /// a peer that has left after its own needs none.
+    fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
+        let refused = |why| Error::refused("finish", self.name(), io::Error::other(why));
+        if self.is_woken() {
+            return Err(refused("its receiver was woken before the end"));
+        }
+        let mut farewells = 0;
+        while farewells < FAREWELLS {
+            let has_left = self.drain().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
+            let kind = if self.peer_has_ended() { Kind::BothEnd } else { Kind::End };
+            farewells += u32::from(self.last_heard() == Some(Kind::BothEnd));
+            self.report_as(kind, &self.counters.arrivals());
+            if has_left && self.peer_has_ended() {
+                return Ok(());
+            }
+            let slice = patience.slice()?.ok_or_else(|| refused("the peer did not finish in time"))?;
+            std::thread::sleep(slice.min(AGAIN));
+        }
+        Ok(())
+    }
+
+    fn abort(&self) -> io::Result<()> {
         self.woken.store(true, Ordering::Release);
-        let _ = self.socket.shutdown(Shutdown::Both);
+        self.socket.shutdown(Shutdown::Both)
     }
 }

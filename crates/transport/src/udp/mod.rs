@@ -42,7 +42,7 @@ impl Transport for Udp {
         "UDP through the sockets API: plain, sendmmsg and recvmmsg, or UDP_SEGMENT and UDP_GRO"
     }
 
-    fn delivery(&self) -> Delivery {
+    fn delivery(&self, _: &Settings) -> Delivery {
         Delivery::Datagrams
     }
 

@@ -147,7 +147,7 @@ impl<'a> UdpReceiver<'a> {
     fn next(&mut self, into: &mut [u8], flags: i32) -> io::Result<usize> {
         loop {
             match self.take(into, flags) {
-                Ok(0) if self.flow.is_woken() => return Ok(0),
+                Ok(0) if self.flow.is_woken() || self.flow.peer_has_ended() => return Ok(0),
                 Ok(0) => {}
                 // The news of a smaller path MTU, about feedback: it is cut from now on.
                 Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => {}
@@ -177,7 +177,9 @@ impl Receiver for UdpReceiver<'_> {
 }
 
 impl Drop for UdpReceiver<'_> {
+    /// The peer hears once more what came: nothing will be told after.
     fn drop(&mut self) {
+        self.flow.report(&self.arrivals);
         self.flow.receiver_left();
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use super::flow::UdpFlow;
 use super::message::{self, BATCH, SEGMENTS};
@@ -29,7 +30,7 @@ impl<'a> UdpSender<'a> {
         Ok(UdpSender { flow, headers: [[0; HEADER]; SEGMENTS], pacer })
     }
 
-    /// How many datagrams of `size` the next call shall send.
+    /// How many datagrams of `size` the next call sends.
     fn count(&self, size: usize, times: u64) -> usize {
         let most = match self.flow.ways.send {
             Send::Plain => 1,
@@ -70,6 +71,10 @@ impl<'a> UdpSender<'a> {
 }
 
 impl Sender for UdpSender<'_> {
+    fn give_up_after(&mut self, wait: Duration) -> io::Result<()> {
+        self.flow.socket.set_write_timeout(Some(wait))
+    }
+
     fn send(&mut self, message: &[u8], times: u64) -> io::Result<usize> {
         if !(HEADER..=LARGEST).contains(&message.len()) {
             return Err(io::Error::new(

@@ -16,7 +16,7 @@
 //! |---|---|
 //! | 4 | tag of the flow and direction, which follows from the proof |
 //! | 4 | echo: the last four bytes of the highest number that came the other way |
-//! | 1 | kind: 0 data, 1 feedback |
+//! | 1 | kind: 0 data, 1 feedback, 2 feedback and the end, 3 the same of an end that knows of the other's |
 //! | 7 | number, from 1, for each kind and direction |
 //!
 //! Feedback goes on with the highest data number that came (8), the bytes of all data that came (8) and a
@@ -86,7 +86,14 @@ fn parse_confirm(body: &[u8; CONFIRM_BODY]) -> Option<Pass> {
 pub(super) enum Kind {
     Data,
     Feedback,
+    /// Feedback of an end that has finished.
+    End,
+    /// Feedback of an end that has finished and knows that the other has.
+    BothEnd,
 }
+
+/// Each kind at its place is that of its number.
+const KINDS: [Kind; 4] = [Kind::Data, Kind::Feedback, Kind::End, Kind::BothEnd];
 
 /// The head of a datagram of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,21 +110,14 @@ impl Header {
         let (tag, rest) = bytes.split_first_chunk::<4>()?;
         let (echo, rest) = rest.split_first_chunk::<4>()?;
         let word = u64::from_be_bytes(*rest.first_chunk::<8>()?);
-        let kind = match word >> 56 {
-            0 => Kind::Data,
-            1 => Kind::Feedback,
-            _ => return None,
-        };
+        let kind = *KINDS.get((word >> 56) as usize)?;
         let (tag, echo) = (u32::from_be_bytes(*tag), u32::from_be_bytes(*echo));
         Some(Header { tag, echo, kind, number: word & NUMBERS })
     }
 
     /// As bytes.
     pub(super) fn bytes(self) -> [u8; HEADER] {
-        let kind = match self.kind {
-            Kind::Data => 0,
-            Kind::Feedback => 1_u64 << 56,
-        };
+        let kind = (self.kind as u64) << 56;
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&self.tag.to_be_bytes());
         bytes[4..8].copy_from_slice(&self.echo.to_be_bytes());
@@ -127,8 +127,10 @@ impl Header {
 }
 
 /// What a receiver tells its sender.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Feedback {
+    /// Any but data.
+    pub(super) kind: Kind,
     /// Number of this feedback, from 1.
     pub(super) number: u64,
     /// Highest data number that came.
@@ -140,7 +142,7 @@ pub(super) struct Feedback {
 impl Feedback {
     /// The datagram, for a flow's tag and feedback key.
     pub(super) fn bytes(&self, tag: u32, key: &Key) -> [u8; FEEDBACK] {
-        let header = Header { tag, echo: self.highest as u32, kind: Kind::Feedback, number: self.number };
+        let header = Header { tag, echo: self.highest as u32, kind: self.kind, number: self.number };
         let mut bytes = [0; FEEDBACK];
         bytes[..HEADER].copy_from_slice(&header.bytes());
         bytes[HEADER..HEADER + 8].copy_from_slice(&self.highest.to_be_bytes());
@@ -154,7 +156,7 @@ impl Feedback {
     pub(super) fn parse(bytes: &[u8], tag: u32, key: &Key) -> Option<Self> {
         let bytes: &[u8; FEEDBACK] = bytes.try_into().ok()?;
         let header = Header::parse(bytes)?;
-        if header.tag != tag || header.kind != Kind::Feedback {
+        if header.tag != tag || header.kind == Kind::Data {
             return None;
         }
         let (body, mac) = bytes.split_last_chunk::<MAC>()?;
@@ -163,7 +165,12 @@ impl Feedback {
             return None;
         }
         let field = |at: usize| body[at..].first_chunk().map(|chunk| u64::from_be_bytes(*chunk));
-        Some(Feedback { number: header.number, highest: field(HEADER)?, received_bytes: field(HEADER + 8)? })
+        Some(Feedback {
+            kind: header.kind,
+            number: header.number,
+            highest: field(HEADER)?,
+            received_bytes: field(HEADER + 8)?,
+        })
     }
 }
 
@@ -198,7 +205,7 @@ mod tests {
 
     #[test]
     fn feedback_of_another_key_direction_or_content_is_none() {
-        let feedback = Feedback { number: 3, highest: 900, received_bytes: 1 << 40 };
+        let feedback = Feedback { kind: Kind::End, number: 3, highest: 900, received_bytes: 1 << 40 };
         let bytes = feedback.bytes(11, &KEY);
         assert_eq!(Feedback::parse(&bytes, 11, &KEY), Some(feedback));
         assert_eq!(Feedback::parse(&bytes, 12, &KEY), None);
@@ -228,8 +235,7 @@ mod tests {
         }
 
         #[test]
-        fn headers_survive_the_wire(tag: u32, echo: u32, feedback: bool, number in 0..=NUMBERS) {
-            let kind = if feedback { Kind::Feedback } else { Kind::Data };
+        fn headers_survive_the_wire(tag: u32, echo: u32, kind in prop::sample::select(KINDS.to_vec()), number in 0..=NUMBERS) {
             let header = Header { tag, echo, kind, number };
             prop_assert_eq!(Header::parse(&header.bytes()), Some(header));
         }

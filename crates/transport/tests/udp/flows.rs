@@ -2,16 +2,13 @@
 
 use std::time::Duration;
 
-use landspeed_transport::{Call, Cancel, Delivery, Error};
+use landspeed_transport::{Call, Cancel};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::common::{
-    KEY, LONG, V4, V6, call, listen, pair, patience, receive, reserve, send, set, settings, udp,
-};
+use crate::common::{KEY, LONG, V4, V6, pair, patience, receive, reserve, send, set, udp};
 
 #[test]
 fn flows_carry_datagrams_both_ways() {
-    assert_eq!(udp().delivery(), Delivery::Datagrams);
     for at in [V4, V6] {
         let (there, here) = pair(at);
         assert_eq!((there.number(), here.number(), there.set_up()), (5, 5, Nanos(0)));
@@ -98,63 +95,6 @@ fn a_sleeping_receiver_can_be_woken_by_every_way() {
         assert_eq!(here.datagrams().expect("counts").malformed, 0, "leaving is no datagram");
         drop(there);
     }
-}
-
-#[test]
-fn a_port_that_is_not_listened_on_refuses_and_is_tried_again() {
-    let port = reserve(V4);
-    let waited = call(port.address(), &KEY, Duration::from_millis(50));
-    assert!(matches!(waited, Err(Error::NoAnswer { .. })), "nobody listens");
-    let probe = std::net::UdpSocket::bind((V4, 0)).expect("a socket");
-    probe.connect(port.address()).expect("connects");
-    probe.send(b"?").expect("sent");
-    let refused = probe.recv(&mut [0; 8]).expect_err("the kernel refuses for the port");
-    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
-    std::thread::scope(|scope| {
-        let calling = scope.spawn(|| call(port.address(), &KEY, LONG));
-        std::thread::sleep(Duration::from_millis(50));
-        let mut listener = listen(port.as_ref());
-        listener.accept(&patience(&Cancel::new(), LONG)).expect("the client tried again");
-        calling.join().expect("no panic").expect("and was proven");
-    });
-}
-
-#[test]
-fn ports_can_be_used_again_at_once() {
-    let port = reserve(V4);
-    for _ in 0..20 {
-        let mut listener = listen(port.as_ref());
-        let settings = settings();
-        std::thread::scope(|scope| {
-            let calling = scope.spawn(|| {
-                let call = Call {
-                    server: port.address(),
-                    number: 0,
-                    source_port: 23_987,
-                    settings: &settings,
-                    key: &KEY,
-                };
-                udp().connect(&call, &patience(&Cancel::new(), LONG))
-            });
-            let here = listener.accept(&patience(&Cancel::new(), LONG)).expect("a flow comes");
-            let there = calling.join().expect("no panic").expect("it is proven");
-            send(there.as_ref(), 1);
-            assert_eq!(receive(here.as_ref(), 1000), 1000);
-        });
-    }
-}
-
-#[test]
-fn waiting_can_be_cancelled() {
-    let port = reserve(V4);
-    let mut listener = listen(port.as_ref());
-    let cancel = Cancel::new();
-    cancel.cancel();
-    let patience = patience(&cancel, Duration::from_secs(60));
-    assert!(matches!(listener.accept(&patience), Err(Error::Cancelled)));
-    let settings = settings();
-    let call = Call { server: port.address(), number: 0, source_port: 0, settings: &settings, key: &KEY };
-    assert!(matches!(udp().connect(&call, &patience), Err(Error::Cancelled)));
 }
 
 #[test]

@@ -41,7 +41,7 @@ static RECEIVER: Factor = Factor {
 
 /// The smallest message that `transport` carries, to and fro for so long.
 pub fn smallest(transport: &dyn Transport, time: Nanos) -> Workload {
-    let sizes = SIZES.default_over(transport.delivery() == Delivery::Datagrams);
+    let sizes = SIZES.default_over(transport.delivery(&Settings::new()) == Delivery::Datagrams);
     let smallest = sizes.split(',').next().unwrap_or_default();
     one_byte(time).with(SIZES.name, smallest)
 }

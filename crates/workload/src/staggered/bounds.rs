@@ -1,28 +1,21 @@
 //! Sanity of a staggered run.
 
-use landspeed_record::TrialSpec;
+use landspeed_record::{Settings, TrialSpec};
+use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 
 use super::{Plan, StaggeredFlow};
 use crate::Error;
 use crate::check::{self, MOST_SAMPLES};
-use crate::port::SIGNALS;
 
 /// Flows of a run, each with a thread and a buffer.
 const MOST_FLOWS: usize = 64;
-/// The longest run.
 /// The shortest time between probes.
 const CLOSEST_PROBES: Nanos = Nanos::millis(1);
-/// `TCP_CA_NAME_MAX` of include/net/tcp.h, less its final NUL.
-const LONGEST_NAME: usize = 15;
 
 pub(super) fn check(spec: &TrialSpec, plan: &Plan) -> Result<(), Error> {
-    if TRANSPORT.of(&spec.flow) != SIGNALS {
-        let why =
-            format!("{} has no congestion controls: staggered flows need tcp", TRANSPORT.of(&spec.flow));
-        return Err(check::spec("transport", why));
-    }
+    plan.flows.iter().try_for_each(|flow| settings(&flow.over(&spec.flow)))?;
     if spec.warm_up_ns > Nanos(0) {
         let why = format!("{} asked for; a staggered run is counted from its start: 0", spec.warm_up_ns);
         return Err(check::spec("warm_up_ns", why));
@@ -43,7 +36,7 @@ fn flows(plan: &Plan) -> Result<(), Error> {
 }
 
 fn one(flow: &StaggeredFlow, duration: Nanos) -> Result<(), Error> {
-    let StaggeredFlow { congestion, enters_ns, leaves_ns, data_bytes } = flow;
+    let StaggeredFlow { enters_ns, leaves_ns, data_bytes, .. } = flow;
     if leaves_ns <= enters_ns {
         let why = format!("a flow leaves at {leaves_ns} and enters at {enters_ns}: it must leave later");
         return Err(check::spec("leaves_ns", why));
@@ -55,17 +48,17 @@ fn one(flow: &StaggeredFlow, duration: Nanos) -> Result<(), Error> {
     if *data_bytes == Some(Bytes(0)) {
         return Err(check::spec("data_bytes", "a flow of 0 B sends nothing; 1 B is the least".to_owned()));
     }
-    congestion.as_deref().map_or(Ok(()), name)
+    Ok(())
 }
 
-/// The kernel may look for a module of this name: nothing but a name gets so far.
-fn name(name: &str) -> Result<(), Error> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
-        let why = format!("'{}' is no name of a congestion control", name.escape_default());
-        return Err(check::spec("congestion", why));
+/// Whether a flow can be made with these.
+fn settings(settings: &Settings) -> Result<(), Error> {
+    check::flow(settings)?;
+    if check::delivery(settings) != Delivery::Stream {
+        let why = format!("{} acknowledges nothing: staggered flows need a stream", TRANSPORT.of(settings));
+        return Err(check::spec("transport", why));
     }
-    Ok(())
+    check::can_run(settings)
 }
 
 fn probes(plan: &Plan) -> Result<(), Error> {
@@ -133,16 +126,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_names_are_bounded() {
+    fn numbers_are_bounded() {
         assert_eq!(refused(&planned(&vec![good(); 65], Nanos::secs(1))), Some("flows"));
         let mut nonsense = spec(good());
         nonsense.workload = nonsense.workload.with("plan", "[{]");
         assert_eq!(refused(&nonsense), Some("plan"));
-        let named = |name: &str| refused(&spec(StaggeredFlow { congestion: Some(name.into()), ..good() }));
-        assert_eq!(named("ls_hstcp_lp"), None);
-        assert_eq!(named(""), Some("congestion"));
-        assert_eq!(named("../../evil"), Some("congestion"));
-        assert_eq!(named("a_name_too_long_for_it"), Some("congestion"));
         assert_eq!(
             refused(&spec(StaggeredFlow { data_bytes: Some(Bytes(0)), ..good() })),
             Some("data_bytes")
@@ -158,10 +146,27 @@ mod tests {
     }
 
     #[test]
-    fn only_tcp_from_the_start() {
-        let mut udp = spec(good());
-        udp.flow = with(&[(&TRANSPORT, "udp")]);
-        assert_eq!(refused(&udp), Some("transport"));
+    fn settings_of_a_flow_are_those_of_a_stream() {
+        let set = |name: &str, value: &str| {
+            let settings = [(name.to_owned(), value.to_owned())].into();
+            let spec = spec(StaggeredFlow { settings, ..good() });
+            let plan = Plan::of(&spec.workload.parameters).expect("it can be read");
+            check(&spec, &plan).map_err(|error| error.to_string())
+        };
+        assert_eq!(set("socket-congestion", "ls_hstcp_lp"), Ok(()));
+        for (name, value) in [
+            ("socket-congestion", ""),
+            ("socket-congestion", "../../evil"),
+            ("transport", "udp"),
+            ("mtu", "9000"),
+        ] {
+            let refused = set(name, value).expect_err("no stream has it");
+            assert!(refused.contains(name), "{refused}");
+        }
+    }
+
+    #[test]
+    fn from_the_start() {
         assert_eq!(refused(&TrialSpec { warm_up_ns: Nanos(1), ..spec(good()) }), Some("warm_up_ns"));
     }
 }

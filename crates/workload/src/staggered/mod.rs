@@ -22,9 +22,8 @@ use landspeed_record::{
     EndpointOutcome, ProbeSample, Role, Settings, TcpSample, TrialSpec, Workload, detail,
 };
 use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
-use landspeed_transport::{Flow, ZeroCopy};
+use landspeed_transport::{Completions, Flow};
 use landspeed_units::{Bytes, Nanos};
-use rustix::net::sockopt::{set_tcp_congestion, set_tcp_nodelay};
 use serde::{Deserialize, Serialize};
 
 use crate::crew::{self, Task};
@@ -37,12 +36,10 @@ use crate::{End, Error, check};
 
 /// The longest run: the study's longest is 24 minutes.
 pub(crate) const LONGEST: Nanos = Nanos::secs(6 * 3600);
-/// The factor by which a flow chooses its congestion control.
-const CONGESTION: &str = "socket-congestion";
 
 static PLAN: Factor = Factor {
     name: "plan",
-    about: "1 to 64 flows as a JSON list: congestion, enters_ns, leaves_ns, data_bytes",
+    about: "1 to 64 flows as a JSON list: settings, enters_ns, leaves_ns, data_bytes",
     domain: Domain::Text(64 << 10),
     default: "[]",
     ..Factor::FLOW
@@ -67,14 +64,29 @@ static PROBE_EVERY: Factor = Factor {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StaggeredFlow {
-    /// TCP_CONGESTION at both ends; `None` leaves the host's default.
-    pub congestion: Option<String>,
+    /// Settings of its own, its transport among them; for the rest the trial's are.
+    pub settings: Settings,
     /// When it enters.
     pub enters_ns: Nanos,
     /// When it leaves, whatever is under way.
     pub leaves_ns: Nanos,
     /// All that it sends; `None` for no end. It leaves once that is acknowledged.
     pub data_bytes: Option<Bytes>,
+}
+
+impl StaggeredFlow {
+    /// A flow with a congestion control of its own, as the kernel calls it.
+    pub fn controlled(congestion: &str) -> Self {
+        let settings = [("socket-congestion".to_owned(), congestion.to_owned())].into();
+        StaggeredFlow { settings, ..StaggeredFlow::default() }
+    }
+
+    /// Its settings where the trial's are `common`.
+    fn over(&self, common: &Settings) -> Settings {
+        let mut settings = common.clone();
+        settings.extend(self.settings.clone());
+        settings
+    }
 }
 
 /// Flows from client to server that enter and leave at set times, beside a probe of the round trip
@@ -115,18 +127,11 @@ impl Runner for Staggered {
     fn needs(&self, spec: &TrialSpec) -> Needs {
         // Checked before: it can be read.
         let plan = Plan::of(&spec.workload.parameters).unwrap_or_default();
-        let with = |flow: &StaggeredFlow| {
-            let mut settings = spec.flow.clone();
-            settings.remove(CONGESTION);
-            settings.extend(flow.congestion.iter().map(|name| (CONGESTION.to_owned(), name.clone())));
-            settings
-        };
-        let mut own: Vec<_> = plan.flows.iter().map(with).collect();
+        let mut own: Vec<_> = plan.flows.iter().map(|flow| flow.over(&spec.flow)).collect();
         if plan.probes() {
             own.push(single_messages(&Settings::new()));
         }
-        let settings = with(&StaggeredFlow::default());
-        Needs { flows: own.len() as u32, settings, own, keeps_listening: false }
+        Needs { flows: own.len() as u32, settings: spec.flow.clone(), own, keeps_listening: false }
     }
 
     fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
@@ -134,7 +139,9 @@ impl Runner for Staggered {
         let End { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let (data, probe) = flows.split_at(plan.flows.len());
-        let refused = prepare(role, &plan.flows, (data, probe))?;
+        if role == Role::Client {
+            had_as_asked(data)?;
+        }
         let times = Times::new(plan.duration);
         let tasks = match role {
             Role::Client => sending(&plan, &times, (data, probe), WRITE_SIZE.number(&spec.flow) as usize),
@@ -143,9 +150,7 @@ impl Runner for Staggered {
         let parts = Parts { spec, flows: data, strangers, signals: &mut signals, watch, cancel };
         let (mut measured, left) =
             crew::run(&spec.cores, &flows, tasks, |crew| timed(parts.pace(crew), &times))?;
-        let mut outcome = report(role, &mut measured, left, data);
-        outcome.not_as_asked.extend(refused);
-        Ok(outcome)
+        Ok(report(role, &mut measured, left, data))
     }
 }
 
@@ -220,7 +225,7 @@ struct Left {
     /// By a flow's sender, from entering to leaving. The tally at the window's end may lack a call that was under way,
     /// the bytes of which the peer already has.
     sent: u64,
-    zero_copy: ZeroCopy,
+    completions: Completions,
     mapped: Bytes,
     /// From entering to the last acknowledgement, of a flow that came to its own end.
     took: Option<Nanos>,
@@ -231,25 +236,10 @@ struct Left {
 /// Data flows and the probe, if there is one.
 type Both<'a> = (&'a [Box<dyn Flow>], &'a [Box<dyn Flow>]);
 
-/// Gives flows what an accepted connection does not inherit, and sees to it that the sending end has the congestion
-/// controls that the run is about. At the receiving end they matter little (DCTCP's echo): a refusal is a line.
-fn prepare(role: Role, plans: &[StaggeredFlow], (data, probe): Both<'_>) -> Result<Vec<String>, Error> {
-    for flow in probe {
-        let set = set_tcp_nodelay(flow.socket(), true);
-        set.map_err(|error| Error::refused("set TCP_NODELAY of", "the probe", error.into()))?;
-    }
-    let mut refused = Vec::new();
-    for (flow, plan) in data.iter().zip(plans) {
-        let Some(name) = &plan.congestion else { continue };
-        // Where the flow has it already, nothing changes.
-        let Err(error) = set_tcp_congestion(flow.socket(), name) else { continue };
-        let error = Error::Control { flow: flow.number(), name: name.clone(), source: error.into() };
-        match role {
-            Role::Client => return Err(error),
-            Role::Server => refused.push(error.to_string()),
-        }
-    }
-    Ok(refused)
+/// Whether the sending flows have the settings that the run is about, their congestion controls above all.
+fn had_as_asked(flows: &[Box<dyn Flow>]) -> Result<(), Error> {
+    let refused = flows.iter().find_map(|flow| Some((flow.number(), flow.not_as_asked().first()?)));
+    refused.map_or(Ok(()), |(flow, line)| Err(Error::NotAsAsked { flow, line: line.clone() }))
 }
 
 fn sending<'a>(
@@ -296,7 +286,7 @@ fn report(role: Role, measured: &mut Measured, left: Vec<Left>, data: &[Box<dyn 
         flow_bytes: received.iter().copied().map(Bytes).collect(),
         ..outcome(measured, data)
     };
-    let outcome = outcome.with(zero_copied(left.iter().map(|l| (l.zero_copy, l.mapped))));
+    let outcome = outcome.with(zero_copied(left.iter().map(|l| (l.completions, l.mapped))));
     outcome.with(Seen {
         flow_took_ns: senders.iter().map(|l| l.took).collect(),
         probes_lost: left.iter().map(|l| l.probes_lost).sum(),

@@ -4,13 +4,11 @@
 //! tells; of the answering end's each answer tells, by the count of packets sent again so far: so an answer is believed
 //! once the next one has come.
 
-use std::io;
 use std::time::{Duration, Instant};
 
 use landspeed_record::ProbeSample;
-use landspeed_transport::Flow;
+use landspeed_transport::{Flow, Receiver, Sender};
 use landspeed_units::Nanos;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::receiver::has_left;
 use super::{Left, Times};
@@ -21,7 +19,7 @@ use crate::stream::why;
 /// Sends a probe each `every` and waits for its answer, until the run ends.
 pub(super) fn ask<'a>(flow: &'a dyn Flow, times: &'a Times, every: Duration) -> Task<'a, Left> {
     Box::new(move |station, left| {
-        let line = Line { flow, station };
+        let mut line = Line::new(flow, station)?;
         if !station.begin() {
             return Ok(());
         }
@@ -46,7 +44,7 @@ pub(super) fn ask<'a>(flow: &'a dyn Flow, times: &'a Times, every: Duration) -> 
 /// Answers each probe, until the run ends.
 pub(super) fn answer(flow: &dyn Flow) -> Task<'_, Left> {
     Box::new(move |station, _| {
-        let line = Line { flow, station };
+        let mut line = Line::new(flow, station)?;
         if !station.begin() {
             return Ok(());
         }
@@ -62,30 +60,35 @@ pub(super) fn answer(flow: &dyn Flow) -> Task<'_, Left> {
 /// One end of the probe's connection.
 struct Line<'a> {
     flow: &'a dyn Flow,
+    sender: Box<dyn Sender + 'a>,
+    receiver: Box<dyn Receiver + 'a>,
     station: &'a Station<'a>,
 }
 
-impl Line<'_> {
+impl<'a> Line<'a> {
+    fn new(flow: &'a dyn Flow, station: &'a Station<'a>) -> Result<Self, Error> {
+        Ok(Line { flow, sender: flow.sender()?, receiver: flow.receiver()?, station })
+    }
+
     /// One byte out and one back; the one that came back, or none where the run ended meanwhile.
-    fn round(&self) -> Result<Option<u8>, Error> {
+    fn round(&mut self) -> Result<Option<u8>, Error> {
         self.say(0)?;
         self.hear(false)
     }
 
     /// A byte always has room: none is sent before the last one was answered.
-    fn say(&self, byte: u8) -> Result<(), Error> {
-        match send(self.flow.socket(), &[byte], SendFlags::NOSIGNAL) {
+    fn say(&mut self, byte: u8) -> Result<(), Error> {
+        match self.sender.send(&[byte], 1) {
             Ok(_) => Ok(()),
-            Err(error) => self.station.judge("probe by", error.into()),
+            Err(error) => self.station.judge("probe by", error),
         }
     }
 
     /// The next byte. None when the run is over, which may be for the peer, too, where `may_end`.
-    fn hear(&self, may_end: bool) -> Result<Option<u8>, Error> {
+    fn hear(&mut self, may_end: bool) -> Result<Option<u8>, Error> {
         let mut byte = [0];
         while !self.station.stopped() {
-            let came = recv(self.flow.socket(), &mut byte, RecvFlags::empty());
-            match came.map(|(_, length)| length).map_err(io::Error::from) {
+            match self.receiver.receive(&mut byte) {
                 Ok(n) if n > 0 => return Ok(Some(byte[0])),
                 ended if may_end && has_left(&ended) => return Ok(None),
                 ended => self.station.judge("probe by", why(ended))?,

@@ -128,6 +128,6 @@ impl Ways {
             flow_bytes: received.iter().copied().map(Bytes).collect(),
             ..outcome(measured, flows)
         }
-        .with(zero_copied(left.iter().map(|l| (l.zero_copy, l.mapped))))
+        .with(zero_copied(left.iter().map(|l| (l.completions, l.mapped))))
     }
 }

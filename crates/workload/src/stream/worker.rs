@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 
-use landspeed_transport::{Flow, ZeroCopy};
+use landspeed_transport::{Completions, Flow};
 use landspeed_units::Bytes;
 
 use crate::Error;
@@ -13,7 +13,7 @@ use crate::crew::{Station, Task};
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     /// What became of its zero-copy sends.
-    pub(crate) zero_copy: ZeroCopy,
+    pub(crate) completions: Completions,
     /// Bytes that it received by mapping.
     pub(crate) mapped: Bytes,
 }
@@ -43,7 +43,7 @@ pub(crate) fn send(flow: &dyn Flow, size: usize) -> Task<'_, Left> {
                 }
             }
         };
-        left.zero_copy = sender.zero_copy();
+        left.completions = sender.completions();
         result
     })
 }

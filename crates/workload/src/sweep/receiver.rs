@@ -89,7 +89,7 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     Ok(EndpointOutcome { received_bytes: received, ..outcome(&mut measured, flows) }
         .with(points)
         .with(SweepDatagrams(datagrams))
-        .with(zero_copied(left.iter().map(|l| (l.zero_copy, l.mapped)))))
+        .with(zero_copied(left.iter().map(|l| (l.completions, l.mapped)))))
 }
 
 /// What came of one part.

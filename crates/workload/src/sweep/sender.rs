@@ -40,7 +40,7 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
         lead(parts.pace(crew), desk, &plan, &cut)
     })?;
     Ok(EndpointOutcome { sent_bytes: sum(&measured.counts), ..outcome(&mut measured, flows) }
-        .with(zero_copied(left.iter().map(|l| (l.zero_copy, l.mapped)))))
+        .with(zero_copied(left.iter().map(|l| (l.completions, l.mapped)))))
 }
 
 fn lead(mut pace: Pace<'_, '_>, desk: Desk, plan: &[Part], cut: &AtomicBool) -> Result<Measured, Error> {
@@ -100,7 +100,7 @@ impl<'a> Worker<'a> {
                 // Nobody listens any more where the coordinator gave up.
                 let _ = self.report.send(total);
             }
-            left.zero_copy = sender.zero_copy();
+            left.completions = sender.completions();
             Ok(())
         })
     }

@@ -67,7 +67,7 @@ pub(crate) type End = Result<EndpointOutcome, Error>;
 
 /// Runs both ends: (client, server).
 pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (End, End) {
-    let port = DataPort::open(at, TRANSPORT.of(&spec.flow), KEY).expect("a data port on loopback");
+    let port = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port on loopback");
     both_on(spec, &port, SocketAddr::new(at, port.port()), 0)
 }
 

@@ -150,7 +150,7 @@ fn what_udp_cannot_do_is_refused_before_anything_is_opened() {
 
 #[test]
 fn a_trial_of_no_transport_or_another_one_is_refused() {
-    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
+    let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let mut spec = spec(quarter(Direction::Forward));
     for (name, refusal) in [("pigeon", "tcp, udp"), ("udp", "the data port is one of tcp")] {
         set(&mut spec, &[("transport", name), ("write-size", "1472")]);

@@ -65,7 +65,7 @@ fn workers_run_on_the_cores_they_are_given() {
 fn watches_are_opened_sampled_and_closed_in_order() {
     let mut spec = spec(short(Direction::Forward));
     set(&mut spec, &[("flows", "2")]);
-    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
+    let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = landspeed_workload::ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
     let cancel = landspeed_workload::Cancel::new();
     let (mut here, mut there) = (Log::default(), Log::default());
@@ -151,7 +151,7 @@ fn connections_are_counted_and_timed() {
 
 #[test]
 fn source_ports_can_be_used_again_at_once() {
-    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
+    let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let server = (V4, port.port()).into();
     let mut short = spec(stream(Nanos::millis(2), Direction::Forward));
     short.warm_up_ns = Nanos(0);

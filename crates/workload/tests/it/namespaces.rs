@@ -96,7 +96,7 @@ fn trials(specs: &[(TrialSpec, IpAddr)]) -> Vec<(End, End)> {
         },
         move || {
             let run = |(spec, at): &(TrialSpec, IpAddr)| {
-                let port = DataPort::open(*at, TRANSPORT.of(&spec.flow), KEY).expect("a data port");
+                let port = DataPort::open(*at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
                 tell.send(port.port()).expect("the client listens");
                 run_server(spec, &port, &mut Log::default(), cancel)
             };
@@ -141,12 +141,11 @@ fn every_workload_crosses_a_link() {
 
 /// Flows of Reno and of the host's default, with these times in ms.
 fn planned(millis: u64, times: [(u64, u64); 2]) -> Workload {
-    let controls = [Some("reno".to_owned()), None];
-    let flows = times.into_iter().zip(controls).map(|((enters, leaves), congestion)| StaggeredFlow {
-        congestion,
+    let controls = [StaggeredFlow::controlled("reno"), StaggeredFlow::default()];
+    let flows = times.into_iter().zip(controls).map(|((enters, leaves), flow)| StaggeredFlow {
         enters_ns: Nanos::millis(enters),
         leaves_ns: Nanos::millis(leaves),
-        data_bytes: None,
+        ..flow
     });
     staggered::spec(&flows.collect::<Vec<_>>(), Nanos::millis(millis), Nanos::millis(10))
 }
@@ -308,7 +307,7 @@ fn cut(at: IpAddr, spec: &TrialSpec, arguments: &[&str]) {
             (client, cut.elapsed())
         },
         move || {
-            let data = DataPort::open(at, TRANSPORT.of(&spec.flow), KEY).expect("a data port");
+            let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
             tell.send(data.port()).expect("the client listens");
             run_server(spec, &data, &mut Log::default(), cancel)
         },

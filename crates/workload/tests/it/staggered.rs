@@ -15,10 +15,9 @@ use rustix::net::sockopt::tcp_congestion;
 
 fn flow(congestion: &str, enters: u64, leaves: u64) -> StaggeredFlow {
     StaggeredFlow {
-        congestion: Some(congestion.into()),
         enters_ns: Nanos::millis(enters),
         leaves_ns: Nanos::millis(leaves),
-        data_bytes: None,
+        ..StaggeredFlow::controlled(congestion)
     }
 }
 
@@ -41,7 +40,7 @@ impl Tcp {
 
 impl Watch for Tcp {
     fn open(&mut self, ends: &Ends<'_>) {
-        self.controls = ends.sockets.iter().map(|socket| tcp_congestion(socket).expect("TCP")).collect();
+        self.controls = ends.sockets.iter().map(|(_, socket)| tcp_congestion(socket).expect("TCP")).collect();
         self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, ..Scene::default() });
         self.watcher.sample(Nanos(0));
     }
@@ -60,7 +59,7 @@ type Seen = (EndpointOutcome, Vec<String>);
 
 /// Both ends with their flows watched.
 fn watched(spec: &TrialSpec) -> (Seen, Seen) {
-    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
+    let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
     let cancel = Cancel::new();
     let (mut here, mut there) = (Tcp::new(), Tcp::new());
@@ -206,7 +205,7 @@ fn a_peer_to_be_killed() {
     if std::env::var_os(PEER).is_none() {
         return;
     }
-    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
+    let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     println!("port={}", port.port());
     run_server(&long(), &port, &mut Log::default(), &Cancel::new()).expect_err("it is killed");
 }

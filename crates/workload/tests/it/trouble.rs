@@ -22,7 +22,7 @@ fn long(direction: Direction) -> TrialSpec {
 /// Runs both ends until `meddle`, which is called while traffic flows, has done its worst; how long
 /// the ends took to return after it.
 fn meddled(spec: &TrialSpec, meddle: impl FnOnce(&Cancel, &Cancel)) -> (End, End, Duration) {
-    let port = DataPort::open(V4, TRANSPORT.of(&spec.flow), KEY).expect("a data port");
+    let port = DataPort::open(V4, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
     let (ours, theirs) = (Cancel::new(), Cancel::new());
     std::thread::scope(|scope| {
@@ -142,7 +142,7 @@ fn a_sender_stops_when_its_peer_falls_silent() {
 
 #[test]
 fn waiting_for_a_peer_that_never_comes_can_be_cancelled() {
-    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
+    let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let cancel = Cancel::new();
     std::thread::scope(|scope| {
         let waiting =
@@ -154,7 +154,7 @@ fn waiting_for_a_peer_that_never_comes_can_be_cancelled() {
 
 #[test]
 fn strangers_are_turned_away_while_the_trial_goes_on() {
-    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
+    let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let server = (V4, port.port()).into();
     let short = spec(stream(Nanos::millis(50), Direction::Reverse));
     let plan = ClientPlan { server, source_port: 0, key: KEY };
@@ -178,7 +178,7 @@ fn strangers_are_turned_away_while_the_trial_goes_on() {
 
 #[test]
 fn a_flood_of_connections_fails_no_trial() {
-    let port = DataPort::open(V4, "tcp", KEY).expect("a data port");
+    let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
     let mut short = spec(stream(Nanos::millis(50), Direction::Forward));
     set(&mut short, &[("flows", "64")]);

@@ -26,7 +26,7 @@ fn over(lab: &Lab, spec: &TrialSpec) -> (End, End) {
     std::thread::scope(|scope| {
         let serving = scope.spawn(move || {
             with_namespace(&b.netns, move || {
-                let data = DataPort::open(at, TRANSPORT.of(&spec.flow), KEY).expect("a data port");
+                let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
                 tell.send(data.port()).expect("the client listens");
                 run_server(spec, &data, &mut Log::default(), cancel)
             })
@@ -49,10 +49,10 @@ fn flows_outlive_the_losses_of_a_long_path() {
     }
     let lab = Lab::create(PATH.parse().expect("a lab of this kind")).expect("a lab");
     let flow = |enters, leaves, data_bytes| StaggeredFlow {
-        congestion: Some("reno".into()),
         enters_ns: Nanos::secs(enters),
         leaves_ns: Nanos::secs(leaves),
         data_bytes,
+        ..StaggeredFlow::controlled("reno")
     };
     let flows = vec![flow(0, 8, None), flow(3, 6, None), flow(2, 8, Some(Bytes::kib(64)))];
     let workload = staggered::spec(&flows, Nanos::secs(8), Nanos::millis(100));

@@ -1,35 +1,17 @@
-//! Receiving: plain, and with TCP_ZEROCOPY_RECEIVE.
+//! Receiving with TCP_ZEROCOPY_RECEIVE.
 
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 
 use landspeed_units::Bytes;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::RecvFlags;
+use socket2::Socket;
 
 use crate::noun::Receiver;
-use crate::raw::{self, Plain as PlainValue};
-
-/// Receives by copying.
-pub(super) struct Plain<'a>(pub(super) BorrowedFd<'a>);
-
-impl Receiver for Plain<'_> {
-    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        receive(self.0, into, RecvFlags::empty())
-    }
-
-    fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        receive(self.0, into, RecvFlags::DONTWAIT)
-    }
-}
-
-/// By the system call itself: libc's `recv` is a cancellation point, which costs two atomic operations wherever there are
-/// threads, of which a round trip of 5 us on one core shows one percent.
-fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
-    let (_, got) = recv(fd, into, flags)?;
-    Ok(got)
-}
+use crate::raw::{self, Plain};
+use crate::stream;
 
 /// Address space for mapped pages; one call maps at most as much.
 const REGION: usize = 1 << 20;
@@ -38,23 +20,23 @@ const REGION: usize = 1 << 20;
 /// page-sized from the device: header split, and an MSS that is a multiple of the page), and by
 /// copying the rest.
 pub(super) struct MappingReceiver<'a> {
-    fd: BorrowedFd<'a>,
+    socket: &'a Socket,
     region: NonNull<libc::c_void>,
     mapped: u64,
 }
 
 impl<'a> MappingReceiver<'a> {
     /// Maps the socket's receive queue.
-    pub(super) fn new(fd: BorrowedFd<'a>) -> io::Result<Self> {
+    pub(super) fn new(socket: &'a Socket) -> io::Result<Self> {
         // SAFETY: a fresh mapping at an address of the kernel's choice touches nothing of ours.
         let region = unsafe {
-            libc::mmap(std::ptr::null_mut(), REGION, libc::PROT_READ, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+            libc::mmap(std::ptr::null_mut(), REGION, libc::PROT_READ, libc::MAP_SHARED, socket.as_raw_fd(), 0)
         };
         if region == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let region = NonNull::new(region).ok_or_else(|| io::Error::other("mmap returned a null address"))?;
-        Ok(MappingReceiver { fd, region, mapped: 0 })
+        Ok(MappingReceiver { socket, region, mapped: 0 })
     }
 
     /// Maps what can be mapped now, releasing what the call before had mapped.
@@ -64,7 +46,7 @@ impl<'a> MappingReceiver<'a> {
             length: REGION as u32,
             ..ZeroCopyReceive::default()
         };
-        raw::exchange(self.fd, libc::IPPROTO_TCP, libc::TCP_ZEROCOPY_RECEIVE, &mut request)?;
+        raw::exchange(self.socket, libc::IPPROTO_TCP, libc::TCP_ZEROCOPY_RECEIVE, &mut request)?;
         Ok(request)
     }
 }
@@ -73,7 +55,7 @@ impl Receiver for MappingReceiver<'_> {
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
         // TCP_ZEROCOPY_RECEIVE never waits; a wait by poll costs a call that the copying receiver
         // does without. That is part of the price that this option is measured with.
-        wait_readable(self.fd)?;
+        wait_readable(self.socket)?;
         self.try_receive(into)
     }
 
@@ -88,7 +70,7 @@ impl Receiver for MappingReceiver<'_> {
             0 => into.len(),
             hint => hint.min(into.len()),
         };
-        receive(self.fd, &mut into[..most], RecvFlags::DONTWAIT)
+        stream::receive(self.socket, &mut into[..most], RecvFlags::DONTWAIT)
     }
 
     fn mapped(&self) -> Bytes {
@@ -103,9 +85,9 @@ impl Drop for MappingReceiver<'_> {
     }
 }
 
-fn wait_readable(fd: BorrowedFd<'_>) -> io::Result<()> {
+fn wait_readable(socket: &Socket) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, poll};
-    let mut ready = [PollFd::from_borrowed_fd(fd, PollFlags::IN)];
+    let mut ready = [PollFd::new(socket, PollFlags::IN)];
     match poll(&mut ready, None) {
         Ok(_) => Ok(()),
         Err(error) => Err(error.into()),
@@ -125,5 +107,5 @@ struct ZeroCopyReceive {
 }
 
 // SAFETY: integers only, without padding (checked below).
-unsafe impl PlainValue for ZeroCopyReceive {}
+unsafe impl Plain for ZeroCopyReceive {}
 const _: () = assert!(size_of::<ZeroCopyReceive>() == 24);

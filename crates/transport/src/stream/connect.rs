@@ -7,9 +7,8 @@ use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
-use super::flow::TcpFlow;
-use super::options::OPTIONS;
-use super::{bind, open};
+use super::Kind;
+use super::flow::StreamFlow;
 use crate::noun::{Call, Flow};
 use crate::proof::{self, ANSWER, Proof};
 use crate::{Error, Patience, socket};
@@ -19,11 +18,15 @@ use crate::{Error, Patience, socket};
 const AGAIN: Duration = Duration::from_millis(1);
 
 /// Opens one flow and proves it, again and again while the server has no room for it.
-pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+pub(crate) fn connect(
+    kind: &'static dyn Kind,
+    call: &Call<'_>,
+    patience: &Patience<'_>,
+) -> Result<Box<dyn Flow>, Error> {
     loop {
-        let (socket, set_up) = reach(call, patience)?;
+        let (socket, set_up) = reach(kind, call, patience)?;
         if prove(&socket, call, patience)? {
-            return Ok(Box::new(TcpFlow::new(socket, call.number, call.settings, set_up)));
+            return Ok(Box::new(StreamFlow::new(kind, socket, call.number, (call.settings, set_up))));
         }
         drop(socket);
         pause(call, patience)?;
@@ -39,11 +42,14 @@ fn pause(call: &Call<'_>, patience: &Patience<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Connects, again and again while the server refuses.
-fn reach(call: &Call<'_>, patience: &Patience<'_>) -> Result<(Socket, Nanos), Error> {
-    let server = SockAddr::from(call.server);
+/// Connects, again and again while the server refuses, or is not there.
+fn reach(kind: &dyn Kind, call: &Call<'_>, patience: &Patience<'_>) -> Result<(Socket, Nanos), Error> {
+    let server = kind.address(call.server, call.key);
+    let server = server.map_err(|source| Error::refused("connect to", call.server, source))?;
     loop {
-        let socket = prepare(call)?;
+        let socket = kind.dial(call.server, call.source_port)?;
+        // Before the SYN is sent.
+        kind.options().set(&socket, call.settings);
         // A blocking connect measures the set-up with one system call; the timeout lets it look up.
         let refused = |source| Error::refused("connect to", call.server, source);
         socket.set_write_timeout(Some(Duration::from_millis(50))).map_err(refused)?;
@@ -56,22 +62,14 @@ fn reach(call: &Call<'_>, patience: &Patience<'_>) -> Result<(Socket, Nanos), Er
             }
             Ok(false) => return Err(Error::NoAnswer { server: call.server }),
             Err(Attempt::GaveUp(error)) => return Err(error),
-            Err(Attempt::Failed(error)) if error.kind() == ErrorKind::ConnectionRefused => {
+            Err(Attempt::Failed(error))
+                if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) =>
+            {
                 pause(call, patience)?;
             }
             Err(Attempt::Failed(error)) => return Err(refused(error)),
         }
     }
-}
-
-/// A socket with its source port and its options, which must be set before the SYN is sent.
-fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
-    let socket = match call.source_port {
-        0 => open(call.server)?,
-        port => bind(socket::any(call.server, port))?,
-    };
-    OPTIONS.set(&socket, call.settings);
-    Ok(socket)
 }
 
 enum Attempt {

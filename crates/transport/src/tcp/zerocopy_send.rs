@@ -1,21 +1,15 @@
-//! Sending: plain, and with MSG_ZEROCOPY.
+//! Sending with MSG_ZEROCOPY.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::net::SendFlags;
+use socket2::Socket;
 
-use crate::noun::{Sender, ZeroCopy};
-
-/// Sends by copying.
-pub(super) struct Plain<'a>(pub(super) BorrowedFd<'a>);
-
-impl Sender for Plain<'_> {
-    fn send(&mut self, bytes: &[u8], _: u64) -> io::Result<usize> {
-        send(self.0, bytes, SendFlags::empty())
-    }
-}
+use crate::noun::{Completions, Sender};
 
 /// Zero-copy sends whose completion is awaited at most: enough to fill the pipe between two looks at
 /// the error queue, few enough for net.core.optmem_max, which bounds the notifications.
@@ -23,27 +17,27 @@ const MOST_PENDING: u64 = 32;
 
 /// Sends with MSG_ZEROCOPY (kernel documentation, networking/msg_zerocopy).
 pub(super) struct ZeroCopySender<'a> {
-    fd: BorrowedFd<'a>,
+    socket: &'a Socket,
     sent: u64,
-    done: ZeroCopy,
+    seen: Completions,
 }
 
 impl<'a> ZeroCopySender<'a> {
     /// For a socket with SO_ZEROCOPY.
-    pub(super) fn new(fd: BorrowedFd<'a>) -> Self {
-        ZeroCopySender { fd, sent: 0, done: ZeroCopy::default() }
+    pub(super) fn new(socket: &'a Socket) -> Self {
+        ZeroCopySender { socket, sent: 0, seen: Completions::default() }
     }
 
     /// Takes what the error queue holds; whether there was anything.
     fn reap(&mut self) -> io::Result<bool> {
         let mut any = false;
-        while let Some(note) = next_note(self.fd)? {
+        while let Some(note) = next_note(self.socket)? {
             any = true;
             // ee_info and ee_data: first and last send of the range, counted from 0, wrapping.
             let count = u64::from(note.ee_data.wrapping_sub(note.ee_info)) + 1;
-            self.done.completions += count;
+            self.seen.done += count;
             if u32::from(note.ee_code) == ZEROCOPY_COPIED {
-                self.done.copied += count;
+                self.seen.copied += count;
             }
         }
         Ok(any)
@@ -51,8 +45,8 @@ impl<'a> ZeroCopySender<'a> {
 
     /// Makes room for one more send.
     fn make_room(&mut self) -> io::Result<()> {
-        while self.sent - self.done.completions >= MOST_PENDING {
-            if !self.reap()? && !wait_for_note(self.fd)? {
+        while self.sent - self.seen.done >= MOST_PENDING {
+            if !self.reap()? && !wait_for_note(self.socket)? {
                 return Err(io::ErrorKind::ConnectionAborted.into());
             }
         }
@@ -64,38 +58,31 @@ impl Sender for ZeroCopySender<'_> {
     fn send(&mut self, bytes: &[u8], _: u64) -> io::Result<usize> {
         loop {
             self.make_room()?;
-            match send(self.fd, bytes, ZEROCOPY) {
+            match rustix::net::send(self.socket, bytes, ZEROCOPY | SendFlags::NOSIGNAL) {
                 Ok(n) => {
                     self.sent += 1;
                     return Ok(n);
                 }
                 // The notifications of earlier sends fill optmem: take them and try again.
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) && self.pending() => {
-                    if !self.reap()? && !wait_for_note(self.fd)? {
-                        return Err(error);
+                Err(Errno::NOBUFS) if self.sent > self.seen.done => {
+                    if !self.reap()? && !wait_for_note(self.socket)? {
+                        return Err(Errno::NOBUFS.into());
                     }
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             }
         }
     }
 
-    fn zero_copy(&mut self) -> ZeroCopy {
-        // At the end of a flow the queue may be gone with it; what was counted stands.
+    fn completions(&mut self) -> Completions {
+        // At the end of a flow the queue may be gone with it; what was counted is kept.
         let _ = self.reap();
-        self.done
+        Completions { pending: self.sent - self.seen.done, ..self.seen }
     }
-}
 
-impl ZeroCopySender<'_> {
-    fn pending(&self) -> bool {
-        self.sent > self.done.completions
+    fn give_up_after(&mut self, wait: Duration) -> io::Result<()> {
+        self.socket.set_write_timeout(Some(wait))
     }
-}
-
-/// By the system call itself, as receives are.
-fn send(fd: BorrowedFd<'_>, bytes: &[u8], flags: SendFlags) -> io::Result<usize> {
-    Ok(rustix::net::send(fd, bytes, flags | SendFlags::NOSIGNAL)?)
 }
 
 /// MSG_ZEROCOPY, which rustix has no name for. The kernel may read a send's bytes until its notification: the `Sender`
@@ -107,7 +94,7 @@ const ORIGIN_ZEROCOPY: u8 = 5;
 const ZEROCOPY_COPIED: u32 = 1;
 
 /// The next zero-copy notification of the error queue, if any.
-fn next_note(fd: BorrowedFd<'_>) -> io::Result<Option<libc::sock_extended_err>> {
+fn next_note(socket: &Socket) -> io::Result<Option<libc::sock_extended_err>> {
     // Aligned for cmsghdr; room for one sock_extended_err and the offender's address.
     let mut control = [0_u64; 16];
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
@@ -115,7 +102,8 @@ fn next_note(fd: BorrowedFd<'_>) -> io::Result<Option<libc::sock_extended_err>> 
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
     // SAFETY: `message` points at `control` only, which outlives the call.
-    let rc = unsafe { libc::recvmsg(fd.as_raw_fd(), &mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
+    let rc =
+        unsafe { libc::recvmsg(socket.as_raw_fd(), &mut message, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) };
     if rc < 0 {
         let error = io::Error::last_os_error();
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
@@ -140,11 +128,11 @@ fn next_note(fd: BorrowedFd<'_>) -> io::Result<Option<libc::sock_extended_err>> 
 }
 
 /// Waits up to 50 ms for the error queue; false when the flow has ended.
-fn wait_for_note(fd: BorrowedFd<'_>) -> io::Result<bool> {
+fn wait_for_note(socket: &Socket) -> io::Result<bool> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let wait = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
     // POLLERR needs not be asked for.
-    let mut ready = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
+    let mut ready = [PollFd::new(socket, PollFlags::empty())];
     match poll(&mut ready, Some(&wait)) {
         Ok(0) => Err(io::ErrorKind::TimedOut.into()),
         Err(rustix::io::Errno::INTR) => Ok(true),

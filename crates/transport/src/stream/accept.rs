@@ -10,9 +10,8 @@ use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
-use super::bind;
-use super::flow::TcpFlow;
-use super::options::OPTIONS;
+use super::Kind;
+use super::flow::StreamFlow;
 use crate::accept::Door;
 use crate::noun::Key;
 use crate::proof::{self, CONFIRM, HELLO, Proof};
@@ -32,13 +31,14 @@ const NO_ROOM: Duration = Duration::from_millis(5);
 const BACKLOG: i32 = 1024;
 
 /// A listening port.
-pub(super) struct TcpListener {
+pub(crate) struct StreamListener {
+    kind: &'static dyn Kind,
     socket: Socket,
     at: SocketAddr,
     settings: Settings,
     key: Key,
     applicants: VecDeque<Applicant>,
-    proven: VecDeque<TcpFlow>,
+    proven: VecDeque<StreamFlow>,
     strangers: u64,
 }
 
@@ -59,15 +59,20 @@ enum Standing {
     Stranger,
 }
 
-impl TcpListener {
+impl StreamListener {
     /// Starts to listen with the options that accepted flows inherit already set.
-    pub(super) fn start(at: SocketAddr, settings: &Settings, key: &Key) -> Result<Self, Error> {
-        let socket = bind(at)?;
-        OPTIONS.set(&socket, settings);
+    pub(crate) fn start(
+        kind: &'static dyn Kind,
+        at: SocketAddr,
+        (settings, key): (&Settings, &Key),
+    ) -> Result<Self, Error> {
+        let socket = kind.bind(at, key)?;
+        kind.options().set(&socket, settings);
         let refused = |source| Error::refused("listen on", at, source);
         socket.set_nonblocking(true).map_err(refused)?;
         socket.listen(BACKLOG).map_err(refused)?;
-        Ok(TcpListener {
+        Ok(StreamListener {
+            kind,
             socket,
             at,
             settings: settings.clone(),
@@ -182,20 +187,20 @@ impl TcpListener {
         let refused = |source| Error::refused("accept on", self.at, source);
         socket.set_nonblocking(false).map_err(refused)?;
         // Linger is inherited like the other options; what is not, is set once more.
-        OPTIONS.set_but(&socket, &self.settings, &["sndbuf", "rcvbuf"]);
-        self.proven.push_back(TcpFlow::new(socket, number, &self.settings, Nanos(0)));
+        self.kind.options().set_accepted(&socket, &self.settings);
+        self.proven.push_back(StreamFlow::new(self.kind, socket, number, (&self.settings, Nanos(0))));
         Ok(())
     }
 }
 
-impl Door for TcpListener {
-    type Flow = TcpFlow;
+impl Door for StreamListener {
+    type Flow = StreamFlow;
 
     fn at(&self) -> SocketAddr {
         self.at
     }
 
-    fn proven(&mut self) -> Option<TcpFlow> {
+    fn proven(&mut self) -> Option<StreamFlow> {
         self.proven.pop_front()
     }
 

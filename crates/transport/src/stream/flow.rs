@@ -1,0 +1,156 @@
+//! A proven flow over a stream socket.
+
+use std::io::{self, ErrorKind};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use landspeed_record::Settings;
+use landspeed_units::Nanos;
+use rustix::event::{PollFd, PollFlags};
+use socket2::Socket;
+
+use super::Kind;
+use crate::noun::{Flow, Progress, Receiver, Sender};
+use crate::{Error, Patience, socket};
+
+/// Pause between two looks whether the peer's kernel has everything.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// A proven flow over a stream socket.
+pub(crate) struct StreamFlow {
+    kind: &'static dyn Kind,
+    socket: Socket,
+    number: u32,
+    set_up: Nanos,
+    settings: Settings,
+    not_as_asked: Vec<String>,
+    /// Whether its receiver was woken: the end of the peer's bytes is not seen any more.
+    woken: AtomicBool,
+}
+
+impl StreamFlow {
+    /// A flow from its socket, whose options are read back against `settings`.
+    pub(super) fn new(
+        kind: &'static dyn Kind,
+        socket: Socket,
+        number: u32,
+        (settings, set_up): (&Settings, Nanos),
+    ) -> Self {
+        let not_as_asked = kind.options().read_back(&socket, settings);
+        let settings = settings.clone();
+        StreamFlow { kind, socket, number, set_up, settings, not_as_asked, woken: AtomicBool::new(false) }
+    }
+
+    fn refused(&self, operation: &'static str) -> impl FnOnce(io::Error) -> Error {
+        let object = format!("flow {}", self.number);
+        move |source| Error::refused(operation, object, source)
+    }
+
+    /// Waits for the end of what the peer sends; it has sent nothing that was not received.
+    fn await_end(&self, patience: &Patience<'_>) -> Result<(), Error> {
+        let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
+        while let Some(slice) = patience.slice()? {
+            if !socket::wait(&mut ready, slice).map_err(self.refused("wait for the end of"))? {
+                continue;
+            }
+            return match super::receive(&self.socket, &mut [0], rustix::net::RecvFlags::DONTWAIT) {
+                Ok(0) => Ok(()),
+                Ok(_) => {
+                    Err(self.refused("finish")(io::Error::other("the peer's bytes were not all received")))
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
+                Err(error) => Err(self.refused("finish")(error)),
+            };
+        }
+        Err(self.refused("finish")(io::Error::other("the peer did not finish in time")))
+    }
+
+    /// Waits until the peer's kernel has all that was sent, its end included.
+    fn await_acknowledgement(&self, patience: &Patience<'_>) -> Result<(), Error> {
+        while unacknowledged(&self.socket).map_err(self.refused("finish"))? > 0 {
+            if patience.slice()?.is_none() {
+                return Err(self.refused("finish")(io::Error::other(
+                    "the peer did not acknowledge all in time",
+                )));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7), unix(7)).
+fn unacknowledged(socket: &Socket) -> io::Result<u64> {
+    use std::os::fd::AsRawFd;
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: TIOCOUTQ, which SIOCOUTQ is, writes one int.
+    let rc = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if rc == 0 { Ok(bytes.unsigned_abs().into()) } else { Err(io::Error::last_os_error()) }
+}
+
+impl Drop for StreamFlow {
+    /// SO_LINGER is heeded only when the last of all who hold the socket closes it, and a child of this program holds
+    /// it from its fork until it becomes another program.
+    fn drop(&mut self) {
+        let _ = self.abort();
+    }
+}
+
+impl Flow for StreamFlow {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn sockets(&self) -> Vec<BorrowedFd<'_>> {
+        vec![self.socket.as_fd()]
+    }
+
+    fn set_up(&self) -> Nanos {
+        self.set_up
+    }
+
+    fn not_as_asked(&self) -> &[String] {
+        &self.not_as_asked
+    }
+
+    fn adopt(&mut self, settings: &Settings) {
+        self.kind.options().set_accepted(&self.socket, settings);
+        self.not_as_asked = self.kind.options().read_back(&self.socket, settings);
+        self.settings = settings.clone();
+    }
+
+    fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
+        self.kind.sender(&self.socket, &self.settings).map_err(self.refused("send on"))
+    }
+
+    fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error> {
+        self.kind.receiver(&self.socket, &self.settings).map_err(self.refused("receive on"))
+    }
+
+    fn progress(&self) -> io::Result<Progress> {
+        self.kind.progress(&self.socket)
+    }
+
+    fn wake_receiver(&self) {
+        self.woken.store(true, Ordering::Release);
+        // SHUT_RD sends nothing; an error means that the flow has ended, and no receiver waits in it.
+        let _ = self.socket.shutdown(Shutdown::Read);
+    }
+
+    fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
+        if self.woken.load(Ordering::Acquire) {
+            return Err(self.refused("finish")(io::Error::other("its receiver was woken before the end")));
+        }
+        self.socket.shutdown(Shutdown::Write).map_err(self.refused("finish"))?;
+        self.await_end(patience)?;
+        self.await_acknowledgement(patience)
+    }
+
+    /// Dissolving the association (connect(2), AF_UNSPEC) does at once what an abrupt close does: RST, no TIME_WAIT, ports free,
+    /// and threads that wait in it leave. Sockets that know no such thing are shut down.
+    fn abort(&self) -> io::Result<()> {
+        rustix::net::connect_unspec(&self.socket).or_else(|_| self.socket.shutdown(Shutdown::Both))
+    }
+}

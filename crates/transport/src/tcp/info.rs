@@ -1,0 +1,55 @@
+//! What the kernel tells of a connection.
+
+use std::io;
+
+use landspeed_units::{Bytes, Nanos};
+use socket2::Socket;
+
+use crate::noun::Progress;
+use crate::raw::{self, Plain};
+
+/// How far the peer has acknowledged.
+pub(super) fn progress(socket: &Socket) -> io::Result<Progress> {
+    let info: TcpInfo = raw::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+    Ok(Progress {
+        acked: Bytes(info.bytes_acked),
+        delivered: info.delivered.into(),
+        resent: info.total_retrans.into(),
+        outstanding: info.unacked > 0 || info.notsent_bytes > 0,
+        rtt: Nanos::micros(info.rtt_us.into()),
+    })
+}
+
+/// The beginning of `struct tcp_info` (include/uapi/linux/tcp.h), as far as it is used here; libc's ends
+/// before the fields that are. What an older kernel does not fill (`delivered` came with Linux 4.18) is zero.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct TcpInfo {
+    flags: [u8; 8],
+    times_and_sizes: [u32; 4],
+    unacked: u32,
+    counts_and_ages: [u32; 10],
+    rtt_us: u32,
+    windows: [u32; 7],
+    total_retrans: u32,
+    pacing_rate: [u64; 2],
+    bytes_acked: u64,
+    bytes_received: u64,
+    segments: [u32; 2],
+    notsent_bytes: u32,
+    min_rtt_us: u32,
+    data_segments: [u32; 2],
+    rate_and_times: [u64; 4],
+    delivered: u32,
+    delivered_ce: u32,
+}
+
+// SAFETY: integers only, aligned without gaps: 8 + 24 * 4 + 4 * 8 + 6 * 4 + 4 * 8 + 2 * 4 = 200 bytes (checked
+// below).
+unsafe impl Plain for TcpInfo {}
+const _: () = assert!(size_of::<TcpInfo>() == 200);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, rtt_us) == 68);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, total_retrans) == 100);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, bytes_acked) == 120);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, notsent_bytes) == 144);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, delivered) == 192);

@@ -1,0 +1,255 @@
+//! TCP with one promise broken at a time.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use landspeed_factor::Factor;
+use landspeed_record::Settings;
+use landspeed_transport::{
+    Call, Cancel, Completions, Delivery, Error, Flow, Key, Listener, Patience, Port, Progress, Receiver,
+    Sender, Transport, find,
+};
+use landspeed_units::{Bytes, Nanos};
+
+use crate::ends::{KEY, SHORT};
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Corrupts,
+    Misnumbers,
+    LacksItsSwitches,
+    Acknowledges,
+    NeverCompletes,
+    HalfFinishes,
+    FinishesAlone,
+    Lingers,
+    SleepsOn,
+    WaitsForRoom,
+    AnswersForAll,
+    TakesAnyKey,
+    CannotBeCancelled,
+    LeavesAThread,
+}
+
+/// Each with the promise that it breaks.
+pub(crate) static FAULTS: &[(Fault, &str)] = &[
+    (Fault::Corrupts, "what is sent comes, both ways"),
+    (Fault::Misnumbers, "what is sent comes, both ways"),
+    (Fault::LacksItsSwitches, "every switch of its own carries the same"),
+    (Fault::Corrupts, "flows are told apart"),
+    (Fault::Acknowledges, "what the peer has is acknowledged"),
+    (Fault::NeverCompletes, "sends complete"),
+    (Fault::HalfFinishes, "a flow finishes in order"),
+    (Fault::FinishesAlone, "finishing alone fails"),
+    (Fault::Lingers, "a stream's abrupt end is noticed"),
+    (Fault::SleepsOn, "a receiver can be woken"),
+    (Fault::WaitsForRoom, "a sender gives up as told, and leaves"),
+    (Fault::AnswersForAll, "a port that is not listened on refuses"),
+    (Fault::TakesAnyKey, "another key opens nothing"),
+    (Fault::Lingers, "ports can be had again at once"),
+    (Fault::CannotBeCancelled, "waiting can be cancelled"),
+    (Fault::LeavesAThread, "no thread is left behind"),
+];
+
+/// TCP with one promise broken.
+pub(crate) struct Broken(pub(crate) Fault);
+
+fn tcp() -> &'static dyn Transport {
+    find("tcp").expect("tcp is registered")
+}
+
+impl Broken {
+    fn flow(&self, flow: Result<Box<dyn Flow>, Error>) -> Result<Box<dyn Flow>, Error> {
+        Ok(Box::new(BrokenFlow { fault: self.0, flow: ManuallyDrop::new(flow?) }))
+    }
+}
+
+impl Transport for Broken {
+    fn name(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn describe(&self) -> &'static str {
+        "TCP with one promise broken"
+    }
+
+    fn delivery(&self, settings: &Settings) -> Delivery {
+        tcp().delivery(settings)
+    }
+
+    fn factors(&self) -> Vec<&'static Factor> {
+        tcp().factors()
+    }
+
+    fn protocol(&self) -> &'static str {
+        "tcp"
+    }
+
+    fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    fn can_run(&self, settings: &Settings) -> Result<(), String> {
+        tcp().can_run(settings)
+    }
+
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+        let port = tcp().reserve(at)?;
+        if self.0 == Fault::AnswersForAll {
+            let early: &'static mut dyn Listener = Box::leak(port.listen(&Settings::new(), &KEY)?);
+            std::thread::spawn(move || {
+                let _ = early
+                    .accept(&Patience { until: std::time::Instant::now() + SHORT, cancel: &Cancel::new() });
+            });
+        }
+        Ok(Box::new(BrokenPort { fault: self.0, port }))
+    }
+
+    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        if self.0 == Fault::LeavesAThread {
+            std::thread::spawn(|| std::thread::sleep(4 * SHORT));
+        }
+        let key = if self.0 == Fault::TakesAnyKey { &KEY } else { call.key };
+        let (other, until) = (Cancel::new(), patience.until);
+        let deaf = Patience { until, cancel: &other };
+        let patience = if self.0 == Fault::CannotBeCancelled { &deaf } else { patience };
+        self.flow(tcp().connect(&Call { key, ..*call }, patience))
+    }
+}
+
+struct BrokenPort {
+    fault: Fault,
+    port: Box<dyn Port>,
+}
+
+impl Port for BrokenPort {
+    fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
+    fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error> {
+        if self.fault == Fault::LacksItsSwitches && settings.values().any(|value| value == "on") {
+            return Err(Error::Cancelled);
+        }
+        Ok(Box::new(BrokenListener { fault: self.fault, listener: self.port.listen(settings, key)? }))
+    }
+}
+
+struct BrokenListener {
+    fault: Fault,
+    listener: Box<dyn Listener>,
+}
+
+impl Listener for BrokenListener {
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        Broken(self.fault).flow(self.listener.accept(patience))
+    }
+
+    fn strangers(&self) -> u64 {
+        self.listener.strangers()
+    }
+}
+
+struct BrokenFlow {
+    fault: Fault,
+    flow: ManuallyDrop<Box<dyn Flow>>,
+}
+
+impl Drop for BrokenFlow {
+    fn drop(&mut self) {
+        if self.fault != Fault::Lingers {
+            // SAFETY: the field is not used after this.
+            unsafe { ManuallyDrop::drop(&mut self.flow) };
+        }
+    }
+}
+
+impl Flow for BrokenFlow {
+    fn number(&self) -> u32 {
+        if self.fault == Fault::Misnumbers { 0 } else { self.flow.number() }
+    }
+
+    fn sockets(&self) -> Vec<BorrowedFd<'_>> {
+        self.flow.sockets()
+    }
+
+    fn set_up(&self) -> Nanos {
+        self.flow.set_up()
+    }
+
+    fn not_as_asked(&self) -> &[String] {
+        self.flow.not_as_asked()
+    }
+
+    fn adopt(&mut self, settings: &Settings) {
+        self.flow.adopt(settings);
+    }
+
+    fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
+        Ok(Box::new(BrokenHalf(self.fault, self.flow.sender()?)))
+    }
+
+    fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error> {
+        Ok(Box::new(BrokenHalf(self.fault, self.flow.receiver()?)))
+    }
+
+    fn progress(&self) -> io::Result<Progress> {
+        let progress = self.flow.progress()?;
+        let nothing = self.fault == Fault::Acknowledges;
+        Ok(if nothing { Progress { acked: Bytes(0), ..progress } } else { progress })
+    }
+
+    fn wake_receiver(&self) {
+        if self.fault != Fault::SleepsOn {
+            self.flow.wake_receiver();
+        }
+    }
+
+    fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
+        match self.fault {
+            Fault::FinishesAlone => Ok(()),
+            Fault::HalfFinishes => self.flow.abort().map_err(|_| Error::Cancelled),
+            _ => self.flow.finish(patience),
+        }
+    }
+
+    fn abort(&self) -> io::Result<()> {
+        self.flow.abort()
+    }
+}
+
+/// A half of a flow.
+struct BrokenHalf<T>(Fault, T);
+
+impl Sender for BrokenHalf<Box<dyn Sender + '_>> {
+    fn send(&mut self, message: &[u8], times: u64) -> io::Result<usize> {
+        self.1.send(message, times)
+    }
+
+    fn give_up_after(&mut self, wait: Duration) -> io::Result<()> {
+        if self.0 == Fault::WaitsForRoom { Ok(()) } else { self.1.give_up_after(wait) }
+    }
+
+    fn completions(&mut self) -> Completions {
+        let seen = self.1.completions();
+        if self.0 == Fault::NeverCompletes { Completions { pending: 1, ..seen } } else { seen }
+    }
+}
+
+impl Receiver for BrokenHalf<Box<dyn Receiver + '_>> {
+    fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let got = self.1.receive(into)?;
+        if self.0 == Fault::Corrupts {
+            into[..got].reverse();
+        }
+        Ok(got)
+    }
+
+    fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.1.try_receive(into)
+    }
+}

@@ -1,0 +1,99 @@
+//! Both ends of a flow in one process.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use landspeed_record::Settings;
+use landspeed_transport::{Call, Cancel, Error, Flow, Key, Listener, Patience, Port, Transport};
+
+pub(crate) const KEY: Key = [3; 32];
+pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
+/// Far more than anything here takes.
+pub(crate) const LONG: Duration = Duration::from_secs(5);
+/// How long a broken promise is waited for.
+pub(crate) const SHORT: Duration = Duration::from_millis(500);
+
+/// The client's end, and the server's.
+pub(crate) type Pair = (Box<dyn Flow>, Box<dyn Flow>);
+
+/// Messages of 1000 bytes, where they have a size.
+pub(crate) fn settings(transport: &dyn Transport) -> Settings {
+    let values = [("transport", transport.name()), ("write-size", "1000")];
+    values.map(|(name, value)| (name.to_owned(), value.to_owned())).into()
+}
+
+pub(crate) fn patience(cancel: &Cancel, time: Duration) -> Patience<'_> {
+    Patience { until: Instant::now() + time, cancel }
+}
+
+/// The ends of a transport.
+pub(crate) struct Ends<'t> {
+    pub(crate) transport: &'t dyn Transport,
+    pub(crate) settings: Settings,
+    pub(crate) port: Box<dyn Port>,
+    pub(crate) source_port: u16,
+}
+
+impl<'t> Ends<'t> {
+    pub(crate) fn at(transport: &'t dyn Transport, address: IpAddr) -> Result<Self, String> {
+        let port = transport.reserve(SocketAddr::new(address, 0)).map_err(text)?;
+        Ok(Ends { transport, settings: settings(transport), port, source_port: 0 })
+    }
+
+    pub(crate) fn listen(&self) -> Result<Box<dyn Listener>, String> {
+        self.port.listen(&self.settings, &KEY).map_err(text)
+    }
+
+    pub(crate) fn call(
+        &self,
+        number: u32,
+        key: &Key,
+        patience: &Patience<'_>,
+    ) -> Result<Box<dyn Flow>, Error> {
+        let Ends { settings, source_port, .. } = self;
+        let server = self.port.address();
+        self.transport.connect(&Call { server, number, source_port: *source_port, settings, key }, patience)
+    }
+
+    /// A flow with this number.
+    pub(crate) fn pair(&self, number: u32) -> Result<Pair, String> {
+        self.pair_through(self.listen()?.as_mut(), number)
+    }
+
+    pub(crate) fn pair_through(&self, listener: &mut dyn Listener, number: u32) -> Result<Pair, String> {
+        let cancel = Cancel::new();
+        let patience = patience(&cancel, LONG);
+        std::thread::scope(|scope| {
+            let calling = scope.spawn(|| self.call(number, &KEY, &patience));
+            let here = listener.accept(&patience).map_err(text)?;
+            while !calling.is_finished() {
+                // Some transports answer the client's last words only while somebody looks at the flow.
+                here.progress().map_err(text)?;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Ok((calling.join().expect("no panic").map_err(text)?, here))
+        })
+    }
+}
+
+pub(crate) fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// An error unless `holds`.
+pub(crate) fn hold(holds: bool, why: impl Into<String>) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why.into()) }
+}
+
+/// Waits until `holds`, for a while.
+pub(crate) fn soon(mut holds: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + SHORT;
+    while !holds() {
+        if Instant::now() > until {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}

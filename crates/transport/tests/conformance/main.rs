@@ -1,0 +1,47 @@
+//! What every transport promises, checked of each row of the table; and that each check notices a transport that breaks its
+//! promise.
+
+mod broken;
+mod ends;
+mod promises;
+
+use landspeed_transport::TRANSPORTS;
+
+use broken::{Broken, FAULTS};
+use promises::PROMISES;
+
+#[test]
+fn every_transport_keeps_every_promise() {
+    let mut broken = Vec::new();
+    for transport in TRANSPORTS {
+        if let Err(reason) = transport.can_run(&ends::settings(*transport)) {
+            println!("SKIP {}: {reason}", transport.name());
+            continue;
+        }
+        for (promise, keeps) in PROMISES {
+            if let Err(why) = keeps(*transport) {
+                broken.push(format!("{}: {promise}: {why}", transport.name()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn each_broken_promise_is_noticed() {
+    let is_kept = |(fault, promise): &(_, &str)| {
+        let (_, keeps) = PROMISES.iter().find(|(name, _)| name == promise).expect("a promise");
+        keeps(&Broken(*fault)).is_ok()
+    };
+    // Most of it is waiting for what never comes.
+    std::thread::scope(|scope| {
+        let checks: Vec<_> =
+            FAULTS.iter().map(|fault| (fault, scope.spawn(move || is_kept(fault)))).collect();
+        for (fault, check) in checks {
+            assert!(!check.join().expect("no panic"), "{fault:?} is kept");
+        }
+    });
+    for (promise, _) in PROMISES {
+        assert!(FAULTS.iter().any(|(_, broken)| broken == promise), "no fault breaks \"{promise}\"");
+    }
+}

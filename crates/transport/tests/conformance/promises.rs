@@ -1,0 +1,347 @@
+//! The promises, and how each is checked.
+
+use std::io::ErrorKind;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use landspeed_transport::{Cancel, Delivery, Error, Flow, Transport};
+
+use crate::ends::{Ends, KEY, LONG, Pair, SHORT, V4, V6, hold, patience, settings, soon, text};
+
+type Keeps = fn(&dyn Transport) -> Result<(), String>;
+
+/// What every transport promises.
+pub(crate) static PROMISES: &[(&str, Keeps)] = &[
+    ("what is sent comes, both ways", comes_both_ways),
+    ("every switch of its own carries the same", switches),
+    ("flows are told apart", told_apart),
+    ("what the peer has is acknowledged", acknowledged),
+    ("sends complete", complete),
+    ("a flow finishes in order", finishes),
+    ("finishing alone fails", does_not_finish_alone),
+    ("a stream's abrupt end is noticed", ends_abruptly),
+    ("a receiver can be woken", wakes),
+    ("a sender gives up as told, and leaves", gives_up),
+    ("a port that is not listened on refuses", refuses),
+    ("another key opens nothing", turns_strangers_away),
+    ("ports can be had again at once", frees_ports),
+    ("waiting can be cancelled", cancels),
+    ("no thread is left behind", leaves_no_thread),
+];
+
+fn delivers(transport: &dyn Transport) -> Delivery {
+    transport.delivery(&settings(transport))
+}
+
+/// Sends messages, which stay as they are for as long as the kernel may read them.
+fn send(from: &dyn Flow, messages: &[Vec<u8>]) -> Result<(), String> {
+    let mut sender = from.sender().map_err(text)?;
+    for message in messages {
+        let mut left = &message[..];
+        while !left.is_empty() {
+            match sender.send(left, 1) {
+                Ok(taken) => left = &left[taken..],
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                Err(error) => return Err(text(error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn messages(count: u64) -> Vec<Vec<u8>> {
+    let message =
+        |number: u64| [vec![number as u8; 500], number.to_be_bytes().to_vec(), vec![7; 492]].concat();
+    (0..count).map(message).collect()
+}
+
+/// What comes until `bytes` have, or nothing more does.
+fn receive(to: &dyn Flow, bytes: usize) -> Result<Vec<u8>, String> {
+    let mut receiver = to.receiver().map_err(text)?;
+    let (mut all, mut buffer, mut silent) = (Vec::new(), vec![0; 65_536], 0);
+    while all.len() < bytes && silent < 20 {
+        match receiver.receive(&mut buffer) {
+            Ok(0) => break,
+            Ok(got) => all.extend_from_slice(&buffer[..got]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => silent += 1,
+            Err(error) => return Err(text(error)),
+        }
+    }
+    Ok(all)
+}
+
+/// Sends messages, and compares what comes: all but the places for headers. Few enough for any buffer.
+fn carries(from: &dyn Flow, to: &dyn Flow) -> Result<(), String> {
+    let messages = messages(40);
+    let came = thread::scope(|scope| {
+        let receiving = scope.spawn(|| receive(to, 40_000));
+        send(from, &messages)?;
+        receiving.join().expect("no panic")
+    })?;
+    hold(came.len() == 40_000, format!("{} of 40,000 bytes came", came.len()))?;
+    let same = came.chunks(1000).zip(&messages).all(|(came, sent)| came[16..] == sent[16..]);
+    hold(same, "what came is not what was sent")
+}
+
+fn comes_both_ways(transport: &dyn Transport) -> Result<(), String> {
+    for address in [V4, V6] {
+        let (there, here) = Ends::at(transport, address)?.pair(5)?;
+        hold((there.number(), here.number()) == (5, 5), "its number is another")?;
+        hold(there.not_as_asked().is_empty(), there.not_as_asked().join("; "))?;
+        carries(there.as_ref(), here.as_ref())?;
+        carries(here.as_ref(), there.as_ref())?;
+    }
+    Ok(())
+}
+
+fn switches(transport: &dyn Transport) -> Result<(), String> {
+    let switches = transport.factors().into_iter().filter(|factor| factor.default == "off");
+    for switch in switches {
+        let mut ends = Ends::at(transport, V4)?;
+        ends.settings.insert(switch.name.to_owned(), "on".to_owned());
+        if let Err(reason) = transport.can_run(&ends.settings) {
+            println!("SKIP {} with {}: {reason}", transport.name(), switch.name);
+            continue;
+        }
+        let (there, here) = ends.pair(0)?;
+        let wrong = |why| format!("{}: {why}", switch.name);
+        carries(there.as_ref(), here.as_ref()).map_err(wrong)?;
+    }
+    Ok(())
+}
+
+fn told_apart(transport: &dyn Transport) -> Result<(), String> {
+    let ends = Ends::at(transport, V4)?;
+    let mut listener = ends.listen()?;
+    let first = ends.pair_through(listener.as_mut(), 0)?;
+    let second = ends.pair_through(listener.as_mut(), 1)?;
+    send(first.0.as_ref(), &messages(1))?;
+    let strayed = receive_briefly(second.1.as_ref())?;
+    hold(strayed == 0, format!("{strayed} bytes came over another flow"))?;
+    carries(second.0.as_ref(), second.1.as_ref())
+}
+
+/// Bytes that come within a moment.
+fn receive_briefly(to: &dyn Flow) -> Result<usize, String> {
+    let mut receiver = to.receiver().map_err(text)?;
+    thread::sleep(Duration::from_millis(20));
+    match receiver.try_receive(&mut [0; 65_536]) {
+        Ok(got) => Ok(got),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
+        Err(error) => Err(text(error)),
+    }
+}
+
+fn acknowledged(transport: &dyn Transport) -> Result<(), String> {
+    let (there, here) = Ends::at(transport, V4)?.pair(0)?;
+    carries(there.as_ref(), here.as_ref())?;
+    let all = || there.progress().is_ok_and(|progress| progress.acked.0 >= 40_000 && !progress.outstanding);
+    hold(soon(all), format!("{:?} after all 40,000 bytes came", there.progress()))
+}
+
+fn complete(transport: &dyn Transport) -> Result<(), String> {
+    let mut ends = Ends::at(transport, V4)?;
+    if transport.factors().iter().any(|factor| factor.name == "zerocopy-send") {
+        ends.settings.insert("zerocopy-send".to_owned(), "on".to_owned());
+    }
+    let (there, here) = ends.pair(0)?;
+    let message = vec![7; 1000];
+    let mut sender = there.sender().map_err(text)?;
+    sender.send(&message, 1).map_err(text)?;
+    receive(here.as_ref(), 1000)?;
+    let mut seen = sender.completions();
+    let done = soon(|| {
+        seen = sender.completions();
+        seen.pending == 0
+    });
+    hold(done && seen.copied <= seen.done, format!("{seen:?} after all came"))
+}
+
+/// Both ends finish, the client once it has sent, the server once all has come.
+fn finish((there, here): &Pair) -> [Result<(), String>; 2] {
+    let cancel = Cancel::new();
+    let patience = patience(&cancel, LONG);
+    thread::scope(|scope| {
+        let server = scope.spawn(|| {
+            let came = receive(here.as_ref(), usize::MAX)?;
+            here.finish(&patience).map_err(text)?;
+            hold(came.len() == 20_000, format!("{} bytes came before the end", came.len()))
+        });
+        let client = send(there.as_ref(), &messages(20)).and_then(|()| there.finish(&patience).map_err(text));
+        if client.is_err() {
+            let _ = here.abort();
+        }
+        [client, server.join().expect("no panic")]
+    })
+}
+
+fn finishes(transport: &dyn Transport) -> Result<(), String> {
+    for address in [V4, V6] {
+        let pair = Ends::at(transport, address)?.pair(0)?;
+        let [client, server] = finish(&pair);
+        client.and(server)?;
+    }
+    Ok(())
+}
+
+fn does_not_finish_alone(transport: &dyn Transport) -> Result<(), String> {
+    let (there, here) = Ends::at(transport, V4)?.pair(0)?;
+    let cancel = Cancel::new();
+    hold(there.finish(&patience(&cancel, Duration::from_millis(100))).is_err(), "the peer has not finished")?;
+    here.wake_receiver();
+    hold(here.finish(&patience(&cancel, LONG)).is_err(), "it was woken, and cannot know what came")
+}
+
+fn ends_abruptly(transport: &dyn Transport) -> Result<(), String> {
+    let (there, here) = Ends::at(transport, V4)?.pair(0)?;
+    if delivers(transport) != Delivery::Stream {
+        return Ok(());
+    }
+    drop(there);
+    let mut receiver = here.receiver().map_err(text)?;
+    let ended = || match receiver.try_receive(&mut [0; 8]) {
+        Ok(got) => got == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    };
+    hold(soon(ended), "the peer does not notice")
+}
+
+fn wakes(transport: &dyn Transport) -> Result<(), String> {
+    let (_there, here) = Ends::at(transport, V4)?.pair(0)?;
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let mut receiver = here.receiver().map_err(text)?;
+            loop {
+                match receiver.receive(&mut [0; 65_536]) {
+                    Ok(0) => return Ok(()),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    other => return Err(format!("{other:?}")),
+                }
+            }
+        });
+        thread::sleep(Duration::from_millis(20));
+        here.wake_receiver();
+        let woken = soon(|| waiting.is_finished());
+        let _ = here.abort();
+        waiting.join().expect("no panic").and(hold(woken, "it sleeps on"))
+    })
+}
+
+fn gives_up(transport: &dyn Transport) -> Result<(), String> {
+    let (there, _here) = Ends::at(transport, V4)?.pair(0)?;
+    if delivers(transport) != Delivery::Stream {
+        return Ok(());
+    }
+    let filled = Cancel::new();
+    thread::scope(|scope| {
+        let sending = scope.spawn(|| {
+            let mut sender = there.sender().map_err(text)?;
+            sender.give_up_after(Duration::from_millis(20)).map_err(text)?;
+            let message = vec![7; 65_536];
+            loop {
+                match sender.send(&message, 1) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => filled.cancel(),
+                    Err(_) => return Ok(()),
+                }
+            }
+        });
+        let gave_up = soon(|| filled.is_cancelled());
+        let outstanding = there.progress().is_ok_and(|progress| progress.outstanding);
+        there.abort().map_err(text)?;
+        let left = soon(|| sending.is_finished());
+        // A sender that does not leave would hang this test: its peer's end frees it.
+        hold(left, "its sender does not leave")?;
+        hold(gave_up, "a send waits for longer than it was told")?;
+        sending
+            .join()
+            .expect("no panic")
+            .and(hold(outstanding, "nothing is outstanding of what no peer takes"))
+    })
+}
+
+fn refuses(transport: &dyn Transport) -> Result<(), String> {
+    let ends = Ends::at(transport, V4)?;
+    let cancel = Cancel::new();
+    let early = ends.call(0, &KEY, &patience(&cancel, Duration::from_millis(50)));
+    hold(matches!(early, Err(Error::NoAnswer { .. })), "somebody answers")?;
+    let patience = patience(&cancel, LONG);
+    thread::scope(|scope| {
+        let calling = scope.spawn(|| ends.call(0, &KEY, &patience));
+        thread::sleep(Duration::from_millis(50));
+        let here = ends.listen()?.accept(&patience).map_err(text)?;
+        soon(|| here.progress().is_err() || calling.is_finished());
+        calling.join().expect("no panic").map(drop).map_err(|error| format!("no second try: {error}"))
+    })
+}
+
+fn turns_strangers_away(transport: &dyn Transport) -> Result<(), String> {
+    let ends = Ends::at(transport, V6)?;
+    let mut listener = ends.listen()?;
+    let cancel = Cancel::new();
+    thread::scope(|scope| {
+        let calling = scope.spawn(|| ends.call(0, &[4; 32], &patience(&cancel, SHORT)));
+        let came = listener.accept(&patience(&cancel, SHORT));
+        hold(matches!(came, Err(Error::NobodyCame { .. })), "a flow with another key is proven")?;
+        let called = calling.join().expect("no panic");
+        hold(matches!(called, Err(Error::Unproven { .. } | Error::NoAnswer { .. })), "it does not know why")
+    })?;
+    hold(listener.strangers() > 0, "it is not counted")?;
+    ends.pair_through(listener.as_mut(), 1).map(drop)
+}
+
+/// Another number for each check: they run side by side.
+fn unique() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn frees_ports(transport: &dyn Transport) -> Result<(), String> {
+    // Below those that the kernel gives out.
+    let source_port = 20_000 + (std::process::id() % 4000) as u16 + unique();
+    let ends = Ends { source_port, ..Ends::at(transport, V4)? };
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        let (there, here) = ends.pair(0)?;
+        // So does a child, from its fork until it becomes another program.
+        for socket in there.sockets().into_iter().chain(here.sockets()) {
+            held.push(socket.try_clone_to_owned().map_err(text)?);
+        }
+        carries(there.as_ref(), here.as_ref())?;
+    }
+    Ok(())
+}
+
+fn cancels(transport: &dyn Transport) -> Result<(), String> {
+    let ends = Ends::at(transport, V4)?;
+    let mut listener = ends.listen()?;
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let patience = patience(&cancel, SHORT);
+    hold(matches!(listener.accept(&patience), Err(Error::Cancelled)), "accept goes on")?;
+    drop(listener);
+    hold(matches!(ends.call(0, &KEY, &patience), Err(Error::Cancelled)), "connect goes on")
+}
+
+fn leaves_no_thread(transport: &dyn Transport) -> Result<(), String> {
+    let name = &format!("promise-{}", unique());
+    // Threads inherit the name of the one that starts them, which tells them from other tests'.
+    let of_that_name = || {
+        let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        tasks
+            .filter(|task| {
+                std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm.trim() == name)
+            })
+            .count()
+    };
+    thread::scope(|scope| {
+        let alone = move || {
+            let (there, here) = Ends::at(transport, V4)?.pair(0)?;
+            carries(there.as_ref(), here.as_ref())
+        };
+        let named = thread::Builder::new().name(name.clone()).spawn_scoped(scope, alone);
+        named.expect("a thread").join().expect("no panic")
+    })?;
+    hold(soon(|| of_that_name() == 0), format!("{} threads are left", of_that_name()))
+}
