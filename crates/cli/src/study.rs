@@ -3,12 +3,14 @@
 use std::io::{IsTerminal, Write};
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use landspeed_congestion::{CONTROLS, can_load};
 use landspeed_experiment::{Pair, Sink};
 use landspeed_model::VARIED_SHARE;
-use landspeed_record::{Contest, Engine, Line, Question, Study, StudyPath, WriteError, Writer};
+use landspeed_record::{Contest, Contestant, Engine, Line, Question, Study, StudyPath, WriteError, Writer};
 use landspeed_report::compare_progress;
+use landspeed_transport::find;
+use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::args::{AskArg, CompareArgs, HostArgs};
@@ -80,12 +82,7 @@ pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
 
 /// Refuses what no study can have, before anything is reached.
 pub(crate) fn check(args: &CompareArgs) -> Result<()> {
-    for name in &args.protocols {
-        if CONTROLS.iter().all(|row| row.name != name) {
-            let known: Vec<_> = CONTROLS.iter().map(|row| row.name).collect();
-            bail!("no congestion control is called {name:?}: expected some of {}", known.join(","));
-        }
-    }
+    args.protocols.iter().try_for_each(|text| check_contestant(text, args.simulate))?;
     if args.ask.contains(&AskArg::RoundTrips) && !args.simulate {
         bail!("two hosts have one path between them: round-trips needs --simulate");
     }
@@ -98,13 +95,32 @@ pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     Ok(())
 }
 
+/// Whether there is such a control, and such a flow.
+fn check_contestant(text: &str, simulate: bool) -> Result<()> {
+    let contestant: Contestant = text.parse().map_err(|why: String| anyhow!(why))?;
+    let control = contestant.control.as_deref();
+    if control.is_some_and(|name| CONTROLS.iter().all(|row| row.name != name)) {
+        let known: Vec<_> = CONTROLS.iter().map(|row| row.name).collect();
+        bail!("{text}: no congestion control is called so: expected some of {}", known.join(","));
+    }
+    if simulate && (control.is_none() || !contestant.settings.is_empty()) {
+        bail!("{text}: --simulate knows congestion controls of TCP alone");
+    }
+    let name = TRANSPORT.of(&contestant.settings);
+    let transport = find(name).with_context(|| format!("{text}: no transport is called {name}"))?;
+    let table = table(transport);
+    let wrong = |(name, value): (&String, &String)| table.parse(name, value).err();
+    contestant.settings.iter().find_map(wrong).map_or(Ok(()), |why| Err(anyhow!("{text}: {why}")))
+}
+
 /// Why a study that was to run on a lab's sockets is simulated instead: root may make the lab, and yet this kernel loads no
 /// congestion control. Who is not root is told to be, later.
 pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
-    let given = args.protocols.iter().map(String::as_str);
-    let ours = |name: &str| CONTROLS.iter().any(|row| row.name == name && !row.is_kernels());
-    let needed = args.protocols.is_empty() || given.into_iter().any(ours);
-    if !needed || !rustix::process::geteuid().is_root() {
+    let given = &args.protocols;
+    let ours = |name: &String| CONTROLS.iter().any(|row| row.name == name && !row.is_kernels());
+    let needed = given.is_empty() || given.iter().any(ours);
+    let has_settings = given.iter().any(|text| text.contains('+'));
+    if !needed || has_settings || !rustix::process::geteuid().is_root() {
         return None;
     }
     let reason = can_load().err()?;
@@ -157,8 +173,8 @@ fn asked(ask: AskArg, args: &CompareArgs, names: &[&str], study: &Study) -> Vec<
     }
 }
 
-fn contest(name: String, controls: &[&str], question: Question) -> Contest {
-    Contest { name, controls: controls.iter().map(|name| (*name).to_owned()).collect(), question }
+fn contest(name: String, contestants: &[&str], question: Question) -> Contest {
+    Contest { name, contestants: contestants.iter().map(|name| (*name).to_owned()).collect(), question }
 }
 
 /// A contest of each protocol for itself, named after it and `what`.

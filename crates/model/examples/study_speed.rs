@@ -25,13 +25,13 @@ fn main() -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for control in controls {
         let study = Study::paper();
-        let contest = Contest { controls: vec![control], ..Contest::default() };
+        let contest = Contest { contestants: vec![control], ..Contest::default() };
         let began = processor_seconds();
         let outcome = simulate(&study_scenario(&study, &contest, 0));
         let seconds = processor_seconds() - began;
         match outcome {
             Ok(outcome) => print(&study, &outcome, seconds),
-            Err(error) => println!("{:10} {error}", contest.controls[0]),
+            Err(error) => println!("{:10} {error}", contest.contestants[0]),
         }
         if seconds > MOST_SECONDS {
             code = ExitCode::FAILURE;

@@ -6,7 +6,7 @@ use super::*;
 use crate::{LossSpec, QueueSpec, study_scenario};
 
 fn study() -> Scenario {
-    study_scenario(&Study::paper(), &Contest { controls: vec!["reno".into()], ..Contest::default() }, 0)
+    study_scenario(&Study::paper(), &Contest { contestants: vec!["reno".into()], ..Contest::default() }, 0)
 }
 
 #[test]

@@ -70,7 +70,7 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario
 
 fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec {
     FlowSpec {
-        control: plan.control.clone(),
+        control: plan.contestant.clone(),
         return_ns: return_ns + plan.longer_ns,
         start_ns: plan.enters_ns + Nanos(dice % study.path.rtt_ns.0.max(1)),
         stop_ns: Some(plan.leaves_ns),
@@ -146,9 +146,9 @@ mod tests {
         study
     }
 
-    fn contest(controls: &[&str], question: Question) -> Contest {
-        let controls = controls.iter().map(|name| (*name).to_owned()).collect();
-        Contest { name: "one".into(), controls, question }
+    fn contest(contestants: &[&str], question: Question) -> Contest {
+        let contestants = contestants.iter().map(|name| (*name).to_owned()).collect();
+        Contest { name: "one".into(), contestants, question }
     }
 
     #[test]

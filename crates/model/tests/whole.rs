@@ -168,7 +168,7 @@ fn small_study(control: &str, seed: u64) -> Scenario {
     study.path.rate_bps = BitRate(2e7);
     study.path.rtt_ns = Nanos::millis(40);
     study.path.queue_bytes = Bytes(study.path.bdp().0 / 2);
-    study_scenario(&study, &Contest { controls: vec![control.to_owned()], ..Contest::default() }, 0)
+    study_scenario(&study, &Contest { contestants: vec![control.to_owned()], ..Contest::default() }, 0)
 }
 
 #[test]

@@ -38,9 +38,10 @@ mod writer;
 pub use candidate::Candidate;
 pub use cell::{Cell, Settings, Side};
 pub use compare::{
-    COMPARE_FORMAT, CompareReport, Contest, ContestFigures, CpuByStreams, Engine, FlowPlan, Interval,
-    MeetingFigures, PaperFinding, PaperValue, ProbeSample, Question, QueueSample, Ranking, RegionFigures,
-    RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study, StudyPath, StudyRun,
+    COMPARE_FORMAT, CompareReport, Contest, ContestFigures, Contestant, CpuByStreams, Engine, FlowPlan,
+    Interval, MeetingFigures, PaperFinding, PaperValue, ProbeSample, Question, QueueSample, Ranking,
+    RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study, StudyPath,
+    StudyRun,
 };
 pub use datagram::DatagramCounts;
 pub use details::{Detail, Details, Misshapen};

@@ -27,13 +27,13 @@ pub(super) struct Entry<'a> {
 impl Entry<'_> {
     /// The protocol that it is about; its first, where there are several.
     pub(super) fn protocol(&self) -> &str {
-        self.control(0)
+        self.contestant(0)
     }
 
-    /// The protocol of flow `n` and of every second one after it.
-    pub(super) fn control(&self, n: usize) -> &str {
-        let controls = &self.contest.controls;
-        controls.get(n % controls.len().max(1)).map_or("", String::as_str)
+    /// The contestant of flow `n` and of every second one after it.
+    pub(super) fn contestant(&self, n: usize) -> &str {
+        let all = &self.contest.contestants;
+        all.get(n % all.len().max(1)).map_or("", String::as_str)
     }
 
     /// Whether at least half of the runs have this figure: else the mean of the others is no figure of the contest.

@@ -16,8 +16,8 @@ const BEYOND: f64 = 10.0;
 pub(super) fn meeting(study: &Study, entry: &Entry<'_>) -> MeetingFigures {
     let shares = all(study, entry);
     MeetingFigures {
-        first: entry.control(0).to_owned(),
-        second: entry.control(1).to_owned(),
+        first: entry.contestant(0).to_owned(),
+        second: entry.contestant(1).to_owned(),
         ratio: ratio(entry, &shares),
         fairness: repeats::mean(shares.values().filter_map(|s| s.fairness)),
         mean_bps: together(&shares),

@@ -10,7 +10,7 @@ pub(super) const KILOBIT: u64 = 125;
 
 /// A contest of one protocol under the schedule.
 pub(super) fn alone(protocol: &str) -> Contest {
-    Contest { name: protocol.into(), controls: vec![protocol.into()], question: Question::Regions }
+    Contest { name: protocol.into(), contestants: vec![protocol.into()], question: Question::Regions }
 }
 
 /// Samples of 1 s; a full packet holds a kilobit.

@@ -79,7 +79,7 @@ fn simulated_repeats_that_differ_by_their_seed_alone_are_one() {
     let mut study = study(4, 4, vec![alone("reno"), alone("htcp")]);
     let meeting = landspeed_record::Contest {
         name: "reno beside htcp".into(),
-        controls: vec!["reno".into(), "htcp".into()],
+        contestants: vec!["reno".into(), "htcp".into()],
         question: Question::Meeting,
     };
     study.contests.push(meeting);
@@ -122,9 +122,9 @@ fn what_does_not_count_is_in_no_figure_and_too_much_of_it_voids() {
 
 #[test]
 fn meetings_and_round_trips_are_ratios() {
-    let contest = |name: &str, controls: &[&str], question| landspeed_record::Contest {
+    let contest = |name: &str, contestants: &[&str], question| landspeed_record::Contest {
         name: name.into(),
-        controls: controls.iter().map(|c| (*c).to_owned()).collect(),
+        contestants: contestants.iter().map(|c| (*c).to_owned()).collect(),
         question,
     };
     let meeting = contest("reno beside bic", &["reno", "bic"], Question::Meeting);

@@ -35,8 +35,9 @@ pub(crate) enum AskArg {
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Protocols to compare, by their names in `landspeed cc list` [default: those of the study, cubic and bbr]
-    #[arg(short, long, value_name = "NAME,...", value_delimiter = ',')]
+    /// Contestants: names in `landspeed cc list`, with settings of the flow behind, such as cubic+pacing-rate=1G or
+    /// default+transport=NAME [default: the protocols of the study, cubic and bbr]
+    #[arg(short, long, value_name = "NAME[+SETTING=VALUE],...", value_delimiter = ',')]
     pub(crate) protocols: Vec<String>,
     /// Questions to answer
     #[arg(long, value_enum, value_name = "QUESTION,...", value_delimiter = ',', default_value = "regions")]

@@ -1,13 +1,14 @@
 //! Runs of a study on the sockets of two hosts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_control::{Reply, Request};
 use landspeed_record::{
-    Cell, Contest, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, Settings, Study, StudyRun,
-    Workload,
+    Cell, Contest, Contestant, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, Settings, Study,
+    StudyRun, Workload,
 };
 use landspeed_topology::Hosts;
+use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
 
@@ -37,23 +38,32 @@ impl<'a> KernelRuns<'a> {
     /// # Errors
     /// A control that the host does not have and cannot load.
     pub(super) fn prepare(pair: &'a mut Pair, hosts: &'a dyn Hosts, study: &'a Study) -> Result<Self, Error> {
-        let all = study.contests.iter().flat_map(|contest| contest.controls.clone()).collect();
-        let kernel_names = load(pair, all)?;
+        let kernel_names = load(pair, study.contests.iter().flat_map(|contest| &contest.contestants))?;
         Ok(KernelRuns { pair, hosts, study, kernel_names })
     }
 
     fn workload(&self, plans: &[FlowPlan]) -> Workload {
         let flow = |plan: &FlowPlan| StaggeredFlow {
+            settings: self.settings(&plan.contestant),
             enters_ns: plan.enters_ns,
             leaves_ns: plan.leaves_ns,
             data_bytes: plan.data_bytes,
-            ..self
-                .kernel_names
-                .get(&plan.control)
-                .map_or_else(StaggeredFlow::default, |name| StaggeredFlow::controlled(name))
         };
         let flows: Vec<StaggeredFlow> = plans.iter().map(flow).collect();
         staggered::spec(&flows, self.study.duration(), self.study.probe_ns)
+    }
+
+    /// What a contestant's flows are set to, its control by its name in the kernel.
+    fn settings(&self, contestant: &str) -> Settings {
+        let Contestant { control, settings } = parsed(contestant);
+        let table = landspeed_transport::find(TRANSPORT.of(&settings)).map(table);
+        let canonical = |(name, value): (String, String)| {
+            let parsed = table.as_ref().and_then(|table| table.parse(&name, &value).ok());
+            (name, parsed.unwrap_or(value))
+        };
+        let kernel_name = control.and_then(|name| self.kernel_names.get(&name));
+        let control = kernel_name.map(|name| ("socket-congestion".to_owned(), name.clone()));
+        settings.into_iter().map(canonical).chain(control).collect()
     }
 
     /// The study's time between samples, or a longer one where there are more flows than it was meant for.
@@ -79,7 +89,7 @@ impl Carrier for KernelRuns<'_> {
             )));
         }
         // A control of another program that was there may have gone with it since.
-        self.kernel_names.extend(load(self.pair, contest.controls.clone())?);
+        self.kernel_names.extend(load(self.pair, contest.contestants.iter())?);
         let watching = Watching { interval: self.interval(&plans), ..Watching::default() };
         self.pair.set(&windows(self.study, contest))?;
         self.hosts.mark_wan();
@@ -107,14 +117,23 @@ impl KernelRuns<'_> {
     }
 }
 
-/// Has the sender's host hold these controls; their names in its kernel.
-fn load(pair: &Pair, mut names: Vec<String>) -> Result<BTreeMap<String, String>, Error> {
-    names.sort_unstable();
-    names.dedup();
+/// Has the sender's host hold the controls of these contestants; their names in its kernel.
+fn load<'a>(
+    pair: &Pair,
+    contestants: impl Iterator<Item = &'a String>,
+) -> Result<BTreeMap<String, String>, Error> {
+    let names: BTreeSet<String> = contestants.filter_map(|text| parsed(text).control).collect();
+    let names: Vec<String> = names.into_iter().collect();
     match pair.a.call(&Request::Controls { names: names.clone() })? {
         Reply::Controls { ready } if ready.len() == names.len() => Ok(names.into_iter().zip(ready).collect()),
         _ => Err(pair.a.unexpected("controls")),
     }
+}
+
+/// A record may hold anything: what is no contestant is a control that there is not.
+fn parsed(text: &str) -> Contestant {
+    let unknown = || Contestant { control: Some(text.to_owned()), ..Contestant::default() };
+    text.parse().unwrap_or_else(|_| unknown())
 }
 
 /// Windows that bound no flow, but for what the contest asks: the kernel grows buffers on demand up to four times what the

@@ -7,10 +7,12 @@
 //! | `run` | one run as it was seen, by real hosts or by the simulator: raw samples |
 //! | `report` | what `landspeed compare --json` prints: computed from the runs alone |
 
+mod contestant;
 mod report;
 mod run;
 mod study;
 
+pub use contestant::Contestant;
 pub use report::{
     COMPARE_FORMAT, CompareReport, ContestFigures, CpuByStreams, Interval, MeetingFigures, PaperFinding,
     PaperValue, Ranking, RegionFigures, RoundTripFigures, ShortFlowFigures,

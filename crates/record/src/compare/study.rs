@@ -78,8 +78,9 @@ pub enum Question {
 pub struct Contest {
     /// Its name in records: "htcp", "htcp beside reno", "htcp with short flows"; unique within a study.
     pub name: String,
-    /// Congestion controls by their names in `landspeed cc list`; flows take them in turn.
-    pub controls: Vec<String>,
+    /// The contestants, each as [`super::Contestant`] writes it; flows take them in turn.
+    #[serde(alias = "controls")]
+    pub contestants: Vec<String>,
     /// What is asked.
     #[serde(flatten)]
     pub question: Question,
@@ -95,8 +96,9 @@ const MOST_STREAMS: u16 = 64;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowPlan {
-    /// Congestion control, by its name in `landspeed cc list`.
-    pub control: String,
+    /// Whose flow it is, as [`super::Contestant`] writes it.
+    #[serde(alias = "control")]
+    pub contestant: String,
     /// When it enters, since the start of the run.
     pub enters_ns: Nanos,
     /// When it leaves.
@@ -190,42 +192,44 @@ impl Study {
 
     /// The flows of a contest: the same for every engine.
     pub fn schedule(&self, contest: &Contest) -> Vec<FlowPlan> {
-        let controls = contest.controls.iter().cycle();
+        let contestants = contest.contestants.iter().cycle();
         match contest.question {
-            Question::Regions | Question::Meeting => {
-                (0..self.flows).zip(controls).map(|(n, control)| self.in_region(n, control)).collect()
-            }
+            Question::Regions | Question::Meeting => (0..self.flows)
+                .zip(contestants)
+                .map(|(n, contestant)| self.in_region(n, contestant))
+                .collect(),
             Question::ShortFlows { size_bytes, every_ns } => {
-                let long = controls.clone().take(1).map(|control| self.whole(control));
+                let long = contestants.clone().take(1).map(|contestant| self.whole(contestant));
                 let starts = (1..MOST_SHORT).map(|n| Nanos(every_ns.0.saturating_mul(n)));
                 let starts = starts.take_while(|start| every_ns.0 > 0 && *start < self.duration());
-                let short = |(enters_ns, control): (Nanos, &String)| FlowPlan {
+                let short = |(enters_ns, contestant): (Nanos, &String)| FlowPlan {
                     enters_ns,
                     data_bytes: Some(size_bytes),
-                    ..self.whole(control)
+                    ..self.whole(contestant)
                 };
-                long.chain(starts.zip(controls).map(short)).collect()
+                long.chain(starts.zip(contestants).map(short)).collect()
             }
-            Question::Streams { streams, .. } => {
-                (0..streams.min(MOST_STREAMS)).zip(controls).map(|(_, control)| self.whole(control)).collect()
-            }
+            Question::Streams { streams, .. } => (0..streams.min(MOST_STREAMS))
+                .zip(contestants)
+                .map(|(_, contestant)| self.whole(contestant))
+                .collect(),
             Question::RoundTrips { longer_ns } => [Nanos(0), longer_ns]
                 .into_iter()
-                .zip(controls)
-                .map(|(longer_ns, control)| FlowPlan { longer_ns, ..self.whole(control) })
+                .zip(contestants)
+                .map(|(longer_ns, contestant)| FlowPlan { longer_ns, ..self.whole(contestant) })
                 .collect(),
         }
     }
 
     /// Flow `n` of the paper's schedule (section III.A): flows enter one region apart and leave last in, first out.
-    fn in_region(&self, n: u16, control: &str) -> FlowPlan {
+    fn in_region(&self, n: u16, contestant: &str) -> FlowPlan {
         let enters = Nanos(self.region_ns.0.saturating_mul(u64::from(n)));
-        FlowPlan { enters_ns: enters, leaves_ns: self.duration() - enters, ..self.whole(control) }
+        FlowPlan { enters_ns: enters, leaves_ns: self.duration() - enters, ..self.whole(contestant) }
     }
 
     /// A flow from the start to the end.
-    fn whole(&self, control: &str) -> FlowPlan {
-        FlowPlan { control: control.to_owned(), leaves_ns: self.duration(), ..FlowPlan::default() }
+    fn whole(&self, contestant: &str) -> FlowPlan {
+        FlowPlan { contestant: contestant.to_owned(), leaves_ns: self.duration(), ..FlowPlan::default() }
     }
 
     /// Regions from first to last: start, end, and number of flows in it. One flow has one region.
@@ -249,7 +253,7 @@ mod tests {
     #[test]
     fn the_papers_schedule_is_last_in_first_out() {
         let contest = Contest {
-            controls: vec!["reno".into(), "htcp".into()],
+            contestants: vec!["reno".into(), "htcp".into()],
             question: Question::Meeting,
             ..Contest::default()
         };
@@ -259,7 +263,7 @@ mod tests {
         assert_eq!(seconds(|p| p.enters_ns), [0, 120, 240, 360]);
         assert_eq!(seconds(|p| p.leaves_ns), [960, 840, 720, 600]);
         assert_eq!(
-            plan.iter().map(|p| p.control.as_str()).collect::<Vec<_>>(),
+            plan.iter().map(|p| p.contestant.as_str()).collect::<Vec<_>>(),
             ["reno", "htcp", "reno", "htcp"]
         );
     }
@@ -276,7 +280,7 @@ mod tests {
     #[test]
     fn short_flows_start_beside_a_long_one() {
         let contest = Contest {
-            controls: vec!["reno".into()],
+            contestants: vec!["reno".into()],
             question: Question::ShortFlows { size_bytes: Bytes::kib(64), every_ns: Nanos::secs(300) },
             ..Contest::default()
         };
@@ -307,7 +311,7 @@ mod tests {
     fn a_contest_reads_as_it_is_written() {
         let contest = Contest {
             name: "reno with short flows".into(),
-            controls: vec!["reno".into()],
+            contestants: vec!["reno".into()],
             question: Question::ShortFlows { size_bytes: Bytes::kib(64), every_ns: Nanos::secs(1) },
         };
         let text = serde_json::to_string(&contest).unwrap();

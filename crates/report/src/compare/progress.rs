@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn study() -> Study {
-        let contest = Contest { name: "htcp".into(), controls: vec!["htcp".into()], ..Contest::default() };
+        let contest = Contest { name: "htcp".into(), contestants: vec!["htcp".into()], ..Contest::default() };
         Study {
             contests: vec![contest],
             flows: 1,

@@ -55,7 +55,7 @@ pub(super) fn courses(report: &CompareReport, record: &Record) -> Vec<Course> {
             let others = runs.iter().enumerate().filter(|(place, _)| *place != middle);
             let others = others.map(|(_, (_, _, timeline))| together(timeline)).collect();
             let (_, run, timeline) = &runs[middle];
-            let protocol = contest.controls.first().map_or("", String::as_str);
+            let protocol = contest.contestants.first().map_or("", String::as_str);
             Some(Course { others, repeats: runs.len(), ..course(protocol, run, timeline) })
         })
         .collect()

@@ -152,7 +152,7 @@ fn what_udp_cannot_do_is_refused_before_anything_is_opened() {
 fn a_trial_of_no_transport_or_another_one_is_refused() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let mut spec = spec(quarter(Direction::Forward));
-    for (name, refusal) in [("pigeon", "tcp, udp"), ("udp", "the data port is one of tcp")] {
+    for (name, refusal) in [("pigeon", "tcp, udp"), ("udp", "no data port of udp is open")] {
         set(&mut spec, &[("transport", name), ("write-size", "1472")]);
         let refused = run_server(&spec, &port, &mut Unwatched, &Cancel::new()).expect_err(name).to_string();
         assert!(refused.contains(refusal), "{refused}");
