@@ -44,6 +44,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "knob",
             "transport",
             "workload",
+            "observer",
             "analysis",
         ],
     ),

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use landspeed_control::Reply;
-use landspeed_observer::{Live, live_observers};
+use landspeed_observer::{Live, Runs, rows};
 use landspeed_record::WatchTarget;
 use landspeed_units::Nanos;
 use landspeed_workload::Cancel;
-
-use crate::watch::rows;
 
 /// The longest that a controller may ask for.
 const LONGEST: Nanos = Nanos::secs(3600);
@@ -19,8 +17,8 @@ const MOST_SAMPLES: u64 = 30_000 / 64;
 /// The longest, so that a controller that is gone is noticed.
 const RAREST: Nanos = Nanos::secs(1);
 
-/// Watches the flows of `target` for `time`, sampled every `interval`, by the observers that a live watch
-/// always has and those `asked` for.
+/// Watches the flows of `target` for `time`, sampled every `interval`, by the observers that explain and
+/// those `asked` for.
 pub(crate) fn watch(
     target: WatchTarget,
     asked: &[String],
@@ -30,7 +28,7 @@ pub(crate) fn watch(
     if time > LONGEST {
         return Err(format!("{time} is too long to watch; {LONGEST} is the most"));
     }
-    let rows = rows(asked, &live_observers())?;
+    let rows = rows(asked, Runs::Explaining)?;
     let mut live = Live::with(&rows, target, None).map_err(|e| e.to_string())?;
     let interval = Duration::from(interval.clamp(SHORTEST, RAREST).max(Nanos(time.0 / MOST_SAMPLES)));
     let observed = live.watch(time.into(), interval, || cancel.is_cancelled());

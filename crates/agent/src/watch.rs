@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
-use landspeed_observer::{OBSERVERS, Observer, Scene, Watcher, observer};
+use landspeed_observer::{Runs, Scene, Watcher, rows};
 use landspeed_record::{Observations, TrialSpec};
 use landspeed_units::Nanos;
 use landspeed_workload::{Ends, Watch};
 
-/// What watches one trial: all observers, on the link that the flows take.
+/// What watches one trial: the usual observers and those asked for, on the link that the flows take.
 pub(crate) struct TrialWatch {
     watcher: Watcher,
     unseen: Option<String>,
@@ -32,23 +32,9 @@ impl TrialWatch {
             Ok(link) => (link, None),
             Err(error) => (String::new(), Some(format!("link counters: {error}"))),
         };
-        let watcher = Watcher::with(&rows(&spec.observers, OBSERVERS)?, &link);
+        let watcher = Watcher::with(&rows(&spec.observers, Runs::Always)?, &link);
         Ok(TrialWatch { watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
     }
-}
-
-/// The `usual` observers and those `asked` for, which open first and close last: the usual ones' readings
-/// then lie closest around the window.
-pub(crate) fn rows(
-    asked: &[String],
-    usual: &[&'static dyn Observer],
-) -> Result<Vec<&'static dyn Observer>, String> {
-    let unknown = |name: &String| format!("no observer is called '{}'", name.escape_default());
-    let asked = asked.iter().map(|name| observer(name).ok_or_else(|| unknown(name)));
-    let mut rows = asked.collect::<Result<Vec<_>, _>>()?;
-    rows.retain(|row| usual.iter().all(|usual| usual.name() != row.name()));
-    rows.extend(usual);
-    Ok(rows)
 }
 
 /// The link that holds the own address `address`.

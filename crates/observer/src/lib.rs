@@ -4,7 +4,7 @@
 //! the reference pages derive from the table. An observer says what it cannot see, and why, so that a
 //! reader of a record knows what its silence means.
 //!
-//! A [`Watcher`] holds all observers for one trial:
+//! A [`Watcher`] holds the observers of one trial:
 //!
 //! ```no_run
 //! # use landspeed_observer::{Scene, Watcher};
@@ -15,38 +15,65 @@
 //! let seen = watcher.close();             // the window ends
 //! ```
 //!
-//! What costs more or answers questions of an explanation alone is in [`ON_REQUEST`], for [`Watcher::with`].
-//! [`Live`] watches flows that somebody else made.
+//! What costs more or answers questions of an explanation alone does not run always ([`Observer::runs`]); [`rows`] chooses
+//! by name, for [`Watcher::with`]. [`Live`] watches flows that somebody else made.
 //!
 //! [`host::probe`] says what the host is. Everything is read in the network namespace of the *calling
 //! thread*: call all of it from a thread of the namespace that the workload runs in.
 
 #![warn(missing_docs)]
 
+// A new observer is a folder, a line here and a row of the table below.
 mod cost;
 mod cpu;
-mod error;
 mod flows;
-pub mod host;
 mod link;
-mod live;
-mod observer;
 mod path;
 mod processes;
-mod procfile;
 mod qdisc;
 mod settings;
 mod snmp;
-mod sockets;
 mod softnet;
-mod table;
 mod tcp_info;
 mod throttle;
+
+mod error;
+pub mod host;
+mod live;
+mod observer;
+mod procfile;
+mod sockets;
+mod table;
 mod watcher;
 
+/// Every observer there is. They open in this order and close in the reverse one.
+///
+/// - Processor time is last: it is read closest around the window, and the other observers' own cost lies outside it.
+/// - What takes long to finish is first, so that it closes when all other windows are closed: "cost" names symbols,
+///   "path" detaches its programs.
+/// - "flows" and "processes" choose the flows of a live watch, which takes a moment where the busiest are sought: they
+///   come before all whose counters are compared with each other. Over the workload's own flows they choose nothing, so
+///   one order serves both.
+pub static OBSERVERS: &[&dyn Observer] = &[
+    &cost::Cost,
+    &path::Path,
+    &flows::Flows,
+    &processes::Processes,
+    &qdisc::Qdisc,
+    &settings::Settings,
+    &throttle::Throttle,
+    &link::Link,
+    &softnet::Softnet,
+    &snmp::Snmp,
+    &tcp_info::TcpInfo,
+    &cpu::Cpu,
+];
+
+pub use cost::Cost;
 pub use cpu::{Kernel, accounting, leave_out_this_thread};
 pub use error::Error;
-pub use live::{Live, busiest_link, live_observers};
-pub use observer::{Observer, Scene, Watch};
-pub use table::{OBSERVERS, ON_REQUEST, observer};
+pub use live::{Live, busiest_link};
+pub use observer::{Observer, Runs, Scene, Watch};
+pub use path::Path;
+pub use table::{observer, rows};
 pub use watcher::Watcher;

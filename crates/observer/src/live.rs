@@ -17,21 +17,7 @@ use landspeed_netlink::{Rtnl, SockDiag};
 use landspeed_record::{Observations, WatchTarget};
 
 use crate::sockets::select;
-use crate::{Error, OBSERVERS, Observer, Scene, Watcher, observer};
-
-/// Rows of the table that ask the workload's own descriptors: of somebody else's flows they see nothing.
-const WORKLOAD_ONLY: &[&str] = &["tcp-info"];
-/// Rows on request that a live watch always has. The first two choose the flows, which takes a moment where the
-/// busiest are sought; the windows of the others begin after that.
-const ON_FLOWS: &[&str] = &["flows", "processes", "qdisc", "settings"];
-
-/// The observers that say something about flows that somebody else made, in the order in which a [`Watcher`] opens
-/// them. Others on request ("cost", "path") may be put in front.
-pub fn live_observers() -> Vec<&'static dyn Observer> {
-    let on_flows = ON_FLOWS.iter().filter_map(|name| observer(name));
-    let always = OBSERVERS.iter().copied().filter(|row| !WORKLOAD_ONLY.contains(&row.name()));
-    on_flows.chain(always).collect()
-}
+use crate::{Error, Observer, Runs, Scene, Watcher, rows};
 
 /// The link that the busiest flow of a target takes out of this host: the route to its peer. A flow within the
 /// host takes "lo". `None` where no flow with a peer is there.
@@ -59,13 +45,13 @@ pub struct Live {
 }
 
 impl Live {
-    /// All of [`live_observers`], over the link that is named or that [`busiest_link`] finds.
+    /// All observers that explain, over the link that is named or that [`busiest_link`] finds.
     pub fn new(target: WatchTarget, link: Option<&str>) -> Result<Self, Error> {
-        Self::with(&live_observers(), target, link)
+        Self::with(&rows(&[""; 0], Runs::Explaining).unwrap_or_default(), target, link)
     }
 
-    /// These observers likewise. Where no link is found the observers of one link say so; the others see what
-    /// they see.
+    /// These observers likewise, without those that only see the workload's own sockets. Where no link is found the
+    /// observers of one link say so; the others see what they see.
     pub fn with(
         observers: &[&'static dyn Observer],
         target: WatchTarget,
@@ -79,7 +65,8 @@ impl Live {
                 String::new()
             }),
         };
-        Ok(Live { watcher: Watcher::with(observers, &link), target, link, notes })
+        let sighted: Vec<_> = observers.iter().copied().filter(|row| !row.own_sockets_only()).collect();
+        Ok(Live { watcher: Watcher::with(&sighted, &link), target, link, notes })
     }
 
     /// The link whose counters and settings are watched; empty where there is none.
@@ -112,14 +99,6 @@ impl Live {
 mod tests {
     use super::*;
     use landspeed_record::{FlowWatch, LinkSettings};
-
-    #[test]
-    fn a_live_watch_has_every_row_that_sees_other_peoples_flows() {
-        let names: Vec<_> = live_observers().iter().map(|row| row.name()).collect();
-        assert!(ON_FLOWS.iter().all(|name| names.contains(name)), "{names:?}");
-        assert!(!names.contains(&"tcp-info") && names.contains(&"snmp"), "{names:?}");
-        assert_eq!(names.last(), Some(&"cpu"), "processor time is read closest to the window");
-    }
 
     #[test]
     fn a_watch_can_be_stopped() {

@@ -20,6 +20,17 @@ pub struct Scene<'a> {
     pub target: WatchTarget,
 }
 
+/// When an observer runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runs {
+    /// In every trial and in every explanation.
+    Always,
+    /// Where what was seen is to be explained.
+    Explaining,
+    /// Where it is asked for by name: it disturbs what it looks at.
+    OnRequest,
+}
+
 /// One kind of observation: a row of the table.
 pub trait Observer: Sync {
     /// One lower-case word: "cpu", "tcp-info".
@@ -30,6 +41,16 @@ pub trait Observer: Sync {
 
     /// What it cannot see, and why: one sentence each.
     fn cannot_see(&self) -> &'static [&'static str];
+
+    /// When it runs without being asked for by name.
+    fn runs(&self) -> Runs {
+        Runs::Always
+    }
+
+    /// Whether it asks the workload's own descriptors: of somebody else's flows it sees nothing then.
+    fn own_sockets_only(&self) -> bool {
+        false
+    }
 
     /// Whether it can run on this host; the reason where it cannot.
     fn can_run(&self) -> Result<(), String>;

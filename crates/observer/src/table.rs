@@ -1,31 +1,37 @@
-//! The registration table.
+//! Choosing from the table.
 
-use crate::{
-    Observer, cost::Cost, cpu::Cpu, flows::Flows, link::Link, path::Path, processes::Processes, qdisc::Qdisc,
-    settings::Settings, snmp::Snmp, softnet::Softnet, tcp_info::TcpInfo, throttle::Throttle,
-};
-
-/// Every observer there is. They are opened in this order and closed in the reverse one, so that the
-/// processor readings, last here, are taken closest around the window and the other observers' own
-/// cost lies outside it.
-pub static OBSERVERS: &[&dyn Observer] = &[&Throttle, &Link, &Softnet, &Snmp, &TcpInfo, &Cpu];
-
-/// Observers that run only where they are asked for, because they cost something or answer questions
-/// that only an explanation asks.
-pub static ON_REQUEST: &[&dyn Observer] = &[&Cost, &Flows, &Processes, &Qdisc, &Settings, &Path];
+use crate::{OBSERVERS, Observer, Runs};
 
 /// The observer called `name`.
 pub fn observer(name: &str) -> Option<&'static dyn Observer> {
-    OBSERVERS.iter().chain(ON_REQUEST).copied().find(|observer| observer.name() == name)
+    OBSERVERS.iter().copied().find(|observer| observer.name() == name)
+}
+
+/// The observers that run `when`, those that always run and those that are `asked` for, each once and in the order of
+/// the table.
+///
+/// # Errors
+/// A name that no observer has.
+pub fn rows(asked: &[impl AsRef<str>], when: Runs) -> Result<Vec<&'static dyn Observer>, String> {
+    if let Some(name) = asked.iter().map(AsRef::as_ref).find(|name| observer(name).is_none()) {
+        return Err(format!("no observer is called '{}'", name.escape_default()));
+    }
+    let is_asked = |row: &dyn Observer| asked.iter().any(|name| name.as_ref() == row.name());
+    let runs = |row: &dyn Observer| row.runs() == Runs::Always || row.runs() == when || is_asked(row);
+    Ok(OBSERVERS.iter().copied().filter(|row| runs(*row)).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn names(asked: &[&str], when: Runs) -> Vec<&'static str> {
+        rows(asked, when).unwrap().iter().map(|row| row.name()).collect()
+    }
+
     #[test]
     fn every_row_is_complete_and_found_by_its_name() {
-        for row in OBSERVERS.iter().chain(ON_REQUEST) {
+        for row in OBSERVERS {
             let name = row.name();
             assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{name}");
             assert!(!row.about().is_empty() && !row.about().contains('\n'), "{name}");
@@ -36,13 +42,25 @@ mod tests {
     }
 
     #[test]
-    fn the_processor_is_read_closest_to_the_window() {
-        assert_eq!(OBSERVERS.last().map(|row| row.name()), Some("cpu"));
+    fn names_choose_each_row_once_and_in_the_order_of_the_table() {
+        let usual = names(&[], Runs::Always);
+        assert_eq!(usual.last(), Some(&"cpu"), "processor time is read closest to the window");
+        assert!(!usual.contains(&"flows") && !usual.contains(&"path"), "{usual:?}");
+        assert_eq!(names(&["cpu", "path", "cpu"], Runs::Always), [&["path"], &usual[..]].concat());
+        let explaining = names(&[], Runs::Explaining);
+        assert!(explaining.contains(&"cost") && !explaining.contains(&"path"), "{explaining:?}");
+        assert!(usual.iter().all(|name| explaining.contains(name)), "{explaining:?}");
     }
 
     #[test]
-    fn all_run_on_the_kernel_of_this_machine() {
-        for row in OBSERVERS {
+    fn a_name_that_no_row_has_is_told() {
+        let error = rows(&["cpu", "no\nsuch"], Runs::Always).err();
+        assert_eq!(error.as_deref(), Some("no observer is called 'no\\nsuch'"));
+    }
+
+    #[test]
+    fn those_that_always_run_do_so_on_the_kernel_of_this_machine() {
+        for row in rows(&[""; 0], Runs::Always).unwrap() {
             assert_eq!(row.can_run(), Ok(()), "{}", row.name());
         }
     }

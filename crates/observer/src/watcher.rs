@@ -3,7 +3,7 @@
 use landspeed_record::Observations;
 use landspeed_units::Nanos;
 
-use crate::{Error, OBSERVERS, Observer, Scene, Watch};
+use crate::{Error, Observer, Runs, Scene, Watch, rows};
 
 /// An observer that can run here, and how it fares.
 struct Seat {
@@ -31,13 +31,12 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// All observers of the table over `link`. An observer that cannot run here is left out, and
-    /// every window says so.
+    /// The observers that always run, over `link`.
     pub fn new(link: &str) -> Self {
-        Self::with(OBSERVERS, link)
+        Self::with(&rows(&[""; 0], Runs::Always).unwrap_or_default(), link)
     }
 
-    /// The given observers over `link`.
+    /// The given observers over `link`. An observer that cannot run here is left out, and every window says so.
     pub fn with(observers: &[&'static dyn Observer], link: &str) -> Self {
         let mut watcher = Watcher { seats: Vec::new(), barred: Vec::new(), failed: Vec::new() };
         for row in observers {

@@ -8,6 +8,7 @@ mod material;
 mod own;
 mod sizes;
 
+use landspeed_observer::{OBSERVERS, Observer, Path, Runs};
 use landspeed_record::{Settings, WatchTarget};
 use landspeed_units::Nanos;
 
@@ -17,10 +18,6 @@ pub use own::explain;
 pub(crate) use own::{warm_up, watched_stream};
 pub use sizes::{Attention, Effort, SizesOptions, explain_sizes};
 
-/// Observers beside the usual ones.
-const OBSERVERS: [&str; 5] = ["flows", "processes", "qdisc", "settings", "cost"];
-/// The one that is attached in short windows, and only on part of the time.
-const TRACER: &str = "path";
 /// Between samples of flows and processes.
 const INTERVAL: Nanos = Nanos::millis(50);
 
@@ -45,7 +42,9 @@ pub struct ExplainOptions {
 /// Told what is being done, for whoever waits.
 pub type Progress<'a> = &'a mut dyn FnMut(&str);
 
-/// Names of the observers to run beside the usual ones.
+/// Names of the observers to run beside the usual ones. The tracer is attached in short windows, and only on part of the
+/// time.
 fn observers(trace: bool) -> Vec<String> {
-    OBSERVERS.iter().copied().chain(trace.then_some(TRACER)).map(str::to_owned).collect()
+    let explaining = OBSERVERS.iter().filter(|row| row.runs() == Runs::Explaining).map(|row| row.name());
+    explaining.chain(trace.then_some(Path.name())).map(str::to_owned).collect()
 }

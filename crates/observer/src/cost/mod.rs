@@ -40,7 +40,7 @@ use std::time::Instant;
 use landspeed_record::{CpuUsage, Observations, WatchTarget};
 
 use crate::cpu::Cpu;
-use crate::{Error, Observer, Scene, Watch, host};
+use crate::{Error, Observer, Runs, Scene, Watch, host};
 use event::Event;
 use kallsyms::Kallsyms;
 use profile::Window;
@@ -48,7 +48,8 @@ use sampler::Sampler;
 use tally::Scope;
 
 /// The row of the table.
-pub(crate) struct Cost;
+#[derive(Debug)]
+pub struct Cost;
 
 impl Observer for Cost {
     fn name(&self) -> &'static str {
@@ -69,6 +70,10 @@ impl Observer for Cost {
              thousand times a second and host",
             "time that the hypervisor gave to somebody else: steal_share, from /proc/stat, says how much",
         ]
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Explaining
     }
 
     fn can_run(&self) -> Result<(), String> {

@@ -15,7 +15,7 @@ use landspeed_netlink::{Ports, SockDiag, SocketKind};
 use landspeed_record::Observations;
 use landspeed_units::Nanos;
 
-use crate::{Error, Observer, Scene, Watch};
+use crate::{Error, Observer, Runs, Scene, Watch};
 use window::Window;
 
 /// The row of the table.
@@ -40,6 +40,10 @@ impl Observer for Flows {
             "whether a flow is paced: the kernel computes a pacing rate for every flow",
             "sockets of other network namespaces, MPTCP as a whole (its subflows are TCP flows), and QUIC inside UDP",
         ]
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Explaining
     }
 
     fn can_run(&self) -> Result<(), String> {

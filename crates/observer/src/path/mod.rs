@@ -19,12 +19,13 @@ mod turn;
 
 use landspeed_record::Observations;
 
-use crate::{Error, Observer, Scene, Watch};
+use crate::{Error, Observer, Runs, Scene, Watch};
 use aim::{Aim, Place};
 use tracer::Tracer;
 
 /// The row of the table.
-pub(crate) struct Path;
+#[derive(Debug)]
+pub struct Path;
 
 impl Observer for Path {
     fn name(&self) -> &'static str {
@@ -44,6 +45,10 @@ impl Observer for Path {
             "the network outside: hops end at the device, where a NIC's own queues begin",
             "packets that a NIC or an XDP program drops before the kernel sees them",
         ]
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::OnRequest
     }
 
     fn can_run(&self) -> Result<(), String> {

@@ -13,7 +13,7 @@ use landspeed_record::{Observations, WatchTarget};
 use landspeed_units::Nanos;
 
 use crate::sockets::{Owners, select};
-use crate::{Error, Observer, Scene, Watch, procfile};
+use crate::{Error, Observer, Runs, Scene, Watch, procfile};
 use thread::Thread;
 use watched::Process;
 
@@ -41,6 +41,10 @@ impl Observer for Processes {
             "what a process waits for beyond the name of a kernel function; time spent waiting in user space for a \
              lock or a queue of its own looks like any futex",
         ]
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Explaining
     }
 
     fn can_run(&self) -> Result<(), String> {

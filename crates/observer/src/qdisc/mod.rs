@@ -8,7 +8,7 @@ use landspeed_netlink::{QueueStats, Rtnl};
 use landspeed_record::{Observations, QdiscWatch, WatchTarget};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::{Error, Observer, Scene, Watch};
+use crate::{Error, Observer, Runs, Scene, Watch};
 
 /// The row of the table.
 pub(crate) struct Qdisc;
@@ -31,6 +31,10 @@ impl Observer for Qdisc {
             "rates of kinds other than tbf and htb; an htb class shows its ceiling",
             "queues of other hosts and of other network namespaces",
         ]
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Explaining
     }
 
     fn can_run(&self) -> Result<(), String> {

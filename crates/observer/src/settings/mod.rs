@@ -4,7 +4,7 @@ use landspeed_netlink::{Ethtool, Features, Link, Rtnl};
 use landspeed_record::{LinkSettings, Observations, WatchTarget};
 use landspeed_units::Bytes;
 
-use crate::{Error, Observer, Scene, Watch};
+use crate::{Error, Observer, Runs, Scene, Watch};
 
 /// The row of the table.
 pub(crate) struct Settings;
@@ -24,6 +24,10 @@ impl Observer for Settings {
             "MTUs beyond the first link: the path's is in the flows' path_mtu_bytes, where one was learned",
             "offloads that a driver does without saying so",
         ]
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Explaining
     }
 
     fn can_run(&self) -> Result<(), String> {

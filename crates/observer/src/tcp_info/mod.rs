@@ -34,6 +34,10 @@ impl Observer for TcpInfo {
         ]
     }
 
+    fn own_sockets_only(&self) -> bool {
+        true
+    }
+
     fn can_run(&self) -> Result<(), String> {
         Ok(())
     }
