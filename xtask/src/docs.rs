@@ -7,8 +7,12 @@ use anyhow::{Context, Result};
 /// Every generated page: path within the project, and its text.
 fn pages() -> Vec<(String, String)> {
     let knobs = landspeed_knob::reference::pages();
-    let flow = [landspeed_transport::reference::page(), landspeed_workload::reference::page()];
-    knobs.into_iter().chain(landspeed_congestion::reference::pages()).chain(flow).collect()
+    let tables = [
+        landspeed_transport::reference::page(),
+        landspeed_workload::reference::page(),
+        landspeed_observer::reference::page(),
+    ];
+    knobs.into_iter().chain(landspeed_congestion::reference::pages()).chain(tables).collect()
 }
 
 pub(crate) fn write(root: &Path) -> Result<()> {

@@ -74,6 +74,7 @@ impl Agent {
                 Ok(Reply::Listening { port: self.ports.open(address, &transports, *key.as_bytes())? })
             }
             Request::Close { port } => self.ports.close(port).map(|()| Reply::Done {}),
+            Request::Observers { names } => watch::can_run(&names).map(|()| Reply::Done {}),
             Request::Watch { target, observers, duration_ns, interval_ns } => {
                 live::watch(target, &observers, (duration_ns, interval_ns), &self.cancel)
             }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
-use landspeed_observer::{Runs, Scene, Watcher, rows};
+use landspeed_observer::{Runs, Scene, Watcher, observer, rows};
 use landspeed_record::{Observations, TrialSpec};
 use landspeed_units::Nanos;
 use landspeed_workload::{Ends, Watch};
@@ -35,6 +35,13 @@ impl TrialWatch {
         let watcher = Watcher::with(&rows(&spec.observers, Runs::Always)?, &link);
         Ok(TrialWatch { watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
     }
+}
+
+/// Whether all these observers can run here.
+pub(crate) fn can_run(names: &[String]) -> Result<(), String> {
+    rows(names, Runs::Always)?;
+    let mut asked = names.iter().filter_map(|name| observer(name));
+    asked.try_for_each(|row| row.can_run().map_err(|why| format!("{} cannot run here: {why}", row.name())))
 }
 
 /// The link that holds the own address `address`.

@@ -188,6 +188,9 @@ pub(crate) struct KnobsArgs {
 pub(crate) struct ShowArgs {
     /// Show this record [default: the newest]
     pub(crate) record: Option<PathBuf>,
+    /// Print everything that the page says
+    #[arg(long)]
+    pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -123,8 +123,12 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     let tso = steps.iter().find(|step| step["knob"] == "tso").expect("it is listed");
     assert!(!named(first, tso).is_empty(), "{first}");
     assert!(tso["advised"]["verdict"] == 0, "{tso}");
-    let shown = sh(&format!("{LANDSPEED} show {}", summary["record"].as_str().expect("a path")));
+    let shown = sh(&format!("{LANDSPEED} show --full {}", summary["record"].as_str().expect("a path")));
     assert!(shown.contains("held the path back"), "{shown}");
+    for observer in ["flows", "snmp"] {
+        let printed = |line: &str| line.starts_with(&format!("{observer} "));
+        assert!(shown.lines().any(printed), "no figures of {observer} in {shown}");
+    }
 }
 
 fn lines(path: &str) -> Vec<Value> {

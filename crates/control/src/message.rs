@@ -57,6 +57,8 @@ pub enum Request {
     },
     /// Close a data port. Answered with [`Reply::Done`].
     Close { port: u16 },
+    /// Can these observers run here? Answered with [`Reply::Done`], or with the reason why one cannot.
+    Observers { names: Vec<String> },
     /// Watch flows that are there already; generates nothing. Answered with [`Reply::Watched`].
     Watch {
         target: WatchTarget,
@@ -101,6 +103,7 @@ impl Request {
             Request::Restore {} => "restore",
             Request::Listen { .. } => "listen",
             Request::Close { .. } => "close",
+            Request::Observers { .. } => "observers",
             Request::Watch { .. } => "watch",
             Request::Limits { .. } => "limits",
             Request::Controls { .. } => "controls",

@@ -75,6 +75,17 @@ impl Host {
         pending.wait_unless(limit, stop).map_err(|source| self.failed(source))
     }
 
+    /// Refuses observers that cannot run there, and says why.
+    pub(crate) fn can_watch(&self, names: &[String]) -> Result<(), Error> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        match self.call(&Request::Observers { names: names.to_vec() })? {
+            Reply::Done {} => Ok(()),
+            _ => Err(self.unexpected("observers")),
+        }
+    }
+
     pub fn knobs(&self) -> Result<Vec<KnobState>, Error> {
         match self.call(&Request::Knobs { device: self.device.clone() })? {
             Reply::Knobs { states } => Ok(states),

@@ -1,10 +1,12 @@
 //! One workload over one or several pairs at once.
 
 use landspeed_analysis::figures;
+use landspeed_observer::observer;
 use landspeed_record::{EndpointOutcome, MEASURE_FORMAT, MeasureReport, Settings, Side, Workload};
 use landspeed_units::Nanos;
-use landspeed_workload::find;
+use landspeed_workload::{find, lasts};
 
+use crate::pair::Watching;
 use crate::{Error, Pair};
 
 #[derive(Debug, Clone)]
@@ -14,6 +16,8 @@ pub struct Measurement {
     pub flow: Settings,
     /// Start-up that is not counted.
     pub warm_up: Nanos,
+    /// Observers whose figures are asked for, by name; they run whether or not they usually do.
+    pub watch: Vec<String>,
     /// For the report: "lab:back-to-back", or the hosts.
     pub topology: String,
     pub command: String,
@@ -21,12 +25,20 @@ pub struct Measurement {
     pub started: String,
 }
 
+/// Between samples of observers that are asked for.
+const INTERVAL: Nanos = Nanos::millis(50);
+/// Samples of a flow at most, so that those of all flows fit one message however long they last.
+const MOST_SAMPLES: u64 = 100;
+
 /// Runs the workload on all `pairs` at once (one, but for fan-in and fan-out) and reports it: goodput
 /// by pair and direction, and the first pair's hosts.
 pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Error> {
     let [first, others @ ..] = pairs else {
         return Err(Error::Other("nothing to measure: no pair of hosts".into()));
     };
+    for host in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
+        host.can_watch(&what.watch)?;
+    }
     let outcomes = run_all(pairs, what)?;
     let mut report = one(first, what, &outcomes[0], !others.is_empty());
     for (pair, outcome) in others.iter().zip(&outcomes[1..]) {
@@ -34,6 +46,7 @@ pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Erro
         report.streams.extend(other.streams);
         report.latency.extend(other.latency);
         report.tcp.extend(other.tcp);
+        report.observed.extend(other.observed);
         report.notes.extend(other.notes);
     }
     if !report.streams.is_empty() && others.is_empty() {
@@ -57,13 +70,29 @@ fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: 
     for latency in report.latency.iter_mut().filter(|_| several) {
         latency.between = Some(format!("{} to {}", pair.a.name, pair.b.name));
     }
+    let names = if several { [pair.a.name.as_str(), pair.b.name.as_str()] } else { ["A", "B"] };
+    for (name, end) in names.into_iter().zip([a, b]) {
+        let rows: Vec<_> = what.watch.iter().filter_map(|asked| observer(asked)).collect();
+        let (observed, unread) = landspeed_observer::figures(&rows, name, &end.observed);
+        report.observed.extend(observed);
+        report.notes.extend(unread);
+    }
     report
 }
 
+/// With samples within the window where observers are asked for: some see nothing between two.
+fn watching(what: &Measurement) -> Watching {
+    let time = lasts(&what.workload) + what.warm_up;
+    let interval = INTERVAL.max(Nanos(time.0 / MOST_SAMPLES));
+    let interval = if what.watch.is_empty() { Nanos(0) } else { interval };
+    Watching { observers: what.watch.clone(), interval }
+}
+
 fn run_all(pairs: &[Pair], what: &Measurement) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
-    let run = |pair: &Pair| pair.run(what.workload.clone(), &what.flow, what.warm_up);
+    let watching = watching(what);
+    let run = |pair: &Pair| pair.run_watched(what.workload.clone(), &what.flow, what.warm_up, &watching);
     std::thread::scope(|scope| {
-        let threads: Vec<_> = pairs.iter().map(|pair| scope.spawn(move || run(pair))).collect();
+        let threads: Vec<_> = pairs.iter().map(|pair| scope.spawn(|| run(pair))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a measuring thread does not panic")).collect()
     })
 }
@@ -87,6 +116,7 @@ fn empty(pair: &Pair, what: &Measurement) -> MeasureReport {
         connections_per_s: None,
         cpu: Vec::new(),
         tcp: Vec::new(),
+        observed: Vec::new(),
         wan: None,
         notes: Vec::new(),
         record: None,

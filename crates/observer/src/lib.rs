@@ -38,10 +38,12 @@ mod tcp_info;
 mod throttle;
 
 mod error;
+mod figures;
 pub mod host;
 mod live;
 mod observer;
 mod procfile;
+pub mod reference;
 mod sockets;
 mod table;
 mod watcher;
@@ -72,6 +74,7 @@ pub static OBSERVERS: &[&dyn Observer] = &[
 pub use cost::Cost;
 pub use cpu::{Kernel, accounting, leave_out_this_thread};
 pub use error::Error;
+pub use figures::{Headline, figures};
 pub use live::{Live, busiest_link};
 pub use observer::{Observer, Runs, Scene, Watch};
 pub use path::Path;

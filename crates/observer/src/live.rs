@@ -47,7 +47,7 @@ pub struct Live {
 impl Live {
     /// All observers that explain, over the link that is named or that [`busiest_link`] finds.
     pub fn new(target: WatchTarget, link: Option<&str>) -> Result<Self, Error> {
-        Self::with(&rows(&[""; 0], Runs::Explaining).unwrap_or_default(), target, link)
+        Self::with(&rows(&[], Runs::Explaining).expect("no name is asked for"), target, link)
     }
 
     /// These observers likewise, without those that only see the workload's own sockets. Where no link is found the

@@ -2,10 +2,10 @@
 
 use std::os::fd::BorrowedFd;
 
-use landspeed_record::{Observations, WatchTarget};
+use landspeed_record::{Figure, Misshapen, Observations, WatchTarget};
 use landspeed_units::Nanos;
 
-use crate::Error;
+use crate::{Error, Headline};
 
 /// What a watch looks at, known when the window opens.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,6 +50,19 @@ pub trait Observer: Sync {
     /// Whether it asks the workload's own descriptors: of somebody else's flows it sees nothing then.
     fn own_sockets_only(&self) -> bool {
         false
+    }
+
+    /// What it prints of what it saw: the figures that are looked at first.
+    fn headlines(&self) -> &'static [Headline] {
+        &[]
+    }
+
+    /// These figures.
+    ///
+    /// # Errors
+    /// What it saw has another shape than this landspeed's.
+    fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, Misshapen> {
+        self.headlines().iter().filter_map(|headline| headline.figure(seen).transpose()).collect()
     }
 
     /// Whether it can run on this host; the reason where it cannot.

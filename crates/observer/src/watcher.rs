@@ -33,7 +33,7 @@ impl std::fmt::Debug for Watcher {
 impl Watcher {
     /// The observers that always run, over `link`.
     pub fn new(link: &str) -> Self {
-        Self::with(&rows(&[""; 0], Runs::Always).unwrap_or_default(), link)
+        Self::with(&rows(&[], Runs::Always).expect("no name is asked for"), link)
     }
 
     /// The given observers over `link`. An observer that cannot run here is left out, and every window says so.

@@ -104,7 +104,15 @@ impl Details {
     /// # Errors
     /// Another shape than the type's.
     pub fn read<T: Detail>(&self) -> Result<&T, Misshapen> {
-        self.0.get(T::NAME).map_or_else(|| Ok(T::absent()), Entry::typed)
+        Ok(self.find()?.unwrap_or_else(|| T::absent()))
+    }
+
+    /// The same, or `None` where there is none.
+    ///
+    /// # Errors
+    /// Another shape than the type's.
+    pub fn find<T: Detail>(&self) -> Result<Option<&T>, Misshapen> {
+        self.0.get(T::NAME).map(Entry::typed).transpose()
     }
 
     /// Puts a detail in the place of what has its name.

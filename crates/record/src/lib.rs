@@ -21,6 +21,7 @@ mod compare;
 mod datagram;
 mod details;
 mod explain;
+mod figure;
 mod host;
 mod incoming;
 mod knob;
@@ -53,6 +54,7 @@ pub use explain::{
     SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure,
     WindowRule,
 };
+pub use figure::{Amount, Figure, ObserverFigures};
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{NotTaken, decode};
 pub use knob::{KnobState, TurnReport};

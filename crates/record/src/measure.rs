@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Connections, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations,
-    PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram,
+    ObserverFigures, PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram,
 };
 
 /// The version of the measurement document.
@@ -49,6 +49,9 @@ pub struct MeasureReport {
     pub cpu: Vec<HostCpu>,
     /// What TCP said, by host that sent.
     pub tcp: Vec<TcpFigure>,
+    /// What the observers that were asked for print.
+    #[serde(default)]
+    pub observed: Vec<ObserverFigures>,
     /// The wide-area link in user space between the hosts, where they are joined by one.
     #[serde(default)]
     pub wan: Option<WanReport>,

@@ -16,6 +16,7 @@ mod json;
 mod kind;
 pub mod live;
 mod measure;
+mod observed;
 mod output;
 mod record_run;
 mod safe;

@@ -4,8 +4,8 @@ use landspeed_record::{HostCpu, LatencyFigure, MeasureReport, Side, StreamFigure
 use landspeed_units::{BitRate, CpuNanos, Nanos};
 
 use crate::block::{Block, Cell, Column, Document, Head, Section, Seen, Table, Text};
-use crate::wan;
 use crate::words::number;
+use crate::{observed, wan};
 
 /// The result, ready to be printed.
 pub fn measure(report: &MeasureReport) -> Document {
@@ -15,6 +15,7 @@ pub fn measure(report: &MeasureReport) -> Document {
         latency(report),
         cpu(report),
         Section::new("tcp", "What TCP said").minor().all(tcp(report)),
+        Section::new("observed", "What observers saw").minor().all(observed::table(&report.observed)),
     ];
     let mut sections: Vec<Section> = sections.into_iter().filter_map(Section::some).collect();
     sections.extend(report.wan.as_ref().map(wan::section));

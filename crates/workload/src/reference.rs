@@ -8,7 +8,7 @@ use crate::WORKLOADS;
 
 const HEAD: &str = "<!-- Written from the table of workloads by `make docs`. Edit the table instead. -->\n\n\
                     What `landspeed measure WORKLOAD` runs, with the parameters of each as its options. \
-                    [Settings of the flow](flow.md) go with all of them.\n";
+                    [Settings of the flow](flow.md) go with all of them, and so do [observers](observers.md).\n";
 
 /// The page as (path within the project, Markdown).
 pub fn page() -> (String, String) {

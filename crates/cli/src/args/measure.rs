@@ -1,9 +1,10 @@
 //! Arguments of `landspeed measure`: each workload is a subcommand with the parameters that it declares.
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum};
 use landspeed_factor::reference::capital;
 use landspeed_factor::{Domain, Factor};
+use landspeed_observer::OBSERVERS;
 use landspeed_record::{Settings, Workload};
 use landspeed_transport::TRANSPORTS;
 use landspeed_units::{Nanos, parse_duration};
@@ -32,12 +33,16 @@ pub(crate) struct FlowArgs {
 
 /// The names of the table of transports.
 pub(super) fn transports() -> PossibleValuesParser {
-    let value = |name, help| clap::builder::PossibleValue::new(name).help(help);
-    TRANSPORTS
-        .iter()
-        .map(|transport| value(transport.name(), transport.describe()))
-        .collect::<Vec<_>>()
-        .into()
+    names(TRANSPORTS.iter().map(|transport| (transport.name(), transport.describe())))
+}
+
+/// The names of the table of observers.
+fn observers() -> PossibleValuesParser {
+    names(OBSERVERS.iter().map(|row| (row.name(), row.about())))
+}
+
+fn names(of: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
+    of.map(|(name, help)| PossibleValue::new(name).help(help)).collect::<Vec<_>>().into()
 }
 
 /// What every workload takes.
@@ -56,6 +61,9 @@ pub(crate) struct CommonArgs {
     /// Use many clients and one server, or one client and many servers; the last host is the one
     #[arg(long, value_enum)]
     pub(crate) fan: Option<FanArg>,
+    /// Also run these observers, and print what they saw
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = observers())]
+    pub(crate) watch: Vec<String>,
     #[command(flatten)]
     pub(crate) form: FormArgs,
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
-    present(&report, &record, &args.output.form)?;
+    present(&report, &record, &args.output.form, Detail::Brief)?;
     Ok(if report.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -135,6 +135,11 @@ impl Carrier for Simulator<'_> {
 }
 
 /// Prints and writes what the user asked for.
-pub(crate) fn present(report: &CompareReport, record: &Record, form: &FormArgs) -> Result<()> {
-    show::present(&landspeed_report::compare(report, record), || json(report), form, Detail::Brief)
+pub(crate) fn present(
+    report: &CompareReport,
+    record: &Record,
+    form: &FormArgs,
+    detail: Detail,
+) -> Result<()> {
+    show::present(&landspeed_report::compare(report, record), || json(report), form, detail)
 }

@@ -42,6 +42,7 @@ fn measurement(args: &MeasureArgs) -> Result<Measurement> {
         workload: landspeed_workload::with_defaults(&args.workload, transport),
         flow,
         warm_up: common.warm_up,
+        watch: common.watch.clone(),
         topology: common.hosts.describe(),
         command: data::command_line(),
         started: data::now(),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use landspeed_record::{Record, TuneSummary};
+use landspeed_observer::OBSERVERS;
+use landspeed_record::{Line, Record, Trial, TuneSummary};
 use landspeed_report::{Detail, DiffReport, Document, Output, json, tune};
 
 use crate::args::{DiffArgs, FormArgs, ShowArgs};
@@ -18,11 +19,12 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
         None => data::newest(&data::folder(args.output.data_dir.as_deref())?)?,
     };
     let record = landspeed_record::read(&path)?;
+    let detail = if args.full { Detail::Full } else { Detail::Brief };
     if record.header.kind == "compare" {
         let report = landspeed_analysis::compare(&record, &path.display().to_string())?;
-        compare::present(&report, &record, &args.output.form)?;
+        compare::present(&report, &record, &args.output.form, detail)?;
     } else {
-        present_tune(&summary(&record, &path)?, &record, &args.output.form)?;
+        present_tune(&summary(&record, &path)?, &record, &args.output.form, detail)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -32,8 +34,30 @@ pub(crate) fn summary(record: &Record, path: &Path) -> Result<TuneSummary> {
 }
 
 /// Prints and writes what the user asked for.
-pub(crate) fn present_tune(summary: &TuneSummary, record: &Record, form: &FormArgs) -> Result<()> {
-    present(&tune(summary, record), || json(summary), form, Detail::Brief)
+pub(crate) fn present_tune(
+    summary: &TuneSummary,
+    record: &Record,
+    form: &FormArgs,
+    detail: Detail,
+) -> Result<()> {
+    let document = match watched(record) {
+        Some(trial) => {
+            let figures = [("A", &trial.a), ("B", &trial.b)]
+                .map(|(host, end)| landspeed_observer::figures(OBSERVERS, host, &end.observed).0);
+            tune(summary, record).with_observed(&format!("In the trial “{}”", trial.step), &figures.concat())
+        }
+        None => tune(summary, record),
+    };
+    present(&document, || json(summary), form, detail)
+}
+
+/// The trial that most observers watched: the last look at what holds the path back, or else the last trial.
+fn watched(record: &Record) -> Option<&Trial> {
+    let trials = record.lines.iter().rev().filter_map(|line| match line {
+        Line::Trial(trial) => Some(&**trial),
+        _ => None,
+    });
+    trials.clone().find(|trial| trial.step.starts_with("watch ")).or_else(|| trials.clone().next())
 }
 
 /// Prints a report, or `as_json`, and writes the files that the user asked for.

@@ -182,7 +182,7 @@ pub(crate) fn agree(question: &str) -> Result<()> {
 
 fn present(summary: &TuneSummary, path: &Path, output: &OutputArgs) -> Result<()> {
     let record = landspeed_record::read(path)?;
-    commands::show::present_tune(summary, &record, &output.form)
+    commands::show::present_tune(summary, &record, &output.form, landspeed_report::Detail::Brief)
 }
 
 /// Non-zero where the result must not be trusted, or a host is not as it was.

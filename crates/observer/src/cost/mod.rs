@@ -37,15 +37,41 @@ mod usersyms;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use landspeed_record::{CpuUsage, Observations, WatchTarget};
+use landspeed_record::{CostProfile, CpuUsage, Observations, WatchTarget};
 
 use crate::cpu::Cpu;
-use crate::{Error, Observer, Runs, Scene, Watch, host};
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Runs, Scene, Watch, host};
 use event::Event;
 use kallsyms::Kallsyms;
 use profile::Window;
 use sampler::Sampler;
 use tally::Scope;
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "samples",
+        about: "of processors that were busy",
+        of: |seen| of(seen, |cost: &Option<CostProfile>| cost.as_ref().map(|cost| cost.samples)),
+    },
+    Headline {
+        name: "largest layer",
+        about: "with its share of the samples",
+        of: |seen| of(seen, |cost: &Option<CostProfile>| cost.as_ref().map(largest)),
+    },
+    Headline {
+        name: "samples lost",
+        about: "the kernel could not deliver them",
+        of: |seen| of(seen, |cost: &Option<CostProfile>| cost.as_ref().map(|cost| cost.lost)),
+    },
+];
+
+fn largest(cost: &CostProfile) -> String {
+    let largest = cost.classes.iter().max_by_key(|class| class.samples);
+    let share = |samples: u64| samples as f64 / cost.samples.max(1) as f64 * 100.0;
+    largest.map_or_else(String::new, |class| format!("{}, {:.0} %", class.class.name(), share(class.samples)))
+}
 
 /// The row of the table.
 #[derive(Debug)]
@@ -57,7 +83,7 @@ impl Observer for Cost {
     }
 
     fn about(&self) -> &'static str {
-        "processor time by layer: copies, checksums, TCP, IP, driver, softirq, memory, locks, scheduling, ..."
+        "processor time by layer: copies, checksums, TCP, IP, driver, softirq, memory, locks, scheduling and others"
     }
 
     fn cannot_see(&self) -> &'static [&'static str] {
@@ -74,6 +100,10 @@ impl Observer for Cost {
 
     fn runs(&self) -> Runs {
         Runs::Explaining
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

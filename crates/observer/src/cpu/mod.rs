@@ -52,17 +52,37 @@ mod stat;
 
 #[cfg(doc)]
 use landspeed_record::CpuAccounting;
-use landspeed_record::{CpuUsage, Observations, WatchTarget};
+use landspeed_record::{Amount, CpuUsage, Observations, WatchTarget};
 use landspeed_units::{CpuNanos, Nanos};
 
 pub use accounting::{Kernel, accounting};
 pub use helpers::leave_out_this_thread;
 
-use crate::{Error, Observer, Scene, Watch, procfile};
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Scene, Watch, procfile};
 use clock::Clock;
 use helpers::Claim;
 use kthreads::{Carrier, Carriers};
 use stat::Cores;
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "own processor time",
+        about: "of the workload, its helpers and its children",
+        of: |seen| of(seen, |cpu: &CpuUsage| Some(cpu.own())),
+    },
+    Headline {
+        name: "kernel's packet threads",
+        about: "processor time of ksoftirqd and of NAPI's threads, the machine's",
+        of: |seen| of(seen, |cpu: &CpuUsage| Some(cpu.ksoftirqd_ns + cpu.napi_ns)),
+    },
+    Headline {
+        name: "stolen",
+        about: "share of all processors that the hypervisor took",
+        of: |seen| of(seen, |cpu: &CpuUsage| Some(Amount::Share(cpu.steal_share()))),
+    },
+];
 
 /// The row of the table.
 pub(crate) struct Cpu;
@@ -85,9 +105,13 @@ impl Observer for Cpu {
              than in the cores' idle time: the workload's threads are not charged for them",
             "work that kernel threads other than ksoftirqd and napi/* do for the flow (kworkers; io_uring's are counted: \
              they are threads of the process)",
-            "children that nobody waits for, once they have ended, and those that ended in the arms of another process",
+            "children that no process waits for, once they have ended, and those that another process waits for",
             "what the hypervisor and the host below it spend on this machine's packets (vhost, the virtual switch)",
         ]
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

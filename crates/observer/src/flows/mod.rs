@@ -12,11 +12,81 @@ mod track;
 mod window;
 
 use landspeed_netlink::{Ports, SockDiag, SocketKind};
-use landspeed_record::Observations;
-use landspeed_units::Nanos;
+use landspeed_record::{FlowWatch, ListenerWatch, Observations, SocketState, TcpState};
+use landspeed_units::{Bytes, Nanos};
 
-use crate::{Error, Observer, Runs, Scene, Watch};
+use crate::figures::{mean, of};
+use crate::{Error, Headline, Observer, Runs, Scene, Watch};
 use window::Window;
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "flows",
+        about: "sockets that were seen",
+        of: |seen| of(seen, |flows: &Vec<FlowWatch>| Some(flows.len() as u64)),
+    },
+    Headline {
+        name: "retransmitted segments",
+        about: "by all flows within the window",
+        of: |seen| {
+            of(seen, |flows: &Vec<FlowWatch>| {
+                Some(grown(flows, |at| at.tcp.as_ref().map_or(0, |tcp| tcp.retransmitted_segments)))
+            })
+        },
+    },
+    Headline {
+        name: "drops",
+        about: "packets that the sockets dropped within the window",
+        of: |seen| of(seen, |flows: &Vec<FlowWatch>| Some(grown(flows, |at| at.drops))),
+    },
+    Headline {
+        name: "round trip",
+        about: "smoothed: the mean of the TCP flows at the end",
+        of: |seen| of(seen, |flows: &Vec<FlowWatch>| mean(last(flows).map(|tcp| tcp.rtt_ns))),
+    },
+    Headline {
+        name: "congestion window",
+        about: "segments: the most of any TCP flow at the end",
+        of: |seen| {
+            of(seen, |flows: &Vec<FlowWatch>| last(flows).map(|tcp| u64::from(tcp.cwnd_segments)).max())
+        },
+    },
+    Headline {
+        name: "fullest receive queue",
+        about: "bytes that waited for an application at a sample",
+        of: |seen| of(seen, |flows: &Vec<FlowWatch>| most(flows, |at| at.receive_queue_bytes)),
+    },
+    Headline {
+        name: "fullest send queue",
+        about: "bytes written and not acknowledged at a sample",
+        of: |seen| of(seen, |flows: &Vec<FlowWatch>| most(flows, |at| at.send_queue_bytes)),
+    },
+    Headline {
+        name: "connections dropped",
+        about: "by the listening sockets behind the flows",
+        of: |seen| {
+            of(seen, |all: &Vec<ListenerWatch>| {
+                Some(all.iter().map(|one| one.drops).fold(0, u64::saturating_add))
+            })
+        },
+    },
+];
+
+/// What a counter of each flow grew by, over all flows.
+fn grown(flows: &[FlowWatch], counter: fn(&SocketState) -> u64) -> u64 {
+    let ends = flows.iter().filter_map(|flow| Some((flow.samples.first()?, flow.samples.last()?)));
+    ends.map(|(first, last)| counter(last).saturating_sub(counter(first))).fold(0, u64::saturating_add)
+}
+
+/// The TCP flows at the end.
+fn last(flows: &[FlowWatch]) -> impl Iterator<Item = &TcpState> {
+    flows.iter().filter_map(|flow| flow.samples.last()?.tcp.as_deref())
+}
+
+fn most(flows: &[FlowWatch], bytes: fn(&SocketState) -> Bytes) -> Option<Bytes> {
+    flows.iter().flat_map(|flow| &flow.samples).map(bytes).max()
+}
 
 /// The row of the table.
 pub(crate) struct Flows;
@@ -27,7 +97,7 @@ impl Observer for Flows {
     }
 
     fn about(&self) -> &'static str {
-        "queues, buffers, drops and TCP_INFO of flows that are there, whoever made them, and their listeners' backlogs"
+        "queues, buffers, drops and TCP_INFO of all flows of the target, and their listeners' backlogs"
     }
 
     fn cannot_see(&self) -> &'static [&'static str] {
@@ -44,6 +114,10 @@ impl Observer for Flows {
 
     fn runs(&self) -> Runs {
         Runs::Explaining
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

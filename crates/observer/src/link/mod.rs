@@ -11,9 +11,43 @@ use landspeed_record::{LinkCounters, Observations};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::cpu::clock;
-use crate::{Error, Observer, Scene, Watch, procfile};
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Scene, Watch, procfile};
 
 const PATH: &str = "/proc/thread-self/net/dev";
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "received",
+        about: "bytes",
+        of: |seen| of(seen, |links: &Vec<LinkCounters>| links.first().map(|link| link.rx_bytes)),
+    },
+    Headline {
+        name: "sent",
+        about: "bytes",
+        of: |seen| of(seen, |links: &Vec<LinkCounters>| links.first().map(|link| link.tx_bytes)),
+    },
+    Headline {
+        name: "receive drops",
+        about: "packets that the kernel or the driver dropped",
+        of: |seen| of(seen, |links: &Vec<LinkCounters>| links.first().map(|link| link.rx_dropped)),
+    },
+    Headline {
+        name: "transmit drops",
+        about: "packets that the kernel or the driver dropped",
+        of: |seen| of(seen, |links: &Vec<LinkCounters>| links.first().map(|link| link.tx_dropped)),
+    },
+    Headline {
+        name: "errors",
+        about: "in both directions",
+        of: |seen| {
+            of(seen, |links: &Vec<LinkCounters>| {
+                links.first().map(|link| link.rx_errors.saturating_add(link.tx_errors))
+            })
+        },
+    },
+];
 
 /// The row of the table.
 pub(crate) struct Link;
@@ -34,6 +68,10 @@ impl Observer for Link {
              on others; veth counts what is handed over, up to 64 KiB (or gso_max_size) a packet",
             "what a NIC drops without telling the kernel: such drops are in ethtool's statistics only",
         ]
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

@@ -17,11 +17,42 @@ mod tally;
 mod tracer;
 mod turn;
 
-use landspeed_record::Observations;
+use landspeed_record::{Observations, PathTrace};
 
-use crate::{Error, Observer, Runs, Scene, Watch};
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Runs, Scene, Watch};
 use aim::{Aim, Place};
 use tracer::Tracer;
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "packets sent",
+        about: "while programs were attached",
+        of: |seen| of(seen, |path: &Option<PathTrace>| path.as_ref().map(|path| counted(path, "sent"))),
+    },
+    Headline {
+        name: "packets received",
+        about: "while programs were attached",
+        of: |seen| of(seen, |path: &Option<PathTrace>| path.as_ref().map(|path| counted(path, "received"))),
+    },
+    Headline {
+        name: "packets dropped",
+        about: "while programs were attached, whatever the reason",
+        of: |seen| of(seen, |path: &Option<PathTrace>| path.as_ref().map(|path| counted(path, "dropped"))),
+    },
+    Headline {
+        name: "attached",
+        about: "of the window",
+        of: |seen| of(seen, |path: &Option<PathTrace>| path.as_ref().map(|path| path.attached_ns)),
+    },
+];
+
+/// Packets to which this happened, whatever the reason.
+fn counted(path: &PathTrace, what: &str) -> u64 {
+    let alike = path.counts.iter().filter(|(name, _)| name.split(':').next() == Some(what));
+    alike.map(|(_, count)| *count).fold(0, u64::saturating_add)
+}
 
 /// The row of the table.
 #[derive(Debug)]
@@ -49,6 +80,10 @@ impl Observer for Path {
 
     fn runs(&self) -> Runs {
         Runs::OnRequest
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

@@ -9,16 +9,38 @@ mod watched;
 use std::collections::BTreeSet;
 
 use landspeed_netlink::SockDiag;
-use landspeed_record::{Observations, WatchTarget};
-use landspeed_units::Nanos;
+use landspeed_record::{Observations, ProcessWatch, WatchTarget};
+use landspeed_units::{CpuNanos, Nanos};
 
+use crate::figures::of;
 use crate::sockets::{Owners, select};
-use crate::{Error, Observer, Runs, Scene, Watch, procfile};
+use crate::{Error, Headline, Observer, Runs, Scene, Watch, procfile};
 use thread::Thread;
 use watched::Process;
 
 /// Processes that are watched at most.
 const MOST_PROCESSES: usize = 16;
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "processor time",
+        about: "of the flows' processes",
+        of: |seen| {
+            of(seen, |all: &Vec<ProcessWatch>| Some(all.iter().map(|one| one.cpu_ns).sum::<CpuNanos>()))
+        },
+    },
+    Headline {
+        name: "busiest thread",
+        about: "its processor time",
+        of: |seen| of(seen, |all: &Vec<ProcessWatch>| all.iter().map(|one| one.busiest_thread_ns).max()),
+    },
+    Headline {
+        name: "waited for a processor",
+        about: "a busiest thread, ready to run",
+        of: |seen| of(seen, |all: &Vec<ProcessWatch>| all.iter().map(|one| one.waited_for_cpu_ns).max()),
+    },
+];
 
 /// The row of the table.
 pub(crate) struct Processes;
@@ -45,6 +67,10 @@ impl Observer for Processes {
 
     fn runs(&self) -> Runs {
         Runs::Explaining
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

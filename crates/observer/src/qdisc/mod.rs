@@ -5,10 +5,41 @@
 use std::collections::BTreeMap;
 
 use landspeed_netlink::{QueueStats, Rtnl};
-use landspeed_record::{Observations, QdiscWatch, WatchTarget};
+use landspeed_record::{Amount, Misshapen, Observations, QdiscWatch, WatchTarget};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::{Error, Observer, Runs, Scene, Watch};
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Runs, Scene, Watch};
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "sent",
+        about: "bytes that left the link, by its busiest queue",
+        of: |seen| of(seen, |queues: &Vec<QdiscWatch>| queues.iter().map(|queue| queue.sent_bytes).max()),
+    },
+    Headline {
+        name: "drops",
+        about: "packets, of all queues and classes",
+        of: |seen| over_all(seen, |queue| queue.drops),
+    },
+    Headline {
+        name: "overlimits",
+        about: "times that a queue held packets back",
+        of: |seen| over_all(seen, |queue| queue.overlimits),
+    },
+    Headline {
+        name: "largest backlog",
+        about: "bytes, of the fullest queue at a sample",
+        of: |seen| {
+            of(seen, |queues: &Vec<QdiscWatch>| queues.iter().map(|queue| queue.most_waiting_bytes).max())
+        },
+    },
+];
+
+fn over_all(seen: &Observations, count: fn(&QdiscWatch) -> u64) -> Result<Option<Amount>, Misshapen> {
+    of(seen, |queues: &Vec<QdiscWatch>| Some(queues.iter().map(count).fold(0, u64::saturating_add)))
+}
 
 /// The row of the table.
 pub(crate) struct Qdisc;
@@ -35,6 +66,10 @@ impl Observer for Qdisc {
 
     fn runs(&self) -> Runs {
         Runs::Explaining
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

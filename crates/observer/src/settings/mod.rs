@@ -4,7 +4,24 @@ use landspeed_netlink::{Ethtool, Features, Link, Rtnl};
 use landspeed_record::{LinkSettings, Observations, WatchTarget};
 use landspeed_units::Bytes;
 
-use crate::{Error, Observer, Runs, Scene, Watch};
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Runs, Scene, Watch};
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "MTU",
+        about: "bytes",
+        of: |seen| of(seen, |links: &Vec<LinkSettings>| links.first().map(|link| link.mtu_bytes.0)),
+    },
+    Headline {
+        name: "transmit queue",
+        about: "packets",
+        of: |seen| {
+            of(seen, |links: &Vec<LinkSettings>| links.first().map(|link| u64::from(link.tx_queue_packets)))
+        },
+    },
+];
 
 /// The row of the table.
 pub(crate) struct Settings;
@@ -28,6 +45,10 @@ impl Observer for Settings {
 
     fn runs(&self) -> Runs {
         Runs::Explaining
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Observations, SnmpCounts};
+use landspeed_record::{Amount, Misshapen, Observations, SnmpCounts};
 
-use crate::{Error, Observer, Scene, Watch, procfile};
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Scene, Watch, procfile};
 
 const SNMP: &str = "/proc/thread-self/net/snmp";
 const NETSTAT: &str = "/proc/thread-self/net/netstat";
@@ -23,6 +24,45 @@ const LEVELS: [&str; 7] = [
     "Tcp.MaxConn",
     "Tcp.CurrEstab",
 ];
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "retransmitted segments",
+        about: "Tcp.RetransSegs",
+        of: |seen| counter_of(seen, "Tcp.RetransSegs"),
+    },
+    Headline {
+        name: "retransmission time-outs",
+        about: "TcpExt.TCPTimeouts",
+        of: |seen| counter_of(seen, "TcpExt.TCPTimeouts"),
+    },
+    Headline {
+        name: "out-of-order segments",
+        about: "TcpExt.TCPOFOQueue",
+        of: |seen| counter_of(seen, "TcpExt.TCPOFOQueue"),
+    },
+    Headline {
+        name: "receive queues collapsed",
+        about: "TcpExt.TCPRcvCollapsed: segments merged to make room in a receive buffer",
+        of: |seen| counter_of(seen, "TcpExt.TCPRcvCollapsed"),
+    },
+    Headline {
+        name: "listen queue overflows",
+        about: "TcpExt.ListenOverflows",
+        of: |seen| counter_of(seen, "TcpExt.ListenOverflows"),
+    },
+    Headline {
+        name: "UDP receive buffer errors",
+        about: "Udp.RcvbufErrors: datagrams dropped for want of room at a socket",
+        of: |seen| counter_of(seen, "Udp.RcvbufErrors"),
+    },
+];
+
+/// A counter that is not listed did not move.
+fn counter_of(seen: &Observations, name: &str) -> Result<Option<Amount>, Misshapen> {
+    of(seen, |counts: &SnmpCounts| Some(counts.0.get(name).copied().unwrap_or(0)))
+}
 
 /// The row of the table.
 pub(crate) struct Snmp;
@@ -42,6 +82,10 @@ impl Observer for Snmp {
             "packets as on the wire: receive counters count them after GRO and IP's send counters before TSO; \
              of the segment counters only Tcp.OutSegs and Tcp.RetransSegs count every segment",
         ]
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Observations, SoftnetCounts};
+use landspeed_record::{Amount, Misshapen, Observations, SoftnetCounts};
 
-use crate::{Error, Observer, Scene, Watch, procfile};
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Scene, Watch, procfile};
 
 const PATH: &str = "/proc/net/softnet_stat";
 
@@ -20,6 +21,29 @@ const COUNTERS: [(usize, &str); 5] =
 const BACKLOG: usize = 11;
 /// Core number.
 const CORE: usize = 12;
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "packets",
+        about: "taken by the receive loop",
+        of: |seen| counter_of(seen, "processed"),
+    },
+    Headline {
+        name: "packets dropped",
+        about: "the backlog was full (net.core.netdev_max_backlog)",
+        of: |seen| counter_of(seen, "dropped"),
+    },
+    Headline {
+        name: "time squeezes",
+        about: "packets were left over when net.core.netdev_budget ran out",
+        of: |seen| counter_of(seen, "time_squeeze"),
+    },
+];
+
+fn counter_of(seen: &Observations, name: &str) -> Result<Option<Amount>, Misshapen> {
+    of(seen, |counts: &SoftnetCounts| counts.0.get(name).copied())
+}
 
 /// The row of the table.
 pub(crate) struct Softnet;
@@ -38,6 +62,10 @@ impl Observer for Softnet {
             "whose packets they are: the counters are the machine's, over all namespaces and links",
             "the longest backlog: only its length at the window's end is shown",
         ]
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

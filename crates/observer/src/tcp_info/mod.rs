@@ -3,14 +3,75 @@
 
 pub(crate) mod raw;
 
+use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, OwnedFd};
 
-use landspeed_record::{Observations, TcpSample};
+use landspeed_record::{Amount, Misshapen, Observations, TcpSample};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::{Error, Observer, Scene, Watch};
+use crate::figures::{mean, of};
+use crate::{Error, Headline, Observer, Scene, Watch};
 use raw::TcpInfo as Raw;
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "retransmitted segments",
+        about: "by all flows, from their start",
+        of: |seen| {
+            of_senders(seen, |flows| flows.iter().map(|flow| flow.retransmits).fold(0, u64::saturating_add))
+        },
+    },
+    Headline {
+        name: "round trip",
+        about: "smoothed, under load: the mean of the flows at the end",
+        of: |seen| of_senders(seen, |flows| mean(flows.iter().map(|flow| flow.rtt_ns)).unwrap_or_default()),
+    },
+    Headline {
+        name: "least round trip",
+        about: "of all flows",
+        of: |seen| {
+            of_senders(seen, |flows| flows.iter().map(|flow| flow.min_rtt_ns).min().unwrap_or_default())
+        },
+    },
+    Headline {
+        name: "congestion window",
+        about: "segments: the mean of the flows at the end",
+        of: |seen| {
+            of_senders(seen, |flows| {
+                flows.iter().map(|flow| u64::from(flow.cwnd_segments)).sum::<u64>() / flows.len() as u64
+            })
+        },
+    },
+    Headline {
+        name: "limited by the peer's window",
+        about: "share of the time with data in flight",
+        of: |seen| of_senders(seen, |flows| share(flows, |flow| flow.rwnd_limited_ns)),
+    },
+    Headline {
+        name: "limited by the send buffer",
+        about: "share of the time with data in flight",
+        of: |seen| of_senders(seen, |flows| share(flows, |flow| flow.sndbuf_limited_ns)),
+    },
+];
+
+/// A figure of the last sample of each flow that sent from here.
+fn of_senders<A: Into<Amount>>(
+    seen: &Observations,
+    figure: impl Fn(&[&TcpSample]) -> A,
+) -> Result<Option<Amount>, Misshapen> {
+    of(seen, |samples: &Vec<TcpSample>| {
+        let last: BTreeMap<u32, &TcpSample> = samples.iter().map(|sample| (sample.flow, sample)).collect();
+        let senders: Vec<&TcpSample> = last.into_values().filter(|flow| flow.busy_ns > Nanos(0)).collect();
+        (!senders.is_empty()).then(|| figure(&senders))
+    })
+}
+
+fn share(flows: &[&TcpSample], time: fn(&TcpSample) -> Nanos) -> Amount {
+    let busy = flows.iter().map(|flow| flow.busy_ns).sum::<Nanos>();
+    Amount::Share(flows.iter().map(|flow| time(flow)).sum::<Nanos>().as_secs_f64() / busy.as_secs_f64())
+}
 
 /// The row of the table.
 pub(crate) struct TcpInfo;
@@ -36,6 +97,10 @@ impl Observer for TcpInfo {
 
     fn own_sockets_only(&self) -> bool {
         true
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

@@ -14,7 +14,22 @@ use landspeed_record::{Observations, Throttling};
 use landspeed_units::Nanos;
 
 use crate::cpu::clock;
-use crate::{Error, Observer, Scene, Watch};
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Scene, Watch};
+
+/// What a reader looks at first.
+static HEADLINES: &[Headline] = &[
+    Headline {
+        name: "held by a quota",
+        about: "time, summed over processors",
+        of: |seen| of(seen, |held: &Throttling| Some(held.quota_ns)),
+    },
+    Headline {
+        name: "held by heat",
+        about: "time, of the processor that was too hot longest",
+        of: |seen| of(seen, |held: &Throttling| Some(held.heat_ns)),
+    },
+];
 
 /// The row of the table.
 pub(crate) struct Throttle;
@@ -35,6 +50,10 @@ impl Observer for Throttle {
             "quotas of groups outside of the own container, and those that the hypervisor sets",
             "heat on processors other than Intel's, which count no such time",
         ]
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
     }
 
     fn can_run(&self) -> Result<(), String> {

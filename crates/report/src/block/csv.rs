@@ -28,28 +28,45 @@ fn collect<'a>(blocks: &'a [Block], into: &mut Vec<&'a Table>) {
 }
 
 fn printed(table: &Table) -> String {
-    let kept: Vec<(usize, &Column)> =
-        table.columns.iter().enumerate().filter(|(_, column)| column.kind != Kind::Drawn).collect();
-    let heads = kept.iter().flat_map(|&(index, column)| heads(column, index, table));
-    let mut text = line(heads);
+    let kept: Vec<(usize, &Column, Vec<&str>)> = (table.columns.iter().enumerate())
+        .filter(|(_, column)| column.kind != Kind::Drawn)
+        .map(|(index, column)| (index, column, units(table, index)))
+        .collect();
+    let mut text = line(kept.iter().flat_map(|(_, column, units)| heads(column, units)));
     for row in table.rows.iter().filter(|row| row.seen != Seen::InBrief) {
-        text += &line(kept.iter().flat_map(|&(index, column)| cell(row.cells.get(index), column.kind)));
+        text += &line(kept.iter().flat_map(|(index, column, units)| {
+            let found = row.cells.get(*index);
+            let own_unit = (units.len() > 1).then(|| found.and_then(unit).unwrap_or_default().to_owned());
+            cell(found, column.kind).into_iter().chain(own_unit)
+        }));
     }
     text
 }
 
-/// A column's names: three for an estimate.
-fn heads(column: &Column, index: usize, table: &Table) -> Vec<String> {
-    let name = [column.group.as_str(), &column.name].map(str::trim).join(" ").trim().to_owned();
-    let unit = |cell: &Cell| match &cell.value {
+/// The units of a column's figures.
+fn units(table: &Table, index: usize) -> Vec<&'static str> {
+    let mut units: Vec<_> = table.rows.iter().filter_map(|row| unit(row.cells.get(index)?)).collect();
+    units.sort_unstable();
+    units.dedup();
+    units
+}
+
+fn unit(cell: &Cell) -> Option<&'static str> {
+    match &cell.value {
         Value::Quantity(quantity) if !quantity.unit.is_empty() => Some(quantity.unit),
         _ => None,
-    };
-    if matches!(column.kind, Kind::Estimate | Kind::Ratio) {
-        return ["", " low", " high"].map(|end| format!("{name}{end}")).to_vec();
     }
-    let unit = table.rows.iter().find_map(|row| row.cells.get(index).and_then(unit));
-    vec![unit.map_or_else(|| name.clone(), |unit| format!("{name} [{unit}]"))]
+}
+
+/// A column's names: three for an estimate, two where each figure has a unit of its own.
+fn heads(column: &Column, units: &[&str]) -> Vec<String> {
+    let name = [column.group.as_str(), &column.name].map(str::trim).join(" ").trim().to_owned();
+    match (column.kind, units) {
+        (Kind::Estimate | Kind::Ratio, _) => ["", " low", " high"].map(|end| format!("{name}{end}")).to_vec(),
+        (_, []) => vec![name],
+        (_, [unit]) => vec![format!("{name} [{unit}]")],
+        _ => vec![name.clone(), format!("{name} unit")],
+    }
 }
 
 fn cell(cell: Option<&Cell>, kind: Kind) -> Vec<String> {

@@ -1,0 +1,39 @@
+//! `landspeed measure --watch`: every observer of the table runs and is printed.
+
+mod support;
+
+use landspeed_observer::OBSERVERS;
+use landspeed_record::MeasureReport;
+use support::{LANDSPEED, output, root, sh, text};
+
+#[test]
+fn every_observer_that_can_run_here_prints_figures_of_both_hosts() {
+    if !root("every_observer_that_can_run_here_prints_figures_of_both_hosts") {
+        return;
+    }
+    let names: Vec<&str> =
+        OBSERVERS.iter().filter(|row| row.can_run().is_ok()).map(|row| row.name()).collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let csv = folder.path().join("figures.csv");
+    let shown = sh(&format!(
+        "{LANDSPEED} measure stream -t 500ms --watch {} --csv {}",
+        names.join(","),
+        csv.display()
+    ));
+    let csv = std::fs::read_to_string(csv).expect("a file");
+    for name in &names {
+        assert!(shown.lines().any(|line| line.starts_with(&format!("{name} "))), "no {name} in {shown}");
+        assert!(csv.lines().any(|line| line.starts_with(&format!("{name},"))), "no {name} in {csv}");
+    }
+    let json = sh(&format!("{LANDSPEED} measure pingpong -t 200ms --watch snmp,qdisc --json"));
+    let report: MeasureReport = serde_json::from_str(&json).expect("a measurement");
+    let printed: Vec<_> = report.observed.iter().map(|of| (of.host.as_str(), of.observer.as_str())).collect();
+    assert_eq!(printed, [("A", "snmp"), ("A", "qdisc"), ("B", "snmp"), ("B", "qdisc")]);
+}
+
+#[test]
+fn an_unknown_observer_is_refused_with_the_names_of_all() {
+    let refused = output(&format!("{LANDSPEED} measure stream --watch snmp,no-such"));
+    let (_, err) = text(&refused);
+    assert!(!refused.status.success() && err.contains("no-such") && err.contains("tcp-info"), "{err}");
+}

@@ -1,0 +1,72 @@
+//! Figures for people: what an observer prints of what it saw.
+
+use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// A figure under its name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// "retransmitted segments".
+    pub name: String,
+    /// What it means, where the name does not say everything.
+    #[serde(default)]
+    pub about: String,
+    /// The figure, in a field that names its unit.
+    #[serde(flatten)]
+    pub amount: Amount,
+}
+
+/// A figure with its unit, or a word in its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Amount {
+    /// How many.
+    Count(u64),
+    /// A part of a whole, 0 to 1.
+    Share(f64),
+    /// Bytes.
+    Bytes(Bytes),
+    /// A rate.
+    RateBps(BitRate),
+    /// A length of time.
+    TimeNs(Nanos),
+    /// Processor time.
+    CpuNs(CpuNanos),
+    /// What is no number.
+    Text(String),
+}
+
+/// What one observer prints of one host.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ObserverFigures {
+    /// "A", or its name where there are more than two.
+    pub host: String,
+    /// Name of the observer.
+    pub observer: String,
+    /// Its figures.
+    pub figures: Vec<Figure>,
+}
+
+macro_rules! amounts {
+    ($($type:ty => $amount:ident),+) => {$(
+        impl From<$type> for Amount {
+            fn from(value: $type) -> Self {
+                Amount::$amount(value)
+            }
+        }
+    )+};
+}
+amounts!(u64 => Count, Bytes => Bytes, BitRate => RateBps, Nanos => TimeNs, CpuNanos => CpuNs, String => Text);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_field_of_a_figure_names_its_unit() {
+        let figure = Figure { name: "least".into(), about: String::new(), amount: Nanos(40_000).into() };
+        let json = serde_json::to_string(&figure).unwrap();
+        assert_eq!(json, r#"{"name":"least","about":"","time_ns":40000}"#);
+        assert_eq!(crate::decode::<Figure>(json.as_bytes()).unwrap(), figure);
+    }
+}
