@@ -1,0 +1,88 @@
+//! An observer that counts what loopback carries, and breaks one promise.
+
+use std::time::Instant;
+
+use landspeed_observer::{Error, Headline, Observer, Scene, Watch};
+use landspeed_record::{Observations, detail};
+use landspeed_units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+/// Breaks the promise of this name.
+pub(crate) struct Fake(pub(crate) &'static str);
+
+struct FakeWatch {
+    breaks: &'static str,
+    is_link: bool,
+    before: Option<(u64, Instant)>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Carried {
+    bytes: Bytes,
+    window_ns: Nanos,
+    #[serde(skip)]
+    unwritten: u64,
+}
+detail!("carried" => Carried);
+
+static CARRIED: &[Headline] = &[Headline {
+    name: "carried",
+    about: "bytes",
+    of: |seen| {
+        let carried = seen.details.find::<Carried>()?;
+        Ok(carried.map(|carried| Bytes(carried.bytes.0 + carried.unwritten).into()))
+    },
+}];
+
+impl Observer for Fake {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+    fn about(&self) -> &'static str {
+        "bytes over loopback"
+    }
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &["whose they are"]
+    }
+    fn own_sockets_only(&self) -> bool {
+        self.0 == "own"
+    }
+    fn headlines(&self) -> &'static [Headline] {
+        CARRIED
+    }
+    fn can_run(&self) -> Result<(), String> {
+        Ok(())
+    }
+    fn watch(&self, link: &str) -> Box<dyn Watch> {
+        Box::new(FakeWatch { breaks: self.0, is_link: link == "lo", before: None })
+    }
+}
+
+/// Bytes that loopback received.
+fn carried() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/net/dev").expect("procfs");
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("lo:")).expect("loopback");
+    line.split_ascii_whitespace().next().and_then(|bytes| bytes.parse().ok()).expect("a number")
+}
+
+impl Watch for FakeWatch {
+    fn open(&mut self, _scene: &Scene<'_>) -> Result<(), Error> {
+        assert_ne!(self.breaks, "panic");
+        if self.breaks == "open" {
+            return Err(Error::Gone { object: "loopback".into(), why: "it was told so".into() });
+        }
+        let (bytes, at) = self.before.unwrap_or((carried(), Instant::now()));
+        let bytes = if self.breaks == "counts" { bytes } else { carried() };
+        self.before = Some((bytes, if self.breaks == "window" { at } else { Instant::now() }));
+        Ok(())
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        let Some((bytes, at)) = self.before else { return Ok(()) };
+        if self.is_link || self.breaks != "word" {
+            let (bytes, window_ns) = (Bytes(carried() - bytes), at.elapsed().into());
+            seen.put(Carried { bytes, window_ns, unwritten: u64::from(self.breaks == "shape") });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,149 @@
+//! What every row of the table promises: each is opened and closed twice over loopback. A fake that breaks the promises
+//! one at a time shows that the checks tell.
+
+mod fake;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Instant;
+
+use landspeed_observer::{OBSERVERS, Observer, Scene, Watcher};
+use landspeed_record::{Amount, Figure, Observations, WatchTarget, decode};
+use landspeed_units::Nanos;
+
+use fake::Fake;
+
+/// What the first window carries; the second carries one byte.
+const BYTES: usize = 64 << 20;
+
+/// A flow over loopback, both of whose ends are this process's.
+struct Flow(TcpStream, TcpStream);
+
+impl Flow {
+    fn new() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+        let client = TcpStream::connect(listener.local_addr().expect("bound")).expect("loopback");
+        Flow(client, listener.accept().expect("it connected").0)
+    }
+
+    fn send(&self, bytes: usize) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| (&self.0).write_all(&vec![7; bytes]).expect("it sends"));
+            (&self.1).read_exact(&mut vec![0; bytes]).expect("it arrives");
+        });
+    }
+
+    /// What was seen of a window in which `bytes` are sent, and how long it took.
+    fn window(&self, watcher: &mut Watcher, bytes: usize) -> (Observations, u64) {
+        let begun = Instant::now();
+        let threads = [rustix::thread::gettid().as_raw_nonzero().get()];
+        let sockets = [self.0.as_fd(), self.1.as_fd()];
+        watcher.open(&Scene { threads: &threads, sockets: &sockets, ..Scene::default() });
+        watcher.sample(Nanos(0));
+        self.send(bytes);
+        watcher.sample(Nanos::millis(1));
+        let seen = watcher.close();
+        (seen, Nanos::from(begun.elapsed()).0)
+    }
+}
+
+/// The promise that `row` breaks first.
+fn broken(row: &'static dyn Observer) -> Option<String> {
+    let kept = catch_unwind(AssertUnwindSafe(|| {
+        two_windows(row)?;
+        says_why(row)?;
+        if row.own_sockets_only() { sees_no_others(row) } else { Ok(()) }
+    }));
+    kept.unwrap_or_else(|_| Err("panics".into())).err()
+}
+
+fn two_windows(row: &'static dyn Observer) -> Result<(), String> {
+    let (flow, mut watcher) = (Flow::new(), Watcher::with(&[row], "lo"));
+    let (first, _) = flow.window(&mut watcher, BYTES);
+    let (second, took) = flow.window(&mut watcher, 1);
+    let (first, second) = (read_back(row, &first)?, read_back(row, &second)?);
+    let carried = |figures: &[Figure], name: &str| {
+        let found = figures.iter().find(|figure| figure.name == name);
+        matches!(found, Some(Figure { amount: Amount::Bytes(bytes), .. }) if bytes.0 >= BYTES as u64)
+    };
+    let kept = second.0.iter().find(|now| carried(&first.0, &now.name) && carried(&second.0, &now.name));
+    if let Some(kept) = kept {
+        return Err(format!("keeps what the window before had: {}", kept.name));
+    }
+    if longest_window(&second.1) > Some(took) {
+        return Err("keeps a window open".into());
+    }
+    Ok(())
+}
+
+/// The figures of what was seen, and its JSON: it must have some, and be the same once it is read back.
+fn read_back(row: &dyn Observer, seen: &Observations) -> Result<(Vec<Figure>, String), String> {
+    let text = serde_json::to_string(seen).map_err(|error| error.to_string())?;
+    let back: Observations = decode(text.as_bytes()).map_err(|error| error.to_string())?;
+    let figures = |seen| row.figures(seen).map_err(|error| error.to_string());
+    let (before, after) = (figures(seen)?, figures(&back)?);
+    if before.is_empty() {
+        return Err(format!("prints nothing; unseen: {:?}", seen.unseen));
+    }
+    if before != after || serde_json::to_string(&back).ok().as_ref() != Some(&text) {
+        return Err(format!("is not read back as it was written: {before:?}, {after:?}"));
+    }
+    Ok((before, text))
+}
+
+/// The longest `window_ns` of what was seen.
+fn longest_window(json: &str) -> Option<u64> {
+    let after = json.split("\"window_ns\":").skip(1);
+    after.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).max()
+}
+
+/// A link that is not there is said, unless the row needs none.
+fn says_why(row: &'static dyn Observer) -> Result<(), String> {
+    let seen = Flow::new().window(&mut Watcher::with(&[row], "no-such0"), BYTES).0;
+    let said = seen.unseen.iter().any(|line| line.starts_with(row.name()));
+    let prints = row.figures(&seen).is_ok_and(|figures| !figures.is_empty());
+    if said || prints { Ok(()) } else { Err("fails without a word".into()) }
+}
+
+fn sees_no_others(row: &dyn Observer) -> Result<(), String> {
+    let (flow, mut watch, mut seen) = (Flow::new(), row.watch("lo"), Observations::default());
+    let opened = watch.open(&Scene { target: WatchTarget::Top, ..Scene::default() });
+    flow.send(BYTES);
+    opened
+        .and_then(|()| watch.sample(Nanos(0)))
+        .and_then(|()| watch.close(&mut seen))
+        .expect("a live window");
+    match row.figures(&seen) {
+        Ok(figures) if figures.is_empty() => Ok(()),
+        other => Err(format!("sees flows that are not its own: {other:?}")),
+    }
+}
+
+#[test]
+fn every_row_that_can_run_here_keeps_its_promises() {
+    for row in OBSERVERS {
+        match row.can_run() {
+            Ok(()) => assert_eq!(broken(*row), None, "{}", row.name()),
+            Err(why) => println!("SKIP {}: {why}", row.name()),
+        }
+    }
+}
+
+#[test]
+fn a_broken_promise_is_told() {
+    let told = |breaks| broken(Box::leak(Box::new(Fake(breaks)))).unwrap_or_default();
+    assert_eq!(told(""), "");
+    for (breaks, said) in [
+        ("counts", "keeps what"),
+        ("window", "keeps a window"),
+        ("open", "prints nothing; unseen: [\"fake: loopback is gone: it was told so\"]"),
+        ("shape", "is not read back"),
+        ("word", "fails without"),
+        ("own", "sees flows"),
+        ("panic", "panics"),
+    ] {
+        assert!(told(breaks).starts_with(said), "{breaks}: {}", told(breaks));
+    }
+}
