@@ -39,7 +39,7 @@ impl Flow {
     fn window(&self, watcher: &mut Watcher, bytes: usize) -> (Observations, u64) {
         let begun = Instant::now();
         let threads = [rustix::thread::gettid().as_raw_nonzero().get()];
-        let sockets = [self.0.as_fd(), self.1.as_fd()];
+        let sockets = [(0, self.0.as_fd()), (1, self.1.as_fd())];
         watcher.open(&Scene { threads: &threads, sockets: &sockets, ..Scene::default() });
         watcher.sample(Nanos(0));
         self.send(bytes);
