@@ -38,7 +38,7 @@ pub fn busiest(hosts: &[WatchedHost<'_>], idle_rtt: Option<Nanos>, most: usize) 
 }
 
 fn ends_on<'a>(host: &WatchedHost<'a>) -> Vec<End<'a>> {
-    let tcp = host.seen.get::<Vec<FlowWatch>>().iter().filter(|watch| watch.key.protocol == Protocol::Tcp);
+    let tcp = host.seen.get::<Vec<FlowWatch>>().iter().filter(|watch| watch.key.protocol == Protocol::TCP);
     tcp.map(|watch| End { watch, kernel: host.kernel }).collect()
 }
 
@@ -83,7 +83,7 @@ mod tests {
             ..SocketState::default()
         };
         FlowWatch {
-            key: FlowKey { protocol: Protocol::Tcp, local: at(local), remote: at(remote) },
+            key: FlowKey { protocol: Protocol::TCP, local: at(local), remote: at(remote) },
             pid: 0,
             congestion: String::new(),
             samples: vec![state(0), state(1)],

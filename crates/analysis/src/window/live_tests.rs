@@ -8,7 +8,7 @@ use super::*;
 
 fn watch(states: Vec<SocketState>) -> FlowWatch {
     let key = FlowKey {
-        protocol: Protocol::Tcp,
+        protocol: Protocol::TCP,
         local: "10.0.0.1:1".parse().unwrap(),
         remote: "10.0.0.2:2".parse().unwrap(),
     };

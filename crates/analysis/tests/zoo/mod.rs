@@ -262,7 +262,7 @@ fn flow(local: &str, remote: &str, pid: u32) -> FlowWatch {
     let sample = |n| SocketState { at_ns: at(n), tcp: Some(Box::new(tcp.clone())), ..SocketState::default() };
     let end = |text: &str| text.parse::<SocketAddr>().unwrap();
     FlowWatch {
-        key: FlowKey { protocol: Protocol::Tcp, local: end(local), remote: end(remote) },
+        key: FlowKey { protocol: Protocol::TCP, local: end(local), remote: end(remote) },
         pid,
         congestion: "cubic".into(),
         samples: (0..SAMPLES).map(sample).collect(),

@@ -28,8 +28,8 @@ pub(super) fn socket(found: &Found, at: Nanos) -> SocketState {
     // TCP holds its whole send queue against the limit (`sk_stream_memory_free`); UDP has none, and what counts is
     // what the link has not sent yet (`sock_alloc_send_pskb`).
     let sending = match found.protocol {
-        Protocol::Tcp => memory.send_queued,
-        Protocol::Udp => memory.in_transmission,
+        Protocol::TCP => memory.send_queued,
+        _ => memory.in_transmission,
     };
     SocketState {
         at_ns: at,

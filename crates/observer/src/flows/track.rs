@@ -33,7 +33,7 @@ impl Track {
     }
 
     pub(super) fn is_tcp(&self) -> bool {
-        self.key.protocol == Protocol::Tcp
+        self.key.protocol == Protocol::TCP
     }
 
     /// The moment `at`. Everything but the cookie may have changed: a UDP socket may be connected elsewhere, a

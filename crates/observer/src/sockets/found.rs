@@ -19,8 +19,8 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn new(kind: SocketKind, socket: InetSocket) -> Self {
         let protocol = match kind {
-            SocketKind::TcpFlow | SocketKind::TcpListener => Protocol::Tcp,
-            SocketKind::Udp => Protocol::Udp,
+            SocketKind::TcpFlow | SocketKind::TcpListener => Protocol::TCP,
+            SocketKind::Udp => Protocol::UDP,
         };
         Found { protocol, socket }
     }

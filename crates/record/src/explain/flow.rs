@@ -2,20 +2,62 @@
 //! them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::SocketAddr;
+use std::num::ParseIntError;
+use std::str::FromStr;
 
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Transport protocol of a socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Protocol {
+/// Transport protocol of a socket, by its number (IANA, "Protocol Numbers"). As text the name of those that have one here,
+/// else the number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Protocol(pub u16);
+
+impl Protocol {
     /// TCP.
-    #[default]
-    Tcp,
+    pub const TCP: Protocol = Protocol(6);
     /// UDP.
-    Udp,
+    pub const UDP: Protocol = Protocol(17);
+    const NAMES: [(&str, Protocol); 2] = [("tcp", Protocol::TCP), ("udp", Protocol::UDP)];
+}
+
+impl Default for Protocol {
+    fn default() -> Self {
+        Protocol::TCP
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match Protocol::NAMES.iter().find(|(_, protocol)| protocol == self) {
+            Some((name, _)) => f.write_str(name),
+            None => self.0.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Protocol {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let named = Protocol::NAMES.iter().find(|(name, _)| *name == text);
+        named.map_or_else(|| text.parse().map(Protocol), |(_, protocol)| Ok(*protocol))
+    }
+}
+
+impl Serialize for Protocol {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Protocol {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(D::Error::custom)
+    }
 }
 
 /// One host's end of a flow.

@@ -60,7 +60,7 @@ fn fragmentation(view: &View<'_>) -> Option<Finding> {
 
 fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
     let end = view.receiver.as_ref()?;
-    let udp = end.flows.iter().filter(|flow| flow.watch.key.protocol == Protocol::Udp);
+    let udp = end.flows.iter().filter(|flow| flow.watch.key.protocol == Protocol::UDP);
     let drops = |flow: &crate::verdict::view::FlowView<'_>| {
         let of = |s: Option<&landspeed_record::SocketState>| s.map_or(0, |s| s.drops);
         of(flow.watch.samples.last()).saturating_sub(of(flow.watch.samples.first())) as f64

@@ -100,7 +100,7 @@ impl<'a> View<'a> {
 
     /// Whether the flow is made of datagrams.
     pub(super) fn is_udp(&self) -> bool {
-        self.main().is_some_and(|flow| flow.watch.key.protocol == Protocol::Udp)
+        self.main().is_some_and(|flow| flow.watch.key.protocol == Protocol::UDP)
     }
 
     /// What the path holds at the rate seen over its idle round trip, in bytes.

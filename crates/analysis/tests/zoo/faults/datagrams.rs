@@ -10,7 +10,7 @@ use crate::zoo::{Zoo, first};
 fn datagrams(rate: f64) -> Zoo {
     let mut zoo = Zoo::quiet(BitRate(rate), Nanos::micros(50));
     for flow in [first::<FlowWatch>(&mut zoo.a), first::<FlowWatch>(&mut zoo.b)] {
-        flow.key.protocol = Protocol::Udp;
+        flow.key.protocol = Protocol::UDP;
         flow.congestion.clear();
         flow.samples.iter_mut().for_each(|sample| sample.tcp = None);
     }
