@@ -27,7 +27,7 @@ fn every_observer_that_can_run_here_prints_figures_of_both_hosts() {
     }
     let json = sh(&format!("{LANDSPEED} measure pingpong -t 200ms --watch snmp,qdisc --json"));
     let report: MeasureReport = serde_json::from_str(&json).expect("a measurement");
-    let printed: Vec<_> = report.observed.iter().map(|of| (of.host.as_str(), of.observer.as_str())).collect();
+    let printed: Vec<_> = report.observed.iter().map(|of| (of.host.as_str(), of.part.as_str())).collect();
     assert_eq!(printed, [("A", "snmp"), ("A", "qdisc"), ("B", "snmp"), ("B", "qdisc")]);
 }
 

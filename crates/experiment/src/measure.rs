@@ -1,10 +1,15 @@
 //! One workload over one or several pairs at once.
 
+use std::collections::BTreeSet;
+
 use landspeed_analysis::figures;
 use landspeed_observer::observer;
-use landspeed_record::{EndpointOutcome, MEASURE_FORMAT, MeasureReport, Settings, Side, Workload};
+use landspeed_record::{
+    EndpointOutcome, Headline, MEASURE_FORMAT, MeasureReport, Misshapen, PartFigures, Settings, Side,
+    Workload,
+};
 use landspeed_units::Nanos;
-use landspeed_workload::{find, lasts};
+use landspeed_workload::{check_hosts, find, lasts};
 
 use crate::pair::Watching;
 use crate::{Error, Pair};
@@ -36,6 +41,9 @@ pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Erro
     let [first, others @ ..] = pairs else {
         return Err(Error::Other("nothing to measure: no pair of hosts".into()));
     };
+    let distinct = |of: fn(&Pair) -> &String| pairs.iter().map(of).collect::<BTreeSet<_>>().len();
+    check_hosts(&what.workload.name, [distinct(|pair| &pair.a.name), distinct(|pair| &pair.b.name)])
+        .map_err(Error::Other)?;
     for host in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
         host.can_watch(&what.watch)?;
     }
@@ -46,6 +54,7 @@ pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Erro
         report.streams.extend(other.streams);
         report.latency.extend(other.latency);
         report.tcp.extend(other.tcp);
+        report.figures.extend(other.figures);
         report.observed.extend(other.observed);
         report.notes.extend(other.notes);
     }
@@ -76,8 +85,20 @@ fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: 
         let (observed, unread) = landspeed_observer::figures(&rows, name, &end.observed);
         report.observed.extend(observed);
         report.notes.extend(unread);
+        match printed(name, &what.workload.name, end) {
+            Ok(figures) => report.figures.extend(figures),
+            Err(error) => report.notes.push(format!("{name}: {error}")),
+        }
     }
     report
+}
+
+/// What the workload prints of one end.
+fn printed(host: &str, workload: &str, end: &EndpointOutcome) -> Result<Option<PartFigures>, Misshapen> {
+    let headlines = find(workload).map_or(&[][..], |runner| runner.headlines());
+    let figures = Headline::figures(headlines, end)?;
+    let (host, part) = (host.to_owned(), workload.to_owned());
+    Ok((!figures.is_empty()).then_some(PartFigures { host, part, figures }))
 }
 
 /// With samples within the window where observers are asked for: some see nothing between two.
@@ -113,9 +134,9 @@ fn empty(pair: &Pair, what: &Measurement) -> MeasureReport {
         sweep: Vec::new(),
         latency_of: find(&what.workload.name).map_or("", |runner| runner.latency()).to_owned(),
         latency: Vec::new(),
-        connections_per_s: None,
         cpu: Vec::new(),
         tcp: Vec::new(),
+        figures: Vec::new(),
         observed: Vec::new(),
         wan: None,
         notes: Vec::new(),

@@ -1,28 +1,13 @@
 //! What observers print.
 
-use landspeed_record::{Amount, Detail, Figure, Misshapen, Observations, ObserverFigures};
+use landspeed_record::{Amount, Detail, Misshapen, Observations, PartFigures};
 
 use landspeed_units::Nanos;
 
 use crate::Observer;
 
 /// A figure that an observer prints.
-#[derive(Debug)]
-pub struct Headline {
-    /// "retransmitted segments".
-    pub name: &'static str,
-    /// What it means, one line.
-    pub about: &'static str,
-    /// The figure of what was seen; none where it was not seen.
-    pub of: fn(&Observations) -> Result<Option<Amount>, Misshapen>,
-}
-
-impl Headline {
-    pub(crate) fn figure(&self, seen: &Observations) -> Result<Option<Figure>, Misshapen> {
-        let figure = |amount| Figure { name: self.name.into(), about: self.about.into(), amount };
-        Ok((self.of)(seen)?.map(figure))
-    }
-}
+pub type Headline = landspeed_record::Headline<Observations>;
 
 /// A figure of a detail, for [`Headline::of`]; none where the detail is not there.
 pub(crate) fn of<T: Detail, A: Into<Amount>>(
@@ -38,14 +23,14 @@ pub fn figures(
     rows: &[&'static dyn Observer],
     host: &str,
     seen: &Observations,
-) -> (Vec<ObserverFigures>, Vec<String>) {
+) -> (Vec<PartFigures>, Vec<String>) {
     let (mut printed, mut unread) = (Vec::new(), Vec::new());
     for row in rows {
-        let (host, observer) = (host.to_owned(), row.name().to_owned());
+        let (host, part) = (host.to_owned(), row.name().to_owned());
         match row.figures(seen) {
             Ok(figures) if figures.is_empty() => {}
-            Ok(figures) => printed.push(ObserverFigures { host, observer, figures }),
-            Err(error) => unread.push(format!("{host}: {observer}: {error}")),
+            Ok(figures) => printed.push(PartFigures { host, part, figures }),
+            Err(error) => unread.push(format!("{host}: {part}: {error}")),
         }
     }
     (printed, unread)

@@ -62,7 +62,7 @@ pub trait Observer: Sync {
     /// # Errors
     /// What it saw has another shape than this landspeed's.
     fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, Misshapen> {
-        self.headlines().iter().filter_map(|headline| headline.figure(seen).transpose()).collect()
+        Headline::figures(self.headlines(), seen)
     }
 
     /// Whether it can run on this host; the reason where it cannot.

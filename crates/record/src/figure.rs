@@ -1,7 +1,9 @@
-//! Figures for people: what an observer prints of what it saw.
+//! Figures for people: what an observer or a workload prints of what was seen.
 
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
+
+use crate::Misshapen;
 
 /// A figure under its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +24,8 @@ pub struct Figure {
 pub enum Amount {
     /// How many.
     Count(u64),
+    /// How many in a second.
+    PerSecond(f64),
     /// A part of a whole, 0 to 1.
     Share(f64),
     /// Bytes.
@@ -36,15 +40,41 @@ pub enum Amount {
     Text(String),
 }
 
-/// What one observer prints of one host.
+/// What one observer, or the workload, prints of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ObserverFigures {
+pub struct PartFigures {
     /// "A", or its name where there are more than two.
     pub host: String,
-    /// Name of the observer.
-    pub observer: String,
+    /// Name of the observer or workload.
+    pub part: String,
     /// Its figures.
     pub figures: Vec<Figure>,
+}
+
+/// A figure that a part prints of what was seen, `T`.
+#[derive(Debug)]
+pub struct Headline<T> {
+    /// "retransmitted segments".
+    pub name: &'static str,
+    /// What it means, one line.
+    pub about: &'static str,
+    /// The figure of what was seen; none where it was not seen.
+    pub of: fn(&T) -> Result<Option<Amount>, Misshapen>,
+}
+
+impl<T> Headline<T> {
+    /// The figures of what was seen.
+    ///
+    /// # Errors
+    /// A detail of another shape than this landspeed's.
+    pub fn figures(all: &[Headline<T>], seen: &T) -> Result<Vec<Figure>, Misshapen> {
+        let figure = |headline: &Headline<T>| {
+            let (name, about) = (headline.name.to_owned(), headline.about.to_owned());
+            let amount = (headline.of)(seen).transpose()?;
+            Some(amount.map(|amount| Figure { name, about, amount }))
+        };
+        all.iter().filter_map(figure).collect()
+    }
 }
 
 macro_rules! amounts {

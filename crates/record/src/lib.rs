@@ -54,7 +54,7 @@ pub use explain::{
     SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure,
     WindowRule,
 };
-pub use figure::{Amount, Figure, ObserverFigures};
+pub use figure::{Amount, Figure, Headline, PartFigures};
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{NotTaken, decode};
 pub use knob::{KnobState, TurnReport};

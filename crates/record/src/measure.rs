@@ -4,12 +4,12 @@ use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Connections, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations,
-    ObserverFigures, PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram,
+    CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations, PartFigures,
+    PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram,
 };
 
 /// The version of the measurement document.
-pub const MEASURE_FORMAT: u32 = 2;
+pub const MEASURE_FORMAT: u32 = 3;
 
 /// What a measurement found. Figures that the workload does not have are empty.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,15 +43,16 @@ pub struct MeasureReport {
     pub latency_of: String,
     /// Times of `latency_of` by message size.
     pub latency: Vec<LatencyFigure>,
-    /// Connections set up, closed one after the other.
-    pub connections_per_s: Option<f64>,
     /// Processor time by host.
     pub cpu: Vec<HostCpu>,
     /// What TCP said, by host that sent.
     pub tcp: Vec<TcpFigure>,
+    /// What the workload prints beside, by host.
+    #[serde(default)]
+    pub figures: Vec<PartFigures>,
     /// What the observers that were asked for print.
     #[serde(default)]
-    pub observed: Vec<ObserverFigures>,
+    pub observed: Vec<PartFigures>,
     /// The wide-area link in user space between the hosts, where they are joined by one.
     #[serde(default)]
     pub wan: Option<WanReport>,
@@ -213,9 +214,6 @@ impl MeasureReport {
             [(Side::A, b), (Side::B, a)].into_iter().filter_map(|(from, to)| stream(from, to)).collect();
         self.sweep = [b, a].map(|end| end.get::<Vec<SweepPoint>>().as_slice()).concat();
         self.latency = [a, b].iter().flat_map(|end| end.latency.iter().map(LatencyFigure::of)).collect();
-        let seconds = a.window_ns.as_secs_f64();
-        let Connections(made) = *a.get();
-        self.connections_per_s = (made > 0 && seconds > 0.0).then(|| made as f64 / seconds);
         let ends = [(Side::A, a), (Side::B, b)];
         self.cpu = ends.iter().map(|(side, end)| HostCpu::of(*side, end.observed.get())).collect();
         self.cpu.retain(|cpu| cpu.cores > 0);

@@ -15,7 +15,9 @@ pub fn measure(report: &MeasureReport) -> Document {
         latency(report),
         cpu(report),
         Section::new("tcp", "What TCP said").minor().all(tcp(report)),
-        Section::new("observed", "What observers saw").minor().all(observed::table(&report.observed)),
+        Section::new("observed", "What observers saw")
+            .minor()
+            .all(observed::table("What observers saw", &report.observed)),
     ];
     let mut sections: Vec<Section> = sections.into_iter().filter_map(Section::some).collect();
     sections.extend(report.wan.as_ref().map(wan::section));
@@ -56,8 +58,8 @@ fn streams(report: &MeasureReport) -> Section {
     let table = Table::new("Goodput", "", columns).rows(report.streams.iter().map(stream)).rows(sum);
     let cost =
         report.bytes_per_cpu_s.map(|cost| Block::text(format!("cost  {cost}, processor time of both hosts")));
-    let set_up = report.connections_per_s.map(|n| Block::text(format!("connections  {n:.0} per second")));
-    Section::new("streams", "Goodput").minor().all(table.some()).all(cost).all(set_up)
+    let own = observed::table("", &report.figures);
+    Section::new("streams", "Goodput").minor().all(table.some()).all(cost).all(own)
 }
 
 fn stream(figure: &StreamFigure) -> [Cell; 4] {

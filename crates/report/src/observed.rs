@@ -1,26 +1,26 @@
-//! What observers print, hosts beside each other.
+//! What observers and workloads print, hosts beside each other.
 
-use landspeed_record::{Amount, Figure, ObserverFigures};
+use landspeed_record::{Amount, Figure, PartFigures};
 
 use crate::block::{Cell, Column, Document, Group, Section, Table, Text};
 
-/// The figures by observer, with a column for each host.
-pub(crate) fn table(figures: &[ObserverFigures]) -> Option<Table> {
+/// The figures by part, with a column for each host.
+pub(crate) fn table(title: &str, figures: &[PartFigures]) -> Option<Table> {
     let hosts = each_once(figures.iter().map(|of| of.host.as_str()));
-    let observers = each_once(figures.iter().map(|of| of.observer.as_str()));
-    let columns = [Column::words("observer"), Column::words("figure")].into_iter();
+    let parts = each_once(figures.iter().map(|of| of.part.as_str()));
+    let columns = [Column::words("part"), Column::words("figure")].into_iter();
     let columns = columns.chain(hosts.iter().map(|host| Column::number(*host))).collect();
-    let rows = observers.into_iter().flat_map(|observer| {
-        let seen: Vec<_> = figures.iter().filter(|of| of.observer == observer).collect();
+    let rows = parts.into_iter().flat_map(|part| {
+        let seen: Vec<_> = figures.iter().filter(|of| of.part == part).collect();
         let names = each_once(seen.iter().flat_map(|of| &of.figures).map(|figure| figure.name.as_str()));
         let (hosts, rows) = (&hosts, names.into_iter());
-        let rows: Vec<Vec<Cell>> = rows.map(|name| row(observer, name, hosts, &seen)).collect();
+        let rows: Vec<Vec<Cell>> = rows.map(|name| row(part, name, hosts, &seen)).collect();
         rows
     });
-    Table::new("What observers saw", "figures", columns).rows(rows).some()
+    Table::new(title, "figures", columns).rows(rows).some()
 }
 
-fn row(observer: &str, name: &str, hosts: &[&str], seen: &[&ObserverFigures]) -> Vec<Cell> {
+fn row(part: &str, name: &str, hosts: &[&str], seen: &[&PartFigures]) -> Vec<Cell> {
     let of_host = |host: &&str| {
         let of_host = seen.iter().filter(|of| of.host == **host);
         of_host.flat_map(|of| &of.figures).find(|figure| figure.name == name)
@@ -30,12 +30,13 @@ fn row(observer: &str, name: &str, hosts: &[&str], seen: &[&ObserverFigures]) ->
         found.iter().flatten().map(|figure| Text::from(&figure.about)).find(|about| !about.is_empty());
     let named = Cell { told: about, ..Cell::from(name) };
     let figures = found.into_iter().map(|figure| Cell::from(figure.map(|figure| cell(&figure.amount))));
-    [observer.into(), named].into_iter().chain(figures).collect()
+    [part.into(), named].into_iter().chain(figures).collect()
 }
 
 fn cell(amount: &Amount) -> Cell {
     match amount {
         Amount::Count(count) => (*count).into(),
+        Amount::PerSecond(rate) => Cell::number(*rate, format!("{rate:.0} /s")),
         Amount::Share(share) => Cell::number(*share, format!("{:.1} %", share * 100.0)),
         Amount::Bytes(bytes) => (*bytes).into(),
         Amount::RateBps(rate) => (*rate).into(),
@@ -59,8 +60,8 @@ impl Document {
     /// The document with what observers saw of `what`, before how it is reproduced: on its page, in its CSV and on a
     /// terminal that says everything.
     #[must_use]
-    pub fn with_observed(mut self, what: &str, figures: &[ObserverFigures]) -> Document {
-        let Some(table) = table(figures) else { return self };
+    pub fn with_observed(mut self, what: &str, figures: &[PartFigures]) -> Document {
+        let Some(table) = table("What observers saw", figures) else { return self };
         let group = Group { title: what.into(), open: false, blocks: vec![table.into()] };
         let end = self.sections.iter().position(|section| section.id == "reproduce");
         let section = Section::new("observed", "What observers saw").minor().with(group);
@@ -81,8 +82,7 @@ mod tests {
     #[test]
     fn hosts_stand_beside_each_other_and_each_figure_keeps_its_unit() {
         let figure = |name: &str, amount| Figure { name: name.into(), about: "all\u{1b}[2J".into(), amount };
-        let of =
-            |host: &str, figures| ObserverFigures { host: host.into(), observer: "tcp-info".into(), figures };
+        let of = |host: &str, figures| PartFigures { host: host.into(), part: "tcp-info".into(), figures };
         let a = vec![
             figure("sent again", 1234.into()),
             figure("round trip", Nanos(41_000).into()),
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(
             document.csv().lines().collect::<Vec<_>>(),
             [
-                "observer,figure,A,A unit,B",
+                "part,figure,A,A unit,B",
                 "tcp-info,sent again,1234,,0",
                 "tcp-info,round trip,41000,ns,",
                 "tcp-info,unread,7,B,",

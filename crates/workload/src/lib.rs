@@ -37,7 +37,7 @@ use landspeed_units::Nanos;
 
 pub use end::End;
 pub use error::Error;
-pub use noun::{Needs, Runner};
+pub use noun::{Needs, RoleSpec, Runner};
 pub use port::{ClientPlan, DataPort};
 pub use watch::{Ends, Unwatched, Watch};
 
@@ -105,6 +105,18 @@ pub fn with_defaults(
 pub fn transports(spec: &TrialSpec) -> Vec<String> {
     let needs = find(&spec.workload.name).map(|runner| runner.needs(spec));
     needs.map_or_else(Vec::new, |needs| needs.transports().into_iter().map(str::to_owned).collect())
+}
+
+/// Whether so many hosts can take part in the workload called `name`, in the order of its roles.
+///
+/// # Errors
+/// Why not, and how many can.
+pub fn check_hosts(name: &str, hosts: [usize; 2]) -> Result<(), String> {
+    let roles = find(name).map_or(&[][..], Runner::roles);
+    let surplus = roles.iter().zip(hosts).find(|(role, hosts)| *hosts > role.most);
+    surplus.map_or(Ok(()), |(role, hosts)| {
+        Err(format!("{hosts} hosts of role {}, and {name} takes {}: leave --fan out", role.name, role.most))
+    })
 }
 
 /// The longest that a trial of `workload` can take beside its warm-up, where there is such a workload.

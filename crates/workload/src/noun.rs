@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use landspeed_factor::{Factor, Table};
-use landspeed_record::{EndpointOutcome, Settings, TrialSpec};
+use landspeed_record::{EndpointOutcome, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
 
@@ -42,6 +42,29 @@ impl Needs {
     }
 }
 
+/// A role in a workload: what a host that takes part in it does.
+#[derive(Debug)]
+pub struct RoleSpec {
+    /// "client".
+    pub name: &'static str,
+    /// What it does, one line.
+    pub about: &'static str,
+    /// How many hosts may have it at once.
+    pub most: usize,
+}
+
+const MOST_HOSTS: usize = 64;
+/// Many clients and one server, or one client and many servers.
+static MANY: &[RoleSpec] = &[
+    RoleSpec { name: "client", about: "opens the flows", most: MOST_HOSTS },
+    RoleSpec { name: "server", about: "accepts them", most: MOST_HOSTS },
+];
+/// One client and one server.
+pub(crate) static TWO: &[RoleSpec] = &[
+    RoleSpec { name: "client", about: "sends", most: 1 },
+    RoleSpec { name: "server", about: "receives", most: 1 },
+];
+
 /// Something that is sent and measured.
 pub trait Runner: Sync {
     /// Name on the command line and in records.
@@ -52,6 +75,16 @@ pub trait Runner: Sync {
 
     /// Its parameters: command line, help, reference page and validation come from them.
     fn parameters(&self) -> Vec<&'static Factor>;
+
+    /// Its roles, and how many hosts each may have.
+    fn roles(&self) -> &'static [RoleSpec] {
+        MANY
+    }
+
+    /// What it prints beside goodput and latency, of each end.
+    fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
+        &[]
+    }
 
     /// What its latency histograms hold.
     fn latency(&self) -> &'static str {

@@ -14,7 +14,20 @@ const HEAD: &str = "<!-- Written from the table of workloads by `make docs`. Edi
 pub fn page() -> (String, String) {
     let mut page = HEAD.to_owned();
     for workload in WORKLOADS {
-        let _ = write!(page, "\n# {}\n\n{}.\n", workload.name(), capital(workload.describe()));
+        let _ = write!(page, "\n# {}\n\n{}.\n\n", workload.name(), capital(workload.describe()));
+        for role in workload.roles() {
+            let _ = writeln!(
+                page,
+                "- Role {}: {}; {} host{} at most.",
+                role.name,
+                role.about,
+                role.most,
+                if role.most == 1 { "" } else { "s" }
+            );
+        }
+        for headline in workload.headlines() {
+            let _ = writeln!(page, "- Prints {}: {}.", headline.name, headline.about);
+        }
         workload.parameters().into_iter().for_each(|parameter| page.push_str(&entry(parameter)));
     }
     ("docs/reference/workloads.md".to_owned(), page)

@@ -1,17 +1,17 @@
 //! `connect`: connections set up and closed, one after the other.
 //!
 //! The set-up time is that of connect(2) alone. Connections per second count the whole cycle: socket,
-//! connect, proof of the key both ways (one request and one response), abrupt close. The close leaves
-//! no TIME_WAIT, so a long run does not use up the ports.
+//! connect, proof of the key both ways (one request and one response), and the end.
 
+use std::io::ErrorKind;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use landspeed_factor::Factor;
-use landspeed_record::{Connections, EndpointOutcome, Settings, TrialSpec};
+use landspeed_factor::{Domain, Factor};
+use landspeed_record::{Amount, Connections, EndpointOutcome, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_transport::{Call, Delivery, Listener, Patience};
+use landspeed_transport::{Call, Delivery, Flow, Listener, Patience};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::crew::{self, Station, Task};
@@ -29,6 +29,16 @@ use crate::{ClientPlan, End, Error, check};
 const ONE: Duration = Duration::from_secs(8);
 
 static DURATION: Factor = parameter::DURATION;
+static CLOSE: Factor = Factor {
+    name: "close",
+    about: "how connections end: abruptly by a reset, which keeps no port in TIME_WAIT, or in order by both ends, the server first",
+    domain: Domain::OneOf(&["abrupt", "orderly"]),
+    default: "abrupt",
+    source: "RFC 9293 section 3.6",
+    ..Factor::FLOW
+};
+/// Pause before a client looks again whether the server has ended its part.
+const AGAIN: Duration = Duration::from_micros(20);
 
 /// Connections set up and closed.
 #[derive(Debug)]
@@ -44,7 +54,19 @@ impl Runner for Connect {
     }
 
     fn parameters(&self) -> Vec<&'static Factor> {
-        vec![&DURATION]
+        vec![&DURATION, &CLOSE]
+    }
+
+    fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
+        &[Headline {
+            name: "connections",
+            about: "set up and closed one after the other, in a second of the client's window",
+            of: |end| {
+                let Some(Connections(made)) = end.details.find()? else { return Ok(None) };
+                let seconds = end.window_ns.as_secs_f64();
+                Ok((seconds > 0.0).then(|| Amount::PerSecond(*made as f64 / seconds)))
+            },
+        }]
     }
 
     fn latency(&self) -> &'static str {
@@ -53,7 +75,7 @@ impl Runner for Connect {
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
         if check::delivery(&spec.flow) != Delivery::Stream {
-            let why = format!("{} sets up no connections: connect needs tcp", TRANSPORT.of(&spec.flow));
+            let why = format!("{} sets up no connections: connect needs a stream", TRANSPORT.of(&spec.flow));
             return Err(check::spec("transport", why));
         }
         Ok(())
@@ -84,12 +106,14 @@ impl Runner for Connect {
 fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<EndpointOutcome, Error> {
     let counting = AtomicBool::new(false);
     let latency = Mutex::new(Latency::new());
+    let orderly = is_orderly(parts.spec);
     let task: Task<'_, ()> = Box::new(|station, ()| {
         let mut latency = latency.try_lock().expect("one worker only");
-        calls(station, (plan, settings), |set_up| {
+        calls(station, (plan, settings), |flow, patience| {
             if counting.load(Ordering::Relaxed) {
-                latency.record(set_up);
+                latency.record(flow.set_up());
             }
+            if orderly { end_second(flow, patience) } else { Ok(()) }
         })
     });
     let (mut measured, _) =
@@ -104,7 +128,7 @@ fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<Endp
 fn calls(
     station: &Station<'_>,
     (plan, settings): (&ClientPlan, &Settings),
-    mut set_up: impl FnMut(Nanos),
+    mut connected: impl FnMut(&dyn Flow, &Patience<'_>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     if !station.begin() {
         return Ok(());
@@ -115,21 +139,38 @@ fn calls(
     while !station.stopped() {
         let patience = Patience { until: Instant::now() + ONE, cancel: station.stop() };
         let call = Call { server, number: 0, source_port: 0, settings, key: &plan.key };
-        match transport.connect(&call, &patience) {
-            Ok(flow) => {
-                set_up(flow.set_up());
+        let flow = transport.connect(&call, &patience).map_err(Error::from);
+        match flow.and_then(|flow| connected(flow.as_ref(), &patience)) {
+            Ok(()) => {
                 count += 1;
                 station.tally.set(count);
             }
             Err(_) if station.stopped() => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
     }
     Ok(())
 }
 
+fn is_orderly(spec: &TrialSpec) -> bool {
+    CLOSE.of(&spec.workload.parameters) == "orderly"
+}
+
+/// Ends a flow after the server has: the port in TIME_WAIT is then the server's, and a client's are soon used up.
+fn end_second(flow: &dyn Flow, patience: &Patience<'_>) -> Result<(), Error> {
+    let mut receiver = flow.receiver()?;
+    while receiver.try_receive(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+        patience
+            .slice()?
+            .ok_or(Error::PeerSilent { phase: "while a connection's end was awaited", waited: ONE.into() })?;
+        std::thread::sleep(AGAIN);
+    }
+    Ok(flow.finish(patience)?)
+}
+
 /// The server's end.
 fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointOutcome, Error> {
+    let orderly = is_orderly(parts.spec);
     let task: Task<'_, ()> = Box::new(move |station, ()| {
         if !station.begin() {
             return Ok(());
@@ -137,8 +178,9 @@ fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointO
         let mut count = 0;
         while !station.stopped() {
             let patience = Patience { until: Instant::now() + ONE, cancel: station.stop() };
-            match listener.accept(&patience) {
-                Ok(_closed_at_once) => {
+            let flow = listener.accept(&patience);
+            match flow.and_then(|flow| if orderly { flow.finish(&patience) } else { Ok(()) }) {
+                Ok(()) => {
                     count += 1;
                     station.tally.set(count);
                 }

@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crew::{self, Task};
 use crate::end::{outcome, sum, zero_copied};
-use crate::noun::{Needs, Runner};
+use crate::noun::{Needs, RoleSpec, Runner, TWO};
 use crate::pace::{Measured, Pace, Parts};
 use crate::parameter::SHORTEST;
 use crate::port::single_messages;
@@ -110,6 +110,10 @@ impl Runner for Staggered {
 
     fn describe(&self) -> &'static str {
         "flows that enter and leave at set times, each with its own congestion control, beside a round-trip probe"
+    }
+
+    fn roles(&self) -> &'static [RoleSpec] {
+        TWO
     }
 
     fn parameters(&self) -> Vec<&'static Factor> {

@@ -137,6 +137,20 @@ fn every_way_to_wait_plays_ping_pong() {
 }
 
 #[test]
+fn connections_end_in_order_where_that_is_asked_for() {
+    let orderly = spec(connect(Nanos::millis(300)).with("close", "orderly"));
+    // State 06 of a socket is TIME_WAIT, which a reset leaves none of.
+    let waiting = || {
+        let sockets = std::fs::read_to_string("/proc/net/tcp").expect("the kernel's list");
+        sockets.lines().filter(|line| line.split_whitespace().nth(3) == Some("06")).count() as u64
+    };
+    let before = waiting();
+    let (client, _) = outcomes(&orderly, V4);
+    let Connections(made) = *client.get();
+    assert!(made > 10 && waiting() > before + made / 2, "{made} ends, {before} and then {}", waiting());
+}
+
+#[test]
 fn connections_are_counted_and_timed() {
     for at in [V4, V6] {
         let workload = connect(Nanos::millis(150));
