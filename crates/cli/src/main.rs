@@ -5,6 +5,7 @@ mod commands;
 mod data;
 mod ends;
 mod labs;
+mod output;
 mod place;
 mod stop;
 mod study;

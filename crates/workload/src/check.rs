@@ -24,7 +24,7 @@ pub(crate) fn flow(flow: &Settings) -> Result<(), Error> {
 
 /// Whether this host can make the flows.
 pub(crate) fn can_run(settings: &Settings) -> Result<(), Error> {
-    transport(TRANSPORT.of(settings))?.can_run(settings).map_err(|why| spec("flow", why))
+    transport(TRANSPORT.of(settings))?.can_run(settings).map_err(|why| Error::spec("flow", why))
 }
 
 /// How the trial's flows deliver, once the transport is known to be one.
@@ -45,27 +45,23 @@ pub(crate) fn budget(asked: &TrialSpec, needs: &Needs, lasts: Nanos) -> Result<(
     let buffers = Bytes(write.0.saturating_add(read.0).saturating_mul(flows));
     if buffers > BUDGET {
         let why = format!("{flows} flows take {buffers} of buffers; {BUDGET} is the most for a trial");
-        return Err(spec("flows", why));
+        return Err(Error::spec("flows", why));
     }
     let times = lasts.0.saturating_add(asked.warm_up_ns.0);
     let samples = times.checked_div(asked.interval_ns.0).unwrap_or(0).saturating_mul(flows);
     if samples > MOST_SAMPLES {
         let why =
             format!("{samples} samples of all flows; {MOST_SAMPLES} are the most: take them less often");
-        return Err(spec("interval_ns", why));
+        return Err(Error::spec("interval_ns", why));
     }
     Ok(())
 }
 
 fn time(field: &'static str, time: Nanos) -> Result<(), Error> {
     if time > LONGEST {
-        return Err(spec(field, format!("{time} is too long; {LONGEST} is the most")));
+        return Err(Error::spec(field, format!("{time} is too long; {LONGEST} is the most")));
     }
     Ok(())
-}
-
-pub(crate) fn spec(field: &'static str, why: String) -> Error {
-    Error::Spec { field, why }
 }
 
 #[cfg(test)]

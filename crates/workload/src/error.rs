@@ -70,6 +70,10 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn spec(field: &'static str, why: String) -> Self {
+        Error::Spec { field, why }
+    }
+
     pub(crate) fn refused(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
         Error::Refused { operation, object: object.to_string(), source }
     }

@@ -129,7 +129,7 @@ fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
     let unknown = || {
         let names: Vec<_> = WORKLOADS.iter().map(|runner| runner.name()).collect();
         let name: String = spec.workload.name.chars().take(64).collect();
-        check::spec(
+        Error::spec(
             "workload",
             format!("none is called '{}'; there are {}", name.escape_default(), names.join(", ")),
         )

@@ -6,7 +6,7 @@ use landspeed_record::Settings;
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{Key, Listener, Port, TRANSPORTS, Transport};
 
-use crate::{Error, check};
+use crate::Error;
 
 /// The transport that carries the signals of every trial.
 pub(crate) const SIGNALS: &str = "tcp";
@@ -18,7 +18,7 @@ const TRIES: usize = 16;
 pub(crate) fn transport(name: &str) -> Result<&'static dyn Transport, Error> {
     landspeed_transport::find(name).ok_or_else(|| {
         let names: Vec<_> = TRANSPORTS.iter().map(|transport| transport.name()).collect();
-        check::spec("transport", format!("there is none called {name}; there are {}", names.join(", ")))
+        Error::spec("transport", format!("there is none called {name}; there are {}", names.join(", ")))
     })
 }
 
@@ -41,7 +41,7 @@ fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr,
     let before = TRANSPORTS.iter().take_while(|row| row.name() != data.name());
     let before = before.filter(|row| row.protocol() == data.protocol()).count();
     let number = signals.port().checked_add(before as u16);
-    let number = number.ok_or_else(|| check::spec("at", format!("no port follows {}", signals.port())))?;
+    let number = number.ok_or_else(|| Error::spec("at", format!("no port follows {}", signals.port())))?;
     Ok(SocketAddr::new(signals.ip(), number))
 }
 
@@ -94,7 +94,7 @@ impl DataPort {
             return Ok(self.signals.listen(settings, &self.key)?);
         }
         let port = self.data.iter().find(|(name, _)| *name == asked).map(|(_, port)| port);
-        let missing = || check::spec("transport", format!("no data port of {asked} is open"));
+        let missing = || Error::spec("transport", format!("no data port of {asked} is open"));
         Ok(port.ok_or_else(missing)?.listen(settings, &self.key)?)
     }
 

@@ -13,7 +13,8 @@ use super::kept::{Kept, Standing};
 use super::left_out::LeftOut;
 use super::queue::{Queue, Task};
 use super::rules::{Size, USUAL_BLOCKS};
-use super::step::{Decision, Step, Totals, blank, least_time};
+use super::step::{Decision, Step, blank, least_time};
+use super::totals::Totals;
 use super::{BlockResult, Progress};
 
 /// How many times the usual blocks a second try may take.
@@ -232,7 +233,7 @@ impl Climb {
             self.ledger.settle(step.grant, kept);
         }
         desk.decide(line.clone());
-        desk.doubts.learn(&step.comparison, desk.rules.goal.primary());
+        desk.learn(&step.comparison.series);
         match (kept, step.task.placebo) {
             (true, false) => self.keep(step, &line, desk),
             (true, true) => {

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use landspeed_record::StepLine;
+use landspeed_stats::{Excess, excess};
 use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::doubts::Doubts;
 use super::{Action, Pair, Rules};
+use crate::series::Series;
 use crate::steal::Steals;
 
 #[derive(Debug)]
@@ -21,8 +22,8 @@ pub(crate) struct Desk {
     pub(crate) lines: Vec<StepLine>,
     /// Why the run counts for nothing.
     pub(crate) void: Option<String>,
-    /// What the trials say against the run.
-    pub(crate) doubts: Doubts,
+    /// By how much blocks vary more than their trials explain.
+    pub(crate) excess: Excess,
     steals: Steals,
     /// Whether it was said that neighbours take much of the machine.
     busy: bool,
@@ -39,7 +40,7 @@ impl Desk {
             outbox: VecDeque::new(),
             lines: Vec::new(),
             void: None,
-            doubts: Doubts::default(),
+            excess: Excess::default(),
             steals: Steals::default(),
             busy: false,
             dice,
@@ -72,6 +73,12 @@ impl Desk {
             ));
         }
         stolen
+    }
+
+    /// Takes the blocks of a comparison into the account of how much blocks vary.
+    pub(crate) fn learn(&mut self, series: &Series) {
+        let contrasts = series.contrasts(self.rules.goal.primary());
+        self.excess = self.excess.and(excess(&contrasts));
     }
 
     /// Records a decision, or a later version of it.

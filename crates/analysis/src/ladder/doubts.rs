@@ -2,18 +2,15 @@
 //! (docs/honesty.md lists them).
 
 use landspeed_record::Estimate;
-use landspeed_stats::{Excess, excess};
+use landspeed_stats::Excess;
 
 use super::comparison::Comparison;
 use super::guards;
 use super::words::interval;
-use crate::Metric;
 
+/// What a run's trials say against it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Doubts {
-    excess: Excess,
-    said: Vec<String>,
-}
+pub(crate) struct Doubts(Vec<String>);
 
 /// The chance that blocks vary by so much more than their trials, where nothing but the trials varies.
 const CHANCE: f64 = 0.01;
@@ -21,10 +18,6 @@ const CHANCE: f64 = 0.01;
 const TIMES: f64 = 1.5;
 
 impl Doubts {
-    pub(crate) fn learn(&mut self, comparison: &Comparison, primary: Metric) {
-        self.excess = self.excess.and(excess(&comparison.series.contrasts(primary)));
-    }
-
     /// A kept step's own trials and those that were to confirm it: `added` and `worth` are what both said.
     pub(crate) fn of_kept(
         &mut self,
@@ -34,24 +27,25 @@ impl Doubts {
     ) {
         if let Some(worth) = worth.filter(|worth| worth.high < added.low) {
             let (added, worth) = (interval(added), interval(worth));
-            self.said.push(format!(
+            self.0.push(format!(
                 "{id} added {added} when it was tried and was worth {worth} later: something may have favoured one arm \
                  for as long as the step took"
             ));
         }
         let drawn = proofs.iter().find_map(|proof| guards::drawn(&proof.series));
-        self.said.extend(drawn.map(|why| format!("{id}: {why}")));
+        self.0.extend(drawn.map(|why| format!("{id}: {why}")));
         let mishaps = proofs.iter().find_map(|proof| guards::bad(&proof.series));
-        self.said.extend(mishaps.map(|why| format!("{id}: {why}; guards can miss mishaps that are rare")));
+        self.0.extend(mishaps.map(|why| format!("{id}: {why}; guards can miss mishaps that are rare")));
     }
 
-    pub(crate) fn all(self) -> Vec<String> {
-        let mut said = self.said;
-        if self.excess.times() > TIMES && self.excess.chance() < CHANCE {
+    /// All of it, with what blocks say that vary more than their trials explain.
+    pub(crate) fn all(self, excess: Excess) -> Vec<String> {
+        let mut said = self.0;
+        if excess.times() > TIMES && excess.chance() < CHANCE {
             said.push(format!(
                 "blocks vary {:.1} times as much as their trials explain: something acts on all trials of one arm in a \
                  block; where that lasts for several blocks, a step may be kept for it",
-                self.excess.times().sqrt()
+                excess.times().sqrt()
             ));
         }
         said

@@ -13,7 +13,7 @@ use landspeed_units::Nanos;
 use super::comparison::Comparison;
 use super::desk::Desk;
 use super::kept::Standing;
-use super::{BlockResult, Pair, Rules};
+use super::{BlockResult, Pair, Rules, words};
 use crate::Metric;
 use crate::series::CONFIDENCE;
 
@@ -48,6 +48,15 @@ pub(crate) struct Confirmation {
     pub(crate) worth: Option<Estimate>,
     pub(crate) blocks: u32,
     pub(crate) confirmed: bool,
+}
+
+impl Confirmation {
+    /// What the blocks spread over the rest of the run say of a kept step.
+    pub(crate) fn in_words(&self) -> String {
+        let word = if self.confirmed { "confirmed" } else { "not confirmed" };
+        let worth = self.worth.map(|worth| format!(": {}", words::interval(worth))).unwrap_or_default();
+        format!("{word} by {} blocks over the rest of the run{worth}", self.blocks)
+    }
 }
 
 impl LeftOut {

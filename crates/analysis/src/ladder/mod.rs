@@ -18,6 +18,7 @@ mod left_out;
 mod queue;
 mod rules;
 mod step;
+mod totals;
 mod words;
 
 use landspeed_record::{Arm, Candidate, Cell, Figures, Gain, StepLine, StepSummary, VerdictLine};

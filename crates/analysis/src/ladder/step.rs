@@ -8,6 +8,7 @@ use super::comparison::Comparison;
 use super::desk::Desk;
 use super::guards::{self, Guarded};
 use super::queue::Task;
+use super::totals::Totals;
 use super::words;
 use crate::Metric;
 use crate::series::block_trials;
@@ -203,22 +204,6 @@ pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
         blocks: 0,
         discarded: 0,
         reason: String::new(),
-    }
-}
-
-/// The sums of the mean log ratios (above zero better) of the kept steps.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Totals([f64; 3]);
-
-impl Totals {
-    pub(crate) fn with(&self, metric: Metric, more: f64) -> f64 {
-        self.0[metric as usize] + more
-    }
-
-    pub(crate) fn add(&mut self, comparison: &Comparison) {
-        for metric in Metric::ALL {
-            self.0[metric as usize] += comparison.mean_better(metric);
-        }
     }
 }
 

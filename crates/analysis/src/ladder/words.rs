@@ -2,8 +2,6 @@
 
 use landspeed_record::{Candidate, Cell, Estimate};
 
-use super::left_out::Confirmation;
-
 /// "1.31x (1.18 to 1.47)".
 pub(crate) fn interval(estimate: Estimate) -> String {
     format!("{}x ({} to {})", figure(estimate.ratio), figure(estimate.low), figure(estimate.high))
@@ -29,11 +27,4 @@ pub(crate) fn change(candidate: &Candidate) -> String {
 pub(crate) fn standing(candidate: &Candidate, cell: &Cell) -> String {
     let found = [&cell.flow, &cell.a, &cell.b].into_iter().find_map(|s| s.get(&candidate.knob));
     found.cloned().unwrap_or_else(|| candidate.from.clone())
-}
-
-/// What the blocks spread over the rest of the run say of a kept step.
-pub(crate) fn confirmation(of: &Confirmation) -> String {
-    let word = if of.confirmed { "confirmed" } else { "not confirmed" };
-    let worth = of.worth.map(|worth| format!(": {}", interval(worth))).unwrap_or_default();
-    format!("{word} by {} blocks over the rest of the run{worth}", of.blocks)
 }

@@ -3,44 +3,10 @@
 use landspeed_record::{Cause, Finding, Remedy};
 use landspeed_units::BitRate;
 
+use super::need::Need;
 use super::thresholds::MOST_RATIO;
 use super::view::View;
-
-/// Something that must have been watched before a cause can be judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Need {
-    SenderTcp,
-    AnyTcp,
-    ReceiverTcp,
-    Cores,
-    Processes,
-    Qdiscs,
-    Settings,
-    Counters,
-    /// Clock, bus and memory of a host.
-    Limits,
-}
-
-impl Need {
-    pub(super) fn is_of_tcp(self) -> bool {
-        matches!(self, Need::SenderTcp | Need::AnyTcp | Need::ReceiverTcp)
-    }
-
-    /// Why a cause cannot be judged without it.
-    pub(super) fn missing(self) -> &'static str {
-        match self {
-            Need::SenderTcp => "TCP sockets of the sending host were not watched",
-            Need::AnyTcp => "no TCP socket was watched",
-            Need::ReceiverTcp => "TCP sockets of the receiving host were not watched",
-            Need::Cores => "processor time was not watched",
-            Need::Processes => "the processes of the flow were not watched",
-            Need::Qdiscs => "queueing disciplines were not watched",
-            Need::Settings => "settings of the links were not read",
-            Need::Counters => "counters of the protocols were not read",
-            Need::Limits => "what the host's parts can do was not measured",
-        }
-    }
-}
+use super::words::share;
 
 /// A judge of one cause. It looks at figures only: no name of a host, a program or a test decides.
 pub trait Judge: Sync {
@@ -164,45 +130,5 @@ impl Telling for Finding {
             first.expected_ratio = ratio.filter(|r| r.is_finite() && *r > 1.0).map(|r| r.min(MOST_RATIO));
         }
         self
-    }
-}
-
-/// Between 0 and 1; no number counts as 0.
-pub(super) fn share(value: f64) -> f64 {
-    if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) }
-}
-
-/// "87 %", "0.4 %".
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent.abs() >= 9.95 || percent == 0.0 {
-        format!("{percent:.0} %")
-    } else {
-        format!("{percent:.2} %")
-    }
-}
-
-/// A host in a sentence, as the user called it: "host A", "this host", "netns:dtn1".
-pub fn called(name: &str) -> String {
-    match shown(name).as_str() {
-        "local" => "this host".to_owned(),
-        letter if letter.chars().count() == 1 => format!("host {letter}"),
-        name => name.to_owned(),
-    }
-}
-
-/// A name from a host as part of a sentence: no control characters, no longer than a line.
-pub(super) fn shown(name: &str) -> String {
-    name.chars().filter(|c| !c.is_control()).take(60).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_called_as_the_user_called_them() {
-        let called = ["A", "local", "netns:dtn1", "\u{1b}[2J"].map(called);
-        assert_eq!(called, ["host A", "this host", "netns:dtn1", "[2J"]);
     }
 }

@@ -11,20 +11,24 @@
 
 mod causes;
 mod judge;
+mod need;
 mod next;
 mod scene;
 mod settle;
 mod staircase;
 mod thresholds;
 mod view;
+mod words;
 
 use landspeed_record::Verdict;
 
 pub use causes::CAUSES;
-pub use judge::{Judge, Need, called};
+pub use judge::Judge;
+pub use need::Need;
 pub use scene::{HostView, Scene};
 pub use staircase::{HostLimit, staircase};
 pub use view::View;
+pub use words::called;
 
 pub fn judge(scene: &Scene<'_>) -> Verdict {
     let view = View::new(scene);

@@ -3,11 +3,11 @@
 use landspeed_record::{Cause, Finding};
 
 use super::causes::limits;
-use super::judge::called;
 use super::next;
 use super::scene::Scene;
 use super::thresholds::LEAST_WEIGHT;
 use super::view::View;
+use super::words::called;
 
 /// Whether a finding is worth listing: a fault costs something.
 pub(super) fn counts(finding: &Finding) -> bool {

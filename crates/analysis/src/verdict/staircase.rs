@@ -3,7 +3,7 @@
 use landspeed_record::{HostLimits, LimitStep, MemoryKernel};
 use landspeed_units::BitRate;
 
-use super::judge::{called, shown};
+use super::words::{called, shown};
 
 /// STREAM counts a copied byte twice: read and written (McCalpin 1995).
 const COUNTED_IN_COPY: f64 = 2.0;

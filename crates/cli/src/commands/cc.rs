@@ -9,7 +9,7 @@ use landspeed_congestion::{self as congestion, CONTROLS, Loaded, Row, State};
 use landspeed_report::Output;
 
 use crate::args::{CcAction, CcArgs};
-use crate::commands::show::out;
+use crate::output::out;
 use crate::stop::Stop;
 
 /// How soon Ctrl-C is seen.

@@ -11,10 +11,9 @@ use landspeed_record::{CompareReport, Contest, Engine, Line, Record, Study, Stud
 use landspeed_report::{Detail, json};
 
 use crate::args::{CompareArgs, FormArgs, HostArgs};
-use crate::commands::show;
-use crate::commands::tune::agree;
 use crate::data;
 use crate::ends::Ends;
+use crate::output::agree;
 use crate::stop::Stop;
 use crate::study::{self, Recorder};
 
@@ -141,5 +140,5 @@ pub(crate) fn present(
     form: &FormArgs,
     detail: Detail,
 ) -> Result<()> {
-    show::present(&landspeed_report::compare(report, record), || json(report), form, detail)
+    crate::output::present(&landspeed_report::compare(report, record), || json(report), form, detail)
 }

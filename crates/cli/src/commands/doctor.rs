@@ -11,7 +11,7 @@ use landspeed_report::Output;
 use serde_json::json;
 
 use crate::args::DoctorArgs;
-use crate::commands::show::out;
+use crate::output::out;
 
 /// Runs the command: reads, says, changes nothing.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {

@@ -10,9 +10,9 @@ use landspeed_record::{ExplainReport, WatchTarget};
 use landspeed_report::{Detail, json};
 
 use crate::args::ExplainArgs;
-use crate::commands::show::{present as present_report, say};
 use crate::data;
 use crate::ends::{Ends, flow_of};
+use crate::output::{present as present_report, say};
 use crate::stop::Leave;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use landspeed_faults::{FAULTS, Scenario, Stage};
 use landspeed_report::Output;
 
-use crate::commands::show::out;
 use crate::labs;
+use crate::output::out;
 use crate::stop::Stop;
 
 pub(crate) fn list() -> Result<ExitCode> {

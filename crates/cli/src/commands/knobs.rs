@@ -12,7 +12,7 @@ use landspeed_transport::TRANSPORTS;
 use landspeed_transport::settings::{TRANSPORT, defaults};
 
 use crate::args::KnobsArgs;
-use crate::commands::show::out;
+use crate::output::out;
 
 pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
     let width = Output::stdout().width;

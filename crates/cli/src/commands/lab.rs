@@ -8,8 +8,8 @@ use landspeed_topology::lab;
 
 use crate::args::{LabAction, LabArgs};
 use crate::commands::faults;
-use crate::commands::show::out;
 use crate::labs;
+use crate::output::out;
 
 pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
     match &args.action {

@@ -9,9 +9,9 @@ use landspeed_report::Detail;
 use landspeed_transport::settings::FLOWS;
 
 use crate::args::{FanArg, MeasureArgs};
-use crate::commands::show::present;
 use crate::data;
 use crate::ends::{Ends, flow_of};
+use crate::output::present;
 use crate::stop::Leave;
 
 pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {

@@ -10,7 +10,8 @@ use landspeed_knob::persist::{File, Kept, LeftOut, confirmed, persist};
 use landspeed_record::{Cell, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
 
 use crate::args::{PersistArgs, SideArg};
-use crate::commands::show::{out, summary};
+use crate::commands::show::summary;
+use crate::output::out;
 use crate::place::put_in_place;
 
 pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {

@@ -11,10 +11,9 @@ use landspeed_topology::{Lab, LabKind, WanSpec};
 use landspeed_units::Bytes;
 
 use crate::args::TuneArgs;
-use crate::commands::show::{present, say};
-use crate::commands::tune::agree;
 use crate::data;
 use crate::ends::{Ends, wan_spec};
+use crate::output::{agree, present, say};
 use crate::stop::Leave;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {

@@ -1,17 +1,17 @@
 //! `landspeed show` and `landspeed diff`: records judged again.
 
-use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use landspeed_observer::OBSERVERS;
 use landspeed_record::{Line, Record, Trial, TuneSummary};
-use landspeed_report::{Detail, DiffReport, Document, Output, json, tune};
+use landspeed_report::{Detail, DiffReport, Output, json, tune};
 
 use crate::args::{DiffArgs, FormArgs, ShowArgs};
 use crate::commands::compare;
 use crate::data;
+use crate::output::{out, present};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let path = match &args.record {
@@ -58,42 +58,6 @@ fn watched(record: &Record) -> Option<&Trial> {
         _ => None,
     });
     trials.clone().find(|trial| trial.step.starts_with("watch ")).or_else(|| trials.clone().next())
-}
-
-/// Prints a report, or `as_json`, and writes the files that the user asked for.
-pub(crate) fn present(
-    report: &Document,
-    as_json: impl Fn() -> String,
-    form: &FormArgs,
-    detail: Detail,
-) -> Result<()> {
-    let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
-        Some(file) => {
-            std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
-        }
-        None => Ok(()),
-    };
-    write(&form.html, &|| report.page())?;
-    write(&form.csv, &|| report.csv())?;
-    out(&if form.json { as_json() } else { report.text(Output::stdout(), detail) })
-}
-
-/// Prints on standard output, ending with one newline; a reader that has gone is an error that `main`
-/// knows.
-pub(crate) fn out(text: &str) -> Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.trim_end().as_bytes())?;
-    stdout.write_all(b"\n")?;
-    stdout.flush()?;
-    Ok(())
-}
-
-/// Says on a terminal what is being done; a pipe gets nothing but the result.
-pub(crate) fn say(what: &str) {
-    let mut err = std::io::stderr();
-    if err.is_terminal() {
-        let _ = writeln!(err, "{what} ...");
-    }
 }
 
 pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {

@@ -1,10 +1,9 @@
 //! `landspeed tune`.
 
-use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use landspeed_analysis::Goal;
 use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, factors, plan, tune};
 use landspeed_record::{Line, Settings, TuneSummary, WriteError, Writer};
@@ -13,6 +12,7 @@ use landspeed_transport::{Transport, find};
 
 use crate::args::{BaselineArg, GoalArg, OutputArgs, TuneArgs};
 use crate::ends::{Ends, parse_settings};
+use crate::output::agree;
 use crate::stop::Stop;
 use crate::{commands, data};
 
@@ -162,22 +162,6 @@ fn confirm(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> Result<()> {
          whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
         pair.a.name, pair.b.name
     ))
-}
-
-/// Asks on the terminal; an error unless the answer is yes.
-pub(crate) fn agree(question: &str) -> Result<()> {
-    let stdin = std::io::stdin();
-    if !stdin.is_terminal() {
-        bail!(
-            "these are real hosts, and there is no terminal to ask at: look with --dry-run, then add --yes"
-        );
-    }
-    let mut err = std::io::stderr();
-    write!(err, "{question}")?;
-    err.flush()?;
-    let mut answer = String::new();
-    stdin.read_line(&mut answer)?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { bail!("nothing was changed") }
 }
 
 fn present(summary: &TuneSummary, path: &Path, output: &OutputArgs) -> Result<()> {

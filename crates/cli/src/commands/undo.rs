@@ -8,9 +8,9 @@ use landspeed_knob::journal::{Undo, UndoReport};
 use landspeed_topology::lab::Which;
 
 use crate::args::UndoArgs;
-use crate::commands::show::out;
-use crate::commands::tune::agree;
 use crate::labs;
+use crate::output::agree;
+use crate::output::out;
 
 /// Runs the command: line by line what was done; failure where something is still not as it was.
 pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {

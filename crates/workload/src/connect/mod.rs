@@ -76,7 +76,7 @@ impl Runner for Connect {
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
         if check::delivery(&spec.flow) != Delivery::Stream {
             let why = format!("{} sets up no connections: connect needs a stream", TRANSPORT.of(&spec.flow));
-            return Err(check::spec("transport", why));
+            return Err(Error::spec("transport", why));
         }
         Ok(())
     }

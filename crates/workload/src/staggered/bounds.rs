@@ -18,7 +18,7 @@ pub(super) fn check(spec: &TrialSpec, plan: &Plan) -> Result<(), Error> {
     plan.flows.iter().try_for_each(|flow| settings(&flow.over(&spec.flow)))?;
     if spec.warm_up_ns > Nanos(0) {
         let why = format!("{} asked for; a staggered run is counted from its start: 0", spec.warm_up_ns);
-        return Err(check::spec("warm_up_ns", why));
+        return Err(Error::spec("warm_up_ns", why));
     }
     flows(plan)?;
     probes(plan)
@@ -27,10 +27,10 @@ pub(super) fn check(spec: &TrialSpec, plan: &Plan) -> Result<(), Error> {
 fn flows(plan: &Plan) -> Result<(), Error> {
     let count = plan.flows.len();
     if count == 0 || count > MOST_FLOWS {
-        return Err(check::spec("flows", format!("{count} flows asked for; 1 to {MOST_FLOWS} are possible")));
+        return Err(Error::spec("flows", format!("{count} flows asked for; 1 to {MOST_FLOWS} are possible")));
     }
     if plan.flows.iter().all(|flow| flow.enters_ns > Nanos(0)) {
-        return Err(check::spec("enters_ns", "no flow enters at 0, where the run begins".to_owned()));
+        return Err(Error::spec("enters_ns", "no flow enters at 0, where the run begins".to_owned()));
     }
     plan.flows.iter().try_for_each(|flow| one(flow, plan.duration))
 }
@@ -39,14 +39,14 @@ fn one(flow: &StaggeredFlow, duration: Nanos) -> Result<(), Error> {
     let StaggeredFlow { enters_ns, leaves_ns, data_bytes, .. } = flow;
     if leaves_ns <= enters_ns {
         let why = format!("a flow leaves at {leaves_ns} and enters at {enters_ns}: it must leave later");
-        return Err(check::spec("leaves_ns", why));
+        return Err(Error::spec("leaves_ns", why));
     }
     if *enters_ns >= duration {
         let why = format!("a flow enters at {enters_ns}, when the run of {duration} is over");
-        return Err(check::spec("enters_ns", why));
+        return Err(Error::spec("enters_ns", why));
     }
     if *data_bytes == Some(Bytes(0)) {
-        return Err(check::spec("data_bytes", "a flow of 0 B sends nothing; 1 B is the least".to_owned()));
+        return Err(Error::spec("data_bytes", "a flow of 0 B sends nothing; 1 B is the least".to_owned()));
     }
     Ok(())
 }
@@ -55,7 +55,7 @@ fn one(flow: &StaggeredFlow, duration: Nanos) -> Result<(), Error> {
 fn settings(settings: &Settings) -> Result<(), Error> {
     if check::delivery(settings) != Delivery::Stream {
         let why = format!("{} acknowledges nothing: staggered flows need a stream", TRANSPORT.of(settings));
-        return Err(check::spec("transport", why));
+        return Err(Error::spec("transport", why));
     }
     check::flow(settings)?;
     check::can_run(settings)
@@ -68,7 +68,7 @@ fn probes(plan: &Plan) -> Result<(), Error> {
             "{probes} probes, one each {}; {MOST_SAMPLES} are the most, and one each {CLOSEST_PROBES}",
             plan.probe_every
         );
-        return Err(check::spec("probe-every", why));
+        return Err(Error::spec("probe-every", why));
     }
     Ok(())
 }

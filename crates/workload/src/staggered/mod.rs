@@ -32,7 +32,7 @@ use crate::noun::{Needs, RoleSpec, Runner, TWO};
 use crate::pace::{Measured, Pace, Parts};
 use crate::parameter::SHORTEST;
 use crate::port::single_messages;
-use crate::{End, Error, check};
+use crate::{End, Error};
 
 /// The longest run: the study's longest is 24 minutes.
 pub(crate) const LONGEST: Nanos = Nanos::secs(6 * 3600);
@@ -170,7 +170,7 @@ impl Plan {
     fn of(parameters: &Settings) -> Result<Self, Error> {
         let flows = landspeed_record::decode(PLAN.of(parameters).as_bytes());
         Ok(Plan {
-            flows: flows.map_err(|why| check::spec(PLAN.name, why.to_string()))?,
+            flows: flows.map_err(|why| Error::spec(PLAN.name, why.to_string()))?,
             duration: DURATION.time(parameters),
             probe_every: PROBE_EVERY.time(parameters),
         })

@@ -16,7 +16,7 @@ use crate::noun::{Needs, Runner};
 use crate::pace::{Measured, Pace, Parts};
 use crate::parameter;
 use crate::session::flows;
-use crate::{End, Error, check};
+use crate::{End, Error};
 
 pub(crate) use worker::{Left, Receiving, why};
 use worker::{receive, send};
@@ -51,7 +51,7 @@ impl Runner for Stream {
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
         let asked = &spec.workload.parameters;
         if REVERSE.is_on(asked) && BIDIR.is_on(asked) {
-            return Err(check::spec("bidir", "it is both ways at once: leave reverse out".to_owned()));
+            return Err(Error::spec("bidir", "it is both ways at once: leave reverse out".to_owned()));
         }
         Ok(())
     }

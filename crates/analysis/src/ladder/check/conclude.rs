@@ -4,7 +4,7 @@ use landspeed_record::{Estimate, Gain};
 
 use super::super::Findings;
 use super::super::desk::Desk;
-use super::super::words;
+use super::super::doubts::Doubts;
 use super::{Check, Role, square};
 use crate::Metric;
 use crate::series::{CONFIDENCE, Series};
@@ -70,7 +70,7 @@ fn revise_steps(check: &Check, desk: &mut Desk) {
             None => {
                 let confirmation = check.left_out.confirmation(i, &desk.rules);
                 line.summary.confirmed = Some(confirmation.confirmed);
-                words::confirmation(&confirmation)
+                confirmation.in_words()
             }
         };
         line.summary.reason = format!("{}; {said}", line.summary.reason);
@@ -80,15 +80,14 @@ fn revise_steps(check: &Check, desk: &mut Desk) {
 
 /// What the trials say against the run; said once each.
 fn doubts(check: &Check, desk: &mut Desk) -> Vec<String> {
-    let mut doubts = std::mem::take(&mut desk.doubts);
-    let primary = desk.rules.goal.primary();
-    check.left_out.comparisons().for_each(|comparison| doubts.learn(comparison, primary));
+    check.left_out.comparisons().for_each(|comparison| desk.learn(&comparison.series));
+    let mut doubts = Doubts::default();
     for i in check.standing.steps() {
         let kept = &check.standing.kept[i];
         let worth = check.left_out.confirmation(i, &desk.rules).worth;
         doubts.of_kept(&kept.id, (kept.added, worth), check.left_out.of(i));
     }
-    let doubts = doubts.all();
+    let doubts = doubts.all(desk.excess);
     doubts.iter().for_each(|doubt| desk.note(format!("in doubt: {doubt}")));
     doubts
 }

@@ -2,9 +2,11 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share, shown, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::{NOTABLE, SATURATED};
 use crate::verdict::view::{End, HeldBy, View, counter};
+use crate::verdict::words::{percent, share, shown};
 
 pub(super) const SLOW_READER: Row = Row {
     cause: Cause::SlowReader,

@@ -2,9 +2,11 @@
 
 use landspeed_record::{Cause, Finding, ListenerWatch};
 
-use crate::verdict::judge::{Need, Row, Telling, found, share, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::SYN_RETRY_NS;
 use crate::verdict::view::{End, View, counter};
+use crate::verdict::words::share;
 
 /// One connection that was dropped may be chance.
 const FEW: u64 = 2;

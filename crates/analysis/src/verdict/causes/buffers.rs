@@ -3,10 +3,12 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::Bytes;
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent};
+use crate::verdict::judge::{Row, Telling, found};
+use crate::verdict::need::Need;
 use crate::verdict::next;
 use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE};
 use crate::verdict::view::{HeldBy, View, WindowLimit};
+use crate::verdict::words::percent;
 
 pub(super) const RECEIVE_BUFFER: Row = Row {
     cause: Cause::ReceiveBuffer,

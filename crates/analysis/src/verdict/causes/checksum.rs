@@ -2,8 +2,10 @@
 
 use landspeed_record::{Cause, CostClass, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, behind, found, percent, share};
+use crate::verdict::judge::{Row, Telling, behind, found};
+use crate::verdict::need::Need;
 use crate::verdict::view::{End, Role, View, settings};
+use crate::verdict::words::{percent, share};
 
 pub(super) const SOFTWARE_CHECKSUM: Row = Row {
     cause: Cause::SoftwareChecksum,

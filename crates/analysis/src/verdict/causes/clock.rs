@@ -2,9 +2,11 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, shown, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::LOW_CLOCK;
 use crate::verdict::view::View;
+use crate::verdict::words::{percent, shown};
 
 pub(super) const CPU_FREQUENCY: Row = Row {
     cause: Cause::CpuFrequency,

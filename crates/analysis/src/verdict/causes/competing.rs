@@ -3,9 +3,11 @@
 use landspeed_record::{Cause, Finding, ProcessWatch};
 use landspeed_units::CpuNanos;
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, NOTABLE, STOLEN};
 use crate::verdict::view::{End, View};
+use crate::verdict::words::{percent, share};
 
 pub(super) const COMPETING_LOAD: Row = Row {
     cause: Cause::CompetingLoad,

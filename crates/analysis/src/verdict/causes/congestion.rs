@@ -3,9 +3,11 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::{BitRate, Bytes};
 
-use crate::verdict::judge::{Need, Row, Telling, behind, found, percent, shown};
+use crate::verdict::judge::{Row, Telling, behind, found};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::{GROWTH, NOTABLE, RARE_LOSS, SATURATED};
 use crate::verdict::view::{FlowView, View};
+use crate::verdict::words::{percent, shown};
 
 pub(super) const CONGESTION_CONTROL: Row = Row {
     cause: Cause::CongestionControl,

@@ -2,9 +2,11 @@
 
 use landspeed_record::{Cause, Finding, Protocol};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::LEAST_WEIGHT;
 use crate::verdict::view::{End, View, counter, settings};
+use crate::verdict::words::{percent, share};
 
 pub(super) const FRAGMENTATION: Row = Row {
     cause: Cause::Fragmentation,

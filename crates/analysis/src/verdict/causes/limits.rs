@@ -3,9 +3,11 @@
 use landspeed_record::{Cause, Finding, MemoryKernel};
 use landspeed_units::BitRate;
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::AT_LINK;
 use crate::verdict::view::{End, HeldBy, View, settings};
+use crate::verdict::words::percent;
 
 pub(super) const CPU_LIMIT: Row = Row {
     cause: Cause::CpuLimit,

@@ -3,9 +3,11 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::{BitRate, Nanos};
 
-use crate::verdict::judge::{Need, Row, Telling, behind, found, percent, share};
+use crate::verdict::judge::{Row, Telling, behind, found};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::{BURST, COMMON_LOSS, FEW_LOSSES, RARE_LOSS, SPURIOUS};
 use crate::verdict::view::{FlowView, Loss, View};
+use crate::verdict::words::{percent, share};
 
 pub(super) const RANDOM_LOSS: Row = Row {
     cause: Cause::RandomLoss,

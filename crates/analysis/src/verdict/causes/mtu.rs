@@ -3,9 +3,11 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::Bytes;
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::CARRIED_SEGMENTS;
 use crate::verdict::view::{FlowView, View, counter, settings};
+use crate::verdict::words::{percent, share};
 
 pub(super) const MTU_BLACK_HOLE: Row = Row {
     cause: Cause::MtuBlackHole,

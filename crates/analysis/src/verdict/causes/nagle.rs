@@ -2,9 +2,11 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::{DELAYED_ACK_NS, NOTABLE};
 use crate::verdict::view::{End, FlowView, View, counter};
+use crate::verdict::words::{percent, share};
 
 pub(super) const NAGLE_DELAYED_ACK: Row = Row {
     cause: Cause::NagleDelayedAck,

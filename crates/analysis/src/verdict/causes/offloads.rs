@@ -3,8 +3,10 @@
 use landspeed_record::{Cause, CostClass, Finding};
 use landspeed_units::BitRate;
 
-use crate::verdict::judge::{Need, Row, Telling, behind, found, percent, share};
+use crate::verdict::judge::{Row, Telling, behind, found};
+use crate::verdict::need::Need;
 use crate::verdict::view::{End, View, settings};
+use crate::verdict::words::{percent, share};
 
 pub(super) const OFFLOADS_OFF: Row = Row {
     cause: Cause::OffloadsOff,

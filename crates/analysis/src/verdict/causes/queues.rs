@@ -2,9 +2,11 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, behind, found, percent, shown, unseen};
+use crate::verdict::judge::{Row, Telling, behind, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::LEAST_WEIGHT;
 use crate::verdict::view::{End, Queue, View, queues};
+use crate::verdict::words::{percent, shown};
 
 pub(super) const RATE_LIMIT: Row = Row {
     cause: Cause::RateLimit,

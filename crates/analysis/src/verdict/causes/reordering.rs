@@ -2,11 +2,13 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::{
     COMMON_REORDERING, FEW_REORDERINGS, LEAST_WEIGHT, RARE_REORDERING, SPURIOUS,
 };
 use crate::verdict::view::{View, counter};
+use crate::verdict::words::{percent, share};
 
 pub(super) const REORDERING: Row = Row {
     cause: Cause::Reordering,

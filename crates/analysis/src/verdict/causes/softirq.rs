@@ -2,9 +2,11 @@
 
 use landspeed_record::{Cause, Finding, SoftnetCounts};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, share, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS};
 use crate::verdict::view::{Core, End, View};
+use crate::verdict::words::{percent, share};
 
 use super::offloads;
 

@@ -2,9 +2,11 @@
 
 use landspeed_record::{Cause, CostClass, Finding};
 
-use crate::verdict::judge::{Need, Row, Telling, found, percent, unseen};
+use crate::verdict::judge::{Row, Telling, found, unseen};
+use crate::verdict::need::Need;
 use crate::verdict::thresholds::{CALLS, COPYING, DEAR_BYTE_NS, SATURATED, SMALL_SEGMENT, UNHURRIED};
 use crate::verdict::view::{End, View};
+use crate::verdict::words::percent;
 
 use super::offloads;
 

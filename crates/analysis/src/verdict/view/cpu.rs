@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use landspeed_record::{CoreClasses, CpuUsage};
 
 use super::End;
-use crate::verdict::judge::share;
 use crate::verdict::thresholds::{HURRIED, PACKETS_WITH_THREADS, SATURATED};
+use crate::verdict::words::share;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Core {

@@ -4,8 +4,8 @@ use landspeed_record::{FlowWatch, LinkFacts, ProcessWatch, Protocol};
 use landspeed_units::Bytes;
 
 use super::{FlowView, counter};
-use crate::verdict::judge::called;
 use crate::verdict::scene::{HostView, Scene};
+use crate::verdict::words::called;
 
 /// Which way data goes at an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

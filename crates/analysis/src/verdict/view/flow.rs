@@ -5,8 +5,8 @@ use landspeed_stats::median;
 use landspeed_units::{Bytes, Nanos};
 
 use super::Role;
-use crate::verdict::judge::share;
 use crate::verdict::thresholds::{BUFFER_FULL, CWND_FULL};
+use crate::verdict::words::share;
 
 #[derive(Clone, Copy)]
 pub(crate) struct FlowView<'a> {

@@ -21,10 +21,11 @@ pub(super) use loss::Loss;
 pub(super) use queue::{Queue, Shaped, queues};
 pub(super) use window::{HeldBy, SCALED, WindowLimit};
 
-use super::judge::{Need, share};
+use super::need::Need;
 use super::scene::{HostView, Scene};
 use super::staircase::ceiling;
 use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO};
+use super::words::share;
 use end::roles;
 
 /// A path as judges see it. Nothing in it names a test or a lab.

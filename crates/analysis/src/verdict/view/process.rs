@@ -4,7 +4,7 @@ use landspeed_record::{CostClass, CostProfile, ProcessWatch};
 use landspeed_units::Nanos;
 
 use super::{End, Role};
-use crate::verdict::judge::share;
+use crate::verdict::words::share;
 
 /// Functions in which a thread waits for data to arrive (/proc/TID/wchan).
 const FOR_DATA: &[&str] =

@@ -1,0 +1,61 @@
+//! What is said to the user, and asked.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use landspeed_report::{Detail, Document, Output};
+
+use crate::args::FormArgs;
+
+/// Prints a report, or `as_json`, and writes the files that the user asked for.
+pub(crate) fn present(
+    report: &Document,
+    as_json: impl Fn() -> String,
+    form: &FormArgs,
+    detail: Detail,
+) -> Result<()> {
+    let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
+        Some(file) => {
+            std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
+        }
+        None => Ok(()),
+    };
+    write(&form.html, &|| report.page())?;
+    write(&form.csv, &|| report.csv())?;
+    out(&if form.json { as_json() } else { report.text(Output::stdout(), detail) })
+}
+
+/// Prints on standard output, ending with one newline; a reader that has gone is an error that `main`
+/// knows.
+pub(crate) fn out(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(text.trim_end().as_bytes())?;
+    stdout.write_all(b"\n")?;
+    stdout.flush()?;
+    Ok(())
+}
+
+/// Says on a terminal what is being done; a pipe gets nothing but the result.
+pub(crate) fn say(what: &str) {
+    let mut err = std::io::stderr();
+    if err.is_terminal() {
+        let _ = writeln!(err, "{what} ...");
+    }
+}
+
+/// Asks on the terminal; an error unless the answer is yes.
+pub(crate) fn agree(question: &str) -> Result<()> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        bail!(
+            "these are real hosts, and there is no terminal to ask at: look with --dry-run, then add --yes"
+        );
+    }
+    let mut err = std::io::stderr();
+    write!(err, "{question}")?;
+    err.flush()?;
+    let mut answer = String::new();
+    stdin.read_line(&mut answer)?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { bail!("nothing was changed") }
+}
