@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use landspeed_record::Settings;
@@ -11,7 +11,7 @@ use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
-use super::Kind;
+use super::{Kind, Stream};
 use crate::noun::{Flow, Progress, Receiver, Sender};
 use crate::{Error, Patience, socket};
 
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// A proven flow over a stream socket.
 pub(crate) struct StreamFlow {
     kind: &'static dyn Kind,
-    socket: Socket,
+    stream: Stream,
     number: u32,
     set_up: Nanos,
     settings: Settings,
@@ -40,7 +40,15 @@ impl StreamFlow {
     ) -> Self {
         let not_as_asked = kind.options().read_back(&socket, settings);
         let settings = settings.clone();
-        StreamFlow { kind, socket, number, set_up, settings, not_as_asked, woken: AtomicBool::new(false) }
+        StreamFlow {
+            kind,
+            stream: Stream { socket, sent: AtomicU64::new(0) },
+            number,
+            set_up,
+            settings,
+            not_as_asked,
+            woken: AtomicBool::new(false),
+        }
     }
 
     fn refused(&self, operation: &'static str) -> impl FnOnce(io::Error) -> Error {
@@ -50,12 +58,12 @@ impl StreamFlow {
 
     /// Waits for the end of what the peer sends; it has sent nothing that was not received.
     fn await_end(&self, patience: &Patience<'_>) -> Result<(), Error> {
-        let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
+        let mut ready = [PollFd::new(&self.stream.socket, PollFlags::IN)];
         while let Some(slice) = patience.slice()? {
             if !socket::wait(&mut ready, slice).map_err(self.refused("wait for the end of"))? {
                 continue;
             }
-            return match super::receive(&self.socket, &mut [0], rustix::net::RecvFlags::DONTWAIT) {
+            return match super::receive(&self.stream.socket, &mut [0], rustix::net::RecvFlags::DONTWAIT) {
                 Ok(0) => Ok(()),
                 Ok(_) => {
                     Err(self.refused("finish")(io::Error::other("the peer's bytes were not all received")))
@@ -69,7 +77,7 @@ impl StreamFlow {
 
     /// Waits until the peer's kernel has all that was sent, its end included.
     fn await_acknowledgement(&self, patience: &Patience<'_>) -> Result<(), Error> {
-        while unacknowledged(&self.socket).map_err(self.refused("finish"))? > 0 {
+        while unacknowledged(&self.stream.socket).map_err(self.refused("finish"))? > 0 {
             if patience.slice()?.is_none() {
                 return Err(self.refused("finish")(io::Error::other(
                     "the peer did not acknowledge all in time",
@@ -82,7 +90,7 @@ impl StreamFlow {
 }
 
 /// Bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7), unix(7)).
-fn unacknowledged(socket: &Socket) -> io::Result<u64> {
+pub(super) fn unacknowledged(socket: &Socket) -> io::Result<u64> {
     use std::os::fd::AsRawFd;
     let mut bytes: libc::c_int = 0;
     // SAFETY: TIOCOUTQ, which SIOCOUTQ is, writes one int.
@@ -104,7 +112,7 @@ impl Flow for StreamFlow {
     }
 
     fn sockets(&self) -> Vec<BorrowedFd<'_>> {
-        vec![self.socket.as_fd()]
+        vec![self.stream.socket.as_fd()]
     }
 
     fn set_up(&self) -> Nanos {
@@ -116,34 +124,34 @@ impl Flow for StreamFlow {
     }
 
     fn adopt(&mut self, settings: &Settings) {
-        self.kind.options().set_accepted(&self.socket, settings);
-        self.not_as_asked = self.kind.options().read_back(&self.socket, settings);
+        self.kind.options().set_accepted(&self.stream.socket, settings);
+        self.not_as_asked = self.kind.options().read_back(&self.stream.socket, settings);
         self.settings = settings.clone();
     }
 
     fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
-        self.kind.sender(&self.socket, &self.settings).map_err(self.refused("send on"))
+        self.kind.sender(&self.stream, &self.settings).map_err(self.refused("send on"))
     }
 
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error> {
-        self.kind.receiver(&self.socket, &self.settings).map_err(self.refused("receive on"))
+        self.kind.receiver(&self.stream, &self.settings).map_err(self.refused("receive on"))
     }
 
     fn progress(&self) -> io::Result<Progress> {
-        self.kind.progress(&self.socket)
+        self.kind.progress(&self.stream)
     }
 
     fn wake_receiver(&self) {
         self.woken.store(true, Ordering::Release);
         // SHUT_RD sends nothing; an error means that the flow has ended, and no receiver waits in it.
-        let _ = self.socket.shutdown(Shutdown::Read);
+        let _ = self.stream.socket.shutdown(Shutdown::Read);
     }
 
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
         if self.woken.load(Ordering::Acquire) {
             return Err(self.refused("finish")(io::Error::other("its receiver was woken before the end")));
         }
-        self.socket.shutdown(Shutdown::Write).map_err(self.refused("finish"))?;
+        self.stream.socket.shutdown(Shutdown::Write).map_err(self.refused("finish"))?;
         self.await_end(patience)?;
         self.await_acknowledgement(patience)
     }
@@ -151,6 +159,7 @@ impl Flow for StreamFlow {
     /// Dissolving the association (connect(2), AF_UNSPEC) does at once what an abrupt close does: RST, no TIME_WAIT, ports free,
     /// and threads that wait in it leave. Sockets that know no such thing are shut down.
     fn abort(&self) -> io::Result<()> {
-        rustix::net::connect_unspec(&self.socket).or_else(|_| self.socket.shutdown(Shutdown::Both))
+        rustix::net::connect_unspec(&self.stream.socket)
+            .or_else(|_| self.stream.socket.shutdown(Shutdown::Both))
     }
 }

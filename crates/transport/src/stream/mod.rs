@@ -8,12 +8,15 @@ mod plain;
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use landspeed_record::Settings;
+use landspeed_units::Bytes;
 use socket2::{SockAddr, Socket};
 
 pub(crate) use accept::StreamListener;
 pub(crate) use connect::connect;
+use flow::unacknowledged;
 pub(crate) use plain::receive;
 
 use crate::Error;
@@ -34,23 +37,34 @@ pub(crate) trait Kind: Sync {
     /// What a client of `server` connects to.
     fn address(&self, server: SocketAddr, key: &Key) -> io::Result<SockAddr>;
 
-    /// How far the peer has acknowledged.
-    fn progress(&self, socket: &Socket) -> io::Result<Progress>;
+    /// How far the peer has acknowledged, by what was sent and what waits (SIOCOUTQ) where the kernel tells no more.
+    fn progress(&self, stream: &Stream) -> io::Result<Progress> {
+        let waiting = unacknowledged(&stream.socket)?;
+        let acked = Bytes(stream.sent.load(Ordering::Relaxed).saturating_sub(waiting));
+        Ok(Progress { acked, outstanding: waiting > 0, ..Progress::default() })
+    }
 
     /// The sending half of a flow with these settings.
-    fn sender<'a>(&self, socket: &'a Socket, _settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
-        Ok(plain_sender(socket))
+    fn sender<'a>(&self, stream: &'a Stream, _settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
+        Ok(plain_sender(stream))
     }
 
     /// The receiving half of a flow with these settings.
-    fn receiver<'a>(&self, socket: &'a Socket, _settings: &Settings) -> io::Result<Box<dyn Receiver + 'a>> {
-        Ok(plain_receiver(socket))
+    fn receiver<'a>(&self, stream: &'a Stream, _settings: &Settings) -> io::Result<Box<dyn Receiver + 'a>> {
+        Ok(plain_receiver(&stream.socket))
     }
 }
 
+/// The socket of a flow, and what was sent.
+pub(crate) struct Stream {
+    pub(crate) socket: Socket,
+    /// Bytes that plain senders handed over.
+    pub(crate) sent: AtomicU64,
+}
+
 /// Sends by copying.
-pub(crate) fn plain_sender(socket: &Socket) -> Box<dyn Sender + '_> {
-    Box::new(plain::PlainSender(socket))
+pub(crate) fn plain_sender(stream: &Stream) -> Box<dyn Sender + '_> {
+    Box::new(plain::PlainSender(stream))
 }
 
 /// Receives by copying.

@@ -1,7 +1,7 @@
 //! TCP through the sockets API, with any congestion control that the kernel has.
 
 mod info;
-mod options;
+pub(crate) mod options;
 mod zerocopy_receive;
 mod zerocopy_send;
 
@@ -18,7 +18,7 @@ pub(crate) use options::PACING_RATE;
 use crate::noun::{Call, Delivery, Flow, Key, Port, Progress, Receiver, Sender, Transport};
 use crate::options::Options;
 use crate::socket::{self, HeldPort};
-use crate::stream::{self, Kind, StreamListener};
+use crate::stream::{self, Kind, Stream, StreamListener};
 use crate::{Error, Patience};
 use options::{OPTIONS, ZEROCOPY_RECEIVE, ZEROCOPY_SEND};
 
@@ -86,26 +86,26 @@ impl Kind for Tcp {
         Ok(server.into())
     }
 
-    fn progress(&self, socket: &Socket) -> io::Result<Progress> {
-        info::progress(socket)
+    fn progress(&self, stream: &Stream) -> io::Result<Progress> {
+        info::progress(&stream.socket)
     }
 
-    fn sender<'a>(&self, socket: &'a Socket, settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
+    fn sender<'a>(&self, stream: &'a Stream, settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
         if ZEROCOPY_SEND.is_on(settings) {
-            return Ok(Box::new(zerocopy_send::ZeroCopySender::new(socket)));
+            return Ok(Box::new(zerocopy_send::ZeroCopySender::new(&stream.socket)));
         }
-        Ok(stream::plain_sender(socket))
+        Ok(stream::plain_sender(stream))
     }
 
-    fn receiver<'a>(&self, socket: &'a Socket, settings: &Settings) -> io::Result<Box<dyn Receiver + 'a>> {
+    fn receiver<'a>(&self, stream: &'a Stream, settings: &Settings) -> io::Result<Box<dyn Receiver + 'a>> {
         if ZEROCOPY_RECEIVE.is_on(settings) {
-            return Ok(Box::new(zerocopy_receive::MappingReceiver::new(socket)?));
+            return Ok(Box::new(zerocopy_receive::MappingReceiver::new(&stream.socket)?));
         }
-        Ok(stream::plain_receiver(socket))
+        Ok(stream::plain_receiver(&stream.socket))
     }
 }
 
-/// A socket bound to `address`. SO_REUSEADDR lets a listener share the port with the socket that
+/// A TCP socket bound to `address`. SO_REUSEADDR lets a listener share the port with the socket that
 /// holds it, and a flow take a source port that a connection of somebody else left in TIME_WAIT.
 fn bind(address: SocketAddr) -> Result<Socket, Error> {
     let socket = open(address)?;

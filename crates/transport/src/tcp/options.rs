@@ -13,7 +13,7 @@ const UNLIMITED: u64 = i32::MAX as u64;
 const FASTEST: u64 = 1 << 53;
 
 /// All options of a TCP flow.
-pub(super) static OPTIONS: Options = Options(&[options::SOCKET, ROWS]);
+pub(super) static OPTIONS: Options = Options(&[options::SOCKET, COMMON, ROWS]);
 
 /// Receiving without the copy between kernel and application: no option of the socket, but of each call.
 pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
@@ -27,9 +27,10 @@ pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
 };
 
 /// The option that sending without a copy needs.
-pub(super) static ZEROCOPY_SEND: &Factor = &ROWS[4].factor;
+pub(super) static ZEROCOPY_SEND: &Factor = &ROWS[2].factor;
 
-static ROWS: &[SocketOption] = &[
+/// What other kinds of TCP sockets know too.
+pub(crate) static COMMON: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "nodelay",
@@ -67,6 +68,9 @@ static ROWS: &[SocketOption] = &[
         set: |socket, value| socket.set_tcp_congestion(value.to_string().as_bytes()),
         get: |socket| Ok(Value::Word(until_nul(&socket.tcp_congestion()?))),
     },
+];
+
+static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: PACING_RATE,
         name: "SO_MAX_PACING_RATE",
