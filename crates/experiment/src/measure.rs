@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use landspeed_analysis::figures;
 use landspeed_observer::observer;
 use landspeed_record::{
-    EndpointOutcome, Headline, MEASURE_FORMAT, MeasureReport, Misshapen, PartFigures, Settings, Side,
-    Workload,
+    EndpointOutcome, Headline, MEASURE_FORMAT, MeasureReport, PartFigures, Settings, Side, Workload,
 };
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
 use landspeed_workload::{check_hosts, find, lasts};
 
@@ -85,20 +85,23 @@ fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: 
         let (observed, unread) = landspeed_observer::figures(&rows, name, &end.observed);
         report.observed.extend(observed);
         report.notes.extend(unread);
-        match printed(name, &what.workload.name, end) {
-            Ok(figures) => report.figures.extend(figures),
-            Err(error) => report.notes.push(format!("{name}: {error}")),
+        for (part, headlines) in printing(what) {
+            match Headline::figures(headlines, end) {
+                Ok(figures) if figures.is_empty() => {}
+                Ok(figures) => report.figures.push(PartFigures { host: name.to_owned(), part, figures }),
+                Err(error) => report.notes.push(format!("{name}: {part}: {error}")),
+            }
         }
     }
     report
 }
 
-/// What the workload prints of one end.
-fn printed(host: &str, workload: &str, end: &EndpointOutcome) -> Result<Option<PartFigures>, Misshapen> {
-    let headlines = find(workload).map_or(&[][..], |runner| runner.headlines());
-    let figures = Headline::figures(headlines, end)?;
-    let (host, part) = (host.to_owned(), workload.to_owned());
-    Ok((!figures.is_empty()).then_some(PartFigures { host, part, figures }))
+/// What the workload and the transport print of an end, by their names.
+fn printing(what: &Measurement) -> [(String, &'static [Headline<EndpointOutcome>]); 2] {
+    let (workload, transport) = (&what.workload.name, TRANSPORT.of(&what.flow));
+    let of_workload = find(workload).map_or(&[][..], |runner| runner.headlines());
+    let of_transport = landspeed_transport::find(transport).map_or(&[][..], |row| row.headlines());
+    [(workload.clone(), of_workload), (transport.to_owned(), of_transport)]
 }
 
 /// With samples within the window where observers are asked for: some see nothing between two.

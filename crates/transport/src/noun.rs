@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use landspeed_factor::Factor;
-use landspeed_record::Settings;
+use landspeed_record::{Details, EndpointOutcome, Headline, Settings};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::{Datagrams, Error, Patience};
@@ -31,6 +31,11 @@ pub trait Transport: Sync {
     /// The protocol whose settings change its flows, and whose port numbers they take: "tcp", "udp"; empty where there is
     /// none. Two transports of one protocol cannot listen on the same port.
     fn protocol(&self) -> &'static str;
+
+    /// What it prints of each end, of the details that its flows add ([`Flow::tell`]).
+    fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
+        &[]
+    }
 
     /// What flows that carry one message at a time are set to, whatever else is asked of them: nothing waits to be joined
     /// with what comes later.
@@ -126,6 +131,10 @@ pub trait Flow: Send + Sync {
     fn datagrams(&self) -> Option<Datagrams> {
         None
     }
+
+    /// Adds what only this transport knows of the flow, under a name of its own: asked of each flow of a trial, in their
+    /// order, when its window closes.
+    fn tell(&self, _details: &mut Details) {}
 
     /// Wakes the thread that waits in a receive, which then returns zero; sends nothing to the peer.
     fn wake_receiver(&self);

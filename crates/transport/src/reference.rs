@@ -18,6 +18,9 @@ pub fn page() -> (String, String) {
     EVERY_FLOW.iter().for_each(|factor| page.push_str(&entry(factor)));
     for transport in TRANSPORTS {
         let _ = write!(page, "\n# {}\n\n{}.\n", transport.name(), capital(transport.describe()));
+        for headline in transport.headlines() {
+            let _ = writeln!(page, "\n`measure` prints {}: {}.", headline.name, headline.about);
+        }
         transport.factors().into_iter().for_each(|factor| page.push_str(&entry(factor)));
     }
     ("docs/reference/flow.md".to_owned(), page)

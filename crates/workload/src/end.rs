@@ -39,6 +39,7 @@ pub(crate) fn outcome(measured: &mut Measured, flows: &[Box<dyn Flow>]) -> Endpo
         strangers: measured.strangers,
         not_as_asked,
         observed: std::mem::take(&mut measured.observed),
+        details: std::mem::take(&mut measured.details),
         ..EndpointOutcome::default()
     };
     if !measured.datagrams.is_empty() {

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{DatagramCounts, Observations, TrialSpec};
+use landspeed_record::{DatagramCounts, Details, Observations, TrialSpec};
 use landspeed_transport::{Cancel, Datagrams, Flow};
 use landspeed_units::Nanos;
 
@@ -58,6 +58,8 @@ pub(crate) struct Measured {
     pub(crate) datagrams: Vec<DatagramCounts>,
     /// Who came to the port without the key.
     pub(crate) strangers: u64,
+    /// What only the flows' transport knows of them.
+    pub(crate) details: Details,
     /// What was watched.
     pub(crate) observed: Observations,
 }
@@ -219,13 +221,15 @@ impl Pace<'_, '_> {
         let counts = self.counts().iter().zip(&mark.counts).map(|(now, then)| now - then).collect();
         let datagrams =
             self.datagrams().iter().zip(&mark.datagrams).map(|(now, then)| now.since(then)).collect();
+        let mut details = Details::default();
+        self.parts.flows.iter().for_each(|flow| flow.tell(&mut details));
         let mut observed = self.parts.watch.close();
         if self.is_full() {
             observed.unseen.push(format!("samples: {MOST_SAMPLES} of all flows came before the end"));
         }
         self.clock.next_sample = None;
         self.part()?;
-        Ok(Measured { window, counts, datagrams, strangers: self.parts.strangers, observed })
+        Ok(Measured { window, counts, datagrams, strangers: self.parts.strangers, details, observed })
     }
 
     fn counts(&self) -> Vec<u64> {

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use landspeed_record::Settings;
+use landspeed_record::{Details, Settings};
 use landspeed_units::Nanos;
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
@@ -139,6 +139,10 @@ impl Flow for StreamFlow {
 
     fn progress(&self) -> io::Result<Progress> {
         self.kind.progress(&self.stream)
+    }
+
+    fn tell(&self, details: &mut Details) {
+        self.kind.tell(&self.stream, details);
     }
 
     fn wake_receiver(&self) {

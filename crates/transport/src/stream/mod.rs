@@ -10,7 +10,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use landspeed_record::Settings;
+use landspeed_record::{Details, Settings};
 use landspeed_units::Bytes;
 use socket2::{SockAddr, Socket};
 
@@ -43,6 +43,9 @@ pub(crate) trait Kind: Sync {
         let acked = Bytes(stream.sent.load(Ordering::Relaxed).saturating_sub(waiting));
         Ok(Progress { acked, outstanding: waiting > 0, ..Progress::default() })
     }
+
+    /// Adds what only this transport knows of a flow: see [`crate::Flow::tell`].
+    fn tell(&self, _stream: &Stream, _details: &mut Details) {}
 
     /// The sending half of a flow with these settings.
     fn sender<'a>(&self, stream: &'a Stream, _settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
