@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use landspeed_agent::Agent;
 use landspeed_control::{ServeOptions, listen, serve_stdio};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::AgentArgs;
 
@@ -13,6 +14,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     if let Some(name) = &args.netns {
         landspeed_topology::enter(name)?;
     }
+    raise_open_files();
     let agent = Agent::new(args.allow_tune);
     let options = ServeOptions::default();
     let Some(address) = args.listen else {
@@ -25,6 +27,13 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     out.flush()?;
     listening.run().context("agent")?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Lets the agent open as many files as its host allows: each flow is one, and the usual limit of 1024 is soft. Where that
+/// fails, opening too many says so.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// Runs the guardian; never called by a person.
