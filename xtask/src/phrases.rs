@@ -15,23 +15,41 @@ const PHRASES: [(&str, &str); 7] = [
     ("goes on behind", "continues after"),
     ("stands", "\"is\", or the value"),
 ];
-/// What readers see: pages, and the help of the command line. Decisions and the changelog keep their words.
+/// What readers see whole: pages, and the help of the command line. Decisions and the changelog keep their words.
 const READ: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "crates/cli/src/args"];
 const LEFT_OUT: [&str; 1] = ["docs/decisions"];
 
 pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let mut files = vec![root.join("crates/cli/src/args.rs")];
     READ.iter().try_for_each(|path| gather(&root.join(path), root, &mut files))?;
+    let mut sources = Vec::new();
+    gather(&root.join("crates"), root, &mut sources)?;
+    let is_test = |file: &PathBuf| file.to_string_lossy().ends_with("tests.rs");
+    sources.retain(|file| file.components().any(|part| part.as_os_str() == "src") && !is_test(file));
     let mut wrong = Vec::new();
-    for file in files {
-        let text = fs::read_to_string(&file).with_context(|| format!("read {}", file.display()))?;
-        let name = file.strip_prefix(root).unwrap_or(&file).display();
+    for (file, whole) in files.iter().map(|file| (file, true)).chain(sources.iter().map(|file| (file, false)))
+    {
+        let text = fs::read_to_string(file).with_context(|| format!("read {}", file.display()))?;
+        let text = if whole { text } else { messages(&text) };
+        let name = file.strip_prefix(root).unwrap_or(file).display();
         wrong.extend(
             found(&text)
                 .map(|(line, phrase, better)| format!("{name}:{line} says \"{phrase}\": write {better}")),
         );
     }
     Ok(wrong)
+}
+
+/// What a source says to users: its strings, each on its line, up to its tests; not those of a panic.
+fn messages(source: &str) -> String {
+    let said = |line: &str| {
+        let is_bug =
+            ["//", "assert", "expect(", "unreachable!", "panic!"].iter().any(|word| line.contains(word));
+        let quoted: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
+        if is_bug { String::new() } else { quoted.join(" ") }
+    };
+    let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+    code.lines().map(said).collect::<Vec<_>>().join("\n")
 }
 
 fn gather(path: &Path, root: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
@@ -70,5 +88,12 @@ mod tests {
         let text = "It works.\nWhat shall get better, and Nobody knows.\nmarshalling understands bystanders";
         let found: Vec<_> = found(text).map(|(line, phrase, _)| (line, phrase)).collect();
         assert_eq!(found, [(2, "nobody"), (2, "shall")]);
+    }
+
+    #[test]
+    fn messages_are_read_and_comments_are_not() {
+        let source = "/// Nobody calls.\nlet a = \"it shall\";\nx.expect(\"nobody\");\n#[cfg(test)]\nlet b = \"stands\";";
+        let found: Vec<_> = found(&messages(source)).map(|(line, phrase, _)| (line, phrase)).collect();
+        assert_eq!(found, [(2, "shall")]);
     }
 }

@@ -198,7 +198,7 @@ impl Climb {
         let grant = self.ledger.grant();
         let stands = self.incumbent.with(&task.candidate.change) == self.incumbent;
         let why = if stands {
-            "it stands already"
+            "it is set already"
         } else if desk.clock.left_before(reserve) < least_time(&task.candidate, task.placebo, desk) {
             "no room in the budget"
         } else if grant <= 0.0 {

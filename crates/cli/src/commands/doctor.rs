@@ -46,7 +46,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if findings.is_empty() {
-        out("nothing stands out")?;
+        out("nothing unusual found")?;
     }
     let rows: Vec<Vec<String>> = findings
         .iter()
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
         })
         .collect();
     if !rows.is_empty() {
-        let head = ["", "link", "knob", "now", "what stands out", "remedy"];
+        let head = ["", "link", "knob", "now", "finding", "remedy"];
         out(&landspeed_report::table(&head, &rows, Output::stdout().width))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -107,7 +107,7 @@ fn take(contents: &mut Contents, line: &[u8], number: usize, lookup: Lookup) -> 
             contents.book.left.insert(left.device, left.to);
             Ok(())
         }
-        _ => Err("stands where it cannot".into()),
+        _ => Err("is where it cannot be".into()),
     }
 }
 

@@ -274,6 +274,6 @@ fn write(
     }
     let name = knob.factor.name;
     Err(Error::Journal(format!(
-        "{name} stands neither at {before} nor at {value} and waits for the restore at the end: {failure}"
+        "{name} is neither {before} nor {value}, and will be restored at the end: {failure}"
     )))
 }

@@ -94,7 +94,7 @@ fn size(change: &Change<'_>, device: &str, key: &str) -> Result<Line, Error> {
 
 fn qdisc(change: &Change<'_>, device: &str) -> Result<Line, Error> {
     match as_word(change.to).ok_or_else(|| change.wrong("a qdisc's name"))? {
-        "default" => Ok(Line::None("'default' is what stands without any file")),
+        "default" => Ok(Line::None("'default' needs no file")),
         kind => Ok(Line::Command(checked(&format!("tc qdisc replace dev {device} root {kind}")))),
     }
 }

@@ -203,7 +203,7 @@ fn alone_on_the_path() -> String {
 /// Why round trips are others.
 fn the_queue(scene: &Scene<'_>) -> String {
     let ours = scene.queue_share().map_or_else(
-        || "nobody knows this path's queue".to_owned(),
+        || "the queue of this path is unknown".to_owned(),
         |share| format!("the queue of this path adds up to {:.0} % to a round trip", share * 100.0),
     );
     format!("{ours}; the paper does not tell what its routers held")

@@ -19,7 +19,7 @@ pub(super) const CPU_LIMIT: Row = Row {
 
 pub(super) const LINK_LIMIT: Row = Row {
     cause: Cause::LinkLimit,
-    looks_at: "goodput against the link's speed, and a queue that stands somewhere on the path",
+    looks_at: "goodput against the link's speed, and a standing queue on the path",
     needs: &[],
     judge: link,
     next: unseen,
@@ -133,7 +133,9 @@ fn path(view: &View<'_>) -> Option<Finding> {
     let loss = &view.loss;
     Some(
         finding
-            .saw(format!("a queue stands on the path: the round trip is {queued:.1} times the idle one"))
+            .saw(format!(
+                "there is a standing queue on the path: the round trip is {queued:.1} times the idle one"
+            ))
             .saw(format!("the sender keeps its congestion window full in {} of the samples", percent(full)))
             .saw(format!(
                 "{:.0} of {:.0} segments were lost as the queue overflowed",

@@ -46,7 +46,7 @@ fn judge(view: &View<'_>) -> Option<Finding> {
         _ => return None,
     };
     let summary = match stall {
-        true => "full-sized packets vanish on the way: small ones pass, and the flow stands still",
+        true => "full-sized packets vanish on the way: small ones pass, and the flow stalls",
         false => "packets above some size vanish on the way, and the kernel had to find that out by trying",
     };
     Some(tell(view, flow, found(Cause::MtuBlackHole, weight, confidence, summary.to_owned()), probes))
