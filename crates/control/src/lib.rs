@@ -2,8 +2,9 @@
 //!
 //! A controller holds one [`Session`] to each agent. The bytes travel over the stdio of a child
 //! ([`Session::over_child`]: the lab, the local host), over the user's own ssh ([`Session::over_ssh`]),
-//! or over TLS to an agent that somebody started by hand ([`Session::over_tls`]); on the agent's side
-//! [`serve_stdio`] and [`listen`] are their counterparts.
+//! over TLS to an agent that somebody started by hand ([`Session::over_tls`]), or over a socket to a handler of one's own,
+//! also in this process ([`Session::over_socket`]); on the agent's side [`serve_stdio`], [`listen`] and [`serve_socket`] are
+//! their counterparts.
 //!
 //! One session, whatever carries it:
 //!
@@ -55,6 +56,6 @@ pub use options::{LineSink, Options, ServeOptions};
 pub use serve::Handler;
 pub use session::{Pending, Session, Transport};
 pub use ssh::{SshHost, ssh_command};
-pub use stdio::serve_stdio;
+pub use stdio::{serve_socket, serve_stdio};
 pub use text::one_line;
 pub use token::Token;

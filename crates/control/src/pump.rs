@@ -71,22 +71,24 @@ pub(crate) async fn pump<T: Outgoing>(
 }
 
 /// Waits until either direction ends. The incoming one knows the reason: where the outgoing one ends
-/// first, because we said goodbye or could not write, the peer has `patience` to say its own.
+/// first, because we said goodbye or could not write, the peer has `patience` to say its own. With it comes whether the
+/// outgoing one goes on: one that has ended must not be polled again.
 pub(crate) async fn first_over(
     hear: Pin<&mut impl Future<Output = Over>>,
     talk: Pin<&mut impl Future<Output = Result<(), FrameError>>>,
     patience: Duration,
-) -> Over {
+) -> (Over, bool) {
     let mut hear = hear;
     let sent = tokio::select! {
-        over = hear.as_mut() => return over,
+        over = hear.as_mut() => return (over, true),
         sent = talk => sent,
     };
-    match sent {
+    let over = match sent {
         Ok(()) => match timeout(patience, hear).await {
             Ok(Over::Broken(why)) => Over::Left(why),
             _ => Over::Done,
         },
         Err(error) => timeout(PARTING, hear).await.unwrap_or_else(|_| Over::Left(error.to_string())),
-    }
+    };
+    (over, false)
 }

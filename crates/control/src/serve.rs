@@ -51,9 +51,11 @@ pub(crate) async fn attend(
     let over = {
         let mut hear = pin!(desk.hear(&mut link.reader));
         let mut talk = pin!(pump::<ToController>(&mut link.writer, &mut queue, beat_every(peer.lease_ns)));
-        let over = first_over(hear.as_mut(), talk.as_mut(), PARTING).await;
+        let (over, talks) = first_over(hear.as_mut(), talk.as_mut(), PARTING).await;
         let mut restoring = pin!(restore(handler, over.why().to_owned()));
-        if let Over::Broken(why) = &over {
+        if !talks {
+            restoring.await;
+        } else if let Over::Broken(why) = &over {
             // Full only where the controller does not read: then it reads no last words either.
             let _ = out.try_send(Parcel::end::<ToController>(why));
             let _ = tokio::join!(tokio::time::timeout(PARTING, talk), restoring);

@@ -1,5 +1,6 @@
 //! A controller's end of a session.
 
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,6 +32,8 @@ pub enum Transport {
     Ssh,
     /// TLS to an agent started by hand.
     Tls,
+    /// A connected socket, whoever is at its other end.
+    Socket,
 }
 
 /// A session with one agent. Calls block; they may come from several threads, and several requests may
@@ -76,6 +79,20 @@ impl Session {
             }
             Err(error) => Err(child.explain(name, error)),
         }
+    }
+
+    /// Opens a session over a connected socket, to an agent that [`crate::serve_socket`] serves at its other end, in this
+    /// process or another.
+    pub fn over_socket(name: &str, stream: UnixStream, options: &Options) -> Result<Session, Error> {
+        let ours = Hello::ours(&options.features, options.lease);
+        let link_name = name.to_owned();
+        let open = async move {
+            let (reader, writer) = crate::stdio::socket(stream.into())?.into_split();
+            let mut link = Link::new(&link_name, reader, writer);
+            let peer = link.greet(&ours).await?;
+            Ok((link, peer))
+        };
+        Session::open(name, Transport::Socket, options, open)
     }
 
     /// Starts an agent on `host` through the user's ssh, see [`crate::ssh_command`], and opens a session
@@ -161,6 +178,11 @@ impl Session {
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// How long [`Session::call`] waits: [`Options::call`].
+    pub fn call_limit(&self) -> Duration {
+        self.call_limit.into()
     }
 
     pub fn transport(&self) -> Transport {

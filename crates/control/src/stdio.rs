@@ -1,4 +1,4 @@
-//! An agent on the stdio of its process.
+//! An agent on the stdio of its process, or on a socket.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,9 +21,32 @@ use crate::{Error, Handler, Hello, ServeOptions};
 /// guardian, must not have inherited 0 or 1: the controller would never see the agent end.
 pub fn serve_stdio(handler: Arc<dyn Handler>, options: &ServeOptions) -> Result<(), Error> {
     let (stdin, stdout) = take_stdio().map_err(Error::system("take stdin and stdout for frames"))?;
+    serve_on(handler, options, || Ok((reading(stdin)?, writing(stdout)?)))
+}
+
+/// Serves one session on a connected socket, as [`serve_stdio`] does: the other end of [`Session::over_socket`].
+///
+/// [`Session::over_socket`]: crate::Session::over_socket
+pub fn serve_socket(
+    stream: StdUnixStream,
+    handler: Arc<dyn Handler>,
+    options: &ServeOptions,
+) -> Result<(), Error> {
+    serve_on(handler, options, || {
+        let (reader, writer) = socket(stream.into())?.into_split();
+        Ok((Box::new(reader), Box::new(writer)))
+    })
+}
+
+/// `open` runs inside the event loop.
+fn serve_on(
+    handler: Arc<dyn Handler>,
+    options: &ServeOptions,
+    open: impl FnOnce() -> Result<(Reading, Writing), Error>,
+) -> Result<(), Error> {
     let runtime = event_loop()?;
     let served = runtime.block_on(async {
-        let (reader, writer) = (reading(stdin)?, writing(stdout)?);
+        let (reader, writer) = open()?;
         let mut link = Link::new("the controller", reader, writer);
         let ours = Hello::ours(&options.features, options.lease);
         let greeting = tokio::time::timeout(options.handshake.into(), link.greet(&ours)).await;
@@ -79,10 +102,10 @@ fn writing(fd: OwnedFd) -> Result<Writing, Error> {
     })
 }
 
-fn socket(fd: OwnedFd) -> Result<UnixStream, Error> {
+pub(crate) fn socket(fd: OwnedFd) -> Result<UnixStream, Error> {
     let socket = StdUnixStream::from(fd);
     socket
         .set_nonblocking(true)
         .and_then(|()| UnixStream::from_std(socket))
-        .map_err(Error::system("use the socket on stdio"))
+        .map_err(Error::system("use the socket"))
 }

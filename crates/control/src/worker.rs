@@ -62,12 +62,12 @@ impl Worker {
         let over = {
             let mut hear = pin!(hear(&mut link.reader, &self.board));
             let mut talk = pin!(pump::<ToAgent>(&mut link.writer, &mut self.queue, beats));
-            let over = tokio::select! {
+            let (over, talks) = tokio::select! {
                 over = first_over(hear.as_mut(), talk.as_mut(), self.grace) => over,
                 // An agent that beats but does not read must not keep the caller for ever.
-                () = closed_for(self.closing, self.grace + PARTING) => Over::Done,
+                () = closed_for(self.closing, self.grace + PARTING) => (Over::Done, true),
             };
-            if let Over::Broken(why) = &over {
+            if let (Over::Broken(why), true) = (&over, talks) {
                 // Full only where the agent does not read: then it reads no last words either.
                 let _ = self.out.try_send(Parcel::end::<ToAgent>(why));
                 let _ = tokio::time::timeout(PARTING, talk).await;

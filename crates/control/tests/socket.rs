@@ -1,0 +1,67 @@
+//! Sessions over a socket, with both ends in this process.
+
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread::JoinHandle;
+
+use landspeed_control::{
+    Error, Handler, Options, Reply, Request, ServeOptions, Session, Transport, serve_socket,
+};
+
+/// Waits at a barrier with each answer, and counts the ends of its sessions.
+struct Agent {
+    answers: Barrier,
+    gone: AtomicUsize,
+}
+
+impl Handler for Agent {
+    fn handle(&self, _: Request) -> Reply {
+        // Asked, then told to answer.
+        self.answers.wait();
+        self.answers.wait();
+        Reply::Done {}
+    }
+
+    fn gone(&self, _: &str) {
+        self.gone.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn session(options: &Options) -> (Arc<Agent>, UnixStream, Session, JoinHandle<Result<(), Error>>) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let agent = Arc::new(Agent { answers: Barrier::new(2), gone: AtomicUsize::new(0) });
+    let handler: Arc<dyn Handler> = Arc::clone(&agent) as Arc<dyn Handler>;
+    let served = std::thread::spawn(move || serve_socket(theirs, handler, &ServeOptions::default()));
+    let handle = ours.try_clone().unwrap();
+    (agent, handle, Session::over_socket("agent", ours, options).unwrap(), served)
+}
+
+#[test]
+fn a_session_ends_in_order() {
+    let (agent, _, session, served) = session(&Options::default());
+    assert_eq!((session.transport(), session.name()), (Transport::Socket, "agent"));
+    let answer = session.start(&Request::Probe {}).unwrap();
+    agent.answers.wait();
+    agent.answers.wait();
+    assert_eq!(answer.wait(session.call_limit()).unwrap(), Reply::Done {});
+    session.close();
+    served.join().unwrap().unwrap();
+    assert_eq!(agent.gone.load(Ordering::Relaxed), 1);
+}
+
+/// Which of both directions is noticed first is chance.
+#[test]
+fn an_agent_that_cannot_write_its_answer_ends_in_order() {
+    for _ in 0..50 {
+        let (agent, socket, session, served) = session(&Options::default());
+        let answer = session.start(&Request::Probe {}).unwrap();
+        agent.answers.wait();
+        socket.shutdown(std::net::Shutdown::Both).unwrap();
+        agent.answers.wait();
+        drop(answer);
+        let why = served.join().expect("no panic").unwrap_err().to_string();
+        assert!(why.starts_with("the session ended: "), "{why}");
+        assert_eq!(agent.gone.load(Ordering::Relaxed), 1);
+    }
+}
