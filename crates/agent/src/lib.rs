@@ -12,7 +12,7 @@ mod watch;
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use landspeed_control::{Handler, Reply, Request, SessionKey};
 use landspeed_knob::journal;
@@ -32,7 +32,8 @@ pub struct Agent {
     knobs: Knobs,
     controls: Controls,
     ports: Ports,
-    cancel: Cancel,
+    /// Ends what is under way; replaced where only that is given up, and left raised at the session's end.
+    cancel: Mutex<Cancel>,
 }
 
 impl Agent {
@@ -52,7 +53,7 @@ impl Agent {
             knobs: Knobs::new(options),
             controls: Controls::default(),
             ports: Ports::default(),
-            cancel: Cancel::new(),
+            cancel: Mutex::default(),
         })
     }
 
@@ -73,10 +74,17 @@ impl Agent {
             Request::Listen { address, transports, key } => {
                 Ok(Reply::Listening { port: self.ports.open(address, &transports, *key.as_bytes())? })
             }
+            Request::Cancel {} => {
+                let mut cancel = self.cancel.lock().unwrap_or_else(PoisonError::into_inner);
+                if !cancel.is_cancelled() {
+                    std::mem::take(&mut *cancel).cancel();
+                }
+                Ok(Reply::Done {})
+            }
             Request::Close { port } => self.ports.close(port).map(|()| Reply::Done {}),
             Request::Observers { names } => watch::can_run(&names).map(|()| Reply::Done {}),
             Request::Watch { target, observers, duration_ns, interval_ns } => {
-                live::watch(target, &observers, (duration_ns, interval_ns), &self.cancel)
+                live::watch(target, &observers, (duration_ns, interval_ns), &self.cancel())
             }
             Request::Limits { device } => self.limits(&device),
             Request::Controls { names } => {
@@ -89,6 +97,11 @@ impl Agent {
         }
     }
 
+    /// What ends a request that begins now.
+    fn cancel(&self) -> Cancel {
+        self.cancel.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn facts(&self) -> HostFacts {
         let mut facts = landspeed_observer::host::probe();
         facts.landspeed = env!("CARGO_PKG_VERSION").to_owned();
@@ -98,8 +111,9 @@ impl Agent {
     }
 
     fn limits(&self, device: &str) -> Result<Reply, String> {
+        let cancel = self.cancel();
         let limits = landspeed_limits::measure(device, &landspeed_limits::Options::default(), &|| {
-            self.cancel.is_cancelled()
+            cancel.is_cancelled()
         });
         Ok(Reply::Limits { limits: Box::new(limits) })
     }
@@ -114,7 +128,7 @@ impl Agent {
         let mut watch = TrialWatch::towards(at.ip(), spec)?;
         let kept = forget_path(at.ip());
         let plan = ClientPlan { server: at, source_port, key: *key.as_bytes() };
-        let mut outcome = run_client(spec, &plan, &mut watch, &self.cancel).map_err(|e| e.to_string())?;
+        let mut outcome = run_client(spec, &plan, &mut watch, &self.cancel()).map_err(|e| e.to_string())?;
         outcome.observed.unseen.extend(kept);
         Ok(Reply::Outcome { outcome: Box::new(outcome) })
     }
@@ -122,7 +136,7 @@ impl Agent {
     fn server(&self, at: SocketAddr, spec: &TrialSpec) -> Result<Reply, String> {
         let port = self.ports.get(at.port())?;
         let mut watch = TrialWatch::at(at.ip(), spec)?;
-        let outcome = run_server(spec, &port, &mut watch, &self.cancel).map_err(|e| e.to_string())?;
+        let outcome = run_server(spec, &port, &mut watch, &self.cancel()).map_err(|e| e.to_string())?;
         Ok(Reply::Outcome { outcome: Box::new(outcome) })
     }
 }
@@ -139,7 +153,7 @@ impl Handler for Agent {
     }
 
     fn gone(&self, why: &str) {
-        self.cancel.cancel();
+        self.cancel().cancel();
         self.controls.release();
         let restored = self.knobs.restore();
         // Whoever read our standard error may be gone with the controller: that must not stop anything.

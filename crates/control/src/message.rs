@@ -55,6 +55,8 @@ pub enum Request {
         transports: Vec<String>,
         key: SessionKey,
     },
+    /// Give up the runs and watches under way, so that they are answered soon. Answered with [`Reply::Done`].
+    Cancel {},
     /// Close a data port. Answered with [`Reply::Done`].
     Close { port: u16 },
     /// Can these observers run here? Answered with [`Reply::Done`], or with the reason why one cannot.
@@ -102,6 +104,7 @@ impl Request {
             Request::Turn { .. } => "turn",
             Request::Restore {} => "restore",
             Request::Listen { .. } => "listen",
+            Request::Cancel {} => "cancel",
             Request::Close { .. } => "close",
             Request::Observers { .. } => "observers",
             Request::Watch { .. } => "watch",
