@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use crate::{Error, Reply};
 
-/// What a waiting caller gets: the reply, or why there will be none.
-pub(crate) type Answer = Result<Reply, String>;
+/// What a waiting caller gets, and when it came: the reply, or why there will be none.
+pub(crate) type Answer = (Instant, Result<Reply, String>);
 
 /// Who waits for which answer, and whether the session is over.
 #[derive(Default)]
@@ -46,7 +47,7 @@ impl Board {
         let mut inner = self.lock();
         if let Some(caller) = inner.waiting.remove(&id) {
             // The caller may be gone by now; the place holds one answer, so this never blocks.
-            let _ = caller.try_send(Ok(reply));
+            let _ = caller.try_send((Instant::now(), Ok(reply)));
         }
         id < inner.next
     }
@@ -56,7 +57,7 @@ impl Board {
         let mut inner = self.lock();
         inner.over.get_or_insert_with(|| why.to_owned());
         for (_, caller) in inner.waiting.drain() {
-            let _ = caller.try_send(Err(why.to_owned()));
+            let _ = caller.try_send((Instant::now(), Err(why.to_owned())));
         }
     }
 
@@ -81,8 +82,8 @@ mod tests {
         let (second, at_second) = board.enroll().unwrap();
         assert!(board.post(second, Reply::Listening { port: 2 }));
         assert!(board.post(first, Reply::Listening { port: 1 }));
-        assert_eq!(at_first.recv().unwrap(), Ok(Reply::Listening { port: 1 }));
-        assert_eq!(at_second.recv().unwrap(), Ok(Reply::Listening { port: 2 }));
+        assert_eq!(at_first.recv().unwrap().1, Ok(Reply::Listening { port: 1 }));
+        assert_eq!(at_second.recv().unwrap().1, Ok(Reply::Listening { port: 2 }));
     }
 
     #[test]
@@ -100,7 +101,7 @@ mod tests {
         let (_, waiting) = board.enroll().unwrap();
         board.end("gone");
         board.end("again");
-        assert_eq!(waiting.recv().unwrap(), Err("gone".to_owned()));
+        assert_eq!(waiting.recv().unwrap().1, Err("gone".to_owned()));
         assert_eq!(board.enroll().unwrap_err().to_string(), "the session ended: gone");
     }
 }

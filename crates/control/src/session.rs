@@ -22,8 +22,6 @@ use crate::{Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
 
 /// Requests that may wait to be sent.
 const UNSENT: usize = 64;
-/// How often a wait that can be given up looks whether it is.
-const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
@@ -251,39 +249,27 @@ impl Pending {
     /// The answer, within `limit`. [`Reply::Failed`] is [`Error::Refused`].
     pub fn wait(self, limit: impl Into<Duration>) -> Result<Reply, Error> {
         let limit = limit.into();
-        let answer = self.answer.recv_timeout(limit);
-        self.read(answer, limit)
+        let answer = self.poll(limit).map(|(_, answer)| answer);
+        answer.unwrap_or(Err(Error::TimedOut { asked: self.asked, limit: limit.into() }))
     }
 
-    /// As [`Pending::wait`], but looks now and then whether it is still wanted: `None` where `stop` says that it is not.
-    pub fn wait_unless(
-        self,
-        limit: impl Into<Duration>,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Option<Reply>, Error> {
-        let limit = limit.into();
-        let start = Instant::now();
-        loop {
-            let left = limit.saturating_sub(start.elapsed());
-            match self.answer.recv_timeout(left.min(LOOK)) {
-                Err(RecvTimeoutError::Timeout) if stop() => return Ok(None),
-                Err(RecvTimeoutError::Timeout) if !left.is_zero() => {}
-                answer => return self.read(answer, limit).map(Some),
-            }
-        }
-    }
-
-    fn read(&self, answer: Result<Answer, RecvTimeoutError>, limit: Duration) -> Result<Reply, Error> {
-        match answer {
-            Ok(Ok(Reply::Failed { why })) => Err(Error::Refused { why: crate::one_line(&why) }),
-            Ok(Ok(Reply::Lost { why })) => Err(Error::Lost { why: crate::one_line(&why) }),
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(why)) => Err(Error::Ended { why }),
-            Err(RecvTimeoutError::Timeout) => Err(Error::TimedOut { asked: self.asked, limit: limit.into() }),
-            Err(RecvTimeoutError::Disconnected) => Err(Error::Ended {
-                why: self.board.over().unwrap_or_else(|| "its thread panicked".to_owned()),
-            }),
-        }
+    /// As [`Pending::wait`], with the time at which the answer came; `None` where it has not come within `wait`.
+    pub fn poll(&self, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
+        let over = || self.board.over().unwrap_or_else(|| "its thread panicked".to_owned());
+        let (at, answer) = match self.answer.recv_timeout(wait) {
+            Ok(answer) => answer,
+            Err(RecvTimeoutError::Timeout) => return None,
+            Err(RecvTimeoutError::Disconnected) => (Instant::now(), Err(over())),
+        };
+        Some((
+            at,
+            match answer {
+                Ok(Reply::Failed { why }) => Err(Error::Refused { why: crate::one_line(&why) }),
+                Ok(Reply::Lost { why }) => Err(Error::Lost { why: crate::one_line(&why) }),
+                Ok(reply) => Ok(reply),
+                Err(why) => Err(Error::Ended { why }),
+            },
+        ))
     }
 }
 

@@ -1,11 +1,11 @@
 //! One host of a pair: its session, what it is, and what is set on it now.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landspeed_control::{Change, Pending, Reply, Request, Session};
 use landspeed_knob as knob;
-use landspeed_record::{HostFacts, KnobState, LinkFacts, Restored, Settings};
+use landspeed_record::{HostFacts, KnobState, LinkFacts, Restored, Settings, TurnReport};
 use landspeed_units::Nanos;
 
 use crate::Error;
@@ -65,14 +65,20 @@ impl Host {
         pending.wait(limit).map_err(|source| self.failed(source))
     }
 
-    /// As [`Host::wait`], given up where `stop` says so: `None` then, and the host goes on until its session ends.
-    pub(crate) fn wait_unless(
-        &self,
-        pending: Pending,
-        limit: Duration,
-        stop: &dyn Fn() -> bool,
-    ) -> Result<Option<Reply>, Error> {
-        pending.wait_unless(limit, stop).map_err(|source| self.failed(source))
+    /// As [`Host::wait`], with the time at which the answer came; `None` where it has not come within `wait`.
+    pub(crate) fn poll(&self, pending: &Pending, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
+        let (at, answer) = pending.poll(wait)?;
+        Some((at, answer.map_err(|source| self.failed(source))))
+    }
+
+    /// How long its answers may take beyond what was asked takes.
+    pub(crate) fn patience(&self) -> Duration {
+        self.session.call_limit()
+    }
+
+    /// The error for an answer to `asked` that did not come.
+    pub(crate) fn silent(&self, asked: &'static str, limit: Duration) -> Error {
+        self.failed(landspeed_control::Error::TimedOut { asked, limit: limit.into() })
     }
 
     /// Refuses observers that cannot run there, and says why.
@@ -120,7 +126,7 @@ impl Host {
     }
 
     /// Begins to turn `changes`; nothing is sent where there are none.
-    pub(crate) fn turn(&mut self, changes: &[Change]) -> Result<Option<Pending>, Error> {
+    pub(crate) fn turn(&self, changes: &[Change]) -> Result<Option<Pending>, Error> {
         if changes.is_empty() {
             return Ok(None);
         }
@@ -136,14 +142,33 @@ impl Host {
     /// The end of a turn that [`Host::turn`] began: only now is it taken for applied.
     pub(crate) fn turned(&mut self, pending: Option<Pending>, changes: &[Change]) -> Result<(), Error> {
         let Some(pending) = pending else { return Ok(()) };
-        match self.wait(pending, time_limit(changes))? {
-            Reply::Turned { .. } => {
+        match self.wait(pending, self.patience() + time_of(changes))? {
+            Reply::Turned { turns } => {
+                self.reads_back(&turns, changes)?;
                 let applied = changes.iter().map(|c| (c.knob.clone(), c.value.clone()));
                 self.applied.extend(applied);
                 Ok(())
             }
             _ => Err(self.unexpected("turn")),
         }
+    }
+
+    /// Whether every value was read back as it was written, which the agent has to see to.
+    fn reads_back(&self, turns: &[TurnReport], changes: &[Change]) -> Result<(), Error> {
+        if turns.len() != changes.len() {
+            return Err(self.unexpected("turn"));
+        }
+        for (turn, Change { knob, value }) in turns.iter().zip(changes) {
+            let domain = knob::find(knob)
+                .map_err(|error| Error::Other(format!("{}: {error}", self.name)))?
+                .factor
+                .domain;
+            if !knob::journal::same(&domain, &turn.after, value) {
+                let (name, after) = (&self.name, &turn.after);
+                return Err(Error::Other(format!("{name}: {knob} was set to {value} and is {after}")));
+            }
+        }
+        Ok(())
     }
 
     /// Has everything put back, then reads it again: the notes say what differs from the start.
@@ -153,21 +178,30 @@ impl Host {
             Ok(_) => Restored { restored: false, notes: vec!["unexpected answer to restore".into()] },
             Err(error) => Restored { restored: false, notes: vec![error.to_string()] },
         };
-        if let Ok(now) = self.knobs() {
-            for (before, after) in self.states.iter().zip(&now).filter(|(b, a)| b.value != a.value) {
+        match self.knobs() {
+            Ok(now) => self.compare(&now, &mut restored),
+            Err(error) => {
                 restored.restored = false;
-                restored.notes.push(format!(
-                    "{} was {}, is {}",
-                    before.knob,
-                    before.value.as_deref().unwrap_or("unreadable"),
-                    after.value.as_deref().unwrap_or("unreadable")
-                ));
+                restored.notes.push(format!("its knobs could not be read again: {error}"));
             }
         }
         for note in &mut restored.notes {
             *note = format!("{}: {note}", self.name);
         }
         restored
+    }
+
+    /// Notes what differs from the start.
+    fn compare(&self, now: &[KnobState], restored: &mut Restored) {
+        for (before, after) in self.states.iter().zip(now).filter(|(b, a)| b.value != a.value) {
+            restored.restored = false;
+            restored.notes.push(format!(
+                "{} was {}, is {}",
+                before.knob,
+                before.value.as_deref().unwrap_or("unreadable"),
+                after.value.as_deref().unwrap_or("unreadable")
+            ));
+        }
     }
 
     /// The error for an answer of another kind than asked for.
@@ -185,8 +219,8 @@ impl Host {
     }
 }
 
-/// Bound on a turn that nothing should reach, whatever the knobs take.
-fn time_limit(changes: &[Change]) -> Duration {
+/// What a turn may take, by the knobs' own word.
+fn time_of(changes: &[Change]) -> Duration {
     let knobs = changes.iter().filter_map(|change| knob::find(&change.knob).ok());
-    Duration::from_secs(30) + Duration::from(knobs.map(|knob| knob.factor.patience()).sum::<Nanos>())
+    knobs.map(|knob| knob.factor.patience()).sum::<Nanos>().into()
 }

@@ -2,6 +2,7 @@
 //! next and what an answer is belong to `analysis`; how a host does it belongs to its agent. This
 //! crate holds the two sessions, walks hosts from cell to cell, and writes down what came.
 
+mod answers;
 mod block;
 mod buffers;
 mod compare;

@@ -1,6 +1,8 @@
 //! One workload over one or several pairs at once.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use landspeed_analysis::figures;
 use landspeed_observer::observer;
@@ -112,13 +114,28 @@ fn watching(what: &Measurement) -> Watching {
     Watching { observers: what.watch.clone(), interval }
 }
 
+/// Every pair's outcome. The first pair that fails ends the others, and says why.
 fn run_all(pairs: &[Pair], what: &Measurement) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
     let watching = watching(what);
-    let run = |pair: &Pair| pair.run_watched(what.workload.clone(), &what.flow, what.warm_up, &watching);
-    std::thread::scope(|scope| {
+    let failed = AtomicBool::new(false);
+    let first = Mutex::new(None);
+    let run = |pair: &Pair| {
+        let workload = (what.workload.clone(), what.warm_up);
+        let seen = pair.run_unless(workload, &what.flow, &watching, &|| failed.load(Ordering::Relaxed));
+        seen.unwrap_or_else(|error| {
+            failed.store(true, Ordering::Relaxed);
+            first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            None
+        })
+    };
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
         let threads: Vec<_> = pairs.iter().map(|pair| scope.spawn(|| run(pair))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a measuring thread does not panic")).collect()
-    })
+    });
+    match first.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None => Ok(outcomes.into_iter().flatten().collect()),
+    }
 }
 
 fn empty(pair: &Pair, what: &Measurement) -> MeasureReport {

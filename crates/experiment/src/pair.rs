@@ -13,6 +13,7 @@ use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, transports};
 
+use crate::answers::{both, graver};
 use crate::cores::cores;
 use crate::{Error, Host};
 
@@ -113,12 +114,15 @@ impl Pair {
 
     /// Writes `changes` on A and on B, whether or not they change anything.
     pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_control::Change>; 2]) -> Result<(), Error> {
-        let a = self.a.turn(&changes[0])?;
-        let b = self.b.turn(&changes[1])?;
-        // Both are waited for, whatever the first says: no turn is left in flight.
-        let a = self.a.turned(a, &changes[0]);
-        let b = self.b.turned(b, &changes[1]);
-        a.and(b)
+        let a = self.a.turn(&changes[0]);
+        let b = self.b.turn(&changes[1]);
+        // Both are waited for, whatever either says: no turn is left in flight.
+        let a = a.and_then(|pending| self.a.turned(pending, &changes[0]));
+        let b = b.and_then(|pending| self.b.turned(pending, &changes[1]));
+        match (a, b) {
+            (Err(a), Err(b)) => Err(graver(a, b)),
+            (a, b) => a.and(b),
+        }
     }
 
     /// Has both hosts put everything back; what differs from the start is in the notes.
@@ -181,7 +185,7 @@ impl Pair {
         watching: &Watching,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
-        let limit = time_limit(&workload, warm_up);
+        let limit = Duration::from(lasts(&workload) + warm_up) + self.a.patience().min(self.b.patience());
         let links = [self.a.link(), self.b.link()];
         let [client, server] =
             cores(PLACEMENT.of(flow), (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
@@ -196,10 +200,8 @@ impl Pair {
         let at = self.at(transports(&spec(Vec::new())))?;
         let server = self.b.start(&self.request(Role::Server, at, spec(server)))?;
         let client = self.a.start(&self.request(Role::Client, at, spec(client)))?;
-        let a = self.a.wait_unless(client, limit, stop);
-        let b = self.b.wait_unless(server, limit, stop);
-        // The side that failed first names the cause; a peer's "nobody came" is only its echo.
-        let (Some(a), Some(b)) = (a?, b?) else { return Ok(None) };
+        let answers = both([&self.a, &self.b], [client, server], limit, stop)?;
+        let Some([a, b]) = answers else { return Ok(None) };
         Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
     }
 
@@ -240,6 +242,9 @@ pub(crate) fn ping_flow(flow: &Settings) -> Settings {
     with(&[(&TRANSPORT, TRANSPORT.of(flow)), (&PLACEMENT, PLACEMENT.of(flow))])
 }
 
+/// How long a flow's proof may take.
+const MEET: Duration = Duration::from_secs(10);
+
 fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
     match reply {
         Reply::Outcome { outcome } => match misread(&outcome) {
@@ -253,11 +258,6 @@ fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
 /// Why not all figures that landspeed knows could be read. Nothing is decided on what is left of such an outcome.
 fn misread(outcome: &EndpointOutcome) -> Option<&String> {
     outcome.observed.unseen.iter().find(|line| Misshapen::is_told_by(line))
-}
-
-/// Bound on a workload that nothing should reach.
-fn time_limit(workload: &Workload, warm_up: Nanos) -> Duration {
-    Duration::from(lasts(workload) + warm_up) + Duration::from_secs(20)
 }
 
 fn addresses(b: &Host, wishes: &Wishes) -> Vec<IpAddr> {
@@ -305,9 +305,10 @@ fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result
     let run =
         |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };
     let server = b.start(&run(Role::Server))?;
-    let proven = a.start(&run(Role::Client)).and_then(|client| a.wait(client, Duration::from_secs(10)));
-    let served = b.wait(server, Duration::from_secs(10));
-    if let Err(error) = proven.and(served) {
+    let limit = MEET.min(a.patience()).min(b.patience());
+    let proven =
+        a.start(&run(Role::Client)).and_then(|client| both([a, b], [client, server], limit, &|| false));
+    if let Err(error) = proven {
         let _ = b.call(&Request::Close { port });
         return Err(error);
     }

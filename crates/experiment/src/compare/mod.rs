@@ -147,7 +147,13 @@ pub fn compare_on(
         let mut runs = KernelRuns::prepare(pair, hosts, study)?;
         compare(study, done, &mut runs, sink)
     })?;
-    sink.line(&Line::Restored(restored))?;
+    sink.line(&Line::Restored(restored.clone()))?;
+    if !restored.restored {
+        let left = restored.notes.join("; ");
+        return Err(Error::Other(format!(
+            "the study is in its record, but NOT everything was put back: {left}; run `landspeed undo` there"
+        )));
+    }
     Ok(())
 }
 

@@ -1,19 +1,14 @@
 //! What the parts of the hosts could do at most.
 
-use std::time::Duration;
-
 use landspeed_control::{Reply, Request};
 use landspeed_record::HostLimits;
 
 use crate::{Error, Host};
 
-/// Longer than the measuring takes on any host.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// The limits of `host` towards its link; measured alone, so that nothing else is in the way.
 pub(super) fn of(host: &Host) -> Result<HostLimits, Error> {
     let pending = host.start(&Request::Limits { device: host.device.clone() })?;
-    match host.wait(pending, PATIENCE)? {
+    match host.wait(pending, 2 * host.patience())? {
         Reply::Limits { limits } => Ok(*limits),
         _ => Err(host.unexpected("limits")),
     }

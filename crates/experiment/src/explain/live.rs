@@ -8,9 +8,6 @@ use landspeed_record::ExplainReport;
 use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
 use crate::{Error, Host};
 
-/// Longer than an agent takes beyond the time that it watches.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 /// Watches flows on `hosts`, one or two, all at once, and says what holds them back.
 pub fn explain_live(
     hosts: &mut [Host],
@@ -25,10 +22,11 @@ pub fn explain_live(
         interval_ns: INTERVAL,
     };
     let pending = hosts.iter().map(|host| host.start(&request)).collect::<Result<Vec<_>, _>>()?;
-    let limit = Duration::from(options.time) + PATIENCE;
     let mut seen = Vec::new();
     for (host, pending) in hosts.iter_mut().zip(pending) {
-        let Reply::Watched { device, observed } = host.wait(pending, limit)? else {
+        let Reply::Watched { device, observed } =
+            host.wait(pending, Duration::from(options.time) + host.patience())?
+        else {
             return Err(host.unexpected("watch"));
         };
         host.device = device;

@@ -44,6 +44,7 @@ pub use folder::STATE_DIR_VARIABLE;
 pub use guardian::{guardian_main, guardian_main_with};
 pub use turner::{Options, Turner};
 pub use undo::{Undo, UndoReport, undo_namespaces};
+pub use value::same;
 
 /// Finds a knob by its name in a table; nothing else is ever turned.
 pub type Lookup = fn(&str) -> Option<&'static crate::Knob>;

@@ -4,7 +4,7 @@ use crate::Domain;
 
 /// Whether two values of a domain mean the same setting: the kernel may print a value in another spelling
 /// than the one that was written ("on" for every member, or once for all).
-pub(super) fn same(domain: &Domain, a: &str, b: &str) -> bool {
+pub fn same(domain: &Domain, a: &str, b: &str) -> bool {
     match domain {
         Domain::Each(inner) => {
             let (a, b): (Vec<&str>, Vec<&str>) = (a.split(';').collect(), b.split(';').collect());

@@ -1,0 +1,161 @@
+//! The commands, each with little to do.
+
+use landspeed_analysis::Goal;
+use landspeed_control::Session;
+use landspeed_experiment::{
+    Attention, Baseline, Effort, Error, ExplainOptions, Host, Measurement, Pair, Sink, SizesOptions,
+    StudyHead, Timing, TuneOptions, Wishes, begin, compare_on, explain, explain_sizes, flow, measure, plan,
+    tune,
+};
+use landspeed_record::{Contest, ExplainReport, Line, Study, WatchTarget, WriteError, Writer};
+use landspeed_topology::Hosts;
+use landspeed_transport::find;
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{pingpong, stream};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    Tune,
+    Explain,
+    Sizes,
+    Compare,
+    Measure,
+}
+
+pub(crate) const COMMANDS: [Command; 5] =
+    [Command::Tune, Command::Explain, Command::Sizes, Command::Compare, Command::Measure];
+
+/// A record that asks to stop after so many lines.
+pub(crate) struct Lines {
+    pub(crate) writer: Writer,
+    pub(crate) written: usize,
+    pub(crate) most: usize,
+}
+
+impl Sink for Lines {
+    fn line(&mut self, line: &Line) -> Result<(), WriteError> {
+        self.written += 1;
+        self.writer.write(line)
+    }
+
+    fn stop(&self) -> bool {
+        self.written >= self.most
+    }
+}
+
+/// Joins the hosts and does it; what was left turned, as the command tells.
+pub(crate) fn run(command: Command, [a, b]: [Session; 2], lines: &mut Lines) -> Result<Vec<String>, Error> {
+    let mut pair = Pair::join(Host::probe(a)?, Host::probe(b)?, &Wishes::default())?;
+    match command {
+        Command::Tune => tuned(&mut pair, lines),
+        Command::Explain => explained(&pair).map(|_| Vec::new()),
+        Command::Sizes => sized(&mut pair, lines),
+        Command::Compare => compared(&mut pair, lines),
+        Command::Measure => measure(&[pair], &measurement(stream::spec(TIME))).map(|_| Vec::new()),
+    }
+}
+
+const TIME: Nanos = Nanos::millis(1);
+
+fn text() -> String {
+    "fake hosts".to_owned()
+}
+
+fn tuned(pair: &mut Pair, lines: &mut Lines) -> Result<Vec<String>, Error> {
+    let options = TuneOptions {
+        goal: Goal::Rate,
+        transport: find("tcp").expect("there is one"),
+        baseline: Baseline::Found,
+        budget: Nanos::secs(3),
+        only: vec!["mtu".into(), "gro".into()],
+        skip: Vec::new(),
+        explain: true,
+        against: None,
+        confirm_for: None,
+        in_lab: true,
+        seed: 7,
+        topology: text(),
+        command: text(),
+        started: text(),
+        record: text(),
+    };
+    let mut plan = plan(pair, &options)?;
+    // The hosts answer at once, whatever is asked for.
+    plan.timing = Timing { warm_up: TIME, stream: TIME, ping: TIME, fine: false };
+    let summary = tune(pair, plan, &options, lines)?;
+    Ok(if summary.restored { Vec::new() } else { summary.restored_notes })
+}
+
+fn explained(pair: &Pair) -> Result<ExplainReport, Error> {
+    let options = ExplainOptions {
+        target: WatchTarget::Workload,
+        time: TIME,
+        flow: flow(find("tcp").expect("there is one"), &[].into())?,
+        limits: true,
+        trace: true,
+        topology: text(),
+        command: text(),
+        started: text(),
+    };
+    explain(pair, &options, &mut |_| {})
+}
+
+fn sized(pair: &mut Pair, lines: &Lines) -> Result<Vec<String>, Error> {
+    let effort = Effort {
+        sizes: vec![Bytes(64), Bytes(1024)],
+        steps: vec![1],
+        rounds: 1,
+        window: TIME,
+        profiled: TIME,
+        blocks: 1,
+    };
+    let options = SizesOptions { flow: [].into(), may_turn: true, seed: 7, effort };
+    let mut attention = Attention { progress: &mut |_| {}, stop: &|| lines.stop() };
+    explain_sizes(pair, &options, &mut attention, &mut ExplainReport::default()).map(|()| Vec::new())
+}
+
+#[derive(Debug)]
+struct NoPlaces;
+
+impl Hosts for NoPlaces {
+    fn hosts(&self) -> &[landspeed_topology::Host] {
+        &[]
+    }
+
+    fn label(&self) -> String {
+        text()
+    }
+
+    fn is_lab(&self) -> bool {
+        true
+    }
+}
+
+fn compared(pair: &mut Pair, lines: &mut Lines) -> Result<Vec<String>, Error> {
+    let contest =
+        |name: &str| Contest { name: name.into(), contestants: vec![name.into()], ..Contest::default() };
+    let contests = ["reno", "cubic"].map(contest).to_vec();
+    let study = Study { contests, repeats: 2, ..Study::paper().scaled(0.0001) };
+    begin(&study, &StudyHead { command: text(), started: text() }, lines)?;
+    compare_on(pair, &NoPlaces, (&study, &[].into()), lines).map(|()| Vec::new())
+}
+
+pub(crate) fn measurement(workload: landspeed_record::Workload) -> Measurement {
+    Measurement {
+        workload,
+        flow: [].into(),
+        warm_up: TIME,
+        watch: vec!["tcp-info".into()],
+        topology: text(),
+        command: text(),
+        started: text(),
+    }
+}
+
+/// `measure pingpong --fan in`: every client with the hub.
+pub(crate) fn fan(clients: Vec<Session>, hub: Session) -> Result<landspeed_record::MeasureReport, Error> {
+    let hub = Host::probe(hub)?;
+    let join = |client| Pair::join(Host::probe(client)?, hub.shared(), &Wishes::default());
+    let pairs = clients.into_iter().map(join).collect::<Result<Vec<_>, Error>>()?;
+    measure(&pairs, &measurement(pingpong::one_byte(TIME)))
+}

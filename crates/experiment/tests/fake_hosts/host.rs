@@ -1,0 +1,247 @@
+//! A host that is none: facts and knobs of a recorded one, behind a real session in this process.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use landspeed_control::{Change, Handler, Options, Reply, Request, ServeOptions, Session, serve_socket};
+use landspeed_record::{
+    CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobState, LatencyHistogram, Line, Observations,
+    Restored, Role, Side, TrialSpec, TurnReport,
+};
+use landspeed_stats::Random;
+use landspeed_units::{Bytes, CpuNanos, Nanos};
+
+use crate::wire::Wire;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The request is refused.
+    Refuses,
+    Panics,
+    NeverAnswers,
+    /// The connection ends.
+    EndsSession,
+    /// A turn changes nothing and says so.
+    DoesNotTake,
+    /// Every restore says that something was left.
+    LeavesSomething,
+}
+
+pub(crate) const FAULTS: [Fault; 6] = [
+    Fault::Refuses,
+    Fault::Panics,
+    Fault::NeverAnswers,
+    Fault::EndsSession,
+    Fault::DoesNotTake,
+    Fault::LeavesSomething,
+];
+
+impl Fault {
+    pub(crate) fn befalls(self, request: &str) -> bool {
+        match self {
+            Fault::DoesNotTake => request == "turn",
+            Fault::LeavesSomething => request == "restore",
+            _ => true,
+        }
+    }
+}
+
+type Known = (HostFacts, Vec<KnobState>);
+
+/// What a real run recorded of its hosts.
+static RECORDED: LazyLock<[Known; 2]> = LazyLock::new(|| {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
+    let mut hosts = [Known::default(), Known::default()];
+    for line in landspeed_record::read(&path).expect("it is there").lines {
+        match line {
+            Line::Host { side, facts } => hosts[usize::from(side == Side::B)].0 = *facts,
+            Line::Knobs { side, states } => hosts[usize::from(side == Side::B)].1 = states,
+            _ => {}
+        }
+    }
+    hosts
+});
+
+pub(crate) struct FakeHost {
+    pub(crate) name: &'static str,
+    facts: HostFacts,
+    found: Vec<KnobState>,
+    knobs: Mutex<BTreeMap<String, String>>,
+    noise: Mutex<Random>,
+    wire: Arc<Wire>,
+    /// The number of the request, and what goes wrong with it.
+    fault: Option<(usize, Fault)>,
+    pub(crate) failed: AtomicBool,
+    over: AtomicBool,
+    socket: UnixStream,
+}
+
+impl FakeHost {
+    /// The host and a session with it. Hosts of side B are those that others send to.
+    pub(crate) fn start(
+        name: &'static str,
+        side: Side,
+        wire: &Arc<Wire>,
+        fault: Option<(usize, Fault)>,
+    ) -> (Arc<FakeHost>, Session) {
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        let (facts, found) = RECORDED[usize::from(side == Side::B)].clone();
+        let host = Arc::new(FakeHost {
+            name,
+            facts,
+            knobs: Mutex::new(values(&found)),
+            found,
+            noise: Mutex::new(Random::new(name.bytes().map(u64::from).sum())),
+            wire: Arc::clone(wire),
+            fault,
+            failed: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+            socket: theirs.try_clone().expect("a second handle"),
+        });
+        let handler: Arc<dyn Handler> = Arc::clone(&host) as Arc<dyn Handler>;
+        std::thread::spawn(move || serve_socket(theirs, handler, &ServeOptions::default()));
+        let silent = fault.is_some_and(|(_, fault)| fault == Fault::NeverAnswers);
+        let call = if silent { Nanos::millis(700) } else { Nanos::secs(30) };
+        let options = Options { call, ..Options::default() };
+        (host, Session::over_socket(name, ours, &options).expect("a session"))
+    }
+
+    /// Knobs that do not have the value that they had, each with it.
+    pub(crate) fn turned(&self) -> Vec<(String, String)> {
+        let found = values(&self.found);
+        lock(&self.knobs).clone().into_iter().filter(|(name, value)| found[name] != *value).collect()
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    fn restore(&self) {
+        *lock(&self.knobs) = values(&self.found);
+    }
+
+    /// What goes wrong with `request`, if anything does.
+    fn fail(&self, fault: Fault, request: &Request) -> Option<Reply> {
+        if !fault.befalls(request.name()) {
+            return None;
+        }
+        self.failed.store(true, Ordering::Relaxed);
+        match fault {
+            Fault::Refuses => return Some(Reply::Failed { why: "made to fail".to_owned() }),
+            // Without the hook that prints.
+            Fault::Panics => std::panic::resume_unwind(Box::new("made to panic")),
+            Fault::EndsSession => self.socket.shutdown(std::net::Shutdown::Both).expect("it is open"),
+            Fault::NeverAnswers => {}
+            Fault::DoesNotTake => return Some(self.turn(request, false)),
+            Fault::LeavesSomething => {
+                self.restore();
+                let notes = vec!["mtu was changed by somebody else".to_owned()];
+                return Some(Reply::Restored { restored: Restored { restored: false, notes } });
+            }
+        }
+        while !self.is_over() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Some(Reply::Failed { why: "over".to_owned() })
+    }
+
+    fn turn(&self, request: &Request, takes: bool) -> Reply {
+        let Request::Turn { changes, .. } = request else { unreachable!("only turns are turned") };
+        let mut knobs = lock(&self.knobs);
+        let turns = changes.iter().map(|Change { knob, value }| {
+            let before = knobs.get(knob).cloned().unwrap_or_default();
+            let after = if takes { value.clone() } else { "stuck".to_owned() };
+            knobs.insert(knob.clone(), after.clone());
+            TurnReport { knob: knob.clone(), before, after, took_ns: Nanos::micros(10) }
+        });
+        Reply::Turned { turns: turns.collect() }
+    }
+
+    fn states(&self) -> Vec<KnobState> {
+        let knobs = lock(&self.knobs);
+        let now = |state: &KnobState| KnobState { value: knobs.get(&state.knob).cloned(), ..state.clone() };
+        self.found.iter().map(now).collect()
+    }
+
+    fn run(&self, role: Role, port: u16, spec: &TrialSpec) -> Reply {
+        let own = lock(&self.knobs)["mtu"] == "9000";
+        let Some(other) = self.wire.meet((port, role), own, || self.is_over()) else {
+            return Reply::Failed { why: "the other end did not come".to_owned() };
+        };
+        // Jumbo frames at both ends double the rate; all else is noise of 2 %.
+        let noise = 0.98 + 0.04 * (lock(&self.noise).draw() >> 11) as f64 / (1_u64 << 53) as f64;
+        let bytes = Bytes((12_500_000.0 * noise * if own && other { 2.0 } else { 1.0 }) as u64);
+        let window_ns = Nanos::millis(100);
+        let cpu = CpuUsage { window_ns, workload_ns: CpuNanos(50_000_000), ..CpuUsage::default() };
+        let mut outcome = EndpointOutcome {
+            window_ns,
+            observed: Observations::default().with(cpu),
+            ..EndpointOutcome::default()
+        };
+        match role {
+            Role::Client if spec.workload.name == "pingpong" => {
+                outcome.latency = vec![LatencyHistogram {
+                    size_bytes: Bytes(1),
+                    bins: vec![((50_000.0 * noise) as u64, 100)],
+                }];
+            }
+            Role::Client => outcome.sent_bytes = bytes,
+            Role::Server => (outcome.received_bytes, outcome.flow_bytes) = (bytes, vec![bytes]),
+        }
+        Reply::Outcome { outcome: Box::new(outcome) }
+    }
+}
+
+impl Handler for FakeHost {
+    fn handle(&self, request: Request) -> Reply {
+        let number = self.wire.note(self.name, request.name());
+        if let Some((at, fault)) = self.fault
+            && (at == number || fault == Fault::LeavesSomething)
+            && let Some(reply) = self.fail(fault, &request)
+        {
+            return reply;
+        }
+        let link = &self.facts.links[0];
+        match request {
+            Request::Probe {} => Reply::Facts { facts: Box::new(self.facts.clone()) },
+            Request::Route { to } => {
+                let own = link.addresses.iter().find(|own: &&IpAddr| own.is_ipv4() == to.is_ipv4());
+                Reply::Route { device: link.name.clone(), source: *own.expect("it has both"), local: false }
+            }
+            Request::Knobs { .. } => Reply::Knobs { states: self.states() },
+            Request::Turn { .. } => self.turn(&request, true),
+            Request::Restore {} => {
+                self.restore();
+                Reply::Restored { restored: Restored { restored: true, notes: Vec::new() } }
+            }
+            Request::Listen { .. } => Reply::Listening { port: self.wire.port() },
+            Request::Controls { names } => Reply::Controls { ready: names },
+            Request::Limits { .. } => Reply::Limits { limits: Box::new(HostLimits::default()) },
+            Request::Watch { .. } => Reply::Watched { device: link.name.clone(), observed: Box::default() },
+            Request::Cancel {} => {
+                self.wire.cancel();
+                Reply::Done {}
+            }
+            Request::Close { .. } | Request::Observers { .. } => Reply::Done {},
+            Request::Run { role, at, spec, .. } => self.run(role, at.port(), &spec),
+        }
+    }
+
+    fn gone(&self, _: &str) {
+        self.restore();
+        self.over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn values(states: &[KnobState]) -> BTreeMap<String, String> {
+    states.iter().filter_map(|state| Some((state.knob.clone(), state.value.clone()?))).collect()
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,270 @@
+//! The controller against hosts that fail: every order of failing calls puts everything back.
+
+mod commands;
+mod host;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use landspeed_record::{Line, Record, Side, Writer};
+
+use commands::{COMMANDS, Command, Lines};
+use host::{FAULTS, FakeHost, Fault, lock};
+use wire::Wire;
+
+/// Requests that each fail once, from the first on; later ones do by turns.
+const EVERY: usize = 40;
+/// How many of the later ones do.
+const LATER: usize = 6;
+/// Longer than any command takes, whatever fails.
+const WATCHDOG: Duration = Duration::from_secs(60);
+/// Cases at a time: nearly all of them wait.
+const AT_ONCE: usize = 24;
+
+/// What goes wrong: at which host, with which request.
+type Trouble = (Side, usize, Fault);
+
+struct Seen {
+    hosts: [Arc<FakeHost>; 2],
+    wire: Arc<Wire>,
+    /// What was left turned, as the command tells, or its error.
+    said: Result<Vec<String>, String>,
+    record: Result<Record, String>,
+}
+
+/// Runs a command, stopped after so many lines, to the end of its sessions.
+fn see(command: Command, trouble: Option<Trouble>, most: usize) -> Seen {
+    let wire = Arc::new(Wire::default());
+    let start = |name, side| {
+        let fault = trouble.filter(|(at, ..)| *at == side).map(|(_, number, fault)| (number, fault));
+        FakeHost::start(name, side, &wire, fault)
+    };
+    let ((a, to_a), (b, to_b)) = (start("anna", Side::A), start("bert", Side::B));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("record");
+    let writer = Writer::create(&file).expect("a record");
+    let (done, said) = channel();
+    std::thread::spawn(move || {
+        let mut lines = Lines { writer, written: 0, most };
+        done.send(commands::run(command, [to_a, to_b], &mut lines).map_err(|error| error.to_string()))
+    });
+    let said = said.recv_timeout(WATCHDOG);
+    let said = said.unwrap_or_else(|why| panic!("{command:?} with {trouble:?} hangs or panics: {why}"));
+    let deadline = Instant::now() + WATCHDOG;
+    while !(a.is_over() && b.is_over()) {
+        assert!(Instant::now() < deadline, "{command:?} with {trouble:?}: a session goes on");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let record = landspeed_record::read(&file).map_err(|error| error.to_string());
+    Seen { hosts: [a, b], wire, said, record }
+}
+
+/// What holds whatever goes wrong.
+fn check(seen: &Seen, what: &str) {
+    for host in &seen.hosts {
+        assert_eq!(host.turned(), [], "{what}: left turned on {}", host.name);
+    }
+    for (host, requests) in seen.wire.requests() {
+        let restored = requests.iter().position(|request| *request == "restore").unwrap_or(requests.len());
+        let late = requests[restored..].iter().find(|request| ["turn", "run"].contains(request));
+        assert_eq!(late, None, "{what}: after restoring, {host} was asked to");
+    }
+}
+
+fn check_trouble(command: Command, trouble: Trouble) {
+    let (side, number, fault) = trouble;
+    let seen = see(command, Some(trouble), usize::MAX);
+    let host = &seen.hosts[usize::from(side == Side::B)];
+    let what = format!("{command:?}, {fault:?} at request {number} of {}: {:?}", host.name, seen.said);
+    check(&seen, &what);
+    if !host.failed.load(Ordering::Relaxed) {
+        assert_eq!(seen.said, Ok(Vec::new()), "{what}");
+        return;
+    }
+    match (&seen.said, fault) {
+        (Err(why), Fault::LeavesSomething) => {
+            assert!(
+                why.contains("NOT everything was put back") && why.contains("`landspeed undo`"),
+                "{what}"
+            );
+            assert!(why.contains(host.name), "{what}");
+        }
+        (Ok(left), Fault::LeavesSomething) => {
+            assert!(!left.is_empty() && left.iter().all(|line| line.starts_with(host.name)), "{what}");
+        }
+        (Err(why), _) => assert!(why.contains(host.name), "{what}"),
+        (Ok(left), _) => assert!(left.iter().all(|line| line.starts_with(host.name)), "{what}"),
+    }
+    if fault == Fault::EndsSession {
+        let other = &seen.hosts[usize::from(side == Side::A)];
+        check_ended(&seen.wire, host.name, number, other.name, &what);
+    }
+}
+
+/// Whoever lost its peer is not asked to run again, but for a request that crossed the news.
+fn check_ended(wire: &Wire, host: &str, number: usize, other: &str, what: &str) {
+    let log = lock(&wire.log);
+    let ended =
+        log.iter().enumerate().filter(|(_, (name, _))| *name == host).nth(number).expect("it failed").0;
+    let (of_host, of_other): (Vec<_>, Vec<_>) = log[ended + 1..].iter().partition(|(name, _)| *name == host);
+    let runs = of_other.iter().filter(|(_, request)| *request == "run").count();
+    assert_eq!(of_host, [], "{what}: asked after its session ended");
+    assert!(runs <= 1, "{what}: {other} was asked to run {runs} times");
+}
+
+/// Requests that fail in turn: the first ones each, some of the later ones, and the last.
+fn numbers(requests: &[&str], fault: Fault) -> Vec<usize> {
+    let here = |number: &usize| fault.befalls(requests[*number]);
+    let all: Vec<usize> = (0..requests.len()).filter(here).collect();
+    let (first, later) = all.split_at(all.len().min(EVERY));
+    match fault {
+        // It befalls all of them.
+        Fault::LeavesSomething => all.into_iter().take(1).collect(),
+        // To a controller this is a refusal.
+        Fault::Panics => first.iter().copied().step_by(5).collect(),
+        _ => {
+            let later = later.iter().rev().step_by((later.len() / LATER).max(1));
+            first.iter().chain(later).copied().collect()
+        }
+    }
+}
+
+fn troubles(command: Command) -> Vec<Trouble> {
+    let undisturbed = see(command, None, usize::MAX);
+    check(&undisturbed, "undisturbed");
+    assert_eq!(undisturbed.said, Ok(Vec::new()));
+    let requests = undisturbed.wire.requests();
+    let mut found = Vec::new();
+    for (side, host) in Side::BOTH.into_iter().zip(&undisturbed.hosts) {
+        for fault in FAULTS {
+            let numbers = numbers(&requests[host.name], fault);
+            found.extend(numbers.into_iter().map(|number| (side, number, fault)));
+        }
+    }
+    found
+}
+
+/// Does all of `cases`, many at once; the first that fails fails the test.
+fn each<T: Copy + Send + Sync>(cases: &[T], check: impl Fn(T) + Sync) {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(*case)));
+                    lock(&failed).extend(result.err());
+                }
+            });
+        }
+    });
+    let failed = lock(&failed);
+    assert!(failed.is_empty(), "{} of {} cases fail", failed.len(), cases.len());
+}
+
+#[test]
+fn whatever_fails_everything_is_put_back() {
+    for command in COMMANDS {
+        let troubles = troubles(command);
+        let began = Instant::now();
+        each(&troubles, |trouble| check_trouble(command, trouble));
+        println!("{command:?}: {} cases in {:?}", troubles.len(), began.elapsed());
+    }
+}
+
+#[test]
+fn tune_keeps_what_helps_and_puts_everything_back() {
+    let seen = see(Command::Tune, None, usize::MAX);
+    check(&seen, "tune");
+    assert_eq!(seen.said, Ok(Vec::new()));
+    let record = seen.record.expect("a record that can be read");
+    assert_eq!(record.header.kind, "tune");
+    let steps = record.lines.iter().filter_map(|line| match line {
+        Line::Step(step) if step.summary.blocks > 0 && !step.summary.placebo => Some(&step.summary),
+        _ => None,
+    });
+    let kept: BTreeMap<_, _> =
+        steps.map(|step| ((step.knob.as_str(), step.value.as_str()), step.kept)).collect();
+    assert_eq!(kept, [(("gro", "on"), false), (("mtu", "9000"), true)].into());
+    assert!(record.lines.iter().any(|line| matches!(line, Line::Trial(_))));
+    let restored = |line: &Line| matches!(line, Line::Restored(restored) if restored.restored);
+    assert!(record.lines.iter().any(restored));
+}
+
+#[test]
+fn a_stop_ends_in_order_wherever_it_comes() {
+    for command in [Command::Tune, Command::Compare, Command::Sizes] {
+        let whole = see(command, None, usize::MAX);
+        let lines = whole.record.as_ref().map_or(0, |record| record.lines.len());
+        let stops: Vec<usize> = (0..=lines.min(12)).chain((12..lines).step_by(23)).collect();
+        each(&stops, |most| {
+            let seen = see(command, None, most);
+            check(&seen, &format!("{command:?} stopped after {most} lines"));
+            assert_eq!(seen.said, Ok(Vec::new()), "{command:?} stopped after {most} lines");
+            if command != Command::Sizes {
+                let record = seen.record.expect("a record that can be read");
+                let restored = |line: &Line| matches!(line, Line::Restored(restored) if restored.restored);
+                assert!(record.lines.iter().any(restored), "{command:?} stopped after {most} lines");
+            }
+        });
+    }
+}
+
+/// B refuses while A waits for it, as real ends do, for ten seconds.
+#[test]
+fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
+    let whole = see(Command::Measure, None, usize::MAX).wire.requests();
+    let last_run = whole["bert"].iter().rposition(|request| *request == "run").expect("it ran");
+    let began = Instant::now();
+    let seen = see(Command::Measure, Some((Side::B, last_run, Fault::Refuses)), usize::MAX);
+    assert_eq!(seen.said, Err("bert: made to fail".to_owned()));
+    assert!(began.elapsed() < Duration::from_secs(6), "took {:?}", began.elapsed());
+    assert_eq!(seen.wire.requests()["anna"].last(), Some(&"cancel"), "it is told to give up");
+}
+
+struct Fan {
+    hosts: Vec<Arc<FakeHost>>,
+    wire: Arc<Wire>,
+    /// Whose latency was reported, or the error.
+    between: Result<Vec<String>, String>,
+}
+
+/// Three clients of one hub; the request of the second that fails, if one does.
+fn fan(fault: Option<(usize, Fault)>) -> Fan {
+    let wire = Arc::new(Wire::default());
+    let (hub, to_hub) = FakeHost::start("hub", Side::B, &wire, None);
+    let clients = [("ada", None), ("ben", fault), ("cid", None)];
+    let clients = clients.map(|(name, fault)| FakeHost::start(name, Side::A, &wire, fault));
+    let (mut hosts, sessions): (Vec<_>, Vec<_>) = clients.into_iter().unzip();
+    hosts.push(hub);
+    let report = commands::fan(sessions, to_hub).map_err(|error| error.to_string());
+    let between =
+        report.map(|report| report.latency.into_iter().filter_map(|latency| latency.between).collect());
+    Fan { hosts, wire, between }
+}
+
+#[test]
+fn a_fan_has_one_session_with_its_hub() {
+    let Fan { wire, between, .. } = fan(None);
+    let clients = ["ada to hub", "ben to hub", "cid to hub"];
+    assert_eq!(between, Ok(clients.map(str::to_owned).to_vec()));
+    let probes = |host| wire.requests()[host].iter().filter(|request| **request == "probe").count();
+    assert_eq!(["hub", "ada", "ben", "cid"].map(probes), [1; 4]);
+}
+
+#[test]
+fn one_client_that_fails_ends_the_others_in_order() {
+    let last = fan(None).wire.requests()["ben"].len() - 1;
+    for fault in [Fault::Refuses, Fault::Panics, Fault::NeverAnswers, Fault::EndsSession] {
+        let began = Instant::now();
+        let Fan { hosts, between, .. } = fan(Some((last, fault)));
+        let why = between.expect_err("a client failed");
+        assert!(why.starts_with("ben: "), "{fault:?}: {why}");
+        assert!(began.elapsed() < Duration::from_secs(8), "{fault:?}: took {:?}", began.elapsed());
+        assert!(hosts.iter().all(|host| host.turned().is_empty()));
+    }
+}
