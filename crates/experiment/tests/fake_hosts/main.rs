@@ -17,7 +17,7 @@ use host::{FAULTS, FakeHost, Fault, lock};
 use wire::Wire;
 
 /// Requests that each fail once, from the first on; later ones do by turns.
-const EVERY: usize = 40;
+const EVERY: usize = 24;
 /// How many of the later ones do.
 const LATER: usize = 6;
 /// Longer than any command takes, whatever fails.
