@@ -30,6 +30,7 @@ pub(crate) mod flag {
 }
 
 /// A bound netlink socket. Not for use by two threads at once (and so not `Sync`).
+#[derive(Debug)]
 pub(crate) struct Channel {
     socket: Socket,
     sequence: Cell<u32>,

@@ -43,7 +43,7 @@ pub use link::{Link, LinkCounters};
 pub use link_change::LinkChange;
 pub use link_create::VethEnd;
 pub use link_watch::{LinkGone, LinkWatch, NewPlace};
-pub use namespace::netns_cookie;
+pub use namespace::{in_throwaway, netns_cookie};
 pub use netem::{Netem, NetemLoss};
 pub use qdisc::Qdisc;
 pub use queue_stats::QueueStats;

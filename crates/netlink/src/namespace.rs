@@ -1,9 +1,10 @@
-//! Which network namespace this is.
+//! Which network namespace this is, and one to try things in.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::attr::{Attrs, Body};
 use crate::error::{During, Error, Failure};
@@ -39,6 +40,18 @@ fn cookie() -> io::Result<u64> {
         )
     };
     if rc == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Runs `work` on a fresh thread in a new, unnamed network namespace, which the kernel removes with the thread; a panic
+/// in it continues here. For trying what this kernel and user may do.
+pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    let apart = || {
+        // SAFETY: unsound only with CLONE_FILES, which would part the threads' descriptor tables.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+        Ok(work())
+    };
+    let outcome = std::thread::scope(|scope| scope.spawn(apart).join());
+    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 impl Rtnl {

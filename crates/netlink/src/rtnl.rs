@@ -4,6 +4,7 @@ use crate::channel::Channel;
 use crate::error::{During, Error};
 
 /// An rtnetlink socket in the network namespace of the thread that opened it.
+#[derive(Debug)]
 pub struct Rtnl {
     pub(crate) channel: Channel,
 }

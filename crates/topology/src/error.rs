@@ -48,9 +48,9 @@ pub enum Error {
         /// The reason and the remedy.
         why: String,
     },
-    /// Parameters that make no wide-area link.
+    /// A link that landspeed carries itself could not be made.
     #[error(transparent)]
-    Wan(#[from] crate::wan::WanSpecError),
+    Link(#[from] landspeed_emulator::Error),
     /// The words of a command line name no topology.
     #[error("{0}")]
     Hosts(String),

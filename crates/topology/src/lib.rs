@@ -11,11 +11,10 @@ pub mod lab;
 mod namespace;
 mod real;
 mod registry;
-mod wan;
 
 pub use error::Error;
 pub use lab::{Lab, LabHost, LabKind};
+pub use landspeed_emulator::WanSpec;
 pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use real::{HostSpec, SshTarget};
 pub use registry::{Host, Hosts, Invite, Reach, TOPOLOGIES, Topology, find, open};
-pub use wan::{Share, WanSpec, WanSpecError};

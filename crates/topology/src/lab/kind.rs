@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::wan::WanSpec;
+use landspeed_emulator::WanSpec;
 
 /// What joins the hosts of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -40,7 +40,7 @@ impl FromStr for LabKind {
     /// "lab", "lab:back-to-back", "lab:switch:4", "lab:wan", "lab:wan:rate=1G,rtt=20ms".
     fn from_str(given: &str) -> Result<Self, Error> {
         if let Some(parameters) = wan_parameters(given) {
-            return Ok(LabKind::Wan(Box::new(parameters.parse()?)));
+            return Ok(LabKind::Wan(Box::new(parameters.parse().map_err(landspeed_emulator::Error::from)?)));
         }
         let switch = |count: &str| {
             let hosts: u8 = count.parse().ok()?;

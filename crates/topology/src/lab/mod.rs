@@ -21,12 +21,12 @@ mod topologies;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use landspeed_emulator::Link;
 use landspeed_record::{QueueSample, WanStats};
 
 use crate::error::Error;
-use crate::namespace::Namespace;
+use crate::namespace::{Namespace, with_namespace};
 use crate::registry::{Host, Hosts, Reach, first_pair};
-use crate::wan::Link;
 pub use keeper::{keep_with, outlive_owner};
 pub use kind::LabKind;
 pub use plan::LabId;
@@ -91,7 +91,8 @@ impl Lab {
         build::build(&plan)?;
         if let (LabKind::Wan(spec), Some(middle)) = (&plan.kind, plan.middle_namespace()) {
             let ports = plan.wan_ports();
-            lab.link = Some(Link::start(spec, &middle, ports.each_ref().map(String::as_str))?);
+            let start = || Link::start(spec, ports.each_ref().map(String::as_str));
+            lab.link = Some(with_namespace(&middle, start)??);
         }
         Ok(lab)
     }

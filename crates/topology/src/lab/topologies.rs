@@ -1,14 +1,12 @@
 //! The lab's entries in the table of topologies.
 
-use landspeed_netlink::{LinkChange, Rtnl, VethEnd};
+use landspeed_netlink::{LinkChange, Rtnl, VethEnd, in_throwaway};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::kind::wan_parameters;
 use super::{Lab, LabKind};
 use crate::error::Error;
-use crate::namespace::try_in_throwaway;
 use crate::registry::{Hosts, Topology};
-use crate::wan;
 
 /// Two namespaces and a veth pair.
 #[derive(Debug)]
@@ -134,14 +132,14 @@ impl Topology for Wan {
 
     fn check(&self, words: &[String]) -> Result<(), Error> {
         match kind_of(words)? {
-            LabKind::Wan(spec) => Ok(spec.check()?),
+            LabKind::Wan(spec) => Ok(spec.check().map_err(landspeed_emulator::Error::from)?),
             _ => Ok(()),
         }
     }
 
     fn can_run(&self) -> Result<(), String> {
         can_run()?;
-        wan::can_carry()
+        landspeed_emulator::can_carry()
     }
 
     fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error> {
@@ -166,7 +164,7 @@ fn can_run() -> Result<(), String> {
     if !capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
         return Err("making network namespaces needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN): try sudo".into());
     }
-    let tried = try_in_throwaway(|| {
+    let tried = in_throwaway(|| {
         let rtnl = Rtnl::open()?;
         let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
         rtnl.create_veth(&end("ls-try-a"), &end("ls-try-b"))?;

@@ -37,14 +37,6 @@ pub(super) fn on_fresh_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Runs `work` on a fresh thread in a new, unnamed namespace, which the kernel removes with the thread.
-pub(crate) fn try_in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    on_fresh_thread(|| {
-        unshare_network()?;
-        Ok(work())
-    })
-}
-
 /// Puts this thread into a new network namespace.
 pub(super) fn unshare_network() -> io::Result<()> {
     unshare(UnshareFlags::NEWNET)

@@ -12,7 +12,6 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::mount::{MountPropagationFlags, UnmountFlags, mount_bind, mount_change, unmount};
 
 use crate::error::{During, Error};
-pub(crate) use enter::try_in_throwaway;
 pub use enter::{enter, with_namespace};
 
 /// Where `ip netns` keeps them.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use landspeed_emulator as emulator;
 use landspeed_topology::{Error, Hosts, Lab, with_namespace};
 use landspeed_units::Nanos;
 
@@ -127,7 +128,7 @@ fn netem_carries_the_link_or_it_is_said_why_not() {
     }
     let spec = "lab:wan:rate=100M,rtt=20ms,queue=1000p";
     match Lab::create(format!("{spec},link=netem").parse().unwrap()) {
-        Err(Error::CannotRun { why, .. }) => {
+        Err(Error::Link(emulator::Error::CannotRun(why))) => {
             assert!(why.contains("netem") && why.contains("link=user"), "{why}");
             let lab = Lab::create(spec.parse().unwrap()).unwrap();
             let notes = lab.wan_stats().unwrap().notes;

@@ -20,9 +20,8 @@
 //! | `stats`, `samples`, `lateness` | what the link did, its queue over time, and how late it was |
 //! | `netem`, `link` | the kernel's emulator instead; who carries a link, and each run's own figures |
 //!
-//! The threads belong to the process that owns the lab: they end with it, however it ends, and what is left of
-//! the lab (namespaces) is what the keeper removes for every lab. The sockets see frames of the two
-//! links only.
+//! The threads belong to the process that started the link and end with it, however it ends. The sockets see frames
+//! of the two links only. Who makes those links and the network namespace is no matter here: crate `topology` does.
 //!
 //! What it is not: a rate beyond what two threads can copy (some Gb/s at MTU 1500 without segmentation
 //! offload) shows in [`landspeed_record::WanStats`] as lateness and as `missed_frames`, and must be read before
@@ -31,6 +30,7 @@
 mod batch;
 mod clock;
 mod direction;
+mod error;
 mod file;
 mod frame;
 mod ip;
@@ -58,18 +58,18 @@ mod threads;
 mod trace;
 mod virtio;
 
-use crate::namespace::try_in_throwaway;
+pub use error::Error;
 pub use keys::WanSpecError;
-pub(crate) use link::Link;
-pub use share::Share;
+use landspeed_netlink::in_throwaway;
+pub use link::Link;
 use socket::Socket;
 pub use spec::WanSpec;
 
 /// Whether this user may carry frames here; otherwise why not. Asks the kernel, in a namespace that is
 /// gone before this returns.
-pub(crate) fn can_carry() -> Result<(), String> {
+pub fn can_carry() -> Result<(), String> {
     const LOOPBACK: u32 = 1;
-    match try_in_throwaway(|| Socket::receiving("lo", LOOPBACK)) {
+    match in_throwaway(|| Socket::receiving("lo", LOOPBACK)) {
         Err(e) => Err(format!("this kernel refuses a network namespace: {e}")),
         Ok(Err(e)) => Err(format!("a link in user space needs packet sockets (CAP_NET_RAW): {e}")),
         Ok(Ok(_)) => Ok(()),

@@ -10,12 +10,11 @@ use landspeed_units::Bytes;
 
 use super::clock;
 use super::direction::Direction;
+use super::error::{During, Error};
 use super::plan::WayPlan;
 use super::pump::{Pump, Stop};
 use super::socket::Socket;
 use super::stats::Counters;
-use crate::error::{During, Error};
-use crate::namespace::with_namespace;
 
 type Notes = Arc<Mutex<Vec<String>>>;
 const DIRECTIONS: [&str; 2] = ["A to B", "B to A"];
@@ -30,23 +29,16 @@ pub(super) struct Threads {
     notes: Notes,
 }
 
-/// Where a direction begins and ends.
-struct Ends<'a> {
-    netns: &'a str,
-    from: &'a str,
-    to: &'a str,
-}
-
 impl Threads {
-    /// Joins two links, which are up, of a network namespace.
-    pub(super) fn start(plans: &[WayPlan; 2], netns: &str, links: [&str; 2]) -> Result<Self, Error> {
+    /// Joins two links, which are up, of this thread's network namespace.
+    pub(super) fn start(plans: &[WayPlan; 2], links: [&str; 2]) -> Result<Self, Error> {
         check_memory(plans)?;
         let stop = Arc::new(Stop::new().during(|| "make an event to end the link by".into())?);
         let mut link =
             Threads { threads: Vec::new(), stop, counters: Default::default(), notes: Notes::default() };
         for (number, plan) in plans.iter().enumerate() {
-            let ends = Ends { netns, from: links[number], to: links[1 - number] };
-            let pump = link.pump(plan, &ends, Arc::clone(&link.counters[number]))?;
+            let ends = [links[number], links[1 - number]];
+            let pump = link.pump(plan, ends, Arc::clone(&link.counters[number]))?;
             let notes = Arc::clone(&link.notes);
             let thread = std::thread::Builder::new().name(format!("ls-wan-{}", ["ab", "ba"][number]));
             let work = move || carry(pump, DIRECTIONS[number], &notes);
@@ -55,13 +47,10 @@ impl Threads {
         Ok(link)
     }
 
-    fn pump(&self, plan: &WayPlan, ends: &Ends<'_>, counters: Arc<Counters>) -> Result<Pump, Error> {
-        let open = || {
-            let rtnl = Rtnl::open()?;
-            let from = Socket::receiving(ends.from, rtnl.index_of(ends.from)?)?;
-            Ok::<_, Error>((from, Socket::sending(ends.to, rtnl.index_of(ends.to)?)?))
-        };
-        let (from, to) = with_namespace(ends.netns, open)??;
+    fn pump(&self, plan: &WayPlan, [from, to]: [&str; 2], counters: Arc<Counters>) -> Result<Pump, Error> {
+        let rtnl = Rtnl::open()?;
+        let from = Socket::receiving(from, rtnl.index_of(from)?)?;
+        let to = Socket::sending(to, rtnl.index_of(to)?)?;
         let direction = Direction::new(plan, Arc::clone(&counters));
         Ok(Pump { from, to, direction, counters, stop: Arc::clone(&self.stop) })
     }
@@ -107,7 +96,7 @@ fn check_memory(plans: &[WayPlan; 2]) -> Result<(), Error> {
         "what is under way on this link takes {} of memory, and {free} is free: lower rate, rtt or queue",
         Bytes(needed)
     );
-    Err(Error::CannotRun { topology: "lab:wan", why })
+    Err(Error::CannotRun(why))
 }
 
 /// MemAvailable (proc(5)).

@@ -7,17 +7,17 @@ use landspeed_record::{QueueSample, WanCarrier, WanStats};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::clock;
+use super::error::Error;
 use super::netem::{self, Emulators};
 use super::plan::WayPlan;
 use super::spec::{Carrier, WanSpec};
 use super::stats::Seen;
 use super::threads::Threads;
-use crate::error::Error;
 
 /// A link that carries frames, until dropped.
 #[derive(Debug)]
 #[must_use = "the link carries nothing once this is dropped"]
-pub(crate) struct Link {
+pub struct Link {
     carried: Carried,
     /// What is always said of it: its parameters, and why it is carried as it is.
     told: WanStats,
@@ -45,16 +45,16 @@ enum Choice {
 }
 
 impl Link {
-    /// Joins two links, which are up, of a network namespace.
+    /// Joins two links, which are up, of this thread's network namespace.
     ///
     /// # Errors
     /// A file that cannot be understood, netem asked for and not to be had, too little memory, or what the
     /// kernel refuses.
-    pub(crate) fn start(spec: &WanSpec, netns: &str, links: [&str; 2]) -> Result<Self, Error> {
+    pub fn start(spec: &WanSpec, links: [&str; 2]) -> Result<Self, Error> {
         let plans = spec.plan()?;
         let (carried, why) = match choose(spec.carrier, &plans)? {
-            Choice::Threads { why } => (Carried::Threads(Threads::start(&plans, netns, links)?), why),
-            Choice::Netem(netem) => (Carried::Netem(Emulators::start(&netem, netns, links)?), None),
+            Choice::Threads { why } => (Carried::Threads(Threads::start(&plans, links)?), why),
+            Choice::Netem(netem) => (Carried::Netem(Emulators::start(&netem, links)?), None),
         };
         let made = clock::now();
         let told = WanStats { notes: why.into_iter().collect(), ..told(spec, &plans[0]) };
@@ -62,13 +62,13 @@ impl Link {
     }
 
     /// What it did since it was made. Never waits for the link.
-    pub(crate) fn stats(&self) -> WanStats {
+    pub fn stats(&self) -> WanStats {
         let [a_to_b, b_to_a] = self.carried.seen().map(|seen| seen.total());
         WanStats { a_to_b, b_to_a, ..self.window(self.made) }
     }
 
     /// A run begins: [`Link::since_mark`] counts from here, and so do losses by number.
-    pub(crate) fn mark(&self) {
+    pub fn mark(&self) {
         let mut mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = match &self.carried {
             Carried::Threads(threads) => threads.counters.each_ref().map(|counters| counters.begin_run()),
@@ -79,7 +79,7 @@ impl Link {
 
     /// What it did since the last mark (since it was made where there is none), and its queue from A to B
     /// over that time.
-    pub(crate) fn since_mark(&self) -> (WanStats, Vec<QueueSample>) {
+    pub fn since_mark(&self) -> (WanStats, Vec<QueueSample>) {
         let mark = self.mark.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = self.carried.seen();
         let most = self.carried.most_queued(&mark);
@@ -150,10 +150,7 @@ fn choose(carrier: Carrier, plans: &[WayPlan; 2]) -> Result<Choice, Error> {
     };
     match carrier {
         Carrier::User => Ok(Choice::Threads { why: None }),
-        Carrier::Netem => netem().map_err(|why| Error::CannotRun {
-            topology: "lab:wan",
-            why: format!("{why}; link=user needs no netem"),
-        }),
+        Carrier::Netem => netem().map_err(|why| Error::CannotRun(format!("{why}; link=user needs no netem"))),
         Carrier::Auto => Ok(netem().unwrap_or_else(|why| Choice::Threads {
             why: Some(format!("carried by threads of landspeed, not by the kernel: {why}")),
         })),

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-use crate::error::{During, Error};
+use super::error::{During, Error};
 
 /// include/uapi/linux/if_packet.h; not in every libc.
 const PACKET_STATISTICS: libc::c_int = 6;
@@ -33,7 +33,7 @@ impl Socket {
             socket.bind(index, libc::ETH_P_ALL as u16)?;
             Ok(socket)
         };
-        open().map_err(|e: io::Error| e).during(|| format!("take frames from {link}"))
+        open().during(|| format!("take frames from {link}"))
     }
 
     /// Gives frames to the link and takes none.
@@ -44,7 +44,7 @@ impl Socket {
             socket.bind(index, 0)?;
             Ok(socket)
         };
-        open().map_err(|e: io::Error| e).during(|| format!("give frames to {link}"))
+        open().during(|| format!("give frames to {link}"))
     }
 
     fn new() -> io::Result<Self> {

@@ -66,7 +66,7 @@ impl Way {
             Pace::Rate(bps) => ("rate", rate(*bps)),
             Pace::Trace(file) => ("trace", file.clone()),
         };
-        let share = |key, share: super::Share| (!share.is_zero()).then(|| (key, share.to_string()));
+        let share = |key, share: super::share::Share| (!share.is_zero()).then(|| (key, share.to_string()));
         let optional = [
             self.mark_above.map(|queue| ("mark-above", queue.to_string())),
             (self.jitter.0 > 0).then(|| ("jitter", time(self.jitter))),

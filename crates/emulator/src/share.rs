@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A share, 0 to 1, in steps of a thousand-millionth: exact to compare, to hash and to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Share(u32);
+pub(super) struct Share(u32);
 
 const STEPS: f64 = 1e9;
 /// Steps in a percent.
@@ -12,17 +12,17 @@ const PERCENT: u32 = 10_000_000;
 
 impl Share {
     /// The nearest share; `None` outside 0 to 1.
-    pub fn new(share: f64) -> Option<Self> {
+    pub(super) fn new(share: f64) -> Option<Self> {
         (0.0..=1.0).contains(&share).then(|| Share((share * STEPS).round() as u32))
     }
 
     /// 0 to 1.
-    pub fn as_f64(self) -> f64 {
+    pub(super) fn as_f64(self) -> f64 {
         f64::from(self.0) / STEPS
     }
 
     /// Whether it is nothing at all.
-    pub fn is_zero(self) -> bool {
+    pub(super) fn is_zero(self) -> bool {
         self.0 == 0
     }
 

@@ -1,14 +1,15 @@
 //! The link carried by the kernel: a bridge between its two ports, and an emulator where packets leave.
 
-use landspeed_netlink::{Error as NetlinkError, LinkChange, Netem, NetemLoss, Rtnl};
+use std::sync::{Mutex, PoisonError};
+
+use landspeed_netlink::{Error as NetlinkError, LinkChange, Netem, NetemLoss, Rtnl, in_throwaway};
 use landspeed_record::DirectionStats;
 use landspeed_units::Bytes;
 
+use super::error::Error;
 use super::loss::chain;
 use super::plan::{LineSpeed, WayPlan};
 use super::stats::Seen;
-use crate::error::Error;
-use crate::namespace::{try_in_throwaway, with_namespace};
 
 const BRIDGE: &str = "ls-netem";
 /// Packets under way count against netem's limit; they are taken to be as long as Ethernet's.
@@ -21,7 +22,8 @@ const NOTE: &str = "carried by the kernel's netem: how late it is nobody measure
 /// Emulators at work, until their network namespace goes.
 #[derive(Debug)]
 pub(super) struct Emulators {
-    netns: String,
+    /// Of the ports' namespace.
+    rtnl: Mutex<Rtnl>,
     /// Where packets leave: towards B, towards A.
     ports: [String; 2],
 }
@@ -68,7 +70,7 @@ fn loss(plan: &WayPlan) -> NetemLoss {
 
 /// Whether this kernel has netem; else why not. Asks it, in a namespace that is gone before this returns.
 pub(super) fn probe(netem: &Netem) -> Result<(), String> {
-    match try_in_throwaway(|| Rtnl::open()?.replace_root_netem("lo", netem)) {
+    match in_throwaway(|| Rtnl::open()?.replace_root_netem("lo", netem)) {
         Err(e) => Err(format!("this kernel refuses a network namespace: {e}")),
         Ok(Err(e)) if e.is_absent() => Err("this kernel has no netem (sch_netem)".to_owned()),
         Ok(Err(e)) => Err(format!("this kernel's netem refuses the link: {e}")),
@@ -77,31 +79,23 @@ pub(super) fn probe(netem: &Netem) -> Result<(), String> {
 }
 
 impl Emulators {
-    /// Joins two links of a namespace; `netem` is what happens to what leaves the second, and the first.
-    pub(super) fn start(netem: &[Netem; 2], netns: &str, [a, b]: [&str; 2]) -> Result<Self, Error> {
-        let join = || {
-            let rtnl = Rtnl::open()?;
-            rtnl.create_bridge(BRIDGE)?;
-            let bridge = rtnl.index_of(BRIDGE)?;
-            for (port, netem) in [(b, &netem[0]), (a, &netem[1])] {
-                rtnl.replace_root_netem(port, netem)?;
-                rtnl.set_link(port, LinkChange::Master(bridge))?;
-            }
-            rtnl.set_link(BRIDGE, LinkChange::Up(true))
-        };
-        with_namespace(netns, join)??;
-        Ok(Emulators { netns: netns.to_owned(), ports: [b.to_owned(), a.to_owned()] })
+    /// Joins two links of this thread's namespace; `netem` is what happens to what leaves the second, and the first.
+    pub(super) fn start(netem: &[Netem; 2], [a, b]: [&str; 2]) -> Result<Self, Error> {
+        let rtnl = Rtnl::open()?;
+        rtnl.create_bridge(BRIDGE)?;
+        let bridge = rtnl.index_of(BRIDGE)?;
+        for (port, netem) in [(b, &netem[0]), (a, &netem[1])] {
+            rtnl.replace_root_netem(port, netem)?;
+            rtnl.set_link(port, LinkChange::Master(bridge))?;
+        }
+        rtnl.set_link(BRIDGE, LinkChange::Up(true))?;
+        Ok(Emulators { rtnl: Mutex::new(rtnl), ports: [b.to_owned(), a.to_owned()] })
     }
 
-    /// What each did; nothing where its namespace has gone.
+    /// What each did; nothing where its port has gone.
     pub(super) fn seen(&self) -> [Seen; 2] {
-        let look = || {
-            let rtnl = Rtnl::open()?;
-            let [there, back] = self.ports.each_ref().map(|port| figures(&rtnl, port));
-            Ok::<_, NetlinkError>([there?, back?])
-        };
-        let figures = with_namespace(&self.netns, look).ok().and_then(Result::ok).unwrap_or_default();
-        figures.map(Seen::counted)
+        let rtnl = self.rtnl.lock().unwrap_or_else(PoisonError::into_inner);
+        self.ports.each_ref().map(|port| Seen::counted(figures(&rtnl, port).unwrap_or_default()))
     }
 
     /// What a reader must know.
