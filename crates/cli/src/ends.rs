@@ -8,7 +8,7 @@ use landspeed_experiment::all_factors;
 use landspeed_experiment::{Host, Pair, Reaching, Wishes};
 use landspeed_factor::Table;
 use landspeed_record::{Settings, WanReport};
-use landspeed_topology::{self as topology, Hosts, WanSpec};
+use landspeed_topology::{self as topology, Hosts, PathLink};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::table;
 
@@ -39,7 +39,7 @@ impl Joined {
     /// What a wide-area link between the hosts did so far, and whether it can be believed; `None` where they
     /// are joined by something else.
     pub(crate) fn wan(&self) -> Option<WanReport> {
-        self.hosts.wan_stats().map(judged)
+        self.hosts.link().map(PathLink::stats).map(judged)
     }
 }
 
@@ -76,14 +76,17 @@ impl Ends {
 
     /// Whether landspeed makes the hosts itself.
     pub(crate) fn in_lab(&self) -> bool {
-        self.words.iter().all(|word| word == "lab" || word.starts_with("lab:"))
+        let plan = topology::find(&self.words).and_then(|topology| topology.plan(&self.words));
+        plan.is_ok_and(|plan| plan.is_lab())
     }
 
     pub(crate) fn join(&self) -> Result<Joined> {
-        self.join_hosts(labs::open(&self.words)?)
+        self.join_others(&self.words)
     }
 
-    pub(crate) fn join_hosts(&self, hosts: Box<dyn Hosts>) -> Result<Joined> {
+    /// Joins the hosts of other words.
+    pub(crate) fn join_others(&self, words: &[String]) -> Result<Joined> {
+        let hosts = labs::open(words)?;
         self.only_two(&*hosts)?;
         let [a, b, ..] = hosts.hosts() else { bail!("{} has fewer than two hosts", hosts.label()) };
         let pairs = vec![self.pair(a, b)?];
@@ -147,13 +150,6 @@ impl Ends {
         let wishes = Wishes { hints: hints(at), ..self.wishes.clone() };
         Ok(Pair::join(a, b, &wishes)?)
     }
-}
-
-/// The link of a wide-area lab in words; `None` for other hosts.
-pub(crate) fn wan_spec(words: &[String]) -> Result<Option<WanSpec>> {
-    let [word] = words else { return Ok(None) };
-    let text = word.strip_prefix("lab:wan").map(|rest| rest.trim_start_matches(':'));
-    Ok(text.map(str::parse).transpose()?)
 }
 
 /// Addresses of a host that are worth trying first: its own where the topology knows them, else what

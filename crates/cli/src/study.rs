@@ -9,12 +9,12 @@ use landspeed_experiment::{Pair, Sink};
 use landspeed_model::VARIED_SHARE;
 use landspeed_record::{Contest, Contestant, Engine, Line, Question, Study, StudyPath, WriteError, Writer};
 use landspeed_report::compare_progress;
+use landspeed_topology as topology;
 use landspeed_transport::find;
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::args::{AskArg, CompareArgs, HostArgs};
-use crate::ends::wan_spec;
 use crate::stop::Stop;
 
 /// The study's TCPs (cottrell-2005 section II.B; UDT is none), and today's two defaults.
@@ -39,30 +39,29 @@ pub(crate) fn words(hosts: &HostArgs) -> Vec<String> {
     if hosts.hosts.is_empty() { vec![PATH.to_owned()] } else { hosts.hosts.clone() }
 }
 
-/// The path of a wide-area lab in words; `None` for other hosts.
+/// The path that the words plan; `None` for hosts that landspeed does not join itself.
 pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
-    let Some(spec) = wan_spec(words)? else { return Ok(None) };
-    let word = &words[0];
-    let (Some(rate_bps), Some(queue_bytes)) = (spec.rate(), spec.queue()) else {
+    let Some(path) = topology::path(words)? else { return Ok(None) };
+    let words = words.join(" ");
+    let (Some(rate_bps), Some(queue_bytes)) = (path.rate(), path.queue()) else {
         bail!(
-            "{word}: a study needs a path of one rate (no trace), and a queue in bytes or bdp (not in packets)"
+            "{words}: a study needs a path of one rate (no trace), and a queue in bytes or bdp (not in packets)"
         );
     };
     Ok(Some(StudyPath {
         rate_bps,
-        rtt_ns: spec.rtt(),
+        rtt_ns: path.rtt(),
         queue_bytes,
         mtu_bytes: MTU,
         window_bytes: None,
-        topology: word.clone(),
+        topology: words,
     }))
 }
 
 /// Refuses a path of which the simulator would leave something out.
 pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
-    let text = words.first().and_then(|word| word.strip_prefix("lab:wan:")).unwrap_or_default();
-    let keys = text.split(',').filter_map(|pair| pair.split_once('=')).map(|(key, _)| key);
-    match keys.into_iter().find(|key| !["rate", "rtt", "queue", "seed"].contains(key)) {
+    let others = topology::path(words)?.map(|path| path.others()).unwrap_or_default();
+    match others.first() {
         Some(key) => bail!("--simulate knows a path's rate, rtt and queue, not its {key}: leave {key} out"),
         None => Ok(()),
     }

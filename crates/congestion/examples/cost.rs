@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn lab() -> Result<Lab, Box<dyn Error>> {
     find(&[PATH.to_owned()])?.can_run()?;
-    Ok(Lab::create(PATH.parse()?)?)
+    Ok(Lab::open(PATH)?)
 }
 
 /// pkts_acked and cong_avoid in congestion avoidance, the window put back after each.

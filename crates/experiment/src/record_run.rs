@@ -6,7 +6,7 @@ use landspeed_record::{
     Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery, Settings,
     TcpSample, WanStats,
 };
-use landspeed_topology::Hosts;
+use landspeed_topology::{Hosts, PathLink};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::stream;
 
@@ -48,7 +48,7 @@ pub(crate) struct Track {
 impl Track {
     pub(crate) fn of(pair: &Pair, hosts: &dyn Hosts, rate: Option<BitRate>) -> Result<Self, Error> {
         let rtt = pair.path.rtt_ns;
-        if let Some(link) = hosts.wan_stats() {
+        if let Some(link) = hosts.link().map(PathLink::stats) {
             let queue = (link.queue_bytes.0 > 0).then_some(link.queue_bytes);
             return Ok(Track { rate: link.rate_bps, queue, rtt });
         }
@@ -148,9 +148,12 @@ pub(crate) fn stream(
     watching: &Watching,
 ) -> Result<([EndpointOutcome; 2], Option<WanStats>), Error> {
     let flow = Settings::from([("socket-congestion".to_owned(), "reno".to_owned())]);
-    hosts.mark_wan();
+    let link = hosts.link();
+    if let Some(link) = link {
+        link.mark();
+    }
     let ends = pair.run_watched(stream::spec(time), &flow, start, watching)?;
-    Ok((ends, hosts.wan_since_mark().map(|(link, _)| link)))
+    Ok((ends, link.map(|link| link.since_mark().0)))
 }
 
 /// One stream: nothing but the window keeps it from overrunning the queue.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_observer::{Observer, Scene, Watch, Watcher, observer};
 use landspeed_record::{CostClass, CostProfile, CpuUsage, Observations, WatchTarget};
-use landspeed_topology::{Lab, LabKind};
+use landspeed_topology::Lab;
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// The observer, or why it cannot run here.
@@ -153,7 +153,7 @@ fn a_stream_over_loopback_shows_its_layers() {
 #[test]
 fn a_stream_between_namespaces_is_nearly_all_known() {
     let Some(cost) = cost() else { return };
-    let lab = match Lab::create(LabKind::BackToBack) {
+    let lab = match Lab::open("lab:back-to-back") {
         Ok(lab) => lab,
         Err(why) => return eprintln!("SKIP: {why}"),
     };

@@ -1,20 +1,28 @@
 //! Topologies: which hosts there are, what joins them, and how to reach them.
 //!
-//! A topology is one of landspeed's five kinds of plug-in: a folder here and a line in [`TOPOLOGIES`].
-//! [`open`] picks one from the words of a command line. The lab (namespaces on this machine) can also be
+//! A topology is one of landspeed's five kinds of plug-in: a module here and a line in [`TOPOLOGIES`]. A topology of
+//! namespaces is a [`Plan`], and `lab` makes it. [`open`] picks one from the words of a command line. The lab (namespaces on this machine) can also be
 //! used on its own: [`Lab`], [`lab::list`], [`lab::down`].
 
 #![warn(missing_docs)]
 
+mod back_to_back;
 mod error;
 pub mod lab;
 mod namespace;
+mod path;
 mod real;
 mod registry;
+mod switch;
+mod wan;
 
 pub use error::Error;
-pub use lab::{Lab, LabHost, LabKind};
-pub use landspeed_emulator::WanSpec;
+pub use lab::{Lab, LabHost, LabPlan};
 pub use namespace::{Namespace, enter, exists, with_namespace};
+pub use path::{PathLink, PlannedPath};
 pub use real::{HostSpec, SshTarget};
-pub use registry::{Host, Hosts, Invite, Reach, TOPOLOGIES, Topology, find, open};
+pub use registry::{Host, Hosts, Invite, Plan, Reach, Topology, find, open, path};
+
+/// All topologies; the first is what no words mean.
+pub static TOPOLOGIES: &[&dyn Topology] =
+    &[&back_to_back::BackToBack, &switch::Switch, &wan::Wan, &real::Real];

@@ -1,12 +1,13 @@
-//! The registration table of topologies, and what they have in common.
+//! What all topologies have in common.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use landspeed_record::{QueueSample, WanStats};
-
+use crate::TOPOLOGIES;
 use crate::error::Error;
-use crate::{lab, real};
+use crate::lab::{Lab, LabPlan};
+use crate::path::{PathLink, PlannedPath};
+use crate::real::RealHosts;
 
 /// A way to have hosts. Implementations are registered in [`TOPOLOGIES`].
 pub trait Topology: Sync {
@@ -15,6 +16,9 @@ pub trait Topology: Sync {
 
     /// How it is written on a command line: "lab:switch:N", "A B".
     fn syntax(&self) -> &'static str;
+
+    /// Words of command lines that ask for it, separated by spaces.
+    fn examples(&self) -> &'static [&'static str];
 
     /// What it is, one line.
     fn describe(&self) -> &'static str;
@@ -25,9 +29,12 @@ pub trait Topology: Sync {
     /// Whether these words of a command line ask for this topology.
     fn accepts(&self, words: &[String]) -> bool;
 
+    /// Which hosts the words ask for. Pure: makes and reaches nothing.
+    fn plan(&self, words: &[String]) -> Result<Plan, Error>;
+
     /// Whether what the words say about an accepted topology makes sense; asked before anything is reached.
-    fn check(&self, _words: &[String]) -> Result<(), Error> {
-        Ok(())
+    fn check(&self, words: &[String]) -> Result<(), Error> {
+        self.plan(words).map(drop)
     }
 
     /// Whether it could be opened on this machine by this user; otherwise why not, and the remedy.
@@ -36,7 +43,43 @@ pub trait Topology: Sync {
 
     /// Makes or names the hosts that the words ask for. What was made is removed when the result is
     /// dropped.
-    fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error>;
+    fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error> {
+        let plan = self.plan(words)?;
+        let label = plan.label();
+        Ok(match plan {
+            Plan::Lab(plan) => Box::new(Lab::make(plan)?),
+            Plan::Real(hosts) => Box::new(RealHosts { hosts, label }),
+        })
+    }
+
+    /// The path between the hosts, where landspeed makes it and knows it beforehand.
+    fn path(&self, _words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
+        Ok(None)
+    }
+}
+
+/// Hosts before they are opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan {
+    /// Hosts that landspeed makes on this machine.
+    Lab(LabPlan),
+    /// Hosts as they are.
+    Real(Vec<Host>),
+}
+
+impl Plan {
+    /// As [`Hosts::label`].
+    pub fn label(&self) -> String {
+        match self {
+            Plan::Lab(plan) => plan.label().to_owned(),
+            Plan::Real(hosts) => hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(" "),
+        }
+    }
+
+    /// As [`Hosts::is_lab`].
+    pub fn is_lab(&self) -> bool {
+        matches!(self, Plan::Lab(_))
+    }
 }
 
 /// Hosts that stand ready to be reached, until dropped.
@@ -50,31 +93,15 @@ pub trait Hosts: fmt::Debug + Send {
     /// Whether landspeed made them on this machine, so that whole-machine knobs are out of bounds.
     fn is_lab(&self) -> bool;
 
-    /// What a wide-area link between the hosts did since it was made, and how late it was; `None` where
-    /// the hosts are joined by something else.
-    fn wan_stats(&self) -> Option<WanStats> {
-        None
-    }
-
-    /// A run begins: [`Hosts::wan_since_mark`] counts from here, and a wide-area link that loses packets by number
-    /// (`drop-list`, `loss-nth`) counts them from 1 again. One run at a time: a later mark takes an earlier one's place.
-    fn mark_wan(&self) {}
-
-    /// What a wide-area link did since the last mark, all counts and lateness of that time alone, and its queue from
-    /// the first host to the second over that time; `None` where the hosts are joined by something else.
-    fn wan_since_mark(&self) -> Option<(WanStats, Vec<QueueSample>)> {
+    /// The link between the hosts, where landspeed carries it; `None` where something else joins them.
+    fn link(&self) -> Option<&dyn PathLink> {
         None
     }
 
     /// Which hosts are meant to talk to which, sender first: where several pairs share what joins them, all of those.
     fn pairs(&self) -> Vec<[&Host; 2]> {
-        first_pair(self.hosts())
+        if let [a, b, ..] = self.hosts() { vec![[a, b]] } else { Vec::new() }
     }
-}
-
-/// The first two of several hosts.
-pub(crate) fn first_pair(hosts: &[Host]) -> Vec<[&Host; 2]> {
-    if let [a, b, ..] = hosts { vec![[a, b]] } else { Vec::new() }
 }
 
 /// One host and how to reach it.
@@ -136,9 +163,6 @@ impl fmt::Display for Invite {
     }
 }
 
-/// All topologies; the first is what no words mean.
-pub const TOPOLOGIES: &[&dyn Topology] = &[&lab::BackToBack, &lab::Switch, &lab::Wan, &real::Real];
-
 /// The topology that these words of a command line ask for; no words: a back-to-back lab.
 pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
     let topology = TOPOLOGIES.iter().copied().find(|topology| topology.accepts(words)).ok_or_else(|| {
@@ -154,6 +178,11 @@ pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
     Ok(topology)
 }
 
+/// The path that these words plan; `None` for hosts that landspeed does not join itself.
+pub fn path(words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
+    find(words)?.path(words)
+}
+
 /// Opens the topology that these words ask for.
 pub fn open(words: &[String]) -> Result<Box<dyn Hosts>, Error> {
     let topology = find(words)?;
@@ -165,33 +194,11 @@ pub fn open(words: &[String]) -> Result<Box<dyn Hosts>, Error> {
 mod tests {
     use super::*;
 
-    fn named(words: &[&str]) -> Result<&'static str, String> {
-        let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
-        find(&words).map(|t| t.name()).map_err(|e| e.to_string())
-    }
-
     #[test]
-    fn words_find_their_topology() {
-        assert_eq!(named(&[]).unwrap(), "lab:back-to-back");
-        assert_eq!(named(&["lab"]).unwrap(), "lab:back-to-back");
-        assert_eq!(named(&["lab:switch:4"]).unwrap(), "lab:switch");
-        assert_eq!(named(&["local", "alice@dtn2"]).unwrap(), "real");
-        assert_eq!(named(&["lab:wan"]).unwrap(), "lab:wan");
-        assert_eq!(named(&["lab:wan:rate=10G,rtt=180ms"]).unwrap(), "lab:wan");
-        let error = named(&["lab:wan:delay=20ms"]).unwrap_err();
-        assert!(error.contains("'delay'") && error.contains("rtt"), "{error}");
-        let error = named(&["lab:ring:4"]).unwrap_err();
-        assert!(error.contains("lab:ring:4") && error.contains("lab:switch:N"), "{error}");
-        assert!(named(&["only-one"]).is_err());
-    }
-
-    #[test]
-    fn every_topology_can_be_shown() {
-        for topology in TOPOLOGIES {
-            assert!(
-                !topology.describe().is_empty()
-                    && topology.drawing().lines().all(|l| l.chars().count() <= 100)
-            );
+    fn words_that_name_no_topology_are_told_what_does() {
+        for words in ["lab:ring:4", "lab:", "lob", "lab:wander", "only-one"] {
+            let error = find(&[words.to_owned()]).err().expect("no hosts").to_string();
+            assert!(error.contains(words) && error.contains("lab:switch:N"), "{error}");
         }
     }
 

@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use landspeed_daemon::Process;
-use landspeed_topology::lab::{self, LabId, RUN_DIR_VARIABLE, Which};
+use landspeed_topology::lab::{self, LabId, LabInfo, RUN_DIR_VARIABLE, Which};
 use landspeed_topology::{Lab, enter, exists};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -88,8 +88,13 @@ fn program() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
+/// The namespace of its first host.
+fn host_of(info: &LabInfo) -> &str {
+    info.namespaces.iter().find(|name| name.ends_with("-a")).expect("a host called a")
+}
+
 fn own(kind: &str) {
-    let lab = Lab::create(kind.parse().unwrap()).unwrap();
+    let lab = Lab::open(kind).unwrap();
     println!("{}", lab.id());
     std::thread::sleep(Duration::from_secs(60));
 }
@@ -99,13 +104,13 @@ fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
     let orphan = Orphan(id.parse().unwrap());
     let find = || lab::list().unwrap().into_iter().find(|info| info.id == orphan.0);
     let info = find().expect("the child's lab is listed");
-    let (mut agent, _) = Kept::start(&["agent", &info.hosts[0]]);
+    let (mut agent, _) = Kept::start(&["agent", host_of(&info)]);
     let keeper = keeper_of(&owner);
     // What ends sessions and terminals does not end it.
     for signal in [Signal::INT, Signal::HUP, Signal::TERM, Signal::QUIT] {
         kill_process(keeper, signal).unwrap();
     }
-    assert!(exists(&info.hosts[0]) && find().is_some_and(|info| info.alive));
+    assert!(exists(host_of(&info)) && find().is_some_and(|info| info.alive));
     owner.0.kill().unwrap();
     owner.0.wait().unwrap();
     let end = Instant::now() + Duration::from_secs(20);
@@ -114,7 +119,7 @@ fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
         assert!(Instant::now() < end, "the keeper does not end");
         std::thread::sleep(Duration::from_millis(10));
     }
-    assert!(find().is_none() && !info.hosts.iter().any(|name| exists(name)));
+    assert!(find().is_none() && !info.namespaces.iter().any(|name| exists(name)));
     assert!(!agent.0.wait().unwrap().success(), "ended by a signal");
     println!("a_keeper_takes_down_the_lab_of_a_killed_owner ({kind}) ... ok");
 }
@@ -152,13 +157,13 @@ fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
     let info = find().expect("the child's lab is listed");
     assert!(info.alive && info.owner_pid == owner.0.id());
 
-    let (mut agent, seen) = Kept::start(&["agent", &info.hosts[0]]);
+    let (mut agent, seen) = Kept::start(&["agent", host_of(&info)]);
     assert!(seen.contains("\"ls-a\"") && seen.contains("\"lo\""), "/sys/class/net shows {seen}");
-    let mut stranger = Kept(in_namespace(&info.hosts[0], "sleep", "60"));
+    let mut stranger = Kept(in_namespace(host_of(&info), "sleep", "60"));
 
     // While the owner lives, sweeping up leaves its lab alone.
     lab::down(&Which::Stale).unwrap();
-    assert!(exists(&info.hosts[0]));
+    assert!(exists(host_of(&info)));
 
     owner.0.kill().unwrap();
     owner.0.wait().unwrap();
@@ -169,8 +174,7 @@ fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
     assert_eq!(removed.left, [stranger.0.id()]);
     assert!(!agent.0.wait().unwrap().success(), "ended by a signal");
     assert!(stranger.0.try_wait().unwrap().is_none(), "somebody else's process goes on");
-    assert!(!info.hosts.iter().any(|name| exists(name)) && find().is_none());
-    assert!(!exists(&format!("ls-{}-wan", orphan.0)), "the link's own namespace goes too");
+    assert!(!info.namespaces.iter().any(|name| exists(name)) && find().is_none());
     println!("killed_owners_leave_a_lab_that_is_found_and_taken_down ({kind}) ... ok");
 }
 

@@ -109,14 +109,14 @@ fn show(name: &str, direction: &DirectionStats) {
 /// A lab, named by its words, with its hosts prepared.
 fn lab(case: &Case, more: &str) -> (String, Lab) {
     let words = format!("lab:wan:rate={},rtt={}ns{more}", case.rate, case.rtt.0);
-    let lab = Lab::create(words.parse().unwrap()).unwrap();
+    let lab = Lab::open(&words).unwrap();
     lab.hosts().iter().for_each(|host| prepare(host, case));
     (format!("{} at MTU {}", lab.label(), case.mtu), lab)
 }
 
 /// Shows what the link did since the mark, and tells what was not as it should be.
 fn judged(name: &str, lab: &Lab) -> Vec<String> {
-    let (link, queue) = lab.wan_since_mark().unwrap();
+    let (link, queue) = lab.link().unwrap().since_mark();
     println!("    {} samples of the queue", queue.len());
     show("A to B", &link.a_to_b);
     show("B to A", &link.b_to_a);
@@ -137,7 +137,7 @@ fn one_way(case: &Case) -> Vec<String> {
     let (name, lab) = lab(case, "");
     let [a, b] = lab.hosts() else { panic!("two hosts") };
     let ping = ping_ms(a, b);
-    lab.mark_wan();
+    lab.link().unwrap().mark();
     let bps = iperf_bps(a, b);
     println!("{name}: ping {ping:.2} ms, iperf3 {:.3} Gb/s", bps / 1e9);
     let rtt_ms = case.rtt.as_secs_f64() * 1e3;
@@ -151,7 +151,7 @@ fn one_way(case: &Case) -> Vec<String> {
 fn both_ways(case: &Case) -> Vec<String> {
     let (name, lab) = lab(case, ",pairs=2");
     let [a, b, a2, b2] = lab.hosts() else { panic!("four hosts") };
-    lab.mark_wan();
+    lab.link().unwrap().mark();
     let [there, back] = std::thread::scope(|scope| {
         let runs = [scope.spawn(|| iperf_bps(a, b)), scope.spawn(|| iperf_bps(b2, a2))];
         runs.map(|run| run.join().unwrap())

@@ -32,10 +32,10 @@ fn list() -> Result<ExitCode> {
             let state = if lab.alive { "running" } else { "left behind" };
             vec![
                 lab.id.to_string(),
-                lab.kind.to_string(),
+                landspeed_report::safe(&lab.label).to_string(),
                 lab.owner_pid.to_string(),
                 state.to_owned(),
-                lab.hosts.join(" "),
+                lab.namespaces.join(" "),
             ]
         })
         .collect();

@@ -7,19 +7,19 @@ use landspeed_experiment::{Losses, RecordRunOptions, record_run, recover};
 use landspeed_model::{full_window, recovery_time, simulated_recovery};
 use landspeed_record::{LabRecovery, RecordRun, Recovery};
 use landspeed_report::{Detail, json};
-use landspeed_topology::{Lab, LabKind, WanSpec};
+use landspeed_topology::{self as topology, PlannedPath};
 use landspeed_units::Bytes;
 
 use crate::args::TuneArgs;
 use crate::data;
-use crate::ends::{Ends, wan_spec};
+use crate::ends::Ends;
 use crate::output::{agree, present, say};
 use crate::stop::Leave;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     Leave::on_signals().context("cannot take signals over")?;
     let ends = Ends::parse(&args.hosts, true)?;
-    let losing = args.recovery.then(|| link(&args.hosts.hosts)).transpose()?;
+    let losing = args.recovery.then(|| path(&args.hosts.hosts)).transpose()?;
     let mut joined = ends.join()?;
     let (pair, hosts) = joined.first()?;
     if !ends.in_lab() && !args.yes {
@@ -40,8 +40,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     let mut run = record_run(pair, hosts, &options, &mut say)?;
     drop(joined);
     run.recovery = recovery(&run);
-    if let Some(spec) = losing {
-        run.recovery.lab = Some(in_lab(&ends, &spec, &run)?);
+    if let Some(path) = losing {
+        run.recovery.lab = Some(in_lab(&ends, &*path, &run)?);
     }
     present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, Detail::Brief)?;
     let recovery_counts = run.recovery.lab.as_ref().is_none_or(|lab| lab.unfit.is_empty());
@@ -49,22 +49,21 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The link that can be told to lose a segment.
-fn link(words: &[String]) -> Result<WanSpec> {
-    wan_spec(words)?.context(
+/// The path that can be told to lose a segment.
+fn path(words: &[String]) -> Result<Box<dyn PlannedPath>> {
+    topology::path(words)?.context(
         "--recovery loses a segment on purpose, which only a link of landspeed's own does: name one, such as \
          lab:wan:rate=2.5G,rtt=180ms",
     )
 }
 
 /// What one loss costs on real sockets, over the same link but for what it loses.
-fn in_lab(ends: &Ends, spec: &WanSpec, run: &RecordRun) -> Result<LabRecovery> {
+fn in_lab(ends: &Ends, planned: &dyn PlannedPath, run: &RecordRun) -> Result<LabRecovery> {
     let rtt = run.path.rtt_ns;
     let path = full_window(run.path_rate_bps, rtt, run.recovery.segment_bytes) as u64;
-    let queue = spec.queue().map_or(0, |queue| queue.0 / u64::from(run.mtu_bytes.max(1)));
+    let queue = planned.queue().map_or(0, |queue| queue.0 / u64::from(run.mtu_bytes.max(1)));
     let losses = Losses::on(path, queue, rtt);
-    let lab = Lab::create(LabKind::Wan(Box::new(spec.losing_only(&losses.packets))))?;
-    let mut joined = ends.join_hosts(Box::new(lab))?;
+    let mut joined = ends.join_others(&planned.losing_only(&losses.packets))?;
     let (pair, hosts) = joined.first()?;
     say(&format!("one stream for {}, which loses a segment on purpose", losses.time));
     Ok(recover(pair, hosts, &losses)?)

@@ -7,7 +7,7 @@ use landspeed_record::{
     Cell, Contest, Contestant, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, Settings, Study,
     StudyRun, Workload,
 };
-use landspeed_topology::Hosts;
+use landspeed_topology::{Hosts, PathLink};
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
@@ -92,11 +92,13 @@ impl Carrier for KernelRuns<'_> {
         self.kernel_names.extend(load(self.pair, contest.contestants.iter())?);
         let watching = Watching { interval: self.interval(&plans), ..Watching::default() };
         self.pair.set(&windows(self.study, contest))?;
-        self.hosts.mark_wan();
+        if let Some(link) = self.hosts.link() {
+            link.mark();
+        }
         let staggered = (self.workload(&plans), Nanos(0));
         let outcomes = self.pair.run_unless(staggered, &Settings::new(), &watching, stop)?;
         let Some([a, b]) = outcomes else { return Ok(None) };
-        let link = self.hosts.wan_since_mark();
+        let link = self.hosts.link().map(PathLink::since_mark);
         let run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b])? };
         Ok(Some(convert::with_link(run, link)))
     }

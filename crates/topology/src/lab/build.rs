@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
 
-use super::plan::{MacOf, Plan, SIDES, Side, V4_PREFIX, V6_PREFIX, mac, port};
-use super::{LabHost, LabKind};
+use super::LabHost;
+use super::plan::{Joint, Layout, MacOf, SIDES, Side, V4_PREFIX, V6_PREFIX, mac, port};
 use crate::error::{During, Error};
 use crate::namespace::{open, with_namespace};
 
@@ -27,16 +27,16 @@ const QUIET: &[(&str, &str)] = &[
     ("net/ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// Makes everything that joins the plan's hosts. Their namespaces exist and are empty.
-pub(super) fn build(plan: &Plan) -> Result<(), Error> {
-    for name in plan.namespaces() {
+/// Makes all links that lead to hosts, and bridges. Their namespaces exist and are empty.
+pub(super) fn build(layout: &Layout) -> Result<(), Error> {
+    for name in layout.namespaces() {
         with_namespace(&name, quieten)??;
     }
-    match plan.middle_namespace() {
-        Some(middle) => build_middle(plan, &middle)?,
-        None => join_pair(&plan.hosts[0], &plan.hosts[1])?,
+    match layout.middle() {
+        Some((middle, joint)) => build_middle(&layout.hosts, &middle, joint)?,
+        None => join_pair(&layout.hosts[0], &layout.hosts[1])?,
     }
-    plan.hosts.iter().try_for_each(furnish)
+    layout.hosts.iter().try_for_each(furnish)
 }
 
 /// As many queues as cores, so that steering over cores (RPS, XPS, multi-queue) has something to steer.
@@ -77,9 +77,9 @@ fn join_pair(a: &LabHost, b: &LabHost) -> Result<(), Error> {
 }
 
 /// Links from all hosts to a namespace between them, and what joins them there.
-fn build_middle(plan: &Plan, middle: &str) -> Result<(), Error> {
+fn build_middle(hosts: &[LabHost], middle: &str, joint: &Joint) -> Result<(), Error> {
     let hosts: Result<Vec<(&LabHost, File)>, Error> =
-        plan.hosts.iter().map(|h| Ok((h, open(&h.netns)?))).collect();
+        hosts.iter().map(|h| Ok((h, open(&h.netns)?))).collect();
     let hosts = hosts?;
     with_namespace(middle, || {
         // What is in the middle forwards frames; it takes no part in IP.
@@ -92,9 +92,9 @@ fn build_middle(plan: &Plan, middle: &str) -> Result<(), Error> {
             )?;
         }
         let ports: Vec<String> = (1..=hosts.len()).map(port).collect();
-        match plan.kind {
-            LabKind::Wan(_) => join_sides(&rtnl, &ports),
-            _ => bridge_ports(&rtnl, (BRIDGE, 0), &ports),
+        match joint {
+            Joint::Bridge => bridge_ports(&rtnl, (BRIDGE, 0), &ports),
+            Joint::Link(_) => join_sides(&rtnl, &ports),
         }
     })?
 }

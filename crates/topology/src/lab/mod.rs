@@ -12,29 +12,27 @@
 mod agents;
 mod build;
 mod keeper;
-mod kind;
 mod owner;
 mod plan;
 mod store;
 mod sweep;
-mod topologies;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use landspeed_emulator::Link;
-use landspeed_record::{QueueSample, WanStats};
+use landspeed_netlink::{LinkChange, Rtnl, VethEnd, in_throwaway};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::error::Error;
 use crate::namespace::{Namespace, with_namespace};
-use crate::registry::{Host, Hosts, Reach, first_pair};
+use crate::path::PathLink;
+use crate::registry::{Host, Hosts, Plan, Reach, find};
 pub use keeper::{keep_with, outlive_owner};
-pub use kind::LabKind;
-pub use plan::LabId;
-use plan::Plan;
+use plan::{Joint, Layout};
+pub use plan::{LabId, LabPlan};
 pub use store::RUN_DIR_VARIABLE;
 use store::Store;
 pub use sweep::{LabInfo, Removed, Which, down, leave, list};
-pub(crate) use topologies::{BackToBack, Switch, Wan};
 
 /// One host of a lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,10 +54,10 @@ pub struct LabHost {
 #[must_use = "the lab is removed when this is dropped"]
 pub struct Lab {
     id: LabId,
-    kind: LabKind,
+    plan: LabPlan,
     lab_hosts: Vec<LabHost>,
     hosts: Vec<Host>,
-    /// What carries frames, where that is landspeed itself.
+    /// What carries frames between the hosts, where that is landspeed itself.
     link: Option<Link>,
     /// In the order they were made; removed in reverse.
     namespaces: Vec<Namespace>,
@@ -67,30 +65,39 @@ pub struct Lab {
 }
 
 impl Lab {
+    /// Makes the lab that a word of a command line asks for, "lab:switch:4".
+    pub fn open(word: &str) -> Result<Self, Error> {
+        let words = [word.to_owned()];
+        match find(&words)?.plan(&words)? {
+            Plan::Lab(plan) => Self::make(plan),
+            Plan::Real(_) => Err(no_lab(&words, "a lab")),
+        }
+    }
+
     /// Makes a lab of a random id. Several can stand at once; what was made is removed again where a later
     /// part fails, and by a keeper ([`keep_with`]) where this process dies. Needs root.
-    pub fn create(kind: LabKind) -> Result<Self, Error> {
+    pub fn make(plan: LabPlan) -> Result<Self, Error> {
         let _making = sweep::making();
         let store = Store::open()?;
-        let plan = Plan::new(LabId::random()?, kind);
+        let layout = Layout::new(LabId::random()?, plan);
         keeper::start()?;
         // First of all, so that a crash from here on can be cleaned up by another landspeed.
-        store.add(&plan)?;
+        store.add(&layout)?;
         let mut lab = Lab {
-            id: plan.id.clone(),
-            kind: plan.kind.clone(),
-            hosts: plan.hosts.iter().map(Host::from).collect(),
-            lab_hosts: plan.hosts.clone(),
+            id: layout.id.clone(),
+            plan: layout.plan.clone(),
+            hosts: layout.hosts.iter().map(Host::from).collect(),
+            lab_hosts: layout.hosts.clone(),
             link: None,
             namespaces: Vec::new(),
             store,
         };
-        for name in plan.namespaces() {
+        for name in layout.namespaces() {
             lab.namespaces.push(Namespace::create(&name)?);
         }
-        build::build(&plan)?;
-        if let (LabKind::Wan(spec), Some(middle)) = (&plan.kind, plan.middle_namespace()) {
-            let ports = plan.wan_ports();
+        build::build(&layout)?;
+        if let Some((middle, Joint::Link(spec))) = layout.middle() {
+            let ports = layout.link_ports();
             let start = || Link::start(spec, ports.each_ref().map(String::as_str));
             lab.link = Some(with_namespace(&middle, start)??);
         }
@@ -100,11 +107,6 @@ impl Lab {
     /// Its id, part of the names of its namespaces.
     pub fn id(&self) -> &LabId {
         &self.id
-    }
-
-    /// Its kind.
-    pub fn kind(&self) -> &LabKind {
-        &self.kind
     }
 
     /// Its hosts.
@@ -136,33 +138,19 @@ impl Hosts for Lab {
     }
 
     fn label(&self) -> String {
-        self.kind.to_string()
+        self.plan.label().to_owned()
     }
 
     fn is_lab(&self) -> bool {
         true
     }
 
-    fn wan_stats(&self) -> Option<WanStats> {
-        self.link.as_ref().map(Link::stats)
-    }
-
-    fn mark_wan(&self) {
-        if let Some(link) = &self.link {
-            link.mark();
-        }
-    }
-
-    fn wan_since_mark(&self) -> Option<(WanStats, Vec<QueueSample>)> {
-        self.link.as_ref().map(Link::since_mark)
+    fn link(&self) -> Option<&dyn PathLink> {
+        self.link.as_ref().map(|link| link as &dyn PathLink)
     }
 
     fn pairs(&self) -> Vec<[&Host; 2]> {
-        match self.kind {
-            // a and b, a2 and b2, ...
-            LabKind::Wan(_) => self.hosts.as_chunks::<2>().0.iter().map(|[a, b]| [a, b]).collect(),
-            _ => first_pair(&self.hosts),
-        }
+        self.plan.pairs.iter().map(|pair| pair.map(|n| &self.hosts[n])).collect()
     }
 }
 
@@ -175,5 +163,40 @@ impl From<&LabHost> for Host {
             v4: Some(host.v4),
             v6: Some(host.v6),
         }
+    }
+}
+
+/// What follows a lab's name and ':' in a command line's only word; empty where nothing does, `None` where the word names
+/// something else.
+pub(crate) fn parameters<'a>(words: &'a [String], name: &str) -> Option<&'a str> {
+    let [word] = words else { return None };
+    match word.strip_prefix(name)? {
+        "" => Some(""),
+        rest => rest.strip_prefix(':'),
+    }
+}
+
+/// Words that are no lab of the expected form.
+pub(crate) fn no_lab(words: &[String], expected: &'static str) -> Error {
+    Error::Name { what: "lab", given: words.join(" ").chars().take(40).collect(), expected }
+}
+
+/// Whether labs can be made here; asks the kernel itself, in a namespace that is gone before this returns.
+pub(crate) fn can_run() -> Result<(), String> {
+    let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
+    if !capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {
+        return Err("making network namespaces needs root (CAP_SYS_ADMIN and CAP_NET_ADMIN): try sudo".into());
+    }
+    let tried = in_throwaway(|| {
+        let rtnl = Rtnl::open()?;
+        let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
+        rtnl.create_veth(&end("ls-try-a"), &end("ls-try-b"))?;
+        rtnl.create_bridge("ls-try-br")?;
+        rtnl.set_link("ls-try-a", LinkChange::Master(rtnl.index_of("ls-try-br")?))
+    });
+    match tried {
+        Err(e) => Err(format!("this kernel refuses a network namespace: {e}")),
+        Ok(Err(e)) => Err(format!("this kernel lacks what a lab is made of: {e}")),
+        Ok(Ok(())) => Ok(()),
     }
 }

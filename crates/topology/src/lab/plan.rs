@@ -1,12 +1,13 @@
-//! Names and addresses of a lab: all that follows from its id and kind. Pure.
+//! What a lab is to be, and the names and addresses that follow from its id. Pure.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use landspeed_emulator::WanSpec;
 use landspeed_netlink::HardwareAddress;
 
-use super::{LabHost, LabKind};
+use super::LabHost;
 use crate::error::{During, Error};
 
 /// A lab's id: six hexadecimal digits.
@@ -50,51 +51,92 @@ pub(super) const V4_PREFIX: u8 = 24;
 /// Length of the hosts' common IPv6 prefix.
 pub(super) const V6_PREFIX: u8 = 64;
 
-/// What a lab is to be.
+/// A lab before it has an id: its hosts, and what joins them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabPlan {
+    label: String,
+    /// Names of the hosts.
+    hosts: Vec<String>,
+    /// Which of them talk to which.
+    pub(super) pairs: Vec<[usize; 2]>,
+    /// A namespace that all of them lead to, and what joins them there; without one, a veth pair joins two hosts.
+    middle: Option<(&'static str, Joint)>,
+}
+
+/// What joins hosts in the middle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Joint {
+    Bridge,
+    /// A link from the first host of each pair to the second one.
+    Link(Box<WanSpec>),
+}
+
+impl LabPlan {
+    /// Two hosts and a veth pair. The label is the words that ask for the lab.
+    pub(crate) fn veth(label: impl Into<String>, hosts: [&str; 2]) -> Self {
+        let hosts = hosts.map(str::to_owned).into();
+        LabPlan { label: label.into(), hosts, pairs: vec![[0, 1]], middle: None }
+    }
+
+    /// Hosts on a bridge, which is in a namespace of this name.
+    pub(crate) fn bridge(label: String, middle: &'static str, hosts: Vec<String>) -> Self {
+        LabPlan { label, hosts, pairs: vec![[0, 1]], middle: Some((middle, Joint::Bridge)) }
+    }
+
+    /// Pairs of hosts that share a link, which is in a namespace of this name.
+    pub(crate) fn link(label: String, middle: &'static str, hosts: Vec<[String; 2]>, spec: WanSpec) -> Self {
+        let pairs = (0..hosts.len()).map(|n| [2 * n, 2 * n + 1]).collect();
+        let hosts = hosts.into_iter().flatten().collect();
+        LabPlan { label, hosts, pairs, middle: Some((middle, Joint::Link(Box::new(spec)))) }
+    }
+
+    /// The words that ask for it.
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+}
+
+/// A lab with an id, from which all names and addresses follow.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct Layout {
     pub(super) id: LabId,
-    pub(super) kind: LabKind,
+    pub(super) plan: LabPlan,
     pub(super) hosts: Vec<LabHost>,
 }
 
-impl Plan {
-    pub(super) fn new(id: LabId, kind: LabKind) -> Self {
-        let names: Vec<String> = match &kind {
-            LabKind::BackToBack => vec!["a".into(), "b".into()],
-            LabKind::Wan(spec) => (1..=spec.pairs()).flat_map(pair).collect(),
-            LabKind::Switch(hosts) => (0..*hosts).map(|n| format!("h{n}")).collect(),
-        };
-        let hosts = (1..).zip(names).map(|(number, name)| host(&id, number, name)).collect();
-        Plan { id, kind, hosts }
+impl Layout {
+    pub(super) fn new(id: LabId, plan: LabPlan) -> Self {
+        let hosts = (1..).zip(&plan.hosts).map(|(number, name)| host(&id, number, name.clone())).collect();
+        Layout { id, plan, hosts }
     }
 
-    /// The namespace between the hosts, where there is one: a bridge's, or a wide-area link's.
-    pub(super) fn middle_namespace(&self) -> Option<String> {
-        let name = match self.kind {
-            LabKind::BackToBack => return None,
-            LabKind::Switch(_) => "sw",
-            LabKind::Wan(_) => "wan",
-        };
-        Some(format!("ls-{}-{name}", self.id))
+    /// The namespace between the hosts, where there is one, and what joins them there.
+    pub(super) fn middle(&self) -> Option<(String, &Joint)> {
+        self.plan.middle.as_ref().map(|(name, joint)| (own(&self.id, name), joint))
     }
 
-    /// The links that a wide-area link joins, in the namespace between the hosts: those that lead to a and b, or, where
+    /// The links that a wide-area link joins, in the namespace between the hosts: those that lead to the two hosts, or, where
     /// several pairs share it, those that lead to a bridge on each side.
-    pub(super) fn wan_ports(&self) -> [String; 2] {
+    pub(super) fn link_ports(&self) -> [String; 2] {
         if self.hosts.len() > 2 { SIDES.map(|side| side.port.to_owned()) } else { [port(1), port(2)] }
     }
 
     /// All namespaces, in the order in which they are made.
     pub(super) fn namespaces(&self) -> Vec<String> {
-        self.middle_namespace().into_iter().chain(self.hosts.iter().map(|host| host.netns.clone())).collect()
+        let middle = self.middle().map(|(name, _)| name);
+        middle.into_iter().chain(self.hosts.iter().map(|host| host.netns.clone())).collect()
     }
 }
 
-/// The hosts of a pair, counted from 1: a and b, a2 and b2.
-fn pair(number: u8) -> [String; 2] {
-    let number = if number == 1 { String::new() } else { number.to_string() };
-    ["a", "b"].map(|name| format!("{name}{number}"))
+/// A lab's namespace of this name.
+fn own(id: &LabId, name: &str) -> String {
+    format!("ls-{id}-{name}")
+}
+
+/// Whether a namespace of this name could be one of the lab's.
+pub(super) fn is_own(id: &LabId, namespace: &str) -> bool {
+    let name = namespace.strip_prefix(&own(id, "")).unwrap_or_default();
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
 /// One side of a wide-area link that several pairs share: a bridge to the hosts there, and a veth pair from it to the
@@ -121,7 +163,7 @@ pub(super) fn port(number: usize) -> String {
 
 fn host(id: &LabId, number: u8, name: String) -> LabHost {
     LabHost {
-        netns: format!("ls-{id}-{name}"),
+        netns: own(id, &name),
         device: format!("ls-{name}"),
         // RFC 2544 sets 198.18.0.0/15 aside for measurements.
         v4: Ipv4Addr::new(198, 18, 0, number),
@@ -152,24 +194,32 @@ pub(super) fn mac(of: MacOf, number: usize) -> HardwareAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::registry::{Plan, find};
+
+    fn layout(words: &str) -> Layout {
+        let words = [words.to_owned()];
+        let Plan::Lab(plan) = find(&words).unwrap().plan(&words).unwrap() else { panic!("a lab") };
+        Layout::new("00ab12".parse().unwrap(), plan)
+    }
 
     #[test]
-    fn everything_follows_from_id_and_kind() {
-        let plan = Plan::new("00ab12".parse().unwrap(), LabKind::Switch(32));
-        assert_eq!(plan.namespaces()[..2], ["ls-00ab12-sw", "ls-00ab12-h0"]);
-        let last = plan.hosts.last().unwrap();
+    fn everything_follows_from_id_and_plan() {
+        let switch = layout("lab:switch:32");
+        assert_eq!(switch.namespaces()[..2], ["ls-00ab12-sw", "ls-00ab12-h0"]);
+        let last = switch.hosts.last().unwrap();
         assert_eq!((last.device.as_str(), last.v4), ("ls-h31", Ipv4Addr::new(198, 18, 0, 32)));
-        let names: std::collections::HashSet<_> = plan.namespaces().into_iter().collect();
+        let names: std::collections::HashSet<_> = switch.namespaces().into_iter().collect();
         assert_eq!(names.len(), 33);
-        let plan = Plan::new("00ab12".parse().unwrap(), "lab:wan:rate=10G".parse().unwrap());
-        assert_eq!(plan.namespaces(), ["ls-00ab12-wan", "ls-00ab12-a", "ls-00ab12-b"]);
-        assert_eq!(plan.wan_ports(), ["ls-p0", "ls-p1"]);
-        let plan = Plan::new("00ab12".parse().unwrap(), "lab:wan:pairs=2".parse().unwrap());
-        let names: Vec<_> = plan.hosts.iter().map(|host| host.name.as_str()).collect();
-        assert_eq!(
-            (names, plan.wan_ports()),
-            (vec!["a", "b", "a2", "b2"], ["ls-link-a", "ls-link-b"].map(Into::into))
-        );
+        let wan = layout("lab:wan:rate=10G");
+        assert_eq!(wan.namespaces(), ["ls-00ab12-wan", "ls-00ab12-a", "ls-00ab12-b"]);
+        assert_eq!(wan.link_ports(), ["ls-p0", "ls-p1"]);
+        let wan = layout("lab:wan:pairs=2");
+        let names: Vec<_> = wan.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!((names, wan.plan.pairs.clone()), (vec!["a", "b", "a2", "b2"], vec![[0, 1], [2, 3]]));
+        assert_eq!(wan.link_ports(), ["ls-link-a", "ls-link-b"]);
+        for layout in [switch, wan] {
+            assert!(layout.namespaces().iter().all(|name| is_own(&layout.id, name)));
+        }
     }
 
     #[test]
@@ -177,6 +227,10 @@ mod tests {
         assert!(LabId::random().unwrap().to_string().parse::<LabId>().is_ok());
         for bad in ["", "abc", "ABCDEF", "../../", "00ab1g", "00ab123"] {
             assert!(bad.parse::<LabId>().is_err(), "{bad}");
+        }
+        let id = "00ab12".parse().unwrap();
+        for bad in ["", "ls-00ab12-", "ls-00ab13-a", "ls-00ab12-../x", "ls-00ab12-a b", "eth"] {
+            assert!(!is_own(&id, bad), "{bad}");
         }
     }
 }

@@ -1,5 +1,5 @@
 //! One file a lab in /run/landspeed/labs, so that what a crash left can be found. What is in the files is
-//! not trusted: names are worked out again from id and kind.
+//! not trusted: one that names another namespace than the lab's own is left out.
 
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,9 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat};
 use serde::{Deserialize, Serialize};
 
-use super::LabKind;
 use super::owner::Owner;
-use super::plan::{LabId, Plan};
+use super::plan::{LabId, Layout, is_own};
 use crate::error::{During, Error};
 
 /// Where the folder of labs is, unless the environment variable [`RUN_DIR_VARIABLE`] says otherwise.
@@ -27,11 +26,12 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 pub(super) struct State {
     /// Its id, the file's name too.
     pub(super) id: String,
-    /// What it is.
-    pub(super) kind: LabKind,
+    /// The words that ask for such a lab; only shown. Older builds called it a kind.
+    #[serde(rename = "kind")]
+    pub(super) label: String,
     /// Whose it is.
     pub(super) owner: Owner,
-    /// Its namespaces, for people who read the file.
+    /// Its namespaces, in the order in which they are made.
     pub(super) namespaces: Vec<String>,
     /// When it was begun, in seconds since 1970.
     pub(super) created_unix_s: u64,
@@ -73,16 +73,16 @@ impl Store {
     }
 
     /// Writes a new lab down, with this process as owner.
-    pub(super) fn add(&self, plan: &Plan) -> Result<(), Error> {
+    pub(super) fn add(&self, layout: &Layout) -> Result<(), Error> {
         let owner = Owner::me().during(|| "read this process's start time".into())?;
         let state = State {
-            id: plan.id.to_string(),
-            kind: plan.kind.clone(),
+            id: layout.id.to_string(),
+            label: layout.plan.label().to_owned(),
             owner,
-            namespaces: plan.namespaces(),
+            namespaces: layout.namespaces(),
             created_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
         };
-        self.write(&plan.id, &state)
+        self.write(&layout.id, &state)
     }
 
     fn write(&self, id: &LabId, state: &State) -> Result<(), Error> {
@@ -145,7 +145,8 @@ impl Store {
         let fd = rustix::fs::openat(&self.folder, file_name(id), flags, Mode::empty()).ok()?;
         let mut text = Vec::new();
         std::fs::File::from(fd).take(LARGEST).read_to_end(&mut text).ok()?;
-        serde_json::from_slice(&text).ok()
+        let state: State = serde_json::from_slice(&text).ok()?;
+        state.namespaces.iter().all(|name| is_own(id, name)).then_some(state)
     }
 }
 
@@ -181,6 +182,7 @@ fn trusted_folder(path: &Path) -> Result<OwnedFd, Error> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::plan::LabPlan;
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -202,11 +204,27 @@ mod tests {
         }
     }
 
+    fn layout() -> Layout {
+        Layout::new("00ab12".parse().unwrap(), LabPlan::veth("lab:back-to-back", ["a", "b"]))
+    }
+
+    #[test]
+    fn labs_that_older_and_newer_builds_wrote_down_are_found() {
+        let scratch = Scratch::new();
+        let store = Store::at(&scratch.0.join("labs")).unwrap();
+        let text = r#"{"id": "00ab12", "kind": "lab:ring:4", "owner": {"pid": 1, "start_ticks": 2, "boot_id": "x"},
+                       "namespaces": ["ls-00ab12-a", "ls-00ab12-b"], "created_unix_s": 3}"#;
+        std::fs::write(scratch.0.join("labs/00ab12.json"), text).unwrap();
+        let all = store.all().unwrap();
+        assert_eq!((all.len(), all[0].1.label.as_str()), (1, "lab:ring:4"));
+        assert_eq!(all[0].1.namespaces, layout().namespaces());
+    }
+
     #[test]
     fn what_is_written_is_listed_until_removed() {
         let scratch = Scratch::new();
         let store = Store::at(&scratch.0.join("labs")).unwrap();
-        let plan = Plan::new("00ab12".parse().unwrap(), LabKind::BackToBack);
+        let plan = layout();
         store.add(&plan).unwrap();
         assert!(store.add(&plan).is_err(), "an id is used once");
         let all = store.all().unwrap();
@@ -226,13 +244,13 @@ mod tests {
         let scratch = Scratch::new();
         let labs = scratch.0.join("labs");
         let store = Store::at(&labs).unwrap();
-        let good = Plan::new("00ab12".parse().unwrap(), LabKind::BackToBack);
+        let good = layout();
         store.add(&good).unwrap();
         let text = std::fs::read_to_string(labs.join("00ab12.json")).unwrap();
         std::fs::write(labs.join("00ab13.json"), &text).unwrap();
         std::fs::write(labs.join("00ab14.json"), "[".repeat(100_000)).unwrap();
         std::fs::write(labs.join("..%2f.json"), &text).unwrap();
-        let odd = text.replace("00ab12", "00ab15").replace("lab:back-to-back", "lab:switch:99");
+        let odd = text.replace("00ab12", "00ab15").replace("ls-00ab15-a", "ls-00ab12-a");
         std::fs::write(labs.join("00ab15.json"), odd).unwrap();
         symlink(labs.join("00ab12.json"), labs.join("00ab16.json")).unwrap();
         let found: Vec<_> = store.all().unwrap().into_iter().map(|(id, _)| id.to_string()).collect();

@@ -5,10 +5,10 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 use landspeed_netlink::netns_cookie;
 
+use super::agents;
 use super::owner::Owner;
-use super::plan::{LabId, Plan};
+use super::plan::LabId;
 use super::store::{State, Store};
-use super::{LabKind, agents};
 use crate::error::{During, Error};
 use crate::namespace::{self, with_namespace};
 
@@ -22,10 +22,10 @@ static MADE: AtomicBool = AtomicBool::new(false);
 pub struct LabInfo {
     /// Its id.
     pub id: LabId,
-    /// What it is.
-    pub kind: LabKind,
-    /// Names of its hosts' namespaces.
-    pub hosts: Vec<String>,
+    /// The words that ask for such a lab.
+    pub label: String,
+    /// Names of its namespaces: its hosts', and the one between them.
+    pub namespaces: Vec<String>,
     /// The process that made it.
     pub owner_pid: u32,
     /// Whether that process still runs; if not, the lab was left behind by a crash.
@@ -38,12 +38,8 @@ impl LabInfo {
     fn new(id: &LabId, state: &State) -> Self {
         LabInfo {
             id: id.clone(),
-            kind: state.kind.clone(),
-            hosts: Plan::new(id.clone(), state.kind.clone())
-                .hosts
-                .into_iter()
-                .map(|host| host.netns)
-                .collect(),
+            label: state.label.clone(),
+            namespaces: state.namespaces.clone(),
             owner_pid: state.owner.pid,
             alive: state.owner.is_alive(),
             created_unix_s: state.created_unix_s,
@@ -127,10 +123,10 @@ pub(super) fn making() -> RwLockReadGuard<'static, ()> {
 }
 
 fn take_down(store: &Store, id: LabId, state: &State) -> Result<Removed, Error> {
-    let namespaces = Plan::new(id.clone(), state.kind.clone()).namespaces();
+    let namespaces = &state.namespaces;
     let cookie = |name: &String| with_namespace(name, netns_cookie).ok()?.ok();
     let cookies = namespaces.iter().filter_map(cookie).collect();
-    let agents::Ended { ended, left } = agents::end_within(&namespaces);
+    let agents::Ended { ended, left } = agents::end_within(namespaces);
     namespaces.iter().rev().try_for_each(|name| namespace::delete(name))?;
     store.remove(&id)?;
     Ok(Removed { id, ended, left, cookies })

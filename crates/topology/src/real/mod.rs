@@ -5,7 +5,7 @@ mod host_spec;
 pub use host_spec::{HostSpec, SshTarget};
 
 use crate::error::Error;
-use crate::registry::{Host, Hosts, Topology};
+use crate::registry::{Host, Hosts, Plan, Topology};
 
 /// Two or more real hosts.
 #[derive(Debug)]
@@ -26,6 +26,10 @@ impl Topology for Real {
         "A B (each 'local', 'netns:NAME', '[user@]host', or an agent's landspeed:// line)"
     }
 
+    fn examples(&self) -> &'static [&'static str] {
+        &["local alice@dtn2", "dtn1 dtn2"]
+    }
+
     fn describe(&self) -> &'static str {
         "hosts as they are, reached by ssh or through an agent that was started by hand"
     }
@@ -42,16 +46,17 @@ impl Topology for Real {
         Ok(())
     }
 
-    fn open(&self, words: &[String]) -> Result<Box<dyn Hosts>, Error> {
+    fn plan(&self, words: &[String]) -> Result<Plan, Error> {
         let hosts: Result<Vec<Host>, Error> =
             words.iter().map(|word| Ok(word.parse::<HostSpec>()?.into())).collect();
-        Ok(Box::new(RealHosts { hosts: hosts? }))
+        Ok(Plan::Real(hosts?))
     }
 }
 
 #[derive(Debug)]
-struct RealHosts {
-    hosts: Vec<Host>,
+pub(crate) struct RealHosts {
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) label: String,
 }
 
 impl Hosts for RealHosts {
@@ -60,7 +65,7 @@ impl Hosts for RealHosts {
     }
 
     fn label(&self) -> String {
-        self.hosts.iter().map(|host| host.name.as_str()).collect::<Vec<_>>().join(" ")
+        self.label.clone()
     }
 
     fn is_lab(&self) -> bool {

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A lab; `None`, with the reason printed, where none can be had.
 fn lab(parameters: &str) -> Option<Lab> {
     let kind = format!("lab:wan:{parameters}");
-    common::can_run(&kind).then(|| Lab::create(kind.parse().unwrap()).unwrap())
+    common::can_run(&kind).then(|| Lab::open(&kind).unwrap())
 }
 
 fn udp(host: &LabHost, address: IpAddr) -> UdpSocket {
@@ -51,7 +51,7 @@ fn udp_pair(lab: &Lab) -> (UdpSocket, UdpSocket) {
 fn wait_for(lab: &Lab, reached: impl Fn(&WanStats) -> bool) -> WanStats {
     let start = Instant::now();
     loop {
-        let stats = lab.wan_stats().expect("a link has figures");
+        let stats = lab.link().expect("a link has figures").stats();
         if reached(&stats) {
             return stats;
         }
@@ -100,8 +100,8 @@ fn two_links_stand_at_once_and_apart() {
         assert!(round_trip(&near, &far) > Duration::from_micros(39_990));
         round_trip(&close, &by);
     }
-    assert!(slow.wan_stats().unwrap().a_to_b.forwarded_segments >= 3);
-    assert!(fast.wan_stats().unwrap().a_to_b.forwarded_segments >= 3);
+    assert!(slow.link().unwrap().stats().a_to_b.forwarded_segments >= 3);
+    assert!(fast.link().unwrap().stats().a_to_b.forwarded_segments >= 3);
 }
 
 /// Sends datagrams of so many bytes in all (with their headers), numbered.
@@ -236,7 +236,7 @@ fn streams_survive_what_the_link_does_to_them() {
     assert!(stats.loss_drops > 10 && stats.reordered_segments > 10, "{stats:?}");
     // Headers once a superpacket: had they all been cut, there would be 52 bytes more a segment.
     assert!(stats.forwarded_bytes.0 < stats.forwarded_segments * 1490, "superpackets pass whole: {stats:?}");
-    let whole = lab.wan_stats().unwrap();
+    let whole = lab.link().unwrap().stats();
     println!("{whole:?}");
     assert_eq!((whole.spec.split(',').next(), whole.rtt_ns), (Some("rate=2G"), Nanos::millis(1)));
     assert!(whole.window_ns.0 > 0 && whole.queue_bytes == Bytes::mib(1), "{whole:?}");
@@ -258,7 +258,7 @@ fn packets_larger_than_ip_can_say_are_cut() {
     }
     move_stream(&lab, false, 8_000_000);
     move_stream(&lab, true, 8_000_000);
-    assert_eq!(lab.wan_stats().unwrap().a_to_b.refused_segments, 0);
+    assert_eq!(lab.link().unwrap().stats().a_to_b.refused_segments, 0);
 }
 
 #[test]
@@ -290,6 +290,6 @@ fn links_that_would_eat_the_memory_are_refused() {
     if !common::can_run("lab:wan") {
         return;
     }
-    let error = Lab::create("lab:wan:rate=100G,rtt=10s,queue=16G".parse().unwrap()).unwrap_err().to_string();
+    let error = Lab::open("lab:wan:rate=100G,rtt=10s,queue=16G").unwrap_err().to_string();
     assert!(error.contains("lower rate, rtt or queue"), "{error}");
 }

@@ -11,7 +11,7 @@ use super::{lab, round_trip, send_numbered, settled, udp_pair};
 
 /// Sends so many numbered datagrams and tells which did not come, once none is under way.
 fn lost(lab: &Lab, near: &UdpSocket, far: &UdpSocket, count: u32) -> BTreeSet<u32> {
-    let before = lab.wan_stats().unwrap().a_to_b.arrived_segments;
+    let before = lab.link().unwrap().stats().a_to_b.arrived_segments;
     send_numbered(near, count, 128);
     settled(lab, before + u64::from(count));
     far.set_nonblocking(true).unwrap();
@@ -25,7 +25,7 @@ fn lost(lab: &Lab, near: &UdpSocket, far: &UdpSocket, count: u32) -> BTreeSet<u3
 }
 
 fn run(lab: &Lab) -> WanStats {
-    lab.wan_since_mark().unwrap().0
+    lab.link().unwrap().since_mark().0
 }
 
 #[test]
@@ -35,14 +35,14 @@ fn a_list_is_met_to_the_packet_in_every_run() {
     // Host a learns b's hardware address, and a packet is counted that the runs do not count.
     round_trip(&near, &far);
     for _ in 0..2 {
-        lab.mark_wan();
+        lab.link().unwrap().mark();
         assert_eq!(lost(&lab, &near, &far, 400), [4, 16, 299].into());
         let run = run(&lab);
         assert_eq!((run.a_to_b.arrived_segments, run.a_to_b.loss_drops), (400, 3), "{run:?}");
         assert_eq!((run.b_to_a.arrived_segments, run.a_to_b.faults()), (0, 0), "{run:?}");
-        assert!(run.window_ns < lab.wan_stats().unwrap().window_ns);
+        assert!(run.window_ns < lab.link().unwrap().stats().window_ns);
     }
-    assert_eq!(lab.wan_stats().unwrap().a_to_b.loss_drops, 6);
+    assert_eq!(lab.link().unwrap().stats().a_to_b.loss_drops, 6);
     assert_eq!(round_trip_is_free_backwards(&near, &far), 7);
 }
 
@@ -74,21 +74,21 @@ fn a_run_is_not_told_what_the_queue_was_before_it() {
     let Some(lab) = lab("rate=10M,rtt=2ms,queue=1M") else { return };
     let (near, far) = udp_pair(&lab);
     round_trip(&near, &far);
-    lab.mark_wan();
+    lab.link().unwrap().mark();
     send_numbered(&near, 400, 1000);
     settled(&lab, 401);
     // 400 kB at 10 Mb/s wait for a third of a second; the next packet says that the queue has drained.
     std::thread::sleep(std::time::Duration::from_millis(150));
     round_trip(&near, &far);
-    let (stats, queue) = lab.wan_since_mark().unwrap();
+    let (stats, queue) = lab.link().unwrap().since_mark();
     assert!(stats.a_to_b.most_queued_bytes > Bytes::kib(256), "{stats:?}");
     assert!(queue.len() >= 4 && queue.is_sorted_by_key(|sample| sample.at_ns), "{queue:?}");
     // The first look may come while they are still being sent; a tenth of a second later 275 kB are left.
     let most = queue.iter().map(|sample| sample.waiting_bytes).max().unwrap();
     assert!(most > Bytes::kib(128) && queue.last().unwrap().waiting_bytes == Bytes(0), "{queue:?}");
-    lab.mark_wan();
+    lab.link().unwrap().mark();
     round_trip(&near, &far);
-    let (stats, queue) = lab.wan_since_mark().unwrap();
+    let (stats, queue) = lab.link().unwrap().since_mark();
     assert!(stats.a_to_b.most_queued_bytes < Bytes(200), "{stats:?}");
     assert!(queue.iter().all(|sample| sample.waiting_bytes < Bytes(200)), "{queue:?}");
     assert_eq!((stats.a_to_b.arrived_segments, stats.b_to_a.arrived_segments), (1, 1), "{stats:?}");

@@ -118,7 +118,7 @@ fn pairs_share_one_link() {
     near.connect(far.local_addr().unwrap()).unwrap();
     far.connect(near.local_addr().unwrap()).unwrap();
     assert!((0..5).any(|_| round_trip(&near, &far) < Duration::from_millis(9)));
-    assert_eq!(lab.wan_stats().unwrap().a_to_b.arrived_segments, 3);
+    assert_eq!(lab.link().unwrap().stats().a_to_b.arrived_segments, 3);
 }
 
 #[test]
@@ -127,22 +127,21 @@ fn netem_carries_the_link_or_it_is_said_why_not() {
         return;
     }
     let spec = "lab:wan:rate=100M,rtt=20ms,queue=1000p";
-    match Lab::create(format!("{spec},link=netem").parse().unwrap()) {
+    match Lab::open(&format!("{spec},link=netem")) {
         Err(Error::Link(emulator::Error::CannotRun(why))) => {
             assert!(why.contains("netem") && why.contains("link=user"), "{why}");
-            let lab = Lab::create(spec.parse().unwrap()).unwrap();
-            let notes = lab.wan_stats().unwrap().notes;
+            let lab = Lab::open(spec).unwrap();
+            let notes = lab.link().unwrap().stats().notes;
             assert!(notes.iter().any(|note| note.contains("netem") && note.contains("threads")), "{notes:?}");
         }
         lab => {
             let lab = lab.unwrap();
             let (near, far) = udp_pair(&lab);
             assert!((0..20).any(|_| round_trip(&near, &far) > Duration::from_millis(19)));
-            assert!(lab.wan_stats().unwrap().a_to_b.forwarded_segments >= 20);
+            assert!(lab.link().unwrap().stats().a_to_b.forwarded_segments >= 20);
         }
     }
-    let cannot =
-        Lab::create("lab:wan:drop-list=5,queue=9p,link=netem".parse().unwrap()).unwrap_err().to_string();
+    let cannot = Lab::open("lab:wan:drop-list=5,queue=9p,link=netem").unwrap_err().to_string();
     assert!(cannot.contains("netem cannot play it") && cannot.contains("drop-list"), "{cannot}");
 }
 
@@ -161,6 +160,6 @@ fn a_trace_sets_the_pace() {
     (0..100).for_each(|_| _ = far.recv(&mut [0; 1500]).unwrap());
     let took = started.elapsed();
     assert!(took >= Duration::from_millis(198) && took < PATIENCE, "{took:?}");
-    let stats = lab.wan_stats().unwrap();
+    let stats = lab.link().unwrap().stats();
     assert_eq!((stats.rate_bps.0, stats.rtt_ns), (6e6, Nanos::millis(2)));
 }

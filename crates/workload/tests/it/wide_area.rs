@@ -47,7 +47,7 @@ fn flows_outlive_the_losses_of_a_long_path() {
         println!("SKIP flows_outlive_the_losses_of_a_long_path: {reason}");
         return;
     }
-    let lab = Lab::create(PATH.parse().expect("a lab of this kind")).expect("a lab");
+    let lab = Lab::open(PATH).expect("a lab");
     let flow = |enters, leaves, data_bytes| StaggeredFlow {
         enters_ns: Nanos::secs(enters),
         leaves_ns: Nanos::secs(leaves),

@@ -1,0 +1,55 @@
+//! `lab:back-to-back`: two hosts and a veth pair.
+
+use crate::error::Error;
+use crate::lab::{self, LabPlan, parameters};
+use crate::registry::{Plan, Topology};
+
+const NAME: &str = "lab:back-to-back";
+
+const DRAWING: &str = "\
+   netns ls-ID-a                                netns ls-ID-b
+   +-----------------------+                    +-----------------------+
+   | ls-a  198.18.0.1/24   |======= veth =======| ls-b  198.18.0.2/24   |
+   |       fd00:18::1/64   |                    |       fd00:18::2/64   |
+   +-----------------------+                    +-----------------------+
+";
+
+#[derive(Debug)]
+pub(crate) struct BackToBack;
+
+impl Topology for BackToBack {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn syntax(&self) -> &'static str {
+        NAME
+    }
+
+    fn examples(&self) -> &'static [&'static str] {
+        &["lab:back-to-back", "lab", ""]
+    }
+
+    fn describe(&self) -> &'static str {
+        "two network namespaces on this machine, joined by a veth pair with a queue for each core"
+    }
+
+    fn drawing(&self) -> &'static str {
+        DRAWING
+    }
+
+    fn accepts(&self, words: &[String]) -> bool {
+        words.is_empty() || words == ["lab"] || parameters(words, NAME).is_some()
+    }
+
+    fn plan(&self, words: &[String]) -> Result<Plan, Error> {
+        match parameters(words, NAME) {
+            Some(more) if !more.is_empty() => Err(lab::no_lab(words, NAME)),
+            _ => Ok(Plan::Lab(LabPlan::veth(NAME, ["a", "b"]))),
+        }
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        lab::can_run()
+    }
+}
