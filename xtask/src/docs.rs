@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 fn pages() -> Vec<(String, String)> {
     let knobs = landspeed_knob::reference::pages();
     let tables = [
+        landspeed_topology::reference::page(),
         landspeed_transport::reference::page(),
         landspeed_workload::reference::page(),
         landspeed_observer::reference::page(),

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use landspeed_topology::{TOPOLOGIES, Topology};
 use landspeed_units::{Nanos, parse_duration};
 
 pub(crate) use cc::{CcAction, CcArgs};
@@ -245,9 +246,17 @@ pub(crate) struct UndoArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = topologies())]
 pub(crate) struct LabArgs {
     #[command(subcommand)]
     pub(crate) action: LabAction,
+}
+
+/// Every topology, as help lists it.
+fn topologies() -> String {
+    let line = |topology: &&dyn Topology| format!("  {}\n      {}\n", topology.syntax(), topology.describe());
+    let lines: String = TOPOLOGIES.iter().map(line).collect();
+    format!("Topologies, as commands take them:\n{lines}docs/reference/topologies.md draws them.")
 }
 
 #[derive(Debug, Subcommand)]

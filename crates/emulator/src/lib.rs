@@ -10,7 +10,8 @@
 //!
 //! | file | is |
 //! |---|---|
-//! | `spec`, `keys`, `parse`, `print`, `share` | what the link is to be, as written |
+//! | `parameters` | every parameter: its name, values, default, how it is read and printed |
+//! | `spec`, `keys`, `parse`, `value`, `print`, `share` | what the link is to be, as written |
 //! | `plan`, `file`, `list`, `trace` | the same with files read and units worked out |
 //! | `path`, `pace`, `loss` | what becomes of a segment: a state machine fed with times |
 //! | `line` | memory for frames that are under way |
@@ -42,6 +43,7 @@ mod list;
 mod loss;
 mod netem;
 mod pace;
+mod parameters;
 mod parse;
 mod path;
 mod piece;
@@ -56,12 +58,14 @@ mod split;
 mod stats;
 mod threads;
 mod trace;
+mod value;
 mod virtio;
 
 pub use error::Error;
 pub use keys::WanSpecError;
 use landspeed_netlink::in_throwaway;
 pub use link::Link;
+pub use parameters::{Parameter, parameters};
 use socket::Socket;
 pub use spec::WanSpec;
 

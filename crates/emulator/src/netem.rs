@@ -16,7 +16,7 @@ const BRIDGE: &str = "ls-netem";
 const PACKET: u128 = 1500;
 
 /// What every report over such a link must say.
-const NOTE: &str = "carried by the kernel's netem: how late it is nobody measures, a superpacket is one packet to it, and \
+const NOTE: &str = "carried by the kernel's netem: how late it is remains unmeasured, a superpacket is one packet to it, and \
                     losses and a full queue are one count (queue_drops)";
 
 /// Emulators at work, until their network namespace goes.

@@ -1,7 +1,11 @@
 //! Text in, text out.
 
+use landspeed_units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;
 
+use super::super::parameters::parameters;
+use super::super::spec::{Pace, Queue};
+use super::super::value::LONGEST_NAME;
 use super::*;
 
 fn refused(text: &str) -> String {
@@ -28,16 +32,21 @@ fn every_parameter_is_read_and_printed_again() {
         "trace=/tmp/a b.trace,rtt=0ns,queue=1000p,loss-states=0.1%+12.5%+0%+100%",
     ];
     assert!(all.iter().all(|text| again(text) == **text));
-    let mut keys = WAY_KEYS.iter().chain(LINK_KEYS);
-    assert!(keys.all(|(key, _)| all.concat().contains(&format!("{key}="))), "every key is tested");
+    let mut names = parameters().into_iter().flatten().map(|parameter| parameter.name);
+    assert!(names.all(|name| all.concat().contains(&format!("{name}="))), "every parameter is tested");
 }
 
 #[test]
-fn every_parameter_is_on_the_reference_page() {
-    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/lab-wan.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
-    assert!(rows.eq(WAY_KEYS.iter().chain(LINK_KEYS).map(|(key, _)| *key)));
+fn defaults_are_what_the_table_says() {
+    let of = |given: &str, parameters: &[Parameter]| {
+        let told = parameters.iter().filter(|told| !told.default.is_empty() && told.name != "reorder-delay");
+        told.for_each(|told| assert_eq!(again(&format!("{given}{}={}", told.name, told.default)), again("")));
+    };
+    let [way, link] = parameters();
+    of("", &way);
+    of("back.", &way);
+    of("", &link);
+    assert_eq!(again("reorder=1%,reorder-delay=1ms"), again("reorder=1%"));
 }
 
 #[test]

@@ -4,7 +4,8 @@ use std::fmt;
 
 use landspeed_units::Nanos;
 
-use super::spec::{Carrier, LossStates, Pace, Queue, SEED, WanSpec, Way};
+use super::parameters::{LINK, WAY};
+use super::spec::{Carrier, LossStates, Queue, WanSpec, Way};
 
 /// A parameter and its value.
 type Word = (&'static str, String);
@@ -26,14 +27,11 @@ impl fmt::Display for WanSpec {
         for (key, value) in differences(&there.back(), back) {
             write!(f, ",back.{key}={value}")?;
         }
-        if self.pairs != 1 {
-            write!(f, ",pairs={}", self.pairs)?;
-        }
-        if self.carrier != Carrier::default() {
-            write!(f, ",link={}", self.carrier)?;
-        }
-        if self.seed != SEED {
-            write!(f, ",seed={}", self.seed)?;
+        // The round trip was said behind the rate.
+        for row in LINK.iter().filter(|row| row.told.name != "rtt") {
+            if let Some(value) = (row.print)(self) {
+                write!(f, ",{}={value}", row.told.name)?;
+            }
         }
         Ok(())
     }
@@ -42,45 +40,19 @@ impl fmt::Display for WanSpec {
 /// What must be said of `other` where `one` would be understood.
 fn differences(one: &Way, other: &Way) -> Vec<Word> {
     let (before, after) = (one.words(), other.words());
-    let gone = before.iter().filter(|(key, _)| {
-        // Rate and trace take each other's place; how long is nothing to say where none is held back.
-        !matches!(*key, "rate" | "trace" | "reorder-delay") && !after.iter().any(|(other, _)| other == key)
+    // Rate and trace take each other's place; how long is nothing to say where none is held back.
+    let gone = WAY.iter().filter(|row| {
+        let is_said = |words: &[Word]| words.iter().any(|(name, _)| *name == row.told.name);
+        is_said(&before) && !is_said(&after)
     });
-    let gone: Vec<Word> = gone.map(|(key, _)| (*key, off(key))).collect();
+    let gone: Vec<Word> = gone.filter_map(|row| Some((row.told.name, row.off?.to_owned()))).collect();
     after.into_iter().filter(|word| !before.contains(word)).chain(gone).collect()
-}
-
-/// The value that turns a parameter off.
-fn off(key: &str) -> String {
-    match key {
-        "loss" | "reorder" | "duplicate" => "0%".into(),
-        "jitter" => "0ns".into(),
-        _ => NONE.into(),
-    }
 }
 
 impl Way {
     /// The parameters: pace and queue always, the rest where it is not the default.
     fn words(&self) -> Vec<Word> {
-        let pace = match &self.pace {
-            Pace::Rate(bps) => ("rate", rate(*bps)),
-            Pace::Trace(file) => ("trace", file.clone()),
-        };
-        let share = |key, share: super::share::Share| (!share.is_zero()).then(|| (key, share.to_string()));
-        let optional = [
-            self.mark_above.map(|queue| ("mark-above", queue.to_string())),
-            (self.jitter.0 > 0).then(|| ("jitter", time(self.jitter))),
-            share("loss", self.loss),
-            self.loss_burst.map(|thousandths| ("loss-burst", (f64::from(thousandths) / 1000.0).to_string())),
-            self.loss_states.map(|states| ("loss-states", states.to_string())),
-            self.loss_nth.map(|nth| ("loss-nth", nth.to_string())),
-            self.drop_list.clone().map(|list| ("drop-list", list)),
-            share("reorder", self.reorder),
-            (!self.reorder.is_zero()).then(|| ("reorder-delay", time(self.reorder_delay))),
-            share("duplicate", self.duplicate),
-            self.drop_above.map(|size| ("drop-above", size.0.to_string())),
-        ];
-        [Some(pace), Some(("queue", self.queue.to_string()))].into_iter().chain(optional).flatten().collect()
+        WAY.iter().filter_map(|row| Some((row.told.name, (row.print)(self)?))).collect()
     }
 }
 
@@ -113,11 +85,11 @@ impl fmt::Display for Carrier {
     }
 }
 
-fn rate(bps: u64) -> String {
+pub(super) fn rate(bps: u64) -> String {
     whole(bps, &[(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")], "")
 }
 
-fn time(time: Nanos) -> String {
+pub(super) fn time(time: Nanos) -> String {
     whole(time.0, &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")], "ns")
 }
 

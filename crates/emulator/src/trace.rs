@@ -11,7 +11,7 @@ use landspeed_units::Nanos;
 
 use super::file::Named;
 use super::keys::WanSpecError;
-use super::parse::is_rate;
+use super::value::is_rate;
 
 /// Bytes of IP packets that may leave at each moment.
 const CHUNK: u64 = 1500;

@@ -6,8 +6,7 @@ use crate::registry::{Plan, Topology};
 
 const NAME: &str = "lab:back-to-back";
 
-const DRAWING: &str = "\
-   netns ls-ID-a                                netns ls-ID-b
+const DRAWING: &str = "   netns ls-ID-a                                netns ls-ID-b
    +-----------------------+                    +-----------------------+
    | ls-a  198.18.0.1/24   |======= veth =======| ls-b  198.18.0.2/24   |
    |       fd00:18::1/64   |                    |       fd00:18::2/64   |

@@ -12,12 +12,14 @@ pub mod lab;
 mod namespace;
 mod path;
 mod real;
+pub mod reference;
 mod registry;
 mod switch;
 mod wan;
 
 pub use error::Error;
 pub use lab::{Lab, LabHost, LabPlan};
+pub use landspeed_emulator::Parameter;
 pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use path::{PathLink, PlannedPath};
 pub use real::{HostSpec, SshTarget};

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::TOPOLOGIES;
 use crate::error::Error;
 use crate::lab::{Lab, LabPlan};
 use crate::path::{PathLink, PlannedPath};
 use crate::real::RealHosts;
+use crate::{Parameter, TOPOLOGIES};
 
 /// A way to have hosts. Implementations are registered in [`TOPOLOGIES`].
 pub trait Topology: Sync {
@@ -25,6 +25,11 @@ pub trait Topology: Sync {
 
     /// A picture of it in text, lines of at most 100 characters.
     fn drawing(&self) -> &'static str;
+
+    /// What can be said of it, for help: a heading, and the parameters that it goes for.
+    fn parameters(&self) -> Vec<(&'static str, Vec<Parameter>)> {
+        Vec::new()
+    }
 
     /// Whether these words of a command line ask for this topology.
     fn accepts(&self, words: &[String]) -> bool;

@@ -8,8 +8,8 @@ const NAME: &str = "lab:switch";
 const SYNTAX: &str = "lab:switch:N";
 const MOST: u8 = 32;
 
-const DRAWING: &str = "\
-   netns ls-ID-h0                     netns ls-ID-sw                     netns ls-ID-h1
+const DRAWING: &str =
+    "   netns ls-ID-h0                     netns ls-ID-sw                     netns ls-ID-h1
    +----------------------+          +----------------+          +----------------------+
    | ls-h0  198.18.0.1/24 |== veth ==| ls-p0    ls-p1 |== veth ==| ls-h1  198.18.0.2/24 |
    |        fd00:18::1/64 |          |     ls-br      |          |        fd00:18::2/64 |

@@ -1,6 +1,6 @@
 //! `lab:wan`: pairs of hosts and a wide-area link, which crate `emulator` carries.
 
-use landspeed_emulator::{WanSpec, can_carry};
+use landspeed_emulator::{Parameter, WanSpec, can_carry, parameters as parameters_of_link};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::error::Error;
@@ -10,8 +10,8 @@ use crate::registry::{Plan, Topology};
 
 const NAME: &str = "lab:wan";
 
-const DRAWING: &str = "\
-   netns ls-ID-a                      netns ls-ID-wan                      netns ls-ID-b
+const DRAWING: &str =
+    "   netns ls-ID-a                      netns ls-ID-wan                      netns ls-ID-b
    +----------------------+          +------------------+          +----------------------+
    | ls-a  198.18.0.1/24  |== veth ==| ls-p0      ls-p1 |== veth ==| ls-b  198.18.0.2/24  |
    |       fd00:18::1/64  |          |   queue > rate > |          |       fd00:18::2/64  |
@@ -42,6 +42,14 @@ impl Topology for Wan {
 
     fn drawing(&self) -> &'static str {
         DRAWING
+    }
+
+    fn parameters(&self) -> Vec<(&'static str, Vec<Parameter>)> {
+        let [way, link] = parameters_of_link();
+        vec![
+            ("Of each direction; prefixed with `back.` (`back.loss=1%`), of the way from B to A alone", way),
+            ("Of the link as a whole", link),
+        ]
     }
 
     fn accepts(&self, words: &[String]) -> bool {

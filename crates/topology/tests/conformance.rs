@@ -64,7 +64,10 @@ fn talk(from: &Host, to: &Host, address: IpAddr) -> std::io::Result<()> {
     listener.accept()?.0.read_exact(&mut heard)
 }
 
-const PROMISES: [(&str, fn(&dyn Topology) -> Kept); 9] = [
+/// What is promised, and how it is checked.
+type Promise = (&'static str, fn(&dyn Topology) -> Kept);
+
+const PROMISES: [Promise; 9] = [
     ("it can be shown", |topology| {
         let narrow = topology.drawing().lines().all(|line| line.chars().count() <= 100);
         ensure(narrow && !topology.drawing().is_empty(), "its drawing")?;

@@ -11,8 +11,7 @@ use crate::registry::{Host, Hosts, Plan, Topology};
 #[derive(Debug)]
 pub(crate) struct Real;
 
-const DRAWING: &str = "\
-   +-----+                                   +-----+
+const DRAWING: &str = "   +-----+                                   +-----+
    |  A  |=== whatever network joins them ===|  B  |     A, B: local, netns:NAME, [user@]host, ...
    +-----+                                   +-----+
 ";
