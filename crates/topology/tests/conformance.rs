@@ -6,6 +6,7 @@ mod common;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use landspeed_netlink::netns_cookie;
@@ -165,11 +166,15 @@ const PROMISES: [Promise; 9] = [
     }),
 ];
 
+/// One test at a time: what a broken topology left is taken down with all labs of this process.
+static ALONE: Mutex<()> = Mutex::new(());
+
 #[test]
 fn every_topology_keeps_every_promise() {
     if !common::can_run("lab:wan") {
         return;
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for topology in TOPOLOGIES {
         for (promise, keeps) in PROMISES {
             keeps(*topology).unwrap_or_else(|why| panic!("{}: {promise}: {why}", topology.name()));
@@ -275,6 +280,7 @@ fn each_broken_promise_is_noticed() {
     if !common::can_run("lab") {
         return;
     }
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for (broken, _) in PROMISES {
         let noticed = PROMISES.iter().filter(|(_, keeps)| keeps(&Broken(broken)).is_err());
         let noticed: Vec<_> = noticed.map(|(promise, _)| *promise).collect();
