@@ -108,7 +108,7 @@ fn printing(what: &Measurement) -> [(String, &'static [Headline<EndpointOutcome>
 
 /// With samples within the window where observers are asked for: some see nothing between two.
 fn watching(what: &Measurement) -> Watching {
-    let time = lasts(&what.workload) + what.warm_up;
+    let time = lasts(&what.workload, what.warm_up) + what.warm_up;
     let interval = INTERVAL.max(Nanos(time.0 / MOST_SAMPLES));
     let interval = if what.watch.is_empty() { Nanos(0) } else { interval };
     Watching { observers: what.watch.clone(), interval }

@@ -119,9 +119,9 @@ pub fn check_hosts(name: &str, hosts: [usize; 2]) -> Result<(), String> {
     })
 }
 
-/// The longest that a trial of `workload` can take beside its warm-up, where there is such a workload.
-pub fn lasts(workload: &landspeed_record::Workload) -> Nanos {
-    find(&workload.name).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters))
+/// The longest that a trial of `workload` can take behind a warm-up, where there is such a workload.
+pub fn lasts(workload: &landspeed_record::Workload, warm_up: Nanos) -> Nanos {
+    find(&workload.name).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters, warm_up))
 }
 
 /// The runner of `spec`, once its values are known to be sane: they come from the other host.
@@ -140,7 +140,7 @@ fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
     check::timing(spec)?;
     runner.check(spec)?;
     let needs = runner.needs(spec);
-    check::budget(spec, &needs, runner.lasts(&spec.workload.parameters))?;
+    check::budget(spec, &needs, runner.lasts(&spec.workload.parameters, spec.warm_up_ns))?;
     check::can_run(&needs.settings)?;
     Ok(runner)
 }

@@ -96,8 +96,8 @@ pub trait Runner: Sync {
         Ok(())
     }
 
-    /// The longest that its window can be open.
-    fn lasts(&self, parameters: &Settings) -> Nanos;
+    /// The longest that its window can be open: some warm up within it again.
+    fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos;
 
     /// What `spec` needs.
     fn needs(&self, spec: &TrialSpec) -> Needs;

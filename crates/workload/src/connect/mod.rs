@@ -81,7 +81,7 @@ impl Runner for Connect {
         Ok(())
     }
 
-    fn lasts(&self, parameters: &Settings) -> Nanos {
+    fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
         DURATION.time(parameters)
     }
 

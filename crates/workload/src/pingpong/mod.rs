@@ -73,8 +73,8 @@ impl Runner for PingPong {
         vec![&SIZES, &DURATION, &RECEIVER]
     }
 
-    fn lasts(&self, parameters: &Settings) -> Nanos {
-        let plan = Plan::of(parameters, Nanos(0));
+    fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos {
+        let plan = Plan::of(parameters, warm_up);
         Nanos((plan.duration + plan.warm_up).as_nanos() as u64).times(plan.sizes.len() as u64)
     }
 

@@ -124,7 +124,7 @@ impl Runner for Staggered {
         bounds::check(spec, &Plan::of(&spec.workload.parameters)?)
     }
 
-    fn lasts(&self, parameters: &Settings) -> Nanos {
+    fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
         DURATION.time(parameters)
     }
 

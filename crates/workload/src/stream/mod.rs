@@ -56,7 +56,7 @@ impl Runner for Stream {
         Ok(())
     }
 
-    fn lasts(&self, parameters: &Settings) -> Nanos {
+    fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
         DURATION.time(parameters)
     }
 

@@ -59,7 +59,7 @@ impl Runner for Sweep {
     }
 
     /// As long as it takes.
-    fn lasts(&self, parameters: &Settings) -> Nanos {
+    fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
         Nanos::secs(60).times(SIZES.sizes(parameters).len() as u64)
     }
 
