@@ -41,7 +41,8 @@ static PLAN: Factor = Factor {
     name: "plan",
     about: "1 to 64 flows as a JSON list: settings, enters_ns, leaves_ns, data_bytes",
     domain: Domain::Text(64 << 10),
-    default: "[]",
+    // One, for as long as any run takes.
+    default: r#"[{"leaves_ns":21600000000000}]"#,
     ..Factor::FLOW
 };
 static DURATION: Factor = Factor {
