@@ -144,25 +144,3 @@ fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
     check::can_run(&needs.settings)?;
     Ok(runner)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_workload_is_found_by_its_name_and_its_defaults_lie_in_their_domains() {
-        for runner in WORKLOADS {
-            let name = runner.name();
-            assert_eq!(WORKLOADS.iter().filter(|other| other.name() == name).count(), 1, "{name}");
-            assert!(find(name).is_some() && !runner.describe().is_empty());
-            for parameter in runner.parameters() {
-                assert!(!parameter.about.is_empty(), "{name} {}", parameter.name);
-                for default in [Some(parameter.default), parameter.default_of_datagrams].into_iter().flatten()
-                {
-                    assert_eq!(parameter.check(default), Ok(()), "{name}");
-                }
-            }
-        }
-        assert!(find("no-such").is_none());
-    }
-}

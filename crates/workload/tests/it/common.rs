@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use landspeed_record::{EndpointOutcome, Observations, Settings, TrialSpec, Workload};
+use landspeed_record::{EndpointOutcome, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched, run_client, run_server};
 
 /// The key of every test's session.
 pub(crate) const KEY: [u8; 32] = [42; 32];
@@ -76,8 +76,8 @@ pub(crate) fn both_on(spec: &TrialSpec, port: &DataPort, server: SocketAddr, sou
     let plan = ClientPlan { server, source_port, key: KEY };
     let cancel = Cancel::new();
     std::thread::scope(|scope| {
-        let serving = scope.spawn(|| run_server(spec, port, &mut Log::default(), &cancel));
-        let client = run_client(spec, &plan, &mut Log::default(), &cancel);
+        let serving = scope.spawn(|| run_server(spec, port, &mut Unwatched, &cancel));
+        let client = run_client(spec, &plan, &mut Unwatched, &cancel);
         (client, serving.join().expect("the server's end does not panic"))
     })
 }
@@ -88,45 +88,5 @@ pub(crate) fn outcomes(spec: &TrialSpec, at: IpAddr) -> (EndpointOutcome, Endpoi
         (Ok(client), Ok(server)) => (client, server),
         // The end that failed first names the cause.
         (client, server) => panic!("client: {client:?}\nserver: {server:?}"),
-    }
-}
-
-/// A watch that writes down how it is called, and sees to it that the order is right.
-#[derive(Debug, Default)]
-pub(crate) struct Log {
-    /// "open", "sample", "close".
-    pub(crate) calls: Vec<&'static str>,
-    /// Worker threads and sockets at the opening.
-    pub(crate) ends: (usize, usize),
-    last: Nanos,
-}
-
-impl Watch for Log {
-    fn open(&mut self, ends: &Ends<'_>) {
-        assert!(self.calls.is_empty(), "opened after {:?}", self.calls);
-        for thread in ends.threads {
-            let path = format!("/proc/self/task/{thread}/stat");
-            assert!(std::path::Path::new(&path).exists(), "worker {thread} lives while the window is open");
-        }
-        self.ends = (ends.threads.len(), ends.sockets.len());
-        self.calls.push("open");
-    }
-
-    fn sample(&mut self, at: Nanos) {
-        assert_eq!(self.calls.first(), Some(&"open"), "sampled before it was opened");
-        assert_ne!(self.calls.last(), Some(&"close"), "sampled after it was closed");
-        assert!(at > self.last, "time goes on");
-        self.last = at;
-        self.calls.push("sample");
-    }
-
-    fn close(&mut self) -> Observations {
-        assert!(
-            self.calls.contains(&"open") && !self.calls.contains(&"close"),
-            "closed after {:?}",
-            self.calls
-        );
-        self.calls.push("close");
-        Observations { unseen: vec![format!("{} samples", self.calls.len() - 2)], ..Observations::default() }
     }
 }

@@ -14,14 +14,16 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::common::{Direction, End, KEY, Log, connect, pingpong, set, spec, stream};
+use crate::common::{Direction, End, KEY, connect, pingpong, set, spec, stream};
 use landspeed_record::{
     Connections, DatagramCounts, Observations, SweepDatagrams, TrialSpec, Workload, ZeroCopied,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, Seen, StaggeredFlow};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server, sweep};
+use landspeed_workload::{
+    Cancel, ClientPlan, DataPort, Ends, Error, Unwatched, Watch, run_client, run_server, sweep,
+};
 
 /// Runs the two closures, each in a namespace of its own, joined by a veth pair.
 fn joined<A: Send, B: Send>(client: impl FnOnce() -> A + Send, server: impl FnOnce() -> B + Send) -> (A, B) {
@@ -90,7 +92,7 @@ fn trials(specs: &[(TrialSpec, IpAddr)]) -> Vec<(End, End)> {
             let run = |(spec, at): &(TrialSpec, IpAddr)| {
                 let port = ports.recv().expect("the server opens a port");
                 let plan = ClientPlan { server: (*at, port).into(), source_port: 23_000, key: KEY };
-                run_client(spec, &plan, &mut Log::default(), cancel)
+                run_client(spec, &plan, &mut Unwatched, cancel)
             };
             specs.iter().map(run).collect()
         },
@@ -98,7 +100,7 @@ fn trials(specs: &[(TrialSpec, IpAddr)]) -> Vec<(End, End)> {
             let run = |(spec, at): &(TrialSpec, IpAddr)| {
                 let port = DataPort::open(*at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
                 tell.send(port.port()).expect("the client listens");
-                run_server(spec, &port, &mut Log::default(), cancel)
+                run_server(spec, &port, &mut Unwatched, cancel)
             };
             specs.iter().map(run).collect()
         },
@@ -309,7 +311,7 @@ fn cut(at: IpAddr, spec: &TrialSpec, arguments: &[&str]) {
         move || {
             let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
             tell.send(data.port()).expect("the client listens");
-            run_server(spec, &data, &mut Log::default(), cancel)
+            run_server(spec, &data, &mut Unwatched, cancel)
         },
     );
     assert!(matches!(client, Err(Error::FeedbackLost { .. })), "{client:?}");

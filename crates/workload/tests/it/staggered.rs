@@ -5,12 +5,14 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::common::{KEY, Log, V4, V6, both, outcomes, set, spec};
+use crate::common::{KEY, V4, V6, both, outcomes, set, spec};
 use landspeed_observer::{Scene, Watcher, observer};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Watch, run_client, run_server};
+use landspeed_workload::{
+    Cancel, ClientPlan, DataPort, Ends, Error, Unwatched, Watch, run_client, run_server,
+};
 use rustix::net::sockopt::tcp_congestion;
 
 fn flow(congestion: &str, enters: u64, leaves: u64) -> StaggeredFlow {
@@ -207,7 +209,7 @@ fn a_peer_to_be_killed() {
     }
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     println!("port={}", port.port());
-    run_server(&long(), &port, &mut Log::default(), &Cancel::new()).expect_err("it is killed");
+    run_server(&long(), &port, &mut Unwatched, &Cancel::new()).expect_err("it is killed");
 }
 
 /// A process, killed in the end whatever happens.

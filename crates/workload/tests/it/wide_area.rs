@@ -7,13 +7,13 @@
 use std::net::IpAddr;
 use std::sync::mpsc;
 
-use crate::common::{End, KEY, Log, spec};
+use crate::common::{End, KEY, spec};
 use landspeed_record::TrialSpec;
 use landspeed_topology::{Lab, find, with_namespace};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, Seen, StaggeredFlow};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, run_client, run_server};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Unwatched, run_client, run_server};
 
 const PATH: &str = "lab:wan:rate=50M,rtt=180ms,queue=0.5bdp";
 
@@ -28,12 +28,12 @@ fn over(lab: &Lab, spec: &TrialSpec) -> (End, End) {
             with_namespace(&b.netns, move || {
                 let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
                 tell.send(data.port()).expect("the client listens");
-                run_server(spec, &data, &mut Log::default(), cancel)
+                run_server(spec, &data, &mut Unwatched, cancel)
             })
         });
         let client = with_namespace(&a.netns, move || {
             let server = (at, port.recv().expect("a port")).into();
-            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, &mut Log::default(), cancel)
+            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, &mut Unwatched, cancel)
         });
         let server = serving.join().expect("no panic");
         (client.expect("namespace a"), server.expect("namespace b"))

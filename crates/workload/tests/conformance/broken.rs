@@ -1,0 +1,246 @@
+//! `stream` with one promise broken at a time.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+use std::{fs, thread};
+
+use landspeed_factor::Factor;
+use landspeed_record::{
+    EndpointOutcome, Headline, LatencyHistogram, Observations, Settings, TrialSpec, detail,
+};
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, End, Ends, Error, Needs, Runner, Watch, find};
+use serde::{Deserialize, Serialize};
+
+use crate::trial::{self, Row, SOON};
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    NamesTwiceAlike,
+    HasNoDefault,
+    TakesPigeons,
+    TakesNoTime,
+    LosesAll,
+    ServerTakesTimes,
+    Forgets,
+    PrintsNothing,
+    LastsLonger,
+    OpensTwice,
+    NeverOpens,
+    ShowsDeadThreads,
+    ShowsFiles,
+    KeepsWhatWasSeen,
+    IsSlowToLeave,
+    LeavesAThread,
+    MakesNumbersUp,
+    TakesAnything,
+}
+
+/// Each with the promise that it breaks.
+pub(crate) static FAULTS: &[(Fault, &str)] = &[
+    (Fault::NamesTwiceAlike, "names and parameters are in order"),
+    (Fault::HasNoDefault, "names and parameters are in order"),
+    (Fault::TakesPigeons, "its flows take transports of the table"),
+    (Fault::TakesNoTime, "both ends have an outcome"),
+    (Fault::LosesAll, "both ends have an outcome"),
+    (Fault::ServerTakesTimes, "both ends have an outcome"),
+    (Fault::Forgets, "an outcome is read back as it was written"),
+    (Fault::PrintsNothing, "each headline is a figure of one end"),
+    (Fault::LastsLonger, "it says how long its window can be open"),
+    (Fault::OpensTwice, "it is watched once, in order"),
+    (Fault::NeverOpens, "it is watched once, in order"),
+    (Fault::ShowsDeadThreads, "it is watched once, in order"),
+    (Fault::ShowsFiles, "it is watched once, in order"),
+    (Fault::KeepsWhatWasSeen, "it is watched once, in order"),
+    (Fault::IsSlowToLeave, "it can be cancelled, and leaves no thread"),
+    (Fault::LeavesAThread, "it can be cancelled, and leaves no thread"),
+    (Fault::MakesNumbersUp, "a peer that goes is an error"),
+    (Fault::MakesNumbersUp, "a peer that never comes is an error"),
+    (Fault::TakesAnything, "values that make no sense open nothing"),
+];
+
+/// A detail that is not written.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Forgotten {
+    #[serde(skip)]
+    count: u64,
+}
+detail!("forgotten" => Forgotten);
+
+static NOTHING: &[Headline<EndpointOutcome>] =
+    &[Headline { name: "nothing", about: "never printed", of: |_| Ok(None) }];
+static FORGOTTEN: &[Headline<EndpointOutcome>] = &[Headline {
+    name: "forgotten",
+    about: "a count",
+    of: |end| Ok(Some(end.get::<Forgotten>().count.into())),
+}];
+static NO_DEFAULT: Factor = Factor { name: "odd", about: "a switch", default: "", ..Factor::FLOW };
+
+/// `stream` with one promise broken.
+pub(crate) struct Broken(pub(crate) Fault);
+
+fn stream() -> &'static dyn Runner {
+    find("stream").expect("in the table")
+}
+
+impl Runner for Broken {
+    fn name(&self) -> &'static str {
+        stream().name()
+    }
+
+    fn describe(&self) -> &'static str {
+        stream().describe()
+    }
+
+    fn parameters(&self) -> Vec<&'static Factor> {
+        let mut parameters = stream().parameters();
+        match self.0 {
+            Fault::NamesTwiceAlike => parameters.push(parameters[0]),
+            Fault::HasNoDefault => parameters.push(&NO_DEFAULT),
+            _ => {}
+        }
+        parameters
+    }
+
+    fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
+        match self.0 {
+            Fault::PrintsNothing => NOTHING,
+            Fault::Forgets => FORGOTTEN,
+            _ => stream().headlines(),
+        }
+    }
+
+    fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
+        stream().check(spec)
+    }
+
+    fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos {
+        if self.0 == Fault::LastsLonger { Nanos(0) } else { stream().lasts(parameters, warm_up) }
+    }
+
+    fn needs(&self, spec: &TrialSpec) -> Needs {
+        stream().needs(spec)
+    }
+
+    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
+        stream().run(end)
+    }
+}
+
+impl Row for Broken {
+    fn runner(&self) -> &dyn Runner {
+        self
+    }
+
+    fn client(
+        &self,
+        spec: &TrialSpec,
+        plan: &ClientPlan,
+        watch: &mut dyn Watch,
+        cancel: &Cancel,
+    ) -> trial::End {
+        if self.0 == Fault::LeavesAThread {
+            thread::spawn(|| thread::sleep(2 * SOON));
+        }
+        let run = |spec: &TrialSpec, cancel: &Cancel| {
+            stream_row().client(spec, plan, &mut Misled(self.0, watch), cancel)
+        };
+        self.spoilt(spec, cancel, run)
+    }
+
+    fn server(
+        &self,
+        spec: &TrialSpec,
+        port: &DataPort,
+        watch: &mut dyn Watch,
+        cancel: &Cancel,
+    ) -> trial::End {
+        let run = |spec: &TrialSpec, cancel: &Cancel| {
+            stream_row().server(spec, port, &mut Misled(self.0, watch), cancel)
+        };
+        let mut end = self.spoilt(spec, cancel, run);
+        if let (Fault::ServerTakesTimes, Ok(end)) = (self.0, &mut end) {
+            end.latency.push(LatencyHistogram::default());
+        }
+        end
+    }
+
+    fn transports(&self, spec: &TrialSpec) -> Vec<String> {
+        if self.0 == Fault::TakesPigeons { vec!["pigeon".to_owned()] } else { stream_row().transports(spec) }
+    }
+}
+
+fn stream_row() -> impl Row {
+    stream()
+}
+
+impl Broken {
+    fn spoilt(
+        &self,
+        spec: &TrialSpec,
+        cancel: &Cancel,
+        run: impl FnOnce(&TrialSpec, &Cancel) -> trial::End,
+    ) -> trial::End {
+        let mut spec = spec.clone();
+        if self.0 == Fault::TakesAnything {
+            spec.workload.parameters.clear();
+        }
+        let mut end = if self.0 == Fault::IsSlowToLeave {
+            late(cancel, |late| run(&spec, late))
+        } else {
+            run(&spec, cancel)
+        };
+        match (self.0, &mut end) {
+            (Fault::MakesNumbersUp, end) => *end = Ok(EndpointOutcome::default()),
+            (Fault::TakesNoTime, Ok(end)) => end.window_ns = Nanos(0),
+            (Fault::LosesAll, Ok(end)) => (end.received_bytes, end.flow_bytes) = (Bytes(0), vec![]),
+            (Fault::Forgets, Ok(end)) => end.details.put(Forgotten { count: 1 }),
+            (Fault::KeepsWhatWasSeen, Ok(end)) => end.observed = Observations::default(),
+            _ => {}
+        }
+        end
+    }
+}
+
+/// Runs with a flag that is raised later than `cancel`.
+fn late(cancel: &Cancel, run: impl FnOnce(&Cancel) -> trial::End) -> trial::End {
+    let late = Cancel::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !cancel.is_cancelled() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            thread::sleep(SOON);
+            late.cancel();
+        });
+        run(&late)
+    })
+}
+
+/// A watch that is told wrong things.
+struct Misled<'w>(Fault, &'w mut dyn Watch);
+
+impl Watch for Misled<'_> {
+    fn open(&mut self, ends: &Ends<'_>) {
+        let file = fs::File::open("/dev/null").expect("it is there");
+        match self.0 {
+            Fault::NeverOpens => {}
+            Fault::ShowsDeadThreads => self.1.open(&Ends { threads: &[i32::MAX], ..*ends }),
+            Fault::ShowsFiles => self.1.open(&Ends { sockets: &[(0, file.as_fd())], ..*ends }),
+            _ => self.1.open(ends),
+        }
+        if self.0 == Fault::OpensTwice {
+            self.1.open(ends);
+        }
+    }
+
+    fn sample(&mut self, at: Nanos) {
+        self.1.sample(at);
+    }
+
+    fn close(&mut self) -> Observations {
+        self.1.close()
+    }
+}

@@ -1,0 +1,73 @@
+//! What every workload promises, checked of each row of the table over each transport that it takes; and that each check
+//! notices a workload that breaks its promise.
+
+mod broken;
+mod promises;
+mod trial;
+
+use std::thread;
+
+use landspeed_transport::{TRANSPORTS, Transport};
+use landspeed_workload::WORKLOADS;
+
+use broken::{Broken, FAULTS};
+use promises::{Keeps, PROMISES};
+use trial::{Length, Row, trial};
+
+/// The promises that a row breaks over a transport. The first takes longer than all others together, and waits all the
+/// while.
+fn breaks(row: &dyn Row, transport: &dyn Transport) -> Vec<String> {
+    let (name, over) = (row.runner().name(), transport.name());
+    let broken = |(promise, keeps): &(_, Keeps)| {
+        keeps(row, transport).err().map(|why| format!("{name} over {over}: {promise}: {why}"))
+    };
+    let (first, others) = PROMISES.split_at(1);
+    thread::scope(|scope| {
+        let first = scope.spawn(move || first.iter().find_map(broken));
+        let mut broken: Vec<_> = others.iter().filter_map(broken).collect();
+        broken.extend(first.join().expect("no panic"));
+        broken
+    })
+}
+
+#[test]
+fn every_workload_keeps_every_promise() {
+    let rows = WORKLOADS.iter().flat_map(|row| TRANSPORTS.iter().map(move |transport| (row, *transport)));
+    let (taken, refused): (Vec<_>, Vec<_>) =
+        rows.partition(|(row, transport)| trial(*row, *transport, Length::Short).is_ok());
+    for (row, transport) in refused {
+        println!("SKIP {} over {}", row.name(), transport.name());
+    }
+    for row in WORKLOADS {
+        assert!(
+            taken.iter().any(|(taken, _)| taken.name() == row.name()),
+            "{} takes no transport",
+            row.name()
+        );
+    }
+    let broken: Vec<String> = thread::scope(|scope| {
+        let checks: Vec<_> =
+            taken.iter().map(|(row, transport)| scope.spawn(move || breaks(*row, *transport))).collect();
+        checks.into_iter().flat_map(|check| check.join().expect("no panic")).collect()
+    });
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn each_broken_promise_is_noticed() {
+    let tcp = landspeed_transport::find("tcp").expect("in the table");
+    let is_kept = |(fault, promise): &(_, &str)| {
+        let (_, keeps) = PROMISES.iter().find(|(name, _)| name == promise).expect("a promise");
+        keeps(&Broken(*fault), tcp).is_ok()
+    };
+    thread::scope(|scope| {
+        let checks: Vec<_> =
+            FAULTS.iter().map(|fault| (fault, scope.spawn(move || is_kept(fault)))).collect();
+        for (fault, check) in checks {
+            assert!(!check.join().expect("no panic"), "{fault:?} is not noticed");
+        }
+    });
+    for (promise, _) in PROMISES {
+        assert!(FAULTS.iter().any(|(_, broken)| broken == promise), "no fault breaks \"{promise}\"");
+    }
+}

@@ -1,0 +1,233 @@
+//! The promises, and how each is checked.
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landspeed_record::{EndpointOutcome, Headline, TrialSpec, decode};
+use landspeed_transport::settings::TRANSPORT;
+use landspeed_transport::{TRANSPORTS, Transport};
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched};
+
+use crate::trial::{
+    End, KEY, Length, Row, SEEN, SOON, V4, hold, meddled, outcomes, soon, text, trial, variations,
+};
+
+pub(crate) type Keeps = fn(&dyn Row, &dyn Transport) -> Result<(), String>;
+
+/// What every workload promises.
+pub(crate) static PROMISES: &[(&str, Keeps)] = &[
+    ("a peer that never comes is an error", awaits_its_peer),
+    ("names and parameters are in order", in_order),
+    ("its flows take transports of the table", takes_transports),
+    ("both ends have an outcome", has_outcomes),
+    ("an outcome is read back as it was written", is_read_back),
+    ("each headline is a figure of one end", has_headlines),
+    ("it says how long its window can be open", lasts),
+    ("it is watched once, in order", is_watched),
+    ("it can be cancelled, and leaves no thread", can_be_cancelled),
+    ("a peer that goes is an error", needs_its_peer),
+    ("values that make no sense open nothing", refuses),
+];
+
+/// How much longer than it says a window may be open, because threads run late.
+const LATE: Nanos = Nanos::millis(100);
+
+fn in_order(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    let runner = row.runner();
+    let is_line = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
+    hold(landspeed_workload::find(runner.name()).is_some(), "it is not found by its name")?;
+    hold(is_line(runner.describe()), "it is not described in one line")?;
+    let mut names = BTreeSet::new();
+    for parameter in runner.parameters() {
+        hold(names.insert(parameter.name), format!("two parameters are called {}", parameter.name))?;
+        hold(is_line(parameter.about), format!("{} is not described in one line", parameter.name))?;
+        for datagrams in [false, true] {
+            parameter.check(parameter.default_over(datagrams)).map_err(text)?;
+        }
+    }
+    let mut names = BTreeSet::new();
+    for headline in runner.headlines() {
+        hold(names.insert(headline.name), format!("two headlines are called {}", headline.name))?;
+        hold(is_line(headline.about), format!("{} is not described in one line", headline.name))?;
+    }
+    trial(row, transport, Length::Short).map(drop)
+}
+
+fn takes_transports(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    let taken = row.transports(&trial(row, transport, Length::Short)?);
+    let known = |name: &String| TRANSPORTS.iter().any(|row| row.name() == name);
+    hold(taken.iter().all(known) && taken.iter().any(|name| name == transport.name()), format!("{taken:?}"))
+}
+
+fn has_outcomes(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    for spec in variations(row, trial(row, transport, Length::Short)?) {
+        let ends = outcomes(row, &spec)?;
+        is_whole(row, &ends).map_err(|why| format!("{why}: {ends:?}"))?;
+    }
+    Ok(())
+}
+
+/// Whether the outcomes of both ends go together.
+fn is_whole(row: &dyn Row, [client, server]: &[EndpointOutcome; 2]) -> Result<(), String> {
+    for (sender, receiver) in [(client, server), (server, client)] {
+        hold(sender.window_ns > Nanos(0), "a window took no time")?;
+        hold(
+            (sender.sent_bytes > Bytes(0)) == (receiver.received_bytes > Bytes(0)),
+            "what one sends the other lacks",
+        )?;
+        let of_flows: Bytes = receiver.flow_bytes.iter().copied().sum();
+        hold(receiver.flow_bytes.is_empty() || of_flows == receiver.received_bytes, "flows make no sum")?;
+    }
+    let came = client.received_bytes.0 + server.received_bytes.0 > 0;
+    hold(came || !client.latency.is_empty(), "nothing was measured")?;
+    hold(server.latency.is_empty(), "the server has a latency")?;
+    hold(client.latency.iter().all(|histogram| histogram.count() > 0), "a latency is of nothing")?;
+    hold(
+        client.latency.is_empty() || !row.runner().latency().is_empty(),
+        "nothing says what its latency is of",
+    )
+}
+
+fn is_read_back(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    for end in outcomes(row, &trial(row, transport, Length::Short)?)? {
+        let json = serde_json::to_vec(&end).map_err(text)?;
+        let back: EndpointOutcome = decode(&json).map_err(text)?;
+        let figures = |end| Headline::figures(row.runner().headlines(), end).map_err(text);
+        let same = back == end && figures(&back)? == figures(&end)?;
+        hold(same, format!("{end:?} is read as {back:?}"))?;
+    }
+    Ok(())
+}
+
+fn has_headlines(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    let mut printed = BTreeSet::new();
+    for end in outcomes(row, &trial(row, transport, Length::Short)?)? {
+        printed.extend(
+            Headline::figures(row.runner().headlines(), &end).map_err(text)?.into_iter().map(|f| f.name),
+        );
+    }
+    let missing = row.runner().headlines().iter().find(|headline| !printed.contains(headline.name));
+    missing.map_or(Ok(()), |headline| Err(format!("{} is never printed", headline.name)))
+}
+
+/// Tries again before it says no: on a busy machine windows close late.
+fn lasts(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    let spec = trial(row, transport, Length::Short)?;
+    let most = Nanos(row.runner().lasts(&spec.workload.parameters, spec.warm_up_ns).0 + LATE.0);
+    let mut open = Nanos(0);
+    for _ in 0..3 {
+        let [client, server] = outcomes(row, &spec)?;
+        open = client.window_ns.max(server.window_ns);
+        if open <= most {
+            return Ok(());
+        }
+    }
+    Err(format!("its window was open for {open}, and {most} is the most"))
+}
+
+fn is_watched(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    let (ends, logs, _) = meddled(row, &trial(row, transport, Length::Short)?, |_, _| ())?;
+    for (end, log) in ends.iter().zip(logs) {
+        let calls =
+            (log.calls.first(), log.calls.last(), log.calls.iter().filter(|call| **call != "sample").count());
+        hold(calls == (Some(&"open"), Some(&"close"), 2), format!("{:?}", log.calls))?;
+        hold(log.wrong.is_empty(), log.wrong.join("; "))?;
+        let seen = end.as_ref().is_ok_and(|end| end.observed.unseen.iter().any(|line| line == SEEN));
+        hold(seen, "what was seen is not in the outcome")?;
+    }
+    Ok(())
+}
+
+fn can_be_cancelled(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    let name = &unique_name();
+    thread::scope(|scope| {
+        let alone = || -> Result<(), String> {
+            for spec in variations(row, trial(row, transport, Length::Long)?) {
+                let (ends, _, took) = meddled(row, &spec, |ours, theirs| {
+                    ours.cancel();
+                    theirs.cancel();
+                })?;
+                hold(took < SOON, format!("it took {took:?}"))?;
+                for end in ends {
+                    let ended = matches!(end, Err(Error::Cancelled | Error::PeerGone { .. }));
+                    hold(ended, format!("{end:?}"))?;
+                }
+            }
+            Ok(())
+        };
+        let named = thread::Builder::new().name(name.clone()).spawn_scoped(scope, alone);
+        named.expect("a thread").join().expect("no panic")
+    })?;
+    hold(soon(|| of_that_name(name) == 0), format!("{} threads are left", of_that_name(name)))
+}
+
+/// Threads inherit the name of the one that starts them, which tells them from other tests'.
+fn unique_name() -> String {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    format!("promise-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn of_that_name(name: &str) -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let comm = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
+    comm.filter(|comm| comm.trim() == name).count()
+}
+
+fn needs_its_peer(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    for spec in variations(row, trial(row, transport, Length::Long)?) {
+        for gone in [0, 1] {
+            let (mut ends, _, took) = meddled(row, &spec, |ours, theirs| [ours, theirs][gone].cancel())?;
+            hold(took < SOON, format!("it took {took:?}"))?;
+            ends.rotate_left(gone);
+            let told = matches!(ends, [Err(Error::Cancelled), Err(Error::PeerGone { .. })]);
+            hold(told, format!("{ends:?}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn awaits_its_peer(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    let spec = trial(row, transport, Length::Short)?;
+    let [silent, port] = [(); 2].map(|()| DataPort::open(V4, &[transport.name()], KEY).expect("ports"));
+    let plan = ClientPlan { server: (V4, silent.port()).into(), source_port: 0, key: KEY };
+    let cancel = Cancel::new();
+    thread::scope(|scope| {
+        let calling = scope.spawn(|| row.client(&spec, &plan, &mut Unwatched, &cancel));
+        let served = row.server(&spec, &port, &mut Unwatched, &cancel);
+        for end in [calling.join().expect("no panic"), served] {
+            hold(matches!(end, Err(Error::Transport(_))), format!("{end:?}"))?;
+        }
+        Ok(())
+    })
+}
+
+/// No parameter has one of these values.
+const SENSELESS: [&str; 4] = ["", "-1", "\u{1b}[31m", "99999999999999999999999"];
+
+fn refuses(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+    let spec = trial(row, transport, Length::Short)?;
+    let names = row.runner().parameters().into_iter().map(|parameter| parameter.name);
+    for (name, value) in names.chain(["no-such"]).flat_map(|name| SENSELESS.map(|value| (name, value))) {
+        let bad = TrialSpec { workload: spec.workload.clone().with(name, value), ..spec.clone() };
+        is_refused(row, &bad).map_err(|why| format!("{name}={}: {why}", value.escape_default()))?;
+    }
+    Ok(())
+}
+
+fn is_refused(row: &dyn Row, spec: &TrialSpec) -> Result<(), String> {
+    let here = TcpListener::bind((V4, 0)).expect("loopback");
+    here.set_nonblocking(true).expect("a socket");
+    let plan = ClientPlan { server: here.local_addr().expect("bound"), source_port: 0, key: KEY };
+    let port = DataPort::open(V4, &[TRANSPORT.of(&spec.flow)], KEY).map_err(text)?;
+    let (cancel, begun) = (Cancel::new(), Instant::now());
+    let refused =
+        |end: End| hold(matches!(end, Err(Error::Spec { .. } | Error::Setting(_))), format!("{end:?}"));
+    refused(row.client(spec, &plan, &mut Unwatched, &cancel))?;
+    hold(here.accept().is_err(), "the client called")?;
+    refused(row.server(spec, &port, &mut Unwatched, &cancel))?;
+    hold(begun.elapsed() < Duration::from_secs(1), "the server listened")
+}

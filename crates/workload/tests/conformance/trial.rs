@@ -1,0 +1,205 @@
+//! Both ends of a trial over loopback, as callers see a row of the table.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landspeed_factor::{Domain, Factor};
+use landspeed_record::{EndpointOutcome, Observations, TrialSpec, Workload};
+use landspeed_transport::{Delivery, Transport, settings};
+use landspeed_units::Nanos;
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Runner, Watch};
+
+pub(crate) const KEY: [u8; 32] = [9; 32];
+pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// Far more than the second that is promised: the machine may be busy.
+pub(crate) const SOON: Duration = Duration::from_secs(3);
+/// What `Log` sees, which the outcome must hold.
+pub(crate) const SEEN: &str = "the window was closed";
+
+/// What one end returns.
+pub(crate) type End = Result<EndpointOutcome, Error>;
+
+/// A row of the table and the entrances of both its ends.
+pub(crate) trait Row: Sync {
+    fn runner(&self) -> &dyn Runner;
+
+    fn client(&self, spec: &TrialSpec, plan: &ClientPlan, watch: &mut dyn Watch, cancel: &Cancel) -> End {
+        landspeed_workload::run_client(spec, plan, watch, cancel)
+    }
+
+    fn server(&self, spec: &TrialSpec, port: &DataPort, watch: &mut dyn Watch, cancel: &Cancel) -> End {
+        landspeed_workload::run_server(spec, port, watch, cancel)
+    }
+
+    fn transports(&self, spec: &TrialSpec) -> Vec<String> {
+        landspeed_workload::transports(spec)
+    }
+}
+
+impl Row for &'static dyn Runner {
+    fn runner(&self) -> &dyn Runner {
+        *self
+    }
+}
+
+/// How long a trial takes: hardly any time, or longer than any test waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Length {
+    Short,
+    Long,
+}
+
+impl Length {
+    /// The value of a parameter: its default unless it is a time or a count.
+    fn of(self, parameter: &Factor, datagrams: bool) -> String {
+        match (parameter.domain, self) {
+            (Domain::Time(..), Length::Short) => "200ms".to_owned(),
+            (Domain::Time(..), Length::Long) => "60s".to_owned(),
+            (Domain::Int(..), Length::Short) => "200".to_owned(),
+            (Domain::Int(_, most), Length::Long) => most.to_string(),
+            _ => parameter.default_over(datagrams).to_owned(),
+        }
+    }
+}
+
+/// A trial with the defaults of its row, but for its length, and with a warm-up where the row takes one.
+pub(crate) fn trial(row: &dyn Row, transport: &dyn Transport, length: Length) -> Result<TrialSpec, String> {
+    let flow = settings::defaults(transport);
+    let datagrams = transport.delivery(&flow) == Delivery::Datagrams;
+    let value = |parameter: &'static Factor| (parameter.name.to_owned(), length.of(parameter, datagrams));
+    let spec = TrialSpec {
+        workload: Workload {
+            name: row.runner().name().to_owned(),
+            parameters: row.runner().parameters().into_iter().map(value).collect(),
+        },
+        flow,
+        cores: vec![],
+        warm_up_ns: Nanos::millis(100),
+        interval_ns: if length == Length::Short { Nanos::millis(50) } else { Nanos(0) },
+        observers: vec![],
+    };
+    let cold = TrialSpec { warm_up_ns: Nanos(0), ..spec.clone() };
+    if row.runner().check(&spec).is_ok() {
+        return Ok(spec);
+    }
+    row.runner().check(&cold).map(|()| cold).map_err(|error| error.to_string())
+}
+
+/// The trial, and one for each other word that one of its parameters takes.
+pub(crate) fn variations(row: &dyn Row, spec: TrialSpec) -> Vec<TrialSpec> {
+    let mut all = vec![spec.clone()];
+    for parameter in row.runner().parameters() {
+        let words = match parameter.domain {
+            Domain::Switch => &["on", "off"],
+            Domain::OneOf(words) => words,
+            _ => continue,
+        };
+        let others = words.iter().filter(|word| **word != parameter.default);
+        all.extend(others.map(|word| TrialSpec {
+            workload: spec.workload.clone().with(parameter.name, word),
+            ..spec.clone()
+        }));
+    }
+    all
+}
+
+/// Runs both ends, and `meddle` once both windows are open.
+pub(crate) fn meddled(
+    row: &dyn Row,
+    spec: &TrialSpec,
+    meddle: impl FnOnce(&Cancel, &Cancel),
+) -> Result<([End; 2], [Log; 2], Duration), String> {
+    let port = DataPort::open(V4, &row.transports(spec), KEY).map_err(text)?;
+    let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
+    let (ours, theirs) = (Cancel::new(), Cancel::new());
+    let (mut here, mut there) = (Log::default(), Log::default());
+    let opened = [here.opened.clone(), there.opened.clone()];
+    let (ends, took) = thread::scope(|scope| {
+        let calling = scope.spawn(|| row.client(spec, &plan, &mut here, &ours));
+        let serving = scope.spawn(|| row.server(spec, &port, &mut there, &theirs));
+        let both = || opened.iter().all(Cancel::is_cancelled);
+        soon(|| both() || calling.is_finished() && serving.is_finished());
+        meddle(&ours, &theirs);
+        let since = Instant::now();
+        let ends = [calling, serving].map(|end| end.join().expect("no panic"));
+        (ends, since.elapsed())
+    });
+    Ok((ends, [here, there], took))
+}
+
+/// Both outcomes of a trial that must go well.
+pub(crate) fn outcomes(row: &dyn Row, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
+    match meddled(row, spec, |_, _| ())?.0 {
+        [Ok(client), Ok(server)] => Ok([client, server]),
+        // The end that failed first names the cause.
+        [client, server] => Err(format!("client: {client:?}; server: {server:?}")),
+    }
+}
+
+/// A watch that writes down how it is called, and what is wrong with it.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) calls: Vec<&'static str>,
+    pub(crate) wrong: Vec<String>,
+    opened: Cancel,
+    threads: Vec<i32>,
+    last: Nanos,
+}
+
+impl Log {
+    fn look_for_threads(&mut self) {
+        let is_none = |thread: &&i32| !std::path::Path::new(&format!("/proc/self/task/{thread}")).exists();
+        self.wrong
+            .extend(self.threads.iter().filter(is_none).map(|thread| format!("thread {thread} is none")));
+    }
+}
+
+impl Watch for Log {
+    fn open(&mut self, ends: &Ends<'_>) {
+        self.calls.push("open");
+        self.threads = ends.threads.to_vec();
+        self.look_for_threads();
+        if self.threads.is_empty() {
+            self.wrong.push("no thread works".to_owned());
+        }
+        let asked = ends.sockets.iter().map(|(_, socket)| rustix::net::sockopt::socket_type(socket));
+        self.wrong.extend(asked.filter_map(|answer| Some(format!("no socket: {}", answer.err()?))));
+        self.opened.cancel();
+    }
+
+    fn sample(&mut self, at: Nanos) {
+        self.calls.push("sample");
+        if at <= self.last {
+            self.wrong.push(format!("sampled at {at} after {}", self.last));
+        }
+        self.last = at;
+    }
+
+    fn close(&mut self) -> Observations {
+        self.calls.push("close");
+        self.look_for_threads();
+        Observations { unseen: vec![SEEN.to_owned()], ..Observations::default() }
+    }
+}
+
+pub(crate) fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// An error unless `holds`.
+pub(crate) fn hold(holds: bool, why: impl Into<String>) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why.into()) }
+}
+
+/// Waits until `holds`, for a while.
+pub(crate) fn soon(mut holds: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + SOON;
+    while !holds() {
+        if Instant::now() > until {
+            return false;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
