@@ -11,8 +11,15 @@ const CAP_NET_ADMIN: u32 = 12;
 /// Every system knob of the table on the path over the place's device, with the reason where it cannot be
 /// turned here.
 pub fn probe(place: &Place) -> Vec<KnobState> {
-    let host = Powers { initial: initial_namespace(), admin: net_admin() };
-    all().map(|knob| state(knob, place, host)).collect()
+    let powers = Powers::here();
+    all().map(|knob| state(knob, place, powers)).collect()
+}
+
+impl Knob {
+    /// What it is set to, or the reason why it cannot be turned here.
+    pub fn probe(&self, place: &Place) -> KnobState {
+        state(self, place, Powers::here())
+    }
 }
 
 /// What this process may do to this machine.
@@ -20,6 +27,12 @@ pub fn probe(place: &Place) -> Vec<KnobState> {
 struct Powers {
     initial: bool,
     admin: bool,
+}
+
+impl Powers {
+    fn here() -> Self {
+        Powers { initial: initial_namespace(), admin: net_admin() }
+    }
 }
 
 fn state(knob: &Knob, place: &Place, powers: Powers) -> KnobState {

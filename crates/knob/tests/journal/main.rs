@@ -1,6 +1,7 @@
 //! The journal against real namespaces and real deaths. Each test makes a host of its own; agents and
 //! guardians are processes of this very program (see `role.rs`).
 
+mod another;
 mod foreign;
 mod host;
 mod interleavings;

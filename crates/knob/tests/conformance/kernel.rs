@@ -1,0 +1,117 @@
+//! What is peculiar to some rows.
+
+use landspeed_knob::{Place, Scope, all, find, probe};
+use landspeed_netlink::{Ethtool, Rtnl};
+
+use crate::namespace::in_namespace;
+
+/// Turns a knob by name; the value read back.
+fn turn(place: &Place, name: &str, value: &str) -> String {
+    landspeed_knob::check(name, value).unwrap();
+    let turn = find(name).unwrap().setting;
+    turn.write(place, value).unwrap_or_else(|e| panic!("{name}={value}: {e}"));
+    turn.read(place).unwrap()
+}
+
+fn value(place: &Place, name: &str) -> String {
+    find(name).unwrap().setting.read(place).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+#[test]
+fn a_value_is_what_is_active_and_off_takes_the_wish_too() {
+    in_namespace(|place| {
+        assert_eq!(value(place, "tso"), "on");
+        turn(place, "tx-checksum", "off");
+        assert_eq!(value(place, "tso"), "off", "wanted, but not active");
+        turn(place, "tso", "off");
+        assert_eq!(turn(place, "tx-checksum", "on"), "on");
+        assert_eq!(value(place, "tso"), "off", "does not come back by itself");
+        turn(place, "scatter-gather", "off");
+        assert_eq!(turn(place, "tso", "on"), "off", "reads off for want of scatter-gather");
+        turn(place, "scatter-gather", "on");
+        assert_eq!(value(place, "tso"), "on");
+    });
+}
+
+#[test]
+fn queues_that_differ_go_back_as_they_were() {
+    in_namespace(|place| {
+        assert_eq!(value(place, "rps"), "none");
+        for name in ["rps", "xps"] {
+            assert_eq!(turn(place, name, "0;none;0;none"), "0;none;0;none", "{name}");
+            assert_eq!(turn(place, name, "0"), "0");
+            assert_eq!(turn(place, name, "0;none;0;none"), "0;none;0;none", "{name}");
+            let wrong = find(name).unwrap().setting.write(place, "0;0").unwrap_err();
+            assert!(wrong.to_string().contains("4 joined"), "{wrong}");
+        }
+        assert_eq!(turn(place, "rfs", "64;0;128;0"), "64;0;128;0");
+    });
+}
+
+#[test]
+fn features_that_differ_go_back_as_they_were() {
+    in_namespace(|place| {
+        let one_off = [("tx-tcp6-segmentation", false)];
+        Ethtool::open().unwrap().set_features("v0", one_off).unwrap();
+        let mixed = value(place, "tso");
+        assert!(mixed.contains("on") && mixed.contains("off"), "{mixed}");
+        assert_eq!(turn(place, "tso", "off"), "off");
+        assert_eq!(turn(place, "tso", &mixed), mixed);
+    });
+}
+
+#[test]
+fn a_probe_says_why_not() {
+    in_namespace(|place| {
+        let states = probe(place);
+        assert_eq!(states.len(), all().count(), "every knob has its line");
+        for state in &states {
+            let is_hosts = find(&state.knob).unwrap().factor.scope == Scope::Host;
+            assert!(!is_hosts || state.skip.is_some(), "{state:?} is not this namespace's");
+        }
+        let skip =
+            |name: &str| states.iter().find(|s| s.knob == name).unwrap().skip.clone().unwrap_or_default();
+        assert_eq!(skip("mtu"), "");
+        assert_eq!(skip("tso"), "");
+        assert!(skip("threaded-napi").contains("GRO"), "{}", skip("threaded-napi"));
+        assert!(skip("lro").contains("fixed off"), "{}", skip("lro"));
+        assert!(skip("rx-usecs").contains("coalescing"), "{}", skip("rx-usecs"));
+        assert!(skip("irq-affinity").contains("no interrupts"), "{}", skip("irq-affinity"));
+        let mtu = states.iter().find(|s| s.knob == "mtu").unwrap();
+        assert_eq!(mtu.most, Some(65_535));
+    });
+}
+
+#[test]
+fn a_veth_is_polled_by_threads_once_it_is_polled() {
+    in_namespace(|place| {
+        turn(place, "gro", "on");
+        assert_eq!(turn(place, "threaded-napi", "on"), "on");
+        assert_eq!(turn(place, "threaded-napi", "off"), "off");
+    });
+}
+
+#[test]
+fn a_qdisc_that_somebody_configured_is_left_alone() {
+    in_namespace(|place| {
+        let skip = |states: &[landspeed_record::KnobState]| {
+            states.iter().find(|s| s.knob == "qdisc").and_then(|s| s.skip.clone())
+        };
+        assert_eq!(skip(&probe(place)), None);
+        Rtnl::open().unwrap().replace_root_qdisc("v0", "pfifo").unwrap();
+        assert!(skip(&probe(place)).unwrap().contains("pfifo"));
+    });
+}
+
+#[test]
+fn a_device_that_is_not_there_is_a_reason_not_a_panic() {
+    in_namespace(|_| {
+        for device in ["nosuch0", "", "../../../etc", "a/b"] {
+            let states = probe(&Place { device: device.into() });
+            let mtu = states.iter().find(|s| s.knob == "mtu").unwrap();
+            assert!(mtu.value.is_none() && mtu.skip.is_some(), "{device:?}");
+            let rps = states.iter().find(|s| s.knob == "rps").unwrap();
+            assert!(rps.value.is_none() && rps.skip.is_some(), "{device:?}");
+        }
+    });
+}

@@ -1,0 +1,49 @@
+//! The table against the running kernel, in a namespace with a pair of veths of the test's own: what every knob promises,
+//! checked of each row that can be turned there; and that each check notices a knob that breaks its promise.
+//!
+//! ```text
+//! thread's namespace: [ v0 ===== v1 ]     (v0: 4 queues; nothing else sees either)
+//! ```
+
+#[path = "../journal/another.rs"]
+mod another;
+mod broken;
+mod kernel;
+mod namespace;
+mod promises;
+
+use landspeed_knob::{Knob, Place, all};
+
+use broken::{FAULTS, Fault, broken};
+use namespace::in_namespace;
+use promises::PROMISES;
+
+/// The promises that a row breaks.
+fn breaks(knob: &Knob, place: &Place) -> Vec<String> {
+    let broken = PROMISES.iter().filter_map(|(promise, keeps)| Some((promise, keeps(knob, place).err()?)));
+    broken.map(|(promise, why)| format!("{}: {promise}: {why}", knob.factor.name)).collect()
+}
+
+#[test]
+fn every_knob_keeps_every_promise() {
+    in_namespace(|place| {
+        let settable = all().filter(|knob| knob.probe(place).skip.is_none()).count();
+        assert!(settable > 50, "a veth has most of the table, and here {settable} rows can be turned");
+        let broken: Vec<_> = all().flat_map(|knob| breaks(knob, place)).collect();
+        assert!(broken.is_empty(), "{}", broken.join("\n"));
+    });
+}
+
+#[test]
+fn each_broken_promise_is_noticed() {
+    in_namespace(|place| {
+        assert_eq!(breaks(&broken(Fault::None), place), Vec::<String>::new());
+        for (fault, promise) in FAULTS {
+            let told = breaks(&broken(*fault), place);
+            assert!(told.iter().any(|line| line.contains(&format!(": {promise}: "))), "{fault:?}: {told:?}");
+        }
+        for (promise, _) in PROMISES {
+            assert!(FAULTS.iter().any(|(_, broken)| broken == promise), "no fault breaks \"{promise}\"");
+        }
+    });
+}

@@ -1,0 +1,67 @@
+//! A namespace of the test's own, and all that can be seen of its settings.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use landspeed_knob::{Place, all};
+use landspeed_netlink::{Address, Ethtool, Link, LinkChange, LinkCounters, Rtnl, VethEnd};
+
+/// Runs `test` on a thread in a namespace of its own, which is gone with the thread, failed or not.
+pub(crate) fn in_namespace(test: fn(&Place)) {
+    if !rustix::process::geteuid().is_root() {
+        println!("SKIP: not root");
+        return;
+    }
+    let alone = move || {
+        // SAFETY: the new network namespace is this thread's alone, and the call touches no memory.
+        assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWNET) }, 0, "a namespace of the test's own");
+        let rtnl = Rtnl::open().unwrap();
+        // Addresses that are still being tried for duplicates bring routes later. A host without IPv6 has none.
+        let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/accept_dad", "0");
+        let end = |name, queues| VethEnd { name, mac: None, netns: None, queues };
+        rtnl.create_veth(&end("v0", 4), &end("v1", 4)).unwrap();
+        for device in ["v0", "v1"] {
+            rtnl.set_link(device, LinkChange::Up(true)).unwrap();
+        }
+        let address = Address::new(rtnl.index_of("v0").unwrap(), [198, 18, 0, 1].into(), 24);
+        rtnl.add_address(&address).unwrap();
+        test(&Place { device: "v0".into() });
+    };
+    std::thread::spawn(alone).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+}
+
+/// What can be seen of a namespace's settings, by name: "/proc/sys/net/...", "features of v0", "tso".
+pub(crate) type Seen = BTreeMap<String, String>;
+
+pub(crate) fn look(place: &Place) -> Seen {
+    let (rtnl, ethtool) = (Rtnl::open().unwrap(), Ethtool::open().unwrap());
+    let knobs = all().filter_map(|knob| Some((knob.factor.name.to_owned(), knob.setting.read(place).ok()?)));
+    let mut seen: Seen = knobs.collect();
+    for link in rtnl.links().unwrap() {
+        let about = |what: &str| format!("{what} of {}", link.name);
+        seen.insert(about("qdiscs"), format!("{:?}", rtnl.qdiscs(link.index).unwrap()));
+        seen.insert(about("features"), format!("{:?}", ethtool.features(&link.name).ok()));
+        // Detection of duplicates and lifetimes move by themselves.
+        let addresses = rtnl.addresses(link.index).unwrap();
+        let addresses: Vec<_> = addresses.iter().map(|a| (a.address, a.prefix_len)).collect();
+        seen.insert(about("addresses"), format!("{addresses:?}"));
+        let uncounted = Link { counters: LinkCounters::default(), ..link.clone() };
+        seen.insert(about("link"), format!("{uncounted:?}"));
+    }
+    let mut routes: Vec<_> = rtnl.routes().unwrap().iter().map(ToString::to_string).collect();
+    routes.sort();
+    seen.insert("routes".to_owned(), routes.join("; "));
+    files(Path::new("/proc/sys/net"), &mut seen);
+    seen
+}
+
+/// Every file that can be read below a folder.
+fn files(folder: &Path, seen: &mut Seen) {
+    for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_dir() {
+            files(&entry.path(), seen);
+        } else if let Ok(text) = std::fs::read_to_string(entry.path()) {
+            seen.insert(entry.path().display().to_string(), text);
+        }
+    }
+}

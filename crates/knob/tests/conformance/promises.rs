@@ -1,0 +1,130 @@
+//! The promises, and how each is checked.
+
+use landspeed_knob::{Disturbs, Factor, Knob, Place, Scope};
+
+use crate::another::another;
+use crate::namespace::{Seen, look};
+
+type Keeps = fn(&Knob, &Place) -> Result<(), String>;
+
+/// What every knob promises.
+pub(crate) static PROMISES: &[(&str, Keeps)] = &[
+    ("all is said of it", is_whole),
+    ("a probe has its value or a reason", is_probed),
+    ("probing changes nothing", is_only_probed),
+    ("values that make no sense are refused", refuses),
+    ("it is as written, or says why not", reads_back),
+    ("it takes what it reads", takes_its_own),
+    ("it goes back exactly", goes_back),
+];
+
+fn is_whole(knob: &Knob, _: &Place) -> Result<(), String> {
+    let Factor { name, about, source, default, persist, scope, .. } = knob.factor;
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    hold(!name.is_empty() && name.bytes().all(plain), "its name is odd")?;
+    hold(is_line(about) && is_line(source), "it is not described in one line")?;
+    hold(default.is_empty() && scope != Scope::Flow, "it is not a host's")?;
+    hold(!persist.is_empty() || knob.setting.sysctl().is_some(), "nothing makes it last")
+}
+
+fn is_probed(knob: &Knob, place: &Place) -> Result<(), String> {
+    let state = knob.probe(place);
+    let told = state.skip.as_deref().is_some_and(is_line);
+    hold(told || state.skip.is_none() && state.value.is_some(), format!("{state:?}"))?;
+    state.value.map_or(Ok(()), |value| knob.factor.check(&value).map_err(text))
+}
+
+fn is_only_probed(knob: &Knob, place: &Place) -> Result<(), String> {
+    let before = look(place);
+    let (first, second) = (knob.probe(place), knob.probe(place));
+    hold(first == second, format!("{first:?}, and then {second:?}"))?;
+    same(&before, &look(place), |_| false)
+}
+
+/// No knob has one of these values.
+const SENSELESS: [&str; 5] = ["", "-f", "\u{1b}[31m", "1; reboot", "99999999999999999999999"];
+
+fn refuses(knob: &Knob, _: &Place) -> Result<(), String> {
+    for value in SENSELESS {
+        let why = knob.factor.check(value).err().map(text).unwrap_or_default();
+        hold(why.contains(knob.factor.name), format!("'{}': {why}", value.escape_default()))?;
+    }
+    Ok(())
+}
+
+/// A value that stands, and another, where the row can be turned here.
+fn values(knob: &Knob, place: &Place) -> Option<(String, String)> {
+    let state = knob.probe(place);
+    let now = state.value.filter(|_| state.skip.is_none())?;
+    let offered = state.choices.into_iter().find(|choice| *choice != now);
+    let other = offered.or_else(|| another(&knob.factor.domain, &now))?;
+    Some((now, other))
+}
+
+fn reads_back(knob: &Knob, place: &Place) -> Result<(), String> {
+    let Some((now, other)) = values(knob, place) else { return Ok(()) };
+    knob.factor.check(&other).map_err(text)?;
+    let wrote = knob.setting.write(place, &other);
+    let read = knob.setting.read(place).map_err(text)?;
+    knob.setting.write(place, &now).map_err(text)?;
+    match wrote.map_err(text) {
+        Ok(()) => hold(read == other, format!("'{other}' was written, and '{read}' stands")),
+        Err(why) => hold(is_line(&why) && why.contains(knob.factor.name), why),
+    }
+}
+
+fn takes_its_own(knob: &Knob, place: &Place) -> Result<(), String> {
+    let Some((now, _)) = values(knob, place) else { return Ok(()) };
+    let before = look(place);
+    knob.setting.write(place, &now).map_err(text)?;
+    same(&before, &look(place), |_| false)
+}
+
+fn goes_back(knob: &Knob, place: &Place) -> Result<(), String> {
+    let Some((now, other)) = values(knob, place) else { return Ok(()) };
+    let before = look(place);
+    // What is refused changes nothing either.
+    let _ = knob.setting.write(place, &other);
+    knob.setting.write(place, &now).map_err(text)?;
+    same(&before, &look(place), |what| {
+        knob.factor.disturbs.iter().any(|disturbs| covers(*disturbs, what, place))
+    })
+}
+
+/// Whether what is seen under a name is among what a turn disturbs.
+fn covers(disturbs: Disturbs, what: &str, place: &Place) -> bool {
+    let of_device = |kind: &str| what == format!("{kind} of {}", place.device);
+    match disturbs {
+        Disturbs::Addresses => of_device("addresses"),
+        Disturbs::Routes => what == "routes",
+        Disturbs::DeviceSysctls => {
+            what.starts_with("/proc/sys") && what.contains(&format!("/{}/", place.device))
+        }
+        Disturbs::Features => of_device("features"),
+        Disturbs::Queues => ["rps", "xps", "rfs"].contains(&what),
+        Disturbs::Qdisc => of_device("qdiscs") || what == "qdisc",
+        Disturbs::Sysctl(name) => what == format!("/proc/sys/{}", name.replace('.', "/")),
+    }
+}
+
+/// An error that names what differs, but for what may.
+fn same(before: &Seen, after: &Seen, may_differ: impl Fn(&str) -> bool) -> Result<(), String> {
+    let names = before.keys().chain(after.keys().filter(|name| !before.contains_key(*name)));
+    let differ = names.filter(|name| before.get(*name) != after.get(*name) && !may_differ(name));
+    let lines: Vec<_> =
+        differ.map(|name| format!("{name}: {:?} was {:?}", after.get(name), before.get(name))).collect();
+    hold(lines.is_empty(), lines.join("; "))
+}
+
+fn is_line(text: &str) -> bool {
+    !text.is_empty() && !text.chars().any(char::is_control)
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// An error unless `holds`.
+fn hold(holds: bool, why: impl Into<String>) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(why.into()) }
+}
