@@ -185,7 +185,8 @@ impl Pair {
         watching: &Watching,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
-        let limit = Duration::from(lasts(&workload, warm_up) + warm_up) + self.a.patience().min(self.b.patience());
+        let limit =
+            Duration::from(lasts(&workload, warm_up) + warm_up) + self.a.patience().min(self.b.patience());
         let links = [self.a.link(), self.b.link()];
         let [client, server] =
             cores(PLACEMENT.of(flow), (&self.a.facts, &links[0]), (&self.b.facts, &links[1]));
