@@ -154,6 +154,7 @@ fn empty(pair: &Pair, what: &Measurement) -> MeasureReport {
         sweep: Vec::new(),
         latency_of: find(&what.workload.name).map_or("", |runner| runner.latency()).to_owned(),
         latency: Vec::new(),
+        connections_per_s: None,
         cpu: Vec::new(),
         tcp: Vec::new(),
         figures: Vec::new(),

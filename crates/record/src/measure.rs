@@ -43,6 +43,9 @@ pub struct MeasureReport {
     pub latency_of: String,
     /// Times of `latency_of` by message size.
     pub latency: Vec<LatencyFigure>,
+    /// Of documents before format 3, which `figures` has now: connections set up in a second.
+    #[serde(default, skip_serializing)]
+    pub connections_per_s: Option<f64>,
     /// Processor time by host.
     pub cpu: Vec<HostCpu>,
     /// What TCP said, by host that sent.

@@ -58,8 +58,9 @@ fn streams(report: &MeasureReport) -> Section {
     let table = Table::new("Goodput", "", columns).rows(report.streams.iter().map(stream)).rows(sum);
     let cost =
         report.bytes_per_cpu_s.map(|cost| Block::text(format!("cost  {cost}, processor time of both hosts")));
+    let before = report.connections_per_s.map(|n| Block::text(format!("connections  {n:.0} per second")));
     let own = observed::table("", &report.figures);
-    Section::new("streams", "Goodput").minor().all(table.some()).all(cost).all(own)
+    Section::new("streams", "Goodput").minor().all(table.some()).all(cost).all(before).all(own)
 }
 
 fn stream(figure: &StreamFigure) -> [Cell; 4] {

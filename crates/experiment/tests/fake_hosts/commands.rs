@@ -20,6 +20,8 @@ pub(crate) enum Command {
     Sizes,
     Compare,
     Measure,
+    /// With time for every step, on a busy machine too.
+    TuneInFull,
 }
 
 pub(crate) const COMMANDS: [Command; 5] =
@@ -47,7 +49,8 @@ impl Sink for Lines {
 pub(crate) fn run(command: Command, [a, b]: [Session; 2], lines: &mut Lines) -> Result<Vec<String>, Error> {
     let mut pair = Pair::join(Host::probe(a)?, Host::probe(b)?, &Wishes::default())?;
     match command {
-        Command::Tune => tuned(&mut pair, lines),
+        Command::Tune => tuned(&mut pair, lines, Nanos::secs(3)),
+        Command::TuneInFull => tuned(&mut pair, lines, Nanos::secs(20)),
         Command::Explain => explained(&pair).map(|_| Vec::new()),
         Command::Sizes => sized(&mut pair, lines),
         Command::Compare => compared(&mut pair, lines),
@@ -61,12 +64,12 @@ fn text() -> String {
     "fake hosts".to_owned()
 }
 
-fn tuned(pair: &mut Pair, lines: &mut Lines) -> Result<Vec<String>, Error> {
+fn tuned(pair: &mut Pair, lines: &mut Lines, budget: Nanos) -> Result<Vec<String>, Error> {
     let options = TuneOptions {
         goal: Goal::Rate,
         transport: find("tcp").expect("there is one"),
         baseline: Baseline::Found,
-        budget: Nanos::secs(3),
+        budget,
         only: vec!["mtu".into(), "gro".into()],
         skip: Vec::new(),
         explain: true,

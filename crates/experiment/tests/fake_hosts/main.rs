@@ -17,7 +17,7 @@ use host::{FAULTS, FakeHost, Fault, lock};
 use wire::Wire;
 
 /// Requests that each fail once, from the first on; later ones do by turns.
-const EVERY: usize = 24;
+const EVERY: usize = 16;
 /// How many of the later ones do.
 const LATER: usize = 6;
 /// Longer than any command takes, whatever fails.
@@ -178,7 +178,7 @@ fn whatever_fails_everything_is_put_back() {
 
 #[test]
 fn tune_keeps_what_helps_and_puts_everything_back() {
-    let seen = see(Command::Tune, None, usize::MAX);
+    let seen = see(Command::TuneInFull, None, usize::MAX);
     check(&seen, "tune");
     assert_eq!(seen.said, Ok(Vec::new()));
     let record = seen.record.expect("a record that can be read");

@@ -9,6 +9,7 @@ use std::thread;
 
 use landspeed_transport::{TRANSPORTS, Transport};
 use landspeed_workload::WORKLOADS;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use broken::{Broken, FAULTS};
 use promises::{Keeps, PROMISES};
@@ -32,6 +33,9 @@ fn breaks(row: &dyn Row, transport: &dyn Transport) -> Vec<String> {
 
 #[test]
 fn every_workload_keeps_every_promise() {
+    // As the agent does.
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("the hard limit");
     let rows = WORKLOADS.iter().flat_map(|row| TRANSPORTS.iter().map(move |transport| (row, *transport)));
     let (taken, refused): (Vec<_>, Vec<_>) =
         rows.partition(|(row, transport)| trial(*row, *transport, Length::Short).is_ok());

@@ -83,7 +83,8 @@ fn is_whole(row: &dyn Row, [client, server]: &[EndpointOutcome; 2]) -> Result<()
         hold(receiver.flow_bytes.is_empty() || of_flows == receiver.received_bytes, "flows make no sum")?;
     }
     let came = client.received_bytes.0 + server.received_bytes.0 > 0;
-    hold(came || !client.latency.is_empty(), "nothing was measured")?;
+    let printed = Headline::figures(row.runner().headlines(), client).map_err(text)?;
+    hold(came || !client.latency.is_empty() || !printed.is_empty(), "nothing was measured")?;
     hold(server.latency.is_empty(), "the server has a latency")?;
     hold(client.latency.iter().all(|histogram| histogram.count() > 0), "a latency is of nothing")?;
     hold(

@@ -51,13 +51,14 @@ pub(crate) enum Length {
 }
 
 impl Length {
-    /// The value of a parameter: its default unless it is a time or a count.
-    fn of(self, parameter: &Factor, datagrams: bool) -> String {
+    /// The value of a parameter: its default unless it is a time or a count. A row that has no time lasts by its counts.
+    fn of(self, parameter: &Factor, (datagrams, timed): (bool, bool)) -> String {
         match (parameter.domain, self) {
-            (Domain::Time(..), Length::Short) => "200ms".to_owned(),
+            // Longer than the least retransmission time-out (200 ms), which a flow may wait for on a busy machine.
+            (Domain::Time(..), Length::Short) => "500ms".to_owned(),
             (Domain::Time(..), Length::Long) => "60s".to_owned(),
-            (Domain::Int(..), Length::Short) => "200".to_owned(),
-            (Domain::Int(_, most), Length::Long) => most.to_string(),
+            (Domain::Int(_, most), Length::Long) if !timed => most.to_string(),
+            (Domain::Int(..), _) => "200".to_owned(),
             _ => parameter.default_over(datagrams).to_owned(),
         }
     }
@@ -67,7 +68,10 @@ impl Length {
 pub(crate) fn trial(row: &dyn Row, transport: &dyn Transport, length: Length) -> Result<TrialSpec, String> {
     let flow = settings::defaults(transport);
     let datagrams = transport.delivery(&flow) == Delivery::Datagrams;
-    let value = |parameter: &'static Factor| (parameter.name.to_owned(), length.of(parameter, datagrams));
+    let timed =
+        row.runner().parameters().iter().any(|parameter| matches!(parameter.domain, Domain::Time(..)));
+    let value =
+        |parameter: &'static Factor| (parameter.name.to_owned(), length.of(parameter, (datagrams, timed)));
     let spec = TrialSpec {
         workload: Workload {
             name: row.runner().name().to_owned(),
