@@ -10,6 +10,7 @@ mod accept;
 mod cancel;
 mod datagrams;
 mod error;
+mod mptcp;
 mod noun;
 mod options;
 mod proof;
@@ -29,7 +30,7 @@ pub use noun::{
 };
 
 /// Every transport that there is.
-pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp];
+pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp, &mptcp::Mptcp];
 
 /// The transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {

@@ -1,0 +1,97 @@
+//! What each subflow of a connection carried (MPTCP_TCPINFO, include/uapi/linux/mptcp.h).
+
+use std::mem::size_of;
+use std::os::fd::AsRawFd;
+
+use landspeed_record::{Amount, Details, EndpointOutcome, Headline, detail};
+use landspeed_units::Bytes;
+use serde::{Deserialize, Serialize};
+use socket2::Socket;
+
+/// More than the kernel allows (8).
+const MOST: usize = 16;
+/// Bytes of TCP_INFO that are asked for: up to tcpi_bytes_received.
+const INFO: usize = 136;
+const SOL_MPTCP: i32 = 284;
+const MPTCP_TCPINFO: i32 = 2;
+
+/// What a subflow carried since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Subflow {
+    /// Payload that the peer acknowledged.
+    acked_bytes: Bytes,
+    /// Payload that came.
+    received_bytes: Bytes,
+}
+
+/// The subflows of each flow, in the order of the flows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Subflows(Vec<Vec<Subflow>>);
+
+detail!("mptcp" => Subflows);
+
+pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
+    Headline {
+        name: "subflows",
+        about: "of all connections, when the window closed",
+        of: |end| Ok(all(end)?.map(|all| (all.len() as u64).into())),
+    },
+    Headline {
+        name: "least subflow",
+        about: "payload of the subflow that carried least, either way, since it began",
+        of: |end| Ok(all(end)?.and_then(|all| all.into_iter().min()).map(Amount::from)),
+    },
+];
+
+/// What each subflow carried both ways.
+fn all(end: &EndpointOutcome) -> Result<Option<Vec<Bytes>>, landspeed_record::Misshapen> {
+    let subflows: Option<&Subflows> = end.details.find()?;
+    let carried = |subflow: &Subflow| subflow.acked_bytes + subflow.received_bytes;
+    Ok(subflows.map(|subflows| subflows.0.iter().flatten().map(carried).collect()))
+}
+
+/// Adds a flow's; none where it has fallen back to TCP, or is gone.
+pub(super) fn tell(socket: &Socket, details: &mut Details) {
+    details.get_mut::<Subflows>().0.push(of(socket).unwrap_or_default());
+}
+
+/// `struct mptcp_subflow_data`, and room for what follows it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Asked {
+    size_subflow_data: u32,
+    num_subflows: u32,
+    size_kernel: u32,
+    size_user: u32,
+    infos: [[u8; INFO]; MOST],
+}
+
+fn of(socket: &Socket) -> Option<Vec<Subflow>> {
+    let mut asked = Asked {
+        size_subflow_data: 16,
+        num_subflows: 0,
+        size_kernel: 0,
+        size_user: INFO as u32,
+        infos: [[0; INFO]; MOST],
+    };
+    let mut length = size_of::<Asked>() as libc::socklen_t;
+    // SAFETY: the kernel writes `length` bytes at most to `asked`, which any bytes are valid for.
+    let rc = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            SOL_MPTCP,
+            MPTCP_TCPINFO,
+            (&raw mut asked).cast(),
+            &raw mut length,
+        )
+    };
+    let subflow = |info: &[u8; INFO]| {
+        let count = |at: usize| info[at..].first_chunk().map_or(0, |chunk| u64::from_ne_bytes(*chunk));
+        // tcpi_bytes_acked and tcpi_bytes_received.
+        Subflow { acked_bytes: Bytes(count(120)), received_bytes: Bytes(count(128)) }
+    };
+    (rc == 0).then(|| asked.infos.iter().take(asked.num_subflows as usize).map(subflow).collect())
+}
+
+const _: () = assert!(size_of::<Asked>() == 16 + INFO * MOST);
