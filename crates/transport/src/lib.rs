@@ -21,6 +21,7 @@ mod socket;
 mod stream;
 mod tcp;
 mod udp;
+mod unix;
 
 pub use cancel::{Cancel, Patience};
 pub use datagrams::Datagrams;
@@ -30,7 +31,7 @@ pub use noun::{
 };
 
 /// Every transport that there is.
-pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp, &mptcp::Mptcp];
+pub static TRANSPORTS: &[&dyn Transport] = &[&tcp::Tcp, &udp::Udp, &mptcp::Mptcp, &unix::Unix];
 
 /// The transport called `name`.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {

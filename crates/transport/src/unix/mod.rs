@@ -1,0 +1,133 @@
+//! AF_UNIX streams between processes of one machine, those of lab hosts among them: what a path costs that has no network
+//! in it.
+//!
+//! A host's name says nothing of network namespaces, and a path in the file system crosses them. It follows from the
+//! address and the session's key, so that only who knows the key finds it.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use landspeed_factor::Factor;
+use landspeed_record::Settings;
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::noun::{Call, Delivery, Flow, Key, Listener, Port, Transport};
+use crate::options::{self, Options};
+use crate::stream::{self, Kind, StreamListener};
+use crate::{Error, Patience};
+
+static OPTIONS: Options = Options(&[options::SOCKET]);
+
+/// AF_UNIX streams.
+#[derive(Debug)]
+pub(crate) struct Unix;
+
+impl Transport for Unix {
+    fn name(&self) -> &'static str {
+        "unix"
+    }
+
+    fn describe(&self) -> &'static str {
+        "AF_UNIX streams between hosts of one machine, such as a lab's: no network at all"
+    }
+
+    fn delivery(&self, _: &Settings) -> Delivery {
+        Delivery::Stream
+    }
+
+    fn factors(&self) -> Vec<&'static Factor> {
+        OPTIONS.factors().collect()
+    }
+
+    fn protocol(&self) -> &'static str {
+        ""
+    }
+
+    fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    fn can_run(&self, _: &Settings) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
+        static NEXT: AtomicU16 = AtomicU16::new(1);
+        let number = if at.port() == 0 { NEXT.fetch_add(1, Ordering::Relaxed) } else { at.port() };
+        Ok(Box::new(UnixPort(SocketAddr::new(at.ip(), number))))
+    }
+
+    fn connect(&self, call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        stream::connect(&Unix, call, patience)
+    }
+}
+
+impl Kind for Unix {
+    fn options(&self) -> &'static Options {
+        &OPTIONS
+    }
+
+    fn dial(&self, server: SocketAddr, _: u16) -> Result<Socket, Error> {
+        open(server)
+    }
+
+    fn bind(&self, at: SocketAddr, key: &Key) -> Result<Socket, Error> {
+        let socket = open(at)?;
+        let bind = || socket.bind(&self.address(at, key)?);
+        bind().map_err(|source| Error::refused("bind a file for", at, source))?;
+        Ok(socket)
+    }
+
+    fn address(&self, server: SocketAddr, key: &Key) -> io::Result<SockAddr> {
+        SockAddr::unix(path(server, key))
+    }
+}
+
+fn open(at: SocketAddr) -> Result<Socket, Error> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None);
+    socket.map_err(|source| Error::refused("open an AF_UNIX socket for", at, source))
+}
+
+fn path(at: SocketAddr, key: &Key) -> PathBuf {
+    let name = blake3::keyed_hash(key, format!("landspeed unix {at}").as_bytes());
+    std::env::temp_dir().join(format!("landspeed-{}", &name.to_hex()[..32]))
+}
+
+/// A number that is nobody else's: names come from the session's key.
+struct UnixPort(SocketAddr);
+
+impl Port for UnixPort {
+    fn address(&self) -> SocketAddr {
+        self.0
+    }
+
+    fn listen(&self, settings: &Settings, key: &Key) -> Result<Box<dyn Listener>, Error> {
+        let listener = StreamListener::start(&Unix, self.0, (settings, key))?;
+        Ok(Box::new(UnixListener { listener, path: path(self.0, key) }))
+    }
+}
+
+/// A listener, and its file, which goes with it.
+struct UnixListener {
+    listener: StreamListener,
+    path: PathBuf,
+}
+
+impl Listener for UnixListener {
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        self.listener.accept(patience)
+    }
+
+    fn strangers(&self) -> u64 {
+        Listener::strangers(&self.listener)
+    }
+}
+
+impl Drop for UnixListener {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
