@@ -17,6 +17,7 @@ mod crew;
 mod end;
 mod error;
 mod histogram;
+mod idle;
 mod noun;
 mod pace;
 mod parameter;
@@ -42,8 +43,14 @@ pub use port::{ClientPlan, DataPort};
 pub use watch::{Ends, Unwatched, Watch};
 
 /// Every workload that there is.
-pub static WORKLOADS: &[&dyn Runner] =
-    &[&stream::Stream, &sweep::Sweep, &pingpong::PingPong, &connect::Connect, &staggered::Staggered];
+pub static WORKLOADS: &[&dyn Runner] = &[
+    &stream::Stream,
+    &sweep::Sweep,
+    &pingpong::PingPong,
+    &connect::Connect,
+    &idle::Idle,
+    &staggered::Staggered,
+];
 
 /// Runs the client's end of a trial: opens the flows, proves them, runs, closes them abruptly.
 ///

@@ -1,0 +1,28 @@
+//! The kernel's memory that connections take.
+
+use landspeed_units::Bytes;
+
+use crate::Error;
+
+/// Slabs, which hold sockets, and what the kernel took beside (/proc/meminfo, proc(5)).
+pub(super) fn kernel() -> Result<Bytes, Error> {
+    const PATH: &str = "/proc/meminfo";
+    let text = std::fs::read_to_string(PATH).map_err(|source| Error::refused("read", PATH, source))?;
+    Ok(Bytes(kib(&text, "Slab:") * 1024))
+}
+
+fn kib(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slabs_are_found() {
+        assert_eq!(kib("MemTotal: 1 kB\nSlab:      52 kB\n", "Slab:"), 52);
+        assert!(kernel().expect("proc").0 > 1 << 20);
+    }
+}

@@ -1,0 +1,194 @@
+//! `idle`: connections that are opened and held, and carry nothing: what one costs a host.
+//!
+//! Memory is the growth of the kernel's slabs and page buffers (/proc/meminfo, proc(5)) from before the first connection
+//! until all are open, so anything else that grows meanwhile is in it; two hosts of one machine grow together.
+
+mod memory;
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use landspeed_factor::{Domain, Factor};
+use landspeed_record::{Amount, CpuUsage, EndpointOutcome, Headline, Settings, TrialSpec, detail};
+use landspeed_transport::settings::TRANSPORT;
+use landspeed_transport::{Call, Delivery, Flow, Patience};
+use landspeed_units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::crew::{self, Station, Task};
+use crate::end::outcome;
+use crate::noun::{Needs, Runner};
+use crate::pace::{Measured, Pace, Parts};
+use crate::parameter;
+use crate::port::{single_messages, transport};
+use crate::session::More;
+use crate::{ClientPlan, End, Error, check};
+
+/// How long all connections may take to open.
+const OPENING: Duration = Duration::from_secs(60);
+
+static CONNECTIONS: Factor = Factor {
+    name: "connections",
+    short: Some('n'),
+    about: "connections to open and hold",
+    domain: Domain::Int(1, 50_000),
+    default: "500",
+    ..Factor::FLOW
+};
+static DURATION: Factor = parameter::DURATION;
+
+/// Connections that are held.
+#[derive(Debug)]
+pub(crate) struct Idle;
+
+/// What a host held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Held {
+    connections: u64,
+    /// By how much the kernel's memory grew until all were open.
+    kernel_bytes: Bytes,
+}
+
+detail!("idle" => Held);
+
+static HEADLINES: &[Headline<EndpointOutcome>] = &[
+    Headline {
+        name: "held",
+        about: "connections that were open through the whole window",
+        of: |end| Ok(held(end)?.map(|held| held.connections.into())),
+    },
+    Headline {
+        name: "kernel memory each",
+        about: "growth of slabs and socket buffers while they opened, by connection",
+        of: |end| Ok(held(end)?.and_then(|held| each(held.kernel_bytes.0, held)).map(|n| Bytes(n).into())),
+    },
+    Headline {
+        name: "processor time each",
+        about: "of the workload's own threads in a second, by connection",
+        of: |end| {
+            let (seconds, used) = (end.window_ns.as_secs_f64(), end.observed.get::<CpuUsage>().own());
+            let share = |held: &Held| used.as_secs_f64() / seconds / held.connections as f64;
+            let figure = held(end)?.filter(|held| held.connections > 0 && seconds > 0.0).map(share);
+            Ok(figure.map(Amount::Share))
+        },
+    },
+];
+
+fn held(end: &EndpointOutcome) -> Result<Option<&Held>, landspeed_record::Misshapen> {
+    end.details.find()
+}
+
+fn each(all: u64, held: &Held) -> Option<u64> {
+    all.checked_div(held.connections)
+}
+
+impl Runner for Idle {
+    fn name(&self) -> &'static str {
+        "idle"
+    }
+
+    fn describe(&self) -> &'static str {
+        "connections opened and held; the memory and the processor time of each"
+    }
+
+    fn parameters(&self) -> Vec<&'static Factor> {
+        vec![&CONNECTIONS, &DURATION]
+    }
+
+    fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
+        HEADLINES
+    }
+
+    fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
+        if check::delivery(&spec.flow) != Delivery::Stream {
+            let why = format!("{} has no connections to hold: idle needs a stream", TRANSPORT.of(&spec.flow));
+            return Err(Error::spec("transport", why));
+        }
+        Ok(())
+    }
+
+    fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
+        DURATION.time(parameters) + Nanos::from(OPENING)
+    }
+
+    fn needs(&self, spec: &TrialSpec) -> Needs {
+        let settings = single_messages(&spec.flow);
+        Needs { flows: 0, settings, own: Vec::new(), keeps_listening: true }
+    }
+
+    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
+        let End { spec, session, watch, cancel } = end;
+        let (settings, strangers) = (self.needs(spec).settings, session.strangers);
+        let (mut signals, more) = (session.signals, Mutex::new(Some(session.more)));
+        let before = memory::kernel()?;
+        let parts = Parts { spec, flows: &[], strangers, signals: &mut signals, watch, cancel };
+        let wanted = CONNECTIONS.number(&spec.workload.parameters);
+        let task: Task<'_, ()> = Box::new(|station, ()| {
+            let more = more.lock().expect("one worker only").take().expect("taken once");
+            if station.begin() {
+                let held = hold(station, more, wanted, &settings)?;
+                station.rest();
+                drop(held);
+            }
+            Ok(())
+        });
+        let ((mut measured, grown), _) = crew::run(&spec.cores, &[], vec![task], |crew| {
+            let mut pace = parts.pace(crew);
+            opened(&mut pace, wanted)?;
+            let grown = Bytes(memory::kernel()?.0.saturating_sub(before.0));
+            Ok((window(pace)?, grown))
+        })?;
+        Ok(outcome(&mut measured, &[]).with(Held { connections: wanted, kernel_bytes: grown }))
+    }
+}
+
+/// Opens or accepts as many connections as are wanted.
+fn hold(
+    station: &Station<'_>,
+    mut more: More,
+    wanted: u64,
+    settings: &Settings,
+) -> Result<Vec<Box<dyn Flow>>, Error> {
+    let patience = Patience { until: Instant::now() + OPENING, cancel: station.stop() };
+    let mut held = Vec::new();
+    while (held.len() as u64) < wanted && !station.stopped() {
+        held.push(match &mut more {
+            More::Call(plan) => call(plan, settings, &patience)?,
+            More::Accept(listener) => {
+                listener.as_mut().expect("this workload keeps listening").accept(&patience)?
+            }
+        });
+        station.tally.set(held.len() as u64);
+    }
+    Ok(held)
+}
+
+fn call(plan: &ClientPlan, settings: &Settings, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    let transport = transport(TRANSPORT.of(settings))?;
+    let server = plan.towards(transport)?;
+    let call = Call { server, number: 0, source_port: 0, settings, key: &plan.key };
+    Ok(transport.connect(&call, patience)?)
+}
+
+/// Waits until this end has all of its connections.
+fn opened(pace: &mut Pace<'_, '_>, wanted: u64) -> Result<(), Error> {
+    pace.crew.start();
+    pace.await_first()?;
+    let until = Instant::now() + OPENING;
+    while pace.crew.tallies[0].get() < wanted {
+        pace.until((Instant::now() + Duration::from_millis(5)).min(until))?;
+        if Instant::now() >= until {
+            return Err(Error::PeerSilent { phase: "while connections were opened", waited: OPENING.into() });
+        }
+    }
+    Ok(())
+}
+
+/// Warm-up and window.
+fn window(mut pace: Pace<'_, '_>) -> Result<Measured, Error> {
+    pace.until(Instant::now() + Duration::from(pace.spec.warm_up_ns))?;
+    let mark = pace.open();
+    pace.until(Instant::now() + Duration::from(DURATION.time(&pace.spec.workload.parameters)))?;
+    pace.close(&mark)
+}
