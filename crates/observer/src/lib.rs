@@ -33,6 +33,7 @@ mod processes;
 mod qdisc;
 mod settings;
 mod snmp;
+mod sockstat;
 mod softnet;
 mod tcp_info;
 mod throttle;
@@ -66,6 +67,7 @@ pub static OBSERVERS: &[&dyn Observer] = &[
     &throttle::Throttle,
     &link::Link,
     &softnet::Softnet,
+    &sockstat::Sockstat,
     &snmp::Snmp,
     &tcp_info::TcpInfo,
     &cpu::Cpu,

@@ -1,0 +1,157 @@
+//! /proc/net/sockstat and sockstat6: the kernel's own account of sockets and of the memory that they hold.
+//!
+//! `inuse` counts sockets of this network namespace; `orphan`, `tw`, `alloc` and `mem` (pages) are the machine's, as
+//! `sockstat_seq_show` in net/ipv4/proc.c prints them. What bounds `mem` is net.ipv4.tcp_mem and udp_mem.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{Amount, Misshapen, Observations, detail};
+use landspeed_units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::figures::of;
+use crate::{Error, Headline, Observer, Runs, Scene, Watch, procfile};
+
+const PATHS: [&str; 2] = ["/proc/net/sockstat", "/proc/net/sockstat6"];
+
+/// Counts by protocol and name, "TCP mem", "TCP6 inuse".
+type Counts = BTreeMap<String, u64>;
+
+/// What was read when the window opened, and the most of each count until it closed.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct SockStat {
+    opened: Counts,
+    most: Counts,
+    page_bytes: Bytes,
+}
+
+detail!("sockstat" => SockStat);
+
+static HEADLINES: &[Headline] = &[
+    Headline { name: "tcp sockets", about: "in use here, at most", of: |seen| most(seen, "TCP inuse") },
+    Headline {
+        name: "tcp orphans",
+        about: "without a process on this machine, at most",
+        of: |seen| most(seen, "TCP orphan"),
+    },
+    Headline { name: "time-wait", about: "on this machine, at most", of: |seen| most(seen, "TCP tw") },
+    Headline {
+        name: "tcp memory",
+        about: "in buffers of this machine, at most (net.ipv4.tcp_mem)",
+        of: |seen| memory(seen, "TCP mem"),
+    },
+    Headline {
+        name: "udp memory",
+        about: "in buffers of this machine, at most (net.ipv4.udp_mem)",
+        of: |seen| memory(seen, "UDP mem"),
+    },
+];
+
+fn most(seen: &Observations, name: &str) -> Result<Option<Amount>, Misshapen> {
+    of(seen, |stat: &SockStat| stat.most.get(name).copied())
+}
+
+fn memory(seen: &Observations, name: &str) -> Result<Option<Amount>, Misshapen> {
+    let bytes = |stat: &SockStat| Some(Bytes(stat.most.get(name)?.saturating_mul(stat.page_bytes.0)));
+    of(seen, bytes)
+}
+
+/// The row of the table.
+pub(crate) struct Sockstat;
+
+impl Observer for Sockstat {
+    fn name(&self) -> &'static str {
+        "sockstat"
+    }
+
+    fn about(&self) -> &'static str {
+        "sockets, and the memory that the kernel accounts to their buffers"
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::OnRequest
+    }
+
+    fn cannot_see(&self) -> &'static [&'static str] {
+        &[
+            "whose memory it is: the kernel keeps one account for all namespaces of the machine",
+            "the sockets themselves and what waits in a device: buffers alone are accounted",
+        ]
+    }
+
+    fn headlines(&self) -> &'static [Headline] {
+        HEADLINES
+    }
+
+    fn can_run(&self) -> Result<(), String> {
+        procfile::readable(PATHS[0])
+    }
+
+    fn watch(&self, _link: &str) -> Box<dyn Watch> {
+        Box::<SockStatWatch>::default()
+    }
+}
+
+#[derive(Default)]
+struct SockStatWatch(Option<SockStat>);
+
+impl Watch for SockStatWatch {
+    fn open(&mut self, _scene: &Scene<'_>) -> Result<(), Error> {
+        self.0 = None;
+        let opened = read()?;
+        let page_bytes = Bytes(rustix::param::page_size() as u64);
+        self.0 = Some(SockStat { most: opened.clone(), opened, page_bytes });
+        Ok(())
+    }
+
+    fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
+        let Some(stat) = &mut self.0 else { return Ok(()) };
+        for (name, count) in read()? {
+            let most = stat.most.entry(name).or_default();
+            *most = count.max(*most);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        self.sample(Nanos(0))?;
+        if let Some(stat) = self.0.take() {
+            seen.put(stat);
+        }
+        Ok(())
+    }
+}
+
+/// Both families; a host without IPv6 has no second file.
+fn read() -> Result<Counts, Error> {
+    let mut counts = parse(&procfile::read(PATHS[0])?);
+    counts.extend(procfile::read(PATHS[1]).map(|text| parse(&text)).unwrap_or_default());
+    Ok(counts)
+}
+
+/// "TCP: inuse 5 mem 1" as "TCP inuse" and "TCP mem".
+fn parse(text: &str) -> Counts {
+    let of_line = |line: &str| {
+        let (protocol, counts) = line.split_once(':')?;
+        let words: Vec<&str> = counts.split_whitespace().collect();
+        let pairs = words
+            .chunks_exact(2)
+            .filter_map(|pair| Some((format!("{protocol} {}", pair[0]), pair[1].parse().ok()?)));
+        Some(pairs.collect::<Vec<_>>())
+    };
+    text.lines().filter_map(of_line).flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_the_name_of_their_protocol() {
+        let counts =
+            parse("sockets: used 9\nTCP: inuse 5 orphan 0 tw 2 alloc 7 mem 1\nFRAG: inuse 0 memory 0\n");
+        assert_eq!((counts["sockets used"], counts["TCP tw"], counts["TCP mem"]), (9, 2, 1));
+        assert!(read().expect("proc").contains_key("TCP inuse"));
+    }
+}
