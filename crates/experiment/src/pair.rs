@@ -125,9 +125,15 @@ impl Pair {
         }
     }
 
-    /// Has both hosts put everything back; what differs from the start is in the notes.
+    /// Has both hosts put everything back, at the same time: one that is silent holds up no other. What differs from the start is in
+    /// the notes.
     pub fn restore(&mut self) -> Restored {
-        let both = Side::BOTH.map(|side| self.host_mut(side).restore());
+        let Pair { a, b, .. } = self;
+        let both = std::thread::scope(|scope| {
+            let a = scope.spawn(|| a.restore());
+            let b = b.restore();
+            [a.join().expect("restoring does not panic"), b]
+        });
         Restored {
             restored: both.iter().all(|r| r.restored),
             notes: both.into_iter().flat_map(|r| r.notes).collect(),

@@ -159,6 +159,7 @@ pub(crate) fn run<T: Default + Send, R>(
     };
     let (report, reports) = mpsc::channel();
     std::thread::scope(|scope| {
+        let _dismissing = DismissAfterPanic { shared: &shared, flows };
         let mut workers = Vec::new();
         for (index, (task, tally)) in tasks.into_iter().zip(&tallies).enumerate() {
             let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
@@ -171,6 +172,20 @@ pub(crate) fn run<T: Default + Send, R>(
         let ended: Vec<_> = workers.into_iter().map(|w| w.join().expect("workers do not panic")).collect();
         conclude(led, ended)
     })
+}
+
+/// Lets the workers go where their coordinator panics: the scope waits for them.
+struct DismissAfterPanic<'a> {
+    shared: &'a Shared,
+    flows: &'a [Box<dyn Flow>],
+}
+
+impl Drop for DismissAfterPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            dismiss(self.shared, self.flows, false);
+        }
+    }
 }
 
 fn work<T: Default>(core: Option<u32>, station: Station<'_>, task: Task<'_, T>) -> (T, Result<(), Error>) {

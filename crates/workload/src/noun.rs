@@ -96,6 +96,11 @@ pub trait Runner: Sync {
         Ok(())
     }
 
+    /// Start-up that is not counted, where the user names none.
+    fn warm_up(&self) -> Nanos {
+        Nanos::millis(200)
+    }
+
     /// The longest that its window can be open: some warm up within it again.
     fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos;
 

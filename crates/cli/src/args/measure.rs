@@ -50,9 +50,9 @@ fn names(of: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValu
 pub(crate) struct CommonArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Do not count this start-up time
-    #[arg(long, default_value = "200ms", value_parser = parse_duration)]
-    pub(crate) warm_up: Nanos,
+    /// Do not count this start-up time [default: 200ms; none for staggered flows]
+    #[arg(long, value_parser = parse_duration)]
+    pub(crate) warm_up: Option<Nanos>,
     #[command(flatten)]
     pub(crate) flow: FlowArgs,
     /// Parallel flows, as with --set flows=N

@@ -38,10 +38,12 @@ fn measurement(args: &MeasureArgs) -> Result<Measurement> {
     if let Some(flows) = &common.flows {
         flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);
     }
+    let runner =
+        landspeed_workload::find(&args.workload.name).context("clap takes the names of the table")?;
     Ok(Measurement {
         workload: landspeed_workload::with_defaults(&args.workload, transport),
         flow,
-        warm_up: common.warm_up,
+        warm_up: common.warm_up.unwrap_or_else(|| runner.warm_up()),
         watch: common.watch.clone(),
         topology: common.hosts.describe(),
         command: data::command_line(),

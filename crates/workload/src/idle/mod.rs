@@ -12,7 +12,7 @@ use landspeed_factor::{Domain, Factor};
 use landspeed_record::{Amount, CpuUsage, EndpointOutcome, Headline, Settings, TrialSpec, detail};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Call, Delivery, Flow, Patience};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::{Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::crew::{self, Station, Task};
@@ -65,12 +65,11 @@ static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
     Headline {
         name: "processor time each",
-        about: "of the workload's own threads in a second, by connection",
+        about: "of the workload in a second, by connection",
         of: |end| {
             let (seconds, used) = (end.window_ns.as_secs_f64(), end.observed.get::<CpuUsage>().own());
-            let share = |held: &Held| used.as_secs_f64() / seconds / held.connections as f64;
-            let figure = held(end)?.filter(|held| held.connections > 0 && seconds > 0.0).map(share);
-            Ok(figure.map(Amount::Share))
+            let each = |held: &Held| CpuNanos((used.0 as f64 / seconds / held.connections as f64) as u64);
+            Ok(held(end)?.filter(|held| held.connections > 0 && seconds > 0.0).map(each).map(Amount::from))
         },
     },
 ];

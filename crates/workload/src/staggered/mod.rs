@@ -125,6 +125,11 @@ impl Runner for Staggered {
         bounds::check(spec, &Plan::of(&spec.workload.parameters)?)
     }
 
+    /// It is counted from its start.
+    fn warm_up(&self) -> Nanos {
+        Nanos(0)
+    }
+
     fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
         DURATION.time(parameters)
     }
