@@ -393,5 +393,5 @@ fn nothing_seen_at_all_still_has_a_verdict() {
         sound(&verdict);
         assert!(verdict.findings[0].confidence < 0.5);
     }
-    assert!(CAUSES.iter().all(|judge| judge.needs().len() <= 2));
+    assert!(CAUSES.iter().all(|judge| judge.needs.len() <= 2));
 }

@@ -7,7 +7,6 @@ use landspeed_units::{Bytes, Nanos};
 
 use super::caches::{self, OffloadStudy};
 use super::message::{BOTH, HOST_A, HOST_B, LINK};
-use super::pipeline::{Stage, bottleneck};
 
 /// A host that works this share of the time between arrivals has none left.
 const BUSY: f64 = 0.85;
@@ -160,20 +159,19 @@ fn pace(sweeps: &[PerPacket]) -> Option<SizeAnswer> {
     said.answer("Which part sets the pace?")
 }
 
+/// The stage that takes longest, and what of the time between arrivals it works (jin.f.bottleneck, jin-yoo-2007
+/// section 4).
 fn slowest(point: &SizePoint) -> Option<String> {
     let ns = |layer: &str| point.layers.get(layer).map(|cost| cost.median_ns);
-    let stages: Vec<Stage<'_>> = [HOST_A, HOST_B]
-        .into_iter()
-        .filter_map(|name| Some(Stage { name, time: Nanos(ns(name)?.round() as u64) }))
-        .collect();
-    let (stage, _) = bottleneck(point.size_bytes, &stages)?;
+    let stages = [HOST_A, HOST_B].into_iter().filter_map(|name| Some((name, ns(name)?)));
+    let (name, work) = stages.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, work)| *work >= 0.5)?;
     let between = ns(LINK)?;
-    let share = (stage.time.0 as f64 / between).min(1.0);
+    let share = (work / between).min(1.0);
     let told = if share >= BUSY {
         "which sets the pace"
     } else {
         "and waits, or shares its core with other work, for the rest"
     };
-    let work = format!("{} works {:.0} % of the {}", stage.name, 100.0 * share, time(between));
+    let work = format!("{name} works {:.0} % of the {}", 100.0 * share, time(between));
     Some(format!("at {} {work} between arrivals, {told}", point.size_bytes))
 }

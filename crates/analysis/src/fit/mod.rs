@@ -7,7 +7,6 @@ mod cost;
 mod fragments;
 mod line;
 mod message;
-mod pipeline;
 mod squares;
 mod sweep;
 
@@ -17,5 +16,4 @@ pub use cost::cost_figures;
 pub use fragments::{Ip, fragments, largest};
 pub use line::{FitError, SizedCost, fit};
 pub use message::{BOTH, BothEnds, HOST_A, HOST_B, LINK, MessageCost, SHARED};
-pub use pipeline::{Stage, bottleneck};
 pub use sweep::SweepOf;

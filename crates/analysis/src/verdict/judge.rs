@@ -9,56 +9,16 @@ use super::view::View;
 use super::words::share;
 
 /// A judge of one cause. It looks at figures only: no name of a host, a program or a test decides.
-pub trait Judge: Sync {
-    fn cause(&self) -> Cause;
-
-    fn looks_at(&self) -> &'static str;
-
+#[derive(Debug)]
+pub struct Judge {
+    pub cause: Cause,
     /// What it cannot judge without.
-    fn needs(&self) -> &'static [Need];
-
+    pub needs: &'static [Need],
     /// The finding, where the cause is there.
-    fn judge(&self, view: &View<'_>) -> Option<Finding>;
-
+    pub(super) judge: fn(&View<'_>) -> Option<Finding>,
     /// Where it costs nothing now: the finding with the rate that it would let through, from what stands in
     /// settings and counters. [`super::next`] decides whether that is worth saying.
-    fn next(&self, view: &View<'_>) -> Option<Finding>;
-}
-
-/// A judge that is a function: one row of the table.
-pub(super) struct Row {
-    pub(super) cause: Cause,
-    pub(super) looks_at: &'static str,
-    pub(super) needs: &'static [Need],
-    pub(super) judge: fn(&View<'_>) -> Option<Finding>,
     pub(super) next: fn(&View<'_>) -> Option<Finding>,
-}
-
-/// For a row that shows nothing of itself while it costs nothing.
-pub(super) fn unseen(_: &View<'_>) -> Option<Finding> {
-    None
-}
-
-impl Judge for Row {
-    fn cause(&self) -> Cause {
-        self.cause
-    }
-
-    fn looks_at(&self) -> &'static str {
-        self.looks_at
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        self.needs
-    }
-
-    fn judge(&self, view: &View<'_>) -> Option<Finding> {
-        (self.judge)(view)
-    }
-
-    fn next(&self, view: &View<'_>) -> Option<Finding> {
-        (self.next)(view)
-    }
 }
 
 /// Starts a finding that costs the share `weight`; `confidence` is 0 to 1.

@@ -1,7 +1,7 @@
 //! What holds a path back: one first cause, then the next ones, each with its evidence.
 //!
 //! [`judge`] works out what the observations say once ([`View`]) and asks every row of [`CAUSES`]; a row
-//! is one cause, in a file of its own or beside its kin. Judges do not know of each other: where one cause
+//! is one cause, whose judge has a file of its own or is beside its kin. Judges do not know of each other: where one cause
 //! brings about what another looks at (a slow reader closes the window, a shaper makes a queue), the
 //! shared quantity says whose doing it is, in `view/`.
 //!
@@ -34,14 +34,14 @@ pub fn judge(scene: &Scene<'_>) -> Verdict {
     let view = View::new(scene);
     let (mut findings, mut behind, mut unjudged) = (Vec::new(), Vec::new(), Vec::new());
     for judge in CAUSES {
-        let missing = judge.needs().iter().find(|need| !view.has(**need));
+        let missing = judge.needs.iter().find(|need| !view.has(**need));
         match missing {
             // What only TCP can have is not missing from a flow of datagrams.
             Some(need) if need.is_of_tcp() && view.is_udp() => {}
-            Some(need) => unjudged.push((need.missing(), settle::word(judge.cause()))),
-            None => match judge.judge(&view).filter(settle::counts) {
+            Some(need) => unjudged.push((need.missing(), settle::word(judge.cause))),
+            None => match (judge.judge)(&view).filter(settle::counts) {
                 Some(finding) => findings.push(finding),
-                None => behind.extend(judge.next(&view)),
+                None => behind.extend((judge.next)(&view)),
             },
         }
     }

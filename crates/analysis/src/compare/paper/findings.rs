@@ -1,9 +1,21 @@
 //! What the paper found, a row a finding, in its own order of importance.
 
+use landspeed_record::RegionFigures;
+use landspeed_units::{BitRate, Nanos};
+
 use super::super::metrics::{COST, FAIRNESS, Metric, ROUND_TRIP, STABILITY, THROUGHPUT};
+use super::super::repeats::mean;
 use super::super::run::RunFigures;
-use super::scene::{Judged, Row, Scene};
-use super::{orders, single};
+use super::judge::Test::{Above, Ascending, Below, Best, Cannot, CostAlike, Value, Worst};
+use super::judge::{Figure, Row, Scene, Test};
+
+const TEXT: &str = "section IV.A";
+const TABLE: &str = "section IV.A, Table 1";
+const BOTH_TEXTS: &str = "sections IV.A and V.A, Table 1";
+const BOTH_TABLES: &str = "sections IV.A and V.A, Tables 1 and 2";
+const FIGURE_2: &str = "section IV.A, Figure 2";
+const FIGURE_3: &str = "section IV.A, Figure 3";
+const FIGURE_4: &str = "section IV.A, Figure 4 and Table 1";
 
 /// How far an aggregate comes back as flows leave.
 const RECOVERY: Metric = Metric {
@@ -12,196 +24,154 @@ const RECOVERY: Metric = Metric {
     of: RunFigures::recovery,
     say: |share| format!("{share:.2}"),
 };
+const DEVIATION: Metric = Metric { name: "deviation of the round trip", ..ROUND_TRIP };
+/// An aggregate has returned where it is at least this share of what it was.
+const RETURNED: f64 = 0.9;
+/// An aggregate drops where less than this share of it is left.
+const DROPPED: f64 = 0.8;
+/// Deviation of the paper's processor costs by their mean.
+const PAPERS_SPREAD: f64 = 0.08 / 0.69;
 
+#[rustfmt::skip]
 pub(super) const FINDINGS: [Row; 22] = [
-    Row {
-        place: "sections IV.A and V.A, Table 1",
-        claim: "Scalable, BIC and H-TCP carry most",
-        is_value: false,
-        judge: |scene| orders::best(scene, &["scalable", "bic", "htcp"], &THROUGHPUT),
-        reason: |_| todays_recovery(),
-    },
-    Row {
-        place: "sections IV.A and V.A, Table 1",
-        claim: "Reno, HSTCP-LP and HSTCP carry least",
-        is_value: false,
-        judge: |scene| orders::worst(scene, &["reno", "hstcp_lp", "highspeed"], &THROUGHPUT),
-        reason: |_| todays_recovery(),
-    },
-    Row {
-        place: "sections IV.A and V.A, Table 1",
-        claim: "H-TCP and BIC are the steadiest",
-        is_value: false,
-        judge: |scene| orders::best(scene, &["htcp", "bic"], &STABILITY),
-        reason: |scene| match single::is_steadier(scene, "scalable", &["htcp", "bic"]) {
-            true => "the paper's own Table 1 has Scalable steadier than both".into(),
-            false => alone_on_the_path(),
-        },
-    },
-    Row {
-        place: "sections IV.A and V.A, Table 1",
-        claim: "Reno and HSTCP are the least steady",
-        is_value: false,
-        judge: |scene| orders::worst(scene, &["reno", "highspeed"], &STABILITY),
-        reason: |_| todays_recovery(),
-    },
-    Row {
-        place: "sections IV.A and V.A, Tables 1 and 2",
-        claim: "H-TCP and BIC are the fairest",
-        is_value: false,
-        judge: |scene| orders::best(scene, &["htcp", "bic"], &FAIRNESS),
-        reason: |_| alone_on_the_path(),
-    },
-    Row {
-        place: "sections IV.A and V.A, Tables 1 and 2",
-        claim: "Reno, FAST, HSTCP and HSTCP-LP are the least fair",
-        is_value: false,
-        judge: |scene| orders::worst(scene, &["reno", "fast", "highspeed", "hstcp_lp"], &FAIRNESS),
-        reason: |scene| match single::is_less_fair(scene, "ltcp", &["highspeed"]) {
-            true => "the paper's own Table 1 has LTCP at the bottom, and HSTCP in the middle".into(),
-            false => alone_on_the_path(),
-        },
-    },
-    Row {
-        place: "section IV.A",
-        claim: "Reno, HSTCP and HSTCP-LP have trouble to recover the aggregate as flows leave",
-        is_value: false,
-        judge: |scene| orders::worst(scene, &["reno", "highspeed", "hstcp_lp"], &RECOVERY),
-        reason: single::reno_recovers_in,
-    },
-    Row {
-        place: "sections IV.A and V.A, Table 1",
-        claim: "FAST has the least effect on the round trip",
-        is_value: false,
-        judge: |scene| orders::best(scene, &["fast"], &ROUND_TRIP),
-        reason: fasts_queue,
-    },
-    Row {
-        place: "section IV.A, Figure 4 and Table 1",
-        claim: "the round trip moves least under FAST, more under Reno, most under H-TCP",
-        is_value: false,
-        judge: single::rtt_order,
-        reason: the_queue,
-    },
-    Row {
-        place: "section IV.A, Figure 2",
-        claim: "Reno's aggregate does not come back near its first value after the other flows have left",
-        is_value: false,
-        judge: single::reno_stays_down,
-        reason: single::reno_recovers_in,
-    },
-    Row {
-        place: "section IV.A, Figure 2",
-        claim: "Reno lengthens the round trip by up to 25 % as its aggregate nears the maximum",
-        is_value: true,
-        judge: single::reno_raises_rtt,
-        reason: the_queue,
-    },
-    Row {
-        place: "section IV.A, Figure 2",
-        claim: "about 60 s after the start Reno's rising round trip throttles it",
-        is_value: true,
-        judge: single::reno_throttled_at,
-        reason: |_| {
-            "slow start ends here in a full queue within seconds; the paper's hosts offered 16 MB of window, 818 Mb/s, and shared the path".into()
-        },
-    },
-    Row {
-        place: "section IV.A, Figure 3",
-        claim: "round trips of 160 to 350 ms under more than two flows of H-TCP",
-        is_value: true,
-        judge: single::htcp_rtt,
-        reason: the_queue,
-    },
-    Row {
-        place: "section IV.A, Figure 3",
-        claim: "H-TCP's aggregate drops when the next-to-last flow leaves",
-        is_value: false,
-        judge: single::htcp_dips,
-        reason: |_| "the flow that stays takes up what is left within the samples that are compared".into(),
-    },
-    Row {
-        place: "section IV.A, Figure 3",
-        claim: "more than two flows of H-TCP carry more than two",
-        is_value: false,
-        judge: single::htcp_more_flows,
-        reason: |_| "two flows fill this path, which carries no other traffic".into(),
-    },
-    Row {
-        place: "section IV.A, Figure 3",
-        claim: "two flows of H-TCP are steadier than more",
-        is_value: false,
-        judge: single::htcp_two_steadier,
-        reason: |_| alone_on_the_path(),
-    },
-    Row {
-        place: "section IV.A, Figure 4 and Table 1",
-        claim: "FAST carries 335 to 400 Mb/s",
-        is_value: true,
-        judge: single::fast_aggregate,
-        reason: |_| alone_on_the_path(),
-    },
-    Row {
-        place: "section IV.A",
-        claim: "what a bit costs the sender's processor is alike for all TCPs, within an eighth",
-        is_value: false,
-        judge: single::cost_alike,
-        reason: |_| {
-            "the processor does little for a byte today (segmentation offloads), so what a run costs beside bytes, timers and idle waking, shows".into()
-        },
-    },
-    Row {
-        place: "section IV.A, Table 1",
-        claim: "HSTCP costs most processor time for a bit",
-        is_value: false,
-        judge: |scene| orders::worst(scene, &["highspeed"], &COST),
-        reason: |_| {
-            "the paper puts it down to HSTCP's low throughput: the cost follows the rate and not the algorithm".into()
-        },
-    },
-    Row {
-        place: "section IV.A",
-        claim: "stability and fairness fall as the round trip grows",
-        is_value: false,
-        judge: |_| Judged::cannot("a study has one round trip: run it at 13.6, 80 and 164 ms and compare"),
-        reason: |_| String::new(),
-    },
-    Row {
-        place: "section IV.A",
-        claim: "more parallel streams cost more processor time for a bit",
-        is_value: false,
-        judge: |_| {
-            Judged::cannot(
-                "the runs of a study have as many flows as its schedule; figures by streams are apart",
-            )
-        },
-        reason: |_| String::new(),
-    },
-    Row {
-        place: "section IV.A, Table 1",
-        claim: "UDTv2 takes about twice the processor time of TCP for a bit",
-        is_value: false,
-        judge: |_| Judged::cannot("UDT is no TCP, and not in this study"),
-        reason: |_| String::new(),
-    },
+    row(BOTH_TEXTS, "Scalable, BIC and H-TCP carry most",
+        Best(&["scalable", "bic", "htcp"], &THROUGHPUT), recovery),
+    row(BOTH_TEXTS, "Reno, HSTCP-LP and HSTCP carry least",
+        Worst(&["reno", "hstcp_lp", "highspeed"], &THROUGHPUT), recovery),
+    row(BOTH_TEXTS, "H-TCP and BIC are the steadiest", Best(&["htcp", "bic"], &STABILITY),
+        |scene| unless_below(scene, "scalable", (&["htcp", "bic"], &STABILITY),
+            "the paper's own Table 1 has Scalable steadier than both")),
+    row(BOTH_TEXTS, "Reno and HSTCP are the least steady", Worst(&["reno", "highspeed"], &STABILITY), recovery),
+    row(BOTH_TABLES, "H-TCP and BIC are the fairest", Best(&["htcp", "bic"], &FAIRNESS), alone),
+    row(BOTH_TABLES, "Reno, FAST, HSTCP and HSTCP-LP are the least fair",
+        Worst(&["reno", "fast", "highspeed", "hstcp_lp"], &FAIRNESS),
+        |scene| unless_below(scene, "ltcp", (&["highspeed"], &FAIRNESS),
+            "the paper's own Table 1 has LTCP at the bottom, and HSTCP in the middle")),
+    row(TEXT, "Reno, HSTCP and HSTCP-LP have trouble to recover the aggregate as flows leave",
+        Worst(&["reno", "highspeed", "hstcp_lp"], &RECOVERY), reno_recovers_in),
+    row(BOTH_TEXTS, "FAST has the least effect on the round trip", Best(&["fast"], &ROUND_TRIP), fasts_queue),
+    row(FIGURE_4, "the round trip moves least under FAST, more under Reno, most under H-TCP",
+        Ascending(&["fast", "reno", "htcp"], &DEVIATION), queue),
+    row(FIGURE_2, "Reno's aggregate does not come back near its first value after the other flows have left",
+        Below(Figure { protocol: "reno", of: first_and_last, say: |[share, _]|
+            format!("Reno alone in the last region has {:.2} of what it had in the first", share.mean)
+        }, RETURNED), reno_recovers_in),
+    row(FIGURE_2, "Reno lengthens the round trip by up to 25 % as its aggregate nears the maximum",
+        Value(Figure { protocol: "reno", of: |run, idle| alike(run.rtt_of_many_s?[2] / idle - 1.0), say: |[rise, _]|
+            format!("with three and four flows one round trip in twenty is {:.0} % longer or more", rise.mean * 100.0)
+        }, (0.125, 0.5)), queue),
+    row(FIGURE_2, "about 60 s after the start Reno's rising round trip throttles it",
+        Value(Figure { protocol: "reno", of: |run, _| alike(run.first_resent_s?), say: |[at, _]|
+            format!("Reno's first loss is {:.0} s after the start", at.mean)
+        }, (30.0, 120.0)),
+        |_| "slow start ends here in a full queue within seconds; the paper's hosts offered 16 MB of window, 818 Mb/s, \
+             and shared the path".into()),
+    row(FIGURE_3, "round trips of 160 to 350 ms under more than two flows of H-TCP",
+        Value(Figure { protocol: "htcp", of: |run, _| run.rtt_of_many_s.map(|[low, _, high]| [high * 1e3, low * 1e3]),
+            say: |[high, low]|
+            format!("with more than two flows 90 % of round trips are from {:.0} to {:.0} ms", low.mean, high.mean)
+        }, (280.0, 420.0)), queue),
+    row(FIGURE_3, "H-TCP's aggregate drops when the next-to-last flow leaves",
+        Below(Figure { protocol: "htcp", of: |run, _| alike(run.last_leaving?), say: |[share, _]|
+            format!("the five samples after it left carry {:.2} of the ten before", share.mean)
+        }, DROPPED),
+        |_| "the flow that stays takes up what is left within the samples that are compared".into()),
+    row(FIGURE_3, "more than two flows of H-TCP carry more than two",
+        Above(Figure { protocol: "htcp", of: |run, _| {
+            let [two, more] = two_and_more(run, |region| Some(region.mean_bps.0))?;
+            alike(more - two)
+        }, say: |[gain, _]| format!("regions with three and four flows carry {} {} than those with two",
+            BitRate(gain.mean.abs()), if gain.mean < 0.0 { "less" } else { "more" })
+        }, 0.0),
+        |_| "two flows fill this path, which carries no other traffic".into()),
+    row(FIGURE_3, "two flows of H-TCP are steadier than more",
+        Above(Figure { protocol: "htcp", of: |run, _| {
+            let [two, more] = two_and_more(run, |region| region.stability)?;
+            Some([more - two, two])
+        }, say: |[gain, two]|
+            format!("S is {:.2} with two flows and {:.2} with more", two.mean, two.mean + gain.mean)
+        }, 0.0), alone),
+    row(FIGURE_4, "FAST carries 335 to 400 Mb/s",
+        Value(Figure { protocol: "fast", of: |run, _| alike(run.mean_bps.0), say: |[rate, _]|
+            format!("FAST carries {}", THROUGHPUT.say_interval(&rate))
+        }, (335e6 * 0.8, 400e6 * 1.2)), alone),
+    row(TEXT, "what a bit costs the sender's processor is alike for all TCPs, within an eighth",
+        CostAlike(PAPERS_SPREAD),
+        |_| "the processor does little for a byte today (segmentation offloads), so what a run costs beside bytes, timers \
+             and idle waking, shows".into()),
+    row(TABLE, "HSTCP costs most processor time for a bit", Worst(&["highspeed"], &COST),
+        |_| "the paper puts it down to HSTCP's low throughput: the cost follows the rate and not the algorithm".into()),
+    row(TEXT, "stability and fairness fall as the round trip grows",
+        Cannot("a study has one round trip: run it at 13.6, 80 and 164 ms and compare"), never),
+    row(TEXT, "more parallel streams cost more processor time for a bit",
+        Cannot("the runs of a study have as many flows as its schedule; figures by streams are apart"), never),
+    row(TABLE, "UDTv2 takes about twice the processor time of TCP for a bit",
+        Cannot("UDT is no TCP, and not in this study"), never),
 ];
 
+const fn row(place: &'static str, claim: &'static str, test: Test, reason: fn(&Scene<'_>) -> String) -> Row {
+    Row { place, claim, test, reason }
+}
+
+/// One figure, with nothing to be told beside it.
+fn alike(figure: f64) -> Option<[f64; 2]> {
+    Some([figure; 2])
+}
+
+fn first_and_last(run: &RunFigures, _: f64) -> Option<[f64; 2]> {
+    let last = run.regions.iter().map(|region| region.region).max()?;
+    let (first, last) = (run.region(1)?.mean_bps.0, run.region(last)?.mean_bps.0);
+    alike(last / first).filter(|_| first > 0.0)
+}
+
+/// Means of a figure over the regions with two flows and with more.
+fn two_and_more(run: &RunFigures, of: fn(&RegionFigures) -> Option<f64>) -> Option<[f64; 2]> {
+    let over =
+        |flows: fn(u16) -> bool| mean(run.regions.iter().filter(|region| flows(region.flows)).filter_map(of));
+    Some([over(|flows| flows == 2)?, over(|flows| flows > 2)?])
+}
+
+fn never(_: &Scene<'_>) -> String {
+    String::new()
+}
+
 /// Why protocols that lose often do better than in 2004.
-fn todays_recovery() -> String {
+fn recovery(_: &Scene<'_>) -> String {
     "a loss costs a sender of today one reduction (selective acknowledgements, RACK, proportional rate reduction), where one \
      of 2004 often fell back to a timeout, and the path carries no other traffic"
         .into()
 }
 
 /// Why flows share otherwise than on a production network.
-fn alone_on_the_path() -> String {
+fn alone(_: &Scene<'_>) -> String {
     "the flows have the path to themselves and lose in the same queue at the same moments; the paper's carried the traffic of \
      others"
         .into()
 }
 
+/// What the paper itself has otherwise, where that shows here: the mean of `protocol` is below that of all `others`.
+fn unless_below(
+    scene: &Scene<'_>,
+    protocol: &str,
+    (others, metric): (&[&str], &Metric),
+    own_table: &str,
+) -> String {
+    let of = |name: &str| scene.mean(name, metric);
+    let below = |own: f64| others.iter().all(|other| of(other).is_some_and(|other| own < other));
+    if of(protocol).is_some_and(below) { own_table.into() } else { alone(scene) }
+}
+
+/// Time that Reno needs from a halved window back to the whole path: half a window, a segment a round trip.
+fn reno_recovers_in(scene: &Scene<'_>) -> String {
+    let path = &scene.study.path;
+    let segments = path.bdp().0 / u64::from(path.mtu_bytes.max(1));
+    let takes = Nanos((segments / 2).saturating_mul(path.rtt_ns.0));
+    let region = scene.study.region_ns;
+    format!("Reno regains a halved window on this path in {takes}, and a region is {region} long")
+}
+
 /// Why round trips are others.
-fn the_queue(scene: &Scene<'_>) -> String {
+fn queue(scene: &Scene<'_>) -> String {
     let ours = scene.queue_share().map_or_else(
         || "the queue of this path is unknown".to_owned(),
         |share| format!("the queue of this path adds up to {:.0} % to a round trip", share * 100.0),
@@ -212,8 +182,8 @@ fn the_queue(scene: &Scene<'_>) -> String {
 /// Why FAST fails to keep a queue short.
 fn fasts_queue(scene: &Scene<'_>) -> String {
     let room = scene.queue_share().map(|share| format!(", which here holds {share:.2} of a round trip"));
+    let room = room.unwrap_or_default();
     format!(
-        "FAST keeps some packets of each flow in the queue{}: where there is little room for them, it loses as others do",
-        room.unwrap_or_default()
+        "FAST keeps some packets of each flow in the queue{room}: where there is little room for them, it loses as others do"
     )
 }

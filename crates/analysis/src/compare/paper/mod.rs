@@ -4,25 +4,34 @@
 //! | file | is |
 //! |---|---|
 //! | `tables` | Tables 1 and 2 as printed, SLAC to CERN |
-//! | `scene` | what findings are judged from |
-//! | `orders` | findings that order protocols |
-//! | `single` | findings about one protocol |
-//! | `findings` | all of them, a row each |
+//! | `findings` | what the paper found, a row each |
+//! | `judge` | how a row is judged |
 
 mod findings;
-mod orders;
-mod scene;
-mod single;
+mod judge;
 mod tables;
 
 use landspeed_record::{ContestFigures, PaperFinding, PaperValue, Study};
 
 use super::book::Entry;
-use scene::Scene;
+use judge::Scene;
 use tables::{TABLE_1, TABLE_2};
 
 /// How far a path may be from the paper's and still be called the same.
 const SAME_PATH: f64 = 0.1;
+
+/// A figure's name, and ours in the unit of the paper's.
+type Column = (&'static str, fn(f64) -> f64, fn(&ContestFigures) -> Option<f64>);
+/// The columns of Table 1, with the paper's values in our units.
+const COLUMNS: [Column; 7] = [
+    ("mean_bps", |mbps| mbps * 1e6, |ours| Some(ours.mean_bps.0)),
+    ("sd_bps", |mbps| mbps * 1e6, |ours| Some(ours.sd_bps.0)),
+    ("stability", |s| s, |ours| ours.stability),
+    ("fairness_min", |f| f, |ours| ours.fairness_min),
+    ("fairness_max", |f| f, |ours| ours.fairness_max),
+    ("cycles_per_bit", |mhz_per_mbps| mhz_per_mbps, |ours| ours.cycles_per_bit),
+    ("rtt_sd_s", |ms| ms / 1e3, |ours| ours.rtt_sd_s),
+];
 
 /// Why the figures of `study` may not stand beside the paper's values; `None` where they may: at full size, over a path of
 /// 1 Gb/s and 164 ms, each within a tenth.
@@ -48,54 +57,28 @@ pub(super) fn values(study: &Study, protocols: &[ContestFigures]) -> Vec<PaperVa
     if why_not_beside(study).is_some() {
         return Vec::new();
     }
-    let counted = protocols.iter().filter(|protocol| protocol.runs > 0);
-    counted.flat_map(|ours| overall(ours).into_iter().chain(by_region(ours))).collect()
+    protocols.iter().filter(|protocol| protocol.runs > 0).flat_map(beside).collect()
 }
 
-fn beside(
-    ours: &ContestFigures,
-    figure: impl Into<String>,
-    paper: f64,
-    value: Option<f64>,
-) -> Option<PaperValue> {
-    let (protocol, figure) = (ours.protocol.clone(), figure.into());
-    Some(PaperValue { protocol, figure, paper, ours: value? })
-}
-
-/// A row of Table 1.
-fn overall(ours: &ContestFigures) -> Vec<PaperValue> {
-    let Some(paper) = TABLE_1.iter().find(|row| row.protocol == ours.protocol) else { return Vec::new() };
-    [
-        ("mean_bps", paper.mean_mbps * 1e6, Some(ours.mean_bps.0)),
-        ("sd_bps", paper.sd_mbps * 1e6, Some(ours.sd_bps.0)),
-        ("stability", paper.stability, ours.stability),
-        ("fairness_min", paper.fairness_min, ours.fairness_min),
-        ("fairness_max", paper.fairness_max, ours.fairness_max),
-        ("cycles_per_bit", paper.mhz_per_mbps, ours.cycles_per_bit),
-        ("rtt_sd_s", paper.rtt_sd_ms / 1e3, ours.rtt_sd_s),
-    ]
-    .into_iter()
-    .filter_map(|(figure, paper, value)| beside(ours, figure, paper, value))
-    .collect()
-}
-
-/// Two rows of Table 2.
-fn by_region(ours: &ContestFigures) -> Vec<PaperValue> {
-    let Some(paper) = TABLE_2.iter().find(|row| row.protocol == ours.protocol) else { return Vec::new() };
-    let of = |number: usize| ours.fairness.iter().find(|region| usize::from(region.region) == number);
-    (1..=paper.stability.len())
-        .flat_map(|number| {
-            let region = of(number);
-            [
-                ("stability", paper.stability[number - 1], region.and_then(|r| r.stability)),
-                ("fairness", paper.fairness[number - 1], region.and_then(|r| r.fairness)),
-            ]
-            .into_iter()
-            .filter_map(move |(figure, paper, value)| {
-                beside(ours, format!("{figure}_{number}"), paper, value)
-            })
-        })
-        .collect()
+fn beside(ours: &ContestFigures) -> Vec<PaperValue> {
+    let mut rows = TABLE_1.iter().zip(&TABLE_2);
+    let Some(((_, overall), by_region)) = rows.find(|((name, _), _)| *name == ours.protocol) else {
+        return Vec::new();
+    };
+    let overall = COLUMNS.iter().zip(overall);
+    let overall = overall.map(|((name, paper, own), value)| ((*name).to_owned(), paper(*value), own(ours)));
+    let [stability, fairness] = by_region;
+    let regions = (1..).zip(stability.iter().zip(fairness)).flat_map(|(number, (s, f))| {
+        let own = ours.fairness.iter().find(|region| region.region == number);
+        [
+            (format!("stability_{number}"), *s, own.and_then(|region| region.stability)),
+            (format!("fairness_{number}"), *f, own.and_then(|region| region.fairness)),
+        ]
+    });
+    let value = |(figure, paper, own): (String, f64, Option<f64>)| {
+        Some(PaperValue { protocol: ours.protocol.clone(), figure, paper, ours: own? })
+    };
+    overall.chain(regions).filter_map(value).collect()
 }
 
 /// Every finding of the paper that a study like this could bear out, and whether it does.

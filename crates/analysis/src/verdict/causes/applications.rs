@@ -2,29 +2,12 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::{NOTABLE, SATURATED};
 use crate::verdict::view::{End, HeldBy, View, counter};
 use crate::verdict::words::{percent, share, shown};
 
-pub(super) const SLOW_READER: Row = Row {
-    cause: Cause::SlowReader,
-    looks_at: "a closed window with a full receive queue behind it, and what the reading thread does instead",
-    needs: &[Need::ReceiverTcp],
-    judge: slow_reader,
-    next: unseen,
-};
-
-pub(super) const SLOW_WRITER: Row = Row {
-    cause: Cause::SlowWriter,
-    looks_at: "time with nothing in flight and nothing written, and what the writing thread does instead",
-    needs: &[Need::SenderTcp],
-    judge: slow_writer,
-    next: unseen,
-};
-
-fn slow_reader(view: &View<'_>) -> Option<Finding> {
+pub(super) fn slow_reader(view: &View<'_>) -> Option<Finding> {
     let limit = view.window_limit.filter(|limit| limit.by == HeldBy::Reader)?;
     let end = view.receiver.as_ref()?;
     let confidence = if end.process.is_some() { 0.95 } else { 0.7 };
@@ -44,7 +27,7 @@ fn slow_reader(view: &View<'_>) -> Option<Finding> {
     Some(finding.expect(view.won_back(limit.share)))
 }
 
-fn slow_writer(view: &View<'_>) -> Option<Finding> {
+pub(super) fn slow_writer(view: &View<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
     let time = view.time?;

@@ -2,22 +2,13 @@
 
 use landspeed_record::{Cause, Finding, ListenerWatch};
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::SYN_RETRY_NS;
 use crate::verdict::view::{End, View, counter};
 use crate::verdict::words::share;
 
 /// One connection that was dropped may be chance.
 const FEW: u64 = 2;
-
-pub(super) const LISTEN_BACKLOG: Row = Row {
-    cause: Cause::ListenBacklog,
-    looks_at: "connections dropped for a full backlog",
-    needs: &[Need::Counters],
-    judge,
-    next: unseen,
-};
 
 /// Whether connections wait for a full backlog on either host.
 pub(super) fn overflows(view: &View<'_>) -> bool {
@@ -33,7 +24,7 @@ fn drops(end: &End<'_>) -> u64 {
     counter(end.host, "TcpExt.ListenOverflows").max(watched)
 }
 
-fn judge(view: &View<'_>) -> Option<Finding> {
+pub(super) fn judge(view: &View<'_>) -> Option<Finding> {
     let end = view.ends().max_by_key(|end| drops(end))?;
     let dropped = drops(end);
     if dropped < FEW {

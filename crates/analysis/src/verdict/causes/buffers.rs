@@ -3,50 +3,16 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::Bytes;
 
-use crate::verdict::judge::{Row, Telling, found};
-use crate::verdict::need::Need;
-use crate::verdict::next;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE};
 use crate::verdict::view::{HeldBy, View, WindowLimit};
 use crate::verdict::words::percent;
-
-pub(super) const RECEIVE_BUFFER: Row = Row {
-    cause: Cause::ReceiveBuffer,
-    looks_at: "time that the sender waited for the peer's window, its size, and how full the receive queue was",
-    needs: &[Need::AnyTcp],
-    judge: receive_buffer,
-    next: next::receive_buffer,
-};
-
-pub(super) const WINDOW_BELOW_BDP: Row = Row {
-    cause: Cause::WindowBelowBdp,
-    looks_at: "windows at the end of their scale, or large ones on a path that holds more",
-    needs: &[Need::AnyTcp],
-    judge: window_below_bdp,
-    next: next::unscaled,
-};
-
-pub(super) const WINDOW_ALIGNMENT: Row = Row {
-    cause: Cause::WindowAlignment,
-    looks_at: "a window of few segments, and what whole segments leave unused of it",
-    needs: &[Need::AnyTcp],
-    judge: window_alignment,
-    next: next::alignment,
-};
-
-pub(super) const SEND_BUFFER: Row = Row {
-    cause: Cause::SendBuffer,
-    looks_at: "time that all that was written was sent and the send buffer was full",
-    needs: &[Need::SenderTcp],
-    judge: send_buffer,
-    next: next::send_buffer,
-};
 
 fn limit(view: &View<'_>, by: HeldBy) -> Option<WindowLimit> {
     view.window_limit.filter(|limit| limit.by == by)
 }
 
-fn receive_buffer(view: &View<'_>) -> Option<Finding> {
+pub(super) fn receive_buffer(view: &View<'_>) -> Option<Finding> {
     let limit = limit(view, HeldBy::Buffer)?;
     let window = Bytes(limit.window as u64);
     let summary =
@@ -73,7 +39,7 @@ fn fixed_buffer(view: &View<'_>) -> bool {
     sizes.len() > 2 && sizes.windows(2).all(|pair| pair[0] == pair[1])
 }
 
-fn window_below_bdp(view: &View<'_>) -> Option<Finding> {
+pub(super) fn window_below_bdp(view: &View<'_>) -> Option<Finding> {
     let received = limit(view, HeldBy::Path).map(|limit| {
         let window = Bytes(limit.window as u64);
         let why = if limit.scaled {
@@ -108,7 +74,7 @@ fn window_below_bdp(view: &View<'_>) -> Option<Finding> {
     received.into_iter().chain(sent).max_by(|a, b| a.weight.total_cmp(&b.weight))
 }
 
-fn window_alignment(view: &View<'_>) -> Option<Finding> {
+pub(super) fn window_alignment(view: &View<'_>) -> Option<Finding> {
     let limit = limit(view, HeldBy::Alignment)?;
     let whole = limit.segments.floor();
     let summary = format!(
@@ -126,7 +92,7 @@ fn window_alignment(view: &View<'_>) -> Option<Finding> {
     Some(finding.expect(view.won_back(limit.share)))
 }
 
-fn send_buffer(view: &View<'_>) -> Option<Finding> {
+pub(super) fn send_buffer(view: &View<'_>) -> Option<Finding> {
     let (share, buffer) = blocked_buffer(view).filter(|(_, buffer)| *buffer < LARGE_WINDOW)?;
     let buffer = Bytes(buffer as u64);
     let summary = format!("the sender's buffer of {buffer} is smaller than the path needs");

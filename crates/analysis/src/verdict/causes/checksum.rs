@@ -2,18 +2,9 @@
 
 use landspeed_record::{Cause, CostClass, Finding};
 
-use crate::verdict::judge::{Row, Telling, behind, found};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, behind, found};
 use crate::verdict::view::{End, Role, View, settings};
 use crate::verdict::words::{percent, share};
-
-pub(super) const SOFTWARE_CHECKSUM: Row = Row {
-    cause: Cause::SoftwareChecksum,
-    looks_at: "checksum offload that is off, where a processor is full, and what the sums cost",
-    needs: &[Need::Settings, Need::Cores],
-    judge,
-    next,
-};
 
 /// The sender's checksum offloads by their ethtool names: one of them is enough.
 const TRANSMIT: [&str; 3] = ["tx-checksum-ip-generic", "tx-checksum-ipv4", "tx-checksum-ipv6"];
@@ -42,7 +33,7 @@ fn summed(end: &End<'_>) -> f64 {
     end.cost_share(CostClass::Checksum).unwrap_or(0.0)
 }
 
-fn judge(view: &View<'_>) -> Option<Finding> {
+pub(super) fn judge(view: &View<'_>) -> Option<Finding> {
     let (end, knob) = software(view)?;
     if !view.cpu.hurried() {
         return None;
@@ -70,7 +61,7 @@ fn judge(view: &View<'_>) -> Option<Finding> {
     Some(finding.expect(view.won_back(weight)))
 }
 
-fn next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn next(view: &View<'_>) -> Option<Finding> {
     let (end, knob) = software(view).filter(|(end, _)| end.role == Role::Sender && !view.is_udp())?;
     let allows = super::offloads::one_by_one_rate(view)?;
     let summary = "the processor computes checksums that the device could, and sends packets one by one";

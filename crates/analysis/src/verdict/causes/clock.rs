@@ -2,21 +2,12 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::LOW_CLOCK;
 use crate::verdict::view::View;
 use crate::verdict::words::{percent, shown};
 
-pub(super) const CPU_FREQUENCY: Row = Row {
-    cause: Cause::CpuFrequency,
-    looks_at: "the processor's clock against the most that it can, where it is full, and the governor",
-    needs: &[Need::Limits, Need::Cores],
-    judge,
-    next: unseen,
-};
-
-fn judge(view: &View<'_>) -> Option<Finding> {
+pub(super) fn judge(view: &View<'_>) -> Option<Finding> {
     if !view.cpu.saturated() {
         return None;
     }

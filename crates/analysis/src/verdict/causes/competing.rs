@@ -3,35 +3,10 @@
 use landspeed_record::{Cause, Finding, ProcessWatch};
 use landspeed_units::CpuNanos;
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, NOTABLE, STOLEN};
 use crate::verdict::view::{End, View};
 use crate::verdict::words::{percent, share};
-
-pub(super) const COMPETING_LOAD: Row = Row {
-    cause: Cause::CompetingLoad,
-    looks_at: "time that the flow's threads were ready and had no core, and what others ran meanwhile",
-    needs: &[Need::Processes, Need::Cores],
-    judge: competing,
-    next: unseen,
-};
-
-pub(super) const PLACEMENT: Row = Row {
-    cause: Cause::Placement,
-    looks_at: "the cores that threads may run on, those that idle, and the NUMA node of the link",
-    needs: &[Need::Processes, Need::Cores],
-    judge: placement,
-    next: unseen,
-};
-
-pub(super) const STEAL: Row = Row {
-    cause: Cause::Steal,
-    looks_at: "time that the hypervisor gave to somebody else",
-    needs: &[Need::Cores],
-    judge: steal,
-    next: unseen,
-};
 
 /// Time that others ran on the end's machine, in cores: what is not the flow's processes, nor interrupts,
 /// nor ksoftirqd, which work for the flow.
@@ -60,7 +35,7 @@ fn waited_for_others(view: &View<'_>, end: &End<'_>) -> Option<f64> {
     Some(share(waited.min(others(view, end))))
 }
 
-fn competing(view: &View<'_>) -> Option<Finding> {
+pub(super) fn competing(view: &View<'_>) -> Option<Finding> {
     let all = view.ends().filter_map(|end| Some((end, waited_for_others(view, end)?)));
     let (end, weight) = all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, waited)| *waited >= NOTABLE)?;
     let process = end.process?;
@@ -84,7 +59,7 @@ fn competing(view: &View<'_>) -> Option<Finding> {
     Some(finding.expect(view.won_back(weight)))
 }
 
-fn placement(view: &View<'_>) -> Option<Finding> {
+pub(super) fn placement(view: &View<'_>) -> Option<Finding> {
     let pinned =
         view.ends().filter_map(|end| confined(view, end)).max_by(|a, b| a.weight.total_cmp(&b.weight));
     let far = view.ends().find_map(|end| remote_node(view, end));
@@ -139,7 +114,7 @@ fn remote_node(view: &View<'_>, end: &End<'_>) -> Option<Finding> {
     ))
 }
 
-fn steal(view: &View<'_>) -> Option<Finding> {
+pub(super) fn steal(view: &View<'_>) -> Option<Finding> {
     let all = view.ends().map(|end| (end, end.host.cpu().steal_share()));
     let (end, stolen) = all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, stolen)| *stolen >= STOLEN)?;
     let summary = format!("the hypervisor gave {} of the processors' time to somebody else", percent(stolen));

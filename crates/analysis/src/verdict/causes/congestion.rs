@@ -3,21 +3,12 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::{BitRate, Bytes};
 
-use crate::verdict::judge::{Row, Telling, behind, found};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, behind, found};
 use crate::verdict::thresholds::{GROWTH, NOTABLE, RARE_LOSS, SATURATED};
 use crate::verdict::view::{FlowView, View};
 use crate::verdict::words::{percent, shown};
 
-pub(super) const CONGESTION_CONTROL: Row = Row {
-    cause: Cause::CongestionControl,
-    looks_at: "a full congestion window, or a pacing rate below it, without loss, queue or load",
-    needs: &[Need::SenderTcp],
-    judge,
-    next,
-};
-
-fn judge(view: &View<'_>) -> Option<Finding> {
+pub(super) fn judge(view: &View<'_>) -> Option<Finding> {
     let flow = view.sender.as_ref()?.main()?;
     let lossless = view.loss.rate() < RARE_LOSS && view.loss.dropped_here == 0.0;
     let path_is_free = view.standing_queue().is_none() && view.shaped.is_none();
@@ -75,7 +66,7 @@ fn tell(view: &View<'_>, flow: &FlowView<'_>, weight: f64, paced: Option<BitRate
 }
 
 /// A window below the ten segments that every connection begins with (RFC 6928), though nothing was lost.
-fn next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn next(view: &View<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
     let (segments, mss) = (flow.most(|t| u64::from(t.cwnd_segments))?, flow.last()?.send_mss_bytes);

@@ -2,34 +2,17 @@
 
 use landspeed_record::{Cause, Finding, Protocol};
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::LEAST_WEIGHT;
 use crate::verdict::view::{End, View, counter, settings};
 use crate::verdict::words::{percent, share};
-
-pub(super) const FRAGMENTATION: Row = Row {
-    cause: Cause::Fragmentation,
-    looks_at: "fragments that were made and put together, and those that could not be",
-    needs: &[Need::Counters],
-    judge: fragmentation,
-    next: unseen,
-};
-
-pub(super) const UDP_RECEIVE_BUFFER: Row = Row {
-    cause: Cause::UdpReceiveBuffer,
-    looks_at: "datagrams that found their socket's buffer full",
-    needs: &[Need::Counters],
-    judge: udp_receive_buffer,
-    next: unseen,
-};
 
 /// A counter of IPv4 and its like of IPv6, as the kernel names them.
 fn both(end: &End<'_>, v4: &str, v6: &str) -> f64 {
     counter(end.host, v4) as f64 + counter(end.host, v6) as f64
 }
 
-fn fragmentation(view: &View<'_>) -> Option<Finding> {
+pub(super) fn fragmentation(view: &View<'_>) -> Option<Finding> {
     let made = view.sender.as_ref().map_or(0.0, |end| both(end, "Ip.FragCreates", "Ip6.FragCreates"));
     let sent = view.sender.as_ref().map_or(0.0, |end| both(end, "Udp.OutDatagrams", "Udp6.OutDatagrams"));
     let came = view.receiver.as_ref().map_or(0.0, |end| both(end, "Ip.ReasmReqds", "Ip6.ReasmReqds"));
@@ -60,7 +43,7 @@ fn fragmentation(view: &View<'_>) -> Option<Finding> {
     Some(finding.expect(view.won_back(weight)))
 }
 
-fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
+pub(super) fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
     let end = view.receiver.as_ref()?;
     let udp = end.flows.iter().filter(|flow| flow.watch.key.protocol == Protocol::UDP);
     let drops = |flow: &crate::verdict::view::FlowView<'_>| {

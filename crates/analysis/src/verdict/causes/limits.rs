@@ -3,48 +3,15 @@
 use landspeed_record::{Cause, Finding, MemoryKernel};
 use landspeed_units::BitRate;
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::AT_LINK;
 use crate::verdict::view::{End, HeldBy, View, settings};
 use crate::verdict::words::percent;
 
-pub(super) const CPU_LIMIT: Row = Row {
-    cause: Cause::CpuLimit,
-    looks_at: "the busiest thread or core that carries the flow",
-    needs: &[Need::Cores],
-    judge: cpu,
-    next: unseen,
-};
-
-pub(super) const LINK_LIMIT: Row = Row {
-    cause: Cause::LinkLimit,
-    looks_at: "goodput against the link's speed, and a standing queue on the path",
-    needs: &[],
-    judge: link,
-    next: unseen,
-};
-
-pub(super) const MEMORY_LIMIT: Row = Row {
-    cause: Cause::MemoryLimit,
-    looks_at: "bytes that cross memory against what all cores copy",
-    needs: &[Need::Limits],
-    judge: memory,
-    next: unseen,
-};
-
-pub(super) const BUS_LIMIT: Row = Row {
-    cause: Cause::BusLimit,
-    looks_at: "goodput against what the device's PCI Express link carries",
-    needs: &[Need::Limits],
-    judge: bus,
-    next: unseen,
-};
-
 /// Times that a byte crosses memory at one end: the device writes it, the copy reads and writes it.
 const CROSSINGS: f64 = 3.0;
 
-fn cpu(view: &View<'_>) -> Option<Finding> {
+pub(super) fn cpu(view: &View<'_>) -> Option<Finding> {
     view.cpu.saturated().then(|| processor(view, 0.9))
 }
 
@@ -93,7 +60,7 @@ pub(in crate::verdict) fn slowest_link<'v, 'a>(view: &'v View<'a>) -> Option<(&'
     speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0))
 }
 
-fn link(view: &View<'_>) -> Option<Finding> {
+pub(super) fn link(view: &View<'_>) -> Option<Finding> {
     if let Some((end, speed)) = slowest_link(view).filter(|(_, speed)| view.goodput.0 >= AT_LINK * speed.0) {
         let used = view.goodput.0 / speed.0;
         let at =
@@ -145,7 +112,7 @@ fn path(view: &View<'_>) -> Option<Finding> {
     )
 }
 
-fn memory(view: &View<'_>) -> Option<Finding> {
+pub(super) fn memory(view: &View<'_>) -> Option<Finding> {
     let copies = |end: &End<'_>| {
         let rates = end.host.limits?.memory.iter().filter(|rate| rate.kernel == MemoryKernel::Copy);
         rates.map(|rate| rate.best_bps.0).max_by(f64::total_cmp).filter(|rate| *rate > 0.0)
@@ -167,7 +134,7 @@ fn memory(view: &View<'_>) -> Option<Finding> {
     )))
 }
 
-fn bus(view: &View<'_>) -> Option<Finding> {
+pub(super) fn bus(view: &View<'_>) -> Option<Finding> {
     let buses = view.ends().filter_map(|end| Some((end, end.host.limits?.pcie.as_ref()?)));
     let rated = buses.filter(|(_, pcie)| pcie.rate_bps.0 > 0.0);
     let (end, pcie) = rated.min_by(|a, b| a.1.rate_bps.0.total_cmp(&b.1.rate_bps.0))?;

@@ -3,29 +3,12 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::{BitRate, Nanos};
 
-use crate::verdict::judge::{Row, Telling, behind, found};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, behind, found};
 use crate::verdict::thresholds::{BURST, COMMON_LOSS, FEW_LOSSES, RARE_LOSS, SPURIOUS};
 use crate::verdict::view::{FlowView, Loss, View};
 use crate::verdict::words::{percent, share};
 
-pub(super) const RANDOM_LOSS: Row = Row {
-    cause: Cause::RandomLoss,
-    looks_at: "retransmissions that no own queue explains, on a path without a standing queue",
-    needs: &[Need::SenderTcp],
-    judge: |view| lossy(view, false),
-    next: |view| lossy_next(view, false),
-};
-
-pub(super) const BURST_LOSS: Row = Row {
-    cause: Cause::BurstLoss,
-    looks_at: "how many losses each recovery mends",
-    needs: &[Need::SenderTcp],
-    judge: |view| lossy(view, true),
-    next: |view| lossy_next(view, true),
-};
-
-fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
+pub(super) fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
     let loss = &view.loss;
@@ -62,7 +45,7 @@ fn falls_in_bursts(loss: &Loss, window: f64) -> bool {
 }
 
 /// Losses that the flow does not feel yet, because something else keeps it slow.
-fn lossy_next(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
+pub(super) fn lossy_next(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
     let flow = view.sender.as_ref()?.main()?;
     let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
     if falls_in_bursts(&view.loss, window) != in_bursts || !matters(view) || super::mtu::stalled(flow) {

@@ -3,19 +3,10 @@
 use landspeed_record::{Cause, Finding};
 use landspeed_units::Bytes;
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::CARRIED_SEGMENTS;
 use crate::verdict::view::{FlowView, View, counter, settings};
 use crate::verdict::words::{percent, share};
-
-pub(super) const MTU_BLACK_HOLE: Row = Row {
-    cause: Cause::MtuBlackHole,
-    looks_at: "a flow that stalls on full-sized segments, the kernel's own probing, and MTUs of both ends",
-    needs: &[Need::AnyTcp],
-    judge,
-    next: unseen,
-};
 
 /// Whether the connection carried full-sized segments before: then a standstill is not their size's doing.
 pub(super) fn carried(flow: &FlowView<'_>) -> bool {
@@ -31,7 +22,7 @@ pub(super) fn stalled(flow: &FlowView<'_>) -> bool {
     waiting >= 0.3 && through <= mss
 }
 
-fn judge(view: &View<'_>) -> Option<Finding> {
+pub(super) fn judge(view: &View<'_>) -> Option<Finding> {
     let mtus = mtus(view);
     let flow = view.sender.as_ref().and_then(|end| end.main());
     let stall = flow.is_some_and(|flow| stalled(flow) && !carried(flow));

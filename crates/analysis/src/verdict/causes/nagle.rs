@@ -2,19 +2,10 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::{DELAYED_ACK_NS, NOTABLE};
 use crate::verdict::view::{End, FlowView, View, counter};
 use crate::verdict::words::{percent, share};
-
-pub(super) const NAGLE_DELAYED_ACK: Row = Row {
-    cause: Cause::NagleDelayedAck,
-    looks_at: "less than a segment that waits behind another small one, and acknowledgements that a timer sent",
-    needs: &[Need::AnyTcp],
-    judge,
-    next: unseen,
-};
 
 /// Share of the samples in which less than a segment waited for something in flight to be acknowledged:
 /// nothing but Nagle's algorithm holds that back.
@@ -27,7 +18,7 @@ pub(super) fn waits(end: &End<'_>) -> f64 {
     })
 }
 
-fn judge(view: &View<'_>) -> Option<Finding> {
+pub(super) fn judge(view: &View<'_>) -> Option<Finding> {
     let held = view.sender.as_ref().map(waits);
     let acks = view.receiver.as_ref().map_or(0, |end| counter(end.host, "TcpExt.DelayedACKs"));
     let timer = delay(view);

@@ -3,18 +3,9 @@
 use landspeed_record::{Cause, CostClass, Finding};
 use landspeed_units::BitRate;
 
-use crate::verdict::judge::{Row, Telling, behind, found};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, behind, found};
 use crate::verdict::view::{End, View, settings};
 use crate::verdict::words::{percent, share};
-
-pub(super) const OFFLOADS_OFF: Row = Row {
-    cause: Cause::OffloadsOff,
-    looks_at: "segmentation and receive offloads that are off, where a processor is full",
-    needs: &[Need::Settings, Need::Cores],
-    judge,
-    next,
-};
 
 /// Classes of cost that grow with packets and not with bytes.
 const PER_PACKET: [CostClass; 7] = [
@@ -82,7 +73,7 @@ fn per_packet(view: &View<'_>) -> Option<f64> {
     view.ends().filter_map(of).max_by(f64::total_cmp)
 }
 
-fn judge(view: &View<'_>) -> Option<Finding> {
+pub(super) fn judge(view: &View<'_>) -> Option<Finding> {
     let missing = missing(view);
     if missing.is_empty() || !view.cpu.hurried() || view.is_udp() {
         return None;
@@ -120,7 +111,7 @@ pub(super) fn one_by_one_rate(view: &View<'_>) -> Option<BitRate> {
     Some(BitRate(payload.0 as f64 * 8.0 / PACKET_SECONDS))
 }
 
-fn next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn next(view: &View<'_>) -> Option<Finding> {
     // Where checksums are the processor's, these depend on that.
     let missing = if super::checksum::software(view).is_some() { Vec::new() } else { missing(view) };
     let first = missing.first()?;

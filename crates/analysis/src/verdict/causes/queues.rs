@@ -2,29 +2,12 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Row, Telling, behind, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, behind, found};
 use crate::verdict::thresholds::LEAST_WEIGHT;
 use crate::verdict::view::{End, Queue, View, queues};
 use crate::verdict::words::{percent, shown};
 
-pub(super) const RATE_LIMIT: Row = Row {
-    cause: Cause::RateLimit,
-    looks_at: "what left a queueing discipline against its configured rate",
-    needs: &[Need::Qdiscs],
-    judge: rate_limit,
-    next: rate_limit_next,
-};
-
-pub(super) const QDISC_DROPS: Row = Row {
-    cause: Cause::QdiscDrops,
-    looks_at: "packets that a queueing discipline dropped, and how long its queue became",
-    needs: &[Need::Qdiscs],
-    judge: qdisc_drops,
-    next: unseen,
-};
-
-fn rate_limit(view: &View<'_>) -> Option<Finding> {
+pub(super) fn rate_limit(view: &View<'_>) -> Option<Finding> {
     let shaped = view.shaped.as_ref()?;
     let watch = shaped.queue.watch;
     let rate = watch.rate_bps?;
@@ -49,7 +32,7 @@ fn rate_limit(view: &View<'_>) -> Option<Finding> {
 }
 
 /// A shaper that is far from its rate, or so it is where something else holds the flow.
-fn rate_limit_next(view: &View<'_>) -> Option<Finding> {
+pub(super) fn rate_limit_next(view: &View<'_>) -> Option<Finding> {
     let shapers = view.ends().flat_map(|end| queues(end).map(move |queue| (end, queue.watch)));
     let rated = shapers.filter_map(|(end, watch)| Some((end, watch, watch.rate_bps?)));
     let (end, watch, rate) = rated.min_by(|a, b| a.2.0.total_cmp(&b.2.0))?;
@@ -59,7 +42,7 @@ fn rate_limit_next(view: &View<'_>) -> Option<Finding> {
     Some(finding.ask(format!("raise the rate of the {kind} on {link}, or take it away (tc qdisc)")))
 }
 
-fn qdisc_drops(view: &View<'_>) -> Option<Finding> {
+pub(super) fn qdisc_drops(view: &View<'_>) -> Option<Finding> {
     let dropping = view.ends().flat_map(|end| queues(end).map(move |queue| (end, queue)));
     let dropping = dropping.filter(|(_, queue)| queue.watch.drops > 0);
     let found = dropping.filter_map(|(end, queue)| dropped(view, end, queue));

@@ -2,23 +2,14 @@
 
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::{
     COMMON_REORDERING, FEW_REORDERINGS, LEAST_WEIGHT, RARE_REORDERING, SPURIOUS,
 };
 use crate::verdict::view::{View, counter};
 use crate::verdict::words::{percent, share};
 
-pub(super) const REORDERING: Row = Row {
-    cause: Cause::Reordering,
-    looks_at: "reordering that the sender saw, and retransmissions that the peer had already",
-    needs: &[Need::SenderTcp],
-    judge,
-    next: unseen,
-};
-
-fn judge(view: &View<'_>) -> Option<Finding> {
+pub(super) fn judge(view: &View<'_>) -> Option<Finding> {
     let loss = &view.loss;
     let needless = if loss.retransmitted > 0.0 { share(loss.spurious / loss.retransmitted) } else { 1.0 };
     let rare = (loss.reorderings as f64) < RARE_REORDERING * loss.sent;

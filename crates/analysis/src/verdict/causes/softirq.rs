@@ -2,21 +2,12 @@
 
 use landspeed_record::{Cause, Finding, SoftnetCounts};
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS};
 use crate::verdict::view::{Core, End, View};
 use crate::verdict::words::{percent, share};
 
 use super::offloads;
-
-pub(super) const SOFTIRQ_CORE: Row = Row {
-    cause: Cause::SoftirqCore,
-    looks_at: "a full core with much of its time in interrupts, and cores beside it that idle",
-    needs: &[Need::Cores],
-    judge,
-    next: unseen,
-};
 
 /// A core that packets fill, or that packets and threads fill together while another one idles.
 pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
@@ -38,7 +29,7 @@ pub(super) fn bound(view: &View<'_>) -> bool {
     core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(held)
 }
 
-fn judge(view: &View<'_>) -> Option<Finding> {
+pub(super) fn judge(view: &View<'_>) -> Option<Finding> {
     let core = full_core(view)?;
     if core.interrupts > 2.0 * view.packet_time() {
         return None; // The flow's packets explain less than half of it.

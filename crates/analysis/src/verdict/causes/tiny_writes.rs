@@ -2,23 +2,14 @@
 
 use landspeed_record::{Cause, CostClass, Finding};
 
-use crate::verdict::judge::{Row, Telling, found, unseen};
-use crate::verdict::need::Need;
+use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::{CALLS, COPYING, DEAR_BYTE_NS, SATURATED, SMALL_SEGMENT, UNHURRIED};
 use crate::verdict::view::{End, View};
 use crate::verdict::words::percent;
 
 use super::offloads;
 
-pub(super) const TINY_WRITES: Row = Row {
-    cause: Cause::TinyWrites,
-    looks_at: "how full segments are, and what the sender's processor does for a byte",
-    needs: &[Need::SenderTcp],
-    judge: tiny_writes,
-    next: unseen,
-};
-
-fn tiny_writes(view: &View<'_>) -> Option<Finding> {
+pub(super) fn tiny_writes(view: &View<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let (weight, confidence, finding) =
         by_segments(view, end).or_else(|| by_calls(end)).or_else(|| by_price(view, end))?;

@@ -1,0 +1,238 @@
+//! How a finding is judged: by a margin in each repeat.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{Interval, PaperFinding, Study};
+use landspeed_stats::{mean_and_deviation, mean_interval};
+
+use super::super::book::Entry;
+use super::super::metrics::{COST, Metric};
+use super::super::names::title;
+use super::super::repeats::{CONFIDENCE, mean, over};
+use super::super::run::RunFigures;
+use super::tables::TABLE_1;
+
+type Names = &'static [&'static str];
+
+/// A finding of the paper.
+pub(super) struct Row {
+    pub(super) place: &'static str,
+    pub(super) claim: &'static str,
+    pub(super) test: Test,
+    /// The likely reason where it does not show.
+    pub(super) reason: fn(&Scene<'_>) -> String,
+}
+
+pub(super) enum Test {
+    /// These are the best of the paper's TCPs.
+    Best(Names, &'static Metric),
+    Worst(Names, &'static Metric),
+    /// Each of these has less than the next.
+    Ascending(Names, &'static Metric),
+    Below(Figure, f64),
+    Above(Figure, f64),
+    /// Between two values of the paper's path and size: elsewhere nothing of ours may stand beside them.
+    Value(Figure, (f64, f64)),
+    /// What a bit costs with the paper's TCPs deviates from its mean by no more than this share of it.
+    CostAlike(f64),
+    /// Why no study like this can tell.
+    Cannot(&'static str),
+}
+
+/// A figure of one protocol.
+#[derive(Clone, Copy)]
+pub(super) struct Figure {
+    pub(super) protocol: &'static str,
+    /// The figure, and another that is told with it; of a run on a path whose idle round trip has so many seconds.
+    pub(super) of: fn(&RunFigures, f64) -> Option<[f64; 2]>,
+    pub(super) say: fn([Interval; 2]) -> String,
+}
+
+/// The study and its contests of the paper's kind.
+pub(super) struct Scene<'a> {
+    pub(super) study: &'a Study,
+    pub(super) entries: &'a [&'a Entry<'a>],
+    /// Whether our figures may stand beside the paper's.
+    pub(super) is_papers: bool,
+}
+
+impl Scene<'_> {
+    /// A figure by repeat; nothing where the protocol is not in the study or no run of it counts.
+    fn each(&self, protocol: &str, of: impl Fn(&RunFigures) -> Option<f64>) -> BTreeMap<u32, f64> {
+        let entry = self.entries.iter().find(|entry| entry.protocol() == protocol);
+        entry.map(|entry| entry.each(of)).unwrap_or_default()
+    }
+
+    fn has(&self, protocol: &str) -> bool {
+        self.entries.iter().any(|entry| entry.protocol() == protocol && !entry.runs.is_empty())
+    }
+
+    /// The paper's TCPs that this study has.
+    fn papers_own(&self) -> impl Iterator<Item = &'static str> {
+        TABLE_1.iter().map(|(protocol, _)| *protocol).filter(|protocol| self.has(protocol))
+    }
+
+    pub(super) fn mean(&self, protocol: &str, metric: &Metric) -> Option<f64> {
+        mean(self.each(protocol, metric.of).into_values())
+    }
+
+    /// What the queue can add to a round trip, as a share of it; `None` where nobody knows it.
+    pub(super) fn queue_share(&self) -> Option<f64> {
+        let queue = self.study.path.queue_bytes.0;
+        (queue > 0).then(|| queue as f64 / self.study.path.bdp().0.max(1) as f64)
+    }
+}
+
+/// Whether it shows, `None` where the study cannot tell; and the evidence.
+type Judged = (Option<bool>, String);
+
+fn cannot(why: impl Into<String>) -> Judged {
+    (None, why.into())
+}
+
+fn without(protocols: &[&str]) -> Judged {
+    let names: Vec<&str> = protocols.iter().map(|protocol| title(protocol)).collect();
+    cannot(format!("not in this study, or no run counts: {}", names.join(", ")))
+}
+
+/// By a margin in each repeat, which is above zero where the finding shows: what its interval leaves open, the study
+/// cannot tell, and neither can a single repeat.
+fn by_margin(margins: &[f64], evidence: String) -> Judged {
+    let (low, high) = mean_interval(margins, CONFIDENCE).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+    match margins.len() {
+        _ if low > 0.0 => (Some(true), evidence),
+        _ if high < 0.0 => (Some(false), evidence),
+        0 | 1 => cannot(evidence + "; one repeat cannot tell it from chance"),
+        _ => cannot(evidence + "; the repeats differ by more than that"),
+    }
+}
+
+impl Row {
+    pub(super) fn judged(&self, scene: &Scene<'_>) -> PaperFinding {
+        let (reproduces, evidence) = self.test.judge(scene);
+        let reason = (reproduces == Some(false)).then(|| (self.reason)(scene));
+        let scaled =
+            if scene.is_papers { "" } else { "; and this study is not at the paper's size and path" };
+        PaperFinding {
+            place: self.place.to_owned(),
+            claim: self.claim.to_owned(),
+            reproduces,
+            evidence,
+            reason: reason.map(|reason| reason + scaled),
+        }
+    }
+}
+
+impl Test {
+    fn judge(&self, scene: &Scene<'_>) -> Judged {
+        match *self {
+            Test::Best(named, metric) => set_apart(scene, named, (metric, metric.more_is_better)),
+            Test::Worst(named, metric) => set_apart(scene, named, (metric, !metric.more_is_better)),
+            Test::Ascending(named, metric) => ascending(scene, named, metric),
+            Test::Below(figure, most) => within(scene, figure, (f64::NEG_INFINITY, most)),
+            Test::Above(figure, least) => within(scene, figure, (least, f64::INFINITY)),
+            Test::Value(figure, range) if scene.is_papers => within(scene, figure, range),
+            Test::Value(..) => {
+                cannot("a value of the paper's size and path: nothing of this study may stand beside it")
+            }
+            Test::CostAlike(most) => cost_alike(scene, most),
+            Test::Cannot(why) => cannot(why),
+        }
+    }
+}
+
+fn within(scene: &Scene<'_>, figure: Figure, (low, high): (f64, f64)) -> Judged {
+    let idle = scene.study.path.rtt_ns.as_secs_f64();
+    let [values, beside] = [0, 1].map(|which| {
+        let of = |run: &RunFigures| Some((figure.of)(run, idle)?[which]);
+        scene.each(figure.protocol, of).into_values().collect::<Vec<f64>>()
+    });
+    let margins: Vec<f64> = values.iter().map(|value| (value - low).min(high - value)).collect();
+    match (over(values), over(beside)) {
+        (Some(value), Some(beside)) => by_margin(&margins, (figure.say)([value, beside])),
+        _ if scene.has(figure.protocol) => {
+            let name = title(figure.protocol);
+            cannot(format!("no run of {name} tells: it lost nothing, or was not sampled for this"))
+        }
+        _ => without(&[figure.protocol]),
+    }
+}
+
+/// Protocols with a figure by repeat.
+type Group<'a> = Vec<(&'a str, BTreeMap<u32, f64>)>;
+
+fn group<'a>(scene: &Scene<'_>, protocols: &[&'a str], metric: &Metric) -> Group<'a> {
+    protocols.iter().map(|protocol| (*protocol, scene.each(protocol, metric.of))).collect()
+}
+
+/// Whether the figures of `named` lie above (or below) those of all others of the paper's TCPs.
+fn set_apart(scene: &Scene<'_>, named: Names, (metric, above): (&Metric, bool)) -> Judged {
+    let others: Vec<&str> = scene.papers_own().filter(|name| !named.contains(name)).collect();
+    let sign = if above { 1.0 } else { -1.0 };
+    let groups = [group(scene, named, metric), group(scene, &others, metric)];
+    let evidence = || {
+        let mut others = means(&groups[1]);
+        others.sort_by(|a, b| (sign * b.1).total_cmp(&(sign * a.1)));
+        others.truncate(2);
+        let [named, others] = [means(&groups[0]), others].map(|means| said(&means, metric));
+        format!("{}: {named}; the nearest others {others}", metric.name)
+    };
+    match missing(scene, named) {
+        Some(missing) => missing,
+        None if others.is_empty() => cannot("no other protocol of the paper is in this study"),
+        None => match margins(&groups, sign) {
+            none if none.is_empty() => cannot(format!("no run has a figure of {}", metric.name)),
+            margins => by_margin(&margins, evidence()),
+        },
+    }
+}
+
+fn ascending(scene: &Scene<'_>, named: Names, metric: &Metric) -> Judged {
+    let groups: Vec<Group<'_>> = named.iter().map(|name| group(scene, &[name], metric)).collect();
+    let evidence = || format!("{}: {}", metric.name, said(&means(&groups.concat()), metric));
+    missing(scene, named).unwrap_or_else(|| match margins(&groups, -1.0) {
+        none if none.is_empty() => cannot(format!("no repeat has a figure of the {} for all", metric.name)),
+        margins => by_margin(&margins, evidence()),
+    })
+}
+
+fn missing(scene: &Scene<'_>, named: Names) -> Option<Judged> {
+    let missing: Vec<&str> = named.iter().copied().filter(|name| !scene.has(name)).collect();
+    (!missing.is_empty()).then(|| without(&missing))
+}
+
+/// How far each group lies above the next (below it where `sign` is negative), repeat by repeat: by the nearest two. A
+/// repeat in which a protocol has no figure has no margin.
+fn margins(groups: &[Group<'_>], sign: f64) -> Vec<f64> {
+    let nearest = |group: &Group<'_>, repeat, pick: fn(f64, f64) -> f64| {
+        let values = group.iter().map(|(_, values)| Some(sign * values.get(repeat)?));
+        values.collect::<Option<Vec<f64>>>()?.into_iter().reduce(pick)
+    };
+    let margin = |repeat| {
+        let pairs = groups.windows(2);
+        let margins = pairs
+            .map(|pair| Some(nearest(&pair[0], repeat, f64::min)? - nearest(&pair[1], repeat, f64::max)?));
+        margins.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::min)
+    };
+    groups[0][0].1.keys().filter_map(margin).collect()
+}
+
+fn means<'a>(group: &Group<'a>) -> Vec<(&'a str, f64)> {
+    group.iter().filter_map(|(name, values)| Some((*name, mean(values.values().copied())?))).collect()
+}
+
+fn said(means: &[(&str, f64)], metric: &Metric) -> String {
+    let each = means.iter().map(|(name, value)| format!("{} {}", title(name), (metric.say)(*value)));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+fn cost_alike(scene: &Scene<'_>, most: f64) -> Judged {
+    let costs: Vec<f64> = scene.papers_own().filter_map(|name| scene.mean(name, &COST)).collect();
+    if costs.len() < 3 {
+        return cannot("processor time is known of fewer than three of the paper's protocols");
+    }
+    let (mean, deviation) = mean_and_deviation(&costs);
+    let (count, cost, share) = (costs.len(), (COST.say)(mean), deviation / mean);
+    let evidence = format!("{count} protocols at {cost} on average, deviation {:.0} % of it", share * 100.0);
+    (Some(share <= most), evidence)
+}
