@@ -74,12 +74,19 @@ fn pass(limits: &HostLimits, what: &str, hot: bool) -> Option<f64> {
     limits.passes.iter().find(of).map(|pass| PIECE as f64 * 8e9 / pass.rate_bps.0)
 }
 
-fn key(host: &str, rest: &str) -> String {
-    format!("{}_{rest}_ns_per_byte", host.replace(' ', "_").to_lowercase())
-}
-
-fn per_byte(ns: f64) -> String {
-    format!("{:.3} ns/byte", ns / PIECE as f64)
+/// Tells what a host does with a piece that it finds in memory and one that it finds in its cache: by each figure's name and
+/// the time of its pass.
+fn tell(said: &mut Said, host: &str, [does, then]: [&str; 2], passes: [(&str, f64); 2]) {
+    let [cold, warm] = passes.map(|(name, ns)| {
+        let per_byte = ns / PIECE as f64;
+        said.figure(format!("{}_{name}_ns_per_byte", host.replace(' ', "_").to_lowercase()), per_byte);
+        (time(ns), format!("({per_byte:.3} ns/byte)"))
+    });
+    let (piece, times) = (Bytes(PIECE), passes[0].1 / passes[1].1);
+    said.lines.push(format!(
+        "{host} {does} {piece} in {} from memory {} and in {} {then} {}: {times:.2} times",
+        cold.0, cold.1, warm.0, warm.1
+    ));
 }
 
 /// Section 3.2: what the checksum costs with a cold and a warm cache.
@@ -88,17 +95,8 @@ pub(super) fn checksum(asked: &Asked<'_>) -> Option<SizeAnswer> {
     for (host, limits) in &asked.limits {
         let found = (pass(limits, "checksum", false), pass(limits, "checksum", true));
         let (Some(cold), Some(warm)) = found else { continue };
-        said.figure(key(host, "checksum_cold"), cold / PIECE as f64);
-        said.figure(key(host, "checksum_warm"), warm / PIECE as f64);
-        said.lines.push(format!(
-            "{host} sums {} in {} from memory ({}) and in {} from its cache ({}): {:.2} times",
-            Bytes(PIECE),
-            time(cold),
-            per_byte(cold),
-            time(warm),
-            per_byte(warm),
-            cold / warm
-        ));
+        let passes = [("checksum_cold", cold), ("checksum_warm", warm)];
+        tell(&mut said, host, ["sums", "from its cache"], passes);
         let after = pass(limits, "checksum right after copy", true);
         said.lines.extend(after.map(|ns| format!("{host} sums in {} what it has just copied", time(ns))));
     }
@@ -143,17 +141,8 @@ pub(super) fn copy(asked: &Asked<'_>) -> Option<SizeAnswer> {
             pass(limits, "checksum", false),
         );
         let (Some(cold), Some(after), Some(sum)) = passes else { continue };
-        said.figure(key(host, "copy_cold"), cold / PIECE as f64);
-        said.figure(key(host, "copy_after_checksum"), after / PIECE as f64);
-        said.lines.push(format!(
-            "{host} copies {} in {} from memory ({}) and in {} right after summing it ({}): {:.2} times",
-            Bytes(PIECE),
-            time(cold),
-            per_byte(cold),
-            time(after),
-            per_byte(after),
-            cold / after
-        ));
+        let passes = [("copy_cold", cold), ("copy_after_checksum", after)];
+        tell(&mut said, host, ["copies", "right after summing it"], passes);
         said.lines.push(format!(
             "so without the sum of {} it saves {}: the copy meets cold data",
             time(sum),

@@ -212,32 +212,14 @@ impl Block {
     }
 }
 
-impl From<Table> for Block {
-    fn from(table: Table) -> Self {
-        Block::Table(table)
-    }
+macro_rules! blocks_from {
+    ($($kind:ident),*) => {$(
+        impl From<$kind> for Block {
+            fn from(content: $kind) -> Self {
+                Block::$kind(content)
+            }
+        }
+    )*};
 }
 
-impl From<Article> for Block {
-    fn from(article: Article) -> Self {
-        Block::Article(article)
-    }
-}
-
-impl From<Chart> for Block {
-    fn from(chart: Chart) -> Self {
-        Block::Chart(chart)
-    }
-}
-
-impl From<List> for Block {
-    fn from(list: List) -> Self {
-        Block::List(list)
-    }
-}
-
-impl From<Group> for Block {
-    fn from(group: Group) -> Self {
-        Block::Group(group)
-    }
-}
+blocks_from!(Table, Article, Chart, List, Group);

@@ -95,7 +95,7 @@ impl HopRow {
             let packets = self.bins.iter().filter(|b| b.0.ilog2() == power).map(|b| b.1).max()?;
             Some(packets as f64 / most)
         };
-        let mut cells = vec![Cell::from(&self.host), words::hop(self.hop).into()];
+        let mut cells = vec![Cell::from(&self.host), words::hop(self.hop).0.into()];
         cells.extend([0.5, 0.9, 0.99].map(|share| self.percentile(share).map(Nanos).into()));
         cells.push(Cell::curve((low..=high).map(height).collect()));
         cells

@@ -28,23 +28,22 @@ pub(super) enum Bound {
 impl Bound {
     const ALL: [Bound; 4] = [Bound::Congestion, Bound::Peer, Bound::Receive, Bound::InFlight];
 
-    pub(super) fn name(self) -> &'static str {
+    /// Its name, and its class in the page's style sheet.
+    fn told(self) -> (&'static str, &'static str) {
         match self {
-            Bound::Congestion => "congestion window",
-            Bound::Peer => "peer's window",
-            Bound::Receive => "receive window",
-            Bound::InFlight => "in flight",
+            Bound::Congestion => ("congestion window", "congestion"),
+            Bound::Peer => ("peer's window", "peer"),
+            Bound::Receive => ("receive window", "receive"),
+            Bound::InFlight => ("in flight", "in-flight"),
         }
     }
 
-    /// Class in the page's style sheet.
+    pub(super) fn name(self) -> &'static str {
+        self.told().0
+    }
+
     pub(super) fn class(self) -> &'static str {
-        match self {
-            Bound::Congestion => "congestion",
-            Bound::Peer => "peer",
-            Bound::Receive => "receive",
-            Bound::InFlight => "in-flight",
-        }
+        self.told().1
     }
 
     fn of(self, tcp: &TcpState) -> u64 {

@@ -113,25 +113,19 @@ pub(super) fn sureness(confidence: f64) -> &'static str {
     }
 }
 
-pub(super) fn hop(hop: Hop) -> &'static str {
+/// What a hop is called, and where packets are on it.
+pub(super) fn hop(hop: Hop) -> (&'static str, &'static str) {
     match hop {
-        Hop::SendToQueue => "send to queue",
-        Hop::QueueToDriver => "queue to driver",
-        Hop::DriverToWire => "driver to wire",
-        Hop::DeviceToTransport => "device to transport",
-        Hop::DeviceToSocket => "device to socket",
-        Hop::SocketToApplication => "socket to application",
-    }
-}
-
-pub(super) fn hop_meaning(hop: Hop) -> &'static str {
-    match hop {
-        Hop::SendToQueue => "from the send call to the queueing discipline",
-        Hop::QueueToDriver => "in the queueing discipline",
-        Hop::DriverToWire => "in the driver and the device, until the packet is sent",
-        Hop::DeviceToTransport => "from arrival at the device layer to the transport",
-        Hop::DeviceToSocket => "from arrival at the device layer to the socket's queue",
-        Hop::SocketToApplication => "from the socket's queue to the application's receive call",
+        Hop::SendToQueue => ("send to queue", "from the send call to the queueing discipline"),
+        Hop::QueueToDriver => ("queue to driver", "in the queueing discipline"),
+        Hop::DriverToWire => ("driver to wire", "in the driver and the device, until the packet is sent"),
+        Hop::DeviceToTransport => {
+            ("device to transport", "from arrival at the device layer to the transport")
+        }
+        Hop::DeviceToSocket => ("device to socket", "from arrival at the device layer to the socket's queue"),
+        Hop::SocketToApplication => {
+            ("socket to application", "from the socket's queue to the application's receive call")
+        }
     }
 }
 

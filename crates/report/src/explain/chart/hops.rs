@@ -40,10 +40,10 @@ fn micros(ns: u64) -> f64 {
 fn drawn(index: usize, row: &HopRow, scale: &Scale) -> Markup {
     let most = row.bins.iter().map(|b| b.1).max().unwrap_or(1) as f64;
     html! {
-        g class="row" style=(place(index)) data-hop=(words::hop(row.hop)) {
-            title { (format!("{}, {}: {} ({} packets)", row.host, words::hop_meaning(row.hop), row.told(), row.packets)) }
+        g class="row" style=(place(index)) data-hop=(words::hop(row.hop).0) {
+            title { (format!("{}, {}: {} ({} packets)", row.host, words::hop(row.hop).1, row.told(), row.packets)) }
             rect class="hit" width="100%" {}
-            text class="name" x="0" y="22" { (words::hop(row.hop)) tspan class="of" dx="8" { (row.host) } }
+            text class="name" x="0" y="22" { (words::hop(row.hop).0) tspan class="of" dx="8" { (row.host) } }
             text class="value" text-anchor="end" x="100%" y="22" { (row.told()) }
             g class="in-row" {
                 line class="rule" x1="0" x2="100%" y1=(n(FLOOR)) y2=(n(FLOOR)) {}
@@ -72,7 +72,7 @@ fn marked(mark: &str) -> Markup {
 }
 
 fn description(rows: &[HopRow]) -> String {
-    let told = |row: &HopRow| format!("{} {}: {}.", row.host, words::hop(row.hop), row.told());
+    let told = |row: &HopRow| format!("{} {}: {}.", row.host, words::hop(row.hop).0, row.told());
     format!("Percentiles 50, 90 and 99. {}", rows.iter().map(told).collect::<Vec<_>>().join(" "))
 }
 
