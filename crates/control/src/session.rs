@@ -30,7 +30,7 @@ pub enum Transport {
     Ssh,
     /// TLS to an agent started by hand.
     Tls,
-    /// A connected socket, whoever is at its other end.
+    /// A connected socket.
     Socket,
 }
 

@@ -24,7 +24,7 @@ pub struct CoreClasses {
     pub irq_ns: CpuNanos,
     /// Soft interrupts.
     pub softirq_ns: CpuNanos,
-    /// Time that the hypervisor gave to somebody else while this core wanted to run.
+    /// Time that the hypervisor gave to other guests while this core wanted to run.
     pub steal_ns: CpuNanos,
     /// Idle, waiting for I/O included.
     pub idle_ns: CpuNanos,

@@ -76,7 +76,7 @@ impl Scene<'_> {
         mean(self.each(protocol, metric.of).into_values())
     }
 
-    /// What the queue can add to a round trip, as a share of it; `None` where nobody knows it.
+    /// What the queue can add to a round trip, as a share of it; `None` where it is unknown.
     pub(super) fn queue_share(&self) -> Option<f64> {
         let queue = self.study.path.queue_bytes.0;
         (queue > 0).then(|| queue as f64 / self.study.path.bdp().0.max(1) as f64)

@@ -72,7 +72,7 @@ pub const CAUSES: [Judge; 29] = [
     row(Cause::CompetingLoad, &[Processes, Cores], competing::competing, unseen),
     // The cores that threads may run on, those that idle, and the NUMA node of the link.
     row(Cause::Placement, &[Processes, Cores], competing::placement, unseen),
-    // Time that the hypervisor gave to somebody else.
+    // Time that the hypervisor gave to other guests.
     row(Cause::Steal, &[Cores], competing::steal, unseen),
     // The processor's clock against the most that it can, where it is full, and the governor.
     row(Cause::CpuFrequency, &[Limits, Cores], clock::judge, unseen),
