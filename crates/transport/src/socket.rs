@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use landspeed_record::Settings;
 use rustix::event::{PollFd, Timespec, poll};
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Error;
 use crate::noun::{Key, Listener, Port};
 
 /// A socket towards or on `address`, of its family alone.
-pub(crate) fn open(address: SocketAddr, kind: Type) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::for_address(address), kind, None)?;
+pub(crate) fn open(address: SocketAddr, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind, protocol)?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
     }

@@ -32,7 +32,7 @@ pub mod sweep;
 mod watch;
 
 use landspeed_factor::Factor;
-use landspeed_record::{EndpointOutcome, TrialSpec};
+use landspeed_record::{EndpointOutcome, Settings, TrialSpec};
 pub use landspeed_transport::Cancel;
 use landspeed_units::Nanos;
 
@@ -96,7 +96,7 @@ pub fn with_defaults(
     workload: &landspeed_record::Workload,
     transport: &dyn landspeed_transport::Transport,
 ) -> landspeed_record::Workload {
-    let datagrams = transport.delivery(&workload.parameters) == landspeed_transport::Delivery::Datagrams;
+    let datagrams = transport.delivery(&Settings::new()) == landspeed_transport::Delivery::Datagrams;
     let parameters = find(&workload.name).map_or_else(Vec::new, Runner::parameters).into_iter();
     let default =
         |parameter: &Factor| (parameter.name.to_owned(), parameter.default_over(datagrams).to_owned());

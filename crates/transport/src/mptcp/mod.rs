@@ -6,13 +6,12 @@ mod subflows;
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use landspeed_factor::Factor;
 use landspeed_record::{Details, EndpointOutcome, Headline, Settings};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::noun::{Call, Delivery, Flow, Key, Port, Transport};
+use crate::noun::{Call, Delivery, Flow, Port, Transport};
 use crate::options::{self, Options};
 use crate::socket::{self, HeldPort};
 use crate::stream::{self, Kind, Stream, StreamListener};
@@ -60,11 +59,11 @@ impl Transport for Mptcp {
                 "the kernel opens no Multipath TCP socket: {error}; it needs CONFIG_MPTCP, and net.mptcp.enabled=1"
             )
         };
-        plain(Domain::IPV4).map(drop).map_err(refused)
+        Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).map(drop).map_err(refused)
     }
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
-        HeldPort::of(bind(at)?, |at, settings, key| {
+        HeldPort::of(stream::bind(&Mptcp, at)?, |at, settings, key| {
             Ok(Box::new(StreamListener::start(&Mptcp, at, (settings, key))?))
         })
     }
@@ -79,48 +78,11 @@ impl Kind for Mptcp {
         &OPTIONS
     }
 
-    fn dial(&self, server: SocketAddr, source_port: u16) -> Result<Socket, Error> {
-        match source_port {
-            0 => open(server),
-            port => bind(socket::any(server, port)),
-        }
-    }
-
-    fn bind(&self, at: SocketAddr, _: &Key) -> Result<Socket, Error> {
-        bind(at)
-    }
-
-    fn address(&self, server: SocketAddr, _: &Key) -> io::Result<SockAddr> {
-        Ok(server.into())
+    fn socket(&self, at: SocketAddr) -> io::Result<Socket> {
+        socket::open(at, Type::STREAM, Some(Protocol::MPTCP))
     }
 
     fn tell(&self, stream: &Stream, details: &mut Details) {
         subflows::tell(&stream.socket, details);
     }
-}
-
-fn plain(domain: Domain) -> io::Result<Socket> {
-    Socket::new(domain, Type::STREAM, Some(Protocol::MPTCP))
-}
-
-/// A socket bound to `address`, which its holder, its listener and its flows share.
-fn bind(address: SocketAddr) -> Result<Socket, Error> {
-    let socket = open(address)?;
-    let refused = |source| Error::refused("bind to", address, source);
-    socket.set_reuse_address(true).map_err(refused)?;
-    socket.bind(&SockAddr::from(address)).map_err(refused)?;
-    Ok(socket)
-}
-
-/// A socket whose close is abrupt, as a plain TCP flow's is.
-fn open(address: SocketAddr) -> Result<Socket, Error> {
-    let make = || {
-        let socket = plain(Domain::for_address(address))?;
-        if address.is_ipv6() {
-            socket.set_only_v6(true)?;
-        }
-        socket.set_linger(Some(Duration::ZERO))?;
-        Ok(socket)
-    };
-    make().map_err(|source| Error::refused("open a Multipath TCP socket for", address, source))
 }

@@ -7,15 +7,14 @@ mod zerocopy_send;
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use landspeed_factor::Factor;
 use landspeed_record::Settings;
-use socket2::{SockAddr, Socket, Type};
+use socket2::{Socket, Type};
 
 pub(crate) use options::PACING_RATE;
 
-use crate::noun::{Call, Delivery, Flow, Key, Port, Progress, Receiver, Sender, Transport};
+use crate::noun::{Call, Delivery, Flow, Port, Progress, Receiver, Sender, Transport};
 use crate::options::Options;
 use crate::socket::{self, HeldPort};
 use crate::stream::{self, Kind, Stream, StreamListener};
@@ -56,7 +55,7 @@ impl Transport for Tcp {
     }
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
-        HeldPort::of(bind(at)?, |at, settings, key| {
+        HeldPort::of(stream::bind(&Tcp, at)?, |at, settings, key| {
             Ok(Box::new(StreamListener::start(&Tcp, at, (settings, key))?))
         })
     }
@@ -71,19 +70,8 @@ impl Kind for Tcp {
         &OPTIONS
     }
 
-    fn dial(&self, server: SocketAddr, source_port: u16) -> Result<Socket, Error> {
-        match source_port {
-            0 => open(server),
-            port => bind(socket::any(server, port)),
-        }
-    }
-
-    fn bind(&self, at: SocketAddr, _: &Key) -> Result<Socket, Error> {
-        bind(at)
-    }
-
-    fn address(&self, server: SocketAddr, _: &Key) -> io::Result<SockAddr> {
-        Ok(server.into())
+    fn socket(&self, at: SocketAddr) -> io::Result<Socket> {
+        socket::open(at, Type::STREAM, None)
     }
 
     fn progress(&self, stream: &Stream) -> io::Result<Progress> {
@@ -103,25 +91,4 @@ impl Kind for Tcp {
         }
         Ok(stream::plain_receiver(&stream.socket))
     }
-}
-
-/// A TCP socket bound to `address`. SO_REUSEADDR lets a listener share the port with the socket that
-/// holds it, and a flow take a source port that a connection of somebody else left in TIME_WAIT.
-fn bind(address: SocketAddr) -> Result<Socket, Error> {
-    let socket = open(address)?;
-    let refused = |source| Error::refused("bind to", address, source);
-    socket.set_reuse_address(true).map_err(refused)?;
-    socket.bind(&SockAddr::from(address)).map_err(refused)?;
-    Ok(socket)
-}
-
-/// A TCP socket whose close is abrupt: with SO_LINGER 0 the kernel sends RST and keeps no TIME_WAIT
-/// (tcp(7)), so that the next trial can have the same ports.
-fn open(address: SocketAddr) -> Result<Socket, Error> {
-    let make = || {
-        let socket = socket::open(address, Type::STREAM)?;
-        socket.set_linger(Some(Duration::ZERO))?;
-        Ok(socket)
-    };
-    make().map_err(|source| Error::refused("open a socket for", address, source))
 }

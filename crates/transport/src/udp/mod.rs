@@ -86,5 +86,6 @@ fn bind(address: SocketAddr) -> Result<Socket, Error> {
 }
 
 fn open(address: SocketAddr) -> Result<Socket, Error> {
-    socket::open(address, Type::DGRAM).map_err(|source| Error::refused("open a socket for", address, source))
+    socket::open(address, Type::DGRAM, None)
+        .map_err(|source| Error::refused("open a socket for", address, source))
 }

@@ -70,12 +70,16 @@ impl Kind for Unix {
         &OPTIONS
     }
 
+    fn socket(&self, _: SocketAddr) -> io::Result<Socket> {
+        Socket::new(Domain::UNIX, Type::STREAM, None)
+    }
+
     fn dial(&self, server: SocketAddr, _: u16) -> Result<Socket, Error> {
-        open(server)
+        stream::open(self, server)
     }
 
     fn bind(&self, at: SocketAddr, key: &Key) -> Result<Socket, Error> {
-        let socket = open(at)?;
+        let socket = stream::open(self, at)?;
         let bind = || socket.bind(&self.address(at, key)?);
         bind().map_err(|source| Error::refused("bind a file for", at, source))?;
         Ok(socket)
@@ -86,17 +90,12 @@ impl Kind for Unix {
     }
 }
 
-fn open(at: SocketAddr) -> Result<Socket, Error> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM, None);
-    socket.map_err(|source| Error::refused("open an AF_UNIX socket for", at, source))
-}
-
 fn path(at: SocketAddr, key: &Key) -> PathBuf {
     let name = blake3::keyed_hash(key, format!("landspeed unix {at}").as_bytes());
     std::env::temp_dir().join(format!("landspeed-{}", &name.to_hex()[..32]))
 }
 
-/// A number that is nobody else's: names come from the session's key.
+/// A number of its own: names come from the session's key.
 struct UnixPort(SocketAddr);
 
 impl Port for UnixPort {
