@@ -10,7 +10,7 @@ use crate::verdict::words::{percent, share};
 
 /// Whether the connection carried full-sized segments before: then a standstill is not their size's doing.
 pub(super) fn carried(flow: &FlowView<'_>) -> bool {
-    flow.last().is_some_and(|t| t.acked_bytes.0 > CARRIED_SEGMENTS * t.send_mss_bytes.0)
+    flow.last().is_some_and(|t| t.acked_bytes.0 > t.send_mss_bytes.0.saturating_mul(CARRIED_SEGMENTS))
 }
 
 /// Whether nothing gets through: data is in flight, its timer ran out, and nothing was acknowledged.
