@@ -102,10 +102,10 @@ false-keeps: setup
 # The simulator: the PFLDnet study at its full size, with processor time and the paper's figures by protocol (two
 # minutes); windows against loss rates, held against what is published (three minutes).
 study-speed: setup
-	$(CARGO) run --release --quiet --locked -p landspeed-model --example study_speed
+	$(CARGO) run --release --quiet --locked -p landspeed-simulator --example study_speed
 
 responses: setup
-	$(CARGO) run --release --quiet --locked -p landspeed-model --example responses
+	$(CARGO) run --release --quiet --locked -p landspeed-simulator --example responses
 
 # One study on the kernel's sockets and in the simulator, and whether they agree by protocol (half an hour, on a machine
 # left alone). Seven repeats: a run whose link was late does not count.
@@ -143,7 +143,7 @@ cc-cost: setup
 # STREAM's four kernels against a plain C program, 20 interleaved pairs each (about two minutes).
 bench-stream: setup
 	@.ci/install taskset:util-linux
-	$(CARGO) run --release --quiet --locked -p landspeed-limits --example stream_pairs
+	$(CARGO) run --release --quiet --locked -p landspeed-capacity --example stream_pairs
 
 # lab:wan as ping and iperf3 see it, at 180 ms and up to 2.5 Gb/s (three minutes, on a machine left alone).
 bench-wan: setup

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 const ELSEWHERE: [&str; 5] = [
     "record/src/incoming.rs",
     // A value that `decode` made.
-    "control/src/hello.rs",
+    "session/src/hello.rs",
     // From the program that started this one.
     "faults/src/app/mod.rs",
     // Root's own files, and the guardian's pipe: what they hold is written back byte by byte.

@@ -2,10 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use landspeed_control::Change;
 use landspeed_knob::journal::{Options, Turner};
 use landspeed_knob::{self as knob, Place};
 use landspeed_record::{KnobState, Restored, TurnReport};
+use landspeed_session::Change;
 use landspeed_units::Nanos;
 
 /// The knobs of this host; the journal and its guardian exist from the first turn on.

@@ -14,11 +14,11 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use landspeed_control::{Handler, Reply, Request, SessionKey};
 use landspeed_knob::journal;
 use landspeed_netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, Role, TrialSpec};
+use landspeed_session::{Handler, Reply, Request, SessionKey};
 use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
 
 use crate::controls::Controls;
@@ -112,7 +112,7 @@ impl Agent {
 
     fn limits(&self, device: &str) -> Result<Reply, String> {
         let cancel = self.cancel();
-        let limits = landspeed_limits::measure(device, &landspeed_limits::Options::default(), &|| {
+        let limits = landspeed_capacity::measure(device, &landspeed_capacity::Options::default(), &|| {
             cancel.is_cancelled()
         });
         Ok(Reply::Limits { limits: Box::new(limits) })

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use landspeed_control::Reply;
 use landspeed_observer::{Live, Runs, rows};
 use landspeed_record::WatchTarget;
+use landspeed_session::Reply;
 use landspeed_units::Nanos;
 use landspeed_workload::Cancel;
 

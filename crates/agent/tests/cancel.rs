@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::Agent;
-use landspeed_control::{Handler, Reply, Request, SessionKey};
 use landspeed_record::{Role, TrialSpec};
+use landspeed_session::{Handler, Reply, Request, SessionKey};
 use landspeed_transport::settings::with;
 use landspeed_units::Nanos;
 use landspeed_workload::pingpong;

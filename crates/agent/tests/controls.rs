@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_agent::Agent;
 use landspeed_congestion::{CONTROLS, Row, can_load};
-use landspeed_control::{Handler, Reply, Request};
+use landspeed_session::{Handler, Reply, Request};
 
 static KERNEL: Mutex<()> = Mutex::new(());
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landspeed_agent::Agent;
-use landspeed_control::{Handler, Reply, Request, SessionKey};
 use landspeed_record::{CpuUsage, Role, Settings, TrialSpec};
+use landspeed_session::{Handler, Reply, Request, SessionKey};
 use landspeed_units::Nanos;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);

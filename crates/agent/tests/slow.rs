@@ -5,9 +5,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use landspeed_agent::Agent;
-use landspeed_control::{Change, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
 use landspeed_knob::journal::{self, guardian_main_with};
 use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, Place};
+use landspeed_session::{Change, LineSink, Options, Reply, Request, ServeOptions, Session, serve_stdio};
 use landspeed_units::Nanos;
 
 const ROLE: &str = "LANDSPEED_TEST_ROLE";
@@ -91,7 +91,7 @@ fn session(state: &std::path::Path) -> Session {
     Session::over_child("slow", command, &Options { lease: LEASE, lines, ..Options::default() }).unwrap()
 }
 
-fn turn(session: &Session, value: &str, short: Option<Nanos>) -> Result<Reply, landspeed_control::Error> {
+fn turn(session: &Session, value: &str, short: Option<Nanos>) -> Result<Reply, landspeed_session::Error> {
     let changes = vec![Change { knob: SLOW.factor.name.into(), value: value.into() }];
     session.call(&Request::Turn { device: String::new(), changes, short_lease_ns: short })
 }

@@ -26,7 +26,7 @@ enum Chance {
 }
 
 /// Losses by number: only segments with payload are counted, the first since the run began is 1. The
-/// simulator counts alike (`landspeed_model::LossSpec`).
+/// simulator counts alike (`landspeed_simulator::LossSpec`).
 #[derive(Debug, Clone)]
 struct Numbered {
     count: u64,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_control::{Pending, Reply, Request};
+use landspeed_session::{Pending, Reply, Request};
 
 use crate::block::refused;
 use crate::{Error, Host};

@@ -139,5 +139,5 @@ fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
 
 /// Whether a host refused one request (the session goes on), rather than was lost.
 pub(crate) fn refused(error: &Error) -> bool {
-    matches!(error, Error::Session { source: landspeed_control::Error::Refused { .. }, .. })
+    matches!(error, Error::Session { source: landspeed_session::Error::Refused { .. }, .. })
 }

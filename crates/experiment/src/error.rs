@@ -4,10 +4,10 @@
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{host}: {source}")]
-    Session { host: String, source: landspeed_control::Error },
+    Session { host: String, source: landspeed_session::Error },
     /// No session could be had; the error names the host.
     #[error("{source}")]
-    Reach { source: landspeed_control::Error },
+    Reach { source: landspeed_session::Error },
     /// A host answered something else than asked.
     #[error("{host}: unexpected answer to {asked}: update landspeed there")]
     Answer { host: String, asked: &'static str },

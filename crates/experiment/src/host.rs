@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landspeed_control::{Change, Pending, Reply, Request, Session};
 use landspeed_knob as knob;
 use landspeed_record::{HostFacts, KnobState, LinkFacts, Restored, Settings, TurnReport};
+use landspeed_session::{Change, Pending, Reply, Request, Session};
 use landspeed_units::Nanos;
 
 use crate::Error;
@@ -78,7 +78,7 @@ impl Host {
 
     /// The error for an answer to `asked` that did not come.
     pub(crate) fn silent(&self, asked: &'static str, limit: Duration) -> Error {
-        self.failed(landspeed_control::Error::TimedOut { asked, limit: limit.into() })
+        self.failed(landspeed_session::Error::TimedOut { asked, limit: limit.into() })
     }
 
     /// Refuses observers that cannot run there, and says why.
@@ -214,7 +214,7 @@ impl Host {
         Error::Misshapen { host: self.name.clone(), why: why.to_string() }
     }
 
-    fn failed(&self, source: landspeed_control::Error) -> Error {
+    fn failed(&self, source: landspeed_session::Error) -> Error {
         Error::Session { host: self.name.clone(), source }
     }
 }

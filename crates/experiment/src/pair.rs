@@ -5,10 +5,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use landspeed_control::{Reply, Request, SessionKey};
 use landspeed_record::{
     Cell, EndpointOutcome, Misshapen, PathFacts, Restored, Role, Settings, Side, TrialSpec, Workload,
 };
+use landspeed_session::{Reply, Request, SessionKey};
 use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, transports};
@@ -113,7 +113,7 @@ impl Pair {
     }
 
     /// Writes `changes` on A and on B, whether or not they change anything.
-    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_control::Change>; 2]) -> Result<(), Error> {
+    pub(crate) fn turn(&mut self, changes: &[Vec<landspeed_session::Change>; 2]) -> Result<(), Error> {
         let a = self.a.turn(&changes[0]);
         let b = self.b.turn(&changes[1]);
         // Both are waited for, whatever either says: no turn is left in flight.

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use landspeed_control::{Invite, Options, Session, SshHost, Token};
+use landspeed_session::{Invite, Options, Session, SshHost, Token};
 use landspeed_topology::{Host as Place, Reach};
 
 use crate::Error;
@@ -68,14 +68,14 @@ impl Reaching {
         if self.tune { &["agent", "--stdio", "--allow-tune"] } else { &["agent", "--stdio"] }
     }
 
-    fn ssh(&self, destination: &str) -> Result<Session, landspeed_control::Error> {
+    fn ssh(&self, destination: &str) -> Result<Session, landspeed_session::Error> {
         let options: Vec<&str> = self.ssh_options.iter().flat_map(|option| ["-o", option]).collect();
         let host = SshHost::new(destination)?.with_remote_path(&self.remote_path)?.with_options(&options);
         let sudo = self.tune && !destination.starts_with("root@");
         Session::over_ssh(&host, self.words(), sudo, &self.options)
     }
 
-    fn invited(&self, line: &str) -> Result<Session, landspeed_control::Error> {
+    fn invited(&self, line: &str) -> Result<Session, landspeed_session::Error> {
         let invite: Invite = line.parse()?;
         let token = match &self.tokens {
             Some(path) => Token::from_file(path, &invite)?,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use landspeed_agent::Agent;
-use landspeed_control::{ServeOptions, listen, serve_stdio};
+use landspeed_session::{ServeOptions, listen, serve_stdio};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::args::AgentArgs;

@@ -6,9 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_experiment::{Carrier, Error, Sink, StudyHead, begin, compare, compare_on, resume};
-use landspeed_model::study_run;
 use landspeed_record::{CompareReport, Contest, Engine, Line, Record, Study, StudyRun, Writer};
 use landspeed_report::{Detail, json};
+use landspeed_simulator::study_run;
 
 use crate::args::{CompareArgs, FormArgs, HostArgs};
 use crate::data;

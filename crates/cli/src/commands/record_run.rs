@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use landspeed_experiment::{Losses, RecordRunOptions, record_run, recover};
-use landspeed_model::{full_window, recovery_time, simulated_recovery};
 use landspeed_record::{LabRecovery, RecordRun, Recovery};
 use landspeed_report::{Detail, json};
+use landspeed_simulator::{full_window, recovery_time, simulated_recovery};
 use landspeed_topology::{self as topology, PlannedPath};
 use landspeed_units::Bytes;
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use landspeed_control::{Reply, Request};
 use landspeed_record::{
     Cell, Contest, Contestant, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, Settings, Study,
     StudyRun, Workload,
 };
+use landspeed_session::{Reply, Request};
 use landspeed_topology::{Hosts, PathLink};
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_units::{Bytes, Nanos};

@@ -1,7 +1,7 @@
 //! What the parts of the hosts could do at most.
 
-use landspeed_control::{Reply, Request};
 use landspeed_record::HostLimits;
+use landspeed_session::{Reply, Request};
 
 use crate::{Error, Host};
 

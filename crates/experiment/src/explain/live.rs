@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use landspeed_control::{Reply, Request};
 use landspeed_record::ExplainReport;
+use landspeed_session::{Reply, Request};
 
 use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
 use crate::{Error, Host};

@@ -1,13 +1,13 @@
 //! The commands, each with little to do.
 
 use landspeed_analysis::Goal;
-use landspeed_control::Session;
 use landspeed_experiment::{
     Attention, Baseline, Effort, Error, ExplainOptions, Host, Measurement, Pair, Sink, SizesOptions,
     StudyHead, Timing, TuneOptions, Wishes, begin, compare_on, explain, explain_sizes, flow, measure, plan,
     tune,
 };
 use landspeed_record::{Contest, ExplainReport, Line, Study, WatchTarget, WriteError, Writer};
+use landspeed_session::Session;
 use landspeed_topology::Hosts;
 use landspeed_transport::find;
 use landspeed_units::{Bytes, Nanos};

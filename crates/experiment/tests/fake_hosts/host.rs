@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use landspeed_control::{Change, Handler, Options, Reply, Request, ServeOptions, Session, serve_socket};
 use landspeed_record::{
     CpuUsage, EndpointOutcome, HostFacts, HostLimits, KnobState, LatencyHistogram, Line, Observations,
     Restored, Role, Side, TrialSpec, TurnReport,
 };
+use landspeed_session::{Change, Handler, Options, Reply, Request, ServeOptions, Session, serve_socket};
 use landspeed_stats::Random;
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 

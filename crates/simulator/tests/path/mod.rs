@@ -1,6 +1,6 @@
 //! A path with one line, to be changed by each test.
 
-use landspeed_model::{LinkSpec, LossSpec, QueueSpec, Scenario};
+use landspeed_simulator::{LinkSpec, LossSpec, QueueSpec, Scenario};
 use landspeed_units::{BitRate, Nanos};
 
 /// One line without delay (flows have theirs on their way back), with a queue of so many bandwidth-delay

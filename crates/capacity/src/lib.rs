@@ -20,10 +20,10 @@ mod budget;
 mod cores;
 mod error;
 mod files;
-mod limits;
+mod measure;
 
 pub use budget::Budget;
 pub use cores::Cores;
 pub use error::Error;
 pub use files::Files;
-pub use limits::{Options, measure};
+pub use measure::{Options, measure};

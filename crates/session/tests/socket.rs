@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 
-use landspeed_control::{
+use landspeed_session::{
     Error, Handler, Options, Reply, Request, ServeOptions, Session, Transport, serve_socket,
 };
 

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use landspeed_control::{Error, LineSink, Options, Reply, Request, Session, SshHost, Transport, ssh_command};
+use landspeed_session::{Error, LineSink, Options, Reply, Request, Session, SshHost, Transport, ssh_command};
 use landspeed_units::Nanos;
 
 /// Cargo builds the examples of a package with its tests, beside the tests' own folder; not, however,
@@ -18,7 +18,7 @@ use landspeed_units::Nanos;
 fn agent_program() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let program = test.parent().unwrap().parent().unwrap().join("examples/test_agent");
-    assert!(program.exists(), "build it first: cargo build -p landspeed-control --examples");
+    assert!(program.exists(), "build it first: cargo build -p landspeed-session --examples");
     program
 }
 

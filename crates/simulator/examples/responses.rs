@@ -1,10 +1,10 @@
 //! Windows against loss rates: each congestion control that has a published response function, measured in
 //! the simulator and held against it, with losses at equal distances and with random ones.
 //!
-//! `cargo run --release -p landspeed-model --example responses`
+//! `cargo run --release -p landspeed-simulator --example responses`
 
-use landspeed_model::LossSpec;
-use landspeed_model::response::{self, measure};
+use landspeed_simulator::LossSpec;
+use landspeed_simulator::response::{self, measure};
 use landspeed_units::Nanos;
 
 const RTT: Nanos = Nanos::millis(100);

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use landspeed_control::{Handler, Reply, Request, ServeOptions, serve_stdio};
 use landspeed_record::{HostFacts, KnobState};
+use landspeed_session::{Handler, Reply, Request, ServeOptions, serve_stdio};
 use landspeed_units::Nanos;
 
 struct TestAgent {

@@ -2,7 +2,7 @@
 
 mod path;
 
-use landspeed_model::{FlowSpec, LossSpec, Outcome, Scenario, simulate};
+use landspeed_simulator::{FlowSpec, LossSpec, Outcome, Scenario, simulate};
 use landspeed_units::Nanos;
 
 fn flow(control: &str, rtt: Nanos) -> FlowSpec {

@@ -1,7 +1,7 @@
 //! Windows against loss rates. Losses are at equal distances: chance would shift Reno's window by 7 %.
 
-use landspeed_model::LossSpec;
-use landspeed_model::response::{self, MeasuredWindow, measure};
+use landspeed_simulator::LossSpec;
+use landspeed_simulator::response::{self, MeasuredWindow, measure};
 use landspeed_units::Nanos;
 
 const RTT: Nanos = Nanos::millis(100);

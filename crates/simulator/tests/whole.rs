@@ -2,11 +2,11 @@
 
 mod path;
 
-use landspeed_model::{
+use landspeed_record::{Contest, Study};
+use landspeed_simulator::{
     FlowSpec, LinkSpec, LossSpec, Outcome, ProbeSpec, QueueSpec, ReceiverSpec, Scenario, recovery_time,
     simulate, simulated_recovery, study_scenario,
 };
-use landspeed_record::{Contest, Study};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;
 

@@ -14,8 +14,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
-use landspeed_limits::memory::{REPETITIONS, Size, stream_while};
-use landspeed_limits::{Cores, Files};
+use landspeed_capacity::memory::{REPETITIONS, Size, stream_while};
+use landspeed_capacity::{Cores, Files};
 use landspeed_stats::median;
 use landspeed_units::Bytes;
 

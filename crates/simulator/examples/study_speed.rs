@@ -1,14 +1,14 @@
 //! How long the paper's full size takes: 1 Gb/s, 164 ms, MTU 1500, 16 minutes, four flows.
 //!
-//! `cargo run --release -p landspeed-model --example study_speed -- [CONTROL ...]` prints for each congestion
+//! `cargo run --release -p landspeed-simulator --example study_speed -- [CONTROL ...]` prints for each congestion
 //! control the processor time, packets, and the paper's figures: mean throughput, its standard deviation,
 //! stability, the range of fairness over regions 2 to 6, and the standard deviation of the round trip; then
 //! drops, recoveries and timeouts. It fails where one takes over 60 seconds of processor time.
 
 use std::process::ExitCode;
 
-use landspeed_model::{Outcome, simulate, study_scenario};
 use landspeed_record::{Contest, Study};
+use landspeed_simulator::{Outcome, simulate, study_scenario};
 use landspeed_units::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 

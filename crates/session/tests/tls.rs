@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use landspeed_control::{
+use landspeed_session::{
     Error, Handler, Invite, LineSink, Options, Pin, Reply, Request, ServeOptions, Session, Ticket, Token,
     Transport, listen,
 };
