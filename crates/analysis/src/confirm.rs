@@ -203,14 +203,8 @@ mod tests {
                 landspeed_record::Arm::Candidate => 1e9 * worth(at),
             };
             let figures = |rate| Figures { rate_bps: BitRate(rate), ..Figures::default() };
-            let result = BlockResult {
-                step: pair.step.clone(),
-                figures: pair.arms().into_iter().map(|arm| figures(trial(arm))).collect(),
-                candidate_first: pair.candidate_first,
-                took: Nanos::secs(2),
-                remarks: Vec::new(),
-            };
-            confirm.observe(&result, Nanos::secs(300) + at);
+            let figures = pair.arms().into_iter().map(|arm| figures(trial(arm))).collect();
+            confirm.observe(&pair.result(figures, Nanos::secs(2)), Nanos::secs(300) + at);
         }
         if confirm.due().is_none() {
             assert_eq!(orders, 11, "each order half of the time");

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use landspeed_analysis::{Action, BlockResult, Findings, Ladder, Pair, Rules};
+use landspeed_analysis::{Action, Findings, Ladder, Pair, Rules};
 use landspeed_record::{Answer, Arm, Candidate, Cell, Figures, Settings, StepSummary};
 use landspeed_stats::proportion_interval;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
@@ -136,8 +136,7 @@ impl Scene {
                 Action::Measure(pair) => {
                     used += took;
                     let figures = self.measure(&pair, &mut noise);
-                    let Pair { step, candidate_first, .. } = *pair;
-                    ladder.observe(BlockResult { step, figures, candidate_first, took, remarks: Vec::new() });
+                    ladder.observe(pair.result(figures, took));
                 }
                 Action::Note(_) | Action::Decided(_) | Action::Watch(_) => {}
                 Action::Finished(findings) => return *findings,

@@ -80,6 +80,12 @@ impl Pair {
     pub fn arms(&self) -> Vec<Arm> {
         arms(block_trials(self.fine), self.candidate_first)
     }
+
+    /// What the block gave, in trials in time order; toggles included it took so long.
+    pub fn result(&self, figures: Vec<Figures>, took: Nanos) -> BlockResult {
+        let (step, candidate_first) = (self.step.clone(), self.candidate_first);
+        BlockResult { step, figures, candidate_first, took, remarks: Vec::new() }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq)]

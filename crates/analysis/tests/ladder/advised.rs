@@ -1,13 +1,11 @@
 //! A ladder that is told what holds the path back: when it asks, what it tries first, and what stays as it was.
 
-use landspeed_analysis::{Action, BlockResult, Findings, Ladder, Rules};
-use landspeed_record::{Candidate, Cell, Figures, Settings, StepSummary, Verdict, VerdictLine};
-use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
-use rand::{Rng, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use landspeed_analysis::{Action, Ladder, Rules};
+use landspeed_record::{Candidate, Cell, Settings, Verdict, VerdictLine};
+use landspeed_units::Nanos;
+use serde_json::{Value, json};
 
-const BLOCK: Nanos = Nanos::millis(1_600);
-const LOOK: Nanos = Nanos::millis(2_500);
+use crate::drive::{LOOK, Run, candidate, drive_advised, on, worth};
 
 /// What a cell is worth.
 type World = fn(&Cell) -> f64;
@@ -18,86 +16,25 @@ type Said = (&'static str, f64, Vec<Named>);
 /// What is said of a cell.
 type Judge = fn(&Cell) -> Vec<Said>;
 
-struct Run {
-    findings: Findings,
-    watched: Vec<Cell>,
-    notes: Vec<String>,
-}
-
-impl Run {
-    /// Knobs in the order of their first blocks or answers.
-    fn order(&self) -> Vec<&str> {
-        self.findings.steps.iter().map(|step| step.knob.as_str()).collect()
-    }
-
-    fn step(&self, knob: &str) -> &StepSummary {
-        self.findings.steps.iter().find(|step| step.knob == knob).expect("the step is reported")
-    }
-}
-
 fn drive(candidates: Vec<Candidate>, rules: Rules, world: World, judge: Judge) -> Run {
-    let mut ladder = Ladder::new(Cell::default(), candidates, rules);
-    let mut dice = ChaCha8Rng::seed_from_u64(7);
-    let mut trial = |cell: &Cell| Figures {
-        rate_bps: BitRate(1e9 * world(cell) * (1.0 + 0.02 * (dice.random::<f64>() - 0.5))),
-        bytes_per_cpu_s: BytesPerCpuSecond(1e8 * world(cell) * (1.0 + 0.02 * (dice.random::<f64>() - 0.5))),
-        latency_ns: Nanos(50_000),
-        ..Figures::default()
-    };
-    let (mut watched, mut notes, mut used) = (Vec::new(), Vec::new(), Nanos(0));
-    for _ in 0..5_000 {
-        match ladder.next(used) {
-            Action::Watch(cell) => {
-                used += LOOK;
-                let verdict = verdict(&judge(&cell));
-                let number = watched.len() as u32;
-                ladder.advise(&VerdictLine { number, verdict, ..VerdictLine::default() });
-                watched.push(*cell);
-            }
-            Action::Measure(pair) => {
-                used += BLOCK;
-                let figures = pair.arms().into_iter().map(|arm| trial(pair.cell(arm))).collect();
-                ladder.observe(BlockResult {
-                    step: pair.step,
-                    figures,
-                    candidate_first: pair.candidate_first,
-                    took: BLOCK,
-                    remarks: Vec::new(),
-                });
-            }
-            Action::Decided(_) => {}
-            Action::Note(text) => notes.push(text),
-            Action::Finished(findings) => return Run { findings: *findings, watched, notes },
-        }
-    }
-    panic!("the ladder does not end");
+    drive_advised(candidates, rules, worth(world), |cell| verdict(&judge(cell)))
 }
 
 fn verdict(findings: &[Said]) -> Verdict {
-    let findings: Vec<serde_json::Value> = findings
-        .iter()
-        .map(|(cause, weight, remedies)| {
-            let remedies: Vec<serde_json::Value> = remedies
-                .iter()
-                .map(|(knob, value, ratio)| {
-                    serde_json::json!({ "knob": knob, "value": value, "expected_ratio": ratio })
-                })
-                .collect();
-            serde_json::json!({ "cause": cause, "summary": "", "confidence": 0.9, "weight": weight, "evidence": [],
-                "try": remedies })
-        })
-        .collect();
-    serde_json::from_value(serde_json::json!({ "findings": findings })).expect("a verdict")
-}
-
-fn candidate(knob: &str, rank: u32) -> Candidate {
-    let flow = Settings::from([(knob.to_owned(), "on".to_owned())]);
-    let change = Cell { flow, ..Cell::default() };
-    Candidate { knob: knob.into(), value: "on".into(), change, rank, ..Candidate::default() }
+    let remedy =
+        |(knob, value, ratio): &Named| json!({ "knob": knob, "value": value, "expected_ratio": ratio });
+    let finding = |(cause, weight, remedies): &Said| {
+        let remedies: Vec<Value> = remedies.iter().map(remedy).collect();
+        json!({ "cause": cause, "summary": "", "confidence": 0.9, "weight": weight, "evidence": [], "try": remedies })
+    };
+    let findings: Vec<Value> = findings.iter().map(finding).collect();
+    serde_json::from_value(json!({ "findings": findings })).expect("a verdict")
 }
 
 fn four() -> Vec<Candidate> {
-    vec![candidate("mtu", 10), candidate("window", 20), candidate("tso", 30), candidate("gro", 40)]
+    [("mtu", 10), ("window", 20), ("tso", 30), ("gro", 40)]
+        .map(|(knob, rank)| candidate(knob, "on", rank))
+        .into()
 }
 
 fn rules() -> Rules {
@@ -106,9 +43,11 @@ fn rules() -> Rules {
 
 /// TSO is worth 2, GRO 1.3 once TSO is on.
 fn world(cell: &Cell) -> f64 {
-    let on = |knob: &str| cell.flow.contains_key(knob);
-    let joined = if on("tso") && on("gro") { 1.3 } else { 1.0 };
-    if on("tso") { 2.0 * joined } else { 1.0 }
+    match (on(cell, "tso"), on(cell, "gro")) {
+        (true, true) => 2.6,
+        (true, false) => 2.0,
+        _ => 1.0,
+    }
 }
 
 #[test]
@@ -192,7 +131,7 @@ fn looking_keeps_to_its_share_of_the_budget() {
 fn there_is_no_look_without_a_step_to_follow() {
     let judge: Judge = |_| Vec::new();
     assert!(drive(Vec::new(), rules(), world, judge).watched.is_empty());
-    let one = drive(vec![candidate("tso", 1)], rules(), world, judge);
+    let one = drive(vec![candidate("tso", "on", 1)], rules(), world, judge);
     assert_eq!(one.watched.len(), 1, "nothing waits once it was kept");
     let short = Rules { budget: Nanos::secs(12), ..rules() };
     assert!(drive(four(), short, world, judge).watched.is_empty());

@@ -1,103 +1,36 @@
 //! What it takes to keep a step, and to confirm it: whole runs of few candidates in worlds without chance.
 
-use landspeed_analysis::{Action, BlockResult, Findings, Ladder, Pair, Rules};
-use landspeed_record::{Answer, Arm, Candidate, Cell, Figures, Settings, StepSummary};
+use landspeed_analysis::Rules;
+use landspeed_record::{Answer, Arm, Figures};
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
-const BLOCK: Nanos = Nanos::millis(1_800);
+use crate::drive::{Asked, Run, candidate, usual};
 
 /// Eleven blocks a step, however few candidates there are.
 fn usual_rules() -> Rules {
     Rules { max_blocks: 11, ..Rules::default() }
 }
 
-struct Trial<'a> {
-    pair: &'a Pair,
-    arm: Arm,
-    /// Blocks of the run before this one.
-    at: u32,
-    /// Number of the trial among all of the run's candidate trials, or incumbent's.
-    number: u32,
-    place: usize,
-}
-
-impl Trial<'_> {
-    /// Whether the knob "k" is on.
-    fn on(&self) -> bool {
-        self.pair.cell(self.arm).flow.contains_key("k")
-    }
-}
-
-/// What a trial measures where nothing is done to it.
-fn usual() -> Figures {
-    Figures {
-        rate_bps: BitRate(4e9),
-        bytes_per_cpu_s: BytesPerCpuSecond(3e8),
-        latency_ns: Nanos(50_000),
-        ..Figures::default()
-    }
-}
-
 fn scaled(rate: f64) -> Figures {
     Figures { rate_bps: BitRate(4e9 * rate), ..usual() }
 }
 
-struct Run {
-    findings: Findings,
-    /// Step and the run's block of each block measured.
-    blocks: Vec<(String, u32)>,
+fn on(trial: &Asked<'_>) -> bool {
+    trial.cell.flow.contains_key("k")
 }
 
-impl Run {
-    fn step(&self, knob: &str) -> &StepSummary {
-        self.findings.steps.iter().find(|step| step.knob == knob).expect("the step was decided")
-    }
-}
-
-/// Runs a ladder over the knob "k" and `others` that do nothing, in `world`.
-fn drive(others: u32, rules: Rules, world: impl Fn(&Trial) -> Figures) -> Run {
-    let candidates = (0..=others).map(|i| candidate(if i == 0 { "k".into() } else { format!("other-{i}") }));
-    let mut ladder = Ladder::new(Cell::default(), candidates.collect(), rules);
-    let (mut used, mut blocks, mut numbers) = (Nanos(0), Vec::new(), [0; 2]);
-    loop {
-        match ladder.next(used) {
-            Action::Measure(pair) => {
-                used += BLOCK;
-                let at = blocks.len() as u32;
-                let trial = |(place, arm): (usize, Arm)| {
-                    let number = &mut numbers[usize::from(arm == Arm::Candidate)];
-                    *number += 1;
-                    world(&Trial { pair: &pair, arm, at, number: *number, place })
-                };
-                let figures = pair.arms().into_iter().enumerate().map(trial).collect();
-                blocks.push((pair.step.clone(), at));
-                let (step, candidate_first) = (pair.step, pair.candidate_first);
-                ladder.observe(BlockResult {
-                    step,
-                    figures,
-                    candidate_first,
-                    took: BLOCK,
-                    remarks: Vec::new(),
-                });
-            }
-            Action::Finished(findings) => return Run { findings: *findings, blocks },
-            _ => {}
-        }
-    }
-}
-
-fn candidate(knob: String) -> Candidate {
-    let flow = Settings::from([(knob.clone(), "on".to_owned())]);
-    let change = Cell { flow, ..Cell::default() };
-    Candidate { knob, value: "on".into(), change, ..Candidate::default() }
+/// Runs a ladder over the knob "k" and `others` that do nothing.
+fn drive(others: u32, rules: Rules, world: impl FnMut(&Asked<'_>) -> Figures) -> Run {
+    let others = (1..=others).map(|i| candidate(&format!("other-{i}"), "on", 0));
+    crate::drive::drive([candidate("k", "on", 0)].into_iter().chain(others).collect(), rules, world)
 }
 
 #[test]
 fn a_round_trip_that_few_trials_lose_twenty_times_over_is_not_kept() {
     let run = drive(0, usual_rules(), |trial| {
-        let mishap = trial.on() && trial.number % 16 == 5;
+        let mishap = on(trial) && trial.number % 16 == 5;
         let latency_ns = Nanos(if mishap { 1_000_000 } else { 50_000 });
-        Figures { latency_ns, ..scaled(if trial.on() { 1.3 } else { 1.0 }) }
+        Figures { latency_ns, ..scaled(if on(trial) { 1.3 } else { 1.0 }) }
     });
     let step = run.step("k");
     assert!(!step.kept && step.reason.contains("round trip"), "{step:?}");
@@ -108,14 +41,14 @@ fn processor_time_counts_in_total() {
     // A tenth less for most bytes, ten times as much for the bytes of one trial in sixteen: the mean of the logs is
     // 0.94, the bytes for all of the processor time 0.65.
     let run = drive(0, usual_rules(), |trial| {
-        let cost = match (trial.on(), trial.number % 16) {
+        let cost = match (on(trial), trial.number % 16) {
             (false, _) => 1.0,
             (true, 5) => 0.1,
             (true, _) => 1.1,
         };
         Figures {
             bytes_per_cpu_s: BytesPerCpuSecond(3e8 * cost),
-            ..scaled(if trial.on() { 1.3 } else { 1.0 })
+            ..scaled(if on(trial) { 1.3 } else { 1.0 })
         }
     });
     let step = run.step("k");
@@ -126,14 +59,14 @@ fn processor_time_counts_in_total() {
 fn guards_hold_on_44_trials_of_the_candidate_and_no_fewer() {
     for (fine, blocks) in [(true, 11), (false, 22)] {
         let rules = Rules { fine, ..usual_rules() };
-        let run = drive(0, rules, |trial| scaled(if trial.on() { 1.5 } else { 1.0 }));
+        let run = drive(0, rules, |trial| scaled(if on(trial) { 1.5 } else { 1.0 }));
         assert_eq!((run.step("k").kept, run.step("k").blocks), (true, blocks));
     }
 }
 
 #[test]
 fn a_harmless_change_is_kept_at_the_last_look_and_a_harmful_one_given_up_at_the_first() {
-    let run = |rate| drive(0, usual_rules(), move |trial| scaled(if trial.on() { rate } else { 1.0 }));
+    let run = |rate| drive(0, usual_rules(), move |trial| scaled(if on(trial) { rate } else { 1.0 }));
     let (good, bad) = (run(2.0), run(0.5));
     assert_eq!((good.step("k").answer, good.step("k").blocks), (Answer::Helps, 11));
     assert_eq!((bad.step("k").answer, bad.step("k").blocks), (Answer::Harms, 4));
@@ -145,7 +78,7 @@ fn blocks_that_agree_while_their_trials_do_not_prove_nothing() {
     let run = drive(0, usual_rules(), |trial| {
         let factors = [[0.5, 2.0, 2.0, 0.5], [2.0, 0.5, 2.0, 0.5], [0.5, 0.5, 2.0, 2.0]];
         let apart = factors[trial.at as usize % 3][(trial.number as usize - 1) % 4];
-        scaled(apart * if trial.on() { 1.04 } else { 1.0 })
+        scaled(apart * if on(trial) { 1.04 } else { 1.0 })
     });
     let step = run.step("k");
     assert!(!step.kept, "{step:?}");
@@ -155,7 +88,7 @@ fn blocks_that_agree_while_their_trials_do_not_prove_nothing() {
 fn a_cold_start_is_no_noise() {
     // The first trial of a block takes twice as long, whichever arm it belongs to.
     let run = drive(0, usual_rules(), |trial| {
-        scaled(if trial.on() { 1.1 } else { 1.0 } * if trial.place == 0 { 0.5 } else { 1.0 })
+        scaled(if on(trial) { 1.1 } else { 1.0 } * if trial.place == 0 { 0.5 } else { 1.0 })
     });
     assert!(run.step("k").kept, "{:?}", run.step("k"));
 }
@@ -167,8 +100,8 @@ fn a_candidate_that_draws_steal_or_throttling_is_not_kept_and_the_report_says_wh
         [(|f, share| f.steal = share, "hypervisor"), (|f, share| f.throttled = share, "quota or to heat")];
     for (lose, word) in kinds {
         let run = drive(0, usual_rules(), |trial| {
-            let mut figures = scaled(if trial.on() { 1.5 } else { 1.0 });
-            lose(&mut figures, if trial.on() { 0.03 + 0.01 * f64::from(trial.number % 3) } else { 0.0 });
+            let mut figures = scaled(if on(trial) { 1.5 } else { 1.0 });
+            lose(&mut figures, if on(trial) { 0.03 + 0.01 * f64::from(trial.number % 3) } else { 0.0 });
             figures
         });
         let step = run.step("k");
@@ -181,7 +114,7 @@ fn a_verdict_holds_with_the_discarded_blocks_put_back() {
     // In every sixth block neighbours take a third of all, and the change costs then what it gains else.
     let run = drive(3, usual_rules(), |trial| {
         let stolen = trial.at % 6 == 2;
-        let rate = match (trial.on(), stolen) {
+        let rate = match (on(trial), stolen) {
             (false, _) => 1.0,
             (true, false) => 1.1,
             (true, true) => 0.4,
@@ -206,11 +139,12 @@ fn what_favours_one_arm_for_a_minute_is_not_confirmed() {
 #[test]
 fn a_kept_step_is_confirmed_by_blocks_far_apart() {
     for others in [0, 20] {
-        let run = drive(others, usual_rules(), |trial| scaled(if trial.on() { 1.3 } else { 1.0 }));
+        let run = drive(others, usual_rules(), |trial| scaled(if on(trial) { 1.3 } else { 1.0 }));
         let step = run.step("k");
         assert_eq!((step.kept, step.confirmed), (true, Some(true)), "{step:?}");
+        let blocks = (0..).zip(&run.pairs);
         let fresh: Vec<u32> =
-            run.blocks.iter().filter(|(label, _)| label.starts_with("without")).map(|(_, at)| *at).collect();
+            blocks.filter(|(_, pair)| pair.step.starts_with("without")).map(|(at, _)| at).collect();
         assert!(fresh.len() >= 8, "{fresh:?}");
         let (first, last) = (fresh[0], fresh[fresh.len() - 1]);
         assert!(last - first > 80 && fresh.windows(2).all(|two| two[1] - two[0] >= 5), "{fresh:?}");
@@ -221,8 +155,8 @@ fn a_kept_step_is_confirmed_by_blocks_far_apart() {
 fn a_stream_may_fill_its_queue_twice_and_by_five_milliseconds_but_not_both_beyond() {
     let kept = |usual_ns: u64, own_ns: u64| {
         let run = drive(0, usual_rules(), |trial| Figures {
-            loaded_latency_ns: Some(Nanos(if trial.on() { own_ns } else { usual_ns })),
-            ..scaled(if trial.on() { 1.5 } else { 1.0 })
+            loaded_latency_ns: Some(Nanos(if on(trial) { own_ns } else { usual_ns })),
+            ..scaled(if on(trial) { 1.5 } else { 1.0 })
         });
         run.step("k").kept
     };

@@ -1,0 +1,170 @@
+//! Drives a ladder through a world, and keeps what it did.
+
+use landspeed_analysis::{Action, Findings, Ladder, Pair, Rules};
+use landspeed_record::{
+    Arm, Candidate, Cell, EndpointOutcome, Figures, Header, Line, Record, Settings, StepSummary, Trial,
+    Verdict, VerdictLine,
+};
+use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+pub(crate) const BLOCK: Nanos = Nanos::millis(1_600);
+pub(crate) const LOOK: Nanos = Nanos::millis(2_500);
+/// A knob that does not read back.
+pub(crate) const BROKEN: &str = "broken";
+
+/// One trial that a world gives the figures of.
+pub(crate) struct Asked<'a> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) arm: Arm,
+    /// Blocks of the run before this one.
+    pub(crate) at: u32,
+    /// Number of the trial among all of the run's candidate trials, or incumbent's.
+    pub(crate) number: u32,
+    pub(crate) place: usize,
+}
+
+pub(crate) struct Run {
+    pub(crate) findings: Findings,
+    pub(crate) notes: Vec<String>,
+    pub(crate) pairs: Vec<Pair>,
+    /// Where it looked at what holds the path back.
+    pub(crate) watched: Vec<Cell>,
+    pub(crate) used: Nanos,
+    /// As `tune` writes it.
+    pub(crate) record: Record,
+}
+
+impl Run {
+    pub(crate) fn step(&self, knob: &str) -> &StepSummary {
+        self.findings.steps.iter().rev().find(|step| step.knob == knob).expect("the step is reported")
+    }
+
+    /// Knobs in the order of their first blocks or answers.
+    pub(crate) fn order(&self) -> Vec<&str> {
+        self.findings.steps.iter().map(|step| step.knob.as_str()).collect()
+    }
+
+    pub(crate) fn noted(&self, words: &str) -> bool {
+        self.notes.iter().any(|note| note.contains(words))
+    }
+}
+
+pub(crate) fn drive(
+    candidates: Vec<Candidate>,
+    rules: Rules,
+    world: impl FnMut(&Asked<'_>) -> Figures,
+) -> Run {
+    drive_advised(candidates, rules, world, |_| Verdict::default())
+}
+
+/// The same, where `judge` says what holds a cell back.
+pub(crate) fn drive_advised(
+    candidates: Vec<Candidate>,
+    rules: Rules,
+    mut world: impl FnMut(&Asked<'_>) -> Figures,
+    judge: impl Fn(&Cell) -> Verdict,
+) -> Run {
+    let mut lines = vec![Line::Plan { start: Cell::default(), candidates: candidates.clone() }];
+    let mut ladder = Ladder::new(Cell::default(), candidates, rules);
+    let (mut notes, mut pairs, mut watched) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut used, mut numbers) = (Nanos(0), [0; 2]);
+    for _ in 0..5_000 {
+        match ladder.next(used) {
+            Action::Measure(pair) if pair.step.contains(BROKEN) => {
+                ladder.failed(&pair.step, "does not read back");
+            }
+            Action::Measure(pair) => {
+                used += BLOCK;
+                let at = pairs.len() as u32;
+                let figures: Vec<Figures> = pair
+                    .arms()
+                    .into_iter()
+                    .enumerate()
+                    .map(|(place, arm)| {
+                        let number = &mut numbers[usize::from(arm == Arm::Candidate)];
+                        *number += 1;
+                        let asked = Asked { cell: pair.cell(arm), arm, at, number: *number, place };
+                        let figures = world(&asked);
+                        lines.push(trial_line(&pair, &asked, figures));
+                        figures
+                    })
+                    .collect();
+                ladder.observe(pair.result(figures, BLOCK));
+                pairs.push(*pair);
+            }
+            Action::Watch(cell) => {
+                used += LOOK;
+                let number = watched.len() as u32;
+                ladder.advise(&VerdictLine { number, verdict: judge(&cell), ..VerdictLine::default() });
+                watched.push(*cell);
+            }
+            Action::Decided(line) => lines.push(Line::Step(line)),
+            Action::Note(text) => notes.push(text),
+            Action::Finished(findings) => {
+                let header = Header { goal: "rate".into(), kind: "tune".into(), ..Header::default() };
+                let record = Record { header, lines, cut_off: false };
+                return Run { findings: *findings, notes, pairs, watched, used, record };
+            }
+        }
+    }
+    panic!("the ladder does not end");
+}
+
+fn trial_line(pair: &Pair, asked: &Asked<'_>, figures: Figures) -> Line {
+    Line::Trial(Box::new(Trial {
+        step: pair.step.clone(),
+        block: pair.block,
+        position: asked.place as u32,
+        arm: asked.arm,
+        at_ns: Nanos(0),
+        cell: asked.cell.clone(),
+        a: EndpointOutcome::default(),
+        b: EndpointOutcome::default(),
+        figures,
+    }))
+}
+
+/// What a trial measures where nothing is done to it.
+pub(crate) fn usual() -> Figures {
+    Figures {
+        rate_bps: BitRate(4e9),
+        bytes_per_cpu_s: BytesPerCpuSecond(3e8),
+        latency_ns: Nanos(50_000),
+        ..Figures::default()
+    }
+}
+
+/// With 2 % noise a trial: what a cell is worth as factors on rate, cost and round trip, and the steal of its trials.
+pub(crate) fn noisy(world: impl Fn(&Cell) -> [f64; 4]) -> impl FnMut(&Asked<'_>) -> Figures {
+    let mut dice = ChaCha8Rng::seed_from_u64(11);
+    move |asked| {
+        let [rate, cost, latency, steal] = world(asked.cell);
+        let mut noise = || 1.0 + 0.02 * (dice.random::<f64>() - 0.5);
+        let usual = usual();
+        Figures {
+            rate_bps: BitRate(usual.rate_bps.0 * rate * noise()),
+            bytes_per_cpu_s: BytesPerCpuSecond(usual.bytes_per_cpu_s.0 * cost * noise()),
+            latency_ns: Nanos((usual.latency_ns.0 as f64 * latency * noise()) as u64),
+            steal,
+            ..Figures::default()
+        }
+    }
+}
+
+/// The same, of cells that are worth one factor on rate and cost.
+pub(crate) fn worth(world: impl Fn(&Cell) -> f64) -> impl FnMut(&Asked<'_>) -> Figures {
+    noisy(move |cell| [world(cell), world(cell), 1.0, 0.0])
+}
+
+/// Sets `knob` of the flow to `value`.
+pub(crate) fn candidate(knob: &str, value: &str, rank: u32) -> Candidate {
+    let flow = Settings::from([(knob.to_owned(), value.to_owned())]);
+    let change = Cell { flow, ..Cell::default() };
+    Candidate { knob: knob.into(), value: value.into(), change, rank, ..Candidate::default() }
+}
+
+pub(crate) fn on(cell: &Cell, knob: &str) -> bool {
+    cell.flow.get(knob).is_some_and(|value| value == "on")
+}
