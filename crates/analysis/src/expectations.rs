@@ -40,24 +40,12 @@ mod tests {
         let advised =
             |expected_ratio| Advised { verdict: 0, cause: Cause::OffloadsOff, weight: 0.5, expected_ratio };
         StepSummary {
-            id: String::new(),
             knob: "tso".into(),
-            value: "on".into(),
-            from: "off".into(),
-            with: Vec::new(),
             answer,
-            kept: answer == Answer::Helps,
-            placebo: false,
-            reopened: false,
             advised: expected.map(advised),
             rate: Some(Estimate { ratio, low: ratio * 0.9, high: ratio * 1.1 }),
-            cost: None,
-            latency: None,
-            left_out: None,
-            confirmed: None,
             blocks: 5,
-            discarded: 0,
-            reason: String::new(),
+            ..StepSummary::default()
         }
     }
 

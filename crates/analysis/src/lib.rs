@@ -26,5 +26,4 @@ pub use figures::figures;
 pub use ladder::{Action, BlockResult, Findings, Ladder, Pair, Rules};
 pub use metric::{Goal, Metric, UnknownGoal};
 pub use series::{arms, block_trials};
-pub use steal::{Steals, steal};
 pub use summary::{NotATuningRun, RunFacts, assemble, summary};

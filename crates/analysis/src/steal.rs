@@ -8,7 +8,7 @@ const FACTOR: f64 = 2.0;
 
 /// The share of processor time that the hypervisor took from a block's trials: what a block is discarded by. Blind to
 /// the arm by construction.
-pub fn steal(trials: &[Figures]) -> f64 {
+pub(crate) fn steal(trials: &[Figures]) -> f64 {
     trials.iter().map(|trial| trial.steal).sum::<f64>() / trials.len().max(1) as f64
 }
 
@@ -18,20 +18,20 @@ pub fn steal(trials: &[Figures]) -> f64 {
 /// machine whose neighbours always take their part the blocks are as good as they get there, and only one that stands
 /// out is discarded. A change that draws steal itself is told by comparing the arms, see `ladder::guards`.
 #[derive(Debug, Clone, Default)]
-pub struct Steals {
+pub(crate) struct Steals {
     seen: Vec<f64>,
 }
 
 impl Steals {
     /// Takes in what the run's next block lost. Whether that stands out: it is more than `least`, and more than twice
     /// the median so far.
-    pub fn stands_out(&mut self, steal: f64, least: f64) -> bool {
+    pub(crate) fn stands_out(&mut self, steal: f64, least: f64) -> bool {
         self.seen.push(steal);
         steal > least && steal > FACTOR * self.median()
     }
 
     /// What a block usually lost; zero of none.
-    pub fn median(&self) -> f64 {
+    pub(crate) fn median(&self) -> f64 {
         median(&self.seen).unwrap_or_default()
     }
 }

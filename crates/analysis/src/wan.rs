@@ -5,20 +5,20 @@ use landspeed_units::Nanos;
 
 /// 99 % of the frames of a direction may be this share of the round trip late, and no more: a path whose
 /// delay is off by a twentieth has another bandwidth-delay product, which is what such runs are about.
-pub const LATE_SHARE: f64 = 0.05;
+const LATE_SHARE: f64 = 0.05;
 /// That bound is never below this, which is what a real-time thread needs to wake on a machine that is
 /// busy: an emulator in user space plays no shorter path more exactly.
-pub const LATE_LEAST: Nanos = Nanos::micros(200);
+const LATE_LEAST: Nanos = Nanos::micros(200);
 /// And never above this, however long the path: whoever is late looks like a queue to congestion controls that
 /// listen to delay. FAST keeps 100 packets in the queue, which are 12 ms at 100 Mb/s and 1.2 ms at 1 Gb/s; HSTCP-LP
 /// and BBR judge by less. An emulator in user space keeps a fifth of this with real-time scheduling.
-pub const LATE_LONG: Nanos = Nanos::micros(500);
+const LATE_LONG: Nanos = Nanos::micros(500);
 /// No frame may be this late: it is the least retransmission time-out of Linux (TCP_RTO_MIN; RFC 6298
 /// asks for a second), so a sender could take a frame for lost that the link only forgot.
-pub const LATE_MOST: Nanos = Nanos::millis(200);
+const LATE_MOST: Nanos = Nanos::millis(200);
 
 /// How late 99 % of a direction's frames may be on a path of this round trip.
-pub fn late_bound(rtt: Nanos) -> Nanos {
+fn late_bound(rtt: Nanos) -> Nanos {
     Nanos((rtt.0 as f64 * LATE_SHARE) as u64).clamp(LATE_LEAST, LATE_LONG)
 }
 

@@ -12,7 +12,7 @@ use crate::{
 pub const MEASURE_FORMAT: u32 = 3;
 
 /// What a measurement found. Figures that the workload does not have are empty.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MeasureReport {
     /// [`MEASURE_FORMAT`].
     pub format: u32,

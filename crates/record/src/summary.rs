@@ -40,7 +40,7 @@ pub struct Figures {
 }
 
 /// What became of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// The interval lies above the least effect of interest.
@@ -54,6 +54,7 @@ pub enum Answer {
     /// The knob cannot be turned here.
     Skipped,
     /// No room in the budget, or cannot matter here.
+    #[default]
     NotTried,
 }
 
@@ -72,7 +73,7 @@ pub struct Advised {
 }
 
 /// One step of the ladder.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StepSummary {
     /// The step's name in the record.
     pub id: String,

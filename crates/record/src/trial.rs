@@ -40,7 +40,7 @@ impl Workload {
 }
 
 /// What an agent is asked to run: its end of one trial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrialSpec {
     /// What to do.
     pub workload: Workload,
@@ -92,17 +92,18 @@ impl LatencyHistogram {
 }
 
 /// Which of the two cells of a block a trial measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
     /// The setting that stands.
+    #[default]
     Incumbent,
     /// The setting with the change.
     Candidate,
 }
 
 /// One trial as recorded.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Trial {
     /// The step that it belongs to (`StepLine::id`), or "start", "final", ...
     pub step: String,

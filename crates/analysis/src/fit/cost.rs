@@ -2,37 +2,38 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{CostFigure, CostProfile};
+use landspeed_record::{CostClass, CostFigure, CostProfile};
 use landspeed_units::Bytes;
+
+/// Samples by class, and the processor nanoseconds that each stands for; nothing where nothing was sampled.
+///
+/// Samples that the kernel could not deliver are taken to have been like the others.
+pub(super) fn sampled(profile: &CostProfile) -> Option<(BTreeMap<CostClass, f64>, f64)> {
+    let mut samples = BTreeMap::new();
+    for seen in &profile.classes {
+        *samples.entry(seen.class).or_default() += seen.samples as f64;
+    }
+    let all: f64 = samples.values().sum();
+    let each_ns = (1.0 + profile.lost as f64 / all) * profile.period_ns.0 as f64;
+    (all > 0.0).then_some((samples, each_ns))
+}
 
 /// Cost by class name: its share of the sampled time (all together 1), processor nanoseconds per byte of
 /// `bytes` and per packet of `packets`.
-///
-/// Samples that the kernel could not deliver are taken to have been like the others. A profile without a
-/// sample has no figures.
 pub fn cost_figures(profile: &CostProfile, bytes: Bytes, packets: u64) -> BTreeMap<String, CostFigure> {
-    let mut samples: BTreeMap<&str, u64> = BTreeMap::new();
-    for seen in &profile.classes {
-        let count = samples.entry(seen.class.name()).or_default();
-        *count = count.saturating_add(seen.samples);
-    }
-    let all = samples.values().fold(0.0, |sum, count| sum + *count as f64);
-    if all == 0.0 {
-        return BTreeMap::new();
-    }
-    let time_ns = (all + profile.lost as f64) * profile.period_ns.0 as f64;
-    let per = |share: f64, count: u64| (count > 0).then(|| share * time_ns / count as f64);
-    let figure = |count: u64| {
-        let share = count as f64 / all;
-        CostFigure { share, ns_per_byte: per(share, bytes.0), ns_per_packet: per(share, packets) }
+    let Some((samples, each_ns)) = sampled(profile) else { return BTreeMap::new() };
+    let all: f64 = samples.values().sum();
+    let figure = |count: f64| {
+        let per = |of: u64| (of > 0).then(|| count * each_ns / of as f64);
+        CostFigure { share: count / all, ns_per_byte: per(bytes.0), ns_per_packet: per(packets) }
     };
-    samples.into_iter().map(|(class, count)| (class.to_owned(), figure(count))).collect()
+    samples.into_iter().map(|(class, count)| (class.name().to_owned(), figure(count))).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use landspeed_record::{ClassSamples, CostClass};
+    use landspeed_record::ClassSamples;
     use landspeed_units::Nanos;
 
     fn profile(classes: &[(CostClass, u64)], lost: u64) -> CostProfile {

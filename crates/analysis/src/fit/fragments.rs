@@ -38,7 +38,7 @@ impl Ip {
 /// jin.f.fragments, `ceil(data / (mtu - headers))`, counts the UDP header in every packet; this follows
 /// RFC 791: it is in the first one only, fragments are cut at multiples of 8, and the last one is as long
 /// as fits. An MTU without room for 8 bytes carries nothing, and the count is that of 8 bytes a packet.
-pub fn fragments(data: Bytes, mtu: Bytes, ip: Ip) -> u64 {
+pub(super) fn fragments(data: Bytes, mtu: Bytes, ip: Ip) -> u64 {
     let datagram = data.0.saturating_add(UDP_HEADER);
     if datagram <= ip.whole(mtu) {
         return 1;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, HostFacts, LinkCounters};
 use landspeed_units::{Bytes, Nanos};
 
+use super::cost::sampled;
 use crate::figures::{end_share, machine_share};
 
 /// Processor time of host A: its threads, and on a machine of its own everything that worked for packets.
@@ -36,10 +37,8 @@ pub struct MessageCost {
     pub layers: BTreeMap<String, f64>,
 }
 
-struct Pace {
-    sent: f64,
-    received: f64,
-}
+/// Messages a second that were sent and received.
+type Rates = [f64; 2];
 
 impl BothEnds<'_> {
     /// Whether both hosts are namespaces of one machine.
@@ -53,9 +52,9 @@ impl BothEnds<'_> {
     /// makes none dearer. The link's time is that between arrivals (jin.f.ttcp): the pace of the slowest
     /// stage of the pipeline, whichever that is.
     pub fn message_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
-        let pace = self.pace(size)?;
-        let mut cost = self.bare(size, round, &pace);
-        for (layer, ns) in self.processor(&pace).into_iter().chain([(LINK, self.link(size)?)]) {
+        let rates = self.rates(size)?;
+        let mut cost = self.bare(size, round, rates);
+        for (layer, ns) in self.processor(rates).into_iter().chain([(LINK, self.link(size)?)]) {
             // What is shared may have been nothing; a host that cost nothing was not seen.
             if ns > 0.0 || (layer == SHARED && self.one_machine()) {
                 cost.layers.insert(layer.to_owned(), ns);
@@ -67,25 +66,23 @@ impl BothEnds<'_> {
     /// What a message of `size` cost by class of processor time, as "copy, host A", zero where no sample met the
     /// class; `None` where none arrived or nothing was sampled.
     pub fn class_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
-        let pace = self.pace(size)?;
-        let mut cost = self.bare(size, round, &pace);
-        for (host, (end, rate)) in [HOST_A, HOST_B].into_iter().zip(self.seen.iter().zip(pace.both())) {
+        let rates = self.rates(size)?;
+        let mut cost = self.bare(size, round, rates);
+        for (host, (end, rate)) in [HOST_A, HOST_B].into_iter().zip(self.seen.iter().zip(rates)) {
             let Some(profile) = end.observed.get::<Option<CostProfile>>() else { continue };
             cost.layers.extend(classes(profile, host, rate * profile.window_ns.as_secs_f64()));
         }
         (!cost.layers.is_empty()).then_some(cost)
     }
 
-    fn pace(&self, size: Bytes) -> Option<Pace> {
+    fn rates(&self, size: Bytes) -> Option<Rates> {
         let [a, b] = self.seen;
         let rate = |bytes: Bytes, window: Nanos| bytes.0 as f64 / size.0.max(1) as f64 / window.as_secs_f64();
-        let pace =
-            Pace { sent: rate(a.sent_bytes, a.window_ns), received: rate(b.received_bytes, b.window_ns) };
-        (pace.sent > 0.0 && pace.received > 0.0 && pace.sent.is_finite() && pace.received.is_finite())
-            .then_some(pace)
+        let rates = [rate(a.sent_bytes, a.window_ns), rate(b.received_bytes, b.window_ns)];
+        rates.iter().all(|rate| *rate > 0.0 && rate.is_finite()).then_some(rates)
     }
 
-    fn bare(&self, size: Bytes, round: u32, pace: &Pace) -> MessageCost {
+    fn bare(&self, size: Bytes, round: u32, [sent, _]: Rates) -> MessageCost {
         let [a, b] = self.seen;
         // Rates, not numbers: the link's counters are read before the flows' window opens and after it closes.
         let rate = |link: &LinkCounters| link.tx_packets as f64 / link.window_ns.as_secs_f64();
@@ -94,23 +91,23 @@ impl BothEnds<'_> {
         MessageCost {
             size,
             round,
-            packets: (packets > 0.0 && packets.is_finite()).then(|| packets / pace.sent),
+            packets: (packets > 0.0 && packets.is_finite()).then(|| packets / sent),
             loss: lossy.map_or(0.0, DatagramCounts::loss),
             layers: BTreeMap::new(),
         }
     }
 
     /// Processor time of a message by host, in nanoseconds.
-    fn processor(&self, pace: &Pace) -> Vec<(&'static str, f64)> {
+    fn processor(&self, [sent, received]: Rates) -> Vec<(&'static str, f64)> {
         let [(a, b), (shared_a, shared_b)] = [end_share, machine_share].map(|share| {
             let of = |end: usize| share(self.seen[end].observed.get(), self.hosts[end].cpu_accounting);
             (of(0), of(1))
         });
         let ns = |cores: f64, rate: f64| 1e9 * cores / rate;
         let split = if self.one_machine() {
-            [(HOST_A, ns(a, pace.sent)), (HOST_B, ns(b, pace.received)), (SHARED, ns(shared_a, pace.sent))]
+            [(HOST_A, ns(a, sent)), (HOST_B, ns(b, received)), (SHARED, ns(shared_a, sent))]
         } else {
-            [(HOST_A, ns(a + shared_a, pace.sent)), (HOST_B, ns(b + shared_b, pace.received)), (SHARED, 0.0)]
+            [(HOST_A, ns(a + shared_a, sent)), (HOST_B, ns(b + shared_b, received)), (SHARED, 0.0)]
         };
         let both = split.iter().map(|(_, ns)| ns).sum();
         split.into_iter().chain([(BOTH, both)]).collect()
@@ -127,29 +124,11 @@ impl BothEnds<'_> {
     }
 }
 
-impl Pace {
-    fn both(&self) -> [f64; 2] {
-        [self.sent, self.received]
-    }
-}
-
 /// Nanoseconds of each class for one of `messages`; nothing where nothing was sampled.
 fn classes(profile: &CostProfile, host: &str, messages: f64) -> Vec<(String, f64)> {
-    let of = |class: CostClass| {
-        profile
-            .classes
-            .iter()
-            .filter(|seen| seen.class == class)
-            .fold(0.0, |sum, seen| sum + seen.samples as f64)
-    };
-    let taken: f64 = CostClass::ALL.into_iter().map(of).sum();
-    if taken == 0.0 || messages <= 0.0 {
-        return Vec::new();
-    }
-    // Samples that the kernel could not deliver are taken to have been like the others.
-    let each = (1.0 + profile.lost as f64 / taken) * profile.period_ns.0 as f64 / messages;
-    let layer = |class: CostClass| (class_layer(class.name(), host), of(class) * each);
-    CostClass::ALL.into_iter().map(layer).collect()
+    let Some((samples, each_ns)) = sampled(profile).filter(|_| messages > 0.0) else { return Vec::new() };
+    let of = |class: &CostClass| samples.get(class).map_or(0.0, |count| count * each_ns / messages);
+    CostClass::ALL.iter().map(|class| (class_layer(class.name(), host), of(class))).collect()
 }
 
 /// The layer of a class of a host's time: "copy, host A".

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_record::{FragmentStep, FurtherPacket, LayerCost, PerPacket, PerPacketFit, SizePoint};
+use landspeed_stats::median;
 use landspeed_units::Bytes;
 
 use super::fragments::{Ip, fragments, largest};
@@ -158,16 +159,10 @@ fn by_layer<'a>(trials: impl Iterator<Item = &'a BTreeMap<String, f64>>) -> BTre
 }
 
 /// Median, least and most; `None` of nothing.
-fn spread(mut values: Vec<f64>) -> Option<LayerCost> {
-    values.sort_by(f64::total_cmp);
-    let (least, most) = (*values.first()?, *values.last()?);
-    let middle = values.len() / 2;
-    let median = if values.len() % 2 == 1 {
-        values[middle]
-    } else {
-        f64::midpoint(values[middle - 1], values[middle])
-    };
-    Some(LayerCost { median_ns: median, least_ns: least, most_ns: most })
+fn spread(values: Vec<f64>) -> Option<LayerCost> {
+    let (least_ns, most_ns) =
+        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), x| (x.min(l), x.max(m)));
+    Some(LayerCost { median_ns: median(&values)?, least_ns, most_ns })
 }
 
 /// Classes that are a small share of their host's sampled time over all sizes.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use landspeed_record::{Answer, Candidate, Cell, Estimate, StepLine, VerdictLine};
+use landspeed_record::{Answer, Candidate, Cell, StepLine, VerdictLine};
 use landspeed_stats::Ledger;
 use landspeed_units::Nanos;
 
@@ -156,12 +156,6 @@ impl Climb {
 
     pub(crate) fn check(&self) -> Check {
         Check::new(self.standing.clone(), self.left_out.clone())
-    }
-
-    /// The step in progress, for a live view.
-    pub(crate) fn current(&self, desk: &Desk) -> Option<(Estimate, u32)> {
-        let step = self.step.as_ref()?;
-        Some((step.verdict(desk).estimate, step.comparison.series.counted()))
     }
 
     /// Whether to look at what holds the path back before the next step: at the start and after each kept step,

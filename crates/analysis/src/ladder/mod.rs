@@ -222,11 +222,6 @@ impl Ladder {
         self.finish();
     }
 
-    /// The estimate of the step in progress, with its interval, and its blocks: for a live view.
-    pub fn current(&self) -> Option<(landspeed_record::Estimate, u32)> {
-        if self.check.is_some() { None } else { self.climb.current(&self.desk) }
-    }
-
     fn advance(&mut self) -> Progress {
         if let Some(check) = &mut self.check {
             return check.advance(&mut self.desk);

@@ -29,7 +29,7 @@ pub struct Rules {
     /// Blocks of a step at most; 0 derives it: 11, or more where budget is left for few candidates.
     pub max_blocks: u32,
     /// A block may be discarded that lost more than this share of its processor time to the hypervisor: it is where
-    /// it lost more than twice what is usual in the run ([`crate::Steals`]).
+    /// it lost more than twice what is usual in the run (see `steal`).
     pub steal_limit: f64,
     /// A step that discards more than this share is undecided.
     pub discard_limit: f64,

@@ -191,19 +191,10 @@ pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
         value: task.candidate.value.clone(),
         from: words::standing(&task.candidate, incumbent),
         with: task.candidate.with.clone(),
-        answer: Answer::NotTried,
-        kept: false,
         placebo: task.placebo,
         reopened: task.reopened(),
         advised: task.advised.map(|(_, advised)| advised),
-        rate: None,
-        cost: None,
-        latency: None,
-        left_out: None,
-        confirmed: None,
-        blocks: 0,
-        discarded: 0,
-        reason: String::new(),
+        ..StepSummary::default()
     }
 }
 

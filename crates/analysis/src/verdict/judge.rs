@@ -3,10 +3,45 @@
 use landspeed_record::{Cause, Finding, Remedy};
 use landspeed_units::BitRate;
 
-use super::need::Need;
 use super::thresholds::MOST_RATIO;
 use super::view::View;
 use super::words::share;
+
+/// Something that must have been watched before a cause can be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    SenderTcp,
+    AnyTcp,
+    ReceiverTcp,
+    Cores,
+    Processes,
+    Qdiscs,
+    Settings,
+    Counters,
+    /// Clock, bus and memory of a host.
+    Limits,
+}
+
+impl Need {
+    pub(super) fn is_of_tcp(self) -> bool {
+        matches!(self, Need::SenderTcp | Need::AnyTcp | Need::ReceiverTcp)
+    }
+
+    /// Why a cause cannot be judged without it.
+    pub(super) fn missing(self) -> &'static str {
+        match self {
+            Need::SenderTcp => "TCP sockets of the sending host were not watched",
+            Need::AnyTcp => "no TCP socket was watched",
+            Need::ReceiverTcp => "TCP sockets of the receiving host were not watched",
+            Need::Cores => "processor time was not watched",
+            Need::Processes => "the processes of the flow were not watched",
+            Need::Qdiscs => "queueing disciplines were not watched",
+            Need::Settings => "settings of the links were not read",
+            Need::Counters => "counters of the protocols were not read",
+            Need::Limits => "what the host's parts can do was not measured",
+        }
+    }
+}
 
 /// A judge of one cause. It looks at figures only: no name of a host, a program or a test decides.
 #[derive(Debug)]
@@ -22,11 +57,11 @@ pub struct Judge {
 }
 
 /// Starts a finding that costs the share `weight`; `confidence` is 0 to 1.
-pub(super) fn found(cause: Cause, weight: f64, confidence: f64, summary: String) -> Finding {
+pub(super) fn found(cause: Cause, weight: f64, confidence: f64, summary: impl Into<String>) -> Finding {
     Finding {
         cause,
         at: String::new(),
-        summary,
+        summary: summary.into(),
         confidence: share(confidence),
         weight: share(weight),
         allows_bps: None,
@@ -36,7 +71,7 @@ pub(super) fn found(cause: Cause, weight: f64, confidence: f64, summary: String)
 }
 
 /// Starts a finding that costs nothing now and would let `allows` through.
-pub(super) fn behind(cause: Cause, allows: BitRate, confidence: f64, summary: String) -> Finding {
+pub(super) fn behind(cause: Cause, allows: BitRate, confidence: f64, summary: impl Into<String>) -> Finding {
     Finding { allows_bps: Some(allows), ..found(cause, 0.0, confidence, summary) }
 }
 
@@ -46,6 +81,7 @@ pub(super) trait Telling: Sized {
     fn saw(self, line: impl Into<String>) -> Self;
     /// A line of evidence, where there is one.
     fn saw_if(self, line: Option<String>) -> Self;
+    fn saw_when(self, holds: bool, line: impl Into<String>) -> Self;
     /// A knob to turn to `value` (empty lets the table choose).
     fn try_knob(self, knob: &str, value: impl Into<String>, what: &str) -> Self;
     /// Something that a person must do.
@@ -68,6 +104,10 @@ impl Telling for Finding {
     fn saw_if(mut self, line: Option<String>) -> Self {
         self.evidence.extend(line);
         self
+    }
+
+    fn saw_when(self, holds: bool, line: impl Into<String>) -> Self {
+        self.saw_if(holds.then(|| line.into()))
     }
 
     fn try_knob(mut self, knob: &str, value: impl Into<String>, what: &str) -> Self {

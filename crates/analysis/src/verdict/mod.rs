@@ -6,15 +6,13 @@
 //! shared quantity says whose doing it is, in `view/`.
 //!
 //! A finding's weight is the share of the flow's time or rate that the cause costs. Behind the faults that cost
-//! something stand those that would bind next ([`next`]), and what is left when nothing is wrong, a limit: a
+//! something stand those that would bind next ([`order`]), and what is left when nothing is wrong, a limit: a
 //! busy core, a link. So a verdict is never empty.
 
 mod causes;
 mod judge;
-mod need;
-mod next;
+mod order;
 mod scene;
-mod settle;
 mod staircase;
 mod thresholds;
 mod view;
@@ -23,12 +21,11 @@ mod words;
 use landspeed_record::Verdict;
 
 pub use causes::CAUSES;
-pub use judge::Judge;
-pub use need::Need;
+pub use judge::{Judge, Need};
 pub use scene::{HostView, Scene};
 pub use staircase::{HostLimit, staircase};
 pub use view::View;
-pub use words::called;
+pub use words::{called, cause};
 
 pub fn judge(scene: &Scene<'_>) -> Verdict {
     let view = View::new(scene);
@@ -38,8 +35,8 @@ pub fn judge(scene: &Scene<'_>) -> Verdict {
         match missing {
             // What only TCP can have is not missing from a flow of datagrams.
             Some(need) if need.is_of_tcp() && view.is_udp() => {}
-            Some(need) => unjudged.push((need.missing(), settle::word(judge.cause))),
-            None => match (judge.judge)(&view).filter(settle::counts) {
+            Some(need) => unjudged.push((need.missing(), cause(judge.cause))),
+            None => match (judge.judge)(&view).filter(order::counts) {
                 Some(finding) => findings.push(finding),
                 None => behind.extend((judge.next)(&view)),
             },
@@ -47,7 +44,7 @@ pub fn judge(scene: &Scene<'_>) -> Verdict {
     }
     Verdict {
         goodput_bps: view.goodput,
-        findings: settle::settle(&view, findings, behind),
-        unjudged: settle::unjudged(scene, &unjudged),
+        findings: order::in_order(&view, findings, behind),
+        unjudged: order::unjudged(scene, &unjudged),
     }
 }

@@ -1,4 +1,6 @@
-//! Shares and names as parts of sentences.
+//! Shares, names and causes as parts of sentences.
+
+use landspeed_record::Cause;
 
 /// Between 0 and 1; no number counts as 0.
 pub(super) fn share(value: f64) -> f64 {
@@ -27,6 +29,41 @@ pub fn called(name: &str) -> String {
 /// A name from a host as part of a sentence: no control characters, no longer than a line.
 pub(super) fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(60).collect()
+}
+
+/// A cause, to stand behind "held back by".
+pub fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::ReceiveBuffer => "a small receive buffer",
+        Cause::SendBuffer => "a small send buffer",
+        Cause::SlowReader => "an application that reads slowly",
+        Cause::SlowWriter => "an application that writes slowly",
+        Cause::TinyWrites => "tiny writes",
+        Cause::NagleDelayedAck => "Nagle waiting for delayed acknowledgements",
+        Cause::SoftirqCore => "a core full of softirq work",
+        Cause::CompetingLoad => "other work on the same core",
+        Cause::RateLimit => "a rate limit",
+        Cause::RandomLoss => "random loss",
+        Cause::BurstLoss => "loss in bursts",
+        Cause::Reordering => "reordering",
+        Cause::WindowBelowBdp => "a window smaller than the path holds",
+        Cause::MtuBlackHole => "an MTU that the path does not carry",
+        Cause::OffloadsOff => "segmentation offloads that are off",
+        Cause::SoftwareChecksum => "checksums computed in software",
+        Cause::Fragmentation => "datagrams cut into fragments",
+        Cause::UdpReceiveBuffer => "a UDP receive buffer that overflows",
+        Cause::ListenBacklog => "a listen backlog that overflows",
+        Cause::WindowAlignment => "windows rounded to whole segments",
+        Cause::QdiscDrops => "drops in a queueing discipline",
+        Cause::CongestionControl => "the congestion control",
+        Cause::CpuFrequency => "a processor below its clock",
+        Cause::Placement => "work on the wrong cores",
+        Cause::Steal => "the hypervisor taking processor time",
+        Cause::CpuLimit => "the processor",
+        Cause::LinkLimit => "the link",
+        Cause::MemoryLimit => "the memory's bandwidth",
+        Cause::BusLimit => "the bus",
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use landspeed_record::{FlowKey, FlowWatch, FlowWindow, Observations, Protocol};
 use landspeed_units::Nanos;
 
-use super::levels::{Ends, difference};
+use super::levels::{WatchedEnds, difference};
 use super::live::check;
 
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +15,7 @@ pub struct WatchedHost<'a> {
 
 /// An end of a connection and its host's kernel.
 #[derive(Clone, Copy)]
-struct End<'a> {
+struct WatchedEnd<'a> {
     watch: &'a FlowWatch,
     kernel: &'a str,
 }
@@ -23,7 +23,7 @@ struct End<'a> {
 /// The `most` TCP connections that moved most, the busiest first, each held against the model. Their ends
 /// are found on whichever of the hosts has them, both on one where a connection does not leave it.
 pub fn busiest(hosts: &[WatchedHost<'_>], idle_rtt: Option<Nanos>, most: usize) -> Vec<FlowWindow> {
-    let ends: Vec<End<'_>> = hosts.iter().flat_map(ends_on).collect();
+    let ends: Vec<WatchedEnd<'_>> = hosts.iter().flat_map(ends_on).collect();
     let mut flows: Vec<FlowWindow> = ends
         .iter()
         .filter_map(|end| {
@@ -37,25 +37,34 @@ pub fn busiest(hosts: &[WatchedHost<'_>], idle_rtt: Option<Nanos>, most: usize) 
     flows
 }
 
-fn ends_on<'a>(host: &WatchedHost<'a>) -> Vec<End<'a>> {
+fn ends_on<'a>(host: &WatchedHost<'a>) -> Vec<WatchedEnd<'a>> {
     let tcp = host.seen.get::<Vec<FlowWatch>>().iter().filter(|watch| watch.key.protocol == Protocol::TCP);
-    tcp.map(|watch| End { watch, kernel: host.kernel }).collect()
+    tcp.map(|watch| WatchedEnd { watch, kernel: host.kernel }).collect()
 }
 
-fn turned(key: FlowKey) -> FlowKey {
+pub(super) fn turned(key: FlowKey) -> FlowKey {
     FlowKey { local: key.remote, remote: key.local, ..key }
 }
 
 /// The connection as seen from the end that sends; from the other end only where that was not watched.
-fn joined<'a>(end: End<'a>, peer: Option<End<'a>>, idle_rtt: Option<Nanos>) -> Option<Ends<'a>> {
+fn joined<'a>(
+    end: WatchedEnd<'a>,
+    peer: Option<WatchedEnd<'a>>,
+    idle_rtt: Option<Nanos>,
+) -> Option<WatchedEnds<'a>> {
     let sent = difference(end.watch, |tcp| tcp.acked_bytes).0;
     if sent >= difference(end.watch, |tcp| tcp.received_bytes).0 {
         let kernel = peer.map_or("", |peer| peer.kernel);
         let receiver = peer.map(|peer| peer.watch);
-        return Some(Ends { sender: Some(end.watch), receiver, receiver_kernel: kernel, idle_rtt });
+        return Some(WatchedEnds { sender: Some(end.watch), receiver, receiver_kernel: kernel, idle_rtt });
     }
     let alone = peer.is_none();
-    alone.then_some(Ends { sender: None, receiver: Some(end.watch), receiver_kernel: end.kernel, idle_rtt })
+    alone.then_some(WatchedEnds {
+        sender: None,
+        receiver: Some(end.watch),
+        receiver_kernel: end.kernel,
+        idle_rtt,
+    })
 }
 
 #[cfg(test)]

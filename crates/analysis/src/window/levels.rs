@@ -3,7 +3,7 @@
 use landspeed_record::{FlowWatch, SocketState, TcpState};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use super::SpaceRule;
+use super::linux::SpaceRule;
 
 /// TCPI_OPT_WSCALE: both ends agreed on window scaling.
 pub(super) const SCALED: u8 = 4;
@@ -12,13 +12,13 @@ const ENOUGH_SEGMENTS: f64 = 16.0;
 
 /// Both ends of a connection, as far as they were watched, and the path between them.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Ends<'a> {
-    pub sender: Option<&'a FlowWatch>,
-    pub receiver: Option<&'a FlowWatch>,
+pub(super) struct WatchedEnds<'a> {
+    pub(super) sender: Option<&'a FlowWatch>,
+    pub(super) receiver: Option<&'a FlowWatch>,
     /// `uname -r` of the receiver, empty where unknown.
-    pub receiver_kernel: &'a str,
+    pub(super) receiver_kernel: &'a str,
     /// Round trip of the idle path, where it was measured.
-    pub idle_rtt: Option<Nanos>,
+    pub(super) idle_rtt: Option<Nanos>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -69,7 +69,7 @@ pub(super) struct Levels {
 
 impl Levels {
     /// `None` where neither end is a TCP connection with samples.
-    pub(super) fn of(ends: &Ends<'_>) -> Option<Self> {
+    pub(super) fn of(ends: &WatchedEnds<'_>) -> Option<Self> {
         let (sender, receiver) = (ends.sender.and_then(last), ends.receiver.and_then(last));
         let known = sender.or(receiver)?;
         let (moved, time) = moved(ends);
@@ -106,7 +106,7 @@ pub(super) fn difference(watch: &FlowWatch, of: fn(&TcpState) -> Bytes) -> (Byte
     (of(end) - of(begin), last.at_ns - first.at_ns)
 }
 
-fn moved(ends: &Ends<'_>) -> (Bytes, Nanos) {
+fn moved(ends: &WatchedEnds<'_>) -> (Bytes, Nanos) {
     match (ends.sender, ends.receiver) {
         (Some(sender), _) => difference(sender, |tcp| tcp.acked_bytes),
         (None, Some(receiver)) => difference(receiver, |tcp| tcp.received_bytes),
@@ -131,7 +131,7 @@ fn flight(watch: &FlowWatch) -> Option<Flight> {
 
 /// The windows as the sender heard of them, or else as the receiver chose them; `None` where the kernel
 /// tells neither (the sender's needs Linux 5.4, the receiver's 6.2).
-fn offered(ends: &Ends<'_>) -> Option<Offered> {
+fn offered(ends: &WatchedEnds<'_>) -> Option<Offered> {
     let heard = ends.sender.map(|watch| windows(watch, |tcp| tcp.peer_window_bytes));
     let chosen = ends.receiver.map(|watch| windows(watch, |tcp| tcp.receive_window_bytes));
     let windows = [heard, chosen].into_iter().flatten().find(|w| w.iter().any(|bytes| *bytes > 0))?;

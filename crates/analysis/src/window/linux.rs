@@ -4,12 +4,9 @@ use landspeed_units::Bytes;
 
 use super::model::granularity;
 
-/// log2 of what a scaling ratio is a share of (TCP_RMEM_TO_WIN_SCALE).
-const RATIO_SHIFT: u32 = 8;
-
 /// How much of a receive buffer is advertised; the rest is for the kernel's own overhead (`truesize`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpaceRule {
+pub(super) enum SpaceRule {
     /// net.ipv4.tcp_adv_win_scale before Linux 6.6: all but 1/2^n, or, at or below zero, 1/2^-n.
     AdvWinScale(i8),
     /// Since Linux 6.6 (dfa2f0483360): this share of 256, measured for each socket as payload over memory
@@ -21,7 +18,7 @@ impl SpaceRule {
     /// Where a socket starts on a kernel, by `uname -r`: the default of the sysctl, or the ratio before
     /// anything was measured: 1200 bytes of 4096 with overhead in 6.6 to 6.9, a half since (697a6c8cec03).
     /// A name that is no version is taken for a new kernel.
-    pub fn of_kernel(release: &str) -> Self {
+    pub(super) fn of_kernel(release: &str) -> Self {
         match version(release) {
             Some(old) if old < (6, 6) => SpaceRule::AdvWinScale(1),
             Some(first) if first < (6, 10) => SpaceRule::ScalingRatio(65),
@@ -30,21 +27,21 @@ impl SpaceRule {
     }
 
     /// Payload that a buffer of this size is advertised as (`tcp_win_from_space`).
-    pub fn usable(self, buffer: Bytes) -> Bytes {
+    pub(super) fn usable(self, buffer: Bytes) -> Bytes {
         match self {
             SpaceRule::AdvWinScale(n) if n <= 0 => Bytes(shifted(buffer.0, n)),
             SpaceRule::AdvWinScale(n) => buffer - Bytes(shifted(buffer.0, n)),
-            SpaceRule::ScalingRatio(ratio) => share(buffer.0, u64::from(ratio), 1 << RATIO_SHIFT),
+            SpaceRule::ScalingRatio(ratio) => {
+                // TCP_RMEM_TO_WIN_SCALE is 8.
+                let payload = (u128::from(buffer.0) * u128::from(ratio)) >> 8;
+                Bytes(u64::try_from(payload).unwrap_or(u64::MAX))
+            }
         }
     }
 }
 
 fn shifted(value: u64, by: i8) -> u64 {
     value.checked_shr(u32::from(by.unsigned_abs())).unwrap_or(0)
-}
-
-fn share(value: u64, part: u64, of: u64) -> Bytes {
-    Bytes(u64::try_from(u128::from(value) * u128::from(part) / u128::from(of)).unwrap_or(u64::MAX))
 }
 
 /// Major and minor of "6.18.0-1-amd64".
@@ -55,21 +52,21 @@ fn version(release: &str) -> Option<(u32, u32)> {
 
 /// A receiver's space when it chooses what to advertise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ReceiveSpace {
-    pub free: Bytes,
+pub(super) struct ReceiveSpace {
+    pub(super) free: Bytes,
     /// Payload that fits an empty buffer.
-    pub full: Bytes,
-    pub offered: Bytes,
+    pub(super) full: Bytes,
+    pub(super) offered: Bytes,
     /// Estimate of the peer's MSS.
-    pub mss: Bytes,
+    pub(super) mss: Bytes,
     /// Own window scale; zero where scaling was not agreed on.
-    pub scale: u8,
+    pub(super) scale: u8,
 }
 
 /// The window that Linux advertises (`__tcp_select_window`; memory pressure, `rcv_ssthresh` and
 /// tcp_shrink_window left out): whole segments without window scaling, steps of 2^scale with it, and
 /// nothing where less than a segment or a sixteenth is free.
-pub fn selected_window(space: ReceiveSpace) -> Bytes {
+pub(super) fn selected_window(space: ReceiveSpace) -> Bytes {
     let mss = space.mss.min(space.full).max(Bytes(1));
     let step = granularity(space.scale).0;
     let mut free = space.free.min(space.full);

@@ -3,10 +3,10 @@
 use landspeed_record::{Binding, FlowKey, FlowWindow, WindowFigure, WindowRule};
 use landspeed_units::Bytes;
 
-use super::levels::{Ends, Levels, Offered};
+use super::busiest::turned;
+use super::levels::{Levels, Offered, WatchedEnds};
 use super::linux::{ReceiveSpace, SpaceRule, selected_window};
-use super::model::{aligned, bandwidth_delay, granularity, lost};
-use super::sws::least_advance;
+use super::model::{aligned, bandwidth_delay, granularity, least_advance, lost};
 
 /// Samples every 50 ms of what changes within microseconds tell a mean to about this share.
 const SAMPLING: u64 = 5;
@@ -16,7 +16,7 @@ const OVERHEAD: f64 = 1.5;
 
 /// The model held against what was watched: each rule is fed with what was seen one stage before it, so
 /// that one that does not hold spoils no other. `None` where neither end is a TCP connection with samples.
-pub fn check(ends: &Ends<'_>) -> Option<FlowWindow> {
+pub(super) fn check(ends: &WatchedEnds<'_>) -> Option<FlowWindow> {
     let levels = Levels::of(ends)?;
     let rules = [ideal, usable, step, receiver_rounding, sender_rounding, silly];
     let rules = rules.into_iter().filter_map(|rule| rule(&levels)).collect();
@@ -24,9 +24,25 @@ pub fn check(ends: &Ends<'_>) -> Option<FlowWindow> {
 }
 
 /// The flow as its sender sees it, whichever end was watched.
-fn key(ends: &Ends<'_>) -> Option<FlowKey> {
-    let turned = |key: FlowKey| FlowKey { local: key.remote, remote: key.local, ..key };
+fn key(ends: &WatchedEnds<'_>) -> Option<FlowKey> {
     ends.sender.map(|watch| watch.key).or_else(|| ends.receiver.map(|watch| turned(watch.key)))
+}
+
+/// A rule with what it says and what was seen; `slack` bytes to either side of a bound are none.
+fn figure(
+    (rule, binding): (WindowRule, Binding),
+    (predicted, seen): (Bytes, Bytes),
+    slack: u64,
+    told: String,
+) -> Option<WindowFigure> {
+    let ratio = seen.0 as f64 / predicted.0 as f64;
+    let holds = match binding {
+        Binding::AtLeast => seen.0 >= predicted.0.saturating_sub(slack),
+        Binding::AtMost => seen.0 <= predicted.0.saturating_add(slack),
+        Binding::About => (1.0 / OVERHEAD..=OVERHEAD).contains(&ratio),
+        Binding::Exactly => seen == predicted,
+    };
+    Some(WindowFigure { rule, binding, predicted_bytes: predicted, seen_bytes: seen, holds, told })
 }
 
 /// Little's law: what is in flight on average is the rate times the mean round trip, so never less than
@@ -37,14 +53,13 @@ fn ideal(levels: &Levels) -> Option<WindowFigure> {
     let short = levels.offered.filter(|offered| offered.most < predicted);
     let short =
         short.map(|o| format!("; the receiver never offered more than {}", o.most)).unwrap_or_default();
-    Some(WindowFigure {
-        rule: WindowRule::IdealWindow,
-        binding: Binding::AtLeast,
-        predicted_bytes: predicted,
-        seen_bytes: flight.mean,
-        holds: flight.mean.0 >= predicted.0 - predicted.0 / SAMPLING,
-        told: format!("{} over a round trip of {rtt}; seen is the mean in flight{short}", levels.rate),
-    })
+    let told = format!("{} over a round trip of {rtt}; seen is the mean in flight{short}", levels.rate);
+    figure(
+        (WindowRule::IdealWindow, Binding::AtLeast),
+        (predicted, flight.mean),
+        predicted.0 / SAMPLING,
+        told,
+    )
 }
 
 fn usable(levels: &Levels) -> Option<WindowFigure> {
@@ -55,15 +70,8 @@ fn usable(levels: &Levels) -> Option<WindowFigure> {
         (SpaceRule::ScalingRatio(n), true) => format!("{} of what waited in it was payload", share(n)),
         (SpaceRule::ScalingRatio(n), false) => format!("{} until the socket has measured", share(n)),
     };
-    let ratio = offered.most.0 as f64 / predicted.0 as f64;
-    Some(WindowFigure {
-        rule: WindowRule::UsableBuffer,
-        binding: Binding::About,
-        predicted_bytes: predicted,
-        seen_bytes: offered.most,
-        holds: (1.0 / OVERHEAD..=OVERHEAD).contains(&ratio),
-        told: format!("of a receive buffer of {}: {whence}; seen is the largest window", buffer.size),
-    })
+    let told = format!("of a receive buffer of {}: {whence}; seen is the largest window", buffer.size);
+    figure((WindowRule::UsableBuffer, Binding::About), (predicted, offered.most), 0, told)
 }
 
 fn share(of_256: u8) -> String {
@@ -80,17 +88,11 @@ fn percent(share: f64) -> String {
 fn step(levels: &Levels) -> Option<WindowFigure> {
     let offered = levels.offered?;
     let predicted = granularity(levels.scale.unwrap_or(0));
-    Some(WindowFigure {
-        rule: WindowRule::ScaleStep,
-        binding: Binding::AtLeast,
-        predicted_bytes: predicted,
-        seen_bytes: offered.step,
-        holds: offered.step >= predicted,
-        told: match levels.scale {
-            Some(scale) => format!("window scale {scale}; all windows seen are multiples of what is seen"),
-            None => "no window scaling was agreed on: any window up to 64 KiB can be told".to_owned(),
-        },
-    })
+    let told = match levels.scale {
+        Some(scale) => format!("window scale {scale}; all windows seen are multiples of what is seen"),
+        None => "no window scaling was agreed on: any window up to 64 KiB can be told".to_owned(),
+    };
+    figure((WindowRule::ScaleStep, Binding::AtLeast), (predicted, offered.step), 0, told)
 }
 
 /// Linux rounds to whole segments only without window scaling.
@@ -106,20 +108,14 @@ fn receiver_rounding(levels: &Levels) -> Option<WindowFigure> {
     let predicted = selected_window(space);
     let whole = aligned(offered.most, mss);
     let cut = format!("whole segments of {mss} B, as the receiver takes them to be,", mss = mss.0);
-    Some(WindowFigure {
-        rule: WindowRule::ReceiverRounding,
-        binding: Binding::Exactly,
-        predicted_bytes: predicted,
-        seen_bytes: offered.most,
-        holds: predicted == offered.most,
-        told: match levels.scale {
-            Some(_) => format!(
-                "scaled windows are rounded to their steps alone; {cut} would lose {} of it",
-                percent(lost(whole, offered.most))
-            ),
-            None => format!("without window scaling Linux offers {cut} and nothing between"),
-        },
-    })
+    let told = match levels.scale {
+        Some(_) => format!(
+            "scaled windows are rounded to their steps alone; {cut} would lose {} of it",
+            percent(lost(whole, offered.most))
+        ),
+        None => format!("without window scaling Linux offers {cut} and nothing between"),
+    };
+    figure((WindowRule::ReceiverRounding, Binding::Exactly), (predicted, offered.most), 0, told)
 }
 
 fn sender_rounding(levels: &Levels) -> Option<WindowFigure> {
@@ -127,19 +123,13 @@ fn sender_rounding(levels: &Levels) -> Option<WindowFigure> {
     let predicted = aligned(offered.most, mss);
     let differs = levels.receiver_mss.filter(|own| *own != mss);
     let differs = differs.map(|own| format!("; the receiver takes them for {} B", own.0)).unwrap_or_default();
-    Some(WindowFigure {
-        rule: WindowRule::SenderRounding,
-        binding: Binding::AtMost,
-        predicted_bytes: predicted,
-        seen_bytes: flight.most,
-        // With TCP_NODELAY a part of a segment may follow the whole ones.
-        holds: flight.most.0 <= predicted.0.saturating_add(mss.0),
-        told: format!(
-            "whole segments of {} B leave {} of the largest window unused{differs}; seen is the most in flight",
-            mss.0,
-            percent(lost(predicted, offered.most))
-        ),
-    })
+    // With TCP_NODELAY a part of a segment may follow the whole ones.
+    let told = format!(
+        "whole segments of {} B leave {} of the largest window unused{differs}; seen is the most in flight",
+        mss.0,
+        percent(lost(predicted, offered.most))
+    );
+    figure((WindowRule::SenderRounding, Binding::AtMost), (predicted, flight.most), mss.0, told)
 }
 
 /// What a closed window opens to, or else the smallest that was open. A window that never closed may be smaller
@@ -150,17 +140,11 @@ fn silly(levels: &Levels) -> Option<WindowFigure> {
     let Offered { least, opened, closed, samples, .. } = offered;
     let seen = opened.or(Some(least).filter(|least| *least >= predicted))?;
     let what = if opened.is_some() { "that it opened to" } else { "that was open" };
-    Some(WindowFigure {
-        rule: WindowRule::SillyWindow,
-        binding: Binding::AtLeast,
-        predicted_bytes: predicted,
-        seen_bytes: seen,
-        holds: seen >= predicted,
-        told: format!(
-            "a closed window opens by a segment or half of it; closed in {closed} of {samples} samples, seen is the \
+    let told = format!(
+        "a closed window opens by a segment or half of it; closed in {closed} of {samples} samples, seen is the \
              smallest {what}"
-        ),
-    })
+    );
+    figure((WindowRule::SillyWindow, Binding::AtLeast), (predicted, seen), 0, told)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn the_papers_connection_is_told_rule_by_rule() {
     // 3.5 Gb/s over 38 us.
     let sender = steady(&sender, 437_500_000, |tcp, moved| tcp.acked_bytes = moved, 0);
     let receiver = steady(&receiver, 437_500_000, |tcp, moved| tcp.received_bytes = moved, 66_000);
-    let ends = Ends {
+    let ends = WatchedEnds {
         sender: Some(&sender),
         receiver: Some(&receiver),
         receiver_kernel: "6.18.0",
@@ -81,7 +81,7 @@ fn a_window_that_breaks_its_rules_is_told_apart() {
     let receiver = TcpState { receive_mss_bytes: Bytes(1448), ..TcpState::default() };
     let sender = steady(&sender, 12_500_000, |tcp, moved| tcp.acked_bytes = moved, 0);
     let receiver = steady(&receiver, 0, |_, _| {}, 131_072);
-    let ends = Ends { sender: Some(&sender), receiver: Some(&receiver), ..Ends::default() };
+    let ends = WatchedEnds { sender: Some(&sender), receiver: Some(&receiver), ..WatchedEnds::default() };
     let seen = check(&ends).unwrap();
     let broken: Vec<_> = seen.rules.iter().filter(|f| !f.holds).map(|f| f.rule).collect();
     let expected = [
@@ -106,7 +106,7 @@ fn a_window_opens_by_a_segment_and_the_rest_of_an_offer_proves_nothing() {
             ..SocketState::default()
         });
         let sender = watch(states.collect());
-        let seen = check(&Ends { sender: Some(&sender), ..Ends::default() }).unwrap();
+        let seen = check(&WatchedEnds { sender: Some(&sender), ..WatchedEnds::default() }).unwrap();
         let found = seen.rules.into_iter().find(|figure| figure.rule == WindowRule::SillyWindow);
         found.map(|figure| (figure.seen_bytes.0, figure.holds))
     };
@@ -129,7 +129,7 @@ fn what_waits_in_the_queue_tells_the_overhead() {
     for state in &mut receiver.samples {
         (state.receive_queue_bytes, state.receive_memory_bytes) = (Bytes(30_000), Bytes(40_000));
     }
-    let seen = check(&Ends { receiver: Some(&receiver), ..Ends::default() }).unwrap();
+    let seen = check(&WatchedEnds { receiver: Some(&receiver), ..WatchedEnds::default() }).unwrap();
     let usable = figure(&seen, WindowRule::UsableBuffer);
     assert_eq!((usable.predicted_bytes, usable.holds), (Bytes(98_304), true), "75 % of 128 KiB");
     assert_eq!(figure(&seen, WindowRule::ScaleStep).predicted_bytes, Bytes(128));
@@ -140,11 +140,11 @@ fn what_waits_in_the_queue_tells_the_overhead() {
 
 #[test]
 fn nothing_watched_is_nothing_said() {
-    assert_eq!(check(&Ends::default()), None);
+    assert_eq!(check(&WatchedEnds::default()), None);
     let datagrams = watch(vec![SocketState::default(); 3]);
-    assert_eq!(check(&Ends { sender: Some(&datagrams), ..Ends::default() }), None);
+    assert_eq!(check(&WatchedEnds { sender: Some(&datagrams), ..WatchedEnds::default() }), None);
     let silent = watch(vec![SocketState { tcp: Some(Box::default()), ..SocketState::default() }]);
-    assert_eq!(check(&Ends { sender: Some(&silent), ..Ends::default() }).unwrap().rules, []);
+    assert_eq!(check(&WatchedEnds { sender: Some(&silent), ..WatchedEnds::default() }).unwrap().rules, []);
 }
 
 #[test]
@@ -172,6 +172,6 @@ fn forged_figures_overflow_nothing() {
         ..SocketState::default()
     };
     let forged = watch(vec![SocketState { tcp: Some(Box::default()), ..SocketState::default() }, state]);
-    let ends = Ends { sender: Some(&forged), receiver: Some(&forged), ..Ends::default() };
+    let ends = WatchedEnds { sender: Some(&forged), receiver: Some(&forged), ..WatchedEnds::default() };
     assert!(check(&ends).is_some());
 }

@@ -3,7 +3,7 @@
 //!
 //! From feng-2003 section 3.5.1, with the rules of the standards (RFC 9293 section 3.8.6.2, RFC 1122
 //! section 4.2.3.3, RFC 7323 section 2) and of Linux (`__tcp_select_window` in net/ipv4/tcp_output.c).
-//! [`check`] holds the model against what TCP_INFO saw of a flow, [`busiest`] against the flows that moved
+//! `check` holds the model against what TCP_INFO saw of a flow, [`busiest`] against the flows that moved
 //! most.
 
 mod busiest;
@@ -11,12 +11,6 @@ mod levels;
 mod linux;
 mod live;
 mod model;
-mod sws;
 
 pub use busiest::{WatchedHost, busiest};
-pub use levels::Ends;
-pub use linux::{ReceiveSpace, SpaceRule, selected_window};
-pub use live::check;
-pub use model::{Headers, WholeSegments, aligned, bandwidth_delay, granularity, whole_segments};
-
-pub use sws::least_advance;
+pub(crate) use model::lost_to_rounding;

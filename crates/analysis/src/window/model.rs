@@ -5,62 +5,39 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 /// Largest shift of the window scale option (RFC 7323 section 2.3).
 const MOST_SCALE: u8 = 14;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Headers {
-    /// IPv6 (40 bytes) and not IPv4 (20).
-    pub v6: bool,
-    /// TCP timestamps: 10 bytes and two of padding (RFC 7323 section 3.2).
-    pub timestamps: bool,
-}
-
-impl Headers {
-    /// Bytes of IP, TCP and options.
-    pub fn bytes(self) -> Bytes {
-        Bytes(if self.v6 { 40 } else { 20 } + 20 + if self.timestamps { 12 } else { 0 })
-    }
-
-    /// Largest payload of a segment on a link with this MTU (feng.f.mss): zero where headers fill it.
-    pub fn mss(self, mtu: Bytes) -> Bytes {
-        mtu - self.bytes()
-    }
-}
-
 /// The ideal window: what a path holds, rate times round-trip time (feng.f.bdp). The round trip, not the
 /// one-way latency that the paper measures.
-pub fn bandwidth_delay(rate: BitRate, rtt: Nanos) -> Bytes {
+pub(super) fn bandwidth_delay(rate: BitRate, rtt: Nanos) -> Bytes {
     Bytes((rate.0 * rtt.as_secs_f64() / 8.0) as u64)
 }
 
 /// The largest multiple of `mss` within `window` (feng.f.align_rx, feng.f.align_tx); zero for an MSS of
 /// zero.
-pub fn aligned(window: Bytes, mss: Bytes) -> Bytes {
+pub(super) fn aligned(window: Bytes, mss: Bytes) -> Bytes {
     Bytes(window.0.checked_div(mss.0).unwrap_or(0) * mss.0)
 }
 
 /// The steps in which a window can be told to the peer: 2^scale bytes (feng.f.scale_granularity; RFC 7323
 /// section 2.2).
-pub fn granularity(scale: u8) -> Bytes {
+pub(super) fn granularity(scale: u8) -> Bytes {
     Bytes(1 << scale.min(MOST_SCALE))
 }
 
-/// What whole segments leave of an ideal window (feng.f.window_packets).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct WholeSegments {
-    /// Segments that fit whole.
-    pub count: u64,
-    /// Share of the ideal window that is lost: 1 - n MSS / ideal.
-    pub lost: f64,
-}
-
-/// See [`WholeSegments`].
-pub fn whole_segments(ideal: Bytes, mss: Bytes) -> WholeSegments {
-    let used = aligned(ideal, mss);
-    WholeSegments { count: used.0.checked_div(mss.0).unwrap_or(0), lost: lost(used, ideal) }
+/// Share of `window` that whole segments leave unused (feng.f.window_packets): 1 - n MSS / window.
+pub(crate) fn lost_to_rounding(window: Bytes, mss: Bytes) -> f64 {
+    lost(aligned(window, mss), window)
 }
 
 /// 1 - `used` / `of`; zero where there is nothing to lose.
 pub(super) fn lost(used: Bytes, of: Bytes) -> f64 {
     if of.0 == 0 { 0.0 } else { 1.0 - used.0 as f64 / of.0 as f64 }
+}
+
+/// The least by which a receiver advances its window: a segment, or half its buffer where that is less (RFC 9293 section
+/// 3.8.6.2.2; RFC 1122 section 4.2.3.3 with Fr = 1/2). With an MSS of the order of the buffer the window stands still
+/// until half of the buffer is free.
+pub(super) fn least_advance(buffer: Bytes, mss: Bytes) -> Bytes {
+    Bytes(buffer.0 / 2).min(mss)
 }
 
 #[cfg(test)]
@@ -71,9 +48,7 @@ mod tests {
     fn the_papers_example_of_two_mss() {
         // Section 3.5.1; the paper's second formula prints 8940 for the sender's MSS of 8960, which would
         // give 26,820 and not the 17,920 that it prints.
-        let sender = Headers::default().mss(Bytes(9000));
-        let receiver = Headers { timestamps: true, ..Headers::default() }.mss(Bytes(9000));
-        assert_eq!((sender, receiver), (Bytes(8960), Bytes(8948)));
+        let (sender, receiver) = (Bytes(8960), Bytes(8948));
         let available = Bytes(33_000);
         let advertised = aligned(available, receiver);
         let used = aligned(advertised, sender);
@@ -89,14 +64,20 @@ mod tests {
         // 19 us one way, 38 there and back: "about 48 KB".
         assert_eq!(bandwidth_delay(BitRate(10e9), Nanos::micros(38)), Bytes(47_500));
         assert_eq!(bandwidth_delay(BitRate(10e9), Nanos::micros(50)), Bytes(62_500), "through the switch");
-        for (ideal, lost) in [(Bytes(48_000), 0.068), (Bytes::kib(48), 0.090)] {
-            let whole = whole_segments(ideal, Bytes(8948));
-            assert_eq!(whole.count, 5, "of 5.36 to 5.49");
-            assert!((whole.lost - lost).abs() < 1e-3, "{whole:?}: the paper's 17 % is 1 - 5/6");
+        for (ideal, share) in [(Bytes(48_000), 0.068), (Bytes::kib(48), 0.090)] {
+            assert_eq!(aligned(ideal, Bytes(8948)), Bytes(5 * 8948), "of 5.36 to 5.49");
+            let lost = lost_to_rounding(ideal, Bytes(8948));
+            assert!((lost - share).abs() < 1e-3, "{lost}: the paper's 17 % is 1 - 5/6");
         }
         let (ideal, used) = (Bytes::kib(26), aligned(Bytes::kib(26), Bytes(8948)));
         assert_eq!(used, Bytes(17_896), "figure 8: 26 KB, of which 18 KB can be used");
         assert!((lost(used, ideal) - 0.328).abs() < 1e-3, "printed as 31 % of the rounded 26 and 18");
+    }
+
+    #[test]
+    fn a_window_moves_by_a_segment_or_half_a_buffer() {
+        assert_eq!(least_advance(Bytes::kib(64), Bytes(1460)), Bytes(1460));
+        assert_eq!(least_advance(Bytes::kib(16), Bytes(8948)), Bytes(8192), "half of a small buffer");
     }
 
     #[test]

@@ -2,8 +2,7 @@
 
 use landspeed_analysis::{Action, Findings, Ladder, Pair, Rules};
 use landspeed_record::{
-    Arm, Candidate, Cell, EndpointOutcome, Figures, Header, Line, Record, Settings, StepSummary, Trial,
-    Verdict, VerdictLine,
+    Arm, Candidate, Cell, Figures, Header, Line, Record, Settings, StepSummary, Trial, Verdict, VerdictLine,
 };
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 use rand::{Rng, SeedableRng};
@@ -118,11 +117,9 @@ fn trial_line(pair: &Pair, asked: &Asked<'_>, figures: Figures) -> Line {
         block: pair.block,
         position: asked.place as u32,
         arm: asked.arm,
-        at_ns: Nanos(0),
         cell: asked.cell.clone(),
-        a: EndpointOutcome::default(),
-        b: EndpointOutcome::default(),
         figures,
+        ..Trial::default()
     }))
 }
 

@@ -1,46 +1,12 @@
 //! The words of an explanation, so that a cause reads the same everywhere.
 
 use landspeed_analysis::verdict::called;
+pub(crate) use landspeed_analysis::verdict::cause;
 use landspeed_record::{Cause, ExplainReport, Finding, Hop, Remedy};
 
 use crate::safe;
 pub(super) use crate::words::grouped;
 use crate::words::{number, times};
-
-/// A cause, to stand behind "held back by".
-pub(crate) fn cause(cause: Cause) -> &'static str {
-    match cause {
-        Cause::ReceiveBuffer => "a small receive buffer",
-        Cause::SendBuffer => "a small send buffer",
-        Cause::SlowReader => "an application that reads slowly",
-        Cause::SlowWriter => "an application that writes slowly",
-        Cause::TinyWrites => "tiny writes",
-        Cause::NagleDelayedAck => "Nagle waiting for delayed acknowledgements",
-        Cause::SoftirqCore => "a core full of softirq work",
-        Cause::CompetingLoad => "other work on the same core",
-        Cause::RateLimit => "a rate limit",
-        Cause::RandomLoss => "random loss",
-        Cause::BurstLoss => "loss in bursts",
-        Cause::Reordering => "reordering",
-        Cause::WindowBelowBdp => "a window smaller than the path holds",
-        Cause::MtuBlackHole => "an MTU that the path does not carry",
-        Cause::OffloadsOff => "segmentation offloads that are off",
-        Cause::SoftwareChecksum => "checksums computed in software",
-        Cause::Fragmentation => "datagrams cut into fragments",
-        Cause::UdpReceiveBuffer => "a UDP receive buffer that overflows",
-        Cause::ListenBacklog => "a listen backlog that overflows",
-        Cause::WindowAlignment => "windows rounded to whole segments",
-        Cause::QdiscDrops => "drops in a queueing discipline",
-        Cause::CongestionControl => "the congestion control",
-        Cause::CpuFrequency => "a processor below its clock",
-        Cause::Placement => "work on the wrong cores",
-        Cause::Steal => "the hypervisor taking processor time",
-        Cause::CpuLimit => "the processor",
-        Cause::LinkLimit => "the link",
-        Cause::MemoryLimit => "the memory's bandwidth",
-        Cause::BusLimit => "the bus",
-    }
-}
 
 /// The verdict in a line: what comes first, or that nothing but a limit does.
 pub(super) fn headline(report: &ExplainReport) -> String {

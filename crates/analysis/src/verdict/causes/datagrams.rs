@@ -27,20 +27,22 @@ pub(super) fn fragmentation(view: &View<'_>) -> Option<Finding> {
     // A datagram in one piece costs about what a fragment does (jin-yoo-2007 section 3.1).
     let weight = share(1.0 - 1.0 / each).max(share(failed / (whole + failed).max(1.0)));
     let summary = format!("datagrams are cut into {each:.1} fragments each");
-    let at = view.sender.as_ref().or(view.receiver.as_ref()).map_or_else(String::new, End::name);
+    let at = view.ends().next().map_or_else(String::new, End::name);
     let mtu = view.ends().find_map(|end| settings(end.host)).map(|s| s.mtu_bytes);
-    let finding = found(Cause::Fragmentation, weight, 0.9, summary).at(at);
-    let finding = finding
-        .saw(format!("{fragments:.0} fragments for {datagrams:.0} datagrams"))
-        .saw_if(
-            (failed > 0.0)
-                .then(|| format!("{failed:.0} datagrams could not be put together again (ReasmFails)")),
-        )
-        .saw_if(mtu.map(|mtu| format!("the link's MTU is {} B", mtu.0)))
-        .ask("send datagrams that fit the link: MTU less 28 bytes (IPv4) or 48 (IPv6)")
-        .try_knob("mtu", "", "or a link that carries them whole")
-        .try_knob("tx-udp-segmentation", "on", "or segments that the device cuts (UDP_SEGMENT)");
-    Some(finding.expect(view.won_back(weight)))
+    Some(
+        found(Cause::Fragmentation, weight, 0.9, summary)
+            .at(at)
+            .saw(format!("{fragments:.0} fragments for {datagrams:.0} datagrams"))
+            .saw_if(
+                (failed > 0.0)
+                    .then(|| format!("{failed:.0} datagrams could not be put together again (ReasmFails)")),
+            )
+            .saw_if(mtu.map(|mtu| format!("the link's MTU is {} B", mtu.0)))
+            .ask("send datagrams that fit the link: MTU less 28 bytes (IPv4) or 48 (IPv6)")
+            .try_knob("mtu", "", "or a link that carries them whole")
+            .try_knob("tx-udp-segmentation", "on", "or segments that the device cuts (UDP_SEGMENT)")
+            .expect(view.won_back(weight)),
+    )
 }
 
 pub(super) fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
@@ -64,19 +66,21 @@ pub(super) fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
     let fullest = fullest.fold(0.0, f64::max);
     let summary = format!("{} of the datagrams find their socket's receive buffer full", percent(weight));
     // A datagram that is lost costs more than its own time: nobody sends it again.
-    let finding = found(Cause::UdpReceiveBuffer, weight.max(LEAST_WEIGHT), 0.95, summary).at(end.name());
-    let finding = finding
-        .saw(format!("{lost:.0} datagrams dropped for want of room, {came:.0} delivered (RcvbufErrors)"))
-        .saw_if(
-            (fullest > 0.0)
-                .then(|| format!("the socket's buffer was {} full on average", percent(share(fullest)))),
-        )
-        .saw_if(
-            end.wanted_cpu()
-                .map(|wanted| format!("its reader ran or wanted to for {} of the time", percent(wanted))),
-        )
-        .try_knob("rcvbuf", "", "a larger SO_RCVBUF carries bursts and pauses of the reader")
-        .try_knob("rmem-max", "", "which this bounds")
-        .ask("or a reader that keeps up: several datagrams a call (recvmmsg), or UDP_GRO");
-    Some(finding.expect(Some(1.0 / (1.0 - weight.min(0.9)))))
+    Some(
+        found(Cause::UdpReceiveBuffer, weight.max(LEAST_WEIGHT), 0.95, summary)
+            .at(end.name())
+            .saw(format!("{lost:.0} datagrams dropped for want of room, {came:.0} delivered (RcvbufErrors)"))
+            .saw_if(
+                (fullest > 0.0)
+                    .then(|| format!("the socket's buffer was {} full on average", percent(share(fullest)))),
+            )
+            .saw_if(
+                end.wanted_cpu()
+                    .map(|wanted| format!("its reader ran or wanted to for {} of the time", percent(wanted))),
+            )
+            .try_knob("rcvbuf", "", "a larger SO_RCVBUF carries bursts and pauses of the reader")
+            .try_knob("rmem-max", "", "which this bounds")
+            .ask("or a reader that keeps up: several datagrams a call (recvmmsg), or UDP_GRO")
+            .expect(Some(1.0 / (1.0 - weight.min(0.9)))),
+    )
 }

@@ -82,7 +82,10 @@ fn speed(end: &End<'_>) -> Option<BitRate> {
 fn path(view: &View<'_>) -> Option<Finding> {
     let queued = view.standing_queue()?;
     let flow = view.sender.as_ref()?.main()?;
-    if view.cpu.saturated() || view.shaped.is_some() || view.network_time() < 0.5 || super::mtu::stalled(flow)
+    if view.cpu.saturated()
+        || view.shaped.is_some()
+        || view.network_time() < 0.5
+        || super::path::stalled(flow)
     {
         return None;
     }

@@ -21,7 +21,7 @@ pub(super) use loss::Loss;
 pub(super) use queue::{Queue, Shaped, queues};
 pub(super) use window::{HeldBy, SCALED, WindowLimit};
 
-use super::need::Need;
+use super::judge::Need;
 use super::scene::{HostView, Scene};
 use super::staircase::ceiling;
 use super::thresholds::{PACKET_NS, STANDING_NS, STANDING_RATIO};
@@ -88,6 +88,11 @@ impl<'a> View<'a> {
     /// Both ends that were watched, the sender first.
     pub(super) fn ends(&self) -> impl Iterator<Item = &End<'a>> {
         self.sender.iter().chain(&self.receiver)
+    }
+
+    /// The sender's name, empty where it was not watched.
+    pub(super) fn sending(&self) -> String {
+        self.sender.as_ref().map_or_else(String::new, End::name)
     }
 
     pub(super) fn receiving(&self) -> String {

@@ -5,7 +5,7 @@ use crate::verdict::thresholds::{
     ALIGNMENT_LOSS, AMPLE, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED, SMALL_WINDOW,
     TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,
 };
-use crate::window::whole_segments;
+use crate::window::lost_to_rounding;
 use landspeed_units::Bytes;
 
 /// TCPI_OPT_WSCALE (include/uapi/linux/tcp.h).
@@ -55,13 +55,12 @@ pub(super) fn limit(view: &View<'_>) -> Option<WindowLimit> {
         return None;
     }
     let (state, mss) = segment(sender, receiver.and_then(End::main))?;
-    let whole = whole_segments(Bytes(window as u64), Bytes(mss as u64));
     let mut limit = WindowLimit {
         share,
         by: HeldBy::Buffer,
         window,
         segments: window / mss,
-        rounding: whole.lost,
+        rounding: lost_to_rounding(Bytes(window as u64), Bytes(mss as u64)),
         queue,
         scaled: state & SCALED != 0,
         timed: timed.is_some(),

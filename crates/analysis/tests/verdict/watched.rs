@@ -1,8 +1,6 @@
 //! Observations as the kernel would show them, built by hand: a healthy path first, to which each fault of
-//! `faults.rs` does what it does to sockets, counters and processors. Figures come from the lab's hand
+//! `faults` does what it does to sockets, counters and processors. Figures come from the lab's hand
 //! measurements and from the kernel's own rules, which the faults name.
-
-pub(crate) mod faults;
 
 use std::net::SocketAddr;
 
@@ -23,7 +21,7 @@ pub(crate) const MTU: u64 = 1500;
 
 /// A path with what was seen on both hosts. A sends.
 #[derive(Clone)]
-pub(crate) struct Zoo {
+pub(crate) struct Watched {
     pub(crate) a: Observations,
     pub(crate) b: Observations,
     pub(crate) facts: [HostFacts; 2],
@@ -33,14 +31,13 @@ pub(crate) struct Zoo {
     pub(crate) rate: BitRate,
 }
 
-impl Zoo {
+impl Watched {
     /// Two hosts of a lab on one machine with two cores, 20 Gb/s, 50 us: both threads are busy throughout,
     /// windows are autotuned to megabytes, and the receiver's queue holds some of that.
-    pub(crate) fn lan() -> Zoo {
-        let mut zoo = Zoo::quiet(BitRate(20e9), Nanos::micros(50));
-        zoo.threads([0.8, 0.77]);
-        zoo.cores([[0.86, 0.35], [0.82, 0.05]]);
-        zoo.sender(|at, socket, t| {
+    pub(crate) fn lan() -> Watched {
+        let mut path =
+            Watched::busy(BitRate(20e9), Nanos::micros(50), [0.8, 0.77], [[0.86, 0.35], [0.82, 0.05]]);
+        path.sender(|at, socket, t| {
             socket.send_buffer_bytes = Bytes(4 << 20);
             // As a busy pair of cores shows it: most is acknowledged within the call that sends it, some
             // segments overtake each other, and packets wait for a core, not for the link.
@@ -55,21 +52,20 @@ impl Zoo {
             // Now and then the reader is late.
             t.rwnd_limited_ns = share_of(at, 0.2);
         });
-        zoo.receiver(|_, socket, t| {
+        path.receiver(|_, socket, t| {
             socket.receive_queue_bytes = Bytes(900_000);
             socket.receive_buffer_bytes = Bytes(6 << 20);
             t.receive_window_bytes = Bytes(2_000_000);
         });
-        zoo
+        path
     }
 
     /// A path of 200 Mb/s and 20 ms with a queue of one bandwidth-delay product somewhere on it. CUBIC keeps
     /// that queue half full and overflows it now and then; processors idle.
-    pub(crate) fn wan() -> Zoo {
-        let mut zoo = Zoo::quiet(BitRate(190e6), Nanos::millis(20));
-        zoo.threads([0.05, 0.06]);
-        zoo.cores([[0.12, 0.03], [0.10, 0.03]]);
-        zoo.sender(|at, socket, t| {
+    pub(crate) fn wan() -> Watched {
+        let mut path =
+            Watched::busy(BitRate(190e6), Nanos::millis(20), [0.05, 0.06], [[0.12, 0.03], [0.10, 0.03]]);
+        path.sender(|at, socket, t| {
             socket.send_buffer_bytes = Bytes(4 << 20);
             t.cwnd_segments = 500 + (at * 2000.0) as u32 % 180;
             t.unacked_segments = t.cwnd_segments - 4;
@@ -78,12 +74,12 @@ impl Zoo {
             t.retransmitted_segments = (at * 3.0) as u64 * 40;
             t.ssthresh_segments = 480;
         });
-        zoo.count_a("TcpExt.TCPSackRecovery", 3);
-        zoo
+        path.count_a("TcpExt.TCPSackRecovery", 3);
+        path
     }
 
     /// Two hosts between which a flow carries `rate`, with time to spare everywhere.
-    pub(crate) fn quiet(rate: BitRate, rtt: Nanos) -> Zoo {
+    pub(crate) fn quiet(rate: BitRate, rtt: Nanos) -> Watched {
         let facts = |name: &str| HostFacts {
             hostname: name.into(),
             kernel: "6.18.0".into(),
@@ -106,7 +102,7 @@ impl Zoo {
                 .with(vec![LinkCounters { link: "eth0".into(), ..LinkCounters::default() }])
                 .with(SnmpCounts([("Tcp.OutSegs".to_owned(), 1000)].into()))
         };
-        let mut zoo = Zoo {
+        let mut path = Watched {
             a: host("10.0.0.1:40000", "10.0.0.2:5201", 100),
             b: host("10.0.0.2:5201", "10.0.0.1:40000", 200),
             facts: [facts("h0"), facts("h1")],
@@ -114,11 +110,19 @@ impl Zoo {
             rtt,
             rate,
         };
-        zoo.carry(rate);
-        zoo.threads([0.3, 0.3]);
-        zoo.cores([[0.4, 0.1], [0.4, 0.05]]);
-        zoo.waits(["sk_stream_wait_memory", "wait_woken"]);
-        zoo
+        path.carry(rate);
+        path.threads([0.3, 0.3]);
+        path.cores([[0.4, 0.1], [0.4, 0.05]]);
+        path.waits(["sk_stream_wait_memory", "wait_woken"]);
+        path
+    }
+
+    /// The same with what the threads and the cores do.
+    pub(crate) fn busy(rate: BitRate, rtt: Nanos, threads: [f64; 2], cores: [[f64; 2]; 2]) -> Watched {
+        let mut path = Watched::quiet(rate, rtt);
+        path.threads(threads);
+        path.cores(cores);
+        path
     }
 
     /// Makes the counters those of a flow at `rate`, always in flight, with full segments.

@@ -1,13 +1,14 @@
 //! Each cause is named first on observations that show it, pairs are named both, a healthy path has a
 //! limit, and nothing that a stranger's record holds makes a verdict fail.
 
-mod zoo;
+mod faults;
+mod watched;
 
 use landspeed_analysis::verdict::CAUSES;
 use landspeed_record::{Cause, Finding, HostLimits, LinkSettings, Observations, ProcessWatch, Verdict};
 use landspeed_units::{BitRate, Bytes};
 use proptest::prelude::*;
-use zoo::{Zoo, causes, faults, first, share_of};
+use watched::{Watched, causes, first, nth, share_of};
 
 const STRENGTHS: [f64; 5] = [0.0, 0.2, 0.5, 0.8, 1.0];
 
@@ -28,8 +29,8 @@ fn each_cause_is_named_first() {
 #[test]
 fn the_sender_is_found_whichever_host_is_named_first() {
     for (cause, fault) in faults::FAULTS {
-        let zoo = fault(0.5);
-        let (straight, turned) = (zoo.verdict(), zoo.turned());
+        let path = fault(0.5);
+        let (straight, turned) = (path.verdict(), path.turned());
         // Nothing moves through a backlog that is full, nor through a black hole.
         if !matches!(cause, Cause::ListenBacklog | Cause::MtuBlackHole) {
             assert_eq!(straight.findings, turned.findings, "{cause:?}");
@@ -40,8 +41,8 @@ fn the_sender_is_found_whichever_host_is_named_first() {
 
 #[test]
 fn a_healthy_path_has_a_limit_and_no_fault() {
-    for (zoo, limit) in [(Zoo::lan(), Cause::CpuLimit), (Zoo::wan(), Cause::LinkLimit)] {
-        let verdict = zoo.verdict();
+    for (path, limit) in [(Watched::lan(), Cause::CpuLimit), (Watched::wan(), Cause::LinkLimit)] {
+        let verdict = path.verdict();
         assert_eq!(verdict.findings[0].cause, limit, "{verdict:#?}");
         assert!(verdict.findings.iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
         assert!(verdict.findings[0].summary.starts_with("nothing holds it back but"), "{verdict:#?}");
@@ -50,83 +51,83 @@ fn a_healthy_path_has_a_limit_and_no_fault() {
 
 #[test]
 fn generic_segmentation_is_not_missed_where_the_device_cuts() {
-    let mut zoo = Zoo::lan();
-    first::<LinkSettings>(&mut zoo.a).features.insert("tx-generic-segmentation".into(), false);
-    assert!(zoo.verdict().findings.iter().all(|f| f.cause.is_limit()), "{:#?}", zoo.verdict());
+    let mut path = Watched::lan();
+    first::<LinkSettings>(&mut path.a).features.insert("tx-generic-segmentation".into(), false);
+    assert!(path.verdict().findings.iter().all(|f| f.cause.is_limit()), "{:#?}", path.verdict());
 }
 
 #[test]
 fn a_quiet_path_names_what_is_nearest() {
-    let verdict = Zoo::quiet(BitRate(1e6), zoo::SPAN).verdict();
+    let verdict = Watched::quiet(BitRate(1e6), watched::SPAN).verdict();
     assert!(verdict.findings[0].cause.is_limit(), "{verdict:#?}");
     assert!(verdict.findings[0].confidence < 0.5);
 }
 
 #[test]
 fn a_link_or_a_bus_that_is_used_up_is_the_limit() {
-    let mut zoo = Zoo::quiet(BitRate(9.4e9), landspeed_units::Nanos::micros(50));
-    zoo.limits[0] = Some(HostLimits { link_bps: Some(BitRate(10e9)), ..HostLimits::default() });
-    assert_eq!(causes(&zoo.verdict()), [Cause::LinkLimit]);
+    let mut path = Watched::quiet(BitRate(9.4e9), landspeed_units::Nanos::micros(50));
+    path.limits[0] = Some(HostLimits { link_bps: Some(BitRate(10e9)), ..HostLimits::default() });
+    assert_eq!(causes(&path.verdict()), [Cause::LinkLimit]);
     let mut limits = HostLimits { link_bps: Some(BitRate(100e9)), ..HostLimits::default() };
     limits.pcie = Some(landspeed_record::PcieLink { rate_bps: BitRate(10e9), ..Default::default() });
-    zoo.limits[0] = Some(limits);
-    assert_eq!(causes(&zoo.verdict()), [Cause::BusLimit]);
+    path.limits[0] = Some(limits);
+    assert_eq!(causes(&path.verdict()), [Cause::BusLimit]);
 }
 
 /// Two causes that can be had at once, and what one adds to the other.
-type Pair = (Cause, Cause, fn() -> Zoo);
+type Pair = (Cause, Cause, fn() -> Watched);
 
 const PAIRS: &[Pair] = &[
     (Cause::ReceiveBuffer, Cause::RandomLoss, || {
-        let mut zoo = faults::random_loss(0.5);
-        zoo.sender(|at, _, t| {
+        let mut path = faults::random_loss(0.5);
+        path.sender(|at, _, t| {
             t.rwnd_limited_ns = share_of(at, 0.45);
             t.peer_window_bytes = Bytes(40_000);
         });
-        zoo
+        path
     }),
     (Cause::RateLimit, Cause::RandomLoss, || {
-        let mut zoo = faults::rate_limit(0.3);
-        zoo.sender(|_, _, t| t.retransmitted_segments = t.data_segments_sent / 100);
-        zoo.count_a("TcpExt.TCPSackRecovery", 700);
-        zoo
+        let mut path = faults::rate_limit(0.3);
+        path.sender(|_, _, t| t.retransmitted_segments = t.data_segments_sent / 100);
+        path.count_a("TcpExt.TCPSackRecovery", 700);
+        path
     }),
     (Cause::SlowReader, Cause::SlowWriter, || {
-        let mut zoo = faults::slow_reader(0.5);
-        zoo.waits(["hrtimer_nanosleep", "hrtimer_nanosleep"]);
-        zoo.sender(|at, _, t| {
+        let mut path = faults::slow_reader(0.5);
+        path.waits(["hrtimer_nanosleep", "hrtimer_nanosleep"]);
+        path.sender(|at, _, t| {
             t.busy_ns = share_of(at, 0.6);
             t.rwnd_limited_ns = share_of(at, 0.5);
         });
-        zoo
+        path
     }),
     (Cause::SendBuffer, Cause::ReceiveBuffer, || {
-        let mut zoo = faults::receive_buffer(0.5);
-        zoo.sender(|at, socket, t| {
+        let mut path = faults::receive_buffer(0.5);
+        path.sender(|at, socket, t| {
             socket.send_buffer_bytes = Bytes(80_000);
             t.rwnd_limited_ns = share_of(at, 0.5);
             t.sndbuf_limited_ns = share_of(at, 0.35);
         });
-        zoo
+        path
     }),
     (Cause::CompetingLoad, Cause::OffloadsOff, || {
-        let mut zoo = faults::competing_load(0.0);
+        let mut path = faults::competing_load(0.0);
         for name in ["tx-tcp-segmentation", "tx-generic-segmentation"] {
-            first::<LinkSettings>(&mut zoo.a).features.insert(name.into(), false);
+            first::<LinkSettings>(&mut path.a).features.insert(name.into(), false);
         }
-        zoo
+        path
     }),
     (Cause::Fragmentation, Cause::UdpReceiveBuffer, || {
-        let mut zoo = faults::fragmentation(0.5);
-        zoo.count_b("Udp.RcvbufErrors", 100_000);
-        zoo
+        let mut path = faults::fragmentation(0.5);
+        path.count_b("Udp.RcvbufErrors", 100_000);
+        path
     }),
     (Cause::SoftwareChecksum, Cause::OffloadsOff, || faults::software_checksum(0.5)),
     (Cause::SoftirqCore, Cause::OffloadsOff, || faults::softirq_core(0.5)),
     (Cause::CompetingLoad, Cause::Placement, || {
-        let mut zoo = faults::competing_load(0.0);
-        zoo.cores([[0.3, 0.1], [1.0, 0.02]]);
-        zoo
+        let mut path = faults::competing_load(0.0);
+        path.cores([[0.3, 0.1], [1.0, 0.02]]);
+        path
     }),
 ];
 
@@ -146,32 +147,32 @@ fn both_causes_of_a_pair_are_named() {
 /// Of two causes the first masks the second, which costs nothing while the first stands.
 const MASKED: &[Pair] = &[
     (Cause::SlowWriter, Cause::RandomLoss, || {
-        let mut zoo = faults::slow_writer(1.0);
-        zoo.sender(|_, _, t| t.retransmitted_segments = t.data_segments_sent / 100);
-        zoo.count_a("TcpExt.TCPSackRecovery", 60);
-        zoo
+        let mut path = faults::slow_writer(1.0);
+        path.sender(|_, _, t| t.retransmitted_segments = t.data_segments_sent / 100);
+        path.count_a("TcpExt.TCPSackRecovery", 60);
+        path
     }),
     (Cause::RandomLoss, Cause::SendBuffer, || {
-        let mut zoo = faults::random_loss(0.5);
-        zoo.sender(|_, socket, t| {
+        let mut path = faults::random_loss(0.5);
+        path.sender(|_, socket, t| {
             let window = u64::from(t.cwnd_segments) * t.send_mss_bytes.0;
             (socket.send_buffer_bytes, t.not_sent_bytes) = (Bytes(window * 3 / 2), Bytes(window / 4));
             socket.send_memory_bytes = Bytes(window * 7 / 5);
         });
-        zoo
+        path
     }),
     (Cause::QdiscDrops, Cause::OffloadsOff, || {
-        let mut zoo = faults::qdisc_drops(0.5);
+        let mut path = faults::qdisc_drops(0.5);
         for name in ["tx-tcp-segmentation", "tx-generic-segmentation"] {
-            first::<LinkSettings>(&mut zoo.a).features.insert(name.into(), false);
+            first::<LinkSettings>(&mut path.a).features.insert(name.into(), false);
         }
-        zoo
+        path
     }),
     (Cause::RandomLoss, Cause::WindowBelowBdp, || {
-        let mut zoo = faults::random_loss(1.0);
-        zoo.sender(|_, _, t| (t.options, t.peer_window_scale) = (3, 0));
-        zoo.receiver(|_, _, t| (t.options, t.window_scale) = (3, 0));
-        zoo
+        let mut path = faults::random_loss(1.0);
+        path.sender(|_, _, t| (t.options, t.peer_window_scale) = (3, 0));
+        path.receiver(|_, _, t| (t.options, t.window_scale) = (3, 0));
+        path
     }),
 ];
 
@@ -190,9 +191,9 @@ fn what_binds_next_stands_behind_what_costs() {
 
 #[test]
 fn what_would_bind_next_is_no_fault_of_a_healthy_path() {
-    let mut zoo = Zoo::wan();
-    zoo.sender(|_, _, t| t.options = 3);
-    let verdict = zoo.verdict();
+    let mut path = Watched::wan();
+    path.sender(|_, _, t| t.options = 3);
+    let verdict = path.verdict();
     assert!(verdict.findings.iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
 }
 
@@ -200,7 +201,7 @@ fn what_would_bind_next_is_no_fault_of_a_healthy_path() {
 fn one_host_alone_is_enough_for_most() {
     // Buffers, windows and losses show at the sender; the reader only at the receiver.
     let at_sender = [
-        faults::receive_buffer as fn(f64) -> Zoo,
+        faults::receive_buffer as fn(f64) -> Watched,
         faults::send_buffer,
         faults::slow_writer,
         faults::random_loss,
@@ -213,9 +214,9 @@ fn one_host_alone_is_enough_for_most() {
     let expected: Vec<Cause> = at_sender.iter().map(|fault| fault(0.5).verdict().findings[0].cause).collect();
     let alone: Vec<Cause> = at_sender.iter().map(|fault| fault(0.5).from(0).findings[0].cause).collect();
     assert_eq!(alone, expected);
-    for fault in [faults::slow_reader as fn(f64) -> Zoo, faults::receive_buffer, faults::competing_load] {
-        let zoo = fault(0.5);
-        let (alone, both) = (zoo.from(1), zoo.verdict());
+    for fault in [faults::slow_reader as fn(f64) -> Watched, faults::receive_buffer, faults::competing_load] {
+        let path = fault(0.5);
+        let (alone, both) = (path.from(1), path.verdict());
         assert_eq!(alone.findings[0].cause, both.findings[0].cause, "{alone:#?}");
         assert!(alone.unjudged.iter().any(|line| line.contains("sending host")), "{:?}", alone.unjudged);
     }
@@ -225,49 +226,49 @@ fn one_host_alone_is_enough_for_most() {
 /// looked at, and the round trip is that of a run queue.
 #[test]
 fn a_crowded_machine_is_not_taken_for_a_bad_network() {
-    let mut zoo = Zoo::lan();
-    zoo.threads([0.35, 0.3]);
-    zoo.cores([[1.0, 0.15], [1.0, 0.05]]);
-    for seen in [&mut zoo.a, &mut zoo.b] {
+    let mut path = Watched::lan();
+    path.threads([0.35, 0.3]);
+    path.cores([[1.0, 0.15], [1.0, 0.05]]);
+    for seen in [&mut path.a, &mut path.b] {
         first::<ProcessWatch>(seen).waited_for_cpu_ns = share_of(1.0, 0.5);
     }
-    let verdict = zoo.verdict();
+    let verdict = path.verdict();
     assert_eq!(verdict.findings[0].cause, Cause::CompetingLoad, "{verdict:#?}");
     assert!(verdict.findings[1..].iter().all(|f| f.cause.is_limit()), "{verdict:#?}");
 }
 
 #[test]
 fn a_reader_that_wakes_for_each_small_window_is_not_slow() {
-    let mut zoo = faults::receive_buffer(0.5);
-    zoo.receiver(|at, socket, t| {
-        let full = !zoo::nth(at).is_multiple_of(4);
+    let mut path = faults::receive_buffer(0.5);
+    path.receiver(|at, socket, t| {
+        let full = !nth(at).is_multiple_of(4);
         let window = t.receive_window_bytes;
         (socket.receive_queue_bytes, t.receive_window_bytes) =
             if full { (window, Bytes(0)) } else { (Bytes(0), window) };
     });
-    assert_eq!(zoo.verdict().findings[0].cause, Cause::ReceiveBuffer);
+    assert_eq!(path.verdict().findings[0].cause, Cause::ReceiveBuffer);
 }
 
 #[test]
 fn stolen_time_is_said_beside_the_limit() {
-    let mut zoo = Zoo::lan();
-    faults::stolen(&mut zoo, 0.3);
-    assert!(causes(&zoo.verdict()).contains(&Cause::Steal));
-    faults::stolen(&mut zoo, 0.1);
-    assert!(!causes(&zoo.verdict()).contains(&Cause::Steal), "an ordinary day");
+    let mut path = Watched::lan();
+    faults::stolen(&mut path, 0.3);
+    assert!(causes(&path.verdict()).contains(&Cause::Steal));
+    faults::stolen(&mut path, 0.1);
+    assert!(!causes(&path.verdict()).contains(&Cause::Steal), "an ordinary day");
 }
 
 #[test]
 fn two_ends_that_share_a_core_of_their_own_accord_are_no_fault() {
-    let mut zoo = Zoo::lan();
-    zoo.threads([0.5, 0.48]);
-    zoo.cores([[0.99, 0.2], [0.1, 0.0]]);
-    first::<ProcessWatch>(&mut zoo.b).core = 0;
-    for seen in [&mut zoo.a, &mut zoo.b] {
+    let mut path = Watched::lan();
+    path.threads([0.5, 0.48]);
+    path.cores([[0.99, 0.2], [0.1, 0.0]]);
+    first::<ProcessWatch>(&mut path.b).core = 0;
+    for seen in [&mut path.a, &mut path.b] {
         first::<ProcessWatch>(seen).waited_for_cpu_ns = share_of(1.0, 0.45);
         first::<ProcessWatch>(seen).allowed_cores = vec![0];
     }
-    let verdict = zoo.verdict();
+    let verdict = path.verdict();
     assert_eq!(verdict.findings[0].cause, Cause::CpuLimit, "{verdict:#?}");
     assert_eq!(verdict.findings.len(), 1, "{verdict:#?}");
 }
@@ -275,17 +276,17 @@ fn two_ends_that_share_a_core_of_their_own_accord_are_no_fault() {
 #[test]
 fn a_gap_that_nobody_could_see_is_said() {
     let seen = Observations { unseen: vec!["no BTF here".into()], ..Observations::default() };
-    let zoo = Zoo { b: seen, ..faults::slow_reader(0.5) };
-    let verdict = zoo.verdict();
+    let path = Watched { b: seen, ..faults::slow_reader(0.5) };
+    let verdict = path.verdict();
     assert!(verdict.unjudged.iter().any(|line| line == "host B: no BTF here"), "{:?}", verdict.unjudged);
-    assert!(verdict.unjudged.iter().any(|line| line.contains("slow reader")), "{:?}", verdict.unjudged);
+    assert!(verdict.unjudged.iter().any(|line| line.contains("reads slowly")), "{:?}", verdict.unjudged);
 }
 
 #[test]
 fn remedies_are_factors_of_the_table() {
     let table = landspeed_experiment::all_factors();
     let all = faults::FAULTS.iter().flat_map(|(_, fault)| [fault(0.0), fault(1.0)]);
-    for finding in all.chain([Zoo::lan(), Zoo::wan()]).flat_map(|zoo| zoo.verdict().findings) {
+    for finding in all.chain([Watched::lan(), Watched::wan()]).flat_map(|path| path.verdict().findings) {
         assert!(!finding.evidence.is_empty(), "{finding:?}");
         for remedy in finding.remedies {
             assert!(!remedy.what.is_empty());
@@ -301,10 +302,10 @@ fn remedies_are_factors_of_the_table() {
 
 #[test]
 fn a_fault_promises_no_more_than_the_limits_allow() {
-    let mut zoo = faults::receive_buffer(0.5);
-    let now = zoo.rate.0;
-    zoo.limits[0] = Some(HostLimits { link_bps: Some(BitRate(now * 1.5)), ..HostLimits::default() });
-    let finding = &zoo.verdict().findings[0];
+    let mut path = faults::receive_buffer(0.5);
+    let now = path.rate.0;
+    path.limits[0] = Some(HostLimits { link_bps: Some(BitRate(now * 1.5)), ..HostLimits::default() });
+    let finding = &path.verdict().findings[0];
     let ratio = finding.remedies[0].expected_ratio.unwrap();
     assert!((ratio - 1.5).abs() < 0.1, "{finding:#?}");
 }
@@ -376,10 +377,10 @@ proptest! {
     fn whatever_was_recorded_is_judged(
         which in 0..faults::FAULTS.len(), strength in 0.0..=1.0f64, a in changes(), b in changes()
     ) {
-        let mut zoo = faults::FAULTS[which].1(strength);
-        zoo.a = forged(&zoo.a, &a);
-        zoo.b = forged(&zoo.b, &b);
-        for verdict in [zoo.verdict(), zoo.turned(), zoo.from(0), zoo.from(1)] {
+        let mut path = faults::FAULTS[which].1(strength);
+        path.a = forged(&path.a, &a);
+        path.b = forged(&path.b, &b);
+        for verdict in [path.verdict(), path.turned(), path.from(0), path.from(1)] {
             sound(&verdict);
         }
     }
@@ -387,9 +388,9 @@ proptest! {
 
 #[test]
 fn nothing_seen_at_all_still_has_a_verdict() {
-    let mut zoo = Zoo::lan();
-    (zoo.a, zoo.b) = (Observations::default(), Observations::default());
-    for verdict in [zoo.verdict(), zoo.from(0)] {
+    let mut path = Watched::lan();
+    (path.a, path.b) = (Observations::default(), Observations::default());
+    for verdict in [path.verdict(), path.from(0)] {
         sound(&verdict);
         assert!(verdict.findings[0].confidence < 0.5);
     }

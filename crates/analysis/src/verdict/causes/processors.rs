@@ -1,0 +1,412 @@
+//! Processors: what they are asked to do, and who else has them.
+
+use landspeed_record::{Cause, CostClass, Finding, ProcessWatch, SoftnetCounts};
+use landspeed_units::{BitRate, CpuNanos};
+
+use crate::verdict::judge::{Telling, behind, found};
+use crate::verdict::thresholds::{
+    FULL_CORE, IDLE_CORE, LOW_CLOCK, NOTABLE, PACKETS_ALONE, PACKETS_WITH_THREADS, STOLEN,
+};
+use crate::verdict::view::{Core, End, Role, View, settings};
+use crate::verdict::words::{percent, share, shown};
+
+/// Classes of cost that grow with packets and not with bytes.
+const PER_PACKET: [CostClass; 7] = [
+    CostClass::Tcp,
+    CostClass::Udp,
+    CostClass::Ip,
+    CostClass::Driver,
+    CostClass::Softirq,
+    CostClass::Memory,
+    CostClass::Lock,
+];
+
+/// Share of a full processor that packets cost where no profile tells: the lab's own ladder of hand
+/// measurements, 2.4 to 10 Gb/s a processor second for packets of 1,500 and 9,000 bytes at the same cost
+/// per byte.
+const UNPROFILED: f64 = 0.6;
+/// Large packets still cost something.
+const SAVED: f64 = 0.85;
+
+pub(super) struct Missing {
+    pub(super) knob: &'static str,
+    pub(super) host: String,
+}
+
+/// The segmentation offload of the sender; receive offload of the receiver, where packets reach it one by
+/// one. A device that carries whole large packets to the peer has nothing to join.
+pub(super) fn offloads_missing(view: &View<'_>) -> Vec<Missing> {
+    let off = |end: &End<'_>, feature: &str| {
+        let settings = settings(end.host);
+        settings
+            .is_some_and(|s| s.features.get(feature) == Some(&false) && !s.fixed.iter().any(|f| f == feature))
+    };
+    let mut missing = Vec::new();
+    let mut add = |end: &End<'_>, knob| missing.push(Missing { knob, host: end.name() });
+    if let Some(end) = &view.sender {
+        if off(end, "tx-tcp-segmentation") {
+            add(end, "tso");
+        }
+        // Where the device cuts TCP's large packets nothing is left for this one.
+        let cut = settings(end.host).is_some_and(|s| s.features.get("tx-tcp-segmentation") == Some(&true));
+        if off(end, "tx-generic-segmentation") && !cut {
+            add(end, "gso");
+        }
+    }
+    if let Some(end) = view.receiver.as_ref().filter(|end| off(end, "rx-gro") && one_by_one(end)) {
+        add(end, "gro");
+    }
+    missing
+}
+
+/// Whether packets of full size reach the host one by one: smaller ones could not be joined.
+fn one_by_one(end: &End<'_>) -> bool {
+    let mtu = settings(end.host).map_or(0, |s| s.mtu_bytes.0) as f64;
+    let links = end.host.links().iter().filter(|link| link.rx_packets > 0);
+    let largest = links.map(|link| link.rx_bytes.0 as f64 / link.rx_packets as f64).fold(0.0, f64::max);
+    (0.8 * mtu..=1.1 * mtu).contains(&largest) && mtu > 0.0
+}
+
+/// Share of the host's time that goes with packets.
+fn per_packet(view: &View<'_>) -> Option<f64> {
+    let of = |end: &End<'_>| {
+        let known: Vec<f64> = PER_PACKET.iter().filter_map(|class| end.cost_share(*class)).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>())
+    };
+    view.ends().filter_map(of).max_by(f64::total_cmp)
+}
+
+pub(super) fn offloads_off(view: &View<'_>) -> Option<Finding> {
+    let missing = offloads_missing(view);
+    if missing.is_empty() || !view.cpu.hurried() || view.is_udp() {
+        return None;
+    }
+    let packets = per_packet(view);
+    let cost = SAVED * packets.unwrap_or(UNPROFILED);
+    // They cannot be on before checksums are left to the device; and where all packets meet on one core by
+    // somebody's order while others idle, spreading them comes first.
+    let behind = summing(view).is_some() || packets_bound(view);
+    let weight = share(cost * view.cpu.busiest) * if behind { 0.5 } else { 1.0 };
+    let names: Vec<&str> = missing.iter().map(|m| m.knob).collect();
+    let summary =
+        format!("{} off: each packet is handled by itself, and a processor is full", names.join(", "));
+    let mut finding = found(Cause::OffloadsOff, weight, if packets.is_some() { 0.9 } else { 0.75 }, summary)
+        .at(&*missing[0].host)
+        .saw(format!("{} is taken for {} of the time", view.cpu.at, percent(view.cpu.busiest)))
+        .saw_if(
+            packets
+                .map(|share| format!("{} of the sampled time goes with packets, not bytes", percent(share))),
+        );
+    for offload in missing {
+        finding = finding
+            .saw(format!("{} of {} is off and can be turned", offload.knob, offload.host))
+            .try_knob(offload.knob, "on", "handle many packets as one");
+    }
+    Some(finding.expect(view.won_back(weight)))
+}
+
+/// What a core carries of packets of the path's size one by one, at what they cost the lab without offloads: 2.4
+/// Gb/s a processor second at 1,500 bytes.
+pub(super) fn one_by_one_rate(view: &View<'_>) -> Option<BitRate> {
+    const PACKET_SECONDS: f64 = 4.8e-6;
+    let payload = view.sender.as_ref()?.main()?.last()?.send_mss_bytes;
+    Some(BitRate(payload.0 as f64 * 8.0 / PACKET_SECONDS))
+}
+
+pub(super) fn offloads_off_next(view: &View<'_>) -> Option<Finding> {
+    // Where checksums are the processor's, these depend on that.
+    let missing = if summing(view).is_some() { Vec::new() } else { offloads_missing(view) };
+    let first = missing.first()?;
+    let names: Vec<&str> = missing.iter().map(|m| m.knob).collect();
+    let summary = format!("{} off: each packet is handled by itself", names.join(", "));
+    let finding = behind(Cause::OffloadsOff, one_by_one_rate(view)?, 0.6, summary).at(&*first.host);
+    Some(missing.iter().fold(finding, |finding, offload| {
+        let off = format!("{} of {} is off and can be turned", offload.knob, offload.host);
+        finding.saw(off).try_knob(offload.knob, "on", "handle many packets as one")
+    }))
+}
+
+/// The sender's checksum offloads by their ethtool names: one of them is enough.
+const TRANSMIT: [&str; 3] = ["tx-checksum-ip-generic", "tx-checksum-ipv4", "tx-checksum-ipv6"];
+/// Gain of checksum offload alone: 44 % (jin-yoo-2007 section 3.2), so that it costs 1 - 1/1.44.
+const CHECKSUM_ALONE: f64 = 0.31;
+/// Without it the kernel also turns scatter-gather and segmentation offload off (netdev_fix_features), so
+/// packets are small as well.
+const WITH_SEGMENTATION: f64 = 0.75;
+
+/// The end whose checksums are computed in software though its device could, with the knob.
+pub(super) fn summing<'v, 'a>(view: &'v View<'a>) -> Option<(&'v End<'a>, &'static str)> {
+    let off = |end: &End<'_>, names: &[&str]| {
+        let Some(settings) = settings(end.host) else { return false };
+        let turnable = |name: &&&str| !settings.fixed.iter().any(|fixed| fixed == **name);
+        let known: Vec<bool> =
+            names.iter().filter(turnable).filter_map(|name| settings.features.get(*name)).copied().collect();
+        !known.is_empty() && known.iter().all(|on| !on)
+    };
+    let sends = view.sender.as_ref().filter(|end| off(end, &TRANSMIT)).map(|end| (end, "tx-checksum"));
+    // A receiver's own sums matter only where they are seen to cost something: virtual links skip them.
+    let receives = || view.receiver.as_ref().filter(|end| off(end, &["rx-checksum"]) && summed(end) > 0.02);
+    sends.or_else(|| receives().map(|end| (end, "rx-checksum")))
+}
+
+fn summed(end: &End<'_>) -> f64 {
+    end.cost_share(CostClass::Checksum).unwrap_or(0.0)
+}
+
+pub(super) fn software_checksum(view: &View<'_>) -> Option<Finding> {
+    let (end, knob) = summing(view)?;
+    if !view.cpu.hurried() {
+        return None;
+    }
+    let segmentation = end.role == Role::Sender && !view.is_udp();
+    let sums = view.ends().map(summed).fold(0.0, f64::max);
+    let cost = if segmentation {
+        WITH_SEGMENTATION
+    } else {
+        sums.max(if sums > 0.0 { 0.0 } else { CHECKSUM_ALONE })
+    };
+    let weight = share(cost.max(sums) * view.cpu.busiest);
+    let summary =
+        "the processor computes checksums that the device could, and what depends on that is off".to_owned();
+    let finding = found(Cause::SoftwareChecksum, weight, 0.85, summary)
+        .at(end.name())
+        .saw(format!("{knob} of {} is off and can be turned", end.name()))
+        .saw(format!("{} is taken for {} of the time", view.cpu.at, percent(view.cpu.busiest)))
+        .saw_when(sums > 0.0, format!("{} of the sampled time goes into sums", percent(sums)))
+        .saw_when(segmentation, "without it scatter-gather and segmentation offload stay off too")
+        .try_knob(knob, "on", "leave the sums to the device");
+    Some(
+        match segmentation {
+            true => finding.try_knob("tso", "on", "which then can hand over large packets"),
+            false => finding,
+        }
+        .expect(view.won_back(weight)),
+    )
+}
+
+pub(super) fn software_checksum_next(view: &View<'_>) -> Option<Finding> {
+    let (end, knob) = summing(view).filter(|(end, _)| end.role == Role::Sender && !view.is_udp())?;
+    let allows = one_by_one_rate(view)?;
+    let summary = "the processor computes checksums that the device could, and sends packets one by one";
+    Some(
+        behind(Cause::SoftwareChecksum, allows, 0.6, summary.to_owned())
+            .at(end.name())
+            .saw(format!("{knob} of {} is off and can be turned", end.name()))
+            .saw("without it scatter-gather and segmentation offload stay off too")
+            .try_knob(knob, "on", "leave the sums to the device")
+            .try_knob("tso", "on", "which then can hand over large packets"),
+    )
+}
+
+/// A core that packets fill, or that packets and threads fill together while another one idles.
+pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
+    let full = view.cpu.cores.iter().filter(|core| core.busy >= FULL_CORE);
+    let packets = full.filter(|core| {
+        let spare = view.cpu.idle_beside(core) >= IDLE_CORE;
+        core.interrupts >= PACKETS_ALONE || (core.interrupts >= PACKETS_WITH_THREADS && spare)
+    });
+    packets.max_by(|a, b| a.interrupts.total_cmp(&b.interrupts))
+}
+
+/// Whether packets fill one core alone, or with threads of the flow that somebody bound to it: the scheduler takes
+/// free ones elsewhere.
+pub(super) fn packets_bound(view: &View<'_>) -> bool {
+    let Some(core) = full_core(view) else { return false };
+    let here = |end: &&End<'_>| end.process.is_some_and(|p| p.core == core.number);
+    let held = |end: &End<'_>| end.process.is_some_and(|p| p.allowed_cores.len() == 1);
+    let mut threads = view.ends().filter(here).peekable();
+    core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(held)
+}
+
+pub(super) fn softirq_core(view: &View<'_>) -> Option<Finding> {
+    let core = full_core(view)?;
+    if core.interrupts > 2.0 * view.packet_time() {
+        return None; // The flow's packets explain less than half of it.
+    }
+    let spare = view.cpu.idle_beside(core);
+    // What could move: all the interrupts, or as much as evens out the two cores.
+    let moved = 1.0 - 1.0 / (1.0 + spare);
+    let weight = if core.interrupts >= PACKETS_ALONE { core.interrupts } else { core.interrupts.max(moved) };
+    // On a virtual link packets are handled where they are sent: a sender that is free to move has them with
+    // it wherever it goes, and fewer packets would help there too.
+    let by_chance = !packets_bound(view) && !offloads_missing(view).is_empty();
+    let weight = share(if by_chance { weight / 2.0 } else { weight });
+    let summary =
+        format!("{} is full, {} of it with handling packets", core.name(), percent(core.interrupts));
+    let finding = found(Cause::SoftirqCore, weight, 0.85, summary).at(core.name());
+    let sum = |name: &str| {
+        let counts = view.ends().filter_map(|end| end.host.seen.get::<SoftnetCounts>().0.get(name));
+        counts.fold(0u64, |sum, count| sum.saturating_add(*count))
+    };
+    let (squeezed, dropped) = (sum("time_squeeze"), sum("dropped"));
+    let ksoftirqd = view.ends().map(|end| end.host.cpu().ksoftirqd_ns).max().unwrap_or_default();
+    Some(
+        finding
+            .saw(format!("busy {}, in interrupts {}", percent(core.busy), percent(core.interrupts)))
+            .saw(format!("the idlest core beside it idles for {} of the time", percent(spare)))
+            .saw_when(squeezed > 0, format!("{squeezed} rounds ended with packets left (time_squeeze)"))
+            .saw_when(dropped > 0, format!("{dropped} packets found no room in a core's backlog"))
+            .saw_when(ksoftirqd.0 > 0, format!("ksoftirqd ran for {ksoftirqd}"))
+            .saw_if(sharing(view, core))
+            .try_knob("rps", "", "spread packets of different flows, or move them off the thread's core")
+            .try_knob("irq-affinity", "", "take the interrupts elsewhere")
+            .try_knob("gro", "on", "handle many packets as one")
+            .try_knob("placement", "neighbours", "let the threads run beside that core, not on it")
+            .expect(view.won_back(weight)),
+    )
+}
+
+fn sharing(view: &View<'_>, core: &Core) -> Option<String> {
+    let here = |end: &&End<'_>| end.process.is_some_and(|process| process.core == core.number);
+    let names: Vec<String> = view.ends().filter(here).map(|end| end.name()).collect();
+    (!names.is_empty()).then(|| format!("the flow's thread of {} runs on it as well", names.join(" and ")))
+}
+
+/// Time that others ran on the end's machine, in cores: what is not the flow's processes, nor interrupts,
+/// nor ksoftirqd, which work for the flow.
+fn others(view: &View<'_>, end: &End<'_>) -> f64 {
+    let usage = end.host.cpu();
+    let ran: CpuNanos = usage.cores.iter().map(|core| core.user_ns + core.system_ns).sum();
+    let here = view.ends().filter(|other| view.one_machine || other.role == end.role);
+    let own: CpuNanos =
+        here.flat_map(|end| end.host.seen.get::<Vec<ProcessWatch>>()).map(|process| process.cpu_ns).sum();
+    let window = usage.window_ns.0 as f64;
+    if window == 0.0 { 0.0 } else { (ran - own - usage.ksoftirqd_ns).0 as f64 / window }
+}
+
+/// Time that the end's thread waited for others: not for the flow's other end on the same core, nor for
+/// its own brothers, nor longer than others ran at all.
+fn waited_for_others(view: &View<'_>, end: &End<'_>) -> Option<f64> {
+    let process = end.process?;
+    let same_core = |other: &&End<'_>| {
+        let core = other.process.map(|process| process.core);
+        view.one_machine && other.role != end.role && core == Some(process.core)
+    };
+    let by_peer: f64 = view.ends().filter(same_core).filter_map(|other| other.ran()).sum();
+    let usage = end.host.cpu();
+    let by_softirq = usage.ksoftirqd_ns.0 as f64 / (usage.window_ns.0 as f64).max(1.0);
+    let waited = end.waited_for_cpu()? - by_peer - share(by_softirq);
+    Some(share(waited.min(others(view, end))))
+}
+
+pub(super) fn competing(view: &View<'_>) -> Option<Finding> {
+    let all = view.ends().filter_map(|end| Some((end, waited_for_others(view, end)?)));
+    let (end, weight) = all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, waited)| *waited >= NOTABLE)?;
+    let process = end.process?;
+    let core = format!("{} core {}", end.name(), process.core);
+    let summary = format!("other programs want the core that the flow's thread runs on ({core})");
+    Some(
+        found(Cause::CompetingLoad, weight, 0.9, summary)
+            .at(core)
+            .saw_if(end.waited_for_cpu().map(|waited| {
+                format!(
+                    "the thread was ready and had no core for {} of the time (run-queue wait)",
+                    percent(waited)
+                )
+            }))
+            .saw_if(end.ran().map(|ran| format!("it ran for {}", percent(ran))))
+            .saw(format!(
+                "programs that have no part in the flow used {:.2} cores meanwhile",
+                others(view, end)
+            ))
+            .ask("stop the other programs, move them, or give them a lower priority")
+            .try_knob("placement", "free", "let the scheduler choose the core")
+            .expect(view.won_back(weight)),
+    )
+}
+
+pub(super) fn placement(view: &View<'_>) -> Option<Finding> {
+    let pinned =
+        view.ends().filter_map(|end| confined(view, end)).max_by(|a, b| a.weight.total_cmp(&b.weight));
+    let far = view.ends().find_map(|end| remote_node(view, end));
+    pinned.into_iter().chain(far).max_by(|a, b| a.weight.total_cmp(&b.weight))
+}
+
+/// A thread that may not leave a full core while others idle. Two ends that share a core of their own
+/// accord are no fault: what they save in caches is worth more than a second core (feng-2003 3.3.1).
+fn confined(view: &View<'_>, end: &End<'_>) -> Option<Finding> {
+    let process = end.process?;
+    let cores = end.host.cpu().cores.len();
+    let core = view
+        .cpu
+        .cores
+        .iter()
+        .find(|core| core.number == process.core && (view.one_machine || core.host == end.name()))?;
+    let idle = view.cpu.idle_beside(core);
+    let few = !process.allowed_cores.is_empty() && process.allowed_cores.len() < cores;
+    let waited = waited_for_others(view, end)?;
+    if !few || core.busy < FULL_CORE || idle < IDLE_CORE || waited < NOTABLE {
+        return None;
+    }
+    // Mending it wins back what the competing load costs, no more.
+    let weight = 0.9 * waited.min(idle);
+    let summary = format!("the flow's thread is bound to {}, which is full, while others idle", core.name());
+    Some(
+        found(Cause::Placement, weight, 0.8, summary)
+            .at(core.name())
+            .saw(format!("it may run on {} of {cores} cores", process.allowed_cores.len()))
+            .saw(format!("the idlest core beside it idles for {} of the time", percent(idle)))
+            .try_knob("placement", "free", "let the thread run where there is room")
+            .expect(view.won_back(weight)),
+    )
+}
+
+/// A thread on another NUMA node than the link, where a processor is full.
+fn remote_node(view: &View<'_>, end: &End<'_>) -> Option<Finding> {
+    let (process, link) = (end.process?, end.link_facts()?);
+    let far = !link.local_cpus.is_empty() && !link.local_cpus.contains(&process.core);
+    if end.host.facts.numa_nodes < 2 || !far || !view.cpu.saturated() {
+        return None;
+    }
+    let summary = format!("the flow's thread of {} runs on another NUMA node than its link", end.name());
+    // Memory of another node is reached 1.5 to 2 times as slowly; about a third of the work waits for it.
+    let finding =
+        found(Cause::Placement, 0.25, 0.6, summary).at(format!("{} core {}", end.name(), process.core));
+    let node = link.numa_node.map(|node| format!("the link's device is on node {node}"));
+    Some(finding.saw_if(node).try_knob("placement", "neighbours", "run the thread near the link").try_knob(
+        "irq-affinity",
+        "",
+        "and take its interrupts there",
+    ))
+}
+
+pub(super) fn steal(view: &View<'_>) -> Option<Finding> {
+    let all = view.ends().map(|end| (end, end.host.cpu().steal_share()));
+    let (end, stolen) = all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, stolen)| *stolen >= STOLEN)?;
+    let summary = format!("the hypervisor gave {} of the processors' time to somebody else", percent(stolen));
+    let finding = found(Cause::Steal, stolen, 0.8, summary)
+        .at(end.name())
+        .saw(format!("stolen: {} of all cores' time over the window", percent(stolen)));
+    Some(
+        finding.ask("a quieter machine, or processors of its own: rates measured here are not to be trusted"),
+    )
+}
+
+pub(super) fn low_clock(view: &View<'_>) -> Option<Finding> {
+    if !view.cpu.saturated() {
+        return None;
+    }
+    let clocks = view.ends().filter_map(|end| {
+        let limits = end.host.limits?;
+        let (now, most) = limits.cpu_hz.zip(limits.most_cpu_hz)?;
+        (now > 0.0 && most > 0.0).then_some((end, limits, now, most))
+    });
+    let (end, limits, now, most) = clocks.min_by(|a, b| (a.2 / a.3).total_cmp(&(b.2 / b.3)))?;
+    if now >= LOW_CLOCK * most {
+        return None;
+    }
+    let summary =
+        format!("the processor of {} runs at {:.1} of {:.1} GHz", end.name(), now / 1e9, most / 1e9);
+    let finding = found(Cause::CpuFrequency, 1.0 - now / most, 0.8, summary).at(end.name());
+    let governor =
+        (!limits.governor.is_empty()).then(|| format!("the governor is {}", shown(&limits.governor)));
+    Some(
+        finding
+            .saw(format!("{} is taken for {} of the time", view.cpu.at, percent(view.cpu.busiest)))
+            .saw(format!("its clock is at {} of what it can", percent(now / most)))
+            .saw_if(governor)
+            .try_knob("governor", "performance", "run at full clock under load")
+            .ask("where there is no governor: power limits, heat, or the firmware's settings")
+            .expect(Some(most / now)),
+    )
+}

@@ -1,0 +1,277 @@
+//! Programs: how they read, write and accept.
+
+use landspeed_record::{Cause, CostClass, Finding, ListenerWatch};
+
+use super::processors::{Missing, offloads_missing};
+use crate::verdict::judge::{Telling, found};
+use crate::verdict::thresholds::{
+    CALLS, COPYING, DEAR_BYTE_NS, DELAYED_ACK_NS, NOTABLE, SATURATED, SMALL_SEGMENT, SYN_RETRY_NS, UNHURRIED,
+};
+use crate::verdict::view::{End, FlowView, HeldBy, View, counter};
+use crate::verdict::words::{percent, share, shown};
+
+pub(super) fn slow_reader(view: &View<'_>) -> Option<Finding> {
+    let limit = view.window_limit.filter(|limit| limit.by == HeldBy::Reader)?;
+    let end = view.receiver.as_ref()?;
+    let confidence = if end.process.is_some() { 0.95 } else { 0.7 };
+    let summary = format!("{} reads more slowly than data arrives", program(end));
+    let finding = found(Cause::SlowReader, limit.share, confidence, summary).at(end.name());
+    let zero = counter(end.host, "TcpExt.TCPToZeroWindowAdv");
+    Some(
+        finding
+            .saw_if(
+                limit.queue.map(|queue| format!("the receive queue was {} full on average", percent(queue))),
+            )
+            .saw(format!("so the window was closed to the sender for {} of the time", percent(limit.share)))
+            .saw_if(
+                (zero > 0)
+                    .then(|| format!("the receiver closed its window {zero} times (TCPToZeroWindowAdv)")),
+            )
+            .saw_if(instead(end))
+            .try_knob("read-size", "", "read more in each call")
+            .ask("find out what the reading program waits for: a larger buffer would only fill as well")
+            .expect(view.won_back(limit.share)),
+    )
+}
+
+pub(super) fn slow_writer(view: &View<'_>) -> Option<Finding> {
+    let end = view.sender.as_ref()?;
+    let flow = end.main()?;
+    let time = view.time?;
+    let kept_out = flow.when(|t| t.unacked_segments > 0) > 0.0 || backlog_overflows(view);
+    if flow.delta(|t| t.sent_bytes.0) == 0 && kept_out {
+        return None; // Nothing gets through: that the writer waits is no wonder.
+    }
+    // On a long path data is always in flight; then it is the sender's own word that counts.
+    let starved = flow.when(|t| t.app_limited && t.not_sent_bytes.0 == 0) * time.rest;
+    let mut weight = time.idle.max(starved);
+    let hurried = end.wanted_cpu().is_some_and(|wanted| wanted >= SATURATED) && !end.computes();
+    let waits_for_room = end.elsewhere().is_some_and(|away| away < NOTABLE) && !end.computes();
+    if hurried || (end.process.is_some() && waits_for_room) {
+        return None;
+    }
+    if !end.computes() {
+        weight = weight.min(1.0 - end.wanted_cpu().unwrap_or(0.0));
+    }
+    if weight < NOTABLE {
+        return None;
+    }
+    let confidence = if end.process.is_some() { 0.9 } else { 0.7 };
+    let summary = format!("{} writes more slowly than the path would take it", program(end));
+    Some(
+        found(Cause::SlowWriter, weight, confidence, summary)
+            .at(end.name())
+            .saw(format!("nothing was in flight and nothing waited for {} of the time", percent(time.idle)))
+            .saw_when(
+                starved > 0.0,
+                format!(
+                    "TCP had nothing more to send in {} of the samples (app_limited)",
+                    percent(share(starved))
+                ),
+            )
+            .saw_if(instead(end))
+            .ask("find out what the writing program waits for: its disk, its peer, a timer, a lock")
+            .expect(view.won_back(weight)),
+    )
+}
+
+/// "iperf3 (pid 4711)", or "the program".
+fn program(end: &End<'_>) -> String {
+    match end.process {
+        Some(process) if process.pid > 0 => format!("{} (pid {})", shown(&process.name), process.pid),
+        _ => "the program".to_owned(),
+    }
+}
+
+/// What its busiest thread does.
+fn instead(end: &End<'_>) -> Option<String> {
+    let ran = end.ran()?;
+    let seen = end.mostly_in().map(|(place, share)| {
+        let place = match place {
+            "running" | "asleep" | "stopped" => place.to_owned(),
+            function => format!("in {}", shown(function)),
+        };
+        format!(", was found {place} in {} of the samples", percent(share))
+    });
+    Some(format!("its busiest thread ran for {} of the time{}", percent(ran), seen.unwrap_or_default()))
+}
+
+pub(super) fn tiny_writes(view: &View<'_>) -> Option<Finding> {
+    let end = view.sender.as_ref()?;
+    let (weight, confidence, finding) =
+        by_segments(view, end).or_else(|| by_calls(end)).or_else(|| by_price(view, end))?;
+    let summary = "the program writes so few bytes at a time that the calls are the work".to_owned();
+    let mut told = found(Cause::TinyWrites, weight, confidence, summary).at(end.name());
+    told.evidence = finding;
+    let told = told
+        .saw_if(end.ran().map(|ran| format!("the writing thread ran for {} of the time", percent(ran))))
+        .try_knob("write-size", "65536", "write more in each call, or gather writes in a buffer first");
+    Some(told.expect(view.won_back(weight)))
+}
+
+type Signs = (f64, f64, Vec<String>);
+
+/// Bytes per segment with data, over the MSS; `None` where none was sent.
+pub(super) fn fill(end: &End<'_>) -> Option<(f64, f64)> {
+    let flow = end.main()?;
+    let segments = flow.delta(|t| t.data_segments_sent) as f64;
+    let mss = flow.last()?.send_mss_bytes.0 as f64;
+    let each = flow.delta(|t| t.sent_bytes.0) as f64 / segments;
+    (segments > 0.0 && mss > 0.0).then_some((each, each / mss))
+}
+
+/// Without Nagle's algorithm each write is a segment.
+fn by_segments(view: &View<'_>, end: &End<'_>) -> Option<Signs> {
+    let (each, fill) = fill(end)?;
+    let time = view.time?;
+    let hurried = end.wanted_cpu().is_some_and(|wanted| wanted >= UNHURRIED);
+    if fill >= SMALL_SEGMENT || !hurried || nagle_waits(end) >= 0.3 {
+        return None;
+    }
+    let line = format!("segments carry {each:.0} bytes on average, {} of the MSS", percent(fill));
+    Some(((1.0 - fill) * (1.0 - time.idle).max(end.wanted_cpu()?), 0.85, vec![line]))
+}
+
+/// With it segments are full, and the profile shows calls instead of copying.
+fn by_calls(end: &End<'_>) -> Option<Signs> {
+    let (calls, copying) = (end.cost_share(CostClass::SystemCall)?, end.cost_share(CostClass::Copy)?);
+    if end.wanted_cpu()? < SATURATED || calls < CALLS || copying >= calls {
+        return None;
+    }
+    let line = format!(
+        "{} of its time goes into system calls, {} into copying what they hand over",
+        percent(calls),
+        percent(copying)
+    );
+    Some((1.0 - copying / COPYING, 0.85, vec![line]))
+}
+
+/// A byte is dear though the sender's offloads are on, and the receiver has time to spare.
+fn by_price(view: &View<'_>, end: &End<'_>) -> Option<Signs> {
+    let reader_waits = view.receiver.as_ref().and_then(|end| end.ran()).is_some_and(|ran| ran < SATURATED);
+    let bytes = end.main()?.moved(end.role).0 as f64;
+    let price = end.process?.busiest_thread_ns.0 as f64 / bytes;
+    let dear = bytes > 0.0 && price >= DEAR_BYTE_NS && end.ran()? >= SATURATED;
+    let own = |missing: &Missing| missing.host == end.name();
+    if !dear || !reader_waits || offloads_missing(view).iter().any(own) {
+        return None;
+    }
+    let line = format!(
+        "a byte costs the sender {price:.1} ns though its offloads are on; large writes cost under 1"
+    );
+    Some((1.0 - 0.5 / price, 0.5, vec![line]))
+}
+
+/// Share of the samples in which less than a segment waited for something in flight to be acknowledged:
+/// nothing but Nagle's algorithm holds that back.
+pub(super) fn nagle_waits(end: &End<'_>) -> f64 {
+    end.main().map_or(0.0, |flow| {
+        flow.when(|t| {
+            let held = t.not_sent_bytes.0 > 0 && t.not_sent_bytes < t.send_mss_bytes;
+            held && t.unacked_segments > 0 && t.unacked_segments < t.cwnd_segments && t.lost_segments == 0
+        })
+    })
+}
+
+pub(super) fn nagle(view: &View<'_>) -> Option<Finding> {
+    let held = view.sender.as_ref().map(nagle_waits);
+    let acks = view.receiver.as_ref().map_or(0, |end| counter(end.host, "TcpExt.DelayedACKs"));
+    let timer = delay(view);
+    let by_timer = share(acks as f64 * timer / (view.window.0 as f64).max(1.0));
+    let small = view.main().is_some_and(small_segments);
+    let (weight, confidence) = match (held, view.receiver.is_some()) {
+        (Some(held), true) if held.min(by_timer) >= NOTABLE => (held.max(by_timer), 0.95),
+        // A round trip that lasts as long as the timer, in place of the receiver's count.
+        (Some(held), false) if slow_answers(view) => (held, 0.7),
+        (None, true) if small => (by_timer, 0.5),
+        _ => return None,
+    };
+    if weight < NOTABLE || !small {
+        return None;
+    }
+    let summary = "small writes wait for an acknowledgement that the receiver delays".to_owned();
+    let at = view.ends().next().map_or_else(String::new, End::name);
+    Some(found(Cause::NagleDelayedAck, weight, confidence, summary).at(at).saw_if(held.map(|held| {
+            format!("less than a segment waited for an acknowledgement in {} of the samples", percent(held))
+        }))
+        .saw_when(acks > 0, format!(
+                "the receiver's timer sent {acks} acknowledgements, each {:.0} ms late: {} of the time (DelayedACKs)",
+                timer / 1e6,
+                percent(by_timer)
+            ))
+        .try_knob("nodelay", "on", "TCP_NODELAY: send small segments at once")
+        .ask("or write each request in one call (writev), so that nothing is left to wait").expect(view.won_back(weight)))
+}
+
+/// The receiver's delayed-acknowledgement timer, in nanoseconds.
+fn delay(view: &View<'_>) -> f64 {
+    let flow = view.receiver.as_ref().and_then(End::main);
+    let timer = flow.and_then(|flow| flow.median_tcp(|t| t.ato_ns.0)).filter(|timer| *timer > 0.0);
+    timer.map_or(DELAYED_ACK_NS, |timer| timer.min(5.0 * DELAYED_ACK_NS))
+}
+
+/// Whether segments are small: a stream that fills its segments is acknowledged at once.
+fn small_segments(flow: &FlowView<'_>) -> bool {
+    let Some(last) = flow.last() else { return false };
+    let sent = (flow.delta(|t| t.sent_bytes.0), flow.delta(|t| t.data_segments_sent), last.send_mss_bytes.0);
+    let came = (
+        flow.delta(|t| t.received_bytes.0),
+        flow.delta(|t| t.data_segments_received),
+        last.receive_mss_bytes.0,
+    );
+    let (bytes, segments, mss) = if sent.0 >= came.0 { sent } else { came };
+    segments > 0 && bytes / segments < mss / 2
+}
+
+fn slow_answers(view: &View<'_>) -> bool {
+    let flow = view.sender.as_ref().and_then(End::main);
+    let answered = flow.and_then(|flow| flow.median_tcp(|t| t.rtt_ns.0)).unwrap_or(0.0);
+    let idle = view.rtt.map_or(0.0, |rtt| rtt.0 as f64);
+    answered >= 0.5 * DELAYED_ACK_NS && answered >= 4.0 * idle
+}
+
+/// One connection that was dropped may be chance.
+const FEW: u64 = 2;
+
+/// Whether connections wait for a full backlog on either host.
+pub(super) fn backlog_overflows(view: &View<'_>) -> bool {
+    view.ends().any(|end| drops(end) >= FEW)
+}
+
+fn listeners<'a>(end: &End<'a>) -> &'a [ListenerWatch] {
+    end.host.seen.get::<Vec<ListenerWatch>>()
+}
+
+fn drops(end: &End<'_>) -> u64 {
+    let watched = listeners(end).iter().map(|listener| listener.drops).fold(0, u64::saturating_add);
+    counter(end.host, "TcpExt.ListenOverflows").max(watched)
+}
+
+pub(super) fn listen_backlog(view: &View<'_>) -> Option<Finding> {
+    let end = view.ends().max_by_key(|end| drops(end))?;
+    let dropped = drops(end);
+    if dropped < FEW {
+        return None;
+    }
+    // Each dropped connection stands still until its client tries again, a second later at the earliest.
+    let stalls = dropped as f64 * SYN_RETRY_NS / (view.window.0 as f64).max(1.0);
+    let accepted = counter(end.host, "Tcp.PassiveOpens");
+    let fullest = listeners(end).iter().max_by_key(|listener| listener.drops);
+    let summary = "connections arrive faster than they are accepted, and the backlog is full".to_owned();
+    Some(
+        found(Cause::ListenBacklog, share(stalls).min(0.99), 0.95, summary)
+            .at(end.name())
+            .saw(format!(
+                "{dropped} connections dropped for a full backlog (ListenOverflows), {accepted} accepted"
+            ))
+            .saw("each of them waits a second or more for its next try (RFC 6298 section 2.1)")
+            .saw_if(fullest.map(|listener| {
+                format!(
+                    "{} has a backlog of {}; {} waited at most",
+                    listener.local, listener.backlog, listener.most_waiting
+                )
+            }))
+            .ask("a larger backlog in listen(2); net.core.somaxconn bounds it")
+            .ask("accept faster: in a thread of its own, or in several (SO_REUSEPORT)"),
+    )
+}

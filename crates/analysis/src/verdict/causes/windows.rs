@@ -1,0 +1,288 @@
+//! Windows and buffers: those that something waits for, and those that are small all the same.
+
+use landspeed_record::{Cause, Finding, SocketState, TcpState};
+use landspeed_units::{BitRate, Bytes, Nanos};
+
+use crate::verdict::judge::{Telling, behind, found};
+use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
+use crate::verdict::view::{End, FlowView, HeldBy, SCALED, View, WindowLimit};
+use crate::verdict::words::percent;
+use crate::window::lost_to_rounding;
+
+fn limit(view: &View<'_>, by: HeldBy) -> Option<WindowLimit> {
+    view.window_limit.filter(|limit| limit.by == by)
+}
+
+pub(super) fn receive_buffer(view: &View<'_>) -> Option<Finding> {
+    let limit = limit(view, HeldBy::Buffer)?;
+    let window = Bytes(limit.window as u64);
+    let summary =
+        format!("the receiver's window of {window} is smaller than the path needs: its buffer is small");
+    let finding = found(Cause::ReceiveBuffer, limit.share, confidence(&limit), summary);
+    let finding = window_evidence(view, finding, &limit).at(view.receiving());
+    Some(
+        match fixed_buffer(view) {
+            true => finding
+                .try_knob(
+                    "rcvbuf",
+                    "0",
+                    "let the kernel size the buffer: its size never changed, so a program set it",
+                )
+                .try_knob("tcp-rmem", "", "and let it grow to twice what the path holds"),
+            false => {
+                finding.try_knob("tcp-rmem", "", "let the receive buffer grow to twice what the path holds")
+            }
+        }
+        .expect(view.won_back(limit.share)),
+    )
+}
+
+/// Whether the receive buffer kept one size over the samples, as one that SO_RCVBUF set does.
+fn fixed_buffer(view: &View<'_>) -> bool {
+    let flow = view.receiver.as_ref().and_then(End::main);
+    flow.is_some_and(|flow| one_size(flow, |sample| sample.receive_buffer_bytes).is_some())
+}
+
+pub(super) fn window_below_bdp(view: &View<'_>) -> Option<Finding> {
+    let received = limit(view, HeldBy::Path).map(|limit| {
+        let window = Bytes(limit.window as u64);
+        let why = if limit.scaled {
+            "as large as its buffer may become"
+        } else {
+            "as large as it can be without window scaling"
+        };
+        let summary = format!("a window of {window}, {why}, is less than this path holds");
+        let finding =
+            found(Cause::WindowBelowBdp, limit.share, confidence(&limit), summary).at(view.receiving());
+        let finding = window_evidence(view, finding, &limit);
+        let finding = match limit.scaled {
+            true => {
+                finding.try_knob("tcp-rmem", "", "let the receive buffer grow to twice what the path holds")
+            }
+            false => finding
+                .try_knob("window-scaling", "on", "let windows exceed 64 KB, on both hosts (RFC 7323)")
+                .try_knob("tcp-rmem", "", "and the receive buffer grow to twice what the path holds"),
+        };
+        finding.expect(view.won_back(limit.share))
+    });
+    let sent = blocked_buffer(view).filter(|(_, buffer)| *buffer >= LARGE_WINDOW).map(|(share, buffer)| {
+        let buffer = Bytes(buffer as u64);
+        let summary =
+            format!("a send buffer of {buffer}, as large as it may become, is less than this path holds");
+        let finding = found(Cause::WindowBelowBdp, share, 0.85, summary).at(view.sending());
+        let finding = finding.saw(buffer_time(share)).saw_if(path(view));
+        let finding =
+            finding.try_knob("tcp-wmem", "", "let the send buffer grow to twice what the path holds");
+        finding.expect(view.won_back(share))
+    });
+    received.into_iter().chain(sent).max_by(|a, b| a.weight.total_cmp(&b.weight))
+}
+
+pub(super) fn window_alignment(view: &View<'_>) -> Option<Finding> {
+    let limit = limit(view, HeldBy::Alignment)?;
+    let whole = limit.segments.floor();
+    let summary = format!(
+        "the window holds {:.1} segments, and only {whole:.0} are ever sent: rounding wastes {} of it",
+        limit.segments,
+        percent(limit.rounding)
+    );
+    let finding = found(Cause::WindowAlignment, limit.share, confidence(&limit) - 0.05, summary);
+    Some(
+        window_evidence(view, finding, &limit)
+            .at(view.receiving())
+            .saw("feng-2003 section 3.5.1: windows are used in whole segments on both sides")
+            .try_knob("tcp-rmem", "", "a window of many segments loses little to rounding")
+            .try_knob("rcvbuf", "0", "and no fixed buffer that keeps it small")
+            .try_knob("mtu", "", "or smaller segments, which fit the window better")
+            .expect(view.won_back(limit.share)),
+    )
+}
+
+pub(super) fn send_buffer(view: &View<'_>) -> Option<Finding> {
+    let (share, buffer) = blocked_buffer(view).filter(|(_, buffer)| *buffer < LARGE_WINDOW)?;
+    let buffer = Bytes(buffer as u64);
+    let summary = format!("the sender's buffer of {buffer} is smaller than the path needs");
+    Some(
+        found(Cause::SendBuffer, share, 0.85, summary)
+            .at(view.sending())
+            .saw(buffer_time(share))
+            .saw_if(path(view))
+            .saw(format!("the send buffer was at most {buffer}, the kernel's overhead included"))
+            .try_knob("sndbuf", "0", "let the kernel size the buffer: take SO_SNDBUF out of the program")
+            .try_knob("tcp-wmem", "", "and let it grow to twice what the path holds")
+            .expect(view.won_back(share)),
+    )
+}
+
+/// The share of time that the send buffer limited, and its largest size, where that is its size's doing:
+/// on a path that a processor or a queue fills, a buffer is full without being small.
+fn blocked_buffer(view: &View<'_>) -> Option<(f64, f64)> {
+    let flow = view.sender.as_ref()?.main()?;
+    let share = view.time?.buffer.max(flow.buffer_full());
+    let buffer = flow.watch.samples.iter().map(|s| s.send_buffer_bytes.0).max().unwrap_or(0) as f64;
+    // Half of it holds payload: the kernel counts its overhead in.
+    let ample = view.held_by_path().is_some_and(|path| buffer / 2.0 >= AMPLE * path);
+    (share >= NOTABLE && buffer > 0.0 && !ample && !view.cpu.saturated()).then_some((share, buffer))
+}
+
+fn buffer_time(share: f64) -> String {
+    format!("all that was written had been sent and the buffer was full for {} of the time", percent(share))
+}
+
+fn confidence(limit: &WindowLimit) -> f64 {
+    match (limit.timed, limit.queue) {
+        (true, Some(_)) => 0.95,
+        (true, None) => 0.75,
+        (false, _) => 0.6,
+    }
+}
+
+fn window_evidence(view: &View<'_>, finding: Finding, limit: &WindowLimit) -> Finding {
+    let how = if limit.timed {
+        "data waited for the peer's window (rwnd_limited)"
+    } else {
+        "the window filled (concluded from the receiver)"
+    };
+    let queue = limit
+        .queue
+        .map(|queue| format!("the receive queue was {} full: the application keeps up", percent(queue)));
+    finding
+        .saw(format!("{how} for {} of the time", percent(limit.share)))
+        .saw(format!("the window was {} at most: {:.1} segments", Bytes(limit.window as u64), limit.segments))
+        .saw_if(queue)
+        .saw_when(!limit.scaled, "window scaling was not agreed on")
+        .saw_if(path(view))
+}
+
+fn path(view: &View<'_>) -> Option<String> {
+    let (rtt, held) = (view.rtt?, view.held_by_path()?);
+    Some(format!("{} over a round trip of {rtt} are {} in flight", view.goodput, Bytes(held as u64)))
+}
+
+/// The largest window that has no scale (RFC 9293 section 3.1).
+const UNSCALED: Bytes = Bytes(65_535);
+/// The kernel keeps a send buffer that nobody fixed at twice the congestion window or more
+/// (tcp_sndbuf_expand in net/ipv4/tcp_input.c).
+const KERNELS_OWN: u64 = 2;
+
+fn rate(view: &View<'_>, window: Bytes) -> Option<BitRate> {
+    let rtt = view.rtt.filter(|rtt| *rtt > Nanos(0))?;
+    Some(window.per(rtt))
+}
+
+/// A send buffer that the program fixed at less than the kernel would have given it.
+pub(super) fn send_buffer_next(view: &View<'_>) -> Option<Finding> {
+    let end = view.sender.as_ref()?;
+    let flow = end.main()?;
+    let buffer = one_size(flow, |sample| sample.send_buffer_bytes)?;
+    let mss = flow.last()?.send_mss_bytes.0;
+    let segments = flow.most(|t| u64::from(t.cwnd_segments))? as u64;
+    let own = segments.saturating_mul(mss).saturating_mul(KERNELS_OWN);
+    // The kernel enlarges a buffer when a writer has found it full, and one at the end of what the system allows is as
+    // large as it can be.
+    if !flow.ever_filled() || own <= buffer.0 || buffer.0 as f64 >= LARGE_WINDOW {
+        return None;
+    }
+    // What it did hold: how much the kernel's overhead takes depends on how the program writes.
+    let in_flight = |t: &TcpState| u64::from(t.unacked_segments).saturating_mul(t.send_mss_bytes.0);
+    let held = flow.states().map(|t| in_flight(t).saturating_add(t.not_sent_bytes.0));
+    let window = Bytes(held.max().unwrap_or(0).max(mss).min(buffer.0));
+    let summary = format!("a send buffer of {buffer} is fixed, less than the kernel would have made it");
+    Some(
+        behind(Cause::SendBuffer, rate(view, window)?, 0.7, summary)
+            .at(end.name())
+            .saw(format!("its size never changed; twice the congestion window was {}", Bytes(own)))
+            .saw(format!("it held at most {window} of data"))
+            .try_knob("sndbuf", "0", "let the kernel size the buffer: take SO_SNDBUF out of the program"),
+    )
+}
+
+/// A receive window that never grew beyond a part of what the kernel begins with.
+pub(super) fn receive_buffer_next(view: &View<'_>) -> Option<Finding> {
+    let (window, mss) = largest(view)?;
+    let fixed = view.receiver.as_ref().and_then(End::main).is_none_or(|flow| {
+        // Where the receiver was watched its buffer must have kept its size.
+        one_size(flow, |sample| sample.receive_buffer_bytes).is_some()
+    });
+    let few = window < TOO_FEW_SEGMENTS * mss;
+    if window >= UNSCALED_WINDOW || !fixed || few {
+        return None;
+    }
+    let window = Bytes(window as u64);
+    let summary = format!("the receiver's window never exceeds {window}: its buffer is small");
+    Some(
+        behind(Cause::ReceiveBuffer, rate(view, window)?, 0.7, summary)
+            .at(view.receiving())
+            .saw(format!("the largest window seen was {window}; Linux begins with 64 KB"))
+            .try_knob("rcvbuf", "0", "let the kernel size the buffer: take SO_RCVBUF out of the program")
+            .try_knob("tcp-rmem", "", "and let it grow to twice what the path holds"),
+    )
+}
+
+/// A connection without window scaling.
+pub(super) fn unscaled_next(view: &View<'_>) -> Option<Finding> {
+    let state = view.main()?.last()?;
+    if state.options & SCALED != 0 {
+        return None;
+    }
+    let summary = format!("without window scaling no window exceeds {UNSCALED}");
+    Some(
+        behind(Cause::WindowBelowBdp, rate(view, UNSCALED)?, 0.9, summary)
+            .at(view.receiving())
+            .saw("window scaling was not agreed on (RFC 7323)")
+            .saw_if(view.rtt.map(|rtt| format!("one window a round trip of {rtt}")))
+            .try_knob("window-scaling", "on", "let windows exceed 64 KB, on both hosts (RFC 7323)"),
+    )
+}
+
+/// A window of so few segments that rounding takes much of it.
+pub(super) fn alignment_next(view: &View<'_>) -> Option<Finding> {
+    let (window, mss) = largest(view)?;
+    if window >= TOO_FEW_SEGMENTS * mss {
+        return None;
+    }
+    let lost = lost_to_rounding(Bytes(window as u64), Bytes(mss as u64));
+    let usable = Bytes((window * (1.0 - lost)) as u64);
+    let summary = format!("the window holds {:.1} segments, and only whole ones are sent", window / mss);
+    let finding = behind(Cause::WindowAlignment, rate(view, usable)?, 0.7, summary).at(view.receiving());
+    Some(finding.try_knob("tcp-rmem", "", "a window of many segments loses little to rounding"))
+}
+
+/// The largest window that the receiver offered, and the segment that fills it.
+fn largest(view: &View<'_>) -> Option<(f64, f64)> {
+    let flow = view.sender.as_ref().and_then(End::main)?;
+    let mss = flow.last()?.send_mss_bytes.0 as f64;
+    let window = flow.most(|t| t.peer_window_bytes.0)?;
+    (window > 0.0 && mss > 0.0).then_some((window, mss))
+}
+
+/// The size of a buffer that kept it over all samples.
+fn one_size(flow: &FlowView<'_>, of: fn(&SocketState) -> Bytes) -> Option<Bytes> {
+    let mut sizes = flow.watch.samples.iter().map(of);
+    let first = sizes.next()?;
+    (flow.watch.samples.len() > 2 && sizes.all(|size| size == first)).then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn confidence_follows_what_was_watched() {
+        let limit = WindowLimit {
+            share: 0.5,
+            by: HeldBy::Buffer,
+            window: 1.0,
+            segments: 1.0,
+            rounding: 0.0,
+            queue: Some(0.1),
+            scaled: true,
+            timed: true,
+        };
+        assert!(confidence(&limit) > confidence(&WindowLimit { queue: None, ..limit }));
+        assert!(
+            confidence(&WindowLimit { queue: None, ..limit })
+                > confidence(&WindowLimit { timed: false, ..limit })
+        );
+    }
+}

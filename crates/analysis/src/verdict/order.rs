@@ -1,0 +1,86 @@
+//! From what the judges found to a verdict: the order, and what is said where nothing was found.
+//!
+//! Of two faults of which one masks the other the lesser shows in no share of time: a slow writer never feels
+//! the losses of its path. It does show in what stands in settings and counters: the size of a buffer, the share
+//! of segments that are lost, a shaper's rate. From that its row says which rate it would let through, and
+//! here is decided which of these are worth saying.
+
+use landspeed_record::Finding;
+
+use super::causes::limits;
+use super::scene::Scene;
+use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, PASSED, VIRTUAL_LINK};
+use super::view::View;
+use super::words::called;
+
+/// Whether a finding is worth listing: a fault costs something.
+pub(super) fn counts(finding: &Finding) -> bool {
+    finding.cause.is_limit() || finding.weight >= LEAST_WEIGHT
+}
+
+/// Faults that cost something, the one that costs most first, then those that would bind next, then limits.
+/// A limit behind faults binds only when they are mended, so it weighs no more than the least of them.
+pub(super) fn in_order(view: &View<'_>, findings: Vec<Finding>, behind: Vec<Finding>) -> Vec<Finding> {
+    let mut behind = binding_next(view, &findings, behind);
+    let (mut limits, mut faults): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| f.cause.is_limit());
+    if limits.is_empty() && faults.is_empty() {
+        limits.push(limits::nearest(view));
+    }
+    let least = faults.iter().map(|finding| finding.weight).fold(1.0, f64::min);
+    for limit in &mut limits {
+        limit.weight = limit.weight.min(least);
+    }
+    let heaviest_first = |a: &Finding, b: &Finding| b.weight.total_cmp(&a.weight);
+    faults.sort_by(heaviest_first);
+    limits.sort_by(heaviest_first);
+    faults.append(&mut behind);
+    faults.append(&mut limits);
+    faults
+}
+
+/// Those that bind well below what the path's link carries, the narrowest first. None where no fault costs
+/// anything: then a limit is the answer, and what lies beyond it is not in the way.
+fn binding_next(view: &View<'_>, found: &[Finding], candidates: Vec<Finding>) -> Vec<Finding> {
+    if found.iter().all(|finding| finding.cause.is_limit()) {
+        return Vec::new();
+    }
+    let link = limits::slowest_link(view).map_or(VIRTUAL_LINK, |(_, speed)| speed.0);
+    // A flow that is faster already refutes the reckoning.
+    let within = PASSED * view.goodput.0..CLEARLY_BELOW * link;
+    let rate = |finding: &Finding| finding.allows_bps.map_or(f64::NAN, |rate| rate.0);
+    let mut next: Vec<Finding> = candidates.into_iter().filter(|f| within.contains(&rate(f))).collect();
+    next.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    next.into_iter().map(|finding| told(view, finding)).collect()
+}
+
+/// With what the rate that it allows is worth.
+fn told(view: &View<'_>, mut finding: Finding) -> Finding {
+    let allows = finding.allows_bps.unwrap_or_default();
+    finding.evidence.push(format!(
+        "it costs nothing now, at {}: it would hold the flow at about {} once the faults before it are mended",
+        view.goodput, allows
+    ));
+    finding
+}
+
+/// A line for each thing that was missing, with the causes that cannot be judged without it, and what the
+/// observers themselves could not see.
+pub(super) fn unjudged(scene: &Scene<'_>, missing: &[(&'static str, &str)]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (nth, (reason, _)) in missing.iter().enumerate() {
+        if missing[..nth].iter().any(|(earlier, _)| earlier == reason) {
+            continue;
+        }
+        let causes = missing.iter().filter(|(r, _)| r == reason).map(|(_, cause)| *cause);
+        lines.push(format!("{reason}: {} not judged", causes.collect::<Vec<_>>().join(", ")));
+    }
+    for host in [Some(scene.a), scene.b].into_iter().flatten() {
+        let name = called(host.name);
+        lines.extend(host.seen.unseen.iter().map(|line| format!("{name}: {}", shown_line(line))));
+    }
+    lines
+}
+
+fn shown_line(line: &str) -> String {
+    line.chars().filter(|c| !c.is_control()).take(300).collect()
+}
