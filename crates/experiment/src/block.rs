@@ -62,13 +62,8 @@ impl Blocks<'_> {
                 remarks.extend(said);
             }
         }
-        Ok(BlockResult {
-            step: block.step.clone(),
-            figures,
-            candidate_first: block.candidate_first,
-            took: began.elapsed().into(),
-            remarks: remarks.into_iter().collect(),
-        })
+        let remarks = remarks.into_iter().collect();
+        Ok(BlockResult { remarks, ..block.result(figures, began.elapsed().into()) })
     }
 
     /// The idle round trips of all trials, close together: an idle path changes within tenths of a second.
@@ -105,9 +100,8 @@ impl Blocks<'_> {
             Some(idle) => idle,
             None => measure_idle(self.pair, cell, timing.ping)?,
         };
-        let measured = measure_stream(self.pair, cell, timing, idle)?;
-        let figures = measured.figures;
-        let remarks = [&measured.a, &measured.b].into_iter().flat_map(remarks_of).collect();
+        let ([a, b], figures) = measure_stream(self.pair, cell, timing, idle)?;
+        let remarks = [&a, &b].into_iter().flat_map(remarks_of).collect();
         let trial = Trial {
             step: block.step.clone(),
             block: block.block,
@@ -115,8 +109,8 @@ impl Blocks<'_> {
             arm,
             at_ns,
             cell: cell.clone(),
-            a: measured.a,
-            b: measured.b,
+            a,
+            b,
             figures,
         };
         self.sink.line(&Line::Trial(Box::new(trial)))?;

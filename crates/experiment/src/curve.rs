@@ -1,7 +1,7 @@
 //! The curves at the start and at the end of a run: rate over write size, round trip over message
 //! size. Reduced from the papers' (feng-2003: 32,768 writes a size, 34 GB in all) to a few seconds.
 
-use landspeed_record::{Arm, Cell, Line, SweepPoint, Trial};
+use landspeed_record::{Cell, Line, SweepPoint, Trial};
 use landspeed_transport::Delivery;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
@@ -40,17 +40,7 @@ pub(crate) fn curve(
     if let [of_a, []] = seen.map(Vec::as_slice) {
         b.details.put(of_a.to_vec());
     }
-    let trial = Trial {
-        step: step.to_owned(),
-        block: 0,
-        position: 0,
-        arm: Arm::Incumbent,
-        at_ns,
-        cell: cell.clone(),
-        a,
-        b,
-        figures: landspeed_record::Figures::default(),
-    };
+    let trial = Trial { step: step.to_owned(), at_ns, cell: cell.clone(), a, b, ..Trial::default() };
     sink.line(&Line::Trial(Box::new(trial)))?;
     Ok(())
 }

@@ -149,18 +149,7 @@ fn empty(pair: &Pair, what: &Measurement) -> MeasureReport {
         host_a: pair.a.facts.clone(),
         host_b: pair.b.facts.clone(),
         path: pair.path.clone(),
-        streams: Vec::new(),
-        bytes_per_cpu_s: None,
-        sweep: Vec::new(),
         latency_of: find(&what.workload.name).map_or("", |runner| runner.latency()).to_owned(),
-        latency: Vec::new(),
-        connections_per_s: None,
-        cpu: Vec::new(),
-        tcp: Vec::new(),
-        figures: Vec::new(),
-        observed: Vec::new(),
-        wan: None,
-        notes: Vec::new(),
-        record: None,
+        ..MeasureReport::default()
     }
 }

@@ -284,14 +284,7 @@ fn addresses(b: &Host, wishes: &Wishes) -> Vec<IpAddr> {
 }
 
 fn probe() -> TrialSpec {
-    TrialSpec {
-        workload: pingpong::one_byte(Nanos::millis(20)),
-        flow: with(&[]),
-        cores: Vec::new(),
-        warm_up_ns: Nanos(0),
-        interval_ns: Nanos(0),
-        observers: Vec::new(),
-    }
+    TrialSpec { workload: pingpong::one_byte(Nanos::millis(20)), flow: with(&[]), ..TrialSpec::default() }
 }
 
 /// Has B open a data port on `address` for flows of `transports`.

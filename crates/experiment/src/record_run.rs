@@ -3,8 +3,8 @@
 
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{
-    Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery, Settings,
-    TcpSample, WanStats,
+    Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Settings, TcpSample,
+    WanStats,
 };
 use landspeed_topology::{Hosts, PathLink};
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -121,9 +121,7 @@ fn both(
         cell,
         capped,
         uncapped,
-        recovery: Recovery::default(),
-        restored: false,
-        notes: Vec::new(),
+        ..RecordRun::default()
     })
 }
 

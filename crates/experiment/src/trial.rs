@@ -58,13 +58,6 @@ impl Timing {
     }
 }
 
-/// What one trial gave: A's and B's outcomes and the figures that follow.
-pub(crate) struct Measured {
-    pub(crate) a: EndpointOutcome,
-    pub(crate) b: EndpointOutcome,
-    pub(crate) figures: Figures,
-}
-
 /// Asks for the idle round trip under `cell`, which is set already, for so long.
 pub(crate) fn measure_idle(pair: &Pair, cell: &Cell, time: Nanos) -> Result<LatencyHistogram, Error> {
     let message = pingpong::smallest(transport_of(&cell.flow)?, time);
@@ -78,12 +71,12 @@ pub(crate) fn measure_stream(
     cell: &Cell,
     timing: Timing,
     idle: LatencyHistogram,
-) -> Result<Measured, Error> {
+) -> Result<([EndpointOutcome; 2], Figures), Error> {
     let watching = Watching { interval: Nanos(timing.stream.0 / SAMPLES), ..Watching::default() };
     let [mut a, b] = pair.run_watched(stream::spec(timing.stream), &cell.flow, timing.warm_up, &watching)?;
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), Some(&idle));
     a.latency = vec![idle];
-    Ok(Measured { a, b, figures })
+    Ok(([a, b], figures))
 }
 
 #[cfg(test)]

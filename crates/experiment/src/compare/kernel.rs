@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use landspeed_analysis::wan::unfit;
 use landspeed_record::{
-    Cell, Contest, Contestant, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, Settings, Study,
-    StudyRun, Workload,
+    Cell, Contest, Contestant, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, RunFlow, RunSample,
+    Settings, Study, StudyRun, TcpSample, Workload,
 };
 use landspeed_session::{Reply, Request};
 use landspeed_topology::{Hosts, PathLink};
@@ -13,7 +14,6 @@ use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
 
 use super::Carrier;
-use super::convert::{self, Ends};
 use crate::{Error, Pair, Watching, buffers};
 
 /// Samples of all flows of a run, at most: what one answer of an agent holds (16 MiB) at some 500 bytes a sample.
@@ -98,18 +98,22 @@ impl Carrier for KernelRuns<'_> {
         let staggered = (self.workload(&plans), Nanos(0));
         let outcomes = self.pair.run_unless(staggered, &Settings::new(), &watching, stop)?;
         let Some([a, b]) = outcomes else { return Ok(None) };
-        let link = self.hosts.link().map(PathLink::since_mark);
-        let run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b])? };
-        Ok(Some(convert::with_link(run, link)))
+        let mut run = StudyRun { contest: contest.name.clone(), repeat, ..self.seen(&plans, &[a, b])? };
+        // Where the link was not the path that it was told to be, the run does not count.
+        if let Some((link, queue)) = self.hosts.link().map(PathLink::since_mark) {
+            (run.invalid, run.queue, run.link) = (unfit(&link), queue, Some(link));
+        }
+        Ok(Some(run))
     }
 }
 
 impl KernelRuns<'_> {
-    fn seen(&self, plans: &[FlowPlan], [a, b]: &[EndpointOutcome; 2]) -> Result<StudyRun, Error> {
+    fn seen(&self, plans: &[FlowPlan], ends: &[EndpointOutcome; 2]) -> Result<StudyRun, Error> {
         let misshapen = |why: Misshapen| self.pair.a.misshapen(&why);
+        let a = &ends[0];
         let staggered: &staggered::Seen = a.details.read().map_err(misshapen)?;
         Ok(StudyRun {
-            flows: convert::flows(plans, &Ends { sender: a, receiver: b, staggered }),
+            flows: flows(plans, ends, &staggered.flow_took_ns),
             probes: staggered.probes.clone(),
             probes_lost: staggered.probes_lost,
             sender_cpu_ns: Some(a.observed.get::<CpuUsage>().own()),
@@ -149,4 +153,89 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
         _ => path.window_bytes,
     };
     buffers::cell(bound.map_or(needed, buffers::for_window), needed)
+}
+
+/// What was seen of each flow: goodput by the receiver's counters, the rest by the sender's.
+fn flows(plans: &[FlowPlan], ends: &[EndpointOutcome; 2], took: &[Option<Nanos>]) -> Vec<RunFlow> {
+    let flow = |(number, plan): (u32, &FlowPlan)| RunFlow {
+        plan: plan.clone(),
+        samples: if plan.data_bytes.is_some() { Vec::new() } else { samples(number, plan, ends) },
+        took_ns: took.get(number as usize).copied().flatten(),
+    };
+    (0..).zip(plans).map(flow).collect()
+}
+
+fn samples(number: u32, plan: &FlowPlan, [sender, receiver]: &[EndpointOutcome; 2]) -> Vec<RunSample> {
+    let of = |end: &EndpointOutcome| -> Vec<TcpSample> {
+        let all = end.observed.get::<Vec<TcpSample>>();
+        all.iter().filter(|sample| sample.flow == number).cloned().collect()
+    };
+    let (received, sent) = (of(receiver), of(sender));
+    let mut before = Bytes(0);
+    let mut nearest = 0;
+    let mut found = Vec::with_capacity(received.len());
+    for sample in &received {
+        while nearest + 1 < sent.len() && nearer(&sent[nearest + 1], &sent[nearest], sample.at_ns) {
+            nearest += 1;
+        }
+        let here = sample.at_ns > plan.enters_ns && sample.at_ns <= plan.leaves_ns;
+        let sender = sent.get(nearest);
+        found.push(RunSample {
+            at_ns: sample.at_ns,
+            goodput_bytes: Bytes(sample.received_bytes.0.saturating_sub(before.0)),
+            cwnd_segments: sender.filter(|_| here).map_or(0, |sender| sender.cwnd_segments),
+            rtt_ns: sender.map_or(Nanos(0), |sender| sender.rtt_ns),
+            retransmits: sender.map_or(0, |sender| sender.retransmits),
+        });
+        before = before.max(sample.received_bytes);
+    }
+    found
+}
+
+fn nearer(one: &TcpSample, other: &TcpSample, at: Nanos) -> bool {
+    one.at_ns.0.abs_diff(at.0) < other.at_ns.0.abs_diff(at.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(flow: u32, at_ms: u64, received: u64, cwnd: u32) -> TcpSample {
+        TcpSample {
+            flow,
+            at_ns: Nanos::millis(at_ms),
+            received_bytes: Bytes(received),
+            cwnd_segments: cwnd,
+            ..TcpSample::default()
+        }
+    }
+
+    fn outcome(samples: &[TcpSample]) -> EndpointOutcome {
+        let mut outcome = EndpointOutcome::default();
+        outcome.observed.put(samples.to_vec());
+        outcome
+    }
+
+    #[test]
+    fn goodput_is_the_receivers_and_the_window_the_senders() {
+        let plan = FlowPlan { leaves_ns: Nanos::millis(250), ..FlowPlan::default() };
+        let receiver = outcome(&[
+            sample(0, 100, 1000, 0),
+            sample(1, 100, 7, 0),
+            sample(0, 200, 3000, 0),
+            sample(0, 300, 3000, 0),
+        ]);
+        let sender = outcome(&[sample(0, 90, 0, 10), sample(0, 195, 0, 20), sample(0, 310, 0, 30)]);
+        let flows = flows(&[plan], &[sender, receiver], &[]);
+        let goodput: Vec<_> = flows[0].samples.iter().map(|s| s.goodput_bytes.0).collect();
+        assert_eq!(goodput, [1000, 2000, 0]);
+        let windows: Vec<_> = flows[0].samples.iter().map(|s| s.cwnd_segments).collect();
+        assert_eq!(windows, [10, 20, 0], "it has left when the last was taken");
+    }
+
+    #[test]
+    fn a_host_that_saw_nothing_gives_no_samples() {
+        let ends = [outcome(&[]), outcome(&[])];
+        assert!(flows(&[FlowPlan::default()], &ends, &[])[0].samples.is_empty());
+    }
 }

@@ -3,7 +3,6 @@
 //! The order of runs is drawn for each repeat, so that what drifts on a shared machine falls on all contests alike.
 //! Each run is in the record before the next begins: an interrupted study goes on where it stopped.
 
-mod convert;
 mod kernel;
 
 use std::collections::HashSet;

@@ -5,23 +5,27 @@ use landspeed_session::{Reply, Request};
 
 use crate::{Error, Host};
 
-/// The limits of `host` towards its link; measured alone, so that nothing else is in the way.
-pub(super) fn of(host: &Host) -> Result<HostLimits, Error> {
+/// The limits of one host or two towards their links, one after the other, so that nothing else is in the way; two hosts
+/// of one machine are measured once, and a note at the second names the first, which is `called` so.
+pub(super) fn of(hosts: &[&Host], called: &str) -> Result<Vec<HostLimits>, Error> {
+    let mut found: Vec<HostLimits> = Vec::new();
+    for host in hosts {
+        let known = found.first().filter(|_| host.facts.boot_id == hosts[0].facts.boot_id).cloned();
+        found.push(match known {
+            Some(mut limits) => {
+                limits.notes.push(format!("the same machine as {called}: measured once"));
+                limits
+            }
+            None => measured(host)?,
+        });
+    }
+    Ok(found)
+}
+
+fn measured(host: &Host) -> Result<HostLimits, Error> {
     let pending = host.start(&Request::Limits { device: host.device.clone() })?;
     match host.wait(pending, 2 * host.patience())? {
         Reply::Limits { limits } => Ok(*limits),
         _ => Err(host.unexpected("limits")),
     }
-}
-
-/// The limits of two hosts, one after the other; two hosts of one machine are measured once, and a note at
-/// the second names the first, which is `called` so.
-pub(super) fn of_both(a: &Host, b: &Host, called: &str) -> Result<[HostLimits; 2], Error> {
-    let first = of(a)?;
-    if a.facts.boot_id != b.facts.boot_id {
-        return Ok([first, of(b)?]);
-    }
-    let mut second = first.clone();
-    second.notes.push(format!("the same machine as {called}: measured once"));
-    Ok([first, second])
 }

@@ -35,18 +35,10 @@ pub fn explain_live(
     }
     if options.limits {
         progress("measuring what memory, copies and raw packets can do at most");
-        measure_limits(hosts, &mut seen)?;
+        let called = hosts.first().map_or("", |host| &host.name);
+        for (seen, limits) in seen.iter_mut().zip(limits::of(&hosts.iter().collect::<Vec<_>>(), called)?) {
+            seen.limits = Some(limits);
+        }
     }
     Ok(Material { seen, rtt: None, goodput: None, tracer_effect: None }.report(options))
-}
-
-fn measure_limits(hosts: &[Host], seen: &mut [Seen]) -> Result<(), Error> {
-    let measured = match hosts {
-        [a, b] => limits::of_both(a, b, &a.name)?.to_vec(),
-        _ => hosts.iter().map(limits::of).collect::<Result<Vec<_>, _>>()?,
-    };
-    for (seen, limits) in seen.iter_mut().zip(measured) {
-        seen.limits = Some(limits);
-    }
-    Ok(())
 }

@@ -19,9 +19,9 @@ pub fn explain(
     let limits = match options.limits {
         true => {
             progress("measuring what memory, copies and raw packets can do at most");
-            limits::of_both(&pair.a, &pair.b, &called(&pair.a, options))?.map(Some)
+            limits::of(&[&pair.a, &pair.b], &called(&pair.a, options))?
         }
-        false => [None, None],
+        false => Vec::new(),
     };
     progress(&format!("watching a stream for {}", options.time));
     let [mut a, b] = watched_stream(pair, &options.flow, options.time)?;
@@ -35,11 +35,11 @@ pub fn explain(
     let goodput = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).rate_bps;
     let effect = traced.as_ref().and_then(|traced| traced.effect);
     let [path_a, path_b] = paths(traced, &mut a);
-    let [limits_a, limits_b] = limits;
+    let mut limits = limits.into_iter();
     let name = |host| called(host, options);
     let seen = vec![
-        seen(&pair.a, name(&pair.a), a, (path_a, limits_a)),
-        seen(&pair.b, name(&pair.b), b, (path_b, limits_b)),
+        seen(&pair.a, name(&pair.a), a, (path_a, limits.next())),
+        seen(&pair.b, name(&pair.b), b, (path_b, limits.next())),
     ];
     let rtt = Some(pair.path.rtt_ns);
     Ok(Material { seen, rtt, goodput: Some(goodput), tracer_effect: effect }.report(options))

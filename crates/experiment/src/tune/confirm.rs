@@ -7,7 +7,7 @@ use landspeed_record::Confirmation;
 use landspeed_units::Nanos;
 
 use super::run::Run;
-use crate::{BlockOutcome, Blocks, Error};
+use crate::{BlockOutcome, Error};
 
 /// The longest wait between two looks whether the user wants to end it.
 const LOOK: Duration = Duration::from_millis(200);
@@ -33,9 +33,7 @@ impl Run<'_> {
                 break;
             }
             let (pair, at) = (confirm.pair(), self.used());
-            let timing = self.plan.timing;
-            let mut blocks = Blocks { pair: self.pair, timing, began: self.began, sink: self.sink };
-            match blocks.measure(&pair)? {
+            match self.blocks().measure(&pair)? {
                 BlockOutcome::Measured(result) => confirm.observe(&result, at),
                 BlockOutcome::Refused(why) => {
                     self.note(format!("the confirmation ends early: {why}"))?;

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::figures;
 use landspeed_analysis::verdict::{HostView, Scene, judge};
-use landspeed_record::{Arm, Cell, EndpointOutcome, Figures, Trial, Verdict};
+use landspeed_record::{Cell, EndpointOutcome, Figures, Trial, Verdict};
 use landspeed_units::{BitRate, Nanos};
 
 use crate::explain::{warm_up, watched_stream};
@@ -35,7 +35,7 @@ pub(super) fn look(
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None);
     let verdict = judged(pair, [&a, &b], figures);
     let (step, cell) = (step.to_owned(), cell.clone());
-    let trial = Trial { step, block: 0, position: 0, arm: Arm::Incumbent, at_ns, cell, a, b, figures };
+    let trial = Trial { step, at_ns, cell, a, b, figures, ..Trial::default() };
     Ok((trial, verdict))
 }
 

@@ -116,21 +116,19 @@ fn planned<T>(pair: &Pair, cell: &Cell, options: &TuneOptions, ask: impl FnOnce(
     ask(&Planner::new(&factors(options.transport), &path, cell))
 }
 
-/// Lays settings over a cell, each where its knob belongs; a system knob that a host lacks is left
-/// out, and the second value says what changes.
-fn overlay(
+/// Lays settings over a cell, each where its knob belongs. A knob that no host has is left out. The second value says
+/// what changes.
+fn overlay<'a>(
     found: &Cell,
-    settings: impl IntoIterator<Item = (&'static str, String)>,
+    settings: impl IntoIterator<Item = (&'a str, String)>,
 ) -> Result<(Cell, Vec<String>), Error> {
     let mut cell = found.clone();
     let mut changes = Vec::new();
     for (name, value) in settings {
         for (place, side) in places(&mut cell, name)? {
-            if let Some(now) = place.get_mut(name)
-                && *now != value
-            {
+            if let Some(now) = place.get_mut(name).filter(|now| **now != value) {
                 changes.push(format!("{side}: {name}: {now} -> {value}"));
-                *now = value.clone();
+                now.clone_from(&value);
             }
         }
     }
@@ -142,18 +140,12 @@ fn overlay_all(found: &Cell, settings: &Settings) -> Result<Cell, Error> {
     let mut cell = found.clone();
     for (name, value) in settings {
         all_factors().check(name, value)?;
-        let mut known = false;
-        for (place, _) in places(&mut cell, name)? {
-            if let Some(now) = place.get_mut(name) {
-                *now = value.clone();
-                known = true;
-            }
-        }
-        if !known {
+        if places(&mut cell, name)?.iter().all(|(place, _)| !place.contains_key(name)) {
             return Err(Error::Other(format!("{name} cannot be turned here: see `landspeed knobs`")));
         }
     }
-    Ok(cell)
+    let all = settings.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    Ok(overlay(found, all)?.0)
 }
 
 /// The maps of `cell` that the knob `name` lives in.

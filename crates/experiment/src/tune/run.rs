@@ -90,11 +90,13 @@ impl Run<'_> {
         Ok(())
     }
 
+    pub(super) fn blocks(&mut self) -> Blocks<'_> {
+        Blocks { pair: self.pair, timing: self.plan.timing, began: self.began, sink: self.sink }
+    }
+
     /// Interleaved trials; a turn that fails ends the step and leaves the incumbent set.
     fn block(&mut self, ladder: &mut Ladder, block: &Block) -> Result<(), Error> {
-        let timing = self.plan.timing;
-        let mut blocks = Blocks { pair: self.pair, timing, began: self.began, sink: self.sink };
-        match blocks.measure(block)? {
+        match self.blocks().measure(block)? {
             BlockOutcome::Measured(result) => ladder.observe(result),
             BlockOutcome::Refused(why) => ladder.failed(&block.step, &why),
         }
