@@ -6,18 +6,17 @@
 
 use std::collections::VecDeque;
 
-use landspeed_record::{Cell, Confirmation, Estimate, Gain, Record, Trial};
+use landspeed_record::{Cell, Confirmation, Estimate, Gain};
 use landspeed_units::Nanos;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::series::{Block, CONFIDENCE};
 use crate::steal::Steals;
-use crate::summary::{block, whole_blocks};
 use crate::{BlockResult, Goal, Metric, Pair, Rules};
 
 /// What the blocks are called in a record.
-const STEP: &str = "confirm";
+pub(crate) const STEP: &str = "confirm";
 /// How many times the distance before it each distance is.
 const GROWTH: f64 = 1.25;
 
@@ -88,20 +87,9 @@ impl Confirm {
     }
 }
 
-/// What a saved record's blocks show; `None` where it has none.
-pub(crate) fn recorded(record: &Record, goal: Goal) -> Option<Confirmation> {
-    let mut judged = Judged::default();
-    let of_it = |trials: &Vec<&Trial>| trials[0].step == STEP;
-    for trials in whole_blocks(record).iter().filter(|trials| of_it(trials)) {
-        if let Some(block) = block(trials) {
-            judged.add(block, trials[0].at_ns, goal);
-        }
-    }
-    judged.found(goal)
-}
-
+/// What the blocks of a confirmation say together.
 #[derive(Debug, Default)]
-struct Judged {
+pub(crate) struct Judged {
     counted: Vec<(Nanos, Block)>,
     attempts: u32,
     steals: Steals,
@@ -110,7 +98,7 @@ struct Judged {
 }
 
 impl Judged {
-    fn add(&mut self, block: Block, at: Nanos, goal: Goal) {
+    pub(crate) fn add(&mut self, block: Block, at: Nanos, goal: Goal) {
         let stolen = self.steals.stands_out(block.steal, Rules::default().steal_limit);
         self.last = at.saturating_sub(*self.began.get_or_insert(at));
         self.attempts += 1;
@@ -119,7 +107,8 @@ impl Judged {
         }
     }
 
-    fn found(&self, goal: Goal) -> Option<Confirmation> {
+    /// `None` where there is no block.
+    pub(crate) fn found(&self, goal: Goal) -> Option<Confirmation> {
         self.began?;
         let counted = self.counted.len() as u32;
         let primary = goal.primary();

@@ -4,6 +4,16 @@
 //! host, no file. So a saved record can be judged again anywhere, and whole runs can be simulated by the
 //! thousand (`make false-keeps`).
 
+/// What the lines of a record that match hold, in their order.
+macro_rules! lines_of {
+    ($record:expr, $line:pat $(if $guard:expr)? => $value:expr) => {
+        $record.lines.iter().filter_map(|line| match line {
+            $line $(if $guard)? => Some($value),
+            _ => None,
+        })
+    };
+}
+
 pub mod compare;
 mod confirm;
 mod diff;

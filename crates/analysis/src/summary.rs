@@ -73,31 +73,19 @@ pub struct NotATuningRun {
 /// final and gain are computed from the raw trials. A run that ended early gives what is known, with
 /// `void` set.
 pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun> {
-    let start_cell = record.lines.iter().find_map(|line| match line {
-        Line::Plan { start, .. } => Some(start.clone()),
-        _ => None,
-    });
+    let start_cell = lines_of!(record, Line::Plan { start, .. } => start.clone()).next();
     let no_run = || NotATuningRun { path: path.to_owned(), kind: record.header.kind.clone() };
     let start_cell = start_cell.ok_or_else(no_run)?;
-    let restored = last(record, |line| match line {
-        Line::Restored(restored) => Some(restored.clone()),
-        _ => None,
-    });
+    let restored = lines_of!(record, Line::Restored(restored) => restored.clone()).next_back();
     let unknown = || Restored { restored: false, notes: vec!["the record ends before the restore".into()] };
     let restored = restored.unwrap_or_else(unknown);
     let host = |wanted: Side| {
-        let facts = last(record, |line| match line {
-            Line::Host { side, facts } if *side == wanted => Some((**facts).clone()),
-            _ => None,
-        });
-        facts.unwrap_or_default()
+        let mut facts = lines_of!(record, Line::Host { side, facts } if *side == wanted => (**facts).clone());
+        facts.next_back().unwrap_or_default()
     };
     let took = trials(record).map(|t| t.at_ns).max().unwrap_or_default();
-    let written = last(record, |line| match line {
-        Line::Summary(summary) => Some((**summary).clone()),
-        _ => None,
-    });
-    let verdicts = record.lines.iter().filter(|line| matches!(line, Line::Verdict(_))).count();
+    let written = lines_of!(record, Line::Summary(summary) => (**summary).clone()).next_back();
+    let verdicts = lines_of!(record, Line::Verdict(_) => ()).count();
     let run = RunFacts {
         header: &record.header,
         host_a: &host(Side::A),
@@ -105,10 +93,22 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
         restored: &restored,
         took: written.as_ref().map_or(took, |w| w.took_ns),
         verdicts: verdicts as u32,
-        confirmation: confirm::recorded(record, record.header.goal.parse().unwrap_or_default()),
+        confirmation: confirmation(record),
         record: path,
     };
     Ok(assemble(findings(record, start_cell, written), run))
+}
+
+/// What the blocks after the ladder say; `None` where there are none.
+fn confirmation(record: &Record) -> Option<Confirmation> {
+    let goal: Goal = record.header.goal.parse().unwrap_or_default();
+    let mut judged = confirm::Judged::default();
+    for trials in whole_blocks(record).iter().filter(|trials| trials[0].step == confirm::STEP) {
+        if let Some(block) = block(trials) {
+            judged.add(block, trials[0].at_ns, goal);
+        }
+    }
+    judged.found(goal)
 }
 
 fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> Findings {
@@ -143,22 +143,14 @@ fn unmeasured() -> Gain {
     gain(&Series::default())
 }
 
-fn last<T>(record: &Record, find: impl Fn(&Line) -> Option<T>) -> Option<T> {
-    record.lines.iter().rev().find_map(find)
-}
-
 pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
-    record.lines.iter().filter_map(|line| match line {
-        Line::Trial(trial) => Some(&**trial),
-        _ => None,
-    })
+    lines_of!(record, Line::Trial(trial) => &**trial)
 }
 
 /// The last version of each step, in the order of the first.
 pub(crate) fn steps(record: &Record) -> Vec<StepSummary> {
     let mut steps: Vec<StepSummary> = Vec::new();
-    for line in &record.lines {
-        let Line::Step(line) = line else { continue };
+    for line in lines_of!(record, Line::Step(line) => line) {
         match steps.iter_mut().find(|s| s.id == line.summary.id) {
             Some(old) => *old = line.summary.clone(),
             None => steps.push(line.summary.clone()),
@@ -168,13 +160,9 @@ pub(crate) fn steps(record: &Record) -> Vec<StepSummary> {
 }
 
 fn last_kept_cell(record: &Record, start: &Cell) -> Cell {
-    let kept = last(record, |line| match line {
-        Line::Step(line) if line.summary.answer == Answer::Helps && !line.summary.placebo => {
-            Some(line.candidate.clone())
-        }
-        _ => None,
-    });
-    kept.unwrap_or_else(|| start.clone())
+    let helps = |step: &StepSummary| step.answer == Answer::Helps && !step.placebo;
+    let mut kept = lines_of!(record, Line::Step(line) if helps(&line.summary) => &line.candidate);
+    kept.next_back().unwrap_or(start).clone()
 }
 
 /// The last comparison named `label` ("final", then "final 2", ...) with the cell that it judged.
@@ -196,7 +184,7 @@ fn series(record: &Record, label: &str, primary: Metric) -> Option<(Series, Cell
 }
 
 /// The trials of each block of a record that is complete: as long as any of its comparison.
-pub(crate) fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
+fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
     let mut blocks: Vec<Vec<&Trial>> = Vec::new();
     for trial in trials(record) {
         match blocks.last_mut() {
@@ -215,7 +203,7 @@ pub(crate) fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
 }
 
 /// A block of trials in time order; `None` where they are not in a block's order.
-pub(crate) fn block(trials: &[&Trial]) -> Option<Block> {
+fn block(trials: &[&Trial]) -> Option<Block> {
     let candidate_first = trials[0].arm == Arm::Candidate;
     let in_order = trials.iter().map(|t| t.arm).eq(arms(trials.len(), candidate_first));
     let figures: Vec<Figures> = trials.iter().map(|t| t.figures).collect();

@@ -1,6 +1,6 @@
 //! Candidates of a path like the lab's: two namespaces of one machine, a veth between them.
 
-use landspeed_factor::{Error, Filter, On, PathView, Placebo, Planner, Scope};
+use landspeed_factor::{Filter, On, PathView, Planner, Scope};
 use landspeed_knob::all;
 use landspeed_record::{Candidate, Cell, Conflict, HostFacts, KnobState, LinkFacts, Side};
 use landspeed_units::{Bytes, Nanos};
@@ -61,23 +61,13 @@ fn is_on(on: On, side: Side) -> bool {
     }
 }
 
-fn candidates(path: &PathView, start: &Cell, filter: &Filter) -> Result<Vec<Candidate>, Error> {
-    Planner::new(&factors(tcp()), path, start).candidates(filter)
-}
-
-fn named_value(path: &PathView, start: &Cell, filter: &Filter, wanted: (&str, &str)) -> Option<Candidate> {
-    Planner::new(&factors(tcp()), path, start).named(filter, wanted)
-}
-
-fn placebos(path: &PathView, cell: &Cell, skip: &[String]) -> Vec<Placebo> {
-    Planner::new(&factors(tcp()), path, cell).placebos(skip)
-}
-
 struct Lab {
     facts: HostFacts,
     link: LinkFacts,
     a: Vec<KnobState>,
     b: Vec<KnobState>,
+    rtt: Nanos,
+    in_lab: bool,
 }
 
 impl Lab {
@@ -93,20 +83,21 @@ impl Lab {
             ..HostFacts::default()
         };
         let link = LinkFacts { driver: "veth".into(), mtu_bytes: 1500, ..LinkFacts::default() };
-        Lab { facts, link, a: states(), b: states() }
+        Lab { facts, link, a: states(), b: states(), rtt: Nanos::micros(50), in_lab: true }
     }
 
-    fn path(&self) -> PathView<'_> {
-        PathView {
+    fn ask<T>(&self, cell: &Cell, question: impl FnOnce(&Planner<'_>) -> T) -> T {
+        let path = PathView {
             sender: &self.facts,
             receiver: &self.facts,
             sender_link: &self.link,
             receiver_link: &self.link,
             sender_states: &self.a,
             receiver_states: &self.b,
-            rtt: Nanos::micros(50),
-            in_lab: true,
-        }
+            rtt: self.rtt,
+            in_lab: self.in_lab,
+        };
+        question(&Planner::new(&factors(tcp()), &path, cell))
     }
 
     fn found(&self) -> Cell {
@@ -134,7 +125,7 @@ impl Lab {
     }
 
     fn candidates(&self, start: &Cell) -> Vec<Candidate> {
-        candidates(&self.path(), start, &Filter::default()).unwrap()
+        self.ask(start, |planner| planner.candidates(&Filter::default())).unwrap()
     }
 }
 
@@ -272,13 +263,16 @@ fn filters_go_by_name_and_a_name_asked_for_is_always_answered() {
     let lab = Lab::new();
     let start = lab.found();
     let [mtu, tso, wrong] = ["mtu", "tso", "no-such"].map(|name| vec![name.to_owned()]);
-    let only = |only: &[String]| candidates(&lab.path(), &start, &Filter { only, skip: &[] }).unwrap();
+    let filtered = |only: &[String], skip: &[String]| {
+        lab.ask(&start, |planner| planner.candidates(&Filter { only, skip }))
+    };
+    let only = |only: &[String]| filtered(only, &[]).unwrap();
     assert!(only(&mtu).iter().all(|c| c.knob == "mtu"));
     let [answer] = &only(&tso)[..] else { panic!("one answer") };
     assert!(answer.cannot_matter && answer.skip.as_ref().unwrap().contains("is set to on"));
-    let skipped = candidates(&lab.path(), &start, &Filter { only: &[], skip: &mtu }).unwrap();
+    let skipped = filtered(&[], &mtu).unwrap();
     assert_eq!(named(&skipped, "mtu").skip.as_deref(), Some("left out by --skip"));
-    let error = candidates(&lab.path(), &start, &Filter { only: &wrong, skip: &[] }).unwrap_err();
+    let error = filtered(&wrong, &[]).unwrap_err();
     assert!(error.to_string().contains("no-such"));
 }
 
@@ -293,10 +287,8 @@ fn proposals_lie_in_their_domains_on_any_path() {
                 let mut lab = Lab::new();
                 (lab.facts.cpus, lab.link.speed_mbps) = (cpus, speed);
                 lab.facts.memory_bytes = Bytes(if cpus == 0 { 0 } else { 1 << 40 });
-                let path = PathView { rtt, in_lab: false, ..lab.path() };
-                for candidate in candidates(&path, &start, &Filter::default()).unwrap() {
-                    check_change(&candidate, &start);
-                }
+                (lab.rtt, lab.in_lab) = (rtt, false);
+                lab.candidates(&start).iter().for_each(|candidate| check_change(candidate, &start));
             }
         }
     }
@@ -318,8 +310,10 @@ fn check_change(candidate: &Candidate, start: &Cell) {
 fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
     let lab = Lab::new();
     let start = lab.sc03();
-    let (path, all) = (lab.path(), Filter::default());
-    let write = named_value(&path, &start, &all, ("write-size", "32768")).expect("the knob takes it");
+    let named_value = |only: &[String], skip: &[String], wanted: (&str, &str)| {
+        lab.ask(&start, |planner| planner.named(&Filter { only, skip }, wanted))
+    };
+    let write = named_value(&[], &[], ("write-size", "32768")).expect("the knob takes it");
     assert_eq!((write.from.as_str(), write.rank, write.skip.as_deref()), ("8192", 999, None));
     assert_eq!(write.change.flow, Settings::from([("write-size".to_owned(), "32768".to_owned())]));
     for (knob, value, why) in [
@@ -333,19 +327,18 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
         ("rmem-max", "1000000", "the whole machine's"),
         ("ring-rx", "64", "a veth has none"),
     ] {
-        assert_eq!(named_value(&path, &start, &all, (knob, value)), None, "{knob}={value}: {why}");
+        assert_eq!(named_value(&[], &[], (knob, value)), None, "{knob}={value}: {why}");
     }
     let own = ["write-size".to_owned()];
-    let skip = Filter { only: &[], skip: &own };
-    assert_eq!(named_value(&path, &start, &skip, ("write-size", "32768")), None);
-    assert!(named_value(&path, &start, &Filter { only: &own, skip: &[] }, ("write-size", "32768")).is_some());
-    assert_eq!(named_value(&path, &start, &Filter { only: &own, skip: &[] }, ("tso", "on")), None);
+    assert_eq!(named_value(&[], &own, ("write-size", "32768")), None);
+    assert!(named_value(&own, &[], ("write-size", "32768")).is_some());
+    assert_eq!(named_value(&own, &[], ("tso", "on")), None);
 }
 
 /// What the placebos change at the start of this lab, or why they do not, by scope.
 fn placebos_of(lab: &Lab, cell: &Cell, skip: &[String]) -> Vec<(Scope, Result<Cell, String>)> {
-    let placebos = placebos(&lab.path(), cell, skip).into_iter();
-    placebos.map(|placebo| (placebo.scope, placebo.change.map(|change| change.change))).collect()
+    let placebos = lab.ask(cell, |planner| planner.placebos(skip));
+    placebos.into_iter().map(|placebo| (placebo.scope, placebo.change.map(|change| change.change))).collect()
 }
 
 #[test]

@@ -10,6 +10,7 @@ use landspeed_units::Nanos;
 
 use crate::Error;
 
+#[derive(Clone)]
 pub struct Host {
     pub name: String,
     pub facts: HostFacts,
@@ -42,14 +43,7 @@ impl Host {
     /// The same host in another pair: one session, one agent. Only one of its pairs may set its knobs.
     #[must_use]
     pub fn shared(&self) -> Host {
-        Host {
-            name: self.name.clone(),
-            facts: self.facts.clone(),
-            device: self.device.clone(),
-            states: self.states.clone(),
-            session: Arc::clone(&self.session),
-            applied: self.applied.clone(),
-        }
+        self.clone()
     }
 
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {

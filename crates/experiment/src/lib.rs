@@ -1,6 +1,6 @@
-//! Experiments: plans and runs trials over the five nouns, from the controller's side. What to try
+//! Experiments: plans and runs trials over the five plug-in points, from the controller's side. What to try
 //! next and what an answer is belong to `analysis`; how a host does it belongs to its agent. This
-//! crate holds the two sessions, walks hosts from cell to cell, and writes down what came.
+//! crate holds the two sessions, sets hosts from cell to cell, and writes down what came.
 
 mod answers;
 mod block;

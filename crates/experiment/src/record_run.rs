@@ -18,7 +18,7 @@ const MTU: u32 = 9000;
 const TCP_HEADERS: u32 = 32;
 const IPV4_HEADER: u32 = 20;
 const IPV6_HEADER: u32 = 40;
-/// Start-up: slow start from ten segments, and some round trips for queues to settle.
+/// Start-up: slow start from ten segments, and some round trips for queues to become steady.
 const START_RTTS: u64 = 60;
 const LEAST_START: Nanos = Nanos::secs(5);
 

@@ -47,8 +47,8 @@ impl Ledger {
         if grant < self.share * NEGLIGIBLE { 0.0 } else { grant }
     }
 
-    /// Settles a test that used `grant`: what was kept gives its grant back.
-    pub fn settle(&mut self, grant: f64, kept: bool) {
+    /// Closes a test that used `grant`: what was kept gives its grant back.
+    pub fn close(&mut self, grant: f64, kept: bool) {
         if !kept {
             self.wealth = (self.wealth - grant).max(0.0);
         }
@@ -73,7 +73,7 @@ mod tests {
         let mut ledger = Ledger::new(0.05, 12);
         for _ in 0..9 {
             assert!((ledger.grant() - 0.05 / 12.0).abs() < 1e-12);
-            ledger.settle(ledger.grant(), false);
+            ledger.close(ledger.grant(), false);
         }
         assert!(ledger.grant() < 0.05 / 12.0 && ledger.grant() > 0.0);
     }
@@ -83,7 +83,7 @@ mod tests {
         let mut ledger = Ledger::new(0.05, 3);
         for _ in 0..3 {
             assert!((ledger.grant() - 0.05 / 3.0).abs() < 1e-12);
-            ledger.settle(ledger.grant(), false);
+            ledger.close(ledger.grant(), false);
         }
         assert_eq!(ledger.grant(), 0.0);
     }
@@ -97,7 +97,7 @@ mod tests {
             for kept in kept {
                 let grant = ledger.grant();
                 prop_assert!(paid + grant <= 0.05 + 1e-12);
-                ledger.settle(grant, kept);
+                ledger.close(grant, kept);
                 paid += if kept { 0.0 } else { grant };
             }
         }

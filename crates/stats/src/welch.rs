@@ -16,16 +16,24 @@ pub fn unpaired(new: &[f64], old: &[f64], confidence: f64) -> Option<Estimate> {
     if new.len() < 2 || old.len() < 2 {
         return None;
     }
-    let (new_mean, new_part) = mean_part(&new);
-    let (old_mean, old_part) = mean_part(&old);
-    let (difference, variance) = (new_mean - old_mean, new_part + old_part);
-    if variance == 0.0 {
-        return Some(ratio_of(difference, difference, difference));
-    }
-    let by = |part: f64, n: usize| part * part / (n as f64 - 1.0);
-    let freedom = variance * variance / (by(new_part, new.len()) + by(old_part, old.len()));
-    let half = student_quantile(freedom, 0.5 + confidence / 2.0) * variance.sqrt();
+    let parts = [&new, &old].map(|logs| {
+        let (mean, deviation) = mean_and_deviation(logs);
+        (mean, deviation * deviation / logs.len() as f64, logs.len())
+    });
+    let difference = parts[0].0 - parts[1].0;
+    let half = reach(parts.map(|(_, variance, n)| (variance, n)), confidence);
     Some(ratio_of(difference, difference - half, difference + half))
+}
+
+/// Half of the two-sided interval of a difference whose two parts have these variances, each known from so many values, by
+/// Welch's degrees of freedom.
+fn reach(parts: [(f64, usize); 2], confidence: f64) -> f64 {
+    let variance: f64 = parts.iter().map(|(variance, _)| variance).sum();
+    if variance == 0.0 {
+        return 0.0;
+    }
+    let by: f64 = parts.iter().map(|(part, n)| part * part / (*n as f64 - 1.0)).sum();
+    student_quantile(variance * variance / by, 0.5 + confidence / 2.0) * variance.sqrt()
 }
 
 /// How far two sets of runs lie apart.
@@ -52,22 +60,9 @@ pub fn apart(one: &[f64], other: &[f64], confidence: f64) -> Option<Apart> {
     if one.len() < 2 || other.len() < 2 {
         return None;
     }
-    let ((mean, deviation), (other_mean, other_deviation)) =
-        (mean_and_deviation(one), mean_and_deviation(other));
-    let (own, others) = (deviation * deviation, other_deviation * other_deviation);
-    let difference = mean - other_mean;
-    if own + others == 0.0 {
-        return Some(Apart { difference, bound: 0.0 });
-    }
-    let by = |variance: f64, n: usize| variance * variance / (n as f64 - 1.0);
-    let freedom = (own + others).powi(2) / (by(own, one.len()) + by(others, other.len()));
-    let bound = student_quantile(freedom, 0.5 + confidence / 2.0) * (own + others).sqrt();
-    Some(Apart { difference, bound })
-}
-
-fn mean_part(logs: &[f64]) -> (f64, f64) {
-    let (mean, deviation) = mean_and_deviation(logs);
-    (mean, deviation * deviation / logs.len() as f64)
+    let [(mean, deviation), (other_mean, other_deviation)] = [one, other].map(mean_and_deviation);
+    let parts = [(deviation * deviation, one.len()), (other_deviation * other_deviation, other.len())];
+    Some(Apart { difference: mean - other_mean, bound: reach(parts, confidence) })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_record::{Interval, MeetingFigures, Question, RoundTripFigures, ShortFlowFigures, Study};
 use landspeed_units::{BitRate, Nanos};
 
-use super::book::Entry;
+use super::contests::Entry;
 use super::repeats;
 use super::shares::{Shares, shares};
 use super::timeline::Timeline;

@@ -4,12 +4,12 @@
 //! |---|---|
 //! | `timeline` | a run's goodput over time, all flows on one grid |
 //! | `run`, `convergence`, `shares` | the figures of one run |
-//! | `book` | the runs of a record, by contest |
+//! | `contests` | the runs of a record, by contest |
 //! | `protocols`, `meetings` | figures over repeats |
 //! | `metrics`, `rank` | what protocols are ordered by, and which differences are real |
 //! | `paper` | the paper's own values and findings, and whether they show here |
 
-mod book;
+mod contests;
 mod convergence;
 mod meetings;
 mod metrics;
@@ -28,7 +28,7 @@ mod timeline;
 use landspeed_record::{COMPARE_FORMAT, CompareReport, Engine, Line, Question, Record, Study};
 use landspeed_units::Nanos;
 
-use book::Book;
+use contests::Contests;
 pub use names::title;
 pub use run::RunFigures;
 pub use shares::{Shares, shares};
@@ -49,12 +49,9 @@ pub struct NotAStudy {
 /// # Errors
 /// [`NotAStudy`] where the record holds none.
 pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> {
-    let study = record.lines.iter().find_map(|line| match line {
-        Line::Study(study) => Some(&**study),
-        _ => None,
-    });
+    let study = lines_of!(record, Line::Study(study) => &**study).next();
     let study = study.ok_or_else(|| NotAStudy { path: path.to_owned(), kind: record.header.kind.clone() })?;
-    let book = Book::of(study, record);
+    let contests = Contests::of(study, record);
     let header = &record.header;
     Ok(CompareReport {
         format: COMPARE_FORMAT,
@@ -63,19 +60,19 @@ pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> 
         command: header.command.clone(),
         took_ns: took(study, record),
         study: study.clone(),
-        runs_planned: book.planned,
-        runs: book.runs(),
-        invalid_runs: book.invalid(),
-        void: void(&book, path),
-        notes: notes(study, record, &book),
+        runs_planned: contests.planned,
+        runs: contests.runs(),
+        invalid_runs: contests.invalid(),
+        void: void(&contests, path),
+        notes: notes(study, record, &contests),
         record: (!path.is_empty()).then(|| path.to_owned()),
-        ..figures(study, &book)
+        ..figures(study, &contests)
     })
 }
 
-fn figures(study: &Study, book: &Book<'_>) -> CompareReport {
+fn figures(study: &Study, contests: &Contests<'_>) -> CompareReport {
     let asked =
-        |wanted: fn(&Question) -> bool| book.entries.iter().filter(move |e| wanted(&e.contest.question));
+        |wanted: fn(&Question) -> bool| contests.entries.iter().filter(move |e| wanted(&e.contest.question));
     let regions: Vec<_> = asked(|q| matches!(q, Question::Regions)).collect();
     let protocols: Vec<_> = regions.iter().map(|entry| protocols::figures(entry)).collect();
     CompareReport {
@@ -97,10 +94,7 @@ fn figures(study: &Study, book: &Book<'_>) -> CompareReport {
 
 /// From the first run's start to the last one's end, where runs took place in time.
 fn took(study: &Study, record: &Record) -> Nanos {
-    let starts = record.lines.iter().filter_map(|line| match line {
-        Line::Run(run) => Some(run.at_ns),
-        _ => None,
-    });
+    let starts = lines_of!(record, Line::Run(run) => run.at_ns);
     match (study.engine, starts.max()) {
         (Engine::Kernel, Some(last)) => last + study.duration(),
         _ => Nanos(0),
@@ -108,19 +102,19 @@ fn took(study: &Study, record: &Record) -> Nanos {
 }
 
 /// Why the study fails as a whole: over a fifth of its runs do not count, or runs are missing.
-fn void(book: &Book<'_>, path: &str) -> Option<String> {
-    let (runs, invalid) = (book.runs(), book.invalid());
+fn void(contests: &Contests<'_>, path: &str) -> Option<String> {
+    let (runs, invalid) = (contests.runs(), contests.invalid());
     let mut reasons = Vec::new();
-    if book.planned == 0 {
+    if contests.planned == 0 {
         reasons.push("it has no runs to make".to_owned());
     }
-    if runs < book.planned {
+    if runs < contests.planned {
         let again = if path.is_empty() {
             String::new()
         } else {
             format!(" (go on: landspeed compare --resume {path})")
         };
-        reasons.push(format!("it is unfinished: {runs} of {} runs were made{again}", book.planned));
+        reasons.push(format!("it is unfinished: {runs} of {} runs were made{again}", contests.planned));
     }
     if u64::from(invalid) * 5 > u64::from(runs) {
         reasons.push(format!("{invalid} of {runs} runs do not count, which is over a fifth"));
@@ -129,16 +123,9 @@ fn void(book: &Book<'_>, path: &str) -> Option<String> {
 }
 
 /// What a reader must know beside the figures.
-fn notes(study: &Study, record: &Record, book: &Book<'_>) -> Vec<String> {
-    let mut notes: Vec<String> = record
-        .lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Note { text } => Some(text.clone()),
-            _ => None,
-        })
-        .collect();
-    notes.extend(book.notes.iter().cloned());
+fn notes(study: &Study, record: &Record, contests: &Contests<'_>) -> Vec<String> {
+    let mut notes: Vec<String> = lines_of!(record, Line::Note { text } => text.clone()).collect();
+    notes.extend(contests.notes.iter().cloned());
     notes.extend(
         paper::why_not_beside(study).map(|why| format!("nothing is set beside the paper's values: {why}")),
     );

@@ -3,7 +3,7 @@
 use landspeed_record::{ContestFigures, RegionFigures};
 use landspeed_units::BitRate;
 
-use super::book::Entry;
+use super::contests::Entry;
 use super::run::RunFigures;
 use super::{convergence, names, repeats};
 

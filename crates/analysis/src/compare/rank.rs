@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_record::Ranking;
 use landspeed_stats::{holm, paired_test};
 
-use super::book::Entry;
+use super::contests::Entry;
 use super::metrics::{Metric, RANKED};
 use super::names::title;
 use super::repeats;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_record::{CpuByStreams, Question};
 use landspeed_units::{BitRate, Bytes};
 
-use super::book::Entry;
+use super::contests::Entry;
 use super::repeats;
 
 /// For each number of streams the window with which they carried most, in the order of their number.
@@ -41,7 +41,7 @@ mod tests {
     use landspeed_record::Contest;
 
     use super::*;
-    use crate::compare::book::Counted;
+    use crate::compare::contests::Counted;
     use crate::compare::run::RunFigures;
     use crate::compare::support;
 

@@ -7,7 +7,7 @@ use landspeed_units::Bytes;
 const TERMS: usize = 4;
 /// Those of a line of which nothing is cut.
 const WHOLE_TERMS: usize = 2;
-/// Reweighted passes; the weights settle within a handful.
+/// Reweighted passes; a handful is enough.
 const PASSES: usize = 20;
 /// Residuals beyond this many deviations weigh less (Huber 1964; 95 % efficient where nothing is wrong).
 const HUBER: f64 = 1.345;

@@ -11,10 +11,10 @@ use landspeed_stats::Guard;
 use landspeed_units::Nanos;
 
 use super::comparison::Comparison;
-use super::desk::Desk;
 use super::guards;
 use super::kept::Standing;
 use super::left_out::{IN_THE_END, LeftOut};
+use super::run_state::RunState;
 use super::{BlockResult, Findings, Pair, Progress, Rules};
 
 pub(crate) use conclude::gain;
@@ -76,55 +76,55 @@ impl Check {
         Check { standing, left_out, slots: Vec::new(), since: None, finals: 0 }
     }
 
-    pub(crate) fn advance(&mut self, desk: &mut Desk) -> Progress {
+    pub(crate) fn advance(&mut self, run: &mut RunState) -> Progress {
         if self.since.is_none() {
-            self.begin(desk);
+            self.begin(run);
         }
-        if self.drop_what_is_useless(desk) || self.drop_what_breaks_a_guard(desk) {
-            self.begin(desk);
+        if self.drop_what_is_useless(run) || self.drop_what_breaks_a_guard(run) {
+            self.begin(run);
             return Progress::Said;
         }
-        square::propose(self, desk);
-        match self.next(desk) {
+        square::propose(self, run);
+        match self.next(run) {
             Some(pair) => Progress::Measure(pair),
             None => Progress::Over,
         }
     }
 
-    pub(crate) fn observe(&mut self, block: &BlockResult, desk: &mut Desk) {
-        if self.left_out.observe(block, desk) {
+    pub(crate) fn observe(&mut self, block: &BlockResult, run: &mut RunState) {
+        if self.left_out.observe(block, run) {
             return;
         }
         if let Some(slot) = self.slots.iter_mut().find(|s| s.comparison.label == block.step) {
-            slot.comparison.observe(block, desk);
+            slot.comparison.observe(block, run);
         }
     }
 
     /// The comparison cannot be measured: it is left out.
-    pub(crate) fn failed(&mut self, step: &str, why: &str, desk: &mut Desk) {
-        desk.note(format!("the comparison '{step}' of the final check failed and is left out: {why}"));
+    pub(crate) fn failed(&mut self, step: &str, why: &str, run: &mut RunState) {
+        run.note(format!("the comparison '{step}' of the final check failed and is left out: {why}"));
         if self.left_out.failed(step) {
             return;
         }
         if let Some(slot) = self.slots.iter_mut().find(|s| s.comparison.label == step) {
             slot.cap = 0;
             if slot.role == Role::Final {
-                desk.say_void(&format!("the final setting could not be compared with the start: {why}"));
+                run.say_void(&format!("the final setting could not be compared with the start: {why}"));
             }
         }
     }
 
-    pub(crate) fn finish(self, desk: &mut Desk) -> Findings {
-        conclude::conclude(self, desk)
+    pub(crate) fn finish(self, run: &mut RunState) -> Findings {
+        conclude::conclude(self, run)
     }
 
     /// Measures the setting that stands now from here on.
-    fn begin(&mut self, desk: &Desk) {
-        self.since = Some(desk.clock.used);
+    fn begin(&mut self, run: &RunState) {
+        self.since = Some(run.clock.used);
         self.slots.clear();
         self.finals += 1;
         let start = self.standing.start.clone();
-        if let Some(cell) = &desk.rules.against {
+        if let Some(cell) = &run.rules.against {
             let cell = start.with(cell);
             self.add_final(Role::Against, ("against", "final setting over the one given"), cell);
         }
@@ -141,39 +141,39 @@ impl Check {
     }
 
     /// The next block: what the end of the budget demands, what is due, then the others in turn.
-    fn next(&mut self, desk: &mut Desk) -> Option<Box<Pair>> {
-        let block = desk.blocks(1, self.standing.toggle());
-        let left = desk.clock.left_before(Nanos(0));
+    fn next(&mut self, run: &mut RunState) -> Option<Box<Pair>> {
+        let block = run.blocks(1, self.standing.toggle());
+        let left = run.clock.left_before(Nanos(0));
         let missing: u32 = self.slots.iter().map(Slot::missing).sum();
         if left < Nanos(block.0 * u64::from(missing + 1)) {
             return self
                 .slots
                 .iter_mut()
                 .find(|slot| slot.missing() > 0)
-                .map(|slot| slot.comparison.pair(desk));
+                .map(|slot| slot.comparison.pair(run));
         }
-        if let Some(pair) = self.due(desk) {
+        if let Some(pair) = self.due(run) {
             return Some(pair);
         }
-        let waits = self.left_out.waits(&self.standing, &desk.rules);
+        let waits = self.left_out.waits(&self.standing, &run.rules);
         let turn = |slot: &&mut Slot| slot.comparison.series.attempts();
         let open = |slot: &&mut Slot| slot.cap > 0 && (slot.open(slot.cap) || (waits && slot.is_final()));
-        self.slots.iter_mut().filter(open).min_by_key(turn).map(|slot| slot.comparison.pair(desk))
+        self.slots.iter_mut().filter(open).min_by_key(turn).map(|slot| slot.comparison.pair(run))
     }
 
     /// The left-out block that is due: first those that may still drop a step.
-    fn due(&mut self, desk: &mut Desk) -> Option<Box<Pair>> {
-        let end = desk.clock.end();
+    fn due(&mut self, run: &mut RunState) -> Option<Box<Pair>> {
+        let end = run.clock.end();
         let since = self.since.unwrap_or_default();
         let soon = since + Nanos((end.saturating_sub(since).0 as f64 * DROP_PART) as u64);
-        let pair = self.left_out.due_in_the_end(&self.standing, (since, soon), desk);
-        pair.or_else(|| self.left_out.due(&self.standing, end, desk))
+        let pair = self.left_out.due_in_the_end(&self.standing, (since, soon), run);
+        pair.or_else(|| self.left_out.due(&self.standing, end, run))
     }
 
     /// Drops the step that is worth least in the setting that stands, where that lies below the least effect.
-    fn drop_what_is_useless(&mut self, desk: &mut Desk) -> bool {
-        let least = 1.0 + desk.rules.least_effect;
-        let primary = desk.rules.goal.primary();
+    fn drop_what_is_useless(&mut self, run: &mut RunState) -> bool {
+        let least = 1.0 + run.rules.least_effect;
+        let primary = run.rules.goal.primary();
         let judged = self.standing.steps().into_iter().filter_map(|i| {
             let here = self.left_out.here(i, &self.standing)?;
             let enough = here.series.counted() >= LEAST_BLOCKS;
@@ -181,31 +181,31 @@ impl Check {
         });
         let worst = judged.filter(|(_, e)| e.high < least).min_by(|a, b| a.1.ratio.total_cmp(&b.1.ratio));
         let Some((at, estimate)) = worst else { return false };
-        conclude::keep_left_out(self, at, estimate, desk);
-        self.drop_step(at, format!("worth {} with the rest", super::words::interval(estimate)), desk);
+        conclude::keep_left_out(self, at, estimate, run);
+        self.drop_step(at, format!("worth {} with the rest", super::words::interval(estimate)), run);
         true
     }
 
-    fn drop_step(&mut self, at: usize, why: String, desk: &mut Desk) {
+    fn drop_step(&mut self, at: usize, why: String, run: &mut RunState) {
         let kept = &mut self.standing.kept[at];
         let why = format!("dropped in the end: {why}");
-        desk.note(format!("{}: {why}", kept.id));
+        run.note(format!("{}: {why}", kept.id));
         kept.dropped = Some(why);
-        let again = desk.blocks(self.left_out.owed(&self.standing), Nanos(0));
-        if desk.clock.left_before(Nanos(0)) < again {
-            desk.note("no time to measure the other steps' worth again in full after the drop".into());
+        let again = run.blocks(self.left_out.owed(&self.standing), Nanos(0));
+        if run.clock.left_before(Nanos(0)) < again {
+            run.note("no time to measure the other steps' worth again in full after the drop".into());
         }
     }
 
     /// The guards against the start, on fresh trials: a broken one drops the step that costs most.
-    fn drop_what_breaks_a_guard(&mut self, desk: &mut Desk) -> bool {
+    fn drop_what_breaks_a_guard(&mut self, run: &mut RunState) -> bool {
         let Some(slot) = self.slots.iter().find(|s| s.role == Role::Final) else { return false };
         let series = &slot.comparison.series;
         if series.counted() < IN_THE_END {
             return false;
         }
-        let broken = desk.rules.goal.guards().into_iter().find_map(|metric| {
-            let (verdict, said) = guards::judge(series, metric, desk.rules.guard);
+        let broken = run.rules.goal.guards().into_iter().find_map(|metric| {
+            let (verdict, said) = guards::judge(series, metric, run.rules.guard);
             (verdict == Guard::Broken).then_some((metric, said))
         });
         let Some((metric, said)) = broken else { return false };
@@ -214,7 +214,7 @@ impl Check {
         let Some((at, _)) = costs.filter(|(_, c)| *c < 0.0).min_by(|a, b| a.1.total_cmp(&b.1)) else {
             return false;
         };
-        self.drop_step(at, format!("against the start {said}"), desk);
+        self.drop_step(at, format!("against the start {said}"), run);
         true
     }
 }

@@ -8,17 +8,13 @@ use landspeed_units::Nanos;
 
 use super::advice::hints;
 use super::check::{Check, blocks_needed};
-use super::desk::Desk;
-use super::kept::{Kept, Standing};
+use super::kept::{Kept, Standing, Totals};
 use super::left_out::LeftOut;
 use super::queue::{Queue, Task};
-use super::rules::{Size, USUAL_BLOCKS};
+use super::rules::{SECOND_CHANCE, Size, USUAL_BLOCKS};
+use super::run_state::RunState;
 use super::step::{Decision, Step, blank, least_time};
-use super::totals::Totals;
 use super::{BlockResult, Progress};
-
-/// How many times the usual blocks a second try may take.
-pub(super) const SECOND_CHANCE: u32 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Climb {
@@ -41,10 +37,10 @@ pub(crate) struct Climb {
 }
 
 impl Climb {
-    pub(crate) fn new(start: Cell, candidates: Vec<Candidate>, desk: &mut Desk) -> Self {
+    pub(crate) fn new(start: Cell, candidates: Vec<Candidate>, run: &mut RunState) -> Self {
         let (skipped, open): (Vec<_>, Vec<_>) = candidates.into_iter().partition(|c| c.skip.is_some());
-        let size = desk.rules.size(&open);
-        let placebos: VecDeque<Candidate> = desk.rules.placebos.iter().take(2).cloned().collect();
+        let size = run.rules.size(&open);
+        let placebos: VecDeque<Candidate> = run.rules.placebos.iter().take(2).cloned().collect();
         let mut climb = Climb {
             incumbent: start.clone(),
             queue: Queue::new(open),
@@ -56,14 +52,14 @@ impl Climb {
             standing: Standing::new(start),
             left_out: LeftOut::default(),
             totals: Totals::default(),
-            ledger: Ledger::new(desk.rules.alpha, size.planned),
+            ledger: Ledger::new(run.rules.alpha, size.planned),
             size,
             serial: 0,
         };
         let (idle, lacking): (Vec<_>, Vec<_>) = skipped.into_iter().partition(|c| c.cannot_matter);
         climb.idle = idle;
         for candidate in lacking {
-            climb.report_skip(candidate, Answer::Skipped, desk);
+            climb.report_skip(candidate, Answer::Skipped, run);
         }
         climb
     }
@@ -87,71 +83,71 @@ impl Climb {
         self.queue.advise(&hints(line, &self.incumbent));
     }
 
-    fn report_idle(&mut self, desk: &mut Desk) {
+    fn report_idle(&mut self, run: &mut RunState) {
         for candidate in std::mem::take(&mut self.idle) {
-            self.report_skip(candidate, Answer::NotTried, desk);
+            self.report_skip(candidate, Answer::NotTried, run);
         }
     }
 
-    fn report_skip(&mut self, candidate: Candidate, answer: Answer, desk: &mut Desk) {
+    fn report_skip(&mut self, candidate: Candidate, answer: Answer, run: &mut RunState) {
         let reason = candidate.skip.clone().unwrap_or_default();
-        self.pass_over(&Task::new(candidate, false), answer, &reason, desk);
+        self.pass_over(&Task::new(candidate, false), answer, &reason, run);
     }
 
-    pub(crate) fn advance(&mut self, desk: &mut Desk) -> Progress {
+    pub(crate) fn advance(&mut self, run: &mut RunState) -> Progress {
         // Kept steps are confirmed between the blocks of those that follow.
-        let end = desk.clock.end();
-        if let Some(pair) = self.left_out.due(&self.standing, end, desk) {
+        let end = run.clock.end();
+        if let Some(pair) = self.left_out.due(&self.standing, end, run) {
             return Progress::Measure(pair);
         }
         if self.step.is_none() {
-            if self.should_watch(desk) {
+            if self.should_watch(run) {
                 return Progress::Watch(Box::new(self.incumbent.clone()));
             }
-            let Some((task, grant)) = self.next_task(desk) else {
-                self.report_idle(desk);
+            let Some((task, grant)) = self.next_task(run) else {
+                self.report_idle(run);
                 return Progress::Over;
             };
-            self.open(task, grant, desk);
+            self.open(task, grant, run);
         }
         let Some(step) = &self.step else { return Progress::Over };
-        let next = desk.blocks(1, step.comparison.toggle);
-        let reserve = self.reserve(step.task.placebo, desk);
+        let next = run.blocks(1, step.comparison.toggle);
+        let reserve = self.reserve(step.task.placebo, run);
         let Some(step) = &mut self.step else { return Progress::Over };
-        match step.decide(&self.totals, desk, desk.clock.left_before(reserve) < next) {
-            None => Progress::Measure(step.comparison.pair(desk)),
+        match step.decide(&self.totals, run, run.clock.left_before(reserve) < next) {
+            None => Progress::Measure(step.comparison.pair(run)),
             Some(decision) => {
-                self.close(&decision, desk);
+                self.close(&decision, run);
                 Progress::Said
             }
         }
     }
 
-    pub(crate) fn observe(&mut self, block: &BlockResult, desk: &mut Desk) {
-        if !self.left_out.observe(block, desk)
+    pub(crate) fn observe(&mut self, block: &BlockResult, run: &mut RunState) {
+        if !self.left_out.observe(block, run)
             && let Some(step) = &mut self.step
         {
-            step.comparison.observe(block, desk);
+            step.comparison.observe(block, run);
         }
     }
 
     /// The step in progress, or what confirms a kept one, cannot be measured.
-    pub(crate) fn failed(&mut self, label: &str, why: &str, desk: &mut Desk) {
+    pub(crate) fn failed(&mut self, label: &str, why: &str, run: &mut RunState) {
         if self.left_out.failed(label) {
-            desk.note(format!("'{label}' cannot be measured, so the step is not confirmed: {why}"));
+            run.note(format!("'{label}' cannot be measured, so the step is not confirmed: {why}"));
             return;
         }
-        self.close(&Decision { answer: Answer::Skipped, reason: why.to_owned() }, desk);
+        self.close(&Decision { answer: Answer::Skipped, reason: why.to_owned() }, run);
     }
 
-    pub(crate) fn stop(&mut self, desk: &mut Desk) {
-        self.close(&Decision { answer: Answer::Undecided, reason: "stopped".into() }, desk);
+    pub(crate) fn stop(&mut self, run: &mut RunState) {
+        self.close(&Decision { answer: Answer::Undecided, reason: "stopped".into() }, run);
         while let Some(task) = self.queue.pop() {
             if !task.reopened() {
-                self.pass_over(&task, Answer::NotTried, "the run was stopped before its turn", desk);
+                self.pass_over(&task, Answer::NotTried, "the run was stopped before its turn", run);
             }
         }
-        self.report_idle(desk);
+        self.report_idle(run);
     }
 
     pub(crate) fn check(&self) -> Check {
@@ -160,40 +156,40 @@ impl Climb {
 
     /// Whether to look at what holds the path back before the next step: at the start and after each kept step,
     /// where there are steps to come and time for both.
-    fn should_watch(&mut self, desk: &mut Desk) -> bool {
+    fn should_watch(&mut self, run: &mut RunState) -> bool {
         if !std::mem::take(&mut self.watch_due) || self.queue.is_empty() {
             return false;
         }
-        let reserve = self.reserve(false, desk);
-        let step = least_time(&Candidate::default(), false, desk);
-        desk.may_watch(reserve, step)
+        let reserve = self.reserve(false, run);
+        let step = least_time(&Candidate::default(), false, run);
+        run.may_watch(reserve, step)
     }
 
     /// The next candidate that has something to change, room in the budget and a share of the error.
-    fn next_task(&mut self, desk: &mut Desk) -> Option<(Task, f64)> {
+    fn next_task(&mut self, run: &mut RunState) -> Option<(Task, f64)> {
         if std::mem::take(&mut self.early_due)
             && let Some(placebo) = self.placebos.pop_front()
-            && let Some(ready) = self.ready(Task::new(placebo, true), desk)
+            && let Some(ready) = self.ready(Task::new(placebo, true), run)
         {
             return Some(ready);
         }
         while let Some(task) = self.queue.pop() {
-            if let Some(ready) = self.ready(task, desk) {
+            if let Some(ready) = self.ready(task, run) {
                 return Some(ready);
             }
         }
         let late = self.placebos.pop_front()?;
-        self.ready(Task::new(late, true), desk)
+        self.ready(Task::new(late, true), run)
     }
 
     /// Passes over what cannot be tried, with the reason.
-    fn ready(&mut self, task: Task, desk: &mut Desk) -> Option<(Task, f64)> {
-        let reserve = self.reserve(task.placebo, desk);
+    fn ready(&mut self, task: Task, run: &mut RunState) -> Option<(Task, f64)> {
+        let reserve = self.reserve(task.placebo, run);
         let grant = self.ledger.grant();
         let stands = self.incumbent.with(&task.candidate.change) == self.incumbent;
         let why = if stands {
             "it is set already"
-        } else if desk.clock.left_before(reserve) < least_time(&task.candidate, task.placebo, desk) {
+        } else if run.clock.left_before(reserve) < least_time(&task.candidate, task.placebo, run) {
             "no room in the budget"
         } else if grant <= 0.0 {
             "the run's error budget is spent: another test could keep something useless"
@@ -202,12 +198,12 @@ impl Climb {
         };
         // A candidate that waits for a second try has its line already.
         if !task.reopened() {
-            self.pass_over(&task, Answer::NotTried, why, desk);
+            self.pass_over(&task, Answer::NotTried, why, run);
         }
         None
     }
 
-    fn open(&mut self, task: Task, grant: f64, desk: &mut Desk) {
+    fn open(&mut self, task: Task, grant: f64, run: &mut RunState) {
         let id = self.id(&task);
         let max_blocks = match (task.placebo, task.reopened()) {
             (true, _) => self.size.max_blocks.min(USUAL_BLOCKS),
@@ -216,53 +212,54 @@ impl Climb {
             (_, true) => self.size.max_blocks * SECOND_CHANCE,
             _ => self.size.max_blocks,
         };
-        self.step = Some(Step::new(id, task, &self.incumbent, (grant, max_blocks), desk));
+        self.step = Some(Step::new(id, task, &self.incumbent, (grant, max_blocks), run));
     }
 
-    fn close(&mut self, decision: &Decision, desk: &mut Desk) {
+    fn close(&mut self, decision: &Decision, run: &mut RunState) {
         let Some(step) = self.step.take() else { return };
-        let line = step.line(decision, desk);
+        let line = step.line(decision, run);
         let kept = line.summary.kept;
         if step.looked() {
-            self.ledger.settle(step.grant, kept);
+            self.ledger.close(step.grant, kept);
         }
-        desk.decide(line.clone());
-        desk.learn(&step.comparison.series);
+        run.decide(line.clone());
+        run.learn(&step.comparison.series);
         match (kept, step.task.placebo) {
-            (true, false) => self.keep(step, &line, desk),
+            (true, false) => self.keep(step, &line, run),
             (true, true) => {
                 let text =
                     "a placebo was kept: this run cannot tell an effect from noise, do not use its result";
-                desk.note(format!("VOID: {text} ({})", line.summary.id));
-                desk.say_void(text);
+                run.note(format!("VOID: {text} ({})", line.summary.id));
+                run.say_void(text);
             }
             (false, false) if decision.answer != Answer::Skipped => self.queue.reject(step.task),
             (false, _) => {}
         }
     }
 
-    fn keep(&mut self, step: Step, line: &StepLine, desk: &mut Desk) {
+    fn keep(&mut self, step: Step, line: &StepLine, run: &mut RunState) {
         self.totals.add(&step.comparison);
+        let betters = step.comparison.series.betters(run.rules.goal.primary());
         self.incumbent = step.comparison.candidate.clone();
         let id = line.summary.id.clone();
         self.queue.replace(&line.summary.knob, &line.summary.from);
         let reopened = self.queue.reopen(&step.task.candidate, &id);
         if !reopened.is_empty() {
-            desk.note(format!("{id} was kept: to be tried again with it: {}", reopened.join(", ")));
+            run.note(format!("{id} was kept: to be tried again with it: {}", reopened.join(", ")));
         }
-        self.standing.kept.push(Kept::new(step, id, desk.rules.goal));
-        self.left_out.keep(desk.clock.used);
+        self.standing.kept.push(Kept::new(step.task.candidate, id, &betters));
+        self.left_out.keep(run.clock.used);
         self.watch_due = true;
     }
 
     /// Reports a candidate that is not tried.
-    fn pass_over(&mut self, task: &Task, answer: Answer, reason: &str, desk: &mut Desk) {
+    fn pass_over(&mut self, task: &Task, answer: Answer, reason: &str, run: &mut RunState) {
         let id = self.id(task);
         let mut summary = blank(&id, task, &self.incumbent);
         summary.answer = answer;
         summary.reason = reason.to_owned();
         let candidate = self.incumbent.with(&task.candidate.change);
-        desk.decide(StepLine { summary, incumbent: self.incumbent.clone(), candidate });
+        run.decide(StepLine { summary, incumbent: self.incumbent.clone(), candidate });
     }
 
     fn id(&mut self, task: &Task) -> String {
@@ -274,13 +271,13 @@ impl Climb {
 
     /// The time that must be left when the step that runs ends: for the final check, which needs more the more was kept
     /// (up to half of the budget), and for the late placebo.
-    fn reserve(&self, is_placebo: bool, desk: &Desk) -> Nanos {
+    fn reserve(&self, is_placebo: bool, run: &RunState) -> Nanos {
         let toggles = self.standing.kept.iter().map(Kept::toggle).max().unwrap_or_default();
-        let owed = blocks_needed(self.left_out.owed(&self.standing), &desk.rules);
+        let owed = blocks_needed(self.left_out.owed(&self.standing), &run.rules);
         let late = match self.placebos.back() {
-            Some(late) if !is_placebo => least_time(late, true, desk),
+            Some(late) if !is_placebo => least_time(late, true, run),
             _ => Nanos(0),
         };
-        desk.blocks(owed, toggles).min(desk.clock.half()).max(desk.rules.final_time()) + late
+        run.blocks(owed, toggles).min(run.clock.half()).max(run.rules.final_time()) + late
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use landspeed_record::Cell;
 use landspeed_units::Nanos;
 
-use super::desk::{Desk, Order};
+use super::run_state::{Order, RunState};
 use super::{BlockResult, Pair};
 use crate::Metric;
 use crate::series::{Block, Series};
@@ -43,26 +43,26 @@ impl Comparison {
         }
     }
 
-    pub(crate) fn pair(&mut self, desk: &mut Desk) -> Box<Pair> {
+    pub(crate) fn pair(&mut self, run: &mut RunState) -> Box<Pair> {
         Box::new(Pair {
             step: self.label.clone(),
             what: self.what.clone(),
             incumbent: self.incumbent.clone(),
             candidate: self.candidate.clone(),
             toggle: self.toggle,
-            fine: desk.rules.is_fine(self.toggle),
-            candidate_first: self.order.next(desk),
+            fine: run.rules.is_fine(self.toggle),
+            candidate_first: self.order.next(run),
             block: self.series.attempts(),
         })
     }
 
     /// Takes a block in, or discards it and says so.
-    pub(crate) fn observe(&mut self, result: &BlockResult, desk: &mut Desk) {
+    pub(crate) fn observe(&mut self, result: &BlockResult, run: &mut RunState) {
         self.remarks.extend(result.remarks.iter().cloned());
         let block = Block::new(&result.figures, result.candidate_first);
         let number = self.series.attempts();
-        let (steal, stolen) = (block.steal, desk.stolen(block.steal));
-        let primary = desk.rules.goal.primary();
+        let (steal, stolen) = (block.steal, run.stolen(block.steal));
+        let primary = run.rules.goal.primary();
         if self.series.add(block, stolen, primary) {
             return;
         }
@@ -71,7 +71,7 @@ impl Comparison {
         } else {
             format!("the {} was not measured", primary.name())
         };
-        desk.note(format!("block {number} of {} discarded: {why}", self.label));
+        run.note(format!("block {number} of {} discarded: {why}", self.label));
     }
 
     /// The mean log ratio of a figure, above zero better; zero where it was not measured.

@@ -8,7 +8,7 @@ use landspeed_record::{Arm, Figures};
 use landspeed_stats::{Guard, guard, guard_sums};
 use landspeed_units::Nanos;
 
-use super::totals::Totals;
+use super::kept::Totals;
 use super::words;
 use super::{Rules, comparison::Comparison};
 use crate::Metric;

@@ -3,9 +3,9 @@
 use landspeed_record::{Candidate, Cell, Estimate};
 use landspeed_units::Nanos;
 
-use super::queue::Task;
-use super::step::Step;
-use crate::Goal;
+use super::comparison::Comparison;
+use super::queue::interact;
+use crate::Metric;
 use crate::series::CONFIDENCE;
 
 #[derive(Debug, Clone)]
@@ -18,10 +18,10 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    pub(crate) fn new(step: Step, id: String, goal: Goal) -> Self {
-        let betters = step.comparison.series.betters(goal.primary());
-        let added = landspeed_stats::estimate(&betters, CONFIDENCE);
-        Kept { id, candidate: step.task.candidate, added, dropped: None }
+    /// A candidate that was so much better in each block.
+    pub(crate) fn new(candidate: Candidate, id: String, betters: &[f64]) -> Self {
+        let added = landspeed_stats::estimate(betters, CONFIDENCE);
+        Kept { id, candidate, added, dropped: None }
     }
 
     pub(crate) fn toggle(&self) -> Nanos {
@@ -30,7 +30,7 @@ impl Kept {
 
     /// Whether the effects of the two depend on each other, as far as the knob table says.
     pub(crate) fn interacts(&self, other: &Kept) -> bool {
-        Task::new(self.candidate.clone(), false).interacts(&other.candidate)
+        interact(&self.candidate, &other.candidate)
     }
 }
 
@@ -65,5 +65,21 @@ impl Standing {
     /// The time that going from the start to the setting takes.
     pub(crate) fn toggle(&self) -> Nanos {
         self.kept.iter().filter(|kept| kept.dropped.is_none()).map(Kept::toggle).sum()
+    }
+}
+
+/// The sums of the mean log ratios (above zero better) of the kept steps.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals([f64; 3]);
+
+impl Totals {
+    pub(crate) fn with(&self, metric: Metric, more: f64) -> f64 {
+        self.0[metric as usize] + more
+    }
+
+    pub(crate) fn add(&mut self, comparison: &Comparison) {
+        for metric in Metric::ALL {
+            self.0[metric as usize] += comparison.mean_better(metric);
+        }
     }
 }

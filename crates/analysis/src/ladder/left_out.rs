@@ -11,8 +11,8 @@ use landspeed_stats::{Contrast, Fit};
 use landspeed_units::Nanos;
 
 use super::comparison::Comparison;
-use super::desk::Desk;
 use super::kept::Standing;
+use super::run_state::RunState;
 use super::{BlockResult, Pair, Rules, words};
 use crate::Metric;
 use crate::series::CONFIDENCE;
@@ -66,18 +66,18 @@ impl LeftOut {
     }
 
     /// The next block that is due, those of each step evenly over the time until `until`.
-    pub(crate) fn due(&mut self, standing: &Standing, until: Nanos, desk: &mut Desk) -> Option<Box<Pair>> {
-        let now = desk.clock.used;
-        let open = standing.steps().into_iter().filter_map(|i| Some((self.when(i, until, desk)?, i)));
+    pub(crate) fn due(&mut self, standing: &Standing, until: Nanos, run: &mut RunState) -> Option<Box<Pair>> {
+        let now = run.clock.used;
+        let open = standing.steps().into_iter().filter_map(|i| Some((self.when(i, until, run)?, i)));
         let (when, step) = open.min()?;
-        (when <= now).then(|| self.pair(step, standing, desk))
+        (when <= now).then(|| self.pair(step, standing, run))
     }
 
     /// When the next block of step `i` is due; `None` where it has all it needs.
-    fn when(&self, i: usize, until: Nanos, desk: &Desk) -> Option<Nanos> {
+    fn when(&self, i: usize, until: Nanos, run: &RunState) -> Option<Nanos> {
         let proof = &self.proofs[i];
-        let missing = self.wanted(&desk.rules).saturating_sub(proof.blocks());
-        if missing == 0 || !proof.open(self.wanted(&desk.rules)) {
+        let missing = self.wanted(&run.rules).saturating_sub(proof.blocks());
+        if missing == 0 || !proof.open(self.wanted(&run.rules)) {
             return None;
         }
         // One part more than blocks: the last one comes before the end, too.
@@ -89,9 +89,9 @@ impl LeftOut {
         &mut self,
         standing: &Standing,
         (since, until): (Nanos, Nanos),
-        desk: &mut Desk,
+        run: &mut RunState,
     ) -> Option<Box<Pair>> {
-        let now = desk.clock.used;
+        let now = run.clock.used;
         let open = standing.steps().into_iter().filter_map(|i| {
             let missing = IN_THE_END.saturating_sub(self.here(i, standing).map_or(0, |c| c.series.counted()));
             let proof = &self.proofs[i];
@@ -100,7 +100,7 @@ impl LeftOut {
             (missing > 0 && proof.open(MOST + IN_THE_END)).then_some((when, i))
         });
         let (when, step) = open.min()?;
-        (when <= now).then(|| self.pair(step, standing, desk))
+        (when <= now).then(|| self.pair(step, standing, run))
     }
 
     /// Whether any step still waits for blocks.
@@ -128,15 +128,15 @@ impl LeftOut {
     }
 
     /// The next block of step `i` in the setting that stands.
-    fn pair(&mut self, i: usize, standing: &Standing, desk: &mut Desk) -> Box<Pair> {
+    fn pair(&mut self, i: usize, standing: &Standing, run: &mut RunState) -> Box<Pair> {
         if self.here(i, standing).is_none() {
             let comparison = compare(i, standing, self.proofs[i].comparisons.len());
             self.proofs[i].comparisons.push(comparison);
         }
         let proof = &mut self.proofs[i];
-        proof.last = desk.clock.used;
+        proof.last = run.clock.used;
         let at = proof.comparisons.len() - 1;
-        proof.comparisons[at].pair(desk)
+        proof.comparisons[at].pair(run)
     }
 
     pub(crate) fn here(&self, i: usize, standing: &Standing) -> Option<&Comparison> {
@@ -153,10 +153,10 @@ impl LeftOut {
     }
 
     /// Takes a block in; says whether it was one of these.
-    pub(crate) fn observe(&mut self, block: &BlockResult, desk: &mut Desk) -> bool {
+    pub(crate) fn observe(&mut self, block: &BlockResult, run: &mut RunState) -> bool {
         let mut all = self.proofs.iter_mut().flat_map(|proof| &mut proof.comparisons);
         let Some(comparison) = all.find(|comparison| comparison.label == block.step) else { return false };
-        comparison.observe(block, desk);
+        comparison.observe(block, run);
         true
     }
 

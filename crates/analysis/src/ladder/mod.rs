@@ -10,15 +10,14 @@ mod advice;
 mod check;
 mod climb;
 mod comparison;
-mod desk;
 mod doubts;
 mod guards;
 mod kept;
 mod left_out;
 mod queue;
 mod rules;
+mod run_state;
 mod step;
-mod totals;
 mod words;
 
 use landspeed_record::{Arm, Candidate, Cell, Figures, Gain, StepLine, StepSummary, VerdictLine};
@@ -27,8 +26,8 @@ use landspeed_units::Nanos;
 use check::Check;
 pub(crate) use check::gain;
 use climb::Climb;
-use desk::Desk;
 pub use rules::Rules;
+use run_state::RunState;
 
 use crate::series::{arms, block_trials};
 
@@ -124,7 +123,7 @@ pub struct Findings {
 
 #[derive(Debug)]
 pub struct Ladder {
-    desk: Desk,
+    run: RunState,
     climb: Climb,
     check: Option<Check>,
     asked: Option<Box<Pair>>,
@@ -143,17 +142,17 @@ enum Progress {
 impl Ladder {
     /// A ladder from `start` over `candidates`; those with `skip` set are reported and never tried.
     pub fn new(start: Cell, candidates: Vec<Candidate>, rules: Rules) -> Self {
-        let mut desk = Desk::new(rules);
-        let climb = Climb::new(start, candidates, &mut desk);
-        Ladder { desk, climb, check: None, asked: None, finished: None }
+        let mut run = RunState::new(rules);
+        let climb = Climb::new(start, candidates, &mut run);
+        Ladder { run, climb, check: None, asked: None, finished: None }
     }
 
     /// What to do next; `used` is the time since the run's start. Asked twice without an answer in
     /// between, it says the same block again.
     pub fn next(&mut self, used: Nanos) -> Action {
-        self.desk.clock.tick(used);
+        self.run.clock.tick(used);
         loop {
-            if let Some(action) = self.desk.outbox.pop_front() {
+            if let Some(action) = self.run.outbox.pop_front() {
                 return action;
             }
             if let Some(findings) = &self.finished {
@@ -174,10 +173,10 @@ impl Ladder {
     /// Takes a block in. One that was not asked for is ignored.
     pub fn observe(&mut self, block: BlockResult) {
         let Some(pair) = self.asked.take_if(|pair| pair.step == block.step) else { return };
-        self.desk.took(&pair, block.took);
+        self.run.took(&pair, block.took);
         match &mut self.check {
-            None => self.climb.observe(&block, &mut self.desk),
-            Some(check) => check.observe(&block, &mut self.desk),
+            None => self.climb.observe(&block, &mut self.run),
+            Some(check) => check.observe(&block, &mut self.run),
         }
     }
 
@@ -188,8 +187,8 @@ impl Ladder {
             return;
         }
         match &mut self.check {
-            None => self.climb.failed(step, why, &mut self.desk),
-            Some(check) => check.failed(step, why, &mut self.desk),
+            None => self.climb.failed(step, why, &mut self.run),
+            Some(check) => check.failed(step, why, &mut self.run),
         }
     }
 
@@ -217,16 +216,16 @@ impl Ladder {
             return;
         }
         self.asked = None;
-        self.climb.stop(&mut self.desk);
-        self.desk.say_void("stopped before the end: figures are of the trials so far");
+        self.climb.stop(&mut self.run);
+        self.run.say_void("stopped before the end: figures are of the trials so far");
         self.finish();
     }
 
     fn advance(&mut self) -> Progress {
         if let Some(check) = &mut self.check {
-            return check.advance(&mut self.desk);
+            return check.advance(&mut self.run);
         }
-        match self.climb.advance(&mut self.desk) {
+        match self.climb.advance(&mut self.run) {
             Progress::Over => {
                 self.check = Some(self.climb.check());
                 Progress::Said
@@ -237,6 +236,6 @@ impl Ladder {
 
     fn finish(&mut self) {
         let check = self.check.take().unwrap_or_else(|| self.climb.check());
-        self.finished = Some(Box::new(check.finish(&mut self.desk)));
+        self.finished = Some(Box::new(check.finish(&mut self.run)));
     }
 }

@@ -30,12 +30,12 @@ impl Task {
     pub(crate) fn reopened(&self) -> bool {
         !self.reopened_by.is_empty()
     }
+}
 
-    /// Whether the effect of one depends on the other: either names a knob that the other turns.
-    pub(crate) fn interacts(&self, other: &Candidate) -> bool {
-        let names = |list: &[String], change: &Candidate| list.iter().any(|name| turns(change, name));
-        names(&self.candidate.interacts, other) || names(&other.interacts, &self.candidate)
-    }
+/// Whether the effect of one depends on the other: either names a knob that the other turns.
+pub(crate) fn interact(one: &Candidate, other: &Candidate) -> bool {
+    let names = |list: &[String], change: &Candidate| list.iter().any(|name| turns(change, name));
+    names(&one.interacts, other) || names(&other.interacts, one)
 }
 
 /// Whether `candidate` turns the knob `name`, itself or as a prerequisite.
@@ -166,7 +166,8 @@ impl Queue {
 
     fn should_wait(&self, task: &Task) -> bool {
         let first = |other: &&Task| !other.reopened() && other.candidate.rank < DECISIVE;
-        task.reopened() && self.waiting.iter().filter(first).any(|other| task.interacts(&other.candidate))
+        task.reopened()
+            && self.waiting.iter().filter(first).any(|other| interact(&task.candidate, &other.candidate))
     }
 
     pub(crate) fn replace(&mut self, knob: &str, from: &str) {
@@ -182,8 +183,10 @@ impl Queue {
     /// step and twice in all. Gives back the names of those. What a verdict said of the setting before is
     /// forgotten: the bottleneck may have moved.
     pub(crate) fn reopen(&mut self, kept: &Candidate, id: &str) -> Vec<String> {
-        let (reopened, rejected): (Vec<Task>, Vec<Task>) =
-            self.rejected.drain(..).partition(|t| t.reopened_by.len() < MOST_REOPENINGS && t.interacts(kept));
+        let (reopened, rejected): (Vec<Task>, Vec<Task>) = self
+            .rejected
+            .drain(..)
+            .partition(|t| t.reopened_by.len() < MOST_REOPENINGS && interact(&t.candidate, kept));
         self.rejected = rejected;
         let names = reopened.iter().map(|t| format!("{}={}", t.candidate.knob, t.candidate.value)).collect();
         self.waiting.extend(reopened.into_iter().map(|mut task| {

@@ -7,6 +7,8 @@ use crate::Goal;
 
 /// Blocks of a step in a run that has many candidates.
 pub(crate) const USUAL_BLOCKS: u32 = 11;
+/// How many times the usual blocks a second try may take.
+pub(crate) const SECOND_CHANCE: u32 = 2;
 /// Tests of a run at least, where there are as many candidates: what the usual five minutes have room for.
 const USUAL_TESTS: u32 = 12;
 /// Blocks of a step at most: beyond, drift of hours matters more than noise.

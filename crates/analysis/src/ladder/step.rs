@@ -5,10 +5,11 @@ use landspeed_stats::{Design, State, Verdict, judge, judge_last};
 use landspeed_units::Nanos;
 
 use super::comparison::Comparison;
-use super::desk::Desk;
 use super::guards::{self, Guarded};
+use super::kept::Totals;
 use super::queue::Task;
-use super::totals::Totals;
+use super::rules::{SECOND_CHANCE, USUAL_BLOCKS};
+use super::run_state::RunState;
 use super::words;
 use crate::Metric;
 use crate::series::block_trials;
@@ -39,10 +40,10 @@ impl Step {
         task: Task,
         incumbent: &Cell,
         (grant, max_blocks): (f64, u32),
-        desk: &Desk,
+        run: &RunState,
     ) -> Self {
-        let design = Design::new(grant, desk.rules.least_ln(), max_blocks);
-        let usual = super::rules::USUAL_BLOCKS * super::climb::SECOND_CHANCE;
+        let design = Design::new(grant, run.rules.least_ln(), max_blocks);
+        let usual = USUAL_BLOCKS * SECOND_CHANCE;
         let design = if max_blocks > usual { design.thorough() } else { design };
         let what = words::change(&task.candidate);
         let what = if task.placebo { format!("placebo: {what}, which changes nothing") } else { what };
@@ -57,25 +58,25 @@ impl Step {
     }
 
     /// The primary statistic as it stands, above one better.
-    pub(crate) fn verdict(&self, desk: &Desk) -> Verdict {
-        let blocks = self.comparison.series.contrasts(desk.rules.goal.primary());
+    pub(crate) fn verdict(&self, run: &RunState) -> Verdict {
+        let blocks = self.comparison.series.contrasts(run.rules.goal.primary());
         if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }
     }
 
     /// The decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
     /// `out_of_time` says that there is no room for another block.
-    pub(crate) fn decide(&mut self, totals: &Totals, desk: &Desk, out_of_time: bool) -> Option<Decision> {
+    pub(crate) fn decide(&mut self, totals: &Totals, run: &RunState, out_of_time: bool) -> Option<Decision> {
         self.out_of_time = out_of_time;
-        let verdict = self.verdict(desk);
+        let verdict = self.verdict(run);
         let series = &self.comparison.series;
         let ended = out_of_time || series.counted() >= self.design.max_blocks() * GUARD_PATIENCE;
-        if self.too_many_discarded(desk) {
+        if self.too_many_discarded(run) {
             let may_recover = matches!(verdict.state, State::Continue | State::Helps) && !ended;
-            let gone = !may_recover || self.hopeless(desk.rules.discard_limit);
+            let gone = !may_recover || self.hopeless(run.rules.discard_limit);
             return gone.then(|| self.discarded());
         }
         match verdict.state {
-            State::Helps => self.fair(desk).or_else(|| self.guarded(totals, desk, ended)),
+            State::Helps => self.fair(run).or_else(|| self.guarded(totals, run, ended)),
             State::Harms => Some(self.answer(Answer::Harms, "worse")),
             State::NoEffect => Some(self.answer(Answer::NoEffect, "no useful effect")),
             State::Undecided if verdict.given_up => {
@@ -88,8 +89,8 @@ impl Step {
         }
     }
 
-    fn too_many_discarded(&self, desk: &Desk) -> bool {
-        self.comparison.series.discarded_share() > desk.rules.discard_limit
+    fn too_many_discarded(&self, run: &RunState) -> bool {
+        self.comparison.series.discarded_share() > run.rules.discard_limit
     }
 
     /// Whether so much was discarded that the share cannot come down to the limit any more.
@@ -105,19 +106,19 @@ impl Step {
     }
 
     /// The change helps; were its trials as free as the others, and does it help with the discarded blocks put back?
-    fn fair(&self, desk: &Desk) -> Option<Decision> {
+    fn fair(&self, run: &RunState) -> Option<Decision> {
         let series = &self.comparison.series;
         if let Some(why) = guards::drawn(series) {
             return Some(self.answer(Answer::Harms, &format!("helps, but {why}")));
         }
-        let all = series.contrasts_of_all(desk.rules.goal.primary());
+        let all = series.contrasts_of_all(run.rules.goal.primary());
         let holds = series.discarded() == 0 || self.design.shows(&all);
         (!holds).then(|| self.undecided("helps only without the blocks that were discarded"))
     }
 
     /// The change helps; does it hurt anything else?
-    fn guarded(&self, totals: &Totals, desk: &Desk, ended: bool) -> Option<Decision> {
-        match guards::all(&self.comparison, totals, &desk.rules) {
+    fn guarded(&self, totals: &Totals, run: &RunState, ended: bool) -> Option<Decision> {
+        match guards::all(&self.comparison, totals, &run.rules) {
             Guarded::Hold => Some(self.answer(Answer::Helps, "helps")),
             Guarded::Broken(said) => {
                 Some(self.answer(Answer::Harms, &format!("helps, but costs too much {said}")))
@@ -137,10 +138,10 @@ impl Step {
         Decision { answer, reason: why.to_owned() }
     }
 
-    pub(crate) fn line(&self, decision: &Decision, desk: &Desk) -> StepLine {
+    pub(crate) fn line(&self, decision: &Decision, run: &RunState) -> StepLine {
         let series = &self.comparison.series;
-        let estimate = |metric| self.reported(metric, desk);
-        let reason = self.reason(decision, desk);
+        let estimate = |metric| self.reported(metric, run);
+        let reason = self.reason(decision, run);
         let summary = StepSummary {
             answer: decision.answer,
             kept: decision.answer == Answer::Helps,
@@ -158,18 +159,18 @@ impl Step {
 
     /// A figure, candidate over incumbent: the primary one with the interval that decided (valid under
     /// peeking), the others with their plain 95 % interval.
-    fn reported(&self, metric: Metric, desk: &Desk) -> Option<Estimate> {
+    fn reported(&self, metric: Metric, run: &RunState) -> Option<Estimate> {
         let plain = self.comparison.series.estimate(metric)?;
-        if metric != desk.rules.goal.primary() {
+        if metric != run.rules.goal.primary() {
             return Some(plain);
         }
-        Some(metric.as_measured(self.verdict(desk).estimate))
+        Some(metric.as_measured(self.verdict(run).estimate))
     }
 
-    fn reason(&self, decision: &Decision, desk: &Desk) -> String {
+    fn reason(&self, decision: &Decision, run: &RunState) -> String {
         let series = &self.comparison.series;
-        let primary = desk.rules.goal.primary();
-        let Some(estimate) = self.reported(primary, desk) else { return decision.reason.clone() };
+        let primary = run.rules.goal.primary();
+        let Some(estimate) = self.reported(primary, run) else { return decision.reason.clone() };
         let measured =
             format!("{} {} in {} blocks", primary.name(), words::interval(estimate), series.counted());
         let mut reason = format!("{}: {measured}", decision.reason);
@@ -200,9 +201,9 @@ pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
 
 /// The time that a step needs at least to come to anything: only its last look can keep it, on as many trials as guards
 /// need. A placebo is there to be given up.
-pub(crate) fn least_time(candidate: &Candidate, placebo: bool, desk: &Desk) -> Nanos {
+pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -> Nanos {
     /// Where useless steps end on average.
     const USELESS: u32 = 6;
-    let enough = guards::least_blocks(block_trials(desk.rules.is_fine(candidate.toggle_ns)));
-    desk.blocks(if placebo { USELESS } else { enough }, candidate.toggle_ns)
+    let enough = guards::least_blocks(block_trials(run.rules.is_fine(candidate.toggle_ns)));
+    run.blocks(if placebo { USELESS } else { enough }, candidate.toggle_ns)
 }

@@ -1,7 +1,7 @@
 //! Each cause as the kernel would show it, at a strength from 0 to 1.
 
 use landspeed_record::{
-    Cause, ClassSamples, CostClass, CostProfile, CpuUsage, FlowWatch, HostLimits, LinkCounters, LinkSettings,
+    Cause, ClassSamples, CostClass, CostProfile, CpuUsage, FlowWatch, HostLimits, LinkCounters,
     ListenerWatch, ProcessWatch, Protocol, QdiscWatch, SoftnetCounts,
 };
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
@@ -175,10 +175,13 @@ pub(crate) fn slow_reader(strength: f64) -> Watched {
 
 /// Nothing is in flight while the writer sleeps.
 pub(crate) fn slow_writer(strength: f64) -> Watched {
-    let mut path = Watched::quiet(BitRate(between(100e6, 5e6, strength)), Nanos::micros(50));
+    let mut path = Watched::busy(
+        BitRate(between(100e6, 5e6, strength)),
+        Nanos::micros(50),
+        [0.03, 0.02],
+        [[0.1, 0.01], [0.1, 0.01]],
+    );
     let busy = between(0.1, 0.005, strength);
-    path.threads([0.03, 0.02]);
-    path.cores([[0.1, 0.01], [0.1, 0.01]]);
     path.waits(["hrtimer_nanosleep", "wait_woken"]);
     path.sender(|at, _, t| {
         t.busy_ns = share_of(at, busy);
@@ -222,10 +225,8 @@ pub(crate) fn tiny_writes(strength: f64) -> Watched {
 
 /// With TCP_NODELAY each write is a segment.
 pub(crate) fn tiny_segments(strength: f64) -> Watched {
-    let mut path = Watched::quiet(BitRate(0.2e9), Nanos::micros(50));
+    let mut path = Watched::busy(BitRate(0.2e9), Nanos::micros(50), [0.97, 0.6], [[0.98, 0.3], [0.7, 0.1]]);
     let size = between(256.0, 16.0, strength) as u64;
-    path.threads([0.97, 0.6]);
-    path.cores([[0.98, 0.3], [0.7, 0.1]]);
     path.sender(|_, _, t| t.data_segments_sent = t.sent_bytes.0 / size);
     path
 }
@@ -233,10 +234,9 @@ pub(crate) fn tiny_segments(strength: f64) -> Watched {
 /// Two small writes a request: the second waits (not_sent) for the acknowledgement of the first, which the
 /// receiver's timer sends after 40 ms.
 pub(crate) fn nagle(strength: f64) -> Watched {
-    let mut path = Watched::quiet(BitRate(5000.0), Nanos::micros(50));
+    let mut path =
+        Watched::busy(BitRate(5000.0), Nanos::micros(50), [0.01, 0.01], [[0.05, 0.01], [0.05, 0.01]]);
     let requests = between(150.0, 240.0, strength) as u64;
-    path.threads([0.01, 0.01]);
-    path.cores([[0.05, 0.01], [0.05, 0.01]]);
     path.waits(["wait_woken", "wait_woken"]);
     let held = requests as f64 * 0.04 / 10.0;
     path.sender(move |at, _, t| {
@@ -297,9 +297,7 @@ pub(crate) fn softirq_core(strength: f64) -> Watched {
 }
 
 fn without_segmentation(path: &mut Watched) {
-    for name in ["tx-tcp-segmentation", "tx-generic-segmentation"] {
-        first::<LinkSettings>(&mut path.a).features.insert(name.into(), false);
-    }
+    path.turn_off(&["tx-tcp-segmentation", "tx-generic-segmentation"]);
     for links in [first::<LinkCounters>(&mut path.a), first::<LinkCounters>(&mut path.b)] {
         links.tx_packets = links.tx_bytes.0 / 1514;
         links.rx_packets = links.rx_bytes.0 / 1514;
@@ -338,9 +336,7 @@ pub(crate) fn offloads_off(strength: f64) -> Watched {
 /// Without the checksum offload the kernel turns off what depends on it (netdev_fix_features).
 pub(crate) fn software_checksum(strength: f64) -> Watched {
     let mut path = offloads_off(strength);
-    for name in ["tx-checksum-ip-generic", "tx-scatter-gather"] {
-        first::<LinkSettings>(&mut path.a).features.insert(name.into(), false);
-    }
+    path.turn_off(&["tx-checksum-ip-generic", "tx-scatter-gather"]);
     path
 }
 
@@ -383,10 +379,9 @@ fn shaper(rate: f64, sent: f64) -> QdiscWatch {
 /// The bucket lets its rate through; its queue fills, and with it everything before it: TCP's windows.
 pub(crate) fn rate_limit(strength: f64) -> Watched {
     let rate = between(500e6, 10e6, strength);
-    let mut path = Watched::quiet(BitRate(rate * 0.95), Nanos::micros(50));
+    let mut path =
+        Watched::busy(BitRate(rate * 0.95), Nanos::micros(50), [0.02, 0.02], [[0.1, 0.02], [0.1, 0.02]]);
     let queued = 900_000.0;
-    path.threads([0.02, 0.02]);
-    path.cores([[0.1, 0.02], [0.1, 0.02]]);
     path.a.put(vec![QdiscWatch {
         drops: 3,
         most_waiting_bytes: Bytes(queued as u64),
@@ -451,10 +446,8 @@ pub(crate) fn reordering(strength: f64) -> Watched {
 
 /// The first window of full segments vanishes; time-outs double, and each sends one of them again.
 pub(crate) fn mtu_black_hole(strength: f64) -> Watched {
-    let mut path = Watched::quiet(BitRate(0.0), Nanos::millis(20));
+    let mut path = Watched::busy(BitRate(0.0), Nanos::millis(20), [0.0, 0.0], [[0.05, 0.01], [0.05, 0.01]]);
     let timeouts = between(2.0, 6.0, strength) as u8;
-    path.threads([0.0, 0.0]);
-    path.cores([[0.05, 0.01], [0.05, 0.01]]);
     path.sender(move |at, _, t| {
         t.sent_bytes = Bytes(10 * MSS + (at * f64::from(timeouts)) as u64 * MSS);
         t.acked_bytes = Bytes(1);

@@ -5,7 +5,7 @@ mod faults;
 mod watched;
 
 use landspeed_analysis::verdict::CAUSES;
-use landspeed_record::{Cause, Finding, HostLimits, LinkSettings, Observations, ProcessWatch, Verdict};
+use landspeed_record::{Cause, Finding, HostLimits, Observations, ProcessWatch, Verdict};
 use landspeed_units::{BitRate, Bytes};
 use proptest::prelude::*;
 use watched::{Watched, causes, first, nth, share_of};
@@ -52,7 +52,7 @@ fn a_healthy_path_has_a_limit_and_no_fault() {
 #[test]
 fn generic_segmentation_is_not_missed_where_the_device_cuts() {
     let mut path = Watched::lan();
-    first::<LinkSettings>(&mut path.a).features.insert("tx-generic-segmentation".into(), false);
+    path.turn_off(&["tx-generic-segmentation"]);
     assert!(path.verdict().findings.iter().all(|f| f.cause.is_limit()), "{:#?}", path.verdict());
 }
 
@@ -112,9 +112,7 @@ const PAIRS: &[Pair] = &[
     }),
     (Cause::CompetingLoad, Cause::OffloadsOff, || {
         let mut path = faults::competing_load(0.0);
-        for name in ["tx-tcp-segmentation", "tx-generic-segmentation"] {
-            first::<LinkSettings>(&mut path.a).features.insert(name.into(), false);
-        }
+        path.turn_off(&["tx-tcp-segmentation", "tx-generic-segmentation"]);
         path
     }),
     (Cause::Fragmentation, Cause::UdpReceiveBuffer, || {
@@ -163,9 +161,7 @@ const MASKED: &[Pair] = &[
     }),
     (Cause::QdiscDrops, Cause::OffloadsOff, || {
         let mut path = faults::qdisc_drops(0.5);
-        for name in ["tx-tcp-segmentation", "tx-generic-segmentation"] {
-            first::<LinkSettings>(&mut path.a).features.insert(name.into(), false);
-        }
+        path.turn_off(&["tx-tcp-segmentation", "tx-generic-segmentation"]);
         path
     }),
     (Cause::RandomLoss, Cause::WindowBelowBdp, || {

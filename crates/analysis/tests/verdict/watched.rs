@@ -193,6 +193,12 @@ impl Watched {
         }
     }
 
+    /// Turns these features of the sender's link off.
+    pub(crate) fn turn_off(&mut self, features: &[&str]) {
+        let own = &mut first::<LinkSettings>(&mut self.a).features;
+        own.extend(features.iter().map(|name| ((*name).to_owned(), false)));
+    }
+
     pub(crate) fn count_a(&mut self, name: &str, count: u64) {
         self.a.get_mut::<SnmpCounts>().0.insert(name.into(), count);
     }

@@ -1,7 +1,6 @@
-//! A tuning run: walks the ladder that `analysis` decides, on a pair of hosts, and puts everything
+//! A tuning run: climbs the ladder that `analysis` decides, on a pair of hosts, and puts everything
 //! back at the end, whatever happened.
 
-mod baseline;
 mod confirm;
 mod look;
 mod plan;
@@ -16,7 +15,7 @@ use landspeed_units::Nanos;
 
 use crate::{Error, Pair, Sink};
 #[cfg(test)]
-pub(crate) use baseline::sc03;
+pub(crate) use plan::sc03;
 pub use plan::{Placebos, TunePlan, placebos, plan};
 use run::Run;
 

@@ -7,7 +7,7 @@ use super::super::metrics::{COST, FAIRNESS, Metric, ROUND_TRIP, STABILITY, THROU
 use super::super::repeats::mean;
 use super::super::run::RunFigures;
 use super::judge::Test::{Above, Ascending, Below, Best, Cannot, CostAlike, Value, Worst};
-use super::judge::{Figure, Row, Scene, Test};
+use super::judge::{Claim, Figure, Scene, Test};
 
 const TEXT: &str = "section IV.A";
 const TABLE: &str = "section IV.A, Table 1";
@@ -33,50 +33,50 @@ const DROPPED: f64 = 0.8;
 const PAPERS_SPREAD: f64 = 0.08 / 0.69;
 
 #[rustfmt::skip]
-pub(super) const FINDINGS: [Row; 22] = [
-    row(BOTH_TEXTS, "Scalable, BIC and H-TCP carry most",
+pub(super) const FINDINGS: [Claim; 22] = [
+    claim_of(BOTH_TEXTS, "Scalable, BIC and H-TCP carry most",
         Best(&["scalable", "bic", "htcp"], &THROUGHPUT), recovery),
-    row(BOTH_TEXTS, "Reno, HSTCP-LP and HSTCP carry least",
+    claim_of(BOTH_TEXTS, "Reno, HSTCP-LP and HSTCP carry least",
         Worst(&["reno", "hstcp_lp", "highspeed"], &THROUGHPUT), recovery),
-    row(BOTH_TEXTS, "H-TCP and BIC are the steadiest", Best(&["htcp", "bic"], &STABILITY),
+    claim_of(BOTH_TEXTS, "H-TCP and BIC are the steadiest", Best(&["htcp", "bic"], &STABILITY),
         |scene| unless_below(scene, "scalable", (&["htcp", "bic"], &STABILITY),
             "the paper's own Table 1 has Scalable steadier than both")),
-    row(BOTH_TEXTS, "Reno and HSTCP are the least steady", Worst(&["reno", "highspeed"], &STABILITY), recovery),
-    row(BOTH_TABLES, "H-TCP and BIC are the fairest", Best(&["htcp", "bic"], &FAIRNESS), alone),
-    row(BOTH_TABLES, "Reno, FAST, HSTCP and HSTCP-LP are the least fair",
+    claim_of(BOTH_TEXTS, "Reno and HSTCP are the least steady", Worst(&["reno", "highspeed"], &STABILITY), recovery),
+    claim_of(BOTH_TABLES, "H-TCP and BIC are the fairest", Best(&["htcp", "bic"], &FAIRNESS), alone),
+    claim_of(BOTH_TABLES, "Reno, FAST, HSTCP and HSTCP-LP are the least fair",
         Worst(&["reno", "fast", "highspeed", "hstcp_lp"], &FAIRNESS),
         |scene| unless_below(scene, "ltcp", (&["highspeed"], &FAIRNESS),
             "the paper's own Table 1 has LTCP at the bottom, and HSTCP in the middle")),
-    row(TEXT, "Reno, HSTCP and HSTCP-LP have trouble to recover the aggregate as flows leave",
+    claim_of(TEXT, "Reno, HSTCP and HSTCP-LP have trouble to recover the aggregate as flows leave",
         Worst(&["reno", "highspeed", "hstcp_lp"], &RECOVERY), reno_recovers_in),
-    row(BOTH_TEXTS, "FAST has the least effect on the round trip", Best(&["fast"], &ROUND_TRIP), fasts_queue),
-    row(FIGURE_4, "the round trip moves least under FAST, more under Reno, most under H-TCP",
+    claim_of(BOTH_TEXTS, "FAST has the least effect on the round trip", Best(&["fast"], &ROUND_TRIP), fasts_queue),
+    claim_of(FIGURE_4, "the round trip moves least under FAST, more under Reno, most under H-TCP",
         Ascending(&["fast", "reno", "htcp"], &DEVIATION), queue),
-    row(FIGURE_2, "Reno's aggregate does not come back near its first value after the other flows have left",
+    claim_of(FIGURE_2, "Reno's aggregate does not come back near its first value after the other flows have left",
         Below(Figure { protocol: "reno", of: first_and_last, say: |[share, _]|
             format!("Reno alone in the last region has {:.2} of what it had in the first", share.mean)
         }, RETURNED), reno_recovers_in),
-    row(FIGURE_2, "Reno lengthens the round trip by up to 25 % as its aggregate nears the maximum",
+    claim_of(FIGURE_2, "Reno lengthens the round trip by up to 25 % as its aggregate nears the maximum",
         Value(Figure { protocol: "reno", of: |run, idle| alike(run.rtt_of_many_s?[2] / idle - 1.0), say: |[rise, _]|
             format!("with three and four flows one round trip in twenty is {:.0} % longer or more", rise.mean * 100.0)
         }, (0.125, 0.5)), queue),
-    row(FIGURE_2, "about 60 s after the start Reno's rising round trip throttles it",
+    claim_of(FIGURE_2, "about 60 s after the start Reno's rising round trip throttles it",
         Value(Figure { protocol: "reno", of: |run, _| alike(run.first_resent_s?), say: |[at, _]|
             format!("Reno's first loss is {:.0} s after the start", at.mean)
         }, (30.0, 120.0)),
         |_| "slow start ends here in a full queue within seconds; the paper's hosts offered 16 MB of window, 818 Mb/s, \
              and shared the path".into()),
-    row(FIGURE_3, "round trips of 160 to 350 ms under more than two flows of H-TCP",
+    claim_of(FIGURE_3, "round trips of 160 to 350 ms under more than two flows of H-TCP",
         Value(Figure { protocol: "htcp", of: |run, _| run.rtt_of_many_s.map(|[low, _, high]| [high * 1e3, low * 1e3]),
             say: |[high, low]|
             format!("with more than two flows 90 % of round trips are from {:.0} to {:.0} ms", low.mean, high.mean)
         }, (280.0, 420.0)), queue),
-    row(FIGURE_3, "H-TCP's aggregate drops when the next-to-last flow leaves",
+    claim_of(FIGURE_3, "H-TCP's aggregate drops when the next-to-last flow leaves",
         Below(Figure { protocol: "htcp", of: |run, _| alike(run.last_leaving?), say: |[share, _]|
             format!("the five samples after it left carry {:.2} of the ten before", share.mean)
         }, DROPPED),
         |_| "the flow that stays takes up what is left within the samples that are compared".into()),
-    row(FIGURE_3, "more than two flows of H-TCP carry more than two",
+    claim_of(FIGURE_3, "more than two flows of H-TCP carry more than two",
         Above(Figure { protocol: "htcp", of: |run, _| {
             let [two, more] = two_and_more(run, |region| Some(region.mean_bps.0))?;
             alike(more - two)
@@ -84,33 +84,38 @@ pub(super) const FINDINGS: [Row; 22] = [
             BitRate(gain.mean.abs()), if gain.mean < 0.0 { "less" } else { "more" })
         }, 0.0),
         |_| "two flows fill this path, which carries no other traffic".into()),
-    row(FIGURE_3, "two flows of H-TCP are steadier than more",
+    claim_of(FIGURE_3, "two flows of H-TCP are steadier than more",
         Above(Figure { protocol: "htcp", of: |run, _| {
             let [two, more] = two_and_more(run, |region| region.stability)?;
             Some([more - two, two])
         }, say: |[gain, two]|
             format!("S is {:.2} with two flows and {:.2} with more", two.mean, two.mean + gain.mean)
         }, 0.0), alone),
-    row(FIGURE_4, "FAST carries 335 to 400 Mb/s",
+    claim_of(FIGURE_4, "FAST carries 335 to 400 Mb/s",
         Value(Figure { protocol: "fast", of: |run, _| alike(run.mean_bps.0), say: |[rate, _]|
             format!("FAST carries {}", THROUGHPUT.say_interval(&rate))
         }, (335e6 * 0.8, 400e6 * 1.2)), alone),
-    row(TEXT, "what a bit costs the sender's processor is alike for all TCPs, within an eighth",
+    claim_of(TEXT, "what a bit costs the sender's processor is alike for all TCPs, within an eighth",
         CostAlike(PAPERS_SPREAD),
         |_| "the processor does little for a byte today (segmentation offloads), so what a run costs beside bytes, timers \
              and idle waking, shows".into()),
-    row(TABLE, "HSTCP costs most processor time for a bit", Worst(&["highspeed"], &COST),
+    claim_of(TABLE, "HSTCP costs most processor time for a bit", Worst(&["highspeed"], &COST),
         |_| "the paper puts it down to HSTCP's low throughput: the cost follows the rate and not the algorithm".into()),
-    row(TEXT, "stability and fairness fall as the round trip grows",
+    claim_of(TEXT, "stability and fairness fall as the round trip grows",
         Cannot("a study has one round trip: run it at 13.6, 80 and 164 ms and compare"), never),
-    row(TEXT, "more parallel streams cost more processor time for a bit",
+    claim_of(TEXT, "more parallel streams cost more processor time for a bit",
         Cannot("the runs of a study have as many flows as its schedule; figures by streams are apart"), never),
-    row(TABLE, "UDTv2 takes about twice the processor time of TCP for a bit",
+    claim_of(TABLE, "UDTv2 takes about twice the processor time of TCP for a bit",
         Cannot("UDT is no TCP, and not in this study"), never),
 ];
 
-const fn row(place: &'static str, claim: &'static str, test: Test, reason: fn(&Scene<'_>) -> String) -> Row {
-    Row { place, claim, test, reason }
+const fn claim_of(
+    place: &'static str,
+    claim: &'static str,
+    test: Test,
+    reason: fn(&Scene<'_>) -> String,
+) -> Claim {
+    Claim { place, claim, test, reason }
 }
 
 /// One figure, with nothing to be told beside it.

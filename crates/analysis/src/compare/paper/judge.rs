@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_record::{Interval, PaperFinding, Study};
 use landspeed_stats::{mean_and_deviation, mean_interval};
 
-use super::super::book::Entry;
+use super::super::contests::Entry;
 use super::super::metrics::{COST, Metric};
 use super::super::names::title;
 use super::super::repeats::{CONFIDENCE, mean, over};
@@ -15,7 +15,7 @@ use super::tables::TABLE_1;
 type Names = &'static [&'static str];
 
 /// A finding of the paper.
-pub(super) struct Row {
+pub(super) struct Claim {
     pub(super) place: &'static str,
     pub(super) claim: &'static str,
     pub(super) test: Test,
@@ -107,7 +107,7 @@ fn by_margin(margins: &[f64], evidence: String) -> Judged {
     }
 }
 
-impl Row {
+impl Claim {
     pub(super) fn judged(&self, scene: &Scene<'_>) -> PaperFinding {
         let (reproduces, evidence) = self.test.judge(scene);
         let reason = (reproduces == Some(false)).then(|| (self.reason)(scene));

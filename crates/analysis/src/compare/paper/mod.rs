@@ -13,7 +13,7 @@ mod tables;
 
 use landspeed_record::{ContestFigures, PaperFinding, PaperValue, Study};
 
-use super::book::Entry;
+use super::contests::Entry;
 use judge::Scene;
 use tables::{TABLE_1, TABLE_2};
 

@@ -3,33 +3,33 @@
 use landspeed_record::{Estimate, Gain};
 
 use super::super::Findings;
-use super::super::desk::Desk;
 use super::super::doubts::Doubts;
+use super::super::run_state::RunState;
 use super::{Check, Role, square};
 use crate::Metric;
 use crate::series::{CONFIDENCE, Series};
 
 /// Closes the run: kept steps get what they are worth, dropped and overwritten ones are marked.
-pub(super) fn conclude(check: Check, desk: &mut Desk) -> Findings {
-    square::report(&check, desk);
-    revise_steps(&check, desk);
-    let doubts = doubts(&check, desk);
+pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
+    square::report(&check, run);
+    revise_steps(&check, run);
+    let doubts = doubts(&check, run);
     let of = |role: Role| check.slots.iter().find(|s| s.role == role).map(|s| &s.comparison.series);
     let (start, final_) = of(Role::Final).map(Series::medians).unwrap_or_default();
     let measured = of(Role::Final).is_some_and(|series| series.counted() > 0);
     if !measured {
-        desk.say_void("the final setting was not compared with the start: no block was measured");
+        run.say_void("the final setting was not compared with the start: no block was measured");
     }
-    note_discards(&check, desk);
+    note_discards(&check, run);
     Findings {
-        steps: desk.lines.iter().map(|line| line.summary.clone()).collect(),
+        steps: run.lines.iter().map(|line| line.summary.clone()).collect(),
         start,
         final_,
         gain: gain(of(Role::Final).unwrap_or(&Series::default())),
         against: of(Role::Against).map(gain),
         start_cell: check.standing.start.clone(),
         final_cell: check.standing.cell(&[]),
-        void: desk.void.clone(),
+        void: run.void.clone(),
         doubts,
     }
 }
@@ -41,19 +41,19 @@ pub(crate) fn gain(series: &Series) -> Gain {
 }
 
 /// Writes down what a step was worth when it was dropped.
-pub(super) fn keep_left_out(check: &Check, at: usize, estimate: Estimate, desk: &mut Desk) {
+pub(super) fn keep_left_out(check: &Check, at: usize, estimate: Estimate, run: &mut RunState) {
     let id = &check.standing.kept[at].id;
-    if let Some(line) = desk.lines.iter_mut().find(|l| l.summary.id == *id) {
-        line.summary.left_out = Some(desk.rules.goal.primary().as_measured(estimate));
+    if let Some(line) = run.lines.iter_mut().find(|l| l.summary.id == *id) {
+        line.summary.left_out = Some(run.rules.goal.primary().as_measured(estimate));
     }
 }
 
 /// Decides all kept steps again with what the check knows.
-fn revise_steps(check: &Check, desk: &mut Desk) {
+fn revise_steps(check: &Check, run: &mut RunState) {
     let standing = check.standing.steps();
     for (i, kept) in check.standing.kept.iter().enumerate() {
-        let Some(mut line) = desk.lines.iter().find(|l| l.summary.id == kept.id).cloned() else { continue };
-        let primary = desk.rules.goal.primary();
+        let Some(mut line) = run.lines.iter().find(|l| l.summary.id == kept.id).cloned() else { continue };
+        let primary = run.rules.goal.primary();
         if let Some(estimate) = check.left_out.worth(i, &check.standing, primary) {
             line.summary.left_out = Some(primary.as_measured(estimate));
         }
@@ -68,39 +68,39 @@ fn revise_steps(check: &Check, desk: &mut Desk) {
                 why.to_owned()
             }
             None => {
-                let confirmation = check.left_out.confirmation(i, &desk.rules);
+                let confirmation = check.left_out.confirmation(i, &run.rules);
                 line.summary.confirmed = Some(confirmation.confirmed);
                 confirmation.in_words()
             }
         };
         line.summary.reason = format!("{}; {said}", line.summary.reason);
-        desk.decide(line);
+        run.decide(line);
     }
 }
 
 /// What the trials say against the run; said once each.
-fn doubts(check: &Check, desk: &mut Desk) -> Vec<String> {
-    check.left_out.comparisons().for_each(|comparison| desk.learn(&comparison.series));
+fn doubts(check: &Check, run: &mut RunState) -> Vec<String> {
+    check.left_out.comparisons().for_each(|comparison| run.learn(&comparison.series));
     let mut doubts = Doubts::default();
     for i in check.standing.steps() {
         let kept = &check.standing.kept[i];
-        let worth = check.left_out.confirmation(i, &desk.rules).worth;
+        let worth = check.left_out.confirmation(i, &run.rules).worth;
         doubts.of_kept(&kept.id, (kept.added, worth), check.left_out.of(i));
     }
-    let doubts = doubts.all(desk.excess);
-    doubts.iter().for_each(|doubt| desk.note(format!("in doubt: {doubt}")));
+    let doubts = doubts.all(run.excess);
+    doubts.iter().for_each(|doubt| run.note(format!("in doubt: {doubt}")));
     doubts
 }
 
 /// Says where the final figures rest on fewer blocks than were measured.
-fn note_discards(check: &Check, desk: &mut Desk) {
+fn note_discards(check: &Check, run: &mut RunState) {
     let slots = check.slots.iter().map(|slot| &slot.comparison);
     for comparison in slots.chain(check.left_out.comparisons()) {
         let series = &comparison.series;
-        if series.discarded_share() > desk.rules.discard_limit {
-            let (all, limit) = (series.attempts(), desk.rules.discard_limit * 100.0);
+        if series.discarded_share() > run.rules.discard_limit {
+            let (all, limit) = (series.attempts(), run.rules.discard_limit * 100.0);
             let label = &comparison.label;
-            desk.note(format!(
+            run.note(format!(
                 "'{label}': {} of {all} blocks were discarded, over {limit:.0} %: its figures are doubtful",
                 series.discarded()
             ));

@@ -1,7 +1,7 @@
 //! Steps that add one thing and are worth another: the 2x2 of a pair.
 
 use super::super::comparison::Comparison;
-use super::super::desk::Desk;
+use super::super::run_state::RunState;
 use super::super::words::interval;
 use super::{Check, IN_THE_END, Role, SQUARE_BLOCKS, Slot};
 use crate::series::CONFIDENCE;
@@ -11,12 +11,12 @@ use landspeed_stats::Fit;
 /// Adds the missing side of the 2x2 of the first step whose two figures have disjoint intervals: what
 /// it adds where its partner is missing. (What it adds where the partner stands is its left-out figure.)
 /// One pair a run: time is better spent on the gain.
-pub(super) fn propose(check: &mut Check, desk: &Desk) {
+pub(super) fn propose(check: &mut Check, run: &RunState) {
     let has_the_least = check.slots.iter().all(|slot| slot.missing() == 0);
     if !has_the_least || check.slots.iter().any(|s| matches!(s.role, Role::Square(..))) {
         return;
     }
-    let primary = desk.rules.goal.primary();
+    let primary = run.rules.goal.primary();
     let pair = check.standing.steps().into_iter().find_map(|i| {
         let here = check.left_out.here(i, &check.standing)?;
         let enough = here.series.counted() >= IN_THE_END;
@@ -34,16 +34,16 @@ pub(super) fn propose(check: &mut Check, desk: &Desk) {
 }
 
 /// Says what the 2x2 found.
-pub(super) fn report(check: &Check, desk: &mut Desk) {
+pub(super) fn report(check: &Check, run: &mut RunState) {
     for slot in &check.slots {
         let Role::Square(step, partner) = slot.role else { continue };
-        let primary = desk.rules.goal.primary();
+        let primary = run.rules.goal.primary();
         let alone = Fit::of(&slot.comparison.series.contrasts(primary)).map(|fit| fit.estimate(CONFIDENCE));
         let with = check.left_out.worth(step, &check.standing, primary);
         let (Some(alone), Some(with)) = (alone, with) else { continue };
         let [name, other] = [step, partner].map(|i| &check.standing.kept[i].id);
         let verdict = if disjoint(alone, with) { "they interact" } else { "no interaction shown" };
-        desk.note(format!(
+        run.note(format!(
             "2x2 of {name} and {other}: {name} is worth {} without {other} and {} with it: {verdict}",
             interval(alone),
             interval(with)

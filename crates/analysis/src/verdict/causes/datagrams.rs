@@ -4,11 +4,11 @@ use landspeed_record::{Cause, Finding, Protocol};
 
 use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::LEAST_WEIGHT;
-use crate::verdict::view::{End, View, counter, settings};
+use crate::verdict::view::{EndView, View, counter, settings};
 use crate::verdict::words::{percent, share};
 
 /// A counter of IPv4 and its like of IPv6, as the kernel names them.
-fn both(end: &End<'_>, v4: &str, v6: &str) -> f64 {
+fn both(end: &EndView<'_>, v4: &str, v6: &str) -> f64 {
     counter(end.host, v4) as f64 + counter(end.host, v6) as f64
 }
 
@@ -27,15 +27,15 @@ pub(super) fn fragmentation(view: &View<'_>) -> Option<Finding> {
     // A datagram in one piece costs about what a fragment does (jin-yoo-2007 section 3.1).
     let weight = share(1.0 - 1.0 / each).max(share(failed / (whole + failed).max(1.0)));
     let summary = format!("datagrams are cut into {each:.1} fragments each");
-    let at = view.ends().next().map_or_else(String::new, End::name);
+    let at = view.ends().next().map_or_else(String::new, EndView::name);
     let mtu = view.ends().find_map(|end| settings(end.host)).map(|s| s.mtu_bytes);
     Some(
         found(Cause::Fragmentation, weight, 0.9, summary)
             .at(at)
             .saw(format!("{fragments:.0} fragments for {datagrams:.0} datagrams"))
-            .saw_if(
-                (failed > 0.0)
-                    .then(|| format!("{failed:.0} datagrams could not be put together again (ReasmFails)")),
+            .saw_when(
+                failed > 0.0,
+                format!("{failed:.0} datagrams could not be put together again (ReasmFails)"),
             )
             .saw_if(mtu.map(|mtu| format!("the link's MTU is {} B", mtu.0)))
             .ask("send datagrams that fit the link: MTU less 28 bytes (IPv4) or 48 (IPv6)")
@@ -70,9 +70,9 @@ pub(super) fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
         found(Cause::UdpReceiveBuffer, weight.max(LEAST_WEIGHT), 0.95, summary)
             .at(end.name())
             .saw(format!("{lost:.0} datagrams dropped for want of room, {came:.0} delivered (RcvbufErrors)"))
-            .saw_if(
-                (fullest > 0.0)
-                    .then(|| format!("the socket's buffer was {} full on average", percent(share(fullest)))),
+            .saw_when(
+                fullest > 0.0,
+                format!("the socket's buffer was {} full on average", percent(share(fullest))),
             )
             .saw_if(
                 end.wanted_cpu()

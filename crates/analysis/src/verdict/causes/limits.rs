@@ -5,7 +5,7 @@ use landspeed_units::BitRate;
 
 use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::AT_LINK;
-use crate::verdict::view::{End, HeldBy, View, settings};
+use crate::verdict::view::{EndView, HeldBy, View, settings};
 use crate::verdict::words::percent;
 
 /// Times that a byte crosses memory at one end: the device writes it, the copy reads and writes it.
@@ -55,7 +55,7 @@ fn above(room: f64) -> String {
 }
 
 /// The slower of the ends' links, where one tells its speed.
-pub(in crate::verdict) fn slowest_link<'v, 'a>(view: &'v View<'a>) -> Option<(&'v End<'a>, BitRate)> {
+pub(in crate::verdict) fn slowest_link<'v, 'a>(view: &'v View<'a>) -> Option<(&'v EndView<'a>, BitRate)> {
     let speeds = view.ends().filter_map(|end| Some((end, speed(end)?)));
     speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0))
 }
@@ -72,7 +72,7 @@ pub(super) fn link(view: &View<'_>) -> Option<Finding> {
     path(view)
 }
 
-fn speed(end: &End<'_>) -> Option<BitRate> {
+fn speed(end: &EndView<'_>) -> Option<BitRate> {
     let measured = end.host.limits.and_then(|limits| limits.link_bps);
     let stated = || end.link_facts()?.speed_mbps.map(|mbps| BitRate(mbps as f64 * 1e6));
     measured.or_else(stated).filter(|speed| speed.0 > 0.0)
@@ -116,7 +116,7 @@ fn path(view: &View<'_>) -> Option<Finding> {
 }
 
 pub(super) fn memory(view: &View<'_>) -> Option<Finding> {
-    let copies = |end: &End<'_>| {
+    let copies = |end: &EndView<'_>| {
         let rates = end.host.limits?.memory.iter().filter(|rate| rate.kernel == MemoryKernel::Copy);
         rates.map(|rate| rate.best_bps.0).max_by(f64::total_cmp).filter(|rate| *rate > 0.0)
     };

@@ -8,32 +8,35 @@ use crate::verdict::thresholds::{
     BURST, CARRIED_SEGMENTS, COMMON_LOSS, COMMON_REORDERING, FEW_LOSSES, FEW_REORDERINGS, GROWTH,
     LEAST_WEIGHT, NOTABLE, RARE_LOSS, RARE_REORDERING, SATURATED, SPURIOUS,
 };
-use crate::verdict::view::{End, FlowView, Loss, Queue, View, counter, queues, settings};
+use crate::verdict::view::{EndView, FlowView, Queue, View, counter, queues, settings};
 use crate::verdict::words::{percent, share, shown};
 
-pub(super) fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
-    let end = view.sender.as_ref()?;
-    let flow = end.main()?;
-    let loss = &view.loss;
+/// The flow and its congestion window in segments, where losses matter that fall `in_bursts`, or not.
+fn loses<'v, 'a>(view: &'v View<'a>, in_bursts: bool) -> Option<(&'v FlowView<'a>, f64)> {
+    let flow = view.sender.as_ref()?.main()?;
     let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
+    let loss = &view.loss;
+    let bursts = loss.goes_on() || loss.run() >= BURST.max(3.0 * loss.run_at_random(window));
+    (bursts == in_bursts && matters(view) && !stalled(flow)).then_some((flow, window))
+}
+
+fn cause_of(in_bursts: bool) -> Cause {
+    if in_bursts { Cause::BurstLoss } else { Cause::RandomLoss }
+}
+
+pub(super) fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
+    let flow = view.sender.as_ref()?.main()?;
     if in_bursts && stalled(flow) && carried(flow) {
         return Some(standstill(view, flow));
     }
-    if falls_in_bursts(loss, window) != in_bursts || !matters(view) || stalled(flow) {
-        return None;
-    }
-    let cause = if in_bursts { Cause::BurstLoss } else { Cause::RandomLoss };
+    let (flow, window) = loses(view, in_bursts)?;
     // Losses cost what the window costs that they keep small: on a path that a processor fills, nothing.
     let weight = view.network_time() * flow.congestion_held() * 0.97;
     let what = if in_bursts { "runs of packets" } else { "packets here and there" };
     let summary = format!("the path loses {what}, and each loss makes the sender slow down");
-    let confidence = if loss.recoveries > 0.0 { 0.9 } else { 0.75 };
-    let finding = found(cause, weight, confidence, summary).at("the path");
-    let finding = loss_evidence(view, flow, window, finding).try_knob(
-        "congestion-control",
-        "bbr",
-        "a congestion control that does not take each loss for a full queue",
-    );
+    let confidence = if view.loss.recoveries > 0.0 { 0.9 } else { 0.75 };
+    let finding = found(cause_of(in_bursts), weight, confidence, summary);
+    let finding = loss_evidence(view, flow, window, finding);
     Some(match in_bursts {
         true => finding
             .try_knob("qdisc", "fq", "pace packets, so that they meet short queues one by one")
@@ -42,32 +45,18 @@ pub(super) fn lossy(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
     })
 }
 
-fn falls_in_bursts(loss: &Loss, window: f64) -> bool {
-    loss.goes_on() || loss.run() >= BURST.max(3.0 * loss.run_at_random(window))
-}
-
 /// Losses that the flow does not feel yet, because something else keeps it slow.
 pub(super) fn lossy_next(view: &View<'_>, in_bursts: bool) -> Option<Finding> {
-    let flow = view.sender.as_ref()?.main()?;
-    let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
-    if falls_in_bursts(&view.loss, window) != in_bursts || !matters(view) || stalled(flow) {
-        return None;
-    }
-    let cause = if in_bursts { Cause::BurstLoss } else { Cause::RandomLoss };
+    let (flow, window) = loses(view, in_bursts)?;
     let summary = format!("the path loses {} of the segments", percent(view.loss.rate()));
-    let finding = behind(cause, allowed(view, flow)?, 0.7, summary).at("the path");
-    Some(loss_evidence(view, flow, window, finding).try_knob(
-        "congestion-control",
-        "bbr",
-        "a congestion control that does not take each loss for a full queue",
-    ))
+    let finding = behind(cause_of(in_bursts), allowed(view, flow)?, 0.7, summary);
+    Some(loss_evidence(view, flow, window, finding))
 }
 
 /// A flow that stands still: each retransmission of a window that was lost is lost too.
 fn standstill(view: &View<'_>, flow: &FlowView<'_>) -> Finding {
     let timed_out = flow.when(|t| t.retransmit_timeouts > 0);
-    let summary =
-        "the path lost a whole window and what was sent again: the flow waits for its timer".to_owned();
+    let summary = "the path lost a whole window and what was sent again: the flow waits for its timer";
     let finding = found(Cause::BurstLoss, timed_out.max(0.5), 0.7, summary).at("the path");
     let last = flow.last();
     finding
@@ -86,6 +75,7 @@ fn standstill(view: &View<'_>, flow: &FlowView<'_>) -> Finding {
 fn loss_evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Finding) -> Finding {
     let loss = &view.loss;
     finding
+        .at("the path")
         .saw(format!(
             "{:.0} of {:.0} segments were lost on the way ({}): {:.0} sent again, {:.0} of them needlessly, \
              {:.0} for drops here",
@@ -101,10 +91,7 @@ fn loss_evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Fin
             loss.run(),
             loss.run_at_random(window)
         ))
-        .saw_if(
-            (loss.lost_again > 0.0)
-                .then(|| format!("{:.0} retransmissions were lost as well", loss.lost_again)),
-        )
+        .saw_when(loss.lost_again > 0.0, format!("{:.0} retransmissions were lost as well", loss.lost_again))
         .saw_when(loss.timeouts > 0.0, format!("{:.0} retransmission time-outs", loss.timeouts))
         .saw_if(mathis(view, flow).map(|rate| {
             let seen = view.goodput;
@@ -116,6 +103,11 @@ fn loss_evidence(view: &View<'_>, flow: &FlowView<'_>, window: f64, finding: Fin
             Some(_) => "the shaper's own drops are taken off; these are lost behind it",
             None => "no queue on the path explains them: the round trip stays as short as when idle",
         })
+        .try_knob(
+            "congestion-control",
+            "bbr",
+            "a congestion control that does not take each loss for a full queue",
+        )
 }
 
 /// Whether losses cost anything: there are some, they are real, a queue that fills does not explain them,
@@ -180,7 +172,7 @@ pub(super) fn reordering(view: &View<'_>) -> Option<Finding> {
         false => "packets arrive out of order, and the sender takes some of them for lost",
     };
     Some(
-        found(Cause::Reordering, weight, 0.9, summary.to_owned())
+        found(Cause::Reordering, weight, 0.9, summary)
             .at("the path")
             .saw(format!("the sender saw reordering {} times", loss.reorderings))
             .saw(format!(
@@ -213,7 +205,7 @@ pub(super) fn stalled(flow: &FlowView<'_>) -> bool {
 
 pub(super) fn mtu_black_hole(view: &View<'_>) -> Option<Finding> {
     let mtus = mtus(view);
-    let flow = view.sender.as_ref().and_then(End::main);
+    let flow = view.sender.as_ref().and_then(EndView::main);
     let stall = flow.is_some_and(|flow| stalled(flow) && !carried(flow));
     let probes = view.sender.as_ref().map_or(0, |end| counter(end.host, "TcpExt.TCPMTUPFail"));
     let lost_time = flow.map_or(0.0, |flow| flow.when(|t| t.retransmit_timeouts > 0));
@@ -229,7 +221,7 @@ pub(super) fn mtu_black_hole(view: &View<'_>) -> Option<Finding> {
         true => "full-sized packets vanish on the way: small ones pass, and the flow stalls",
         false => "packets above some size vanish on the way, and the kernel had to find that out by trying",
     };
-    Some(mtu_evidence(view, flow, found(Cause::MtuBlackHole, weight, confidence, summary.to_owned()), probes))
+    Some(mtu_evidence(view, flow, found(Cause::MtuBlackHole, weight, confidence, summary), probes))
 }
 
 fn mtu_evidence(view: &View<'_>, flow: Option<&FlowView<'_>>, finding: Finding, probes: u64) -> Finding {
@@ -260,7 +252,7 @@ fn mtu_evidence(view: &View<'_>, flow: Option<&FlowView<'_>>, finding: Finding, 
 
 /// MTUs of the links of sender and receiver.
 fn mtus(view: &View<'_>) -> Option<(Bytes, Bytes)> {
-    let of = |end: &End<'_>| settings(end.host).map(|s| s.mtu_bytes).filter(|mtu| mtu.0 > 0);
+    let of = |end: &EndView<'_>| settings(end.host).map(|s| s.mtu_bytes).filter(|mtu| mtu.0 > 0);
     view.sender.as_ref().and_then(of).zip(view.receiver.as_ref().and_then(of))
 }
 
@@ -417,7 +409,7 @@ pub(super) fn qdisc_drops(view: &View<'_>) -> Option<Finding> {
 /// A queue that fills and drops what is too much does its work; it is a fault where it is too short to
 /// hold what a sender hands over at once, or where its losses keep the window small without a shaper at
 /// its rate.
-fn dropped(view: &View<'_>, end: &End<'_>, queue: Queue<'_>) -> Option<Finding> {
+fn dropped(view: &View<'_>, end: &EndView<'_>, queue: Queue<'_>) -> Option<Finding> {
     let watch = queue.watch;
     let at_rate = view.shaped.is_some();
     let drop_share = queue.drop_share();

@@ -7,7 +7,7 @@ use crate::verdict::judge::{Telling, behind, found};
 use crate::verdict::thresholds::{
     FULL_CORE, IDLE_CORE, LOW_CLOCK, NOTABLE, PACKETS_ALONE, PACKETS_WITH_THREADS, STOLEN,
 };
-use crate::verdict::view::{Core, End, Role, View, settings};
+use crate::verdict::view::{Core, EndView, Role, View, settings};
 use crate::verdict::words::{percent, share, shown};
 
 /// Classes of cost that grow with packets and not with bytes.
@@ -36,13 +36,13 @@ pub(super) struct Missing {
 /// The segmentation offload of the sender; receive offload of the receiver, where packets reach it one by
 /// one. A device that carries whole large packets to the peer has nothing to join.
 pub(super) fn offloads_missing(view: &View<'_>) -> Vec<Missing> {
-    let off = |end: &End<'_>, feature: &str| {
+    let off = |end: &EndView<'_>, feature: &str| {
         let settings = settings(end.host);
         settings
             .is_some_and(|s| s.features.get(feature) == Some(&false) && !s.fixed.iter().any(|f| f == feature))
     };
     let mut missing = Vec::new();
-    let mut add = |end: &End<'_>, knob| missing.push(Missing { knob, host: end.name() });
+    let mut add = |end: &EndView<'_>, knob| missing.push(Missing { knob, host: end.name() });
     if let Some(end) = &view.sender {
         if off(end, "tx-tcp-segmentation") {
             add(end, "tso");
@@ -60,7 +60,7 @@ pub(super) fn offloads_missing(view: &View<'_>) -> Vec<Missing> {
 }
 
 /// Whether packets of full size reach the host one by one: smaller ones could not be joined.
-fn one_by_one(end: &End<'_>) -> bool {
+fn one_by_one(end: &EndView<'_>) -> bool {
     let mtu = settings(end.host).map_or(0, |s| s.mtu_bytes.0) as f64;
     let links = end.host.links().iter().filter(|link| link.rx_packets > 0);
     let largest = links.map(|link| link.rx_bytes.0 as f64 / link.rx_packets as f64).fold(0.0, f64::max);
@@ -69,7 +69,7 @@ fn one_by_one(end: &End<'_>) -> bool {
 
 /// Share of the host's time that goes with packets.
 fn per_packet(view: &View<'_>) -> Option<f64> {
-    let of = |end: &End<'_>| {
+    let of = |end: &EndView<'_>| {
         let known: Vec<f64> = PER_PACKET.iter().filter_map(|class| end.cost_share(*class)).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>())
     };
@@ -135,8 +135,8 @@ const CHECKSUM_ALONE: f64 = 0.31;
 const WITH_SEGMENTATION: f64 = 0.75;
 
 /// The end whose checksums are computed in software though its device could, with the knob.
-pub(super) fn summing<'v, 'a>(view: &'v View<'a>) -> Option<(&'v End<'a>, &'static str)> {
-    let off = |end: &End<'_>, names: &[&str]| {
+pub(super) fn summing<'v, 'a>(view: &'v View<'a>) -> Option<(&'v EndView<'a>, &'static str)> {
+    let off = |end: &EndView<'_>, names: &[&str]| {
         let Some(settings) = settings(end.host) else { return false };
         let turnable = |name: &&&str| !settings.fixed.iter().any(|fixed| fixed == **name);
         let known: Vec<bool> =
@@ -149,7 +149,7 @@ pub(super) fn summing<'v, 'a>(view: &'v View<'a>) -> Option<(&'v End<'a>, &'stat
     sends.or_else(|| receives().map(|end| (end, "rx-checksum")))
 }
 
-fn summed(end: &End<'_>) -> f64 {
+fn summed(end: &EndView<'_>) -> f64 {
     end.cost_share(CostClass::Checksum).unwrap_or(0.0)
 }
 
@@ -166,8 +166,7 @@ pub(super) fn software_checksum(view: &View<'_>) -> Option<Finding> {
         sums.max(if sums > 0.0 { 0.0 } else { CHECKSUM_ALONE })
     };
     let weight = share(cost.max(sums) * view.cpu.busiest);
-    let summary =
-        "the processor computes checksums that the device could, and what depends on that is off".to_owned();
+    let summary = "the processor computes checksums that the device could, and what depends on that is off";
     let finding = found(Cause::SoftwareChecksum, weight, 0.85, summary)
         .at(end.name())
         .saw(format!("{knob} of {} is off and can be turned", end.name()))
@@ -189,7 +188,7 @@ pub(super) fn software_checksum_next(view: &View<'_>) -> Option<Finding> {
     let allows = one_by_one_rate(view)?;
     let summary = "the processor computes checksums that the device could, and sends packets one by one";
     Some(
-        behind(Cause::SoftwareChecksum, allows, 0.6, summary.to_owned())
+        behind(Cause::SoftwareChecksum, allows, 0.6, summary)
             .at(end.name())
             .saw(format!("{knob} of {} is off and can be turned", end.name()))
             .saw("without it scatter-gather and segmentation offload stay off too")
@@ -212,8 +211,8 @@ pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
 /// free ones elsewhere.
 pub(super) fn packets_bound(view: &View<'_>) -> bool {
     let Some(core) = full_core(view) else { return false };
-    let here = |end: &&End<'_>| end.process.is_some_and(|p| p.core == core.number);
-    let held = |end: &End<'_>| end.process.is_some_and(|p| p.allowed_cores.len() == 1);
+    let here = |end: &&EndView<'_>| end.process.is_some_and(|p| p.core == core.number);
+    let held = |end: &EndView<'_>| end.process.is_some_and(|p| p.allowed_cores.len() == 1);
     let mut threads = view.ends().filter(here).peekable();
     core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(held)
 }
@@ -257,14 +256,14 @@ pub(super) fn softirq_core(view: &View<'_>) -> Option<Finding> {
 }
 
 fn sharing(view: &View<'_>, core: &Core) -> Option<String> {
-    let here = |end: &&End<'_>| end.process.is_some_and(|process| process.core == core.number);
+    let here = |end: &&EndView<'_>| end.process.is_some_and(|process| process.core == core.number);
     let names: Vec<String> = view.ends().filter(here).map(|end| end.name()).collect();
     (!names.is_empty()).then(|| format!("the flow's thread of {} runs on it as well", names.join(" and ")))
 }
 
 /// Time that others ran on the end's machine, in cores: what is not the flow's processes, nor interrupts,
 /// nor ksoftirqd, which work for the flow.
-fn others(view: &View<'_>, end: &End<'_>) -> f64 {
+fn others(view: &View<'_>, end: &EndView<'_>) -> f64 {
     let usage = end.host.cpu();
     let ran: CpuNanos = usage.cores.iter().map(|core| core.user_ns + core.system_ns).sum();
     let here = view.ends().filter(|other| view.one_machine || other.role == end.role);
@@ -276,9 +275,9 @@ fn others(view: &View<'_>, end: &End<'_>) -> f64 {
 
 /// Time that the end's thread waited for others: not for the flow's other end on the same core, nor for
 /// its own brothers, nor longer than others ran at all.
-fn waited_for_others(view: &View<'_>, end: &End<'_>) -> Option<f64> {
+fn waited_for_others(view: &View<'_>, end: &EndView<'_>) -> Option<f64> {
     let process = end.process?;
-    let same_core = |other: &&End<'_>| {
+    let same_core = |other: &&EndView<'_>| {
         let core = other.process.map(|process| process.core);
         view.one_machine && other.role != end.role && core == Some(process.core)
     };
@@ -324,7 +323,7 @@ pub(super) fn placement(view: &View<'_>) -> Option<Finding> {
 
 /// A thread that may not leave a full core while others idle. Two ends that share a core of their own
 /// accord are no fault: what they save in caches is worth more than a second core (feng-2003 3.3.1).
-fn confined(view: &View<'_>, end: &End<'_>) -> Option<Finding> {
+fn confined(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
     let process = end.process?;
     let cores = end.host.cpu().cores.len();
     let core = view
@@ -352,7 +351,7 @@ fn confined(view: &View<'_>, end: &End<'_>) -> Option<Finding> {
 }
 
 /// A thread on another NUMA node than the link, where a processor is full.
-fn remote_node(view: &View<'_>, end: &End<'_>) -> Option<Finding> {
+fn remote_node(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
     let (process, link) = (end.process?, end.link_facts()?);
     let far = !link.local_cpus.is_empty() && !link.local_cpus.contains(&process.core);
     if end.host.facts.numa_nodes < 2 || !far || !view.cpu.saturated() {

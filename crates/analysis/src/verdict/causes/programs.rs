@@ -7,7 +7,7 @@ use crate::verdict::judge::{Telling, found};
 use crate::verdict::thresholds::{
     CALLS, COPYING, DEAR_BYTE_NS, DELAYED_ACK_NS, NOTABLE, SATURATED, SMALL_SEGMENT, SYN_RETRY_NS, UNHURRIED,
 };
-use crate::verdict::view::{End, FlowView, HeldBy, View, counter};
+use crate::verdict::view::{EndView, FlowView, HeldBy, View, counter};
 use crate::verdict::words::{percent, share, shown};
 
 pub(super) fn slow_reader(view: &View<'_>) -> Option<Finding> {
@@ -23,10 +23,7 @@ pub(super) fn slow_reader(view: &View<'_>) -> Option<Finding> {
                 limit.queue.map(|queue| format!("the receive queue was {} full on average", percent(queue))),
             )
             .saw(format!("so the window was closed to the sender for {} of the time", percent(limit.share)))
-            .saw_if(
-                (zero > 0)
-                    .then(|| format!("the receiver closed its window {zero} times (TCPToZeroWindowAdv)")),
-            )
+            .saw_when(zero > 0, format!("the receiver closed its window {zero} times (TCPToZeroWindowAdv)"))
             .saw_if(instead(end))
             .try_knob("read-size", "", "read more in each call")
             .ask("find out what the reading program waits for: a larger buffer would only fill as well")
@@ -76,7 +73,7 @@ pub(super) fn slow_writer(view: &View<'_>) -> Option<Finding> {
 }
 
 /// "iperf3 (pid 4711)", or "the program".
-fn program(end: &End<'_>) -> String {
+fn program(end: &EndView<'_>) -> String {
     match end.process {
         Some(process) if process.pid > 0 => format!("{} (pid {})", shown(&process.name), process.pid),
         _ => "the program".to_owned(),
@@ -84,7 +81,7 @@ fn program(end: &End<'_>) -> String {
 }
 
 /// What its busiest thread does.
-fn instead(end: &End<'_>) -> Option<String> {
+fn instead(end: &EndView<'_>) -> Option<String> {
     let ran = end.ran()?;
     let seen = end.mostly_in().map(|(place, share)| {
         let place = match place {
@@ -100,7 +97,7 @@ pub(super) fn tiny_writes(view: &View<'_>) -> Option<Finding> {
     let end = view.sender.as_ref()?;
     let (weight, confidence, finding) =
         by_segments(view, end).or_else(|| by_calls(end)).or_else(|| by_price(view, end))?;
-    let summary = "the program writes so few bytes at a time that the calls are the work".to_owned();
+    let summary = "the program writes so few bytes at a time that the calls are the work";
     let mut told = found(Cause::TinyWrites, weight, confidence, summary).at(end.name());
     told.evidence = finding;
     let told = told
@@ -112,7 +109,7 @@ pub(super) fn tiny_writes(view: &View<'_>) -> Option<Finding> {
 type Signs = (f64, f64, Vec<String>);
 
 /// Bytes per segment with data, over the MSS; `None` where none was sent.
-pub(super) fn fill(end: &End<'_>) -> Option<(f64, f64)> {
+pub(super) fn fill(end: &EndView<'_>) -> Option<(f64, f64)> {
     let flow = end.main()?;
     let segments = flow.delta(|t| t.data_segments_sent) as f64;
     let mss = flow.last()?.send_mss_bytes.0 as f64;
@@ -121,7 +118,7 @@ pub(super) fn fill(end: &End<'_>) -> Option<(f64, f64)> {
 }
 
 /// Without Nagle's algorithm each write is a segment.
-fn by_segments(view: &View<'_>, end: &End<'_>) -> Option<Signs> {
+fn by_segments(view: &View<'_>, end: &EndView<'_>) -> Option<Signs> {
     let (each, fill) = fill(end)?;
     let time = view.time?;
     let hurried = end.wanted_cpu().is_some_and(|wanted| wanted >= UNHURRIED);
@@ -133,7 +130,7 @@ fn by_segments(view: &View<'_>, end: &End<'_>) -> Option<Signs> {
 }
 
 /// With it segments are full, and the profile shows calls instead of copying.
-fn by_calls(end: &End<'_>) -> Option<Signs> {
+fn by_calls(end: &EndView<'_>) -> Option<Signs> {
     let (calls, copying) = (end.cost_share(CostClass::SystemCall)?, end.cost_share(CostClass::Copy)?);
     if end.wanted_cpu()? < SATURATED || calls < CALLS || copying >= calls {
         return None;
@@ -147,7 +144,7 @@ fn by_calls(end: &End<'_>) -> Option<Signs> {
 }
 
 /// A byte is dear though the sender's offloads are on, and the receiver has time to spare.
-fn by_price(view: &View<'_>, end: &End<'_>) -> Option<Signs> {
+fn by_price(view: &View<'_>, end: &EndView<'_>) -> Option<Signs> {
     let reader_waits = view.receiver.as_ref().and_then(|end| end.ran()).is_some_and(|ran| ran < SATURATED);
     let bytes = end.main()?.moved(end.role).0 as f64;
     let price = end.process?.busiest_thread_ns.0 as f64 / bytes;
@@ -164,7 +161,7 @@ fn by_price(view: &View<'_>, end: &End<'_>) -> Option<Signs> {
 
 /// Share of the samples in which less than a segment waited for something in flight to be acknowledged:
 /// nothing but Nagle's algorithm holds that back.
-pub(super) fn nagle_waits(end: &End<'_>) -> f64 {
+pub(super) fn nagle_waits(end: &EndView<'_>) -> f64 {
     end.main().map_or(0.0, |flow| {
         flow.when(|t| {
             let held = t.not_sent_bytes.0 > 0 && t.not_sent_bytes < t.send_mss_bytes;
@@ -189,8 +186,8 @@ pub(super) fn nagle(view: &View<'_>) -> Option<Finding> {
     if weight < NOTABLE || !small {
         return None;
     }
-    let summary = "small writes wait for an acknowledgement that the receiver delays".to_owned();
-    let at = view.ends().next().map_or_else(String::new, End::name);
+    let summary = "small writes wait for an acknowledgement that the receiver delays";
+    let at = view.ends().next().map_or_else(String::new, EndView::name);
     Some(found(Cause::NagleDelayedAck, weight, confidence, summary).at(at).saw_if(held.map(|held| {
             format!("less than a segment waited for an acknowledgement in {} of the samples", percent(held))
         }))
@@ -205,7 +202,7 @@ pub(super) fn nagle(view: &View<'_>) -> Option<Finding> {
 
 /// The receiver's delayed-acknowledgement timer, in nanoseconds.
 fn delay(view: &View<'_>) -> f64 {
-    let flow = view.receiver.as_ref().and_then(End::main);
+    let flow = view.receiver.as_ref().and_then(EndView::main);
     let timer = flow.and_then(|flow| flow.median_tcp(|t| t.ato_ns.0)).filter(|timer| *timer > 0.0);
     timer.map_or(DELAYED_ACK_NS, |timer| timer.min(5.0 * DELAYED_ACK_NS))
 }
@@ -224,7 +221,7 @@ fn small_segments(flow: &FlowView<'_>) -> bool {
 }
 
 fn slow_answers(view: &View<'_>) -> bool {
-    let flow = view.sender.as_ref().and_then(End::main);
+    let flow = view.sender.as_ref().and_then(EndView::main);
     let answered = flow.and_then(|flow| flow.median_tcp(|t| t.rtt_ns.0)).unwrap_or(0.0);
     let idle = view.rtt.map_or(0.0, |rtt| rtt.0 as f64);
     answered >= 0.5 * DELAYED_ACK_NS && answered >= 4.0 * idle
@@ -238,11 +235,11 @@ pub(super) fn backlog_overflows(view: &View<'_>) -> bool {
     view.ends().any(|end| drops(end) >= FEW)
 }
 
-fn listeners<'a>(end: &End<'a>) -> &'a [ListenerWatch] {
+fn listeners<'a>(end: &EndView<'a>) -> &'a [ListenerWatch] {
     end.host.seen.get::<Vec<ListenerWatch>>()
 }
 
-fn drops(end: &End<'_>) -> u64 {
+fn drops(end: &EndView<'_>) -> u64 {
     let watched = listeners(end).iter().map(|listener| listener.drops).fold(0, u64::saturating_add);
     counter(end.host, "TcpExt.ListenOverflows").max(watched)
 }
@@ -257,7 +254,7 @@ pub(super) fn listen_backlog(view: &View<'_>) -> Option<Finding> {
     let stalls = dropped as f64 * SYN_RETRY_NS / (view.window.0 as f64).max(1.0);
     let accepted = counter(end.host, "Tcp.PassiveOpens");
     let fullest = listeners(end).iter().max_by_key(|listener| listener.drops);
-    let summary = "connections arrive faster than they are accepted, and the backlog is full".to_owned();
+    let summary = "connections arrive faster than they are accepted, and the backlog is full";
     Some(
         found(Cause::ListenBacklog, share(stalls).min(0.99), 0.95, summary)
             .at(end.name())

@@ -5,7 +5,7 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::verdict::judge::{Telling, behind, found};
 use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
-use crate::verdict::view::{End, FlowView, HeldBy, SCALED, View, WindowLimit};
+use crate::verdict::view::{EndView, FlowView, HeldBy, SCALED, View, WindowLimit};
 use crate::verdict::words::percent;
 use crate::window::lost_to_rounding;
 
@@ -39,7 +39,7 @@ pub(super) fn receive_buffer(view: &View<'_>) -> Option<Finding> {
 
 /// Whether the receive buffer kept one size over the samples, as one that SO_RCVBUF set does.
 fn fixed_buffer(view: &View<'_>) -> bool {
-    let flow = view.receiver.as_ref().and_then(End::main);
+    let flow = view.receiver.as_ref().and_then(EndView::main);
     flow.is_some_and(|flow| one_size(flow, |sample| sample.receive_buffer_bytes).is_some())
 }
 
@@ -200,7 +200,7 @@ pub(super) fn send_buffer_next(view: &View<'_>) -> Option<Finding> {
 /// A receive window that never grew beyond a part of what the kernel begins with.
 pub(super) fn receive_buffer_next(view: &View<'_>) -> Option<Finding> {
     let (window, mss) = largest(view)?;
-    let fixed = view.receiver.as_ref().and_then(End::main).is_none_or(|flow| {
+    let fixed = view.receiver.as_ref().and_then(EndView::main).is_none_or(|flow| {
         // Where the receiver was watched its buffer must have kept its size.
         one_size(flow, |sample| sample.receive_buffer_bytes).is_some()
     });
@@ -250,7 +250,7 @@ pub(super) fn alignment_next(view: &View<'_>) -> Option<Finding> {
 
 /// The largest window that the receiver offered, and the segment that fills it.
 fn largest(view: &View<'_>) -> Option<(f64, f64)> {
-    let flow = view.sender.as_ref().and_then(End::main)?;
+    let flow = view.sender.as_ref().and_then(EndView::main)?;
     let mss = flow.last()?.send_mss_bytes.0 as f64;
     let window = flow.most(|t| t.peer_window_bytes.0)?;
     (window > 0.0 && mss > 0.0).then_some((window, mss))

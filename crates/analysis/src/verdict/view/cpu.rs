@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use landspeed_record::{CoreClasses, CpuUsage};
 
-use super::End;
+use super::EndView;
 use crate::verdict::thresholds::{HURRIED, PACKETS_WITH_THREADS, SATURATED};
 use crate::verdict::words::share;
 
@@ -52,15 +52,15 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    pub(super) fn of(sender: Option<&End<'_>>, receiver: Option<&End<'_>>, one_machine: bool) -> Cpu {
-        let ends: Vec<&End<'_>> = sender.into_iter().chain(receiver).collect();
+    pub(super) fn of(sender: Option<&EndView<'_>>, receiver: Option<&EndView<'_>>, one_machine: bool) -> Cpu {
+        let ends: Vec<&EndView<'_>> = sender.into_iter().chain(receiver).collect();
         let mut cores = Vec::new();
         for (nth, end) in ends.iter().enumerate() {
             if one_machine && nth > 0 {
                 break;
             }
             let host = if one_machine { "the machine's".to_owned() } else { end.name() };
-            let local: Vec<&End<'_>> = if one_machine { ends.clone() } else { vec![end] };
+            let local: Vec<&EndView<'_>> = if one_machine { ends.clone() } else { vec![end] };
             cores.extend(cores_of(&host, end.host.seen.get(), &carriers(&local)));
         }
         let threads = ends.iter().filter_map(|end| {
@@ -95,7 +95,7 @@ impl Cpu {
 /// The cores that take the link's interrupts; all where no process is known, for any of them may carry the
 /// flow. A core that the flow's thread ran on is none for that: what others do there is not the flow's,
 /// and whether the thread had to wait for them it says itself.
-fn carriers(ends: &[&End<'_>]) -> BTreeSet<u32> {
+fn carriers(ends: &[&EndView<'_>]) -> BTreeSet<u32> {
     let mut cores = BTreeSet::new();
     for end in ends {
         cores.extend(end.link_facts().into_iter().flat_map(|link| link.irq_cpus.iter().copied()));

@@ -1,11 +1,25 @@
-//! Which host sends, found from what moved.
+//! Which host sends, found from what moved, and what the flow's process did with its time there.
 
-use landspeed_record::{FlowWatch, LinkFacts, ProcessWatch, Protocol};
-use landspeed_units::Bytes;
+use landspeed_record::{CostClass, CostProfile, FlowWatch, LinkFacts, ProcessWatch, Protocol};
+use landspeed_units::{Bytes, Nanos};
 
 use super::{FlowView, counter};
 use crate::verdict::scene::{HostView, Scene};
-use crate::verdict::words::called;
+use crate::verdict::words::{called, share};
+
+/// Functions in which a thread waits for data to arrive (/proc/TID/wchan).
+const FOR_DATA: &[&str] =
+    &["recv", "wait_data", "wait_woken", "poll", "select", "skb_wait", "cqring", "accept"];
+/// Functions in which a thread waits for room to write. Polling is not among them: on an idle flow it is not
+/// room that a poller waits for, and elsewhere polling for room shows in the flow's own clocks.
+const FOR_ROOM: &[&str] = &["wait_memory", "wait_woken", "sendmsg", "alloc_send"];
+/// What a running thread is seen in.
+const RUNNING: &str = "running";
+/// What one is seen in whose place the kernel hides.
+const HIDDEN: &str = "asleep";
+
+/// From this share of the window on, what a core did is what the thread did that ran on it.
+const ALONE: f64 = 0.7;
 
 /// Which way data goes at an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +28,7 @@ pub(crate) enum Role {
     Receiver,
 }
 
-pub(crate) struct End<'a> {
+pub(crate) struct EndView<'a> {
     pub(crate) role: Role,
     pub(crate) host: &'a HostView<'a>,
     /// Flows by what they moved in the path's direction, most first.
@@ -22,7 +36,7 @@ pub(crate) struct End<'a> {
     pub(crate) process: Option<&'a ProcessWatch>,
 }
 
-impl<'a> End<'a> {
+impl<'a> EndView<'a> {
     fn new(role: Role, host: &'a HostView<'a>) -> Self {
         let mut flows: Vec<FlowView<'a>> =
             host.seen.get::<Vec<FlowWatch>>().iter().map(FlowView::of).collect();
@@ -31,7 +45,7 @@ impl<'a> End<'a> {
         let processes = host.seen.get::<Vec<ProcessWatch>>();
         let named = processes.iter().find(|process| process.pid == pid && pid != 0);
         let process = named.or_else(|| processes.iter().max_by_key(|process| process.cpu_ns));
-        End { role, host, flows, process }
+        EndView { role, host, flows, process }
     }
 
     /// The flow that moved most.
@@ -73,10 +87,10 @@ fn link_bytes(host: &HostView<'_>, role: Role) -> Bytes {
     }
 }
 
-pub(super) fn roles<'a>(scene: &'a Scene<'a>) -> (Option<End<'a>>, Option<End<'a>>) {
+pub(super) fn roles<'a>(scene: &'a Scene<'a>) -> (Option<EndView<'a>>, Option<EndView<'a>>) {
     let a_sends = sends(&scene.a).or_else(|| scene.b.as_ref().and_then(sends).map(|b_sends| !b_sends));
-    let end = |role, host| Some(End::new(role, host));
-    let other = |role| scene.b.as_ref().map(|host| End::new(role, host));
+    let end = |role, host| Some(EndView::new(role, host));
+    let other = |role| scene.b.as_ref().map(|host| EndView::new(role, host));
     // Where nothing moved, the order is all there is.
     match a_sends.unwrap_or(true) {
         true => (end(Role::Sender, &scene.a), other(Role::Receiver)),
@@ -100,4 +114,86 @@ fn sends(host: &HostView<'_>) -> Option<bool> {
         (link_bytes(host, Role::Sender).0, link_bytes(host, Role::Receiver).0),
     ];
     pairs.into_iter().find(|(out, into)| out != into).map(|(out, into)| out > into)
+}
+
+impl EndView<'_> {
+    fn window(&self) -> f64 {
+        let watched = || self.flows.iter().map(|flow| flow.span).max().unwrap_or(Nanos(0));
+        let window = self.host.cpu().window_ns;
+        if window.0 > 0 { window.0 as f64 } else { watched().0 as f64 }
+    }
+
+    fn of_window(&self, time: impl Fn(&ProcessWatch) -> u64) -> Option<f64> {
+        let window = self.window();
+        self.process.filter(|_| window > 0.0).map(|process| time(process) as f64 / window)
+    }
+
+    /// Share of the window that the busiest thread ran.
+    pub(crate) fn ran(&self) -> Option<f64> {
+        self.of_window(|process| process.busiest_thread_ns.0).map(share)
+    }
+
+    /// Share of the window that the busiest thread was ready and had no processor.
+    pub(crate) fn waited_for_cpu(&self) -> Option<f64> {
+        self.of_window(|process| process.waited_for_cpu_ns.0).map(share)
+    }
+
+    /// Share of the window that the busiest thread ran or wanted to.
+    pub(crate) fn wanted_cpu(&self) -> Option<f64> {
+        self.ran().zip(self.waited_for_cpu()).map(|(ran, waited)| share(ran + waited))
+    }
+
+    /// Share of the samples that found the busiest thread asleep in something that is neither waiting for
+    /// the flow nor for a processor: a timer, a disk, a lock. `None` where nothing was sampled.
+    pub(crate) fn elsewhere(&self) -> Option<f64> {
+        let process = self.process?;
+        let for_flow = match self.role {
+            Role::Sender => FOR_ROOM,
+            Role::Receiver => FOR_DATA,
+        };
+        let waits_for_flow = |place: &str| for_flow.iter().any(|name| place.contains(name));
+        let sum = |counts: &dyn Fn(&str) -> bool| {
+            let counted = process.waiting_in.iter().filter(|(place, _)| counts(place));
+            counted.map(|(_, n)| f64::from(*n)).sum::<f64>()
+        };
+        let away = sum(&|place| place != RUNNING && place != HIDDEN && !waits_for_flow(place));
+        let hidden = sum(&|place| place == HIDDEN);
+        let known = sum(&|place| place != HIDDEN);
+        // Where places are hidden, those that are known are those of a thread that runs.
+        (known > 0.0 && hidden <= known).then(|| away / known)
+    }
+
+    /// The place that the busiest thread was found in most often, with its share.
+    pub(crate) fn mostly_in(&self) -> Option<(&str, f64)> {
+        let waits = &self.process?.waiting_in;
+        let all: f64 = waits.values().map(|n| f64::from(*n)).sum();
+        let (place, most) = waits.iter().max_by_key(|(_, n)| **n)?;
+        (all > 0.0).then(|| (place.as_str(), f64::from(*most) / all))
+    }
+
+    /// Share of the host's sampled time in one class.
+    pub(crate) fn cost_share(&self, class: CostClass) -> Option<f64> {
+        let profile = self.host.seen.get::<Option<CostProfile>>().as_ref()?;
+        let all: f64 = profile.classes.iter().map(|c| c.samples as f64).sum();
+        let of = profile.classes.iter().filter(|c| c.class == class).map(|c| c.samples as f64).sum::<f64>();
+        (all > 0.0).then(|| of / all)
+    }
+
+    /// Whether the busiest thread spends its time in code of the application, not of the kernel: by the
+    /// cost profile, else by the classes of the core that it ran on, where it had that core for itself.
+    pub(crate) fn computes(&self) -> bool {
+        // A profile of the whole machine has other programs in it.
+        let scope =
+            self.host.seen.get::<Option<CostProfile>>().as_ref().map_or("", |profile| profile.scope.as_str());
+        let own = ["tasks", "process"].contains(&scope);
+        if let Some(application) = self.cost_share(CostClass::Application).filter(|_| own) {
+            return application > 0.5;
+        }
+        if self.ran().is_none_or(|ran| ran < ALONE) {
+            return false;
+        }
+        let core = self.process.map(|process| process.core);
+        let core = self.host.cpu().cores.iter().find(|c| Some(c.core) == core);
+        core.is_some_and(|c| c.busy().0 > 0 && c.user_ns.0 as f64 > 0.6 * c.busy().0 as f64)
+    }
 }

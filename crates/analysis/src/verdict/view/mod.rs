@@ -4,8 +4,6 @@ mod cpu;
 mod end;
 mod flow;
 mod loss;
-mod process;
-mod queue;
 mod window;
 
 use landspeed_record::{
@@ -15,10 +13,10 @@ use landspeed_record::{
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 pub(super) use cpu::{Core, Cpu};
-pub(super) use end::{End, Role};
+pub(super) use end::{EndView, Role};
 pub(super) use flow::{FlowView, TimeShares};
-pub(super) use loss::Loss;
-pub(super) use queue::{Queue, Shaped, queues};
+use loss::Loss;
+pub(super) use loss::{Queue, Shaped, queues};
 pub(super) use window::{HeldBy, SCALED, WindowLimit};
 
 use super::judge::Need;
@@ -31,9 +29,9 @@ use end::roles;
 /// A path as judges see it. Nothing in it names a test or a lab.
 pub struct View<'a> {
     /// The end that data leaves, where its host was watched.
-    pub(super) sender: Option<End<'a>>,
+    pub(super) sender: Option<EndView<'a>>,
     /// The end that data reaches, where its host was watched.
-    pub(super) receiver: Option<End<'a>>,
+    pub(super) receiver: Option<EndView<'a>>,
     pub(super) goodput: BitRate,
     /// Round trip of the idle path.
     pub(super) rtt: Option<Nanos>,
@@ -56,13 +54,13 @@ impl<'a> View<'a> {
         let one_machine = one_machine(scene);
         let window = window_of(scene);
         let goodput = goodput(scene, sender.as_ref(), receiver.as_ref());
-        let main = sender.as_ref().and_then(End::main).or(receiver.as_ref().and_then(End::main));
+        let main = sender.as_ref().and_then(EndView::main).or(receiver.as_ref().and_then(EndView::main));
         let rtt = scene.rtt.or_else(|| main.and_then(FlowView::min_rtt)).filter(|rtt| rtt.0 > 0);
         let mut view = View {
             time: sender.as_ref().and_then(|end| TimeShares::of(&end.flows)),
             loss: Loss::of(sender.as_ref()),
             cpu: Cpu::of(sender.as_ref(), receiver.as_ref(), one_machine),
-            shaped: queue::shaped(sender.as_ref(), receiver.as_ref()),
+            shaped: loss::shaped(sender.as_ref(), receiver.as_ref()),
             window_limit: None,
             sender,
             receiver,
@@ -77,7 +75,7 @@ impl<'a> View<'a> {
 
     /// Time that the packets of the path's links may have taken at most, as a share of the window.
     pub(super) fn packet_time(&self) -> f64 {
-        let links = |end: &End<'_>| {
+        let links = |end: &EndView<'_>| {
             let packets = end.host.links().iter().map(|link| link.rx_packets.saturating_add(link.tx_packets));
             packets.max().unwrap_or(0)
         };
@@ -86,22 +84,22 @@ impl<'a> View<'a> {
     }
 
     /// Both ends that were watched, the sender first.
-    pub(super) fn ends(&self) -> impl Iterator<Item = &End<'a>> {
+    pub(super) fn ends(&self) -> impl Iterator<Item = &EndView<'a>> {
         self.sender.iter().chain(&self.receiver)
     }
 
     /// The sender's name, empty where it was not watched.
     pub(super) fn sending(&self) -> String {
-        self.sender.as_ref().map_or_else(String::new, End::name)
+        self.sender.as_ref().map_or_else(String::new, EndView::name)
     }
 
     pub(super) fn receiving(&self) -> String {
-        self.receiver.as_ref().map_or_else(|| "the receiving host".to_owned(), End::name)
+        self.receiver.as_ref().map_or_else(|| "the receiving host".to_owned(), EndView::name)
     }
 
     /// The largest flow at the sender, or at the receiver where only that was watched.
     pub(super) fn main(&self) -> Option<&FlowView<'a>> {
-        self.ends().find_map(End::main)
+        self.ends().find_map(EndView::main)
     }
 
     /// Whether the flow is made of datagrams.
@@ -146,8 +144,9 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn has(&self, need: Need) -> bool {
-        let tcp =
-            |end: &Option<End<'_>>| end.as_ref().and_then(End::main).is_some_and(|f| f.last().is_some());
+        let tcp = |end: &Option<EndView<'_>>| {
+            end.as_ref().and_then(EndView::main).is_some_and(|f| f.last().is_some())
+        };
         let any = |of: fn(&Observations) -> bool| self.ends().any(|end| of(end.host.seen));
         match need {
             Need::SenderTcp => tcp(&self.sender),
@@ -180,11 +179,11 @@ fn window_of(scene: &Scene<'_>) -> Nanos {
     spans.max().unwrap_or_default()
 }
 
-fn goodput(scene: &Scene<'_>, sender: Option<&End<'_>>, receiver: Option<&End<'_>>) -> BitRate {
+fn goodput(scene: &Scene<'_>, sender: Option<&EndView<'_>>, receiver: Option<&EndView<'_>>) -> BitRate {
     let sane = |rate: &BitRate| rate.0.is_finite() && rate.0 > 0.0;
     let of_flows =
-        |end: &End<'_>| end.flows.iter().fold(BitRate(0.0), |sum, f| sum + f.moved(end.role).per(f.span));
-    let of_link = |end: &End<'_>| end.link_bytes().per(end.host.cpu().window_ns);
+        |end: &EndView<'_>| end.flows.iter().fold(BitRate(0.0), |sum, f| sum + f.moved(end.role).per(f.span));
+    let of_link = |end: &EndView<'_>| end.link_bytes().per(end.host.cpu().window_ns);
     let ends = || receiver.into_iter().chain(sender);
     let rates = scene.goodput.into_iter().chain(ends().map(of_flows)).chain(ends().map(of_link));
     rates.into_iter().find(sane).unwrap_or_default()

@@ -1,6 +1,6 @@
 //! Who keeps the receive window closed.
 
-use super::{End, FlowView, View};
+use super::{EndView, FlowView, View};
 use crate::verdict::thresholds::{
     ALIGNMENT_LOSS, AMPLE, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED, SMALL_WINDOW,
     TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,
@@ -46,15 +46,15 @@ pub(crate) struct WindowLimit {
 /// The limit, where the window limits for a notable time.
 pub(super) fn limit(view: &View<'_>) -> Option<WindowLimit> {
     let receiver = view.receiver.as_ref().filter(|end| end.main().is_some_and(|flow| flow.last().is_some()));
-    let sender = view.sender.as_ref().and_then(End::main);
-    let queue = receiver.and_then(End::main).map(FlowView::receive_queue);
-    let window = largest(sender, receiver.and_then(End::main))?;
+    let sender = view.sender.as_ref().and_then(EndView::main);
+    let queue = receiver.and_then(EndView::main).map(FlowView::receive_queue);
+    let window = largest(sender, receiver.and_then(EndView::main))?;
     let timed = view.time.map(|time| time.window);
     let share = timed.unwrap_or_else(|| concluded(view, queue, window));
     if share < NOTABLE {
         return None;
     }
-    let (state, mss) = segment(sender, receiver.and_then(End::main))?;
+    let (state, mss) = segment(sender, receiver.and_then(EndView::main))?;
     let mut limit = WindowLimit {
         share,
         by: HeldBy::Buffer,
@@ -71,14 +71,14 @@ pub(super) fn limit(view: &View<'_>) -> Option<WindowLimit> {
 
 /// The order is that of causes: a reader that does not read fills any buffer, a full processor makes any
 /// reader late, and only then is the size of the window the cause.
-fn held_by(view: &View<'_>, receiver: Option<&End<'_>>, limit: &WindowLimit) -> HeldBy {
+fn held_by(view: &View<'_>, receiver: Option<&EndView<'_>>, limit: &WindowLimit) -> HeldBy {
     if receiver.is_some_and(|end| leaves_data(end, limit)) {
         return HeldBy::Reader;
     }
     // A short window is a limit whoever is busy beside it: what is busy is busy with waiting and waking.
     let small = limit.window < SMALL_WINDOW;
     let ample = view.held_by_path().is_some_and(|path| limit.window >= AMPLE * path);
-    let hurried = receiver.and_then(End::wanted_cpu).is_some_and(|wanted| wanted >= SATURATED);
+    let hurried = receiver.and_then(EndView::wanted_cpu).is_some_and(|wanted| wanted >= SATURATED);
     if !small && (ample || hurried || view.cpu.saturated()) {
         return HeldBy::Processor;
     }
@@ -96,7 +96,7 @@ fn held_by(view: &View<'_>, receiver: Option<&End<'_>>, limit: &WindowLimit) -> 
 /// Whether the reader leaves data in the queue of its own accord: it sleeps in something else, computes, or
 /// has much time left over. A reader that is woken for each small window is none: its queue is full while
 /// it wakes.
-fn leaves_data(end: &End<'_>, limit: &WindowLimit) -> bool {
+fn leaves_data(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     if limit.queue.is_none_or(|queue| queue < FULL_QUEUE) {
         return false;
     }
@@ -126,10 +126,10 @@ fn segment(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Op
 /// Without the sender's clock: the window limits where the queue behind it is full, or where the rate is a
 /// window a round trip.
 fn concluded(view: &View<'_>, queue: Option<f64>, window: f64) -> f64 {
-    if view.sender.as_ref().and_then(End::main).is_some() {
+    if view.sender.as_ref().and_then(EndView::main).is_some() {
         return 0.0;
     }
-    let Some(flow) = view.receiver.as_ref().and_then(End::main) else { return 0.0 };
+    let Some(flow) = view.receiver.as_ref().and_then(EndView::main) else { return 0.0 };
     let full = queue.unwrap_or(0.0);
     if full >= FULL_QUEUE {
         return full;

@@ -13,7 +13,7 @@ use crate::series::Series;
 use crate::steal::Steals;
 
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct RunState {
     pub(crate) rules: Rules,
     pub(crate) clock: Clock,
     /// Actions not yet handed out.
@@ -30,11 +30,11 @@ pub(crate) struct Desk {
     dice: ChaCha8Rng,
 }
 
-impl Desk {
+impl RunState {
     pub(crate) fn new(rules: Rules) -> Self {
         let clock = Clock::new(&rules);
         let dice = ChaCha8Rng::seed_from_u64(rules.seed);
-        Desk {
+        RunState {
             rules,
             clock,
             outbox: VecDeque::new(),
@@ -126,11 +126,11 @@ pub(crate) struct Order {
 
 impl Order {
     /// Whether the candidate comes first in the next block.
-    pub(crate) fn next(&mut self, desk: &mut Desk) -> bool {
+    pub(crate) fn next(&mut self, run: &mut RunState) -> bool {
         if let Some(second) = self.second.take() {
             return second;
         }
-        let first = desk.dice.random::<bool>();
+        let first = run.dice.random::<bool>();
         self.second = Some(!first);
         first
     }

@@ -57,7 +57,7 @@ impl Entry<'_> {
 }
 
 #[derive(Debug)]
-pub(super) struct Book<'a> {
+pub(super) struct Contests<'a> {
     pub(super) entries: Vec<Entry<'a>>,
     /// Runs that were to be made.
     pub(super) planned: u32,
@@ -65,7 +65,7 @@ pub(super) struct Book<'a> {
     pub(super) notes: Vec<String>,
 }
 
-impl<'a> Book<'a> {
+impl<'a> Contests<'a> {
     pub(super) fn of(study: &'a Study, record: &'a Record) -> Self {
         let mut notes = Notes::default();
         let mut runs = by_contest(study, record, &mut notes);
@@ -78,7 +78,7 @@ impl<'a> Book<'a> {
             })
             .collect();
         let contests = u32::try_from(study.contests.len()).unwrap_or(u32::MAX);
-        Book { entries, planned: contests.saturating_mul(study.repeats), notes: notes.lines() }
+        Contests { entries, planned: contests.saturating_mul(study.repeats), notes: notes.lines() }
     }
 
     pub(super) fn runs(&self) -> u32 {
@@ -121,8 +121,7 @@ type Runs<'a> = BTreeMap<u32, &'a StudyRun>;
 fn by_contest<'a>(study: &'a Study, record: &'a Record, notes: &mut Notes) -> HashMap<&'a str, Runs<'a>> {
     let mut all: HashMap<&str, Runs<'_>> =
         study.contests.iter().map(|contest| (contest.name.as_str(), Runs::new())).collect();
-    for line in &record.lines {
-        let Line::Run(run) = line else { continue };
+    for run in lines_of!(record, Line::Run(run) => run) {
         match all.get_mut(run.contest.as_str()).filter(|_| run.repeat < study.repeats) {
             None => notes.strangers += 1,
             Some(runs) => notes.doubles += u32::from(runs.insert(run.repeat, run).is_some()),
