@@ -82,8 +82,13 @@ pub(crate) fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(offset..offset + 8)?.try_into().ok()?))
 }
 
+/// 32-bit words as bytes.
+pub(crate) fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
 /// An IPv4 or IPv6 address, told apart by length.
-pub(crate) fn ip_of(bytes: &[u8]) -> Option<IpAddr> {
+fn ip_of(bytes: &[u8]) -> Option<IpAddr> {
     if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
         return Some(Ipv4Addr::from(v4).into());
     }
@@ -100,6 +105,11 @@ impl Body {
         let mut body = Body(header.to_vec());
         body.0.resize(aligned(header.len()), 0);
         body
+    }
+
+    /// Starts with a fixed header of 32-bit words.
+    pub(crate) fn of_words(header: &[u32]) -> Self {
+        Body(words(header))
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -152,6 +162,7 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn what_is_written_is_read() {
@@ -163,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_lengths_end_the_walk() {
+    fn impossible_lengths_end_the_run() {
         for bytes in [&[0u8; 3][..], &[3, 0, 1, 0], &[9, 0, 1, 0, 1, 2, 3, 4], &[0, 0, 0, 0, 0, 0]] {
             assert_eq!(Attrs(bytes).count(), 0, "{bytes:?}");
         }
@@ -172,5 +183,15 @@ mod tests {
             [(1, &[42u8][..])],
             "a short last pad is fine"
         );
+    }
+
+    proptest! {
+        /// Every message of the kernel is read by this and by the functions that take a place.
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0..400_usize) {
+            let attrs = Attrs::after(&bytes, at);
+            prop_assert!(attrs.count() <= bytes.len());
+            let _ = (attrs.ip(1), attrs.string(2), attrs.u16(3), u32_at(&bytes, at), u64_at(&bytes, at));
+        }
     }
 }

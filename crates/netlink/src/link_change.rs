@@ -17,8 +17,6 @@ pub enum LinkChange<'a> {
     Up(bool),
     /// Largest packet handed to segmentation, in bytes.
     GsoMaxSize(u32),
-    /// Most segments of one such packet.
-    GsoMaxSegs(u32),
     /// Largest packet built by GRO, in bytes.
     GroMaxSize(u32),
     /// As `GsoMaxSize` for IPv4.
@@ -50,7 +48,6 @@ impl LinkChange<'_> {
             LinkChange::TxQueueLen(n) => ("txqueuelen", n.to_string()),
             LinkChange::Up(up) => ("state", switch(*up, "up", "down")),
             LinkChange::GsoMaxSize(n) => ("gso_max_size", n.to_string()),
-            LinkChange::GsoMaxSegs(n) => ("gso_max_segs", n.to_string()),
             LinkChange::GroMaxSize(n) => ("gro_max_size", n.to_string()),
             LinkChange::GsoIpv4MaxSize(n) => ("gso_ipv4_max_size", n.to_string()),
             LinkChange::GroIpv4MaxSize(n) => ("gro_ipv4_max_size", n.to_string()),
@@ -81,7 +78,6 @@ impl LinkChange<'_> {
             LinkChange::TxQueueLen(n) => same().u32(ifla::TXQLEN, *n),
             LinkChange::Up(up) => header(index, if *up { UP } else { 0 }, UP),
             LinkChange::GsoMaxSize(n) => same().u32(ifla::GSO_MAX_SIZE, *n),
-            LinkChange::GsoMaxSegs(n) => same().u32(ifla::GSO_MAX_SEGS, *n),
             LinkChange::GroMaxSize(n) => same().u32(ifla::GRO_MAX_SIZE, *n),
             LinkChange::GsoIpv4MaxSize(n) => same().u32(ifla::GSO_IPV4_MAX_SIZE, *n),
             LinkChange::GroIpv4MaxSize(n) => same().u32(ifla::GRO_IPV4_MAX_SIZE, *n),

@@ -73,8 +73,5 @@ mod tests {
         let mut of_bridge = header(7, 0, 0).bytes().to_vec();
         of_bridge[0] = libc::AF_BRIDGE as u8;
         assert_eq!(LinkGone::from_message(Body::new(&of_bridge).bytes()), None);
-        for end in 0..moved.bytes().len() {
-            let _ = LinkGone::from_message(&moved.bytes()[..end]);
-        }
     }
 }

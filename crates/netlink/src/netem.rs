@@ -1,6 +1,6 @@
 //! The kernel's network emulator at the root of a link (tc-netem(8), net/sched/sch_netem.c).
 
-use crate::attr::Body;
+use crate::attr::{Body, words};
 use crate::error::{During, Error};
 use crate::qdisc::{TCA_KIND, TCA_OPTIONS, root};
 use crate::rtnl::Rtnl;
@@ -57,10 +57,6 @@ pub struct Netem {
 /// A probability as the kernel has it.
 fn probability(share: f64) -> u32 {
     (share.clamp(0.0, 1.0) * f64::from(u32::MAX)).round() as u32
-}
-
-fn words(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
 impl Netem {

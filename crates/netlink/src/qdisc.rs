@@ -52,12 +52,9 @@ impl Qdisc {
     }
 }
 
-fn header(index: u32, handle: u32, parent: u32) -> Body {
-    let mut header = [0u8; HEADER];
-    header[4..8].copy_from_slice(&index.to_ne_bytes());
-    header[8..12].copy_from_slice(&handle.to_ne_bytes());
-    header[12..16].copy_from_slice(&parent.to_ne_bytes());
-    Body::new(&header)
+/// struct tcmsg; link 0 is all links.
+pub(crate) fn header(index: u32, handle: u32, parent: u32) -> Body {
+    Body::of_words(&[0, index, handle, parent, 0])
 }
 
 /// The beginning of a message about the root qdisc of a link.
@@ -108,19 +105,5 @@ impl Rtnl {
 
     pub(crate) fn replace_qdisc(&self, body: &Body) -> Result<(), Failure> {
         self.channel.request(libc::RTM_NEWQDISC, flag::CREATE | flag::REPLACE, body).map(drop)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_cut_short_is_an_error_not_a_panic() {
-        let whole = header(3, 0, ROOT).string(TCA_KIND, "fq_codel");
-        assert!(Qdisc::parse(whole.bytes()).unwrap().is_root());
-        for end in 0..whole.bytes().len() {
-            let _ = Qdisc::parse(&whole.bytes()[..end]);
-        }
     }
 }

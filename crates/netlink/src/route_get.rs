@@ -1,15 +1,19 @@
-//! Which way a packet would go.
+//! The way to one address: which one a packet would take, and one that holds the congestion window down (ip-route(8):
+//! "cwnd lock").
 
 use std::net::IpAddr;
 
 use crate::address::family;
 use crate::attr::{Attrs, Body};
+use crate::channel::flag;
 use crate::error::{During, Error, Failure};
 use crate::route::{HEADER, rta};
 use crate::rtnl::Rtnl;
 
-/// RTAX_MTU within RTA_METRICS.
+/// RTAX_* of linux/rtnetlink.h, within RTA_METRICS.
+const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
+const RTAX_CWND: u16 = 7;
 
 /// The way to an address, as the kernel would choose it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,5 +48,35 @@ impl Rtnl {
             local: message.get(7) == Some(&libc::RTN_LOCAL),
             mtu: attrs.nested(rta::METRICS).and_then(|m| m.u32(RTAX_MTU)).filter(|mtu| *mtu != 0),
         })
+    }
+
+    /// Adds a route to one neighbour on `device` over which a connection has at most `segments` in flight.
+    ///
+    /// The kernel heeds it from the second connection on: it looks at what TCP remembers of the peer, which
+    /// the end of the first one writes (tcp_init_metrics, tcp_update_metrics in net/ipv4/tcp_metrics.c).
+    pub fn add_route_with_window(&self, to: IpAddr, device: &str, segments: u32) -> Result<(), Error> {
+        let bits = if to.is_ipv4() { 32 } else { 128 };
+        // struct rtmsg: family, length of the destination, of the source, TOS, table, protocol, scope, type, flags.
+        let header = [
+            family(to),
+            bits,
+            0,
+            0,
+            libc::RT_TABLE_MAIN,
+            libc::RTPROT_STATIC,
+            libc::RT_SCOPE_LINK,
+            libc::RTN_UNICAST,
+            0,
+            0,
+            0,
+            0,
+        ];
+        let metrics = Body::new(&[]).u32(RTAX_LOCK, 1 << RTAX_CWND).u32(RTAX_CWND, segments);
+        let body = Body::new(&header)
+            .ip(rta::DST, to)
+            .u32(rta::OIF, self.index_of(device)?)
+            .attr(rta::METRICS, metrics.bytes());
+        let done = self.channel.request(libc::RTM_NEWROUTE, flag::CREATE | flag::REPLACE, &body);
+        done.map(drop).during(|| format!("add a route to {to} with a window of {segments} segments"))
     }
 }

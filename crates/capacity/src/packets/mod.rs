@@ -115,7 +115,7 @@ fn over_loopback(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<
 /// Figures whose packets the device has seen: a queue that drops silently would make them worthless.
 fn checked(source: &mut dyn Source, plan: &Plan<'_>, budget: &Budget<'_>) -> Result<Figures, Error> {
     let rtnl = Rtnl::open()?;
-    let sent = || rtnl.link(NEAR).map(|link| link.counters.tx_packets);
+    let sent = || rtnl.link(NEAR).map(|link| link.tx_packets);
     let before = sent()?;
     let (figures, handed) = rate::figures(source, plan, budget)?;
     let seen = sent()? - before;

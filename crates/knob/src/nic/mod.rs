@@ -3,7 +3,7 @@
 mod coalesce;
 mod queue;
 
-use landspeed_netlink::{Error as NetlinkError, Ethtool, Settings};
+use landspeed_netlink::{Ethtool, SettingGroup as Message, Settings};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
@@ -21,41 +21,13 @@ const HARDWARE: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// A group of settings that has one get and one set message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Message {
-    Coalesce,
-    Rings,
-    Channels,
-    Pause,
-}
-
-impl Message {
-    fn get(self, ethtool: &Ethtool, device: &str) -> Result<Settings, NetlinkError> {
-        match self {
-            Message::Coalesce => ethtool.coalesce(device),
-            Message::Rings => ethtool.rings(device),
-            Message::Channels => ethtool.channels(device),
-            Message::Pause => ethtool.pause(device),
-        }
-    }
-
-    fn set(self, ethtool: &Ethtool, device: &str, setting: (&str, u32)) -> Result<(), NetlinkError> {
-        match self {
-            Message::Coalesce => ethtool.set_coalesce(device, &[setting]),
-            Message::Rings => ethtool.set_rings(device, &[setting]),
-            Message::Channels => ethtool.set_channels(device, &[setting]),
-            Message::Pause => ethtool.set_pause(device, &[setting]),
-        }
-    }
-
-    fn noun(self) -> &'static str {
-        match self {
-            Message::Coalesce => "interrupt coalescing",
-            Message::Rings => "rings",
-            Message::Channels => "channels",
-            Message::Pause => "pause frames",
-        }
+/// What a driver has none of.
+fn noun(message: Message) -> &'static str {
+    match message {
+        Message::Coalesce => "interrupt coalescing",
+        Message::Rings => "rings",
+        Message::Channels => "channels",
+        Message::Pause => "pause frames",
     }
 }
 
@@ -74,10 +46,10 @@ impl Setting {
     fn settings(&self, place: &Place) -> Result<(Ethtool, Settings), Error> {
         let device = name(place)?;
         let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;
-        match self.message.get(&ethtool, device) {
+        match ethtool.settings(self.message, device) {
             Ok(settings) => Ok((ethtool, settings)),
             Err(e) if e.is_unsupported() => {
-                Err(Error::Unavailable(format!("the driver of {device} has no {}", self.message.noun())))
+                Err(Error::Unavailable(format!("the driver of {device} has no {}", noun(self.message))))
             }
             Err(e) => Err(refused(self.knob, e)),
         }
@@ -88,7 +60,7 @@ impl HostKnob for Setting {
     fn read(&self, place: &Place) -> Result<String, Error> {
         let (_, settings) = self.settings(place)?;
         let lacking = || {
-            let noun = self.message.noun();
+            let noun = noun(self.message);
             Error::Unavailable(format!(
                 "the driver of {} has no {} among its {noun}",
                 place.device, self.field
@@ -110,7 +82,8 @@ impl HostKnob for Setting {
             // The domains of this family are whole numbers below 2^32.
             number => number.parse().unwrap_or(u32::MAX),
         };
-        self.message.set(&ethtool, &place.device, (self.field, number)).map_err(|e| refused(self.knob, e))
+        let set = ethtool.set_settings(self.message, &place.device, &[(self.field, number)]);
+        set.map_err(|e| refused(self.knob, e))
     }
 
     fn limits(&self, place: &Place) -> Result<Limits, Error> {

@@ -16,25 +16,17 @@ const ETHTOOL_GDRVINFO: u32 = 3;
 pub struct DriverInfo {
     /// "veth", "ixgbe", "virtio_net".
     pub driver: String,
-    /// Driver or kernel version.
-    pub version: String,
-    /// Firmware version, empty where there is none.
-    pub firmware: String,
     /// Bus address ("0000:01:00.0"), empty where there is none.
     pub bus: String,
 }
 
-/// struct ethtool_drvinfo.
+/// struct ethtool_drvinfo: the command, five texts of 32 bytes (driver, version, firmware, bus, expansion ROM), 12 bytes
+/// reserved and five counts.
 #[repr(C)]
 struct Raw {
     cmd: u32,
-    driver: [u8; 32],
-    version: [u8; 32],
-    fw_version: [u8; 32],
-    bus_info: [u8; 32],
-    erom_version: [u8; 32],
-    reserved: [u8; 12],
-    counts: [u32; 5],
+    texts: [[u8; 32]; 5],
+    rest: [u32; 8],
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -44,16 +36,7 @@ fn text(bytes: &[u8]) -> String {
 
 fn ask(device: &str) -> io::Result<Raw> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let mut raw = Raw {
-        cmd: ETHTOOL_GDRVINFO,
-        driver: [0; 32],
-        version: [0; 32],
-        fw_version: [0; 32],
-        bus_info: [0; 32],
-        erom_version: [0; 32],
-        reserved: [0; 12],
-        counts: [0; 5],
-    };
+    let mut raw = Raw { cmd: ETHTOOL_GDRVINFO, texts: [[0; 32]; 5], rest: [0; 8] };
     // SAFETY: all-zero bytes are a valid ifreq.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
@@ -75,11 +58,7 @@ impl Ethtool {
             None => Failure::Socket(e),
         });
         let raw = raw.during(|| format!("get driver of {device}"))?;
-        Ok(DriverInfo {
-            driver: text(&raw.driver),
-            version: text(&raw.version),
-            firmware: text(&raw.fw_version),
-            bus: text(&raw.bus_info),
-        })
+        let [driver, _, _, bus, _] = &raw.texts;
+        Ok(DriverInfo { driver: text(driver), bus: text(bus) })
     }
 }

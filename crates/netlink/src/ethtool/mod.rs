@@ -10,8 +10,7 @@ mod speed;
 
 pub use driver::DriverInfo;
 pub use features::{Features, features_called};
-pub use settings::Settings;
-pub use speed::{Duplex, Speed};
+pub use settings::{SettingGroup, Settings};
 
 use crate::attr::Body;
 use crate::error::Error;

@@ -17,7 +17,31 @@ enum Width {
 }
 use Width::{U8, U32};
 
-/// A family of settings: one get and one set message over the same attributes.
+/// Settings that one message gets and one sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingGroup {
+    /// Interrupt coalescing: "rx-usecs", "rx-frames", "adaptive-rx", ...
+    Coalesce,
+    /// Ring sizes in descriptors: "rx", "tx", "rx-max", "tx-max", ...
+    Rings,
+    /// Queues in use: "rx", "tx", "combined", and "...-max" for how many there can be.
+    Channels,
+    /// Pause frames (IEEE 802.3x): "autoneg", "rx", "tx".
+    Pause,
+}
+
+impl SettingGroup {
+    fn messages(self) -> &'static Group {
+        match self {
+            SettingGroup::Coalesce => &COALESCE,
+            SettingGroup::Rings => &RINGS,
+            SettingGroup::Channels => &CHANNELS,
+            SettingGroup::Pause => &PAUSE,
+        }
+    }
+}
+
+/// One get and one set message over the same attributes.
 struct Group {
     name: &'static str,
     get: u8,
@@ -109,46 +133,8 @@ const PAUSE: Group =
     Group { name: "pause", get: 21, set: 22, attributes: &[("autoneg", U8), ("rx", U8), ("tx", U8)] };
 
 impl Ethtool {
-    /// Interrupt coalescing: "rx-usecs", "rx-frames", "adaptive-rx", ...
-    pub fn coalesce(&self, device: &str) -> Result<Settings, Error> {
-        self.group(&COALESCE, device)
-    }
-
-    /// Sets coalescing parameters, leaving the others.
-    pub fn set_coalesce(&self, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
-        self.set_group(&COALESCE, device, settings)
-    }
-
-    /// Ring sizes in descriptors: "rx", "tx", "rx-max", "tx-max", ...
-    pub fn rings(&self, device: &str) -> Result<Settings, Error> {
-        self.group(&RINGS, device)
-    }
-
-    /// Sets ring sizes. Most drivers reset the link for it.
-    pub fn set_rings(&self, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
-        self.set_group(&RINGS, device, settings)
-    }
-
-    /// Queues in use: "rx", "tx", "combined", and "...-max" for how many there can be.
-    pub fn channels(&self, device: &str) -> Result<Settings, Error> {
-        self.group(&CHANNELS, device)
-    }
-
-    /// Sets the number of queues. Most drivers reset the link for it.
-    pub fn set_channels(&self, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
-        self.set_group(&CHANNELS, device, settings)
-    }
-
-    /// Pause frames (IEEE 802.3x): "autoneg", "rx", "tx".
-    pub fn pause(&self, device: &str) -> Result<Settings, Error> {
-        self.group(&PAUSE, device)
-    }
-
-    pub fn set_pause(&self, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
-        self.set_group(&PAUSE, device, settings)
-    }
-
-    fn group(&self, group: &Group, device: &str) -> Result<Settings, Error> {
+    pub fn settings(&self, group: SettingGroup, device: &str) -> Result<Settings, Error> {
+        let group = group.messages();
         let answer = self.genl.get(&about(group.get, device)?);
         let answer = answer.during(|| format!("get {} of {device}", group.name))?;
         let attrs = answer.attrs();
@@ -162,7 +148,14 @@ impl Ethtool {
         Ok((FIRST..).zip(group.attributes).filter_map(read).collect())
     }
 
-    fn set_group(&self, group: &Group, device: &str, settings: &[(&str, u32)]) -> Result<(), Error> {
+    /// Changes these settings and leaves the others. Most drivers reset the link for rings and channels.
+    pub fn set_settings(
+        &self,
+        group: SettingGroup,
+        device: &str,
+        settings: &[(&str, u32)],
+    ) -> Result<(), Error> {
+        let group = group.messages();
         let mut body = about(group.set, device)?;
         for (name, value) in settings {
             let known = (FIRST..).zip(group.attributes).find(|(_, (known, _))| known == name);
