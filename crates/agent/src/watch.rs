@@ -41,7 +41,7 @@ impl TrialWatch {
 pub(crate) fn can_run(names: &[String]) -> Result<(), String> {
     rows(names, Runs::Always)?;
     let mut asked = names.iter().filter_map(|name| observer(name));
-    asked.try_for_each(|row| row.can_run().map_err(|why| format!("{} cannot run here: {why}", row.name())))
+    asked.try_for_each(|row| row.can_run().map_err(|why| format!("{} cannot run here: {why}", row.name)))
 }
 
 /// The link that holds the own address `address`.

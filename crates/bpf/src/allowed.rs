@@ -3,37 +3,19 @@
 use std::io;
 
 use libbpf_rs::{MapHandle, MapType, libbpf_sys};
+use rustix::thread::{CapabilitySet, capabilities};
 
 /// The kernel's own types, without which no program can be fitted to it.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
-const STATUS: &str = "/proc/thread-self/status";
-/// It held all the others before Linux 5.8, and still does.
-const SYS_ADMIN: u64 = 1 << 21;
-
-/// A capability of capabilities(7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capability {
-    name: &'static str,
-    bit: u64,
-}
-
-impl Capability {
-    /// To make maps and load programs.
-    pub const BPF: Capability = Capability { name: "CAP_BPF", bit: 1 << 39 };
-    /// For programs that read the kernel's memory.
-    pub const PERFMON: Capability = Capability { name: "CAP_PERFMON", bit: 1 << 38 };
-    /// For programs of the network stack.
-    pub const NET_ADMIN: Capability = Capability { name: "CAP_NET_ADMIN", bit: 1 << 12 };
-}
-
 /// Whether this thread holds `needed`, the kernel tells its types, and bpf() answers. Changes nothing, leaves nothing
 /// behind.
 ///
 /// # Errors
 /// The reason, with the remedy.
-pub fn allowed(needed: &[Capability]) -> Result<(), String> {
-    let status = std::fs::read_to_string(STATUS).map_err(|error| format!("cannot read {STATUS}: {error}"))?;
-    capable(effective(&status).unwrap_or(0), needed)?;
+pub fn allowed(needed: CapabilitySet) -> Result<(), String> {
+    let held =
+        capabilities(None).map_err(|error| format!("cannot read this thread's capabilities: {error}"))?;
+    capable(held.effective, needed)?;
     std::fs::File::open(BTF).map_err(|error| {
         format!(
             "the kernel tells nothing of its types ({BTF}: {error}): it must be built with CONFIG_DEBUG_INFO_BTF, as \
@@ -43,18 +25,14 @@ pub fn allowed(needed: &[Capability]) -> Result<(), String> {
     try_bpf().map_err(|error| refused(&error))
 }
 
-/// This thread's effective capabilities.
-fn effective(status: &str) -> Option<u64> {
-    let hex = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
-    u64::from_str_radix(hex.trim(), 16).ok()
-}
-
-fn capable(effective: u64, needed: &[Capability]) -> Result<(), String> {
-    let lacks = |capability: &&Capability| effective & (capability.bit | SYS_ADMIN) == 0;
-    let missing: Vec<&str> = needed.iter().filter(lacks).map(|capability| capability.name).collect();
+fn capable(held: CapabilitySet, needed: CapabilitySet) -> Result<(), String> {
+    // CAP_SYS_ADMIN held all the others before Linux 5.8, and still does.
+    let missing =
+        if held.contains(CapabilitySet::SYS_ADMIN) { CapabilitySet::empty() } else { needed - held };
     if missing.is_empty() {
         return Ok(());
     }
+    let missing: Vec<String> = missing.iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
     Err(format!("{} is missing: run landspeed as root, or give it that capability", missing.join(" and ")))
 }
 
@@ -83,27 +61,23 @@ fn refused(error: &io::Error) -> String {
 mod tests {
     use super::*;
 
-    const ALL: &[Capability] = &[Capability::BPF, Capability::PERFMON, Capability::NET_ADMIN];
-
     #[test]
     fn what_is_missing_is_named_with_a_remedy() {
-        let [bpf, perfmon, net_admin] = [ALL[0].bit, ALL[1].bit, ALL[2].bit];
-        assert_eq!(capable(bpf | perfmon | net_admin, ALL), Ok(()));
-        assert_eq!(capable(bpf | perfmon, &ALL[..2]), Ok(()), "what is not needed is not asked for");
-        assert_eq!(capable(SYS_ADMIN, ALL), Ok(()), "which held them all before Linux 5.8");
-        assert!(capable(bpf | net_admin, ALL).unwrap_err().starts_with("CAP_PERFMON is missing"));
-        let all = capable(0, ALL).unwrap_err();
-        assert!(
-            all.starts_with("CAP_BPF and CAP_PERFMON and CAP_NET_ADMIN is missing: run landspeed as root"),
-            "{all}"
+        use CapabilitySet as Set;
+        let all = Set::BPF | Set::PERFMON | Set::NET_ADMIN;
+        assert_eq!(capable(all, all), Ok(()));
+        assert_eq!(
+            capable(Set::BPF | Set::PERFMON, all - Set::NET_ADMIN),
+            Ok(()),
+            "only what is needed is asked for"
         );
-    }
-
-    #[test]
-    fn capabilities_are_read_as_the_kernel_prints_them() {
-        let status = "Name:\tx\nCapPrm:\t0000000000000000\nCapEff:\t000000c000000000\nCapBnd:\t1\n";
-        assert_eq!(effective(status), Some(Capability::BPF.bit | Capability::PERFMON.bit));
-        assert_eq!(effective("Name:\tx\n"), None);
+        assert_eq!(capable(Set::SYS_ADMIN, all), Ok(()), "which held them all before Linux 5.8");
+        assert!(capable(all - Set::PERFMON, all).unwrap_err().starts_with("CAP_PERFMON is missing"));
+        let none = capable(Set::empty(), all).unwrap_err();
+        assert!(
+            none.starts_with("CAP_NET_ADMIN and CAP_PERFMON and CAP_BPF is missing: run landspeed as root"),
+            "{none}"
+        );
     }
 
     #[test]

@@ -3,5 +3,5 @@
 mod allowed;
 mod complaint;
 
-pub use allowed::{Capability, allowed};
+pub use allowed::allowed;
 pub use complaint::{listen, take};

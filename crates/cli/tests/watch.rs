@@ -11,8 +11,7 @@ fn every_observer_that_can_run_here_prints_figures_of_both_hosts() {
     if !root("every_observer_that_can_run_here_prints_figures_of_both_hosts") {
         return;
     }
-    let names: Vec<&str> =
-        OBSERVERS.iter().filter(|row| row.can_run().is_ok()).map(|row| row.name()).collect();
+    let names: Vec<&str> = OBSERVERS.iter().filter(|row| row.can_run().is_ok()).map(|row| row.name).collect();
     let folder = tempfile::tempdir().expect("a folder");
     let csv = folder.path().join("figures.csv");
     let shown = sh(&format!(

@@ -21,7 +21,6 @@ pub enum Error {
         "cannot make sense of {object}: {why}; please report the file's contents with your kernel's version"
     )]
     Shape {
-        /// The file.
         object: String,
         /// What is wrong with it.
         why: String,
@@ -32,7 +31,6 @@ pub enum Error {
     /// The thing to watch is not there.
     #[error("{object} is gone: {why}")]
     Gone {
-        /// The link or thread.
         object: String,
         /// What that means, or what to do.
         why: String,

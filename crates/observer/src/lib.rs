@@ -21,8 +21,6 @@
 //! [`host::probe`] says what the host is. Everything is read in the network namespace of the *calling
 //! thread*: call all of it from a thread of the namespace that the workload runs in.
 
-#![warn(missing_docs)]
-
 // A new observer is a folder, a line here and a row of the table below.
 mod cost;
 mod cpu;
@@ -38,6 +36,7 @@ mod softnet;
 mod tcp_info;
 mod throttle;
 
+mod difference;
 mod error;
 mod figures;
 pub mod host;
@@ -57,28 +56,28 @@ mod watcher;
 /// - "flows" and "processes" choose the flows of a live watch, which takes a moment where the busiest are sought: they
 ///   come before all whose counters are compared with each other. Over the workload's own flows they choose nothing, so
 ///   one order serves both.
-pub static OBSERVERS: &[&dyn Observer] = &[
-    &cost::Cost,
-    &path::Path,
-    &flows::Flows,
-    &processes::Processes,
-    &qdisc::Qdisc,
-    &settings::Settings,
-    &throttle::Throttle,
-    &link::Link,
-    &softnet::Softnet,
-    &sockstat::Sockstat,
-    &snmp::Snmp,
-    &tcp_info::TcpInfo,
-    &cpu::Cpu,
+pub static OBSERVERS: &[&Observer] = &[
+    &cost::COST,
+    &path::PATH,
+    &flows::FLOWS,
+    &processes::PROCESSES,
+    &qdisc::QDISC,
+    &settings::SETTINGS,
+    &throttle::THROTTLE,
+    &link::LINK,
+    &softnet::SOFTNET,
+    &sockstat::SOCKSTAT,
+    &snmp::SNMP,
+    &tcp_info::TCP_INFO,
+    &cpu::CPU,
 ];
 
-pub use cost::Cost;
+pub use cost::COST;
 pub use cpu::{Kernel, accounting, leave_out_this_thread};
 pub use error::Error;
 pub use figures::{Headline, figures};
 pub use live::{Live, busiest_link};
 pub use observer::{Observer, Runs, Scene, Watch};
-pub use path::Path;
+pub use path::PATH;
 pub use table::{observer, rows};
 pub use watcher::Watcher;

@@ -53,7 +53,7 @@ impl Live {
     /// These observers likewise, without those that only see the workload's own sockets. Where no link is found the
     /// observers of one link say so; the others see what they see.
     pub fn with(
-        observers: &[&'static dyn Observer],
+        observers: &[&'static Observer],
         target: WatchTarget,
         link: Option<&str>,
     ) -> Result<Self, Error> {
@@ -65,7 +65,7 @@ impl Live {
                 String::new()
             }),
         };
-        let sighted: Vec<_> = observers.iter().copied().filter(|row| !row.own_sockets_only()).collect();
+        let sighted: Vec<_> = observers.iter().copied().filter(|row| !row.own_sockets_only).collect();
         Ok(Live { watcher: Watcher::with(&sighted, &link), target, link, notes })
     }
 

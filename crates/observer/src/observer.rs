@@ -32,45 +32,42 @@ pub enum Runs {
 }
 
 /// One kind of observation: a row of the table.
-pub trait Observer: Sync {
+pub struct Observer {
     /// One lower-case word: "cpu", "tcp-info".
-    fn name(&self) -> &'static str;
-
+    pub name: &'static str,
     /// What it watches, one line.
-    fn about(&self) -> &'static str;
-
+    pub about: &'static str,
     /// What it cannot see, and why: one sentence each.
-    fn cannot_see(&self) -> &'static [&'static str];
-
+    pub cannot_see: &'static [&'static str],
     /// When it runs without being asked for by name.
-    fn runs(&self) -> Runs {
-        Runs::Always
-    }
-
-    /// Whether it asks the workload's own descriptors: of somebody else's flows it sees nothing then.
-    fn own_sockets_only(&self) -> bool {
-        false
-    }
-
+    pub runs: Runs,
+    /// It asks the workload's own descriptors: of somebody else's flows it sees nothing then.
+    pub own_sockets_only: bool,
     /// What it prints of what it saw: the figures that are looked at first.
-    fn headlines(&self) -> &'static [Headline] {
-        &[]
-    }
+    pub headlines: &'static [Headline],
+    /// Whether it can run on this host; the reason where it cannot.
+    pub can_run: fn() -> Result<(), String>,
+    /// A watch over this link, the interface that the workload's packets take. Whatever is slow to find is found here,
+    /// before the window opens.
+    pub watch: fn(&str) -> Box<dyn Watch>,
+}
 
-    /// These figures.
+impl Observer {
+    /// What it prints of what was seen.
     ///
     /// # Errors
     /// What it saw has another shape than this landspeed's.
-    fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, Misshapen> {
-        Headline::figures(self.headlines(), seen)
+    pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, Misshapen> {
+        Headline::figures(self.headlines, seen)
     }
 
-    /// Whether it can run on this host; the reason where it cannot.
-    fn can_run(&self) -> Result<(), String>;
+    pub fn can_run(&self) -> Result<(), String> {
+        (self.can_run)()
+    }
 
-    /// A watch over `link`, the interface that the workload's packets take. Whatever is slow to find
-    /// is found here, before the window opens.
-    fn watch(&self, link: &str) -> Box<dyn Watch>;
+    pub fn watch(&self, link: &str) -> Box<dyn Watch> {
+        (self.watch)(link)
+    }
 }
 
 /// An observer at work. Opened and closed any number of times, each time anew.

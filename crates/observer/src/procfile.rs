@@ -1,8 +1,10 @@
 //! Files of /proc and /sys: small, made by the kernel as they are read.
 
 use std::fs;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
+
+use landspeed_units::CpuNanos;
 
 use crate::Error;
 
@@ -31,6 +33,52 @@ pub(crate) fn readable(path: &str) -> Result<(), String> {
     fs::File::open(path).map(drop).map_err(|error| format!("cannot read {path}: {error}"))
 }
 
+/// The entries of a folder whose names are numbers, ascending: processes, threads, interrupts.
+pub(crate) fn numbered(folder: impl AsRef<Path>) -> io::Result<Vec<u32>> {
+    let entries = fs::read_dir(folder)?.flatten();
+    let mut numbers: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+/// What is used of /proc/PID/stat and /proc/PID/task/TID/stat (proc_pid_stat(5)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub(crate) state: char,
+    pub(crate) parent: u32,
+    /// In user and kernel code.
+    pub(crate) ran: CpuNanos,
+    /// Run time of the children that it has waited for.
+    pub(crate) children_ran: CpuNanos,
+    /// The processor that it was last on.
+    pub(crate) core: u32,
+}
+
+impl Stat {
+    pub(crate) fn read(path: &str) -> Result<Self, Error> {
+        Self::parse(&read(path)?).ok_or_else(|| Error::shape(path, "too few fields"))
+    }
+
+    /// Fields are numbered from 1; the third is the first behind the name, which may itself hold ')' and spaces.
+    fn parse(text: &str) -> Option<Self> {
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(Stat {
+            state: fields.first()?.chars().next()?,
+            parent: u32::try_from(number(4)?).ok()?,
+            ran: ticks(number(14)?.saturating_add(number(15)?)),
+            children_ran: ticks(number(16)?.saturating_add(number(17)?)),
+            core: u32::try_from(number(39)?).ok()?,
+        })
+    }
+}
+
+/// Time in ticks of USER_HZ, as /proc shows it.
+pub(crate) fn ticks(ticks: u64) -> CpuNanos {
+    CpuNanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
+}
+
 /// A set of processors as the kernel prints it: "0-3,8". Absurd ranges are refused, not expanded.
 pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
     const MOST: u32 = 65_536;
@@ -56,6 +104,18 @@ mod tests {
         assert_eq!(cpu_list(""), Some(vec![]));
         for bad in ["3-1", "0-4294967295", "x", "-1", "1-", "0-99999999999999"] {
             assert_eq!(cpu_list(bad), None, "{bad}");
+        }
+    }
+
+    const STAT: &str = "19980 (a) b (c) S 19979 19969 834 0 -1 4194304 138 0 0 0 12 30 1 2 20 0 1 0 1361561 2990080 \
+                        392 18446744073709551615 1 2 3 0 0 0 0 6 0 1 0 0 17 5 0 0 0 0 0 1 2 3 4 5 6 7 0\n";
+
+    #[test]
+    fn a_name_full_of_brackets_shifts_nothing_and_what_is_cut_short_is_refused() {
+        let (ran, children_ran) = (ticks(42), ticks(3));
+        assert_eq!(Stat::parse(STAT), Some(Stat { state: 'S', parent: 19979, ran, children_ran, core: 5 }));
+        for bad in ["", "1 (x)", "1 (x) S 2 3", "no bracket S 1 2"] {
+            assert_eq!(Stat::parse(bad), None, "{bad:?}");
         }
     }
 

@@ -13,26 +13,26 @@ const HEAD: &str = "<!-- Written from the table of observers by `make docs`. Edi
 
 /// The page as (path within the project, Markdown).
 pub fn page() -> (String, String) {
-    let sections: String = OBSERVERS.iter().map(|row| section(*row)).collect();
+    let sections: String = OBSERVERS.iter().map(|row| section(row)).collect();
     ("docs/reference/observers.md".to_owned(), HEAD.to_owned() + &sections)
 }
 
-fn section(row: &dyn Observer) -> String {
-    let runs = match row.runs() {
+fn section(row: &Observer) -> String {
+    let runs = match row.runs {
         Runs::Always => "It always runs",
         Runs::Explaining => "It runs where a path or a flow is explained, or where it is asked for",
         Runs::OnRequest => "It runs where it is asked for, because it disturbs what it looks at",
     };
-    let own = if row.own_sockets_only() { ", over landspeed's own flows only" } else { "" };
-    let mut section = format!("\n## {}\n\nWatches {}. {runs}{own}.\n", row.name(), row.about());
-    if !row.headlines().is_empty() {
+    let own = if row.own_sockets_only { ", over landspeed's own flows only" } else { "" };
+    let mut section = format!("\n## {}\n\nWatches {}. {runs}{own}.\n", row.name, row.about);
+    if !row.headlines.is_empty() {
         section += "\n| figure | is |\n|---|---|\n";
     }
-    for headline in row.headlines() {
+    for headline in row.headlines {
         let _ = writeln!(section, "| {} | {} |", headline.name, headline.about);
     }
     section += "\nIt cannot see:\n\n";
-    for blind in row.cannot_see() {
+    for blind in row.cannot_see {
         let _ = writeln!(section, "- {blind}");
     }
     section

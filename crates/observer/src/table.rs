@@ -3,8 +3,8 @@
 use crate::{OBSERVERS, Observer, Runs};
 
 /// The observer called `name`.
-pub fn observer(name: &str) -> Option<&'static dyn Observer> {
-    OBSERVERS.iter().copied().find(|observer| observer.name() == name)
+pub fn observer(name: &str) -> Option<&'static Observer> {
+    OBSERVERS.iter().copied().find(|observer| observer.name == name)
 }
 
 /// The observers that run `when`, those that always run and those that are `asked` for, each once and in the order of
@@ -12,13 +12,13 @@ pub fn observer(name: &str) -> Option<&'static dyn Observer> {
 ///
 /// # Errors
 /// A name that no observer has.
-pub fn rows(asked: &[String], when: Runs) -> Result<Vec<&'static dyn Observer>, String> {
+pub fn rows(asked: &[String], when: Runs) -> Result<Vec<&'static Observer>, String> {
     if let Some(name) = asked.iter().find(|name| observer(name).is_none()) {
         return Err(format!("no observer is called '{}'", name.escape_default()));
     }
-    let is_asked = |row: &dyn Observer| asked.iter().any(|name| name == row.name());
-    let runs = |row: &dyn Observer| row.runs() == Runs::Always || row.runs() == when || is_asked(row);
-    Ok(OBSERVERS.iter().copied().filter(|row| runs(*row)).collect())
+    let is_asked = |row: &Observer| asked.iter().any(|name| name == row.name);
+    let runs = |row: &Observer| row.runs == Runs::Always || row.runs == when || is_asked(row);
+    Ok(OBSERVERS.iter().copied().filter(|row| runs(row)).collect())
 }
 
 #[cfg(test)]
@@ -27,17 +27,17 @@ mod tests {
 
     fn names(asked: &[&str], when: Runs) -> Vec<&'static str> {
         let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
-        rows(&asked, when).unwrap().iter().map(|row| row.name()).collect()
+        rows(&asked, when).unwrap().iter().map(|row| row.name).collect()
     }
 
     #[test]
     fn every_row_is_complete_and_found_by_its_name() {
         for row in OBSERVERS {
-            let name = row.name();
+            let name = row.name;
             assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{name}");
-            assert!(!row.about().is_empty() && !row.about().contains('\n'), "{name}");
-            assert!(!row.cannot_see().is_empty(), "{name} claims to see everything");
-            assert_eq!(observer(name).map(|found| found.name()), Some(name));
+            assert!(!row.about.is_empty() && !row.about.contains('\n'), "{name}");
+            assert!(!row.cannot_see.is_empty(), "{name} claims to see everything");
+            assert_eq!(observer(name).map(|found| found.name), Some(name));
         }
         assert!(observer("no-such").is_none());
     }
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn those_that_always_run_do_so_on_the_kernel_of_this_machine() {
         for row in rows(&[], Runs::Always).unwrap() {
-            assert_eq!(row.can_run(), Ok(()), "{}", row.name());
+            assert_eq!(row.can_run(), Ok(()), "{}", row.name);
         }
     }
 }

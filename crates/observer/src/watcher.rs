@@ -37,14 +37,14 @@ impl Watcher {
     }
 
     /// The given observers over `link`. An observer that cannot run here is left out, and every window says so.
-    pub fn with(observers: &[&'static dyn Observer], link: &str) -> Self {
+    pub fn with(observers: &[&'static Observer], link: &str) -> Self {
         let mut watcher = Watcher { seats: Vec::new(), barred: Vec::new(), failed: Vec::new() };
         for row in observers {
             match row.can_run() {
                 Ok(()) => {
-                    watcher.seats.push(Seat { name: row.name(), watch: row.watch(link), open: false });
+                    watcher.seats.push(Seat { name: row.name, watch: row.watch(link), open: false });
                 }
-                Err(why) => watcher.barred.push(format!("{}: {why}", row.name())),
+                Err(why) => watcher.barred.push(format!("{}: {why}", row.name)),
             }
         }
         watcher

@@ -4,9 +4,12 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 
-use landspeed_observer::{Error, Observer, Scene, Watch, Watcher};
-use landspeed_record::{CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample};
+use landspeed_observer::{Error, Observer, Runs, Scene, Watch, Watcher, observer};
+use landspeed_record::{
+    CostProfile, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample,
+};
 use landspeed_units::{Bytes, Nanos};
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
 fn own_thread() -> i32 {
     rustix::thread::gettid().as_raw_nonzero().get()
@@ -48,8 +51,12 @@ fn a_window_over_loopback_shows_in_every_observer() {
         seen.get::<CpuUsage>().window_ns > Nanos(0) && seen.get::<CpuUsage>().workload_ns.0 > 0,
         "{seen:?}"
     );
-    assert_eq!(seen.get::<Vec<TcpSample>>().len(), 4, "two flows, two samples");
-    assert_eq!(seen.get::<Vec<TcpSample>>()[3].received_bytes, Bytes(1_000_000));
+    let [before, _, sent, received] = seen.get::<Vec<TcpSample>>().as_slice() else { panic!("{seen:?}") };
+    assert_eq!((sent.flow, received.flow, sent.at_ns), (0, 1, Nanos::millis(1)));
+    assert_eq!(sent.acked_bytes.0 - before.acked_bytes.0, 1_000_000);
+    assert_eq!((sent.received_bytes, received.received_bytes), (Bytes(1), Bytes(1_000_000)));
+    assert!(sent.rtt_ns > Nanos(0) && sent.min_rtt_ns > Nanos(0) && sent.mss_bytes > Bytes(500), "{sent:?}");
+    assert!(sent.cwnd_segments >= 2 && sent.peer_window_bytes > Bytes(0), "{sent:?}");
     assert!(seen.get::<Vec<LinkCounters>>()[0].tx_bytes >= Bytes(1_000_000), "{seen:?}");
     assert!(seen.get::<SoftnetCounts>().0["processed"] > 0, "{seen:?}");
     assert!(seen.get::<SnmpCounts>().0["Tcp.OutSegs"] > 0, "{seen:?}");
@@ -69,27 +76,16 @@ fn a_link_that_is_gone_costs_its_own_figures_only() {
 }
 
 /// An observer that fails in every way it can.
-struct Broken {
-    bar: Option<&'static str>,
-}
-
-impl Observer for Broken {
-    fn name(&self) -> &'static str {
-        "broken"
-    }
-    fn about(&self) -> &'static str {
-        "nothing"
-    }
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &["anything"]
-    }
-    fn can_run(&self) -> Result<(), String> {
-        self.bar.map_or(Ok(()), |why| Err(why.into()))
-    }
-    fn watch(&self, _link: &str) -> Box<dyn Watch> {
-        Box::new(BrokenWatch)
-    }
-}
+const BROKEN: Observer = Observer {
+    name: "broken",
+    about: "nothing",
+    cannot_see: &["anything"],
+    runs: Runs::Always,
+    own_sockets_only: false,
+    headlines: &[],
+    can_run: || Ok(()),
+    watch: |_| Box::new(BrokenWatch),
+};
 
 struct BrokenWatch;
 
@@ -107,10 +103,10 @@ impl Watch for BrokenWatch {
 
 #[test]
 fn a_failing_observer_is_named_once_and_stops_nobody() {
-    static BROKEN: Broken = Broken { bar: None };
-    static BARRED: Broken = Broken { bar: Some("this kernel lacks it") };
-    let cpu = landspeed_observer::observer("cpu").unwrap();
-    let mut watcher = Watcher::with(&[&BROKEN, &BARRED, cpu], "lo");
+    static FAILS: Observer = BROKEN;
+    static CANNOT_RUN: Observer = Observer { can_run: || Err("this kernel lacks it".into()), ..BROKEN };
+    let cpu = observer("cpu").unwrap();
+    let mut watcher = Watcher::with(&[&FAILS, &CANNOT_RUN, cpu], "lo");
     for window in 0..2 {
         watcher.open(&Scene { threads: &[own_thread()], ..Scene::default() });
         (0..100).for_each(|i| watcher.sample(Nanos(i)));
@@ -121,5 +117,28 @@ fn a_failing_observer_is_named_once_and_stops_nobody() {
             "window {window}"
         );
         assert!(seen.get::<CpuUsage>().window_ns > Nanos(0));
+    }
+}
+
+#[test]
+fn without_capabilities_what_cannot_run_says_why_and_the_others_go_on() {
+    // Capabilities are a thread's own: the rest of this program keeps its.
+    let seen = std::thread::spawn(|| {
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, sets).expect("anyone may drop capabilities");
+        let rows = ["path", "cost", "cpu"].map(|name| observer(name).expect("it is in the table"));
+        let mut watcher = Watcher::with(&rows, "lo");
+        watcher.open(&Scene { threads: &[own_thread()], ..Scene::default() });
+        watcher.close()
+    });
+    let seen = seen.join().expect("no panic");
+    assert!(seen.get::<CpuUsage>().window_ns > Nanos(0), "{seen:?}");
+    let why = |row: &str| seen.unseen.iter().find(|line| line.starts_with(row)).expect("it says why");
+    assert!(why("path: ").contains("CAP_BPF") && why("path: ").contains("run landspeed as root"), "{seen:?}");
+    // Some hosts let everybody sample (kernel.perf_event_paranoid).
+    if seen.get::<Option<CostProfile>>().is_none() {
+        let why = why("cost: ");
+        assert!(why.contains("perf_event_open(2) is refused") || why.contains("kptr_restrict"), "{why}");
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn transports() -> PossibleValuesParser {
 
 /// The names of the table of observers.
 fn observers() -> PossibleValuesParser {
-    names(OBSERVERS.iter().map(|row| (row.name(), row.about())))
+    names(OBSERVERS.iter().map(|row| (row.name, row.about)))
 }
 
 fn names(of: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {

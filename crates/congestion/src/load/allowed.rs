@@ -1,8 +1,8 @@
 //! Whether this host loads congestion controls; the reason and the remedy where not.
 
-use landspeed_bpf::Capability;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
+use rustix::thread::CapabilitySet;
 
 /// Asks the host, changes nothing, leaves nothing behind.
 ///
@@ -10,7 +10,7 @@ use libbpf_rs::btf::types::Struct;
 /// The reason why no congestion control can be loaded, with the remedy.
 pub fn can_load() -> Result<(), String> {
     // kernel/bpf/syscall.c, bpf_prog_load and map_create: a control is BPF, reads kernel memory, and is network.
-    landspeed_bpf::allowed(&[Capability::BPF, Capability::PERFMON, Capability::NET_ADMIN])?;
+    landspeed_bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::NET_ADMIN)?;
     let btf = Btf::from_vmlinux().map_err(|error| format!("cannot read the kernel's types: {error}"))?;
     supports(|name| btf.type_by_name::<Struct<'_>>(name).is_some())
 }

@@ -1,7 +1,7 @@
 //! What following packets costs: bytes per processor second with the tracer over without, interleaved.
 
 use landspeed_analysis::figures;
-use landspeed_observer::{Observer, Path};
+use landspeed_observer::PATH;
 use landspeed_record::{Estimate, PathTrace, Settings};
 use landspeed_stats::estimate;
 use landspeed_units::Nanos;
@@ -42,13 +42,13 @@ pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<Traced, Error> {
 }
 
 fn trial(pair: &Pair, flow: &Settings, with: bool, traced: &mut Traced) -> Result<f64, Error> {
-    let observers = if with { vec![Path.name().to_owned()] } else { Vec::new() };
+    let observers = if with { vec![PATH.name.to_owned()] } else { Vec::new() };
     let watching = Watching { observers, interval: Nanos(0) };
     let [a, b] = pair.run_watched(stream::spec(TRIAL), flow, WARM_UP, &watching)?;
     let cost = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).bytes_per_cpu_s.0;
     for (paths, outcome) in traced.paths.iter_mut().zip([a, b]) {
         paths.extend(outcome.observed.get::<Option<PathTrace>>().clone());
-        let told = outcome.observed.unseen.into_iter().filter(|line| line.starts_with(Path.name()));
+        let told = outcome.observed.unseen.into_iter().filter(|line| line.starts_with(PATH.name));
         for line in told {
             if !traced.unseen.contains(&line) {
                 traced.unseen.push(line);

@@ -8,7 +8,7 @@ mod material;
 mod own;
 mod sizes;
 
-use landspeed_observer::{OBSERVERS, Observer, Path, Runs};
+use landspeed_observer::{OBSERVERS, PATH, Runs};
 use landspeed_record::{Settings, WatchTarget};
 use landspeed_units::Nanos;
 
@@ -45,6 +45,6 @@ pub type Progress<'a> = &'a mut dyn FnMut(&str);
 /// Names of the observers to run beside the usual ones. The tracer is attached in short windows, and only on part of the
 /// time.
 fn observers(trace: bool) -> Vec<String> {
-    let explaining = OBSERVERS.iter().filter(|row| row.runs() == Runs::Explaining).map(|row| row.name());
-    explaining.chain(trace.then_some(Path.name())).map(str::to_owned).collect()
+    let explaining = OBSERVERS.iter().filter(|row| row.runs == Runs::Explaining).map(|row| row.name);
+    explaining.chain(trace.then_some(PATH.name)).map(str::to_owned).collect()
 }

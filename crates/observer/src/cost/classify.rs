@@ -10,7 +10,6 @@ use super::rules::{Rule, Rules};
 pub(super) enum Judgement<'a> {
     /// Busy, in this class.
     Class {
-        /// The class.
         class: CostClass,
         /// It landed where interrupts were turned on again and was given to the caller.
         moved: bool,

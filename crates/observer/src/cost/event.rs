@@ -114,7 +114,6 @@ impl Event {
     }
 }
 
-/// Starts it.
 pub(super) fn enable(event: BorrowedFd<'_>) -> io::Result<()> {
     control(event, IOC_ENABLE)
 }

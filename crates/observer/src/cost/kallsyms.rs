@@ -9,24 +9,19 @@ use std::io::{BufRead, BufReader};
 use super::tally::Loaded;
 use crate::Error;
 
-/// Where it is.
 pub(super) const PATH: &str = "/proc/kallsyms";
 
 /// Symbols of the running kernel, ascending by address.
 #[derive(Debug, Default)]
-pub(super) struct Kallsyms {
-    symbols: Vec<Symbol>,
-    /// Names and modules, one after the other.
-    text: String,
-}
+pub(super) struct Kallsyms(Vec<Symbol>);
 
 /// Code from `start` to the next symbol, or to `end` where that is known.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Symbol {
     start: u64,
     end: u64,
-    name: (u32, u16),
-    module: (u32, u16),
+    name: Box<str>,
+    module: Box<str>,
 }
 
 /// A kernel function.
@@ -42,66 +37,50 @@ impl Kallsyms {
     /// Those of the running kernel, and what was loaded within the window.
     pub(super) fn read(loaded: &[Loaded]) -> Result<Self, Error> {
         let file = File::open(PATH).map_err(|source| Error::io("open", PATH, source))?;
-        let mut symbols = Self::parse(BufReader::with_capacity(1 << 16, file))?;
-        for code in loaded {
-            let (name, module) = (symbols.store(base(&code.name)), symbols.store("bpf"));
-            let end = code.start.saturating_add(code.length.into());
-            symbols.symbols.push(Symbol { start: code.start, end, name, module });
-        }
-        symbols.symbols.sort_by_key(|symbol| symbol.start);
-        Ok(symbols)
+        let Kallsyms(mut symbols) = Self::parse(BufReader::with_capacity(1 << 16, file))?;
+        symbols.extend(loaded.iter().map(|code| Symbol {
+            start: code.start,
+            end: code.start.saturating_add(code.length.into()),
+            name: base(&code.name).into(),
+            module: "bpf".into(),
+        }));
+        symbols.sort_by_key(|symbol| symbol.start);
+        Ok(Kallsyms(symbols))
     }
 
     /// From the file's text.
     pub(super) fn parse(mut lines: impl BufRead) -> Result<Self, Error> {
-        let mut symbols = Kallsyms::default();
-        let mut line = String::new();
+        let (mut symbols, mut line) = (Vec::new(), String::new());
         while lines.read_line(&mut line).map_err(|source| Error::io("read", PATH, source))? > 0 {
-            symbols.add(&line);
+            symbols.extend(symbol(&line));
             line.clear();
         }
-        symbols.symbols.sort_by_key(|symbol| symbol.start);
-        Ok(symbols)
-    }
-
-    /// A line that is no code, or no line of this file, is passed over.
-    fn add(&mut self, line: &str) {
-        let mut columns = line.split_ascii_whitespace();
-        let (Some(address), Some(kind), Some(name)) = (columns.next(), columns.next(), columns.next()) else {
-            return;
-        };
-        let Ok(start) = u64::from_str_radix(address, 16) else { return };
-        // "__pfx_" is the padding before a function (CONFIG_FUNCTION_PADDING_BYTES), which never runs.
-        if start == 0 || !matches!(kind, "t" | "T" | "w" | "W") || name.starts_with("__pfx_") {
-            return;
-        }
-        let module = columns.next().map_or("", |module| module.trim_matches(['[', ']']));
-        let (name, module) = (self.store(base(name)), self.store(module));
-        self.symbols.push(Symbol { start, end: u64::MAX, name, module });
+        symbols.sort_by_key(|symbol| symbol.start);
+        Ok(Kallsyms(symbols))
     }
 
     /// The function that `address` lies in; `None` below the first symbol, and in code of which nothing but
     /// the end is known.
     pub(super) fn function(&self, address: u64) -> Option<Function<'_>> {
-        let after = self.symbols.partition_point(|symbol| symbol.start <= address);
-        let last = self.symbols[..after].last()?;
+        let Kallsyms(symbols) = self;
+        let after = symbols.partition_point(|symbol| symbol.start <= address);
+        let last = symbols[..after].last()?;
         // Of names for the same address, the first that kallsyms has.
-        let first = self.symbols[..after].partition_point(|symbol| symbol.start < last.start);
-        let symbol = &self.symbols[first];
-        let text = |(at, length): (u32, u16)| &self.text[at as usize..at as usize + usize::from(length)];
-        (address < symbol.end).then(|| Function { name: text(symbol.name), module: text(symbol.module) })
+        let first = symbols[..after].partition_point(|symbol| symbol.start < last.start);
+        let Symbol { end, name, module, .. } = &symbols[first];
+        (address < *end).then_some(Function { name, module })
     }
+}
 
-    fn store(&mut self, text: &str) -> (u32, u16) {
-        let at = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
-        // KSYM_NAME_LEN is 512, and a file of 4 GB of names is none: such a name is dropped.
-        let Ok(length) = u16::try_from(text.len()) else { return (0, 0) };
-        if at == u32::MAX {
-            return (0, 0);
-        }
-        self.text.push_str(text);
-        (at, length)
-    }
+/// A line that is no code, or no line of this file, is passed over.
+fn symbol(line: &str) -> Option<Symbol> {
+    let mut columns = line.split_ascii_whitespace();
+    let (address, kind, name) = (columns.next()?, columns.next()?, columns.next()?);
+    let start = u64::from_str_radix(address, 16).ok()?;
+    // "__pfx_" is the padding before a function (CONFIG_FUNCTION_PADDING_BYTES), which never runs.
+    let runs = start > 0 && matches!(kind, "t" | "T" | "w" | "W") && !name.starts_with("__pfx_");
+    let module = columns.next().map_or("", |module| module.trim_matches(['[', ']']));
+    runs.then(|| Symbol { start, end: u64::MAX, name: base(name).into(), module: module.into() })
 }
 
 /// Whether the running kernel shows addresses to this process; the reason and the remedy where not.

@@ -39,33 +39,14 @@ use std::time::Instant;
 
 use landspeed_record::{CostProfile, CpuUsage, Observations, WatchTarget};
 
-use crate::cpu::Cpu;
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Runs, Scene, Watch, host};
+use crate::cpu::CPU;
+use crate::figures::headlines;
+use crate::{Error, Observer, Runs, Scene, Watch, host};
 use event::Event;
 use kallsyms::Kallsyms;
 use profile::Window;
 use sampler::Sampler;
 use tally::Scope;
-
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "samples",
-        about: "of processors that were busy",
-        of: |seen| of(seen, |cost: &Option<CostProfile>| cost.as_ref().map(|cost| cost.samples)),
-    },
-    Headline {
-        name: "largest layer",
-        about: "with its share of the samples",
-        of: |seen| of(seen, |cost: &Option<CostProfile>| cost.as_ref().map(largest)),
-    },
-    Headline {
-        name: "samples lost",
-        about: "the kernel could not deliver them",
-        of: |seen| of(seen, |cost: &Option<CostProfile>| cost.as_ref().map(|cost| cost.lost)),
-    },
-];
 
 fn largest(cost: &CostProfile) -> String {
     let largest = cost.classes.iter().max_by_key(|class| class.samples);
@@ -73,52 +54,37 @@ fn largest(cost: &CostProfile) -> String {
     largest.map_or_else(String::new, |class| format!("{}, {:.0} %", class.class.name(), share(class.samples)))
 }
 
-/// The row of the table.
-#[derive(Debug)]
-pub struct Cost;
-
-impl Observer for Cost {
-    fn name(&self) -> &'static str {
-        "cost"
-    }
-
-    fn about(&self) -> &'static str {
-        "processor time by layer: copies, checksums, TCP, IP, driver, softirq, memory, locks, scheduling and others"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "the order of things, and anything rarer than a sample: about one in a thousand of a second's time",
-            "who caused work done with interrupts off, finer than by its caller, where only a timer can sample",
-            "in a lab, whose packets ksoftirqd and softirqs on top of other tasks carried: a note counts them",
-            "inlined functions: they are their callers; callers of user code built without frame pointers",
-            "its own cost, which is in no class: a sample is taken with interrupts off, some ten microseconds a \
-             thousand times a second and host",
-            "time that the hypervisor gave to somebody else: steal_share, from /proc/stat, says how much",
-        ]
-    }
-
-    fn runs(&self) -> Runs {
-        Runs::Explaining
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        ability::can_sample()
-    }
-
-    fn watch(&self, link: &str) -> Box<dyn Watch> {
+pub static COST: Observer = Observer {
+    name: "cost",
+    about: "processor time by layer: copies, checksums, TCP, IP, driver, softirq, memory, locks, scheduling and others",
+    cannot_see: &[
+        "the order of things, and anything rarer than a sample: about one in a thousand of a second's time",
+        "who caused work done with interrupts off, finer than by its caller, where only a timer can sample",
+        "in a lab, whose packets ksoftirqd and softirqs on top of other tasks carried: a note counts them",
+        "inlined functions: they are their callers; callers of user code built without frame pointers",
+        "its own cost, which is in no class: a sample is taken with interrupts off, some ten microseconds a \
+         thousand times a second and host",
+        "time that the hypervisor gave to somebody else: steal_share, from /proc/stat, says how much",
+    ],
+    runs: Runs::Explaining,
+    own_sockets_only: false,
+    headlines: headlines! {
+        cost: Option<CostProfile> => {
+            "samples", "of processors that were busy": cost.as_ref().map(|cost| cost.samples);
+            "largest layer", "with its share of the samples": cost.as_ref().map(largest);
+            "samples lost", "the kernel could not deliver them": cost.as_ref().map(|cost| cost.lost);
+        }
+    },
+    can_run: || ability::can_sample(),
+    watch: |link| {
         Box::new(CostWatch {
             event: Event::probe(0),
             shares_machine: link == "lo" || !host::probe().initial_netns,
-            processors: Cpu.watch(link),
+            processors: CPU.watch(link),
             open: None,
         })
-    }
-}
+    },
+};
 
 struct CostWatch {
     event: Event,

@@ -176,25 +176,19 @@ fn notes(tally: &Tally, event: Event, sums: &Sums) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::Record;
+    use super::super::sample::tests::sample_of;
+    use super::super::sample::{KERNEL, Record, USER};
     use super::super::tally::Scope;
     use super::*;
 
     const SYMBOLS: &str = "ffff0000 T tcp_sendmsg\nffff1000 T _raw_spin_unlock_irqrestore\n\
         ffff2000 T no_such_function\nffff3000 T default_idle\nffff4000 T run_ksoftirqd\n\
         ffff5000 T net_rx_action\nffff6000 T tcp_ack\nffff7000 T the_end\n";
-    const KERNEL: u64 = -128_i64 as u64;
-    const USER: u64 = -512_i64 as u64;
-
     /// Samples of thread `tid`, each a chain of addresses.
     fn tally(scope: Scope, samples: &[(u32, &[u64])]) -> Tally {
-        let pair = |a: u32, b: u32| {
-            u64::from_ne_bytes([a.to_ne_bytes(), b.to_ne_bytes()].concat().try_into().unwrap())
-        };
         let mut tally = Tally::new(scope, 99);
         for (tid, chain) in samples {
-            let words = [&[pair(9, 0), pair(0, *tid), chain.len() as u64], *chain].concat();
-            tally.add(Record::parse(&words));
+            tally.add(Record::parse(&sample_of(*tid, chain)));
         }
         tally
     }

@@ -9,7 +9,6 @@ use super::kallsyms::Function;
 
 const TEXT: &str = include_str!("classes.txt");
 
-/// The table.
 pub(super) static RULES: LazyLock<Rules> =
     LazyLock::new(|| Rules::parse(TEXT).unwrap_or_else(|why| panic!("classes.txt: {why}")));
 
@@ -29,7 +28,6 @@ pub(super) enum Rule {
     },
 }
 
-/// Rules by what they match.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
     exact: HashMap<&'static str, Rule>,

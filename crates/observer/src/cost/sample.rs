@@ -18,16 +18,13 @@ pub(super) enum Record<'a> {
         /// "bpf_prog_6deef7357e7b4530_name".
         name: &'a [u64],
     },
-    /// Anything else.
     Other,
 }
 
-/// One sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sample<'a> {
     /// Process, in this process's PID namespace; 0 for the idle task and for processes outside.
     pub(super) pid: i32,
-    /// Thread, likewise.
     pub(super) tid: i32,
     /// Addresses from the innermost outwards, with markers (`PERF_CONTEXT_*`) between them.
     chain: &'a [u64],
@@ -35,8 +32,8 @@ pub(super) struct Sample<'a> {
 
 /// Addresses from here on are markers (PERF_CONTEXT_MAX).
 const FIRST_MARKER: u64 = -4095_i64 as u64;
-const KERNEL: u64 = -128_i64 as u64;
-const USER: u64 = -512_i64 as u64;
+pub(super) const KERNEL: u64 = -128_i64 as u64;
+pub(super) const USER: u64 = -512_i64 as u64;
 
 const LOST: u32 = 2;
 const THROTTLE: u32 = 5;
@@ -101,8 +98,13 @@ fn halves(word: u64) -> (u32, u32) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+
+    /// The record of a sample of thread `tid` of process 1.
+    pub(in super::super) fn sample_of(tid: u32, chain: &[u64]) -> Vec<u64> {
+        [&[word(SAMPLE, 0), word(1, tid), chain.len() as u64], chain].concat()
+    }
 
     fn word(first: u32, second: u32) -> u64 {
         let (first, second) = (first.to_ne_bytes(), second.to_ne_bytes());

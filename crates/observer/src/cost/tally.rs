@@ -22,13 +22,10 @@ pub(super) enum Whose {
 /// Addresses of one stack, innermost first.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Stack {
-    /// Whose it is.
     pub(super) whose: Whose,
     /// Process that the user addresses belong to.
     pub(super) pid: i32,
-    /// Kernel addresses.
     pub(super) kernel: Box<[u64]>,
-    /// User addresses.
     pub(super) user: Box<[u64]>,
 }
 
@@ -37,9 +34,7 @@ pub(super) struct Stack {
 pub(super) struct Loaded {
     /// Its first byte.
     pub(super) start: u64,
-    /// Length in bytes.
     pub(super) length: u32,
-    /// Name.
     pub(super) name: String,
 }
 
@@ -50,7 +45,6 @@ pub(super) enum Scope {
     Tasks(BTreeSet<i32>),
     /// All threads of this process, those that it starts meanwhile among them.
     Process(i32),
-    /// Everything.
     Machine,
 }
 
@@ -96,7 +90,6 @@ impl Tally {
         }
     }
 
-    /// Counts one record.
     pub(super) fn add(&mut self, record: Record<'_>) {
         match record {
             Record::Sample(sample) => self.sample(&sample),
@@ -138,27 +131,18 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sample::tests::sample_of;
+    use super::super::sample::{KERNEL, USER};
     use super::*;
-
-    const KERNEL: u64 = -128_i64 as u64;
-    const USER: u64 = -512_i64 as u64;
-
-    /// A sample record of thread `tid`; the scope and the reader decide whose it is.
-    fn words(tid: u32, chain: &[u64]) -> Vec<u64> {
-        let pair = |a: u32, b: u32| {
-            u64::from_ne_bytes([a.to_ne_bytes(), b.to_ne_bytes()].concat().try_into().unwrap())
-        };
-        [&[pair(9, 0), pair(1, tid), chain.len() as u64], chain].concat()
-    }
 
     #[test]
     fn only_the_scopes_threads_count_and_equal_stacks_are_one() {
         let mut tally = Tally::new(Scope::Tasks(BTreeSet::from([7])), 8);
         let chain = [KERNEL, 1, 2, USER, 3];
         for tid in [7, 7, 8, 9] {
-            tally.add(Record::parse(&words(tid, &chain)));
+            tally.add(Record::parse(&sample_of(tid, &chain)));
         }
-        tally.add(Record::parse(&words(9, &[USER, 3])));
+        tally.add(Record::parse(&sample_of(9, &[USER, 3])));
         let count =
             |whose| -> Vec<_> { tally.stacks.iter().filter(|(stack, _)| stack.whose == whose).collect() };
         let watched = Stack { whose: Whose::Watched, pid: 1, kernel: [1, 2].into(), user: [3].into() };
@@ -171,11 +155,11 @@ mod tests {
     fn all_threads_of_a_process_count_and_no_other() {
         let mut tally = Tally::new(Scope::Process(1), 8);
         for tid in [7, 9] {
-            tally.add(Record::parse(&words(tid, &[KERNEL, 1])));
+            tally.add(Record::parse(&sample_of(tid, &[KERNEL, 1])));
         }
         assert!(tally.stacks.keys().all(|stack| stack.whose == Whose::Watched));
         let mut other = Tally::new(Scope::Process(2), 8);
-        other.add(Record::parse(&words(7, &[KERNEL, 1])));
+        other.add(Record::parse(&sample_of(7, &[KERNEL, 1])));
         assert!(other.stacks.keys().all(|stack| stack.whose == Whose::Others));
     }
 
@@ -183,7 +167,7 @@ mod tests {
     fn the_whole_machine_counts_and_the_readers_own_time_is_known_for_what_it_is() {
         let mut tally = Tally::new(Scope::Machine, 8);
         for tid in [7, 8] {
-            tally.add(Record::parse(&words(tid, &[USER, 3])));
+            tally.add(Record::parse(&sample_of(tid, &[USER, 3])));
         }
         let mut whose: Vec<_> = tally.stacks.keys().map(|stack| stack.whose == Whose::Own).collect();
         whose.sort_unstable();
@@ -194,7 +178,7 @@ mod tests {
     fn memory_is_bounded_and_what_does_not_fit_is_lost_aloud() {
         let mut tally = Tally::new(Scope::Machine, 8);
         tally.addresses = MOST_ADDRESSES;
-        tally.add(Record::parse(&words(7, &[KERNEL, 1])));
+        tally.add(Record::parse(&sample_of(7, &[KERNEL, 1])));
         tally.add(Record::Lost(3));
         assert_eq!((tally.lost, tally.stacks.len()), (4, 0));
     }

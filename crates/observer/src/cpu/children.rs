@@ -7,7 +7,7 @@ use landspeed_units::CpuNanos;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::clock::Clock;
-use crate::procfile;
+use crate::procfile::{self, Stat};
 
 /// Looks until no child has ended meanwhile, so often at most.
 const LOOKS: usize = 3;
@@ -49,13 +49,15 @@ fn alive() -> CpuNanos {
         return CpuNanos(0);
     }
     let all = all();
-    let own = std::process::id().cast_signed();
+    let own = std::process::id();
     let descendants = all.iter().filter(|(pid, _)| descends(&all, **pid, own));
-    descendants.map(|(pid, stat)| Clock::process(*pid).read().unwrap_or_default() + stat.waited_for).sum()
+    descendants
+        .map(|(pid, stat)| Clock::process(pid.cast_signed()).read().unwrap_or_default() + stat.children_ran)
+        .sum()
 }
 
 /// Whether `own` started `pid`, or one that did, and so on.
-fn descends(all: &BTreeMap<i32, Stat>, mut pid: i32, own: i32) -> bool {
+fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, own: u32) -> bool {
     // Ids are used again: what is read one by one may be a circle.
     for _ in 0..all.len() {
         match all.get(&pid) {
@@ -68,26 +70,7 @@ fn descends(all: &BTreeMap<i32, Stat>, mut pid: i32, own: i32) -> bool {
 }
 
 /// All processes that are there.
-pub(super) fn all() -> BTreeMap<i32, Stat> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid| Some((pid, Stat::parse(&procfile::word(format!("/proc/{pid}/stat"))?)?))).collect()
-}
-
-/// What is used of /proc/PID/stat (proc_pid_stat(5)).
-pub(super) struct Stat {
-    pub(super) parent: i32,
-    /// Run time of the children that it has waited for, in whole ticks.
-    waited_for: CpuNanos,
-}
-
-impl Stat {
-    fn parse(text: &str) -> Option<Stat> {
-        // The name may itself hold ')' and spaces.
-        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-        let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
-        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        let waited_for = CpuNanos(ticks(13)?.saturating_add(ticks(14)?).saturating_mul(tick));
-        Some(Stat { parent: fields.get(1)?.parse().ok()?, waited_for })
-    }
+pub(super) fn all() -> BTreeMap<u32, Stat> {
+    let pids = procfile::numbered("/proc").unwrap_or_default().into_iter();
+    pids.filter_map(|pid| Some((pid, Stat::read(&format!("/proc/{pid}/stat")).ok()?))).collect()
 }

@@ -82,30 +82,9 @@ mod tests {
     }
 
     #[test]
-    fn another_threads_clock_moves_by_what_it_ran() {
-        let (send, receive) = std::sync::mpsc::channel();
-        let (go, wait) = std::sync::mpsc::channel::<()>();
-        let worker = std::thread::spawn(move || {
-            send.send(gettid()).unwrap();
-            wait.recv().unwrap();
-            let end = gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap() + 20_000_000;
-            while gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap() < end {}
-            send.send(0).unwrap();
-            wait.recv().unwrap();
-        });
-        let clock = Clock::thread(receive.recv().unwrap());
-        let before = clock.read().unwrap();
-        go.send(()).unwrap();
-        receive.recv().unwrap();
-        let ran = clock.read().unwrap() - before;
-        go.send(()).unwrap();
-        worker.join().unwrap();
-        assert!(ran.0 >= 20_000_000, "{ran:?}");
-        assert!(clock.read().is_err(), "the clock of a thread that ended is refused, not zero");
-    }
-
-    #[test]
-    fn a_thread_of_another_process_is_refused_by_name() {
+    fn a_thread_that_ended_or_is_of_another_process_is_refused_by_name() {
+        let ended = std::thread::spawn(|| Clock::thread(gettid())).join().unwrap();
+        assert!(ended.read().is_err(), "refused, not zero");
         let error = Clock::thread(1).read().unwrap_err().to_string();
         assert!(error.contains("thread 1"), "{error}");
     }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use landspeed_units::CpuNanos;
 
 use super::clock::Clock;
-use crate::Error;
+use crate::{Error, procfile};
 
 static KNOWN: Mutex<Known> = Mutex::new(Known { threads: BTreeMap::new(), past: CpuNanos(0) });
 
@@ -104,8 +104,8 @@ pub(super) fn ran() -> Result<CpuNanos, Error> {
 
 fn threads() -> Result<impl Iterator<Item = i32>, Error> {
     const PATH: &str = "/proc/self/task";
-    let entries = std::fs::read_dir(PATH).map_err(|source| Error::io("list", PATH, source))?;
-    Ok(entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
+    let tids = procfile::numbered(PATH).map_err(|source| Error::io("list", PATH, source))?;
+    Ok(tids.into_iter().map(u32::cast_signed))
 }
 
 fn known() -> MutexGuard<'static, Known> {

@@ -7,7 +7,7 @@ use super::clock::Clock;
 use crate::procfile;
 
 /// kthreadd, the parent of every kernel thread.
-const KTHREADD: i32 = 2;
+const KTHREADD: u32 = 2;
 
 /// What is said where none can be seen.
 pub(super) const NONE: &str = "cpu: run time of ksoftirqd: no kernel thread is visible from this PID namespace; \
@@ -26,7 +26,7 @@ pub(super) enum Carrier {
 /// thread: a machine with 128 cores has over a thousand kernel threads.
 #[derive(Debug, Default)]
 pub(super) struct Carriers {
-    known: BTreeMap<i32, Option<Carrier>>,
+    known: BTreeMap<u32, Option<Carrier>>,
 }
 
 impl Carriers {
@@ -50,7 +50,10 @@ impl Carriers {
 
     /// The clocks of those that do this.
     pub(super) fn clocks(&self, what: Carrier) -> impl Iterator<Item = Clock> {
-        self.known.iter().filter(move |(_, does)| **does == Some(what)).map(|(pid, _)| Clock::process(*pid))
+        self.known
+            .iter()
+            .filter(move |(_, does)| **does == Some(what))
+            .map(|(pid, _)| Clock::process(pid.cast_signed()))
     }
 }
 
@@ -63,10 +66,10 @@ fn carrier(name: &str) -> Option<Carrier> {
 }
 
 /// Process ids of kthreadd's children, ascending.
-fn kernel_threads() -> Vec<i32> {
+fn kernel_threads() -> Vec<u32> {
     // One read where the kernel has CONFIG_PROC_CHILDREN; else every process's parent is asked for.
     let children = procfile::read(&format!("/proc/{KTHREADD}/task/{KTHREADD}/children"));
-    let mut pids: Vec<i32> = match children {
+    let mut pids: Vec<u32> = match children {
         Ok(text) if kthreadd_is_itself() => {
             text.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
         }
@@ -77,7 +80,7 @@ fn kernel_threads() -> Vec<i32> {
     pids
 }
 
-fn having_parent(parent: i32) -> Vec<i32> {
+fn having_parent(parent: u32) -> Vec<u32> {
     all().into_iter().filter(|(_, stat)| stat.parent == parent).map(|(pid, _)| pid).collect()
 }
 
@@ -111,7 +114,7 @@ mod tests {
             return;
         }
         let by_parent = having_parent(KTHREADD);
-        let softirqs = |pids: &[i32]| -> Vec<String> {
+        let softirqs = |pids: &[u32]| -> Vec<String> {
             let mut names: Vec<_> =
                 pids.iter().filter_map(|p| procfile::word(format!("/proc/{p}/comm"))).collect();
             names.retain(|name| carrier(name).is_some());

@@ -58,77 +58,46 @@ use landspeed_units::{CpuNanos, Nanos};
 pub use accounting::{Kernel, accounting};
 pub use helpers::leave_out_this_thread;
 
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Scene, Watch, procfile};
+use crate::figures::headlines;
+use crate::{Error, Observer, Runs, Scene, Watch, procfile};
 use clock::Clock;
 use helpers::Claim;
 use kthreads::{Carrier, Carriers};
 use stat::Cores;
 
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "own processor time",
-        about: "of the workload, its helpers and its children",
-        of: |seen| of(seen, |cpu: &CpuUsage| Some(cpu.own())),
+pub(crate) static CPU: Observer = Observer {
+    name: "cpu",
+    about: "processor time of each core by class, of the workload's threads, helpers and children, of ksoftirqd and NAPI \
+     threads",
+    cannot_see: &[
+        "which program the time of a core's classes belongs to: /proc/stat counts the whole machine",
+        "classes finer than a tick on a tick-accounting kernel: the tick is charged whole to what it meets",
+        "softirqs that run on top of an idle core or of another program (RPS and RFS, a NIC's interrupt), other \
+         than in the cores' idle time: the workload's threads are not charged for them",
+        "work that kernel threads other than ksoftirqd and napi/* do for the flow (kworkers; io_uring's are counted: \
+         they are threads of the process)",
+        "children that no process waits for, once they have ended, and those that another process waits for",
+        "what the hypervisor and the host below it spend on this machine's packets (vhost, the virtual switch)",
+    ],
+    runs: Runs::Always,
+    own_sockets_only: false,
+    headlines: headlines! {
+        cpu: CpuUsage => {
+            "own processor time", "of the workload, its helpers and its children": Some(cpu.own());
+            "kernel's packet threads", "processor time of ksoftirqd and of NAPI's threads, the machine's":
+                Some(cpu.ksoftirqd_ns + cpu.napi_ns);
+            "stolen", "share of all processors that the hypervisor took": Some(Amount::Share(cpu.steal_share()));
+        }
     },
-    Headline {
-        name: "kernel's packet threads",
-        about: "processor time of ksoftirqd and of NAPI's threads, the machine's",
-        of: |seen| of(seen, |cpu: &CpuUsage| Some(cpu.ksoftirqd_ns + cpu.napi_ns)),
-    },
-    Headline {
-        name: "stolen",
-        about: "share of all processors that the hypervisor took",
-        of: |seen| of(seen, |cpu: &CpuUsage| Some(Amount::Share(cpu.steal_share()))),
-    },
-];
-
-/// The row of the table.
-pub(crate) struct Cpu;
-
-impl Observer for Cpu {
-    fn name(&self) -> &'static str {
-        "cpu"
-    }
-
-    fn about(&self) -> &'static str {
-        "processor time of each core by class, of the workload's threads, helpers and children, of ksoftirqd and NAPI \
-         threads"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "which program the time of a core's classes belongs to: /proc/stat counts the whole machine",
-            "classes finer than a tick on a tick-accounting kernel: the tick is charged whole to what it meets",
-            "softirqs that run on top of an idle core or of another program (RPS and RFS, a NIC's interrupt), other \
-             than in the cores' idle time: the workload's threads are not charged for them",
-            "work that kernel threads other than ksoftirqd and napi/* do for the flow (kworkers; io_uring's are counted: \
-             they are threads of the process)",
-            "children that no process waits for, once they have ended, and those that another process waits for",
-            "what the hypervisor and the host below it spend on this machine's packets (vhost, the virtual switch)",
-        ]
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        procfile::readable(stat::PATH)
-    }
-
-    fn watch(&self, _link: &str) -> Box<dyn Watch> {
-        Box::new(CpuWatch { carriers: Carriers::find(), start: None })
-    }
-}
+    can_run: || procfile::readable(stat::PATH),
+    watch: |_| Box::new(CpuWatch { carriers: Carriers::find(), start: None }),
+};
 
 struct CpuWatch {
     carriers: Carriers,
     start: Option<Reading>,
 }
 
-/// One reading of everything.
 struct Reading {
     cores: Cores,
     threads: Run,
@@ -251,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_busy_thread_is_seen_to_the_nanosecond_and_within_the_window() {
-        let mut watch = Cpu.watch("lo");
+        let mut watch = CPU.watch("lo");
         watch.open(&Scene { threads: &[own_thread()], ..Scene::default() }).unwrap();
         run(20_000_000);
         let mut seen = Observations::default();
@@ -268,17 +237,10 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_not_there_is_told_not_ignored() {
-        let mut watch = Cpu.watch("lo");
+        let mut watch = CPU.watch("lo");
         watch.open(&Scene { threads: &[own_thread(), 1], ..Scene::default() }).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
         assert!(seen.unseen.iter().any(|line| line.contains("1 of the workload's threads")), "{seen:?}");
-    }
-
-    #[test]
-    fn closing_what_is_not_open_says_nothing() {
-        let mut seen = Observations::default();
-        Cpu.watch("lo").close(&mut seen).unwrap();
-        assert_eq!(seen, Observations::default());
     }
 }

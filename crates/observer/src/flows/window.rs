@@ -9,18 +9,21 @@ use landspeed_record::{Observations, WatchTarget};
 use landspeed_units::Nanos;
 
 use super::listeners::Listeners;
-use super::pace::Pace;
 use super::state;
 use super::track::Track;
 use crate::sockets::{Found, MOST_FLOWS, Owners, Wanted, inodes_of, select};
 use crate::{Error, Scene};
+
+/// Listing all sockets of a host may take one part in this many of the time, whatever it costs there.
+const LIST_SHARE: u32 = 20;
 
 /// An open window.
 pub(super) struct Window {
     diag: SockDiag,
     opened: Instant,
     wanted: Wanted,
-    pace: Pace,
+    /// When all sockets may be listed again.
+    next_list: Instant,
     flows: Vec<Track>,
     listeners: Listeners,
     /// Processes of those that were there when the window opened.
@@ -50,7 +53,7 @@ impl Window {
             diag,
             opened,
             wanted: selection.wanted,
-            pace: Pace::after(opened, opened - before),
+            next_list: opened + (opened - before) * LIST_SHARE,
             flows: selection.found.iter().map(Track::new).collect(),
             listeners: Listeners::new(own_inodes),
             owners: Owners::default(),
@@ -67,10 +70,10 @@ impl Window {
 
     pub(super) fn sample(&mut self) -> Result<(), Error> {
         let now = Instant::now();
-        let found = if self.wanted.may_grow() && self.pace.is_due(now) {
+        let found = if self.wanted.may_grow() && now >= self.next_list {
             self.wanted.refresh();
             let all = self.wanted.list(&self.diag, &mut self.notes)?;
-            self.pace = Pace::after(Instant::now(), now.elapsed());
+            self.next_list = Instant::now() + now.elapsed() * LIST_SHARE;
             all
         } else {
             self.known()?

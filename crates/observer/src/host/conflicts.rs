@@ -63,15 +63,8 @@ const REWRITERS: &[Rewriter] = &[
 /// Those that run now, by process id. A process counts only if root owns it: others cannot write these
 /// settings, and must not be able to keep a host from being tuned by borrowing a name.
 pub(super) fn running(proc: &Path) -> Vec<Conflict> {
-    let mut pids: Vec<u32> = fs::read_dir(proc)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|e| e.file_name().to_str()?.parse().ok())
-        .collect();
-    pids.sort_unstable();
     let mut found: Vec<Conflict> = Vec::new();
-    for pid in pids {
+    for pid in procfile::numbered(proc).unwrap_or_default() {
         let folder = proc.join(pid.to_string());
         let Some(row) = procfile::word(folder.join("comm")).and_then(|name| row(&name)) else { continue };
         let by_root = fs::metadata(&folder).is_ok_and(|meta| meta.uid() == 0);

@@ -1,7 +1,7 @@
 //! Which processors take a PCI device's receive interrupts.
 
 use super::Root;
-use crate::procfile::cpu_list;
+use crate::procfile::{cpu_list, numbered};
 
 /// Words in the names of interrupts that carry no packets.
 const NO_PACKETS: [&str; 9] = ["config", "control", "async", "misc", "mbx", "mgmnt", "adminq", "lsc", "ptp"];
@@ -11,13 +11,7 @@ const RECEIVE: [&str; 2] = ["input", "rx"];
 /// One processor an interrupt, in queue order: drivers ask for their interrupts in that order. Where a driver
 /// has interrupts of their own for receiving, only those count.
 pub(super) fn receive_cpus(root: Root<'_>, device: &str) -> Vec<u32> {
-    let mut numbers: Vec<u32> = std::fs::read_dir(root.0.join(device).join("msi_irqs"))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    numbers.sort_unstable();
+    let numbers = numbered(root.0.join(device).join("msi_irqs")).unwrap_or_default();
     let named: Vec<(u32, String)> =
         numbers.into_iter().filter_map(|irq| Some((irq, handler(root, irq)?))).collect();
     let only_receiving = named.iter().any(|(_, name)| receives_only(name));
@@ -49,21 +43,17 @@ fn processor(root: Root<'_>, irq: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::tests::files_below;
 
     /// Interrupts of a device as (number, handler, processors).
     fn device(irqs: &[(u32, &str, &str)]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        let put = |path: String, text: &str| {
-            let file = folder.path().join(path);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(file, text).unwrap();
-        };
+        let mut files = Vec::new();
         for (irq, name, cpus) in irqs {
-            put(format!("dev/msi_irqs/{irq}"), "msix\n");
-            put(format!("sys/kernel/irq/{irq}/actions"), name);
-            put(format!("proc/irq/{irq}/effective_affinity_list"), cpus);
+            files.push((format!("dev/msi_irqs/{irq}"), "msix\n"));
+            files.push((format!("sys/kernel/irq/{irq}/actions"), *name));
+            files.push((format!("proc/irq/{irq}/effective_affinity_list"), *cpus));
         }
-        folder
+        files_below(&files)
     }
 
     #[test]

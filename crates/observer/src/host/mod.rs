@@ -63,8 +63,19 @@ pub fn probe() -> HostFacts {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A root with these files, of (path, text).
+    pub(crate) fn files_below<P: AsRef<Path>>(files: &[(P, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let file = folder.path().join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        folder
+    }
 
     #[test]
     fn this_host_is_known() {

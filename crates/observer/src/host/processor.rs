@@ -54,6 +54,7 @@ fn threads() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::tests::files_below;
 
     #[test]
     fn clocks_of_three_architectures() {
@@ -63,9 +64,7 @@ mod tests {
             ("processor: 0\nCPU part\t: 0xd0c\n", None),
             ("cpu MHz : fast\n", None),
         ] {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir(folder.path().join("proc")).unwrap();
-            std::fs::write(folder.path().join("proc/cpuinfo"), text).unwrap();
+            let folder = files_below(&[("proc/cpuinfo", text)]);
             assert_eq!(clock(Root(folder.path())), hz, "{text:?}");
         }
     }
@@ -81,9 +80,7 @@ mod tests {
             ),
             ("processor: 0\nmodel name\t:\n", None),
         ] {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::create_dir(folder.path().join("proc")).unwrap();
-            std::fs::write(folder.path().join("proc/cpuinfo"), text).unwrap();
+            let folder = files_below(&[("proc/cpuinfo", text)]);
             assert_eq!(model(Root(folder.path())).as_deref(), name, "{text:?}");
         }
     }

@@ -57,20 +57,14 @@ fn congestion(root: Root<'_>, which: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn with(path: &str, text: &str) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(path);
-        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-        std::fs::write(file, text).unwrap();
-        folder
-    }
+    use crate::host::tests::files_below;
 
     #[test]
     fn only_the_first_namespace_may_default_to_a_restricted_congestion_control() {
-        let folder = with("proc/sys/net/ipv4/tcp_available_congestion_control", "reno bbr cubic\n");
-        let allowed = folder.path().join("proc/sys/net/ipv4/tcp_allowed_congestion_control");
-        std::fs::write(allowed, "reno bbr\n").unwrap();
+        let folder = files_below(&[
+            ("proc/sys/net/ipv4/tcp_available_congestion_control", "reno bbr cubic\n"),
+            ("proc/sys/net/ipv4/tcp_allowed_congestion_control", "reno bbr\n"),
+        ]);
         let defaults = |initial_netns| {
             let mut facts = HostFacts { initial_netns, ..HostFacts::default() };
             fill(Root(folder.path()), &mut facts);
@@ -92,7 +86,7 @@ mod tests {
             ("PRETTY_NAME=\"\n", Some("\"")),
             ("NAME=x\n", None),
         ] {
-            let folder = with("etc/os-release", text);
+            let folder = files_below(&[("etc/os-release", text)]);
             assert_eq!(distribution(Root(folder.path())).as_deref(), name, "{text:?}");
         }
     }
@@ -105,7 +99,7 @@ mod tests {
             ("MemTotal: 12\n", None),
             ("", None),
         ] {
-            let folder = with("proc/meminfo", text);
+            let folder = files_below(&[("proc/meminfo", text)]);
             assert_eq!(memory(Root(folder.path())), bytes, "{text:?}");
         }
     }

@@ -62,16 +62,7 @@ fn processor_flag(root: Root<'_>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn host(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let file = folder.path().join(path);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(file, text).unwrap();
-        }
-        folder
-    }
+    use crate::host::tests::files_below;
 
     #[test]
     fn each_sign_is_read_and_metal_shows_none() {
@@ -99,7 +90,7 @@ mod tests {
             (vec![("proc/cpuinfo", "flags : fpu lm\n"), (CLOCKS, "tsc hpet acpi_pm")], ""),
             (vec![], ""),
         ] {
-            let folder = host(&files);
+            let folder = files_below(&files);
             assert_eq!(detect(Root(folder.path())), name, "{files:?}");
         }
     }

@@ -5,144 +5,76 @@
 //! setns(2), and /proc/net is that of the process's first thread. rtnetlink's stats64 has the same
 //! numbers (both are `dev_get_stats`) at the price of a socket.
 
-use std::collections::BTreeMap;
-
-use landspeed_record::{LinkCounters, Observations};
+use landspeed_record::LinkCounters;
 use landspeed_units::{Bytes, Nanos};
 
 use crate::cpu::clock;
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Scene, Watch, procfile};
+use crate::difference::difference;
+use crate::figures::headlines;
+use crate::{Error, Observer, Runs, procfile};
 
 const PATH: &str = "/proc/thread-self/net/dev";
 
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "received",
-        about: "bytes",
-        of: |seen| of(seen, |links: &Vec<LinkCounters>| links.first().map(|link| link.rx_bytes)),
+pub(crate) static LINK: Observer = Observer {
+    name: "link",
+    about: "bytes, packets, drops and errors of the link",
+    cannot_see: &[
+        "which flow a packet belongs to: the counters are the link's, other traffic included",
+        "the same thing on every driver: a packet is counted after GRO and before TSO on some, as on the wire \
+         on others; veth counts what is handed over, up to 64 KiB (or gso_max_size) a packet",
+        "what a NIC drops without telling the kernel: such drops are in ethtool's statistics only",
+    ],
+    runs: Runs::Always,
+    own_sockets_only: false,
+    headlines: headlines! {
+        links: Vec<LinkCounters> => {
+            "received", "bytes": links.first().map(|link| link.rx_bytes);
+            "sent", "bytes": links.first().map(|link| link.tx_bytes);
+            "receive drops", "packets that the kernel or the driver dropped":
+                links.first().map(|link| link.rx_dropped);
+            "transmit drops", "packets that the kernel or the driver dropped":
+                links.first().map(|link| link.tx_dropped);
+            "errors", "in both directions": links.first().map(|link| link.rx_errors.saturating_add(link.tx_errors));
+        }
     },
-    Headline {
-        name: "sent",
-        about: "bytes",
-        of: |seen| of(seen, |links: &Vec<LinkCounters>| links.first().map(|link| link.tx_bytes)),
+    can_run: || procfile::readable(PATH),
+    watch: |link| {
+        let link = link.to_owned();
+        difference(move || read(&link), |before, after, seen| seen.put(vec![moved(before, after)]))
     },
-    Headline {
-        name: "receive drops",
-        about: "packets that the kernel or the driver dropped",
-        of: |seen| of(seen, |links: &Vec<LinkCounters>| links.first().map(|link| link.rx_dropped)),
-    },
-    Headline {
-        name: "transmit drops",
-        about: "packets that the kernel or the driver dropped",
-        of: |seen| of(seen, |links: &Vec<LinkCounters>| links.first().map(|link| link.tx_dropped)),
-    },
-    Headline {
-        name: "errors",
-        about: "in both directions",
-        of: |seen| {
-            of(seen, |links: &Vec<LinkCounters>| {
-                links.first().map(|link| link.rx_errors.saturating_add(link.tx_errors))
-            })
-        },
-    },
-];
+};
 
-/// The row of the table.
-pub(crate) struct Link;
-
-impl Observer for Link {
-    fn name(&self) -> &'static str {
-        "link"
-    }
-
-    fn about(&self) -> &'static str {
-        "bytes, packets, drops and errors of the link"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "which flow a packet belongs to: the counters are the link's, other traffic included",
-            "the same thing on every driver: a packet is counted after GRO and before TSO on some, as on the wire \
-             on others; veth counts what is handed over, up to 64 KiB (or gso_max_size) a packet",
-            "what a NIC drops without telling the kernel: such drops are in ethtool's statistics only",
-        ]
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        procfile::readable(PATH)
-    }
-
-    fn watch(&self, link: &str) -> Box<dyn Watch> {
-        Box::new(LinkWatch { link: link.to_owned(), before: None })
-    }
-}
-
-/// The 16 columns of one link.
-type Columns = [u64; 16];
-
-/// What they held when.
+/// The 16 columns of a link, and when they were read.
 struct Reading {
-    columns: Columns,
+    link: String,
+    columns: [u64; 16],
     at: Nanos,
 }
 
-struct LinkWatch {
-    link: String,
-    before: Option<Reading>,
+fn read(link: &str) -> Result<Reading, Error> {
+    let (text, at) = (procfile::read(PATH)?, clock::now());
+    let columns = parse(&text, link)?.ok_or_else(|| Error::Gone {
+        object: format!("link '{}'", link.escape_default()),
+        why: format!("{PATH} does not list it; the watcher runs in the namespace of its thread"),
+    })?;
+    Ok(Reading { link: link.to_owned(), columns, at })
 }
 
-impl LinkWatch {
-    fn read(&self) -> Result<Reading, Error> {
-        let (text, at) = (procfile::read(PATH)?, clock::now());
-        let columns = parse(&text)?.remove(self.link.as_str()).ok_or_else(|| Error::Gone {
-            object: format!("link '{}'", self.link.escape_default()),
-            why: format!("{PATH} does not list it; the watcher runs in the namespace of its thread"),
-        })?;
-        Ok(Reading { columns, at })
-    }
-}
-
-impl Watch for LinkWatch {
-    fn open(&mut self, _scene: &Scene<'_>) -> Result<(), Error> {
-        self.before = None;
-        self.before = Some(self.read()?);
-        Ok(())
-    }
-
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        if let Some(before) = self.before.take() {
-            seen.put(vec![difference(&self.link, &before, &self.read()?)]);
-        }
-        Ok(())
-    }
-}
-
-/// All links. A name holds neither ':' nor white space (`dev_valid_name`).
-fn parse(text: &str) -> Result<BTreeMap<String, Columns>, Error> {
-    let mut links = BTreeMap::new();
-    for (name, columns) in text.lines().skip(2).filter_map(|line| line.split_once(':')) {
-        let mut counters = [0; 16];
-        let mut given = columns.split_ascii_whitespace();
-        for counter in &mut counters {
-            let column = given.next().and_then(|text| text.parse().ok());
-            *counter = column.ok_or_else(|| Error::shape(PATH, "a line without 16 numbers"))?;
-        }
-        links.insert(name.trim().to_owned(), counters);
-    }
-    Ok(links)
+/// The columns of one link. A name holds neither ':' nor white space (`dev_valid_name`).
+fn parse(text: &str, link: &str) -> Result<Option<[u64; 16]>, Error> {
+    let mut lines = text.lines().skip(2).filter_map(|line| line.split_once(':'));
+    let Some((_, columns)) = lines.find(|(name, _)| name.trim() == link) else { return Ok(None) };
+    let numbers: Option<Vec<u64>> =
+        columns.split_ascii_whitespace().take(16).map(|text| text.parse().ok()).collect();
+    let columns = numbers.and_then(|numbers| numbers.first_chunk().copied());
+    columns.map(Some).ok_or_else(|| Error::shape(PATH, "a line without 16 numbers"))
 }
 
 /// A counter that ran backwards (the link was made anew, or its driver reset) counts as zero.
-fn difference(link: &str, before: &Reading, after: &Reading) -> LinkCounters {
+fn moved(before: &Reading, after: &Reading) -> LinkCounters {
     let moved = |column: usize| after.columns[column].saturating_sub(before.columns[column]);
     LinkCounters {
-        link: link.to_owned(),
+        link: after.link.clone(),
         window_ns: after.at.saturating_sub(before.at),
         rx_bytes: Bytes(moved(0)),
         rx_packets: moved(1),
@@ -158,7 +90,6 @@ fn difference(link: &str, before: &Reading, after: &Reading) -> LinkCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::UdpSocket;
 
     const HEAD: &str = "Inter-|   Receive  | Transmit\n face |bytes packets|bytes\n";
 
@@ -167,43 +98,23 @@ mod tests {
         let text = format!(
             "{HEAD}    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\nveth@x:18446744073709551615 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
         );
-        let links = parse(&text).unwrap();
-        let [none, lo] = [[0; 16], links["lo"]].map(|columns| Reading { columns, at: Nanos(0) });
-        let seen = difference("lo", &none, &lo);
+        let lo = parse(&text, "lo").unwrap().unwrap();
+        let [none, lo] = [[0; 16], lo].map(|columns| Reading { link: "lo".into(), columns, at: Nanos(0) });
+        let seen = moved(&none, &lo);
         assert_eq!((seen.rx_bytes, seen.rx_packets, seen.rx_errors, seen.rx_dropped), (Bytes(1), 2, 3, 4));
         assert_eq!((seen.tx_bytes, seen.tx_packets, seen.tx_errors, seen.tx_dropped), (Bytes(9), 10, 11, 12));
-        assert_eq!(links["veth@x"][0], u64::MAX);
-        assert_eq!(difference("lo", &lo, &none).rx_bytes, Bytes(0));
+        assert_eq!(parse(&text, "veth@x").unwrap().unwrap()[0], u64::MAX);
+        assert_eq!(moved(&lo, &none).rx_bytes, Bytes(0));
+        assert_eq!(parse(&text, "veth").unwrap(), None);
     }
 
     #[test]
     fn hostile_lines_are_refused() {
         for line in ["eth0: 1 2 3\n", "eth0: a 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n", "eth0:\n"] {
-            assert!(parse(&format!("{HEAD}{line}")).is_err(), "{line:?}");
+            assert!(parse(&format!("{HEAD}{line}"), "eth0").is_err(), "{line:?}");
         }
         for empty in ["", "a\nb\n", "no colon at all\n\n\n\n"] {
-            assert!(parse(empty).unwrap().is_empty(), "{empty:?}");
+            assert_eq!(parse(empty, "eth0").unwrap(), None, "{empty:?}");
         }
-    }
-
-    #[test]
-    fn loopback_counts_what_is_sent_over_it() {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let mut watch = Link.watch("lo");
-        let start = clock::now();
-        watch.open(&Scene::default()).unwrap();
-        socket.send_to(&[0; 1000], socket.local_addr().unwrap()).unwrap();
-        let mut seen = Observations::default();
-        watch.close(&mut seen).unwrap();
-        let counted = &seen.get::<Vec<LinkCounters>>()[0];
-        let window = counted.window_ns;
-        assert!(window > Nanos(0) && window <= clock::now().saturating_sub(start), "{window}");
-        assert!(counted.tx_bytes.0 >= 1028 && counted.rx_packets >= 1, "{seen:?}");
-    }
-
-    #[test]
-    fn a_link_that_is_not_there_is_named() {
-        let error = Link.watch("no-such0").open(&Scene::default()).unwrap_err();
-        assert!(error.to_string().contains("no-such0"), "{error}");
     }
 }

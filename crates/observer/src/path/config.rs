@@ -1,60 +1,48 @@
 //! state.h's `struct config`, which is the programs' one global variable.
 
-/// What the programs look at; see state.h for each.
-#[derive(Debug, Clone, Default)]
+/// What the programs look at; see state.h for each. Fields and padding lie as clang puts them for BPF.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Config {
     pub(super) netns: u32,
     pub(super) ifindex: u32,
     pub(super) stride: u32,
     pub(super) one_in: u32,
     pub(super) epoch: u32,
-    pub(super) only_flows: bool,
-    pub(super) fragments: bool,
+    pub(super) only_flows: u32,
+    pub(super) fragments: u32,
+    pub(super) _aligned: u32,
     /// Keys of one of the flows, or zero.
     pub(super) flow: [u64; 2],
-    /// Address as IPv6 in network order, and port.
-    pub(super) end: Option<([u8; 16], u16)>,
-    pub(super) completion: bool,
+    pub(super) only_address: u32,
+    /// As IPv6 in network order.
+    pub(super) address: [u8; 16],
+    pub(super) port: u32,
+    pub(super) completion: u32,
+    pub(super) _end: u32,
 }
 
 impl Config {
     /// As the programs read it.
-    pub(super) fn bytes(&self) -> Vec<u8> {
-        let (address, port) = self.end.unwrap_or_default();
-        let before = [
-            self.netns,
-            self.ifindex,
-            self.stride,
-            self.one_in,
-            self.epoch,
-            self.only_flows.into(),
-            self.fragments.into(),
-            // The compiler's, so that the keys are aligned.
-            0,
-        ];
-        let keys: Vec<_> = self.flow.iter().flat_map(|key| key.to_ne_bytes()).collect();
-        let only_address = u32::from(self.end.is_some());
-        let after = [u32::from(port), self.completion.into(), 0];
-        [words(&before), keys, words(&[only_address]), address.to_vec(), words(&after)].concat()
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: the struct is integers without padding between or behind them, as the test adds up.
+        unsafe { std::slice::from_raw_parts((&raw const *self).cast(), size_of::<Self>()) }
     }
-}
-
-fn words(words: &[u32]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::mem::offset_of;
 
     #[test]
     fn fields_lie_where_the_programs_read_them() {
-        let end = Some((std::array::from_fn(|i| i as u8), 443));
-        let flow = [9, 1 << 32];
-        let bytes = Config { netns: 7, stride: 17, flow, end, completion: true, ..Config::default() }.bytes();
-        let word = |at: usize| u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        assert_eq!((word(0), word(8), word(28), word(32), word(44)), (7, 17, 0, 9, 1));
-        assert_eq!((word(48), bytes[52], bytes[67], word(68), word(72)), (1, 0, 15, 443, 1));
-        assert_eq!(bytes.len(), 80);
+        assert_eq!((offset_of!(Config, flow), offset_of!(Config, only_address)), (32, 48));
+        assert_eq!((offset_of!(Config, address), offset_of!(Config, port)), (52, 68));
+        assert_eq!(
+            (offset_of!(Config, completion), size_of::<Config>()),
+            (72, 80),
+            "14 words, two keys, an address"
+        );
     }
 }

@@ -6,7 +6,6 @@
 //! in every second only: even an empty program costs some percent of a packet's way while it is attached.
 
 mod aim;
-mod allowed;
 mod config;
 mod load;
 mod points;
@@ -18,83 +17,65 @@ mod tracer;
 mod turn;
 
 use landspeed_record::{Observations, PathTrace};
+use rustix::thread::CapabilitySet;
 
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Runs, Scene, Watch};
+use crate::figures::{headlines, total};
+use crate::{Error, Observer, Runs, Scene, Watch};
 use aim::{Aim, Place};
 use tracer::Tracer;
-
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "packets sent",
-        about: "while programs were attached",
-        of: |seen| of(seen, |path: &Option<PathTrace>| path.as_ref().map(|path| counted(path, "sent"))),
-    },
-    Headline {
-        name: "packets received",
-        about: "while programs were attached",
-        of: |seen| of(seen, |path: &Option<PathTrace>| path.as_ref().map(|path| counted(path, "received"))),
-    },
-    Headline {
-        name: "packets dropped",
-        about: "while programs were attached, whatever the reason",
-        of: |seen| of(seen, |path: &Option<PathTrace>| path.as_ref().map(|path| counted(path, "dropped"))),
-    },
-    Headline {
-        name: "attached",
-        about: "of the window",
-        of: |seen| of(seen, |path: &Option<PathTrace>| path.as_ref().map(|path| path.attached_ns)),
-    },
-];
 
 /// Packets to which this happened, whatever the reason.
 fn counted(path: &PathTrace, what: &str) -> u64 {
     let alike = path.counts.iter().filter(|(name, _)| name.split(':').next() == Some(what));
-    alike.map(|(_, count)| *count).fold(0, u64::saturating_add)
+    total(alike.map(|(_, count)| *count))
 }
 
-/// The row of the table.
-#[derive(Debug)]
-pub struct Path;
-
-impl Observer for Path {
-    fn name(&self) -> &'static str {
-        "path"
-    }
-
-    fn about(&self) -> &'static str {
-        "where packets spend their time, from the send call to the application's read, and what becomes of them"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "all packets: programs are attached for 30 ms in every second, and one packet in 16 is followed",
-            "hops that take far longer than that: both their ends must fall into such times",
-            "the way of a datagram from the send call to the queueing discipline, and through UDP to its socket",
-            "arrivals on a VLAN or macvlan device: they are seen on the device below it only",
-            "the network outside: hops end at the device, where a NIC's own queues begin",
-            "packets that a NIC or an XDP program drops before the kernel sees them",
-        ]
-    }
-
-    fn runs(&self) -> Runs {
-        Runs::OnRequest
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        allowed::allowed()
-    }
-
-    fn watch(&self, link: &str) -> Box<dyn Watch> {
+pub static PATH: Observer = Observer {
+    name: "path",
+    about: "where packets spend their time, from the send call to the application's read, and what becomes of them",
+    cannot_see: &[
+        "all packets: programs are attached for 30 ms in every second, and one packet in 16 is followed",
+        "hops that take far longer than that: both their ends must fall into such times",
+        "the way of a datagram from the send call to the queueing discipline, and through UDP to its socket",
+        "arrivals on a VLAN or macvlan device: they are seen on the device below it only",
+        "the network outside: hops end at the device, where a NIC's own queues begin",
+        "packets that a NIC or an XDP program drops before the kernel sees them",
+    ],
+    runs: Runs::OnRequest,
+    own_sockets_only: false,
+    headlines: headlines! {
+        path: Option<PathTrace> => {
+            "packets sent", "while programs were attached": path.as_ref().map(|path| counted(path, "sent"));
+            "packets received", "while programs were attached": path.as_ref().map(|path| counted(path, "received"));
+            "packets dropped", "while programs were attached, whatever the reason":
+                path.as_ref().map(|path| counted(path, "dropped"));
+            "attached", "of the window": path.as_ref().map(|path| path.attached_ns);
+        }
+    },
+    can_run,
+    watch: |link| {
         let place = Place::of(link).ok();
         let tracer = place.clone().and_then(|place| Tracer::start(place).ok());
         Box::new(PathWatch { link: link.to_owned(), place, tracer })
+    },
+};
+
+const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
+
+/// Asks the host, changes nothing, leaves nothing behind.
+fn can_run() -> Result<(), String> {
+    landspeed_bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
+    may_read_kernel(&std::fs::read_to_string(LOCKDOWN).unwrap_or_default())
+}
+
+/// Under "confidentiality" no program may read kernel memory (kernel_lockdown(7)).
+fn may_read_kernel(lockdown: &str) -> Result<(), String> {
+    if lockdown.contains("[confidentiality]") {
+        return Err("kernel lockdown is 'confidentiality', which forbids reading kernel memory; boot with \
+                    lockdown=integrity or without"
+            .into());
     }
+    Ok(())
 }
 
 struct PathWatch {
@@ -119,5 +100,19 @@ impl Watch for PathWatch {
             seen.put(Some(tracer.close()?));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lockdown_matters_only_where_it_hides_memory() {
+        assert_eq!(may_read_kernel("none [integrity] confidentiality\n"), Ok(()));
+        assert_eq!(may_read_kernel(""), Ok(()));
+        assert!(
+            may_read_kernel("none integrity [confidentiality]\n").unwrap_err().contains("lockdown=integrity")
+        );
     }
 }

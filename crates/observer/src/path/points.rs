@@ -16,7 +16,6 @@ pub(super) enum Event {
 /// One program of path.bpf.c.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Program {
-    /// Its name there.
     pub(super) name: &'static str,
     pub(super) event: Event,
 }

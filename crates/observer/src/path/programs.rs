@@ -45,12 +45,8 @@ impl Programs {
 
     fn of(loaded: Loaded, reasons: Reasons, place: &Place) -> Result<Self, Error> {
         let Loaded { object, traced, notes } = loaded;
-        let config = Config {
-            netns: place.netns,
-            ifindex: place.index,
-            completion: place.completion,
-            ..Config::default()
-        };
+        let (netns, ifindex, completion) = (place.netns, place.index, place.completion.into());
+        let config = Config { netns, ifindex, completion, ..Config::default() };
         Ok(Programs { maps: Maps::of(&object)?, object, config, traced, reasons, notes })
     }
 
@@ -66,23 +62,25 @@ impl Programs {
         }
         self.config.epoch = self.config.epoch.wrapping_add(1);
         self.config.one_in = one_in;
-        self.config.only_flows = !aim.flows.is_empty();
-        self.config.fragments = aim.datagrams;
+        self.config.only_flows = (!aim.flows.is_empty()).into();
+        self.config.fragments = aim.datagrams.into();
         self.config.flow = aim.flows.first().map_or([0; 2], |flow| both_ways(*flow));
-        self.config.end = aim.end();
+        let (address, port) = aim.end().unwrap_or_default();
+        (self.config.address, self.config.port) = (address, port.into());
+        self.config.only_address = aim.address.is_some().into();
         self.follow(stride)
     }
 
     /// From now on, the segment with each `stride`-th byte of a TCP flow is followed.
     pub(super) fn follow(&mut self, stride: u32) -> Result<(), Error> {
         self.config.stride = stride;
-        let written = self.maps.config.update(&[0; 4], &self.config.bytes(), MapFlags::ANY);
+        let written = self.maps.config.update(&[0; 4], self.config.bytes(), MapFlags::ANY);
         written.map_err(|e| failed("configure", PROGRAMS, &e))
     }
 
     /// Attaches what `aim` needs. All of it is detached when the links are dropped.
     pub(super) fn attach(&mut self, aim: &Aim) -> Vec<Link> {
-        let (mut links, completion) = (Vec::with_capacity(self.traced.len()), self.config.completion);
+        let (mut links, completion) = (Vec::with_capacity(self.traced.len()), self.config.completion != 0);
         for traced in self.traced.iter_mut().filter(|traced| !traced.refused) {
             if !worth_it(traced.point.when, aim, completion) {
                 continue;
@@ -189,7 +187,7 @@ mod tests {
     /// What stands in on other kernels passes this one's verifier too, or a note says that it may not.
     #[test]
     fn stand_ins_load_and_a_refusal_is_noted() {
-        if let Err(why) = super::super::allowed::allowed() {
+        if let Err(why) = super::super::can_run() {
             println!("SKIP: {why}");
             return;
         }

@@ -12,75 +12,39 @@ use landspeed_netlink::SockDiag;
 use landspeed_record::{Observations, ProcessWatch, WatchTarget};
 use landspeed_units::{CpuNanos, Nanos};
 
-use crate::figures::of;
+use crate::figures::headlines;
 use crate::sockets::{Owners, select};
-use crate::{Error, Headline, Observer, Runs, Scene, Watch, procfile};
+use crate::{Error, Observer, Runs, Scene, Watch, procfile};
 use thread::Thread;
 use watched::Process;
 
 /// Processes that are watched at most.
 const MOST_PROCESSES: usize = 16;
 
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "processor time",
-        about: "of the flows' processes",
-        of: |seen| {
-            of(seen, |all: &Vec<ProcessWatch>| Some(all.iter().map(|one| one.cpu_ns).sum::<CpuNanos>()))
-        },
+pub(crate) static PROCESSES: Observer = Observer {
+    name: "processes",
+    about: "the flows' processes: processor time, waiting for a processor, where their threads sleep",
+    cannot_see: &[
+        "other users' processes behind a flow, and where they sleep, unless it runs as root",
+        "where a thread sleeps between two samples: waiting_in counts moments, not time",
+        "the run time of another process's thread that runs at this moment, closer than to a tick of the clock",
+        "the run time of threads that began and ended within the window, other than in the process's own",
+        "what a process waits for beyond the name of a kernel function; time spent waiting in user space for a \
+         lock or a queue of its own looks like any futex",
+    ],
+    runs: Runs::Explaining,
+    own_sockets_only: false,
+    headlines: headlines! {
+        all: Vec<ProcessWatch> => {
+            "processor time", "of the flows' processes": Some(all.iter().map(|one| one.cpu_ns).sum::<CpuNanos>());
+            "busiest thread", "its processor time": all.iter().map(|one| one.busiest_thread_ns).max();
+            "waited for a processor", "a busiest thread, ready to run":
+                all.iter().map(|one| one.waited_for_cpu_ns).max();
+        }
     },
-    Headline {
-        name: "busiest thread",
-        about: "its processor time",
-        of: |seen| of(seen, |all: &Vec<ProcessWatch>| all.iter().map(|one| one.busiest_thread_ns).max()),
-    },
-    Headline {
-        name: "waited for a processor",
-        about: "a busiest thread, ready to run",
-        of: |seen| of(seen, |all: &Vec<ProcessWatch>| all.iter().map(|one| one.waited_for_cpu_ns).max()),
-    },
-];
-
-/// The row of the table.
-pub(crate) struct Processes;
-
-impl Observer for Processes {
-    fn name(&self) -> &'static str {
-        "processes"
-    }
-
-    fn about(&self) -> &'static str {
-        "the flows' processes: processor time, waiting for a processor, where their threads sleep"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "other users' processes behind a flow, and where they sleep, unless it runs as root",
-            "where a thread sleeps between two samples: waiting_in counts moments, not time",
-            "the run time of another process's thread that runs at this moment, closer than to a tick of the clock",
-            "the run time of threads that began and ended within the window, other than in the process's own",
-            "what a process waits for beyond the name of a kernel function; time spent waiting in user space for a \
-             lock or a queue of its own looks like any futex",
-        ]
-    }
-
-    fn runs(&self) -> Runs {
-        Runs::Explaining
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        procfile::readable("/proc/self/stat")
-    }
-
-    fn watch(&self, _link: &str) -> Box<dyn Watch> {
-        Box::<ProcessesWatch>::default()
-    }
-}
+    can_run: || procfile::readable("/proc/self/stat"),
+    watch: |_| Box::<ProcessesWatch>::default(),
+};
 
 #[derive(Default)]
 struct ProcessesWatch {
@@ -151,13 +115,10 @@ impl Watch for ProcessesWatch {
 /// the busiest.
 fn threads_of(pid: u32) -> Result<Vec<Thread>, Error> {
     let path = format!("/proc/{pid}/task");
-    let entries = std::fs::read_dir(&path).map_err(|error| Error::io("list", path, error))?;
+    let tids = procfile::numbered(&path).map_err(|error| Error::io("list", path, error))?;
     let watching = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-    let tids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let others = tids.filter(|tid| *tid != watching || pid != std::process::id());
-    let mut threads: Vec<Thread> = others.map(|tid| Thread { pid, tid }).collect();
-    threads.sort_unstable();
-    Ok(threads)
+    let others = tids.into_iter().filter(|tid| *tid != watching || pid != std::process::id());
+    Ok(others.map(|tid| Thread { pid, tid }).collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use landspeed_units::{CpuNanos, Nanos};
 
-use crate::{Error, procfile};
+use crate::Error;
+use crate::procfile::{self, Stat};
 
 /// A thread of this or another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,15 +44,11 @@ impl Thread {
         if let Some(ran) = self.read("schedstat").ok().and_then(|text| schedstat(&text)) {
             return Ok(ran);
         }
-        let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
-        let stat = self.stat()?;
-        Ok(Ran { cpu: CpuNanos(stat.ticks.saturating_mul(tick)), waited: Nanos(0) })
+        Ok(Ran { cpu: self.stat()?.ran, waited: Nanos(0) })
     }
 
     pub(super) fn stat(self) -> Result<Stat, Error> {
-        stat(&self.read("stat")?).ok_or_else(|| {
-            Error::shape(format!("/proc/{}/task/{}/stat", self.pid, self.tid), "too few fields")
-        })
+        Stat::read(&format!("/proc/{}/task/{}/stat", self.pid, self.tid))
     }
 
     pub(super) fn status(self) -> Result<Status, Error> {
@@ -68,27 +65,6 @@ impl Thread {
         };
         Ok((doing, stat.core))
     }
-}
-
-/// Of /proc/TID/stat (proc_pid_stat(5)).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stat {
-    pub(super) state: char,
-    /// User and kernel code, in USER_HZ ticks.
-    pub(super) ticks: u64,
-    /// The processor that it was last on.
-    pub(super) core: u32,
-}
-
-/// Fields are numbered from 1; the third is the first behind the name, which may itself hold ')' and spaces.
-fn stat(text: &str) -> Option<Stat> {
-    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
-    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-    Some(Stat {
-        state: fields.first()?.chars().next()?,
-        ticks: number(14)?.saturating_add(number(15)?),
-        core: u32::try_from(number(39)?).ok()?,
-    })
 }
 
 /// Time on a processor, time ready and waiting, times that it was given one. All zero where nothing is counted.
@@ -130,21 +106,9 @@ fn function(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    const STAT: &str = "19980 (a) b (c) S 19979 19969 834 0 -1 4194304 138 0 0 0 12 30 0 0 20 0 1 0 1361561 2990080 \
-                        392 18446744073709551615 1 2 3 0 0 0 0 6 0 1 0 0 17 5 0 0 0 0 0 1 2 3 4 5 6 7 0\n";
-
-    #[test]
-    fn a_name_full_of_brackets_shifts_nothing() {
-        assert_eq!(stat(STAT), Some(Stat { state: 'S', ticks: 42, core: 5 }));
-    }
 
     #[test]
     fn what_is_cut_short_is_refused() {
-        for bad in ["", "1 (x)", "1 (x) S 2 3", "no bracket S 1 2"] {
-            assert_eq!(stat(bad), None, "{bad:?}");
-        }
         for bad in ["", "1 2", "a b c", "0 0 0\n"] {
             assert_eq!(schedstat(bad), None, "{bad:?}");
         }
@@ -175,15 +139,5 @@ mod tests {
         assert!(!own.status().unwrap().allowed_cores.is_empty());
         own.ran().unwrap();
         assert!(Thread { pid: own.pid, tid: u32::MAX }.ran().is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn arbitrary_text_never_panics(text in "(?s).{0,300}", numbers in "[-0-9 ():]{0,200}") {
-            for text in [&text, &numbers] {
-                let _ = (stat(text), schedstat(text), function(text));
-                let _ = status(&format!("Cpus_allowed_list:{text}\nvoluntary_ctxt_switches:{text}"));
-            }
-        }
     }
 }

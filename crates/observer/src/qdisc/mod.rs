@@ -5,81 +5,39 @@
 use std::collections::BTreeMap;
 
 use landspeed_netlink::{QueueStats, Rtnl};
-use landspeed_record::{Amount, Misshapen, Observations, QdiscWatch, WatchTarget};
+use landspeed_record::{Observations, QdiscWatch, WatchTarget};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Runs, Scene, Watch};
+use crate::figures::{headlines, total};
+use crate::{Error, Observer, Runs, Scene, Watch};
 
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "sent",
-        about: "bytes that left the link, by its busiest queue",
-        of: |seen| of(seen, |queues: &Vec<QdiscWatch>| queues.iter().map(|queue| queue.sent_bytes).max()),
+pub(crate) static QDISC: Observer = Observer {
+    name: "qdisc",
+    about: "queueing disciplines and htb classes: bytes, drops, overlimits, backlog and rate",
+    cannot_see: &[
+        "which flow a packet belongs to: the counters are the queue's, other traffic included",
+        "a backlog between two samples",
+        "packets of links without a queue (noqueue), and packets that go around it",
+        "policers of filters (tc-police, on ingress above all) and limits in XDP, BPF or the NIC itself",
+        "rates of kinds other than tbf and htb; an htb class shows its ceiling",
+        "queues of other hosts and of other network namespaces",
+    ],
+    runs: Runs::Explaining,
+    own_sockets_only: false,
+    headlines: headlines! {
+        queues: Vec<QdiscWatch> => {
+            "sent", "bytes that left the link, by its busiest queue":
+                queues.iter().map(|queue| queue.sent_bytes).max();
+            "drops", "packets, of all queues and classes": Some(total(queues.iter().map(|queue| queue.drops)));
+            "overlimits", "times that a queue held packets back":
+                Some(total(queues.iter().map(|queue| queue.overlimits)));
+            "largest backlog", "bytes, of the fullest queue at a sample":
+                queues.iter().map(|queue| queue.most_waiting_bytes).max();
+        }
     },
-    Headline {
-        name: "drops",
-        about: "packets, of all queues and classes",
-        of: |seen| over_all(seen, |queue| queue.drops),
-    },
-    Headline {
-        name: "overlimits",
-        about: "times that a queue held packets back",
-        of: |seen| over_all(seen, |queue| queue.overlimits),
-    },
-    Headline {
-        name: "largest backlog",
-        about: "bytes, of the fullest queue at a sample",
-        of: |seen| {
-            of(seen, |queues: &Vec<QdiscWatch>| queues.iter().map(|queue| queue.most_waiting_bytes).max())
-        },
-    },
-];
-
-fn over_all(seen: &Observations, count: fn(&QdiscWatch) -> u64) -> Result<Option<Amount>, Misshapen> {
-    of(seen, |queues: &Vec<QdiscWatch>| Some(queues.iter().map(count).fold(0, u64::saturating_add)))
-}
-
-/// The row of the table.
-pub(crate) struct Qdisc;
-
-impl Observer for Qdisc {
-    fn name(&self) -> &'static str {
-        "qdisc"
-    }
-
-    fn about(&self) -> &'static str {
-        "queueing disciplines and htb classes: bytes, drops, overlimits, backlog and rate"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "which flow a packet belongs to: the counters are the queue's, other traffic included",
-            "a backlog between two samples",
-            "packets of links without a queue (noqueue), and packets that go around it",
-            "policers of filters (tc-police, on ingress above all) and limits in XDP, BPF or the NIC itself",
-            "rates of kinds other than tbf and htb; an htb class shows its ceiling",
-            "queues of other hosts and of other network namespaces",
-        ]
-    }
-
-    fn runs(&self) -> Runs {
-        Runs::Explaining
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        Rtnl::open().map(drop).map_err(|error| error.to_string())
-    }
-
-    fn watch(&self, link: &str) -> Box<dyn Watch> {
-        Box::new(QdiscWindow { link: link.to_owned(), window: None })
-    }
-}
+    can_run: || Rtnl::open().map(drop).map_err(|error| error.to_string()),
+    watch: |link| Box::new(QdiscWindow { link: link.to_owned(), window: None }),
+};
 
 struct QdiscWindow {
     link: String,
@@ -176,23 +134,6 @@ mod tests {
         assert_eq!(handle(0x0001_0010), "1:10");
         assert_eq!(handle(0x8001_0000), "8001:");
         assert_eq!(handle(0), "0:");
-    }
-
-    #[test]
-    fn loopback_has_no_queue_and_that_is_seen() {
-        let mut watch = Qdisc.watch("lo");
-        watch.open(&Scene::default()).unwrap();
-        watch.sample(Nanos(0)).unwrap();
-        let mut seen = Observations::default();
-        watch.close(&mut seen).unwrap();
-        let [queue] = seen.get::<Vec<QdiscWatch>>().as_slice() else { panic!("{seen:?}") };
-        assert_eq!((queue.link.as_str(), queue.drops, queue.rate_bps), ("lo", 0, None));
-    }
-
-    #[test]
-    fn a_link_that_is_not_there_is_named() {
-        let error = Qdisc.watch("no-such0").open(&Scene::default()).unwrap_err();
-        assert!(error.to_string().contains("no-such0"), "{error}");
     }
 
     #[test]

@@ -4,61 +4,28 @@ use landspeed_netlink::{Ethtool, Features, Link, Rtnl};
 use landspeed_record::{LinkSettings, Observations, WatchTarget};
 use landspeed_units::Bytes;
 
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Runs, Scene, Watch};
+use crate::figures::headlines;
+use crate::{Error, Observer, Runs, Scene, Watch};
 
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "MTU",
-        about: "bytes",
-        of: |seen| of(seen, |links: &Vec<LinkSettings>| links.first().map(|link| link.mtu_bytes.0)),
+pub(crate) static SETTINGS: Observer = Observer {
+    name: "settings",
+    about: "MTU, transmit queue length and offloads of the link",
+    cannot_see: &[
+        "what changes within the window: settings are those of its end",
+        "MTUs beyond the first link: the path's is in the flows' path_mtu_bytes, where one was learned",
+        "offloads that a driver does without saying so",
+    ],
+    runs: Runs::Explaining,
+    own_sockets_only: false,
+    headlines: headlines! {
+        links: Vec<LinkSettings> => {
+            "MTU", "bytes": links.first().map(|link| link.mtu_bytes.0);
+            "transmit queue", "packets": links.first().map(|link| u64::from(link.tx_queue_packets));
+        }
     },
-    Headline {
-        name: "transmit queue",
-        about: "packets",
-        of: |seen| {
-            of(seen, |links: &Vec<LinkSettings>| links.first().map(|link| u64::from(link.tx_queue_packets)))
-        },
-    },
-];
-
-/// The row of the table.
-pub(crate) struct Settings;
-
-impl Observer for Settings {
-    fn name(&self) -> &'static str {
-        "settings"
-    }
-
-    fn about(&self) -> &'static str {
-        "MTU, transmit queue length and offloads of the link"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "what changes within the window: settings are those of its end",
-            "MTUs beyond the first link: the path's is in the flows' path_mtu_bytes, where one was learned",
-            "offloads that a driver does without saying so",
-        ]
-    }
-
-    fn runs(&self) -> Runs {
-        Runs::Explaining
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        Rtnl::open().map(drop).map_err(|error| error.to_string())
-    }
-
-    fn watch(&self, link: &str) -> Box<dyn Watch> {
-        Box::new(SettingsWatch { link: link.to_owned(), window: None })
-    }
-}
+    can_run: || Rtnl::open().map(drop).map_err(|error| error.to_string()),
+    watch: |link| Box::new(SettingsWatch { link: link.to_owned(), window: None }),
+};
 
 struct SettingsWatch {
     link: String,
@@ -132,7 +99,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn watched(link: &str, target: WatchTarget) -> Result<Observations, Error> {
-        let mut watch = Settings.watch(link);
+        let mut watch = SETTINGS.watch(link);
         watch.open(&Scene { target, ..Scene::default() })?;
         let mut seen = Observations::default();
         watch.close(&mut seen)?;

@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Amount, Misshapen, Observations, SnmpCounts};
+use landspeed_record::SnmpCounts;
 
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Scene, Watch, procfile};
+use crate::difference::difference;
+use crate::figures::headlines;
+use crate::{Error, Observer, Runs, procfile};
 
-const SNMP: &str = "/proc/thread-self/net/snmp";
+const SNMP4: &str = "/proc/thread-self/net/snmp";
 const NETSTAT: &str = "/proc/thread-self/net/netstat";
 /// Absent where the kernel has no IPv6, which is no fault.
 const SNMP6: &str = "/proc/thread-self/net/snmp6";
@@ -25,102 +26,42 @@ const LEVELS: [&str; 7] = [
     "Tcp.CurrEstab",
 ];
 
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "retransmitted segments",
-        about: "Tcp.RetransSegs",
-        of: |seen| counter_of(seen, "Tcp.RetransSegs"),
-    },
-    Headline {
-        name: "retransmission time-outs",
-        about: "TcpExt.TCPTimeouts",
-        of: |seen| counter_of(seen, "TcpExt.TCPTimeouts"),
-    },
-    Headline {
-        name: "out-of-order segments",
-        about: "TcpExt.TCPOFOQueue",
-        of: |seen| counter_of(seen, "TcpExt.TCPOFOQueue"),
-    },
-    Headline {
-        name: "receive queues collapsed",
-        about: "TcpExt.TCPRcvCollapsed: segments merged to make room in a receive buffer",
-        of: |seen| counter_of(seen, "TcpExt.TCPRcvCollapsed"),
-    },
-    Headline {
-        name: "listen queue overflows",
-        about: "TcpExt.ListenOverflows",
-        of: |seen| counter_of(seen, "TcpExt.ListenOverflows"),
-    },
-    Headline {
-        name: "UDP receive buffer errors",
-        about: "Udp.RcvbufErrors: datagrams dropped for want of room at a socket",
-        of: |seen| counter_of(seen, "Udp.RcvbufErrors"),
-    },
-];
-
 /// A counter that is not listed did not move.
-fn counter_of(seen: &Observations, name: &str) -> Result<Option<Amount>, Misshapen> {
-    of(seen, |counts: &SnmpCounts| Some(counts.0.get(name).copied().unwrap_or(0)))
+fn moved(counts: &SnmpCounts, name: &str) -> Option<u64> {
+    Some(counts.0.get(name).copied().unwrap_or(0))
 }
 
-/// The row of the table.
-pub(crate) struct Snmp;
-
-impl Observer for Snmp {
-    fn name(&self) -> &'static str {
-        "snmp"
-    }
-
-    fn about(&self) -> &'static str {
-        "counters of IP, ICMP, UDP, TCP and TCP's extensions that moved, in this network namespace"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "which flow moved a counter: they are the namespace's, the session's own connection included",
-            "packets as on the wire: receive counters count them after GRO and IP's send counters before TSO; \
-             of the segment counters only Tcp.OutSegs and Tcp.RetransSegs count every segment",
-        ]
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        procfile::readable(SNMP).and_then(|()| procfile::readable(NETSTAT))
-    }
-
-    fn watch(&self, _link: &str) -> Box<dyn Watch> {
-        Box::new(SnmpWatch { before: None })
-    }
-}
+pub(crate) static SNMP: Observer = Observer {
+    name: "snmp",
+    about: "counters of IP, ICMP, UDP, TCP and TCP's extensions that moved, in this network namespace",
+    cannot_see: &[
+        "which flow moved a counter: they are the namespace's, the session's own connection included",
+        "packets as on the wire: receive counters count them after GRO and IP's send counters before TSO; \
+         of the segment counters only Tcp.OutSegs and Tcp.RetransSegs count every segment",
+    ],
+    runs: Runs::Always,
+    own_sockets_only: false,
+    headlines: headlines! {
+        counts: SnmpCounts => {
+            "retransmitted segments", "Tcp.RetransSegs": moved(counts, "Tcp.RetransSegs");
+            "retransmission time-outs", "TcpExt.TCPTimeouts": moved(counts, "TcpExt.TCPTimeouts");
+            "out-of-order segments", "TcpExt.TCPOFOQueue": moved(counts, "TcpExt.TCPOFOQueue");
+            "receive queues collapsed", "TcpExt.TCPRcvCollapsed: segments merged to make room in a receive buffer":
+                moved(counts, "TcpExt.TCPRcvCollapsed");
+            "listen queue overflows", "TcpExt.ListenOverflows": moved(counts, "TcpExt.ListenOverflows");
+            "UDP receive buffer errors", "Udp.RcvbufErrors: datagrams dropped for want of room at a socket":
+                moved(counts, "Udp.RcvbufErrors");
+        }
+    },
+    can_run: || procfile::readable(SNMP4).and_then(|()| procfile::readable(NETSTAT)),
+    watch: |_| difference(read, |before, after, seen| seen.put(SnmpCounts(moved_by(before, after)))),
+};
 
 /// Value by "Group.Name".
 type Counters = BTreeMap<String, u64>;
 
-struct SnmpWatch {
-    before: Option<Counters>,
-}
-
-impl Watch for SnmpWatch {
-    fn open(&mut self, _scene: &Scene<'_>) -> Result<(), Error> {
-        self.before = None;
-        self.before = Some(read()?);
-        Ok(())
-    }
-
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        if let Some(before) = self.before.take() {
-            seen.put(SnmpCounts(difference(&before, &read()?)));
-        }
-        Ok(())
-    }
-}
-
 fn read() -> Result<Counters, Error> {
-    let mut counters = parse_pairs(SNMP, &procfile::read(SNMP)?)?;
+    let mut counters = parse_pairs(SNMP4, &procfile::read(SNMP4)?)?;
     counters.extend(parse_pairs(NETSTAT, &procfile::read(NETSTAT)?)?);
     if let Ok(text) = procfile::read(SNMP6) {
         counters.extend(parse_list(&text));
@@ -161,7 +102,7 @@ fn counter(name: String, value: &str) -> Option<(String, u64)> {
 }
 
 /// Those that moved forward.
-fn difference(before: &Counters, after: &Counters) -> Counters {
+fn moved_by(before: &Counters, after: &Counters) -> Counters {
     let moved = |(name, now): (&String, &u64)| {
         let by = now.checked_sub(*before.get(name)?)?;
         (by > 0).then(|| (name.clone(), by))
@@ -172,12 +113,11 @@ fn difference(before: &Counters, after: &Counters) -> Counters {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::UdpSocket;
 
     #[test]
     fn groups_and_names_are_joined_and_levels_left_out() {
         let text = "Tcp: RtoAlgorithm MaxConn RetransSegs CurrEstab InSegs\nTcp: 1 -1 5 7 9\n";
-        let counters = parse_pairs(SNMP, text).unwrap();
+        let counters = parse_pairs(SNMP4, text).unwrap();
         assert_eq!(counters, BTreeMap::from([("Tcp.RetransSegs".into(), 5), ("Tcp.InSegs".into(), 9)]));
         let list =
             parse_list("Ip6InReceives       \t3\nIcmp6OutType134 1\nUdpLite6InErrors 0\nnonsense\nIp6 \n");
@@ -189,29 +129,18 @@ mod tests {
 
     #[test]
     fn only_what_moved_forward_is_reported() {
-        let before = parse_pairs(SNMP, "A: x y z\nA: 1 5 3\n").unwrap();
-        let after = parse_pairs(SNMP, "A: x y z new\nA: 4 2 3 9\n").unwrap();
-        assert_eq!(difference(&before, &after), BTreeMap::from([("A.x".into(), 3)]));
+        let before = parse_pairs(SNMP4, "A: x y z\nA: 1 5 3\n").unwrap();
+        let after = parse_pairs(SNMP4, "A: x y z new\nA: 4 2 3 9\n").unwrap();
+        assert_eq!(moved_by(&before, &after), BTreeMap::from([("A.x".into(), 3)]));
     }
 
     #[test]
     fn hostile_files_are_refused_or_shortened() {
         for bad in ["Tcp A B\nTcp 1 2\n", "Tcp: A\nUdp: 1\n", "Tcp: A\n\n"] {
-            assert!(parse_pairs(SNMP, bad).is_err(), "{bad:?}");
+            assert!(parse_pairs(SNMP4, bad).is_err(), "{bad:?}");
         }
-        assert!(parse_pairs(SNMP, "Tcp: A B\n").unwrap().is_empty(), "names cut off from their values");
-        assert_eq!(parse_pairs(SNMP, "T: A B\nT: 1\n").unwrap().len(), 1);
-        assert!(parse_pairs(SNMP, "T: A\nT: 99999999999999999999\n").unwrap().is_empty());
-    }
-
-    #[test]
-    fn a_datagram_over_loopback_moves_udps_counters() {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let mut watch = Snmp.watch("lo");
-        watch.open(&Scene::default()).unwrap();
-        socket.send_to(b"x", socket.local_addr().unwrap()).unwrap();
-        let mut seen = Observations::default();
-        watch.close(&mut seen).unwrap();
-        assert!(seen.get::<SnmpCounts>().0["Udp.OutDatagrams"] >= 1, "{seen:?}");
+        assert!(parse_pairs(SNMP4, "Tcp: A B\n").unwrap().is_empty(), "names cut off from their values");
+        assert_eq!(parse_pairs(SNMP4, "T: A B\nT: 1\n").unwrap().len(), 1);
+        assert!(parse_pairs(SNMP4, "T: A\nT: 99999999999999999999\n").unwrap().is_empty());
     }
 }

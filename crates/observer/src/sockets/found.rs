@@ -1,13 +1,12 @@
 //! A socket that was found.
 
-use std::mem::offset_of;
 use std::net::SocketAddr;
 
 use landspeed_netlink::{InetSocket, Ports, SockDiag, SocketKind};
 use landspeed_record::{FlowKey, Protocol};
 
 use crate::Error;
-use crate::tcp_info::raw::{Answer, TcpInfo};
+use crate::tcp_info::raw::TcpInfo;
 
 /// A socket as the kernel told it, and its protocol.
 #[derive(Debug, Clone)]
@@ -39,9 +38,8 @@ impl Found {
 
     /// Payload sent and received since the connection began; zero for UDP, whose sockets count no bytes.
     pub(crate) fn moved_bytes(&self) -> u64 {
-        let info = Answer(&self.socket.tcp_info);
-        let (acked, received) = (offset_of!(TcpInfo, bytes_acked), offset_of!(TcpInfo, bytes_received));
-        info.u64(acked).saturating_add(info.u64(received))
+        let info = TcpInfo::from_bytes(&self.socket.tcp_info);
+        info.bytes_acked.saturating_add(info.bytes_received)
     }
 }
 

@@ -2,13 +2,16 @@
 //! share. Each row asks for itself, so that each can run without the others.
 
 mod found;
-mod own;
 mod owners;
 mod top;
 mod wanted;
 
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
 use landspeed_netlink::SockDiag;
 use landspeed_record::WatchTarget;
+use rustix::net::{getsockname, sockopt::socket_cookie};
 
 pub(crate) use found::{Found, canonical};
 pub(crate) use owners::{Owners, inodes_of};
@@ -35,7 +38,7 @@ pub(crate) fn select(diag: &SockDiag, scene: &Scene<'_>) -> Result<Selection, Er
     let mut notes = Vec::new();
     let (wanted, found) = match scene.target {
         WatchTarget::Top => top::most_active(diag, &mut notes)?,
-        WatchTarget::Workload => listed(diag, Wanted::Sockets(own::sockets(scene.sockets)?), &mut notes)?,
+        WatchTarget::Workload => listed(diag, Wanted::Sockets(own_sockets(scene)?), &mut notes)?,
         WatchTarget::Flow { at } => listed(diag, Wanted::end(at), &mut notes)?,
         WatchTarget::Pid { pid } => listed(diag, Wanted::process(pid)?, &mut notes)?,
     };
@@ -58,4 +61,29 @@ fn most(mut found: Vec<Found>, wanted: &Wanted, notes: &mut Vec<String>) -> Vec<
         found.truncate(MOST_FLOWS);
     }
     found
+}
+
+/// One socket of the workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Own {
+    /// SO_COOKIE.
+    pub(crate) cookie: u64,
+    /// Its own port.
+    pub(crate) port: u16,
+}
+
+/// In flow order; those of another family than the internet's are nowhere among what the kernel lists of this one.
+fn own_sockets(scene: &Scene<'_>) -> Result<Vec<Own>, Error> {
+    scene.sockets.iter().filter_map(|(flow, socket)| own(*flow, socket).transpose()).collect()
+}
+
+fn own(flow: u32, socket: &BorrowedFd<'_>) -> Result<Option<Own>, Error> {
+    let failed = |operation| {
+        move |errno: rustix::io::Errno| {
+            Error::io(operation, format!("the socket of flow {flow}"), errno.into())
+        }
+    };
+    let cookie = socket_cookie(socket).map_err(failed("ask the cookie of"))?;
+    let local = getsockname(socket).map_err(failed("ask the address of"))?;
+    Ok(SocketAddr::try_from(local).ok().map(|local| Own { cookie, port: local.port() }))
 }

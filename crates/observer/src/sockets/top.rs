@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use landspeed_netlink::{Ports, SockDiag};
 
+use super::Own;
 use super::found::{Found, list};
-use super::own::Own;
 use super::wanted::Wanted;
 use crate::Error;
 

@@ -6,8 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_netlink::{InetSocket, Ports, Rtnl, SockDiag, SocketKind};
 
+use super::Own;
 use super::found::{Found, canonical, list};
-use super::own::Own;
 use super::owners::inodes_of_target;
 use crate::Error;
 
@@ -28,7 +28,6 @@ pub(crate) enum Wanted {
     },
     /// A process holds it.
     Process {
-        /// The process.
         pid: u32,
         /// What it held when it was last looked at.
         inodes: BTreeSet<u32>,

@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Amount, Misshapen, Observations, detail};
+use landspeed_record::{Observations, detail};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Runs, Scene, Watch, procfile};
+use crate::figures::headlines;
+use crate::{Error, Observer, Runs, Scene, Watch, procfile};
 
 const PATHS: [&str; 2] = ["/proc/net/sockstat", "/proc/net/sockstat6"];
 
@@ -28,70 +28,33 @@ struct SockStat {
 
 detail!("sockstat" => SockStat);
 
-static HEADLINES: &[Headline] = &[
-    Headline { name: "tcp sockets", about: "in use here, at most", of: |seen| most(seen, "TCP inuse") },
-    Headline {
-        name: "tcp orphans",
-        about: "without a process on this machine, at most",
-        of: |seen| most(seen, "TCP orphan"),
-    },
-    Headline { name: "time-wait", about: "on this machine, at most", of: |seen| most(seen, "TCP tw") },
-    Headline {
-        name: "tcp memory",
-        about: "in buffers of this machine, at most (net.ipv4.tcp_mem)",
-        of: |seen| memory(seen, "TCP mem"),
-    },
-    Headline {
-        name: "udp memory",
-        about: "in buffers of this machine, at most (net.ipv4.udp_mem)",
-        of: |seen| memory(seen, "UDP mem"),
-    },
-];
-
-fn most(seen: &Observations, name: &str) -> Result<Option<Amount>, Misshapen> {
-    of(seen, |stat: &SockStat| stat.most.get(name).copied())
-}
-
-fn memory(seen: &Observations, name: &str) -> Result<Option<Amount>, Misshapen> {
-    let bytes = |stat: &SockStat| Some(Bytes(stat.most.get(name)?.saturating_mul(stat.page_bytes.0)));
-    of(seen, bytes)
-}
-
-/// The row of the table.
-pub(crate) struct Sockstat;
-
-impl Observer for Sockstat {
-    fn name(&self) -> &'static str {
-        "sockstat"
-    }
-
-    fn about(&self) -> &'static str {
-        "sockets, and the memory that the kernel accounts to their buffers"
-    }
-
-    fn runs(&self) -> Runs {
-        Runs::OnRequest
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "whose memory it is: the kernel keeps one account for all namespaces of the machine",
-            "the sockets themselves and what waits in a device: buffers alone are accounted",
-        ]
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        procfile::readable(PATHS[0])
-    }
-
-    fn watch(&self, _link: &str) -> Box<dyn Watch> {
-        Box::<SockStatWatch>::default()
+impl SockStat {
+    fn memory(&self, name: &str) -> Option<Bytes> {
+        Some(Bytes(self.most.get(name)?.saturating_mul(self.page_bytes.0)))
     }
 }
+
+pub(crate) static SOCKSTAT: Observer = Observer {
+    name: "sockstat",
+    about: "sockets, and the memory that the kernel accounts to their buffers",
+    cannot_see: &[
+        "whose memory it is: the kernel keeps one account for all namespaces of the machine",
+        "the sockets themselves and what waits in a device: buffers alone are accounted",
+    ],
+    runs: Runs::OnRequest,
+    own_sockets_only: false,
+    headlines: headlines! {
+        stat: SockStat => {
+            "tcp sockets", "in use here, at most": stat.most.get("TCP inuse").copied();
+            "tcp orphans", "without a process on this machine, at most": stat.most.get("TCP orphan").copied();
+            "time-wait", "on this machine, at most": stat.most.get("TCP tw").copied();
+            "tcp memory", "in buffers of this machine, at most (net.ipv4.tcp_mem)": stat.memory("TCP mem");
+            "udp memory", "in buffers of this machine, at most (net.ipv4.udp_mem)": stat.memory("UDP mem");
+        }
+    },
+    can_run: || procfile::readable(PATHS[0]),
+    watch: |_| Box::<SockStatWatch>::default(),
+};
 
 #[derive(Default)]
 struct SockStatWatch(Option<SockStat>);

@@ -7,10 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{Amount, Misshapen, Observations, SoftnetCounts};
+use landspeed_record::{Observations, SoftnetCounts};
 
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Scene, Watch, procfile};
+use crate::difference::difference;
+use crate::figures::headlines;
+use crate::{Error, Observer, Runs, procfile};
 
 const PATH: &str = "/proc/net/softnet_stat";
 
@@ -22,83 +23,34 @@ const BACKLOG: usize = 11;
 /// Core number.
 const CORE: usize = 12;
 
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "packets",
-        about: "taken by the receive loop",
-        of: |seen| counter_of(seen, "processed"),
+pub(crate) static SOFTNET: Observer = Observer {
+    name: "softnet",
+    about: "packets taken, dropped and left over by the kernel's receive loop, over all cores",
+    cannot_see: &[
+        "whose packets they are: the counters are the machine's, over all namespaces and links",
+        "the longest backlog: only its length at the window's end is shown",
+    ],
+    runs: Runs::Always,
+    own_sockets_only: false,
+    headlines: headlines! {
+        counts: SoftnetCounts => {
+            "packets", "taken by the receive loop": counts.0.get("processed").copied();
+            "packets dropped", "the backlog was full (net.core.netdev_max_backlog)": counts.0.get("dropped").copied();
+            "time squeezes", "packets were left over when net.core.netdev_budget ran out":
+                counts.0.get("time_squeeze").copied();
+        }
     },
-    Headline {
-        name: "packets dropped",
-        about: "the backlog was full (net.core.netdev_max_backlog)",
-        of: |seen| counter_of(seen, "dropped"),
-    },
-    Headline {
-        name: "time squeezes",
-        about: "packets were left over when net.core.netdev_budget ran out",
-        of: |seen| counter_of(seen, "time_squeeze"),
-    },
-];
-
-fn counter_of(seen: &Observations, name: &str) -> Result<Option<Amount>, Misshapen> {
-    of(seen, |counts: &SoftnetCounts| counts.0.get(name).copied())
-}
-
-/// The row of the table.
-pub(crate) struct Softnet;
-
-impl Observer for Softnet {
-    fn name(&self) -> &'static str {
-        "softnet"
-    }
-
-    fn about(&self) -> &'static str {
-        "packets taken, dropped and left over by the kernel's receive loop, over all cores"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "whose packets they are: the counters are the machine's, over all namespaces and links",
-            "the longest backlog: only its length at the window's end is shown",
-        ]
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        procfile::readable(PATH)
-    }
-
-    fn watch(&self, _link: &str) -> Box<dyn Watch> {
-        Box::new(SoftnetWatch { before: None })
-    }
-}
+    can_run: || procfile::readable(PATH),
+    watch: |_| difference(|| parse(&procfile::read(PATH)?), tell),
+};
 
 /// Columns by core.
 type Cores = BTreeMap<u32, Vec<u32>>;
 
-struct SoftnetWatch {
-    before: Option<Cores>,
-}
-
-impl Watch for SoftnetWatch {
-    fn open(&mut self, _scene: &Scene<'_>) -> Result<(), Error> {
-        self.before = None;
-        self.before = Some(parse(&procfile::read(PATH)?)?);
-        Ok(())
-    }
-
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        if let Some(before) = self.before.take() {
-            let counters = difference(&before, &parse(&procfile::read(PATH)?)?);
-            seen.unseen.extend(steered(&counters));
-            seen.put(SoftnetCounts(counters));
-        }
-        Ok(())
-    }
+fn tell(before: &Cores, after: &Cores, seen: &mut Observations) {
+    let counters = moved(before, after);
+    seen.unseen.extend(steered(&counters));
+    seen.put(SoftnetCounts(counters));
 }
 
 /// Packets that changed cores are worked on at nobody's cost: see the cpu observer.
@@ -127,7 +79,7 @@ fn parse(text: &str) -> Result<Cores, Error> {
 }
 
 /// The counters are 32 bits wide and wrap.
-fn difference(before: &Cores, after: &Cores) -> BTreeMap<String, u64> {
+fn moved(before: &Cores, after: &Cores) -> BTreeMap<String, u64> {
     let mut total: BTreeMap<String, u64> = BTreeMap::new();
     for (core, columns) in after {
         let Some(earlier) = before.get(core) else { continue };
@@ -153,7 +105,7 @@ mod tests {
             parse("fffffffe 0 0 0 0 0 0 0 0 1 0 5 0 0 0\n00000010 2 3 0 0 0 0 0 0 0 0 0 1 0 0\n").unwrap();
         let after =
             parse("00000003 0 0 0 0 0 0 0 0 4 0 7 0 0 0\n00000011 4 3 0 0 0 0 0 0 0 0 1 1 0 0\n").unwrap();
-        let seen = difference(&before, &after);
+        let seen = moved(&before, &after);
         assert_eq!((seen["processed"], seen["dropped"], seen["time_squeeze"]), (5 + 1, 2, 0));
         assert_eq!((seen["received_rps"], seen["flow_limit"], seen["backlog"]), (3, 0, 8));
     }
@@ -170,9 +122,9 @@ mod tests {
     fn cores_are_matched_by_number_where_the_kernel_gives_it() {
         let before = parse("1 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n5 0 0 0 0 0 0 0 0 0 0 0 2 0 0\n").unwrap();
         let after = parse("8 0 0 0 0 0 0 0 0 0 0 0 2 0 0\n").unwrap();
-        assert_eq!(difference(&before, &after)["processed"], 3);
+        assert_eq!(moved(&before, &after)["processed"], 3);
         let old = parse("1 0 0 0 0 0 0 0 0 0\n").unwrap();
-        assert!(!difference(&old, &old).contains_key("backlog"));
+        assert!(!moved(&old, &old).contains_key("backlog"));
     }
 
     #[test]

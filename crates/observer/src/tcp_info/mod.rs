@@ -7,65 +7,18 @@ use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, OwnedFd};
 
-use landspeed_record::{Amount, Misshapen, Observations, TcpSample};
+use landspeed_record::{Amount, Observations, TcpSample};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::figures::{mean, of};
-use crate::{Error, Headline, Observer, Scene, Watch};
+use crate::figures::{headlines, mean, total};
+use crate::{Error, Observer, Runs, Scene, Watch};
 use raw::TcpInfo as Raw;
 
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "retransmitted segments",
-        about: "by all flows, from their start",
-        of: |seen| {
-            of_senders(seen, |flows| flows.iter().map(|flow| flow.retransmits).fold(0, u64::saturating_add))
-        },
-    },
-    Headline {
-        name: "round trip",
-        about: "smoothed, under load: the mean of the flows at the end",
-        of: |seen| of_senders(seen, |flows| mean(flows.iter().map(|flow| flow.rtt_ns)).unwrap_or_default()),
-    },
-    Headline {
-        name: "least round trip",
-        about: "of all flows",
-        of: |seen| {
-            of_senders(seen, |flows| flows.iter().map(|flow| flow.min_rtt_ns).min().unwrap_or_default())
-        },
-    },
-    Headline {
-        name: "congestion window",
-        about: "segments: the mean of the flows at the end",
-        of: |seen| {
-            of_senders(seen, |flows| {
-                flows.iter().map(|flow| u64::from(flow.cwnd_segments)).sum::<u64>() / flows.len() as u64
-            })
-        },
-    },
-    Headline {
-        name: "limited by the peer's window",
-        about: "share of the time with data in flight",
-        of: |seen| of_senders(seen, |flows| share(flows, |flow| flow.rwnd_limited_ns)),
-    },
-    Headline {
-        name: "limited by the send buffer",
-        about: "share of the time with data in flight",
-        of: |seen| of_senders(seen, |flows| share(flows, |flow| flow.sndbuf_limited_ns)),
-    },
-];
-
 /// A figure of the last sample of each flow that sent from here.
-fn of_senders<A: Into<Amount>>(
-    seen: &Observations,
-    figure: impl Fn(&[&TcpSample]) -> A,
-) -> Result<Option<Amount>, Misshapen> {
-    of(seen, |samples: &Vec<TcpSample>| {
-        let last: BTreeMap<u32, &TcpSample> = samples.iter().map(|sample| (sample.flow, sample)).collect();
-        let senders: Vec<&TcpSample> = last.into_values().filter(|flow| flow.busy_ns > Nanos(0)).collect();
-        (!senders.is_empty()).then(|| figure(&senders))
-    })
+fn of_senders<A>(samples: &[TcpSample], figure: impl Fn(&[&TcpSample]) -> A) -> Option<A> {
+    let last: BTreeMap<u32, &TcpSample> = samples.iter().map(|sample| (sample.flow, sample)).collect();
+    let senders: Vec<&TcpSample> = last.into_values().filter(|flow| flow.busy_ns > Nanos(0)).collect();
+    (!senders.is_empty()).then(|| figure(&senders))
 }
 
 fn share(flows: &[&TcpSample], time: fn(&TcpSample) -> Nanos) -> Amount {
@@ -73,44 +26,38 @@ fn share(flows: &[&TcpSample], time: fn(&TcpSample) -> Nanos) -> Amount {
     Amount::Share(flows.iter().map(|flow| time(flow)).sum::<Nanos>().as_secs_f64() / busy.as_secs_f64())
 }
 
-/// The row of the table.
-pub(crate) struct TcpInfo;
-
-impl Observer for TcpInfo {
-    fn name(&self) -> &'static str {
-        "tcp-info"
-    }
-
-    fn about(&self) -> &'static str {
-        "TCP_INFO of each flow: round trips, windows, retransmits, and the time limited by windows or buffers"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "what happens between two samples: each is the state at one moment",
-            "busy and limited times on the receiving end: only a sender keeps them",
-            "time limited by the congestion window, other than as busy time that neither window nor buffer explains",
-            "the own receive window before Linux 6.2 and the peer's before 5.4: shown as zero",
-            "other programs' sockets: these are asked through the workload's own descriptors",
-        ]
-    }
-
-    fn own_sockets_only(&self) -> bool {
-        true
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn watch(&self, _link: &str) -> Box<dyn Watch> {
-        Box::<TcpWatch>::default()
-    }
-}
+pub(crate) static TCP_INFO: Observer = Observer {
+    name: "tcp-info",
+    about: "TCP_INFO of each flow: round trips, windows, retransmits, and the time limited by windows or buffers",
+    cannot_see: &[
+        "what happens between two samples: each is the state at one moment",
+        "busy and limited times on the receiving end: only a sender keeps them",
+        "time limited by the congestion window, other than as busy time that neither window nor buffer explains",
+        "the own receive window before Linux 6.2 and the peer's before 5.4: shown as zero",
+        "other programs' sockets: these are asked through the workload's own descriptors",
+    ],
+    runs: Runs::Always,
+    own_sockets_only: true,
+    headlines: headlines! {
+        samples: Vec<TcpSample> => {
+            "retransmitted segments", "by all flows, from their start":
+                of_senders(samples, |flows| total(flows.iter().map(|flow| flow.retransmits)));
+            "round trip", "smoothed, under load: the mean of the flows at the end":
+                of_senders(samples, |flows| mean(flows.iter().map(|flow| flow.rtt_ns)).unwrap_or_default());
+            "least round trip", "of all flows":
+                of_senders(samples, |flows| flows.iter().map(|flow| flow.min_rtt_ns).min().unwrap_or_default());
+            "congestion window", "segments: the mean of the flows at the end": of_senders(samples, |flows| {
+                flows.iter().map(|flow| u64::from(flow.cwnd_segments)).sum::<u64>() / flows.len() as u64
+            });
+            "limited by the peer's window", "share of the time with data in flight":
+                of_senders(samples, |flows| share(flows, |flow| flow.rwnd_limited_ns));
+            "limited by the send buffer", "share of the time with data in flight":
+                of_senders(samples, |flows| share(flows, |flow| flow.sndbuf_limited_ns));
+        }
+    },
+    can_run: || Ok(()),
+    watch: |_| Box::<TcpWatch>::default(),
+};
 
 #[derive(Default)]
 struct TcpWatch {
@@ -182,62 +129,19 @@ fn sample(flow: u32, at: Nanos, info: &Raw) -> TcpSample {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream, UdpSocket};
-    use std::os::fd::BorrowedFd;
 
-    fn pair() -> (TcpStream, TcpStream) {
+    #[test]
+    fn a_closed_flow_is_seen_and_a_socket_that_is_not_tcp_has_no_samples() {
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        (client, listener.accept().unwrap().0)
-    }
-
-    fn watch(sockets: &[BorrowedFd<'_>]) -> Box<dyn Watch> {
-        let mut watch = TcpInfo.watch("lo");
-        let sockets: Vec<_> = (0..).zip(sockets.iter().copied()).collect();
+        let server = listener.accept().unwrap().0;
+        let mut watch = TCP_INFO.watch("lo");
+        let sockets = [(0, udp.as_fd()), (1, client.as_fd())];
         watch.open(&Scene { sockets: &sockets, ..Scene::default() }).unwrap();
-        watch
-    }
-
-    #[test]
-    fn a_flow_over_loopback_is_seen_from_both_ends() {
-        let (mut client, mut server) = pair();
-        let mut watch = watch(&[client.as_fd(), server.as_fd()]);
-        watch.sample(Nanos(0)).unwrap();
-        client.write_all(&[7; 10_000]).unwrap();
-        server.read_exact(&mut [0; 10_000]).unwrap();
-        server.write_all(b"x").unwrap();
-        client.read_exact(&mut [0]).unwrap(); // carries the acknowledgement
-        watch.sample(Nanos::millis(5)).unwrap();
-        let mut seen = Observations::default();
-        watch.close(&mut seen).unwrap();
-        let [before, _, sent, received] = seen.get::<Vec<TcpSample>>().as_slice() else { panic!("{seen:?}") };
-        assert_eq!((sent.flow, received.flow, sent.at_ns), (0, 1, Nanos::millis(5)));
-        assert_eq!(sent.acked_bytes.0 - before.acked_bytes.0, 10_000);
-        assert_eq!((sent.received_bytes, received.received_bytes), (Bytes(1), Bytes(10_000)));
-        assert!(
-            sent.rtt_ns > Nanos(0) && sent.min_rtt_ns > Nanos(0) && sent.mss_bytes > Bytes(500),
-            "{sent:?}"
-        );
-        assert!(sent.cwnd_segments >= 2 && sent.peer_window_bytes > Bytes(0), "{sent:?}");
-    }
-
-    #[test]
-    fn a_flow_is_seen_after_the_workload_closed_it() {
-        let (client, server) = pair();
-        let mut watch = watch(&[client.as_fd()]);
         drop((client, server));
         watch.sample(Nanos(1)).unwrap();
-        let mut seen = Observations::default();
-        watch.close(&mut seen).unwrap();
-        assert_eq!(seen.get::<Vec<TcpSample>>().len(), 1);
-    }
-
-    #[test]
-    fn a_socket_that_is_not_tcp_has_no_samples() {
-        let (udp, (client, _server)) = (UdpSocket::bind("127.0.0.1:0").unwrap(), pair());
-        let mut watch = watch(&[udp.as_fd(), client.as_fd()]);
-        watch.sample(Nanos(0)).unwrap();
         let mut seen = Observations::default();
         watch.close(&mut seen).unwrap();
         let flows: Vec<_> = seen.get::<Vec<TcpSample>>().iter().map(|sample| sample.flow).collect();

@@ -76,26 +76,15 @@ pub(crate) struct TcpInfo {
     pub(crate) total_rto_time_ms: u32,
 }
 
-/// An answer as the bytes that came over netlink. What lies beyond its end is zero: the kernel does not have it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Answer<'a>(pub(crate) &'a [u8]);
-
-impl Answer<'_> {
-    /// The field of one byte at this offset of [`TcpInfo`].
-    pub(crate) fn u8(self, at: usize) -> u8 {
-        self.0.get(at).copied().unwrap_or(0)
-    }
-
-    /// The field of four bytes there.
-    pub(crate) fn u32(self, at: usize) -> u32 {
-        let bytes = self.0.get(at..).and_then(|rest| rest.first_chunk());
-        bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes))
-    }
-
-    /// The field of eight bytes there.
-    pub(crate) fn u64(self, at: usize) -> u64 {
-        let bytes = self.0.get(at..).and_then(|rest| rest.first_chunk());
-        bytes.map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+impl TcpInfo {
+    /// From the bytes that came over netlink. What lies beyond their end is zero: the kernel does not have it.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
+        let mut info = TcpInfo::default();
+        let length = bytes.len().min(size_of::<TcpInfo>());
+        // SAFETY: both are at least `length` bytes long and do not overlap; any bytes are valid in a plain struct of
+        // integers.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut info).cast(), length) };
+        info
     }
 }
 

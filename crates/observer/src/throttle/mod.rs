@@ -6,70 +6,49 @@
 //! | heat | `thermal_throttle/*_throttle_total_time_ms` of each processor (Intel, Linux 5.7) | 1 ms |
 
 mod groups;
-mod heat;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use landspeed_record::{Observations, Throttling};
+use landspeed_record::Throttling;
 use landspeed_units::Nanos;
 
 use crate::cpu::clock;
-use crate::figures::of;
-use crate::{Error, Headline, Observer, Scene, Watch};
+use crate::difference::difference;
+use crate::figures::headlines;
+use crate::{Observer, Runs, procfile};
 
-/// What a reader looks at first.
-static HEADLINES: &[Headline] = &[
-    Headline {
-        name: "held by a quota",
-        about: "time, summed over processors",
-        of: |seen| of(seen, |held: &Throttling| Some(held.quota_ns)),
+pub(crate) static THROTTLE: Observer = Observer {
+    name: "throttle",
+    about: "time for which a processor quota of the own control groups, or heat, held the processors back",
+    cannot_see: &[
+        "where within a window a quota struck: the kernel adds the time when the group may run again, up to a \
+         period (100 ms, mostly) later",
+        "quotas of groups outside of the own container, and those that the hypervisor sets",
+        "heat on processors other than Intel's, which count no such time",
+    ],
+    runs: Runs::Always,
+    own_sockets_only: false,
+    headlines: headlines! {
+        held: Throttling => {
+            "held by a quota", "time, summed over processors": Some(held.quota_ns);
+            "held by heat", "time, of the processor that was too hot longest": Some(held.heat_ns);
+        }
     },
-    Headline {
-        name: "held by heat",
-        about: "time, of the processor that was too hot longest",
-        of: |seen| of(seen, |held: &Throttling| Some(held.heat_ns)),
+    can_run: || Ok(()),
+    watch: |_| {
+        let (groups, heat) = (groups::find(), heat_counters(Path::new("/sys/devices/system/cpu")));
+        difference(
+            move || Ok(read(&groups, &heat)),
+            |start, end, seen| {
+                seen.put(Throttling {
+                    window_ns: end.at.saturating_sub(start.at),
+                    quota_ns: most(&start.groups, &end.groups),
+                    heat_ns: most(&start.heat, &end.heat),
+                });
+            },
+        )
     },
-];
-
-/// The row of the table.
-pub(crate) struct Throttle;
-
-impl Observer for Throttle {
-    fn name(&self) -> &'static str {
-        "throttle"
-    }
-
-    fn about(&self) -> &'static str {
-        "time for which a processor quota of the own control groups, or heat, held the processors back"
-    }
-
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &[
-            "where within a window a quota struck: the kernel adds the time when the group may run again, up to a \
-             period (100 ms, mostly) later",
-            "quotas of groups outside of the own container, and those that the hypervisor sets",
-            "heat on processors other than Intel's, which count no such time",
-        ]
-    }
-
-    fn headlines(&self) -> &'static [Headline] {
-        HEADLINES
-    }
-
-    fn can_run(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn watch(&self, _link: &str) -> Box<dyn Watch> {
-        Box::new(ThrottleWatch { groups: groups::find(), heat: heat::find(), start: None })
-    }
-}
-
-struct ThrottleWatch {
-    groups: Vec<PathBuf>,
-    heat: Vec<PathBuf>,
-    start: Option<Reading>,
-}
+};
 
 /// All counters at one moment, in the order of the files.
 struct Reading {
@@ -78,31 +57,26 @@ struct Reading {
     heat: Vec<Nanos>,
 }
 
-impl ThrottleWatch {
-    fn read(&self) -> Reading {
-        let of = |files: &[PathBuf], read: fn(&std::path::Path) -> Option<Nanos>| {
-            files.iter().map(|file| read(file).unwrap_or_default()).collect()
-        };
-        Reading { at: clock::now(), groups: of(&self.groups, groups::read), heat: of(&self.heat, heat::read) }
-    }
+fn read(groups: &[PathBuf], heat: &[PathBuf]) -> Reading {
+    let of = |files: &[PathBuf], read: fn(&Path) -> Option<Nanos>| {
+        files.iter().map(|file| read(file).unwrap_or_default()).collect()
+    };
+    Reading { at: clock::now(), groups: of(groups, groups::read), heat: of(heat, too_hot) }
 }
 
-impl Watch for ThrottleWatch {
-    fn open(&mut self, _: &Scene<'_>) -> Result<(), Error> {
-        self.start = Some(self.read());
-        Ok(())
-    }
+/// `thermal_throttle` of each processor (Documentation/ABI/testing/sysfs-devices-system-cpu).
+fn heat_counters(processors: &Path) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(processors).into_iter().flatten().flatten().map(|entry| entry.path());
+    let files = folders.flat_map(|folder| {
+        ["core", "package"].map(|part| folder.join(format!("thermal_throttle/{part}_throttle_total_time_ms")))
+    });
+    files.filter(|file| file.exists()).collect()
+}
 
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        let Some(start) = self.start.take() else { return Ok(()) };
-        let end = self.read();
-        seen.put(Throttling {
-            window_ns: end.at.saturating_sub(start.at),
-            quota_ns: most(&start.groups, &end.groups),
-            heat_ns: most(&start.heat, &end.heat),
-        });
-        Ok(())
-    }
+/// The time for which it was too hot so far.
+fn too_hot(file: &Path) -> Option<Nanos> {
+    let ms: u64 = procfile::word(file)?.parse().ok()?;
+    Some(Nanos(ms.saturating_mul(1_000_000)))
 }
 
 /// The longest time that any of the counters grew by.
@@ -113,6 +87,7 @@ fn most(before: &[Nanos], after: &[Nanos]) -> Nanos {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::tests::files_below;
 
     #[test]
     fn what_was_held_back_longest_counts() {
@@ -120,5 +95,13 @@ mod tests {
         assert_eq!(most(&ms(&[5, 0, 90]), &ms(&[25, 7, 90])), Nanos::millis(20));
         assert_eq!(most(&ms(&[9]), &ms(&[0])), Nanos(0), "a file that went away");
         assert_eq!(most(&[], &[]), Nanos(0));
+    }
+
+    #[test]
+    fn each_processor_that_counts_is_read() {
+        let counter = "cpu1/thermal_throttle/core_throttle_total_time_ms";
+        let tree = files_below(&[(counter, "120\n"), ("cpu0/online", "1\n")]);
+        assert_eq!(heat_counters(tree.path()), [tree.path().join(counter)]);
+        assert_eq!(too_hot(&tree.path().join(counter)), Some(Nanos::millis(120)));
     }
 }

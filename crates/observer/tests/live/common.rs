@@ -2,28 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{LinkChange, Rtnl};
+use landspeed_netlink::{LinkChange, Rtnl, in_throwaway};
 use landspeed_observer::{Scene, Watch, observer};
 use landspeed_record::{Observations, WatchTarget};
 
 /// Runs `test` on a thread of its own in a new, unnamed network namespace with loopback up, which the kernel removes
 /// with the thread, however it ends. Prints why and returns where this process may not make one.
 pub(crate) fn in_new_namespace(test: impl FnOnce() + Send) {
-    let outcome = std::thread::scope(|scope| {
-        let alone = scope.spawn(|| {
-            // SAFETY: unshare(CLONE_NEWNET) changes this thread alone and touches no memory.
-            if unsafe { libc::unshare(libc::CLONE_NEWNET) } != 0 {
-                println!("SKIP: needs root: {}", std::io::Error::last_os_error());
-                return;
-            }
-            Rtnl::open().unwrap().set_link("lo", LinkChange::Up(true)).unwrap();
-            test();
-        });
-        alone.join()
+    let outcome = in_throwaway(|| {
+        Rtnl::open().unwrap().set_link("lo", LinkChange::Up(true)).unwrap();
+        test();
     });
-    if let Err(panic) = outcome {
-        std::panic::resume_unwind(panic);
-    }
+    outcome.unwrap_or_else(|error| println!("SKIP: needs root: {error}"));
 }
 
 /// A window of one row of the table.

@@ -1,14 +1,17 @@
 //! An observer that counts what loopback carries, and breaks one promise.
 
+use std::cell::Cell;
 use std::time::Instant;
 
-use landspeed_observer::{Error, Headline, Observer, Scene, Watch};
+use landspeed_observer::{Error, Headline, Observer, Runs, Scene, Watch};
 use landspeed_record::{Observations, detail};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Breaks the promise of this name.
-pub(crate) struct Fake(pub(crate) &'static str);
+thread_local! {
+    /// The promise that the fake breaks on this thread.
+    pub(crate) static BREAKS: Cell<&'static str> = const { Cell::new("") };
+}
 
 struct FakeWatch {
     breaks: &'static str,
@@ -34,29 +37,16 @@ static CARRIED: &[Headline] = &[Headline {
     },
 }];
 
-impl Observer for Fake {
-    fn name(&self) -> &'static str {
-        "fake"
-    }
-    fn about(&self) -> &'static str {
-        "bytes over loopback"
-    }
-    fn cannot_see(&self) -> &'static [&'static str] {
-        &["whose they are"]
-    }
-    fn own_sockets_only(&self) -> bool {
-        self.0 == "own"
-    }
-    fn headlines(&self) -> &'static [Headline] {
-        CARRIED
-    }
-    fn can_run(&self) -> Result<(), String> {
-        Ok(())
-    }
-    fn watch(&self, link: &str) -> Box<dyn Watch> {
-        Box::new(FakeWatch { breaks: self.0, is_link: link == "lo", before: None })
-    }
-}
+pub(crate) const FAKE: Observer = Observer {
+    name: "fake",
+    about: "bytes over loopback",
+    cannot_see: &["whose they are"],
+    runs: Runs::Always,
+    own_sockets_only: false,
+    headlines: CARRIED,
+    can_run: || Ok(()),
+    watch: |link| Box::new(FakeWatch { breaks: BREAKS.get(), is_link: link == "lo", before: None }),
+};
 
 /// Bytes that loopback received.
 fn carried() -> u64 {

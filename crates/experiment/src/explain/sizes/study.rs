@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_analysis::fit::{BothEnds, MessageCost, OffloadStudy};
-use landspeed_observer::{Cost, Observer};
+use landspeed_observer::COST;
 use landspeed_record::{Cell, CpuAccounting, EndpointOutcome, PerPacket, Side};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::stream;
@@ -166,7 +166,7 @@ impl<'a> Study<'a> {
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
         let duration_ns =
             if profiled { self.options.effort.profiled.max(self.plan.window) } else { self.plan.window };
-        let observers = if profiled { vec![Cost.name().to_owned()] } else { Vec::new() };
+        let observers = if profiled { vec![COST.name.to_owned()] } else { Vec::new() };
         let watching = Watching { observers, interval: Nanos(0) };
         let flow = sweep.flow(size, self.options);
         match self.pair.run_watched(stream::spec(duration_ns), &flow, self.plan.warm_up, &watching) {
@@ -189,7 +189,7 @@ impl<'a> Study<'a> {
     /// Keeps what the profiler said that it could not see.
     fn look(&mut self, seen: &[EndpointOutcome; 2]) {
         let lines = seen.iter().flat_map(|end| &end.observed.unseen);
-        for line in lines.filter(|line| line.starts_with(Cost.name())) {
+        for line in lines.filter(|line| line.starts_with(COST.name)) {
             if !self.unseen.contains(line) {
                 self.unseen.push(line.clone());
             }
