@@ -176,24 +176,22 @@ fn notes(tally: &Tally, event: Event, sums: &Sums) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::tests::sample_of;
-    use super::super::sample::{KERNEL, Record, USER};
-    use super::super::tally::Scope;
+    use super::super::tally::{KERNEL, Sample, Scope, USER};
     use super::*;
 
     const SYMBOLS: &str = "ffff0000 T tcp_sendmsg\nffff1000 T _raw_spin_unlock_irqrestore\n\
         ffff2000 T no_such_function\nffff3000 T default_idle\nffff4000 T run_ksoftirqd\n\
         ffff5000 T net_rx_action\nffff6000 T tcp_ack\nffff7000 T the_end\n";
     /// Samples of thread `tid`, each a chain of addresses.
-    fn tally(scope: Scope, samples: &[(u32, &[u64])]) -> Tally {
+    fn tally(scope: Scope, samples: &[(i32, &[u64])]) -> Tally {
         let mut tally = Tally::new(scope, 99);
         for (tid, chain) in samples {
-            tally.add(Record::parse(&sample_of(*tid, chain)));
+            tally.sample(&Sample { pid: 0, tid: *tid, chain });
         }
         tally
     }
 
-    fn seen(scope: Scope, samples: &[(u32, &[u64])]) -> CostProfile {
+    fn seen(scope: Scope, samples: &[(i32, &[u64])]) -> CostProfile {
         let window = Window { event: Event::CpuClock, length: Nanos::secs(1), steal_share: 0.25 };
         profile(&tally(scope, samples), window, &Kallsyms::parse(SYMBOLS.as_bytes()).unwrap())
     }

@@ -1,15 +1,14 @@
 //! Sampling of all processors over one window.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use perf_event::Sampler as Ring;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
-use super::event::{self, Event};
-use super::ring::Ring;
-use super::sample::Record;
+use super::event::{self, Event, RING_BYTES};
 use super::tally::{Scope, Tally};
 use crate::{Error, procfile};
 
@@ -30,13 +29,17 @@ impl Sampler {
         let (mut events, mut rings) = (Vec::new(), Vec::new());
         for cpu in online()? {
             let object = || format!("of processor {cpu}");
-            let fd = match event.open(cpu) {
+            let opened = match event.open(cpu) {
                 // It went offline since the list was read.
                 Err(error) if error.raw_os_error() == Some(libc::ENODEV) => continue,
                 opened => opened.map_err(|e| Error::io("open the sampling event", object(), e))?,
             };
-            rings.push(Ring::map(fd.as_fd()).map_err(|e| Error::io("map the sample ring", object(), e))?);
-            events.push(fd);
+            let ring = opened.sampled(RING_BYTES);
+            let ring = ring.map_err(|e| Error::io("map the sample ring", object(), e))?;
+            // SAFETY: the ring owns the descriptor and is there for the whole statement.
+            let event = unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }.try_clone_to_owned();
+            events.push(event.map_err(|e| Error::io("duplicate the sampling event", object(), e))?);
+            rings.push(ring);
         }
         let stop = eventfd(0, EventfdFlags::CLOEXEC)
             .map_err(|e| Error::io("make", "an event descriptor", e.into()))?;
@@ -114,7 +117,12 @@ fn read(events: &[OwnedFd], stop: &OwnedFd, mut rings: Vec<Ring>, scope: Scope) 
             Err(error) => return Err(error.into()),
         }
         for ring in &mut rings {
-            ring.drain(|words| tally.add(Record::parse(words)));
+            while let Some(record) = ring.next_record() {
+                // A record that cannot be parsed is one of a kind that was not asked for.
+                if let Ok(record) = record.parse_record() {
+                    tally.add(record);
+                }
+            }
         }
         if waits[0].revents().contains(PollFlags::IN) {
             return Ok(tally);

@@ -2,11 +2,36 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::sample::{Record, Sample, text};
+use perf_event::data::Record;
 
 /// Addresses kept at most over all stacks, 64 MB: a window of minutes on a hundred busy processors must
 /// not eat the host's memory. Samples beyond are counted as lost.
 const MOST_ADDRESSES: usize = 8 << 20;
+
+/// Addresses from here on are markers (PERF_CONTEXT_MAX).
+const FIRST_MARKER: u64 = -4095_i64 as u64;
+pub(super) const KERNEL: u64 = -128_i64 as u64;
+pub(super) const USER: u64 = -512_i64 as u64;
+
+/// What a processor was doing.
+pub(super) struct Sample<'a> {
+    /// Process, in this process's PID namespace; 0 for the idle task and for processes outside.
+    pub(super) pid: i32,
+    pub(super) tid: i32,
+    /// Addresses from the innermost outwards, with markers (`PERF_CONTEXT_*`) between them.
+    pub(super) chain: &'a [u64],
+}
+
+impl<'a> Sample<'a> {
+    /// Addresses behind a marker, innermost first: [`KERNEL`]'s are none where user code ran, [`USER`]'s none for kernel
+    /// threads.
+    fn part(&self, marker: u64) -> &'a [u64] {
+        let Some(at) = self.chain.iter().position(|address| *address == marker) else { return &[] };
+        let after = &self.chain[at + 1..];
+        let end = after.iter().position(|address| *address >= FIRST_MARKER).unwrap_or(after.len());
+        &after[..end]
+    }
+}
 
 /// Whose processor time a sample is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -92,17 +117,25 @@ impl Tally {
 
     pub(super) fn add(&mut self, record: Record<'_>) {
         match record {
-            Record::Sample(sample) => self.sample(&sample),
-            Record::Lost(lost) => self.lost += lost,
-            Record::Throttled => self.throttled += 1,
-            Record::Symbol { start, length, name } => {
-                self.loaded.push(Loaded { start, length, name: text(name) });
+            Record::Sample(sample) => self.sample(&Sample {
+                pid: sample.pid().unwrap_or(0).cast_signed(),
+                tid: sample.tid().unwrap_or(0).cast_signed(),
+                chain: sample.callchain().unwrap_or_default(),
+            }),
+            Record::Lost(of) => self.lost += of.lost,
+            Record::LostSamples(of) => self.lost += of.lost,
+            Record::Throttle(_) => self.throttled += 1,
+            // A BPF program or trampoline: "bpf_prog_6deef7357e7b4530_name".
+            Record::KSymbol(code) => {
+                let name = code.name.split(|byte| *byte == 0).next().unwrap_or_default();
+                let name = String::from_utf8_lossy(name).into_owned();
+                self.loaded.push(Loaded { start: code.addr, length: code.len, name });
             }
-            Record::Other => {}
+            _ => {}
         }
     }
 
-    fn sample(&mut self, sample: &Sample<'_>) {
+    pub(super) fn sample(&mut self, sample: &Sample<'_>) {
         let whose = match &self.scope {
             Scope::Tasks(tids) if tids.contains(&sample.tid) => Whose::Watched,
             Scope::Process(pid) if *pid == sample.pid => Whose::Watched,
@@ -111,16 +144,16 @@ impl Tally {
             Scope::Machine => Whose::Watched,
         };
         // Of others only what the kernel did is of interest.
-        let (user, pid) = if whose == Whose::Others { (&[][..], 0) } else { (sample.user(), sample.pid) };
-        if whose == Whose::Others && sample.kernel().is_empty() {
+        let (user, pid) = if whose == Whose::Others { (&[][..], 0) } else { (sample.part(USER), sample.pid) };
+        if whose == Whose::Others && sample.part(KERNEL).is_empty() {
             return;
         }
-        let length = sample.kernel().len() + user.len();
+        let length = sample.part(KERNEL).len() + user.len();
         if self.addresses + length > MOST_ADDRESSES {
             self.lost += 1;
             return;
         }
-        let stack = Stack { whose, pid, kernel: sample.kernel().into(), user: user.into() };
+        let stack = Stack { whose, pid, kernel: sample.part(KERNEL).into(), user: user.into() };
         let samples = self.stacks.entry(stack).or_insert_with(|| {
             self.addresses += length;
             0
@@ -131,18 +164,29 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::tests::sample_of;
-    use super::super::sample::{KERNEL, USER};
     use super::*;
+
+    /// Of thread `tid` of process 1.
+    fn sample_of(tid: i32, chain: &[u64]) -> Sample<'_> {
+        Sample { pid: 1, tid, chain }
+    }
+
+    #[test]
+    fn a_sample_is_split_at_its_markers() {
+        let both = sample_of(9, &[KERNEL, 0xf001, 0xf002, USER, 0x401, 0x402]);
+        assert_eq!((both.part(KERNEL), both.part(USER)), (&[0xf001, 0xf002][..], &[0x401, 0x402][..]));
+        let user = sample_of(9, &[USER, 0x401]);
+        assert_eq!((user.part(KERNEL), user.part(USER)), (&[][..], &[0x401][..]));
+    }
 
     #[test]
     fn only_the_scopes_threads_count_and_equal_stacks_are_one() {
         let mut tally = Tally::new(Scope::Tasks(BTreeSet::from([7])), 8);
         let chain = [KERNEL, 1, 2, USER, 3];
         for tid in [7, 7, 8, 9] {
-            tally.add(Record::parse(&sample_of(tid, &chain)));
+            tally.sample(&sample_of(tid, &chain));
         }
-        tally.add(Record::parse(&sample_of(9, &[USER, 3])));
+        tally.sample(&sample_of(9, &[USER, 3]));
         let count =
             |whose| -> Vec<_> { tally.stacks.iter().filter(|(stack, _)| stack.whose == whose).collect() };
         let watched = Stack { whose: Whose::Watched, pid: 1, kernel: [1, 2].into(), user: [3].into() };
@@ -155,11 +199,11 @@ mod tests {
     fn all_threads_of_a_process_count_and_no_other() {
         let mut tally = Tally::new(Scope::Process(1), 8);
         for tid in [7, 9] {
-            tally.add(Record::parse(&sample_of(tid, &[KERNEL, 1])));
+            tally.sample(&sample_of(tid, &[KERNEL, 1]));
         }
         assert!(tally.stacks.keys().all(|stack| stack.whose == Whose::Watched));
         let mut other = Tally::new(Scope::Process(2), 8);
-        other.add(Record::parse(&sample_of(7, &[KERNEL, 1])));
+        other.sample(&sample_of(7, &[KERNEL, 1]));
         assert!(other.stacks.keys().all(|stack| stack.whose == Whose::Others));
     }
 
@@ -167,7 +211,7 @@ mod tests {
     fn the_whole_machine_counts_and_the_readers_own_time_is_known_for_what_it_is() {
         let mut tally = Tally::new(Scope::Machine, 8);
         for tid in [7, 8] {
-            tally.add(Record::parse(&sample_of(tid, &[USER, 3])));
+            tally.sample(&sample_of(tid, &[USER, 3]));
         }
         let mut whose: Vec<_> = tally.stacks.keys().map(|stack| stack.whose == Whose::Own).collect();
         whose.sort_unstable();
@@ -178,8 +222,7 @@ mod tests {
     fn memory_is_bounded_and_what_does_not_fit_is_lost_aloud() {
         let mut tally = Tally::new(Scope::Machine, 8);
         tally.addresses = MOST_ADDRESSES;
-        tally.add(Record::parse(&sample_of(7, &[KERNEL, 1])));
-        tally.add(Record::Lost(3));
-        assert_eq!((tally.lost, tally.stacks.len()), (4, 0));
+        tally.sample(&sample_of(7, &[KERNEL, 1]));
+        assert_eq!((tally.lost, tally.stacks.len()), (1, 0));
     }
 }
