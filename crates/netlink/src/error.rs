@@ -8,7 +8,6 @@ pub enum Error {
     #[error("{operation}: {}{}", strerror(.source), told(.detail))]
     Kernel {
         operation: String,
-        /// The kernel's errno.
         source: io::Error,
         /// The kernel's extended acknowledgement text, where it sent one.
         detail: Option<String>,
@@ -22,11 +21,7 @@ pub enum Error {
     },
     /// The socket failed, not the request.
     #[error("{operation}: netlink socket: {}", strerror(.source))]
-    Socket {
-        operation: String,
-        /// The socket's errno.
-        source: io::Error,
-    },
+    Socket { operation: String, source: io::Error },
     /// The answer was not what the protocol promises.
     #[error("{operation}: the kernel's answer cannot be understood: {what}")]
     Malformed { operation: String, what: String },

@@ -50,11 +50,9 @@ pub struct Link {
     pub kind: Option<String>,
     /// `IFF_*` flags.
     pub flags: u32,
-    /// MTU in bytes.
     pub mtu: u32,
     /// Least and greatest MTU in bytes; zero where the driver states none.
     pub mtu_range: (u32, u32),
-    /// Transmit queue length in packets.
     pub txqlen: u32,
     pub mac: HardwareAddress,
     /// The address burnt in, which identifies a physical device whatever it is called.

@@ -10,9 +10,7 @@ use crate::rtnl::{Rtnl, check_name};
 
 #[derive(Debug, Clone)]
 pub enum LinkChange<'a> {
-    /// MTU in bytes.
     Mtu(u32),
-    /// Transmit queue length in packets.
     TxQueueLen(u32),
     Up(bool),
     /// Largest packet handed to segmentation, in bytes.

@@ -39,7 +39,6 @@ pub enum NetemLoss {
 pub struct Netem {
     /// Each packet is delayed by this much, give or take [`Netem::jitter_ns`] (uniform).
     pub latency_ns: u64,
-    /// See above.
     pub jitter_ns: u64,
     /// Packets that it holds, those that are only delayed included; more are dropped.
     pub limit_packets: u32,

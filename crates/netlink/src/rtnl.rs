@@ -10,7 +10,6 @@ pub struct Rtnl {
 }
 
 impl Rtnl {
-    /// Opens a socket in this thread's network namespace.
     pub fn open() -> Result<Self, Error> {
         let channel = Channel::open(netlink_sys::protocols::NETLINK_ROUTE);
         channel.map_err(Into::into).during(|| "open rtnetlink".into()).map(|channel| Rtnl { channel })

@@ -14,7 +14,6 @@ const ADDR_IPV6: u16 = 2;
 pub struct TcpMetrics(Genl);
 
 impl TcpMetrics {
-    /// Opens a socket in this thread's network namespace.
     pub fn open() -> Result<Self, Error> {
         Genl::open("tcp_metrics").map(TcpMetrics)
     }

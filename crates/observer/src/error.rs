@@ -6,25 +6,19 @@ use std::io;
 /// [`Watcher`](crate::Watcher) turns the error into a line of `Observations::unseen`.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A file or call of the kernel failed.
     #[error("cannot {operation} {object}: {source}")]
     Io {
         /// "read", "ask TCP_INFO of".
         operation: &'static str,
         /// The file, socket or thread.
         object: String,
-        /// The kernel's answer.
         source: io::Error,
     },
     /// The kernel's answer is not of the shape that its documentation gives.
     #[error(
         "cannot make sense of {object}: {why}; please report the file's contents with your kernel's version"
     )]
-    Shape {
-        object: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    Shape { object: String, why: String },
     /// The kernel's answer over netlink; the message names operation and object.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),

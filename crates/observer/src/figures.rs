@@ -5,7 +5,6 @@ use landspeed_units::Nanos;
 
 use crate::Observer;
 
-/// A figure that an observer prints.
 pub type Headline = landspeed_record::Headline<Observations>;
 
 /// The figures that are looked at first, of the details that they are taken from: name, what it is, and the amount,

@@ -36,7 +36,6 @@ mod softnet;
 mod tcp_info;
 mod throttle;
 
-mod difference;
 mod error;
 mod figures;
 pub mod host;
@@ -47,6 +46,7 @@ pub mod reference;
 mod sockets;
 mod table;
 mod watcher;
+mod window;
 
 /// Every observer there is. They open in this order and close in the reverse one.
 ///

@@ -16,11 +16,9 @@ pub struct Scene<'a> {
     /// The workload's sockets, each with its flow's number; empty likewise. A flow may have none, or several, and sockets may
     /// be of any family.
     pub sockets: &'a [(u32, BorrowedFd<'a>)],
-    /// Whose flows are watched.
     pub target: WatchTarget,
 }
 
-/// When an observer runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runs {
     /// In every trial and in every explanation.

@@ -11,7 +11,6 @@ use crate::Error;
 /// No file that is read here comes near this; a longer one (a fake /proc, a runaway driver) is cut.
 const LIMIT: u64 = 8 << 20;
 
-/// The whole file.
 pub(crate) fn read(path: &str) -> Result<String, Error> {
     let mut bytes = Vec::with_capacity(4096);
     fs::File::open(path)
@@ -47,7 +46,6 @@ pub(crate) fn numbered(folder: impl AsRef<Path>) -> io::Result<Vec<u32>> {
 pub(crate) struct Stat {
     pub(crate) state: char,
     pub(crate) parent: u32,
-    /// In user and kernel code.
     pub(crate) ran: CpuNanos,
     /// Run time of the children that it has waited for.
     pub(crate) children_ran: CpuNanos,

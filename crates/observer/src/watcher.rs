@@ -19,7 +19,6 @@ pub struct Watcher {
     seats: Vec<Seat>,
     /// Why observers do not run here at all.
     barred: Vec<String>,
-    /// What failed in this window.
     failed: Vec<String>,
 }
 

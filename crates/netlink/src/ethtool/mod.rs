@@ -29,7 +29,6 @@ pub struct Ethtool {
 }
 
 impl Ethtool {
-    /// Opens a socket in this thread's network namespace.
     pub fn open() -> Result<Self, Error> {
         Genl::open("ethtool").map(|genl| Ethtool { genl })
     }

@@ -83,7 +83,6 @@ pub struct SockDiag {
 }
 
 impl SockDiag {
-    /// Opens a socket in this thread's network namespace.
     pub fn open() -> Result<Self, Error> {
         let channel = Channel::open(netlink_sys::protocols::NETLINK_SOCK_DIAG);
         channel.map_err(Failure::from).during(|| "open sock_diag".into()).map(|channel| SockDiag { channel })

@@ -37,9 +37,10 @@ use std::time::Instant;
 
 use landspeed_record::{CostProfile, CpuUsage, Observations, WatchTarget};
 
-use crate::cpu::CPU;
+use crate::cpu::stat::{self, Cores};
 use crate::figures::headlines;
-use crate::{Error, Observer, Runs, Scene, Watch, host};
+use crate::window::{OpenWindow, windows};
+use crate::{Error, Observer, Runs, Scene, host};
 use event::Event;
 use kallsyms::Kallsyms;
 use profile::Window;
@@ -73,58 +74,47 @@ pub static COST: Observer = Observer {
             "samples lost", "the kernel could not deliver them": cost.as_ref().map(|cost| cost.lost);
         }
     },
-    can_run: || ability::can_sample(),
+    can_run: ability::can_sample,
     watch: |link| {
-        Box::new(CostWatch {
-            event: Event::probe(0),
-            shares_machine: link == "lo" || !host::probe().initial_netns,
-            processors: CPU.watch(link),
-            open: None,
+        let event = Event::probe(0);
+        // Other hosts of the experiment may run on this machine.
+        let shares_machine = link == "lo" || !host::probe().initial_netns;
+        windows(move |scene| {
+            let cores = stat::read()?;
+            let sampler = Sampler::start(event, scope(scene, shares_machine))?;
+            Ok(Open { event, cores, sampler, opened: Instant::now() })
         })
     },
 };
 
-struct CostWatch {
+struct Open {
     event: Event,
-    /// Other hosts of the experiment may run on this machine.
-    shares_machine: bool,
     /// For stolen time.
-    processors: Box<dyn Watch>,
-    open: Option<(Sampler, Instant)>,
+    cores: Cores,
+    sampler: Sampler,
+    opened: Instant,
 }
 
-impl CostWatch {
-    fn scope(&self, scene: &Scene<'_>) -> Scope {
-        match scene.target {
-            WatchTarget::Workload if self.shares_machine => {
-                Scope::Tasks(BTreeSet::from_iter(scene.threads.iter().copied()))
-            }
-            WatchTarget::Pid { pid } => Scope::Process(pid.cast_signed()),
-            _ => Scope::Machine,
+fn scope(scene: &Scene<'_>, shares_machine: bool) -> Scope {
+    match scene.target {
+        WatchTarget::Workload if shares_machine => {
+            Scope::Tasks(BTreeSet::from_iter(scene.threads.iter().copied()))
         }
+        WatchTarget::Pid { pid } => Scope::Process(pid.cast_signed()),
+        _ => Scope::Machine,
     }
 }
 
-impl Watch for CostWatch {
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
-        self.open = None;
-        self.processors.open(&Scene::default())?;
-        let sampler = Sampler::start(self.event, self.scope(scene))?;
-        self.open = Some((sampler, Instant::now()));
-        Ok(())
-    }
-
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        let Some((sampler, opened)) = self.open.take() else { return Ok(()) };
-        sampler.pause()?;
-        let length = opened.elapsed().into();
+impl OpenWindow for Open {
+    fn close(self, seen: &mut Observations) -> Result<(), Error> {
+        self.sampler.pause()?;
+        let length = self.opened.elapsed().into();
         // The window is over: what follows may take its time.
-        let mut processors = Observations::default();
-        self.processors.close(&mut processors)?;
-        let tally = sampler.finish()?;
+        let cores = stat::difference(&self.cores, &stat::read()?);
+        let steal_share = CpuUsage { cores, ..CpuUsage::default() }.steal_share();
+        let tally = self.sampler.finish()?;
         let kernel = Kallsyms::read(&tally.loaded)?;
-        let window =
-            Window { event: self.event, length, steal_share: processors.get::<CpuUsage>().steal_share() };
+        let window = Window { event: self.event, length, steal_share };
         seen.put(Some(profile::profile(&tally, window, &kernel)));
         Ok(())
     }

@@ -69,7 +69,6 @@ fn descends(all: &BTreeMap<u32, Stat>, mut pid: u32, own: u32) -> bool {
     false
 }
 
-/// All processes that are there.
 pub(super) fn all() -> BTreeMap<u32, Stat> {
     let pids = procfile::numbered("/proc").unwrap_or_default().into_iter();
     pids.filter_map(|pid| Some((pid, Stat::read(&format!("/proc/{pid}/stat")).ok()?))).collect()

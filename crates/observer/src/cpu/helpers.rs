@@ -14,7 +14,6 @@ use crate::{Error, procfile};
 
 static KNOWN: Mutex<Known> = Mutex::new(Known { threads: BTreeMap::new(), past: CpuNanos(0) });
 
-/// The threads that are known now.
 struct Known {
     threads: BTreeMap<i32, Entry>,
     /// What others ran while they were known.

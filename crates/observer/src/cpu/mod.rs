@@ -14,41 +14,25 @@
 //!
 //! # Why a kernel's way of accounting matters
 //!
-//! *Tick accounting* (CONFIG_TICK_CPU_ACCOUNTING; also what CONFIG_VIRT_CPU_ACCOUNTING_GEN does on every
-//! core that is not in `nohz_full`): at each tick, 4 ms at HZ=250, the whole tick is charged to whatever
-//! runs at that moment. A 300 ms window is 75 dice throws. Yet a *thread's* run time comes from the
-//! scheduler's clock, exact to the nanosecond, and there is nothing on such a kernel that takes interrupt
-//! time out of it. A softirq that runs in the context of a task, as all of veth's do when `dev_queue_xmit`
-//! re-enables bottom halves, is charged to that task; one that is put off is charged to ksoftirqd. So on a
-//! path of virtual links, the workload's threads plus ksoftirqd are the exact cost:
-//! [`CpuAccounting::Tasks`].
+//! *Tick accounting* (CONFIG_TICK_CPU_ACCOUNTING, and CONFIG_VIRT_CPU_ACCOUNTING_GEN on cores that are not `nohz_full`):
+//! each tick, 4 ms at HZ=250, is charged to whatever runs at that moment: a 300 ms window is 75 dice throws. A *thread's*
+//! run time is exact, and includes the softirqs that run in its context, as all of veth's do; those that are put off are
+//! ksoftirqd's. So on virtual links threads and ksoftirqd are the cost: [`CpuAccounting::Tasks`]. Not so with RPS, RFS
+//! or a real NIC: their softirqs are charged to whatever they interrupt, mostly the idle loop. Turning RPS on then looked
+//! like 1.13 to 1.38 of the bytes per CPU-second (veth, no TSO, Linux 6.18, HZ=250, four pairs each); the softnet observer
+//! tells when packets change cores.
 //!
-//! *Not so with RPS or RFS*: they hand packets to another core by an interrupt, and the softirq there is
-//! charged to whatever it meets, another program or nobody. Turning RPS on then looks like a gain in bytes per
-//! CPU-second even where the work has only moved out of sight: 1.13 to 1.15 over two cores and 1.16 to 1.38 on
-//! one, on a machine whose cores were kept busy by strangers so that idle time could not tell how much of it is
-//! real (veth, no TSO, Linux 6.18, HZ=250, four pairs each). The softnet observer tells when packets change
-//! cores; such a step can be judged only by the cores' idle time, or on a kernel with interrupt accounting.
-//!
-//! With a real NIC, threads are not the cost either: its interrupts are charged to whoever was
-//! interrupted, which is idle more often than not.
-//!
-//! *Interrupt accounting* (CONFIG_IRQ_TIME_ACCOUNTING, and a clock that the kernel trusts): the time of
-//! hard and soft interrupts is measured at their entry and exit, kept per core to the nanosecond, and
-//! **taken out** of the interrupted task's run time (`update_rq_clock_task`). Threads plus the irq and
-//! softirq columns are the cost: [`CpuAccounting::TasksAndIrq`]. ksoftirqd's time is in the softirq column
-//! as well as in its own run time, and must be counted once; threaded NAPI's is in its own run time only.
-//!
-//! CONFIG_VIRT_CPU_ACCOUNTING_GEN without CONFIG_IRQ_TIME_ACCOUNTING is **not** interrupt accounting: it
-//! splits user from system at kernel entry, and only on nohz_full cores. See kernel/sched/cputime.c;
-//! [`accounting`] decides.
+//! *Interrupt accounting* (CONFIG_IRQ_TIME_ACCOUNTING, and a clock that the kernel trusts): hard and soft interrupts are
+//! measured and **taken out** of the interrupted task's run time (`update_rq_clock_task`, kernel/sched/cputime.c). Threads
+//! plus the irq and softirq columns are the cost: [`CpuAccounting::TasksAndIrq`]. ksoftirqd's time is in the softirq
+//! column as well, and counts once; threaded NAPI's is in its own run time only. [`accounting`] decides.
 
 mod accounting;
 mod children;
 pub(crate) mod clock;
 mod helpers;
 mod kthreads;
-mod stat;
+pub(crate) mod stat;
 
 #[cfg(doc)]
 use landspeed_record::CpuAccounting;
@@ -59,7 +43,8 @@ pub use accounting::{Kernel, accounting};
 pub use helpers::leave_out_this_thread;
 
 use crate::figures::headlines;
-use crate::{Error, Observer, Runs, Scene, Watch, procfile};
+use crate::window::{OpenWindow, windows};
+use crate::{Error, Observer, Runs, Scene, procfile};
 use clock::Clock;
 use helpers::Claim;
 use kthreads::{Carrier, Carriers};
@@ -90,13 +75,11 @@ pub(crate) static CPU: Observer = Observer {
         }
     },
     can_run: || procfile::readable(stat::PATH),
-    watch: |_| Box::new(CpuWatch { carriers: Carriers::find(), start: None }),
+    watch: |_| {
+        let mut carriers = Carriers::find();
+        windows(move |scene| Reading::start(&mut carriers, scene))
+    },
 };
-
-struct CpuWatch {
-    carriers: Carriers,
-    start: Option<Reading>,
-}
 
 struct Reading {
     cores: Cores,
@@ -158,30 +141,29 @@ impl Run {
     }
 }
 
-impl Watch for CpuWatch {
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
-        self.start = None;
-        self.carriers.refresh();
+impl Reading {
+    fn start(carriers: &mut Carriers, scene: &Scene<'_>) -> Result<Self, Error> {
+        carriers.refresh();
         let cores = stat::read()?;
-        let softirqs = Run::start(self.carriers.clocks(Carrier::Softirq));
-        let napi = Run::start(self.carriers.clocks(Carrier::Napi));
+        let softirqs = Run::start(carriers.clocks(Carrier::Softirq));
+        let napi = Run::start(carriers.clocks(Carrier::Napi));
         let own = (scene.target == WatchTarget::Workload).then(|| Own::start(scene.threads)).transpose()?;
         let threads = Run::start(scene.threads.iter().map(|tid| Clock::thread(*tid)));
-        self.start = Some(Reading { cores, softirqs, napi, own, threads, at: clock::now() });
-        Ok(())
+        Ok(Reading { cores, softirqs, napi, own, threads, at: clock::now() })
     }
+}
 
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        let Some(start) = self.start.take() else { return Ok(()) };
+impl OpenWindow for Reading {
+    fn close(self, seen: &mut Observations) -> Result<(), Error> {
         let end = clock::now();
         // The workload's threads first: they are the figure that decides.
-        let (workload_ns, threads_lost) = start.threads.since();
-        let (helpers_ns, children_ns) = start.own.as_ref().map(Own::since).transpose()?.unwrap_or_default();
-        let (ksoftirqd_ns, softirqs_lost) = start.softirqs.since();
-        let (napi_ns, napi_lost) = start.napi.since();
-        let cores = stat::difference(&start.cores, &stat::read()?);
+        let (workload_ns, threads_lost) = self.threads.since();
+        let (helpers_ns, children_ns) = self.own.as_ref().map(Own::since).transpose()?.unwrap_or_default();
+        let (ksoftirqd_ns, softirqs_lost) = self.softirqs.since();
+        let (napi_ns, napi_lost) = self.napi.since();
+        let cores = stat::difference(&self.cores, &stat::read()?);
         seen.put(CpuUsage {
-            window_ns: end.saturating_sub(start.at),
+            window_ns: end.saturating_sub(self.at),
             cores,
             workload_ns,
             helpers_ns,
@@ -197,7 +179,7 @@ impl Watch for CpuWatch {
                     .push(format!("cpu: run time of {lost} of {which}: not running for the whole window"));
             }
         }
-        if start.softirqs.read.is_empty() {
+        if self.softirqs.read.is_empty() {
             seen.unseen.push(kthreads::NONE.into());
         }
         Ok(())

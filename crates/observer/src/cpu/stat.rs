@@ -6,12 +6,12 @@ use landspeed_record::CoreClasses;
 
 use crate::{Error, procfile};
 
-pub(super) const PATH: &str = "/proc/stat";
+pub(crate) const PATH: &str = "/proc/stat";
 
 /// Ticks (USER_HZ) by class, by core: user, nice, system, idle, iowait, irq, softirq, steal.
-pub(super) type Cores = BTreeMap<u32, [u64; 8]>;
+pub(crate) type Cores = BTreeMap<u32, [u64; 8]>;
 
-pub(super) fn read() -> Result<Cores, Error> {
+pub(crate) fn read() -> Result<Cores, Error> {
     parse(&procfile::read(PATH)?)
 }
 
@@ -39,7 +39,7 @@ fn parse(text: &str) -> Result<Cores, Error> {
 
 /// What passed between the two, for cores that were there both times. A class that runs backwards (idle
 /// does so by a tick at times: the kernel extrapolates it) is zero.
-pub(super) fn difference(before: &Cores, after: &Cores) -> Vec<CoreClasses> {
+pub(crate) fn difference(before: &Cores, after: &Cores) -> Vec<CoreClasses> {
     let passed = |core: &u32, later: &[u64; 8]| -> Option<CoreClasses> {
         let earlier = before.get(core)?;
         let ticks = |i: usize| later[i].saturating_sub(earlier[i]);

@@ -10,7 +10,6 @@ use super::track::Track;
 use crate::Error;
 use crate::sockets::{Wanted, canonical, covers};
 
-/// A listener and what was seen of it.
 #[derive(Debug)]
 struct Listener {
     local: SocketAddr,

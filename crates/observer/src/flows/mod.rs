@@ -11,11 +11,12 @@ mod track;
 mod window;
 
 use landspeed_netlink::{Ports, SockDiag, SocketKind};
-use landspeed_record::{FlowWatch, ListenerWatch, Observations, SocketState, TcpState};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_record::{FlowWatch, ListenerWatch, SocketState, TcpState};
+use landspeed_units::Bytes;
 
 use crate::figures::{headlines, mean, total};
-use crate::{Error, Observer, Runs, Scene, Watch};
+use crate::window::windows;
+use crate::{Observer, Runs};
 use window::Window;
 
 /// What a counter of each flow grew by, over all flows.
@@ -73,30 +74,5 @@ pub(crate) static FLOWS: Observer = Observer {
             false => error.to_string(),
         })
     },
-    watch: |_| Box::<FlowsWatch>::default(),
+    watch: |_| windows(Window::open),
 };
-
-#[derive(Default)]
-struct FlowsWatch {
-    window: Option<Window>,
-}
-
-impl Watch for FlowsWatch {
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
-        self.window = None;
-        self.window = Some(Window::open(scene)?);
-        Ok(())
-    }
-
-    fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
-        self.window.as_mut().map_or(Ok(()), Window::sample)
-    }
-
-    /// What was seen until then is told even where the last look fails.
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        let Some(mut window) = self.window.take() else { return Ok(()) };
-        let last = window.sample();
-        window.tell(seen);
-        last
-    }
-}

@@ -60,7 +60,6 @@ fn millis(ms: u32) -> Nanos {
     Nanos::millis(ms.into())
 }
 
-/// Bits per second of a rate in bytes per second.
 fn bits(rate: u64) -> BitRate {
     BitRate(rate as f64 * 8.0)
 }

@@ -7,7 +7,6 @@ use landspeed_units::Nanos;
 use super::state;
 use crate::sockets::Found;
 
-/// A flow and what was seen of it.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) id: SocketId,

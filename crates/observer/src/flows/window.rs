@@ -12,12 +12,12 @@ use super::listeners::Listeners;
 use super::state;
 use super::track::Track;
 use crate::sockets::{Found, MOST_FLOWS, Owners, Wanted, inodes_of, select};
+use crate::window::OpenWindow;
 use crate::{Error, Scene};
 
 /// Listing all sockets of a host may take one part in this many of the time, whatever it costs there.
 const LIST_SHARE: u32 = 20;
 
-/// An open window.
 pub(super) struct Window {
     diag: SockDiag,
     opened: Instant,
@@ -68,7 +68,7 @@ impl Window {
         Ok(window)
     }
 
-    pub(super) fn sample(&mut self) -> Result<(), Error> {
+    fn look(&mut self) -> Result<(), Error> {
         let now = Instant::now();
         let found = if self.wanted.may_grow() && now >= self.next_list {
             self.wanted.refresh();
@@ -141,7 +141,7 @@ impl Window {
     }
 
     /// Adds what was seen. Holders of what came within the window are looked for now.
-    pub(super) fn tell(self, seen: &mut Observations) {
+    fn tell(self, seen: &mut Observations) {
         let came = self.inodes().into_iter().filter(|inode| self.owners.of(*inode) == 0);
         let came = Owners::find(came);
         let pid_of = |inode: u32| match self.owners.of(inode) {
@@ -168,6 +168,19 @@ impl Window {
     }
 }
 
+impl OpenWindow for Window {
+    fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
+        self.look()
+    }
+
+    /// What was seen until then is told even where the last look fails.
+    fn close(mut self, seen: &mut Observations) -> Result<(), Error> {
+        let last = self.look();
+        self.tell(seen);
+        last
+    }
+}
+
 /// Duplicates of the workload's sockets.
 fn held(scene: &Scene<'_>) -> Result<Vec<OwnedFd>, Error> {
     let own = |(flow, socket): &(u32, BorrowedFd<'_>)| {
@@ -191,7 +204,7 @@ mod tests {
         while !look(&window.flows) {
             assert!(Instant::now() < deadline, "{:?}", window.flows);
             std::thread::sleep(Duration::from_millis(2));
-            window.sample().unwrap();
+            window.look().unwrap();
         }
     }
 
@@ -206,12 +219,12 @@ mod tests {
         let near = client.local_addr().unwrap();
         let server = listener.accept().unwrap().0;
         sample_until(&mut window, |flows| flows.len() == 2);
-        window.sample().unwrap();
+        window.look().unwrap();
         // The server's end goes first, so that nothing of the client's lingers.
         drop(server);
         drop(client);
         sample_until(&mut window, |flows| flows.iter().all(|flow| !flow.alive));
-        window.sample().unwrap();
+        window.look().unwrap();
         let mut seen = Observations::default();
         window.tell(&mut seen);
         let flow = seen.get::<Vec<FlowWatch>>().iter().find(|flow| flow.key.local == near).unwrap();

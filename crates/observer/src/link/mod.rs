@@ -9,8 +9,8 @@ use landspeed_record::LinkCounters;
 use landspeed_units::{Bytes, Nanos};
 
 use crate::cpu::clock;
-use crate::difference::difference;
 use crate::figures::headlines;
+use crate::window::difference;
 use crate::{Error, Observer, Runs, procfile};
 
 const PATH: &str = "/proc/thread-self/net/dev";

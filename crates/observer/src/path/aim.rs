@@ -18,9 +18,7 @@ const MOST_FLOWS: usize = 2000;
 pub(super) struct Place {
     /// Inode number of the namespace.
     pub(super) netns: u32,
-    /// Index of the link in it.
     pub(super) index: u32,
-    /// Its MTU.
     pub(super) mtu: Bytes,
     /// The device frees a packet only when it has been sent.
     pub(super) completion: bool,
@@ -61,7 +59,6 @@ pub(super) struct Ports {
     pub(super) remote: u16,
 }
 
-/// The flows to watch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Aim {
     /// These; all of the link where it is empty.

@@ -6,11 +6,9 @@
 //! in every second only: even an empty program costs some percent of a packet's way while it is attached.
 
 mod aim;
-mod config;
 mod load;
 mod points;
 mod programs;
-mod reasons;
 mod session;
 mod tally;
 mod tracer;

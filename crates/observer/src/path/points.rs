@@ -3,7 +3,6 @@
 
 use libbpf_rs::btf::{Btf, types};
 
-/// Where a program is attached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
     /// A tracepoint with exactly so many parameters, where that matters.
@@ -13,7 +12,6 @@ pub(super) enum Event {
     Function(&'static str),
 }
 
-/// One program of path.bpf.c.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Program {
     pub(super) name: &'static str,
@@ -32,7 +30,6 @@ pub(super) enum When {
     Freed,
 }
 
-/// A point of a packet's way.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
     /// Programs that trace it, best first; the first that a kernel has is used.
@@ -119,7 +116,6 @@ pub(super) static POINTS: &[Point] = &[
 ];
 
 impl Event {
-    /// Whether this kernel has it.
     fn is_in(self, btf: &Btf<'_>) -> bool {
         match self {
             Event::Tracepoint(name, None) => parameters(btf, name).is_some(),

@@ -8,11 +8,9 @@ use libbpf_rs::btf::Btf;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object};
 
 use super::aim::{Aim, Place, Ports};
-use super::config::Config;
 use super::load::{Loaded, PROGRAMS, Traced};
 use super::points::When;
-use super::reasons::Reasons;
-use super::tally::{self, Tally};
+use super::tally::{self, Reasons, Tally};
 use crate::{Error, procfile};
 
 /// The loaded programs. Nothing is attached but what [`Programs::attach`] returned and its caller keeps.
@@ -33,6 +31,36 @@ struct Maps {
     hops: MapHandle,
     drops: MapHandle,
     flows: MapHandle,
+}
+
+/// state.h's `struct config`, which is the programs' one global variable. Fields and padding lie as clang puts them for BPF.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+struct Config {
+    netns: u32,
+    ifindex: u32,
+    stride: u32,
+    one_in: u32,
+    epoch: u32,
+    only_flows: u32,
+    fragments: u32,
+    _aligned: u32,
+    /// Keys of one of the flows, or zero.
+    flow: [u64; 2],
+    only_address: u32,
+    /// As IPv6 in network order.
+    address: [u8; 16],
+    port: u32,
+    completion: u32,
+    _end: u32,
+}
+
+impl Config {
+    /// As the programs read it.
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: the struct is integers without padding between or behind them, as the test adds up.
+        unsafe { std::slice::from_raw_parts((&raw const *self).cast(), size_of::<Self>()) }
+    }
 }
 
 impl Programs {
@@ -167,6 +195,18 @@ pub(super) fn failed(operation: &'static str, object: &str, error: &libbpf_rs::E
 mod tests {
     use super::super::points::POINTS;
     use super::*;
+    use std::mem::offset_of;
+
+    #[test]
+    fn fields_lie_where_the_programs_read_them() {
+        assert_eq!((offset_of!(Config, flow), offset_of!(Config, only_address)), (32, 48));
+        assert_eq!((offset_of!(Config, address), offset_of!(Config, port)), (52, 68));
+        assert_eq!(
+            (offset_of!(Config, completion), size_of::<Config>()),
+            (72, 80),
+            "14 words, two keys, an address"
+        );
+    }
 
     #[test]
     fn a_flow_is_known_in_both_directions() {

@@ -98,9 +98,7 @@ impl Budget {
     }
 }
 
-/// What is going on in an open window.
 enum Phase {
-    /// Nothing is attached.
     Detached,
     /// Nor now, but as soon as the turn comes.
     Waiting,

@@ -1,6 +1,9 @@
 //! What the programs counted: their maps, read and summed over processors.
 
+use std::collections::HashMap;
+
 use landspeed_record::{Hop, HopLatency};
+use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::{MapCore, MapFlags};
 
 use super::programs::failed;
@@ -114,6 +117,30 @@ fn bins(slots: &[u64]) -> Vec<(u64, u64)> {
     (0..).zip(slots).filter(|(_, count)| **count > 0).map(|(slot, count)| (edge(slot), *count)).collect()
 }
 
+/// `enum skb_drop_reason` of the running kernel (include/net/dropreason-core.h); the numbers differ from
+/// release to release, so they are read from its own types.
+pub(super) struct Reasons(HashMap<u32, String>);
+
+impl Reasons {
+    pub(super) fn of(btf: &Btf<'_>) -> Self {
+        let Some(reasons) = btf.type_by_name::<types::Enum<'_>>("skb_drop_reason") else {
+            return Reasons(HashMap::new());
+        };
+        let named = reasons.iter().filter_map(|member| {
+            let name = member.name?.to_str()?;
+            let short = name.strip_prefix("SKB_DROP_REASON_").or_else(|| name.strip_prefix("SKB_"))?;
+            Some((u32::try_from(member.value).ok()?, short.to_owned()))
+        });
+        Reasons(named.collect())
+    }
+
+    /// As the kernel spells it, without the prefix: "NO_SOCKET". Reasons of subsystems (the upper half of
+    /// the number) have no names in the kernel's types.
+    pub(super) fn name(&self, reason: u32) -> String {
+        self.0.get(&reason).cloned().unwrap_or_else(|| format!("reason {reason:#x}"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,5 +157,11 @@ mod tests {
     fn words_are_of_this_machine() {
         let bytes: Vec<u8> = [1u64, 1 << 40].iter().flat_map(|word| word.to_ne_bytes()).collect();
         assert_eq!(words(&bytes).collect::<Vec<_>>(), [1, 1 << 40]);
+    }
+
+    #[test]
+    fn an_unknown_reason_keeps_its_number() {
+        let known = Reasons(HashMap::from([(3, "NO_SOCKET".to_owned())]));
+        assert_eq!((known.name(3).as_str(), known.name(0x20001).as_str()), ("NO_SOCKET", "reason 0x20001"));
     }
 }

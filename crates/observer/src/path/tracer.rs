@@ -11,13 +11,11 @@ use super::session::{Budget, Session};
 use super::turn::Turn;
 use crate::Error;
 
-/// What the thread is asked, or given.
 pub(super) enum Ask {
     Open(Aim, Sender<Result<(), Error>>),
     Close(Sender<Result<PathTrace, Error>>),
     /// The turn that a window waits for.
     Turn(Turn),
-    /// To end.
     End,
 }
 

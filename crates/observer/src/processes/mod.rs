@@ -14,11 +14,11 @@ use landspeed_units::{CpuNanos, Nanos};
 
 use crate::figures::headlines;
 use crate::sockets::{Owners, select};
-use crate::{Error, Observer, Runs, Scene, Watch, procfile};
+use crate::window::{OpenWindow, windows};
+use crate::{Error, Observer, Runs, Scene, procfile};
 use thread::Thread;
 use watched::Process;
 
-/// Processes that are watched at most.
 const MOST_PROCESSES: usize = 16;
 
 pub(crate) static PROCESSES: Observer = Observer {
@@ -43,16 +43,23 @@ pub(crate) static PROCESSES: Observer = Observer {
         }
     },
     can_run: || procfile::readable("/proc/self/stat"),
-    watch: |_| Box::<ProcessesWatch>::default(),
+    watch: |_| windows(Watched::open),
 };
 
 #[derive(Default)]
-struct ProcessesWatch {
+struct Watched {
     processes: Vec<Process>,
     notes: BTreeSet<String>,
 }
 
-impl ProcessesWatch {
+impl Watched {
+    fn open(scene: &Scene<'_>) -> Result<Self, Error> {
+        let mut watched = Watched::default();
+        watched.processes = watched.find(scene)?;
+        watched.sample(Nanos(0))?;
+        Ok(watched)
+    }
+
     fn find(&mut self, scene: &Scene<'_>) -> Result<Vec<Process>, Error> {
         let pids = match scene.target {
             WatchTarget::Workload => return Ok(Process::own(scene.threads).into_iter().collect()),
@@ -87,13 +94,7 @@ impl ProcessesWatch {
     }
 }
 
-impl Watch for ProcessesWatch {
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
-        *self = ProcessesWatch::default();
-        self.processes = self.find(scene)?;
-        self.sample(Nanos(0))
-    }
-
+impl OpenWindow for Watched {
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
         for process in &mut self.processes {
             process.look();
@@ -101,10 +102,9 @@ impl Watch for ProcessesWatch {
         Ok(())
     }
 
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        let watched = std::mem::take(self);
-        let mut notes = watched.notes;
-        let told = watched.processes.into_iter().filter_map(|process| process.tell(&mut notes));
+    fn close(self, seen: &mut Observations) -> Result<(), Error> {
+        let mut notes = self.notes;
+        let told = self.processes.into_iter().filter_map(|process| process.tell(&mut notes));
         seen.put(told.collect::<Vec<_>>());
         seen.unseen.extend(notes.into_iter().map(|note| format!("processes: {note}")));
         Ok(())

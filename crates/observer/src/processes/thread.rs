@@ -5,7 +5,6 @@ use landspeed_units::{CpuNanos, Nanos};
 use crate::Error;
 use crate::procfile::{self, Stat};
 
-/// A thread of this or another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Thread {
     pub(super) pid: u32,
@@ -21,7 +20,6 @@ pub(super) struct Ran {
     pub(super) waited: Nanos,
 }
 
-/// What it does now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doing {
     /// On a processor or ready for one.
@@ -74,7 +72,6 @@ fn schedstat(text: &str) -> Option<Ran> {
     (turns > 0).then_some(Ran { cpu: CpuNanos(cpu), waited: Nanos(waited) })
 }
 
-/// Of /proc/TID/status.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Status {
     pub(super) name: String,

@@ -13,7 +13,6 @@ use crate::{Error, procfile};
 /// Threads of a process whose sleep is looked at, those that ran most until the window opened.
 const MOST_THREADS: usize = 64;
 
-/// A thread and what was seen of it.
 #[derive(Debug, Default)]
 struct Seen {
     before: Ran,
@@ -45,7 +44,6 @@ impl Process {
         (!threads.is_empty()).then(|| Process::new(pid, None, &threads))
     }
 
-    /// Any process, all threads.
     pub(super) fn other(pid: u32) -> Result<Self, Error> {
         let threads = threads_of(pid)?;
         if threads.is_empty() {
@@ -82,7 +80,6 @@ impl Process {
         self.sampled.push(thread);
     }
 
-    /// Takes a sample.
     pub(super) fn look(&mut self) {
         for thread in &self.sampled {
             // One that ended has nothing more to tell.

@@ -9,7 +9,8 @@ use landspeed_record::{Observations, QdiscWatch, WatchTarget};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::figures::{headlines, total};
-use crate::{Error, Observer, Runs, Scene, Watch};
+use crate::window::{OpenWindow, windows};
+use crate::{Error, Observer, Runs, Scene};
 
 pub(crate) static QDISC: Observer = Observer {
     name: "qdisc",
@@ -36,13 +37,11 @@ pub(crate) static QDISC: Observer = Observer {
         }
     },
     can_run: || Rtnl::open().map(drop).map_err(|error| error.to_string()),
-    watch: |link| Box::new(QdiscWindow { link: link.to_owned(), window: None }),
+    watch: |link| {
+        let link = link.to_owned();
+        windows(move |scene| Open::new(&link, scene))
+    },
 };
-
-struct QdiscWindow {
-    link: String,
-    window: Option<Open>,
-}
 
 /// What stays the same while a queue is not made anew: link, handle, parent, whether it is a class.
 type Key = (u32, u32, u32, bool);
@@ -60,6 +59,18 @@ fn key(queue: &QueueStats) -> Key {
 }
 
 impl Open {
+    fn new(link: &str, scene: &Scene<'_>) -> Result<Self, Error> {
+        let rtnl = Rtnl::open()?;
+        // The workload's packets take one link; whose flows the others' are is not known.
+        let index = match scene.target {
+            WatchTarget::Workload => rtnl.index_of(link)?,
+            _ => 0,
+        };
+        let mut open = Open { rtnl, index, before: BTreeMap::new(), most_waiting: BTreeMap::new() };
+        open.before = open.look()?.into_iter().map(|queue| (key(&queue), queue)).collect();
+        Ok(open)
+    }
+
     fn look(&mut self) -> Result<Vec<QueueStats>, Error> {
         let now = self.rtnl.queue_stats(self.index)?;
         for queue in &now {
@@ -96,30 +107,15 @@ fn handle(handle: u32) -> String {
     }
 }
 
-impl Watch for QdiscWindow {
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
-        self.window = None;
-        let rtnl = Rtnl::open()?;
-        // The workload's packets take one link; whose flows the others' are is not known.
-        let index = match scene.target {
-            WatchTarget::Workload => rtnl.index_of(&self.link)?,
-            _ => 0,
-        };
-        let mut open = Open { rtnl, index, before: BTreeMap::new(), most_waiting: BTreeMap::new() };
-        open.before = open.look()?.into_iter().map(|queue| (key(&queue), queue)).collect();
-        self.window = Some(open);
-        Ok(())
-    }
-
+impl OpenWindow for Open {
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
-        self.window.as_mut().map_or(Ok(()), |open| open.look().map(drop))
+        self.look().map(drop)
     }
 
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        let Some(mut open) = self.window.take() else { return Ok(()) };
-        let now = open.look()?;
-        let names = open.rtnl.links()?.into_iter().map(|link| (link.index, link.name)).collect();
-        seen.put(now.iter().map(|queue| open.watch(&names, queue)).collect::<Vec<_>>());
+    fn close(mut self, seen: &mut Observations) -> Result<(), Error> {
+        let now = self.look()?;
+        let names = self.rtnl.links()?.into_iter().map(|link| (link.index, link.name)).collect();
+        seen.put(now.iter().map(|queue| self.watch(&names, queue)).collect::<Vec<_>>());
         Ok(())
     }
 }

@@ -5,7 +5,8 @@ use landspeed_record::{LinkSettings, Observations, WatchTarget};
 use landspeed_units::Bytes;
 
 use crate::figures::headlines;
-use crate::{Error, Observer, Runs, Scene, Watch};
+use crate::window::{OpenWindow, windows};
+use crate::{Error, Observer, Runs, Scene};
 
 pub(crate) static SETTINGS: Observer = Observer {
     name: "settings",
@@ -24,26 +25,31 @@ pub(crate) static SETTINGS: Observer = Observer {
         }
     },
     can_run: || Rtnl::open().map(drop).map_err(|error| error.to_string()),
-    watch: |link| Box::new(SettingsWatch { link: link.to_owned(), window: None }),
+    watch: |link| {
+        let link = link.to_owned();
+        windows(move |scene| Open::new(&link, scene))
+    },
 };
 
-struct SettingsWatch {
-    link: String,
-    /// Opened by the thread that opens the window, in its namespace.
-    window: Option<Open>,
-}
-
+/// Opened by the thread that opens the window, in its namespace.
 struct Open {
     rtnl: Rtnl,
     ethtool: Result<Ethtool, String>,
-    /// All links that are up, where no link was named.
-    all: bool,
+    /// `None` is all links that are up.
+    link: Option<String>,
 }
 
 impl Open {
-    fn links(&self, named: &str) -> Result<Vec<Link>, Error> {
-        if !self.all {
-            return Ok(vec![self.rtnl.link(named)?]);
+    /// All links are meant where none was named.
+    fn new(link: &str, scene: &Scene<'_>) -> Result<Self, Error> {
+        let all = link.is_empty() && scene.target != WatchTarget::Workload;
+        let ethtool = Ethtool::open().map_err(|error| error.to_string());
+        Ok(Open { rtnl: Rtnl::open()?, ethtool, link: (!all).then(|| link.to_owned()) })
+    }
+
+    fn links(&self) -> Result<Vec<Link>, Error> {
+        if let Some(link) = &self.link {
+            return Ok(vec![self.rtnl.link(link)?]);
         }
         let mut links = self.rtnl.links()?;
         links.retain(|link| link.up);
@@ -69,19 +75,10 @@ fn settings(link: &Link, features: &Features) -> LinkSettings {
     }
 }
 
-impl Watch for SettingsWatch {
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
-        self.window = None;
-        let all = self.link.is_empty() && scene.target != WatchTarget::Workload;
-        let ethtool = Ethtool::open().map_err(|error| error.to_string());
-        self.window = Some(Open { rtnl: Rtnl::open()?, ethtool, all });
-        Ok(())
-    }
-
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        let Some(open) = self.window.take() else { return Ok(()) };
-        let described = open.links(&self.link)?.into_iter().map(|link| {
-            let features = open.features(&link.name).unwrap_or_else(|why| {
+impl OpenWindow for Open {
+    fn close(self, seen: &mut Observations) -> Result<(), Error> {
+        let described = self.links()?.into_iter().map(|link| {
+            let features = self.features(&link.name).unwrap_or_else(|why| {
                 seen.unseen.push(format!("settings: offloads of {}: {why}", link.name));
                 Features::default()
             });

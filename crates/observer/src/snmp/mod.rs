@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use landspeed_record::SnmpCounts;
 
-use crate::difference::difference;
 use crate::figures::headlines;
+use crate::window::difference;
 use crate::{Error, Observer, Runs, procfile};
 
 const SNMP4: &str = "/proc/thread-self/net/snmp";

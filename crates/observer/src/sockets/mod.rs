@@ -39,7 +39,7 @@ pub(crate) fn select(diag: &SockDiag, scene: &Scene<'_>) -> Result<Selection, Er
     let (wanted, found) = match scene.target {
         WatchTarget::Top => top::most_active(diag, &mut notes)?,
         WatchTarget::Workload => listed(diag, Wanted::Sockets(own_sockets(scene)?), &mut notes)?,
-        WatchTarget::Flow { at } => listed(diag, Wanted::end(at), &mut notes)?,
+        WatchTarget::Flow { at } => listed(diag, Wanted::address(at), &mut notes)?,
         WatchTarget::Pid { pid } => listed(diag, Wanted::process(pid)?, &mut notes)?,
     };
     Ok(Selection { found: most(found, &wanted, &mut notes), wanted, notes })
@@ -63,12 +63,10 @@ fn most(mut found: Vec<Found>, wanted: &Wanted, notes: &mut Vec<String>) -> Vec<
     found
 }
 
-/// One socket of the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Own {
     /// SO_COOKIE.
     pub(crate) cookie: u64,
-    /// Its own port.
     pub(crate) port: u16,
 }
 

@@ -47,7 +47,6 @@ impl Owners {
         self.by_inode.get(&inode).copied().unwrap_or(0)
     }
 
-    /// The processes, each once.
     pub(crate) fn pids(&self) -> BTreeSet<u32> {
         self.by_inode.values().copied().collect()
     }

@@ -13,7 +13,6 @@ use crate::Error;
 
 /// Time between the two looks: long enough that a flow in pauses is not missed.
 pub(super) const BETWEEN: Duration = Duration::from_millis(100);
-/// Flows that are watched.
 const MOST: usize = 8;
 
 /// What moved between two looks; connections before datagrams, whose bytes nobody counts.
@@ -21,7 +20,6 @@ const MOST: usize = 8;
 struct Activity {
     /// Bytes of a TCP connection.
     bytes: u64,
-    /// Datagrams dropped.
     drops: u64,
     /// Bytes of datagrams that wait.
     waiting: u64,

@@ -14,19 +14,17 @@ use crate::Error;
 /// With more ports than these, one walk over all sockets is cheaper than one for each.
 const FEW_PORTS: usize = 8;
 
-/// What makes a socket one of the target's.
 #[derive(Debug)]
 pub(crate) enum Wanted {
     /// These very sockets; others never come.
     Sockets(Vec<Own>),
     /// Either end is this address.
-    End {
+    Address {
         /// The address; port 0 and an unspecified address are any.
         at: SocketAddr,
         /// It is this host's own, so that a socket bound to no address may be meant.
         own: bool,
     },
-    /// A process holds it.
     Process {
         pid: u32,
         /// What it held when it was last looked at.
@@ -35,10 +33,10 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    pub(super) fn end(at: SocketAddr) -> Self {
+    pub(super) fn address(at: SocketAddr) -> Self {
         let at = canonical(at);
         let routed = || Rtnl::open().and_then(|rtnl| rtnl.route_get(at.ip())).is_ok_and(|to| to.local);
-        Wanted::End { at, own: at.ip().is_unspecified() || routed() }
+        Wanted::Address { at, own: at.ip().is_unspecified() || routed() }
     }
 
     pub(super) fn process(pid: u32) -> Result<Self, Error> {
@@ -81,7 +79,7 @@ impl Wanted {
     /// What the kernel can leave out of its lists.
     fn ports(&self) -> Vec<Ports> {
         match self {
-            Wanted::End { at, .. } if at.port() != 0 => {
+            Wanted::Address { at, .. } if at.port() != 0 => {
                 vec![Ports { local: at.port(), remote: 0 }, Ports { local: 0, remote: at.port() }]
             }
             Wanted::Sockets(own) => {
@@ -100,7 +98,7 @@ impl Wanted {
         match self {
             Wanted::Sockets(own) => own.iter().any(|socket| socket.cookie == found.cookie()),
             Wanted::Process { inodes, .. } => inodes.contains(&found.socket.inode),
-            Wanted::End { at, own } => {
+            Wanted::Address { at, own } => {
                 meets(*at, key.local) || meets(*at, key.remote) || (*own && takes(*at, key.local))
             }
         }
@@ -118,7 +116,7 @@ impl Wanted {
         match self {
             Wanted::Sockets(_) => own_inodes.contains(&listener.inode),
             Wanted::Process { inodes, .. } => inodes.contains(&listener.inode),
-            Wanted::End { at, own } => {
+            Wanted::Address { at, own } => {
                 let local = canonical(listener.id.local);
                 meets(*at, local) || (*own && takes(*at, local))
             }

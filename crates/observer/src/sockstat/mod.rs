@@ -10,7 +10,8 @@ use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::figures::headlines;
-use crate::{Error, Observer, Runs, Scene, Watch, procfile};
+use crate::window::{OpenWindow, windows};
+use crate::{Error, Observer, Runs, procfile};
 
 const PATHS: [&str; 2] = ["/proc/net/sockstat", "/proc/net/sockstat6"];
 
@@ -53,35 +54,27 @@ pub(crate) static SOCKSTAT: Observer = Observer {
         }
     },
     can_run: || procfile::readable(PATHS[0]),
-    watch: |_| Box::<SockStatWatch>::default(),
+    watch: |_| {
+        windows(|_| {
+            let opened = read()?;
+            let page_bytes = Bytes(rustix::param::page_size() as u64);
+            Ok(SockStat { most: opened.clone(), opened, page_bytes })
+        })
+    },
 };
 
-#[derive(Default)]
-struct SockStatWatch(Option<SockStat>);
-
-impl Watch for SockStatWatch {
-    fn open(&mut self, _scene: &Scene<'_>) -> Result<(), Error> {
-        self.0 = None;
-        let opened = read()?;
-        let page_bytes = Bytes(rustix::param::page_size() as u64);
-        self.0 = Some(SockStat { most: opened.clone(), opened, page_bytes });
-        Ok(())
-    }
-
+impl OpenWindow for SockStat {
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
-        let Some(stat) = &mut self.0 else { return Ok(()) };
         for (name, count) in read()? {
-            let most = stat.most.entry(name).or_default();
+            let most = self.most.entry(name).or_default();
             *most = count.max(*most);
         }
         Ok(())
     }
 
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+    fn close(mut self, seen: &mut Observations) -> Result<(), Error> {
         self.sample(Nanos(0))?;
-        if let Some(stat) = self.0.take() {
-            seen.put(stat);
-        }
+        seen.put(self);
         Ok(())
     }
 }

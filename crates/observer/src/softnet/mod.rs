@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 use landspeed_record::{Observations, SoftnetCounts};
 
-use crate::difference::difference;
 use crate::figures::headlines;
+use crate::window::difference;
 use crate::{Error, Observer, Runs, procfile};
 
 const PATH: &str = "/proc/net/softnet_stat";
@@ -20,7 +20,6 @@ const COUNTERS: [(usize, &str); 5] =
     [(0, "processed"), (1, "dropped"), (2, "time_squeeze"), (9, "received_rps"), (10, "flow_limit")];
 /// Packets waiting, a level.
 const BACKLOG: usize = 11;
-/// Core number.
 const CORE: usize = 12;
 
 pub(crate) static SOFTNET: Observer = Observer {

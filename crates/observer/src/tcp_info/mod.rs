@@ -11,7 +11,8 @@ use landspeed_record::{Amount, Observations, TcpSample};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::figures::{headlines, mean, total};
-use crate::{Error, Observer, Runs, Scene, Watch};
+use crate::window::{OpenWindow, windows};
+use crate::{Error, Observer, Runs, Scene};
 use raw::TcpInfo as Raw;
 
 /// A figure of the last sample of each flow that sent from here.
@@ -56,28 +57,30 @@ pub(crate) static TCP_INFO: Observer = Observer {
         }
     },
     can_run: || Ok(()),
-    watch: |_| Box::<TcpWatch>::default(),
+    watch: |_| windows(TcpWindow::open),
 };
 
 #[derive(Default)]
-struct TcpWatch {
+struct TcpWindow {
     sockets: Vec<(u32, OwnedFd)>,
     samples: Vec<TcpSample>,
     /// Fewest bytes that the kernel filled, where it filled fewer than all.
     short: Option<usize>,
 }
 
-impl Watch for TcpWatch {
-    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
-        *self = TcpWatch::default();
+impl TcpWindow {
+    fn open(scene: &Scene<'_>) -> Result<Self, Error> {
+        let mut window = TcpWindow::default();
         for (flow, socket) in scene.sockets.iter().filter(|(_, socket)| raw::is_tcp(*socket)) {
             let own = socket.try_clone_to_owned();
             let own = own.map_err(|e| Error::io("duplicate", format!("the socket of flow {flow}"), e))?;
-            self.sockets.push((*flow, own));
+            window.sockets.push((*flow, own));
         }
-        Ok(())
+        Ok(window)
     }
+}
 
+impl OpenWindow for TcpWindow {
     fn sample(&mut self, at: Nanos) -> Result<(), Error> {
         for (flow, socket) in &self.sockets {
             let asked = raw::get(socket.as_fd());
@@ -91,10 +94,9 @@ impl Watch for TcpWatch {
         Ok(())
     }
 
-    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
-        let watched = std::mem::take(self);
-        seen.put(watched.samples);
-        if watched.short.is_some_and(|filled| filled < offset_of!(Raw, rehash)) {
+    fn close(self, seen: &mut Observations) -> Result<(), Error> {
+        seen.put(self.samples);
+        if self.short.is_some_and(|filled| filled < offset_of!(Raw, rehash)) {
             seen.unseen
                 .push("tcp-info: this kernel does not tell the own receive window (Linux 6.2 does)".into());
         }

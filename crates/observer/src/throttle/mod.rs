@@ -13,8 +13,8 @@ use landspeed_record::Throttling;
 use landspeed_units::Nanos;
 
 use crate::cpu::clock;
-use crate::difference::difference;
 use crate::figures::headlines;
+use crate::window::difference;
 use crate::{Observer, Runs, procfile};
 
 pub(crate) static THROTTLE: Observer = Observer {

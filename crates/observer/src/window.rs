@@ -1,0 +1,68 @@
+//! Watches that open a window anew each time.
+
+use landspeed_record::Observations;
+use landspeed_units::Nanos;
+
+use crate::{Error, Scene, Watch};
+
+/// A window of one observer, until it is closed.
+pub(crate) trait OpenWindow: Send {
+    fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn close(self, seen: &mut Observations) -> Result<(), Error>;
+}
+
+struct Windows<Open, W> {
+    open: Open,
+    window: Option<W>,
+}
+
+/// A watch whose windows are opened by `open`; one that was still open is thrown away first.
+pub(crate) fn windows<W: OpenWindow + 'static>(
+    open: impl FnMut(&Scene<'_>) -> Result<W, Error> + Send + 'static,
+) -> Box<dyn Watch> {
+    Box::new(Windows { open, window: None })
+}
+
+impl<W: OpenWindow, Open: FnMut(&Scene<'_>) -> Result<W, Error> + Send> Watch for Windows<Open, W> {
+    fn open(&mut self, scene: &Scene<'_>) -> Result<(), Error> {
+        self.window = None;
+        self.window = Some((self.open)(scene)?);
+        Ok(())
+    }
+
+    fn sample(&mut self, at: Nanos) -> Result<(), Error> {
+        self.window.as_mut().map_or(Ok(()), |window| window.sample(at))
+    }
+
+    fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+        self.window.take().map_or(Ok(()), |window| window.close(seen))
+    }
+}
+
+struct Counters<R, Read, Tell> {
+    before: R,
+    read: Read,
+    tell: Tell,
+}
+
+/// A watch over counters: `read` at both ends of a window, and told by `tell` from the two readings.
+pub(crate) fn difference<R: Send + 'static>(
+    read: impl Fn() -> Result<R, Error> + Clone + Send + 'static,
+    tell: impl Fn(&R, &R, &mut Observations) + Copy + Send + 'static,
+) -> Box<dyn Watch> {
+    windows(move |_| Ok(Counters { before: read()?, read: read.clone(), tell }))
+}
+
+impl<R: Send, Read, Tell> OpenWindow for Counters<R, Read, Tell>
+where
+    Read: Fn() -> Result<R, Error> + Send,
+    Tell: Fn(&R, &R, &mut Observations) + Send,
+{
+    fn close(self, seen: &mut Observations) -> Result<(), Error> {
+        (self.tell)(&self.before, &(self.read)()?, seen);
+        Ok(())
+    }
+}
