@@ -48,7 +48,7 @@ pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
         eprintln!("landspeed guardian is started by an agent when it turns its first knob, not by hand");
         return ExitCode::from(2);
     };
-    let notes = daemon::settle(ROLE);
+    let notes = daemon::daemonize(ROLE);
     match run(Channel(socket), lookup, notes) {
         Some(restored) if !restored.restored => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use landspeed_daemon::{Process, is_settled};
+use landspeed_daemon::{Process, is_daemon};
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::Errno;
 
@@ -81,7 +81,7 @@ pub(super) fn lock(fd: &OwnedFd, path: &Path) -> Result<(), JournalError> {
 /// Waits a moment where nobody but guardians holds the lock: their agents are dead, or have not begun.
 fn wait(fd: &OwnedFd, path: &Path, late: bool) -> Result<(), JournalError> {
     let holders = holders(fd).map_err(|e| JournalError::io("stat", path, e))?;
-    if let Some(holder) = holders.iter().find(|h| !is_settled(h.pid, ROLE)) {
+    if let Some(holder) = holders.iter().find(|h| !is_daemon(h.pid, ROLE)) {
         let (pid, uid) = (holder.pid, holder.uid);
         return Err(JournalError::InProgress { pid, uid });
     }

@@ -31,7 +31,7 @@ pub fn keep_with(command: Vec<OsString>) {
 pub fn outlive_owner() -> bool {
     let Some(owner) = daemon::inherited(is_pidfd) else { return false };
     // A keeper that is easier to kill than it should be has nobody to tell.
-    let _ = daemon::settle("keeper");
+    let _ = daemon::daemonize("keeper");
     while poll(&mut [PollFd::new(&owner, PollFlags::IN)], None) == Err(rustix::io::Errno::INTR) {}
     true
 }

@@ -13,9 +13,9 @@ use rustix::mount::{
 /// As hard as it gets without being exempt (proc_pid_oom_score_adj(5)).
 const OOM_SCORE_ADJ: &str = "-900";
 
-/// Settles in as "guardian" or the like, the name that `ps` shows; returns what could not be done, one line
+/// Makes this process a daemon called "guardian" or the like, the name that `ps` shows; returns what could not be done, one line
 /// each.
-pub fn settle(role: &str) -> Vec<String> {
+pub fn daemonize(role: &str) -> Vec<String> {
     for signal in [
         libc::SIGHUP,
         libc::SIGINT,
@@ -40,8 +40,8 @@ pub fn settle(role: &str) -> Vec<String> {
     notes
 }
 
-/// Whether a process has settled in as this role: by the name of the thread that did.
-pub fn is_settled(pid: u32, role: &str) -> bool {
+/// Whether a process has become a daemon of this role: by the name of the thread that did.
+pub fn is_daemon(pid: u32, role: &str) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
     threads.map(name).any(|name| name.trim_end() == name_of(role))
