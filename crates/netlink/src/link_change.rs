@@ -32,32 +32,6 @@ pub enum LinkChange<'a> {
     Ipv6LinkLocal(bool),
 }
 
-impl LinkChange<'_> {
-    /// "set mtu of eth0 to 9000".
-    fn on(&self, device: &str) -> String {
-        let (property, value) = self.words();
-        format!("set {property} of {device} to {value}")
-    }
-
-    fn words(&self) -> (&'static str, String) {
-        let switch = |on: bool, yes: &str, no: &str| if on { yes.to_owned() } else { no.to_owned() };
-        match self {
-            LinkChange::Mtu(n) => ("mtu", n.to_string()),
-            LinkChange::TxQueueLen(n) => ("txqueuelen", n.to_string()),
-            LinkChange::Up(up) => ("state", switch(*up, "up", "down")),
-            LinkChange::GsoMaxSize(n) => ("gso_max_size", n.to_string()),
-            LinkChange::GroMaxSize(n) => ("gro_max_size", n.to_string()),
-            LinkChange::GsoIpv4MaxSize(n) => ("gso_ipv4_max_size", n.to_string()),
-            LinkChange::GroIpv4MaxSize(n) => ("gro_ipv4_max_size", n.to_string()),
-            LinkChange::Netns(_) => ("network namespace", "another".to_owned()),
-            LinkChange::Name(name) => ("name", (*name).to_owned()),
-            LinkChange::Master(index) => ("master", format!("link number {index}")),
-            LinkChange::Mac(mac) => ("hardware address", mac.to_string()),
-            LinkChange::Ipv6LinkLocal(on) => ("IPv6 link-local address", switch(*on, "automatic", "none")),
-        }
-    }
-}
-
 /// IFLA_AF_SPEC { AF_INET6 { IFLA_INET6_ADDR_GEN_MODE } }: EUI-64 or none.
 fn address_generation(on: bool) -> Body {
     const ADDR_GEN_MODE: u16 = 8;
@@ -68,22 +42,33 @@ fn address_generation(on: bool) -> Body {
 }
 
 impl LinkChange<'_> {
-    fn body(&self, index: u32) -> Body {
+    /// What it sets, to what, and the request for the link with this index.
+    fn request(&self, index: u32) -> (&'static str, String, Body) {
         const UP: u32 = libc::IFF_UP as u32;
         let same = || header(index, 0, 0);
+        let number = |property, attribute, n: &u32| (property, n.to_string(), same().u32(attribute, *n));
         match self {
-            LinkChange::Mtu(n) => same().u32(ifla::MTU, *n),
-            LinkChange::TxQueueLen(n) => same().u32(ifla::TXQLEN, *n),
-            LinkChange::Up(up) => header(index, if *up { UP } else { 0 }, UP),
-            LinkChange::GsoMaxSize(n) => same().u32(ifla::GSO_MAX_SIZE, *n),
-            LinkChange::GroMaxSize(n) => same().u32(ifla::GRO_MAX_SIZE, *n),
-            LinkChange::GsoIpv4MaxSize(n) => same().u32(ifla::GSO_IPV4_MAX_SIZE, *n),
-            LinkChange::GroIpv4MaxSize(n) => same().u32(ifla::GRO_IPV4_MAX_SIZE, *n),
-            LinkChange::Netns(fd) => same().u32(ifla::NET_NS_FD, fd.as_raw_fd().cast_unsigned()),
-            LinkChange::Name(name) => same().string(ifla::IFNAME, name),
-            LinkChange::Master(master) => same().u32(ifla::MASTER, *master),
-            LinkChange::Mac(mac) => same().attr(ifla::ADDRESS, &mac.0),
-            LinkChange::Ipv6LinkLocal(on) => same().nest(ifla::AF_SPEC, address_generation(*on)),
+            LinkChange::Mtu(n) => number("mtu", ifla::MTU, n),
+            LinkChange::TxQueueLen(n) => number("txqueuelen", ifla::TXQLEN, n),
+            LinkChange::GsoMaxSize(n) => number("gso_max_size", ifla::GSO_MAX_SIZE, n),
+            LinkChange::GroMaxSize(n) => number("gro_max_size", ifla::GRO_MAX_SIZE, n),
+            LinkChange::GsoIpv4MaxSize(n) => number("gso_ipv4_max_size", ifla::GSO_IPV4_MAX_SIZE, n),
+            LinkChange::GroIpv4MaxSize(n) => number("gro_ipv4_max_size", ifla::GRO_IPV4_MAX_SIZE, n),
+            LinkChange::Up(true) => ("state", "up".into(), header(index, UP, UP)),
+            LinkChange::Up(false) => ("state", "down".into(), header(index, 0, UP)),
+            LinkChange::Netns(fd) => {
+                let body = same().u32(ifla::NET_NS_FD, fd.as_raw_fd().cast_unsigned());
+                ("network namespace", "another".into(), body)
+            }
+            LinkChange::Name(name) => ("name", (*name).to_owned(), same().string(ifla::IFNAME, name)),
+            LinkChange::Master(master) => {
+                ("master", format!("link number {master}"), same().u32(ifla::MASTER, *master))
+            }
+            LinkChange::Mac(mac) => ("hardware address", mac.to_string(), same().attr(ifla::ADDRESS, &mac.0)),
+            LinkChange::Ipv6LinkLocal(on) => {
+                let value = if *on { "automatic" } else { "none" };
+                ("IPv6 link-local address", value.into(), same().nest(ifla::AF_SPEC, address_generation(*on)))
+            }
         }
     }
 }
@@ -95,7 +80,8 @@ impl Rtnl {
             check_name(name)?;
         }
         let index = self.index_of(device)?;
-        let done = self.channel.request(libc::RTM_SETLINK, 0, &change.body(index));
-        done.map(drop).during(|| change.on(device))
+        let (property, value, body) = change.request(index);
+        let done = self.channel.request(libc::RTM_SETLINK, 0, &body);
+        done.map(drop).during(|| format!("set {property} of {device} to {value}"))
     }
 }

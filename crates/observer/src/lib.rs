@@ -73,7 +73,7 @@ pub static OBSERVERS: &[&Observer] = &[
 ];
 
 pub use cost::COST;
-pub use cpu::{Kernel, accounting, leave_out_this_thread};
+pub use cpu::leave_out_this_thread;
 pub use error::Error;
 pub use figures::{Headline, figures};
 pub use live::{Live, busiest_link};

@@ -6,20 +6,21 @@
 mod driver;
 mod features;
 mod settings;
-mod speed;
 
 pub use driver::DriverInfo;
 pub use features::{Features, features_called};
 pub use settings::{SettingGroup, Settings};
 
 use crate::attr::Body;
-use crate::error::Error;
+use crate::error::{During, Error};
 use crate::genl::{Genl, command};
 use crate::rtnl::check_name;
 
 /// Every message's first attribute: which device.
 const A_HEADER: u16 = 1;
 const A_HEADER_DEV_NAME: u16 = 2;
+const MSG_LINKMODES_GET: u8 = 4;
+const A_LINKMODES_SPEED: u16 = 5;
 
 /// The `ethtool` family, in the network namespace of the thread that opened it.
 ///
@@ -31,6 +32,15 @@ pub struct Ethtool {
 impl Ethtool {
     pub fn open() -> Result<Self, Error> {
         Genl::open("ethtool").map(|genl| Ethtool { genl })
+    }
+
+    /// What a link claims to run at, in Mb/s; `None` where unknown (no carrier). Virtual devices claim 10000 Mb/s
+    /// without meaning it.
+    pub fn speed_mbps(&self, device: &str) -> Result<Option<u32>, Error> {
+        let answer = self.genl.get(&about(MSG_LINKMODES_GET, device)?);
+        let answer = answer.during(|| format!("get speed of {device}"))?;
+        // SPEED_UNKNOWN is -1; some drivers say 0.
+        Ok(answer.attrs().u32(A_LINKMODES_SPEED).filter(|mbps| *mbps != 0 && *mbps != u32::MAX))
     }
 }
 

@@ -39,32 +39,43 @@ pub enum SocketKind {
     Udp,
 }
 
+/// How a kind is asked for.
+struct Question {
+    name: &'static str,
+    protocol: u8,
+    states: u32,
+    /// A listener's TCP_INFO says nothing that the queues do not.
+    extensions: u8,
+}
+
 impl SocketKind {
-    fn protocol(self) -> u8 {
-        match self {
-            SocketKind::TcpFlow | SocketKind::TcpListener => libc::IPPROTO_TCP as u8,
-            SocketKind::Udp => libc::IPPROTO_UDP as u8,
-        }
-    }
-
-    fn states(self) -> u32 {
+    fn question(self) -> Question {
         use state::*;
+        const TCP: u8 = libc::IPPROTO_TCP as u8;
         match self {
-            SocketKind::TcpFlow => {
-                ESTABLISHED | SYN_SENT | FIN_WAIT1 | FIN_WAIT2 | CLOSE_WAIT | LAST_ACK | CLOSING
+            SocketKind::TcpFlow => Question {
+                name: "TCP",
+                protocol: TCP,
+                states: ESTABLISHED | SYN_SENT | FIN_WAIT1 | FIN_WAIT2 | CLOSE_WAIT | LAST_ACK | CLOSING,
+                extensions: socket::INFO | socket::CONGESTION | socket::MEMORY,
+            },
+            SocketKind::TcpListener => {
+                Question { name: "listening TCP", protocol: TCP, states: LISTEN, extensions: socket::MEMORY }
             }
-            SocketKind::TcpListener => LISTEN,
-            // What the kernel calls a connected UDP socket, and one that is not.
-            SocketKind::Udp => ESTABLISHED | CLOSE,
+            SocketKind::Udp => Question {
+                name: "UDP",
+                protocol: libc::IPPROTO_UDP as u8,
+                // What the kernel calls a connected UDP socket, and one that is not.
+                states: ESTABLISHED | CLOSE,
+                extensions: socket::MEMORY,
+            },
         }
     }
 
-    /// Extensions asked for. A listener's TCP_INFO says nothing that the queues do not.
-    fn extensions(self) -> u8 {
-        match self {
-            SocketKind::TcpFlow => socket::INFO | socket::CONGESTION | socket::MEMORY,
-            SocketKind::TcpListener | SocketKind::Udp => socket::MEMORY,
-        }
+    /// Not what is left of a connection that no process has any more: such a stub keeps addresses, cookie and,
+    /// in FIN_WAIT2, even the state, but no TCP_INFO (`inet_twsk_diag_fill`).
+    fn is_whole(self, socket: &InetSocket) -> bool {
+        self != SocketKind::TcpFlow || !socket.tcp_info.is_empty()
     }
 }
 
@@ -97,7 +108,8 @@ impl SockDiag {
             let id = id::of_ports(ports.local, ports.remote);
             let answers = self.channel.dump(SOCK_DIAG_BY_FAMILY, &request(kind, family as u8, &id));
             let parsed = answers.and_then(|all| all.iter().map(|m| InetSocket::parse(m)).collect());
-            let sockets: Vec<InetSocket> = parsed.during(|| format!("list {} sockets", kind.name()))?;
+            let sockets: Vec<InetSocket> =
+                parsed.during(|| format!("list {} sockets", kind.question().name))?;
             found.extend(sockets.into_iter().filter(|socket| kind.is_whole(socket)));
         }
         Ok(found)
@@ -119,29 +131,14 @@ impl SockDiag {
     }
 }
 
-impl SocketKind {
-    /// Not what is left of a connection that no process has any more: such a stub keeps addresses, cookie and,
-    /// in FIN_WAIT2, even the state, but no TCP_INFO (`inet_twsk_diag_fill`).
-    fn is_whole(self, socket: &InetSocket) -> bool {
-        self != SocketKind::TcpFlow || !socket.tcp_info.is_empty()
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            SocketKind::TcpFlow => "TCP",
-            SocketKind::TcpListener => "listening TCP",
-            SocketKind::Udp => "UDP",
-        }
-    }
-}
-
 /// struct inet_diag_req_v2: family, protocol, extensions, padding, states, socket id.
 fn request(kind: SocketKind, family: u8, id: &[u8; id::SIZE]) -> Body {
     let mut header = [0u8; 8 + id::SIZE];
     header[0] = family;
-    header[1] = kind.protocol();
-    header[2] = kind.extensions();
-    header[4..8].copy_from_slice(&kind.states().to_ne_bytes());
+    let question = kind.question();
+    header[1] = question.protocol;
+    header[2] = question.extensions;
+    header[4..8].copy_from_slice(&question.states.to_ne_bytes());
     header[8..].copy_from_slice(id);
     Body::new(&header)
 }

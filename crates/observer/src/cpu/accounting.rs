@@ -7,29 +7,19 @@ use landspeed_record::{CpuAccounting, LinkFacts};
 
 use crate::procfile;
 
-/// What is known of the running kernel's accounting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Kernel {
-    /// Whether interrupt time is measured and taken out of tasks' run time (CONFIG_IRQ_TIME_ACCOUNTING,
-    /// and not switched off); `None` where no configuration could be read.
-    pub irq_time_accounting: Option<bool>,
+/// Whether the running kernel measures interrupt time and takes it out of tasks' run time (CONFIG_IRQ_TIME_ACCOUNTING, and
+/// not switched off); `None` where no configuration (/proc/config.gz, /boot or the module folder) could be read.
+pub(crate) fn interrupt_time_is_apart() -> Option<bool> {
+    Some(enabled(&configuration()?, "CONFIG_IRQ_TIME_ACCOUNTING") && !switched_off())
 }
 
-impl Kernel {
-    /// The running one: configuration from /proc/config.gz, /boot or the module folder.
-    pub fn running() -> Self {
-        let built = configuration().map(|text| enabled(&text, "CONFIG_IRQ_TIME_ACCOUNTING"));
-        Kernel { irq_time_accounting: built.map(|built| built && !switched_off()) }
-    }
-}
-
-/// The figures that are right for a path over `links` on `kernel`.
+/// The figures that are right for a path over `links`.
 ///
 /// Without interrupt accounting the threads' own time is the whole cost only if every link of the path is
 /// virtual; a kernel that says nothing gets the figure that holds everywhere, if coarsely.
-pub fn accounting(kernel: Kernel, links: &[LinkFacts]) -> CpuAccounting {
+pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFacts]) -> CpuAccounting {
     let virtual_only = !links.is_empty() && links.iter().all(|link| is_virtual(&link.driver));
-    match kernel.irq_time_accounting {
+    match interrupt_time_is_apart {
         Some(true) => CpuAccounting::TasksAndIrq,
         Some(false) if virtual_only => CpuAccounting::Tasks,
         _ => CpuAccounting::Stat,
@@ -82,13 +72,12 @@ mod tests {
 
     #[test]
     fn interrupt_accounting_wins_virtual_links_come_next_and_ignorance_is_coarse() {
-        let on = Kernel { irq_time_accounting: Some(true) };
-        let off = Kernel { irq_time_accounting: Some(false) };
+        let (on, off) = (Some(true), Some(false));
         assert_eq!(accounting(on, &links(&["veth"])), CpuAccounting::TasksAndIrq);
         assert_eq!(accounting(off, &links(&["veth", "bridge"])), CpuAccounting::Tasks);
         assert_eq!(accounting(off, &links(&["veth", "ixgbe"])), CpuAccounting::Stat);
         assert_eq!(accounting(off, &[]), CpuAccounting::Stat);
-        assert_eq!(accounting(Kernel::default(), &links(&["veth"])), CpuAccounting::Stat);
+        assert_eq!(accounting(None, &links(&["veth"])), CpuAccounting::Stat);
     }
 
     #[test]
@@ -101,6 +90,6 @@ mod tests {
     #[test]
     fn this_kernels_configuration_is_found_where_it_has_one() {
         let there = std::path::Path::new("/proc/config.gz").exists();
-        assert!(!there || Kernel::running().irq_time_accounting.is_some());
+        assert!(!there || interrupt_time_is_apart().is_some());
     }
 }

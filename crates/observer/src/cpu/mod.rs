@@ -39,7 +39,7 @@ use landspeed_record::CpuAccounting;
 use landspeed_record::{Amount, CpuUsage, Observations, WatchTarget};
 use landspeed_units::{CpuNanos, Nanos};
 
-pub use accounting::{Kernel, accounting};
+pub(crate) use accounting::{accounting, interrupt_time_is_apart};
 pub use helpers::leave_out_this_thread;
 
 use crate::figures::headlines;

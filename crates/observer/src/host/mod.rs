@@ -14,7 +14,7 @@ use std::path::Path;
 
 use landspeed_record::HostFacts;
 
-use crate::cpu::{Kernel, accounting};
+use crate::cpu::{accounting, interrupt_time_is_apart};
 
 /// Where files are read from: `/` on a host, a folder of fixtures in tests.
 #[derive(Debug, Clone, Copy)]
@@ -51,14 +51,14 @@ pub fn probe() -> HostFacts {
         Err(error) => facts.notes.push(format!("links: {error}")),
     }
     facts.conflicts = conflicts::running(Path::new("/proc"));
-    let kernel = Kernel::running();
-    if kernel.irq_time_accounting.is_none() {
+    let apart = interrupt_time_is_apart();
+    if apart.is_none() {
         facts.notes.push(
             "processor time: no kernel configuration in /proc/config.gz or /boot, so it is taken from /proc/stat".into(),
         );
     }
     let up: Vec<_> = facts.links.iter().filter(|link| link.up).cloned().collect();
-    facts.cpu_accounting = accounting(kernel, &up);
+    facts.cpu_accounting = accounting(apart, &up);
     facts
 }
 

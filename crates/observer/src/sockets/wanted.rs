@@ -147,27 +147,24 @@ pub(crate) fn covers(bound: IpAddr, address: IpAddr) -> bool {
 mod tests {
     use super::*;
 
-    fn end(text: &str) -> SocketAddr {
-        text.parse().unwrap()
-    }
-
     #[test]
-    fn an_end_is_met_by_port_and_address() {
-        assert!(meets(end("10.0.0.1:80"), end("10.0.0.1:80")));
-        assert!(meets(end("10.0.0.1:0"), end("10.0.0.1:1234")), "port 0 is any");
-        assert!(meets(end("0.0.0.0:80"), end("[fd00::1]:80")), "no address is any");
-        assert!(!meets(end("10.0.0.1:80"), end("10.0.0.1:81")));
-        assert!(!meets(end("10.0.0.1:80"), end("10.0.0.2:80")));
-        assert!(!meets(end("0.0.0.0:0"), end("0.0.0.0:0")), "nothing is not everything");
-    }
-
-    #[test]
-    fn a_socket_bound_to_no_address_takes_what_is_sent_to_its_port() {
-        assert!(takes(end("10.0.0.1:53"), end("0.0.0.0:53")));
-        assert!(takes(end("10.0.0.1:53"), end("[::]:53")));
-        assert!(!takes(end("[fd00::1]:53"), end("0.0.0.0:53")));
-        assert!(!takes(end("10.0.0.1:53"), end("0.0.0.0:54")));
-        assert!(!takes(end("10.0.0.1:0"), end("0.0.0.0:53")));
+    fn an_end_is_met_by_port_and_address_or_takes_what_is_sent_to_its_port() {
+        for (at, end, met, taken) in [
+            ("10.0.0.1:80", "10.0.0.1:80", true, true),
+            ("10.0.0.1:0", "10.0.0.1:1234", true, false), // port 0 is any
+            ("0.0.0.0:80", "[fd00::1]:80", true, false),  // no address is any
+            ("10.0.0.1:80", "10.0.0.1:81", false, false),
+            ("10.0.0.1:80", "10.0.0.2:80", false, false),
+            ("0.0.0.0:0", "0.0.0.0:0", false, false), // nothing is not everything
+            ("10.0.0.1:53", "0.0.0.0:53", false, true),
+            ("10.0.0.1:53", "[::]:53", false, true),
+            ("[fd00::1]:53", "0.0.0.0:53", false, false),
+            ("10.0.0.1:53", "0.0.0.0:54", false, false),
+            ("10.0.0.1:0", "0.0.0.0:53", false, false),
+        ] {
+            let ends: [SocketAddr; 2] = [at, end].map(|text| text.parse().unwrap());
+            assert_eq!((meets(ends[0], ends[1]), takes(ends[0], ends[1])), (met, taken), "{at} {end}");
+        }
     }
 
     #[test]

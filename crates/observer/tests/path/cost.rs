@@ -37,11 +37,9 @@ fn sampling_costs_little() {
 fn with_and_without(name: &str, target: WatchTarget) {
     for offloads in ["off", "on"] {
         let Some(lab) = Lab::new() else { return };
-        for (host, link) in [(&lab.a, "va"), (&lab.b, "vb")] {
-            host.tool(&format!(
-                "ethtool -K {link} tx {offloads} sg {offloads} tso {offloads} gso {offloads}"
-            ));
-            host.tool(&format!("ethtool -K {link} gro {offloads}"));
+        for host in [&lab.a, &lab.b] {
+            host.tool(&format!("ethtool -K LINK tx {offloads} sg {offloads} tso {offloads} gso {offloads}"));
+            host.tool(&format!("ethtool -K LINK gro {offloads}"));
         }
         let found = compare(&lab, name, target);
         for (what, log_ratios) in [("bytes per CPU-second", &found.cost), ("rate", &found.rate)] {
@@ -69,7 +67,7 @@ struct Compared {
 fn compare(lab: &Lab, name: &str, target: WatchTarget) -> Compared {
     let transfer = Transfer::start_on(lab, 65536, Some(0));
     let row = observer(name).expect("it is in the table");
-    let mut watches = [(&lab.a, "va"), (&lab.b, "vb")].map(|(host, link)| host.run(|| row.watch(link)));
+    let mut watches = [&lab.a, &lab.b].map(|host| host.run(|| row.watch(host.device())));
     std::thread::sleep(Duration::from_millis(500));
     let mut compared = Compared::default();
     for block in 0..BLOCKS {

@@ -1,15 +1,8 @@
-//! Two hosts, joined by a veth pair, and traffic between them.
-//!
-//! ```text
-//!  namespace A  va 10.9.0.1/24 ---- 10.9.0.2/24 vb  namespace B
-//! ```
-//!
-//! The namespaces have no names: they go when this process lets go of them, however it ends.
+//! The lab `back-to-back`, and traffic between its two hosts.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,8 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use landspeed_netlink::{Rtnl, VethEnd};
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use landspeed_topology::{LabHost, with_namespace};
 
 use crate::cost::pin;
 
@@ -33,31 +25,26 @@ pub(crate) fn unable() -> Option<String> {
     landspeed_observer::observer("path").expect("it is in the table").can_run().err()
 }
 
-/// A network namespace.
-pub(crate) struct Host(File);
+/// A host of the lab.
+pub(crate) struct Host(LabHost);
 
 impl Host {
-    fn new() -> std::io::Result<Self> {
-        let made = std::thread::spawn(|| {
-            // SAFETY: CLONE_NEWNET shares no memory or descriptors differently; only this thread moves.
-            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
-            File::open("/proc/thread-self/ns/net")
-        });
-        made.join().expect("no panic").map(Host)
+    pub(crate) fn device(&self) -> &str {
+        &self.0.device
+    }
+
+    pub(crate) fn address(&self) -> Ipv4Addr {
+        self.0.v4
     }
 
     /// Runs `work` on a thread inside.
     pub(crate) fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        let inside = || {
-            move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network)).expect("enter");
-            work()
-        };
-        let outcome = std::thread::scope(|scope| scope.spawn(inside).join());
-        outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        with_namespace(&self.0.netns, work).expect("enter")
     }
 
-    /// Runs another program inside; it must succeed.
+    /// Runs another program inside; it must succeed. LINK stands for its device.
     pub(crate) fn tool(&self, line: &str) {
+        let line = line.replace("LINK", self.device());
         let mut words = line.split(' ');
         let output = self.run(|| {
             let program = words.next().expect("a program");
@@ -71,11 +58,9 @@ impl Host {
 pub(crate) struct Lab {
     pub(crate) a: Host,
     pub(crate) b: Host,
+    _lab: landspeed_topology::Lab,
     _alone: MutexGuard<'static, ()>,
 }
-
-pub(crate) const A: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 1);
-pub(crate) const B: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
 impl Lab {
     /// `None`, and why on standard output, where it cannot be made.
@@ -85,22 +70,14 @@ impl Lab {
             println!("SKIP: {why}");
             return None;
         }
-        let (a, b) = (Host::new().expect("a namespace"), Host::new().expect("a namespace"));
-        a.run(|| {
-            let end = |name, netns| VethEnd { name, mac: None, netns, queues: 1 };
-            let rtnl = Rtnl::open().expect("rtnetlink");
-            rtnl.create_veth(&end("va", None), &end("vb", Some(b.0.as_fd()))).expect("a veth pair");
-        });
-        for (host, link, address) in [(&a, "va", A), (&b, "vb", B)] {
-            host.tool(&format!("ip address add {address}/24 dev {link}"));
-            host.tool(&format!("ip link set {link} up"));
-        }
-        Some(Lab { a, b, _alone: alone })
+        let lab = landspeed_topology::Lab::open("lab:back-to-back").expect("a lab");
+        let [a, b] = [0, 1].map(|at| Host(lab.hosts()[at].clone()));
+        Some(Lab { a, b, _lab: lab, _alone: alone })
     }
 
     /// A connection from A to B.
     pub(crate) fn connection(&self) -> (TcpStream, TcpStream) {
-        let listener = self.b.run(|| TcpListener::bind((B, 0)).expect("listen"));
+        let listener = self.b.run(|| TcpListener::bind((self.b.address(), 0)).expect("listen"));
         let to = listener.local_addr().expect("bound");
         let client =
             self.a.run(|| TcpStream::connect_timeout(&to, Duration::from_secs(10)).expect("connect"));

@@ -9,12 +9,16 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use lab::{A, B, Host, Lab, Repeated, Transfer, held, tun};
+use lab::{Host, Lab, Repeated, Transfer, held, tun};
 use landspeed_observer::{Scene, Watch, observer};
 use landspeed_record::{Hop, Observations, PathTrace, WatchTarget};
 
-/// A watch over `link` of `host`.
-fn watch(host: &Host, link: &str) -> Box<dyn Watch> {
+/// A watch over the link of `host`.
+fn watch(host: &Host) -> Box<dyn Watch> {
+    watch_link(host, host.device())
+}
+
+fn watch_link(host: &Host, link: &str) -> Box<dyn Watch> {
     host.run(|| observer("path").expect("it is in the table").watch(link))
 }
 
@@ -56,10 +60,10 @@ fn flow(at: SocketAddr) -> Scene<'static> {
 
 /// A socket at A, one at B that waits a while for what it reads, and where that is. They are not connected.
 fn datagrams(lab: &Lab) -> (UdpSocket, UdpSocket, SocketAddr) {
-    let reader = lab.b.run(|| UdpSocket::bind((B, 0)).expect("bind"));
+    let reader = lab.b.run(|| UdpSocket::bind((lab.b.address(), 0)).expect("bind"));
     reader.set_read_timeout(Some(Duration::from_millis(50))).expect("timeout");
     let to = reader.local_addr().expect("bound");
-    (lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind")), reader, to)
+    (lab.a.run(|| UdpSocket::bind((lab.a.address(), 0)).expect("bind")), reader, to)
 }
 
 const DOWN: [Hop; 3] = [Hop::SendToQueue, Hop::QueueToDriver, Hop::DriverToWire];
@@ -68,7 +72,7 @@ const UP: [Hop; 3] = [Hop::DeviceToTransport, Hop::DeviceToSocket, Hop::SocketTo
 #[test]
 fn a_transfer_shows_every_hop() {
     let Some(lab) = Lab::new() else { return };
-    let (mut on_a, mut on_b) = (watch(&lab.a, "va"), watch(&lab.b, "vb"));
+    let (mut on_a, mut on_b) = (watch(&lab.a), watch(&lab.b));
     let transfer = Transfer::start(&lab, 8192);
     let own = [(0, transfer.client.as_fd())];
     let scene = Scene { sockets: &own, ..Scene::default() };
@@ -106,7 +110,7 @@ fn messages_of_one_byte_are_followed_too() {
     let own_sockets = [(0, own.as_fd())];
     let scene = Scene { sockets: &own_sockets, ..Scene::default() };
     let all: Vec<_> = DOWN.into_iter().chain(UP).collect();
-    watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &all, &["sent", "received"]));
+    watch_until(&mut *watch(&lab.a), &scene, |trace| has(trace, &all, &["sent", "received"]));
     drop(asking);
     own.shutdown(std::net::Shutdown::Both).expect("shutdown");
     answering.join().expect("the answering thread");
@@ -115,14 +119,14 @@ fn messages_of_one_byte_are_followed_too() {
 #[test]
 fn other_flows_are_not_counted() {
     let Some(lab) = Lab::new() else { return };
-    let mut on_a = watch(&lab.a, "va");
+    let mut on_a = watch(&lab.a);
     let idle = lab.connection();
     let busy = Transfer::start(&lab, 8192);
     let counted = watch_until(&mut *on_a, &Scene::default(), |trace| trace.counts.contains_key("sent"));
     assert!(counted.counts["sent"] > 0, "all flows are seen without sockets");
     let own = [(0, idle.0.as_fd())];
     let of_idle = Scene { sockets: &own, ..Scene::default() };
-    for (whose, scene) in [("another flow", of_idle), ("another port", flow((A, 9).into()))] {
+    for (whose, scene) in [("another flow", of_idle), ("another port", flow((lab.a.address(), 9).into()))] {
         let none = watch_until(&mut *on_a, &scene, |trace| trace.attached_ns.0 > 0);
         assert!(none.counts.is_empty() && none.hops.is_empty(), "{whose}: {none:?}");
     }
@@ -132,12 +136,12 @@ fn other_flows_are_not_counted() {
 #[test]
 fn segments_merged_by_gro_are_counted() {
     let Some(lab) = Lab::new() else { return };
-    lab.a.tool("ethtool -K va tso off gso off");
-    lab.b.tool("ethtool -K vb gro on");
+    lab.a.tool("ethtool -K LINK tso off gso off");
+    lab.b.tool("ethtool -K LINK gro on");
     let transfer = Transfer::start(&lab, 65536);
     let scene = flow(transfer.server_address());
     let trace =
-        watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &UP, &["received", "gro-merged"]));
+        watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &UP, &["received", "gro-merged"]));
     assert!(trace.counts["gro-merged"] < trace.counts["received"], "{trace:?}");
 }
 
@@ -153,11 +157,11 @@ fn datagrams_are_followed_to_their_reader() {
     let sending = [(0, own[0].as_fd())];
     let scene = Scene { sockets: &sending, ..Scene::default() };
     let down = [Hop::QueueToDriver, Hop::DriverToWire];
-    watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &down, &["sent"]));
+    watch_until(&mut *watch(&lab.a), &scene, |trace| has(trace, &down, &["sent"]));
     let reading = [(0, own[1].as_fd())];
     let scene = Scene { sockets: &reading, ..Scene::default() };
     let up = [Hop::DeviceToSocket, Hop::SocketToApplication];
-    watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &up, &["received"]));
+    watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &up, &["received"]));
 }
 
 /// The kernel wakes the reader for the first datagram only; the others' wait is seen nevertheless.
@@ -174,7 +178,7 @@ fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
     let reading = [(0, own.as_fd())];
     let scene = Scene { sockets: &reading, ..Scene::default() };
     let trace =
-        watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &[Hop::SocketToApplication], &[]));
+        watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &[Hop::SocketToApplication], &[]));
     let wait = trace.hops.iter().find(|hop| hop.hop == Hop::SocketToApplication).expect("just seen");
     assert!(wait.bins.iter().all(|(edge, _)| *edge > 1_000_000), "{wait:?}");
 }
@@ -196,8 +200,9 @@ fn a_device_that_frees_what_it_has_sent_is_waited_for() {
         std::thread::sleep(Duration::from_micros(200));
     });
     let scene = flow("10.9.1.2:9".parse().expect("an address"));
-    let trace =
-        watch_until(&mut *watch(&lab.a, "tn"), &scene, |trace| has(trace, &[Hop::DriverToWire], &["sent"]));
+    let trace = watch_until(&mut *watch_link(&lab.a, "tn"), &scene, |trace| {
+        has(trace, &[Hop::DriverToWire], &["sent"])
+    });
     let wire = trace.hops.iter().find(|hop| hop.hop == Hop::DriverToWire).expect("just seen");
     assert!(wire.bins.iter().any(|(edge, _)| *edge > 1_000_000), "{wire:?}");
     assert!(!trace.notes.iter().any(|note| note.contains("virtual")), "{:?}", trace.notes);
@@ -206,26 +211,27 @@ fn a_device_that_frees_what_it_has_sent_is_waited_for() {
 #[test]
 fn fragments_are_counted() {
     let Some(lab) = Lab::new() else { return };
-    let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
-    writer.connect((B, 9)).expect("connect");
+    let writer = lab.a.run(|| UdpSocket::bind((lab.a.address(), 0)).expect("bind"));
+    writer.connect((lab.b.address(), 9)).expect("connect");
     let own = writer.try_clone().expect("dup");
     let _writing = Repeated::start(move || drop(writer.send(&[7; 8000])));
     let own = [(0, own.as_fd())];
     let scene = Scene { sockets: &own, ..Scene::default() };
-    watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &[], &["sent", "fragments"]));
+    watch_until(&mut *watch(&lab.a), &scene, |trace| has(trace, &[], &["sent", "fragments"]));
 }
 
 #[test]
 fn a_drop_names_the_kernels_reason() {
     let Some(lab) = Lab::new() else { return };
-    let writer = lab.a.run(|| UdpSocket::bind((A, 0)).expect("bind"));
+    let writer = lab.a.run(|| UdpSocket::bind((lab.a.address(), 0)).expect("bind"));
     // Nobody listens on B's port 9; A hears of it by ICMP, and the next call fails for it.
-    let _writing = Repeated::start(move || drop(writer.send_to(&[7; 1000], (B, 9))));
-    let scene = flow((B, 9).into());
-    watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &[], &["dropped: NO_SOCKET"]));
+    let to = (lab.b.address(), 9);
+    let _writing = Repeated::start(move || drop(writer.send_to(&[7; 1000], to)));
+    let scene = flow((lab.b.address(), 9).into());
+    watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &[], &["dropped: NO_SOCKET"]));
 
-    lab.a.tool("tc qdisc replace dev va root tbf rate 1mbit burst 3000 limit 6000");
-    let trace = watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| {
+    lab.a.tool("tc qdisc replace dev LINK root tbf rate 1mbit burst 3000 limit 6000");
+    let trace = watch_until(&mut *watch(&lab.a), &scene, |trace| {
         trace.counts.keys().any(|what| what.starts_with("dropped: QDISC"))
     });
     assert!(trace.counts.values().all(|count| *count > 0), "{trace:?}");
@@ -235,21 +241,21 @@ fn a_drop_names_the_kernels_reason() {
 fn losses_show_as_retransmissions() {
     let Some(lab) = Lab::new() else { return };
     // A queue of a dozen segments: a loss every few milliseconds.
-    lab.a.tool("ethtool -K va tso off gso off");
-    lab.a.tool("tc qdisc replace dev va root tbf rate 200mbit burst 10000 limit 20000");
+    lab.a.tool("ethtool -K LINK tso off gso off");
+    lab.a.tool("tc qdisc replace dev LINK root tbf rate 200mbit burst 10000 limit 20000");
     let transfer = Transfer::start(&lab, 65536);
     let own = [(0, transfer.client.as_fd())];
     let scene = Scene { sockets: &own, ..Scene::default() };
-    watch_until(&mut *watch(&lab.a, "va"), &scene, |trace| has(trace, &[], &["retransmitted"]));
+    watch_until(&mut *watch(&lab.a), &scene, |trace| has(trace, &[], &["retransmitted"]));
     let scene = flow(transfer.server_address());
-    watch_until(&mut *watch(&lab.b, "vb"), &scene, |trace| has(trace, &[], &["out-of-order"]));
+    watch_until(&mut *watch(&lab.b), &scene, |trace| has(trace, &[], &["out-of-order"]));
 }
 
 #[test]
 fn nothing_is_attached_but_for_moments_and_nothing_stays() {
     let Some(lab) = Lab::new() else { return };
     assert_eq!(held(), (0, 0));
-    let mut on_a = watch(&lab.a, "va");
+    let mut on_a = watch(&lab.a);
     let (links, programs) = held();
     assert!(links == 0 && programs > 5, "loaded, not attached: {links} links, {programs} programs");
     on_a.open(&Scene::default()).expect("open");
@@ -276,7 +282,7 @@ fn nothing_is_attached_but_for_moments_and_nothing_stays() {
 fn a_panic_leaves_nothing() {
     let Some(lab) = Lab::new() else { return };
     let panicked = std::panic::catch_unwind(|| {
-        let mut on_a = watch(&lab.a, "va");
+        let mut on_a = watch(&lab.a);
         on_a.open(&Scene::default()).expect("open");
         assert_eq!(held().0, 0, "panics: programs are attached");
     });
@@ -286,12 +292,12 @@ fn a_panic_leaves_nothing() {
 #[test]
 fn windows_follow_each_other_and_a_link_that_is_gone_is_named() {
     let Some(lab) = Lab::new() else { return };
-    let mut on_a = watch(&lab.a, "va");
+    let mut on_a = watch(&lab.a);
     on_a.open(&Scene::default()).expect("open");
     on_a.open(&Scene::default()).expect("open once more");
     close(&mut *on_a);
     let mut seen = Observations::default();
     assert!(on_a.close(&mut seen).is_err() && seen.get::<Option<PathTrace>>().is_none(), "closed twice");
-    let gone = watch(&lab.a, "no-such0").open(&Scene::default()).unwrap_err().to_string();
+    let gone = watch_link(&lab.a, "no-such0").open(&Scene::default()).unwrap_err().to_string();
     assert!(gone.contains("no-such0"), "{gone}");
 }
