@@ -64,11 +64,7 @@ fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let gone_file = arguments.next().expect("a file for the reason").into();
     let lease = arguments.next().map_or(5000, |ms| ms.parse().expect("milliseconds"));
-    let options = ServeOptions {
-        lease: Nanos::millis(lease),
-        features: vec!["testing".to_owned()],
-        ..ServeOptions::default()
-    };
+    let options = ServeOptions { lease: Nanos::millis(lease), ..ServeOptions::default() };
     match serve_stdio(Arc::new(TestAgent { gone_file }), &options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

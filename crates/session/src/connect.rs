@@ -5,10 +5,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::link::Link;
+use crate::session::Opened;
 use crate::tls;
 use crate::token::Side;
 use crate::wire::Opening;
-use crate::worker::Opened;
 use crate::{Error, Hello, Invite, Token};
 
 /// Connects, checks the pin, greets, and proves the token both ways.

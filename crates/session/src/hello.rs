@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::one_line;
 
-/// The protocol that this build speaks. Raised when a message changes its meaning or its fields; new
-/// abilities within a version are announced as features.
+/// The protocol that this build speaks. Raised when a message changes its meaning or its fields.
 pub const PROTOCOL: u32 = 1;
 
 /// Shortest and longest lease that a peer may announce: below, beats would flood; above, a dead
@@ -20,9 +19,6 @@ pub struct Hello {
     pub protocol: u32,
     #[serde(default)]
     pub landspeed: String,
-    /// Abilities beyond the protocol's, lower case with dashes.
-    #[serde(default)]
-    pub features: Vec<String>,
     /// How long this end waits for a sign of life before it takes the other for dead; the other sends
     /// one four times as often.
     #[serde(default = "default_lease")]
@@ -34,13 +30,8 @@ fn default_lease() -> Nanos {
 }
 
 impl Hello {
-    pub(crate) fn ours(features: &[String], lease: Nanos) -> Hello {
-        let landspeed = env!("CARGO_PKG_VERSION").to_owned();
-        Hello { protocol: PROTOCOL, landspeed, features: features.to_vec(), lease_ns: lease }
-    }
-
-    pub fn has(&self, feature: &str) -> bool {
-        self.features.iter().any(|f| f == feature)
+    pub(crate) fn ours(lease: Nanos) -> Hello {
+        Hello { protocol: PROTOCOL, landspeed: env!("CARGO_PKG_VERSION").to_owned(), lease_ns: lease }
     }
 }
 
@@ -66,6 +57,5 @@ pub(crate) fn parse(value: serde_json::Value) -> Result<Hello, BadHello> {
         return Err(BadHello::Malformed(format!("a hello with a lease of {}", hello.lease_ns)));
     }
     hello.landspeed = one_line(&hello.landspeed);
-    hello.features = hello.features.iter().map(|feature| one_line(feature)).collect();
     Ok(hello)
 }

@@ -2,13 +2,12 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::str::FromStr;
 
 use subtle::ConstantTimeEq;
 
 use crate::key::{from_hex, to_hex};
-use crate::{Error, Token, secret};
+use crate::{Error, Token};
 
 const SCHEME: &str = "landspeed://";
 
@@ -84,15 +83,6 @@ impl Ticket {
     pub fn reveal(&self) -> String {
         let invite = self.invite.to_string();
         format!("{SCHEME}{}@{}", self.token.reveal(), &invite[SCHEME.len()..])
-    }
-
-    /// From a file that only its owner can read; the file holds one agent's line.
-    pub fn from_file(path: &Path) -> Result<Ticket, Error> {
-        secret::read(path)?.trim().parse()
-    }
-
-    pub fn prompt() -> Result<Ticket, Error> {
-        secret::prompt("paste the agent's line (landspeed://...): ")?.trim().parse()
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! One session, whatever carries it:
 //!
-//! 1. Both ends send `hello` at once: protocol version, landspeed version, features, lease. Another
+//! 1. Both ends send `hello` at once: protocol version, landspeed version, lease. Another
 //!    protocol version ends the session with a line on both ends that says where to update.
 //! 2. Over TLS only: the controller proves the one-time token over the channel binding, then the agent
 //!    does. Before that nothing but `hello` is read.
@@ -19,7 +19,7 @@
 //! A frame is a 4-byte big-endian length and as much JSON. What is oversized, malformed or unknown
 //! ends the session with a line on both ends: the peer is hostile or broken.
 
-mod board;
+mod calls;
 mod child;
 mod connect;
 mod error;
@@ -43,8 +43,8 @@ mod text;
 mod tls;
 mod token;
 mod wire;
-mod worker;
 
+pub use calls::Pending;
 pub use error::Error;
 pub use frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT};
 pub use hello::{Hello, PROTOCOL};
@@ -54,7 +54,7 @@ pub use listen::{Listening, listen};
 pub use message::{Change, Reply, Request};
 pub use options::{LineSink, Options, ServeOptions};
 pub use serve::Handler;
-pub use session::{Pending, Session, Transport};
+pub use session::Session;
 pub use ssh::{SshHost, ssh_command};
 pub use stdio::{serve_socket, serve_stdio};
 pub use text::one_line;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use landspeed_units::Nanos;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 
 use crate::frame::{FrameError, FrameReader, REQUEST_LIMIT, encode};
@@ -31,6 +32,12 @@ impl Link {
     ) -> Link {
         let reader: Reading = Box::new(reader);
         Link { reader: FrameReader::new(reader), writer: Box::new(writer), name: name.to_owned() }
+    }
+
+    /// The link, once both ends have said hello.
+    pub(crate) async fn opened(mut self, lease: Nanos) -> Result<(Link, Hello), Error> {
+        let peer = self.greet(&Hello::ours(lease)).await?;
+        Ok((self, peer))
     }
 
     /// Sends our hello and takes the peer's.

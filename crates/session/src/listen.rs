@@ -194,7 +194,7 @@ impl Post {
         if let Err(denied) = self.gate.open(Instant::now()) {
             return Err(self.deny(link, denied).await);
         }
-        let peer = link.greet(&Hello::ours(&self.options.features, self.options.lease)).await?;
+        let peer = link.greet(&Hello::ours(self.options.lease)).await?;
         let Opening::Proof(proof) = link.hear().await? else {
             return Err(link.reject("a second hello where a proof belongs".to_owned()).await.into());
         };

@@ -49,8 +49,6 @@ pub struct Options {
     pub call: Nanos,
     /// How long closing waits for the agent to put everything back before its child is killed.
     pub grace: Nanos,
-    /// Announced in hello.
-    pub features: Vec<String>,
     /// Set once the user wants an end: an answer that is under way then has three seconds to come to its own.
     pub stop: Arc<AtomicBool>,
     /// Takes what the agent's child (ssh, the agent itself) prints on stderr, as "NAME: LINE".
@@ -64,7 +62,6 @@ impl Default for Options {
             handshake: Nanos::secs(30),
             call: Nanos::secs(30),
             grace: Nanos::secs(10),
-            features: Vec::new(),
             stop: Arc::default(),
             lines: LineSink::none(),
         }
@@ -81,8 +78,6 @@ pub struct ServeOptions {
     pub expires: Nanos,
     /// How long a listening agent stays after that, to tell a late controller so.
     pub linger: Nanos,
-    /// Announced in hello.
-    pub features: Vec<String>,
     /// Takes what happens: refused strangers, wrong tokens, the session's end.
     pub lines: LineSink,
 }
@@ -94,7 +89,6 @@ impl Default for ServeOptions {
             handshake: Nanos::secs(5),
             expires: Nanos::secs(600),
             linger: Nanos::secs(600),
-            features: Vec::new(),
             lines: LineSink::stderr(),
         }
     }

@@ -8,9 +8,9 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::frame::{FrameError, encode};
+use crate::frame::FrameError;
 use crate::link::{PARTING, Writing, left};
-use crate::wire::{DONE, Outgoing, Parcel};
+use crate::wire::{DONE, Parcel};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Over {
@@ -47,19 +47,19 @@ pub(crate) fn beat_every(lease: Nanos) -> Duration {
 }
 
 /// Sends what is queued, and beats; `Ok` once the last parcel is sent or nobody can queue any more.
-pub(crate) async fn pump<T: Outgoing>(
+pub(crate) async fn pump(
     writer: &mut Writing,
     queue: &mut Receiver<Parcel>,
     every: Duration,
 ) -> Result<(), FrameError> {
-    let beat = encode(&T::beat(), T::LIMIT)?;
+    let beat = Parcel::beat();
     let mut beats = interval(every);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let parcel = tokio::select! {
             biased;
             parcel = queue.recv() => parcel,
-            _ = beats.tick() => Some(Parcel { bytes: beat.clone(), last: false }),
+            _ = beats.tick() => Some(beat.clone()),
         };
         let Some(parcel) = parcel else { return Ok(()) };
         writer.write_all(&parcel.bytes).await?;

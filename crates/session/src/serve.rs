@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{Sender, channel};
 use crate::frame::FrameReader;
 use crate::link::{Link, PARTING, Reading};
 use crate::pump::{Over, beat_every, first_over, pump};
-use crate::wire::{Parcel, ToAgent, ToController};
+use crate::wire::{Parcel, ToAgent};
 use crate::{Error, Hello, Reply, Request, ServeOptions, one_line};
 
 /// Requests of one session that may be under way at once.
@@ -33,9 +33,9 @@ pub trait Handler: Send + Sync + 'static {
     fn gone(&self, why: &str);
 }
 
-/// The event loop of an agent: one thread, so that it takes no more than that from what is measured.
+/// The event loop of either end: one thread, so that it takes no more than that from what is measured.
 pub(crate) fn event_loop() -> Result<Runtime, Error> {
-    Builder::new_current_thread().enable_all().build().map_err(Error::system("start the agent's event loop"))
+    Builder::new_current_thread().enable_all().build().map_err(Error::system("start the event loop"))
 }
 
 /// Serves one session after its handshake, to its end. `Ok` where the controller said goodbye.
@@ -46,18 +46,18 @@ pub(crate) async fn attend(
     options: &ServeOptions,
 ) -> Result<(), Error> {
     let (out, mut queue) = channel(AT_ONCE);
-    let desk = Desk::open(&handler, &out)?;
+    let requests = Requests::open(&handler, &out)?;
     link.reader.silence = Some(options.lease.into());
     let over = {
-        let mut hear = pin!(desk.hear(&mut link.reader));
-        let mut talk = pin!(pump::<ToController>(&mut link.writer, &mut queue, beat_every(peer.lease_ns)));
+        let mut hear = pin!(requests.hear(&mut link.reader));
+        let mut talk = pin!(pump(&mut link.writer, &mut queue, beat_every(peer.lease_ns)));
         let (over, talks) = first_over(hear.as_mut(), talk.as_mut(), PARTING).await;
         let mut restoring = pin!(restore(handler, over.why().to_owned()));
         if !talks {
             restoring.await;
         } else if let Over::Broken(why) = &over {
             // Full only where the controller does not read: then it reads no last words either.
-            let _ = out.try_send(Parcel::end::<ToController>(why));
+            let _ = out.try_send(Parcel::end(why));
             let _ = tokio::join!(tokio::time::timeout(PARTING, talk), restoring);
         } else {
             // Restoring may take longer than a lease: the beats go on for a controller that waits.
@@ -90,7 +90,8 @@ fn restore(handler: Arc<dyn Handler>, why: String) -> impl Future<Output = ()> {
     async { drop(work.await) }
 }
 
-struct Desk {
+/// The requests of one session.
+struct Requests {
     handler: Arc<dyn Handler>,
     out: Sender<Parcel>,
     places: Arc<Semaphore>,
@@ -98,8 +99,8 @@ struct Desk {
     alive: SyncSender<()>,
 }
 
-impl Desk {
-    fn open(handler: &Arc<dyn Handler>, out: &Sender<Parcel>) -> Result<Desk, Error> {
+impl Requests {
+    fn open(handler: &Arc<dyn Handler>, out: &Sender<Parcel>) -> Result<Requests, Error> {
         let (alive, beats) = sync_channel(1);
         let renew = {
             let handler = Arc::clone(handler);
@@ -107,7 +108,7 @@ impl Desk {
         };
         thread("landspeed-lease", renew).map_err(Error::system("start a thread"))?;
         let places = Arc::new(Semaphore::new(AT_ONCE));
-        Ok(Desk { handler: Arc::clone(handler), out: out.clone(), places, alive })
+        Ok(Requests { handler: Arc::clone(handler), out: out.clone(), places, alive })
     }
 
     /// Takes requests until the session ends.

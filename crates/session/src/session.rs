@@ -1,8 +1,10 @@
 //! A controller's end of a session.
 
 use std::os::unix::net::UnixStream;
+use std::pin::pin;
 use std::process::Command;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -10,29 +12,22 @@ use std::time::{Duration, Instant};
 use landspeed_units::Nanos;
 use tokio::net::unix::pipe;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 
-use crate::board::{Answer, Board};
+use crate::calls::{Calls, Pending};
 use crate::child::Child;
-use crate::link::{Link, PARTING};
-use crate::wire::{Ask, DONE, Outgoing, Parcel, ToAgent};
-use crate::worker::{Opened, Worker};
+use crate::frame::{FrameReader, REPLY_LIMIT, REQUEST_LIMIT};
+use crate::link::{Link, PARTING, Reading};
+use crate::pump::{Over, beat_every, first_over, pump};
+use crate::wire::{Ask, DONE, Parcel, ToController};
 use crate::{Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
 
 /// Requests that may wait to be sent.
 const UNSENT: usize = 64;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    /// The stdio of a child on this host.
-    Child,
-    Ssh,
-    /// TLS to an agent started by hand.
-    Tls,
-    /// A connected socket.
-    Socket,
-}
+/// An opened link and who is at its other end, or why there is none.
+pub(crate) type Opened = Result<(Link, Hello), Error>;
 
 /// A session with one agent. Calls block; they may come from several threads, and several requests may
 /// be under way at once. A thread of its own does the input, output and beats.
@@ -40,14 +35,13 @@ pub enum Transport {
 /// Dropping it is [`Session::close`].
 pub struct Session {
     name: String,
-    transport: Transport,
     peer: Hello,
     call_limit: Nanos,
     grace: Duration,
-    board: Arc<Board>,
+    calls: Arc<Calls>,
     out: Sender<Parcel>,
     closing: Option<oneshot::Sender<()>>,
-    worker: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
     child: Option<Mutex<Child>>,
 }
 
@@ -59,18 +53,15 @@ impl Session {
     /// the session in order, and not the agent.
     pub fn over_child(name: &str, command: Command, options: &Options) -> Result<Session, Error> {
         let (child, stdin, stdout) = Child::spawn(name, command, &options.lines)?;
-        let ours = Hello::ours(&options.features, options.lease);
-        let link_name = name.to_owned();
+        let (link_name, lease) = (name.to_owned(), options.lease);
         let open = async move {
             let reader = pipe::Receiver::from_owned_fd(stdout.into());
             let writer = pipe::Sender::from_owned_fd(stdin.into());
             let (reader, writer) =
                 reader.and_then(|r| Ok((r, writer?))).map_err(Error::system("use the child's pipes"))?;
-            let mut link = Link::new(&link_name, reader, writer);
-            let peer = link.greet(&ours).await?;
-            Ok((link, peer))
+            Link::new(&link_name, reader, writer).opened(lease).await
         };
-        match Session::open(name, Transport::Child, options, open) {
+        match Session::open(name, options, open) {
             Ok(mut session) => {
                 session.child = Some(Mutex::new(child));
                 Ok(session)
@@ -82,15 +73,12 @@ impl Session {
     /// Opens a session over a connected socket, to an agent that [`crate::serve_socket`] serves at its other end, in this
     /// process or another.
     pub fn over_socket(name: &str, stream: UnixStream, options: &Options) -> Result<Session, Error> {
-        let ours = Hello::ours(&options.features, options.lease);
-        let link_name = name.to_owned();
+        let (link_name, lease) = (name.to_owned(), options.lease);
         let open = async move {
             let (reader, writer) = crate::stdio::socket(stream.into())?.into_split();
-            let mut link = Link::new(&link_name, reader, writer);
-            let peer = link.greet(&ours).await?;
-            Ok((link, peer))
+            Link::new(&link_name, reader, writer).opened(lease).await
         };
-        Session::open(name, Transport::Socket, options, open)
+        Session::open(name, options, open)
     }
 
     /// Starts an agent on `host` through the user's ssh, see [`crate::ssh_command`], and opens a session
@@ -101,32 +89,28 @@ impl Session {
         if host.may_ask() {
             options.handshake = options.handshake.max(Nanos::secs(120));
         }
-        let mut session = Session::over_child(host.destination(), command, &options)?;
-        session.transport = Transport::Ssh;
-        Ok(session)
+        Session::over_child(host.destination(), command, &options)
     }
 
     /// Connects to an agent that somebody started by hand; it must have the certificate that `invite`
     /// pins, and know `token`.
     pub fn over_tls(invite: &Invite, token: &Token, options: &Options) -> Result<Session, Error> {
-        let ours = Hello::ours(&options.features, options.lease);
-        let open = crate::connect::connect(*invite, token.clone(), ours);
-        Session::open(&invite.address.to_string(), Transport::Tls, options, open)
+        let open = crate::connect::connect(*invite, token.clone(), Hello::ours(options.lease));
+        Session::open(&invite.address.to_string(), options, open)
     }
 
     /// Runs `open` and then the session in a thread of its own.
-    pub(crate) fn open(
+    fn open(
         name: &str,
-        transport: Transport,
         options: &Options,
         open: impl Future<Output = Opened> + Send + 'static,
     ) -> Result<Session, Error> {
-        let board = Arc::new(Board::default());
+        let calls = Arc::<Calls>::default();
         let (out, queue) = channel(UNSENT);
         let (closing, closed) = oneshot::channel();
         let grace = Duration::from(options.grace);
-        let worker = Worker {
-            board: Arc::clone(&board),
+        let conversation = Conversation {
+            calls: Arc::clone(&calls),
             out: out.clone(),
             queue,
             closing: closed,
@@ -142,25 +126,20 @@ impl Session {
         };
         let thread = std::thread::Builder::new()
             .name("landspeed-session".to_owned())
-            .spawn(move || worker.run(open, &ready))
+            .spawn(move || conversation.run(open, &ready))
             .map_err(Error::system("start a thread"))?;
         match opened.recv() {
-            Ok(Ok(peer)) => {
-                let (name, call_limit) = (name.to_owned(), options.call);
-                let (worker, closing) = (Some(thread), Some(closing));
-                Ok(Session {
-                    name,
-                    transport,
-                    peer,
-                    call_limit,
-                    grace,
-                    board,
-                    out,
-                    closing,
-                    worker,
-                    child: None,
-                })
-            }
+            Ok(Ok(peer)) => Ok(Session {
+                name: name.to_owned(),
+                peer,
+                call_limit: options.call,
+                grace,
+                calls,
+                out,
+                closing: Some(closing),
+                thread: Some(thread),
+                child: None,
+            }),
             Ok(Err(error)) => {
                 // The connection is closed once the thread has ended.
                 let _ = thread.join();
@@ -183,10 +162,6 @@ impl Session {
         self.call_limit.into()
     }
 
-    pub fn transport(&self) -> Transport {
-        self.transport
-    }
-
     /// Asks and waits, at most [`Options::call`].
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {
         self.start(request)?.wait(self.call_limit)
@@ -194,14 +169,13 @@ impl Session {
 
     /// Asks; the answer is waited for by [`Pending::wait`].
     pub fn start(&self, request: &Request) -> Result<Pending, Error> {
-        let (id, answer) = self.board.enroll()?;
-        let pending = Pending { id, asked: request.name(), board: Arc::clone(&self.board), answer };
-        let parcel = Parcel::new(&Ask::Ask { id, request }, ToAgent::LIMIT).map_err(Error::Unsendable)?;
+        let (id, pending) = self.calls.add(request)?;
+        let parcel = Parcel::new(&Ask::Ask { id, request }, REQUEST_LIMIT).map_err(Error::Unsendable)?;
         match self.out.try_send(parcel) {
             Err(TrySendError::Full(_)) => Err(Error::Refused {
                 why: format!("{UNSENT} requests wait to be sent: the agent does not read"),
             }),
-            // Where the worker is gone, the board has told or will tell the reason.
+            // Where the session's thread is gone, it has left the reason.
             Ok(()) | Err(TrySendError::Closed(_)) => Ok(pending),
         }
     }
@@ -215,8 +189,7 @@ impl Session {
 
 impl std::fmt::Debug for Session {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut shown = f.debug_struct("Session");
-        shown.field("name", &self.name).field("transport", &self.transport).finish_non_exhaustive()
+        f.debug_struct("Session").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -224,11 +197,11 @@ impl Drop for Session {
     fn drop(&mut self) {
         let deadline = Instant::now() + self.grace + 2 * PARTING;
         // Full only where the agent does not read: the grace ends it then.
-        let _ = self.out.try_send(Parcel::end::<ToAgent>(DONE));
+        let _ = self.out.try_send(Parcel::end(DONE));
         drop(self.closing.take());
-        if let Some(worker) = self.worker.take() {
+        if let Some(thread) = self.thread.take() {
             // A panic there has been reported on stderr, and the session is over either way.
-            let _ = worker.join();
+            let _ = thread.join();
         }
         if let Some(child) = self.child.take() {
             child.into_inner().unwrap_or_else(PoisonError::into_inner).reap(deadline);
@@ -236,45 +209,86 @@ impl Drop for Session {
     }
 }
 
-/// A request under way. Dropping it gives up the answer; the agent still does what was asked.
-#[must_use]
-pub struct Pending {
-    id: u64,
-    asked: &'static str,
-    board: Arc<Board>,
-    answer: Receiver<Answer>,
+/// What the session's thread needs.
+struct Conversation {
+    calls: Arc<Calls>,
+    out: Sender<Parcel>,
+    queue: Receiver<Parcel>,
+    /// Resolves when the caller closes the session.
+    closing: oneshot::Receiver<()>,
+    /// Set once the user wants an end.
+    stop: Arc<AtomicBool>,
+    /// How long the agent may be silent.
+    lease: Nanos,
+    /// How long the agent may take to put everything back after our goodbye.
+    grace: Duration,
 }
 
-impl Pending {
-    /// The answer, within `limit`. [`Reply::Failed`] is [`Error::Refused`].
-    pub fn wait(self, limit: impl Into<Duration>) -> Result<Reply, Error> {
-        let limit = limit.into();
-        let answer = self.poll(limit).map(|(_, answer)| answer);
-        answer.unwrap_or(Err(Error::TimedOut { asked: self.asked, limit: limit.into() }))
-    }
-
-    /// As [`Pending::wait`], with the time at which the answer came; `None` where it has not come within `wait`.
-    pub fn poll(&self, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
-        let over = || self.board.over().unwrap_or_else(|| "its thread panicked".to_owned());
-        let (at, answer) = match self.answer.recv_timeout(wait) {
-            Ok(answer) => answer,
-            Err(RecvTimeoutError::Timeout) => return None,
-            Err(RecvTimeoutError::Disconnected) => (Instant::now(), Err(over())),
+impl Conversation {
+    /// Opens, says how that went through `ready`, and runs the session to its end.
+    fn run(self, open: impl Future<Output = Opened>, ready: &SyncSender<Result<Hello, Error>>) {
+        let runtime = match crate::serve::event_loop() {
+            Ok(runtime) => runtime,
+            Err(error) => return drop(ready.send(Err(error))),
         };
-        Some((
-            at,
-            match answer {
-                Ok(Reply::Failed { why }) => Err(Error::Refused { why: crate::one_line(&why) }),
-                Ok(Reply::Lost { why }) => Err(Error::Lost { why: crate::one_line(&why) }),
-                Ok(reply) => Ok(reply),
-                Err(why) => Err(Error::Ended { why }),
-            },
-        ))
+        runtime.block_on(async {
+            match open.await {
+                Ok((link, peer)) => {
+                    let beats = beat_every(peer.lease_ns);
+                    // The caller waits for exactly this one.
+                    let _ = ready.send(Ok(peer));
+                    self.converse(link, beats).await;
+                }
+                Err(error) => drop(ready.send(Err(error))),
+            }
+        });
+    }
+
+    async fn converse(mut self, mut link: Link, beats: Duration) {
+        link.reader.limit = REPLY_LIMIT;
+        link.reader.silence = Some(self.lease.into());
+        link.reader.stop = Arc::clone(&self.stop);
+        let over = {
+            let mut hear = pin!(hear(&mut link.reader, &self.calls));
+            let mut talk = pin!(pump(&mut link.writer, &mut self.queue, beats));
+            let (over, talks) = tokio::select! {
+                over = first_over(hear.as_mut(), talk.as_mut(), self.grace) => over,
+                // An agent that beats but does not read must not keep the caller for ever.
+                () = closed_for(self.closing, self.grace + PARTING) => (Over::Done, true),
+            };
+            if let (Over::Broken(why), true) = (&over, talks) {
+                // Full only where the agent does not read: then it reads no last words either.
+                let _ = self.out.try_send(Parcel::end(why));
+                let _ = tokio::time::timeout(PARTING, talk).await;
+            }
+            over
+        };
+        self.calls.end(over.why());
+        if matches!(over, Over::Broken(_)) {
+            link.part().await;
+        }
     }
 }
 
-impl Drop for Pending {
-    fn drop(&mut self) {
-        self.board.forget(self.id);
+/// Returns `limit` after the caller began to close the session.
+async fn closed_for(closing: oneshot::Receiver<()>, limit: Duration) {
+    // An error says that the session was dropped, which is the same.
+    let _ = closing.await;
+    tokio::time::sleep(limit).await;
+}
+
+/// Hands answers over until the session ends.
+async fn hear(reader: &mut FrameReader<Reading>, calls: &Calls) -> Over {
+    loop {
+        match reader.next::<ToController>().await {
+            Ok(ToController::Answer { id, reply }) => {
+                if !calls.answer(id, reply) {
+                    return Over::Broken(format!("an answer to request {id}, which was never made"));
+                }
+            }
+            Ok(ToController::Beat) => {}
+            Ok(ToController::End(why)) => return Over::said("the agent", &why),
+            Err(error) => return Over::failed(&error),
+        }
     }
 }

@@ -11,7 +11,7 @@ use tokio::net::unix::pipe;
 
 use crate::link::{Link, Reading, Writing};
 use crate::serve::{attend, event_loop};
-use crate::{Error, Handler, Hello, ServeOptions};
+use crate::{Error, Handler, ServeOptions};
 
 /// Serves one session on stdin and stdout and returns when it is over and [`Handler::gone`] has
 /// returned: `Ok` where the controller said goodbye, else why not.
@@ -47,11 +47,10 @@ fn serve_on(
     let runtime = event_loop()?;
     let served = runtime.block_on(async {
         let (reader, writer) = open()?;
-        let mut link = Link::new("the controller", reader, writer);
-        let ours = Hello::ours(&options.features, options.lease);
-        let greeting = tokio::time::timeout(options.handshake.into(), link.greet(&ours)).await;
+        let opening = Link::new("the controller", reader, writer).opened(options.lease);
+        let opened = tokio::time::timeout(options.handshake.into(), opening).await;
         let slow = || Error::Slow { name: "the controller".to_owned(), limit: options.handshake };
-        let peer = greeting.map_err(|_| slow())??;
+        let (link, peer) = opened.map_err(|_| slow())??;
         attend(link, peer, handler, options).await
     });
     runtime.shutdown_background();

@@ -4,7 +4,7 @@ use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT, encode};
-use crate::{Reply, Request};
+use crate::{Reply, Request, one_line};
 
 /// Before the session: either end may send these, and nothing else is read.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,42 +44,8 @@ pub(crate) enum Ask<'a> {
 /// What a controller's goodbye says; any other reason is a failure.
 pub(crate) const DONE: &str = "done";
 
-pub(crate) trait Outgoing: Serialize {
-    /// Largest frame of this direction.
-    const LIMIT: Bytes;
-
-    fn beat() -> Self;
-
-    /// The last message, with its reason.
-    fn end(why: &str) -> Self;
-}
-
-impl Outgoing for ToAgent {
-    const LIMIT: Bytes = REQUEST_LIMIT;
-
-    fn beat() -> Self {
-        ToAgent::Beat
-    }
-
-    fn end(why: &str) -> Self {
-        ToAgent::End(why.to_owned())
-    }
-}
-
-impl Outgoing for ToController {
-    const LIMIT: Bytes = REPLY_LIMIT;
-
-    fn beat() -> Self {
-        ToController::Beat
-    }
-
-    fn end(why: &str) -> Self {
-        ToController::End(why.to_owned())
-    }
-}
-
 /// A frame on its way out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Parcel {
     pub(crate) bytes: Vec<u8>,
     /// Nothing is sent after it.
@@ -101,9 +67,14 @@ impl Parcel {
         })
     }
 
-    /// The last words of one end; `why` is cut to one line that always fits.
-    pub(crate) fn end<T: Outgoing>(why: &str) -> Parcel {
-        let message = T::end(&crate::text::one_line(why));
-        Parcel { bytes: encode(&message, T::LIMIT).expect("one line fits a frame"), last: true }
+    /// The last words, alike at both ends; `why` is cut to one line that always fits.
+    pub(crate) fn end(why: &str) -> Parcel {
+        let bytes = encode(&ToAgent::End(one_line(why)), REQUEST_LIMIT).expect("one line fits a frame");
+        Parcel { bytes, last: true }
+    }
+
+    /// A sign of life, alike at both ends.
+    pub(crate) fn beat() -> Parcel {
+        Parcel::new(&ToAgent::Beat, REQUEST_LIMIT).expect("a word fits a frame")
     }
 }
