@@ -120,6 +120,22 @@ mod tests {
         assert_eq!(with(Workload::new("no-such")).as_deref(), Some("workload"));
         assert!(with(Workload::new("stream").with("colour", "red")).is_some());
         assert!(with(Workload::new("stream").with("time", "10h")).is_some());
+        assert!(with(Workload::new("sweep").with("sizes", "")).is_some());
+        assert!(with(Workload::new("pingpong").with("sizes", 1_u64 << 40)).is_some());
         assert_eq!(refused(&stream(&[(&TRANSPORT, "pigeon")], Nanos(0))).as_deref(), Some("transport"));
+        assert!(refused(&stream(&[(&FLOWS, "0")], Nanos(0))).is_some_and(|why| why.starts_with("flows ")));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let mut spec = stream(&[], Nanos(0));
+        spec.workload = spec.workload.with("reverse", "on");
+        assert_eq!(refused(&spec).as_deref(), Some("bidir"));
+        let mut spec = stream(&[(&TRANSPORT, "udp"), (&WRITE_SIZE, "131072")], Nanos(0));
+        assert_eq!(refused(&spec).as_deref(), Some("flow"));
+        for workload in ["connect", "idle", "staggered"] {
+            spec.workload = Workload::new(workload);
+            assert_eq!(refused(&spec).as_deref(), Some("transport"), "{workload}");
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Both ends of a trial in one process, over loopback.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use landspeed_record::{EndpointOutcome, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::TRANSPORT;
@@ -13,24 +13,6 @@ pub(crate) const KEY: [u8; 32] = [42; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// ::1.
 pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
-
-/// Which way a stream goes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Direction {
-    Forward,
-    Reverse,
-    Both,
-}
-
-/// A stream for so long.
-pub(crate) fn stream(time: Nanos, direction: Direction) -> Workload {
-    let stream = landspeed_workload::stream::spec(time);
-    match direction {
-        Direction::Forward => stream,
-        Direction::Reverse => stream.with("reverse", "on"),
-        Direction::Both => stream.with("bidir", "on"),
-    }
-}
 
 /// Messages of these sizes to and fro, each for so long.
 pub(crate) fn pingpong(sizes: &[Bytes], time: Nanos, receiver: &str) -> Workload {
@@ -46,6 +28,13 @@ pub(crate) fn connect(time: Nanos) -> Workload {
 /// Has the trial's flow set to these values.
 pub(crate) fn set(spec: &mut TrialSpec, values: &[(&str, &str)]) {
     spec.flow.extend(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+}
+
+/// The same over UDP, in datagrams that fill an Ethernet packet.
+pub(crate) fn udp(workload: Workload) -> TrialSpec {
+    let mut spec = spec(workload);
+    set(&mut spec, &[("transport", "udp"), ("write-size", "1472")]);
+    spec
 }
 
 /// A short trial of `workload`.
@@ -67,17 +56,26 @@ pub(crate) type End = Result<EndpointOutcome, Error>;
 
 /// Runs both ends: (client, server).
 pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (End, End) {
-    let port = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port on loopback");
-    both_on(spec, &port, SocketAddr::new(at, port.port()), 0)
+    both_until(spec, at, &Cancel::new())
 }
 
-/// Runs both ends on a port that is open already.
-pub(crate) fn both_on(spec: &TrialSpec, port: &DataPort, server: SocketAddr, source_port: u16) -> (End, End) {
-    let plan = ClientPlan { server, source_port, key: KEY };
-    let cancel = Cancel::new();
+/// Runs both ends until `cancel`.
+pub(crate) fn both_until(spec: &TrialSpec, at: IpAddr, cancel: &Cancel) -> (End, End) {
+    let port = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port on loopback");
+    both_on(spec, &port, (at, 0), cancel)
+}
+
+/// Runs both ends on a port that is open already, from a source port.
+pub(crate) fn both_on(
+    spec: &TrialSpec,
+    port: &DataPort,
+    (at, source_port): (IpAddr, u16),
+    cancel: &Cancel,
+) -> (End, End) {
+    let plan = ClientPlan { server: (at, port.port()).into(), source_port, key: KEY };
     std::thread::scope(|scope| {
-        let serving = scope.spawn(|| run_server(spec, port, &mut Unwatched, &cancel));
-        let client = run_client(spec, &plan, &mut Unwatched, &cancel);
+        let serving = scope.spawn(|| run_server(spec, port, &mut Unwatched, cancel));
+        let client = run_client(spec, &plan, &mut Unwatched, cancel);
         (client, serving.join().expect("the server's end does not panic"))
     })
 }

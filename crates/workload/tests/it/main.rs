@@ -3,7 +3,6 @@
 mod common;
 mod datagrams;
 mod loopback;
-mod namespaces;
+mod paths;
 mod staggered;
 mod trouble;
-mod wide_area;

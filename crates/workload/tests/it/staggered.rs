@@ -1,19 +1,13 @@
 //! Flows that enter and leave: what is sent when, what the probe says, how it ends.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
-
-use crate::common::{KEY, V4, V6, both, outcomes, set, spec};
 use landspeed_observer::{Scene, Watcher, observer};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
-use landspeed_workload::{
-    Cancel, ClientPlan, DataPort, Ends, Error, Unwatched, Watch, run_client, run_server,
-};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Watch, run_client, run_server};
 use rustix::net::sockopt::tcp_congestion;
+
+use crate::common::{KEY, V4, V6, both, outcomes, spec};
 
 fn flow(congestion: &str, enters: u64, leaves: u64) -> StaggeredFlow {
     StaggeredFlow {
@@ -124,25 +118,12 @@ fn flows_enter_and_leave_each_with_its_own_control() {
 fn the_probe_comes_back_again_and_again() {
     for at in [V4, V6] {
         let (client, server) = outcomes(&planned(vec![flow("reno", 0, 300)], 300), at);
-        assert!(
-            client.get::<staggered::Seen>().probes.len() > 1,
-            "{:?}",
-            client.get::<staggered::Seen>().probes
-        );
-        assert!(
-            client.get::<staggered::Seen>().probes.iter().all(|probe| probe.rtt_ns > Nanos(0)),
-            "{:?}",
-            client.get::<staggered::Seen>().probes
-        );
-        assert!(
-            client.get::<staggered::Seen>().probes.windows(2).all(|two| two[0].at_ns < two[1].at_ns),
-            "{:?}",
-            client.get::<staggered::Seen>().probes
-        );
-        assert!(
-            server.get::<staggered::Seen>().probes.is_empty()
-                && server.get::<staggered::Seen>().probes_lost == 0
-        );
+        let [client, server] = [&client, &server].map(|end| end.get::<staggered::Seen>());
+        let probes = &client.probes;
+        assert!(probes.len() > 1, "{probes:?}");
+        assert!(probes.iter().all(|probe| probe.rtt_ns > Nanos(0)), "{probes:?}");
+        assert!(probes.windows(2).all(|two| two[0].at_ns < two[1].at_ns), "{probes:?}");
+        assert!(server.probes.is_empty() && server.probes_lost == 0);
     }
     let mut silent = planned(vec![flow("reno", 0, 100)], 100);
     silent.workload = silent.workload.with("probe-every", "0s");
@@ -178,94 +159,4 @@ fn a_control_that_this_host_lacks_is_named() {
     let error = client.expect_err("there is none").to_string();
     assert!(error.contains("flow 1") && error.contains("no-such") && error.contains("cc list"), "{error}");
     assert!(server.is_err(), "{server:?}");
-}
-
-#[test]
-fn bad_runs_are_refused_at_both_ends() {
-    let backwards = planned(vec![flow("reno", 0, 0)], 200);
-    let mut udp = planned(vec![flow("reno", 0, 100)], 100);
-    set(&mut udp, &[("transport", "udp")]);
-    for (spec, wrong) in [(backwards, "leaves_ns"), (planned(vec![], 100), "flows"), (udp, "transport")] {
-        let (client, server) = both(&spec, V4);
-        for end in [client, server] {
-            assert!(matches!(&end, Err(Error::Spec { field, .. }) if *field == wrong), "{wrong}: {end:?}");
-        }
-    }
-}
-
-/// Says that this process is the peer below, and not a test that somebody asked for.
-const PEER: &str = "LANDSPEED_TEST_PEER";
-
-/// A run that nobody would wait for: the second flow never gets to enter.
-fn long() -> TrialSpec {
-    planned(vec![flow("reno", 0, 120_000), flow("reno", 60_000, 90_000)], 120_000)
-}
-
-#[test]
-#[ignore = "the peer of the test below, which starts it"]
-fn a_peer_to_be_killed() {
-    if std::env::var_os(PEER).is_none() {
-        return;
-    }
-    let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
-    println!("port={}", port.port());
-    run_server(&long(), &port, &mut Unwatched, &Cancel::new()).expect_err("it is killed");
-}
-
-/// A process, killed in the end whatever happens.
-struct Peer(Child);
-
-impl Peer {
-    fn start() -> (Self, u16) {
-        let mut command = Command::new(std::env::current_exe().expect("this test"));
-        command.args(["--ignored", "--exact", "staggered::a_peer_to_be_killed", "--nocapture"]);
-        let mut child = command.env(PEER, "1").stdout(Stdio::piped()).spawn().expect("this test runs");
-        let said = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        let peer = Peer(child);
-        let ports = said.take(10).filter_map(|line| line.ok()?.split_once("port=")?.1.parse().ok());
-        let port = { ports }.next().expect("the peer names its port");
-        (peer, port)
-    }
-
-    fn kill(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
-/// Tells when data flows.
-struct Tell(mpsc::Sender<()>);
-
-impl Watch for Tell {
-    fn open(&mut self, _: &Ends<'_>) {
-        self.0.send(()).expect("somebody waits for it");
-    }
-
-    fn sample(&mut self, _: Nanos) {}
-
-    fn close(&mut self) -> Observations {
-        Observations::default()
-    }
-}
-
-#[test]
-fn a_peer_that_is_killed_ends_the_run() {
-    let (mut peer, port) = Peer::start();
-    let plan = ClientPlan { server: (V4, port).into(), source_port: 0, key: KEY };
-    let (tell, opened) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let client = scope.spawn(move || run_client(&long(), &plan, &mut Tell(tell), &Cancel::new()));
-        opened.recv_timeout(Duration::from_secs(10)).expect("data flows");
-        peer.kill();
-        let killed = Instant::now();
-        let client = client.join().expect("no panic");
-        assert!(matches!(client, Err(Error::PeerGone { .. })), "{client:?}");
-        assert!(killed.elapsed() < Duration::from_secs(5), "{:?}", killed.elapsed());
-    });
 }

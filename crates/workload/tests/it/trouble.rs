@@ -4,52 +4,35 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use crate::common::{Direction, End, KEY, V4, set, spec, stream};
-use landspeed_record::{Settings, TrialSpec, Workload};
-use landspeed_transport::settings::TRANSPORT;
+use landspeed_record::Settings;
 use landspeed_transport::{Patience, Port};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched, run_client, run_server};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched, run_client, run_server, stream};
+
+use crate::common::{KEY, V4, both_until, set, spec, udp};
 
 /// Far more than the second that is promised: the machine may be busy. The trials would take minutes.
 const SOON: Duration = Duration::from_secs(5);
-
-fn long(direction: Direction) -> TrialSpec {
-    spec(stream(Nanos::secs(120), direction))
-}
-
-/// Runs both ends until `meddle`, which is called while traffic flows, has done its worst; how long
-/// the ends took to return after it.
-fn meddled(spec: &TrialSpec, meddle: impl FnOnce(&Cancel, &Cancel)) -> (End, End, Duration) {
-    let port = DataPort::open(V4, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
-    let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
-    let (ours, theirs) = (Cancel::new(), Cancel::new());
-    std::thread::scope(|scope| {
-        let serving = scope.spawn(|| run_server(spec, &port, &mut Unwatched, &theirs));
-        let calling = scope.spawn(|| run_client(spec, &plan, &mut Unwatched, &ours));
-        std::thread::sleep(Duration::from_millis(200));
-        meddle(&ours, &theirs);
-        let since = Instant::now();
-        let client = calling.join().expect("no panic");
-        let server = serving.join().expect("no panic");
-        (client, server, since.elapsed())
-    })
-}
+const LONG: Nanos = Nanos::secs(120);
 
 #[test]
 fn flows_that_wait_or_have_gone_can_be_cancelled() {
     // One sends, one waits to enter, one has gone.
     let flows = [(0, 120_000), (60_000, 120_000), (0, 100)].map(staggered_flow);
-    let spec = spec(staggered::spec(&flows, Nanos::secs(120), Nanos::millis(10)));
-    let (client, server, took) = meddled(&spec, |ours, theirs| {
-        ours.cancel();
-        theirs.cancel();
+    let spec = spec(staggered::spec(&flows, LONG, Nanos::millis(10)));
+    let cancel = Cancel::new();
+    std::thread::scope(|scope| {
+        let trial = scope.spawn(|| both_until(&spec, V4, &cancel));
+        std::thread::sleep(Duration::from_millis(200));
+        cancel.cancel();
+        let since = Instant::now();
+        let (client, server) = trial.join().expect("no panic");
+        for end in [client, server] {
+            assert!(matches!(end, Err(Error::Cancelled | Error::PeerGone { .. })), "{end:?}");
+        }
+        assert!(since.elapsed() < SOON, "{:?}", since.elapsed());
     });
-    for end in [client, server] {
-        assert!(matches!(end, Err(Error::Cancelled | Error::PeerGone { .. })), "{end:?}");
-    }
-    assert!(took < SOON, "{took:?}");
 }
 
 /// A flow that enters and leaves at these times, in ms.
@@ -59,13 +42,6 @@ fn staggered_flow((enters, leaves): (u64, u64)) -> StaggeredFlow {
         leaves_ns: Nanos::millis(leaves),
         ..StaggeredFlow::default()
     }
-}
-
-/// The same over UDP.
-fn udp(workload: Workload) -> TrialSpec {
-    let mut spec = spec(workload);
-    set(&mut spec, &[("transport", "udp"), ("write-size", "1472")]);
-    spec
 }
 
 /// A server that proves itself on both flows, receives for a while and then says nothing more, with all
@@ -90,7 +66,7 @@ fn falls_silent(data: &dyn Port, signals: &dyn Port, settings: &Settings) -> Ins
 
 #[test]
 fn a_sender_stops_when_its_peer_falls_silent() {
-    let spec = udp(long(Direction::Forward).workload);
+    let spec = udp(stream::spec(LONG));
     let [udp, tcp] = ["udp", "tcp"].map(|name| landspeed_transport::find(name).expect("registered"));
     let signals = tcp.reserve((V4, 0).into()).expect("a port");
     let data = udp.reserve(signals.address()).expect("the same port");
@@ -110,9 +86,9 @@ fn a_sender_stops_when_its_peer_falls_silent() {
 #[test]
 fn waiting_for_a_peer_that_never_comes_can_be_cancelled() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
-    let cancel = Cancel::new();
+    let (long, cancel) = (spec(stream::spec(LONG)), Cancel::new());
     std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| run_server(&long(Direction::Forward), &port, &mut Unwatched, &cancel));
+        let waiting = scope.spawn(|| run_server(&long, &port, &mut Unwatched, &cancel));
         cancel.cancel();
         assert!(matches!(waiting.join().expect("no panic"), Err(Error::Cancelled)));
     });
@@ -122,7 +98,7 @@ fn waiting_for_a_peer_that_never_comes_can_be_cancelled() {
 fn strangers_are_turned_away_while_the_trial_goes_on() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let server = (V4, port.port()).into();
-    let short = spec(stream(Nanos::millis(50), Direction::Reverse));
+    let short = spec(stream::spec(Nanos::millis(50)).with("reverse", "on"));
     let plan = ClientPlan { server, source_port: 0, key: KEY };
     let wrong = ClientPlan { key: [0; 32], ..plan.clone() };
     let cancel = Cancel::new();
@@ -146,7 +122,7 @@ fn strangers_are_turned_away_while_the_trial_goes_on() {
 fn a_flood_of_connections_fails_no_trial() {
     let port = DataPort::open(V4, &["tcp"], KEY).expect("a data port");
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
-    let mut short = spec(stream(Nanos::millis(50), Direction::Forward));
+    let mut short = spec(stream::spec(Nanos::millis(50)));
     set(&mut short, &[("flows", "64")]);
     let (cancel, over) = (Cancel::new(), Cancel::new());
     std::thread::scope(|scope| {

@@ -1,0 +1,272 @@
+//! Trials between the two hosts of a lab, each in a network namespace of its own.
+
+use std::net::IpAddr;
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use landspeed_record::{
+    Amount, DatagramCounts, Headline, Observations, SweepDatagrams, TrialSpec, ZeroCopied,
+};
+use landspeed_topology::{Lab, LabHost, find, with_namespace};
+use landspeed_transport::settings::TRANSPORT;
+use landspeed_units::{Bytes, Nanos};
+use landspeed_workload::staggered::{self, Seen, StaggeredFlow};
+use landspeed_workload::{
+    Cancel, ClientPlan, DataPort, Ends, Error, Unwatched, Watch, run_client, run_server, stream, sweep,
+};
+
+use crate::common::{End, KEY, pingpong, set, spec, udp};
+
+/// A lab of this kind; says why where there can be none.
+fn lab(test: &str, word: &str) -> Option<Lab> {
+    let topology = find(&[word.to_owned()]).expect("a lab of this kind");
+    if let Err(reason) = topology.can_run() {
+        println!("SKIP {test}: {reason}");
+        return None;
+    }
+    Some(Lab::open(word).expect("a lab"))
+}
+
+/// Two hosts joined by one link, on which the MSS of TCP over IPv4 is 4096: whole pages of payload (20 bytes of IP, 20 of
+/// TCP and 12 of timestamps come on top).
+fn joined(test: &str) -> Option<Lab> {
+    let lab = lab(test, "lab:back-to-back")?;
+    for host in lab.hosts() {
+        run(&format!("ip -n {} link set {} mtu 4148", host.netns, host.device));
+    }
+    Some(lab)
+}
+
+/// Runs a command with these words.
+fn run(words: &str) {
+    let (program, words) = words.split_once(' ').expect("words");
+    let status = Command::new(program).args(words.split(' ')).status().expect("iproute2 is installed");
+    assert!(status.success(), "{program} {words}");
+}
+
+fn hosts(lab: &Lab) -> (&LabHost, &LabHost) {
+    let [a, b] = lab.hosts() else { panic!("two hosts") };
+    (a, b)
+}
+
+/// Both addresses of the server.
+fn addresses(lab: &Lab) -> [IpAddr; 2] {
+    let (_, b) = hosts(lab);
+    [b.v4.into(), b.v6.into()]
+}
+
+/// Runs both ends on the hosts of `lab`, the client's watched; the server gives up when the client has failed.
+fn over_watched(lab: &Lab, spec: &TrialSpec, at: IpAddr, watch: &mut (dyn Watch + Send)) -> (End, End) {
+    let (a, b) = hosts(lab);
+    let (tell, port) = mpsc::channel();
+    let cancel = &Cancel::new();
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(move || {
+            with_namespace(&b.netns, move || {
+                let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
+                tell.send(data.port()).expect("the client listens");
+                run_server(spec, &data, &mut Unwatched, cancel)
+            })
+        });
+        let client = with_namespace(&a.netns, move || {
+            let server = (at, port.recv().expect("a port")).into();
+            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, watch, &Cancel::new())
+        });
+        let client = client.expect("namespace a");
+        if client.is_err() {
+            cancel.cancel();
+        }
+        (client, serving.join().expect("no panic").expect("namespace b"))
+    })
+}
+
+fn over(lab: &Lab, spec: &TrialSpec, at: IpAddr) -> (End, End) {
+    over_watched(lab, spec, at, &mut Unwatched)
+}
+
+#[test]
+fn datagrams_cross_a_link_by_every_way() {
+    let Some(lab) = joined("datagrams_cross_a_link_by_every_way") else { return };
+    for (send, receive) in [("plain", "plain"), ("batch", "batch"), ("gso", "plain"), ("gso", "gro")] {
+        // A sender of datagrams waits for nobody: on a busy machine its receiver may not run for long.
+        let mut spec = udp(stream::spec(Nanos::millis(400)));
+        set(&mut spec, &[("datagram-send", send), ("datagram-receive", receive)]);
+        for at in addresses(&lab) {
+            let (client, server) = over(&lab, &spec, at);
+            let (client, server) = (client.expect("client"), server.expect("server"));
+            let sent = &client.get::<Vec<DatagramCounts>>()[0];
+            let came = &server.get::<Vec<DatagramCounts>>()[0];
+            assert!(sent.sent > 0 && came.received > 0, "{send} to {receive}: {came:?}");
+            assert_eq!((came.received_bytes.0, came.malformed), (came.received * 1472, 0), "{came:?}");
+        }
+    }
+}
+
+#[test]
+fn large_datagrams_are_cut_into_fragments_and_small_ones_played_with() {
+    let test = "large_datagrams_are_cut_into_fragments_and_small_ones_played_with";
+    let Some(lab) = joined(test) else { return };
+    let sizes_bytes = [32, 4068, 4120, 32_768].map(Bytes);
+    let sweep = udp(sweep::spec(100, &sizes_bytes));
+    let play = udp(pingpong(&sizes_bytes, Nanos::millis(250), "blocking"));
+    for (spec, at) in [&sweep, &play].into_iter().flat_map(|spec| addresses(&lab).map(|at| (spec, at))) {
+        let (client, server) = over(&lab, spec, at);
+        let (client, server) = (client.expect("client"), server.expect("server"));
+        for counts in &server.get::<SweepDatagrams>().0 {
+            assert_eq!((counts.sent, counts.received + counts.lost), (100, 100), "{at}");
+            assert!(counts.received > 0, "{at}: {counts:?}");
+        }
+        assert!(client.latency.iter().all(|histogram| histogram.count() > 0), "{at}");
+        assert_eq!(server.get::<SweepDatagrams>().0.len() + client.latency.len(), 4);
+    }
+}
+
+#[test]
+fn segments_that_the_path_would_have_to_cut_are_refused_in_words() {
+    let test = "segments_that_the_path_would_have_to_cut_are_refused_in_words";
+    let Some(lab) = joined(test) else { return };
+    let mut spec = udp(stream::spec(Nanos::millis(100)));
+    set(&mut spec, &[("datagram-send", "gso"), ("write-size", "4121")]);
+    for at in addresses(&lab) {
+        let told = over(&lab, &spec, at).0.expect_err("4148 less 28 or 48 is the most").to_string();
+        assert!(told.contains("do not fit the path") && told.contains("batch"), "{told}");
+    }
+}
+
+#[test]
+fn payload_that_fills_pages_is_mapped() {
+    let Some(lab) = joined("payload_that_fills_pages_is_mapped") else { return };
+    let mut spec = spec(stream::spec(Nanos::millis(200)));
+    // What a veth copies of a zero-copy send lies in single pages; a plain send fills larger ones.
+    set(&mut spec, &[("zerocopy-send", "on"), ("zerocopy-receive", "on")]);
+    let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
+    client.expect("client");
+    let server = server.expect("server");
+    assert!(server.get::<ZeroCopied>().mapped_bytes > Bytes(0), "{server:?}");
+}
+
+/// Runs a command when the window opens.
+struct AtOpening {
+    words: String,
+    ran: Option<Instant>,
+}
+
+impl Watch for AtOpening {
+    fn open(&mut self, _: &Ends<'_>) {
+        run(&self.words);
+        self.ran = Some(Instant::now());
+    }
+
+    fn sample(&mut self, _: Nanos) {}
+
+    fn close(&mut self) -> Observations {
+        Observations::default()
+    }
+}
+
+#[test]
+fn a_sender_whose_path_is_cut_stops() {
+    let stream = stream::spec(Nanos::secs(120));
+    let flow = |enters| StaggeredFlow {
+        enters_ns: Nanos::secs(enters),
+        leaves_ns: Nanos::secs(120),
+        ..StaggeredFlow::default()
+    };
+    // A flow that has not entered yet, and a probe without an answer, do not hide it.
+    let idle = staggered::spec(&[flow(0), flow(60)], Nanos::secs(120), Nanos::millis(10));
+    for (spec, is_told) in [(spec(stream.clone()), true), (spec(idle), true), (udp(stream), false)] {
+        let Some(lab) = joined("a_sender_whose_path_is_cut_stops") else { return };
+        let (a, b) = hosts(&lab);
+        let words = if is_told {
+            format!("ip -n {} link set {} down", a.netns, a.device)
+        } else {
+            // UDP would be told that its own link is down: a black hole tells nobody.
+            let unknown = "lladdr 02:00:00:00:00:99 nud permanent";
+            format!("ip -n {} neigh replace {} {unknown} dev {}", a.netns, b.v4, a.device)
+        };
+        let mut watch = AtOpening { words, ran: None };
+        let (client, server) = over_watched(&lab, &spec, b.v4.into(), &mut watch);
+        assert!(matches!(client, Err(Error::FeedbackLost { .. })), "{client:?}");
+        assert!(matches!(server, Err(Error::Cancelled)), "{server:?}");
+        let took = watch.ran.expect("the window opened").elapsed();
+        assert!(took < Duration::from_secs(10), "within about a second of the cut: {took:?}");
+    }
+}
+
+#[test]
+fn flows_outlive_the_losses_of_a_long_path() {
+    let path = "lab:wan:rate=50M,rtt=180ms,queue=0.5bdp";
+    let Some(lab) = lab("flows_outlive_the_losses_of_a_long_path", path) else { return };
+    let flow = |enters, leaves, data_bytes| StaggeredFlow {
+        enters_ns: Nanos::secs(enters),
+        leaves_ns: Nanos::secs(leaves),
+        data_bytes,
+        ..StaggeredFlow::controlled("reno")
+    };
+    let flows = [flow(0, 8, None), flow(3, 6, None), flow(2, 8, Some(Bytes::kib(64)))];
+    let workload = staggered::spec(&flows, Nanos::secs(8), Nanos::millis(100));
+    let (client, server) = over(&lab, &spec(workload), addresses(&lab)[0]);
+    let (client, server) = (client.expect("client"), server.expect("server"));
+    // Slow start fills the queue and loses many packets at once: repairing them takes several round trips.
+    assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{server:?}");
+    assert_eq!(server.flow_bytes[2], Bytes::kib(64));
+    // What the first two had handed over and not sent when they left never came.
+    assert!(client.sent_bytes > server.received_bytes, "{} {}", client.sent_bytes, server.received_bytes);
+    let seen = client.get::<Seen>();
+    let took = seen.flow_took_ns[2].expect("it came to its end");
+    assert!(took >= Nanos::millis(2 * 180), "an initial window is 15 KB: {took}");
+    let least = seen.probes.iter().map(|probe| probe.rtt_ns).min().expect("probes");
+    assert!(least >= Nanos::millis(179), "{least}");
+}
+
+/// What a link has sent, as iproute2 tells.
+fn sent_by(host: &LabHost, link: &str) -> Bytes {
+    let words = ["-n", &host.netns, "-s", "-j", "link", "show", link];
+    let told = Command::new("ip").args(words).output().expect("iproute2 is installed").stdout;
+    let told: serde_json::Value = serde_json::from_slice(&told).expect("JSON");
+    Bytes(told[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count"))
+}
+
+/// A second link between the hosts; a shaper makes both narrow, so that one alone does not carry everything.
+fn add_second_link(lab: &Lab) {
+    let (a, b) = hosts(lab);
+    run(&format!("ip -n {} link add second type veth peer name second netns {}", a.netns, b.netns));
+    for (host, number) in [(a, 1), (b, 2)] {
+        run(&format!("ip -n {} addr add 10.12.0.{number}/24 dev second", host.netns));
+        run(&format!("ip -n {} link set second up", host.netns));
+        for link in [&host.device, "second"] {
+            let shaper = "root tbf rate 100mbit burst 64kb latency 50ms";
+            run(&format!("tc -n {} qdisc replace dev {link} {shaper}", host.netns));
+        }
+        run(&format!("ip -n {} mptcp limits set subflow 2 add_addr_accepted 2", host.netns));
+    }
+    run(&format!("ip -n {} mptcp endpoint add 10.12.0.1 dev second subflow", a.netns));
+}
+
+#[test]
+fn multipath_tcp_carries_data_over_both_links() {
+    let test = "multipath_tcp_carries_data_over_both_links";
+    let transport = landspeed_transport::find("mptcp").expect("it is in the table");
+    // A server that is not ready for it refuses a second subflow, and the kernel does not ask again: not all flows need one.
+    let mut spec = spec(stream::spec(Nanos::secs(1)));
+    spec.warm_up_ns = Nanos::millis(300);
+    set(&mut spec, &[("transport", "mptcp"), ("flows", "4")]);
+    if let Err(reason) = transport.can_run(&spec.flow) {
+        println!("SKIP {test}: {reason}");
+        return;
+    }
+    let Some(lab) = lab(test, "lab:back-to-back") else { return };
+    add_second_link(&lab);
+    let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
+    let (client, server) = (client.expect("client"), server.expect("server"));
+    assert!(server.received_bytes > Bytes(0));
+    let printed = Headline::figures(transport.headlines(), &client).expect("readable");
+    let subflows = printed.iter().find(|figure| figure.name == "subflows").map(|figure| &figure.amount);
+    assert!(matches!(subflows, Some(Amount::Count(5..=8))), "{printed:?}");
+    let (a, _) = hosts(&lab);
+    for link in [&a.device, "second"] {
+        let sent = sent_by(a, link);
+        assert!(sent > Bytes::mib(1), "{link} carried {sent} in over a second at 100 Mb/s");
+    }
+}
