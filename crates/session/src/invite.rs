@@ -4,31 +4,28 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use subtle::ConstantTimeEq;
-
-use crate::key::{from_hex, to_hex};
 use crate::{Error, Token};
 
 const SCHEME: &str = "landspeed://";
 
 /// The BLAKE3 hash of an agent's certificate (DER), as 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Pin([u8; 32]);
+pub struct Pin(blake3::Hash);
 
 impl Pin {
     /// The pin of a certificate in DER form.
     pub fn of(certificate: &[u8]) -> Pin {
-        Pin(*blake3::hash(certificate).as_bytes())
+        Pin(blake3::hash(certificate))
     }
 
     pub(crate) fn fits(&self, certificate: &[u8]) -> bool {
-        self.0.ct_eq(&Pin::of(certificate).0).into()
+        *self == Pin::of(certificate)
     }
 }
 
 impl fmt::Display for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&to_hex(&self.0))
+        self.0.fmt(f)
     }
 }
 
@@ -66,7 +63,8 @@ impl FromStr for Invite {
         let address = address
             .parse()
             .map_err(|_| Error::Invite { what: "an agent's line with a bad address or port" })?;
-        let pin = from_hex(pin).ok_or(Error::Invite { what: "an agent's line whose pin is not whole" })?;
+        let pin = blake3::Hash::from_hex(pin)
+            .map_err(|_| Error::Invite { what: "an agent's line whose pin is not whole" })?;
         Ok(Invite { address, pin: Pin(pin) })
     }
 }

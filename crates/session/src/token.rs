@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use subtle::ConstantTimeEq;
+use blake3::Hash;
 
-use crate::key::{from_hex, random, to_hex};
+use crate::key::random;
 use crate::{Error, Invite, Ticket, secret};
 
 /// Which end proves. A proof of one side is none of the other's, so none can be sent back.
@@ -18,17 +18,17 @@ pub(crate) enum Side {
 
 /// A one-time 128-bit token, 32 hexadecimal digits. `Debug` hides it.
 #[derive(Clone)]
-pub struct Token([u8; 16]);
+pub struct Token(u128);
 
 impl Token {
     /// A fresh token from the kernel's random source.
     pub fn random() -> Token {
-        Token(random())
+        Token(u128::from_be_bytes(random()))
     }
 
     /// The digits, for the person who started the agent.
     pub fn reveal(&self) -> String {
-        to_hex(&self.0)
+        format!("{:032x}", self.0)
     }
 
     /// From a file that only its owner can read. It holds the agent's line, one a line where there are
@@ -63,17 +63,17 @@ impl Token {
 
     /// Whether `proof` is what `side` would send; takes as long for any proof.
     pub(crate) fn proves(&self, side: Side, binding: &[u8; 32], proof: &str) -> bool {
-        let claimed: [u8; 32] = from_hex(proof).unwrap_or_default();
-        self.mac(side, binding).as_bytes().ct_eq(&claimed).into()
+        // Hashes compare in constant time.
+        Hash::from_hex(proof).is_ok_and(|claimed| self.mac(side, binding) == claimed)
     }
 
     /// BLAKE3 as a key derivation and then as a MAC (BLAKE3 paper, sections 2.3 and 6.2).
-    fn mac(&self, side: Side, binding: &[u8; 32]) -> blake3::Hash {
+    fn mac(&self, side: Side, binding: &[u8; 32]) -> Hash {
         let context = match side {
             Side::Controller => "landspeed protocol 1: token, proven by the controller",
             Side::Agent => "landspeed protocol 1: token, proven by the agent",
         };
-        blake3::keyed_hash(&blake3::derive_key(context, &self.0), binding)
+        blake3::keyed_hash(&blake3::derive_key(context, &self.0.to_be_bytes()), binding)
     }
 }
 
@@ -87,7 +87,9 @@ impl FromStr for Token {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Token, Error> {
-        from_hex(text).map(Token).ok_or(Error::Invite { what: "a token is 32 hexadecimal digits" })
+        let is_whole = text.len() == 32 && text.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let token = is_whole.then(|| u128::from_str_radix(text, 16).map(Token)).and_then(Result::ok);
+        token.ok_or(Error::Invite { what: "a token is 32 hexadecimal digits" })
     }
 }
 
