@@ -101,24 +101,6 @@ fn without_leave_what_is_there_is_ready_and_nothing_is_loaded() {
     assert!(!kernel_has(one.kernel_name));
 }
 
-#[test]
-fn controls_are_seen_from_another_network_namespace() {
-    let _one = KERNEL.lock();
-    let Some([one]) = free("controls_are_seen_from_another_network_namespace") else { return };
-    let (here, there) = (Agent::new(true), Agent::new(false));
-    ask(&here, &[one.name]).expect("it is loaded");
-    let asked = std::thread::spawn(move || {
-        let flags = rustix::thread::UnshareFlags::NEWNET;
-        // SAFETY: only the network namespace is unshared; no memory or file descriptor is.
-        unsafe { rustix::thread::unshare_unsafe(flags) }.expect("root may make a network namespace");
-        ask(&there, &[one.name, "reno"])
-    });
-    let asked = asked.join().expect("no panic");
-    assert_eq!(asked, Ok(vec![one.kernel_name.to_owned(), "reno".to_owned()]));
-    here.gone("the test is over");
-    assert!(gone(one.kernel_name));
-}
-
 /// Says that this process is the agent below, and not a test that somebody asked for; which control it holds.
 const HOLDER: &str = "LANDSPEED_TEST_HOLDER";
 
