@@ -7,7 +7,7 @@ use landspeed_netlink::Rtnl;
 use landspeed_observer::{Runs, Scene, Watcher, observer, rows};
 use landspeed_record::{Observations, TrialSpec};
 use landspeed_units::Nanos;
-use landspeed_workload::{Ends, Watch};
+use landspeed_workload::{Watch, Watched};
 
 /// What watches one trial: the usual observers and those asked for, on the link that the flows take.
 pub(crate) struct TrialWatch {
@@ -54,7 +54,7 @@ fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Er
 }
 
 impl Watch for TrialWatch {
-    fn open(&mut self, ends: &Ends) {
+    fn open(&mut self, ends: &Watched) {
         self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, ..Scene::default() });
         self.opened = Some(Instant::now());
         self.watcher.sample(self.warm_up);

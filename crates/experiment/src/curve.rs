@@ -28,7 +28,7 @@ pub(crate) fn curve(
 ) -> Result<(), Error> {
     let what = "rate over write size, round trip over message size".to_owned();
     sink.line(&Line::Trying { step: step.to_owned(), what, at_ns })?;
-    let datagrams = transport_of(&cell.flow)?.delivery(&cell.flow) == Delivery::Datagrams;
+    let datagrams = transport_of(&cell.flow)?.about().delivery == Delivery::Datagrams;
     let (sizes, messages) = if datagrams { (DATAGRAMS, DATAGRAM_MESSAGES) } else { (SIZES, MESSAGES) };
     let sweep = sweep::spec(WRITES, &sizes.map(Bytes));
     let [mut a, mut b] = pair.run(sweep, &cell.flow, Nanos(0))?;

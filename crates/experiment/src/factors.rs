@@ -10,8 +10,9 @@ use landspeed_transport::{TRANSPORTS, Transport, find};
 use crate::Error;
 
 pub fn factors(transport: &dyn Transport) -> Table {
-    let applies =
-        |factor: &&'static Factor| factor.protocol.is_empty() || factor.protocol == transport.protocol();
+    let applies = |factor: &&'static Factor| {
+        factor.protocol.is_empty() || factor.protocol == transport.about().protocol
+    };
     Table::of(table(transport).all().chain(landspeed_knob::table::factors().filter(applies)))
 }
 

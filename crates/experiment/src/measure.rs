@@ -102,7 +102,7 @@ fn one(pair: &Pair, what: &Measurement, [a, b]: &[EndpointOutcome; 2], several: 
 fn printing(what: &Measurement) -> [(String, &'static [Headline<EndpointOutcome>]); 2] {
     let (workload, transport) = (&what.workload.name, TRANSPORT.of(&what.flow));
     let of_workload = find(workload).map_or(&[][..], |runner| runner.headlines());
-    let of_transport = landspeed_transport::find(transport).map_or(&[][..], |row| row.headlines());
+    let of_transport = landspeed_transport::find(transport).map_or(&[][..], |row| row.about().headlines);
     [(workload.clone(), of_workload), (transport.to_owned(), of_transport)]
 }
 

@@ -1,5 +1,6 @@
 //! Giving up: because somebody asked, or because it took too long.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -50,5 +51,10 @@ impl Patience<'_> {
         }
         let left = self.until.saturating_duration_since(Instant::now());
         Ok((!left.is_zero()).then(|| left.min(LOOK)))
+    }
+
+    /// The same for who waits at `at` for a flow that proves the key, and has turned `strangers` away.
+    pub(crate) fn slice_at(&self, at: SocketAddr, strangers: u64) -> Result<Duration, Error> {
+        self.slice()?.ok_or(Error::NobodyCame { at, strangers })
     }
 }

@@ -6,12 +6,10 @@
 
 #![warn(missing_docs)]
 
-mod accept;
 mod cancel;
 mod datagrams;
 mod error;
 mod mptcp;
-mod noun;
 mod options;
 mod proof;
 mod raw;
@@ -20,14 +18,15 @@ pub mod settings;
 mod socket;
 mod stream;
 mod tcp;
+mod transport;
 mod udp;
 mod unix;
 
 pub use cancel::{Cancel, Patience};
 pub use datagrams::Datagrams;
 pub use error::Error;
-pub use noun::{
-    Call, Completions, Delivery, Flow, Key, Listener, Port, Progress, Receiver, Sender, Transport,
+pub use transport::{
+    About, Call, Completions, Delivery, Flow, Key, Listener, Port, Progress, Receiver, Sender, Transport,
 };
 
 /// Every transport that there is.
@@ -46,7 +45,7 @@ mod tests {
     fn names_are_unique_and_found() {
         for transport in TRANSPORTS {
             let found = find(transport.name()).expect("a registered transport is found");
-            assert_eq!(found.describe(), transport.describe());
+            assert_eq!(found.about().line, transport.about().line);
             assert_eq!(TRANSPORTS.iter().filter(|t| t.name() == transport.name()).count(), 1);
         }
         assert!(find("carrier-pigeon").is_none());

@@ -17,8 +17,8 @@ pub fn page() -> (String, String) {
     let mut page = HEAD.to_owned();
     EVERY_FLOW.iter().for_each(|factor| page.push_str(&entry(factor)));
     for transport in TRANSPORTS {
-        let _ = write!(page, "\n# {}\n\n{}.\n", transport.name(), capital(transport.describe()));
-        for headline in transport.headlines() {
+        let _ = write!(page, "\n# {}\n\n{}.\n", transport.name(), capital(transport.about().line));
+        for headline in transport.about().headlines {
             let _ = writeln!(page, "\n`measure` prints {}: {}.", headline.name, headline.about);
         }
         transport.factors().into_iter().for_each(|factor| page.push_str(&entry(factor)));

@@ -112,7 +112,7 @@ pub fn table(transport: &dyn Transport) -> Table {
 
 /// A flow over `transport` that nobody has set anything of: each factor at its default.
 pub fn defaults(transport: &dyn Transport) -> Settings {
-    let datagrams = transport.delivery(&Settings::new()) == Delivery::Datagrams;
+    let datagrams = transport.about().delivery == Delivery::Datagrams;
     let default = |factor: &Factor| (factor.name.to_owned(), factor.default_over(datagrams).to_owned());
     let mut settings: Settings = table(transport).all().map(default).collect();
     settings.insert(TRANSPORT.name.to_owned(), transport.name().to_owned());

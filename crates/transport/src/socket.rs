@@ -9,7 +9,7 @@ use rustix::event::{PollFd, Timespec, poll};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::Error;
-use crate::noun::{Key, Listener, Port};
+use crate::transport::{Key, Listener, Port};
 
 /// A socket towards or on `address`, of its family alone.
 pub(crate) fn open(address: SocketAddr, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {

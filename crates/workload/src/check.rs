@@ -6,9 +6,9 @@ use landspeed_transport::settings::{READ_SIZE, TRANSPORT, WRITE_SIZE, table};
 use landspeed_units::{Bytes, Nanos};
 
 use crate::Error;
-use crate::noun::Needs;
 use crate::parameter::LONGEST;
 use crate::port::transport;
+use crate::runner::Needs;
 
 /// Memory for all buffers of one trial: 64 flows of 4 MiB each have room to send and to receive.
 const BUDGET: Bytes = Bytes::mib(512);
@@ -29,7 +29,7 @@ pub(crate) fn can_run(settings: &Settings) -> Result<(), Error> {
 
 /// How the trial's flows deliver, once the transport is known to be one.
 pub(crate) fn delivery(settings: &Settings) -> Delivery {
-    transport(TRANSPORT.of(settings)).map_or(Delivery::Stream, |transport| transport.delivery(settings))
+    transport(TRANSPORT.of(settings)).map_or(Delivery::Stream, |transport| transport.about().delivery)
 }
 
 /// Whether the times that every workload has are sane.

@@ -5,25 +5,25 @@ use landspeed_transport::{Cancel, Completions, Flow};
 use landspeed_units::Bytes;
 
 use crate::Watch;
-use crate::pace::Measured;
 use crate::session::Session;
+use crate::trial::Measured;
 
 /// One end of a trial, ready to run: what to do, its proven flows, who watches, and when to give up.
-pub struct End<'a> {
+pub struct TrialEnd<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) session: Session,
     pub(crate) watch: &'a mut dyn Watch,
     pub(crate) cancel: &'a Cancel,
 }
 
-impl<'a> End<'a> {
+impl<'a> TrialEnd<'a> {
     pub(crate) fn new(
         spec: &'a TrialSpec,
         session: Session,
         watch: &'a mut dyn Watch,
         cancel: &'a Cancel,
     ) -> Self {
-        End { spec, session, watch, cancel }
+        TrialEnd { spec, session, watch, cancel }
     }
 }
 

@@ -61,7 +61,7 @@ pub enum Error {
         /// How long was waited.
         waited: Nanos,
     },
-    /// A worker thread failed; the crew replaces this with the worker's own error.
+    /// A worker thread failed; the caller gets the worker's own error.
     #[error("a worker thread failed")]
     Worker,
     /// The caller's flag was raised.

@@ -13,34 +13,34 @@
 mod buffer;
 mod check;
 mod connect;
-mod crew;
 mod end;
 mod error;
 mod histogram;
 mod idle;
-mod noun;
-mod pace;
 mod parameter;
 pub mod pingpong;
 mod port;
 pub mod reference;
+mod runner;
 mod session;
 mod signal;
 pub mod staggered;
 pub mod stream;
 pub mod sweep;
+mod trial;
 mod watch;
+mod workers;
 
 use landspeed_factor::Factor;
-use landspeed_record::{EndpointOutcome, Settings, TrialSpec};
+use landspeed_record::{EndpointOutcome, TrialSpec};
 pub use landspeed_transport::Cancel;
 use landspeed_units::Nanos;
 
-pub use end::End;
+pub use end::TrialEnd;
 pub use error::Error;
-pub use noun::{Needs, RoleSpec, Runner};
 pub use port::{ClientPlan, DataPort};
-pub use watch::{Ends, Unwatched, Watch};
+pub use runner::{Needs, RoleSpec, Runner};
+pub use watch::{Unwatched, Watch, Watched};
 
 /// Every workload that there is.
 pub static WORKLOADS: &[&dyn Runner] = &[
@@ -67,7 +67,7 @@ pub fn run_client(
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
     let session = session::call(&runner.needs(spec), plan, cancel)?;
-    runner.run(End::new(spec, session, watch, cancel))
+    runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 
 /// Runs the server's end of a trial: listens on `port` until the client's flows have come and proven
@@ -83,7 +83,7 @@ pub fn run_server(
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
     let session = session::answer(&runner.needs(spec), port, cancel)?;
-    runner.run(End::new(spec, session, watch, cancel))
+    runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 
 /// The workload called `name`.
@@ -96,7 +96,7 @@ pub fn with_defaults(
     workload: &landspeed_record::Workload,
     transport: &dyn landspeed_transport::Transport,
 ) -> landspeed_record::Workload {
-    let datagrams = transport.delivery(&Settings::new()) == landspeed_transport::Delivery::Datagrams;
+    let datagrams = transport.about().delivery == landspeed_transport::Delivery::Datagrams;
     let parameters = find(&workload.name).map_or_else(Vec::new, Runner::parameters).into_iter();
     let default =
         |parameter: &Factor| (parameter.name.to_owned(), parameter.default_over(datagrams).to_owned());
@@ -142,7 +142,7 @@ fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
         )
     };
     let runner = find(&spec.workload.name).ok_or_else(unknown)?;
-    noun::table(runner).check_all(&spec.workload.parameters)?;
+    runner::table(runner).check_all(&spec.workload.parameters)?;
     check::flow(&spec.flow)?;
     check::timing(spec)?;
     runner.check(spec)?;

@@ -29,7 +29,8 @@ pub(crate) fn plain() -> Settings {
 
 /// `settings` for flows that carry one message at a time.
 pub(crate) fn single_messages(settings: &Settings) -> Settings {
-    let one = transport(TRANSPORT.of(settings)).map_or(&[][..], |transport| transport.single_messages());
+    let one =
+        transport(TRANSPORT.of(settings)).map_or(&[][..], |transport| transport.about().single_messages);
     let mut settings = settings.clone();
     settings.extend(one.iter().map(|(factor, value)| ((*factor).to_owned(), (*value).to_owned())));
     settings
@@ -39,7 +40,7 @@ pub(crate) fn single_messages(settings: &Settings) -> Settings {
 /// transport's own protocol. Transports of one protocol share its numbers: each follows those before it in the table.
 fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr, Error> {
     let before = TRANSPORTS.iter().take_while(|row| row.name() != data.name());
-    let before = before.filter(|row| row.protocol() == data.protocol()).count();
+    let before = before.filter(|row| row.about().protocol == data.about().protocol).count();
     let number = signals.port().checked_add(before as u16);
     let number = number.ok_or_else(|| Error::spec("at", format!("no port follows {}", signals.port())))?;
     Ok(SocketAddr::new(signals.ip(), number))
@@ -153,7 +154,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use landspeed_factor::Factor;
-    use landspeed_transport::{Call, Delivery, Flow, Patience};
+    use landspeed_transport::{About, Call, Delivery, Flow, Patience};
 
     use super::*;
 
@@ -162,33 +163,27 @@ mod tests {
 
     /// A transport of which only ports matter.
     struct Fake {
-        protocol: &'static str,
+        about: &'static About,
         binds: bool,
     }
 
+    const OURS: About = About {
+        name: "fake",
+        line: "ports and nothing else",
+        delivery: Delivery::Stream,
+        protocol: "ours",
+        single_messages: &[],
+        headlines: &[],
+    };
+    const OF_TCP: About = About { protocol: "tcp", ..OURS };
+
     impl Transport for Fake {
-        fn name(&self) -> &'static str {
-            "fake"
-        }
-
-        fn describe(&self) -> &'static str {
-            "ports and nothing else"
-        }
-
-        fn delivery(&self, _: &Settings) -> Delivery {
-            Delivery::Stream
+        fn about(&self) -> &'static About {
+            self.about
         }
 
         fn factors(&self) -> Vec<&'static Factor> {
             Vec::new()
-        }
-
-        fn protocol(&self) -> &'static str {
-            self.protocol
-        }
-
-        fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
-            &[]
         }
 
         fn can_run(&self, _: &Settings) -> Result<(), String> {
@@ -200,7 +195,7 @@ mod tests {
             let source = io::ErrorKind::PermissionDenied.into();
             let refused =
                 landspeed_transport::Error::Refused { operation, object, source, remedy: "; that is a test" };
-            let space = if self.protocol == "tcp" { "tcp" } else { "udp" };
+            let space = if self.about.protocol == "tcp" { "tcp" } else { "udp" };
             if self.binds { transport(space).expect("registered").reserve(at) } else { Err(refused) }
         }
 
@@ -227,16 +222,16 @@ mod tests {
             let (signals, data) = held(transport(name).expect("registered"));
             assert_eq!(signals, data, "{name}");
         }
-        let (signals, data) = held(&Fake { protocol: "ours", binds: true });
+        let (signals, data) = held(&Fake { about: &OURS, binds: true });
         assert_eq!(signals, data);
-        let (signals, data) = held(&Fake { protocol: "tcp", binds: true });
-        let of_tcp = TRANSPORTS.iter().filter(|row| row.protocol() == "tcp").count();
+        let (signals, data) = held(&Fake { about: &OF_TCP, binds: true });
+        let of_tcp = TRANSPORTS.iter().filter(|row| row.about().protocol == "tcp").count();
         assert_eq!(usize::from(data - signals), of_tcp, "behind those of the table");
     }
 
     #[test]
     fn a_transport_that_cannot_bind_leaves_the_others_usable() {
-        let broken = Fake { protocol: "ours", binds: false };
+        let broken = Fake { about: &OURS, binds: false };
         let all: [&dyn Transport; 3] = [TRANSPORTS[0], &broken, TRANSPORTS[1]];
         for transport in all {
             match DataPort::hold(HERE, &[transport], KEY) {

@@ -8,8 +8,8 @@ use landspeed_record::{Role, Settings};
 use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_transport::{Call, Cancel, Flow, Listener, Patience};
 
-use crate::noun::Needs;
 use crate::port::{SIGNALS, plain, transport};
+use crate::runner::Needs;
 use crate::signal::Signals;
 use crate::{ClientPlan, DataPort, Error};
 

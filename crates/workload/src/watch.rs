@@ -7,7 +7,7 @@ use landspeed_units::Nanos;
 
 /// What can be watched at one end.
 #[derive(Debug, Clone, Copy)]
-pub struct Ends<'a> {
+pub struct Watched<'a> {
     /// Kernel thread ids of the worker threads, which live from before `open` until after `close`.
     pub threads: &'a [i32],
     /// Sockets of the data flows, each with its flow's number, in the order of these: a flow may have several, and one may be
@@ -19,7 +19,7 @@ pub struct Ends<'a> {
 /// called where the trial fails before its window opens; `close` is left out where it fails inside.
 pub trait Watch: Send {
     /// The window opens. Read processor clocks last: bytes are counted from the return on.
-    fn open(&mut self, ends: &Ends<'_>);
+    fn open(&mut self, ends: &Watched<'_>);
 
     /// One interval has passed; `at` is the time since the flows' first data.
     fn sample(&mut self, at: Nanos);
@@ -33,7 +33,7 @@ pub trait Watch: Send {
 pub struct Unwatched;
 
 impl Watch for Unwatched {
-    fn open(&mut self, _: &Ends<'_>) {}
+    fn open(&mut self, _: &Watched<'_>) {}
 
     fn sample(&mut self, _: Nanos) {}
 

@@ -33,7 +33,7 @@ pub(crate) struct FlowArgs {
 
 /// The names of the table of transports.
 pub(super) fn transports() -> PossibleValuesParser {
-    names(TRANSPORTS.iter().map(|transport| (transport.name(), transport.describe())))
+    names(TRANSPORTS.iter().map(|transport| (transport.name(), transport.about().line)))
 }
 
 /// The names of the table of observers.

@@ -8,14 +8,14 @@ use std::io;
 use std::net::SocketAddr;
 
 use landspeed_factor::Factor;
-use landspeed_record::{Details, EndpointOutcome, Headline, Settings};
+use landspeed_record::{Details, Settings};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::noun::{Call, Delivery, Flow, Port, Transport};
 use crate::options::{self, Options};
 use crate::socket::{self, HeldPort};
 use crate::stream::{self, Kind, Stream, StreamListener};
 use crate::tcp::options::COMMON;
+use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
 use crate::{Error, Patience};
 
 static OPTIONS: Options = Options(&[options::SOCKET, COMMON]);
@@ -24,33 +24,22 @@ static OPTIONS: Options = Options(&[options::SOCKET, COMMON]);
 #[derive(Debug)]
 pub(crate) struct Mptcp;
 
+static ABOUT: About = About {
+    name: "mptcp",
+    line: "Multipath TCP of the kernel: one stream over every path that `ip mptcp endpoint` names",
+    delivery: Delivery::Stream,
+    protocol: "tcp",
+    single_messages: &[("nodelay", "on")],
+    headlines: subflows::HEADLINES,
+};
+
 impl Transport for Mptcp {
-    fn name(&self) -> &'static str {
-        "mptcp"
-    }
-
-    fn describe(&self) -> &'static str {
-        "Multipath TCP of the kernel: one stream over every path that `ip mptcp endpoint` names"
-    }
-
-    fn delivery(&self, _: &Settings) -> Delivery {
-        Delivery::Stream
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn factors(&self) -> Vec<&'static Factor> {
         OPTIONS.factors().collect()
-    }
-
-    fn protocol(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
-        subflows::HEADLINES
-    }
-
-    fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
-        &[("nodelay", "on")]
     }
 
     fn can_run(&self, _: &Settings) -> Result<(), String> {

@@ -12,10 +12,9 @@ use socket2::Socket;
 
 use super::Kind;
 use super::flow::StreamFlow;
-use crate::accept::Door;
-use crate::noun::Key;
 use crate::proof::{self, CONFIRM, HELLO, Proof};
-use crate::{Error, socket};
+use crate::transport::{Flow, Key, Listener};
+use crate::{Error, Patience, socket};
 
 /// How long a connection may take over its proof.
 const PROOF_TIME: Duration = Duration::from_secs(1);
@@ -193,25 +192,20 @@ impl StreamListener {
     }
 }
 
-impl Door for StreamListener {
-    type Flow = StreamFlow;
-
-    fn at(&self) -> SocketAddr {
-        self.at
+impl Listener for StreamListener {
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        loop {
+            if let Some(flow) = self.proven.pop_front() {
+                return Ok(Box::new(flow));
+            }
+            self.wait(patience.slice_at(self.at, self.strangers)?)?;
+            self.take_in()?;
+            self.examine()?;
+        }
     }
 
-    fn proven(&mut self) -> Option<StreamFlow> {
-        self.proven.pop_front()
-    }
-
-    fn turned_away(&self) -> u64 {
+    fn strangers(&self) -> u64 {
         self.strangers
-    }
-
-    fn look(&mut self, slice: Duration) -> Result<(), Error> {
-        self.wait(slice)?;
-        self.take_in()?;
-        self.examine()
     }
 }
 

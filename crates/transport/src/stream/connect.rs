@@ -9,8 +9,8 @@ use socket2::{SockAddr, Socket};
 
 use super::Kind;
 use super::flow::StreamFlow;
-use crate::noun::{Call, Flow};
 use crate::proof::{self, ANSWER, Proof};
+use crate::transport::{Call, Flow};
 use crate::{Error, Patience, socket};
 
 /// Pause before a server that does not listen yet is tried again: short, because both ends of a trial

@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
 use super::{Kind, Stream};
-use crate::noun::{Flow, Progress, Receiver, Sender};
+use crate::transport::{Flow, Progress, Receiver, Sender};
 use crate::{Error, Patience, socket};
 
 /// Pause between two looks whether the peer's kernel has everything.

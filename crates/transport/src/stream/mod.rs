@@ -20,8 +20,8 @@ pub(crate) use connect::connect;
 use flow::unacknowledged;
 pub(crate) use plain::receive;
 
-use crate::noun::{Key, Progress, Receiver, Sender};
 use crate::options::Options;
+use crate::transport::{Key, Progress, Receiver, Sender};
 use crate::{Error, socket};
 
 /// What one transport over stream sockets has for itself.

@@ -8,7 +8,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use socket2::Socket;
 
 use super::Stream;
-use crate::noun::{Receiver, Sender};
+use crate::transport::{Receiver, Sender};
 
 /// Sends by copying.
 pub(super) struct PlainSender<'a>(pub(super) &'a Stream);

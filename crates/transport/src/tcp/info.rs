@@ -5,8 +5,8 @@ use std::io;
 use landspeed_units::{Bytes, Nanos};
 use socket2::Socket;
 
-use crate::noun::Progress;
 use crate::raw::{self, Plain};
+use crate::transport::Progress;
 
 /// How far the peer has acknowledged.
 pub(super) fn progress(socket: &Socket) -> io::Result<Progress> {

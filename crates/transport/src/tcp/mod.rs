@@ -14,10 +14,10 @@ use socket2::{Socket, Type};
 
 pub(crate) use options::PACING_RATE;
 
-use crate::noun::{Call, Delivery, Flow, Port, Progress, Receiver, Sender, Transport};
 use crate::options::Options;
 use crate::socket::{self, HeldPort};
 use crate::stream::{self, Kind, Stream, StreamListener};
+use crate::transport::{About, Call, Delivery, Flow, Port, Progress, Receiver, Sender, Transport};
 use crate::{Error, Patience};
 use options::{OPTIONS, ZEROCOPY_RECEIVE, ZEROCOPY_SEND};
 
@@ -25,29 +25,22 @@ use options::{OPTIONS, ZEROCOPY_RECEIVE, ZEROCOPY_SEND};
 #[derive(Debug)]
 pub(crate) struct Tcp;
 
+static ABOUT: About = About {
+    name: "tcp",
+    line: "TCP through the sockets API, with any congestion control that the kernel has",
+    delivery: Delivery::Stream,
+    protocol: "tcp",
+    single_messages: &[("nodelay", "on"), ("zerocopy-send", "off"), ("zerocopy-receive", "off")],
+    headlines: &[],
+};
+
 impl Transport for Tcp {
-    fn name(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn describe(&self) -> &'static str {
-        "TCP through the sockets API, with any congestion control that the kernel has"
-    }
-
-    fn delivery(&self, _: &Settings) -> Delivery {
-        Delivery::Stream
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn factors(&self) -> Vec<&'static Factor> {
         OPTIONS.factors().chain([&ZEROCOPY_RECEIVE]).collect()
-    }
-
-    fn protocol(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
-        &[("nodelay", "on"), ("zerocopy-send", "off"), ("zerocopy-receive", "off")]
     }
 
     fn can_run(&self, _: &Settings) -> Result<(), String> {

@@ -9,9 +9,9 @@ use landspeed_units::Bytes;
 use rustix::net::RecvFlags;
 use socket2::Socket;
 
-use crate::noun::Receiver;
 use crate::raw::{self, Plain};
 use crate::stream;
+use crate::transport::Receiver;
 
 /// Address space for mapped pages; one call maps at most as much.
 const REGION: usize = 1 << 20;

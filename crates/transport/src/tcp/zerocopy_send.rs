@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use rustix::net::SendFlags;
 use socket2::Socket;
 
-use crate::noun::{Completions, Sender};
+use crate::transport::{Completions, Sender};
 
 /// Zero-copy sends whose completion is awaited at most: enough to fill the pipe between two looks at
 /// the error queue, few enough for net.core.optmem_max, which bounds the notifications.

@@ -12,8 +12,8 @@ use super::identity::Identity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, Pass};
 use super::{bind, message, open};
-use crate::noun::{Call, Flow};
 use crate::proof::{self, Proof};
+use crate::transport::{Call, Flow};
 use crate::{Error, Patience, socket};
 
 /// Pause before a server that does not listen yet is tried again.

@@ -12,14 +12,14 @@ use landspeed_units::{Bytes, Nanos};
 use rustix::net::SendFlags;
 use socket2::Socket;
 
-use super::counters::{Arrivals, Counters};
+use super::counters::Counters;
 use super::identity::Identity;
 use super::message;
 use super::options::{OPTIONS, Ways};
 use super::receive::UdpReceiver;
 use super::send::UdpSender;
 use super::wire::{CONTROL, Feedback, Kind, Pass};
-use crate::noun::{Flow, Progress, Receiver, Sender};
+use crate::transport::{Flow, Progress, Receiver, Sender};
 use crate::{Datagrams, Error, Patience};
 
 /// The longest that a call waits without its caller looking whether to stop, and without feedback.
@@ -75,7 +75,7 @@ impl UdpFlow {
         Ok(UdpFlow {
             socket,
             identity,
-            counters: Counters::new(),
+            counters: Counters::default(),
             ways: Ways::of(settings),
             number,
             not_as_asked,
@@ -94,13 +94,13 @@ impl UdpFlow {
     }
 
     /// Tells the peer what came so far.
-    pub(super) fn report(&self, arrivals: &Arrivals) {
+    pub(super) fn report(&self, arrivals: &Datagrams) {
         self.report_as(Kind::Feedback, arrivals);
     }
 
-    fn report_as(&self, kind: Kind, arrivals: &Arrivals) {
+    fn report_as(&self, kind: Kind, arrivals: &Datagrams) {
         let number = self.reported.fetch_add(1, Ordering::Relaxed) + 1;
-        let (highest, received_bytes) = (arrivals.highest, arrivals.received_bytes);
+        let (highest, received_bytes) = (arrivals.highest, arrivals.received_bytes.0);
         self.tell(self.identity.tell(&Feedback { kind, number, highest, received_bytes }).as_ref());
     }
 
@@ -249,7 +249,7 @@ impl Flow for UdpFlow {
             let has_left = self.drain().is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused);
             let kind = if self.peer_has_ended() { Kind::BothEnd } else { Kind::End };
             farewells += u32::from(self.last_heard() == Some(Kind::BothEnd));
-            self.report_as(kind, &self.counters.arrivals());
+            self.report_as(kind, &self.counters.datagrams());
             if has_left && self.peer_has_ended() {
                 return Ok(());
             }

@@ -20,10 +20,9 @@ use super::flow::UdpFlow;
 use super::identity::Identity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, Pass};
-use crate::accept::Door;
-use crate::noun::Key;
 use crate::proof::{self, CHALLENGE, Challenge, Proof};
-use crate::{Error, socket};
+use crate::transport::{Flow, Key, Listener};
+use crate::{Error, Patience, socket};
 
 /// Datagrams that are taken before patience is looked at again, however many come.
 const MOST_AT_ONCE: usize = 256;
@@ -172,23 +171,18 @@ fn astray(socket: &Socket, peer: SocketAddr) -> io::Result<Vec<Received>> {
     Ok(all)
 }
 
-impl Door for UdpListener {
-    type Flow = UdpFlow;
-
-    fn at(&self) -> SocketAddr {
-        self.at
+impl Listener for UdpListener {
+    fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+        loop {
+            if let Some(flow) = self.proven.pop_front() {
+                return Ok(Box::new(flow));
+            }
+            self.wait(patience.slice_at(self.at, self.strangers)?)?;
+            self.take_in()?;
+        }
     }
 
-    fn proven(&mut self) -> Option<UdpFlow> {
-        self.proven.pop_front()
-    }
-
-    fn turned_away(&self) -> u64 {
+    fn strangers(&self) -> u64 {
         self.strangers
-    }
-
-    fn look(&mut self, slice: Duration) -> Result<(), Error> {
-        self.wait(slice)?;
-        self.take_in()
     }
 }

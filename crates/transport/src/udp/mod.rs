@@ -24,8 +24,8 @@ use landspeed_factor::Factor;
 use landspeed_record::Settings;
 use socket2::{SockAddr, Socket, Type};
 
-use crate::noun::{Call, Delivery, Flow, Port, Transport};
 use crate::socket::{self, HeldPort};
+use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
 use crate::{Error, Patience};
 use options::OPTIONS;
 
@@ -33,29 +33,22 @@ use options::OPTIONS;
 #[derive(Debug)]
 pub(crate) struct Udp;
 
+static ABOUT: About = About {
+    name: "udp",
+    line: "UDP through the sockets API: plain, sendmmsg and recvmmsg, or UDP_SEGMENT and UDP_GRO",
+    delivery: Delivery::Datagrams,
+    protocol: "udp",
+    single_messages: &[("datagram-send", "plain"), ("datagram-receive", "plain")],
+    headlines: &[],
+};
+
 impl Transport for Udp {
-    fn name(&self) -> &'static str {
-        "udp"
-    }
-
-    fn describe(&self) -> &'static str {
-        "UDP through the sockets API: plain, sendmmsg and recvmmsg, or UDP_SEGMENT and UDP_GRO"
-    }
-
-    fn delivery(&self, _: &Settings) -> Delivery {
-        Delivery::Datagrams
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn factors(&self) -> Vec<&'static Factor> {
         OPTIONS.factors().chain([&options::SEND, &options::RECEIVE, &options::PACE]).collect()
-    }
-
-    fn protocol(&self) -> &'static str {
-        "udp"
-    }
-
-    fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
-        &[("datagram-send", "plain"), ("datagram-receive", "plain")]
     }
 
     fn can_run(&self, settings: &Settings) -> Result<(), String> {

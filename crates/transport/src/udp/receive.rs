@@ -4,14 +4,15 @@ use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use super::counters::Arrivals;
+use landspeed_units::Bytes;
+
 use super::flow::UdpFlow;
 use super::message::{self, BATCH};
 use super::options::Receive;
 use super::sequence::{Place, Sequence};
 use super::wire::{CONTROL, Header, Kind};
-use crate::noun::Receiver;
-use crate::raw;
+use crate::transport::Receiver;
+use crate::{Datagrams, raw};
 
 /// Time between two feedbacks: often enough that a few may be lost within the second after which a
 /// sender without feedback stops.
@@ -24,7 +25,7 @@ pub(super) struct UdpReceiver<'a> {
     flow: &'a UdpFlow,
     /// Room for each datagram of a batch.
     room: usize,
-    arrivals: Arrivals,
+    arrivals: Datagrams,
     sequence: Sequence,
     reported: Option<Instant>,
     /// Echo of the datagram that came last.
@@ -37,7 +38,7 @@ impl<'a> UdpReceiver<'a> {
         if flow.ways.receive == Receive::Gro {
             raw::set::<u32>(&flow.socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1)?;
         }
-        let arrivals = flow.counters.arrivals();
+        let arrivals = flow.counters.datagrams();
         let largest = (flow.ways.size.0 as usize).max(CONTROL);
         Ok(UdpReceiver {
             flow,
@@ -67,10 +68,10 @@ impl<'a> UdpReceiver<'a> {
             Receive::Batch | Receive::Plain => self.take_one(into, flags)?,
         }
         let bytes = self.arrivals.received_bytes - before;
-        if bytes > 0 {
+        if bytes > Bytes(0) {
             self.came();
         }
-        Ok(bytes as usize)
+        Ok(bytes.0 as usize)
     }
 
     fn take_one(&mut self, into: &mut [u8], flags: i32) -> io::Result<()> {
@@ -120,17 +121,14 @@ impl<'a> UdpReceiver<'a> {
         }
         self.echo = header.echo;
         self.arrivals.received += 1;
-        self.arrivals.received_bytes += datagram.len() as u64;
+        self.arrivals.received_bytes += Bytes(datagram.len() as u64);
     }
 
     /// Data came: notes when, and tells the peer now and then.
     fn came(&mut self) {
         let now = Instant::now();
-        let at = self.flow.counters.at(now);
-        self.arrivals.last = at;
-        if self.arrivals.first == 0 {
-            self.arrivals.first = at;
-        }
+        self.arrivals.last = Some(now);
+        self.arrivals.first.get_or_insert(now);
         self.arrivals.highest = self.sequence.highest();
         self.flow.counters.publish(&self.arrivals);
         self.report_if_due(now);

@@ -10,7 +10,7 @@ use super::options::Send;
 use super::pacer::Pacer;
 use super::probe;
 use super::wire::{HEADER, Header, Kind, LARGEST};
-use crate::noun::Sender;
+use crate::transport::Sender;
 
 /// Sends datagrams: each is the message with a header over its first bytes. The header is gathered, not
 /// copied, so that all come from one buffer, as ttcp's do.

@@ -14,9 +14,9 @@ use landspeed_factor::Factor;
 use landspeed_record::Settings;
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::noun::{Call, Delivery, Flow, Key, Listener, Port, Transport};
 use crate::options::{self, Options};
 use crate::stream::{self, Kind, StreamListener};
+use crate::transport::{About, Call, Delivery, Flow, Key, Listener, Port, Transport};
 use crate::{Error, Patience};
 
 static OPTIONS: Options = Options(&[options::SOCKET]);
@@ -25,29 +25,22 @@ static OPTIONS: Options = Options(&[options::SOCKET]);
 #[derive(Debug)]
 pub(crate) struct Unix;
 
+static ABOUT: About = About {
+    name: "unix",
+    line: "AF_UNIX streams between hosts of one machine, such as a lab's: no network at all",
+    delivery: Delivery::Stream,
+    protocol: "",
+    single_messages: &[],
+    headlines: &[],
+};
+
 impl Transport for Unix {
-    fn name(&self) -> &'static str {
-        "unix"
-    }
-
-    fn describe(&self) -> &'static str {
-        "AF_UNIX streams between hosts of one machine, such as a lab's: no network at all"
-    }
-
-    fn delivery(&self, _: &Settings) -> Delivery {
-        Delivery::Stream
+    fn about(&self) -> &'static About {
+        &ABOUT
     }
 
     fn factors(&self) -> Vec<&'static Factor> {
         OPTIONS.factors().collect()
-    }
-
-    fn protocol(&self) -> &'static str {
-        ""
-    }
-
-    fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
     }
 
     fn can_run(&self, _: &Settings) -> Result<(), String> {
@@ -121,7 +114,7 @@ impl Listener for UnixListener {
     }
 
     fn strangers(&self) -> u64 {
-        Listener::strangers(&self.listener)
+        self.listener.strangers()
     }
 }
 

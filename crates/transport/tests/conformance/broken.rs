@@ -9,12 +9,12 @@ use std::time::Duration;
 use landspeed_factor::Factor;
 use landspeed_record::Settings;
 use landspeed_transport::{
-    Call, Cancel, Completions, Delivery, Error, Flow, Key, Listener, Patience, Port, Progress, Receiver,
-    Sender, Transport, find,
+    About, Call, Cancel, Completions, Error, Flow, Key, Listener, Patience, Port, Progress, Receiver, Sender,
+    Transport, find,
 };
 use landspeed_units::{Bytes, Nanos};
 
-use crate::ends::{KEY, SHORT};
+use crate::loopback::{KEY, SHORT};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,28 +69,12 @@ impl Broken {
 }
 
 impl Transport for Broken {
-    fn name(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn describe(&self) -> &'static str {
-        "TCP with one promise broken"
-    }
-
-    fn delivery(&self, settings: &Settings) -> Delivery {
-        tcp().delivery(settings)
+    fn about(&self) -> &'static About {
+        tcp().about()
     }
 
     fn factors(&self) -> Vec<&'static Factor> {
         tcp().factors()
-    }
-
-    fn protocol(&self) -> &'static str {
-        "tcp"
-    }
-
-    fn single_messages(&self) -> &'static [(&'static str, &'static str)] {
-        &[]
     }
 
     fn can_run(&self, settings: &Settings) -> Result<(), String> {

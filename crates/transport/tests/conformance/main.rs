@@ -2,7 +2,7 @@
 //! promise.
 
 mod broken;
-mod ends;
+mod loopback;
 mod promises;
 
 use landspeed_transport::TRANSPORTS;
@@ -14,7 +14,7 @@ use promises::PROMISES;
 fn every_transport_keeps_every_promise() {
     let mut broken = Vec::new();
     for transport in TRANSPORTS {
-        if let Err(reason) = transport.can_run(&ends::settings(*transport)) {
+        if let Err(reason) = transport.can_run(&loopback::settings(*transport)) {
             println!("SKIP {}: {reason}", transport.name());
             continue;
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use landspeed_transport::{Cancel, Delivery, Error, Flow, Transport};
 
-use crate::ends::{Ends, KEY, LONG, Pair, SHORT, V4, V6, hold, patience, settings, soon, text};
+use crate::loopback::{KEY, LONG, Loopback, Pair, SHORT, V4, V6, hold, patience, soon, text};
 
 type Keeps = fn(&dyn Transport) -> Result<(), String>;
 
@@ -31,7 +31,7 @@ pub(crate) static PROMISES: &[(&str, Keeps)] = &[
 ];
 
 fn delivers(transport: &dyn Transport) -> Delivery {
-    transport.delivery(&settings(transport))
+    transport.about().delivery
 }
 
 /// Sends messages, which stay as they are for as long as the kernel may read them.
@@ -86,7 +86,7 @@ fn carries(from: &dyn Flow, to: &dyn Flow) -> Result<(), String> {
 
 fn comes_both_ways(transport: &dyn Transport) -> Result<(), String> {
     for address in [V4, V6] {
-        let (there, here) = Ends::at(transport, address)?.pair(5)?;
+        let (there, here) = Loopback::at(transport, address)?.pair(5)?;
         hold((there.number(), here.number()) == (5, 5), "its number is another")?;
         hold(there.not_as_asked().is_empty(), there.not_as_asked().join("; "))?;
         carries(there.as_ref(), here.as_ref())?;
@@ -98,13 +98,13 @@ fn comes_both_ways(transport: &dyn Transport) -> Result<(), String> {
 fn switches(transport: &dyn Transport) -> Result<(), String> {
     let switches = transport.factors().into_iter().filter(|factor| factor.default == "off");
     for switch in switches {
-        let mut ends = Ends::at(transport, V4)?;
-        ends.settings.insert(switch.name.to_owned(), "on".to_owned());
-        if let Err(reason) = transport.can_run(&ends.settings) {
+        let mut loopback = Loopback::at(transport, V4)?;
+        loopback.settings.insert(switch.name.to_owned(), "on".to_owned());
+        if let Err(reason) = transport.can_run(&loopback.settings) {
             println!("SKIP {} with {}: {reason}", transport.name(), switch.name);
             continue;
         }
-        let (there, here) = ends.pair(0)?;
+        let (there, here) = loopback.pair(0)?;
         let wrong = |why| format!("{}: {why}", switch.name);
         carries(there.as_ref(), here.as_ref()).map_err(wrong)?;
     }
@@ -112,10 +112,10 @@ fn switches(transport: &dyn Transport) -> Result<(), String> {
 }
 
 fn told_apart(transport: &dyn Transport) -> Result<(), String> {
-    let ends = Ends::at(transport, V4)?;
-    let mut listener = ends.listen()?;
-    let first = ends.pair_through(listener.as_mut(), 0)?;
-    let second = ends.pair_through(listener.as_mut(), 1)?;
+    let loopback = Loopback::at(transport, V4)?;
+    let mut listener = loopback.listen()?;
+    let first = loopback.pair_through(listener.as_mut(), 0)?;
+    let second = loopback.pair_through(listener.as_mut(), 1)?;
     send(first.0.as_ref(), &messages(1))?;
     let strayed = receive_briefly(second.1.as_ref())?;
     hold(strayed == 0, format!("{strayed} bytes came over another flow"))?;
@@ -134,18 +134,18 @@ fn receive_briefly(to: &dyn Flow) -> Result<usize, String> {
 }
 
 fn acknowledged(transport: &dyn Transport) -> Result<(), String> {
-    let (there, here) = Ends::at(transport, V4)?.pair(0)?;
+    let (there, here) = Loopback::at(transport, V4)?.pair(0)?;
     carries(there.as_ref(), here.as_ref())?;
     let all = || there.progress().is_ok_and(|progress| progress.acked.0 >= 40_000 && !progress.outstanding);
     hold(soon(all), format!("{:?} after all 40,000 bytes came", there.progress()))
 }
 
 fn complete(transport: &dyn Transport) -> Result<(), String> {
-    let mut ends = Ends::at(transport, V4)?;
+    let mut loopback = Loopback::at(transport, V4)?;
     if transport.factors().iter().any(|factor| factor.name == "zerocopy-send") {
-        ends.settings.insert("zerocopy-send".to_owned(), "on".to_owned());
+        loopback.settings.insert("zerocopy-send".to_owned(), "on".to_owned());
     }
-    let (there, here) = ends.pair(0)?;
+    let (there, here) = loopback.pair(0)?;
     let message = vec![7; 1000];
     let mut sender = there.sender().map_err(text)?;
     sender.send(&message, 1).map_err(text)?;
@@ -178,7 +178,7 @@ fn finish((there, here): &Pair) -> [Result<(), String>; 2] {
 
 fn finishes(transport: &dyn Transport) -> Result<(), String> {
     for address in [V4, V6] {
-        let pair = Ends::at(transport, address)?.pair(0)?;
+        let pair = Loopback::at(transport, address)?.pair(0)?;
         let [client, server] = finish(&pair);
         client.and(server)?;
     }
@@ -186,7 +186,7 @@ fn finishes(transport: &dyn Transport) -> Result<(), String> {
 }
 
 fn does_not_finish_alone(transport: &dyn Transport) -> Result<(), String> {
-    let (there, here) = Ends::at(transport, V4)?.pair(0)?;
+    let (there, here) = Loopback::at(transport, V4)?.pair(0)?;
     let cancel = Cancel::new();
     hold(there.finish(&patience(&cancel, Duration::from_millis(100))).is_err(), "the peer has not finished")?;
     here.wake_receiver();
@@ -194,7 +194,7 @@ fn does_not_finish_alone(transport: &dyn Transport) -> Result<(), String> {
 }
 
 fn ends_abruptly(transport: &dyn Transport) -> Result<(), String> {
-    let (there, here) = Ends::at(transport, V4)?.pair(0)?;
+    let (there, here) = Loopback::at(transport, V4)?.pair(0)?;
     if delivers(transport) != Delivery::Stream {
         return Ok(());
     }
@@ -208,7 +208,7 @@ fn ends_abruptly(transport: &dyn Transport) -> Result<(), String> {
 }
 
 fn wakes(transport: &dyn Transport) -> Result<(), String> {
-    let (_there, here) = Ends::at(transport, V4)?.pair(0)?;
+    let (_there, here) = Loopback::at(transport, V4)?.pair(0)?;
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
             let mut receiver = here.receiver().map_err(text)?;
@@ -229,7 +229,7 @@ fn wakes(transport: &dyn Transport) -> Result<(), String> {
 }
 
 fn gives_up(transport: &dyn Transport) -> Result<(), String> {
-    let (there, _here) = Ends::at(transport, V4)?.pair(0)?;
+    let (there, _here) = Loopback::at(transport, V4)?.pair(0)?;
     if delivers(transport) != Delivery::Stream {
         return Ok(());
     }
@@ -262,26 +262,26 @@ fn gives_up(transport: &dyn Transport) -> Result<(), String> {
 }
 
 fn refuses(transport: &dyn Transport) -> Result<(), String> {
-    let ends = Ends::at(transport, V4)?;
+    let loopback = Loopback::at(transport, V4)?;
     let cancel = Cancel::new();
-    let early = ends.call(0, &KEY, &patience(&cancel, Duration::from_millis(50)));
+    let early = loopback.call(0, &KEY, &patience(&cancel, Duration::from_millis(50)));
     hold(matches!(early, Err(Error::NoAnswer { .. })), "somebody answers")?;
     let patience = patience(&cancel, LONG);
     thread::scope(|scope| {
-        let calling = scope.spawn(|| ends.call(0, &KEY, &patience));
+        let calling = scope.spawn(|| loopback.call(0, &KEY, &patience));
         thread::sleep(Duration::from_millis(50));
-        let here = ends.listen()?.accept(&patience).map_err(text)?;
+        let here = loopback.listen()?.accept(&patience).map_err(text)?;
         soon(|| here.progress().is_err() || calling.is_finished());
         calling.join().expect("no panic").map(drop).map_err(|error| format!("no second try: {error}"))
     })
 }
 
 fn turns_strangers_away(transport: &dyn Transport) -> Result<(), String> {
-    let ends = Ends::at(transport, V6)?;
-    let mut listener = ends.listen()?;
+    let loopback = Loopback::at(transport, V6)?;
+    let mut listener = loopback.listen()?;
     let cancel = Cancel::new();
     let reached = thread::scope(|scope| {
-        let calling = scope.spawn(|| ends.call(0, &[4; 32], &patience(&cancel, SHORT)));
+        let calling = scope.spawn(|| loopback.call(0, &[4; 32], &patience(&cancel, SHORT)));
         let came = listener.accept(&patience(&cancel, SHORT));
         hold(matches!(came, Err(Error::NobodyCame { .. })), "a flow with another key is proven")?;
         let called = calling.join().expect("no panic");
@@ -289,7 +289,7 @@ fn turns_strangers_away(transport: &dyn Transport) -> Result<(), String> {
         Ok::<_, String>(matches!(called, Err(Error::Unproven { .. })))
     })?;
     hold(!reached || listener.strangers() > 0, "it is not counted")?;
-    ends.pair_through(listener.as_mut(), 1).map(drop)
+    loopback.pair_through(listener.as_mut(), 1).map(drop)
 }
 
 /// Another number for each check: they run side by side.
@@ -301,10 +301,10 @@ fn unique() -> u16 {
 fn frees_ports(transport: &dyn Transport) -> Result<(), String> {
     // Below those that the kernel gives out.
     let source_port = 20_000 + (std::process::id() % 4000) as u16 + unique();
-    let ends = Ends { source_port, ..Ends::at(transport, V4)? };
+    let loopback = Loopback { source_port, ..Loopback::at(transport, V4)? };
     let mut held = Vec::new();
     for _ in 0..3 {
-        let (there, here) = ends.pair(0)?;
+        let (there, here) = loopback.pair(0)?;
         // So does a child, from its fork until it becomes another program.
         for socket in there.sockets().into_iter().chain(here.sockets()) {
             held.push(socket.try_clone_to_owned().map_err(text)?);
@@ -315,14 +315,14 @@ fn frees_ports(transport: &dyn Transport) -> Result<(), String> {
 }
 
 fn cancels(transport: &dyn Transport) -> Result<(), String> {
-    let ends = Ends::at(transport, V4)?;
-    let mut listener = ends.listen()?;
+    let loopback = Loopback::at(transport, V4)?;
+    let mut listener = loopback.listen()?;
     let cancel = Cancel::new();
     cancel.cancel();
     let patience = patience(&cancel, SHORT);
     hold(matches!(listener.accept(&patience), Err(Error::Cancelled)), "accept goes on")?;
     drop(listener);
-    hold(matches!(ends.call(0, &KEY, &patience), Err(Error::Cancelled)), "connect goes on")
+    hold(matches!(loopback.call(0, &KEY, &patience), Err(Error::Cancelled)), "connect goes on")
 }
 
 fn leaves_no_thread(transport: &dyn Transport) -> Result<(), String> {
@@ -338,7 +338,7 @@ fn leaves_no_thread(transport: &dyn Transport) -> Result<(), String> {
     };
     thread::scope(|scope| {
         let alone = move || {
-            let (there, here) = Ends::at(transport, V4)?.pair(0)?;
+            let (there, here) = Loopback::at(transport, V4)?.pair(0)?;
             carries(there.as_ref(), here.as_ref())
         };
         let named = thread::Builder::new().name(name.clone()).spawn_scoped(scope, alone);

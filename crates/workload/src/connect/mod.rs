@@ -14,15 +14,15 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Call, Delivery, Flow, Listener, Patience};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::crew::{self, Station, Task};
 use crate::end::outcome;
 use crate::histogram::Latency;
-use crate::noun::{Needs, Runner};
-use crate::pace::{Measured, Pace, Parts};
 use crate::parameter;
 use crate::port::{single_messages, transport};
+use crate::runner::{Needs, Runner};
 use crate::session::More;
-use crate::{ClientPlan, End, Error, check};
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Station, Task};
+use crate::{ClientPlan, Error, TrialEnd, check};
 
 /// The most that one connection may take: a lost SYN is sent again after one second, three, seven
 /// (RFC 6298 section 2).
@@ -90,8 +90,8 @@ impl Runner for Connect {
         Needs { flows: 0, settings, own: Vec::new(), keeps_listening: true }
     }
 
-    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
-        let End { spec, session, watch, cancel } = end;
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
+        let TrialEnd { spec, session, watch, cancel } = end;
         let mut signals = session.signals;
         let parts =
             Parts { spec, flows: &[], strangers: session.strangers, signals: &mut signals, watch, cancel };
@@ -117,7 +117,7 @@ fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<Endp
         })
     });
     let (mut measured, _) =
-        crew::run(&parts.spec.cores, &[], vec![task], |crew| timed(parts.pace(crew), &counting))?;
+        workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &counting))?;
     let connections = Connections(measured.counts[0]);
     let latency = vec![latency.into_inner().expect("the worker did not panic").export(Bytes(0))];
     Ok(EndpointOutcome { latency, ..outcome(&mut measured, &[]) }.with(connections))
@@ -192,19 +192,19 @@ fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointO
     });
     let counting = AtomicBool::new(false);
     let (mut measured, _) =
-        crew::run(&parts.spec.cores, &[], vec![task], |crew| timed(parts.pace(crew), &counting))?;
+        workers::run(&parts.spec.cores, &[], vec![task], |workers| timed(parts.trial(workers), &counting))?;
     Ok(outcome(&mut measured, &[]))
 }
 
 /// Start, warm-up, window; `counting` is true while the window is open.
-fn timed(mut pace: Pace<'_, '_>, counting: &AtomicBool) -> Result<Measured, Error> {
-    let duration = Duration::from(DURATION.time(&pace.spec.workload.parameters));
-    pace.crew.start();
-    let first = pace.await_first()?;
-    pace.until(first + Duration::from(pace.spec.warm_up_ns))?;
-    let mark = pace.open();
+fn timed(mut trial: Trial<'_, '_>, counting: &AtomicBool) -> Result<Measured, Error> {
+    let duration = Duration::from(DURATION.time(&trial.spec.workload.parameters));
+    trial.workers.start();
+    let first = trial.await_first()?;
+    trial.until(first + Duration::from(trial.spec.warm_up_ns))?;
+    let mark = trial.open();
     counting.store(true, Ordering::Relaxed);
-    pace.until(Instant::now() + duration)?;
+    trial.until(Instant::now() + duration)?;
     counting.store(false, Ordering::Relaxed);
-    pace.close(&mark)
+    trial.close(&mark)
 }

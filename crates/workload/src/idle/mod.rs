@@ -15,14 +15,14 @@ use landspeed_transport::{Call, Delivery, Flow, Patience};
 use landspeed_units::{Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::crew::{self, Station, Task};
 use crate::end::outcome;
-use crate::noun::{Needs, Runner};
-use crate::pace::{Measured, Pace, Parts};
 use crate::parameter;
 use crate::port::{single_messages, transport};
+use crate::runner::{Needs, Runner};
 use crate::session::More;
-use crate::{ClientPlan, End, Error, check};
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Station, Task};
+use crate::{ClientPlan, Error, TrialEnd, check};
 
 /// How long all connections may take to open.
 const OPENING: Duration = Duration::from_secs(60);
@@ -116,8 +116,8 @@ impl Runner for Idle {
         Needs { flows: 0, settings, own: Vec::new(), keeps_listening: true }
     }
 
-    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
-        let End { spec, session, watch, cancel } = end;
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
+        let TrialEnd { spec, session, watch, cancel } = end;
         let (settings, strangers) = (self.needs(spec).settings, session.strangers);
         let (mut signals, more) = (session.signals, Mutex::new(Some(session.more)));
         let before = memory::kernel()?;
@@ -132,11 +132,11 @@ impl Runner for Idle {
             }
             Ok(())
         });
-        let ((mut measured, grown), _) = crew::run(&spec.cores, &[], vec![task], |crew| {
-            let mut pace = parts.pace(crew);
-            opened(&mut pace, wanted)?;
+        let ((mut measured, grown), _) = workers::run(&spec.cores, &[], vec![task], |workers| {
+            let mut trial = parts.trial(workers);
+            opened(&mut trial, wanted)?;
             let grown = Bytes(memory::kernel()?.0.saturating_sub(before.0));
-            Ok((window(pace)?, grown))
+            Ok((window(trial)?, grown))
         })?;
         Ok(outcome(&mut measured, &[]).with(Held { connections: wanted, kernel_bytes: grown }))
     }
@@ -171,12 +171,12 @@ fn call(plan: &ClientPlan, settings: &Settings, patience: &Patience<'_>) -> Resu
 }
 
 /// Waits until this end has all of its connections.
-fn opened(pace: &mut Pace<'_, '_>, wanted: u64) -> Result<(), Error> {
-    pace.crew.start();
-    pace.await_first()?;
+fn opened(trial: &mut Trial<'_, '_>, wanted: u64) -> Result<(), Error> {
+    trial.workers.start();
+    trial.await_first()?;
     let until = Instant::now() + OPENING;
-    while pace.crew.tallies[0].get() < wanted {
-        pace.until((Instant::now() + Duration::from_millis(5)).min(until))?;
+    while trial.workers.tallies[0].get() < wanted {
+        trial.until((Instant::now() + Duration::from_millis(5)).min(until))?;
         if Instant::now() >= until {
             return Err(Error::PeerSilent { phase: "while connections were opened", waited: OPENING.into() });
         }
@@ -185,9 +185,9 @@ fn opened(pace: &mut Pace<'_, '_>, wanted: u64) -> Result<(), Error> {
 }
 
 /// Warm-up and window.
-fn window(mut pace: Pace<'_, '_>) -> Result<Measured, Error> {
-    pace.until(Instant::now() + Duration::from(pace.spec.warm_up_ns))?;
-    let mark = pace.open();
-    pace.until(Instant::now() + Duration::from(DURATION.time(&pace.spec.workload.parameters)))?;
-    pace.close(&mark)
+fn window(mut trial: Trial<'_, '_>) -> Result<Measured, Error> {
+    trial.until(Instant::now() + Duration::from(trial.spec.warm_up_ns))?;
+    let mark = trial.open();
+    trial.until(Instant::now() + Duration::from(DURATION.time(&trial.spec.workload.parameters)))?;
+    trial.close(&mark)
 }

@@ -10,11 +10,11 @@ use landspeed_units::{Bytes, Nanos};
 use super::Plan;
 use super::exchange::{Exchange, Heard};
 use crate::Error;
-use crate::crew::{self, Task};
 use crate::end::{outcome, sum};
 use crate::histogram::Latency;
-use crate::pace::{Measured, Pace, Parts};
 use crate::signal::Signal;
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Task};
 
 /// How often the coordinator looks whether a size is done, once its time is over.
 const LOOK: Duration = Duration::from_millis(1);
@@ -22,7 +22,7 @@ const LOOK: Duration = Duration::from_millis(1);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Between coordinator and worker: sizes one way, histograms the other.
-struct Desk {
+struct Channels {
     orders: mpsc::Sender<Bytes>,
     done: mpsc::Receiver<Done>,
 }
@@ -39,11 +39,12 @@ pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Erro
     let flows = parts.flows;
     let (orders, ordered) = mpsc::channel();
     let (report, done) = mpsc::channel();
-    let desk = Desk { orders, done };
-    // The desk goes with the coordinator: once it is gone, the worker has no more orders and ends.
+    let channels = Channels { orders, done };
+    // The channels go with the coordinator: once they are gone, the worker has no more orders and ends.
     let task = task(flows[0].as_ref(), plan, (ordered, report));
-    let ((mut measured, done), _) =
-        crew::run(&parts.spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), plan, desk))?;
+    let ((mut measured, done), _) = workers::run(&parts.spec.cores, flows, vec![task], |workers| {
+        lead(parts.trial(workers), plan, channels)
+    })?;
     let bytes = sum(&measured.counts);
     let lost = LostRounds(done.iter().map(|done| done.lost).sum());
     Ok(EndpointOutcome {
@@ -55,34 +56,34 @@ pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Erro
     .with(lost))
 }
 
-fn lead(mut pace: Pace<'_, '_>, plan: &Plan, desk: Desk) -> Result<(Measured, Vec<Done>), Error> {
-    pace.crew.start();
+fn lead(mut trial: Trial<'_, '_>, plan: &Plan, channels: Channels) -> Result<(Measured, Vec<Done>), Error> {
+    trial.workers.start();
     let mut mark = None;
     let mut all = Vec::with_capacity(plan.sizes.len());
     for size in &plan.sizes {
-        pace.say(Signal::Size(size.0))?;
-        pace.expect("while it got ready for the next size", |said| {
+        trial.say(Signal::Size(size.0))?;
+        trial.expect("while it got ready for the next size", |said| {
             (said == Signal::Ready(size.0)).then_some(())
         })?;
-        desk.orders.send(*size).map_err(|_| Error::Worker)?;
+        channels.orders.send(*size).map_err(|_| Error::Worker)?;
         if mark.is_none() {
-            let first = pace.await_first()?;
-            pace.until(first + plan.warm_up)?;
-            mark = Some(pace.open());
+            let first = trial.await_first()?;
+            trial.until(first + plan.warm_up)?;
+            mark = Some(trial.open());
         } else {
-            pace.until(Instant::now() + plan.warm_up)?;
+            trial.until(Instant::now() + plan.warm_up)?;
         }
-        pace.until(Instant::now() + plan.duration)?;
-        all.push(await_done(&mut pace, &desk)?);
+        trial.until(Instant::now() + plan.duration)?;
+        all.push(await_done(&mut trial, &channels)?);
     }
     let mark = mark.expect("a ping-pong has a size (checked)");
-    Ok((pace.close(&mark)?, all))
+    Ok((trial.close(&mark)?, all))
 }
 
-fn await_done(pace: &mut Pace<'_, '_>, desk: &Desk) -> Result<Done, Error> {
+fn await_done(trial: &mut Trial<'_, '_>, channels: &Channels) -> Result<Done, Error> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        match desk.done.try_recv() {
+        match channels.done.try_recv() {
             Ok(done) => return Ok(done),
             Err(mpsc::TryRecvError::Empty) => {}
             Err(mpsc::TryRecvError::Disconnected) => return Err(Error::Worker),
@@ -93,7 +94,7 @@ fn await_done(pace: &mut Pace<'_, '_>, desk: &Desk) -> Result<Done, Error> {
                 waited: PATIENCE.into(),
             });
         }
-        pace.tick(LOOK)?;
+        trial.tick(LOOK)?;
     }
 }
 

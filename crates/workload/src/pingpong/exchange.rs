@@ -8,8 +8,8 @@ use landspeed_transport::{self as transport, Delivery, Flow};
 use super::Plan;
 use crate::Error;
 use crate::buffer::Buffer;
-use crate::crew::Station;
 use crate::stream::why;
+use crate::workers::Station;
 
 /// How many empty-handed looks a spinning receiver takes before it sees whether it shall stop.
 const LOOKS: u32 = 256;

@@ -12,11 +12,11 @@ use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_transport::{Delivery, Transport};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::noun::{Needs, Runner};
-use crate::pace::Parts;
 use crate::parameter;
 use crate::port::single_messages;
-use crate::{End, Error, check};
+use crate::runner::{Needs, Runner};
+use crate::trial::Parts;
+use crate::{Error, TrialEnd, check};
 
 /// What SO_BUSY_POLL is set to where the settings do not say: net.core.busy_read's recommended value
 /// (kernel documentation, admin-guide/sysctl/net).
@@ -41,7 +41,7 @@ static RECEIVER: Factor = Factor {
 
 /// The smallest message that `transport` carries, to and fro for so long.
 pub fn smallest(transport: &dyn Transport, time: Nanos) -> Workload {
-    let sizes = SIZES.default_over(transport.delivery(&Settings::new()) == Delivery::Datagrams);
+    let sizes = SIZES.default_over(transport.about().delivery == Delivery::Datagrams);
     let smallest = sizes.split(',').next().unwrap_or_default();
     one_byte(time).with(SIZES.name, smallest)
 }
@@ -97,9 +97,9 @@ impl Runner for PingPong {
         Needs { flows: 1, settings, own: Vec::new(), keeps_listening: false }
     }
 
-    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         let role = end.session.role();
-        let End { spec, session, watch, cancel } = end;
+        let TrialEnd { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         let plan = plan(spec);

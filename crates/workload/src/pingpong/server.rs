@@ -9,10 +9,10 @@ use landspeed_transport::Flow;
 use super::Plan;
 use super::exchange::{Exchange, Heard};
 use crate::Error;
-use crate::crew::{self, Task};
 use crate::end::{outcome, sum};
-use crate::pace::{Measured, Pace, Parts};
 use crate::signal::Signal;
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Task};
 
 /// How often the coordinator looks before its window is open.
 const LOOK: Duration = Duration::from_millis(1);
@@ -23,33 +23,34 @@ pub(super) fn run(parts: Parts<'_>, plan: &Plan) -> Result<EndpointOutcome, Erro
     let flows = parts.flows;
     let size = AtomicUsize::new(usize::MAX);
     let task = task(flows[0].as_ref(), plan, &size);
-    let (mut measured, _) =
-        crew::run(&parts.spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), plan, &size))?;
+    let (mut measured, _) = workers::run(&parts.spec.cores, flows, vec![task], |workers| {
+        lead(parts.trial(workers), plan, &size)
+    })?;
     let bytes = sum(&measured.counts);
     Ok(EndpointOutcome { received_bytes: bytes, sent_bytes: bytes, ..outcome(&mut measured, flows) })
 }
 
-fn lead(mut pace: Pace<'_, '_>, plan: &Plan, size: &AtomicUsize) -> Result<Measured, Error> {
-    pace.crew.start();
+fn lead(mut trial: Trial<'_, '_>, plan: &Plan, size: &AtomicUsize) -> Result<Measured, Error> {
+    trial.workers.start();
     let mut mark = None;
     let mut due = None;
-    while !pace.peer_closed() {
-        let said = pace.tick(if mark.is_some() { REST } else { LOOK })?;
+    while !trial.peer_closed() {
+        let said = trial.tick(if mark.is_some() { REST } else { LOOK })?;
         if let Some(Signal::Size(next)) = said {
             let next = usize::try_from(next).ok().filter(|&next| (1..=plan.largest()).contains(&next));
             let next = next.ok_or(Error::PeerGone { phase: "asking for a size that was not agreed" })?;
             size.store(next, Ordering::Release);
-            pace.say(Signal::Ready(next as u64))?;
+            trial.say(Signal::Ready(next as u64))?;
         }
-        if due.is_none() && pace.started() {
+        if due.is_none() && trial.started() {
             due = Some(Instant::now() + plan.warm_up);
         }
         if mark.is_none() && due.is_some_and(|due| Instant::now() >= due) {
-            mark = Some(pace.open());
+            mark = Some(trial.open());
         }
     }
-    let mark = mark.unwrap_or_else(|| pace.open());
-    pace.close(&mark)
+    let mark = mark.unwrap_or_else(|| trial.open());
+    trial.close(&mark)
 }
 
 fn task<'a>(flow: &'a dyn Flow, plan: &'a Plan, size: &'a AtomicUsize) -> Task<'a, ()> {

@@ -26,13 +26,13 @@ use landspeed_transport::{Completions, Flow};
 use landspeed_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::crew::{self, Task};
 use crate::end::{outcome, sum, zero_copied};
-use crate::noun::{Needs, RoleSpec, Runner, TWO};
-use crate::pace::{Measured, Pace, Parts};
 use crate::parameter::SHORTEST;
 use crate::port::single_messages;
-use crate::{End, Error};
+use crate::runner::{Needs, RoleSpec, Runner, TWO};
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Task};
+use crate::{Error, TrialEnd};
 
 /// The longest run: the study's longest is 24 minutes.
 pub(crate) const LONGEST: Nanos = Nanos::secs(6 * 3600);
@@ -144,9 +144,9 @@ impl Runner for Staggered {
         Needs { flows: own.len() as u32, settings: spec.flow.clone(), own, keeps_listening: false }
     }
 
-    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         let (role, plan) = (end.session.role(), Plan::of(&end.spec.workload.parameters)?);
-        let End { spec, session, watch, cancel } = end;
+        let TrialEnd { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let (data, probe) = flows.split_at(plan.flows.len());
         if role == Role::Client {
@@ -159,7 +159,7 @@ impl Runner for Staggered {
         };
         let parts = Parts { spec, flows: data, strangers, signals: &mut signals, watch, cancel };
         let (mut measured, left) =
-            crew::run(&spec.cores, &flows, tasks, |crew| timed(parts.pace(crew), &times))?;
+            workers::run(&spec.cores, &flows, tasks, |workers| timed(parts.trial(workers), &times))?;
         Ok(report(role, &mut measured, left, data))
     }
 }
@@ -270,13 +270,13 @@ fn receiving((data, probe): Both<'_>, size: usize) -> Vec<Task<'_, Left>> {
 }
 
 /// The window is the whole run: at the client from the first flow's start, at the server from its first data.
-fn timed(mut pace: Pace<'_, '_>, times: &Times) -> Result<Measured, Error> {
+fn timed(mut trial: Trial<'_, '_>, times: &Times) -> Result<Measured, Error> {
     times.begin();
-    pace.crew.start();
-    let first = pace.await_first()?;
-    let mark = pace.open_from_start();
-    pace.until(first + times.duration)?;
-    pace.close(&mark)
+    trial.workers.start();
+    let first = trial.await_first()?;
+    let mark = trial.open_from_start();
+    trial.until(first + times.duration)?;
+    trial.close(&mark)
 }
 
 /// A flow that has left is sampled no more at the client: the kernel clears a connection that is reset. At the server

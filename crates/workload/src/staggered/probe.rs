@@ -13,25 +13,25 @@ use landspeed_units::Nanos;
 use super::receiver::has_left;
 use super::{Left, Times};
 use crate::Error;
-use crate::crew::{Station, Task};
 use crate::stream::why;
+use crate::workers::{Station, Task};
 
 /// Sends a probe each `every` and waits for its answer, until the run ends.
 pub(super) fn ask<'a>(flow: &'a dyn Flow, times: &'a Times, every: Duration) -> Task<'a, Left> {
     Box::new(move |station, left| {
-        let mut line = Line::new(flow, station)?;
+        let mut probe = ProbeEnd::new(flow, station)?;
         if !station.begin() {
             return Ok(());
         }
         let (begun, end) = (times.at(Nanos(0)), times.end());
-        let mut ledger = Ledger { resent: line.resent()?, ..Ledger::default() };
+        let mut ledger = Ledger { resent: probe.resent()?, ..Ledger::default() };
         let mut due = begun;
         while due < end && station.sleep_until(due) {
             let sent = Instant::now();
-            let answer = line.round()?;
+            let answer = probe.round()?;
             let came = Instant::now();
             let sample = ProbeSample { at_ns: (sent - begun).into(), rtt_ns: (came - sent).into() };
-            ledger.enter(answer.map(|answer| (sample, answer)), line.resent()?);
+            ledger.enter(answer.map(|answer| (sample, answer)), probe.resent()?);
             // One that comes late pushes the next ones on; they are not crowded.
             due = (due + every).max(came);
         }
@@ -44,13 +44,13 @@ pub(super) fn ask<'a>(flow: &'a dyn Flow, times: &'a Times, every: Duration) -> 
 /// Answers each probe, until the run ends.
 pub(super) fn answer(flow: &dyn Flow) -> Task<'_, Left> {
     Box::new(move |station, _| {
-        let mut line = Line::new(flow, station)?;
+        let mut probe = ProbeEnd::new(flow, station)?;
         if !station.begin() {
             return Ok(());
         }
-        while line.hear(true)?.is_some() {
-            let resent = line.resent()?;
-            line.say(resent)?;
+        while probe.hear(true)?.is_some() {
+            let resent = probe.resent()?;
+            probe.say(resent)?;
         }
         station.rest();
         Ok(())
@@ -58,16 +58,16 @@ pub(super) fn answer(flow: &dyn Flow) -> Task<'_, Left> {
 }
 
 /// One end of the probe's connection.
-struct Line<'a> {
+struct ProbeEnd<'a> {
     flow: &'a dyn Flow,
     sender: Box<dyn Sender + 'a>,
     receiver: Box<dyn Receiver + 'a>,
     station: &'a Station<'a>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ProbeEnd<'a> {
     fn new(flow: &'a dyn Flow, station: &'a Station<'a>) -> Result<Self, Error> {
-        Ok(Line { flow, sender: flow.sender()?, receiver: flow.receiver()?, station })
+        Ok(ProbeEnd { flow, sender: flow.sender()?, receiver: flow.receiver()?, station })
     }
 
     /// One byte out and one back; the one that came back, or none where the run ended meanwhile.

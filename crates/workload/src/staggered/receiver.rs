@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind};
 use landspeed_transport::Flow;
 
 use super::Left;
-use crate::crew::Task;
 use crate::stream::Receiving;
+use crate::workers::Task;
 
 /// Receives `size` bytes a call until the flow leaves.
 pub(super) fn receive(flow: &dyn Flow, size: usize) -> Task<'_, Left> {

@@ -9,7 +9,7 @@ use landspeed_units::Nanos;
 use super::{Left, StaggeredFlow, Times};
 use crate::Error;
 use crate::buffer::Buffer;
-use crate::crew::{Station, Task};
+use crate::workers::{Station, Task};
 
 /// The longest that a sender without room waits before it looks whether its time is over.
 const LOOK: Duration = Duration::from_millis(5);

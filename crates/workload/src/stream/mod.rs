@@ -10,13 +10,13 @@ use landspeed_transport::Flow;
 use landspeed_transport::settings::{READ_SIZE, WRITE_SIZE};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::crew::{self, Task};
 use crate::end::{outcome, sum, zero_copied};
-use crate::noun::{Needs, Runner};
-use crate::pace::{Measured, Pace, Parts};
 use crate::parameter;
+use crate::runner::{Needs, Runner};
 use crate::session::flows;
-use crate::{End, Error};
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Task};
+use crate::{Error, TrialEnd};
 
 pub(crate) use worker::{Left, Receiving, why};
 use worker::{receive, send};
@@ -69,28 +69,28 @@ impl Runner for Stream {
         }
     }
 
-    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         let asked = &end.spec.workload.parameters;
         let duration = DURATION.time(asked);
         let ways = Ways::of(asked, end.session.role());
-        let End { spec, session, watch, cancel } = end;
+        let TrialEnd { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         let tasks = ways.tasks(&flows, &spec.flow);
         let (mut measured, left) =
-            crew::run(&spec.cores, &flows, tasks, |crew| timed(parts.pace(crew), duration.into()))?;
+            workers::run(&spec.cores, &flows, tasks, |workers| timed(parts.trial(workers), duration.into()))?;
         Ok(ways.report(&mut measured, &left, &flows))
     }
 }
 
 /// Start, warm-up, window.
-fn timed(mut pace: Pace<'_, '_>, duration: Duration) -> Result<Measured, Error> {
-    pace.crew.start();
-    let first = pace.await_first()?;
-    pace.until(first + Duration::from(pace.spec.warm_up_ns))?;
-    let mark = pace.open();
-    pace.until(std::time::Instant::now() + duration)?;
-    pace.close(&mark)
+fn timed(mut trial: Trial<'_, '_>, duration: Duration) -> Result<Measured, Error> {
+    trial.workers.start();
+    let first = trial.await_first()?;
+    trial.until(first + Duration::from(trial.spec.warm_up_ns))?;
+    let mark = trial.open();
+    trial.until(std::time::Instant::now() + duration)?;
+    trial.close(&mark)
 }
 
 /// What one end does with each flow.

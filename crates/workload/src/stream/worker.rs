@@ -7,7 +7,7 @@ use landspeed_units::Bytes;
 
 use crate::Error;
 use crate::buffer::Buffer;
-use crate::crew::{Station, Task};
+use crate::workers::{Station, Task};
 
 /// What a worker leaves behind.
 #[derive(Debug, Default)]

@@ -14,10 +14,10 @@ use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_units::{Bytes, Nanos};
 
-use crate::noun::{Needs, Runner};
-use crate::pace::Parts;
 use crate::parameter;
-use crate::{End, Error};
+use crate::runner::{Needs, Runner};
+use crate::trial::Parts;
+use crate::{Error, TrialEnd};
 
 /// Powers of two over the papers' ranges (feng-2003, jin-yoo-2007), with the payload of one Ethernet packet among them.
 static SIZES: Factor = Factor {
@@ -71,9 +71,9 @@ impl Runner for Sweep {
         Needs { flows: 1, settings, own: Vec::new(), keeps_listening: false }
     }
 
-    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         let role = end.session.role();
-        let End { spec, session, watch, cancel } = end;
+        let TrialEnd { spec, session, watch, cancel } = end;
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         match role {

@@ -9,11 +9,11 @@ use landspeed_transport::{Delivery, Flow};
 use landspeed_units::{Bytes, Nanos};
 
 use super::Part;
-use crate::crew::{self, Task};
 use crate::end::{outcome, sum, zero_copied};
-use crate::pace::{Measured, Pace, Parts};
 use crate::signal::Signal;
 use crate::stream::{Left, Receiving};
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Task};
 use crate::{Error, check};
 
 /// The most that one size may take.
@@ -82,7 +82,7 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     let marks = Marks::new();
     let task = task(flows[0].as_ref(), READ_SIZE.number(&spec.flow) as usize, &marks);
     let ((mut measured, taken), left) =
-        crew::run(&spec.cores, flows, vec![task], |crew| lead(parts.pace(crew), &plan, &marks))?;
+        workers::run(&spec.cores, flows, vec![task], |workers| lead(parts.trial(workers), &plan, &marks))?;
     let received = sum(&measured.counts);
     let (points, datagrams): (Vec<_>, Vec<_>) = taken.into_iter().map(|t| (t.point, t.datagrams)).unzip();
     let datagrams = datagrams.into_iter().flatten().collect();
@@ -98,48 +98,48 @@ struct Taken {
     datagrams: Option<DatagramCounts>,
 }
 
-fn lead(mut pace: Pace<'_, '_>, plan: &[Part], marks: &Marks) -> Result<(Measured, Vec<Taken>), Error> {
+fn lead(mut trial: Trial<'_, '_>, plan: &[Part], marks: &Marks) -> Result<(Measured, Vec<Taken>), Error> {
     let mut mark = None;
     let mut all = Vec::with_capacity(plan.len());
     let mut sent = 0;
     for (number, part) in plan.iter().enumerate() {
-        marks.set(count(&pace), part.total);
+        marks.set(count(&trial), part.total);
         if number == 0 {
-            pace.crew.start();
+            trial.workers.start();
         }
         if !part.warm_up && mark.is_none() {
-            mark = Some(pace.open());
+            mark = Some(trial.open());
         }
-        let taken = take(&mut pace, (number, part), marks, &mut sent)?;
+        let taken = take(&mut trial, (number, part), marks, &mut sent)?;
         if !part.warm_up {
             all.push(taken);
         }
     }
     let mark = mark.expect("a sweep has a size (checked)");
-    Ok((pace.close(&mark)?, all))
+    Ok((trial.close(&mark)?, all))
 }
 
 /// Asks for one part and takes it: to its end, to silence, or to the limit. `sent` is what the peer had sent before, and
 /// becomes what it has sent now.
 fn take(
-    pace: &mut Pace<'_, '_>,
+    trial: &mut Trial<'_, '_>,
     (number, part): (usize, &Part),
     marks: &Marks,
     sent: &mut u64,
 ) -> Result<Taken, Error> {
     // Before the peer is asked: data may come at once.
-    let (start, before) = (count(pace), pace.datagrams().first().copied());
-    pace.say(Signal::Ready(number as u64))?;
-    let limit = if part.warm_up { pace.spec.warm_up_ns.into() } else { LIMIT };
-    let (reached, said) = come(pace, part, marks, (start, limit))?;
+    let (start, before) = (count(trial), trial.datagrams().first().copied());
+    trial.say(Signal::Ready(number as u64))?;
+    let limit = if part.warm_up { trial.spec.warm_up_ns.into() } else { LIMIT };
+    let (reached, said) = come(trial, part, marks, (start, limit))?;
     let said = match said {
         Some(said) => said,
-        None => pace.expect("while it finished a size", bytes_sent)?,
+        None => trial.expect("while it finished a size", bytes_sent)?,
     };
     let of_part = said.saturating_sub(*sent);
     *sent = said;
-    drain(pace, start + of_part)?;
-    let after = pace.datagrams().first().copied();
+    drain(trial, start + of_part)?;
+    let after = trial.datagrams().first().copied();
     let datagrams = before.zip(after).map(|(before, after)| {
         let counts = after.since(&before);
         let sent = of_part / part.size.0;
@@ -151,49 +151,49 @@ fn take(
 
 /// Waits until a part has come: the point, and the peer's word on what it sent where it came meanwhile.
 fn come(
-    pace: &mut Pace<'_, '_>,
+    trial: &mut Trial<'_, '_>,
     part: &Part,
     marks: &Marks,
     (start, limit): (u64, Duration),
 ) -> Result<(SweepPoint, Option<u64>), Error> {
     let limit = Instant::now() + limit;
-    let mut silence = Silence::new(pace);
+    let mut silence = Silence::new(trial);
     let mut said = None;
     loop {
         let last = marks.last.load(Ordering::Acquire);
         if last != 0 {
             return Ok((marks.point(part, part.total.0, last), said));
         }
-        let over = said.is_some() && silence.is_the_end(pace);
+        let over = said.is_some() && silence.is_the_end(trial);
         let late = Instant::now() >= limit;
         if late && said.is_none() {
-            pace.say(Signal::Cut)?;
+            trial.say(Signal::Cut)?;
         }
         if over || late {
-            let until = last_arrival(pace).map_or_else(|| marks.now(), |last| marks.at(last));
-            return Ok((marks.point(part, count(pace) - start, until), said));
+            let until = last_arrival(trial).map_or_else(|| marks.now(), |last| marks.at(last));
+            return Ok((marks.point(part, count(trial) - start, until), said));
         }
-        said = said.or(pace.tick(LOOK)?.and_then(bytes_sent));
+        said = said.or(trial.tick(LOOK)?.and_then(bytes_sent));
     }
 }
 
 /// When the last datagram came; `None` where the transport carries a stream.
-fn last_arrival(pace: &Pace<'_, '_>) -> Option<Instant> {
-    pace.datagrams().first().and_then(|datagrams| datagrams.last)
+fn last_arrival(trial: &Trial<'_, '_>) -> Option<Instant> {
+    trial.datagrams().first().and_then(|datagrams| datagrams.last)
 }
 
 /// Waits until everything that was sent has come, or what has not is lost.
-fn drain(pace: &mut Pace<'_, '_>, end: u64) -> Result<(), Error> {
+fn drain(trial: &mut Trial<'_, '_>, end: u64) -> Result<(), Error> {
     let limit = Instant::now() + LIMIT;
-    let mut silence = Silence::new(pace);
-    while count(pace) < end && !silence.is_the_end(pace) {
+    let mut silence = Silence::new(trial);
+    while count(trial) < end && !silence.is_the_end(trial) {
         if Instant::now() > limit {
             return Err(Error::PeerSilent {
                 phase: "while its last bytes were awaited",
                 waited: LIMIT.into(),
             });
         }
-        pace.tick(LOOK)?;
+        trial.tick(LOOK)?;
     }
     Ok(())
 }
@@ -205,16 +205,16 @@ struct Silence {
 }
 
 impl Silence {
-    fn new(pace: &Pace<'_, '_>) -> Self {
-        Silence { count: count(pace), since: Instant::now() }
+    fn new(trial: &Trial<'_, '_>) -> Self {
+        Silence { count: count(trial), since: Instant::now() }
     }
 
     /// Whether nothing more will come, although the peer sent more: never in a stream.
-    fn is_the_end(&mut self, pace: &Pace<'_, '_>) -> bool {
-        if self.count != count(pace) {
-            *self = Silence::new(pace);
+    fn is_the_end(&mut self, trial: &Trial<'_, '_>) -> bool {
+        if self.count != count(trial) {
+            *self = Silence::new(trial);
         }
-        check::delivery(&pace.spec.flow) == Delivery::Datagrams && self.since.elapsed() >= SILENCE
+        check::delivery(&trial.spec.flow) == Delivery::Datagrams && self.since.elapsed() >= SILENCE
     }
 }
 
@@ -225,8 +225,8 @@ fn bytes_sent(said: Signal) -> Option<u64> {
     }
 }
 
-fn count(pace: &Pace<'_, '_>) -> u64 {
-    pace.crew.tallies[0].get()
+fn count(trial: &Trial<'_, '_>) -> u64 {
+    trial.workers.tallies[0].get()
 }
 
 /// The loop of `stream`, with marks.

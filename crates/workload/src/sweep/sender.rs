@@ -11,17 +11,17 @@ use landspeed_units::Bytes;
 use super::Part;
 use crate::Error;
 use crate::buffer::Buffer;
-use crate::crew::{self, Station, Task};
 use crate::end::{outcome, sum, zero_copied};
-use crate::pace::{Measured, Pace, Parts};
 use crate::signal::Signal;
 use crate::stream::Left;
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Station, Task};
 
 /// How often the coordinator looks whether a part has been sent.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Between coordinator and worker: what to send, when to break off, what was sent.
-struct Desk {
+struct Channels {
     orders: mpsc::Sender<Part>,
     sent: mpsc::Receiver<u64>,
 }
@@ -32,47 +32,52 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
     let cut = AtomicBool::new(false);
     let (orders, ordered) = mpsc::channel();
     let (report, sent) = mpsc::channel();
-    let desk = Desk { orders, sent };
+    let channels = Channels { orders, sent };
     let largest = plan.iter().map(|part| part.size.0 as usize).max().unwrap_or(1);
     let worker = Worker { flow: flows[0].as_ref(), largest, cut: &cut, ordered, report };
-    // The desk goes with the coordinator: once it is gone, the worker has no more orders and ends.
-    let (mut measured, left) = crew::run(&parts.spec.cores, flows, vec![worker.task()], |crew| {
-        lead(parts.pace(crew), desk, &plan, &cut)
+    // The channels go with the coordinator: once they are gone, the worker has no more orders and ends.
+    let (mut measured, left) = workers::run(&parts.spec.cores, flows, vec![worker.task()], |workers| {
+        lead(parts.trial(workers), channels, &plan, &cut)
     })?;
     Ok(EndpointOutcome { sent_bytes: sum(&measured.counts), ..outcome(&mut measured, flows) }
         .with(zero_copied(left.iter().map(|l| (l.completions, l.mapped)))))
 }
 
-fn lead(mut pace: Pace<'_, '_>, desk: Desk, plan: &[Part], cut: &AtomicBool) -> Result<Measured, Error> {
-    pace.crew.start();
+fn lead(
+    mut trial: Trial<'_, '_>,
+    channels: Channels,
+    plan: &[Part],
+    cut: &AtomicBool,
+) -> Result<Measured, Error> {
+    trial.workers.start();
     let mut mark = None;
     for (number, part) in plan.iter().enumerate() {
         let number = number as u64;
-        pace.expect("while it got ready for the next size", |said| {
+        trial.expect("while it got ready for the next size", |said| {
             (said == Signal::Ready(number)).then_some(())
         })?;
         if !part.warm_up && mark.is_none() {
-            mark = Some(pace.open());
+            mark = Some(trial.open());
         }
         cut.store(false, Ordering::Release);
-        desk.orders.send(*part).map_err(|_| Error::Worker)?;
-        let sent = await_sent(&mut pace, &desk, cut)?;
-        pace.say(Signal::Sent(sent))?;
+        channels.orders.send(*part).map_err(|_| Error::Worker)?;
+        let sent = await_sent(&mut trial, &channels, cut)?;
+        trial.say(Signal::Sent(sent))?;
     }
-    pace.expect("while it took the last bytes", |said| (said == Signal::Closed).then_some(()))?;
+    trial.expect("while it took the last bytes", |said| (said == Signal::Closed).then_some(()))?;
     let mark = mark.expect("a sweep has a size (checked)");
-    pace.close(&mark)
+    trial.close(&mark)
 }
 
 /// Waits until the worker has sent a part, and passes on the receiver's wish to cut it.
-fn await_sent(pace: &mut Pace<'_, '_>, desk: &Desk, cut: &AtomicBool) -> Result<u64, Error> {
+fn await_sent(trial: &mut Trial<'_, '_>, channels: &Channels, cut: &AtomicBool) -> Result<u64, Error> {
     loop {
-        match desk.sent.try_recv() {
+        match channels.sent.try_recv() {
             Ok(sent) => return Ok(sent),
             Err(mpsc::TryRecvError::Empty) => {}
             Err(mpsc::TryRecvError::Disconnected) => return Err(Error::Worker),
         }
-        if pace.tick(LOOK)? == Some(Signal::Cut) {
+        if trial.tick(LOOK)? == Some(Signal::Cut) {
             cut.store(true, Ordering::Release);
         }
     }

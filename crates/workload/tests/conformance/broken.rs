@@ -9,10 +9,12 @@ use landspeed_record::{
     EndpointOutcome, Headline, LatencyHistogram, Observations, Settings, TrialSpec, detail,
 };
 use landspeed_units::{Bytes, Nanos};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, End, Ends, Error, Needs, Runner, Watch, find};
+use landspeed_workload::{
+    Cancel, ClientPlan, DataPort, Error, Needs, Runner, TrialEnd, Watch, Watched, find,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::trial::{self, Row, SOON};
+use crate::trial::{self, SOON, Subject};
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,12 +126,12 @@ impl Runner for Broken {
         stream().needs(spec)
     }
 
-    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error> {
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
         stream().run(end)
     }
 }
 
-impl Row for Broken {
+impl Subject for Broken {
     fn runner(&self) -> &dyn Runner {
         self
     }
@@ -140,7 +142,7 @@ impl Row for Broken {
         plan: &ClientPlan,
         watch: &mut dyn Watch,
         cancel: &Cancel,
-    ) -> trial::End {
+    ) -> trial::Outcome {
         if self.0 == Fault::LeavesAThread {
             thread::spawn(|| thread::sleep(2 * SOON));
         }
@@ -156,7 +158,7 @@ impl Row for Broken {
         port: &DataPort,
         watch: &mut dyn Watch,
         cancel: &Cancel,
-    ) -> trial::End {
+    ) -> trial::Outcome {
         let run = |spec: &TrialSpec, cancel: &Cancel| {
             stream_row().server(spec, port, &mut Misled(self.0, watch), cancel)
         };
@@ -172,7 +174,7 @@ impl Row for Broken {
     }
 }
 
-fn stream_row() -> impl Row {
+fn stream_row() -> impl Subject {
     stream()
 }
 
@@ -181,8 +183,8 @@ impl Broken {
         &self,
         spec: &TrialSpec,
         cancel: &Cancel,
-        run: impl FnOnce(&TrialSpec, &Cancel) -> trial::End,
-    ) -> trial::End {
+        run: impl FnOnce(&TrialSpec, &Cancel) -> trial::Outcome,
+    ) -> trial::Outcome {
         let mut spec = spec.clone();
         if self.0 == Fault::TakesAnything {
             spec.workload.parameters.clear();
@@ -205,7 +207,7 @@ impl Broken {
 }
 
 /// Runs with a flag that is raised later than `cancel`.
-fn late(cancel: &Cancel, run: impl FnOnce(&Cancel) -> trial::End) -> trial::End {
+fn late(cancel: &Cancel, run: impl FnOnce(&Cancel) -> trial::Outcome) -> trial::Outcome {
     let late = Cancel::new();
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -223,12 +225,12 @@ fn late(cancel: &Cancel, run: impl FnOnce(&Cancel) -> trial::End) -> trial::End 
 struct Misled<'w>(Fault, &'w mut dyn Watch);
 
 impl Watch for Misled<'_> {
-    fn open(&mut self, ends: &Ends<'_>) {
+    fn open(&mut self, ends: &Watched<'_>) {
         let file = fs::File::open("/dev/null").expect("it is there");
         match self.0 {
             Fault::NeverOpens => {}
-            Fault::ShowsDeadThreads => self.1.open(&Ends { threads: &[i32::MAX], ..*ends }),
-            Fault::ShowsFiles => self.1.open(&Ends { sockets: &[(0, file.as_fd())], ..*ends }),
+            Fault::ShowsDeadThreads => self.1.open(&Watched { threads: &[i32::MAX], ..*ends }),
+            Fault::ShowsFiles => self.1.open(&Watched { sockets: &[(0, file.as_fd())], ..*ends }),
             _ => self.1.open(ends),
         }
         if self.0 == Fault::OpensTwice {

@@ -13,11 +13,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use broken::{Broken, FAULTS};
 use promises::{Keeps, PROMISES};
-use trial::{Length, Row, trial};
+use trial::{Length, Subject, trial};
 
 /// The promises that a row breaks over a transport. The first takes longer than all others together, and waits all the
 /// while.
-fn breaks(row: &dyn Row, transport: &dyn Transport) -> Vec<String> {
+fn breaks(row: &dyn Subject, transport: &dyn Transport) -> Vec<String> {
     let (name, over) = (row.runner().name(), transport.name());
     let broken = |(promise, keeps): &(_, Keeps)| {
         keeps(row, transport).err().map(|why| format!("{name} over {over}: {promise}: {why}"))

@@ -13,10 +13,10 @@ use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Unwatched};
 
 use crate::trial::{
-    End, KEY, Length, Row, SEEN, SOON, V4, hold, meddled, outcomes, soon, text, trial, variations,
+    KEY, Length, Outcome, SEEN, SOON, Subject, V4, hold, meddled, outcomes, soon, text, trial, variations,
 };
 
-pub(crate) type Keeps = fn(&dyn Row, &dyn Transport) -> Result<(), String>;
+pub(crate) type Keeps = fn(&dyn Subject, &dyn Transport) -> Result<(), String>;
 
 /// What every workload promises.
 pub(crate) static PROMISES: &[(&str, Keeps)] = &[
@@ -36,7 +36,7 @@ pub(crate) static PROMISES: &[(&str, Keeps)] = &[
 /// How much longer than it says a window may be open, because threads run late.
 const LATE: Nanos = Nanos::millis(100);
 
-fn in_order(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn in_order(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let runner = row.runner();
     let is_line = |text: &str| !text.is_empty() && !text.chars().any(char::is_control);
     hold(landspeed_workload::find(runner.name()).is_some(), "it is not found by its name")?;
@@ -57,13 +57,13 @@ fn in_order(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
     trial(row, transport, Length::Short).map(drop)
 }
 
-fn takes_transports(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn takes_transports(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let taken = row.transports(&trial(row, transport, Length::Short)?);
     let known = |name: &String| TRANSPORTS.iter().any(|row| row.name() == name);
     hold(taken.iter().all(known) && taken.iter().any(|name| name == transport.name()), format!("{taken:?}"))
 }
 
-fn has_outcomes(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn has_outcomes(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     for spec in variations(row, trial(row, transport, Length::Short)?) {
         let ends = outcomes(row, &spec)?;
         is_whole(row, &ends).map_err(|why| format!("{why}: {ends:?}"))?;
@@ -72,7 +72,7 @@ fn has_outcomes(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> 
 }
 
 /// Whether the outcomes of both ends go together.
-fn is_whole(row: &dyn Row, [client, server]: &[EndpointOutcome; 2]) -> Result<(), String> {
+fn is_whole(row: &dyn Subject, [client, server]: &[EndpointOutcome; 2]) -> Result<(), String> {
     for (sender, receiver) in [(client, server), (server, client)] {
         hold(sender.window_ns > Nanos(0), "a window took no time")?;
         hold(
@@ -93,7 +93,7 @@ fn is_whole(row: &dyn Row, [client, server]: &[EndpointOutcome; 2]) -> Result<()
     )
 }
 
-fn is_read_back(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn is_read_back(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     for end in outcomes(row, &trial(row, transport, Length::Short)?)? {
         let json = serde_json::to_vec(&end).map_err(text)?;
         let back: EndpointOutcome = decode(&json).map_err(text)?;
@@ -104,7 +104,7 @@ fn is_read_back(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> 
     Ok(())
 }
 
-fn has_headlines(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn has_headlines(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let mut printed = BTreeSet::new();
     for end in outcomes(row, &trial(row, transport, Length::Short)?)? {
         printed.extend(
@@ -116,7 +116,7 @@ fn has_headlines(row: &dyn Row, transport: &dyn Transport) -> Result<(), String>
 }
 
 /// Tries again before it says no: on a busy machine windows close late.
-fn lasts(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn lasts(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let spec = trial(row, transport, Length::Short)?;
     let most = Nanos(row.runner().lasts(&spec.workload.parameters, spec.warm_up_ns).0 + LATE.0);
     let mut open = Nanos(0);
@@ -130,7 +130,7 @@ fn lasts(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
     Err(format!("its window was open for {open}, and {most} is the most"))
 }
 
-fn is_watched(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn is_watched(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let (ends, logs, _) = meddled(row, &trial(row, transport, Length::Short)?, |_, _| ())?;
     for (end, log) in ends.iter().zip(logs) {
         let calls =
@@ -143,7 +143,7 @@ fn is_watched(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
     Ok(())
 }
 
-fn can_be_cancelled(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn can_be_cancelled(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let name = &unique_name();
     thread::scope(|scope| {
         let alone = || -> Result<(), String> {
@@ -178,7 +178,7 @@ fn of_that_name(name: &str) -> usize {
     comm.filter(|comm| comm.trim() == name).count()
 }
 
-fn needs_its_peer(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn needs_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     for spec in variations(row, trial(row, transport, Length::Long)?) {
         for gone in [0, 1] {
             let (mut ends, _, took) = meddled(row, &spec, |ours, theirs| [ours, theirs][gone].cancel())?;
@@ -191,7 +191,7 @@ fn needs_its_peer(row: &dyn Row, transport: &dyn Transport) -> Result<(), String
     Ok(())
 }
 
-fn awaits_its_peer(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn awaits_its_peer(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let spec = trial(row, transport, Length::Short)?;
     let [silent, port] = [(); 2].map(|()| DataPort::open(V4, &[transport.name()], KEY).expect("ports"));
     let plan = ClientPlan { server: (V4, silent.port()).into(), source_port: 0, key: KEY };
@@ -209,7 +209,7 @@ fn awaits_its_peer(row: &dyn Row, transport: &dyn Transport) -> Result<(), Strin
 /// No parameter has one of these values.
 const SENSELESS: [&str; 4] = ["", "-1", "\u{1b}[31m", "99999999999999999999999"];
 
-fn refuses(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
+fn refuses(row: &dyn Subject, transport: &dyn Transport) -> Result<(), String> {
     let spec = trial(row, transport, Length::Short)?;
     let names = row.runner().parameters().into_iter().map(|parameter| parameter.name);
     for (name, value) in names.chain(["no-such"]).flat_map(|name| SENSELESS.map(|value| (name, value))) {
@@ -219,14 +219,14 @@ fn refuses(row: &dyn Row, transport: &dyn Transport) -> Result<(), String> {
     Ok(())
 }
 
-fn is_refused(row: &dyn Row, spec: &TrialSpec) -> Result<(), String> {
+fn is_refused(row: &dyn Subject, spec: &TrialSpec) -> Result<(), String> {
     let here = TcpListener::bind((V4, 0)).expect("loopback");
     here.set_nonblocking(true).expect("a socket");
     let plan = ClientPlan { server: here.local_addr().expect("bound"), source_port: 0, key: KEY };
     let port = DataPort::open(V4, &[TRANSPORT.of(&spec.flow)], KEY).map_err(text)?;
     let (cancel, begun) = (Cancel::new(), Instant::now());
     let refused =
-        |end: End| hold(matches!(end, Err(Error::Spec { .. } | Error::Setting(_))), format!("{end:?}"));
+        |end: Outcome| hold(matches!(end, Err(Error::Spec { .. } | Error::Setting(_))), format!("{end:?}"));
     refused(row.client(spec, &plan, &mut Unwatched, &cancel))?;
     hold(here.accept().is_err(), "the client called")?;
     refused(row.server(spec, &port, &mut Unwatched, &cancel))?;

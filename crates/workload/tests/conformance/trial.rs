@@ -8,7 +8,7 @@ use landspeed_factor::{Domain, Factor};
 use landspeed_record::{EndpointOutcome, Observations, TrialSpec, Workload};
 use landspeed_transport::{Delivery, Transport, settings};
 use landspeed_units::Nanos;
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Error, Runner, Watch};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Error, Runner, Watch, Watched};
 
 pub(crate) const KEY: [u8; 32] = [9; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -18,17 +18,17 @@ pub(crate) const SOON: Duration = Duration::from_secs(3);
 pub(crate) const SEEN: &str = "the window was closed";
 
 /// What one end returns.
-pub(crate) type End = Result<EndpointOutcome, Error>;
+pub(crate) type Outcome = Result<EndpointOutcome, Error>;
 
 /// A row of the table and the entrances of both its ends.
-pub(crate) trait Row: Sync {
+pub(crate) trait Subject: Sync {
     fn runner(&self) -> &dyn Runner;
 
-    fn client(&self, spec: &TrialSpec, plan: &ClientPlan, watch: &mut dyn Watch, cancel: &Cancel) -> End {
+    fn client(&self, spec: &TrialSpec, plan: &ClientPlan, watch: &mut dyn Watch, cancel: &Cancel) -> Outcome {
         landspeed_workload::run_client(spec, plan, watch, cancel)
     }
 
-    fn server(&self, spec: &TrialSpec, port: &DataPort, watch: &mut dyn Watch, cancel: &Cancel) -> End {
+    fn server(&self, spec: &TrialSpec, port: &DataPort, watch: &mut dyn Watch, cancel: &Cancel) -> Outcome {
         landspeed_workload::run_server(spec, port, watch, cancel)
     }
 
@@ -37,7 +37,7 @@ pub(crate) trait Row: Sync {
     }
 }
 
-impl Row for &'static dyn Runner {
+impl Subject for &'static dyn Runner {
     fn runner(&self) -> &dyn Runner {
         *self
     }
@@ -65,9 +65,13 @@ impl Length {
 }
 
 /// A trial with the defaults of its row, but for its length, and with a warm-up where the row takes one.
-pub(crate) fn trial(row: &dyn Row, transport: &dyn Transport, length: Length) -> Result<TrialSpec, String> {
+pub(crate) fn trial(
+    row: &dyn Subject,
+    transport: &dyn Transport,
+    length: Length,
+) -> Result<TrialSpec, String> {
     let flow = settings::defaults(transport);
-    let datagrams = transport.delivery(&flow) == Delivery::Datagrams;
+    let datagrams = transport.about().delivery == Delivery::Datagrams;
     let timed =
         row.runner().parameters().iter().any(|parameter| matches!(parameter.domain, Domain::Time(..)));
     let value =
@@ -91,7 +95,7 @@ pub(crate) fn trial(row: &dyn Row, transport: &dyn Transport, length: Length) ->
 }
 
 /// The trial, and one for each other word that one of its parameters takes.
-pub(crate) fn variations(row: &dyn Row, spec: TrialSpec) -> Vec<TrialSpec> {
+pub(crate) fn variations(row: &dyn Subject, spec: TrialSpec) -> Vec<TrialSpec> {
     let mut all = vec![spec.clone()];
     for parameter in row.runner().parameters() {
         let words = match parameter.domain {
@@ -110,10 +114,10 @@ pub(crate) fn variations(row: &dyn Row, spec: TrialSpec) -> Vec<TrialSpec> {
 
 /// Runs both ends, and `meddle` once both windows are open.
 pub(crate) fn meddled(
-    row: &dyn Row,
+    row: &dyn Subject,
     spec: &TrialSpec,
     meddle: impl FnOnce(&Cancel, &Cancel),
-) -> Result<([End; 2], [Log; 2], Duration), String> {
+) -> Result<([Outcome; 2], [Log; 2], Duration), String> {
     let port = DataPort::open(V4, &row.transports(spec), KEY).map_err(text)?;
     let plan = ClientPlan { server: (V4, port.port()).into(), source_port: 0, key: KEY };
     let (ours, theirs) = (Cancel::new(), Cancel::new());
@@ -133,7 +137,7 @@ pub(crate) fn meddled(
 }
 
 /// Both outcomes of a trial that must go well.
-pub(crate) fn outcomes(row: &dyn Row, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
+pub(crate) fn outcomes(row: &dyn Subject, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
     match meddled(row, spec, |_, _| ())?.0 {
         [Ok(client), Ok(server)] => Ok([client, server]),
         // The end that failed first names the cause.
@@ -160,7 +164,7 @@ impl Log {
 }
 
 impl Watch for Log {
-    fn open(&mut self, ends: &Ends<'_>) {
+    fn open(&mut self, ends: &Watched<'_>) {
         self.calls.push("open");
         self.threads = ends.threads.to_vec();
         self.look_for_threads();

@@ -52,15 +52,15 @@ pub(crate) fn spec(workload: Workload) -> TrialSpec {
 }
 
 /// What one end returns.
-pub(crate) type End = Result<EndpointOutcome, Error>;
+pub(crate) type Outcome = Result<EndpointOutcome, Error>;
 
 /// Runs both ends: (client, server).
-pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (End, End) {
+pub(crate) fn both(spec: &TrialSpec, at: IpAddr) -> (Outcome, Outcome) {
     both_until(spec, at, &Cancel::new())
 }
 
 /// Runs both ends until `cancel`.
-pub(crate) fn both_until(spec: &TrialSpec, at: IpAddr, cancel: &Cancel) -> (End, End) {
+pub(crate) fn both_until(spec: &TrialSpec, at: IpAddr, cancel: &Cancel) -> (Outcome, Outcome) {
     let port = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port on loopback");
     both_on(spec, &port, (at, 0), cancel)
 }
@@ -71,7 +71,7 @@ pub(crate) fn both_on(
     port: &DataPort,
     (at, source_port): (IpAddr, u16),
     cancel: &Cancel,
-) -> (End, End) {
+) -> (Outcome, Outcome) {
     let plan = ClientPlan { server: (at, port.port()).into(), source_port, key: KEY };
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| run_server(spec, port, &mut Unwatched, cancel));

@@ -13,10 +13,10 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, Seen, StaggeredFlow};
 use landspeed_workload::{
-    Cancel, ClientPlan, DataPort, Ends, Error, Unwatched, Watch, run_client, run_server, stream, sweep,
+    Cancel, ClientPlan, DataPort, Error, Unwatched, Watch, Watched, run_client, run_server, stream, sweep,
 };
 
-use crate::common::{End, KEY, pingpong, set, spec, udp};
+use crate::common::{KEY, Outcome, pingpong, set, spec, udp};
 
 /// A lab of this kind; says why where there can be none.
 fn lab(test: &str, word: &str) -> Option<Lab> {
@@ -57,7 +57,12 @@ fn addresses(lab: &Lab) -> [IpAddr; 2] {
 }
 
 /// Runs both ends on the hosts of `lab`, the client's watched; the server gives up when the client has failed.
-fn over_watched(lab: &Lab, spec: &TrialSpec, at: IpAddr, watch: &mut (dyn Watch + Send)) -> (End, End) {
+fn over_watched(
+    lab: &Lab,
+    spec: &TrialSpec,
+    at: IpAddr,
+    watch: &mut (dyn Watch + Send),
+) -> (Outcome, Outcome) {
     let (a, b) = hosts(lab);
     let (tell, port) = mpsc::channel();
     let cancel = &Cancel::new();
@@ -81,7 +86,7 @@ fn over_watched(lab: &Lab, spec: &TrialSpec, at: IpAddr, watch: &mut (dyn Watch 
     })
 }
 
-fn over(lab: &Lab, spec: &TrialSpec, at: IpAddr) -> (End, End) {
+fn over(lab: &Lab, spec: &TrialSpec, at: IpAddr) -> (Outcome, Outcome) {
     over_watched(lab, spec, at, &mut Unwatched)
 }
 
@@ -153,7 +158,7 @@ struct AtOpening {
 }
 
 impl Watch for AtOpening {
-    fn open(&mut self, _: &Ends<'_>) {
+    fn open(&mut self, _: &Watched<'_>) {
         run(&self.words);
         self.ran = Some(Instant::now());
     }
@@ -261,7 +266,7 @@ fn multipath_tcp_carries_data_over_both_links() {
     let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
     let (client, server) = (client.expect("client"), server.expect("server"));
     assert!(server.received_bytes > Bytes(0));
-    let printed = Headline::figures(transport.headlines(), &client).expect("readable");
+    let printed = Headline::figures(transport.about().headlines, &client).expect("readable");
     let subflows = printed.iter().find(|figure| figure.name == "subflows").map(|figure| &figure.amount);
     assert!(matches!(subflows, Some(Amount::Count(5..=8))), "{printed:?}");
     let (a, _) = hosts(&lab);

@@ -4,7 +4,7 @@ use landspeed_observer::{Scene, Watcher, observer};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::staggered::{self, StaggeredFlow};
-use landspeed_workload::{Cancel, ClientPlan, DataPort, Ends, Watch, run_client, run_server};
+use landspeed_workload::{Cancel, ClientPlan, DataPort, Watch, Watched, run_client, run_server};
 use rustix::net::sockopt::tcp_congestion;
 
 use crate::common::{KEY, V4, V6, both, outcomes, spec};
@@ -35,7 +35,7 @@ impl Tcp {
 }
 
 impl Watch for Tcp {
-    fn open(&mut self, ends: &Ends<'_>) {
+    fn open(&mut self, ends: &Watched<'_>) {
         self.controls = ends.sockets.iter().map(|(_, socket)| tcp_congestion(socket).expect("TCP")).collect();
         self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, ..Scene::default() });
         self.watcher.sample(Nanos(0));

@@ -1,4 +1,4 @@
-//! The worker threads of one end.
+//! The worker threads of one end of a trial.
 
 use std::io::ErrorKind;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -105,7 +105,7 @@ struct Shared {
 }
 
 /// The workers as the coordinator sees them.
-pub(crate) struct Crew<'a> {
+pub(crate) struct Workers<'a> {
     /// Kernel thread ids, in the order in which the workers came to their places.
     pub(crate) threads: Vec<i32>,
     /// What each has counted, in the order of the tasks.
@@ -113,7 +113,7 @@ pub(crate) struct Crew<'a> {
     shared: &'a Shared,
 }
 
-impl Crew<'_> {
+impl Workers<'_> {
     /// Lets the workers start.
     pub(crate) fn start(&self) {
         set_gate(self.shared, Gate::Open);
@@ -147,7 +147,7 @@ pub(crate) fn run<T: Default + Send, R>(
     cores: &[u32],
     flows: &[Box<dyn Flow>],
     tasks: Vec<Task<'_, T>>,
-    lead: impl FnOnce(&Crew<'_>) -> Result<R, Error>,
+    lead: impl FnOnce(&Workers<'_>) -> Result<R, Error>,
 ) -> Result<(R, Vec<T>), Error> {
     let tallies: Vec<Tally> = tasks.iter().map(|_| Tally::default()).collect();
     let shared = Shared {
@@ -167,7 +167,7 @@ pub(crate) fn run<T: Default + Send, R>(
             workers.push(scope.spawn(move || work(core, station, task)));
         }
         let led = gather(workers.len(), &reports)
-            .and_then(|threads| lead(&Crew { threads, tallies: &tallies, shared: &shared }));
+            .and_then(|threads| lead(&Workers { threads, tallies: &tallies, shared: &shared }));
         dismiss(&shared, flows, led.is_ok());
         let ended: Vec<_> = workers.into_iter().map(|w| w.join().expect("workers do not panic")).collect();
         conclude(led, ended)

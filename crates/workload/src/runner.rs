@@ -7,7 +7,7 @@ use landspeed_record::{EndpointOutcome, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
 
-use crate::{End, Error};
+use crate::{Error, TrialEnd};
 
 /// What must be there before a workload runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -108,7 +108,7 @@ pub trait Runner: Sync {
     fn needs(&self, spec: &TrialSpec) -> Needs;
 
     /// Runs one end to its end.
-    fn run(&self, end: End<'_>) -> Result<EndpointOutcome, Error>;
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error>;
 }
 
 /// The table of a workload's parameters.

@@ -28,17 +28,17 @@ pub(crate) fn patience(cancel: &Cancel, time: Duration) -> Patience<'_> {
 }
 
 /// The ends of a transport.
-pub(crate) struct Ends<'t> {
+pub(crate) struct Loopback<'t> {
     pub(crate) transport: &'t dyn Transport,
     pub(crate) settings: Settings,
     pub(crate) port: Box<dyn Port>,
     pub(crate) source_port: u16,
 }
 
-impl<'t> Ends<'t> {
+impl<'t> Loopback<'t> {
     pub(crate) fn at(transport: &'t dyn Transport, address: IpAddr) -> Result<Self, String> {
         let port = transport.reserve(SocketAddr::new(address, 0)).map_err(text)?;
-        Ok(Ends { transport, settings: settings(transport), port, source_port: 0 })
+        Ok(Loopback { transport, settings: settings(transport), port, source_port: 0 })
     }
 
     pub(crate) fn listen(&self) -> Result<Box<dyn Listener>, String> {
@@ -51,7 +51,7 @@ impl<'t> Ends<'t> {
         key: &Key,
         patience: &Patience<'_>,
     ) -> Result<Box<dyn Flow>, Error> {
-        let Ends { settings, source_port, .. } = self;
+        let Loopback { settings, source_port, .. } = self;
         let server = self.port.address();
         self.transport.connect(&Call { server, number, source_port: *source_port, settings, key }, patience)
     }

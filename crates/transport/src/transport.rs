@@ -14,32 +14,37 @@ use crate::{Datagrams, Error, Patience};
 /// The session's key, which both ends of every flow prove to hold.
 pub type Key = [u8; 32];
 
+/// What a transport is, whatever its flows are set to.
+#[derive(Debug)]
+pub struct About {
+    /// Name on the command line and in records.
+    pub name: &'static str,
+    /// What it is, one line.
+    pub line: &'static str,
+    /// How its flows deliver what is sent.
+    pub delivery: Delivery,
+    /// The protocol whose settings change its flows, and whose port numbers they take: "tcp", "udp"; empty where there is
+    /// none. Two transports of one protocol cannot listen on the same port.
+    pub protocol: &'static str,
+    /// What flows that carry one message at a time are set to, whatever else is asked of them: nothing waits to be joined
+    /// with what comes later.
+    pub single_messages: &'static [(&'static str, &'static str)],
+    /// What it prints of each end, of the details that its flows add ([`Flow::tell`]).
+    pub headlines: &'static [Headline<EndpointOutcome>],
+}
+
 /// A way to get bytes from one process to another.
 pub trait Transport: Sync {
-    /// Name on the command line and in records.
-    fn name(&self) -> &'static str;
-
-    /// What it is, one line.
-    fn describe(&self) -> &'static str;
-
-    /// How flows with `settings` deliver what is sent: a transport that can deliver in several ways has a factor for it.
-    fn delivery(&self, settings: &Settings) -> Delivery;
+    /// What it is, whatever its flows are set to.
+    fn about(&self) -> &'static About;
 
     /// What its flows can be set to, beside what every flow can ([`crate::settings::EVERY_FLOW`]).
     fn factors(&self) -> Vec<&'static Factor>;
 
-    /// The protocol whose settings change its flows, and whose port numbers they take: "tcp", "udp"; empty where there is
-    /// none. Two transports of one protocol cannot listen on the same port.
-    fn protocol(&self) -> &'static str;
-
-    /// What it prints of each end, of the details that its flows add ([`Flow::tell`]).
-    fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
-        &[]
+    /// [`About::name`].
+    fn name(&self) -> &'static str {
+        self.about().name
     }
-
-    /// What flows that carry one message at a time are set to, whatever else is asked of them: nothing waits to be joined
-    /// with what comes later.
-    fn single_messages(&self) -> &'static [(&'static str, &'static str)];
 
     /// Whether this host can run it with `settings`, each of which lies in its factor's domain; otherwise why not, and
     /// what would help.

@@ -8,9 +8,9 @@ use landspeed_transport::{Cancel, Datagrams, Flow};
 use landspeed_units::Nanos;
 
 use crate::check::MOST_SAMPLES;
-use crate::crew::Crew;
 use crate::signal::{Signal, Signals};
-use crate::{Ends, Error, Watch};
+use crate::workers::Workers;
+use crate::{Error, Watch, Watched};
 
 /// The longest that the coordinator sleeps without looking whether something is amiss.
 const TICK: Duration = Duration::from_millis(50);
@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// not counted: within a second in all. Paths with longer round trips are not for this program.
 const FEEDBACK: Duration = Duration::from_millis(800);
 
-/// The coordinator of one end.
-pub(crate) struct Pace<'c, 'p> {
-    pub(crate) crew: &'c Crew<'c>,
+/// One end of a trial as its coordinator sees it.
+pub(crate) struct Trial<'c, 'p> {
+    pub(crate) workers: &'c Workers<'c>,
     pub(crate) spec: &'p TrialSpec,
     parts: Parts<'p>,
     clock: Clock,
@@ -64,7 +64,7 @@ pub(crate) struct Measured {
     pub(crate) observed: Observations,
 }
 
-/// What a coordinator is made of, beside the crew.
+/// What an end of a trial is made of, beside the workers.
 pub(crate) struct Parts<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) flows: &'a [Box<dyn Flow>],
@@ -75,26 +75,26 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// The coordinator of `crew`.
-    pub(crate) fn pace<'c>(self, crew: &'c Crew<'c>) -> Pace<'c, 'a> {
+    /// The trial that these workers run.
+    pub(crate) fn trial<'c>(self, workers: &'c Workers<'c>) -> Trial<'c, 'a> {
         let now = Instant::now();
         let feedback = Feedback { heard: 0, since: now, due: now };
-        Pace { crew, spec: self.spec, parts: self, clock: Clock::default(), feedback, peer_closed: false }
+        Trial { workers, spec: self.spec, parts: self, clock: Clock::default(), feedback, peer_closed: false }
     }
 }
 
-impl Pace<'_, '_> {
+impl Trial<'_, '_> {
     /// Sleeps at most so long (and a tick), looks whether all is well, and hands out what the peer said.
     pub(crate) fn tick(&mut self, at_most: Duration) -> Result<Option<Signal>, Error> {
         if self.parts.cancel.is_cancelled() {
             return Err(Error::Cancelled);
         }
-        if self.crew.failed() {
+        if self.workers.failed() {
             return Err(self.failure());
         }
         self.feedback.check(self.parts.flows)?;
         let now = Instant::now();
-        if !self.started() && self.crew.tallies.iter().any(|tally| tally.get() > 0) {
+        if !self.started() && self.workers.tallies.iter().any(|tally| tally.get() > 0) {
             self.clock.first = Some(now);
         }
         let until_sample = self.sample_if_due(now);
@@ -199,7 +199,7 @@ impl Pace<'_, '_> {
         let flows = self.parts.flows.iter();
         let sockets: Vec<(u32, BorrowedFd<'_>)> =
             flows.flat_map(|flow| flow.sockets().into_iter().map(|socket| (flow.number(), socket))).collect();
-        self.parts.watch.open(&Ends { threads: &self.crew.threads, sockets: &sockets });
+        self.parts.watch.open(&Watched { threads: &self.workers.threads, sockets: &sockets });
         let at = Instant::now();
         let (counts, datagrams) = (self.counts(), self.datagrams());
         if self.spec.interval_ns > Nanos(0) {
@@ -233,7 +233,7 @@ impl Pace<'_, '_> {
     }
 
     fn counts(&self) -> Vec<u64> {
-        self.crew.tallies.iter().map(|tally| tally.get()).collect()
+        self.workers.tallies.iter().map(|tally| tally.get()).collect()
     }
 
     /// The datagrams of each flow so far; none where the transport carries a stream.
