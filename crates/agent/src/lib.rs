@@ -1,4 +1,4 @@
-//! The agent: one host's end of a session. It answers the controller's requests by calling the nouns
+//! The agent: one host's end of a session. It answers the controller's requests by calling the plug-ins
 //! (knobs, workloads, observers) on the host it runs on, and holds what must end with the session:
 //! data ports, running trials, turned knobs, loaded congestion controls.
 //!

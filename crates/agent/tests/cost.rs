@@ -1,37 +1,26 @@
 //! The cost of a trial's end is all that its agent's process runs for it, and no more. A binary of its own with one
 //! test: the whole process is counted.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+mod common;
+
 use std::process::{Child, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landspeed_agent::Agent;
-use landspeed_record::{CpuUsage, Role, Settings, TrialSpec};
+use landspeed_record::{CpuUsage, Role};
 use landspeed_session::{Handler, Reply, Request, SessionKey};
 use landspeed_units::Nanos;
+use landspeed_workload::stream;
 
-const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+use common::{listen, run};
 
-fn spec() -> TrialSpec {
-    TrialSpec {
-        workload: landspeed_workload::stream::spec(Nanos::millis(500)),
-        flow: Settings::new(),
-        cores: vec![],
-        warm_up_ns: Nanos::millis(20),
-        interval_ns: Nanos::millis(20),
-        observers: vec![],
-    }
-}
-
-/// The client's processor time in a trial over loopback, whose both ends are this agent's.
+/// The client's processor time in a trial.
 fn trial(agent: &Arc<Agent>) -> CpuUsage {
     let key = SessionKey::random();
-    let listen = Request::Listen { address: HERE, transports: vec!["tcp".into()], key: key.clone() };
-    let Reply::Listening { port } = agent.handle(listen) else { panic!("it listens") };
-    let at = SocketAddr::new(HERE, port);
+    let port = listen(agent, &key);
     let run = |role| {
-        let request = Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec()) };
+        let request = run(role, port, &key, stream::spec(Nanos::millis(500)));
         let agent = Arc::clone(agent);
         std::thread::spawn(move || agent.handle(request))
     };

@@ -17,11 +17,7 @@ use crate::frame::FrameError;
 pub enum Error {
     /// The program that leads to the agent could not be started.
     #[error("cannot start {program}: {source}; is it installed and in PATH?")]
-    Spawn {
-        program: String,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Spawn { program: String, source: io::Error },
     /// The program that leads to the agent ended before the session began.
     #[error("{name}: {said} ({status}){remedy}")]
     Child {
@@ -45,28 +41,15 @@ pub enum Error {
     Declined { name: String, why: String },
     /// The agent refused a request or failed at it, in its own words.
     #[error("{why}")]
-    Refused {
-        /// One line.
-        why: String,
-    },
+    Refused { why: String },
     /// The agent may not turn knobs any more and puts everything back; the run is over.
     #[error("the agent lost its right to turn knobs: {why}")]
-    Lost {
-        /// One line.
-        why: String,
-    },
+    Lost { why: String },
     /// No answer in time. The agent may still be at it.
     #[error("no answer to {asked} within {limit}")]
-    TimedOut {
-        asked: &'static str,
-        /// The limit.
-        limit: Nanos,
-    },
+    TimedOut { asked: &'static str, limit: Nanos },
     #[error("the session ended: {why}")]
-    Ended {
-        /// One line.
-        why: String,
-    },
+    Ended { why: String },
     /// A request does not fit a frame.
     #[error("the request cannot be sent: {0}")]
     Unsendable(FrameError),
@@ -74,11 +57,7 @@ pub enum Error {
         "{address}: {source}; does the agent still run there, is it free (it takes one controller), and does a firewall \
          let this port through?"
     )]
-    Unreachable {
-        address: SocketAddr,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Unreachable { address: SocketAddr, source: io::Error },
     #[error("{name}: TLS: {why}")]
     Tls { name: String, why: String },
     #[error(
@@ -92,11 +71,7 @@ pub enum Error {
     #[error("the token expired unused: start the agent again and paste its new line")]
     Expired,
     #[error("cannot listen on {address}: {source}; give an address of this host and a free port")]
-    Listen {
-        address: SocketAddr,
-        /// The system's reason.
-        source: io::Error,
-    },
+    Listen { address: SocketAddr, source: io::Error },
     /// A text that is no agent line.
     #[error("{what}: expected landspeed://ADDRESS:PORT/#PIN as the agent prints it")]
     Invite {
@@ -110,26 +85,17 @@ pub enum Error {
     )]
     TokenInArguments,
     #[error("token file {}: {why}", path.display())]
-    TokenFile {
-        path: PathBuf,
-        /// Why, with the remedy.
-        why: String,
-    },
+    TokenFile { path: PathBuf, why: String },
     /// A host name that must not reach ssh.
     #[error("host {host:?}: {why}")]
     Host {
         /// The name, escaped by its `Debug` form.
         host: String,
-        /// Why.
         why: &'static str,
     },
     /// This end's own plumbing failed.
     #[error("{what}: {source}")]
-    System {
-        what: &'static str,
-        /// The system's reason.
-        source: io::Error,
-    },
+    System { what: &'static str, source: io::Error },
 }
 
 impl Error {

@@ -26,10 +26,7 @@ pub enum Request {
     /// What is this host? Answered with [`Reply::Facts`].
     Probe {},
     /// Which link and source address lead to `to`? Answered with [`Reply::Route`].
-    Route {
-        /// The peer.
-        to: IpAddr,
-    },
+    Route { to: IpAddr },
     /// What are the knobs set to, and which can be turned? Answered with [`Reply::Knobs`].
     Knobs {
         /// The link that faces the peer.
@@ -83,7 +80,6 @@ pub enum Request {
     },
     /// Run this end of a trial to its end. Answered with [`Reply::Outcome`].
     Run {
-        /// Client or server.
         role: Role,
         /// Client: the server's data address. Server: the own data address, as listened on.
         at: SocketAddr,

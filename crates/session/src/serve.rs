@@ -90,7 +90,6 @@ fn restore(handler: Arc<dyn Handler>, why: String) -> impl Future<Output = ()> {
     async { drop(work.await) }
 }
 
-/// The requests of one session.
 struct Requests {
     handler: Arc<dyn Handler>,
     out: Sender<Parcel>,

@@ -23,7 +23,6 @@ use crate::pump::{Over, beat_every, first_over, pump};
 use crate::wire::{Ask, DONE, Parcel, ToController};
 use crate::{Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
 
-/// Requests that may wait to be sent.
 const UNSENT: usize = 64;
 
 /// An opened link and who is at its other end, or why there is none.
@@ -209,7 +208,6 @@ impl Drop for Session {
     }
 }
 
-/// What the session's thread needs.
 struct Conversation {
     calls: Arc<Calls>,
     out: Sender<Parcel>,

@@ -35,19 +35,6 @@ fn session(options: &Options) -> (Arc<Agent>, UnixStream, Session, JoinHandle<Re
     (agent, handle, Session::over_socket("agent", ours, options).unwrap(), served)
 }
 
-#[test]
-fn a_session_ends_in_order() {
-    let (agent, _, session, served) = session(&Options::default());
-    assert_eq!(session.name(), "agent");
-    let answer = session.start(&Request::Probe {}).unwrap();
-    agent.answers.wait();
-    agent.answers.wait();
-    assert_eq!(answer.wait(session.call_limit()).unwrap(), Reply::Done {});
-    session.close();
-    served.join().unwrap().unwrap();
-    assert_eq!(agent.gone.load(Ordering::Relaxed), 1);
-}
-
 /// Which of both directions is noticed first is chance.
 #[test]
 fn an_agent_that_cannot_write_its_answer_ends_in_order() {

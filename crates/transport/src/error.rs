@@ -4,53 +4,29 @@ use std::io;
 use std::net::SocketAddr;
 
 /// A flow, or a port for flows, that could not be made.
+#[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel refused an operation.
     #[error("cannot {operation} {object}: {source}{remedy}")]
     Refused {
-        /// What was tried.
         operation: &'static str,
-        /// On what.
         object: String,
-        /// The kernel's answer.
         source: io::Error,
         /// What to do about it, with its own separator; may be empty.
         remedy: &'static str,
     },
-    /// Nobody answered.
     #[error(
         "{server} did not answer in time; check that the agent there is running and that no firewall drops this port"
     )]
-    NoAnswer {
-        /// Who was called.
-        server: SocketAddr,
-    },
-    /// No flow that proves the session's key came.
+    NoAnswer { server: SocketAddr },
     #[error("no flow with this session's key reached {at} in time; {strangers} without it were turned away")]
-    NobodyCame {
-        /// Where was waited.
-        at: SocketAddr,
-        /// How many came without the key.
-        strangers: u64,
-    },
-    /// The peer does not hold the session's key.
+    NobodyCame { at: SocketAddr, strangers: u64 },
     #[error(
         "{server} does not hold this session's key: something else listens there; nothing was sent to it"
     )]
-    Unproven {
-        /// Who was called.
-        server: SocketAddr,
-    },
-    /// A flow's source port does not exist.
+    Unproven { server: SocketAddr },
     #[error("source port {first} + {number} is beyond 65535; choose a lower first source port")]
-    SourcePort {
-        /// First source port asked for.
-        first: u16,
-        /// Number of the flow.
-        number: u32,
-    },
-    /// The caller's flag was raised.
+    SourcePort { first: u16, number: u32 },
     #[error("cancelled")]
     Cancelled,
 }

@@ -89,7 +89,6 @@ const LARGEST: u64 = (i32::MAX / 2) as u64;
 const FIXED: &str = "feng-2003 4.1 (buffers of the order of the bandwidth-delay product); socket(7); \
                      Semke, Mahdavi & Mathis (1998) on autotuning instead";
 
-/// Options of every kind of socket.
 pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {

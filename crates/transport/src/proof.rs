@@ -17,15 +17,10 @@
 
 use crate::Key;
 
-/// Bytes of a challenge.
 pub(crate) const CHALLENGE: usize = 16;
-/// Bytes of a MAC.
 pub(crate) const MAC: usize = blake3::OUT_LEN;
-/// Bytes of a hello.
 pub(crate) const HELLO: usize = 4 + CHALLENGE + MAC;
-/// Bytes of an answer.
 pub(crate) const ANSWER: usize = CHALLENGE + MAC;
-/// Bytes of a confirm.
 pub(crate) const CONFIRM: usize = MAC;
 
 /// Random bytes that no peer can foresee.

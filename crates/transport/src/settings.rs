@@ -10,7 +10,6 @@ use crate::{Delivery, TRANSPORTS, Transport};
 
 /// Larger buffers only leave the caches.
 const LARGEST: u64 = 64 << 20;
-/// Flows of one trial.
 const MOST_FLOWS: u64 = 256;
 
 /// Which transport carries it.

@@ -20,7 +20,6 @@ pub(crate) fn open(address: SocketAddr, kind: Type, protocol: Option<Protocol>) 
     Ok(socket)
 }
 
-/// Where a socket is bound.
 pub(crate) fn local(socket: &Socket) -> Result<SocketAddr, Error> {
     let address =
         socket.local_addr().map_err(|source| Error::refused("read the port of", "a socket", source))?;
@@ -44,7 +43,6 @@ pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bo
     }
 }
 
-/// How a transport starts to listen.
 type Listen = fn(SocketAddr, &Settings, &Key) -> Result<Box<dyn Listener>, Error>;
 
 /// A port that a socket holds and nobody listens on.

@@ -57,7 +57,6 @@ pub(crate) fn zero_copied(all: impl Iterator<Item = (Completions, Bytes)>) -> Ze
     })
 }
 
-/// The sum of some tasks' counts, as bytes.
 pub(crate) fn sum(counts: &[u64]) -> Bytes {
     Bytes(counts.iter().sum())
 }

@@ -12,7 +12,6 @@ pub(crate) const MOST_BUFFER: u64 = 64 << 20;
 /// Sizes of one sweep or ping-pong.
 pub(crate) const MOST_SIZES: usize = 1024;
 
-/// How long something is measured.
 pub(crate) const DURATION: Factor = Factor {
     name: "time",
     short: Some('t'),
@@ -22,6 +21,5 @@ pub(crate) const DURATION: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Message sizes.
 pub(crate) const SIZES: Factor =
     Factor { name: "sizes", domain: Domain::Sizes(1, MOST_BUFFER, MOST_SIZES), ..Factor::FLOW };

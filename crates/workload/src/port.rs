@@ -14,7 +14,6 @@ pub(crate) const SIGNALS: &str = "tcp";
 /// taken elsewhere.
 const TRIES: usize = 16;
 
-/// The transport called `name`.
 pub(crate) fn transport(name: &str) -> Result<&'static dyn Transport, Error> {
     landspeed_transport::find(name).ok_or_else(|| {
         let names: Vec<_> = TRANSPORTS.iter().map(|transport| transport.name()).collect();
@@ -22,7 +21,6 @@ pub(crate) fn transport(name: &str) -> Result<&'static dyn Transport, Error> {
     })
 }
 
-/// Settings of the signal flow.
 pub(crate) fn plain() -> Settings {
     single_messages(&with(&[(&TRANSPORT, SIGNALS)]))
 }
@@ -46,7 +44,6 @@ fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr,
     Ok(SocketAddr::new(signals.ip(), number))
 }
 
-/// Ports by transport.
 type DataPorts = Vec<(&'static str, Box<dyn Port>)>;
 
 /// Ports for the trials of one session over some transports, and for their signals. Between trials they are held but
@@ -133,7 +130,6 @@ pub struct ClientPlan {
 }
 
 impl ClientPlan {
-    /// Where flows of `transport` go.
     pub(crate) fn towards(&self, transport: &dyn Transport) -> Result<SocketAddr, Error> {
         data_address(transport, self.server)
     }

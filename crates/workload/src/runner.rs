@@ -111,7 +111,6 @@ pub trait Runner: Sync {
     fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error>;
 }
 
-/// The table of a workload's parameters.
 pub(crate) fn table(runner: &dyn Runner) -> Table {
     Table::of(runner.parameters())
 }

@@ -18,10 +18,8 @@ use crate::{ClientPlan, DataPort, Error};
 const MEET: Duration = Duration::from_secs(10);
 /// Flows that are opened at once: fewer than a listener has at their proof at a time.
 const AT_ONCE: usize = 32;
-/// Number of the signal flow.
 const SIGNAL_FLOW: u32 = u32::MAX;
 
-/// The flows of a trial at one end.
 pub(crate) struct Session {
     pub(crate) flows: Vec<Box<dyn Flow>>,
     pub(crate) signals: Signals,
@@ -62,7 +60,6 @@ pub(crate) fn call(needs: &Needs, plan: &ClientPlan, cancel: &Cancel) -> Result<
     Ok(Session { flows, signals: Signals::new(signals), more: More::Call(plan.clone()), strangers: 0 })
 }
 
-/// Opens flows at the same time.
 fn open_all(
     numbers: &[u32],
     open: impl Fn(u32) -> Result<Box<dyn Flow>, Error> + Sync,
@@ -76,7 +73,6 @@ fn open_all(
     })
 }
 
-/// How many flows the settings ask for.
 pub(crate) fn flows(settings: &Settings) -> u32 {
     FLOWS.number(settings) as u32
 }
@@ -150,7 +146,6 @@ fn lock<'a, 'p>(places: &'a Mutex<&'p mut Places>) -> MutexGuard<'a, &'p mut Pla
     places.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Places for the flows of a trial.
 struct Places {
     signals: Option<Box<dyn Flow>>,
     flows: Vec<Option<Box<dyn Flow>>>,

@@ -10,7 +10,6 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use crate::Error;
 
-/// What the ends say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     /// My window is closed: data is not needed any more, and will not be waited for.

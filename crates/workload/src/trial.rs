@@ -41,14 +41,12 @@ struct Clock {
     samples: u64,
 }
 
-/// Where the window opened.
 pub(crate) struct Mark {
     at: Instant,
     counts: Vec<u64>,
     datagrams: Vec<Datagrams>,
 }
 
-/// What the window held.
 pub(crate) struct Measured {
     /// Its length by this end's clock.
     pub(crate) window: Nanos,
@@ -103,12 +101,10 @@ impl Trial<'_, '_> {
         Ok(said)
     }
 
-    /// Whether data has flowed.
     pub(crate) fn started(&self) -> bool {
         self.clock.first.is_some()
     }
 
-    /// Whether the peer's window is closed.
     pub(crate) fn peer_closed(&self) -> bool {
         self.peer_closed
     }
@@ -155,15 +151,11 @@ impl Trial<'_, '_> {
                 return Ok(first);
             }
             if Instant::now() > deadline {
-                return Err(Error::PeerSilent {
-                    phase: "while the first data was awaited",
-                    waited: PATIENCE.into(),
-                });
+                return Err(Error::silent("while the first data was awaited", PATIENCE));
             }
         }
     }
 
-    /// Lets time pass until `deadline`.
     pub(crate) fn until(&mut self, deadline: Instant) -> Result<(), Error> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -174,7 +166,6 @@ impl Trial<'_, '_> {
         }
     }
 
-    /// Says something to the peer.
     pub(crate) fn say(&self, signal: Signal) -> Result<(), Error> {
         self.parts.signals.send(signal)
     }
@@ -191,10 +182,9 @@ impl Trial<'_, '_> {
                 return Ok(found);
             }
         }
-        Err(Error::PeerSilent { phase, waited: PATIENCE.into() })
+        Err(Error::silent(phase, PATIENCE))
     }
 
-    /// Opens the window now.
     pub(crate) fn open(&mut self) -> Mark {
         let flows = self.parts.flows.iter();
         let sockets: Vec<(u32, BorrowedFd<'_>)> =
@@ -236,7 +226,6 @@ impl Trial<'_, '_> {
         self.workers.tallies.iter().map(|tally| tally.get()).collect()
     }
 
-    /// The datagrams of each flow so far; none where the transport carries a stream.
     pub(crate) fn datagrams(&self) -> Vec<Datagrams> {
         self.parts.flows.iter().filter_map(|flow| flow.datagrams()).collect()
     }
@@ -252,11 +241,7 @@ impl Trial<'_, '_> {
             match self.tick(TICK) {
                 Ok(_) if Instant::now() < deadline => {}
                 Ok(_) => {
-                    let waited = PATIENCE.into();
-                    return Err(Error::PeerSilent {
-                        phase: "while the end of its window was awaited",
-                        waited,
-                    });
+                    return Err(Error::silent("while the end of its window was awaited", PATIENCE));
                 }
                 Err(Error::PeerGone { .. } | Error::Worker) => return Ok(()),
                 Err(error) => return Err(error),

@@ -20,7 +20,6 @@ const GRACE: Duration = Duration::from_millis(200);
 pub(crate) struct Tally(AtomicU64);
 
 impl Tally {
-    /// Publishes the worker's total.
     pub(crate) fn set(&self, total: u64) {
         self.0.store(total, Ordering::Relaxed);
     }
@@ -33,7 +32,6 @@ impl Tally {
 /// What a worker does; `T` is what it leaves behind, also when it fails.
 pub(crate) type Task<'a, T> = Box<dyn FnOnce(&Station<'_>, &mut T) -> Result<(), Error> + Send + 'a>;
 
-/// A worker's place.
 pub(crate) struct Station<'a> {
     pub(crate) tally: &'a Tally,
     shared: &'a Shared,
@@ -114,12 +112,10 @@ pub(crate) struct Workers<'a> {
 }
 
 impl Workers<'_> {
-    /// Lets the workers start.
     pub(crate) fn start(&self) {
         set_gate(self.shared, Gate::Open);
     }
 
-    /// Whether a worker has failed.
     pub(crate) fn failed(&self) -> bool {
         self.shared.failed.load(Ordering::Acquire)
     }
@@ -198,7 +194,6 @@ fn work<T: Default>(core: Option<u32>, station: Station<'_>, task: Task<'_, T>) 
     (left, result)
 }
 
-/// Pins the calling thread to one core.
 fn pin(core: u32) -> Result<(), Error> {
     let refused = |source| Error::refused("pin a worker to", format!("core {core}"), source);
     if core as usize >= CpuSet::MAX_CPU {

@@ -20,7 +20,6 @@ use crate::{Error, Patience};
 
 static OPTIONS: Options = Options(&[options::SOCKET, COMMON]);
 
-/// Multipath TCP.
 #[derive(Debug)]
 pub(crate) struct Mptcp;
 

@@ -29,7 +29,6 @@ const NO_ROOM: Duration = Duration::from_millis(5);
 /// Connections that the kernel may hold for us; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 1024;
 
-/// A listening port.
 pub(crate) struct StreamListener {
     kind: &'static dyn Kind,
     socket: Socket,
@@ -51,7 +50,6 @@ struct Applicant {
     got: usize,
 }
 
-/// Where an applicant stands.
 enum Standing {
     Waiting,
     Proven(u32),

@@ -18,7 +18,6 @@ use crate::{Error, Patience, socket};
 /// Pause between two looks whether the peer's kernel has everything.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// A proven flow over a stream socket.
 pub(crate) struct StreamFlow {
     kind: &'static dyn Kind,
     stream: Stream,

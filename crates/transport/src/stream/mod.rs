@@ -26,7 +26,6 @@ use crate::{Error, socket};
 
 /// What one transport over stream sockets has for itself.
 pub(crate) trait Kind: Sync {
-    /// The options of its sockets.
     fn options(&self) -> &'static Options;
 
     /// A socket towards or on `at`.
@@ -60,12 +59,10 @@ pub(crate) trait Kind: Sync {
     /// Adds what only this transport knows of a flow: see [`crate::Flow::tell`].
     fn tell(&self, _stream: &Stream, _details: &mut Details) {}
 
-    /// The sending half of a flow with these settings.
     fn sender<'a>(&self, stream: &'a Stream, _settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
         Ok(plain_sender(stream))
     }
 
-    /// The receiving half of a flow with these settings.
     fn receiver<'a>(&self, stream: &'a Stream, _settings: &Settings) -> io::Result<Box<dyn Receiver + 'a>> {
         Ok(plain_receiver(&stream.socket))
     }
@@ -99,12 +96,10 @@ pub(crate) struct Stream {
     pub(crate) sent: AtomicU64,
 }
 
-/// Sends by copying.
 pub(crate) fn plain_sender(stream: &Stream) -> Box<dyn Sender + '_> {
     Box::new(plain::PlainSender(stream))
 }
 
-/// Receives by copying.
 pub(crate) fn plain_receiver(socket: &Socket) -> Box<dyn Receiver + '_> {
     Box::new(plain::PlainReceiver(socket))
 }

@@ -10,7 +10,6 @@ use socket2::Socket;
 use super::Stream;
 use crate::transport::{Receiver, Sender};
 
-/// Sends by copying.
 pub(super) struct PlainSender<'a>(pub(super) &'a Stream);
 
 impl Sender for PlainSender<'_> {
@@ -28,7 +27,6 @@ impl Sender for PlainSender<'_> {
     }
 }
 
-/// Receives by copying.
 pub(super) struct PlainReceiver<'a>(pub(super) &'a Socket);
 
 impl Receiver for PlainReceiver<'_> {

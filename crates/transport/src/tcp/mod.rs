@@ -21,7 +21,6 @@ use crate::transport::{About, Call, Delivery, Flow, Port, Progress, Receiver, Se
 use crate::{Error, Patience};
 use options::{OPTIONS, ZEROCOPY_RECEIVE, ZEROCOPY_SEND};
 
-/// TCP through the sockets API.
 #[derive(Debug)]
 pub(crate) struct Tcp;
 

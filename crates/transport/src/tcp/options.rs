@@ -12,7 +12,6 @@ const UNLIMITED: u64 = i32::MAX as u64;
 /// 2^53: rates are carried as doubles.
 const FASTEST: u64 = 1 << 53;
 
-/// All options of a TCP flow.
 pub(super) static OPTIONS: Options = Options(&[options::SOCKET, COMMON, ROWS]);
 
 /// Receiving without the copy between kernel and application: no option of the socket, but of each call.
@@ -29,7 +28,6 @@ pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
 /// The option that sending without a copy needs.
 pub(super) static ZEROCOPY_SEND: &Factor = &ROWS[2].factor;
 
-/// What other kinds of TCP sockets know too.
 pub(crate) static COMMON: &[SocketOption] = &[
     SocketOption {
         factor: Factor {

@@ -43,7 +43,6 @@ impl<'a> ZeroCopySender<'a> {
         Ok(any)
     }
 
-    /// Makes room for one more send.
     fn make_room(&mut self) -> io::Result<()> {
         while self.sent - self.seen.done >= MOST_PENDING {
             if !self.reap()? && !wait_for_note(self.socket)? {

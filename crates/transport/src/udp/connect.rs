@@ -23,7 +23,6 @@ const FIRST: Duration = Duration::from_millis(20);
 /// ...up to this.
 const LONGEST: Duration = Duration::from_millis(320);
 
-/// Opens one flow and proves it.
 pub(super) fn connect(call: &Call<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     let socket = prepare(call)?;
     let mut talk = Talk { socket: &socket, call, patience, wrong: false };
@@ -46,7 +45,6 @@ fn prepare(call: &Call<'_>) -> Result<Socket, Error> {
     Ok(socket)
 }
 
-/// The client's part of a proof.
 struct Talk<'a> {
     socket: &'a Socket,
     call: &'a Call<'a>,

@@ -36,7 +36,6 @@ impl Counters {
         *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner) = *arrivals;
     }
 
-    /// The highest number that came.
     pub(super) fn highest(&self) -> u64 {
         self.highest.0.load(Ordering::Relaxed)
     }

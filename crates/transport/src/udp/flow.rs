@@ -34,7 +34,6 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// How often an end that knows that both have finished says so before it leaves.
 const FAREWELLS: u32 = 3;
 
-/// A proven UDP flow.
 pub(super) struct UdpFlow {
     pub(super) socket: Socket,
     pub(super) identity: Identity,
@@ -93,7 +92,6 @@ impl UdpFlow {
         }
     }
 
-    /// Tells the peer what came so far.
     pub(super) fn report(&self, arrivals: &Datagrams) {
         self.report_as(Kind::Feedback, arrivals);
     }
@@ -135,7 +133,6 @@ impl UdpFlow {
         heard.feedback.map(|feedback| feedback.kind)
     }
 
-    /// Whether the peer has finished.
     pub(super) fn peer_has_ended(&self) -> bool {
         matches!(self.last_heard(), Some(Kind::End | Kind::BothEnd))
     }

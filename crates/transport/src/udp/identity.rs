@@ -42,7 +42,6 @@ impl Identity {
         Feedback::parse(datagram, self.peer_tag, &self.feedback)
     }
 
-    /// The server's welcome.
     pub(super) fn welcome(&self) -> Option<&[u8]> {
         self.confirm.as_ref().map(|(_, welcome)| welcome.as_slice())
     }

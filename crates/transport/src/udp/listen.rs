@@ -27,7 +27,6 @@ use crate::{Error, Patience, socket};
 /// Datagrams that are taken before patience is looked at again, however many come.
 const MOST_AT_ONCE: usize = 256;
 
-/// A listening port.
 pub(super) struct UdpListener {
     socket: UdpSocket,
     at: SocketAddr,
@@ -44,7 +43,6 @@ pub(super) struct UdpListener {
 type Received = (SocketAddr, Vec<u8>);
 
 impl UdpListener {
-    /// Starts to listen.
     pub(super) fn start(at: SocketAddr, settings: &Settings, key: &Key) -> Result<Self, Error> {
         let socket = bind(at)?;
         socket.set_nonblocking(true).map_err(|source| Error::refused("listen on", at, source))?;
@@ -67,7 +65,6 @@ impl UdpListener {
         Ok(())
     }
 
-    /// Takes what has come.
     fn take_in(&mut self) -> Result<(), Error> {
         let refused = |at| move |source| Error::refused("receive on", at, source);
         let mut waiting = VecDeque::new();
@@ -140,7 +137,6 @@ impl UdpListener {
     }
 }
 
-/// The next datagram, if there is one.
 fn next(socket: &impl AsFd) -> io::Result<Option<Received>> {
     let mut datagram = [0; CONTROL + 1];
     match rustix::net::recvfrom(socket, &mut datagram, RecvFlags::DONTWAIT) {

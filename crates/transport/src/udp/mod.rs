@@ -29,7 +29,6 @@ use crate::transport::{About, Call, Delivery, Flow, Port, Transport};
 use crate::{Error, Patience};
 use options::OPTIONS;
 
-/// UDP through the sockets API.
 #[derive(Debug)]
 pub(crate) struct Udp;
 

@@ -12,10 +12,8 @@ use crate::raw;
 use crate::settings::WRITE_SIZE;
 use crate::tcp::PACING_RATE;
 
-/// All socket options of a UDP flow.
 pub(super) static OPTIONS: Options = Options(&[options::SOCKET, ROWS]);
 
-/// How datagrams are handed to the kernel.
 pub(super) static SEND: Factor = Factor {
     name: "datagram-send",
     about: "how datagrams are handed to the kernel: one in each call, many (sendmmsg), or many through the stack as one \
@@ -27,7 +25,6 @@ pub(super) static SEND: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// How datagrams are taken from the kernel.
 pub(super) static RECEIVE: Factor = Factor {
     name: "datagram-receive",
     about: "how datagrams are taken from the kernel: one in each call, many (recvmmsg), or many joined (UDP_GRO)",
@@ -41,18 +38,15 @@ pub(super) static RECEIVE: Factor = Factor {
 /// The most that each flow sends, kept by the sender's own clock.
 pub(super) static PACE: Factor = PACING_RATE;
 
-/// How a flow's datagrams come and go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ways {
     pub(super) send: Send,
     pub(super) receive: Receive,
-    /// Payload of each datagram.
     pub(super) size: Bytes,
     /// The most that the sender sends.
     pub(super) pace: Option<BitRate>,
 }
 
-/// See [`SEND`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Send {
     Plain,
@@ -60,7 +54,6 @@ pub(super) enum Send {
     Gso,
 }
 
-/// See [`RECEIVE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Receive {
     Plain,

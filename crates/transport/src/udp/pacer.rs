@@ -20,7 +20,6 @@ pub(super) struct Pacer {
 }
 
 impl Pacer {
-    /// A sender that begins now.
     pub(super) fn new(rate: BitRate) -> Self {
         Pacer { bytes_per_s: rate.0 / 8.0, due: Instant::now() }
     }
@@ -43,7 +42,6 @@ impl Pacer {
         if left > LOOK { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 
-    /// Notes what was sent.
     pub(super) fn spent(&mut self, bytes: usize) {
         // A rate that no flow lives to see the next datagram of: an hour is as good as never.
         let takes = (bytes as f64 / self.bytes_per_s).clamp(0.0, 3600.0);

@@ -93,12 +93,4 @@ mod tests {
         assert!(refusal("1472", "1000", "plain").starts_with("read-size"));
         assert!(refusal("1472", "2048", "gro").starts_with("read-size"));
     }
-
-    #[test]
-    fn settings_of_tcp_are_refused() {
-        let table = crate::settings::table(&super::super::Udp);
-        assert!(table.check("socket-congestion", "reno").is_err());
-        assert!(table.check("zerocopy-send", "on").is_err());
-        assert_eq!(table.check("datagram-send", "gso"), Ok(()));
-    }
 }

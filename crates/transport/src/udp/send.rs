@@ -30,7 +30,6 @@ impl<'a> UdpSender<'a> {
         Ok(UdpSender { flow, headers: [[0; HEADER]; SEGMENTS], pacer })
     }
 
-    /// How many datagrams of `size` the next call sends.
     fn count(&self, size: usize, times: u64) -> usize {
         let most = match self.flow.ways.send {
             Send::Plain => 1,
@@ -41,7 +40,6 @@ impl<'a> UdpSender<'a> {
         (most as u64).min(times).min(paced).max(1) as usize
     }
 
-    /// Numbers the next `count` datagrams.
     fn number(&mut self, count: usize) {
         let counters = &self.flow.counters;
         let (next, echo) = (counters.sent() + 1, counters.highest() as u32);

@@ -12,7 +12,6 @@ pub(super) enum Place {
     Ahead,
     /// Not seen, but a later one was: reordered (RFC 4737 section 3.3).
     Late,
-    /// Seen before.
     Again,
     /// No number that the peer can have used.
     Absurd,
@@ -32,12 +31,10 @@ impl Sequence {
         Sequence { highest, seen: [u64::MAX; (MEMORY / 64) as usize] }
     }
 
-    /// The highest number that came.
     pub(super) fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Takes the next datagram's number.
     pub(super) fn take(&mut self, number: u64) -> Place {
         if number > self.highest {
             return self.advance(number);

@@ -29,7 +29,6 @@ use crate::proof::{ANSWER, CHALLENGE, CONFIRM, HELLO, MAC, Proof};
 pub(super) const HEADER: usize = 16;
 /// The largest UDP payload in IPv4: 65535 less 20 of IP, 8 of UDP.
 pub(super) const LARGEST: usize = 65_507;
-/// Bytes of a feedback.
 const FEEDBACK: usize = HEADER + 8 + 8 + MAC;
 /// Bytes of the largest datagram that is no data.
 pub(super) const CONTROL: usize = 4 + CONFIRM_BODY;
@@ -37,7 +36,6 @@ const CONFIRM_BODY: usize = 4 + 2 * CHALLENGE + CONFIRM;
 /// Numbers have seven bytes.
 const NUMBERS: u64 = (1 << 56) - 1;
 
-/// One pass of the proof.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Pass {
     Hello([u8; HELLO]),
@@ -59,7 +57,6 @@ impl Pass {
         }
     }
 
-    /// The datagram.
     pub(super) fn bytes(&self) -> Vec<u8> {
         match self {
             Pass::Hello(hello) => [b"LSh1", &hello[..]].concat(),
@@ -81,7 +78,6 @@ fn parse_confirm(body: &[u8; CONFIRM_BODY]) -> Option<Pass> {
     Some(Pass::Confirm(proof, mac.try_into().ok()?))
 }
 
-/// What a datagram of a flow is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Data,
@@ -95,7 +91,6 @@ pub(super) enum Kind {
 /// Each kind at its place is that of its number.
 const KINDS: [Kind; 4] = [Kind::Data, Kind::Feedback, Kind::End, Kind::BothEnd];
 
-/// The head of a datagram of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) tag: u32,
@@ -115,7 +110,6 @@ impl Header {
         Some(Header { tag, echo, kind, number: word & NUMBERS })
     }
 
-    /// As bytes.
     pub(super) fn bytes(self) -> [u8; HEADER] {
         let kind = (self.kind as u64) << 56;
         let mut bytes = [0; HEADER];
@@ -126,7 +120,6 @@ impl Header {
     }
 }
 
-/// What a receiver tells its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Feedback {
     /// Any but data.

@@ -21,7 +21,6 @@ use crate::{Error, Patience};
 
 static OPTIONS: Options = Options(&[options::SOCKET]);
 
-/// AF_UNIX streams.
 #[derive(Debug)]
 pub(crate) struct Unix;
 

@@ -40,7 +40,6 @@ static CLOSE: Factor = Factor {
 /// Pause before a client looks again whether the server has ended its part.
 const AGAIN: Duration = Duration::from_micros(20);
 
-/// Connections set up and closed.
 #[derive(Debug)]
 pub(crate) struct Connect;
 
@@ -102,7 +101,6 @@ impl Runner for Connect {
     }
 }
 
-/// The client's end.
 fn call(parts: Parts<'_>, plan: &ClientPlan, settings: &Settings) -> Result<EndpointOutcome, Error> {
     let counting = AtomicBool::new(false);
     let latency = Mutex::new(Latency::new());
@@ -160,15 +158,12 @@ fn is_orderly(spec: &TrialSpec) -> bool {
 fn end_second(flow: &dyn Flow, patience: &Patience<'_>) -> Result<(), Error> {
     let mut receiver = flow.receiver()?;
     while receiver.try_receive(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
-        patience
-            .slice()?
-            .ok_or(Error::PeerSilent { phase: "while a connection's end was awaited", waited: ONE.into() })?;
+        patience.slice()?.ok_or(Error::silent("while a connection's end was awaited", ONE))?;
         std::thread::sleep(AGAIN);
     }
     Ok(flow.finish(patience)?)
 }
 
-/// The server's end.
 fn answer(parts: Parts<'_>, mut listener: Box<dyn Listener>) -> Result<EndpointOutcome, Error> {
     let orderly = is_orderly(parts.spec);
     let task: Task<'_, ()> = Box::new(move |station, ()| {

@@ -37,7 +37,6 @@ static CONNECTIONS: Factor = Factor {
 };
 static DURATION: Factor = parameter::DURATION;
 
-/// Connections that are held.
 #[derive(Debug)]
 pub(crate) struct Idle;
 
@@ -178,13 +177,12 @@ fn opened(trial: &mut Trial<'_, '_>, wanted: u64) -> Result<(), Error> {
     while trial.workers.tallies[0].get() < wanted {
         trial.until((Instant::now() + Duration::from_millis(5)).min(until))?;
         if Instant::now() >= until {
-            return Err(Error::PeerSilent { phase: "while connections were opened", waited: OPENING.into() });
+            return Err(Error::silent("while connections were opened", OPENING));
         }
     }
     Ok(())
 }
 
-/// Warm-up and window.
 fn window(mut trial: Trial<'_, '_>) -> Result<Measured, Error> {
     trial.until(Instant::now() + Duration::from(trial.spec.warm_up_ns))?;
     let mark = trial.open();

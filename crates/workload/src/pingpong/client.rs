@@ -27,7 +27,6 @@ struct Channels {
     done: mpsc::Receiver<Done>,
 }
 
-/// One size, measured.
 #[derive(Default)]
 struct Done {
     latency: LatencyHistogram,
@@ -89,10 +88,7 @@ fn await_done(trial: &mut Trial<'_, '_>, channels: &Channels) -> Result<Done, Er
             Err(mpsc::TryRecvError::Disconnected) => return Err(Error::Worker),
         }
         if Instant::now() > deadline {
-            return Err(Error::PeerSilent {
-                phase: "while the last answer was awaited",
-                waited: PATIENCE.into(),
-            });
+            return Err(Error::silent("while the last answer was awaited", PATIENCE));
         }
         trial.tick(LOOK)?;
     }

@@ -14,7 +14,6 @@ use crate::workers::Station;
 /// How many empty-handed looks a spinning receiver takes before it sees whether it shall stop.
 const LOOKS: u32 = 256;
 
-/// One end of a ping-pong.
 pub(super) struct Exchange<'a> {
     station: &'a Station<'a>,
     sender: Box<dyn transport::Sender + 'a>,
@@ -29,11 +28,9 @@ pub(super) struct Exchange<'a> {
 /// What came of waiting for a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// A message of so many bytes.
     Message(usize),
     /// None in time.
     Nothing,
-    /// The worker shall stop.
     Stop,
 }
 

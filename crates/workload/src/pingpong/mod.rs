@@ -56,7 +56,6 @@ pub fn one_byte(time: Nanos) -> Workload {
     Workload::new(PingPong.name()).with(SIZES.name, 1).with(DURATION.name, time.exact())
 }
 
-/// A message to and fro.
 #[derive(Debug)]
 pub(crate) struct PingPong;
 
@@ -110,7 +109,6 @@ impl Runner for PingPong {
     }
 }
 
-/// The parameters of a ping-pong.
 #[derive(Debug, Clone)]
 struct Plan {
     sizes: Vec<Bytes>,
@@ -122,7 +120,6 @@ struct Plan {
     delivery: Delivery,
 }
 
-/// What a specification asks for.
 fn plan(spec: &TrialSpec) -> Plan {
     let plan = Plan::of(&spec.workload.parameters, spec.warm_up_ns);
     Plan { delivery: check::delivery(&spec.flow), ..plan }

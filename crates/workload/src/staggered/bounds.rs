@@ -91,10 +91,6 @@ mod tests {
         }
     }
 
-    fn spec(flow: StaggeredFlow) -> TrialSpec {
-        planned(&[flow], Nanos::secs(1))
-    }
-
     fn good() -> StaggeredFlow {
         StaggeredFlow { leaves_ns: Nanos::secs(960), ..StaggeredFlow::default() }
     }
@@ -112,44 +108,41 @@ mod tests {
     }
 
     #[test]
-    fn flows_enter_before_they_leave_and_within_the_run() {
-        assert_eq!(refused(&spec(good())), None);
+    fn what_makes_no_sense_is_refused_by_its_field() {
+        let every = Nanos::secs(1);
         let at = |enters, leaves| StaggeredFlow {
             enters_ns: Nanos::secs(enters),
             leaves_ns: Nanos::secs(leaves),
             ..good()
         };
-        assert_eq!(refused(&spec(at(0, 0))), Some("leaves_ns"));
-        assert_eq!(refused(&spec(at(1, 2))), Some("enters_ns"), "nobody enters at zero");
-        assert_eq!(refused(&spec(at(0, 5000))), None, "it leaves with the run");
-        assert_eq!(refused(&planned(&[good(), at(960, 961)], Nanos::secs(1))), Some("enters_ns"));
-    }
-
-    #[test]
-    fn numbers_are_bounded() {
-        assert_eq!(refused(&planned(&vec![good(); 65], Nanos::secs(1))), Some("flows"));
-        let mut nonsense = spec(good());
-        nonsense.workload = nonsense.workload.with("plan", "[{]");
-        assert_eq!(refused(&nonsense), Some("plan"));
-        assert_eq!(
-            refused(&spec(StaggeredFlow { data_bytes: Some(Bytes(0)), ..good() })),
-            Some("data_bytes")
-        );
-    }
-
-    #[test]
-    fn an_outcome_fits_one_message() {
-        let probed = |every: Nanos| refused(&planned(&[good()], every));
-        assert_eq!(probed(Nanos(0)), None);
-        assert_eq!(probed(Nanos::millis(100)), None);
-        assert_eq!(probed(Nanos(1000)), Some("probe-every"));
+        let nothing = StaggeredFlow { data_bytes: Some(Bytes(0)), ..good() };
+        let fine = planned(&[good()], every);
+        let nonsense = TrialSpec { workload: fine.workload.clone().with("plan", "[{]"), ..fine.clone() };
+        for (spec, field) in [
+            (&planned(&[at(0, 0)], every), Some("leaves_ns")),
+            (&planned(&[at(0, 5000)], every), None),
+            (&planned(&[at(1, 2)], every), Some("enters_ns")),
+            (&planned(&[good(), at(960, 961)], every), Some("enters_ns")),
+            (&planned(&[], every), Some("flows")),
+            (&planned(&vec![good(); 65], every), Some("flows")),
+            (&planned(&[nothing], every), Some("data_bytes")),
+            (&nonsense, Some("plan")),
+            (&TrialSpec { warm_up_ns: Nanos(1), ..fine.clone() }, Some("warm_up_ns")),
+            // An outcome fits one message.
+            (&planned(&[good()], Nanos(0)), None),
+            (&planned(&[good()], Nanos::millis(100)), None),
+            (&planned(&[good()], Nanos(1000)), Some("probe-every")),
+            (&fine, None),
+        ] {
+            assert_eq!(refused(spec), field, "{:?}", spec.workload);
+        }
     }
 
     #[test]
     fn settings_of_a_flow_are_those_of_a_stream() {
         let set = |name: &str, value: &str| {
             let settings = [(name.to_owned(), value.to_owned())].into();
-            let spec = spec(StaggeredFlow { settings, ..good() });
+            let spec = planned(&[StaggeredFlow { settings, ..good() }], Nanos::secs(1));
             let plan = Plan::of(&spec.workload.parameters).expect("it can be read");
             check(&spec, &plan).map_err(|error| error.to_string())
         };
@@ -163,10 +156,5 @@ mod tests {
             let refused = set(name, value).expect_err("no stream has it");
             assert!(refused.contains(name), "{refused}");
         }
-    }
-
-    #[test]
-    fn from_the_start() {
-        assert_eq!(refused(&TrialSpec { warm_up_ns: Nanos(1), ..spec(good()) }), Some("warm_up_ns"));
     }
 }

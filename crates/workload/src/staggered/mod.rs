@@ -100,7 +100,6 @@ pub fn spec(flows: &[StaggeredFlow], time: Nanos, probe_every: Nanos) -> Workloa
         .with(PROBE_EVERY.name, probe_every.exact())
 }
 
-/// Flows that enter and leave at set times.
 #[derive(Debug)]
 pub(crate) struct Staggered;
 
@@ -164,7 +163,6 @@ impl Runner for Staggered {
     }
 }
 
-/// The parameters of a run.
 #[derive(Debug, Clone, Default)]
 struct Plan {
     flows: Vec<StaggeredFlow>,
@@ -198,7 +196,6 @@ impl Times {
         Times { begun: OnceLock::new(), duration: duration.into() }
     }
 
-    /// The run begins.
     fn begin(&self) {
         self.begun.get_or_init(Instant::now);
     }
@@ -229,7 +226,6 @@ pub struct Seen {
 
 detail!("staggered" => Seen);
 
-/// What a worker leaves behind.
 #[derive(Default)]
 struct Left {
     /// By a flow's sender, from entering to leaving. The tally at the window's end may lack a call that was under way,

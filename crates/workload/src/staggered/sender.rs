@@ -48,7 +48,6 @@ struct Sending<'a> {
     flow: &'a dyn Flow,
     station: &'a Station<'a>,
     until: Instant,
-    /// Bytes to send.
     total: u64,
 }
 

@@ -31,7 +31,6 @@ pub fn spec(time: Nanos) -> Workload {
     Workload::new(Stream.name()).with(DURATION.name, time.exact())
 }
 
-/// Bytes for a set time.
 #[derive(Debug)]
 pub(crate) struct Stream;
 
@@ -83,7 +82,6 @@ impl Runner for Stream {
     }
 }
 
-/// Start, warm-up, window.
 fn timed(mut trial: Trial<'_, '_>, duration: Duration) -> Result<Measured, Error> {
     trial.workers.start();
     let first = trial.await_first()?;

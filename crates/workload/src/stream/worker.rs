@@ -9,7 +9,6 @@ use crate::Error;
 use crate::buffer::Buffer;
 use crate::workers::{Station, Task};
 
-/// What a worker leaves behind.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     /// What became of its zero-copy sends.

@@ -41,7 +41,6 @@ pub fn spec(count: u64, sizes: &[Bytes]) -> Workload {
     Workload::new(Sweep.name()).with(COUNT.name, count).with(SIZES.name, sizes.join(","))
 }
 
-/// A fixed count of writes of each size.
 #[derive(Debug)]
 pub(crate) struct Sweep;
 
@@ -83,7 +82,6 @@ impl Runner for Sweep {
     }
 }
 
-/// One part of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Part {
     size: Bytes,

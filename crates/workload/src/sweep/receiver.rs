@@ -16,7 +16,6 @@ use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Task};
 use crate::{Error, check};
 
-/// The most that one size may take.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Datagrams that did not come so long after the peer said that it has sent all, and after the last one,
 /// are lost. Queues that hold more than this are not for a sweep.
@@ -92,7 +91,6 @@ pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
         .with(zero_copied(left.iter().map(|l| (l.completions, l.mapped)))))
 }
 
-/// What came of one part.
 struct Taken {
     point: SweepPoint,
     datagrams: Option<DatagramCounts>,
@@ -188,17 +186,13 @@ fn drain(trial: &mut Trial<'_, '_>, end: u64) -> Result<(), Error> {
     let mut silence = Silence::new(trial);
     while count(trial) < end && !silence.is_the_end(trial) {
         if Instant::now() > limit {
-            return Err(Error::PeerSilent {
-                phase: "while its last bytes were awaited",
-                waited: LIMIT.into(),
-            });
+            return Err(Error::silent("while its last bytes were awaited", LIMIT));
         }
         trial.tick(LOOK)?;
     }
     Ok(())
 }
 
-/// Since when nothing has come.
 struct Silence {
     count: u64,
     since: Instant,

@@ -1,13 +1,9 @@
 //! `stream` with one promise broken at a time.
 
-use std::os::fd::AsFd;
-use std::time::Duration;
-use std::{fs, thread};
+use std::thread;
 
 use landspeed_factor::Factor;
-use landspeed_record::{
-    EndpointOutcome, Headline, LatencyHistogram, Observations, Settings, TrialSpec, detail,
-};
+use landspeed_record::{EndpointOutcome, Headline, Observations, Settings, TrialSpec, detail};
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{
     Cancel, ClientPlan, DataPort, Error, Needs, Runner, TrialEnd, Watch, Watched, find,
@@ -19,21 +15,13 @@ use crate::trial::{self, SOON, Subject};
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    NamesTwiceAlike,
     HasNoDefault,
     TakesPigeons,
-    TakesNoTime,
     LosesAll,
-    ServerTakesTimes,
     Forgets,
     PrintsNothing,
     LastsLonger,
-    OpensTwice,
-    NeverOpens,
     ShowsDeadThreads,
-    ShowsFiles,
-    KeepsWhatWasSeen,
-    IsSlowToLeave,
     LeavesAThread,
     MakesNumbersUp,
     TakesAnything,
@@ -41,21 +29,13 @@ pub(crate) enum Fault {
 
 /// Each with the promise that it breaks.
 pub(crate) static FAULTS: &[(Fault, &str)] = &[
-    (Fault::NamesTwiceAlike, "names and parameters are in order"),
     (Fault::HasNoDefault, "names and parameters are in order"),
     (Fault::TakesPigeons, "its flows take transports of the table"),
-    (Fault::TakesNoTime, "both ends have an outcome"),
     (Fault::LosesAll, "both ends have an outcome"),
-    (Fault::ServerTakesTimes, "both ends have an outcome"),
     (Fault::Forgets, "an outcome is read back as it was written"),
     (Fault::PrintsNothing, "each headline is a figure of one end"),
     (Fault::LastsLonger, "it says how long its window can be open"),
-    (Fault::OpensTwice, "it is watched once, in order"),
-    (Fault::NeverOpens, "it is watched once, in order"),
     (Fault::ShowsDeadThreads, "it is watched once, in order"),
-    (Fault::ShowsFiles, "it is watched once, in order"),
-    (Fault::KeepsWhatWasSeen, "it is watched once, in order"),
-    (Fault::IsSlowToLeave, "it can be cancelled, and leaves no thread"),
     (Fault::LeavesAThread, "it can be cancelled, and leaves no thread"),
     (Fault::MakesNumbersUp, "a peer that goes is an error"),
     (Fault::MakesNumbersUp, "a peer that never comes is an error"),
@@ -98,11 +78,7 @@ impl Runner for Broken {
 
     fn parameters(&self) -> Vec<&'static Factor> {
         let mut parameters = stream().parameters();
-        match self.0 {
-            Fault::NamesTwiceAlike => parameters.push(parameters[0]),
-            Fault::HasNoDefault => parameters.push(&NO_DEFAULT),
-            _ => {}
-        }
+        parameters.extend((self.0 == Fault::HasNoDefault).then_some(&NO_DEFAULT));
         parameters
     }
 
@@ -146,10 +122,7 @@ impl Subject for Broken {
         if self.0 == Fault::LeavesAThread {
             thread::spawn(|| thread::sleep(2 * SOON));
         }
-        let run = |spec: &TrialSpec, cancel: &Cancel| {
-            stream_row().client(spec, plan, &mut Misled(self.0, watch), cancel)
-        };
-        self.spoilt(spec, cancel, run)
+        self.spoilt(spec, |spec| stream_row().client(spec, plan, &mut Misled(self.0, watch), cancel))
     }
 
     fn server(
@@ -159,14 +132,7 @@ impl Subject for Broken {
         watch: &mut dyn Watch,
         cancel: &Cancel,
     ) -> trial::Outcome {
-        let run = |spec: &TrialSpec, cancel: &Cancel| {
-            stream_row().server(spec, port, &mut Misled(self.0, watch), cancel)
-        };
-        let mut end = self.spoilt(spec, cancel, run);
-        if let (Fault::ServerTakesTimes, Ok(end)) = (self.0, &mut end) {
-            end.latency.push(LatencyHistogram::default());
-        }
-        end
+        self.spoilt(spec, |spec| stream_row().server(spec, port, &mut Misled(self.0, watch), cancel))
     }
 
     fn transports(&self, spec: &TrialSpec) -> Vec<String> {
@@ -179,46 +145,20 @@ fn stream_row() -> impl Subject {
 }
 
 impl Broken {
-    fn spoilt(
-        &self,
-        spec: &TrialSpec,
-        cancel: &Cancel,
-        run: impl FnOnce(&TrialSpec, &Cancel) -> trial::Outcome,
-    ) -> trial::Outcome {
+    fn spoilt(&self, spec: &TrialSpec, run: impl FnOnce(&TrialSpec) -> trial::Outcome) -> trial::Outcome {
         let mut spec = spec.clone();
         if self.0 == Fault::TakesAnything {
             spec.workload.parameters.clear();
         }
-        let mut end = if self.0 == Fault::IsSlowToLeave {
-            late(cancel, |late| run(&spec, late))
-        } else {
-            run(&spec, cancel)
-        };
+        let mut end = run(&spec);
         match (self.0, &mut end) {
             (Fault::MakesNumbersUp, end) => *end = Ok(EndpointOutcome::default()),
-            (Fault::TakesNoTime, Ok(end)) => end.window_ns = Nanos(0),
             (Fault::LosesAll, Ok(end)) => (end.received_bytes, end.flow_bytes) = (Bytes(0), vec![]),
             (Fault::Forgets, Ok(end)) => end.details.put(Forgotten { count: 1 }),
-            (Fault::KeepsWhatWasSeen, Ok(end)) => end.observed = Observations::default(),
             _ => {}
         }
         end
     }
-}
-
-/// Runs with a flag that is raised later than `cancel`.
-fn late(cancel: &Cancel, run: impl FnOnce(&Cancel) -> trial::Outcome) -> trial::Outcome {
-    let late = Cancel::new();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !cancel.is_cancelled() {
-                thread::sleep(Duration::from_millis(10));
-            }
-            thread::sleep(SOON);
-            late.cancel();
-        });
-        run(&late)
-    })
 }
 
 /// A watch that is told wrong things.
@@ -226,16 +166,8 @@ struct Misled<'w>(Fault, &'w mut dyn Watch);
 
 impl Watch for Misled<'_> {
     fn open(&mut self, ends: &Watched<'_>) {
-        let file = fs::File::open("/dev/null").expect("it is there");
-        match self.0 {
-            Fault::NeverOpens => {}
-            Fault::ShowsDeadThreads => self.1.open(&Watched { threads: &[i32::MAX], ..*ends }),
-            Fault::ShowsFiles => self.1.open(&Watched { sockets: &[(0, file.as_fd())], ..*ends }),
-            _ => self.1.open(ends),
-        }
-        if self.0 == Fault::OpensTwice {
-            self.1.open(ends);
-        }
+        let dead = Watched { threads: &[i32::MAX], ..*ends };
+        self.1.open(if self.0 == Fault::ShowsDeadThreads { &dead } else { ends });
     }
 
     fn sample(&mut self, at: Nanos) {

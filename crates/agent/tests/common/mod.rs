@@ -1,0 +1,33 @@
+//! Trials over loopback, both ends of which are one agent's.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use landspeed_agent::Agent;
+use landspeed_record::{Role, Settings, TrialSpec, Workload};
+use landspeed_session::{Handler, Reply, Request, SessionKey};
+use landspeed_units::Nanos;
+
+const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// The number of a data port.
+pub(crate) fn listen(agent: &Agent, key: &SessionKey) -> u16 {
+    let transports = vec!["tcp".to_owned()];
+    match agent.handle(Request::Listen { address: HERE, transports, key: key.clone() }) {
+        Reply::Listening { port } => port,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Asks for one end of a trial.
+pub(crate) fn run(role: Role, port: u16, key: &SessionKey, workload: Workload) -> Request {
+    let spec = TrialSpec {
+        workload,
+        flow: Settings::new(),
+        cores: vec![],
+        warm_up_ns: Nanos::millis(20),
+        interval_ns: Nanos::millis(20),
+        observers: vec![],
+    };
+    let at = SocketAddr::new(HERE, port);
+    Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec) }
+}
