@@ -13,19 +13,12 @@ pub use placebo::Placebo;
 /// A path with its hosts as probed: data flows from A, the sender, to B.
 #[derive(Debug, Clone, Copy)]
 pub struct PathView<'a> {
-    /// Facts of host A, which sends.
     pub sender: &'a HostFacts,
-    /// Facts of host B, which receives.
     pub receiver: &'a HostFacts,
-    /// A's link.
     pub sender_link: &'a LinkFacts,
-    /// B's link.
     pub receiver_link: &'a LinkFacts,
-    /// A's system knobs as probed.
     pub sender_states: &'a [KnobState],
-    /// B's system knobs as probed.
     pub receiver_states: &'a [KnobState],
-    /// Idle round trip.
     pub rtt: Nanos,
     /// Whether the hosts are namespaces of this machine, whose own settings are then left alone.
     pub in_lab: bool,
@@ -34,9 +27,7 @@ pub struct PathView<'a> {
 /// What the user narrows the choice to, by names of knobs.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filter<'a> {
-    /// Only these, where not empty.
     pub only: &'a [String],
-    /// Not these.
     pub skip: &'a [String],
 }
 
@@ -103,7 +94,6 @@ pub struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    /// A planner of changes from `start`.
     pub fn new(table: &'a Table, path: &'a PathView<'a>, start: &Cell) -> Self {
         let mut settings = path.settings(Side::A, start);
         settings.extend(start.flow.clone());

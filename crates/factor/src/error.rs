@@ -3,17 +3,14 @@
 /// A setting that does not exist, or does not take the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// No such factor in the table.
     #[error("no setting is called '{}'; `landspeed knobs` lists them", .0.escape_default())]
     Unknown(String),
     /// The value lies outside the factor's domain.
     #[error("{name} does not take '{}': expected {expected}", value.escape_default())]
     Value {
-        /// The factor.
         name: String,
         /// What was given, cut to a length that a line can show.
         value: String,
-        /// What it takes.
         expected: String,
     },
 }
@@ -22,7 +19,6 @@ pub enum Error {
 pub(crate) const SHOWN: usize = 64;
 
 impl Error {
-    /// No factor is called `name`.
     pub fn unknown(name: &str) -> Error {
         Error::Unknown(name.chars().take(SHOWN).collect())
     }

@@ -10,9 +10,7 @@ use crate::Persist;
 pub enum Scope {
     /// One flow's sockets or threads: nothing to put back.
     Flow,
-    /// A network namespace.
     Namespace,
-    /// One network device.
     Device,
     /// The whole machine: skipped in a lab, whose hosts share it.
     Host,
@@ -34,9 +32,7 @@ impl std::fmt::Display for Scope {
 pub enum On {
     /// Neither: it belongs to the flow.
     Flow,
-    /// The host that sends data.
     Sender,
-    /// The host that receives data.
     Receiver,
     /// Both, to the same value.
     Both,
@@ -45,9 +41,7 @@ pub enum On {
 /// The values that a factor takes; nothing outside it reaches a host.
 #[derive(Debug, Clone, Copy)]
 pub enum Domain {
-    /// "on" or "off".
     Switch,
-    /// One of these words.
     OneOf(&'static [&'static str]),
     /// One of the names that a table has.
     Names(fn() -> Vec<&'static str>),
@@ -81,7 +75,6 @@ pub enum Domain {
 pub enum Disturbs {
     /// IPv4 and IPv6 addresses of the device.
     Addresses,
-    /// Routes over the device.
     Routes,
     /// /proc/sys/net/ipv{4,6}/{conf,neigh}/<device>/*.
     DeviceSysctls,
@@ -89,7 +82,6 @@ pub enum Disturbs {
     Features,
     /// Queue settings: RPS, XPS, BQL.
     Queues,
-    /// The qdisc of the device.
     Qdisc,
     /// A sysctl coupled to this one (net.ipv4.tcp_wmem by tcp_mem, ...).
     Sysctl(&'static str),
@@ -100,17 +92,12 @@ pub enum Disturbs {
 pub struct Factor {
     /// Its name on the command line and in records: the field's own word, lower case with dashes.
     pub name: &'static str,
-    /// Its letter on the command line.
     pub short: Option<char>,
-    /// What it does, one line.
     pub about: &'static str,
     /// The protocol that it is of ("tcp"): a flow over another is not changed by it. Empty for all.
     pub protocol: &'static str,
-    /// How far it reaches.
     pub scope: Scope,
-    /// Which hosts it is turned on.
     pub on: On,
-    /// Its values.
     pub domain: Domain,
     /// Its value unless it is set, in canonical spelling; empty for a knob, whose value its host has.
     pub default: &'static str,
@@ -134,7 +121,6 @@ pub struct Factor {
     pub source: &'static str,
     /// How it is made to last, beside its sysctl.
     pub persist: &'static [Persist],
-    /// Values worth trying; pure.
     pub propose: fn(&View) -> Vec<Proposal>,
 }
 
@@ -178,12 +164,10 @@ impl Factor {
         self.default_of_datagrams.filter(|_| datagrams).unwrap_or(self.default)
     }
 
-    /// Its value in `settings`, else its default.
     pub fn of<'a>(&self, settings: &'a Settings) -> &'a str {
         settings.get(self.name).map_or(self.default, String::as_str)
     }
 
-    /// Whether it is on in `settings`.
     pub fn is_on(&self, settings: &Settings) -> bool {
         self.of(settings) == "on"
     }
@@ -193,17 +177,14 @@ impl Factor {
         self.of(settings).parse().unwrap_or(0)
     }
 
-    /// Its count of bytes in `settings`.
     pub fn bytes(&self, settings: &Settings) -> Bytes {
         Bytes(self.number(settings))
     }
 
-    /// Its length of time in `settings`.
     pub fn time(&self, settings: &Settings) -> Nanos {
         landspeed_units::parse_duration(self.of(settings)).unwrap_or_default()
     }
 
-    /// Its sizes in `settings`.
     pub fn sizes(&self, settings: &Settings) -> Vec<Bytes> {
         self.of(settings).split(',').filter_map(|size| size.parse().ok().map(Bytes)).collect()
     }
@@ -217,21 +198,15 @@ impl Factor {
 /// What proposals are made from: both hosts as probed, and what stands. Pure data.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
-    /// The host that sends.
     pub sender: &'a HostFacts,
-    /// The host that receives.
     pub receiver: &'a HostFacts,
-    /// The sender's link on the path.
     pub sender_link: &'a LinkFacts,
-    /// The receiver's link on the path.
     pub receiver_link: &'a LinkFacts,
-    /// Idle round trip.
     pub rtt: Nanos,
     /// The knob's value that stands (the receiver's for a knob of the receiver, else the sender's).
     pub current: &'a str,
     /// Values that stand, by knob name, sender's and flow's.
     pub settings: &'a Settings,
-    /// Values that stand at the receiver, by knob name.
     pub receiver_settings: &'a Settings,
     /// The greatest value that the hosts concerned take, where they say so.
     pub most: Option<u64>,
@@ -242,7 +217,6 @@ pub struct View<'a> {
 /// A value worth trying.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Proposal {
-    /// The value.
     pub value: String,
     /// Other knobs that must be set with it, as (name, value).
     pub with: Vec<(&'static str, String)>,

@@ -4,8 +4,6 @@
 //! values, its default, and what to try. Who owns a factor declares it in its own folder; command line, help,
 //! reference pages, validation and the order of a ladder come from that declaration. A [`Table`] joins them.
 
-#![warn(missing_docs)]
-
 mod candidates;
 mod domain;
 mod error;

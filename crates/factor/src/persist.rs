@@ -15,7 +15,6 @@ pub enum Persist {
     Feature(&'static str),
     /// A setting of `ethtool -C`.
     Coalesce(&'static str),
-    /// The device's root qdisc.
     Qdisc,
     /// The processors of each of the device's interrupts.
     Interrupts,
@@ -28,9 +27,7 @@ pub enum Persist {
 /// How systemd.link(5) spells a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spelling {
-    /// yes or no.
     Switch,
-    /// A number in the range.
     Number(u64, u64),
     /// Microseconds, over zero.
     Micros,

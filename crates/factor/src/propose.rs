@@ -14,12 +14,10 @@ const LEAST_RTT: Nanos = Nanos::micros(100);
 const LONG_RTT: Nanos = Nanos::millis(10);
 
 impl Proposal {
-    /// `value`, at this place in the order.
     pub fn new(value: impl Into<String>, rank: u32) -> Self {
         Proposal { value: value.into(), with: Vec::new(), rank, pointless: None }
     }
 
-    /// Together with another knob.
     #[must_use]
     pub fn with(mut self, knob: &'static str, value: impl Into<String>) -> Self {
         self.with.push((knob, value.into()));
@@ -94,7 +92,6 @@ pub fn algorithms<'a>(view: &'a View, stands: &'a str) -> impl Iterator<Item = (
 /// Why busy polling cannot matter on a veth.
 pub const NO_QUEUE: &str = "veth has no hardware queue to poll: packets arrive in the sender's own context";
 
-/// Nothing to try.
 pub fn nothing(_: &View) -> Vec<Proposal> {
     Vec::new()
 }

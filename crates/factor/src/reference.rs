@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use crate::{Disturbs, Factor, On, Scope};
 
-/// The section of one factor.
 pub fn entry(factor: &Factor) -> String {
     format!("\n## {}\n\n{}.\n\n{}", factor.name, capital(factor.about), facts(factor))
 }
@@ -74,7 +73,6 @@ fn disturbs_word(disturbs: Disturbs) -> &'static str {
     }
 }
 
-/// With a capital first.
 pub fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

@@ -10,7 +10,6 @@ use crate::{Factor, Proposal, Scope};
 pub struct Placebo {
     /// How far the factor reaches: an artefact of toggling can depend on it.
     pub scope: Scope,
-    /// The factor.
     pub factor: &'static str,
     /// The change, or why there is none here.
     pub change: Result<Candidate, String>,
