@@ -5,7 +5,9 @@ use std::io::{self, Read, Write};
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Access, AtFlags, Mode, OFlags};
 
-use crate::Error;
+use crate::device::Sysfs;
+use crate::{Error, HostKnob, Limits, Place};
+use landspeed_factor::{MAX_CPU, join, parse_cpus, print_cpus, split};
 
 /// Longest text that is read; the kernel's one-value files hold one page.
 const LONGEST: u64 = 65_536;
@@ -92,4 +94,186 @@ impl<'a> KernelFile<'a> {
 /// device with one queue: ENOENT; scaling files of an absent driver: ENODEV, EINVAL, EOPNOTSUPP).
 fn lacks(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::EINVAL | libc::EOPNOTSUPP))
+}
+
+/// How the kernel spells a value in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Text {
+    /// As in the table.
+    Plain,
+    /// 0 and 1 for off and on.
+    Bit,
+    /// 0 and 1 for on and off: the file says what is disabled.
+    Disabled,
+    /// A bitmap of processors.
+    Mask,
+    /// A list of processors, one at least.
+    List,
+}
+
+impl Text {
+    /// `None` of a text that could not be put back exactly.
+    fn decode(self, text: &str) -> Option<String> {
+        match (self, text) {
+            (Text::Plain, _) => Some(text.to_owned()),
+            (Text::Bit, "1") | (Text::Disabled, "0") => Some("on".into()),
+            (Text::Bit, "0") | (Text::Disabled, "1") => Some("off".into()),
+            (Text::Bit | Text::Disabled, _) => None,
+            (Text::Mask, _) => mask_to_list(text),
+            (Text::List, _) => parse_cpus(text).map(|cpus| print_cpus(&cpus)),
+        }
+    }
+
+    fn encode(self, value: &str) -> Option<String> {
+        match self {
+            Text::Plain => Some(value.to_owned()),
+            Text::Bit | Text::Disabled => Some(u8::from((value == "on") == (self == Text::Bit)).to_string()),
+            Text::Mask => list_to_mask(value),
+            Text::List => Some(value.to_owned()).filter(|list| list != "none"),
+        }
+    }
+}
+
+/// A bitmap as the kernel prints it (%*pb: 32-bit words in hex, the highest first, joined by commas).
+fn mask_to_list(mask: &str) -> Option<String> {
+    let mut cpus = Vec::new();
+    for (n, word) in mask.split(',').rev().enumerate() {
+        let bits = u32::from_str_radix(word, 16).ok()?;
+        let first = u32::try_from(n).ok()? * 32;
+        cpus.extend((0..32).filter(|bit| bits & (1 << bit) != 0).map(|bit| first + bit));
+    }
+    cpus.last().is_none_or(|last| *last <= MAX_CPU).then(|| print_cpus(&cpus))
+}
+
+/// The hexadecimal mask of a list of processors, as /sys takes it: words of 32 bits, greatest first.
+pub(crate) fn list_to_mask(list: &str) -> Option<String> {
+    let cpus = parse_cpus(list)?;
+    let mut words = vec![0u32; cpus.last().map_or(1, |last| *last as usize / 32 + 1)];
+    for cpu in cpus {
+        words[cpu as usize / 32] |= 1 << (cpu % 32);
+    }
+    Some(words.iter().rev().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(","))
+}
+
+/// A setting that is in a file of each member (queue, interrupt, processor), or in one file.
+pub(crate) struct Files {
+    knob: &'static str,
+    text: Text,
+    find: fn(&Place) -> Result<Members, Error>,
+    obstacle: fn(&Place) -> Result<(), Error>,
+    choices: fn() -> Vec<String>,
+    sysctl: Option<&'static str>,
+}
+
+/// The files of a setting's members, in the members' order: below a sysfs, or by absolute paths.
+pub(crate) struct Members(pub(crate) Option<Sysfs>, pub(crate) Vec<String>);
+
+impl Members {
+    pub(crate) fn one(path: &str) -> Members {
+        Members(None, vec![path.to_owned()])
+    }
+}
+
+impl Files {
+    /// `find` says why there are none.
+    pub(crate) const fn new(
+        knob: &'static str,
+        text: Text,
+        find: fn(&Place) -> Result<Members, Error>,
+    ) -> Files {
+        Files { knob, text, find, obstacle: |_| Ok(()), choices: Vec::new, sysctl: None }
+    }
+
+    /// Not written where `obstacle` says so, though its files could be.
+    pub(crate) const fn unless(self, obstacle: fn(&Place) -> Result<(), Error>) -> Files {
+        Files { obstacle, ..self }
+    }
+
+    /// `choices` are the values that this host offers.
+    pub(crate) const fn offering(self, choices: fn() -> Vec<String>) -> Files {
+        Files { choices, ..self }
+    }
+
+    /// `path` is the file's below /proc/sys.
+    pub(crate) const fn sysctl(self, path: &'static str) -> Files {
+        Files { sysctl: Some(path), ..self }
+    }
+
+    fn each<T>(
+        &self,
+        Members(root, paths): &Members,
+        mut work: impl FnMut(usize, KernelFile<'_>) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let file = |path| match root {
+            Some(sysfs) => sysfs.file(self.knob, path),
+            None => KernelFile::absolute(self.knob, path),
+        };
+        paths.iter().enumerate().map(|(n, path)| work(n, file(path))).collect()
+    }
+}
+
+impl HostKnob for Files {
+    fn read(&self, place: &Place) -> Result<String, Error> {
+        let values = self.each(&(self.find)(place)?, |_, file| {
+            let text = file.read()?;
+            let odd = || {
+                let text = text.escape_default();
+                Error::Unavailable(format!(
+                    "{} holds '{text}', which could not be put back exactly",
+                    file.path
+                ))
+            };
+            self.text.decode(&text).ok_or_else(odd)
+        })?;
+        join(&values).ok_or_else(|| Error::Unavailable("it has no file here".into()))
+    }
+
+    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
+        let members = (self.find)(place)?;
+        let count = members.1.len();
+        let wrong = || Error::value(self.knob, value, format!("one value, or {count} joined by ';'"));
+        let texts = split(value, count).and_then(|values| {
+            values.into_iter().map(|value| self.text.encode(value)).collect::<Option<Vec<_>>>()
+        });
+        let texts = texts.ok_or_else(wrong)?;
+        self.each(&members, |n, file| file.write(&texts[n])).map(drop)
+    }
+
+    fn can_write(&self, place: &Place) -> Result<(), Error> {
+        (self.obstacle)(place)?;
+        self.each(&(self.find)(place)?, |_, file| file.writable()).map(drop)
+    }
+
+    fn sysctl(&self) -> Option<&'static str> {
+        self.sysctl
+    }
+
+    fn limits(&self, place: &Place) -> Result<Limits, Error> {
+        let members = u32::try_from((self.find)(place)?.1.len()).unwrap_or(u32::MAX);
+        Ok(Limits { choices: (self.choices)(), members, ..Limits::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_and_lists_are_the_same_sets() {
+        let pairs = [
+            ("0", "none"),
+            ("3", "0-1"),
+            ("1,00000000", "32"),
+            ("ff,00000001", "0,32-39"),
+            ("80000000", "31"),
+        ];
+        for (mask, list) in pairs {
+            assert_eq!(mask_to_list(mask).as_deref(), Some(list));
+            assert_eq!(mask_to_list(&list_to_mask(list).unwrap()).as_deref(), Some(list));
+        }
+        assert_eq!(list_to_mask("0,33").as_deref(), Some("2,1"), "words of 32 bits");
+        assert_eq!(mask_to_list("zz"), None);
+        assert_eq!(mask_to_list(""), None);
+        assert_eq!(list_to_mask("3-1"), None);
+    }
 }

@@ -2,6 +2,21 @@
 
 use crate::{Error, Factor};
 
+/// A row of a family: `knob!(BASE_ROW, "name", Setting(its own arguments), { row fields })`. Errors of the setting name
+/// the knob, so it takes the name first.
+macro_rules! knob {
+    (
+        $base:ident, $name:literal,
+        $setting:ident($($argument:expr),*)$(.$with:ident($($more:expr),*))*,
+        { $($field:ident: $value:expr),* $(,)? }
+    ) => {
+        $crate::Knob {
+            factor: $crate::Factor { name: $name, $($field: $value,)* ..$base },
+            setting: &$setting::new($name, $($argument),*)$(.$with($($more),*))*,
+        }
+    };
+}
+
 /// A knob: what is known of it, and how it is read and turned.
 #[derive(Clone, Copy)]
 pub struct Knob {

@@ -5,13 +5,15 @@
 
 #![warn(missing_docs)]
 
+#[macro_use]
+mod knob;
+
 mod cpu;
 mod device;
 pub mod doctor;
 mod error;
 mod file;
 pub mod journal;
-mod knob;
 mod link;
 mod napi;
 mod nic;

@@ -2,9 +2,8 @@
 
 use landspeed_units::Nanos;
 
-use crate::file::KernelFile;
-use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Persist, Place, Proposal, Scope};
-use landspeed_factor::{join, split};
+use crate::file::{Files, Members, Text};
+use crate::{Domain, Error, Factor, Knob, Persist, Place, Proposal, Scope};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -17,31 +16,21 @@ const PROCESSORS: Factor = Factor {
 };
 
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
-    Knob {
-        factor: Factor {
-            name: "governor",
-            persist: &[Persist::Processors("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")],
-            about: "who chooses the processors' frequency",
-            domain: Domain::Each(&Domain::Name),
-            interacts: &["c-states", "busy-poll"],
-            source: "Documentation/admin-guide/pm/cpufreq.rst; ESnet fasterdata (performance)",
-            propose: |_| vec![Proposal::new("performance", 92)],
-            ..PROCESSORS
-        },
-        setting: &Governor,
-    },
-    Knob {
-        factor: Factor {
-            name: "c-states",
-            persist: &[Persist::Processors("/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable")],
-            about: "idle states deeper than polling, of each processor",
-            interacts: &["governor", "busy-poll", "rx-usecs"],
-            source: "Documentation/admin-guide/pm/cpuidle.rst; ESnet fasterdata (latency of waking up)",
-            propose: |view| landspeed_factor::flip(view, 94),
-            ..PROCESSORS
-        },
-        setting: &IdleStates,
-    },
+    knob!(PROCESSORS, "governor", Files(Text::Plain, governors).offering(offered), {
+        persist: &[Persist::Processors("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")],
+        about: "who chooses the processors' frequency",
+        domain: Domain::Each(&Domain::Name),
+        interacts: &["c-states", "busy-poll"],
+        source: "Documentation/admin-guide/pm/cpufreq.rst; ESnet fasterdata (performance)",
+        propose: |_| vec![Proposal::new("performance", 92)],
+    }),
+    knob!(PROCESSORS, "c-states", Files(Text::Disabled, idle_states), {
+        persist: &[Persist::Processors("/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable")],
+        about: "idle states deeper than polling, of each processor",
+        interacts: &["governor", "busy-poll", "rx-usecs"],
+        source: "Documentation/admin-guide/pm/cpuidle.rst; ESnet fasterdata (latency of waking up)",
+        propose: |view| landspeed_factor::flip(view, 94),
+    }),
 ]];
 
 /// The folders below `folder` whose name is `stem` and a number, in order; none where there is no folder.
@@ -53,94 +42,25 @@ fn numbered(folder: &str, stem: &str) -> Vec<String> {
     numbers.iter().map(|n| format!("{folder}/{stem}{n}")).collect()
 }
 
-fn present(paths: impl Iterator<Item = String>, lacking: &str) -> Result<Vec<String>, Error> {
+fn present(paths: impl Iterator<Item = String>, lacking: &str) -> Result<Members, Error> {
     let paths: Vec<String> = paths.filter(|path| std::path::Path::new(path).exists()).collect();
-    if paths.is_empty() { Err(Error::Unavailable(lacking.into())) } else { Ok(paths) }
+    if paths.is_empty() { Err(Error::Unavailable(lacking.into())) } else { Ok(Members(None, paths)) }
 }
 
-fn miscounted(knob: &str, value: &str, members: usize) -> Error {
-    Error::value(knob, value, format!("one value, or {members} joined by ';'"))
+fn governors(_: &Place) -> Result<Members, Error> {
+    let files = numbered(CPUS, "cpu").into_iter().map(|cpu| format!("{cpu}/cpufreq/scaling_governor"));
+    present(files, "no cpufreq driver: this machine's frequency is not the kernel's to set (a guest?)")
 }
 
-fn members(paths: &[String]) -> u32 {
-    u32::try_from(paths.len()).unwrap_or(u32::MAX)
+fn offered() -> Vec<String> {
+    let path = format!("{CPUS}/cpu0/cpufreq/scaling_available_governors");
+    let offered = std::fs::read_to_string(path).unwrap_or_default();
+    offered.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-struct Governor;
-
-impl Governor {
-    fn paths() -> Result<Vec<String>, Error> {
-        let files = numbered(CPUS, "cpu").into_iter().map(|cpu| format!("{cpu}/cpufreq/scaling_governor"));
-        present(files, "no cpufreq driver: this machine's frequency is not the kernel's to set (a guest?)")
-    }
-}
-
-impl HostKnob for Governor {
-    fn read(&self, _: &Place) -> Result<String, Error> {
-        let read = |path: &String| KernelFile::absolute("governor", path).read();
-        let values = Self::paths()?.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-        Ok(join(&values).unwrap_or_default())
-    }
-
-    fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
-        let paths = Self::paths()?;
-        let values = split(value, paths.len()).ok_or_else(|| miscounted("governor", value, paths.len()))?;
-        paths
-            .iter()
-            .zip(values)
-            .try_for_each(|(path, value)| KernelFile::absolute("governor", path).write(value))
-    }
-
-    fn can_write(&self, _: &Place) -> Result<(), Error> {
-        Self::paths()?.iter().try_for_each(|path| KernelFile::absolute("governor", path).writable())
-    }
-
-    fn limits(&self, _: &Place) -> Result<Limits, Error> {
-        let path = format!("{CPUS}/cpu0/cpufreq/scaling_available_governors");
-        let offered = KernelFile::absolute("governor", &path).read().unwrap_or_default();
-        let choices = offered.split(' ').filter(|name| !name.is_empty()).map(str::to_owned).collect();
-        Ok(Limits { choices, members: members(&Self::paths()?), ..Limits::default() })
-    }
-}
-
-struct IdleStates;
-
-impl IdleStates {
-    /// state0 is polling, or the shallowest there is: without it a processor could not idle at all.
-    fn paths() -> Result<Vec<String>, Error> {
-        let states = |cpu: String| numbered(&format!("{cpu}/cpuidle"), "state").into_iter().skip(1);
-        let files =
-            numbered(CPUS, "cpu").into_iter().flat_map(states).map(|state| format!("{state}/disable"));
-        present(files, "no cpuidle states beyond the first: nothing to disable")
-    }
-}
-
-impl HostKnob for IdleStates {
-    fn read(&self, _: &Place) -> Result<String, Error> {
-        let read = |path: &String| match KernelFile::absolute("c-states", path).read()?.as_str() {
-            "0" => Ok("on".to_owned()),
-            "1" => Ok("off".to_owned()),
-            other => {
-                Err(Error::Unavailable(format!("{path} holds {other}, which could not be put back exactly")))
-            }
-        };
-        let values = Self::paths()?.iter().map(read).collect::<Result<Vec<_>, Error>>()?;
-        Ok(join(&values).unwrap_or_default())
-    }
-
-    fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
-        let paths = Self::paths()?;
-        let values = split(value, paths.len()).ok_or_else(|| miscounted("c-states", value, paths.len()))?;
-        paths.iter().zip(values).try_for_each(|(path, value)| {
-            KernelFile::absolute("c-states", path).write(if value == "on" { "0" } else { "1" })
-        })
-    }
-
-    fn can_write(&self, _: &Place) -> Result<(), Error> {
-        Self::paths()?.iter().try_for_each(|path| KernelFile::absolute("c-states", path).writable())
-    }
-
-    fn limits(&self, _: &Place) -> Result<Limits, Error> {
-        Ok(Limits { members: members(&Self::paths()?), ..Limits::default() })
-    }
+/// state0 is polling, or the shallowest there is: without it a processor could not idle at all.
+fn idle_states(_: &Place) -> Result<Members, Error> {
+    let states = |cpu: String| numbered(&format!("{cpu}/cpuidle"), "state").into_iter().skip(1);
+    let files = numbered(CPUS, "cpu").into_iter().flat_map(states).map(|state| format!("{state}/disable"));
+    present(files, "no cpuidle states beyond the first: nothing to disable")
 }

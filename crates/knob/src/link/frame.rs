@@ -3,11 +3,8 @@
 use landspeed_netlink::LinkChange;
 use landspeed_units::Nanos;
 
-use super::{LINK, number, reach};
-use crate::device::refused;
-use crate::{
-    Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, Persist, Place, Proposal, Spelling, View,
-};
+use super::{Attribute, LINK};
+use crate::{Disturbs, Domain, Knob, Persist, Proposal, Spelling, View};
 
 /// The least MTU of IPv6 (RFC 8200 section 5): under it the kernel takes IPv6, its addresses and its
 /// routes off the link.
@@ -17,9 +14,8 @@ const USUAL: u64 = 9000;
 /// Place in the order behind what sizes windows.
 const BEHIND_WINDOWS: u32 = 28;
 
-pub(super) const KNOBS: &[Knob] = &[Knob {
-    factor: Factor {
-        name: "mtu",
+pub(super) const KNOBS: &[Knob] =
+    &[knob!(LINK, "mtu", Attribute(|link| Some(link.mtu), LinkChange::Mtu).most(|link| link.mtu_range.1), {
         persist: &[Persist::Link(&["MTUBytes"], Spelling::Number(68, 65_535), 211)],
         about: "largest packet on the link, in bytes",
         domain: Domain::Int(LEAST, 65_535),
@@ -29,31 +25,8 @@ pub(super) const KNOBS: &[Knob] = &[Knob {
         interacts: &["tso", "gro", "tcp-rmem", "ring-rx", "write-size", "zerocopy-receive"],
         source: "feng-2003 3.3.1, figures 3 and 5 (9000: 1.4 to 1.6x; 8160: 4.11 Gb/s; 16000: 4.09 Gb/s); \
                  RFC 8200 section 5 (never under 1280)",
-        propose,
-        ..LINK
-    },
-    setting: &Mtu,
-}];
-
-struct Mtu;
-
-impl HostKnob for Mtu {
-    fn read(&self, place: &Place) -> Result<String, Error> {
-        let (rtnl, device) = reach("mtu", place)?;
-        rtnl.link(device).map(|link| link.mtu.to_string()).map_err(|e| refused("mtu", e))
-    }
-
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
-        let (rtnl, device) = reach("mtu", place)?;
-        rtnl.set_link(device, LinkChange::Mtu(number("mtu", value)?)).map_err(|e| refused("mtu", e))
-    }
-
-    fn limits(&self, place: &Place) -> Result<Limits, Error> {
-        let (rtnl, device) = reach("mtu", place)?;
-        let (_, most) = rtnl.link(device).map_err(|e| refused("mtu", e))?.mtu_range;
-        Ok(Limits { most: (most > 0).then_some(most.into()), ..Limits::default() })
-    }
-}
+        propose: propose,
+    })];
 
 /// Jumbo frames as the paper tried them, and what both devices take at most.
 fn propose(view: &View) -> Vec<Proposal> {

@@ -4,11 +4,11 @@ mod frame;
 mod queue;
 mod size;
 
-use landspeed_netlink::Rtnl;
+use landspeed_netlink::{Link, LinkChange, Rtnl};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
-use crate::{Domain, Error, Factor, Knob, Place, Scope};
+use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Place, Scope};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[frame::KNOBS, size::KNOBS, queue::KNOBS];
 
@@ -27,7 +27,64 @@ fn reach<'a>(knob: &str, place: &'a Place) -> Result<(Rtnl, &'a str), Error> {
     Ok((Rtnl::open().map_err(|e| refused(knob, e))?, device))
 }
 
-/// A value of the domain as the kernel's 32 bits; the domains of this family hold no more.
-fn number(knob: &str, value: &str) -> Result<u32, Error> {
-    value.parse().map_err(|_| Error::value(knob, value, "a whole number below 2^32"))
+/// A number that the kernel keeps of a link.
+struct Attribute {
+    knob: &'static str,
+    get: fn(&Link) -> Option<u32>,
+    set: fn(u32) -> LinkChange<'static>,
+    /// The greatest value that the link takes; 0 where it does not say.
+    most: fn(&Link) -> u32,
+    /// Another number, which the kernel lowers together with this one.
+    along: Option<&'static Attribute>,
+}
+
+impl Attribute {
+    const fn new(
+        knob: &'static str,
+        get: fn(&Link) -> Option<u32>,
+        set: fn(u32) -> LinkChange<'static>,
+    ) -> Attribute {
+        Attribute { knob, get, set, most: |_| 0, along: None }
+    }
+
+    const fn most(self, most: fn(&Link) -> u32) -> Attribute {
+        Attribute { most, ..self }
+    }
+
+    const fn along(self, other: &'static Attribute) -> Attribute {
+        Attribute { along: Some(other), ..self }
+    }
+
+    fn link(&self, place: &Place) -> Result<Link, Error> {
+        let (rtnl, device) = reach(self.knob, place)?;
+        rtnl.link(device).map_err(|e| refused(self.knob, e))
+    }
+}
+
+impl HostKnob for Attribute {
+    fn read(&self, place: &Place) -> Result<String, Error> {
+        let old = || Error::Unavailable("this kernel has no IPv4 BIG TCP (Linux 6.3)".into());
+        (self.get)(&self.link(place)?).map(|number| number.to_string()).ok_or_else(old)
+    }
+
+    /// Only the asked number is to change, so what the kernel changes along with it is put back behind it.
+    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
+        let expected = "a whole number below 2^32";
+        let number = value.parse().map_err(|_| Error::value(self.knob, value, expected))?;
+        let before = self.link(place)?;
+        let (rtnl, device) = reach(self.knob, place)?;
+        let set = |change| rtnl.set_link(device, change).map_err(|e| refused(self.knob, e));
+        set((self.set)(number))?;
+        let Some(other) = self.along else { return Ok(()) };
+        let now = (other.get)(&self.link(place)?);
+        match (other.get)(&before) {
+            Some(was) if now != Some(was) => set((other.set)(was)),
+            _ => Ok(()),
+        }
+    }
+
+    fn limits(&self, place: &Place) -> Result<Limits, Error> {
+        let most = (self.most)(&self.link(place)?);
+        Ok(Limits { most: (most > 0).then_some(most.into()), ..Limits::default() })
+    }
 }

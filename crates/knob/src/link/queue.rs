@@ -6,11 +6,9 @@ use std::sync::OnceLock;
 use landspeed_netlink::LinkChange;
 use landspeed_units::Nanos;
 
-use super::{LINK, number, reach};
+use super::{Attribute, LINK, reach};
 use crate::device::refused;
-use crate::{
-    Disturbs, Domain, Error, Factor, HostKnob, Knob, Limits, On, Persist, Place, Proposal, Spelling, View,
-};
+use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, On, Persist, Place, Proposal, Spelling, View};
 use landspeed_factor::{each, next_to, unless};
 
 /// The value of the qdisc knob for what the kernel itself put there.
@@ -19,44 +17,34 @@ const DEFAULT: &str = "default";
 const KINDS: &[&str] = &["fq", "fq_codel", "pfifo", "pfifo_fast", "cake"];
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob {
-        factor: Factor {
-            name: "txqueuelen",
-            persist: &[Persist::Link(&["TransmitQueueLength"], Spelling::Number(0, 0xffff_fffe), 248)],
-            about: "packets that may wait in the device's queue",
-            on: On::Sender,
-            domain: Domain::Int(1, 1_000_000),
-            disturbs: &[Disturbs::Qdisc],
-            placebo: Some(|view| next_to(view.current, 1_000_000)),
-            interacts: &["qdisc", "limit-output-bytes"],
-            source: "feng-2003 3.3 (little to none), 4.1 (10000 on a path of 180 ms)",
-            propose: |view| {
-                let reason = "the device has no queue (noqueue): packets go straight through";
-                unless(unqueued(view), reason, each(&["10000"], 650))
-            },
-            ..LINK
+    knob!(LINK, "txqueuelen", Attribute(|link| Some(link.txqlen), LinkChange::TxQueueLen), {
+        persist: &[Persist::Link(&["TransmitQueueLength"], Spelling::Number(0, 0xffff_fffe), 248)],
+        about: "packets that may wait in the device's queue",
+        on: On::Sender,
+        domain: Domain::Int(1, 1_000_000),
+        disturbs: &[Disturbs::Qdisc],
+        placebo: Some(|view| next_to(view.current, 1_000_000)),
+        interacts: &["qdisc", "limit-output-bytes"],
+        source: "feng-2003 3.3 (little to none), 4.1 (10000 on a path of 180 ms)",
+        propose: |view| {
+            let reason = "the device has no queue (noqueue): packets go straight through";
+            unless(unqueued(view), reason, each(&["10000"], 650))
         },
-        setting: &TxQueueLen,
-    },
-    Knob {
-        factor: Factor {
-            name: "qdisc",
-            persist: &[Persist::Qdisc],
-            about: "queueing discipline at the root of the device; 'default' is the kernel's choice",
-            on: On::Sender,
-            domain: Domain::Name,
-            toggle: Nanos::millis(100),
-            disturbs: &[Disturbs::Qdisc],
-            interacts: &["congestion-control", "txqueuelen", "pacing-rate", "limit-output-bytes"],
-            source: "tc-fq(8); ESnet fasterdata (fq for paced flows); RFC 8290 (FQ-CoDel)",
-            propose: |view| {
-                let bbr = view.stands("congestion-control", "bbr");
-                vec![Proposal::new("fq", if bbr { 98 } else { 410 }), Proposal::new("fq_codel", 640)]
-            },
-            ..LINK
+    }),
+    knob!(LINK, "qdisc", RootQdisc(), {
+        persist: &[Persist::Qdisc],
+        about: "queueing discipline at the root of the device; 'default' is the kernel's choice",
+        on: On::Sender,
+        domain: Domain::Name,
+        toggle: Nanos::millis(100),
+        disturbs: &[Disturbs::Qdisc],
+        interacts: &["congestion-control", "txqueuelen", "pacing-rate", "limit-output-bytes"],
+        source: "tc-fq(8); ESnet fasterdata (fq for paced flows); RFC 8290 (FQ-CoDel)",
+        propose: |view| {
+            let bbr = view.stands("congestion-control", "bbr");
+            vec![Proposal::new("fq", if bbr { 98 } else { 410 }), Proposal::new("fq_codel", 640)]
         },
-        setting: &RootQdisc,
-    },
+    }),
 ];
 
 /// Whether the sender's device is one to which the kernel gives no queue (IFF_NO_QUEUE).
@@ -65,34 +53,25 @@ fn unqueued(view: &View) -> bool {
     matches!(driver, "veth" | "bridge" | "macvlan" | "ipvlan") && view.stands("qdisc", DEFAULT)
 }
 
-struct TxQueueLen;
+struct RootQdisc(&'static str);
 
-impl HostKnob for TxQueueLen {
-    fn read(&self, place: &Place) -> Result<String, Error> {
-        let (rtnl, device) = reach("txqueuelen", place)?;
-        rtnl.link(device).map(|link| link.txqlen.to_string()).map_err(|e| refused("txqueuelen", e))
-    }
-
-    fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
-        let (rtnl, device) = reach("txqueuelen", place)?;
-        let change = LinkChange::TxQueueLen(number("txqueuelen", value)?);
-        rtnl.set_link(device, change).map_err(|e| refused("txqueuelen", e))
+impl RootQdisc {
+    const fn new(knob: &'static str) -> RootQdisc {
+        RootQdisc(knob)
     }
 }
 
-struct RootQdisc;
-
 impl HostKnob for RootQdisc {
     fn read(&self, place: &Place) -> Result<String, Error> {
-        let (rtnl, device) = reach("qdisc", place)?;
-        let failed = |e| refused("qdisc", e);
+        let (rtnl, device) = reach(self.0, place)?;
+        let failed = |e| refused(self.0, e);
         let qdiscs = rtnl.qdiscs(rtnl.index_of(device).map_err(failed)?).map_err(failed)?;
         let root = qdiscs.into_iter().find(|qdisc| qdisc.is_root());
         Ok(root.filter(|root| !root.is_default()).map_or_else(|| DEFAULT.into(), |root| root.kind))
     }
 
     fn write(&self, place: &Place, value: &str) -> Result<(), Error> {
-        let (rtnl, device) = reach("qdisc", place)?;
+        let (rtnl, device) = reach(self.0, place)?;
         let written = match value {
             DEFAULT => match rtnl.delete_root_qdisc(device) {
                 Err(e) if e.is_absent() => Ok(()),
@@ -100,7 +79,7 @@ impl HostKnob for RootQdisc {
             },
             kind => rtnl.replace_root_qdisc(device, kind),
         };
-        written.map_err(|e| refused("qdisc", e))
+        written.map_err(|e| refused(self.0, e))
     }
 
     /// One that somebody configured has options, classes and filters that a kind's name does not restore.

@@ -1,94 +1,50 @@
 //! How long a device gathers packets before it interrupts.
 
 use super::{HARDWARE, Message, Setting};
-use crate::{Domain, Factor, Knob, On, Persist, Spelling};
+use crate::{Domain, Knob, On, Persist, Spelling};
 use landspeed_factor::{each, flip};
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob {
-        factor: Factor {
-            name: "adaptive-rx",
-            persist: &[Persist::Link(&["UseAdaptiveRxCoalesce"], Spelling::Switch, 250)],
-            about: "let the driver choose how long received packets are gathered",
-            domain: Domain::Switch,
-            interacts: &["rx-usecs", "rx-frames"],
-            source: "ethtool(8); Documentation/networking/net_dim.rst",
-            propose: |view| flip(view, 84),
-            ..HARDWARE
+    knob!(HARDWARE, "adaptive-rx", Setting(Message::Coalesce, "adaptive-rx").switch(), {
+        persist: &[Persist::Link(&["UseAdaptiveRxCoalesce"], Spelling::Switch, 250)],
+        about: "let the driver choose how long received packets are gathered",
+        domain: Domain::Switch,
+        interacts: &["rx-usecs", "rx-frames"],
+        source: "ethtool(8); Documentation/networking/net_dim.rst",
+        propose: |view| flip(view, 84),
+    }),
+    knob!(HARDWARE, "rx-usecs", Setting(Message::Coalesce, "rx-usecs"), {
+        persist: &[
+            Persist::Link(&["RxCoalesceSec"], Spelling::Micros, 250),
+            Persist::Coalesce("rx-usecs"),
+        ],
+        about: "microseconds that received packets are gathered before an interrupt",
+        interacts: &["adaptive-rx", "rx-frames", "gro", "gro-flush-timeout", "irq-affinity"],
+        needs: &[("adaptive-rx", "off")],
+        source: "feng-2003 3.3.2, figure 7 (5 us of delay cost 5 us of 19 us latency)",
+        propose: |view| {
+            let adaptive = view.stands("adaptive-rx", "on");
+            let fixed = |p: crate::Proposal| if adaptive { p.with("adaptive-rx", "off") } else { p };
+            each(&["0", "50", "100"], 80).into_iter().map(fixed).collect()
         },
-        setting: &Setting {
-            knob: "adaptive-rx",
-            message: Message::Coalesce,
-            field: "adaptive-rx",
-            most: None,
-            switch: true,
-        },
-    },
-    Knob {
-        factor: Factor {
-            name: "rx-usecs",
-            persist: &[
-                Persist::Link(&["RxCoalesceSec"], Spelling::Micros, 250),
-                Persist::Coalesce("rx-usecs"),
-            ],
-            about: "microseconds that received packets are gathered before an interrupt",
-            interacts: &["adaptive-rx", "rx-frames", "gro", "gro-flush-timeout", "irq-affinity"],
-            needs: &[("adaptive-rx", "off")],
-            source: "feng-2003 3.3.2, figure 7 (5 us of delay cost 5 us of 19 us latency)",
-            propose: |view| {
-                let adaptive = view.stands("adaptive-rx", "on");
-                let fixed = |p: crate::Proposal| if adaptive { p.with("adaptive-rx", "off") } else { p };
-                each(&["0", "50", "100"], 80).into_iter().map(fixed).collect()
-            },
-            ..HARDWARE
-        },
-        setting: &Setting {
-            knob: "rx-usecs",
-            message: Message::Coalesce,
-            field: "rx-usecs",
-            most: None,
-            switch: false,
-        },
-    },
-    Knob {
-        factor: Factor {
-            name: "rx-frames",
-            persist: &[
-                Persist::Link(&["RxMaxCoalescedFrames"], Spelling::Number(1, 0xffff_ffff), 250),
-                Persist::Coalesce("rx-frames"),
-            ],
-            about: "received packets that are gathered before an interrupt",
-            on: On::Receiver,
-            interacts: &["rx-usecs", "adaptive-rx"],
-            propose: |_| each(&["64"], 86),
-            ..HARDWARE
-        },
-        setting: &Setting {
-            knob: "rx-frames",
-            message: Message::Coalesce,
-            field: "rx-frames",
-            most: None,
-            switch: false,
-        },
-    },
-    Knob {
-        factor: Factor {
-            name: "tx-usecs",
-            persist: &[
-                Persist::Link(&["TxCoalesceSec"], Spelling::Micros, 250),
-                Persist::Coalesce("tx-usecs"),
-            ],
-            about: "microseconds that sent packets wait for their completion interrupt",
-            interacts: &["ring-tx", "limit-output-bytes"],
-            propose: |_| each(&["100"], 88),
-            ..HARDWARE
-        },
-        setting: &Setting {
-            knob: "tx-usecs",
-            message: Message::Coalesce,
-            field: "tx-usecs",
-            most: None,
-            switch: false,
-        },
-    },
+    }),
+    knob!(HARDWARE, "rx-frames", Setting(Message::Coalesce, "rx-frames"), {
+        persist: &[
+            Persist::Link(&["RxMaxCoalescedFrames"], Spelling::Number(1, 0xffff_ffff), 250),
+            Persist::Coalesce("rx-frames"),
+        ],
+        about: "received packets that are gathered before an interrupt",
+        on: On::Receiver,
+        interacts: &["rx-usecs", "adaptive-rx"],
+        propose: |_| each(&["64"], 86),
+    }),
+    knob!(HARDWARE, "tx-usecs", Setting(Message::Coalesce, "tx-usecs"), {
+        persist: &[
+            Persist::Link(&["TxCoalesceSec"], Spelling::Micros, 250),
+            Persist::Coalesce("tx-usecs"),
+        ],
+        about: "microseconds that sent packets wait for their completion interrupt",
+        interacts: &["ring-tx", "limit-output-bytes"],
+        propose: |_| each(&["100"], 88),
+    }),
 ];

@@ -43,6 +43,18 @@ struct Setting {
 }
 
 impl Setting {
+    const fn new(knob: &'static str, message: Message, field: &'static str) -> Setting {
+        Setting { knob, message, field, most: None, switch: false }
+    }
+
+    const fn most(self, field: &'static str) -> Setting {
+        Setting { most: Some(field), ..self }
+    }
+
+    const fn switch(self) -> Setting {
+        Setting { switch: true, ..self }
+    }
+
     fn settings(&self, place: &Place) -> Result<(Ethtool, Settings), Error> {
         let device = name(place)?;
         let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;

@@ -24,100 +24,45 @@ const RESET: Factor = Factor {
 const PAUSE: Factor = Factor { domain: Domain::Switch, ..RESET };
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob {
-        factor: Factor {
-            name: "ring-rx",
-            persist: &[Persist::Link(&["RxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
-            about: "descriptors of a receive queue",
-            on: On::Receiver,
-            interacts: &["mtu", "rx-usecs", "channels"],
-            source: "ESnet fasterdata (10 Gb/s and faster: the largest ring against drops); ethtool(8)",
-            propose: |view| largest(view, 150),
-            ..RESET
-        },
-        setting: &Setting {
-            knob: "ring-rx",
-            message: Message::Rings,
-            field: "rx",
-            most: Some("rx-max"),
-            switch: false,
-        },
-    },
-    Knob {
-        factor: Factor {
-            name: "ring-tx",
-            persist: &[Persist::Link(&["TxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
-            about: "descriptors of a transmit queue",
-            on: On::Sender,
-            interacts: &["txqueuelen", "tx-usecs", "limit-output-bytes", "channels"],
-            source: "ESnet fasterdata; Gettys & Nichols, bufferbloat (2011), for the contrary",
-            propose: |view| largest(view, 155),
-            ..RESET
-        },
-        setting: &Setting {
-            knob: "ring-tx",
-            message: Message::Rings,
-            field: "tx",
-            most: Some("tx-max"),
-            switch: false,
-        },
-    },
-    Knob {
-        factor: Factor {
-            name: "channels",
-            persist: &[Persist::Link(&["CombinedChannels"], Spelling::Number(1, 0xffff_ffff), 239)],
-            about: "pairs of receive and transmit queues in use",
-            interacts: &["irq-affinity", "rps", "xps", "flows", "ring-rx", "ring-tx"],
-            source: "Documentation/networking/scaling.rst (RSS)",
-            propose: channels,
-            ..RESET
-        },
-        setting: &Setting {
-            knob: "channels",
-            message: Message::Channels,
-            field: "combined",
-            most: Some("combined-max"),
-            switch: false,
-        },
-    },
-    Knob {
-        factor: Factor {
-            name: "pause-rx",
-            persist: &[Persist::Link(&["RxFlowControl"], Spelling::Switch, 246)],
-            about: "stop sending when the other end of the link asks (IEEE 802.3x)",
-            on: On::Sender,
-            interacts: &["pause-tx", "ring-rx"],
-            source: "IEEE 802.3 annex 31B; ESnet fasterdata",
-            propose: |view| flip(view, 200),
-            ..PAUSE
-        },
-        setting: &Setting {
-            knob: "pause-rx",
-            message: Message::Pause,
-            field: "rx",
-            most: None,
-            switch: true,
-        },
-    },
-    Knob {
-        factor: Factor {
-            name: "pause-tx",
-            persist: &[Persist::Link(&["TxFlowControl"], Spelling::Switch, 246)],
-            about: "ask the other end of the link to stop when receive buffers run out (IEEE 802.3x)",
-            on: On::Receiver,
-            interacts: &["pause-rx", "ring-rx"],
-            source: "IEEE 802.3 annex 31B; ESnet fasterdata",
-            propose: |view| flip(view, 202),
-            ..PAUSE
-        },
-        setting: &Setting {
-            knob: "pause-tx",
-            message: Message::Pause,
-            field: "tx",
-            most: None,
-            switch: true,
-        },
-    },
+    knob!(RESET, "ring-rx", Setting(Message::Rings, "rx").most("rx-max"), {
+        persist: &[Persist::Link(&["RxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
+        about: "descriptors of a receive queue",
+        on: On::Receiver,
+        interacts: &["mtu", "rx-usecs", "channels"],
+        source: "ESnet fasterdata (10 Gb/s and faster: the largest ring against drops); ethtool(8)",
+        propose: |view| largest(view, 150),
+    }),
+    knob!(RESET, "ring-tx", Setting(Message::Rings, "tx").most("tx-max"), {
+        persist: &[Persist::Link(&["TxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
+        about: "descriptors of a transmit queue",
+        on: On::Sender,
+        interacts: &["txqueuelen", "tx-usecs", "limit-output-bytes", "channels"],
+        source: "ESnet fasterdata; Gettys & Nichols, bufferbloat (2011), for the contrary",
+        propose: |view| largest(view, 155),
+    }),
+    knob!(RESET, "channels", Setting(Message::Channels, "combined").most("combined-max"), {
+        persist: &[Persist::Link(&["CombinedChannels"], Spelling::Number(1, 0xffff_ffff), 239)],
+        about: "pairs of receive and transmit queues in use",
+        interacts: &["irq-affinity", "rps", "xps", "flows", "ring-rx", "ring-tx"],
+        source: "Documentation/networking/scaling.rst (RSS)",
+        propose: channels,
+    }),
+    knob!(PAUSE, "pause-rx", Setting(Message::Pause, "rx").switch(), {
+        persist: &[Persist::Link(&["RxFlowControl"], Spelling::Switch, 246)],
+        about: "stop sending when the other end of the link asks (IEEE 802.3x)",
+        on: On::Sender,
+        interacts: &["pause-tx", "ring-rx"],
+        source: "IEEE 802.3 annex 31B; ESnet fasterdata",
+        propose: |view| flip(view, 200),
+    }),
+    knob!(PAUSE, "pause-tx", Setting(Message::Pause, "tx").switch(), {
+        persist: &[Persist::Link(&["TxFlowControl"], Spelling::Switch, 246)],
+        about: "ask the other end of the link to stop when receive buffers run out (IEEE 802.3x)",
+        on: On::Receiver,
+        interacts: &["pause-rx", "ring-rx"],
+        source: "IEEE 802.3 annex 31B; ESnet fasterdata",
+        propose: |view| flip(view, 202),
+    }),
 ];
 
 /// What the device takes at most.

@@ -8,11 +8,15 @@ use landspeed_factor::{join, split};
 
 /// Features that one knob turns together, by ethtool's short name for them or the kernel's own.
 pub(super) struct Group {
-    pub(super) knob: &'static str,
-    pub(super) called: &'static str,
+    knob: &'static str,
+    called: &'static str,
 }
 
 impl Group {
+    pub(super) const fn new(knob: &'static str, called: &'static str) -> Group {
+        Group { knob, called }
+    }
+
     fn features(&self, place: &Place) -> Result<(Ethtool, Features), Error> {
         let device = name(place)?;
         let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;

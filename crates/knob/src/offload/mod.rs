@@ -7,9 +7,10 @@ mod group;
 mod receive;
 mod transmit;
 
+use landspeed_record::Settings;
 use landspeed_units::Nanos;
 
-use crate::{Disturbs, Domain, Factor, Knob, On, Scope};
+use crate::{Disturbs, Domain, Factor, Knob, On, Proposal, Scope, View};
 
 /// All knobs of the family, those that others need first.
 pub(crate) const KNOBS: &[&[Knob]] = &[transmit::KNOBS, receive::KNOBS];
@@ -24,3 +25,18 @@ const OFFLOAD: Factor = Factor {
     source: "Documentation/networking/segmentation-offloads.rst",
     ..Factor::KNOB
 };
+
+/// `on`, with those of `needs` that do not stand at the host with these settings, unless it is on already.
+fn lacking(
+    view: &View,
+    settings: &Settings,
+    on: Proposal,
+    needs: &[(&'static str, &'static str)],
+) -> Vec<Proposal> {
+    if view.current == "on" {
+        return Vec::new();
+    }
+    let stands = |(knob, value): &&(&str, &str)| settings.get(*knob).is_some_and(|now| now == value);
+    let missing = needs.iter().filter(|need| !stands(need));
+    vec![missing.fold(on, |on, (knob, value)| on.with(knob, *value))]
+}

@@ -1,124 +1,85 @@
 //! Offloads of the sender.
 
-use super::OFFLOAD;
 use super::group::Group;
-use crate::{Factor, Knob, Persist, Proposal, Spelling, View};
+use super::{OFFLOAD, lacking};
+use crate::{Knob, Persist, Proposal, Spelling};
 use landspeed_factor::at_least;
 
 pub(super) const KNOBS: &[Knob] = &[
-    Knob {
-        factor: Factor {
-            name: "tx-checksum",
-            persist: &[Persist::Link(&["TransmitChecksumOffload"], Spelling::Switch, 245)],
-            about: "let the device compute checksums of what is sent",
-            interacts: &["scatter-gather", "tso", "gso", "zerocopy-send", "mtu"],
-            source: "jin-yoo-2007 3.2, figure 4 (44 % alone); feng-2003 3.3.2",
-            propose: |view| lacking(view, Proposal::new("on", 20), &[("scatter-gather", "on")]),
-            ..OFFLOAD
+    knob!(OFFLOAD, "tx-checksum", Group("tx"), {
+        persist: &[Persist::Link(&["TransmitChecksumOffload"], Spelling::Switch, 245)],
+        about: "let the device compute checksums of what is sent",
+        interacts: &["scatter-gather", "tso", "gso", "zerocopy-send", "mtu"],
+        source: "jin-yoo-2007 3.2, figure 4 (44 % alone); feng-2003 3.3.2",
+        propose: |view| lacking(view, view.settings, Proposal::new("on", 20), &[("scatter-gather", "on")]),
+    }),
+    knob!(OFFLOAD, "scatter-gather", Group("sg"), {
+        persist: &[Persist::Feature("sg")],
+        about: "let the device gather a packet from several pieces of memory",
+        interacts: &["tx-checksum", "tso", "gso", "zerocopy-send"],
+        source: "jin-yoo-2007 4.1 (linear against scattered); \
+                 Documentation/networking/netdev-features.rst",
+        propose: |view| lacking(view, view.settings, Proposal::new("on", 22), &[("tx-checksum", "on")]),
+    }),
+    knob!(OFFLOAD, "tso", Group("tso"), {
+        persist: &[Persist::Link(
+            &["TCPSegmentationOffload", "TCP6SegmentationOffload"],
+            Spelling::Switch,
+            236,
+        )],
+        about: "TCP segmentation offload: hand over packets of up to 64 KB and let the device cut them",
+        interacts: &[
+            "tcp-rmem",
+            "tcp-wmem",
+            "mtu",
+            "gro",
+            "write-size",
+            "gso",
+            "zerocopy-send",
+            "placement",
+        ],
+        needs: &[("tx-checksum", "on"), ("scatter-gather", "on")],
+        source: "feng-2003 3.3.2 (a virtual MTU of 64 KB); \
+                 Documentation/networking/segmentation-offloads.rst",
+        propose: |view| {
+            let on = Proposal::new("on", 25);
+            lacking(view, view.settings, on, &[("tx-checksum", "on"), ("scatter-gather", "on")])
         },
-        setting: &Group { knob: "tx-checksum", called: "tx" },
-    },
-    Knob {
-        factor: Factor {
-            name: "scatter-gather",
-            persist: &[Persist::Feature("sg")],
-            about: "let the device gather a packet from several pieces of memory",
-            interacts: &["tx-checksum", "tso", "gso", "zerocopy-send"],
-            source: "jin-yoo-2007 4.1 (linear against scattered); \
-                     Documentation/networking/netdev-features.rst",
-            propose: |view| lacking(view, Proposal::new("on", 22), &[("tx-checksum", "on")]),
-            ..OFFLOAD
+    }),
+    knob!(OFFLOAD, "gso", Group("gso"), {
+        persist: &[Persist::Link(&["GenericSegmentationOffload"], Spelling::Switch, 236)],
+        about: "generic segmentation offload: cut packets in software, as late as possible",
+        interacts: &["tso", "scatter-gather", "gso-max-size"],
+        needs: &[("scatter-gather", "on")],
+        source: "Documentation/networking/segmentation-offloads.rst; \
+                 Linux 4.17, 0a6b2a1dc2a2 (always on for TCP)",
+        propose: |view| {
+            let reason = "TCP hands over large packets whatever this says (Linux 4.17 and later)";
+            let on =
+                Proposal::new("on", 130).pointless_if(at_least(&view.sender.kernel, (4, 17)), reason);
+            lacking(view, view.settings, on, &[("scatter-gather", "on")])
         },
-        setting: &Group { knob: "scatter-gather", called: "sg" },
-    },
-    Knob {
-        factor: Factor {
-            name: "tso",
-            persist: &[Persist::Link(
-                &["TCPSegmentationOffload", "TCP6SegmentationOffload"],
-                Spelling::Switch,
-                236,
-            )],
-            about: "TCP segmentation offload: hand over packets of up to 64 KB and let the device cut them",
-            interacts: &[
-                "tcp-rmem",
-                "tcp-wmem",
-                "mtu",
-                "gro",
-                "write-size",
-                "gso",
-                "zerocopy-send",
-                "placement",
-            ],
-            needs: &[("tx-checksum", "on"), ("scatter-gather", "on")],
-            source: "feng-2003 3.3.2 (a virtual MTU of 64 KB); \
-                     Documentation/networking/segmentation-offloads.rst",
-            propose: |view| {
-                let on = Proposal::new("on", 25);
-                lacking(view, on, &[("tx-checksum", "on"), ("scatter-gather", "on")])
-            },
-            ..OFFLOAD
+    }),
+    knob!(OFFLOAD, "tx-udp-segmentation", Group("tx-udp-segmentation"), {
+        persist: &[Persist::Feature("tx-udp-segmentation")],
+        about: "let the device cut large UDP sends",
+        interacts: &["gso"],
+        needs: &[("tx-checksum", "on")],
+        source: "Documentation/networking/segmentation-offloads.rst; de Bruijn & Dumazet, UDP GSO (2018)",
+        propose: |view| {
+            let on = Proposal::new("on", 900).pointless_if(true, "the workload is TCP");
+            lacking(view, view.settings, on, &[("tx-checksum", "on")])
         },
-        setting: &Group { knob: "tso", called: "tso" },
-    },
-    Knob {
-        factor: Factor {
-            name: "gso",
-            persist: &[Persist::Link(&["GenericSegmentationOffload"], Spelling::Switch, 236)],
-            about: "generic segmentation offload: cut packets in software, as late as possible",
-            interacts: &["tso", "scatter-gather", "gso-max-size"],
-            needs: &[("scatter-gather", "on")],
-            source: "Documentation/networking/segmentation-offloads.rst; \
-                     Linux 4.17, 0a6b2a1dc2a2 (always on for TCP)",
-            propose: |view| {
-                let reason = "TCP hands over large packets whatever this says (Linux 4.17 and later)";
-                let on =
-                    Proposal::new("on", 130).pointless_if(at_least(&view.sender.kernel, (4, 17)), reason);
-                lacking(view, on, &[("scatter-gather", "on")])
-            },
-            ..OFFLOAD
+    }),
+    knob!(OFFLOAD, "tx-nocache-copy", Group("tx-nocache-copy"), {
+        persist: &[Persist::Feature("tx-nocache-copy")],
+        about: "copy what is sent past the processor's caches",
+        interacts: &["write-size", "placement", "tx-checksum"],
+        source: "Documentation/networking/netdev-features.rst; Herbert (2011)",
+        propose: |view| {
+            let reason = "sender and receiver share the caches that it would spare";
+            let on = Proposal::new("on", 500).pointless_if(view.one_machine(), reason);
+            lacking(view, view.settings, on, &[])
         },
-        setting: &Group { knob: "gso", called: "gso" },
-    },
-    Knob {
-        factor: Factor {
-            name: "tx-udp-segmentation",
-            persist: &[Persist::Feature("tx-udp-segmentation")],
-            about: "let the device cut large UDP sends",
-            interacts: &["gso"],
-            needs: &[("tx-checksum", "on")],
-            source: "Documentation/networking/segmentation-offloads.rst; de Bruijn & Dumazet, UDP GSO (2018)",
-            propose: |view| {
-                let on = Proposal::new("on", 900).pointless_if(true, "the workload is TCP");
-                lacking(view, on, &[("tx-checksum", "on")])
-            },
-            ..OFFLOAD
-        },
-        setting: &Group { knob: "tx-udp-segmentation", called: "tx-udp-segmentation" },
-    },
-    Knob {
-        factor: Factor {
-            name: "tx-nocache-copy",
-            persist: &[Persist::Feature("tx-nocache-copy")],
-            about: "copy what is sent past the processor's caches",
-            interacts: &["write-size", "placement", "tx-checksum"],
-            source: "Documentation/networking/netdev-features.rst; Herbert (2011)",
-            propose: |view| {
-                let reason = "sender and receiver share the caches that it would spare";
-                let on = Proposal::new("on", 500).pointless_if(view.one_machine(), reason);
-                lacking(view, on, &[])
-            },
-            ..OFFLOAD
-        },
-        setting: &Group { knob: "tx-nocache-copy", called: "tx-nocache-copy" },
-    },
+    }),
 ];
-
-/// `on`, with those of `needs` that do not stand at the sender, unless it is on already.
-fn lacking(view: &View, on: Proposal, needs: &[(&'static str, &'static str)]) -> Vec<Proposal> {
-    if view.current == "on" {
-        return Vec::new();
-    }
-    let missing = needs.iter().filter(|(knob, value)| !view.stands(knob, value));
-    vec![missing.fold(on, |on, (knob, value)| on.with(knob, *value))]
-}

@@ -5,7 +5,7 @@ use landspeed_factor::parse_cpus;
 use super::check::{Device, as_number, as_switch, as_word, members};
 use super::{Change, Error, File, heading};
 use crate::Persist;
-use crate::steering::list_to_mask;
+use crate::file::list_to_mask;
 
 pub(super) enum Line {
     /// A line of the script, its values checked.

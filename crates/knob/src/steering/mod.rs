@@ -3,8 +3,6 @@
 mod interrupt;
 mod queue;
 
-pub(crate) use queue::list_to_mask;
-
 use landspeed_units::Nanos;
 
 use crate::{Domain, Factor, Knob, On, Scope};

@@ -1,6 +1,7 @@
 //! How TCP reacts to the path: congestion control, loss recovery, acknowledgement.
 
 use super::NAMESPACED;
+use crate::file::Files;
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{algorithms, each, flip, switch_on, unless};
 use landspeed_units::Nanos;

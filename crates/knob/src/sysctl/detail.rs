@@ -1,6 +1,7 @@
 //! How segments are cut, gathered and queued.
 
 use super::NAMESPACED;
+use crate::file::Files;
 use crate::{Domain, Knob, On, Proposal, View};
 use landspeed_factor::{each, flip, next_to, unless};
 

@@ -3,8 +3,7 @@
 //! /proc/sys/net shows the network namespace of the thread that opens it, whatever mount it is reached by,
 //! so these need no mount of their own.
 
-use crate::file::KernelFile;
-use crate::{Error, Factor, HostKnob, Knob, Place, Scope};
+use crate::{Factor, Knob, Scope};
 
 /// A knob of this family: `sysctl!(BASE_ROW, "name", "path below net", Text, { row fields }, propose)`.
 macro_rules! sysctl {
@@ -12,11 +11,12 @@ macro_rules! sysctl {
         $base:ident, $name:literal, $path:literal, $text:ident,
         { $($field:ident: $value:expr),* $(,)? }, $propose:expr
     ) => {
-        $crate::Knob { factor: $crate::Factor { name: $name, protocol: $crate::sysctl::protocol($path), $($field: $value,)* propose: $propose, ..$base }, setting: &$crate::sysctl::Sysctl {
-                knob: $name,
-                path: concat!("/proc/sys/net/", $path),
-                text: $crate::sysctl::Text::$text,
-            } }
+        knob!(
+            $base, $name,
+            Files(crate::file::Text::$text, |_| Ok(crate::file::Members::one(concat!("/proc/sys/net/", $path))))
+                .sysctl(concat!("net/", $path)),
+            { protocol: $crate::sysctl::protocol($path), $($field: $value,)* propose: $propose }
+        )
     };
 }
 
@@ -45,53 +45,4 @@ const fn protocol(path: &str) -> &'static str {
         at += 1;
     }
     "tcp"
-}
-
-/// What a sysctl's text is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Text {
-    /// As in the table.
-    Plain,
-    /// 0 and 1 for off and on.
-    Bit,
-}
-
-/// One file under /proc/sys/net.
-#[derive(Debug)]
-struct Sysctl {
-    knob: &'static str,
-    path: &'static str,
-    text: Text,
-}
-
-impl HostKnob for Sysctl {
-    fn read(&self, _: &Place) -> Result<String, Error> {
-        let text = KernelFile::absolute(self.knob, self.path).read()?;
-        match (self.text, text.as_str()) {
-            (Text::Plain, _) => Ok(text),
-            (Text::Bit, "0") => Ok("off".into()),
-            (Text::Bit, "1") => Ok("on".into()),
-            (Text::Bit, other) => Err(Error::Unavailable(format!(
-                "{} holds {other}, which is neither 0 nor 1 and could not be put back exactly",
-                self.path
-            ))),
-        }
-    }
-
-    fn write(&self, _: &Place, value: &str) -> Result<(), Error> {
-        let text = match (self.text, value) {
-            (Text::Bit, "on") => "1",
-            (Text::Bit, _) => "0",
-            (Text::Plain, value) => value,
-        };
-        KernelFile::absolute(self.knob, self.path).write(text)
-    }
-
-    fn can_write(&self, _: &Place) -> Result<(), Error> {
-        KernelFile::absolute(self.knob, self.path).writable()
-    }
-
-    fn sysctl(&self) -> Option<&'static str> {
-        self.path.strip_prefix("/proc/sys/")
-    }
 }
