@@ -82,7 +82,7 @@ UNDO_RUNS ?= 200
 SEED := $(or $(SEED),$(shell date +%s))
 undo: setup-test
 	LANDSPEED_UNDO_SEED=$(SEED) LANDSPEED_UNDO_STORIES=10000 $(CARGO) test --release --locked -p landspeed-knob --lib -- --exact \
-		journal::model_tests::interleavings_end_as_if_we_had_not_been_there
+		journal::fake_host_tests::interleavings_end_as_if_we_had_not_been_there
 	LANDSPEED_UNDO_SEED=$(SEED) LANDSPEED_UNDO_RUNS=$(UNDO_RUNS) $(CARGO) test --release --locked -p landspeed-knob --test journal -- \
 		--exact interleavings::a_host_ends_as_its_twin_on_which_we_never_were --nocapture
 

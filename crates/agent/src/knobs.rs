@@ -81,7 +81,7 @@ impl Knobs {
 
     /// Whether the right to turn knobs was had and is gone.
     pub(crate) fn lost(&self) -> bool {
-        self.turner().is_some_and(|turner| turner.lost())
+        self.turner().is_some_and(|turner| turner.lost().is_some())
     }
 
     /// Puts everything back; nothing to do where nothing was turned.

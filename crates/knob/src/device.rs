@@ -16,11 +16,22 @@ use crate::{Error, Place};
 /// [`Error::Unavailable`] where it is no interface name.
 pub(crate) fn name(place: &Place) -> Result<&str, Error> {
     let name = place.device.as_str();
-    let odd = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
-    if (1..16).contains(&name.len()) && name != "." && name != ".." && !name.contains(odd) {
-        return Ok(name);
-    }
-    Err(Error::Unavailable(format!("'{}' is no interface name", name.escape_default())))
+    let no_name = || Error::Unavailable(format!("'{}' is no interface name", name.escape_default()));
+    is_name(name).then_some(name).ok_or_else(no_name)
+}
+
+/// Whether the kernel could have given a device this name (dev_valid_name), and it is safe as one
+/// component of a path. Netlink knows more names; their settings under /proc could not be reached.
+pub(crate) fn is_name(name: &str) -> bool {
+    let good = |b: u8| b.is_ascii_graphic() && b != b'/' && b != b':';
+    // "all" and "default" have other meanings below /proc/sys/net.
+    let reserved = [".", "..", "all", "default"];
+    (1..=15).contains(&name.len()) && !reserved.contains(&name) && name.bytes().all(good)
+}
+
+/// Whether a driver makes devices of the kernel's own, without hardware.
+pub(crate) fn is_virtual(driver: &str) -> bool {
+    ["veth", "bridge", "ifb", "dummy", "tun", "vlan", "macvlan", "ipvlan", "bond", "team"].contains(&driver)
 }
 
 pub(crate) fn refused(knob: &str, error: netlink::Error) -> Error {
@@ -109,7 +120,7 @@ mod tests {
 
     #[test]
     fn hostile_device_names_are_refused() {
-        for bad in ["", ".", "..", "a/b", "../../etc", "eth0\n", "eth 0", "a:1", "sixteen-letters-"] {
+        for bad in ["", ".", "..", "all", "a/b", "../../etc", "eth0\n", "eth 0", "a:1", "sixteen-letters-"] {
             assert!(name(&Place { device: bad.into() }).is_err(), "{bad:?}");
         }
         assert_eq!(name(&Place { device: "enp1s0f0np0".into() }).unwrap(), "enp1s0f0np0");

@@ -2,6 +2,7 @@
 
 /// An error that names the knob and, where there is one, the remedy.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell the fields")]
 pub enum Error {
     /// No such knob, or not a value of it.
     #[error(transparent)]
@@ -9,39 +10,21 @@ pub enum Error {
     /// This host or device lacks the knob.
     #[error("{0}")]
     Unavailable(String),
+    /// Netlink refused.
+    #[error(transparent)]
+    Netlink(#[from] landspeed_netlink::Error),
     /// The kernel refused.
     #[error("{knob}: cannot {operation}: {source}")]
-    Io {
-        /// Knob.
-        knob: String,
-        /// "read /proc/sys/...", "set features of eth0".
-        operation: String,
-        /// The kernel's answer.
-        source: std::io::Error,
-    },
+    Io { knob: String, operation: String, source: std::io::Error },
     /// A write that the kernel took without doing it.
     #[error("{knob}: asked for '{asked}', reads back '{found}'; it was put back")]
-    NotAsWritten {
-        /// Knob.
-        knob: String,
-        /// What was written.
-        asked: String,
-        /// What was read.
-        found: String,
-    },
+    NotAsWritten { knob: String, asked: String, found: String },
     /// The value is neither the original nor what this run wrote last, so the guardian let nothing be written.
     #[error(
         "{knob}: somebody else set it to '{}' since this run set it to '{ours}': it is left alone",
         found.escape_default()
     )]
-    Foreign {
-        /// Knob.
-        knob: String,
-        /// What stands.
-        found: String,
-        /// What this run wrote last.
-        ours: String,
-    },
+    Foreign { knob: String, found: String, ours: String },
     /// The guardian let nothing be written, for this reason.
     #[error("{0}")]
     Refused(String),

@@ -21,7 +21,6 @@ pub(crate) struct KernelFile<'a> {
 }
 
 impl<'a> KernelFile<'a> {
-    /// A file by its absolute path.
     pub(crate) fn absolute(knob: &'a str, path: &'a str) -> Self {
         KernelFile { knob, dir: rustix::fs::CWD, path }
     }
@@ -105,7 +104,6 @@ pub(crate) enum Text {
     Bit,
     /// 0 and 1 for on and off: the file says what is disabled.
     Disabled,
-    /// A bitmap of processors.
     Mask,
     /// A list of processors, one at least.
     List,

@@ -47,23 +47,3 @@ fn family_page(family: &Family) -> String {
     }
     page
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_knob_has_its_place() {
-        let pages = pages();
-        assert_eq!(pages.len(), FAMILIES.len() + 1);
-        for family in FAMILIES {
-            let page =
-                &pages.iter().find(|(path, _)| path.ends_with(&format!("/{}.md", family.name))).unwrap().1;
-            for knob in family.knobs() {
-                assert!(page.contains(&format!("\n## {}\n", knob.factor.name)));
-                assert!(page.contains(knob.factor.source));
-                assert!(pages[0].1.contains(&format!("[{}]", knob.factor.name)));
-            }
-        }
-    }
-}

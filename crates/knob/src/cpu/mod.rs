@@ -7,7 +7,6 @@ use crate::{Domain, Error, Factor, Knob, Persist, Place, Proposal, Scope};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
-/// What rows of processors have in common.
 const PROCESSORS: Factor = Factor {
     scope: Scope::Host,
     domain: Domain::Each(&Domain::Switch),

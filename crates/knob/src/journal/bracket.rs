@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use super::entry::{Entry, Mark, NetEntry, SeenLine, Turned};
+use super::entry::{Entry, Mark, Turned};
 use super::host::{Found, Host, Spot};
 use super::ledger::Ledger;
 use super::net::Change;
-use super::snapshot::{Key, Seen, Slot, SnapshotError, Value};
+use super::snapshot::{Key, Seen, Slot, Value};
 use super::{JournalError, value};
 use crate::{Disturbs, Error, Knob};
 
@@ -16,9 +16,8 @@ use crate::{Disturbs, Error, Knob};
 /// now somebody else may have been at it.
 const CLAIM_S: u64 = 120;
 /// What the mark names while no knob is written, but what knobs have disturbed.
-const REST: u32 = u32::MAX;
+pub(super) const SIDE_EFFECTS: u32 = u32::MAX;
 
-/// A write that is under way.
 pub(super) struct Bracket {
     pub(super) knob: &'static Knob,
     seq: u32,
@@ -30,30 +29,9 @@ pub(super) struct Bracket {
 }
 
 impl Ledger {
-    /// Does a write of our own for the intent of `turned`; what it changes of `kinds` is attributed to us. A journal
-    /// that takes no more does not keep anything from being put back.
+    /// Does a write of our own for the intent `seq`, or [`SIDE_EFFECTS`], on the device of `turned`; what it changes of `kinds` is
+    /// attributed to us. A journal that takes no more does not keep anything from being put back.
     pub(super) fn bracketed<T>(
-        &mut self,
-        turned: &Turned,
-        kinds: &[Disturbs],
-        spot: &Spot,
-        write: impl FnOnce(&dyn Host) -> T,
-    ) -> T {
-        self.bracketed_as(turned.intent.seq, turned, kinds, spot, write)
-    }
-
-    /// As [`Ledger::bracketed`] for what knobs disturb: it belongs to no knob, but to the device of `turned`.
-    pub(super) fn bracketed_rest<T>(
-        &mut self,
-        turned: &Turned,
-        kinds: &[Disturbs],
-        spot: &Spot,
-        write: impl FnOnce(&dyn Host) -> T,
-    ) -> T {
-        self.bracketed_as(REST, turned, kinds, spot, write)
-    }
-
-    fn bracketed_as<T>(
         &mut self,
         seq: u32,
         turned: &Turned,
@@ -61,8 +39,7 @@ impl Ledger {
         spot: &Spot,
         write: impl FnOnce(&dyn Host) -> T,
     ) -> T {
-        let knob = (self.lookup)(&turned.intent.knob);
-        if let Some(Ok(bracket)) = knob.map(|knob| self.look_as(seq, turned, knob, kinds, spot)) {
+        if let Ok(bracket) = self.look(seq, turned, kinds, spot) {
             let _ = self.enter(&bracket, Vec::new());
             self.bracket = Some(bracket);
         }
@@ -74,22 +51,13 @@ impl Ledger {
     /// Looks at what a write may disturb, right before it.
     pub(super) fn look(
         &self,
-        turned: &Turned,
-        knob: &'static Knob,
-        kinds: &[Disturbs],
-        spot: &Spot,
-    ) -> Result<Bracket, SnapshotError> {
-        self.look_as(turned.intent.seq, turned, knob, kinds, spot)
-    }
-
-    fn look_as(
-        &self,
         seq: u32,
         turned: &Turned,
-        knob: &'static Knob,
         kinds: &[Disturbs],
         spot: &Spot,
-    ) -> Result<Bracket, SnapshotError> {
+    ) -> Result<Bracket, Error> {
+        let name = &turned.intent.knob;
+        let knob = (self.lookup)(name).ok_or_else(|| landspeed_factor::Error::unknown(name))?;
         let device = turned.device();
         let look = || self.host.look(kinds, spot, &self.slots(device));
         let mut seen = if kinds.is_empty() { None } else { Some(look()?) };
@@ -101,7 +69,7 @@ impl Ledger {
 
     /// What the other knobs read, where that is ours.
     fn own_values(&self, but: u32) -> Vec<(u32, String)> {
-        let others = self.book.turned.iter().filter(|turned| turned.intent.seq != but);
+        let others = self.history.turned.iter().filter(|turned| turned.intent.seq != but);
         let own = |turned: &Turned| {
             let seq = turned.intent.seq;
             let domain = &(self.lookup)(&turned.intent.knob)?.factor.domain;
@@ -126,8 +94,8 @@ impl Ledger {
     pub(super) fn id_of(&self, bracket: &Bracket) -> (u32, bool) {
         let Some(seen) = &bracket.seen else { return (0, true) };
         let known =
-            self.book.seen.iter().position(|(device, old)| *device == bracket.device && old.same(seen));
-        let at = known.unwrap_or(self.book.seen.len());
+            self.history.seen.iter().position(|(device, old)| *device == bracket.device && old.same(seen));
+        let at = known.unwrap_or(self.history.seen.len());
         (u32::try_from(at + 1).unwrap_or(u32::MAX), known.is_some())
     }
 
@@ -139,18 +107,18 @@ impl Ledger {
         let (id, is_known) = self.id_of(bracket);
         let news = bracket.seen.as_ref().filter(|_| !is_known).cloned();
         if let Some(seen) = news.clone() {
-            entries.push(Entry::Seen(Box::new(SeenLine { id, device: bracket.device, seen })));
+            entries.push(Entry::Seen { id, device: bracket.device, seen });
         }
         if !entries.is_empty() {
             self.file.append(&entries)?;
         }
-        self.book.seen.extend(news.map(|seen| (bracket.device, seen)));
+        self.history.seen.extend(news.map(|seen| (bracket.device, seen)));
         let at_s = u32::try_from(self.host.now_s()).unwrap_or(u32::MAX);
-        self.mark(Mark { turning: bracket.seq, seen: id, net: self.book.mark.net, at_s })
+        self.mark(Mark { turning: bracket.seq, seen: id, net: self.history.mark.net, at_s })
     }
 
     fn mark(&mut self, mark: Mark) -> Result<(), JournalError> {
-        self.book.mark = mark;
+        self.history.mark = mark;
         self.file.mark(mark)
     }
 
@@ -168,8 +136,7 @@ impl Ledger {
             }
         }
         if let Some(seen) = &bracket.seen {
-            let now = self.host.look_settled(&bracket.kinds, &bracket.spot, seen);
-            let now = now.map_err(|e| Error::Unavailable(e.to_string()))?;
+            let now = self.host.look_after_write(&bracket.kinds, &bracket.spot, seen)?;
             net.attribute(bracket.device, seen, &now);
         }
         self.net = net;
@@ -178,13 +145,13 @@ impl Ledger {
 
     /// What a knob reads, where a journal may say so.
     fn value_at(&self, seq: u32, spot: &Spot) -> Option<String> {
-        let knob = (self.lookup)(&self.book.turned(seq)?.intent.knob)?;
+        let knob = (self.lookup)(&self.history.turned(seq)?.intent.knob)?;
         self.host.read(knob, spot).ok().filter(|value| knob.factor.domain.check(value).is_ok())
     }
 
     /// As [`Ledger::value_at`], where the knob's device was when it was turned.
     fn value_now(&self, seq: u32) -> Option<String> {
-        let device = self.book.turned(seq)?.intent.device.as_ref();
+        let device = self.history.turned(seq)?.intent.device.as_ref();
         self.value_at(seq, &Spot::here(device.map_or("", |device| &device.name)))
     }
 
@@ -193,12 +160,12 @@ impl Ledger {
         if self.is_frozen {
             return Ok(());
         }
-        let known = self.book.nets.iter().position(|net| net.same(&self.net));
-        let at = known.unwrap_or(self.book.nets.len());
+        let known = self.history.nets.iter().position(|net| net.same(&self.net));
+        let at = known.unwrap_or(self.history.nets.len());
         let id = u32::try_from(at + 1).unwrap_or(u32::MAX);
         if known.is_none() {
-            self.file.append(&[Entry::Net(Box::new(NetEntry { id, net: (&self.net).into() }))])?;
-            self.book.nets.push(self.net.clone());
+            self.file.append(&[Entry::Net { id, net: self.net.clone() }])?;
+            self.history.nets.push(self.net.clone());
         }
         self.mark(Mark { net: id, ..Mark::default() })
     }
@@ -211,11 +178,11 @@ impl Ledger {
             self.bracket = self.left_open();
         }
         let Some(bracket) = &self.bracket else { return Vec::new() };
-        let age_s = self.host.now_s().saturating_sub(self.book.mark.at_s.into());
+        let age_s = self.host.now_s().saturating_sub(self.history.mark.at_s.into());
         if !claim && age_s > CLAIM_S {
             let (lines, seq) = (self.unsure(bracket), bracket.seq);
             // A value that we wrote is ours, whoever saw it written.
-            let written = self.book.turned(seq).map(|turned| turned.written.clone()).unwrap_or_default();
+            let written = self.history.turned(seq).map(|turned| turned.written.clone()).unwrap_or_default();
             let now = self.value_at(seq, &bracket.spot).filter(|now| written.contains(now));
             self.net.values.extend(now.map(|now| (seq, now)));
             self.bracket = None;
@@ -229,15 +196,15 @@ impl Ledger {
     }
 
     fn left_open(&self) -> Option<Bracket> {
-        let mark = self.book.mark;
+        let mark = self.history.mark;
         let turned = match mark.turning {
-            REST => {
-                let (device, _) = self.book.seen(mark.seen)?;
-                self.book.turned.iter().find(|turned| turned.device() == *device)?
+            SIDE_EFFECTS => {
+                let (device, _) = self.history.seen(mark.seen)?;
+                self.history.turned.iter().find(|turned| turned.device() == *device)?
             }
-            seq => self.book.turned(seq)?,
+            seq => self.history.turned(seq)?,
         };
-        let (device, seen) = match self.book.seen(mark.seen) {
+        let (device, seen) = match self.history.seen(mark.seen) {
             Some((device, seen)) => (*device, Some(seen.clone())),
             None => (turned.device(), None),
         };
@@ -256,7 +223,7 @@ impl Ledger {
 
     /// All that the knobs turned on a device can disturb.
     pub(super) fn kinds_on(&self, device: u32) -> Vec<Disturbs> {
-        let on_it = self.book.turned.iter().filter(|turned| turned.device() == device);
+        let on_it = self.history.turned.iter().filter(|turned| turned.device() == device);
         let mut kinds: Vec<Disturbs> = Vec::new();
         for turned in on_it {
             let disturbs =
@@ -269,8 +236,8 @@ impl Ledger {
 
     /// What the device was like when the knobs turned on it were turned for the first time, in their order.
     pub(super) fn firsts_on(&self, device: u32) -> impl Iterator<Item = &Seen> {
-        let on_it = self.book.turned.iter().filter(move |turned| turned.device() == device);
-        on_it.filter_map(|turned| Some(&self.book.seen(turned.intent.seen)?.1))
+        let on_it = self.history.turned.iter().filter(move |turned| turned.device() == device);
+        on_it.filter_map(|turned| Some(&self.history.seen(turned.intent.seen)?.1))
     }
 
     pub(super) fn first_value(&self, device: u32, key: &Key) -> Option<&Value> {

@@ -1,7 +1,7 @@
 //! The lines of a journal file.
 //!
 //! ```text
-//! {"entry":"header","format":2,"boot_id":"…","netns_cookie":7,"agent":{…},"guardian":{…}}
+//! {"entry":"header","format":3,"boot_id":"…","netns_cookie":7,"agent":{…},"guardian":{…}}
 //! {"entry":"mark","turning":"0000000002","seen":"0000000002","net":"0000000001","at_s":"0000004711"}
 //! {"entry":"intent","seq":1,"knob":"tso","device":{…},"before":"off","to":"on","seen":1}
 //! {"entry":"seen","id":1,"device":2,"seen":{…}}
@@ -23,23 +23,40 @@ use landspeed_daemon::Process;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Device;
-use super::net::{Net, NetLine};
+use super::net::Net;
 use super::snapshot::Seen;
 use super::whereabouts::Departure;
 
 /// The format that this build writes and the only one it takes: a journal does not outlive a boot.
-pub(super) const FORMAT: u32 = 2;
+pub(super) const FORMAT: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "entry", rename_all = "kebab-case")]
+#[serde(tag = "entry", rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum Entry {
     Header(Header),
-    Mark(MarkLine),
+    Mark(Mark),
     Intent(Box<Intent>),
-    Also(Also),
-    Seen(Box<SeenLine>),
-    Net(Box<NetEntry>),
-    Left(Left),
+    /// Another value of a knob that has an intent: on disk before it is written for the first time.
+    Also {
+        seq: u32,
+        to: String,
+    },
+    /// What was there right before a write. Numbered from 1, without gaps; the device is zero for none.
+    Seen {
+        id: u32,
+        device: u32,
+        seen: Seen,
+    },
+    /// What all writes so far have changed. Numbered from 1, without gaps.
+    Net {
+        id: u32,
+        net: Net,
+    },
+    /// A device that has left the network namespace.
+    Left {
+        device: u32,
+        to: Departure,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,46 +69,33 @@ pub(super) struct Header {
     pub(super) guardian: Process,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What is going on at this moment, each number in ten digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Mark {
     /// The intent being written; zero for none.
+    #[serde(with = "digits")]
     pub(super) turning: u32,
     /// What was seen before that write; zero where its knob disturbs nothing.
+    #[serde(with = "digits")]
     pub(super) seen: u32,
     /// What had been changed before it; zero for nothing.
+    #[serde(with = "digits")]
     pub(super) net: u32,
     /// Seconds since boot when it began.
+    #[serde(with = "digits")]
     pub(super) at_s: u32,
 }
 
-/// A [`Mark`], each number in [`MarkLine::WIDTH`] digits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct MarkLine {
-    turning: String,
-    seen: String,
-    net: String,
-    at_s: String,
-}
+mod digits {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
-impl MarkLine {
-    const WIDTH: usize = 10;
-}
-
-impl From<Mark> for MarkLine {
-    fn from(mark: Mark) -> MarkLine {
-        let digits = |n: u32| format!("{n:0width$}", width = MarkLine::WIDTH);
-        let Mark { turning, seen, net, at_s } = mark;
-        MarkLine { turning: digits(turning), seen: digits(seen), net: digits(net), at_s: digits(at_s) }
+    pub(super) fn serialize<S: Serializer>(number: &u32, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{number:010}"))
     }
-}
 
-impl TryFrom<&MarkLine> for Mark {
-    type Error = std::num::ParseIntError;
-
-    fn try_from(line: &MarkLine) -> Result<Mark, Self::Error> {
-        let MarkLine { turning, seen, net, at_s } = line;
-        Ok(Mark { turning: turning.parse()?, seen: seen.parse()?, net: net.parse()?, at_s: at_s.parse()? })
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
     }
 }
 
@@ -112,44 +116,6 @@ pub(super) struct Intent {
     pub(super) seen: u32,
 }
 
-/// Another value of a knob that has an intent: on disk before it is written for the first time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Also {
-    /// The knob's intent.
-    pub(super) seq: u32,
-    pub(super) to: String,
-}
-
-/// What was there right before a write.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct SeenLine {
-    /// From 1, without gaps.
-    pub(super) id: u32,
-    /// The number of the device; zero for none.
-    pub(super) device: u32,
-    pub(super) seen: Seen,
-}
-
-/// What all writes so far have changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NetEntry {
-    /// From 1, without gaps.
-    pub(super) id: u32,
-    pub(super) net: NetLine,
-}
-
-/// A device that has left the network namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Left {
-    pub(super) device: u32,
-    pub(super) to: Departure,
-}
-
-/// An intent with all that was written since.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Turned {
     pub(super) intent: Intent,
@@ -166,7 +132,7 @@ impl Turned {
 
 /// Everything that a journal's lines say of turns.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Book {
+pub(super) struct History {
     /// In the order of their first turns.
     pub(super) turned: Vec<Turned>,
     /// By id, from 1; each with the number of its device.
@@ -178,7 +144,7 @@ pub(super) struct Book {
     pub(super) left: BTreeMap<u32, Departure>,
 }
 
-impl Book {
+impl History {
     pub(super) fn turned(&self, seq: u32) -> Option<&Turned> {
         self.turned.iter().find(|turned| turned.intent.seq == seq)
     }
@@ -200,12 +166,12 @@ mod tests {
 
     #[test]
     fn the_line_that_is_overwritten_has_one_width() {
-        let text = |mark: Mark| serde_json::to_string(&Entry::Mark(mark.into())).unwrap();
+        let text = |mark: Mark| serde_json::to_string(&Entry::Mark(mark)).unwrap();
         let width = text(Mark::default()).len();
         for n in [1, u32::MAX] {
             let mark = Mark { turning: n, seen: n, net: n, at_s: n };
             assert_eq!(text(mark).len(), width);
-            assert_eq!(Mark::try_from(&MarkLine::from(mark)), Ok(mark));
+            assert_eq!(serde_json::from_str::<Entry>(&text(mark)).unwrap(), Entry::Mark(mark));
         }
     }
 

@@ -5,67 +5,35 @@ use std::path::{Path, PathBuf};
 
 /// An error that names the object and the remedy. Nothing was changed on the host when one is returned.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages tell the fields")]
 pub enum JournalError {
     /// A folder or file of the journal that cannot be trusted.
     #[error("{} {why}", path.display())]
-    Folder {
-        /// Which.
-        path: PathBuf,
-        /// What is wrong with it, and what to do.
-        why: String,
-    },
+    Folder { path: PathBuf, why: String },
     /// The file system refused.
     #[error("cannot {operation} {}: {source}{}", path.display(), remedy(.source))]
-    Io {
-        /// "open", "write", "fsync".
-        operation: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// The kernel's answer.
-        source: io::Error,
-    },
+    Io { operation: &'static str, path: PathBuf, source: io::Error },
     /// Another run holds the lock.
     #[error(
         "another run is tuning here (pid {pid}{}): wait for its end, or stop it and try again",
         of_user(*uid)
     )]
-    InProgress {
-        /// A process that holds the lock: the agent of that run, or a stranger.
-        pid: u32,
-        /// Its user.
-        uid: u32,
-    },
+    InProgress { pid: u32, uid: u32 },
     /// The guardian of a dead agent holds the lock and does not put back what it should.
     #[error(
         "the guardian of an earlier run (pid {pid}) {how}: `kill -CONT {pid}` lets it go on and put everything \
          back; where that does not help, run `kill -KILL {pid}`, then `landspeed undo`"
     )]
-    Stuck {
-        /// The guardian.
-        pid: u32,
-        /// "is stopped".
-        how: &'static str,
-    },
+    Stuck { pid: u32, how: &'static str },
     /// No process that holds the lock can be seen.
     #[error("{} is locked by a process that cannot be seen from here (another container?): wait for its end", path.display())]
-    Unseen {
-        /// The journal or the namespace.
-        path: PathBuf,
-    },
+    Unseen { path: PathBuf },
     /// A journal is left from a run that could not restore.
     #[error("an earlier run left changes: run `landspeed undo` (journal {})", path.display())]
-    Pending {
-        /// The journal.
-        path: PathBuf,
-    },
+    Pending { path: PathBuf },
     /// Something about this process or host that the journal needs cannot be found out.
     #[error("cannot find out {what}: {source}")]
-    Unknown {
-        /// "the boot id".
-        what: &'static str,
-        /// Why not.
-        source: io::Error,
-    },
+    Unknown { what: &'static str, source: io::Error },
     /// The guardian could not be started or does not answer.
     #[error("the guardian {0}")]
     Guardian(String),
@@ -74,10 +42,7 @@ pub enum JournalError {
     Lost(String),
     /// The journal took no more.
     #[error("the journal {} is full: restore before turning more", path.display())]
-    Full {
-        /// The journal.
-        path: PathBuf,
-    },
+    Full { path: PathBuf },
 }
 
 /// Names a user other than ours.

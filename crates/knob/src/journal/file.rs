@@ -23,7 +23,6 @@ pub(super) struct JournalFile {
     name: String,
     file: File,
     len: u64,
-    /// Where the mark is.
     mark_at: u64,
 }
 
@@ -80,7 +79,7 @@ impl JournalFile {
         self.len = 0;
         self.append(&[Entry::Header(header)])?;
         self.mark_at = self.len;
-        self.append(&[Entry::Mark(Mark::default().into())])?;
+        self.append(&[Entry::Mark(Mark::default())])?;
         self.folder.sync()
     }
 
@@ -118,7 +117,7 @@ impl JournalFile {
     /// Says where the run is. Not synced: it has to survive our death, which the page cache does, and means
     /// nothing after the machine's. One write within one page, so that no death leaves half of it.
     pub(super) fn mark(&self, mark: Mark) -> Result<(), JournalError> {
-        let line = line(&Entry::Mark(mark.into()));
+        let line = line(&Entry::Mark(mark));
         self.file.write_all_at(&line, self.mark_at).map_err(|e| self.failed("write", e))
     }
 
@@ -160,7 +159,7 @@ mod tests {
     use landspeed_daemon::Process;
 
     use super::*;
-    use crate::journal::entry::{Also, FORMAT};
+    use crate::journal::entry::FORMAT;
 
     fn header() -> Header {
         let me = Process::find(std::process::id()).unwrap();
@@ -200,7 +199,7 @@ mod tests {
         for turning in [3, 0, 12] {
             journal.mark(Mark { turning, seen: 1, ..Mark::default() }).unwrap();
         }
-        journal.append(&[Entry::Also(Also { seq: 1, to: "x".into() })]).unwrap();
+        journal.append(&[Entry::Also { seq: 1, to: "x".into() }]).unwrap();
         let text = std::fs::read_to_string(journal.path()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         let digits = r#""turning":"0000000012","seen":"0000000001","net":"0000000000","at_s":"0000000000""#;
@@ -208,13 +207,13 @@ mod tests {
         assert_eq!(lines[2], r#"{"entry":"also","seq":1,"to":"x"}"#);
         let contents = journal.read(|_| None).unwrap();
         assert_eq!(contents.header, Some(header()));
-        assert_eq!((contents.book.mark.turning, contents.refused.len()), (12, 1));
+        assert_eq!((contents.history.mark.turning, contents.refused.len()), (12, 1));
         // Who goes on with it cuts off a line that its writer did not live to end.
         std::fs::write(journal.path(), format!("{text}{{\"entry\"")).unwrap();
         let mut again = journal.again().unwrap();
         again.resume(&journal.read(|_| None).unwrap()).unwrap();
         again.mark(Mark::default()).unwrap();
-        again.append(&[Entry::Also(Also { seq: 2, to: "y".into() })]).unwrap();
+        again.append(&[Entry::Also { seq: 2, to: "y".into() }]).unwrap();
         let text = std::fs::read_to_string(journal.path()).unwrap();
         assert_eq!(text.lines().count(), 4);
         assert!(text.lines().all(|line| serde_json::from_str::<Entry>(line).is_ok()), "{text}");

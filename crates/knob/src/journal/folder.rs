@@ -15,7 +15,6 @@ const STATE_DIR: &str = "/var/lib/landspeed";
 /// Names another state folder: for tests, and for hosts without a writable /var/lib.
 pub const STATE_DIR_VARIABLE: &str = "LANDSPEED_STATE_DIR";
 
-/// The journals' folder in the state folder.
 const JOURNALS: &str = "journal";
 
 /// An open journal folder: everything in it is opened relative to this descriptor, so that nobody can
@@ -26,7 +25,6 @@ pub(super) struct Folder {
     path: PathBuf,
 }
 
-/// The state folder that this process uses.
 pub(super) fn state_dir() -> PathBuf {
     std::env::var_os(STATE_DIR_VARIABLE).filter(|v| !v.is_empty()).unwrap_or_else(|| STATE_DIR.into()).into()
 }
@@ -34,15 +32,15 @@ pub(super) fn state_dir() -> PathBuf {
 impl Folder {
     /// Opens the journals' folder below `state`, making both where they are missing.
     pub(super) fn open_or_make(state: &Path) -> Result<Folder, JournalError> {
-        Self::walk(state, true)?.ok_or_else(|| JournalError::folder(state, "cannot be made"))
+        Self::open_path(state, true)?.ok_or_else(|| JournalError::folder(state, "cannot be made"))
     }
 
     /// Opens the journals' folder below `state`; `None` where there is none.
     pub(super) fn open(state: &Path) -> Result<Option<Folder>, JournalError> {
-        Self::walk(state, false)
+        Self::open_path(state, false)
     }
 
-    fn walk(state: &Path, make: bool) -> Result<Option<Folder>, JournalError> {
+    fn open_path(state: &Path, make: bool) -> Result<Option<Folder>, JournalError> {
         let (Some(above), Some(name)) = (state.parent(), state.file_name()) else {
             return Err(JournalError::folder(state, "is no folder that landspeed can own"));
         };
@@ -53,7 +51,6 @@ impl Folder {
         Ok(Some(Folder { fd, path }))
     }
 
-    /// The same folder once more.
     pub(super) fn again(&self) -> Result<Folder, JournalError> {
         let fd = self.fd.try_clone().map_err(|e| JournalError::io("duplicate", &self.path, e))?;
         Ok(Folder { fd, path: self.path.clone() })
@@ -113,7 +110,6 @@ impl Folder {
         Ok(names)
     }
 
-    /// The path of a file, for people.
     pub(super) fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }

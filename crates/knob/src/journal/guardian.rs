@@ -48,24 +48,27 @@ pub fn guardian_main_with(lookup: Lookup) -> ExitCode {
         eprintln!("landspeed guardian is started by an agent when it turns its first knob, not by hand");
         return ExitCode::from(2);
     };
-    let notes = daemon::daemonize(ROLE);
-    match run(Channel(socket), lookup, notes) {
+    // Where it is less protected than it should be it restores all the same.
+    let _ = daemon::daemonize(ROLE);
+    match run(Channel(socket), lookup) {
         Some(restored) if !restored.restored => ExitCode::FAILURE,
         _ => ExitCode::SUCCESS,
     }
 }
 
 /// Serves one agent to its end; `None` where nothing was ever begun.
-fn run(channel: Channel, lookup: Lookup, notes: Vec<String>) -> Option<Restored> {
+fn run(channel: Channel, lookup: Lookup) -> Option<Restored> {
     let ToGuardian::Begin { state_dir, lease } = channel.receive().ok()??.0 else { return None };
-    let mut guardian = match Guardian::begin(channel, lookup, &state_dir, lease) {
-        Ok(guardian) => guardian,
-        Err((channel, error)) => {
+    let (namespace, ledger, agent) = match open(&channel, lookup, &state_dir) {
+        Ok(opened) => opened,
+        Err(error) => {
             let _ = channel.try_send(&ToAgent::Refused { why: error.to_string() });
             return None;
         }
     };
-    if guardian.announce(notes).is_err() {
+    let lease = Lease::new(lease, Instant::now());
+    let mut guardian = Guardian { channel, agent, ledger, namespace, lease };
+    if guardian.announce().is_err() {
         // The agent died before it could turn anything.
         let _ = guardian.ledger.file.remove();
         return None;
@@ -99,25 +102,10 @@ struct Guardian {
 }
 
 impl Guardian {
-    fn begin(
-        channel: Channel,
-        lookup: Lookup,
-        state_dir: &Path,
-        lease: Nanos,
-    ) -> Result<Guardian, (Channel, JournalError)> {
-        match open(&channel, lookup, state_dir) {
-            Ok((namespace, ledger, agent)) => {
-                let lease = Lease::new(lease, Instant::now());
-                Ok(Guardian { channel, agent, ledger, namespace, lease })
-            }
-            Err(error) => Err((channel, error)),
-        }
-    }
-
     /// Hands the agent the locks to share, and a handle of this process.
-    fn announce(&self, notes: Vec<String>) -> io::Result<()> {
+    fn announce(&self) -> io::Result<()> {
         let me = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
-        let begun = ToAgent::Begun { name: self.ledger.file.name().to_owned(), notes };
+        let begun = ToAgent::Begun { name: self.ledger.file.name().to_owned() };
         self.channel.send_with(&begun, &[self.ledger.file.fd(), self.namespace.fd(), me.as_fd()])
     }
 
@@ -230,7 +218,6 @@ impl Guardian {
     }
 }
 
-/// Takes the locks and starts the journal.
 fn open(
     channel: &Channel,
     lookup: Lookup,

@@ -1,29 +1,26 @@
 //! The host as the journal sees it: what is looked at, written and put back, and where. The kernel's own
-//! here; tests of all that is decided put a model in its place.
+//! here; tests of all that is decided put a fake one in its place.
 
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use landspeed_netlink::{LinkGone, LinkWatch};
+use landspeed_netlink::{LinkGone, LinkWatch, Rtnl};
 
 use super::identity::{self, Device};
 use super::namespaces;
-use super::snapshot::{self, Key, Seen, Slot, SnapshotError, Value};
+use super::snapshot::{self, Key, Seen, Slot, Value};
 use super::whereabouts::{self, Departure};
-use crate::{Disturbs, Error, Knob, Place};
+use crate::{Disturbs, Error, Knob, Place, device};
 
-/// Where a device is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spot {
     /// Its name there; empty for a place without one.
     pub(super) device: String,
-    /// The network namespace, where it is not this thread's.
     pub(super) netns: Option<Arc<OwnedFd>>,
 }
 
 impl Spot {
-    /// A device of this thread's network namespace.
     pub(super) fn here(device: &str) -> Spot {
         Spot { device: device.to_owned(), netns: None }
     }
@@ -47,7 +44,6 @@ pub(super) enum Found {
 }
 
 pub(super) trait Host: Send {
-    /// Seconds since boot.
     fn now_s(&self) -> u64;
 
     /// Whether host-wide settings can be turned from here.
@@ -63,7 +59,6 @@ pub(super) trait Host: Send {
         Ok(Vec::new())
     }
 
-    /// The device of this name; `None` for none.
     fn device(&self, name: &str) -> Result<Option<Device>, String>;
 
     /// Looks for a device, under another name too.
@@ -79,10 +74,10 @@ pub(super) trait Host: Send {
     }
 
     /// Looks at what `kinds` name, and at the routes in the slots `also`.
-    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, SnapshotError>;
+    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error>;
 
     /// As [`Host::look`], after a write, when what it set off has settled.
-    fn look_settled(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, SnapshotError>;
+    fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, Error>;
 
     /// Sets keys of one stage; what is refused comes back with its reason.
     fn put(&self, spot: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)>;
@@ -117,8 +112,7 @@ fn at<T: Send>(spot: &Spot, work: impl FnOnce() -> T + Send) -> Result<T, std::i
 }
 
 fn now_s() -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    u64::try_from(now.tv_sec).unwrap_or(0)
+    rustix::time::clock_gettime(rustix::time::ClockId::Boottime).tv_sec.cast_unsigned()
 }
 
 fn unreachable(error: std::io::Error) -> Error {
@@ -135,7 +129,14 @@ impl Host for Live {
     }
 
     fn device(&self, name: &str) -> Result<Option<Device>, String> {
-        super::ledger::find_device(name)
+        if name.is_empty() {
+            return Ok(None);
+        }
+        if !device::is_name(name) {
+            return Err(format!("'{}' cannot be the name of a device", name.escape_debug()));
+        }
+        let link = Rtnl::open().and_then(|rtnl| rtnl.link(name)).map_err(|e| e.to_string())?;
+        Ok(Some(Device::of(&link)))
     }
 
     fn ended_netns(&self) -> Option<u64> {
@@ -167,14 +168,14 @@ impl Host for Live {
         knob.setting.can_write(&spot.place())
     }
 
-    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, SnapshotError> {
+    fn look(&self, kinds: &[Disturbs], spot: &Spot, also: &BTreeSet<Slot>) -> Result<Seen, Error> {
         let look = || Seen::look(kinds, &spot.device, also, now_s());
-        at(spot, look).map_err(SnapshotError::Unreachable)?
+        at(spot, look).map_err(unreachable)?
     }
 
-    fn look_settled(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, SnapshotError> {
-        let look = || snapshot::look_settled(kinds, &spot.device, before, now_s);
-        at(spot, look).map_err(SnapshotError::Unreachable)?
+    fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, before: &Seen) -> Result<Seen, Error> {
+        let look = || snapshot::look_after_write(kinds, &spot.device, before, now_s);
+        at(spot, look).map_err(unreachable)?
     }
 
     fn put(&self, spot: &Spot, todo: &[(&Key, Option<&Value>)], last_resort: bool) -> Vec<(Key, String)> {

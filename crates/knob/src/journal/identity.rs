@@ -30,7 +30,7 @@ impl Here {
 /// Whether host-wide settings can be turned from this network namespace. The kernel registers
 /// net.core.netdev_budget for the machine's first namespace only (net/core/sysctl_net_core.c), so its
 /// presence tells, also inside a container whose /proc hides process 1.
-pub(super) fn in_initial_netns() -> bool {
+pub(crate) fn in_initial_netns() -> bool {
     fs::exists("/proc/sys/net/core/netdev_budget").unwrap_or(false)
 }
 

@@ -1,29 +1,28 @@
-//! The book of turns: what is in the journal, kept in memory too, and what may be turned. A later write tells our
+//! The history of turns: what is in the journal, kept in memory too, and what may be turned. A later write tells our
 //! values from other people's: a knob stands at what it read after our last write. Every write is bracketed (see
 //! `bracket.rs`).
 
 use std::collections::BTreeSet;
 
-use landspeed_netlink::Rtnl;
 use landspeed_units::Nanos;
 
 use super::bracket::Bracket;
-use super::entry::{Also, Book, Entry, Intent, Left, Turned};
+use super::entry::{Entry, History, Intent, Turned};
 use super::file::JournalFile;
 use super::host::{Found, Host, Live, Spot};
 use super::identity::{Device, in_initial_netns};
 use super::net::Net;
-use super::read::{Contents, MAX_TURNED, is_device_name};
+use super::read::{Contents, MAX_TURNED};
 use super::whereabouts::Departure;
 use super::{JournalError, Lookup, value};
-use crate::{Error, HostKnob, Knob, Scope};
+use crate::{Error, Knob, Scope};
 
 /// Open journal and what it says.
 pub(super) struct Ledger {
     pub(super) file: JournalFile,
     pub(super) lookup: Lookup,
     pub(super) host: Box<dyn Host>,
-    pub(super) book: Book,
+    pub(super) history: History,
     /// What all finished writes have changed.
     pub(super) net: Net,
     /// Lines that could not be read, for people.
@@ -37,18 +36,14 @@ pub(super) struct Ledger {
 }
 
 /// The knob of this name, its value and place checked, as a setting of this host.
-pub(super) fn checked(
-    lookup: Lookup,
-    name: &str,
-    value: &str,
-) -> Result<(&'static Knob, &'static dyn HostKnob), Error> {
+pub(super) fn checked(lookup: Lookup, name: &str, value: &str) -> Result<&'static Knob, Error> {
     let knob = lookup(name).ok_or_else(|| landspeed_factor::Error::unknown(name))?;
     if knob.factor.scope == Scope::Host && !in_initial_netns() {
         let why = "belongs to the whole host: it is turned only from the host's first network namespace";
         return Err(Error::Unavailable(format!("{name} {why}")));
     }
     knob.factor.check(value)?;
-    Ok((knob, knob.setting))
+    Ok(knob)
 }
 
 impl Ledger {
@@ -67,14 +62,14 @@ impl Ledger {
     }
 
     pub(super) fn find(&self, device: &Device) -> Result<Found, String> {
-        self.host.find(device, self.book.left.get(&device.ifindex))
+        self.host.find(device, self.history.left.get(&device.ifindex))
     }
 
     /// Keeps which of the devices that were turned have left, and where to.
     pub(super) fn note_departures(&mut self) {
         let Ok(gone) = self.host.departures() else { return self.lose_sight() };
         for left in gone {
-            if self.book.turned.iter().any(|turned| turned.device() == left.index) {
+            if self.history.turned.iter().any(|turned| turned.device() == left.index) {
                 self.left(left.index, left.to.map_or(Departure::Deleted, Departure::from));
             }
         }
@@ -82,21 +77,21 @@ impl Ledger {
 
     /// Some departures were missed: none is known for sure any more.
     fn lose_sight(&mut self) {
-        let turned = self.book.turned.iter().map(Turned::device);
-        let devices: BTreeSet<u32> = turned.filter(|on| !self.book.left.contains_key(on)).collect();
+        let turned = self.history.turned.iter().map(Turned::device);
+        let devices: BTreeSet<u32> = turned.filter(|on| !self.history.left.contains_key(on)).collect();
         devices.into_iter().for_each(|device| self.left(device, Departure::Unseen));
     }
 
     fn left(&mut self, device: u32, to: Departure) {
-        self.book.left.insert(device, to);
+        self.history.left.insert(device, to);
         // Who restores after our death looks for the device without it, and says so where it finds none.
-        let _ = self.file.append(&[Entry::Left(Left { device, to })]);
+        let _ = self.file.append(&[Entry::Left { device, to }]);
     }
 
     pub(super) fn on(file: JournalFile, lookup: Lookup, host: Box<dyn Host>, contents: Contents) -> Ledger {
-        let Contents { book, refused, .. } = contents;
-        let net = book.net();
-        Ledger { file, lookup, host, book, net, refused, bracket: None, stuck: None, is_frozen: false }
+        let Contents { history, refused, .. } = contents;
+        let net = history.net();
+        Ledger { file, lookup, host, history, net, refused, bracket: None, stuck: None, is_frozen: false }
     }
 
     /// Writes down that `knob` is about to be set to `to`, and what it may disturb; on return it is on disk. Whether
@@ -106,18 +101,18 @@ impl Ledger {
         if let Some(why) = &self.stuck {
             return Err(Error::Journal(why.clone()));
         }
-        let (knob, _) = checked(self.lookup, knob, to)?;
+        let knob = checked(self.lookup, knob, to)?;
         self.note_departures();
         let spot = Spot::here(device);
         let now = self.host.read(knob, &spot)?;
-        let known = self.book.turned.iter().position(|t| is_of(t, knob, device));
+        let known = self.history.turned.iter().position(|t| is_of(t, knob, device));
         let mut turned = match known {
-            Some(at) => self.once_more(&self.book.turned[at], &spot)?,
+            Some(at) => self.once_more(&self.history.turned[at], &spot)?,
             None => self.fresh(knob, &spot, &now, to)?,
         };
         self.check(knob, &turned, &spot, &now)?;
         let bracket = self
-            .look(&turned, knob, knob.factor.disturbs, &spot)
+            .look(turned.intent.seq, &turned, knob.factor.disturbs, &spot)
             .map_err(|e| Error::Unavailable(format!("{}: {e}", knob.factor.name)))?;
         let mut entries = Vec::new();
         if known.is_none() {
@@ -128,13 +123,13 @@ impl Ledger {
                 return Err(JournalError::Full { path: self.file.path() }.into());
             }
             turned.written.push(to.to_owned());
-            entries.push(Entry::Also(Also { seq: turned.intent.seq, to: to.to_owned() }));
+            entries.push(Entry::Also { seq: turned.intent.seq, to: to.to_owned() });
         }
         self.enter(&bracket, entries)?;
         self.bracket = Some(bracket);
         match known {
-            Some(at) => self.book.turned[at] = turned,
-            None => self.book.turned.push(turned),
+            Some(at) => self.history.turned[at] = turned,
+            None => self.history.turned.push(turned),
         }
         Ok(self.patience())
     }
@@ -169,7 +164,7 @@ impl Ledger {
     }
 
     fn fresh(&self, knob: &Knob, spot: &Spot, before: &str, to: &str) -> Result<Turned, Error> {
-        if self.book.turned.len() >= MAX_TURNED {
+        if self.history.turned.len() >= MAX_TURNED {
             return Err(JournalError::Full { path: self.file.path() }.into());
         }
         let name = knob.factor.name;
@@ -182,7 +177,7 @@ impl Ledger {
         })?;
         let device = self.host.device(&spot.device);
         let device = device.map_err(|e| Error::Unavailable(format!("{name}: {e}")))?;
-        let seq = self.book.turned.last().map_or(1, |last| last.intent.seq + 1);
+        let seq = self.history.turned.last().map_or(1, |last| last.intent.seq + 1);
         let (before, knob) = (before.to_owned(), name.to_owned());
         let intent = Intent { seq, knob, device, before, to: to.to_owned(), seen: 0 };
         Ok(Turned { intent, written: vec![to.to_owned()] })
@@ -211,16 +206,4 @@ impl Ledger {
 fn is_of(turned: &Turned, knob: &Knob, device: &str) -> bool {
     let same_device = || turned.intent.device.as_ref().is_some_and(|d| d.name == device);
     turned.intent.knob == knob.factor.name && (knob.factor.scope != Scope::Device || same_device())
-}
-
-/// The device of this name in this thread's network namespace; `None` for none.
-pub(super) fn find_device(name: &str) -> Result<Option<Device>, String> {
-    if name.is_empty() {
-        return Ok(None);
-    }
-    if !is_device_name(name) {
-        return Err(format!("'{}' cannot be the name of a device", name.escape_debug()));
-    }
-    let link = Rtnl::open().and_then(|rtnl| rtnl.link(name)).map_err(|e| e.to_string())?;
-    Ok(Some(Device::of(&link)))
 }

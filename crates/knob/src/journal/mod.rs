@@ -13,6 +13,10 @@
 mod bracket;
 mod entry;
 mod error;
+#[cfg(test)]
+mod fake_host;
+#[cfg(test)]
+mod fake_host_tests;
 mod file;
 mod folder;
 mod guardian;
@@ -21,15 +25,11 @@ mod identity;
 mod lease;
 mod ledger;
 mod lock;
-#[cfg(test)]
-mod model;
-#[cfg(test)]
-mod model_tests;
 mod namespaces;
 mod net;
 mod read;
-mod rest;
 mod restore;
+mod side_effects;
 mod snapshot;
 mod spawn;
 mod turner;
@@ -42,6 +42,7 @@ mod wire;
 pub use error::JournalError;
 pub use folder::STATE_DIR_VARIABLE;
 pub use guardian::{guardian_main, guardian_main_with};
+pub(crate) use identity::in_initial_netns;
 pub use turner::{Options, Turner};
 pub use undo::{Undo, UndoReport, undo_namespaces};
 pub use value::same;

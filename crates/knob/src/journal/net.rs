@@ -11,19 +11,23 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::{Key, Seen, Value, same};
+use super::snapshot::{Key, Seen, Value, pairs, same};
 
 /// Everything that is not as it was by our doing.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Net {
     /// What each knob read after our last write of it, by the number of its intent.
+    #[serde(with = "pairs")]
     pub(super) values: BTreeMap<u32, String>,
     /// What our writes changed beside that, by the number of the device (0: the namespace's own).
+    #[serde(with = "pairs")]
     pub(super) changes: BTreeMap<(u32, Key), Change>,
 }
 
 /// How a setting was before our first write that changed it, and how our last one left it.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Change {
     pub(super) before: Option<Value>,
     pub(super) after: Option<Value>,
@@ -69,50 +73,6 @@ pub(super) fn place(device: u32, key: &Key) -> (u32, Key) {
     (if key.is_of_namespace() { 0 } else { device }, key.clone())
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NetLine {
-    values: Vec<(u32, String)>,
-    changes: Vec<ChangeLine>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ChangeLine {
-    device: u32,
-    key: Key,
-    before: Option<Value>,
-    after: Option<Value>,
-    #[serde(default)]
-    was_orphan: bool,
-}
-
-impl From<&Net> for NetLine {
-    fn from(net: &Net) -> NetLine {
-        let line = |((device, key), change): (&(u32, Key), &Change)| {
-            let Change { before, after, was_orphan } = change.clone();
-            ChangeLine { device: *device, key: key.clone(), before, after, was_orphan }
-        };
-        NetLine {
-            values: net.values.iter().map(|(seq, value)| (*seq, value.clone())).collect(),
-            changes: net.changes.iter().map(line).collect(),
-        }
-    }
-}
-
-impl From<NetLine> for Net {
-    fn from(line: NetLine) -> Net {
-        let change = |line: ChangeLine| {
-            let ChangeLine { device, key, before, after, was_orphan } = line;
-            ((device, key), Change { before, after, was_orphan })
-        };
-        Net {
-            values: line.values.into_iter().collect(),
-            changes: line.changes.into_iter().map(change).collect(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,8 +111,7 @@ mod tests {
         // Somebody sets 7, and our next write finds and changes it.
         net.attribute(2, &seen(&[("a", "7")]), &seen(&[("a", "2")]));
         assert_eq!(changes(&net), [("7".into(), "2".into())]);
-        let line: NetLine = (&net).into();
-        let text = serde_json::to_string(&line).unwrap();
-        assert_eq!(Net::from(serde_json::from_str::<NetLine>(&text).unwrap()), net);
+        let text = serde_json::to_string(&net).unwrap();
+        assert_eq!(serde_json::from_str::<Net>(&text).unwrap(), net);
     }
 }

@@ -4,11 +4,11 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::Lookup;
-use super::entry::{Book, Entry, FORMAT, Header, Intent, Mark, NetEntry, SeenLine, Turned};
+use super::entry::{Entry, FORMAT, Header, History, Intent, Turned};
 use super::identity::Device;
 use super::net::Net;
-use super::snapshot::{Key, Value};
-use crate::Knob;
+use super::snapshot::{Key, Seen, Value};
+use crate::{Knob, device};
 
 /// Longest line: a device with tens of thousands of routes.
 pub(super) const MAX_LINE: usize = 32 << 20;
@@ -21,7 +21,7 @@ pub(super) const MAX_TURNED: usize = 4096;
 pub(super) struct Contents {
     /// `None` in a journal whose writer died before the header was on disk.
     pub(super) header: Option<Header>,
-    pub(super) book: Book,
+    pub(super) history: History,
     /// Lines that were refused, for people, already escaped.
     pub(super) refused: Vec<String>,
     /// The boot and the format of a header that another version of landspeed wrote.
@@ -41,7 +41,7 @@ pub(super) struct OtherFormat {
 impl Contents {
     /// Whether anything may have been changed under this journal.
     pub(super) fn is_pending(&self) -> bool {
-        !self.book.turned.is_empty() || !self.refused.is_empty() || self.other_format.is_some()
+        !self.history.turned.is_empty() || !self.refused.is_empty() || self.other_format.is_some()
     }
 }
 
@@ -87,24 +87,24 @@ fn take(contents: &mut Contents, line: &[u8], number: usize, lookup: Lookup) -> 
     match entry {
         Entry::Header(header) if number == 1 => take_header(contents, header),
         Entry::Mark(mark) if number == 2 => {
-            contents.book.mark = Mark::try_from(&mark).map_err(|_| "names no intent".to_owned())?;
+            contents.history.mark = mark;
             Ok(())
         }
         Entry::Intent(intent) if contents.header.is_some() => take_intent(contents, *intent, lookup),
-        Entry::Also(also) => {
-            let turned = contents.book.turned.iter_mut().find(|t| t.intent.seq == also.seq);
+        Entry::Also { seq, to } => {
+            let turned = contents.history.turned.iter_mut().find(|t| t.intent.seq == seq);
             let turned = turned.ok_or("belongs to no intent")?;
-            check(lookup, &turned.intent.knob, &also.to)?;
+            check(lookup, &turned.intent.knob, &to)?;
             if turned.written.len() >= MAX_TURNED {
                 return Err("is one value too many".into());
             }
-            turned.written.push(also.to);
+            turned.written.push(to);
             Ok(())
         }
-        Entry::Seen(seen) => take_seen(&mut contents.book, *seen, lookup),
-        Entry::Net(net) => take_net(&mut contents.book, *net, lookup),
-        Entry::Left(left) if contents.header.is_some() => {
-            contents.book.left.insert(left.device, left.to);
+        Entry::Seen { id, device, seen } => take_seen(&mut contents.history, (id, device, seen), lookup),
+        Entry::Net { id, net } => take_net(&mut contents.history, (id, net), lookup),
+        Entry::Left { device, to } if contents.header.is_some() => {
+            contents.history.left.insert(device, to);
             Ok(())
         }
         _ => Err("is where it cannot be".into()),
@@ -130,7 +130,7 @@ fn take_intent(contents: &mut Contents, intent: Intent, lookup: Lookup) -> Resul
     check(lookup, &intent.knob, &intent.before)?;
     check(lookup, &intent.knob, &intent.to)?;
     intent.device.as_ref().map_or(Ok(()), check_device)?;
-    let turned = &mut contents.book.turned;
+    let turned = &mut contents.history.turned;
     if turned.last().is_some_and(|last| last.intent.seq >= intent.seq) || intent.seq == 0 {
         return Err("is out of order".into());
     }
@@ -142,44 +142,47 @@ fn take_intent(contents: &mut Contents, intent: Intent, lookup: Lookup) -> Resul
     Ok(())
 }
 
-fn take_seen(book: &mut Book, line: SeenLine, lookup: Lookup) -> Result<(), String> {
-    if line.id as usize != book.seen.len() + 1 {
+fn take_seen(
+    history: &mut History,
+    (id, device, seen): (u32, u32, Seen),
+    lookup: Lookup,
+) -> Result<(), String> {
+    if id as usize != history.seen.len() + 1 {
         return Err("is out of order".into());
     }
-    let sound = |(key, value): (&Key, &Value)| is_sound(book, lookup, line.device, key, Some(value));
-    if !line.seen.items().all(sound) {
+    let sound = |(key, value): (&Key, &Value)| is_sound(history, lookup, device, key, Some(value));
+    if !seen.items().all(sound) {
         return Err(NOT_ITS_OWN.into());
     }
-    check_values(book, lookup, line.seen.own.iter().map(|(seq, value)| (seq, value)))?;
-    book.seen.push((line.device, line.seen));
+    check_values(history, lookup, seen.own.iter().map(|(seq, value)| (seq, value)))?;
+    history.seen.push((device, seen));
     Ok(())
 }
 
-fn take_net(book: &mut Book, line: NetEntry, lookup: Lookup) -> Result<(), String> {
-    if line.id as usize != book.nets.len() + 1 {
+fn take_net(history: &mut History, (id, net): (u32, Net), lookup: Lookup) -> Result<(), String> {
+    if id as usize != history.nets.len() + 1 {
         return Err("is out of order".into());
     }
-    let net = Net::from(line.net);
-    check_values(book, lookup, &net.values)?;
+    check_values(history, lookup, &net.values)?;
     let sound = net.changes.iter().all(|((device, key), change)| {
         [&change.before, &change.after]
             .into_iter()
-            .all(|value| is_sound(book, lookup, *device, key, value.as_ref()))
+            .all(|value| is_sound(history, lookup, *device, key, value.as_ref()))
     });
     if !sound {
         return Err(NOT_ITS_OWN.into());
     }
-    book.nets.push(net);
+    history.nets.push(net);
     Ok(())
 }
 
 fn check_values<'a>(
-    book: &Book,
+    history: &History,
     lookup: Lookup,
     values: impl IntoIterator<Item = (&'a u32, &'a String)>,
 ) -> Result<(), String> {
     for (seq, value) in values {
-        let turned = book.turned(*seq).ok_or("speaks of no intent")?;
+        let turned = history.turned(*seq).ok_or("speaks of no intent")?;
         check(lookup, &turned.intent.knob, value)?;
     }
     Ok(())
@@ -188,12 +191,12 @@ fn check_values<'a>(
 const NOT_ITS_OWN: &str = "holds settings that none of its knobs disturbs";
 
 /// Whether a knob of the journal can have disturbed this on the device numbered `device`.
-fn is_sound(book: &Book, lookup: Lookup, device: u32, key: &Key, value: Option<&Value>) -> bool {
+fn is_sound(history: &History, lookup: Lookup, device: u32, key: &Key, value: Option<&Value>) -> bool {
     let disturbs = |turned: &Turned| {
         (key.is_of_namespace() || turned.device() == device)
             && lookup(&turned.intent.knob).is_some_and(|knob| key.is_among(knob.factor.disturbs))
     };
-    key.is_sound(value, Some(device).filter(|device| *device != 0)) && book.turned.iter().any(disturbs)
+    key.is_sound(value, Some(device).filter(|device| *device != 0)) && history.turned.iter().any(disturbs)
 }
 
 fn check(lookup: Lookup, knob: &str, value: &str) -> Result<&'static Knob, String> {
@@ -209,7 +212,7 @@ fn shown(text: &str) -> String {
 }
 
 fn check_device(device: &Device) -> Result<(), String> {
-    if !is_device_name(&device.name) {
+    if !device::is_name(&device.name) {
         return Err(format!("names the device '{}', which cannot be", shown(&device.name)));
     }
     let hex = |b: u8| b.is_ascii_hexdigit() || b == b':';
@@ -223,13 +226,4 @@ fn check_device(device: &Device) -> Result<(), String> {
         return Err("names a device of no kind".into());
     }
     Ok(())
-}
-
-/// Whether the kernel could have given a device this name (dev_valid_name), and it is safe as one
-/// component of a path. Netlink knows more names; their settings under /proc could not be reached.
-pub(super) fn is_device_name(name: &str) -> bool {
-    let good = |b: u8| b.is_ascii_graphic() && b != b'/' && b != b':';
-    // "all" and "default" have other meanings below /proc/sys/net.
-    let reserved = [".", "..", "all", "default"];
-    (1..=15).contains(&name.len()) && !reserved.contains(&name) && name.bytes().all(good)
 }

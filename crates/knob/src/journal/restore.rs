@@ -14,7 +14,7 @@ use super::entry::Turned;
 use super::host::{Found, Spot};
 use super::identity::Device;
 use super::ledger::Ledger;
-use super::rest;
+use super::side_effects;
 use super::snapshot::Key;
 use super::value;
 use crate::{Disturbs, Knob, Scope};
@@ -66,13 +66,13 @@ pub(super) fn restore(ledger: &mut Ledger, claim: bool) -> Report {
     let mut report = Report { unsure: ledger.close_left_open(claim), ..Report::default() };
     for _ in 0..PASSES {
         report.failures = ledger.refused.clone();
-        for turned in ledger.book.turned.clone().iter().rev() {
+        for turned in ledger.history.turned.clone().iter().rev() {
             // A bug in one knob must not keep the others from being put back.
             let one = catch_unwind(AssertUnwindSafe(|| put_back_knob(ledger, turned, &mut report)));
             one.unwrap_or_else(|_| report.failures.push(format!("{}: a bug", turned.intent.knob)));
         }
         for (device, subject) in devices(ledger) {
-            let rest = || rest::put_back(ledger, device, subject.as_ref(), &mut report);
+            let rest = || side_effects::put_back(ledger, device, subject.as_ref(), &mut report);
             let one = catch_unwind(AssertUnwindSafe(rest));
             one.unwrap_or_else(|_| report.failures.push("settings that a knob disturbs: a bug".into()));
         }
@@ -100,14 +100,14 @@ pub(super) fn inventory(ledger: &Ledger) -> Vec<String> {
         format!("  {subject} is {now}, was {}", turned.intent.before)
     };
     let rest = devices(ledger).into_iter();
-    let rest = rest.flat_map(|(number, device)| rest::inventory(ledger, number, device.as_ref()));
+    let rest = rest.flat_map(|(number, device)| side_effects::inventory(ledger, number, device.as_ref()));
     let refused = ledger.refused.iter().map(|line| format!("  {line}"));
-    ledger.book.turned.iter().map(knob).chain(rest).chain(refused).collect()
+    ledger.history.turned.iter().map(knob).chain(rest).chain(refused).collect()
 }
 
 /// The devices that knobs were turned on, by number; 0 for turns without one.
 fn devices(ledger: &Ledger) -> BTreeMap<u32, Option<Device>> {
-    ledger.book.turned.iter().map(|t| (t.device(), t.intent.device.clone())).collect()
+    ledger.history.turned.iter().map(|t| (t.device(), t.intent.device.clone())).collect()
 }
 
 /// The knob of an entry, if this host and this namespace still let it be turned.
@@ -148,9 +148,9 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
         let line = format!("{subject}: somebody else set it to {now} since, left alone (was {before})");
         return report.foreign(line);
     }
-    let reach = |kind: &&Disturbs| rest::is_reachable(kind, &spot);
+    let reach = |kind: &&Disturbs| side_effects::is_reachable(kind, &spot);
     let kinds: Vec<Disturbs> = knob.factor.disturbs.iter().filter(reach).copied().collect();
-    let wrote = ledger.bracketed(turned, &kinds, &spot, |host| {
+    let wrote = ledger.bracketed(turned.intent.seq, turned, &kinds, &spot, |host| {
         host.write(knob, &spot, before).and_then(|()| host.read(knob, &spot))
     });
     match wrote {

@@ -13,7 +13,6 @@ use super::wire::Channel;
 /// Room for the largest packet with the kernel's overhead, whatever net.core.wmem_default is.
 const SOCKET_BUFFER: usize = 256 * 1024;
 
-/// The command that starts a guardian.
 pub(super) fn default_command() -> Vec<OsString> {
     daemon::own_command("guardian")
 }

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use landspeed_record::{Restored, TurnReport};
@@ -16,10 +17,10 @@ use super::folder::{Folder, state_dir};
 use super::identity::Here;
 use super::ledger::checked;
 use super::lock::NamespaceLock;
-use super::watch::{Held, Shared, Watch, watch};
+use super::watch::{Held, Shared, watch};
 use super::wire::{Channel, ToAgent, ToGuardian};
 use super::{JournalError, Lookup, lease, spawn, value};
-use crate::{Error, HostKnob, Knob, Place};
+use crate::{Error, Knob, Place};
 
 /// Restoring can take longer: drivers that reset their hardware, several tries.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
@@ -66,11 +67,9 @@ impl Options {
 #[must_use = "dropping a turner puts everything back"]
 pub struct Turner {
     /// `None` only once everything was put back.
-    watch: Mutex<Option<Watch>>,
+    watch: Mutex<Option<JoinHandle<Restored>>>,
     shared: Arc<Shared>,
-    lookup: Lookup,
     answer: Duration,
-    notes: Vec<String>,
 }
 
 impl Turner {
@@ -81,25 +80,9 @@ impl Turner {
     /// kept. Nothing was changed.
     pub fn start(options: Options) -> Result<Turner, Error> {
         let channel = spawn::spawn(&options.guardian)?;
-        let begun = match begin(&channel, &options) {
-            Ok(begun) => begun,
-            Err(error) => {
-                discard_empty(&options);
-                return Err(error);
-            }
-        };
-        let folder = Folder::open_or_make(&options.state_dir)?;
-        let journal = JournalFile::adopt(folder, &begun.name, begun.journal);
-        let held = Held { journal, _namespace: begun.namespace, guardian: begun.guardian };
-        let watch = watch(channel, held, options.lookup)?;
-        let shared = Arc::clone(&watch.shared);
-        let (lookup, answer) = (options.lookup, options.answer.into());
-        Ok(Turner { watch: Mutex::new(Some(watch)), shared, lookup, answer, notes: begun.notes })
-    }
-
-    /// Where the guardian is less protected than it should be, for people.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+        let held = begin(&channel, &options).inspect_err(|_| discard_empty(&options))?;
+        let (shared, watch) = watch(channel, held, options.lookup)?;
+        Ok(Turner { watch: Mutex::new(Some(watch)), shared, answer: options.answer.into() })
     }
 
     /// Sets a knob, reads it back, and takes the write back at once where it does not read as written.
@@ -108,15 +91,15 @@ impl Turner {
     /// [`Error::NotAsWritten`] or the kernel's refusal, after which the value stands as before;
     /// [`Error::Journal`] when nothing was written because the run is over.
     pub fn turn(&self, knob: &str, value: &str, place: &Place) -> Result<TurnReport, Error> {
-        let (knob, turn) = checked(self.lookup, knob, value)?;
+        let knob = checked(self.shared.lookup, knob, value)?;
         let answers = self.shared.turning();
         if let Some(why) = self.shared.lost() {
             return Err(JournalError::Lost(why).into());
         }
-        let before = turn.read(place)?;
+        let before = knob.setting.read(place)?;
         self.ask_leave(&answers, knob, value, place)?;
         let started = Instant::now();
-        let written = write(knob, turn, place, value, &before);
+        let written = write(knob, place, value, &before);
         let took_ns = started.elapsed().into();
         self.report(&answers);
         Ok(TurnReport { knob: knob.factor.name.to_owned(), before, after: written?, took_ns })
@@ -164,26 +147,17 @@ impl Turner {
         let _ = self.shared.tell(&ToGuardian::ShortLease { lease });
     }
 
-    /// Whether the right to turn knobs is gone: the lease ran out or the guardian died, and everything is
+    /// Why the right to turn knobs is gone, where it is: the lease ran out or the guardian died, and everything is
     /// being put back.
-    pub fn lost(&self) -> bool {
-        self.shared.lost().is_some()
-    }
-
-    /// Why the right to turn knobs is gone.
-    pub fn lost_because(&self) -> Option<String> {
+    pub fn lost(&self) -> Option<String> {
         self.shared.lost()
     }
 
     /// Puts everything back, newest first, and says what was done and what differs. After a loss it waits for
     /// whoever is at it. Only the first call has something to put back and to say.
     pub fn restore_all(&self) -> Restored {
-        self.finish()
-    }
-
-    fn finish(&self) -> Restored {
         let watch = self.watch.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Watch { thread, .. }) = watch else { return Restored::default() };
+        let Some(watch) = watch else { return Restored::default() };
         {
             let _no_turn_meanwhile = self.shared.turning();
             let _ = self.shared.tell(&ToGuardian::Restore {});
@@ -191,7 +165,7 @@ impl Turner {
         if !self.shared.has_guardian_ended(Some(RESTORE_TIMEOUT)) {
             self.shared.kill_guardian();
         }
-        thread.join().unwrap_or_else(|_| Restored {
+        watch.join().unwrap_or_else(|_| Restored {
             restored: false,
             notes: vec!["a bug kept settings from being put back: run `landspeed undo`".into()],
         })
@@ -199,15 +173,7 @@ impl Turner {
 }
 
 /// What a guardian hands over when it has begun.
-struct Begun {
-    name: String,
-    notes: Vec<String>,
-    journal: OwnedFd,
-    namespace: NamespaceLock,
-    guardian: OwnedFd,
-}
-
-fn begin(channel: &Channel, options: &Options) -> Result<Begun, Error> {
+fn begin(channel: &Channel, options: &Options) -> Result<Held, Error> {
     let died = |what: &str| JournalError::Guardian(format!("died {what}"));
     let deaf = |e: std::io::Error| JournalError::Guardian(format!("did not begin: {e}"));
     let begin = ToGuardian::Begin { state_dir: options.state_dir.clone(), lease: options.lease };
@@ -219,11 +185,11 @@ fn begin(channel: &Channel, options: &Options) -> Result<Begun, Error> {
     let answer = channel.receive().map_err(deaf)?;
     patience(Timeout::Recv, None)?;
     match answer {
-        Some((ToAgent::Begun { name, notes }, fds)) => {
+        Some((ToAgent::Begun { name }, fds)) => {
             let [journal, namespace, guardian]: [OwnedFd; 3] =
                 fds.try_into().map_err(|_| JournalError::Guardian("did not share the locks".into()))?;
-            let namespace = NamespaceLock::adopt(namespace);
-            Ok(Begun { name, notes, journal, namespace, guardian })
+            let journal = JournalFile::adopt(Folder::open_or_make(&options.state_dir)?, &name, journal);
+            Ok(Held { journal, _namespace: NamespaceLock::adopt(namespace), guardian })
         }
         Some((ToAgent::Refused { why }, _)) => Err(Error::Journal(why)),
         _ => Err(died("before it had begun").into()),
@@ -247,19 +213,13 @@ fn discard_empty(options: &Options) {
 impl Drop for Turner {
     fn drop(&mut self) {
         // After restore_all there is nothing left to do.
-        let _ = self.finish();
+        let _ = self.restore_all();
     }
 }
 
 /// Writes and reads back; what does not read as written is taken back.
-fn write(
-    knob: &Knob,
-    turn: &dyn HostKnob,
-    place: &Place,
-    value: &str,
-    before: &str,
-) -> Result<String, Error> {
-    let domain = &knob.factor.domain;
+fn write(knob: &Knob, place: &Place, value: &str, before: &str) -> Result<String, Error> {
+    let (turn, domain) = (knob.setting, &knob.factor.domain);
     let written = turn.write(place, value).and_then(|()| turn.read(place));
     let failure = match written {
         Ok(found) if value::same(domain, &found, value) => return Ok(found),

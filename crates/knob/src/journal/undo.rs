@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::file::{JournalFile, cookie_of, name_of};
 use super::folder::{Folder, state_dir};
-use super::host::{Host, Live};
+use super::host::Live;
 use super::identity::Here;
 use super::ledger::Ledger;
 use super::lock::NamespaceLock;
@@ -125,9 +125,9 @@ impl Undo {
             }
         }
         if others > 0 {
-            report
-                .lines
-                .push(format!("{others} journal(s) of other network namespaces: run `landspeed undo --all`"));
+            report.lines.push(format!(
+                "{others} journal(s) of other network namespaces: run `landspeed undo` without --here"
+            ));
         }
         if report.lines.is_empty() {
             report.lines.push("nothing to undo".into());
@@ -161,25 +161,11 @@ impl Undo {
         here: &Here,
         report: &mut UndoReport,
     ) -> Result<(), JournalError> {
-        let contents = file.read(self.lookup)?;
-        let done = match whose(&contents, name, here) {
-            Whose::Nobodys => Report { failures: contents.refused, ..Report::default() },
-            Whose::AnotherBoot => Report { notes: of_another_boot(&contents), ..Report::default() },
-            Whose::Unreadable(why) => Report { failures: vec![why], ..Report::default() },
-            Whose::Here => {
-                let _alone = NamespaceLock::take()?;
-                let mut ledger = Ledger::resume(file.again()?, self.lookup, contents, Live::default())?;
-                restore(&mut ledger, self.unsure)
-            }
-            Whose::Elsewhere(cookie) => {
-                let (file, lookup, unsure) = (file.again()?, self.lookup, self.unsure);
-                let ended = Live::after_end_of(cookie, self.devices_ended);
-                in_namespace(cookie, ended, move |host| {
-                    let _alone = host.ended_netns().is_none().then(NamespaceLock::take).transpose()?;
-                    Ok(restore(&mut Ledger::resume(file, lookup, contents, host)?, unsure))
-                })
-            }
-        };
+        let unsure = self.unsure;
+        let done = self.on_host(&file, name, here, move |ledger| {
+            let _alone = ledger.host.ended_netns().is_none().then(NamespaceLock::take).transpose()?;
+            Ok(restore(ledger, unsure))
+        })?;
         report.lines.extend(done.notes.iter().cloned());
         if done.is_done() {
             return file.remove();
@@ -203,28 +189,40 @@ impl Undo {
 
     /// What is lost with a journal, one line each.
     fn given_up(&self, file: &JournalFile, name: &str, here: &Here) -> Result<Vec<String>, JournalError> {
-        let contents = file.read(self.lookup)?;
+        let report = self.on_host(file, name, here, |ledger| {
+            Ok(Report { notes: inventory(ledger), ..Report::default() })
+        })?;
+        let failures = report.failures.into_iter().map(|line| format!("  {line}"));
         let mut lines = vec![format!("{}:", file.path().display())];
-        let refused: Vec<String> = contents.refused.iter().map(|line| format!("  {line}")).collect();
-        lines.extend(match whose(&contents, name, here) {
-            Whose::Nobodys => refused,
-            Whose::AnotherBoot => of_another_boot(&contents),
-            Whose::Unreadable(why) => vec![format!("  {why}")],
-            Whose::Here => inventory(&Ledger::resume(file.again()?, self.lookup, contents, Live::default())?),
-            Whose::Elsewhere(cookie) => {
-                let (file, lookup) = (file.again()?, self.lookup);
-                let ended = Live::after_end_of(cookie, self.devices_ended);
-                let report = in_namespace(cookie, ended, move |host| {
-                    let ledger = Ledger::resume(file, lookup, contents, host)?;
-                    Ok(Report { notes: inventory(&ledger), ..Report::default() })
-                });
-                report.notes.into_iter().chain(report.failures).collect()
-            }
-        });
+        lines.extend(report.notes.into_iter().chain(failures));
         if lines.len() == 1 {
             lines.push("  nothing was turned under it".into());
         }
         Ok(lines)
+    }
+
+    /// Does `work` on the host whose settings a journal speaks of, if there is one.
+    fn on_host(
+        &self,
+        file: &JournalFile,
+        name: &str,
+        here: &Here,
+        work: impl FnOnce(&mut Ledger) -> Result<Report, JournalError> + Send,
+    ) -> Result<Report, JournalError> {
+        let (contents, again, lookup) = (file.read(self.lookup)?, file.again()?, self.lookup);
+        let refused = |failures| Ok(Report { failures, ..Report::default() });
+        match whose(&contents, name, here) {
+            Whose::Nobodys => refused(contents.refused),
+            Whose::AnotherBoot => Ok(Report { notes: of_another_boot(&contents), ..Report::default() }),
+            Whose::Unreadable(why) => refused(vec![why]),
+            Whose::Here => work(&mut Ledger::resume(again, lookup, contents, Live::default())?),
+            Whose::Elsewhere(cookie) => {
+                let ended = Live::after_end_of(cookie, self.devices_ended);
+                Ok(in_namespace(cookie, ended, move |host| {
+                    work(&mut Ledger::resume(again, lookup, contents, host)?)
+                }))
+            }
+        }
     }
 }
 
@@ -243,7 +241,6 @@ enum Whose {
     /// Nothing of it can be used; why.
     Unreadable(String),
     Here,
-    /// Of the network namespace with this cookie.
     Elsewhere(u64),
 }
 
@@ -272,7 +269,7 @@ fn of_another_boot(contents: &Contents) -> Vec<String> {
     let mut notes = vec![
         "a journal of an earlier boot: its settings went with that boot, nothing was written".to_owned(),
     ];
-    for turned in &contents.book.turned {
+    for turned in &contents.history.turned {
         let intent = &turned.intent;
         let device = intent.device.as_ref().map_or("no device", |d| &d.name);
         notes.push(format!(

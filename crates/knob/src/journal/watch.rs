@@ -27,12 +27,10 @@ pub(super) struct Held {
     pub(super) guardian: OwnedFd,
 }
 
-/// What the agent's threads share.
 pub(super) struct Shared {
     pub(super) channel: Channel,
     held: Held,
-    lookup: Lookup,
-    /// Why no knob may be turned any more.
+    pub(super) lookup: Lookup,
     lost: Mutex<Option<String>>,
     /// Held from before a knob is written until the guardian knows that the write is over; nobody restores
     /// meanwhile. Guards the guardian's answers.
@@ -94,27 +92,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The listening thread; it ends with what became of the settings.
-pub(super) struct Watch {
-    pub(super) shared: Arc<Shared>,
-    pub(super) thread: JoinHandle<Restored>,
-}
-
-pub(super) fn watch(channel_to: Channel, held: Held, lookup: Lookup) -> Result<Watch, JournalError> {
+/// Starts the listening thread; it ends with what became of the settings.
+pub(super) fn watch(
+    channel_to: Channel,
+    held: Held,
+    lookup: Lookup,
+) -> Result<(Arc<Shared>, JoinHandle<Restored>), JournalError> {
     let (answers, receiver) = channel();
-    let shared = Arc::new(Shared {
-        channel: channel_to,
-        held,
-        lookup,
-        lost: Mutex::new(None),
-        turning: Mutex::new(receiver),
-    });
+    let (lost, turning) = (Mutex::new(None), Mutex::new(receiver));
+    let shared = Arc::new(Shared { channel: channel_to, held, lookup, lost, turning });
     let listener = Arc::clone(&shared);
     let thread = std::thread::Builder::new()
         .name("guardian-watch".into())
         .spawn(move || listen(&listener, answers))
         .map_err(|e| JournalError::Guardian(format!("cannot be watched: {e}")))?;
-    Ok(Watch { shared, thread })
+    Ok((shared, thread))
 }
 
 fn listen(shared: &Shared, answers: Sender<ToAgent>) -> Restored {

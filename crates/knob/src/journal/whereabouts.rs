@@ -42,14 +42,9 @@ pub(super) fn find(device: &Device, left: Option<&Departure>, ended: bool) -> Re
     let (mut reach, handles) = look_around(here, ended)?;
     // A virtual device ends with its namespace; hardware returns to the machine's first one.
     reach.is_partial &= !ended || device.permanent_mac.is_some();
-    match locate(device, left, &reach)? {
-        Place::Here(name) => Ok(Found::At(Spot::here(&name))),
-        Place::Other(at, name) => {
-            let netns = handles.into_iter().nth(at).map(Arc::new);
-            Ok(Found::At(Spot { device: name, netns }))
-        }
-        Place::Gone => Ok(Found::Gone),
-    }
+    let Some((at, device)) = locate(device, left, &reach)? else { return Ok(Found::Gone) };
+    let netns = at.and_then(|at| handles.into_iter().nth(at)).map(Arc::new);
+    Ok(Found::At(Spot { device, netns }))
 }
 
 fn links() -> Result<Vec<Link>, String> {
@@ -72,7 +67,6 @@ struct Reach {
     is_partial: bool,
 }
 
-/// Another network namespace.
 #[derive(Debug, Default)]
 struct Other {
     /// The number by which this thread's knows it. A device leaves a namespace only for one that has a number.
@@ -80,14 +74,6 @@ struct Other {
     /// Whether it is the machine's first one.
     is_initial: bool,
     links: Vec<Link>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Place {
-    Here(String),
-    /// In one of the others.
-    Other(usize, String),
-    Gone,
 }
 
 fn look_around(here: Vec<Link>, ended: bool) -> Result<(Reach, Vec<OwnedFd>), String> {
@@ -112,7 +98,12 @@ fn look_around(here: Vec<Link>, ended: bool) -> Result<(Reach, Vec<OwnedFd>), St
     Ok((reach, handles))
 }
 
-fn locate(device: &Device, left: Option<&Departure>, reach: &Reach) -> Result<Place, String> {
+/// In which of the others it is, or here, and its name there; `None` where it is gone.
+fn locate(
+    device: &Device,
+    left: Option<&Departure>,
+    reach: &Reach,
+) -> Result<Option<(Option<usize>, String)>, String> {
     let others = reach.others.iter().enumerate();
     let others = others.flat_map(|(at, other)| other.links.iter().map(move |link| (Some(at), link)));
     let all: Vec<(Option<usize>, &Link)> = reach.here.iter().map(|link| (None, link)).chain(others).collect();
@@ -131,12 +122,8 @@ fn locate(device: &Device, left: Option<&Departure>, reach: &Reach) -> Result<Pl
         device.permanent_mac.is_some() || link.index == device.ifindex || told(at, link)
     };
     match found.as_slice() {
-        [(at, link)] if sure(link, at) => Ok(match at {
-            Some(at) => Place::Other(*at, link.name.clone()),
-            None => Place::Here(link.name.clone()),
-        }),
-        [] if left == Some(&Departure::Deleted) => Ok(Place::Gone),
-        [] if !reach.is_partial => Ok(Place::Gone),
+        [(at, link)] if sure(link, at) => Ok(Some((*at, link.name.clone()))),
+        [] if left == Some(&Departure::Deleted) || !reach.is_partial => Ok(None),
         [] => Err("its device is not here, and may be in a network namespace that cannot be reached".into()),
         [(_, like), ..] => Err(format!(
             "its device is not here; {} in another network namespace looks like it, but need not be it",
@@ -200,16 +187,16 @@ mod tests {
         // Its own namespace has ended; in the first one it has another number.
         let first = other(None, true, vec![veth(7, 7), hardware(4)]);
         let reach = Reach { others: vec![other(None, false, vec![veth(7, 1)]), first], ..Reach::default() };
-        assert_eq!(locate(&device, None, &reach), Ok(Place::Other(1, "eth0".into())));
+        assert_eq!(locate(&device, None, &reach), Ok(Some((Some(1), "eth0".into()))));
         // The same address on another bus is another device.
         let elsewhere = Device { parent: Some("virtio3".into()), ..device.clone() };
-        assert_eq!(locate(&elsewhere, None, &reach), Ok(Place::Gone));
+        assert_eq!(locate(&elsewhere, None, &reach), Ok(None));
         // Unplugged, or where nobody can look: only the first is gone.
-        assert_eq!(locate(&device, None, &Reach::default()), Ok(Place::Gone));
+        assert_eq!(locate(&device, None, &Reach::default()), Ok(None));
         let partial = Reach { is_partial: true, ..Reach::default() };
         assert!(locate(&device, None, &partial).unwrap_err().contains("cannot be reached"));
         // What the kernel said itself holds.
-        assert_eq!(locate(&device, Some(&Departure::Deleted), &partial), Ok(Place::Gone));
+        assert_eq!(locate(&device, Some(&Departure::Deleted), &partial), Ok(None));
     }
 
     #[test]
@@ -229,11 +216,11 @@ mod tests {
             ..Reach::default()
         };
         let went = Departure::To { nsid: 3, ifindex: Some(9) };
-        assert_eq!(locate(&device, Some(&went), &reach), Ok(Place::Other(1, "v9".into())));
+        assert_eq!(locate(&device, Some(&went), &reach), Ok(Some((Some(1), "v9".into()))));
         // Unheard it may be another one that was made alike.
         assert!(locate(&device, None, &reach).unwrap_err().contains("v9 in another"));
-        assert_eq!(locate(&device, Some(&Departure::Unseen), &Reach::default()), Ok(Place::Gone));
+        assert_eq!(locate(&device, Some(&Departure::Unseen), &Reach::default()), Ok(None));
         let kept = Reach { others: vec![other(Some(3), false, vec![veth(7, 1)])], ..Reach::default() };
-        assert_eq!(locate(&device, None, &kept), Ok(Place::Other(0, "v7".into())));
+        assert_eq!(locate(&device, None, &kept), Ok(Some((Some(0), "v7".into()))));
     }
 }

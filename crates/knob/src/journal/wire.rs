@@ -24,7 +24,6 @@ const MAX_PACKET: usize = 64 * 1024;
 /// Room for the notes of [`Restored`] in a packet, and the longest of them.
 const MAX_NOTES: usize = MAX_PACKET - 1024;
 const MAX_NOTE: usize = 400;
-/// Most descriptors in a packet.
 const DESCRIPTORS: usize = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,8 +47,8 @@ pub(super) enum ToGuardian {
 #[serde(tag = "say", rename_all = "kebab-case")]
 pub(super) enum ToAgent {
     /// The journal is open. With the packet come the descriptors of journal and namespace, which hold the locks, and
-    /// a pidfd of the guardian. The notes say where the guardian is less protected than it should be.
-    Begun { name: String, notes: Vec<String> },
+    /// a pidfd of the guardian.
+    Begun { name: String },
     /// The intent is on disk: write now.
     Go {},
     /// What the write set off has settled, and what it changed is on disk.
@@ -62,7 +61,6 @@ pub(super) enum ToAgent {
     Restored { restored: Restored },
 }
 
-/// One end of the socket pair.
 #[derive(Debug)]
 pub(super) struct Channel(pub(super) OwnedFd);
 
@@ -77,7 +75,6 @@ impl Channel {
         self.send_flags(message, &[], SendFlags::NOSIGNAL | SendFlags::DONTWAIT)
     }
 
-    /// Sends a packet with descriptors.
     pub(super) fn send_with<M: Serialize>(&self, message: &M, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.send_flags(message, fds, SendFlags::NOSIGNAL)
     }
@@ -169,7 +166,7 @@ mod tests {
     fn a_packet_carries_words_and_descriptors() {
         let (a, b) = pair();
         let file = tempfile::tempfile().unwrap();
-        let begun = ToAgent::Begun { name: "net-7.jsonl".into(), notes: Vec::new() };
+        let begun = ToAgent::Begun { name: "net-7.jsonl".into() };
         a.send_with(&begun, &[file.as_fd(), file.as_fd(), file.as_fd()]).unwrap();
         let (got, fds) = b.receive::<ToAgent>().unwrap().unwrap();
         assert_eq!((got, fds.len()), (begun, 3));

@@ -9,7 +9,6 @@ use crate::{Disturbs, Domain, Knob, Persist, Proposal, Spelling, View};
 /// The least MTU of IPv6 (RFC 8200 section 5): under it the kernel takes IPv6, its addresses and its
 /// routes off the link.
 const LEAST: u64 = 1280;
-/// The usual jumbo frame.
 const USUAL: u64 = 9000;
 /// Place in the order behind what sizes windows.
 const BEHIND_WINDOWS: u32 = 28;

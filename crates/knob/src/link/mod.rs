@@ -12,7 +12,6 @@ use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Place, Scope};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[frame::KNOBS, size::KNOBS, queue::KNOBS];
 
-/// What rows of links have in common.
 const LINK: Factor = Factor {
     scope: Scope::Device,
     domain: Domain::Int(0, u32::MAX as u64),

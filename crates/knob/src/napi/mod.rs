@@ -9,7 +9,6 @@ use crate::file::{Files, Members, Text};
 use crate::{Domain, Error, Factor, Knob, Persist, Place, Proposal, Scope, View};
 use landspeed_factor::{switch_on, unless};
 
-/// What rows of NAPI have in common.
 const NAPI: Factor = Factor {
     scope: Scope::Device,
     toggle: Nanos::millis(20),
@@ -49,7 +48,6 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     }),
 ]];
 
-/// A file of the device.
 fn attribute(place: &Place, file: &str) -> Result<Members, Error> {
     let path = format!("class/net/{}/{file}", name(place)?);
     Ok(Members(Some(Sysfs::open()?), vec![path]))

@@ -1,11 +1,13 @@
 //! How long a device gathers packets before it interrupts.
 
-use super::{HARDWARE, Message, Setting};
+use landspeed_netlink::SettingGroup::Coalesce;
+
+use super::{HARDWARE, Setting};
 use crate::{Domain, Knob, On, Persist, Spelling};
 use landspeed_factor::{each, flip};
 
 pub(super) const KNOBS: &[Knob] = &[
-    knob!(HARDWARE, "adaptive-rx", Setting(Message::Coalesce, "adaptive-rx").switch(), {
+    knob!(HARDWARE, "adaptive-rx", Setting(Coalesce, "adaptive-rx").switch(), {
         persist: &[Persist::Link(&["UseAdaptiveRxCoalesce"], Spelling::Switch, 250)],
         about: "let the driver choose how long received packets are gathered",
         domain: Domain::Switch,
@@ -13,7 +15,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "ethtool(8); Documentation/networking/net_dim.rst",
         propose: |view| flip(view, 84),
     }),
-    knob!(HARDWARE, "rx-usecs", Setting(Message::Coalesce, "rx-usecs"), {
+    knob!(HARDWARE, "rx-usecs", Setting(Coalesce, "rx-usecs"), {
         persist: &[
             Persist::Link(&["RxCoalesceSec"], Spelling::Micros, 250),
             Persist::Coalesce("rx-usecs"),
@@ -28,7 +30,7 @@ pub(super) const KNOBS: &[Knob] = &[
             each(&["0", "50", "100"], 80).into_iter().map(fixed).collect()
         },
     }),
-    knob!(HARDWARE, "rx-frames", Setting(Message::Coalesce, "rx-frames"), {
+    knob!(HARDWARE, "rx-frames", Setting(Coalesce, "rx-frames"), {
         persist: &[
             Persist::Link(&["RxMaxCoalescedFrames"], Spelling::Number(1, 0xffff_ffff), 250),
             Persist::Coalesce("rx-frames"),
@@ -38,7 +40,7 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["rx-usecs", "adaptive-rx"],
         propose: |_| each(&["64"], 86),
     }),
-    knob!(HARDWARE, "tx-usecs", Setting(Message::Coalesce, "tx-usecs"), {
+    knob!(HARDWARE, "tx-usecs", Setting(Coalesce, "tx-usecs"), {
         persist: &[
             Persist::Link(&["TxCoalesceSec"], Spelling::Micros, 250),
             Persist::Coalesce("tx-usecs"),

@@ -3,16 +3,14 @@
 mod coalesce;
 mod queue;
 
-use landspeed_netlink::{Ethtool, SettingGroup as Message, Settings};
+use landspeed_netlink::{Ethtool, SettingGroup, Settings};
 use landspeed_units::Nanos;
 
 use crate::device::{name, refused};
 use crate::{Domain, Error, Factor, HostKnob, Knob, Limits, Place, Scope};
 
-/// All knobs of the family.
 pub(crate) const KNOBS: &[&[Knob]] = &[coalesce::KNOBS, queue::KNOBS];
 
-/// What rows of hardware have in common.
 const HARDWARE: Factor = Factor {
     scope: Scope::Device,
     domain: Domain::Int(0, 65_535),
@@ -22,19 +20,19 @@ const HARDWARE: Factor = Factor {
 };
 
 /// What a driver has none of.
-fn noun(message: Message) -> &'static str {
-    match message {
-        Message::Coalesce => "interrupt coalescing",
-        Message::Rings => "rings",
-        Message::Channels => "channels",
-        Message::Pause => "pause frames",
+fn called(group: SettingGroup) -> &'static str {
+    match group {
+        SettingGroup::Coalesce => "interrupt coalescing",
+        SettingGroup::Rings => "rings",
+        SettingGroup::Channels => "channels",
+        SettingGroup::Pause => "pause frames",
     }
 }
 
 /// One setting of a group, by the name that ethtool prints.
 struct Setting {
     knob: &'static str,
-    message: Message,
+    group: SettingGroup,
     field: &'static str,
     /// The field that holds the greatest value.
     most: Option<&'static str>,
@@ -43,8 +41,8 @@ struct Setting {
 }
 
 impl Setting {
-    const fn new(knob: &'static str, message: Message, field: &'static str) -> Setting {
-        Setting { knob, message, field, most: None, switch: false }
+    const fn new(knob: &'static str, group: SettingGroup, field: &'static str) -> Setting {
+        Setting { knob, group, field, most: None, switch: false }
     }
 
     const fn most(self, field: &'static str) -> Setting {
@@ -58,10 +56,10 @@ impl Setting {
     fn settings(&self, place: &Place) -> Result<(Ethtool, Settings), Error> {
         let device = name(place)?;
         let ethtool = Ethtool::open().map_err(|e| refused(self.knob, e))?;
-        match ethtool.settings(self.message, device) {
+        match ethtool.settings(self.group, device) {
             Ok(settings) => Ok((ethtool, settings)),
             Err(e) if e.is_unsupported() => {
-                Err(Error::Unavailable(format!("the driver of {device} has no {}", noun(self.message))))
+                Err(Error::Unavailable(format!("the driver of {device} has no {}", called(self.group))))
             }
             Err(e) => Err(refused(self.knob, e)),
         }
@@ -72,9 +70,9 @@ impl HostKnob for Setting {
     fn read(&self, place: &Place) -> Result<String, Error> {
         let (_, settings) = self.settings(place)?;
         let lacking = || {
-            let noun = noun(self.message);
+            let group = called(self.group);
             Error::Unavailable(format!(
-                "the driver of {} has no {} among its {noun}",
+                "the driver of {} has no {} among its {group}",
                 place.device, self.field
             ))
         };
@@ -94,7 +92,7 @@ impl HostKnob for Setting {
             // The domains of this family are whole numbers below 2^32.
             number => number.parse().unwrap_or(u32::MAX),
         };
-        let set = ethtool.set_settings(self.message, &place.device, &[(self.field, number)]);
+        let set = ethtool.set_settings(self.group, &place.device, &[(self.field, number)]);
         set.map_err(|e| refused(self.knob, e))
     }
 

@@ -1,8 +1,9 @@
 //! Rings, channels and pause frames.
 
+use landspeed_netlink::SettingGroup::{Channels, Pause, Rings};
 use landspeed_units::Nanos;
 
-use super::{HARDWARE, Message, Setting};
+use super::{HARDWARE, Setting};
 use crate::{Disturbs, Domain, Factor, Knob, On, Persist, Proposal, Spelling, View};
 use landspeed_factor::flip;
 
@@ -24,7 +25,7 @@ const RESET: Factor = Factor {
 const PAUSE: Factor = Factor { domain: Domain::Switch, ..RESET };
 
 pub(super) const KNOBS: &[Knob] = &[
-    knob!(RESET, "ring-rx", Setting(Message::Rings, "rx").most("rx-max"), {
+    knob!(RESET, "ring-rx", Setting(Rings, "rx").most("rx-max"), {
         persist: &[Persist::Link(&["RxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
         about: "descriptors of a receive queue",
         on: On::Receiver,
@@ -32,7 +33,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "ESnet fasterdata (10 Gb/s and faster: the largest ring against drops); ethtool(8)",
         propose: |view| largest(view, 150),
     }),
-    knob!(RESET, "ring-tx", Setting(Message::Rings, "tx").most("tx-max"), {
+    knob!(RESET, "ring-tx", Setting(Rings, "tx").most("tx-max"), {
         persist: &[Persist::Link(&["TxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
         about: "descriptors of a transmit queue",
         on: On::Sender,
@@ -40,14 +41,14 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "ESnet fasterdata; Gettys & Nichols, bufferbloat (2011), for the contrary",
         propose: |view| largest(view, 155),
     }),
-    knob!(RESET, "channels", Setting(Message::Channels, "combined").most("combined-max"), {
+    knob!(RESET, "channels", Setting(Channels, "combined").most("combined-max"), {
         persist: &[Persist::Link(&["CombinedChannels"], Spelling::Number(1, 0xffff_ffff), 239)],
         about: "pairs of receive and transmit queues in use",
         interacts: &["irq-affinity", "rps", "xps", "flows", "ring-rx", "ring-tx"],
         source: "Documentation/networking/scaling.rst (RSS)",
         propose: channels,
     }),
-    knob!(PAUSE, "pause-rx", Setting(Message::Pause, "rx").switch(), {
+    knob!(PAUSE, "pause-rx", Setting(Pause, "rx").switch(), {
         persist: &[Persist::Link(&["RxFlowControl"], Spelling::Switch, 246)],
         about: "stop sending when the other end of the link asks (IEEE 802.3x)",
         on: On::Sender,
@@ -55,7 +56,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "IEEE 802.3 annex 31B; ESnet fasterdata",
         propose: |view| flip(view, 200),
     }),
-    knob!(PAUSE, "pause-tx", Setting(Message::Pause, "tx").switch(), {
+    knob!(PAUSE, "pause-tx", Setting(Pause, "tx").switch(), {
         persist: &[Persist::Link(&["TxFlowControl"], Spelling::Switch, 246)],
         about: "ask the other end of the link to stop when receive buffers run out (IEEE 802.3x)",
         on: On::Receiver,
@@ -65,7 +66,6 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// What the device takes at most.
 fn largest(view: &View, rank: u32) -> Vec<Proposal> {
     view.most.filter(|most| *most > 0).map(|most| Proposal::new(most.to_string(), rank)).into_iter().collect()
 }

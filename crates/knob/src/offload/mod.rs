@@ -15,7 +15,6 @@ use crate::{Disturbs, Domain, Factor, Knob, On, Proposal, Scope, View};
 /// All knobs of the family, those that others need first.
 pub(crate) const KNOBS: &[&[Knob]] = &[transmit::KNOBS, receive::KNOBS];
 
-/// What rows of offloads have in common.
 const OFFLOAD: Factor = Factor {
     scope: Scope::Device,
     on: On::Sender,

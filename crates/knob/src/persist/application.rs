@@ -6,7 +6,6 @@ use landspeed_factor::Table;
 use super::{Change, Error, shown};
 use crate::Persist;
 
-/// One line a setting.
 pub(super) fn text<'a>(changes: impl Iterator<Item = Change<'a>>, table: &Table) -> Result<String, Error> {
     let mut text = String::new();
     for change in changes {

@@ -14,13 +14,13 @@ const DEFAULTS: &str = "NamePolicy=keep kernel database onboard slot path\n\
      AlternativeNamesPolicy=database onboard slot path\n\
      MACAddressPolicy=persistent\n";
 
-pub(super) struct Line {
+pub(super) struct LinkLine {
     knob: String,
     text: String,
     since: u32,
 }
 
-impl Line {
+impl LinkLine {
     /// As a setting that no file holds, for want of a link.
     pub(super) fn without_link(&self) -> LeftOut {
         LeftOut { knob: self.knob.clone(), why: "the record does not tell this host's link".into() }
@@ -32,7 +32,7 @@ impl Line {
 pub(super) fn line(
     change: &Change<'_>,
     (keys, spelling, since): (&[&str], Spelling, u32),
-) -> Result<Option<Line>, Error> {
+) -> Result<Option<LinkLine>, Error> {
     const MOST: u64 = u32::MAX as u64;
     if spelling == Spelling::Switch && members(change, "on or off", as_switch)?.len() > 1 {
         return Ok(None);
@@ -45,11 +45,11 @@ pub(super) fn line(
     };
     Ok(value.map(|value| {
         let text = keys.iter().map(|key| format!("{key}={value}\n")).collect();
-        Line { knob: shown(change.knob), text, since }
+        LinkLine { knob: shown(change.knob), text, since }
     }))
 }
 
-pub(super) fn file(lines: &[Line], device: &Device<'_>, origin: &str) -> Option<File> {
+pub(super) fn file(lines: &[LinkLine], device: &Device<'_>, origin: &str) -> Option<File> {
     let since = lines.iter().map(|line| line.since).max()?;
     let path = format!("/etc/systemd/network/10-landspeed-{}.link", device.name);
     let matches = match device.mac {

@@ -24,6 +24,7 @@ use landspeed_units::Text;
 use crate::Persist;
 use check::Device;
 pub use confirmed::{Needs, confirmed};
+use link_file::LinkLine;
 
 /// What to persist: one host's part of a run.
 #[derive(Debug, Clone, Copy)]
@@ -135,16 +136,16 @@ pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
     done.files.extend(sysctl::file(&sysctls, &origin));
     match &device {
         Some(device) => done.files.extend(link_file::file(&of_link, device, &origin)),
-        None => done.left_out.extend(of_link.iter().map(link_file::Line::without_link)),
+        None => done.left_out.extend(of_link.iter().map(LinkLine::without_link)),
     }
     done.files.extend(script::files(&commands, device.as_ref(), &origin));
     done.application = application::text(changes(&kept.start.flow, &kept.end.flow), table)?;
     Ok(done)
 }
 
-/// Where one change is kept.
 enum Place {
-    Link(link_file::Line),
+    Link(LinkLine),
+    /// In a script, as these lines.
     Command(String),
     /// Nowhere, for this reason.
     None(&'static str),
@@ -159,12 +160,7 @@ fn place(change: &Change<'_>, ways: &[Persist], device: Option<&str>) -> Result<
                     return Ok(Place::Link(line));
                 }
             }
-            other => {
-                return Ok(match script::line(change, other, device)? {
-                    script::Line::Command(command) => Place::Command(command),
-                    script::Line::None(why) => Place::None(why),
-                });
-            }
+            other => return script::lines(change, other, device),
         }
     }
     Ok(Place::None(script::NOWHERE))

@@ -2,33 +2,40 @@
 
 use landspeed_factor::parse_cpus;
 
-use super::check::{Device, as_number, as_switch, as_word, members};
-use super::{Change, Error, File, heading};
+use super::check::{Device, as_number, as_switch, as_word, members, number};
+use super::{Change, Error, File, Place, heading};
 use crate::Persist;
 use crate::file::list_to_mask;
 
-pub(super) enum Line {
-    /// A line of the script, its values checked.
-    Command(String),
-    /// Why there is none.
-    None(&'static str),
-}
-
-pub(super) fn line(change: &Change<'_>, how: Persist, device: Option<&str>) -> Result<Line, Error> {
+/// The lines of the script that set a change, its values checked.
+pub(super) fn lines(change: &Change<'_>, how: Persist, device: Option<&str>) -> Result<Place, Error> {
     if let Persist::Processors(files) = how {
         return each_file(change, files);
     }
-    let Some(device) = device else { return Ok(Line::None("the record does not tell this host's link")) };
-    match how {
-        Persist::Queues(direction, file) => queues(change, device, (direction, file)),
-        Persist::Attribute(file) => attribute(change, device, file),
-        Persist::IpLink(key) => size(change, device, key),
-        Persist::Feature(name) => feature(change, device, name),
-        Persist::Coalesce(name) => coalesce(change, device, name),
-        Persist::Qdisc => qdisc(change, device),
-        Persist::Interrupts => interrupts(change, device),
-        Persist::Link(..) | Persist::Application(_) | Persist::Processors(_) => Ok(Line::None(NOWHERE)),
-    }
+    let Some(device) = device else { return Ok(Place::None("the record does not tell this host's link")) };
+    Ok(Place::Command(match how {
+        Persist::Queues(direction, file) => return queues(change, device, (direction, file)),
+        Persist::Interrupts => return interrupts(change, device),
+        // A file of the device: a number, or a switch as 1 and 0.
+        Persist::Attribute(file) => {
+            let value = as_switch(change.to).map(u64::from).or_else(|| as_number(change.to));
+            let value = value.ok_or_else(|| change.wrong("a whole number, on or off"))?;
+            checked(&format!("echo {value} > /sys/class/net/{device}/{file}"))
+        }
+        Persist::IpLink(key) => checked(&format!("ip link set dev {device} {key} {}", number(change)?)),
+        Persist::Coalesce(name) => checked(&format!("ethtool -C {device} {name} {}", number(change)?)),
+        Persist::Feature(name) => match members(change, "on or off", as_switch)?.as_slice() {
+            [on] => checked(&format!("ethtool -K {device} {name} {}", if *on { "on" } else { "off" })),
+            _ => return Ok(Place::None(DIFFERENT)),
+        },
+        Persist::Qdisc => match as_word(change.to).ok_or_else(|| change.wrong("a qdisc's name"))? {
+            "default" => return Ok(Place::None("'default' needs no file")),
+            kind => checked(&format!("tc qdisc replace dev {device} root {kind}")),
+        },
+        Persist::Link(..) | Persist::Application(_) | Persist::Processors(_) => {
+            return Ok(Place::None(NOWHERE));
+        }
+    }))
 }
 
 /// Why a setting that nothing holds is left out.
@@ -36,19 +43,19 @@ pub(super) const NOWHERE: &str =
     "no file of a distribution holds it; set it where the link or host is set up";
 const DIFFERENT: &str = "its members have different values, which no single line sets";
 
-fn queues(change: &Change<'_>, device: &str, (direction, file): (&str, &str)) -> Result<Line, Error> {
+fn queues(change: &Change<'_>, device: &str, (direction, file): (&str, &str)) -> Result<Place, Error> {
     let folder = format!("/sys/class/net/{device}/queues");
     let values = match file.ends_with("_cpus") {
         true => members(change, "a set of processors", list_to_mask)?,
         false => members(change, "a whole number", |value| as_number(value).map(|n| n.to_string()))?,
     };
     if let [value] = values.as_slice() {
-        return Ok(Line::Command(write_all(&format!("{folder}/{direction}-*/{file}"), value)));
+        return Ok(Place::Command(write_all(&format!("{folder}/{direction}-*/{file}"), value)));
     }
     let write = |(queue, value): (usize, &String)| {
         checked(&format!("echo {value} > {folder}/{direction}-{queue}/{file}"))
     };
-    Ok(Line::Command(values.iter().enumerate().map(write).collect::<Vec<_>>().join("\n")))
+    Ok(Place::Command(values.iter().enumerate().map(write).collect::<Vec<_>>().join("\n")))
 }
 
 /// A command whose failure makes the unit fail, but not the lines after it.
@@ -61,13 +68,13 @@ fn write_all(files: &str, value: &str) -> String {
 }
 
 /// Interrupts get their numbers at boot: they are told apart by their order.
-fn interrupts(change: &Change<'_>, device: &str) -> Result<Line, Error> {
+fn interrupts(change: &Change<'_>, device: &str) -> Result<Place, Error> {
     let list = |value: &str| parse_cpus(value).filter(|cpus| !cpus.is_empty()).map(|_| value.to_owned());
     let values = members(change, "sets of processors", list)?;
     let folder = format!("/sys/class/net/{device}/device");
     let numbers = format!("$(ls {folder}/msi_irqs 2>/dev/null || ls {folder}/../msi_irqs)");
     let sorted = format!("$(printf '%s\\n' {numbers} | sort -n)");
-    Ok(Line::Command(match values.as_slice() {
+    Ok(Place::Command(match values.as_slice() {
         [value] => format!(
             "for irq in {sorted}; do echo {value} > /proc/irq/$irq/smp_affinity_list || failed=1; done"
         ),
@@ -78,51 +85,16 @@ fn interrupts(change: &Change<'_>, device: &str) -> Result<Line, Error> {
     }))
 }
 
-/// A file of the device: a number, or a switch as 1 and 0.
-fn attribute(change: &Change<'_>, device: &str, file: &str) -> Result<Line, Error> {
-    let value = match as_switch(change.to) {
-        Some(on) => u64::from(on),
-        None => as_number(change.to).ok_or_else(|| change.wrong("a whole number, on or off"))?,
-    };
-    Ok(Line::Command(checked(&format!("echo {value} > /sys/class/net/{device}/{file}"))))
-}
-
-fn size(change: &Change<'_>, device: &str, key: &str) -> Result<Line, Error> {
-    let bytes = as_number(change.to).ok_or_else(|| change.wrong("a whole number"))?;
-    Ok(Line::Command(checked(&format!("ip link set dev {device} {key} {bytes}"))))
-}
-
-fn qdisc(change: &Change<'_>, device: &str) -> Result<Line, Error> {
-    match as_word(change.to).ok_or_else(|| change.wrong("a qdisc's name"))? {
-        "default" => Ok(Line::None("'default' needs no file")),
-        kind => Ok(Line::Command(checked(&format!("tc qdisc replace dev {device} root {kind}")))),
-    }
-}
-
-fn feature(change: &Change<'_>, device: &str, name: &str) -> Result<Line, Error> {
-    Ok(match members(change, "on or off", as_switch)?.as_slice() {
-        [on] => {
-            Line::Command(checked(&format!("ethtool -K {device} {name} {}", if *on { "on" } else { "off" })))
-        }
-        _ => Line::None(DIFFERENT),
-    })
-}
-
-fn coalesce(change: &Change<'_>, device: &str, name: &str) -> Result<Line, Error> {
-    let value = as_number(change.to).ok_or_else(|| change.wrong("a whole number"))?;
-    Ok(Line::Command(checked(&format!("ethtool -C {device} {name} {value}"))))
-}
-
 /// A file of each processor: a word, or 0 and 1 where the file says what is disabled.
-fn each_file(change: &Change<'_>, files: &str) -> Result<Line, Error> {
+fn each_file(change: &Change<'_>, files: &str) -> Result<Place, Error> {
     let disables = files.ends_with("/disable");
     let values = match disables {
         true => members(change, "on or off", |v| as_switch(v).map(|on| u8::from(!on).to_string()))?,
         false => members(change, "one governor's name", |v| as_word(v).map(str::to_owned))?,
     };
     Ok(match values.as_slice() {
-        [value] => Line::Command(write_all(files, value)),
-        _ => Line::None(DIFFERENT),
+        [value] => Place::Command(write_all(files, value)),
+        _ => Place::None(DIFFERENT),
     })
 }
 

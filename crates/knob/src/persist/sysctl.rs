@@ -4,21 +4,21 @@ use super::{Change, Error, File, heading};
 
 const PATH: &str = "/etc/sysctl.d/90-landspeed.conf";
 
-pub(super) struct Line {
+pub(super) struct SysctlLine {
     key: String,
     to: String,
     from: Option<String>,
 }
 
 /// The line of one change; the key comes from the knob table and is checked all the same.
-pub(super) fn line(change: &Change<'_>, key: &str) -> Result<Line, Error> {
+pub(super) fn line(change: &Change<'_>, key: &str) -> Result<SysctlLine, Error> {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '_' | '-' | '.');
     let key = key.replace('/', ".");
     if key.is_empty() || !key.starts_with("net.") || !key.chars().all(plain) {
         return Err(change.wrong("a setting with a sysctl below net"));
     }
     let to = text(change.to).ok_or_else(|| change.wrong("numbers or one word"))?;
-    Ok(Line { key, to, from: change.from.and_then(text) })
+    Ok(SysctlLine { key, to, from: change.from.and_then(text) })
 }
 
 /// A value as the kernel takes it: numbers with spaces between, or a word.
@@ -32,7 +32,7 @@ fn text(value: &str) -> Option<String> {
     })
 }
 
-pub(super) fn file(lines: &[Line], origin: &str) -> Option<File> {
+pub(super) fn file(lines: &[SysctlLine], origin: &str) -> Option<File> {
     if lines.is_empty() {
         return None;
     }
@@ -43,7 +43,7 @@ pub(super) fn file(lines: &[Line], origin: &str) -> Option<File> {
         }
         text += &format!("\n{} = {}\n", line.key, line.to);
     }
-    let back = |line: &Line| Some(format!("sysctl -w '{}={}'", line.key, line.from.as_ref()?));
+    let back = |line: &SysctlLine| Some(format!("sysctl -w '{}={}'", line.key, line.from.as_ref()?));
     let remove = std::iter::once(format!("rm {PATH}")).chain(lines.iter().filter_map(back)).collect();
     Some(File { path: PATH.into(), text, mode: 0o644, apply: vec![format!("sysctl -p {PATH}")], remove })
 }

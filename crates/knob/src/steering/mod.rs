@@ -9,7 +9,6 @@ use crate::{Domain, Factor, Knob, On, Scope};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[queue::KNOBS, interrupt::KNOBS];
 
-/// What rows of steering have in common.
 const STEERING: Factor = Factor {
     scope: Scope::Device,
     on: On::Receiver,

@@ -30,7 +30,6 @@ pub(crate) const KNOBS: &[&[Knob]] = &[windows::KNOBS, congestion::KNOBS, detail
 /// What rows of a namespace's sysctls have in common. New connections take the value: nothing to settle.
 const NAMESPACED: Factor = Factor { source: "Documentation/networking/ip-sysctl.rst", ..Factor::KNOB };
 
-/// What rows of the machine's sysctls have in common.
 const MACHINE: Factor =
     Factor { scope: Scope::Host, source: "Documentation/admin-guide/sysctl/net.rst", ..NAMESPACED };
 

@@ -23,6 +23,15 @@ pub(crate) fn in_namespace(test: fn(&Place)) {
         for device in ["v0", "v1"] {
             rtnl.set_link(device, LinkChange::Up(true)).unwrap();
         }
+        // The kernel gives a link its own address once it runs, a moment later.
+        let is_whole = |device| {
+            let link = rtnl.link(device).unwrap();
+            link.flags & libc::IFF_RUNNING as u32 != 0 && !rtnl.addresses(link.index).unwrap().is_empty()
+        };
+        let started = std::time::Instant::now();
+        while started.elapsed().as_millis() < 1000 && !["v0", "v1"].into_iter().all(is_whole) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
         let address = Address::new(rtnl.index_of("v0").unwrap(), [198, 18, 0, 1].into(), 24);
         rtnl.add_address(&address).unwrap();
         test(&Place { device: "v0".into() });

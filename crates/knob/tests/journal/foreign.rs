@@ -2,20 +2,13 @@
 
 use std::fs;
 
-use super::host::{Agent, Host, ip, tc};
-use super::kills::{KILL, guardian_pid, signal};
-const RP_FILTER: &str = "/proc/sys/net/ipv4/conf/v0/rp_filter";
+use super::host::{Host, ip, started, tc};
 
-/// A host, and an agent that may turn its knobs.
-fn started() -> Option<(Host, Agent)> {
-    let host = Host::try_new()?;
-    let agent = host.started(60_000);
-    Some((host, agent))
-}
+const RP_FILTER: &str = "/proc/sys/net/ipv4/conf/v0/rp_filter";
 
 #[test]
 fn what_others_took_away_or_set_stays_so_and_is_said() {
-    let Some((host, mut agent)) = started() else { return };
+    let Some((host, _, mut agent)) = started(60_000) else { return };
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| {
         // A virtual address that failed over, a route that a daemon withdrew, an administrator's filter.
@@ -40,7 +33,7 @@ fn what_others_took_away_or_set_stays_so_and_is_said() {
 
 #[test]
 fn a_users_own_mtu_stays_with_all_that_follows_from_it() {
-    let Some((host, mut agent)) = started() else { return };
+    let Some((host, _, mut agent)) = started(60_000) else { return };
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| ip("link set v0 mtu 4000"));
     let before = host.picture();
@@ -52,7 +45,7 @@ fn a_users_own_mtu_stays_with_all_that_follows_from_it() {
 
 #[test]
 fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
-    let Some((host, mut agent)) = started() else { return };
+    let Some((host, _, mut agent)) = started(60_000) else { return };
     // IPv6 goes, with its addresses and routes; somebody gives up one that is left, and sets what is left.
     assert_eq!(agent.ask("turn mtu 1200").unwrap(), "3000 -> 1200");
     host.inside(|| {
@@ -61,9 +54,7 @@ fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
     });
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "1200 -> 9000");
     assert_eq!(agent.ask("turn mtu 1200").unwrap(), "9000 -> 1200");
-    signal(agent.pid(), rustix::process::Signal::STOP);
-    signal(guardian_pid(&host).unwrap(), KILL);
-    agent.kill();
+    agent.kill_with_guardian(&host);
     let report = host.undo();
     assert!(report.clean, "{report:?}");
     let now = host.picture();
@@ -77,7 +68,7 @@ fn what_others_changed_between_two_of_our_turns_is_theirs_for_undo_too() {
 /// address: what our write then takes away is no part of that.
 #[test]
 fn a_route_that_outlived_its_address_comes_back() {
-    let Some((host, mut agent)) = started() else { return };
+    let Some((host, _, mut agent)) = started(60_000) else { return };
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
     host.inside(|| ip("addr del fd00:3::1/64 dev v0"));
     let routes = || host.inside(|| ip("-6 route show dev v0"));

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal};
 use landspeed_knob::journal::{JournalError, Lookup, Undo, UndoReport};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
@@ -29,6 +30,13 @@ pub(crate) fn can_run() -> bool {
         println!("SKIP: needs root and iproute2");
     }
     root && ip
+}
+
+/// A host, a picture of it, and an agent that may turn its knobs; `None` where tests of real namespaces cannot run.
+pub(crate) fn started(lease_ms: u64) -> Option<(Host, String, Agent)> {
+    let host = Host::try_new()?;
+    let (before, agent) = (host.picture(), host.started(lease_ms));
+    Some((host, before, agent))
 }
 
 /// A namespace with its own state folder; both vanish with it.
@@ -146,6 +154,12 @@ impl Host {
             }
             picture
         })
+    }
+
+    /// Waits until whoever is left has restored, and compares.
+    pub(crate) fn comes_back(&self, before: &str) {
+        wait_until_no_journal(self);
+        assert_same(&self.picture(), before, "afterwards");
     }
 
     /// What undo does in the namespace, with the tests' own knobs.
@@ -332,6 +346,13 @@ impl Agent {
 
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Kills both before either can restore for the other.
+    pub(crate) fn kill_with_guardian(self, host: &Host) {
+        signal(self.pid(), rustix::process::Signal::STOP);
+        signal(guardian_pid(host).unwrap(), KILL);
+        self.kill();
     }
 
     /// Kills it as nothing can be caught, and waits for its end.

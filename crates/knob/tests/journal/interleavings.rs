@@ -12,11 +12,11 @@ use super::host::{Agent, Host, assert_same, can_ip, can_run, undo_with};
 use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal};
 use super::knobs::lookup;
 
-/// Knuth's MMIX generator: any spread of choices will do.
-struct Random(u64);
+/// Knuth's MMIX generator: any spread of choices and moments will do.
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % n
     }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::host::{Host, assert_same};
+use super::host::{Host, assert_same, started};
+use super::interleavings::Random;
 
 /// A journal's header, to learn who the guardian is.
 pub(crate) fn guardian_pid(host: &Host) -> Option<u32> {
@@ -50,24 +51,9 @@ fn session_of(pid: u32) -> i32 {
 }
 
 #[test]
-fn the_guardian_restores_for_a_killed_agent() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(5000);
-    agent.ask("turn rmem 4096 65536 65536");
-    agent.ask("turn mtu 1200");
-    assert_ne!(host.picture(), before);
-    agent.kill();
-    wait_until_no_journal(&host);
-    assert_same(&host.picture(), &before, "afterwards");
-}
-
-#[test]
 fn the_guardian_is_deaf_to_what_ends_sessions() {
     use rustix::process::Signal;
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(60_000);
+    let Some((host, before, mut agent)) = started(60_000) else { return };
     agent.ask("turn mtu 9000");
     let guardian = guardian_pid(&host).unwrap();
     for ending in [Signal::HUP, Signal::INT, Signal::TERM, Signal::QUIT, Signal::PIPE] {
@@ -85,20 +71,16 @@ fn the_guardian_is_deaf_to_what_ends_sessions() {
     assert!(open <= 9, "{open} descriptors");
     assert_eq!(agent.ask("turn mtu 1500").unwrap(), "9000 -> 1500");
     agent.kill();
-    wait_until_no_journal(&host);
-    assert_same(&host.picture(), &before, "afterwards");
+    host.comes_back(&before);
 }
 
 #[test]
 fn the_agent_restores_for_a_killed_guardian_and_turns_no_more() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(5000);
+    let Some((host, before, mut agent)) = started(5000) else { return };
     agent.ask("turn rmem 4096 65536 65536");
     agent.ask("turn mtu 1200");
     signal(guardian_pid(&host).unwrap(), KILL);
-    wait_until_no_journal(&host);
-    assert_same(&host.picture(), &before, "afterwards");
+    host.comes_back(&before);
     let refused = agent.ask("turn mtu 9000").unwrap();
     assert!(refused.contains("the guardian died"), "{refused}");
     let restored = agent.ask("restore").unwrap();
@@ -108,15 +90,11 @@ fn the_agent_restores_for_a_killed_guardian_and_turns_no_more() {
 
 #[test]
 fn undo_restores_when_both_are_dead() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(5000);
+    let Some((host, before, mut agent)) = started(5000) else { return };
     agent.ask("turn mtu 1200");
     agent.ask("turn sack 0");
     // The agent must not have time to restore for its guardian.
-    signal(agent.pid(), rustix::process::Signal::STOP);
-    signal(guardian_pid(&host).unwrap(), KILL);
-    agent.kill();
+    agent.kill_with_guardian(&host);
     assert_ne!(host.picture(), before);
     let mut second = host.agent(5000);
     let refused = second.ask("start").unwrap();
@@ -134,14 +112,11 @@ fn undo_restores_when_both_are_dead() {
 
 #[test]
 fn a_lease_that_ends_puts_everything_back_while_the_agent_lives() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(60_000);
+    let Some((host, before, mut agent)) = started(60_000) else { return };
     agent.ask("turn mtu 9000");
     agent.ask("short 200");
     agent.ask("turn rmem 4096 65536 65536");
-    wait_until_no_journal(&host);
-    assert_same(&host.picture(), &before, "afterwards");
+    host.comes_back(&before);
     let refused = agent.ask("turn mtu 9000").unwrap();
     assert!(refused.contains("stopped answering"), "{refused}");
     assert_same(&host.picture(), &before, "afterwards");
@@ -150,9 +125,7 @@ fn a_lease_that_ends_puts_everything_back_while_the_agent_lives() {
 
 #[test]
 fn a_stopped_agent_cannot_write_after_its_lease() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(1000);
+    let Some((host, before, mut agent)) = started(1000) else { return };
     agent.ask("turn mtu 9000");
     agent.ask("beat");
     signal(agent.pid(), rustix::process::Signal::STOP);
@@ -167,45 +140,35 @@ fn a_stopped_agent_cannot_write_after_its_lease() {
 
 #[test]
 fn an_agent_that_hangs_in_a_write_is_killed_and_its_half_written_value_is_put_back() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(500);
+    let Some((host, before, mut agent)) = started(500) else { return };
     agent.tell("turn slow 9");
     let half = || host.picture().contains("tcp_probe_threshold=7\n");
     let deadline = Instant::now() + Duration::from_secs(20);
     while !half() {
         assert!(Instant::now() < deadline);
     }
-    wait_until_no_journal(&host);
-    assert_same(&host.picture(), &before, "afterwards");
+    host.comes_back(&before);
     assert_eq!(agent.ask("lost"), None, "the agent is dead");
 }
 
 #[test]
 fn a_write_that_takes_as_long_as_its_row_says_is_never_cut() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(300);
+    let Some((host, before, mut agent)) = started(300) else { return };
     // No heartbeat comes: the lease ends while the knob is written, and the grace with it if the row did not count.
     assert_eq!(agent.ask("turn steady 9").as_deref(), Some("8 -> 9"));
-    wait_until_no_journal(&host);
-    assert_same(&host.picture(), &before, "afterwards");
+    host.comes_back(&before);
     assert!(agent.ask("lost").expect("the agent lives").contains("stopped answering"));
 }
 
 #[test]
 fn a_value_left_half_way_is_ours_for_undo_too() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(60_000);
+    let Some((host, before, mut agent)) = started(60_000) else { return };
     agent.tell("turn slow 9");
     let deadline = Instant::now() + Duration::from_secs(20);
     while !host.picture().contains("tcp_probe_threshold=7\n") {
         assert!(Instant::now() < deadline);
     }
-    signal(agent.pid(), rustix::process::Signal::STOP);
-    signal(guardian_pid(&host).unwrap(), KILL);
-    agent.kill();
+    agent.kill_with_guardian(&host);
     let report = host.undo();
     assert!(report.clean, "{report:?}");
     assert_same(&host.picture(), &before, "afterwards");
@@ -216,13 +179,9 @@ fn a_value_left_half_way_is_ours_for_undo_too() {
 fn kills_at_random_moments_leave_the_host_as_found() {
     let Some(host) = Host::try_new() else { return };
     let before = host.picture();
-    let mut seed = u64::from(std::process::id());
+    let seed = u64::from(std::process::id());
     println!("seed {seed}");
-    let mut random = |below: u64| {
-        // Knuth's MMIX generator: any spread of moments will do.
-        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (seed >> 33) % below
-    };
+    let mut random = Random(seed);
     let rounds = std::env::var("LANDSPEED_TEST_KILLS").ok().and_then(|v| v.parse().ok()).unwrap_or(20);
     // Half of the moments lie in the beginning, where journal and lock come to be.
     for round in 0..rounds {
@@ -235,9 +194,9 @@ fn kills_at_random_moments_leave_the_host_as_found() {
                 ["turn mtu 1200", "turn sack 0", "turn down on", "turn mtu 9000", "turn down off"][n % 5],
             );
         }
-        std::thread::sleep(Duration::from_micros(random(longest_us)));
+        std::thread::sleep(Duration::from_micros(random.below(longest_us) as u64));
         let guardian = guardian_pid(&host);
-        let (kill_agent, kill_guardian) = [(true, false), (false, true), (true, true)][random(3) as usize];
+        let (kill_agent, kill_guardian) = [(true, false), (false, true), (true, true)][random.below(3)];
         if kill_guardian && let Some(guardian) = guardian {
             signal(guardian, KILL);
         }
@@ -246,14 +205,14 @@ fn kills_at_random_moments_leave_the_host_as_found() {
         }
         drop(agent);
         let both = kill_agent && kill_guardian && guardian.is_some();
-        settle(&host, both);
+        restore_after(&host, both);
         let when = format!("round {round}: agent {kill_agent}, guardian {kill_guardian}");
         assert_same(&host.picture(), &before, &when);
     }
 }
 
 /// Waits for the survivor to restore, then undoes what two deaths at once left.
-fn settle(host: &Host, both: bool) {
+fn restore_after(host: &Host, both: bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !both && !host.journals().is_empty() {
         let left = || {

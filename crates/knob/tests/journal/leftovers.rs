@@ -23,7 +23,7 @@ fn plant(host: &Host, lines: &str) -> PathBuf {
     path
 }
 
-const HEADER: &str = r#"{"entry":"header","format":2,"boot_id":"BOOT","netns_cookie":COOKIE,"agent":{"pid":1,"start_ticks":0},"guardian":{"pid":1,"start_ticks":0}}
+const HEADER: &str = r#"{"entry":"header","format":3,"boot_id":"BOOT","netns_cookie":COOKIE,"agent":{"pid":1,"start_ticks":0},"guardian":{"pid":1,"start_ticks":0}}
 {"entry":"mark","turning":"0000000000","seen":"0000000000","net":"0000000000","at_s":"0000000000"}
 "#;
 
@@ -75,7 +75,7 @@ fn hostile_lines_are_refused_and_the_others_restored() {
         r#"{"entry":"intent","seq":1,"knob":"mtu","device":{"name":"v0","ifindex":3,"permanent_mac":null},"before":"3000","to":"1500"}
 {"entry":"seen","id":1,"device":3,"seen":{"kinds":[],"running":false,"items":[[{"device-sysctl":"ipv4/conf/../../../kernel/core_pattern"},{"text":"x"}]]}}"#,
         r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"1","to":"0"}
-{"entry":"net","id":1,"net":{"values":[],"changes":[{"device":3,"key":{"device-sysctl":"ipv4/conf/rp_filter"},"before":{"text":"1"},"after":{"text":"2"}}]}}"#,
+{"entry":"net","id":1,"net":{"values":[],"changes":[[[3,{"device-sysctl":"ipv4/conf/rp_filter"}],{"before":{"text":"1"},"after":{"text":"2"},"was_orphan":false}]]}}"#,
         r#"{"entry":"net","id":1,"net":{"values":[[1,"1"]],"changes":[]}}"#,
         r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1","run":"/bin/sh"}"#,
         r#"{"entry":"also","seq":9,"to":"1"}"#,
@@ -141,7 +141,7 @@ fn undo_reaches_other_namespaces_and_knows_those_that_are_gone() {
     plant(&host, &with_header(intent));
     let from_here = |all| undo_with(all, &host.state(), lookup).unwrap();
     let report = from_here(false);
-    assert!(report.lines[0].contains("undo --all") && host.journals().len() == 1, "{report:?}");
+    assert!(report.lines[0].contains("without --here") && host.journals().len() == 1, "{report:?}");
     {
         let _named = Named::new(host.netns());
         let report = from_here(true);
@@ -207,7 +207,7 @@ fn a_journal_of_another_version_is_named_and_not_misread() {
     let Some(host) = Host::try_new() else { return };
     let intent =
         r#"{"entry":"intent","seq":1,"knob":"sack","device":null,"before":"0","to":"1","disturbed":{}}"#;
-    let old = with_header(intent).replace("\"format\":2", "\"format\":1");
+    let old = with_header(intent).replace("\"format\":3", "\"format\":2");
     plant(&host, &old);
     let before = host.picture();
     assert!(host.agent(5000).ask("start").unwrap().contains("landspeed undo"));

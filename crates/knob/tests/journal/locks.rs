@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
 
-use super::host::{Host, assert_same, undo_with};
-use super::kills::{guardian_pid, signal, wait_until_no_journal, wait_until_stopped};
+use super::host::{Host, undo_with};
+use super::kills::{guardian_pid, signal, wait_until_stopped};
 use super::knobs::lookup;
 
 #[test]
@@ -94,8 +94,7 @@ fn undo_and_a_new_run_say_what_to_do_about_a_stopped_guardian() {
             let report = host.undo();
             assert!(report.clean, "{report:?}");
         }
-        wait_until_no_journal(&host);
-        assert_same(&host.picture(), &before, "afterwards");
+        host.comes_back(&before);
     }
 }
 
@@ -115,7 +114,6 @@ fn a_guardian_that_hangs_does_not_hang_its_agent() {
     }
     let refused = agent.ask("turn mtu 8000").unwrap();
     assert!(refused.contains("the guardian did not answer"), "{refused}");
-    wait_until_no_journal(&host);
-    assert_same(&host.picture(), &before, "afterwards");
+    host.comes_back(&before);
     assert!(agent.ask("restore").unwrap().starts_with("true the guardian died"));
 }

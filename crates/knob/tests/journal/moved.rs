@@ -8,7 +8,6 @@ use landspeed_knob::journal::Undo;
 use landspeed_netlink::{LinkChange, Rtnl};
 
 use super::host::{Host, Named, can_run, empty_netns, inside, ip};
-use super::kills::{KILL, guardian_pid, signal};
 use super::knobs::lookup;
 
 fn moved(host: &Host, to: &OwnedFd) {
@@ -45,9 +44,7 @@ fn a_device_that_moved_unseen_is_looked_for_and_the_journal_kept_where_nobody_ca
     let other = empty_netns();
     let mut agent = host.started(60_000);
     agent.ask("turn mtu 9000");
-    signal(agent.pid(), rustix::process::Signal::STOP);
-    signal(guardian_pid(&host).unwrap(), KILL);
-    agent.kill();
+    agent.kill_with_guardian(&host);
     moved(&host, &other);
     let report = host.undo();
     assert!(!report.clean && host.journals().len() == 1, "{report:?}");
@@ -96,9 +93,7 @@ fn a_device_of_a_lab_that_was_taken_down_is_gone_though_another_looks_alike() {
     let _named = Named::new(alike.netns());
     let mut agent = host.started(60_000);
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
-    signal(agent.pid(), rustix::process::Signal::STOP);
-    signal(guardian_pid(&host).unwrap(), KILL);
-    agent.kill();
+    agent.kill_with_guardian(&host);
     let [journal] = &host.journals()[..] else { panic!("one journal") };
     let kept = alike.state().join("journal").join(journal.file_name().unwrap());
     fs::create_dir_all(kept.parent().unwrap()).unwrap();

@@ -1,7 +1,7 @@
 //! What the guardian asks of the host before each write: whether the knob can be written here, and whether the
 //! value is still the original or ours. `tc` and `ip` are the witnesses.
 
-use super::host::{Host, assert_same, ip, tc};
+use super::host::{Host, assert_same, ip, started, tc};
 
 /// Classes and filters as an administrator sets them up.
 const CLASSFUL: &[&str] = &[
@@ -87,9 +87,7 @@ fn a_value_that_somebody_else_set_is_not_written_over() {
 
 #[test]
 fn what_an_own_write_left_may_be_turned_on() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(60_000);
+    let Some((host, before, mut agent)) = started(60_000) else { return };
     // A write that was taken back leaves the value before it.
     assert!(agent.ask("turn liar 700").unwrap().ends_with("-> 700"));
     assert!(agent.ask("turn liar 13").unwrap().contains("reads back '600'"));

@@ -79,7 +79,7 @@ fn agent() {
                 turner.short_lease(Nanos::millis(ms.parse().unwrap()));
                 "ok".into()
             }
-            (["lost"], Some(turner)) => turner.lost_because().unwrap_or_else(|| "no".into()),
+            (["lost"], Some(turner)) => turner.lost().unwrap_or_else(|| "no".into()),
             (["restore"], Some(_)) => {
                 let restored = turner.take().unwrap().restore_all();
                 format!("{} {}", restored.restored, restored.notes.join("; "))

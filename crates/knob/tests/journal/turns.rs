@@ -1,12 +1,10 @@
 //! Turns that end well, and those that the knob or somebody else spoils.
 
-use super::host::{Host, assert_same, ip};
+use super::host::{Host, assert_same, ip, started};
 
 #[test]
 fn what_was_turned_and_what_it_took_along_comes_back() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(5000);
+    let Some((host, before, mut agent)) = started(5000) else { return };
     assert_eq!(
         agent.ask("turn rmem 4096 65536 65536").unwrap().split(" -> ").nth(1),
         Some("4096 65536 65536")
@@ -25,13 +23,10 @@ fn what_was_turned_and_what_it_took_along_comes_back() {
 
 #[test]
 fn dropping_the_agent_restores_too() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(5000);
+    let Some((host, before, mut agent)) = started(5000) else { return };
     assert_eq!(agent.ask("turn down on").unwrap(), "off -> on");
     drop(agent);
-    super::kills::wait_until_no_journal(&host);
-    assert_same(&host.picture(), &before, "afterwards");
+    host.comes_back(&before);
 }
 
 #[test]
@@ -54,9 +49,7 @@ fn a_thousand_toggles_do_not_grow_the_journal() {
 
 #[test]
 fn a_value_that_does_not_read_back_is_taken_back_at_once() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(5000);
+    let Some((host, before, mut agent)) = started(5000) else { return };
     let refused = agent.ask("turn liar 13").unwrap();
     assert!(refused.contains("asked for '13', reads back '600'"), "{refused}");
     assert_same(&host.picture(), &before, "afterwards");
@@ -69,9 +62,7 @@ fn a_value_that_does_not_read_back_is_taken_back_at_once() {
 
 #[test]
 fn what_is_not_in_the_table_is_never_turned() {
-    let Some(host) = Host::try_new() else { return };
-    let before = host.picture();
-    let mut agent = host.started(5000);
+    let Some((host, before, mut agent)) = started(5000) else { return };
     assert!(agent.ask("turn /etc/passwd x").unwrap().contains("no setting is called"));
     assert!(agent.ask("turn mtu 67").unwrap().contains("does not take '67'"));
     assert!(agent.ask("turn mtu 9000;reboot").unwrap().contains("does not take"));

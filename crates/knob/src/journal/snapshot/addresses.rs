@@ -3,12 +3,13 @@
 use landspeed_netlink::{Address, AddressFlags, Rtnl};
 
 use super::item::{AddressKey, Held};
-use super::{Key, SnapshotError, Value};
+use super::{Key, Value};
+use crate::Error;
 
 /// `IFAPROT_*`: made by the kernel from what a router announced, and its own link-local address.
 const KERNEL_RA: u8 = 2;
 
-pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(Key, Value)>, SnapshotError> {
+pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(Key, Value)>, Error> {
     let rtnl = Rtnl::open()?;
     let all = rtnl.addresses(rtnl.index_of(device)?)?.into_iter().enumerate();
     Ok(all
@@ -56,7 +57,7 @@ pub(super) fn put(
     was: &[(&AddressKey, Option<&Value>)],
     now: &[(Key, Value)],
     now_s: u64,
-) -> Result<Vec<(Key, String)>, SnapshotError> {
+) -> Result<Vec<(Key, String)>, Error> {
     let rtnl = Rtnl::open()?;
     let mut refused = Vec::new();
     let mut note = |key: &AddressKey, done: Result<(), landspeed_netlink::Error>| {

@@ -6,28 +6,29 @@
 //! number of queues forgets RPS and XPS.
 
 mod addresses;
+mod after_write;
 mod features;
 mod item;
 mod put;
 mod qdisc;
 mod queues;
 mod routes;
-mod settle;
 mod sysctls;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::Path;
 
 use landspeed_netlink::Rtnl;
 use serde::{Deserialize, Serialize};
 
-use crate::Disturbs;
+use crate::{Disturbs, Error};
+pub(super) use after_write::look_after_write;
 #[cfg(test)]
 pub(super) use item::{AddressKey, Held};
 pub(super) use item::{Key, Slot, Value, same, shown};
 pub(super) use put::put;
-pub(super) use settle::look_settled;
 
 /// Settings as they were at one moment, of the kinds that were asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -43,34 +44,9 @@ pub(super) struct Seen {
     items: BTreeMap<Key, Value>,
 }
 
-/// What could not be read or put back.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SnapshotError {
-    /// Netlink refused.
-    #[error(transparent)]
-    Netlink(#[from] landspeed_netlink::Error),
-    /// A file under /proc/sys or /sys.
-    #[error("cannot {operation} {path}: {source}")]
-    File {
-        /// "read", "write", "list".
-        operation: &'static str,
-        /// Its path.
-        path: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// The device's network namespace.
-    #[error("its network namespace cannot be entered: {0}")]
-    Unreachable(io::Error),
-    /// /sys belongs to another network namespace.
-    #[error("/sys does not show this network namespace: mount sysfs anew in it")]
-    ForeignSysfs,
-}
-
-impl SnapshotError {
-    fn file(operation: &'static str, path: impl AsRef<std::path::Path>, source: io::Error) -> Self {
-        SnapshotError::File { operation, path: path.as_ref().display().to_string(), source }
-    }
+/// A file under /proc/sys or /sys that the kernel refuses to `operation`.
+fn cannot(operation: &str, path: &Path, source: io::Error) -> Error {
+    Error::Unavailable(format!("cannot {operation} {}: {source}", path.display()))
 }
 
 impl Seen {
@@ -83,7 +59,7 @@ impl Seen {
         device: &str,
         also: &BTreeSet<Slot>,
         at_s: u64,
-    ) -> Result<Seen, SnapshotError> {
+    ) -> Result<Seen, Error> {
         let mut items = BTreeMap::new();
         for kind in kinds {
             items.extend(match kind {
@@ -99,7 +75,7 @@ impl Seen {
                 }
             });
         }
-        let running = settle::matters(kinds) && settle::is_running(&Rtnl::open()?.link(device)?);
+        let running = after_write::matters(kinds) && after_write::is_running(&Rtnl::open()?.link(device)?);
         Ok(Seen { kinds: kinds.iter().map(word).collect(), running, own: Vec::new(), items })
     }
 
@@ -192,20 +168,23 @@ fn word(kind: &Disturbs) -> String {
 }
 
 /// A map whose keys are no strings, as a list of pairs.
-mod pairs {
-    use super::{BTreeMap, Key, Value};
-    use serde::{Deserialize, Deserializer, Serializer};
+pub(super) mod pairs {
+    use super::BTreeMap;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(
-        items: &BTreeMap<Key, Value>,
+    pub(in crate::journal) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(items)
+        serializer.collect_seq(map)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<Key, Value>, D::Error> {
-        Ok(Vec::<(Key, Value)>::deserialize(deserializer)?.into_iter().collect())
+    pub(in crate::journal) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
     }
 }

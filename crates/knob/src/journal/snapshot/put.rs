@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{Key, SnapshotError, Value, addresses, features, qdisc, queues, routes, sysctls};
+use super::{Key, Value, addresses, features, qdisc, queues, routes, sysctls};
+use crate::Error;
 
 /// Sets each key to its value, or removes it where it has none; all keys are of one stage. What cannot be
 /// set comes back with its reason; whether it lasted is for the next look to see.
@@ -13,11 +14,10 @@ pub(in crate::journal) fn put(
     now_s: u64,
 ) -> Vec<(Key, String)> {
     let mut refused = Vec::new();
-    let mut note =
-        |keys: &mut dyn Iterator<Item = Key>, done: Result<Vec<(Key, String)>, SnapshotError>| match done {
-            Ok(some) => refused.extend(some),
-            Err(e) => refused.extend(keys.map(|key| (key, e.to_string()))),
-        };
+    let mut note = |keys: &mut dyn Iterator<Item = Key>, done: Result<Vec<(Key, String)>, Error>| match done {
+        Ok(some) => refused.extend(some),
+        Err(e) => refused.extend(keys.map(|key| (key, e.to_string()))),
+    };
     let mut features = Vec::new();
     let (mut device_sysctls, mut queues) = (BTreeMap::new(), BTreeMap::new());
     let (mut addresses, mut routes) = (Vec::new(), Vec::new());

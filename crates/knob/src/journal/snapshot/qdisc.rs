@@ -2,7 +2,8 @@
 
 use landspeed_netlink::{Qdisc, Rtnl};
 
-use super::{Key, SnapshotError, Value};
+use super::{Key, Value};
+use crate::Error;
 
 /// Kinds whose options are settings and nothing else, by their `dump` functions in net/sched (Linux 6.12).
 /// Others count there: htb direct_packets_stat, sfq and gred what they marked and dropped, cake with
@@ -12,7 +13,7 @@ const PLAIN: [&str; 8] =
 
 /// Kind, handle and options of the root. Below it, a multi-queue root has one child a queue, made by the
 /// kernel; the handle of a default qdisc is the kernel's business too.
-pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, SnapshotError> {
+pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     let rtnl = Rtnl::open()?;
     let root = rtnl.qdiscs(rtnl.index_of(device)?)?.into_iter().find(Qdisc::is_root);
     Ok(root.map(|root| (Key::Qdisc, Value::Qdisc(root))).into_iter().collect())
@@ -23,7 +24,7 @@ pub(super) fn same(a: &Qdisc, b: &Qdisc) -> bool {
     a.kind == b.kind && a.handle == b.handle && a.parent == b.parent && (!plain || a.options == b.options)
 }
 
-pub(super) fn put(device: &str, was: Option<&Value>) -> Result<(), SnapshotError> {
+pub(super) fn put(device: &str, was: Option<&Value>) -> Result<(), Error> {
     let rtnl = Rtnl::open()?;
     match was {
         Some(Value::Qdisc(was)) => rtnl.restore_root_qdisc(device, was)?,

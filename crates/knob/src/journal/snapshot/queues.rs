@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use landspeed_netlink::Rtnl;
 
-use super::{Key, SnapshotError, Value, text};
+use super::{Key, Value, cannot, text};
+use crate::Error;
 
 /// Settings of a receive and of a transmit queue; what BQL finds out by itself is not among them.
 const RX: [&str; 2] = ["rps_cpus", "rps_flow_cnt"];
@@ -20,22 +21,24 @@ const TX: [&str; 6] = [
 ];
 
 /// The queues' folder of a device, once it is sure that /sys speaks of this network namespace's device.
-fn folder(device: &str) -> Result<PathBuf, SnapshotError> {
+fn folder(device: &str) -> Result<PathBuf, Error> {
     let device_folder = Path::new("/sys/class/net").join(device);
     let index = Rtnl::open()?.index_of(device)?;
     let shown = fs::read_to_string(device_folder.join("ifindex")).ok();
     match shown.and_then(|text| text.trim().parse::<u32>().ok()) {
         Some(shown) if index == shown => Ok(device_folder.join("queues")),
-        _ => Err(SnapshotError::ForeignSysfs),
+        _ => Err(Error::Unavailable(
+            "/sys does not show this network namespace: mount sysfs anew in it".into(),
+        )),
     }
 }
 
 /// Every queue setting that can be read: "rx-0/rps_cpus".
-pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, SnapshotError> {
+pub(super) fn take(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     let folder = folder(device)?;
     let mut all = Vec::new();
-    for entry in fs::read_dir(&folder).map_err(|e| SnapshotError::file("list", &folder, e))? {
-        let entry = entry.map_err(|e| SnapshotError::file("list", &folder, e))?;
+    for entry in fs::read_dir(&folder).map_err(|e| cannot("list", &folder, e))? {
+        let entry = entry.map_err(|e| cannot("list", &folder, e))?;
         let queue = entry.file_name().to_string_lossy().into_owned();
         let settings: &[&str] = if queue.starts_with("rx-") { &RX } else { &TX };
         for setting in settings {
@@ -56,7 +59,7 @@ pub(super) fn is_name(name: &str) -> bool {
 }
 
 /// Puts back the settings of the queues that there are; what the kernel refuses comes back.
-pub(super) fn put(device: &str, was: &BTreeMap<&str, &str>) -> Result<Vec<(String, String)>, SnapshotError> {
+pub(super) fn put(device: &str, was: &BTreeMap<&str, &str>) -> Result<Vec<(String, String)>, Error> {
     Ok(text::put(&folder(device)?, was))
 }
 

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use landspeed_netlink::{Route, Rtnl};
 
 use super::item::Slot;
-use super::{Key, SnapshotError, Value};
+use super::{Key, Value};
+use crate::Error;
 
 /// `RTPROT_RA`: what a router announced.
 const ROUTER_ANNOUNCED: u8 = 9;
 
 /// The slots that lead over the device, and those of `also`, each with all of its routes, so that a route
 /// which a daemon moved to another device is seen too.
-pub(super) fn take(device: &str, also: &BTreeSet<Slot>) -> Result<Vec<(Key, Value)>, SnapshotError> {
+pub(super) fn take(device: &str, also: &BTreeSet<Slot>) -> Result<Vec<(Key, Value)>, Error> {
     let rtnl = Rtnl::open()?;
     let index = rtnl.index_of(device)?;
     let all: Vec<(Slot, Route)> = rtnl.routes()?.into_iter().map(|r| (Slot::of(&r), r)).collect();
@@ -48,7 +49,7 @@ pub(super) fn put(
     was: &[(&Slot, &[Route])],
     now: &[(Key, Value)],
     last_resort: bool,
-) -> Result<Vec<(Key, String)>, SnapshotError> {
+) -> Result<Vec<(Key, String)>, Error> {
     let rtnl = Rtnl::open()?;
     let mut refused = Vec::new();
     let mut missing = Vec::new();

@@ -5,15 +5,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Key, SnapshotError, Value, text};
-use crate::Disturbs;
+use super::{Key, Value, cannot, text};
+use crate::{Disturbs, Error};
 
 const NET: &str = "/proc/sys/net";
 /// The folders with one folder a device.
 const FOLDERS: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
 
 /// Every sysctl of the device that has a value: "ipv6/conf/accept_ra".
-pub(super) fn take_of_device(device: &str) -> Result<Vec<(Key, Value)>, SnapshotError> {
+pub(super) fn take_of_device(device: &str) -> Result<Vec<(Key, Value)>, Error> {
     let mut all = Vec::new();
     for folder in FOLDERS {
         let path = Path::new(NET).join(folder).join(device);
@@ -21,10 +21,10 @@ pub(super) fn take_of_device(device: &str) -> Result<Vec<(Key, Value)>, Snapshot
             Ok(entries) => entries,
             // No IPv6 on this device, or none in this kernel.
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            Err(e) => return Err(SnapshotError::file("list", &path, e)),
+            Err(e) => return Err(cannot("list", &path, e)),
         };
         for entry in entries {
-            let entry = entry.map_err(|e| SnapshotError::file("list", &path, e))?;
+            let entry = entry.map_err(|e| cannot("list", &path, e))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let key = Key::DeviceSysctl(format!("{folder}/{name}"));
             all.extend(text::read(&entry.path()).map(|value| (key, Value::Text(value))));
@@ -60,15 +60,15 @@ fn path_of(name: &str) -> PathBuf {
 }
 
 /// The value of a sysctl of the knob table; `None` where this kernel has none.
-pub(super) fn take(name: &str) -> Result<Option<String>, SnapshotError> {
+pub(super) fn take(name: &str) -> Result<Option<String>, Error> {
     let path = path_of(name);
     match fs::exists(&path) {
         Ok(false) => Ok(None),
         Ok(true) => match text::read(&path) {
             Some(value) => Ok(Some(value)),
-            None => Err(SnapshotError::file("read", &path, io::ErrorKind::InvalidData.into())),
+            None => Err(cannot("read", &path, io::ErrorKind::InvalidData.into())),
         },
-        Err(e) => Err(SnapshotError::file("read", &path, e)),
+        Err(e) => Err(cannot("read", &path, e)),
     }
 }
 
@@ -77,7 +77,6 @@ pub(super) fn is_among(name: &str, kinds: &[Disturbs]) -> bool {
     kinds.iter().any(|kind| matches!(kind, Disturbs::Sysctl(listed) if *listed == name))
 }
 
-/// Puts back a single sysctl.
 pub(super) fn put(name: &str, value: &str) -> Option<String> {
     let path = name.replace('.', "/");
     let refused = text::put(Path::new("/proc/sys"), &[(path.as_str(), value)].into());

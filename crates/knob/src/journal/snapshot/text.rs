@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::SnapshotError;
+use super::cannot;
+use crate::Error;
 
 /// Longest value: one page, as the kernel's own.
 const MAX_VALUE: usize = 4096;
@@ -26,14 +27,14 @@ pub(super) fn read(path: &Path) -> Option<String> {
 /// Writes back what differs below `root`; what the kernel refuses comes back with its reason.
 pub(super) fn put(root: &Path, was: &BTreeMap<&str, &str>) -> Vec<(String, String)> {
     let differing = || was.iter().filter(|(name, value)| read(&root.join(name)).as_deref() != Some(**value));
-    let mut refused: BTreeMap<&str, SnapshotError> = BTreeMap::new();
+    let mut refused: BTreeMap<&str, Error> = BTreeMap::new();
     for _ in 0..ROUNDS {
         for (name, value) in differing() {
             let path = root.join(name);
             // One write, as the kernel wants it; never creating anything.
             let written = fs::OpenOptions::new().write(true).open(&path).and_then(|f| write_once(&f, value));
             if let Err(e) = written {
-                refused.insert(name, SnapshotError::file("write", &path, e));
+                refused.insert(name, cannot("write", &path, e));
             }
         }
     }

@@ -10,7 +10,7 @@ use landspeed_netlink::{Address, Qdisc, Route};
 
 use super::host::{Found, Host, Spot};
 use super::identity::Device;
-use super::snapshot::{AddressKey, Held, Key, Seen, Slot, SnapshotError, Value};
+use super::snapshot::{AddressKey, Held, Key, Seen, Slot, Value};
 use super::whereabouts::Departure;
 use crate::{Disturbs, Domain, Error, Knob};
 
@@ -30,7 +30,7 @@ pub(super) fn values(knob: &Knob) -> [String; 3] {
         Domain::Int(low, high) | Domain::Each(&Domain::Int(low, high)) => {
             [low + 200, low + 20, high - 1].map(|n| n.to_string())
         }
-        other => panic!("{} has a domain that the model lacks: {other:?}", knob.factor.name),
+        other => panic!("{} has a domain that the fake host lacks: {other:?}", knob.factor.name),
     };
     knob.factor.domain.check(&a).and_then(|()| knob.factor.domain.check(&b)).unwrap();
     [a, b, c]
@@ -57,7 +57,7 @@ pub(super) struct World {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Model(pub(super) Arc<Mutex<World>>);
+pub(super) struct FakeHost(pub(super) Arc<Mutex<World>>);
 
 fn text(value: &str) -> Value {
     Value::Text(value.to_owned())
@@ -209,7 +209,7 @@ fn is_ipv4(key: &Key) -> bool {
     (0..2).any(|nth| address(nth).0 == *key)
 }
 
-impl Model {
+impl FakeHost {
     pub(super) fn lock(&self) -> MutexGuard<'_, World> {
         self.0.lock().unwrap()
     }
@@ -227,7 +227,7 @@ impl Model {
     }
 }
 
-impl Host for Model {
+impl Host for FakeHost {
     fn now_s(&self) -> u64 {
         self.lock().now_s
     }
@@ -263,12 +263,12 @@ impl Host for Model {
         Ok(())
     }
 
-    fn look(&self, kinds: &[Disturbs], _: &Spot, _: &BTreeSet<Slot>) -> Result<Seen, SnapshotError> {
+    fn look(&self, kinds: &[Disturbs], _: &Spot, _: &BTreeSet<Slot>) -> Result<Seen, Error> {
         let items = self.lock().state.items.clone();
         Ok(Seen::of(kinds, items.into_iter().filter(|(key, _)| key.is_among(kinds)).collect()))
     }
 
-    fn look_settled(&self, kinds: &[Disturbs], spot: &Spot, _: &Seen) -> Result<Seen, SnapshotError> {
+    fn look_after_write(&self, kinds: &[Disturbs], spot: &Spot, _: &Seen) -> Result<Seen, Error> {
         self.look(kinds, spot, &BTreeSet::new())
     }
 

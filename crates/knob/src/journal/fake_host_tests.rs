@@ -1,4 +1,4 @@
-//! Undo against a model: whatever the order of our turns and of what somebody else writes, and wherever we
+//! Undo on a fake host: whatever the order of our turns and of what somebody else writes, and wherever we
 //! die, the host ends as it would be had only somebody else been there.
 
 use std::path::Path;
@@ -9,12 +9,13 @@ use landspeed_daemon::Process;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use super::default_lookup as lookup;
 use super::entry::{FORMAT, Header};
+use super::fake_host::{DEVICE, FakeHost, INDEX, State, World, another, knobs, settable, values};
 use super::file::{JournalFile, name_of};
 use super::folder::Folder;
 use super::host::{Host, Spot};
 use super::ledger::Ledger;
-use super::model::{DEVICE, INDEX, Model, State, World, another, knobs, settable, values};
 use super::net::place;
 use super::read::Contents;
 use super::restore::{Report, restore};
@@ -66,13 +67,9 @@ fn stories() -> impl Strategy<Value = Story> {
 
 /// Our host and its journal, and the host on which only somebody else is.
 struct Stage {
-    model: Model,
+    host: FakeHost,
     ledger: Option<Ledger>,
     without_us: State,
-}
-
-fn lookup(name: &str) -> Option<&'static crate::Knob> {
-    crate::table::find(name).ok()
 }
 
 impl Stage {
@@ -93,9 +90,9 @@ impl Stage {
             at_death: None,
             journal: file.path(),
         };
-        let model = Model(Arc::new(Mutex::new(world)));
-        let ledger = Ledger::on(file, lookup, Box::new(model.clone()), Contents::default());
-        Stage { model, ledger: Some(ledger), without_us: State::new() }
+        let host = FakeHost(Arc::new(Mutex::new(world)));
+        let ledger = Ledger::on(file, lookup, Box::new(host.clone()), Contents::default());
+        Stage { host, ledger: Some(ledger), without_us: State::new() }
     }
 
     fn ledger(&mut self) -> &mut Ledger {
@@ -111,7 +108,7 @@ impl Stage {
             other => drop(other.unwrap()),
         }
         if has_written {
-            self.model.write(knob, &Spot::here(DEVICE), value).unwrap();
+            self.host.write(knob, &Spot::here(DEVICE), value).unwrap();
         }
         true
     }
@@ -122,14 +119,14 @@ impl Stage {
         let key = &settable()[key];
         let value = another(key, n);
         let ours = self.ledger().net.changes.get(&place(INDEX, key)).cloned();
-        let mut with_it = self.model.lock().state.clone();
+        let mut with_it = self.host.lock().state.clone();
         with_it.set(key, value.as_ref());
-        let now = self.model.lock().state.clone();
+        let now = self.host.lock().state.clone();
         let is_seen = !same(with_it.items.get(key), now.items.get(key));
         let is_as_ours = ours.is_some_and(|ours| same(ours.after.as_ref(), with_it.items.get(key)));
         let is_file = !matches!(key, super::snapshot::Key::Address(_) | super::snapshot::Key::Route(_));
         if is_seen && !is_as_ours && !(is_file && (value.is_none() || !now.items.contains_key(key))) {
-            self.model.lock().state = with_it;
+            self.host.lock().state = with_it;
             self.without_us.set(key, value.as_ref());
         }
     }
@@ -137,16 +134,17 @@ impl Stage {
     fn foreign_knob(&mut self, knob: usize, value: usize) {
         let knob = knobs()[knob];
         let value = &values(knob)[value];
-        let now = self.model.lock().state.knobs[knob.factor.name].clone();
+        let now = self.host.lock().state.knobs[knob.factor.name].clone();
         // A knob that takes others' files away, and gives them back with values of the kernel's, is turned from
         // there and to there by us alone: what somebody else would have found is not to be known.
         let takes_away =
             ["mtu", "channels"].contains(&knob.factor.name) && [value, &now].contains(&&values(knob)[1]);
-        let turned = self.ledger().book.turned.iter().find(|turned| turned.intent.knob == knob.factor.name);
+        let turned =
+            self.ledger().history.turned.iter().find(|turned| turned.intent.knob == knob.factor.name);
         let seq = turned.map(|turned| turned.intent.seq);
         let is_as_ours = seq.is_some_and(|seq| self.ledger().net.values.get(&seq) == Some(value));
         if *value != now && !is_as_ours && !takes_away {
-            self.model.lock().state.set_knob(knob, value);
+            self.host.lock().state.set_knob(knob, value);
             self.without_us.set_knob(knob, value);
         }
     }
@@ -158,19 +156,19 @@ impl Stage {
         let contents = file.read(lookup).unwrap();
         assert!(contents.refused.is_empty(), "{:?}", contents.refused);
         file.resume(&contents).unwrap();
-        self.ledger = Some(Ledger::on(file, lookup, Box::new(self.model.clone()), contents));
+        self.ledger = Some(Ledger::on(file, lookup, Box::new(self.host.clone()), contents));
     }
 
     fn restore(&mut self, dies_after: Option<u32>) -> Report {
-        self.model.lock().dies_after = dies_after;
+        self.host.lock().dies_after = dies_after;
         let report = restore(self.ledger(), false);
-        self.model.lock().dies_after = None;
-        let died = self.model.lock().at_death.take();
+        self.host.lock().dies_after = None;
+        let died = self.host.lock().at_death.take();
         let Some((state, journal)) = died else { return report };
         // What it did after its death did not happen.
-        let path = self.model.lock().journal.clone();
+        let path = self.host.lock().journal.clone();
         std::fs::write(path, journal).unwrap();
-        self.model.lock().state = state;
+        self.host.lock().state = state;
         self.next();
         restore(self.ledger(), false)
     }
@@ -199,7 +197,7 @@ fn play(folder: &Path, story: &Story) -> Result<(), TestCaseError> {
     }
     let report = stage.restore(story.dies_restoring);
     prop_assert!(report.is_done(), "{report:?}");
-    let state = stage.model.lock().state.clone();
+    let state = stage.host.lock().state.clone();
     for (name, value) in &state.knobs {
         prop_assert_eq!(value, &stage.without_us.knobs[name], "{}: {:?}", name, report);
     }
@@ -239,7 +237,7 @@ fn interleavings_end_as_if_we_had_not_been_there() {
 }
 
 #[test]
-fn the_model_disturbs_what_the_table_says() {
+fn the_fake_host_disturbs_what_the_table_says() {
     let all = knobs();
     assert!(all.len() >= 15, "{}", all.len());
     // Each knob drags something along that undo has to bring back.
@@ -264,11 +262,11 @@ fn what_a_write_did_that_ended_unseen_long_ago_is_not_guessed_at() {
     let mut stage = Stage::new(&home.path().join("s"), 1);
     stage.turn(mtu, 1, true);
     stage.next();
-    stage.model.lock().now_s += 3600;
-    let before = stage.model.lock().state.clone();
+    stage.host.lock().now_s += 3600;
+    let before = stage.host.lock().state.clone();
     let report = restore(stage.ledger(), false);
     assert!(!report.is_done() && !report.unsure.is_empty(), "{report:?}");
-    let now = stage.model.lock().state.clone();
+    let now = stage.host.lock().state.clone();
     assert_eq!(now.knobs, State::new().knobs, "the knob itself is put back: {report:?}");
     let gone = |state: &State| settable().iter().filter(|key| !state.items.contains_key(key)).count();
     assert!(gone(&now) >= 2 && gone(&now) <= gone(&before), "{report:?}");
@@ -276,5 +274,5 @@ fn what_a_write_did_that_ended_unseen_long_ago_is_not_guessed_at() {
     stage.next();
     let report = restore(stage.ledger(), true);
     assert!(report.is_done(), "{report:?}");
-    assert_eq!(stage.model.lock().state, State::new());
+    assert_eq!(stage.host.lock().state, State::new());
 }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use landspeed_netlink::{AddressFlags, Link, Rtnl};
 
-use super::{Seen, Slot, SnapshotError};
-use crate::Disturbs;
+use super::{Seen, Slot};
+use crate::{Disturbs, Error};
 
 /// A link that trains again, and duplicate address detection: up to a second until it starts and one more
 /// until it ends (RFC 4862, sections 5.1 and 5.4.2).
@@ -27,12 +27,12 @@ pub(super) fn is_running(link: &Link) -> bool {
 /// As [`Seen::look`], once the link runs again that ran before and the kernel has checked the addresses of
 /// the device for duplicates, or its patience is over. A write after which every address and route is where it
 /// was has set off nothing that could take its time.
-pub(in crate::journal) fn look_settled(
+pub(in crate::journal) fn look_after_write(
     kinds: &[Disturbs],
     device: &str,
     before: &Seen,
     now_s: impl Fn() -> u64,
-) -> Result<Seen, SnapshotError> {
+) -> Result<Seen, Error> {
     let also: BTreeSet<Slot> = before.slots().cloned().collect();
     let look = || Seen::look(kinds, device, &also, now_s());
     if !matters(kinds) {
@@ -58,7 +58,7 @@ pub(in crate::journal) fn look_settled(
     Ok(now)
 }
 
-fn is_moving(device: &str, before: &Seen) -> Result<bool, SnapshotError> {
+fn is_moving(device: &str, before: &Seen) -> Result<bool, Error> {
     let rtnl = Rtnl::open()?;
     let link = rtnl.link(device)?;
     if !link.up {

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::bracket::SIDE_EFFECTS;
 use super::host::{Found, Spot};
 use super::identity::Device;
 use super::ledger::Ledger;
@@ -17,7 +18,7 @@ const ROUNDS: usize = 32;
 
 /// Puts back what is still as our writes left it on the device numbered `number`.
 pub(super) fn put_back(ledger: &mut Ledger, number: u32, device: Option<&Device>, report: &mut Report) {
-    let mut rest = match Rest::on(ledger, number, device) {
+    let mut rest = match SideEffects::on(ledger, number, device) {
         Ok(Some(rest)) => rest,
         Ok(None) => return,
         Err(why) => return report.failures.push(why),
@@ -43,7 +44,7 @@ pub(super) fn put_back(ledger: &mut Ledger, number: u32, device: Option<&Device>
 
 /// Says what differs from the start without any doing of ours, unless it is not known what is.
 fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report: &mut Report) {
-    let Ok(Some(rest)) = Rest::on(ledger, number, device) else { return };
+    let Ok(Some(rest)) = SideEffects::on(ledger, number, device) else { return };
     if !report.unsure.is_empty() {
         return;
     }
@@ -73,7 +74,7 @@ fn mention_others(ledger: &Ledger, number: u32, device: Option<&Device>, report:
 
 /// What our writes changed and is not as it was, one line each.
 pub(super) fn inventory(ledger: &Ledger, number: u32, device: Option<&Device>) -> Vec<String> {
-    let Ok(Some(rest)) = Rest::on(ledger, number, device) else { return Vec::new() };
+    let Ok(Some(rest)) = SideEffects::on(ledger, number, device) else { return Vec::new() };
     let Ok(now) = ledger.host.look(&rest.kinds, &rest.spot, &ledger.slots(number)) else { return Vec::new() };
     let here = |((device, key), _): &(&(u32, Key), &Change)| {
         (*device == number || key.is_of_namespace()) && key.is_among(&rest.kinds)
@@ -113,7 +114,7 @@ fn subject(key: &Key, value: Option<&Value>, device: &str) -> String {
 }
 
 /// What is put back on one device.
-struct Rest {
+struct SideEffects {
     spot: Spot,
     number: u32,
     kinds: Vec<Disturbs>,
@@ -125,9 +126,9 @@ struct Rest {
     is_stuck: bool,
 }
 
-impl Rest {
+impl SideEffects {
     /// `None` where nothing is left that could be put back.
-    fn on(ledger: &Ledger, number: u32, device: Option<&Device>) -> Result<Option<Rest>, String> {
+    fn on(ledger: &Ledger, number: u32, device: Option<&Device>) -> Result<Option<SideEffects>, String> {
         let spot = match device.map(|device| ledger.find(device)).transpose()? {
             Some(Found::At(spot)) => spot,
             None | Some(Found::Gone) => Spot::default(),
@@ -135,7 +136,7 @@ impl Rest {
         let mut kinds = ledger.kinds_on(number);
         let ended = ledger.host.ended_netns().is_some();
         kinds.retain(|kind| is_reachable(kind, &spot) && !(ended && matches!(kind, Disturbs::Sysctl(_))));
-        let rest = Rest {
+        let rest = SideEffects {
             spot,
             number,
             kinds,
@@ -230,11 +231,11 @@ impl Rest {
     }
 
     fn put(&mut self, ledger: &mut Ledger, todo: &[(Key, Change)]) {
-        let mut turned = ledger.book.turned.iter().rev();
+        let mut turned = ledger.history.turned.iter().rev();
         let Some(newest) = turned.find(|turned| turned.device() == self.number).cloned() else { return };
         let put: Vec<(&Key, Option<&Value>)> =
             todo.iter().map(|(key, change)| (key, change.before.as_ref())).collect();
-        let refused = ledger.bracketed_rest(&newest, &self.kinds, &self.spot, |host| {
+        let refused = ledger.bracketed(SIDE_EFFECTS, &newest, &self.kinds, &self.spot, |host| {
             host.put(&self.spot, &put, self.is_stuck)
         });
         // What was given up in an earlier round keeps its reason.
