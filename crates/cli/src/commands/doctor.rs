@@ -67,15 +67,3 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     }
     Ok(ExitCode::SUCCESS)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_knob_that_the_doctor_reads_is_in_the_table() {
-        for name in landspeed_knob::doctor::knobs() {
-            assert!(knob::find(name).is_ok(), "{name}");
-        }
-    }
-}

@@ -5,40 +5,61 @@ use std::collections::BTreeMap;
 use landspeed_record::{HostFacts, KnobState, LinkFacts};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use super::Severity;
+use super::{Finding, Severity};
+use crate::device::is_virtual;
 use crate::persist::shown;
 
 pub(super) struct Rule {
-    /// Knob that would change what is complained of; empty where there is none.
+    /// Knob that would change what is found; empty where there is none.
     pub(super) knob: &'static str,
-    /// Other knobs that the check reads.
-    pub(super) reads: &'static [&'static str],
-    /// On whose word.
     pub(super) source: &'static str,
-    /// What stands out; most say one thing at most.
-    pub(super) check: fn(&Case<'_>, &Rule) -> Vec<Complaint>,
+    check: Check,
 }
 
-/// What a rule says of a case.
-pub(super) struct Complaint {
-    pub(super) severity: Severity,
-    pub(super) now: String,
-    pub(super) what: String,
-    pub(super) remedy: String,
-}
+impl Rule {
+    pub(super) const fn new(
+        knob: &'static str,
+        source: &'static str,
+        check: fn(&Case<'_>, &Rule) -> Vec<Finding>,
+    ) -> Rule {
+        Rule { knob, source, check: Check::Look(check) }
+    }
 
-impl Complaint {
-    pub(super) fn new(
+    /// Complains of a switch that is off, all or some of its members.
+    pub(super) const fn off(
+        knob: &'static str,
+        severity: Severity,
+        source: &'static str,
+        what: &'static str,
+    ) -> Rule {
+        Rule { knob, source, check: Check::Off(severity, what) }
+    }
+
+    pub(super) fn finding(
+        &self,
         severity: Severity,
         now: &str,
         what: impl Into<String>,
         remedy: impl Into<String>,
-    ) -> Self {
-        Complaint { severity, now: shown(now), what: what.into(), remedy: remedy.into() }
+    ) -> Finding {
+        let (what, remedy) = (what.into(), remedy.into());
+        Finding { severity, knob: self.knob, now: shown(now), what, source: self.source, remedy }
+    }
+
+    pub(super) fn findings(&self, case: &Case<'_>) -> Vec<Finding> {
+        match self.check {
+            Check::Off(severity, what) => off(case, self, severity, what),
+            Check::Look(look) => look(case, self),
+        }
     }
 }
 
-/// A host, its link and what is set.
+enum Check {
+    Off(Severity, &'static str),
+    /// What stands out; most say one thing at most.
+    Look(fn(&Case<'_>, &Rule) -> Vec<Finding>),
+}
+
 pub(super) struct Case<'a> {
     pub(super) facts: &'a HostFacts,
     pub(super) link: Option<&'a LinkFacts>,
@@ -56,23 +77,25 @@ impl<'a> Case<'a> {
         Case { facts, link, states: states.iter().map(|state| (state.knob.as_str(), state)).collect() }
     }
 
-    /// What a knob is set to, where that is known.
-    pub(super) fn value(&self, knob: &str) -> Option<&'a str> {
-        self.states.get(knob)?.value.as_deref()
+    fn state(&self, knob: &str) -> Option<&'a KnobState> {
+        debug_assert!(crate::find(knob).is_ok(), "{knob} is no knob");
+        self.states.get(knob).copied()
     }
 
-    /// The value as a number.
+    pub(super) fn value(&self, knob: &str) -> Option<&'a str> {
+        self.state(knob)?.value.as_deref()
+    }
+
     pub(super) fn number(&self, knob: &str) -> Option<u64> {
         self.value(knob)?.parse().ok()
     }
 
-    /// The greatest value that the device takes.
     pub(super) fn most(&self, knob: &str) -> Option<u64> {
-        self.states.get(knob)?.most
+        self.state(knob)?.most
     }
 
     pub(super) fn can_turn(&self, knob: &str) -> bool {
-        self.states.get(knob).is_some_and(|state| state.skip.is_none())
+        self.state(knob).is_some_and(|state| state.skip.is_none())
     }
 
     /// Stated or assumed speed of the link; `None` without a link.
@@ -88,16 +111,13 @@ impl<'a> Case<'a> {
         if stated { speed.to_string() } else { format!("{speed} (assumed: the link states no speed)") }
     }
 
-    /// Whether the link states 10 Gb/s or more.
     pub(super) fn fast(&self) -> bool {
         self.link.is_some_and(|link| link.speed_mbps.is_some_and(|mbps| mbps >= FAST_MBPS))
     }
 
     /// Whether the link is hardware, or a guest's sight of it, rather than a kernel's own device.
     pub(super) fn physical(&self) -> bool {
-        const VIRTUAL: [&str; 10] =
-            ["veth", "bridge", "ifb", "dummy", "tun", "vlan", "macvlan", "ipvlan", "bond", "team"];
-        self.link.is_some_and(|link| !VIRTUAL.contains(&link.driver.as_str()))
+        self.link.is_some_and(|link| !is_virtual(&link.driver))
     }
 
     /// Bytes in flight that fill the link over a round trip of `rtt`.
@@ -107,10 +127,10 @@ impl<'a> Case<'a> {
 }
 
 /// Complains of a switch that is off, all or some of its members.
-pub(super) fn off(case: &Case<'_>, rule: &Rule, severity: Severity, what: &str) -> Vec<Complaint> {
+pub(super) fn off(case: &Case<'_>, rule: &Rule, severity: Severity, what: &str) -> Vec<Finding> {
     match case.value(rule.knob) {
         Some(value) if value.split(';').any(|member| member == "off") && case.can_turn(rule.knob) => {
-            vec![Complaint::new(severity, value, what, format!("set {} to on", rule.knob))]
+            vec![rule.finding(severity, value, what, format!("set {} to on", rule.knob))]
         }
         _ => Vec::new(),
     }

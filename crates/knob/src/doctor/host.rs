@@ -1,25 +1,22 @@
 //! The machine: its processors, and programs that turn settings back.
 
+use super::Finding;
 use super::Severity::{Hint, Warning};
-use super::case::{Case, Complaint, Rule};
+use super::case::{Case, Rule};
 use crate::persist::shown;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        knob: "governor",
-        reads: &[],
-        source: "Documentation/admin-guide/pm/cpufreq.rst; ESnet fasterdata, CPU governor",
-        check: governor,
-    },
-    Rule {
-        knob: "",
-        reads: &[],
-        source: "the programs' own manuals: irqbalance(1), tuned(8), bpftune(8)",
-        check: |case, _| case.facts.conflicts.iter().map(conflict).collect(),
-    },
+    Rule::new(
+        "governor",
+        "Documentation/admin-guide/pm/cpufreq.rst; ESnet fasterdata, CPU governor",
+        governor,
+    ),
+    Rule::new("", "the programs' own manuals: irqbalance(1), tuned(8), bpftune(8)", |case, rule| {
+        case.facts.conflicts.iter().map(|program| conflict(rule, program)).collect()
+    }),
 ];
 
-fn governor(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+fn governor(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     // Where the knob cannot be read, the facts may still tell the first processor's.
     let now = case.value(rule.knob).unwrap_or(&case.facts.governor);
     let kinds: Vec<&str> = now.split(';').filter(|kind| !kind.is_empty()).collect();
@@ -28,7 +25,7 @@ fn governor(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
     }
     // With intel_pstate and amd-pstate "powersave" still follows the load, only later.
     let severity = if case.fast() && kinds.contains(&"powersave") { Warning } else { Hint };
-    vec![Complaint::new(
+    vec![rule.finding(
         severity,
         now,
         "processors change their frequency with the load: bursts begin slowly and measurements wander",
@@ -36,10 +33,10 @@ fn governor(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
     )]
 }
 
-fn conflict(conflict: &landspeed_record::Conflict) -> Complaint {
+fn conflict(rule: &Rule, conflict: &landspeed_record::Conflict) -> Finding {
     let knobs: Vec<String> = conflict.knobs.iter().take(24).map(|knob| shown(knob)).collect();
     let what =
         format!("{} runs and writes settings on its own: {}", shown(&conflict.program), knobs.join(", "));
     let remedy = format!("stop {} before these are tuned, or tune through it", shown(&conflict.program));
-    Complaint::new(Hint, &format!("process {}", conflict.pid), what, remedy)
+    rule.finding(Hint, &format!("process {}", conflict.pid), what, remedy)
 }

@@ -1,28 +1,25 @@
 //! The link itself.
 
+use super::Finding;
 use super::Severity::{Fault, Hint, Warning};
-use super::case::{Case, Complaint, Rule};
+use super::case::{Case, Rule};
 
-/// Ethernet's own.
 const ETHERNET_MTU: u32 = 1500;
-/// The least that IPv6 takes.
 const IPV6_MTU: u32 = 1280;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule { knob: "", reads: &[], source: "Documentation/networking/operstates.rst", check: down },
-    Rule { knob: "", reads: &[], source: "IEEE 802.3 clause 28 (auto-negotiation)", check: slow },
-    Rule {
-        knob: "mtu",
-        reads: &[],
-        source: "feng-2003 section 3.3.1, figures 3 and 5; RFC 8200 section 5; ESnet fasterdata, MTU issues",
-        check: mtu,
-    },
-    Rule {
-        knob: "txqueuelen",
-        reads: &["qdisc"],
-        source: "Documentation/networking/netdevices.rst; ESnet fasterdata, 100G tuning",
-        check: |case, rule| match case.number(rule.knob) {
-            Some(packets) if packets < 1000 && case.fast() => vec![Complaint::new(
+    Rule::new("", "Documentation/networking/operstates.rst", down),
+    Rule::new("", "IEEE 802.3 clause 28 (auto-negotiation)", slow),
+    Rule::new(
+        "mtu",
+        "feng-2003 section 3.3.1, figures 3 and 5; RFC 8200 section 5; ESnet fasterdata, MTU issues",
+        mtu,
+    ),
+    Rule::new(
+        "txqueuelen",
+        "Documentation/networking/netdevices.rst; ESnet fasterdata, 100G tuning",
+        |case, rule| match case.number(rule.knob) {
+            Some(packets) if packets < 1000 && case.fast() => vec![rule.finding(
                 Hint,
                 &packets.to_string(),
                 format!(
@@ -33,29 +30,29 @@ pub(super) const RULES: &[Rule] = &[
             )],
             _ => Vec::new(),
         },
-    },
-    Rule { knob: "pause-rx", reads: &[], source: PAUSE, check: pause },
-    Rule { knob: "pause-tx", reads: &[], source: PAUSE, check: pause },
+    ),
+    Rule::new("pause-rx", PAUSE, pause),
+    Rule::new("pause-tx", PAUSE, pause),
 ];
 
 const PAUSE: &str = "IEEE 802.3 annex 31B; ESnet fasterdata, flow control";
 
-fn down(case: &Case<'_>, _: &Rule) -> Vec<Complaint> {
+fn down(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     match case.link {
         Some(link) if !link.up => {
             let what = format!(
                 "{} is down or has no carrier: nothing else can be said of it",
                 crate::persist::shown(&link.name)
             );
-            vec![Complaint::new(Fault, "down", what, "bring the link up, or name another one")]
+            vec![rule.finding(Fault, "down", what, "bring the link up, or name another one")]
         }
         _ => Vec::new(),
     }
 }
 
-fn slow(case: &Case<'_>, _: &Rule) -> Vec<Complaint> {
+fn slow(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     match case.link.and_then(|link| link.speed_mbps) {
-        Some(mbps) if mbps <= 100 && case.physical() => vec![Complaint::new(
+        Some(mbps) if mbps <= 100 && case.physical() => vec![rule.finding(
             Warning,
             &format!("{mbps} Mb/s"),
             "gigabit hardware that negotiated this little has a bad cable or a partner set by hand",
@@ -65,7 +62,7 @@ fn slow(case: &Case<'_>, _: &Rule) -> Vec<Complaint> {
     }
 }
 
-fn mtu(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+fn mtu(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     let Some(link) = case.link else { return Vec::new() };
     let now = link.mtu_bytes.to_string();
     let ipv6 = link.addresses.iter().any(std::net::IpAddr::is_ipv6);
@@ -74,14 +71,14 @@ fn mtu(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
     match link.mtu_bytes {
         0 => Vec::new(),
         mtu if mtu < IPV6_MTU && ipv6 => {
-            vec![Complaint::new(
+            vec![rule.finding(
                 Fault,
                 &now,
                 "IPv6 does not work below 1280 bytes",
                 "set mtu to 1280 or more",
             )]
         }
-        mtu if mtu <= ETHERNET_MTU && case.fast() && case.physical() && jumbo => vec![Complaint::new(
+        mtu if mtu <= ETHERNET_MTU && case.fast() && case.physical() && jumbo => vec![rule.finding(
             Hint,
             &now,
             format!(
@@ -95,9 +92,9 @@ fn mtu(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
     }
 }
 
-fn pause(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+fn pause(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     match case.value(rule.knob) {
-        Some("off") if case.fast() && case.can_turn(rule.knob) => vec![Complaint::new(
+        Some("off") if case.fast() && case.can_turn(rule.knob) => vec![rule.finding(
             Hint,
             "off",
             "a receiver that falls behind for a moment loses packets instead of holding the sender back",

@@ -16,7 +16,7 @@ mod windows;
 use landspeed_record::{HostFacts, KnobState, LinkFacts};
 use serde::Serialize;
 
-use case::{Case, Complaint, Rule};
+use case::{Case, Rule};
 
 /// How much is at stake. Ordered: the worst is the greatest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -65,30 +65,9 @@ const TABLES: [&[Rule]; 6] =
 pub fn doctor(facts: &HostFacts, link: Option<&LinkFacts>, states: &[KnobState]) -> Vec<Finding> {
     let case = Case::new(facts, link, states);
     let mut findings: Vec<Finding> =
-        TABLES.iter().flat_map(|rules| rules.iter()).flat_map(|rule| findings(rule, &case)).collect();
+        TABLES.iter().flat_map(|rules| rules.iter()).flat_map(|rule| rule.findings(&case)).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
-}
-
-/// Names of all knobs that the tables look at, so that they can be held against the knob table.
-pub fn knobs() -> impl Iterator<Item = &'static str> {
-    TABLES
-        .iter()
-        .flat_map(|rules| rules.iter())
-        .flat_map(|rule| [rule.knob].into_iter().chain(rule.reads.iter().copied()))
-        .filter(|knob| !knob.is_empty())
-}
-
-fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
-    let finding = |complaint: Complaint| Finding {
-        severity: complaint.severity,
-        knob: rule.knob,
-        now: complaint.now,
-        what: complaint.what,
-        source: rule.source,
-        remedy: complaint.remedy,
-    };
-    (rule.check)(case, rule).into_iter().map(finding).collect()
 }
 
 #[cfg(test)]

@@ -1,44 +1,37 @@
 //! Rings, interrupts, and who works on received packets.
 
+use super::Finding;
 use super::Severity::{Hint, Warning};
-use super::case::{Case, Complaint, Rule};
+use super::case::{Case, Rule};
 
 pub(super) const RULES: &[Rule] = &[
-    Rule { knob: "ring-rx", reads: &[], source: RING, check: ring },
-    Rule { knob: "ring-tx", reads: &[], source: RING, check: ring },
-    Rule {
-        knob: "channels",
-        reads: &[],
-        source: "Documentation/networking/scaling.rst (RSS)",
-        check: channels,
-    },
-    Rule {
-        knob: "irq-affinity",
-        reads: &[],
-        source: "Documentation/core-api/irq/irq-affinity.rst; ESnet fasterdata, interrupt binding",
-        check: interrupts,
-    },
-    Rule { knob: "rps", reads: &[], source: "Documentation/networking/scaling.rst (RPS)", check: rps },
-    Rule {
-        knob: "adaptive-rx",
-        reads: &["rx-usecs"],
-        source: "feng-2003 section 3.3.2 and figure 7; Documentation/networking/net_dim.rst",
-        check: coalescing,
-    },
-    Rule {
-        knob: "netdev-max-backlog",
-        reads: &["rps"],
-        source: "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
-        check: backlog,
-    },
+    Rule::new("ring-rx", RING, ring),
+    Rule::new("ring-tx", RING, ring),
+    Rule::new("channels", "Documentation/networking/scaling.rst (RSS)", channels),
+    Rule::new(
+        "irq-affinity",
+        "Documentation/core-api/irq/irq-affinity.rst; ESnet fasterdata, interrupt binding",
+        interrupts,
+    ),
+    Rule::new("rps", "Documentation/networking/scaling.rst (RPS)", rps),
+    Rule::new(
+        "adaptive-rx",
+        "feng-2003 section 3.3.2 and figure 7; Documentation/networking/net_dim.rst",
+        coalescing,
+    ),
+    Rule::new(
+        "netdev-max-backlog",
+        "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
+        backlog,
+    ),
 ];
 
 const RING: &str = "ethtool(8); ESnet fasterdata, NIC tuning";
 
 /// Rings below half of what the device has.
-fn ring(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+fn ring(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     match (case.number(rule.knob), case.most(rule.knob)) {
-        (Some(now), Some(most)) if now < most / 2 && case.fast() => vec![Complaint::new(
+        (Some(now), Some(most)) if now < most / 2 && case.fast() => vec![rule.finding(
             Hint,
             &now.to_string(),
             format!(
@@ -50,9 +43,9 @@ fn ring(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
     }
 }
 
-fn channels(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+fn channels(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     match (case.number(rule.knob), case.most(rule.knob)) {
-        (Some(1), Some(most)) if most > 1 && case.facts.cpus > 1 => vec![Complaint::new(
+        (Some(1), Some(most)) if most > 1 && case.facts.cpus > 1 => vec![rule.finding(
             Warning,
             "1",
             format!("all flows share one queue and one processor; the device has {most} queues"),
@@ -62,7 +55,7 @@ fn channels(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
     }
 }
 
-fn interrupts(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+fn interrupts(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     let Some(link) = case.link else { return Vec::new() };
     let mut complaints = Vec::new();
     let list = || {
@@ -76,21 +69,21 @@ fn interrupts(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
             link.irq_cpus.len()
         );
         let remedy = format!("set {} to processors of the device's node", rule.knob);
-        complaints.push(Complaint::new(Warning, &list(), what, remedy));
+        complaints.push(rule.finding(Warning, &list(), what, remedy));
     }
     let one = link.irq_cpus.windows(2).all(|pair| pair[0] == pair[1]);
     if link.irq_cpus.len() > 1 && one && case.facts.cpus > 1 {
         let what = format!("all {} queues interrupt the same processor", link.irq_cpus.len());
         let remedy = format!("spread {} over the device's node, or run irqbalance", rule.knob);
-        complaints.push(Complaint::new(Warning, &list(), what, remedy));
+        complaints.push(rule.finding(Warning, &list(), what, remedy));
     }
     complaints
 }
 
-fn rps(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+fn rps(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     let single = case.link.is_some_and(|link| link.rx_queues == 1) && case.physical();
     match case.value(rule.knob) {
-        Some(value) if value == "none" && single && case.facts.cpus > 1 => vec![Complaint::new(
+        Some(value) if value == "none" && single && case.facts.cpus > 1 => vec![rule.finding(
             Hint,
             value,
             "the link has one receive queue, so one processor takes the packets of all flows",
@@ -101,15 +94,15 @@ fn rps(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
 }
 
 /// Interrupts gathered neither by the driver's judgment nor by a fixed time.
-fn coalescing(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+fn coalescing(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     match (case.value(rule.knob), case.number("rx-usecs")) {
-        (Some("off"), Some(0)) if case.fast() => vec![Complaint::new(
+        (Some("off"), Some(0)) if case.fast() => vec![rule.finding(
             Hint,
             "off, rx-usecs 0",
             "every packet may interrupt the processor: best for latency, dear at full rate",
             format!("set {} to on, or rx-usecs to 50, where rate counts", rule.knob),
         )],
-        (Some("off") | None, Some(usecs)) if usecs > 200 => vec![Complaint::new(
+        (Some("off") | None, Some(usecs)) if usecs > 200 => vec![rule.finding(
             Hint,
             &format!("rx-usecs {usecs}"),
             format!("every answer waits up to {usecs} us in the device"),
@@ -120,10 +113,10 @@ fn coalescing(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
 }
 
 /// The backlog is used where packets change processors (RPS) and by devices without NAPI.
-fn backlog(case: &Case<'_>, rule: &Rule) -> Vec<Complaint> {
+fn backlog(case: &Case<'_>, rule: &Rule) -> Vec<Finding> {
     let steered = case.value("rps").is_some_and(|value| value.split(';').any(|set| set != "none"));
     match case.number(rule.knob) {
-        Some(packets) if packets <= 1000 && case.fast() && steered => vec![Complaint::new(
+        Some(packets) if packets <= 1000 && case.fast() && steered => vec![rule.finding(
             Hint,
             &packets.to_string(),
             format!(

@@ -2,8 +2,9 @@
 
 use landspeed_units::{Bytes, Nanos};
 
+use super::Finding;
 use super::Severity::{Fault, Hint, Warning};
-use super::case::{Case, Complaint, Rule, off};
+use super::case::{Case, Rule};
 
 /// Round trips that a link of this speed is likely to see: within a region, and across a continent.
 const REGION: Nanos = Nanos::millis(10);
@@ -13,60 +14,42 @@ const CONTINENT: Nanos = Nanos::millis(100);
 const SHARE: u64 = 2;
 
 pub(super) const RULES: &[Rule] = &[
-    Rule {
-        knob: "tcp-rmem",
-        reads: &[],
-        source: "RFC 7323 section 1.1; Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning; feng-2003 section 4.1",
-        check: |case, rule| buffer(case, rule, "receive"),
-    },
-    Rule {
-        knob: "tcp-wmem",
-        reads: &[],
-        source: "RFC 7323 section 1.1; Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning; feng-2003 section 4.1",
-        check: |case, rule| buffer(case, rule, "send"),
-    },
-    Rule {
-        knob: "window-scaling",
-        reads: &[],
-        source: "RFC 7323 section 2",
-        check: |case, rule| {
-            off(
-                case,
-                rule,
-                Fault,
-                "no window is over 64 KiB: 5 Mb/s at a round trip of 100 ms, whatever the buffers",
-            )
-        },
-    },
-    Rule {
-        knob: "tcp-moderate-rcvbuf",
-        reads: &[],
-        source: "Documentation/networking/ip-sysctl.rst; Fisk and Feng, dynamic right-sizing (2001)",
-        check: |case, rule| {
-            off(
-                case,
-                rule,
-                Warning,
-                "receive windows stay at the initial size unless the application sets its own",
-            )
-        },
-    },
-    Rule {
-        knob: "rmem-max",
-        reads: &[],
-        source: "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
-        check: |case, rule| ceiling(case, rule, "SO_RCVBUF"),
-    },
-    Rule {
-        knob: "wmem-max",
-        reads: &[],
-        source: "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
-        check: |case, rule| ceiling(case, rule, "SO_SNDBUF"),
-    },
+    Rule::new(
+        "tcp-rmem",
+        "RFC 7323 section 1.1; Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning; feng-2003 section 4.1",
+        |case, rule| buffer(case, rule, "receive"),
+    ),
+    Rule::new(
+        "tcp-wmem",
+        "RFC 7323 section 1.1; Documentation/networking/ip-sysctl.rst; ESnet fasterdata, Linux tuning; feng-2003 section 4.1",
+        |case, rule| buffer(case, rule, "send"),
+    ),
+    Rule::off(
+        "window-scaling",
+        Fault,
+        "RFC 7323 section 2",
+        "no window is over 64 KiB: 5 Mb/s at a round trip of 100 ms, whatever the buffers",
+    ),
+    Rule::off(
+        "tcp-moderate-rcvbuf",
+        Warning,
+        "Documentation/networking/ip-sysctl.rst; Fisk and Feng, dynamic right-sizing (2001)",
+        "receive windows stay at the initial size unless the application sets its own",
+    ),
+    Rule::new(
+        "rmem-max",
+        "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
+        |case, rule| ceiling(case, rule, "SO_RCVBUF"),
+    ),
+    Rule::new(
+        "wmem-max",
+        "Documentation/admin-guide/sysctl/net.rst; ESnet fasterdata, Linux tuning",
+        |case, rule| ceiling(case, rule, "SO_SNDBUF"),
+    ),
 ];
 
 /// The greatest of "least initial greatest" against what is in flight.
-fn buffer(case: &Case<'_>, rule: &Rule, which: &str) -> Vec<Complaint> {
+fn buffer(case: &Case<'_>, rule: &Rule, which: &str) -> Vec<Finding> {
     let greatest =
         case.value(rule.knob).and_then(|value| value.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
     let (Some(greatest), Some(near), Some(far)) =
@@ -89,11 +72,11 @@ fn buffer(case: &Case<'_>, rule: &Rule, which: &str) -> Vec<Complaint> {
         case.speed_text()
     );
     let remedy = format!("raise the last number of {} to at least {}", rule.knob, needed.0 * SHARE);
-    vec![Complaint::new(severity, case.value(rule.knob).unwrap_or_default(), what, remedy)]
+    vec![rule.finding(severity, case.value(rule.knob).unwrap_or_default(), what, remedy)]
 }
 
 /// What an application may ask for with a socket option.
-fn ceiling(case: &Case<'_>, rule: &Rule, option: &str) -> Vec<Complaint> {
+fn ceiling(case: &Case<'_>, rule: &Rule, option: &str) -> Vec<Finding> {
     let (Some(most), Some(near)) = (case.number(rule.knob), case.in_flight(REGION)) else {
         return Vec::new();
     };
@@ -105,7 +88,7 @@ fn ceiling(case: &Case<'_>, rule: &Rule, option: &str) -> Vec<Complaint> {
         Bytes(most),
         Bytes(most).per(REGION)
     );
-    vec![Complaint::new(
+    vec![rule.finding(
         Hint,
         &most.to_string(),
         what,
