@@ -64,12 +64,17 @@ pub(crate) fn look(place: &Place) -> Seen {
     seen
 }
 
+/// What congestion controls there are is the machine's, and others may load one at any time.
+const OF_MACHINE: [&str; 2] = ["tcp_allowed_congestion_control", "tcp_available_congestion_control"];
+
 /// Every file that can be read below a folder.
 fn files(folder: &Path, seen: &mut Seen) {
     for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
         if entry.file_type().unwrap().is_dir() {
             files(&entry.path(), seen);
-        } else if let Ok(text) = std::fs::read_to_string(entry.path()) {
+        } else if !OF_MACHINE.iter().any(|name| entry.file_name() == *name)
+            && let Ok(text) = std::fs::read_to_string(entry.path())
+        {
             seen.insert(entry.path().display().to_string(), text);
         }
     }
