@@ -6,25 +6,33 @@ use std::io;
 /// [`Watcher`](crate::Watcher) turns the error into a line of `Observations::unseen`.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// A system call failed.
     #[error("cannot {operation} {object}: {source}")]
     Io {
         /// "read", "ask TCP_INFO of".
         operation: &'static str,
         /// The file, socket or thread.
         object: String,
+        /// Why, as the kernel says.
         source: io::Error,
     },
     /// The kernel's answer is not of the shape that its documentation gives.
     #[error(
         "cannot make sense of {object}: {why}; please report the file's contents with your kernel's version"
     )]
-    Shape { object: String, why: String },
+    Shape {
+        /// The file or message.
+        object: String,
+        /// What was expected.
+        why: String,
+    },
     /// The kernel's answer over netlink; the message names operation and object.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),
     /// The thing to watch is not there.
     #[error("{object} is gone: {why}")]
     Gone {
+        /// The thread, socket or device.
         object: String,
         /// What that means, or what to do.
         why: String,

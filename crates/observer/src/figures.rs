@@ -5,6 +5,7 @@ use landspeed_units::Nanos;
 
 use crate::Observer;
 
+/// A figure that is looked at first, taken from what was observed.
 pub type Headline = landspeed_record::Headline<Observations>;
 
 /// The figures that are looked at first, of the details that they are taken from: name, what it is, and the amount,

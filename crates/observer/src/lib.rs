@@ -21,6 +21,8 @@
 //! [`host::probe`] says what the host is. Everything is read in the network namespace of the *calling
 //! thread*: call all of it from a thread of the namespace that the workload runs in.
 
+#![warn(missing_docs)]
+
 // A new observer is a folder, a line here and a row of the table below.
 mod cost;
 mod cpu;

@@ -16,9 +16,11 @@ pub struct Scene<'a> {
     /// The workload's sockets, each with its flow's number; empty likewise. A flow may have none, or several, and sockets may
     /// be of any family.
     pub sockets: &'a [(u32, BorrowedFd<'a>)],
+    /// Whose flows are watched.
     pub target: WatchTarget,
 }
 
+/// When an observer runs without being asked for by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Runs {
     /// In every trial and in every explanation.
@@ -59,10 +61,12 @@ impl Observer {
         Headline::figures(self.headlines, seen)
     }
 
+    /// Whether it can run on this host; the reason where it cannot.
     pub fn can_run(&self) -> Result<(), String> {
         (self.can_run)()
     }
 
+    /// A watch over this link.
     pub fn watch(&self, link: &str) -> Box<dyn Watch> {
         (self.watch)(link)
     }

@@ -53,6 +53,7 @@ fn largest(cost: &CostProfile) -> String {
     largest.map_or_else(String::new, |class| format!("{}, {:.0} %", class.class.name(), share(class.samples)))
 }
 
+/// Samples of what the processors run, by layer.
 pub static COST: Observer = Observer {
     name: "cost",
     about: "processor time by layer: copies, checksums, TCP, IP, driver, softirq, memory, locks, scheduling and others",

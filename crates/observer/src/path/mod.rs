@@ -28,6 +28,7 @@ fn counted(path: &PathTrace, what: &str) -> u64 {
     total(alike.map(|(_, count)| *count))
 }
 
+/// Time stamps of sampled packets from hop to hop.
 pub static PATH: Observer = Observer {
     name: "path",
     about: "where packets spend their time, from the send call to the application's read, and what becomes of them",
