@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test disturbed check lint docs bench climb kills undo honesty false-keeps zoo study-speed responses agree fuzz-cc cc-linux cc-cost bench-stream bench-wan bench-watching clean
+.PHONY: tune test build setup setup-test disturbed check lint docs bench climb kills undo honesty false-keeps zoo agree fuzz-cc cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -99,14 +99,6 @@ RUNS ?= 2000
 false-keeps: setup
 	$(CARGO) run --release --quiet --locked -p xtask -- false-keeps --runs $(RUNS)
 
-# The simulator: the PFLDnet study at its full size, with processor time and the paper's figures by protocol (two
-# minutes); windows against loss rates, held against what is published (three minutes).
-study-speed: setup
-	$(CARGO) run --release --quiet --locked -p landspeed-simulator --example study_speed
-
-responses: setup
-	$(CARGO) run --release --quiet --locked -p landspeed-simulator --example responses
-
 # One study on the kernel's sockets and in the simulator, and whether they agree by protocol (half an hour, on a machine
 # left alone). Seven repeats: a run whose link was late does not count.
 WAN ?= lab:wan:rate=100M,rtt=80ms,queue=0.5bdp
@@ -122,28 +114,18 @@ agree: build
 bench-watching: setup-test
 	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --locked -p landspeed-observer --test path -- --ignored --nocapture --test-threads 1
 
-# Any sequence of calls to each congestion control, for so many seconds; make test does a few.
-SECONDS ?= 600
+# Any sequence of calls to each congestion control (half an hour); make test does a few seconds of it.
+CASES ?= 100000
 fuzz-cc: setup
-	LANDSPEED_FUZZ_SECONDS=$(SECONDS) $(CARGO) test --release --locked -p landspeed-congestion --test algorithms -- \
-		--ignored --exact fuzz::for_as_long_as_it_is_told --nocapture
+	PROPTEST_CASES=$(CASES) PROPTEST_FORK=true PROPTEST_TIMEOUT=30000 $(CARGO) test --release --locked -p landspeed-congestion \
+		--test algorithms -- fuzz:: --nocapture
 
-# Each congestion control beside Linux 6.12's own source of it, acknowledgement by acknowledgement, and with errors planted
-# in ours, which must be found (a minute, 150 MB from Debian the first time; nothing is installed or kept but under target).
+# Each congestion control beside Linux 6.12's own source of it, acknowledgement by acknowledgement (a minute, 150 MB from
+# Debian the first time; nothing is installed or kept but under target).
 cc-linux: setup
 	@.ci/linux-source target/linux
 	LANDSPEED_LINUX=$(CURDIR)/target/linux $(CARGO) test --release --locked -p landspeed-congestion --test algorithms -- \
 		--ignored linux:: --nocapture --test-threads 1
-
-# Nanoseconds a call of each congestion control, natively and in the kernel, over loopback and a lossy path (a minute).
-cc-cost: setup
-	$(CARGO) build --release --locked -p landspeed-congestion --example cost
-	$(SUDO) target/release/examples/cost
-
-# STREAM's four kernels against a plain C program, 20 interleaved pairs each (about two minutes).
-bench-stream: setup
-	@.ci/install taskset:util-linux
-	$(CARGO) run --release --quiet --locked -p landspeed-capacity --example stream_pairs
 
 # lab:wan as ping and iperf3 see it, at 180 ms and up to 2.5 Gb/s (three minutes, on a machine left alone).
 bench-wan: setup

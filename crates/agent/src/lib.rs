@@ -112,9 +112,7 @@ impl Agent {
 
     fn limits(&self, device: &str) -> Result<Reply, String> {
         let cancel = self.cancel();
-        let limits = landspeed_capacity::measure(device, &landspeed_capacity::Options::default(), &|| {
-            cancel.is_cancelled()
-        });
+        let limits = landspeed_capacity::measure(device, &|| cancel.is_cancelled());
         Ok(Reply::Limits { limits: Box::new(limits) })
     }
 

@@ -5,31 +5,31 @@ use std::time::{Duration, Instant};
 
 /// A moment to be done by, and a question whether somebody wants an end before that.
 #[derive(Clone, Copy)]
-pub struct Budget<'a> {
+pub(crate) struct Budget<'a> {
     until: Instant,
     cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl<'a> Budget<'a> {
     /// From now on for `time`; `cancelled` is asked every few milliseconds, from any thread.
-    pub fn new(time: Duration, cancelled: &'a (dyn Fn() -> bool + Sync)) -> Self {
+    pub(crate) fn new(time: Duration, cancelled: &'a (dyn Fn() -> bool + Sync)) -> Self {
         Budget { until: Instant::now() + time, cancelled }
     }
 
     /// At most `time` of what is left.
-    pub fn part(&self, time: Duration) -> Self {
+    pub(crate) fn part(&self, time: Duration) -> Self {
         Budget { until: self.until.min(Instant::now() + time), ..*self }
     }
 
-    pub fn over(&self) -> bool {
+    pub(crate) fn over(&self) -> bool {
         Instant::now() >= self.until || self.cancelled()
     }
 
-    pub fn cancelled(&self) -> bool {
+    pub(crate) fn cancelled(&self) -> bool {
         (self.cancelled)()
     }
 
-    pub fn left(&self) -> Duration {
+    pub(crate) fn left(&self) -> Duration {
         if self.cancelled() { Duration::ZERO } else { self.until.saturating_duration_since(Instant::now()) }
     }
 }

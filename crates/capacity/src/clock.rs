@@ -12,7 +12,7 @@ const CPU: &str = "sys/devices/system/cpu";
 const BUSY: Duration = Duration::from_millis(30);
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Clock {
+pub(crate) struct Clock {
     /// Cycles per second as it stands.
     pub hz: Option<f64>,
     pub most_hz: Option<f64>,
@@ -24,7 +24,7 @@ pub struct Clock {
 ///
 /// # Errors
 /// Where the core cannot be had.
-pub fn busy(files: &Files, core: u32, budget: &Budget<'_>) -> Result<Clock, Error> {
+pub(crate) fn busy(files: &Files, core: u32, budget: &Budget<'_>) -> Result<Clock, Error> {
     on_core(core, || {
         let until = Instant::now() + BUSY;
         while Instant::now() < until && !budget.over() {
@@ -36,7 +36,7 @@ pub fn busy(files: &Files, core: u32, budget: &Budget<'_>) -> Result<Clock, Erro
 
 /// The clock as it stands: from cpufreq (Documentation/admin-guide/pm/cpufreq.rst), or /proc/cpuinfo where
 /// the kernel does not govern it, as in most virtual machines.
-pub fn read(files: &Files, core: u32) -> Clock {
+pub(crate) fn read(files: &Files, core: u32) -> Clock {
     let of = |name: &str| format!("{CPU}/cpu{core}/cpufreq/{name}");
     let khz = |name: &str| files.number::<f64>(of(name)).map(|khz| khz * 1e3);
     Clock {

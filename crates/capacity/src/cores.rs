@@ -8,7 +8,7 @@ use crate::{Error, Files};
 const CPU: &str = "sys/devices/system/cpu";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cores {
+pub(crate) struct Cores {
     /// One processor a physical core, lowest numbers first, of those that this process may use.
     pub all: Vec<u32>,
     /// The one that single-core measurements run on.
@@ -20,7 +20,7 @@ impl Cores {
     ///
     /// # Errors
     /// Where the kernel does not tell this process's affinity.
-    pub fn allowed(files: &Files, node: Option<u32>) -> Result<Self, Error> {
+    pub(crate) fn allowed(files: &Files, node: Option<u32>) -> Result<Self, Error> {
         let set = sched_getaffinity(None)
             .map_err(|error| Error::io("read the affinity of", "this process", error))?;
         let allowed: Vec<u32> =

@@ -5,7 +5,7 @@ use std::io;
 /// A measurement that did not come about. It costs its own figures, never the others:
 /// [`measure`](crate::measure) turns it into a note.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     #[error("cannot {operation} {object}: {source}")]
     Io {
         /// "send to", "pin a thread to".

@@ -9,7 +9,7 @@ const LIMIT: u64 = 1 << 20;
 
 /// Where /proc and /sys are.
 #[derive(Debug, Clone)]
-pub struct Files {
+pub(crate) struct Files {
     root: PathBuf,
 }
 
@@ -21,7 +21,7 @@ impl Default for Files {
 
 impl Files {
     /// A tree with `proc` and `sys` in it.
-    pub fn below(root: impl Into<PathBuf>) -> Self {
+    pub(crate) fn below(root: impl Into<PathBuf>) -> Self {
         Files { root: root.into() }
     }
 

@@ -9,21 +9,20 @@
 //! Nothing on the host is changed: packets go over loopback, or into a veth pair in a network namespace
 //! that is made for them and ends with the thread that made it.
 
-pub mod clock;
-pub mod link;
-pub mod loopback;
-pub mod memory;
-pub mod packets;
-pub mod passes;
-
 mod budget;
+mod clock;
 mod cores;
 mod error;
 mod files;
+mod link;
+mod loopback;
 mod measure;
+mod memory;
+mod packets;
+mod passes;
 
-pub use budget::Budget;
-pub use cores::Cores;
-pub use error::Error;
-pub use files::Files;
-pub use measure::{Options, measure};
+use budget::Budget;
+use cores::Cores;
+use error::Error;
+use files::Files;
+pub use measure::measure;

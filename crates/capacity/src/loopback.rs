@@ -25,7 +25,7 @@ const READ: usize = 256 << 10;
 ///
 /// # Errors
 /// Where loopback is down, or a socket fails.
-pub fn tcp(cores: &Cores, time: Duration, budget: &Budget<'_>) -> Result<BitRate, Error> {
+pub(crate) fn tcp(cores: &Cores, time: Duration, budget: &Budget<'_>) -> Result<BitRate, Error> {
     if !Rtnl::open()?.link("lo")?.up {
         return Err(Error::Unable(
             "loopback (lo) is down in this network namespace: its rate was not measured; 'ip link set lo up' \
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_namespace_whose_loopback_is_down_says_so() {
-        let inside = crate::packets::in_throwaway(|| measure(Duration::from_millis(10)));
+        let inside = landspeed_netlink::in_throwaway(|| measure(Duration::from_millis(10)));
         match inside {
             Ok(refused) => assert!(refused.unwrap_err().to_string().contains("down")),
             Err(error) => println!("SKIP: {error}"),

@@ -3,24 +3,11 @@
 use std::time::Duration;
 
 use landspeed_record::HostLimits;
-use landspeed_units::Bytes;
 
 use crate::{Budget, Cores, Error, Files, clock, link, loopback, memory, packets, passes};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Options {
-    /// About a third of the time: STREAM on one core only, fewer repetitions, fewer packet sizes, no load.
-    pub quick: bool,
-    /// The whole may take this long; what does not fit becomes a note.
-    pub time: Duration,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { quick: false, time: Duration::from_secs(9) }
-    }
-}
-
+/// The whole may take this long; what does not fit becomes a note.
+const TIME: Duration = Duration::from_secs(9);
 /// The most that each part may take, so that one that is slow here leaves the others their time.
 const MEMORY: Duration = Duration::from_millis(2000);
 const PASSES: Duration = Duration::from_millis(2000);
@@ -28,17 +15,17 @@ const LOOPBACK: Duration = Duration::from_millis(1500);
 const PACKETS: Duration = Duration::from_millis(3000);
 
 /// Measures this host, in the calling thread's network namespace, with `link` as the link towards the
-/// peer. Takes 5 to 8 seconds on two cores (`options.quick`: 2 to 3), in threads of its own; the parts run
-/// in turn, since they would disturb each other, and nothing else should run meanwhile.
+/// peer. Takes 5 to 8 seconds on two cores, in threads of its own; the parts run in turn, since they would
+/// disturb each other, and nothing else should run meanwhile.
 ///
 /// `cancelled` is asked every few milliseconds, from any of the threads.
-pub fn measure(link: &str, options: &Options, cancelled: &(dyn Fn() -> bool + Sync)) -> HostLimits {
+pub fn measure(link: &str, cancelled: &(dyn Fn() -> bool + Sync)) -> HostLimits {
     let files = Files::default();
-    let budget = Budget::new(options.time, cancelled);
+    let budget = Budget::new(TIME, cancelled);
     let mut found = HostLimits::default();
     read_link(link, &files, &mut found);
     match Cores::allowed(&files, found.link_node) {
-        Ok(cores) => Parts { cores, files, budget, quick: options.quick }.measure(&mut found),
+        Ok(cores) => Parts { cores, files, budget }.measure(&mut found),
         Err(error) => found.notes.push(format!("nothing was measured: {error}")),
     }
     found
@@ -57,7 +44,6 @@ struct Parts<'a> {
     cores: Cores,
     files: Files,
     budget: Budget<'a>,
-    quick: bool,
 }
 
 impl Parts<'_> {
@@ -81,10 +67,9 @@ impl Parts<'_> {
     /// On one core, and on all where there are several.
     fn memory(&self, found: &mut HostLimits) {
         let one = [self.cores.one];
-        let all = (self.cores.all.len() > 1 && !self.quick).then_some(&self.cores.all[..]);
-        let repetitions = if self.quick { memory::REPETITIONS / 2 } else { memory::REPETITIONS };
+        let all = (self.cores.all.len() > 1).then_some(&self.cores.all[..]);
         for cores in std::iter::once(&one[..]).chain(all) {
-            let stream = memory::stream(cores, &self.files, repetitions, &self.budget.part(MEMORY));
+            let stream = memory::stream(cores, &self.files, &self.budget.part(MEMORY));
             if let Some(stream) = noted(stream, "memory bandwidth", found) {
                 found.memory.extend(stream.rates);
                 found.notes.extend(stream.notes);
@@ -101,18 +86,16 @@ impl Parts<'_> {
     }
 
     fn loopback(&self, found: &mut HostLimits) {
-        let time = Duration::from_millis(if self.quick { 150 } else { 400 });
-        let rate = loopback::tcp(&self.cores, time, &self.budget.part(LOOPBACK));
+        let rate = loopback::tcp(&self.cores, Duration::from_millis(400), &self.budget.part(LOOPBACK));
         found.loopback_bps = noted(rate, "TCP over loopback", found);
     }
 
     fn packets(&self, found: &mut HostLimits) {
-        let few: [Bytes; 1] = [packets::SIZES[1]];
         let plan = packets::Plan {
             core: self.cores.one,
-            sizes: if self.quick { &few } else { &packets::SIZES },
+            sizes: &packets::SIZES,
             time: Duration::from_millis(100),
-            loaded: !self.quick,
+            loaded: true,
         };
         let (rates, notes) = packets::packets(&plan, &self.budget.part(PACKETS));
         found.packets = rates;
@@ -133,7 +116,7 @@ mod tests {
 
     #[test]
     fn this_host_has_limits() {
-        let found = measure("lo", &Options { quick: true, ..Options::default() }, &|| false);
+        let found = measure("lo", &|| false);
         assert!(found.passes.len() >= 6 || !found.notes.is_empty(), "{found:?}");
         assert!(!found.packets.is_empty() || !found.notes.is_empty(), "{found:?}");
         assert!(found.pcie.is_none() && found.notes.iter().any(|note| note.contains("virtual link")));
@@ -142,7 +125,7 @@ mod tests {
     #[test]
     fn a_wish_to_stop_leaves_words_and_no_figures() {
         let started = Instant::now();
-        let found = measure("lo", &Options::default(), &|| true);
+        let found = measure("lo", &|| true);
         assert!(found.memory.is_empty() && found.passes.is_empty() && found.packets.is_empty());
         assert!(found.notes.iter().any(|note| note.contains("no time was left")), "{:?}", found.notes);
         assert!(started.elapsed() < Duration::from_secs(30));

@@ -12,9 +12,9 @@ pub mod reference;
 mod row;
 mod sock;
 
-pub use algorithms::{CONTROLS, IDLE};
+pub use algorithms::CONTROLS;
 pub use error::Error;
-pub use load::{CallbackCost, Loaded, State, available, can_load, load, load_row, look_up, state, unload};
+pub use load::{Loaded, State, available, can_load, load, look_up, state, unload};
 pub use native::{Native, Refused, native};
 pub use row::{Parameter, Row};
 pub use sock::{AckSample, CaState, Event, INFINITE_SSTHRESH, Inner, RateSample, Sock};

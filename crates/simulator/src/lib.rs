@@ -10,8 +10,7 @@
 //! neither wait nor get lost, hosts are infinitely fast, a flow's packets all have one size, and packets
 //! never overtake each other. A flow's own delay beside the lines lies wholly on its way back.
 //!
-//! [`response`] has the published response functions that the simulator is held against, [`recovery_time`]
-//! feng-2003's formula.
+//! [`recovery_time`] is feng-2003's formula, which the simulator is held against.
 
 mod agenda;
 mod flow;
@@ -23,7 +22,6 @@ mod packet;
 mod queue;
 mod receiver;
 mod recovery;
-pub mod response;
 mod scenario;
 mod schedule;
 mod sender;

@@ -8,15 +8,13 @@
 use std::collections::VecDeque;
 
 use landspeed_units::{BitRate, Nanos};
-use serde::{Deserialize, Serialize};
 
 use crate::agenda::NEVER;
 use crate::loss::{Loss, LossSpec};
 use crate::packet::{CE, ECT, LOST, PROBE, Packet};
 use crate::queue::{QueueSpec, Waiting};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LinkSpec {
     /// In bits of IP packets; what frames them is not counted.
     pub rate_bps: BitRate,
@@ -25,9 +23,7 @@ pub struct LinkSpec {
     pub queue: QueueSpec,
     /// From where on packets of flows with ECN are marked instead of queued in silence (a step, as
     /// RFC 8257 section 4.1 wants it); `None` marks nothing.
-    #[serde(default)]
     pub mark_above: Option<QueueSpec>,
-    #[serde(default)]
     pub loss: LossSpec,
 }
 
@@ -38,7 +34,7 @@ pub(crate) enum Fate {
     Lost,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkCounts {
     pub arrived: u64,
     /// Of these, packets that the queue had no room for.

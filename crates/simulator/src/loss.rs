@@ -1,12 +1,10 @@
 //! Which packets a line loses, apart from those that its queue has no room for.
 
 use landspeed_stats::Random;
-use serde::{Deserialize, Serialize};
 
 /// What a line loses. Only packets that carry data are counted and lost, in the order in which they enter
 /// the line.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(tag = "loss", rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum LossSpec {
     #[default]
     None,

@@ -2,13 +2,12 @@
 
 use landspeed_record::TcpSample;
 use landspeed_units::{BitRate, Bytes, Nanos};
-use serde::{Deserialize, Serialize};
 
 use crate::link::LinkCounts;
 use crate::receiver::ReceiverCounts;
 use crate::sender::SenderCounts;
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Outcome {
     /// Flow by flow, in the scenario's order.
     pub flows: Vec<FlowOutcome>,
@@ -21,7 +20,7 @@ pub struct Outcome {
     pub events: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowOutcome {
     pub control: String,
     pub start_ns: Nanos,
@@ -37,7 +36,7 @@ pub struct FlowOutcome {
     pub under_way: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct FlowSample {
     /// End of the interval, since the start of the run.
     pub at_ns: Nanos,
@@ -47,7 +46,7 @@ pub struct FlowSample {
     pub tcp: TcpSample,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkOutcome {
     /// At the end of each interval.
     pub samples: Vec<LinkSample>,
@@ -55,7 +54,7 @@ pub struct LinkOutcome {
     pub counts: LinkCounts,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LinkSample {
     /// Since the start of the run.
     pub at_ns: Nanos,
@@ -69,7 +68,7 @@ pub struct LinkSample {
     pub lost: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ProbeSample {
     /// When it was sent, since the start of the run.
     pub at_ns: Nanos,

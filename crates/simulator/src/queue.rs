@@ -1,12 +1,10 @@
 //! What may wait in front of a line.
 
 use landspeed_units::{BitRate, Bytes, Nanos};
-use serde::{Deserialize, Serialize};
 
 /// Most that may wait in front of a line, the packet on the line included. A line that stands idle takes
 /// any packet.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "queue", rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum QueueSpec {
     Packets {
         packets: u64,

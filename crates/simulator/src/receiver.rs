@@ -5,13 +5,11 @@
 //! segments of a connection.
 
 use landspeed_units::Nanos;
-use serde::{Deserialize, Serialize};
 
 use crate::agenda::NEVER;
 use crate::packet::{Ack, CE, CWR, NONE};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverSpec {
     /// At every so many segments; 1 for no delayed acknowledgements.
     pub ack_every: u32,
@@ -27,7 +25,7 @@ impl Default for ReceiverSpec {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverCounts {
     pub received: u64,
     /// Of these, packets with what was there already.

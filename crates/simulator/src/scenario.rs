@@ -2,29 +2,25 @@
 
 use landspeed_congestion::{Native, native};
 use landspeed_units::{BitRate, Bytes, Nanos};
-use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::link::LinkSpec;
 use crate::receiver::ReceiverSpec;
 
 /// Lines, the flows over them, and what is recorded.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     pub links: Vec<LinkSpec>,
     pub flows: Vec<FlowSpec>,
     pub duration_ns: Nanos,
     pub sample_ns: Nanos,
     /// A round-trip probe beside the flows.
-    #[serde(default)]
     pub probe: Option<ProbeSpec>,
     pub seed: u64,
 }
 
 /// One flow. Its default is Reno as Linux has it, over the first line, for the whole time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FlowSpec {
     /// Congestion control, by its name in `landspeed-congestion`.
     pub control: String,
@@ -91,8 +87,7 @@ impl FlowSpec {
 }
 
 /// A small packet sent again and again: how long the path is just now (ping, of cottrell-2005 section III.A).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeSpec {
     pub route: Vec<usize>,
     /// From their end back to the sender.

@@ -13,7 +13,7 @@ use crate::Files;
 use crate::files::word;
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct LinkLimits {
+pub(crate) struct LinkLimits {
     /// Nominal speed.
     pub rate_bps: Option<BitRate>,
     pub pcie: Option<PcieLink>,
@@ -24,7 +24,7 @@ pub struct LinkLimits {
     pub notes: Vec<String>,
 }
 
-pub fn limits(link: &str, files: &Files) -> LinkLimits {
+pub(crate) fn limits(link: &str, files: &Files) -> LinkLimits {
     let mut found = LinkLimits::default();
     let folder = Path::new("sys/class/net").join(link);
     // A name is a single part of a path.

@@ -18,14 +18,14 @@ use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes};
 
 use crate::{Budget, Error, Files};
-pub use size::Size;
+use size::Size;
 
 /// In the order of STREAM and of [`run::Times`].
 const KERNELS: [MemoryKernel; 4] =
     [MemoryKernel::Copy, MemoryKernel::Scale, MemoryKernel::Add, MemoryKernel::Triad];
 
 /// Repetitions that STREAM's rules ask for, the first included.
-pub const REPETITIONS: u32 = 11;
+const REPETITIONS: u32 = 11;
 
 /// Fewer than these after the first are no figure.
 const LEAST: u32 = 3;
@@ -34,46 +34,46 @@ const LEAST: u32 = 3;
 const TOUCHING: u32 = 8;
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Stream {
+pub(crate) struct Stream {
     pub rates: Vec<StreamRate>,
     /// Where the rules could not be kept.
     pub notes: Vec<String>,
 }
 
-/// Runs the four kernels with one thread on each of `cores`, `repetitions` times.
+/// Runs the four kernels with one thread on each of `cores`, [`REPETITIONS`] times.
 ///
 /// # Errors
 /// Where a thread cannot be pinned, the time is too short for three repetitions, or the arrays do not hold
 /// what they must.
-pub fn stream(cores: &[u32], files: &Files, repetitions: u32, budget: &Budget<'_>) -> Result<Stream, Error> {
+pub(crate) fn stream(cores: &[u32], files: &Files, budget: &Budget<'_>) -> Result<Stream, Error> {
     // Arrays are touched twice, once to see how fast that goes, and most of the time is for the kernels.
     let size = Size::of_host(files, cores).within(budget.left() / TOUCHING);
-    let mut stream = within(cores, size.array, repetitions, budget)?;
+    let mut stream = within(cores, size.array, budget)?;
     stream.notes.extend(size.note);
     Ok(stream)
 }
 
-fn within(cores: &[u32], array: Bytes, repetitions: u32, budget: &Budget<'_>) -> Result<Stream, Error> {
+fn within(cores: &[u32], array: Bytes, budget: &Budget<'_>) -> Result<Stream, Error> {
     if budget.over() {
         return Err(Error::Late("run STREAM"));
     }
     let mut done = 0;
     let rates = stream_while(cores, array, &mut |before| {
         done = before;
-        before < repetitions && !budget.over()
+        before < REPETITIONS && !budget.over()
     })?;
     let counted = done.saturating_sub(1);
-    if counted < LEAST.min(repetitions.saturating_sub(1)).max(1) {
+    if counted < LEAST {
         return Err(Error::Late("run STREAM"));
     }
     let note = || {
         format!(
             "STREAM on {} core(s): {counted} counted repetitions where {} were asked for, for want of time",
             cores.len(),
-            repetitions - 1,
+            REPETITIONS - 1,
         )
     };
-    Ok(Stream { rates, notes: (done < repetitions).then(note).into_iter().collect() })
+    Ok(Stream { rates, notes: (done < REPETITIONS).then(note).into_iter().collect() })
 }
 
 /// The four kernels over arrays of `array` bytes each, one thread on each of `cores`, for as long as
@@ -82,7 +82,7 @@ fn within(cores: &[u32], array: Bytes, repetitions: u32, budget: &Budget<'_>) ->
 ///
 /// # Errors
 /// Where a thread cannot be pinned, or the arrays do not hold what they must.
-pub fn stream_while(
+fn stream_while(
     cores: &[u32],
     array: Bytes,
     go_on: &mut (dyn FnMut(u32) -> bool + Send),
@@ -119,15 +119,15 @@ mod tests {
     use super::*;
     use crate::Cores;
 
-    fn small(cores: &[u32], repetitions: u32, time: Duration) -> Result<Stream, Error> {
-        within(cores, Bytes::mib(1), repetitions, &Budget::new(time, &|| false))
+    fn small(cores: &[u32], time: Duration) -> Result<Stream, Error> {
+        within(cores, Bytes::mib(1), &Budget::new(time, &|| false))
     }
 
     #[test]
     fn four_kernels_on_one_core_and_on_all() {
         let cores = Cores::allowed(&Files::default(), None).unwrap();
         for set in [&[cores.one][..], &cores.all] {
-            let stream = small(set, REPETITIONS, Duration::from_secs(60)).unwrap();
+            let stream = small(set, Duration::from_secs(60)).unwrap();
             assert_eq!(stream.notes, Vec::<String>::new());
             assert_eq!(stream.rates.iter().map(|rate| rate.kernel).collect::<Vec<_>>(), KERNELS);
             for rate in stream.rates {
@@ -147,9 +147,9 @@ mod tests {
     #[test]
     fn without_time_there_is_no_figure() {
         let core = Cores::allowed(&Files::default(), None).unwrap().one;
-        let late = small(&[core], REPETITIONS, Duration::ZERO).unwrap_err();
+        let late = small(&[core], Duration::ZERO).unwrap_err();
         assert!(matches!(late, Error::Late(_)), "{late}");
-        let nowhere = small(&[u32::MAX], REPETITIONS, Duration::from_secs(5)).unwrap_err();
+        let nowhere = small(&[u32::MAX], Duration::from_secs(5)).unwrap_err();
         assert!(matches!(nowhere, Error::Io { .. }), "{nowhere}");
     }
 }

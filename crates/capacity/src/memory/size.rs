@@ -27,7 +27,7 @@ const PAGE: usize = 4096;
 
 /// Size of STREAM's arrays.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Size {
+pub(super) struct Size {
     /// Of each of the three.
     pub array: Bytes,
     /// Where it is not what the rules ask for.
@@ -36,12 +36,12 @@ pub struct Size {
 
 impl Size {
     /// For the caches that `cores` use and the memory that is free.
-    pub fn of_host(files: &Files, cores: &[u32]) -> Self {
+    pub(super) fn of_host(files: &Files, cores: &[u32]) -> Self {
         Size::for_caches(last_level_bytes(files, cores), available(files))
     }
 
     /// For last-level caches of `cache` bytes in sum and `available` bytes of free memory.
-    pub fn for_caches(cache: Option<u64>, available: Option<Bytes>) -> Self {
+    pub(super) fn for_caches(cache: Option<u64>, available: Option<Bytes>) -> Self {
         let asked = match cache {
             Some(cache) => Bytes(cache.saturating_mul(TIMES_CACHE)).max(LEAST),
             None => UNKNOWN,

@@ -2,14 +2,13 @@
 //!
 //! SC'03 (feng-2003 section 3.5.2) used the kernel's packet generator, which leaves out TCP, IP and all
 //! copies but one, and repeated it beside a load on the same processor: a rate that held acquitted the
-//! processor. Here: pktgen where the kernel has it, else a packet ring (`AF_PACKET` with
-//! `PACKET_TX_RING` and `PACKET_QDISC_BYPASS`), which also sends ready-made packets; and UDP by sendmmsg
-//! with segmentation left to the device, the most that a sockets program can do.
+//! processor. Here: a packet ring (`AF_PACKET` with `PACKET_TX_RING` and `PACKET_QDISC_BYPASS`), which also
+//! sends ready-made packets and needs no kernel module; and UDP by sendmmsg with segmentation left to the
+//! device, the most that a sockets program can do.
 //!
 //! All of it goes into a veth pair in a network namespace made for it; nothing is sent on a link of the
 //! host. The far end discards each packet on the same core, which is part of the figures.
 
-mod pktgen;
 mod rate;
 mod ring;
 mod room;
@@ -18,24 +17,22 @@ mod udp;
 use std::io;
 use std::time::Duration;
 
-use landspeed_netlink::Rtnl;
+use landspeed_netlink::{Rtnl, in_throwaway};
 use landspeed_record::PacketRate;
 use landspeed_units::Bytes;
 
 use crate::cores::on_core;
 use crate::{Budget, Error};
-use pktgen::Pktgen;
 use rate::Figures;
 use ring::Ring;
-pub(crate) use room::in_throwaway;
 use room::{NEAR, Room};
 use udp::Udp;
 
 /// Least packet of Ethernet without its checksum, the usual full one, and that of SC'03.
-pub const SIZES: [Bytes; 3] = [Bytes(60), Bytes(1514), Bytes(8160)];
+pub(crate) const SIZES: [Bytes; 3] = [Bytes(60), Bytes(1514), Bytes(8160)];
 
 #[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
+pub(crate) struct Plan<'a> {
     pub core: u32,
     /// Packet sizes on the link, Ethernet header included; 60 to 9014 bytes.
     pub sizes: &'a [Bytes],
@@ -61,10 +58,9 @@ trait Source {
 
 /// Packet rates, and what could not be measured, in words. Without leave to make a network namespace
 /// (CAP_SYS_ADMIN) UDP over loopback stands in.
-pub fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
-    let inside =
-        in_throwaway(|| on_core(plan.core, || Room::furnish().map(|room| in_room(&room, plan, budget))));
-    match inside.flatten() {
+pub(crate) fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
+    let inside = in_throwaway(|| on_core(plan.core, || Ok(in_room(&Room::make()?, plan, budget))));
+    match inside.map_err(|error| Error::io("make", "a network namespace", error)).flatten() {
         Ok(done) => done,
         Err(error) => {
             let why = format!(
@@ -80,18 +76,12 @@ pub fn packets(plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<St
 
 fn in_room(room: &Room, plan: &Plan<'_>, budget: &Budget<'_>) -> (Vec<PacketRate>, Vec<String>) {
     let mut found = Found::default();
-    let pktgen = Pktgen::here(plan.core);
     for &size in plan.sizes {
         if found.late(size, budget) {
             break;
         }
-        let raw = match &pktgen {
-            Some(pktgen) => pktgen.figures(room, size, plan, budget).map(|figures| ("pktgen", figures)),
-            None => Ring::open(room, size)
-                .and_then(|mut ring| checked(&mut ring, plan, budget))
-                .map(|figures| ("AF_PACKET ring", figures)),
-        };
-        found.add(size, raw);
+        let ring = Ring::open(room, size).and_then(|mut ring| checked(&mut ring, plan, budget));
+        found.add(size, ring.map(|figures| ("AF_PACKET ring", figures)));
         let udp = Udp::into_room(size).and_then(|mut udp| checked(&mut udp, plan, budget));
         found.add(size, udp.map(|figures| ("sendmmsg with GSO", figures)));
     }
@@ -174,7 +164,7 @@ mod tests {
         for rate in &rates {
             assert!(rate.alone_pps > 0.0 && rate.loaded_pps.is_some_and(|pps| pps > 0.0), "{rate:?}");
         }
-        if matches!(in_throwaway(|| Room::furnish().is_ok()), Ok(true)) {
+        if matches!(in_throwaway(|| Room::make().is_ok()), Ok(true)) {
             assert_eq!(rates.len(), 2 * SIZES.len(), "{notes:?}");
         } else {
             println!("SKIP: no leave to make a network namespace: {notes:?}");

@@ -12,7 +12,7 @@ use crate::{Budget, Error};
 const WARM_UP: Duration = Duration::from_millis(5);
 
 /// Beside a load the scheduler's turns, a few milliseconds each, must average out.
-pub(super) const LEAST_LOADED: Duration = Duration::from_millis(100);
+const LEAST_LOADED: Duration = Duration::from_millis(100);
 
 /// Packets per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,7 +66,7 @@ fn drive(
 }
 
 /// Runs `work` in this thread while another one of the same priority keeps `core` busy.
-pub(super) fn beside_load<T>(core: u32, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+fn beside_load<T>(core: u32, work: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let (busy, done) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let load = scope.spawn(|| {

@@ -1,5 +1,5 @@
 //! Ready-made packets from a ring that the kernel shares (packet(7), and
-//! Documentation/networking/packet_mmap.rst): no copy and no queueing discipline, as pktgen.
+//! Documentation/networking/packet_mmap.rst): no copy and no queueing discipline.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -4,7 +4,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use landspeed_netlink::{Address, HardwareAddress, LinkChange, Rtnl, VethEnd};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use crate::Error;
 
@@ -18,7 +17,7 @@ pub(super) const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const MTU: u32 = 9000;
 
 /// It takes a millisecond; this bounds a machine that stalls.
-const SETTLES_WITHIN: Duration = Duration::from_secs(2);
+const UP_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
 pub(super) struct Room {
@@ -29,24 +28,9 @@ pub(super) struct Room {
     pub(super) far: HardwareAddress,
 }
 
-/// Runs `work` on a fresh thread in a new, unnamed network namespace, which the kernel removes when the
-/// thread, those it started and their sockets are gone. A panic in `work` goes on here.
-pub(crate) fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Error> {
-    let outcome = std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            // SAFETY: unsound only with CLONE_FILES, which would part the threads' descriptor tables.
-            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }
-                .map_err(|error| Error::io("make", "a network namespace", error))
-                .map(|()| work())
-        });
-        thread.join()
-    });
-    outcome.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-}
-
 impl Room {
     /// Makes the pair in this thread's network namespace, which must be a throw-away one.
-    pub(super) fn furnish() -> Result<Self, Error> {
+    pub(super) fn make() -> Result<Self, Error> {
         let rtnl = Rtnl::open()?;
         let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
         rtnl.create_veth(&end(NEAR), &end(FAR))?;
@@ -58,21 +42,21 @@ impl Room {
         }
         let near = rtnl.link(NEAR)?;
         rtnl.add_address(&Address::new(near.index, IpAddr::V4(NEAR_ADDRESS), 24))?;
-        settle(&rtnl)?;
+        wait_until_up(&rtnl)?;
         Ok(Room { index: near.index, near: near.mac, far: rtnl.link(FAR)?.mac })
     }
 }
 
 /// Waits until the near end sends: without a carrier, or before its queue is in place, packets are dropped.
-fn settle(rtnl: &Rtnl) -> Result<(), Error> {
-    let until = Instant::now() + SETTLES_WITHIN;
+fn wait_until_up(rtnl: &Rtnl) -> Result<(), Error> {
+    let until = Instant::now() + UP_WITHIN;
     loop {
         let link = rtnl.link(NEAR)?;
         if link.carrier && link.qdisc != "noop" {
             return Ok(());
         }
         if Instant::now() > until {
-            return Err(Error::Unable(format!("{NEAR} did not come up within {SETTLES_WITHIN:?}")));
+            return Err(Error::Unable(format!("{NEAR} did not come up within {UP_WITHIN:?}")));
         }
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -80,12 +64,14 @@ fn settle(rtnl: &Rtnl) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_netlink::in_throwaway;
+
     use super::*;
 
     #[test]
     fn a_room_is_out_of_sight_and_gone_afterwards() {
-        let furnished = in_throwaway(|| Room::furnish().map(|room| room.near != room.far));
-        match furnished {
+        let made = in_throwaway(|| Room::make().map(|room| room.near != room.far));
+        match made {
             Ok(distinct) => assert!(distinct.unwrap()),
             Err(error) => return println!("SKIP: {error}"),
         }

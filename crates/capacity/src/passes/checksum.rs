@@ -6,7 +6,7 @@
 /// accumulator, (D) lets wider words be summed than 16 bits: so 32-bit words go into 64-bit sums, four
 /// abreast, which compilers make vector code of. That is about what the kernel's add-with-carry loops
 /// reach, and what a cache can feed.
-pub fn checksum(data: &[u8]) -> u16 {
+pub(crate) fn checksum(data: &[u8]) -> u16 {
     const LANES: usize = 8;
     let mut sums = [0u64; LANES];
     let mut blocks = data.chunks_exact(LANES * 4);

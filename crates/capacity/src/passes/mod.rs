@@ -20,7 +20,7 @@ use landspeed_units::{BitRate, Bytes};
 
 use crate::cores::{caches, last_level_bytes, on_core};
 use crate::{Budget, Error, Files};
-pub use checksum::checksum;
+pub(crate) use checksum::checksum;
 
 /// A large write or an aggregate of segments: the size at which Jin & Yoo end their curves.
 const PIECE: usize = 32 << 10;
@@ -46,7 +46,11 @@ use Operation::{Copying, Summing};
 ///
 /// # Errors
 /// Where the core cannot be had or the time ends before the first figure.
-pub fn passes(core: u32, files: &Files, budget: &Budget<'_>) -> Result<(Vec<Pass>, Vec<String>), Error> {
+pub(crate) fn passes(
+    core: u32,
+    files: &Files,
+    budget: &Budget<'_>,
+) -> Result<(Vec<Pass>, Vec<String>), Error> {
     let last = last_level_bytes(files, &[core]);
     let asked = last.unwrap_or(64 << 20).saturating_mul(4);
     let region = asked.clamp(REGION.0, REGION.1).next_power_of_two().min(REGION.1);

@@ -8,7 +8,6 @@ mod fast;
 mod highspeed;
 mod hstcp_lp;
 mod htcp;
-mod idle;
 mod ltcp;
 mod reno;
 mod scalable;
@@ -31,7 +30,3 @@ pub static CONTROLS: &[&Row] = &[
     &cubic::ROW,
     &bbr::ROW,
 ];
-
-/// A window that stays: what the calls of [`CONTROLS`], to which it does not belong, are measured against. No name
-/// finds it, so nobody sends without a control by mistake.
-pub static IDLE: &Row = &idle::ROW;

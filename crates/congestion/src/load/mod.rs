@@ -18,7 +18,6 @@ use crate::native::NEEDS_TIMESTAMPS;
 use crate::row::Row;
 
 pub use allowed::can_load;
-pub use object::CallbackCost;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
@@ -30,7 +29,7 @@ pub struct Loaded {
     row: &'static Row,
     // The link goes before the programs that it holds.
     link: Link,
-    programs: Object,
+    _programs: Object,
 }
 
 /// Where a control stands on this host.
@@ -51,14 +50,7 @@ pub enum State {
 /// In words: an unknown name, the kernel's own control, a host that cannot load any (not root, no BTF, no struct_ops),
 /// a control that is there already, one that needs TCP timestamps where they are off.
 pub fn load(name: &str) -> Result<Loaded, Error> {
-    load_row(find(name)?)
-}
-
-/// Loads this control, as [`load`] does by name.
-///
-/// # Errors
-/// As [`load`], but for an unknown name.
-pub fn load_row(row: &'static Row) -> Result<Loaded, Error> {
+    let row = find(name)?;
     let Some(image) = row.object else {
         return Err(Error::Kernels { name: row.name });
     };
@@ -69,7 +61,7 @@ pub fn load_row(row: &'static Row) -> Result<Loaded, Error> {
         return Err(Error::Taken { name: row.kernel_name, holder: state.holder() });
     }
     let (programs, link) = object::load(row, image)?;
-    Ok(Loaded { row, link, programs })
+    Ok(Loaded { row, link, _programs: programs })
 }
 
 /// The control called `name` (with or without `ls_`), and whether flows of this host can choose it as things stand:
@@ -144,12 +136,6 @@ impl State {
 impl Loaded {
     pub fn row(&self) -> &'static Row {
         self.row
-    }
-
-    /// The processor time that its callbacks took so far. The kernel counts only while somebody asks it to
-    /// (`sysctl kernel.bpf_stats_enabled=1`).
-    pub fn cost(&self) -> Vec<CallbackCost> {
-        object::cost(&self.programs)
     }
 
     /// Pins it in the BPF file system, so that it outlives this process; [`unload`] takes it out.

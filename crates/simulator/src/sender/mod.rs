@@ -18,7 +18,6 @@ mod transmit;
 
 use landspeed_congestion::{Native, Refused, Sock};
 use landspeed_units::{Bytes, Nanos};
-use serde::{Deserialize, Serialize};
 
 use crate::agenda::NEVER;
 use crate::scenario::FlowSpec;
@@ -28,7 +27,7 @@ use recovery::Reduction;
 use rtt::{Rtt, us};
 use scoreboard::{Newest, Scoreboard};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SenderCounts {
     /// Packets sent, repeated ones included.
     pub sent: u64,

@@ -4,12 +4,10 @@ use std::ffi::CString;
 use std::fmt::Write;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use landspeed_congestion::{Native, native};
-
-use super::pairs::Planted;
 
 /// Where kernel.h and table.h lie.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/algorithms/linux");
@@ -81,36 +79,4 @@ pub(super) fn paper(folder: &Path, name: &str, file: &str) -> Native {
     fs::copy(Path::new(HERE).join(file), &source).expect("a temporary folder");
     let arguments = ["-I".to_owned(), HERE.to_owned(), "-I".to_owned(), format!("{CRATE}/c")];
     table(name, &source, &arguments, "ls_paper")
-}
-
-/// Our sources with an error in one of them: where that has been written, and the text that it now is.
-pub(super) fn planted_source(planted: &Planted) -> String {
-    let text = read(&Path::new(CRATE).join(planted.file));
-    assert_eq!(text.matches(planted.is).count(), 1, "{:?} in {}", planted.is, planted.file);
-    text.replace(planted.is, planted.becomes)
-}
-
-/// Our control `name` with an error.
-pub(super) fn planted(folder: &Path, name: &str, number: usize, planted: &Planted) -> Native {
-    let root = folder.join(format!("{name}_{number}"));
-    for tree in ["c", "src/algorithms"] {
-        copy(&Path::new(CRATE).join(tree), &root.join(tree));
-    }
-    fs::write(root.join(planted.file), planted_source(planted)).expect("a temporary folder");
-    let include = |tree: &str| root.join(tree).display().to_string();
-    let arguments = ["-I".to_owned(), include("c"), "-I".to_owned(), include("src/algorithms")];
-    let source: PathBuf = root.join(format!("src/algorithms/{name}/{name}.c"));
-    table(name, &source, &arguments, &format!("ls_{name}"))
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a temporary folder");
-    for entry in fs::read_dir(from).expect("our sources").map(|entry| entry.expect("an entry").path()) {
-        let target = to.join(entry.file_name().expect("a name"));
-        if entry.is_dir() {
-            copy(&entry, &target);
-        } else {
-            fs::copy(&entry, &target).expect("a temporary folder");
-        }
-    }
 }

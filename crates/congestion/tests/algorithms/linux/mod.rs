@@ -1,7 +1,7 @@
 //! Our controls beside Linux's own sources, acknowledgement by acknowledgement: `make cc-linux`.
 //!
 //! Linux's are GPL-2.0 and no part of this project: .ci/linux-source fetches Debian's package of them. What needs no source
-//! of Linux runs in `make test`: that the comparison finds errors, and that those it is tried with still have their place.
+//! of Linux runs in `make test`.
 
 mod compile;
 mod pair;
@@ -65,33 +65,9 @@ fn every_window_is_linuxs_but_for_known_deviations() {
 }
 
 #[test]
-#[ignore = "it needs Linux's sources: make cc-linux"]
-fn an_error_of_a_twentieth_in_any_control_is_found() {
-    let (linux, folder) = (linux(), tempfile::tempdir().expect("a folder"));
-    let mut missed = 0;
-    for pairing in PAIRS {
-        let reference = theirs(&linux, folder.path(), pairing);
-        // What finds an error must find none without it.
-        assert_eq!(apart(pairing, reference, ours(pairing)).count(), 0, "{}", pairing.name);
-        for (number, error) in pairing.planted.iter().enumerate() {
-            let other = compile::planted(folder.path(), pairing.name, number, error);
-            let by = apart(pairing, reference, other).next();
-            missed += u32::from(by.is_none());
-            let found = by.map_or("NOT FOUND".to_owned(), |case| format!("found by {:?}", case.play));
-            println!("{:9} {} -> {}: {found}", pairing.name, error.is.trim(), error.becomes.trim());
-        }
-    }
-    assert_eq!(missed, 0, "planted errors that nothing found");
-}
-
-#[test]
-fn every_pair_is_one_of_our_controls_and_every_planted_error_has_its_place() {
+fn every_control_is_compared_and_every_deviation_has_its_reason() {
     for pairing in PAIRS {
         ours(pairing);
-        assert!(!pairing.planted.is_empty(), "{}: nothing shows that an error would be found", pairing.name);
-        for error in pairing.planted {
-            assert_ne!(compile::planted_source(error), "", "{}", pairing.name);
-        }
         for case in pairing.cases {
             let is_exact = matches!(case.bound, Bound::Each { packets: 0.0, share: 0.0 });
             assert!(
@@ -121,10 +97,9 @@ fn fast_and_ltcp_do_what_their_papers_formulas_do() {
 }
 
 #[test]
-fn the_comparison_finds_an_error_and_finds_none_where_none_is() {
-    let folder = tempfile::tempdir().expect("a folder");
+fn the_comparison_finds_a_difference_and_finds_none_where_none_is() {
     let pairing = PAIRS.iter().find(|pairing| pairing.name == "scalable").expect("a pair");
     assert_eq!(apart(pairing, ours(pairing), ours(pairing)).count(), 0);
-    let other = compile::planted(folder.path(), pairing.name, 0, &pairing.planted[0]);
+    let other = native("highspeed").expect("a control");
     assert_ne!(apart(pairing, ours(pairing), other).count(), 0);
 }
