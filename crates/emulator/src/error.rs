@@ -2,8 +2,6 @@
 
 use std::io;
 
-use crate::keys::WanSpecError;
-
 /// Why there is no link.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -35,4 +33,22 @@ impl<T> During<T> for io::Result<T> {
     fn during(self, operation: impl FnOnce() -> String) -> Result<T, Error> {
         self.map_err(|source| Error::Io { operation: operation(), source })
     }
+}
+
+/// Parameters that make no link.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WanSpecError {
+    #[error("lab:wan: '{0}': expected KEY=VALUE")]
+    NoValue(String),
+    /// No such parameter: what was given, shortened and escaped.
+    #[error("lab:wan has no '{given}': expected one of {known}")]
+    NoSuch { given: String, known: String },
+    #[error("lab:wan: {0} is given twice")]
+    Twice(String),
+    /// A value that the parameter cannot have, shortened and escaped.
+    #[error("lab:wan: {key}={given}: expected {expected}")]
+    Value { key: &'static str, given: String, expected: &'static str },
+    /// Values that do not go together.
+    #[error("lab:wan: {0}")]
+    Together(String),
 }

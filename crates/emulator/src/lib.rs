@@ -1,6 +1,6 @@
 //! A wide-area link: rate, delay, jitter, loss, reordering, duplication and a bounded queue between two links
-//! of one network namespace. The kernel's netem carries it where it is there and can play the path, else two
-//! threads of this process do, which decide loss and queue by segment, not by superpacket.
+//! of one network namespace. Two threads of this process carry it; they decide loss and queue by segment, not by
+//! superpacket.
 //!
 //! ```text
 //!  link --> socket --> look --> fate of each segment --> line (a ring of bytes) --> socket --> link
@@ -11,15 +11,15 @@
 //! | file | is |
 //! |---|---|
 //! | `parameters` | every parameter: its name, values, default, how it is read and printed |
-//! | `spec`, `keys`, `parse`, `value`, `print`, `share` | what the link is to be, as written |
-//! | `plan`, `file`, `list`, `trace` | the same with files read and units worked out |
+//! | `spec`, `text`, `value`, `share` | what the link is to be, as written |
+//! | `plan` | the same with units worked out |
 //! | `path`, `pace`, `loss` | what becomes of a segment: a state machine fed with times |
 //! | `line` | memory for frames that are under way |
 //! | `frame`, `ip`, `virtio`, `piece`, `split` | superpackets, segments cut out of them, marks |
 //! | `direction` | these joined: frames in, frames out; no sockets, no clocks |
 //! | `socket`, `batch`, `clock`, `pump`, `threads` | the thread of a direction, and the kernel |
 //! | `stats`, `samples`, `lateness` | what the link did, its queue over time, and how late it was |
-//! | `netem`, `link` | the kernel's emulator instead; who carries a link, and each run's own figures |
+//! | `link` | a link at work, and each run's own figures |
 //!
 //! The threads belong to the process that started the link and end with it, however it ends. The sockets see frames
 //! of the two links only. Who makes those links and the network namespace is no matter here: crate `topology` does.
@@ -32,23 +32,17 @@ mod batch;
 mod clock;
 mod direction;
 mod error;
-mod file;
 mod frame;
 mod ip;
-mod keys;
 mod lateness;
 mod line;
 mod link;
-mod list;
 mod loss;
-mod netem;
 mod pace;
 mod parameters;
-mod parse;
 mod path;
 mod piece;
 mod plan;
-mod print;
 mod pump;
 mod samples;
 mod share;
@@ -56,13 +50,12 @@ mod socket;
 mod spec;
 mod split;
 mod stats;
+mod text;
 mod threads;
-mod trace;
 mod value;
 mod virtio;
 
-pub use error::Error;
-pub use keys::WanSpecError;
+pub use error::{Error, WanSpecError};
 use landspeed_netlink::in_throwaway;
 pub use link::Link;
 pub use parameters::{Parameter, parameters};

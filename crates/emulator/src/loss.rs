@@ -46,7 +46,7 @@ impl Loss {
             None => Chance::Independent { share: way.loss.as_f64() },
         };
         let nth = way.loss_nth.unwrap_or(0);
-        Loss { chance, random, numbered: Numbered { count: 0, nth, list: plan.drops.clone(), place: 0 } }
+        Loss { chance, random, numbered: Numbered { count: 0, nth, list: way.drop_list.clone(), place: 0 } }
     }
 
     /// Whether the next segment is lost.
@@ -63,7 +63,7 @@ impl Loss {
 }
 
 /// Elliott's chain, where losses come in bursts: good to bad, bad to good, loss while good, loss while bad.
-pub(super) fn chain(way: &Way) -> Option<[f64; 4]> {
+fn chain(way: &Way) -> Option<[f64; 4]> {
     way.loss_states.map(|states| states.0.map(Share::as_f64)).or_else(|| {
         // A run ends with probability `leave` after each loss, so its mean length is 1 / leave; the chain is
         // in its bad state enter / (enter + leave) of the time.
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn loss(spec: &str) -> Loss {
-        let plan = spec.parse::<WanSpec>().unwrap().plan().unwrap();
+        let plan = spec.parse::<WanSpec>().unwrap().plan();
         Loss::new(&plan[0], Random::new(7))
     }
 

@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 
 use landspeed_units::Nanos;
 
-use super::plan::{LineSpeed, Room};
-use super::trace::Follower;
+use super::plan::Room;
 
 /// Nanoseconds in a second times bits in a byte: what a byte weighs on a line of one bit a second.
 const BYTE_NANOS: u64 = 8_000_000_000;
@@ -24,95 +23,56 @@ impl Waiting {
     }
 }
 
-/// A line of one direction.
+/// A line of one direction, of a fixed rate. Where packets are counted, each that waits is known; else what waits
+/// follows from when the line will be idle.
 #[derive(Debug, Clone)]
-pub(super) enum Pacer {
-    /// Of a fixed rate, where bytes are all that is asked for: what waits follows from when it will be idle.
-    Fixed(Fixed),
-    /// Where packets are counted, or the rate is not fixed: each that waits is known.
-    Counted { line: Counted, backlog: VecDeque<(Nanos, u32)>, waiting: Waiting },
-}
-
-/// How fast a line is whose backlog is kept.
-#[derive(Debug, Clone)]
-pub(super) enum Counted {
-    Fixed(Fixed),
-    Trace(Follower),
-}
-
-/// A line of a fixed rate.
-#[derive(Debug, Clone)]
-pub(super) struct Fixed {
+pub(super) struct Pacer {
     /// bit/s
     rate: u64,
     /// When the line has sent all that it took.
     free_at: Nanos,
     /// What the whole nanoseconds of `free_at` leave out, in 1/rate of a nanosecond.
     remainder: u64,
-}
-
-impl Fixed {
-    fn occupy(&mut self, now: Nanos, size: u64) -> Nanos {
-        if self.free_at < now {
-            (self.free_at, self.remainder) = (now, 0);
-        }
-        let work = size * BYTE_NANOS + self.remainder;
-        self.free_at += Nanos(work / self.rate);
-        self.remainder = work % self.rate;
-        self.free_at
-    }
-
-    /// Bytes that the line has still to send at `now`, rounded up; packets are not known, only if there are any.
-    fn waiting(&self, now: Nanos) -> Waiting {
-        let busy = u128::from((self.free_at - now).0);
-        let bytes = (busy * u128::from(self.rate)).div_ceil(u128::from(BYTE_NANOS));
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        Waiting { packets: bytes.min(1), bytes }
-    }
+    /// Each packet that waits: when it leaves, and its size.
+    backlog: Option<(VecDeque<(Nanos, u32)>, Waiting)>,
 }
 
 impl Pacer {
     /// An idle line; `counts_packets` where a bound is in packets.
-    pub(super) fn new(speed: &LineSpeed, counts_packets: bool) -> Self {
-        let line = match speed {
-            LineSpeed::Rate(rate) => Counted::Fixed(Fixed { rate: *rate, free_at: Nanos(0), remainder: 0 }),
-            LineSpeed::Trace(trace) => Counted::Trace(Follower::new(trace.clone())),
-        };
-        match line {
-            Counted::Fixed(fixed) if !counts_packets => Pacer::Fixed(fixed),
-            line => Pacer::Counted { line, backlog: VecDeque::new(), waiting: Waiting::default() },
-        }
+    pub(super) fn new(rate: u64, counts_packets: bool) -> Self {
+        Pacer { rate, free_at: Nanos(0), remainder: 0, backlog: counts_packets.then(Default::default) }
     }
 
-    /// What waits at `now`. Times never go back.
+    /// What waits at `now`. Times never go back. Bytes are rounded up; where packets are not counted, it is known only
+    /// whether there are any.
     pub(super) fn waiting(&mut self, now: Nanos) -> Waiting {
-        match self {
-            Pacer::Fixed(fixed) => fixed.waiting(now),
-            Pacer::Counted { backlog, waiting, .. } => {
-                while let Some((_, size)) = backlog.front().copied().filter(|(leaves, _)| *leaves <= now) {
-                    backlog.pop_front();
-                    waiting.packets -= 1;
-                    waiting.bytes -= u64::from(size);
-                }
-                *waiting
-            }
+        let Some((backlog, waiting)) = &mut self.backlog else {
+            let busy = u128::from((self.free_at - now).0);
+            let bytes = (busy * u128::from(self.rate)).div_ceil(u128::from(BYTE_NANOS));
+            let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+            return Waiting { packets: bytes.min(1), bytes };
+        };
+        while let Some((_, size)) = backlog.front().copied().filter(|(leaves, _)| *leaves <= now) {
+            backlog.pop_front();
+            waiting.packets -= 1;
+            waiting.bytes -= u64::from(size);
         }
+        *waiting
     }
 
     /// Takes a segment that arrives at `now`, behind all others; when it has left the line.
     pub(super) fn occupy(&mut self, now: Nanos, size: u32) -> Nanos {
-        match self {
-            Pacer::Fixed(fixed) => fixed.occupy(now, size.into()),
-            Pacer::Counted { line, backlog, waiting } => {
-                let leaves = match line {
-                    Counted::Fixed(fixed) => fixed.occupy(now, size.into()),
-                    Counted::Trace(follower) => follower.occupy(now, size.into()),
-                };
-                backlog.push_back((leaves, size));
-                waiting.packets += 1;
-                waiting.bytes += u64::from(size);
-                leaves
-            }
+        if self.free_at < now {
+            (self.free_at, self.remainder) = (now, 0);
         }
+        let work = u64::from(size) * BYTE_NANOS + self.remainder;
+        self.free_at += Nanos(work / self.rate);
+        self.remainder = work % self.rate;
+        if let Some((backlog, waiting)) = &mut self.backlog {
+            backlog.push_back((self.free_at, size));
+            waiting.packets += 1;
+            waiting.bytes += u64::from(size);
+        }
+        self.free_at
     }
 }

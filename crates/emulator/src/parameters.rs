@@ -1,10 +1,11 @@
 //! Every parameter of a link, declared once: what it is called and takes, how it is read and how it is printed.
 
-use super::list;
-use super::print::{NONE, rate as show_rate, time as show_time};
 use super::share::Share;
-use super::spec::{Carrier, Pace, SEED, WanSpec, Way};
-use super::value::{BURSTS, carrier, name, or_none, queue, rate, size, states, thousandths, time};
+use super::spec::{SEED, WanSpec, Way};
+use super::value::{
+    BURSTS, NONE, numbers, or_none, queue, rate, show_numbers, show_rate, show_time, size, states,
+    thousandths, time,
+};
 
 /// A parameter as help and the reference page have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +21,11 @@ pub struct Parameter {
 }
 
 /// A parameter of a direction (`Way`), or of the whole link.
-pub(super) struct Row<Of> {
-    pub(super) told: Parameter,
+pub(super) struct ParameterOf<Of> {
+    pub(super) name: &'static str,
+    values: &'static str,
+    default: &'static str,
+    about: &'static str,
     /// Takes the value over; `None` where it cannot have it.
     pub(super) read: fn(&mut Of, &str) -> Option<()>,
     /// Its value as it is read; `None` where it need not be said.
@@ -31,272 +35,179 @@ pub(super) struct Row<Of> {
 }
 
 /// Of each direction. With "back." before the name it is said of the way from B to A alone.
-pub(super) const WAY: &[Row<Way>] = &[
-    Row {
-        told: Parameter {
-            name: "rate",
-            values: "a rate from 8k to 100G bits of IP packets a second: 1G, 2.5Gb/s, 100mbit",
-            default: "1G",
-            about: "how fast the line is; Ethernet's framing is not counted, so TCP at MTU 1500 gets 96.5 % of it",
-        },
-        read: |way, text| {
-            way.pace = Pace::Rate(rate(text)?);
-            Some(())
-        },
-        print: |way| {
-            if let Pace::Rate(bps) = way.pace { Some(show_rate(bps)) } else { None }
-        },
+pub(super) const WAY: &[ParameterOf<Way>] = &[
+    ParameterOf {
+        name: "rate",
+        values: "a rate from 8k to 100G bits of IP packets a second: 1G, 2.5Gb/s, 100mbit",
+        default: "1G",
+        about: "how fast the line is; Ethernet's framing is not counted, so TCP at MTU 1500 gets 96.5 % of it",
+        read: |way, text| set(&mut way.rate_bps, rate(text)),
+        print: |way| Some(show_rate(way.rate_bps)),
         off: None,
     },
-    Row {
-        told: Parameter {
-            name: "trace",
-            values: "a file of delivery times in Mahimahi's format, in place of rate",
-            default: "",
-            about: "a delivery trace in place of `rate`: [traces](lab-wan.md#traces)",
-        },
-        read: |way, text| {
-            way.pace = Pace::Trace(name(text)?);
-            Some(())
-        },
-        print: |way| {
-            if let Pace::Trace(file) = &way.pace { Some(file.clone()) } else { None }
-        },
-        off: None,
-    },
-    Row {
-        told: Parameter {
-            name: "queue",
-            values: "what may wait in front of the line: 1bdp, 0.5bdp, 64K, 1M (bytes), 1000p (packets)",
-            default: "1bdp",
-            about: "bytes of IP packets, or packets, the one on the line included; the last to come is dropped. `bdp` is rate times rtt, and never below 64 KiB",
-        },
-        read: |way, text| {
-            way.queue = queue(text)?;
-            Some(())
-        },
+    ParameterOf {
+        name: "queue",
+        values: "what may wait in front of the line: 1bdp, 0.5bdp, 64K, 1M (bytes), 1000p (packets)",
+        default: "1bdp",
+        about: "bytes of IP packets, or packets, the one on the line included; the last to come is dropped. `bdp` is rate times rtt, and never below 64 KiB",
+        read: |way, text| set(&mut way.queue, queue(text)),
         print: |way| Some(way.queue.to_string()),
         off: None,
     },
-    Row {
-        told: Parameter {
-            name: "mark-above",
-            values: "what may wait before packets are marked: 100K, 0.1bdp, 65p, or none",
-            default: "none",
-            about: "a packet whose sender understands ECN is marked \"congestion experienced\" where it and what waits before it are more than this (a step, RFC 8257 section 4.1)",
-        },
-        read: |way, text| {
-            way.mark_above = or_none(text, queue)?;
-            Some(())
-        },
+    ParameterOf {
+        name: "mark-above",
+        values: "what may wait before packets are marked: 100K, 0.1bdp, 65p, or none",
+        default: "none",
+        about: "a packet whose sender understands ECN is marked \"congestion experienced\" where it and what waits before it are more than this (a step, RFC 8257 section 4.1)",
+        read: |way, text| set(&mut way.mark_above, or_none(text, queue)),
         print: |way| way.mark_above.map(|queue| queue.to_string()),
         off: Some(NONE),
     },
-    Row {
-        told: Parameter {
-            name: "jitter",
-            values: "the most that a packet is delayed beyond the rest, up to 10 s: 2ms",
-            default: "0s",
-            about: "each segment is delayed by up to this much more, uniformly; order is kept: none arrives before one that left the line earlier, so that those behind a late one are late with it. `reorder` is what breaks the order",
-        },
-        read: |way, text| {
-            way.jitter = time(text)?;
-            Some(())
-        },
+    ParameterOf {
+        name: "jitter",
+        values: "the most that a packet is delayed beyond the rest, up to 10 s: 2ms",
+        default: "0s",
+        about: "each segment is delayed by up to this much more, uniformly; order is kept: none arrives before one that left the line earlier, so that those behind a late one are late with it. `reorder` is what breaks the order",
+        read: |way, text| set(&mut way.jitter, time(text)),
         print: |way| (way.jitter.0 > 0).then(|| show_time(way.jitter)),
         off: Some("0ns"),
     },
-    Row {
-        told: Parameter {
-            name: "loss",
-            values: "a share of segments from 0 to 100 %: 0.01%, 1e-4",
-            default: "0%",
-            about: "share of segments that the line loses, after they have used it",
-        },
-        read: |way, text| {
-            way.loss = Share::parse(text)?;
-            Some(())
-        },
+    ParameterOf {
+        name: "loss",
+        values: "a share of segments from 0 to 100 %: 0.01%, 1e-4",
+        default: "0%",
+        about: "share of segments that the line loses, after they have used it",
+        read: |way, text| set(&mut way.loss, Share::parse(text)),
         print: |way| share(way.loss),
         off: Some("0%"),
     },
-    Row {
-        told: Parameter {
-            name: "loss-burst",
-            values: "the mean length of a run of losses in segments, from 1 to 100000: 8, 12.5, or none",
-            default: "none",
-            about: "losses come in runs (Gilbert's two states); the share stays that of `loss`",
-        },
+    ParameterOf {
+        name: "loss-burst",
+        values: "the mean length of a run of losses in segments, from 1 to 100000: 8, 12.5, or none",
+        default: "none",
+        about: "losses come in runs (Gilbert's two states); the share stays that of `loss`",
         read: |way, text| {
-            way.loss_burst = or_none(text, |text| thousandths(text).filter(|n| BURSTS.contains(n)))?;
-            Some(())
+            set(&mut way.loss_burst, or_none(text, |text| thousandths(text).filter(|n| BURSTS.contains(n))))
         },
         print: |way| way.loss_burst.map(|thousandths| (f64::from(thousandths) / 1000.0).to_string()),
         off: Some(NONE),
     },
-    Row {
-        told: Parameter {
-            name: "loss-states",
-            values: "four shares of Elliott's chain, ENTER+LEAVE+GOOD+BAD: 0.1%+12.5%+0%+100%, or none",
-            default: "none",
-            about: "in place of `loss`: the chance, for each segment, to go from good to bad and back, and the share that is lost in either",
-        },
-        read: |way, text| {
-            way.loss_states = or_none(text, states)?;
-            Some(())
-        },
+    ParameterOf {
+        name: "loss-states",
+        values: "four shares of Elliott's chain, ENTER+LEAVE+GOOD+BAD: 0.1%+12.5%+0%+100%, or none",
+        default: "none",
+        about: "in place of `loss`: the chance, for each segment, to go from good to bad and back, and the share that is lost in either",
+        read: |way, text| set(&mut way.loss_states, or_none(text, states)),
         print: |way| way.loss_states.map(|states| states.to_string()),
         off: Some(NONE),
     },
-    Row {
-        told: Parameter {
-            name: "loss-nth",
-            values: "how many packets with payload there are for each one lost, from 1: 1000, or none",
-            default: "none",
-            about: "every n-th packet with payload is lost; A to B alone",
-        },
+    ParameterOf {
+        name: "loss-nth",
+        values: "how many packets with payload there are for each one lost, from 1: 1000, or none",
+        default: "none",
+        about: "every n-th packet with payload is lost; A to B alone",
         read: |way, text| {
-            way.loss_nth = or_none(text, |text| text.parse().ok().filter(|nth| *nth > 0))?;
-            Some(())
+            set(&mut way.loss_nth, or_none(text, |text| text.parse().ok().filter(|nth| *nth > 0)))
         },
         print: |way| way.loss_nth.map(|nth| nth.to_string()),
         off: Some(NONE),
     },
-    Row {
-        told: Parameter {
-            name: "drop-list",
-            values: "numbers of packets with payload, the first is 1: 5+17+300, or a file of them, or none",
-            default: "none",
-            about: "packets of these numbers are lost; A to B alone. A file has a number a line, ascending; a list that is longer than 2000 characters must be in one",
-        },
-        read: |way, text| {
-            way.drop_list = or_none(text, |text| name(text).filter(|t| list::could_be(t)))?;
-            Some(())
-        },
-        print: |way| way.drop_list.clone(),
+    ParameterOf {
+        name: "drop-list",
+        values: "numbers of packets with payload, ascending, the first is 1: 5+17+300, or none",
+        default: "none",
+        about: "packets of these numbers are lost; A to B alone. A list has at most 2000 characters",
+        read: |way, text| set(&mut way.drop_list, numbers(text)),
+        print: |way| (!way.drop_list.is_empty()).then(|| show_numbers(&way.drop_list)),
         off: Some(NONE),
     },
-    Row {
-        told: Parameter {
-            name: "reorder",
-            values: "a share of segments from 0 to 100 %: 0.1%",
-            default: "0%",
-            about: "share of segments that are held back, so that later ones overtake them",
-        },
-        read: |way, text| {
-            way.reorder = Share::parse(text)?;
-            Some(())
-        },
+    ParameterOf {
+        name: "reorder",
+        values: "a share of segments from 0 to 100 %: 0.1%",
+        default: "0%",
+        about: "share of segments that are held back, so that later ones overtake them",
+        read: |way, text| set(&mut way.reorder, Share::parse(text)),
         print: |way| share(way.reorder),
         off: Some("0%"),
     },
-    Row {
-        told: Parameter {
-            name: "reorder-delay",
-            values: "how long those are held back, up to 10 s: 1ms",
-            default: "1ms",
-            about: "how long `reorder` holds segments back",
-        },
-        read: |way, text| {
-            way.reorder_delay = time(text).filter(|t| t.0 > 0)?;
-            Some(())
-        },
+    ParameterOf {
+        name: "reorder-delay",
+        values: "how long those are held back, up to 10 s: 1ms",
+        default: "1ms",
+        about: "how long `reorder` holds segments back",
+        read: |way, text| set(&mut way.reorder_delay, time(text).filter(|t| t.0 > 0)),
         print: |way| (!way.reorder.is_zero()).then(|| show_time(way.reorder_delay)),
         off: None,
     },
-    Row {
-        told: Parameter {
-            name: "duplicate",
-            values: "a share of segments from 0 to 100 %: 0.1%",
-            default: "0%",
-            about: "share of segments that arrive a second time, right behind the first; the copy has not used the line",
-        },
-        read: |way, text| {
-            way.duplicate = Share::parse(text)?;
-            Some(())
-        },
+    ParameterOf {
+        name: "duplicate",
+        values: "a share of segments from 0 to 100 %: 0.1%",
+        default: "0%",
+        about: "share of segments that arrive a second time, right behind the first; the copy has not used the line",
+        read: |way, text| set(&mut way.duplicate, Share::parse(text)),
         print: |way| share(way.duplicate),
         off: Some("0%"),
     },
-    Row {
-        told: Parameter {
-            name: "drop-above",
-            values: "the largest IP packet that passes, from 68 to 65535 bytes: 1400, or none",
-            default: "none",
-            about: "IP packets above this size vanish without a word: a black hole for path MTU discovery",
-        },
-        read: |way, text| {
-            way.drop_above = or_none(text, size)?;
-            Some(())
-        },
+    ParameterOf {
+        name: "drop-above",
+        values: "the largest IP packet that passes, from 68 to 65535 bytes: 1400, or none",
+        default: "none",
+        about: "IP packets above this size vanish without a word: a black hole for path MTU discovery",
+        read: |way, text| set(&mut way.drop_above, or_none(text, size)),
         print: |way| way.drop_above.map(|size| size.0.to_string()),
         off: Some(NONE),
     },
 ];
 
 /// Of the whole link.
-pub(super) const LINK: &[Row<WanSpec>] = &[
-    Row {
-        told: Parameter {
-            name: "rtt",
-            values: "a round-trip time up to 10 s: 20ms, 180ms",
-            default: "20ms",
-            about: "round trip of the idle link, half of it each way",
-        },
-        read: |link, text| {
-            link.rtt = time(text)?;
-            Some(())
-        },
+pub(super) const LINK: &[ParameterOf<WanSpec>] = &[
+    ParameterOf {
+        name: "rtt",
+        values: "a round-trip time up to 10 s: 20ms, 180ms",
+        default: "20ms",
+        about: "round trip of the idle link, half of it each way",
+        read: |link, text| set(&mut link.rtt, time(text)),
         print: |link| Some(show_time(link.rtt)),
         off: None,
     },
-    Row {
-        told: Parameter {
-            name: "pairs",
-            values: "pairs of hosts that share the link, from 1 to 8: 2",
-            default: "1",
-            about: "a and b, a2 and b2, ...; with more than one, a bridge on each side joins the hosts there to the link; `landspeed measure` runs all pairs at once (`--bidir`: both ways, as SC2004's two pairs did)",
-        },
+    ParameterOf {
+        name: "pairs",
+        values: "pairs of hosts that share the link, from 1 to 8: 2",
+        default: "1",
+        about: "a and b, a2 and b2, ...; with more than one, a bridge on each side joins the hosts there to the link; `landspeed measure` runs all pairs at once (`--bidir`: both ways, as SC2004's two pairs did)",
         read: |link, text| {
-            link.pairs = text.parse().ok().filter(|n| (1..=WanSpec::MAX_PAIRS).contains(n))?;
-            Some(())
+            set(&mut link.pairs, text.parse().ok().filter(|n| (1..=WanSpec::MAX_PAIRS).contains(n)))
         },
         print: |link| (link.pairs != 1).then(|| link.pairs.to_string()),
         off: None,
     },
-    Row {
-        told: Parameter {
-            name: "link",
-            values: "what carries the packets: auto, netem or user",
-            default: "auto",
-            about: "`netem` is the kernel's, `user` are threads of landspeed: [netem](lab-wan.md#netem)",
-        },
-        read: |link, text| {
-            link.carrier = carrier(text)?;
-            Some(())
-        },
-        print: |link| (link.carrier != Carrier::default()).then(|| link.carrier.to_string()),
-        off: None,
-    },
-    Row {
-        told: Parameter {
-            name: "seed",
-            values: "a whole number: 7",
-            default: "1",
-            about: "the same seed, the same chance: segment number n that enters a line always has the same fate. Each of loss, reordering, jitter and duplication draws from a generator of its own: one parameter does not change what another does",
-        },
-        read: |link, text| {
-            link.seed = text.parse().ok()?;
-            Some(())
-        },
+    ParameterOf {
+        name: "seed",
+        values: "a whole number: 7",
+        default: "1",
+        about: "the same seed, the same chance: segment number n that enters a line always has the same fate. Each of loss, reordering, jitter and duplication draws from a generator of its own: one parameter does not change what another does",
+        read: |link, text| set(&mut link.seed, text.parse().ok()),
         print: |link| (link.seed != SEED).then(|| link.seed.to_string()),
         off: None,
     },
 ];
 
+impl<Of> ParameterOf<Of> {
+    /// As help has it.
+    pub(super) fn told(&self) -> Parameter {
+        let ParameterOf { name, values, default, about, .. } = *self;
+        Parameter { name, values, default, about }
+    }
+}
+
+fn set<T>(place: &mut T, value: Option<T>) -> Option<()> {
+    *place = value?;
+    Some(())
+}
+
 /// Every parameter of a direction, and every one of the whole link.
 pub fn parameters() -> [Vec<Parameter>; 2] {
-    [WAY.iter().map(|row| row.told).collect(), LINK.iter().map(|row| row.told).collect()]
+    [WAY.iter().map(ParameterOf::told).collect(), LINK.iter().map(ParameterOf::told).collect()]
 }
 
 fn share(share: Share) -> Option<String> {

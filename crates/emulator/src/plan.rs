@@ -1,22 +1,9 @@
-//! What a link will do: its parameters, with files read and units worked out.
-
-use std::sync::Arc;
+//! What a link will do: its parameters, with units worked out.
 
 use landspeed_units::Nanos;
 
-use super::keys::WanSpecError;
-use super::list;
 use super::piece::LARGEST_PIECE;
-use super::spec::{Pace, Queue, WanSpec, Way};
-use super::trace::Trace;
-
-/// How fast a line is.
-#[derive(Debug, Clone)]
-pub(super) enum LineSpeed {
-    /// Bits of IP packets a second.
-    Rate(u64),
-    Trace(Arc<Trace>),
-}
+use super::spec::{Queue, WanSpec, Way};
 
 /// What may wait, the packet on the line included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +17,8 @@ pub(super) struct Room {
 pub(super) struct WayPlan {
     /// As it was written.
     pub(super) way: Way,
-    pub(super) speed: LineSpeed,
     pub(super) queue: Room,
     pub(super) mark_above: Option<Room>,
-    /// Numbers of packets with payload that are lost, ascending.
-    pub(super) drops: Vec<u64>,
     /// Time from the line to the other end.
     pub(super) delay: Nanos,
     pub(super) seed: u64,
@@ -44,51 +28,23 @@ pub(super) struct WayPlan {
 
 impl WanSpec {
     /// Both directions.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or that says nothing understandable.
-    pub(super) fn plan(&self) -> Result<[WayPlan; 2], WanSpecError> {
-        Ok([self.plan_way(0)?, self.plan_way(1)?])
+    pub(super) fn plan(&self) -> [WayPlan; 2] {
+        [self.plan_way(0), self.plan_way(1)]
     }
 
-    /// Whether the files that it names can be read and understood; looks at them, and at nothing else.
-    ///
-    /// # Errors
-    /// Names the file and the line.
-    pub fn check(&self) -> Result<(), WanSpecError> {
-        self.plan().map(drop)
-    }
-
-    fn plan_way(&self, number: usize) -> Result<WayPlan, WanSpecError> {
+    fn plan_way(&self, number: usize) -> WayPlan {
         let way = self.ways[number].clone();
-        let speed = match &way.pace {
-            Pace::Rate(bps) => LineSpeed::Rate(*bps),
-            Pace::Trace(file) => LineSpeed::Trace(Trace::load(file)?),
-        };
-        let mean = speed.mean_bps();
         let bound = |queue: Queue, bytes: Option<u64>| Room {
             packets: if let Queue::Packets(packets) = queue { packets.into() } else { u64::MAX },
             bytes: bytes.unwrap_or(u64::MAX),
         };
-        Ok(WayPlan {
-            queue: bound(way.queue, way.queue.room(mean, self.rtt)),
-            mark_above: way.mark_above.map(|queue| bound(queue, queue.bytes(mean, self.rtt))),
-            drops: way.drop_list.as_deref().map(list::load).transpose()?.unwrap_or_default(),
+        WayPlan {
+            queue: bound(way.queue, way.queue.room(way.rate_bps, self.rtt)),
+            mark_above: way.mark_above.map(|queue| bound(queue, queue.bytes(way.rate_bps, self.rtt))),
             delay: Nanos(self.rtt.0 / 2),
             seed: self.seed,
             number: number as u64,
-            speed,
             way,
-        })
-    }
-}
-
-impl LineSpeed {
-    /// Bits of IP packets a second, over time.
-    pub(super) fn mean_bps(&self) -> u64 {
-        match self {
-            LineSpeed::Rate(bps) => *bps,
-            LineSpeed::Trace(trace) => trace.mean_bps(),
         }
     }
 }
@@ -101,10 +57,7 @@ impl WayPlan {
 
     /// Most bytes of IP packets that leave the line within any time of this length.
     pub(super) fn most_bytes_within(&self, time: Nanos) -> u128 {
-        match &self.speed {
-            LineSpeed::Rate(bps) => u128::from(*bps) * u128::from(time.0) / 8_000_000_000,
-            LineSpeed::Trace(trace) => trace.most_bytes_within(time).into(),
-        }
+        u128::from(self.way.rate_bps) * u128::from(time.0) / 8_000_000_000
     }
 
     /// Most bytes of IP packets that memory must be there for in front of the line. Packets that are counted are

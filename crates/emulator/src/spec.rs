@@ -1,5 +1,4 @@
-//! What a wide-area link is to be: `rate=1G,rtt=20ms,loss=0.01%`, as it was written. What files say is
-//! read when a link is made: [`super::plan`].
+//! What a wide-area link is to be: `rate=1G,rtt=20ms,loss=0.01%`, as it was written.
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 
@@ -16,15 +15,6 @@ pub(super) enum Queue {
     Bdp(u32),
 }
 
-/// How fast the line is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Pace {
-    /// Bits of IP packets a second.
-    Rate(u64),
-    /// As a file says (Mahimahi's format).
-    Trace(String),
-}
-
 /// Probabilities of Elliott's chain for each segment: good to bad, bad to good, loss in the good state,
 /// loss in the bad one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,7 +23,8 @@ pub(super) struct LossStates(pub(super) [Share; 4]);
 /// One direction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Way {
-    pub(super) pace: Pace,
+    /// Bits of IP packets a second.
+    pub(super) rate_bps: u64,
     pub(super) queue: Queue,
     pub(super) mark_above: Option<Queue>,
     pub(super) jitter: Nanos,
@@ -42,24 +33,12 @@ pub(super) struct Way {
     pub(super) loss_burst: Option<u32>,
     pub(super) loss_states: Option<LossStates>,
     pub(super) loss_nth: Option<u64>,
-    /// Numbers with '+' between, or a file.
-    pub(super) drop_list: Option<String>,
+    /// Numbers of packets with payload, ascending; the first is 1.
+    pub(super) drop_list: Vec<u64>,
     pub(super) reorder: Share,
     pub(super) reorder_delay: Nanos,
     pub(super) duplicate: Share,
     pub(super) drop_above: Option<Bytes>,
-}
-
-/// What carries the frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub(super) enum Carrier {
-    /// netem where this kernel has it and it can play the path, else this process.
-    #[default]
-    Auto,
-    /// The kernel's emulator.
-    Netem,
-    /// Threads of this process.
-    User,
 }
 
 /// A wide-area link. Each direction has its own line, queue and chance.
@@ -71,7 +50,6 @@ pub struct WanSpec {
     pub(super) rtt: Nanos,
     pub(super) seed: u64,
     pub(super) pairs: u8,
-    pub(super) carrier: Carrier,
 }
 
 /// Held back for so long where the user does not say: over 80 segments of 1500 bytes at 1 Gb/s.
@@ -85,7 +63,7 @@ impl Default for Way {
     /// 1 Gb/s, a queue of one bandwidth-delay product, nothing lost.
     fn default() -> Self {
         Way {
-            pace: Pace::Rate(1_000_000_000),
+            rate_bps: 1_000_000_000,
             queue: Queue::Bdp(1000),
             mark_above: None,
             jitter: Nanos(0),
@@ -93,7 +71,7 @@ impl Default for Way {
             loss_burst: None,
             loss_states: None,
             loss_nth: None,
-            drop_list: None,
+            drop_list: Vec::new(),
             reorder: Share::default(),
             reorder_delay: REORDER_DELAY,
             duplicate: Share::default(),
@@ -105,13 +83,7 @@ impl Default for Way {
 impl Default for WanSpec {
     /// 20 ms, both directions as [`Way::default`] has them.
     fn default() -> Self {
-        WanSpec {
-            ways: Default::default(),
-            rtt: Nanos::millis(20),
-            seed: SEED,
-            pairs: 1,
-            carrier: Carrier::default(),
-        }
+        WanSpec { ways: Default::default(), rtt: Nanos::millis(20), seed: SEED, pairs: 1 }
     }
 }
 
@@ -119,7 +91,7 @@ impl Way {
     /// What the way back is where nothing is said of it: the same, but for losses by number, which are
     /// those of the data's direction.
     pub(super) fn back(&self) -> Way {
-        Way { loss_nth: None, drop_list: None, ..self.clone() }
+        Way { loss_nth: None, drop_list: Vec::new(), ..self.clone() }
     }
 }
 
@@ -144,13 +116,9 @@ impl Queue {
 }
 
 impl WanSpec {
-    /// Rate of the line from A to B in bits of IP packets, Ethernet's own framing not counted; `None` where
-    /// a trace says it.
-    pub fn rate(&self) -> Option<BitRate> {
-        match self.ways[0].pace {
-            Pace::Rate(bps) => Some(BitRate(bps as f64)),
-            Pace::Trace(_) => None,
-        }
+    /// Rate of the line from A to B in bits of IP packets, Ethernet's own framing not counted.
+    pub fn rate(&self) -> BitRate {
+        BitRate(self.ways[0].rate_bps as f64)
     }
 
     /// Round-trip time of an idle link.
@@ -159,27 +127,23 @@ impl WanSpec {
     }
 
     /// Most bytes (of IP packets) that may wait in front of the line from A to B, the packet on the line
-    /// included; `None` where packets are counted, or a trace says how fast the line is.
+    /// included; `None` where packets are counted.
     pub fn queue(&self) -> Option<Bytes> {
-        match (&self.ways[0].pace, self.ways[0].queue) {
-            (Pace::Rate(bps), queue) => queue.room(*bps, self.rtt).map(Bytes),
-            (Pace::Trace(_), Queue::Bytes(bytes)) => Some(Bytes(bytes)),
-            (Pace::Trace(_), _) => None,
-        }
+        let [there, _] = &self.ways;
+        there.queue.room(there.rate_bps, self.rtt).map(Bytes)
     }
 
     /// The same link, but that from A to B it loses these packets (with payload, the first is 1) and no other.
     #[must_use]
     pub fn losing_only(&self, packets: &[u64]) -> WanSpec {
         let mut spec = self.clone();
-        let list: Vec<String> = packets.iter().map(u64::to_string).collect();
         let [there, _] = &mut spec.ways;
         *there = Way {
             loss: Share::default(),
             loss_burst: None,
             loss_states: None,
             loss_nth: None,
-            drop_list: Some(list.join("+")),
+            drop_list: packets.to_vec(),
             ..there.clone()
         };
         spec

@@ -97,11 +97,6 @@ impl Counters {
 }
 
 impl Seen {
-    /// Counts alone: nobody measured lateness, or watched the queue.
-    pub(super) fn counted(figures: DirectionStats) -> Self {
-        Seen { figures, ..Seen::default() }
-    }
-
     /// What was done until now, lateness with it.
     pub(super) fn total(&self) -> DirectionStats {
         with_lateness(self.figures.clone(), &self.late)

@@ -1,12 +1,12 @@
-//! Reading the values of parameters.
+//! Values of parameters, read and printed.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use landspeed_units::{BitRate, Bytes, Nanos, parse_duration};
 
-use super::print::NONE;
 use super::share::Share;
-use super::spec::{Carrier, LossStates, Queue};
+use super::spec::{LossStates, Queue};
 
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 const LONGEST: Nanos = Nanos::secs(10);
@@ -17,9 +17,12 @@ const SIZES: RangeInclusive<u64> = 68..=65_535;
 const QUEUES: RangeInclusive<u64> = 1..=1 << 34;
 const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 const BDPS: RangeInclusive<u32> = 1..=100_000;
-/// Of a file's name, or a list: four of them, and the rest, must fit into what is written down of a lab (16 KiB), or
+/// Characters of a list: two of them, and the rest, must fit into what is written down of a lab (16 KiB), or
 /// `landspeed lab down` would not find it.
-pub(super) const LONGEST_NAME: usize = 2000;
+pub(super) const LONGEST_LIST: usize = 2000;
+
+/// What stands for "not at all".
+pub(super) const NONE: &str = "none";
 
 /// `Some(None)` for "none".
 pub(super) fn or_none<T>(text: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
@@ -33,11 +36,6 @@ pub(super) fn rate(text: &str) -> Option<u64> {
     let rate: BitRate = short.parse().ok()?;
     let whole = rate.0.round() as u64;
     RATES.contains(&whole).then_some(whole)
-}
-
-/// Whether a line can be of this rate.
-pub(super) fn is_rate(bps: u64) -> bool {
-    RATES.contains(&bps)
 }
 
 pub(super) fn time(text: &str) -> Option<Nanos> {
@@ -66,14 +64,14 @@ pub(super) fn states(text: &str) -> Option<LossStates> {
     shares.try_into().ok().map(LossStates)
 }
 
-pub(super) fn carrier(text: &str) -> Option<Carrier> {
-    [Carrier::Auto, Carrier::Netem, Carrier::User].into_iter().find(|carrier| carrier.to_string() == text)
-}
-
-/// A file's name, or a list: nothing that a terminal would obey.
-pub(super) fn name(text: &str) -> Option<String> {
-    let sound = (1..=LONGEST_NAME).contains(&text.len()) && !text.chars().any(char::is_control);
-    sound.then(|| text.to_owned())
+/// Ascending numbers from 1 with '+' between; none for "none".
+pub(super) fn numbers(text: &str) -> Option<Vec<u64>> {
+    if text == NONE {
+        return Some(Vec::new());
+    }
+    let plain = text.len() <= LONGEST_LIST && text.bytes().all(|b| b.is_ascii_digit() || b == b'+');
+    let numbers: Vec<u64> = text.split('+').map(|n| n.parse().ok()).collect::<Option<_>>()?;
+    (plain && numbers[0] > 0 && numbers.is_sorted_by(|a, b| a < b)).then_some(numbers)
 }
 
 /// A plain decimal number, in thousandths.
@@ -82,4 +80,43 @@ pub(super) fn thousandths(text: &str) -> Option<u32> {
     let number: f64 = plain.then(|| text.parse().ok()).flatten()?;
     // Larger numbers become the largest, which no parameter takes.
     Some((number * 1000.0).round() as u32)
+}
+
+impl fmt::Display for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Queue::Bytes(bytes) => {
+                f.write_str(&whole(*bytes, &[(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")], ""))
+            }
+            Queue::Packets(packets) => write!(f, "{packets}p"),
+            Queue::Bdp(thousandths) => write!(f, "{}bdp", f64::from(*thousandths) / 1000.0),
+        }
+    }
+}
+
+impl fmt::Display for LossStates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [enter, leave, good, bad] = self.0;
+        write!(f, "{enter}+{leave}+{good}+{bad}")
+    }
+}
+
+pub(super) fn show_rate(bps: u64) -> String {
+    whole(bps, &[(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")], "")
+}
+
+pub(super) fn show_time(time: Nanos) -> String {
+    whole(time.0, &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")], "ns")
+}
+
+/// The value in the largest unit that divides it, so that reading gives it back exactly.
+fn whole(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
+    match units.iter().find(|(size, _)| value > 0 && value.is_multiple_of(*size)) {
+        Some((size, name)) => format!("{}{name}", value / size),
+        None => format!("{value}{smallest}"),
+    }
+}
+
+pub(super) fn show_numbers(numbers: &[u64]) -> String {
+    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join("+")
 }

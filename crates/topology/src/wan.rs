@@ -56,11 +56,6 @@ impl Topology for Wan {
         parameters(words, NAME).is_some()
     }
 
-    /// Looks at the files that parameters name, too.
-    fn check(&self, words: &[String]) -> Result<(), Error> {
-        Ok(spec(words)?.check().map_err(landspeed_emulator::Error::from)?)
-    }
-
     fn plan(&self, words: &[String]) -> Result<Plan, Error> {
         let spec = spec(words)?;
         let pairs = (1..=spec.pairs()).map(pair).collect();
@@ -93,7 +88,7 @@ fn pair(number: u8) -> [String; 2] {
 }
 
 impl PlannedPath for WanSpec {
-    fn rate(&self) -> Option<BitRate> {
+    fn rate(&self) -> BitRate {
         WanSpec::rate(self)
     }
 

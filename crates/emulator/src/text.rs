@@ -1,13 +1,18 @@
-//! Reading a link's parameters.
+//! A link as text: `rate=1G,rtt=20ms,loss=0.01%`. What is printed reads back as the same link.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::str::FromStr;
 
-use super::keys::{BACK, WanSpecError, no_such, shown};
+use super::error::WanSpecError;
 use super::loss::most_in_bursts;
-use super::parameters::{LINK, Parameter, Row, WAY};
+use super::parameters::{LINK, Parameter, ParameterOf, WAY, parameters};
 use super::share::Share;
 use super::spec::{WanSpec, Way};
+use super::value::show_time;
+
+/// Before a parameter of the way from B to A.
+const BACK: &str = "back.";
 
 /// A parameter as it was given.
 struct Given<'a> {
@@ -18,15 +23,15 @@ struct Given<'a> {
 
 #[derive(Clone, Copy)]
 enum Known {
-    Way(&'static Row<Way>),
-    Link(&'static Row<WanSpec>),
+    Way(&'static ParameterOf<Way>),
+    Link(&'static ParameterOf<WanSpec>),
 }
 
 impl Known {
-    fn told(self) -> &'static Parameter {
+    fn told(self) -> Parameter {
         match self {
-            Known::Way(row) => &row.told,
-            Known::Link(row) => &row.told,
+            Known::Way(row) => row.told(),
+            Known::Link(row) => row.told(),
         }
     }
 }
@@ -34,8 +39,7 @@ impl Known {
 impl FromStr for WanSpec {
     type Err = WanSpecError;
 
-    /// "rate=1G,rtt=20ms,loss=0.01%"; what is left out has its default, so "" is a link too. Files are not
-    /// read here.
+    /// "rate=1G,rtt=20ms,loss=0.01%"; what is left out has its default, so "" is a link too.
     fn from_str(text: &str) -> Result<Self, WanSpecError> {
         let given = text.split(',').filter(|_| !text.is_empty()).map(given);
         let given: Vec<Given<'_>> = given.collect::<Result<_, _>>()?;
@@ -69,8 +73,8 @@ fn given(word: &str) -> Result<Given<'_>, WanSpecError> {
     let (name, value) = word.split_once('=').ok_or_else(|| WanSpecError::NoValue(shown(word)))?;
     let back = name.strip_prefix(BACK);
     let key = back.unwrap_or(name);
-    let of_way = WAY.iter().find(|row| row.told.name == key).map(Known::Way);
-    let of_link = || LINK.iter().find(|row| back.is_none() && row.told.name == key).map(Known::Link);
+    let of_way = WAY.iter().find(|row| row.name == key).map(Known::Way);
+    let of_link = || LINK.iter().find(|row| back.is_none() && row.name == key).map(Known::Link);
     let row = of_way.or_else(of_link).ok_or_else(|| no_such(name))?;
     Ok(Given { is_back: back.is_some(), row, value })
 }
@@ -96,13 +100,9 @@ fn together(way: &Way, given: impl Fn(&'static str) -> bool) -> Result<(), WanSp
             return Err(WanSpecError::Together(text));
         }
     }
-    let both =
-        |a: &str, b: &str, why: &str| Err(WanSpecError::Together(format!("{a} and {b} {why}: give one")));
-    if given("rate") && given("trace") {
-        return both("rate", "trace", "both say how fast the line is");
-    }
     if !way.loss.is_zero() && way.loss_states.is_some() {
-        return both("loss", "loss-states", "both say what chance loses");
+        let text = "loss and loss-states both say what chance loses: give one".to_owned();
+        return Err(WanSpecError::Together(text));
     }
     if given("reorder-delay") && way.reorder.is_zero() {
         return Err(without("reorder-delay", "reorder"));
@@ -110,6 +110,64 @@ fn together(way: &Way, given: impl Fn(&'static str) -> bool) -> Result<(), WanSp
     Ok(())
 }
 
+/// A parameter that there is not.
+fn no_such(key: &str) -> WanSpecError {
+    let known: Vec<_> = parameters().into_iter().flatten().map(|parameter| parameter.name).collect();
+    let known = format!("{}; or back.KEY", known.join(", "));
+    WanSpecError::NoSuch { given: shown(key), known }
+}
+
+/// Text from outside, shortened and escaped.
+fn shown(text: &str) -> String {
+    text.chars().take(40).collect::<String>().escape_default().to_string()
+}
+
+/// A parameter and its value.
+type Word = (&'static str, String);
+
+impl fmt::Display for WanSpec {
+    /// Rate, round-trip time and queue always, the rest where it is not the default, and of the way back
+    /// what is not as on the way there.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [there, back] = &self.ways;
+        let mut words = there.words();
+        words.insert(1, ("rtt", show_time(self.rtt)));
+        for (key, value) in words {
+            let comma = if key == "rate" { "" } else { "," };
+            write!(f, "{comma}{key}={value}")?;
+        }
+        for (key, value) in differences(&there.back(), back) {
+            write!(f, ",back.{key}={value}")?;
+        }
+        // The round trip was said behind the rate.
+        for row in LINK.iter().filter(|row| row.name != "rtt") {
+            if let Some(value) = (row.print)(self) {
+                write!(f, ",{}={value}", row.name)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What must be said of `other` where `one` would be understood.
+fn differences(one: &Way, other: &Way) -> Vec<Word> {
+    let (before, after) = (one.words(), other.words());
+    // How long is nothing to say where none is held back.
+    let gone = WAY.iter().filter(|row| {
+        let is_said = |words: &[Word]| words.iter().any(|(name, _)| *name == row.name);
+        is_said(&before) && !is_said(&after)
+    });
+    let gone: Vec<Word> = gone.filter_map(|row| Some((row.name, row.off?.to_owned()))).collect();
+    after.into_iter().filter(|word| !before.contains(word)).chain(gone).collect()
+}
+
+impl Way {
+    /// The parameters: rate and queue always, the rest where it is not the default.
+    fn words(&self) -> Vec<Word> {
+        WAY.iter().filter_map(|row| Some((row.name, (row.print)(self)?))).collect()
+    }
+}
+
 #[cfg(test)]
-#[path = "parse_tests.rs"]
+#[path = "text_tests.rs"]
 mod tests;
