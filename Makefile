@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test disturbed check lint docs bench climb kills undo honesty false-keeps zoo agree fuzz-cc cc-linux bench-wan bench-watching clean
+.PHONY: tune test build setup setup-test disturbed check lint docs bench kills undo placebos false-keeps faults agree fuzz-cc cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -29,12 +29,12 @@ setup-test: setup
 test: setup-test check
 	$(CARGO) run --quiet --locked -p xtask -- test
 
-# The same tests on a machine whose cores a neighbour takes, four tenths of each on average, in bursts: what fails
+# The same tests on a machine whose cores another program takes, four tenths of each on average, in bursts: what fails
 # here and not by itself asserts how fast something was.
 disturbed: setup-test
-	$(CARGO) build --release --quiet --locked -p xtask
-	$(SUDO) chrt -f 50 target/release/xtask neighbour 0.4 & neighbour=$$!; trap "$(SUDO) kill $$neighbour" EXIT; \
-	$(CARGO) run --quiet --locked -p xtask -- test
+	@.ci/install stress-ng
+	$(SUDO) stress-ng --quiet --cpu 0 --cpu-load 40 --cpu-load-slice 4 --sched fifo --sched-prio 50 & \
+	other=$$!; trap "$(SUDO) kill $$other" EXIT; $(CARGO) run --quiet --locked -p xtask -- test
 
 check: lint
 	$(CARGO) run --quiet --locked -p xtask -- check
@@ -61,14 +61,10 @@ bench: build
 	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
 
-# The main job against the best setting found by hand, with and without placement (about ten minutes).
-climb: build
-	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- climb
-
 # Does explain name what was done to a path? (Twenty minutes, on a machine left alone.)
-zoo: build
+faults: build
 	$(CARGO) build --release --quiet --locked -p xtask
-	$(SUDO) target/release/xtask zoo
+	$(SUDO) target/release/xtask faults
 
 # SIGKILLs at random moments, on hosts and in labs: 200 of one process or two, 200 of everything, 200 of parts of a lab
 # (twenty minutes); make test does 20, 8 and 8.
@@ -86,12 +82,11 @@ undo: setup-test
 	LANDSPEED_UNDO_SEED=$(SEED) LANDSPEED_UNDO_RUNS=$(UNDO_RUNS) $(CARGO) test --release --locked -p landspeed-knob --test journal -- \
 		--exact interleavings::a_host_ends_as_its_twin_on_which_we_never_were --nocapture
 
-# What does it decide about nothing? 200 decisions on real trials (up to an hour; a second start goes on where the first
-# stopped).
+# What does it decide about nothing? 200 decisions on real trials (up to an hour).
 DECISIONS ?= 200
-honesty: build
+placebos: build
 	$(CARGO) build --release --locked -p xtask
-	$(SUDO) target/release/xtask honesty --decisions $(DECISIONS)
+	$(SUDO) target/release/xtask placebos --decisions $(DECISIONS)
 
 # Does it keep what it must not keep, and find what it must find? Whole runs on simulated trials, a row for each kind of
 # noise (ten minutes on two cores).

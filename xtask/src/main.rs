@@ -7,15 +7,14 @@ mod agree;
 mod arrows;
 mod bench;
 mod built;
-mod climb;
 mod docs;
-mod honesty;
+mod false_keeps;
+mod faults;
 mod incoming;
-mod neighbour;
 mod phrases;
+mod placebos;
 mod stop;
 mod test;
-mod zoo;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -42,16 +41,12 @@ enum Task {
     Docs,
     /// landspeed's workloads against the tools that people use today.
     Bench(bench::Options),
-    /// The main job against the best setting found by hand.
-    Climb,
     /// Real decisions between equal settings, in the lab.
-    Honesty(honesty::real::Options),
+    Placebos(placebos::Options),
     /// Simulated runs: false keeps, power and guards under each kind of noise.
-    FalseKeeps(honesty::simulated::Options),
-    /// Take processors away as a hypervisor's other guests do: run it by `chrt -f 50` beside a study.
-    Neighbour(neighbour::Options),
+    FalseKeeps(false_keeps::Options),
     /// Does `explain` name what was done to a path?
-    Zoo(zoo::Options),
+    Faults(faults::Options),
     /// A study on the kernel's sockets against the same one simulated.
     Agree(agree::Options),
 }
@@ -68,11 +63,9 @@ fn main() -> ExitCode {
         Task::Test => test::run(root),
         Task::Docs => docs::write(root),
         Task::Bench(options) => bench::run(&options),
-        Task::Climb => climb::run(),
-        Task::Honesty(options) => honesty::real::run(root, &options),
-        Task::FalseKeeps(options) => honesty::simulated::run(&options),
-        Task::Neighbour(options) => neighbour::run(options),
-        Task::Zoo(options) => zoo::run(&options),
+        Task::Placebos(options) => placebos::run(&options),
+        Task::FalseKeeps(options) => false_keeps::run(&options),
+        Task::Faults(options) => faults::run(&options),
         Task::Agree(options) => agree::run(&options),
     };
     match result {
@@ -114,18 +107,18 @@ mod tests {
     fn what_the_makefile_says_is_understood_and_the_rest_refused() {
         let parse = |line: &str| Arguments::try_parse_from(line.split(' '));
         for line in [
-            "xtask honesty --decisions 10",
+            "xtask placebos --decisions 10",
             "xtask false-keeps --runs 200 --only drift",
             "xtask bench --only two --blocks 60",
-            "xtask zoo --only loss --seed 3",
-            "xtask zoo --short --pairs 8 --clean 1",
+            "xtask faults --only loss --seed 3",
+            "xtask faults --short --pairs 8 --clean 1",
             "xtask agree kernel.jsonl simulator.jsonl",
-            "xtask neighbour 0.25 --minutes 10",
             "xtask test",
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
         }
-        for line in ["xtask", "xtask honesty --decisions", "xtask agree kernel.jsonl", "xtask bench --fast"] {
+        for line in ["xtask", "xtask placebos --decisions", "xtask agree kernel.jsonl", "xtask bench --fast"]
+        {
             assert!(parse(line).is_err(), "{line}");
         }
     }

@@ -18,7 +18,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a program ahead of everything else on the machine, `xtask neighbour` included. What others run is truly there and
+/// Runs a program ahead of everything else on the machine, `make disturbed`'s included. What others run is truly there and
 /// truly costs a flow time that shares the processors with it: a test of what is said of a quiet path has to have one.
 /// (Niceness does not do: it counts within a scheduling group only.)
 const AHEAD: [&str; 3] = ["chrt", "--rr", "60"];
@@ -58,7 +58,7 @@ fn explain_by(mut command: Command, args: &[&str]) -> ExplainReport {
 }
 
 /// Two faults that show in different places, so that neither is found by chance. All of them, at all
-/// strengths and in pairs: `make zoo`.
+/// strengths and in pairs: `make faults`.
 #[test]
 fn faults_are_named_first() {
     if !root("faults_are_named_first") || !gets_ahead("faults_are_named_first") {

@@ -43,7 +43,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
         assert!(!summary[field].is_null(), "no {field} in {out}");
     }
     assert_eq!(summary["restored"], true);
-    // How much is gained is for `make climb`: other tests run beside this one. What is kept must agree
+    // How much is gained is not judged: other tests run beside this one. What is kept must agree
     // with what is said of it.
     let steps = summary["steps"].as_array().expect("steps");
     let measured = steps.iter().filter(|step| step["blocks"].as_u64() > Some(0));

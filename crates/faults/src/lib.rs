@@ -1,4 +1,4 @@
-//! The fault zoo: known causes of slow paths, made on purpose in a lab, each at any strength.
+//! Known causes of slow paths, made on purpose in a lab, each at any strength.
 //!
 //! A [`Fault`] is one line of the table [`FAULTS`]: it changes a [`Scenario`], which is plain data, so
 //! that several faults can be laid over one another. A [`Stage`] sets a scenario up for real: a lab,

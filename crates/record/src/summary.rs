@@ -217,7 +217,7 @@ pub struct TuneSummary {
     pub restored_notes: Vec<String>,
     /// Set where a kept placebo voids the run, or it ended early: what happened.
     pub void: Option<String>,
-    /// Signs in the run's own trials of noise under which a false keep is not bounded, in words (docs/honesty.md).
+    /// Signs in the run's own trials of noise under which a false keep is not bounded, in words (docs/results/decisions.md).
     #[serde(default)]
     pub doubts: Vec<String>,
     /// Path of the record.

@@ -1,5 +1,5 @@
 //! What a run's own trials say against it: signs of the kinds of noise under which a false keep is not bounded
-//! (docs/honesty.md lists them).
+//! (docs/results/decisions.md lists them).
 
 use landspeed_record::Estimate;
 use landspeed_stats::Excess;

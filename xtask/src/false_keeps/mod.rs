@@ -1,7 +1,9 @@
 //! `make false-keeps`: how often is something useless kept, how often is something useful found, and what do guards let
-//! through? Prints the tables of docs/honesty.md, and fails where a promise is broken.
+//! through? Prints the tables of docs/results/decisions.md, and fails where a promise is broken.
 //!
 //! The real [`Ladder`] decides; only the measuring is replaced.
+
+mod noise;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,8 +15,7 @@ use landspeed_record::{Answer, Arm, Candidate, Cell, Figures, Settings, StepSumm
 use landspeed_stats::proportion_interval;
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 
-use super::noise::{KINDS, Kind, Noise};
-use super::{interval, percent, share};
+use noise::{KINDS, Kind, Noise};
 
 /// Deviation of a block's log ratio in whole runs.
 const DEVIATION: f64 = 0.05;
@@ -235,6 +236,20 @@ fn found(findings: &Findings) -> [u32; 4] {
     let is_final = |(knob, ..): &&(&str, f64, u32)| findings.final_cell.flow.contains_key(*knob);
     let useful = USEFUL.iter().filter(is_final).count();
     [count(&|step| step.kept), count(&is_confirmed), useful, count(&|step| step.blocks > 0)].map(|n| n as u32)
+}
+
+fn share(hits: u32, of: u32) -> f64 {
+    f64::from(hits) / f64::from(of.max(1))
+}
+
+fn percent(hits: u32, of: u32) -> String {
+    format!("{:.1} %", 100.0 * share(hits, of))
+}
+
+/// The 95 % interval of a share.
+pub(crate) fn interval(hits: u32, of: u32) -> String {
+    let (low, high) = proportion_interval(hits.into(), of.into());
+    format!("{:.1} to {:.1} %", 100.0 * low, 100.0 * high)
 }
 
 struct Tables {

@@ -1,4 +1,4 @@
-//! `make zoo`: does `landspeed explain` name what was done to a path? Every fault at two strengths and at a random one,
+//! `make faults`: does `landspeed explain` name what was done to a path? Every fault at two strengths and at a random one,
 //! random pairs of faults, and four kinds of paths on which nothing is wrong.
 //!
 //! `explain` is run as a user runs it, told nothing but the two hosts and the flow's address. What it does not say is

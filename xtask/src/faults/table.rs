@@ -1,4 +1,4 @@
-//! The tables of the study, as docs/faults.md has them.
+//! The tables of the study, as docs/results/faults.md has them.
 
 use super::run::Judged;
 use super::score;

@@ -11,8 +11,8 @@ use landspeed_record::{Cause, ExplainReport, Finding};
 use super::clean::Clean;
 use super::draw::Made;
 
-/// Time that the traffic has to come to its pace before anybody looks.
-const SETTLE: Duration = Duration::from_millis(1500);
+/// Time that the traffic has to reach its rate before `explain` looks.
+const START_UP: Duration = Duration::from_millis(1500);
 /// How long `explain` watches one fault, and two at once, of which the lesser shows more seldom. (Its default
 /// is ten seconds.)
 const WATCH: &str = "4s";
@@ -87,7 +87,7 @@ pub(super) fn judge(landspeed: &Path, case: Case) -> Judged {
 
 fn explained(landspeed: &Path, name: &str, scenario: &Scenario) -> Result<ExplainReport> {
     let stage = Stage::set(scenario, &[landspeed.display().to_string(), "play".to_owned()])?;
-    std::thread::sleep(SETTLE);
+    std::thread::sleep(START_UP);
     let [a, b] = stage.names();
     let at = stage.at().to_string();
     let watch = if name.contains(" + ") { WATCH_TWO } else { WATCH };
@@ -97,7 +97,7 @@ fn explained(landspeed: &Path, name: &str, scenario: &Scenario) -> Result<Explai
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "landspeed explain failed: {}", said.trim());
     // For a reader who wants to know why.
-    let folder = landspeed.with_file_name("zoo");
+    let folder = landspeed.with_file_name("faults");
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(format!("{name}.json")), &output.stdout)?;
     serde_json::from_slice(&output.stdout).context("read its report")

@@ -1,0 +1,236 @@
+//! `make placebos`: what does landspeed decide about nothing, on real trials? docs/results/decisions.md has the figures.
+//!
+//! Each decision is what `tune` does with a placebo as its only step: the same ladder, the same blocks, the same toggling
+//! of a real knob between two equivalent values. Settings alternate from decision to decision, the toggled knob every two.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use landspeed_analysis::{Action, Goal, Ladder, Rules};
+use landspeed_experiment::{
+    Baseline, BlockOutcome, Blocks, Host, Pair, Reaching, Sink, Timing, TuneOptions, Wishes, placebos, plan,
+};
+use landspeed_record::{Answer, Candidate, Cell, Line, Settings, StepSummary, WriteError};
+use landspeed_topology::{self as topology, Hosts};
+use landspeed_units::Nanos;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::false_keeps::interval;
+use crate::{built::landspeed, stop};
+
+/// The decisions that the promise is about.
+const DECISIONS: u32 = 200;
+/// Kept of them at most.
+const MOST_KEPT: u32 = 2;
+/// Tests that a run of the usual five minutes splits its error over.
+const PLANNED: u32 = 12;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Decisions to take
+    #[arg(long, default_value_t = DECISIONS)]
+    decisions: u32,
+}
+
+/// Decides as often as asked for; Ctrl-C ends it after the current block. Then reports.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
+    let mut bench = Bench::new()?;
+    let decisions = decisions(&mut bench, options.decisions, &mut Watch(&stop));
+    let restored = bench.pair.restore();
+    let decisions = decisions?;
+    ensure!(restored.restored, "not everything was put back: {}", restored.notes.join("; "));
+    ensure!(report(&decisions), "the promise is not kept");
+    ensure!(decisions.len() as u32 >= options.decisions, "stopped before all decisions were taken");
+    Ok(())
+}
+
+/// Trials are not kept.
+struct Watch<'a>(&'a AtomicBool);
+
+impl Sink for Watch<'_> {
+    fn line(&mut self, _: &Line) -> Result<(), WriteError> {
+        Ok(())
+    }
+
+    fn stop(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Fewer than are wanted where the user stopped.
+fn decisions(bench: &mut Bench, wanted: u32, watch: &mut Watch<'_>) -> Result<Vec<StepSummary>> {
+    let (mut decisions, began) = (Vec::new(), Instant::now());
+    for number in 0..wanted {
+        let Some(summary) = decide(bench, number, began, watch)? else { break };
+        eprintln!("{}/{wanted}  {:10}  {}", number + 1, summary.knob, summary.reason);
+        decisions.push(summary);
+    }
+    Ok(decisions)
+}
+
+/// Takes one decision; none where the user stopped.
+fn decide(
+    bench: &mut Bench,
+    number: u32,
+    began: Instant,
+    watch: &mut Watch<'_>,
+) -> Result<Option<StepSummary>> {
+    // The ladder of `tune` with one placebo and nothing else.
+    let rules = Rules {
+        planned: PLANNED,
+        block_time: bench.timing.block(),
+        fine: bench.timing.fine,
+        seed: u64::from(number),
+        placebos: vec![bench.placebo(number)?],
+        ..Rules::default()
+    };
+    let mut ladder = Ladder::new(bench.cell(number).clone(), Vec::new(), rules);
+    let mut used = Nanos(0);
+    loop {
+        match ladder.next(used) {
+            Action::Measure(_) if watch.stop() => return Ok(None),
+            Action::Measure(pair) => {
+                let mut blocks = Blocks { timing: bench.timing, pair: &mut bench.pair, began, sink: watch };
+                let result = match blocks.measure(&pair)? {
+                    BlockOutcome::Measured(result) => result,
+                    BlockOutcome::Refused(why) => bail!("{}: {why}", pair.what),
+                };
+                used += result.took;
+                ladder.observe(result);
+            }
+            Action::Decided(line) => {
+                let summary = line.summary;
+                if matches!(summary.answer, Answer::Skipped | Answer::NotTried) {
+                    bail!("{}: {}", summary.id, summary.reason);
+                }
+                return Ok(Some(summary));
+            }
+            Action::Note(_) | Action::Watch(_) => {}
+            Action::Finished(_) => bail!("the ladder ended without a decision"),
+        }
+    }
+}
+
+/// Two lab hosts, joined. The fields are dropped in this order: the lab goes after its agents.
+struct Bench {
+    pair: Pair,
+    timing: Timing,
+    /// As `tune` starts in the lab: two cores, no offloads, small windows. Noisy.
+    start: Cell,
+    /// About where `tune` ends: one core, segmentation offload, large writes. Quiet.
+    tuned: Cell,
+    _hosts: Box<dyn Hosts>,
+}
+
+/// In the order of decisions.
+const SETTINGS: [&str; 2] = ["start", "tuned"];
+
+impl Bench {
+    fn new() -> Result<Bench> {
+        let hosts = topology::open(&["lab:back-to-back".to_owned()])?;
+        let [a, b, ..] = hosts.hosts() else { bail!("the lab has fewer than two hosts") };
+        let reaching = Reaching { tune: true, agent: Some(landspeed()?), ..Reaching::default() };
+        let hints = b.v4.map(Into::into).into_iter().collect();
+        let [first, second] =
+            [a, b].map(|place| Ok::<Host, anyhow::Error>(Host::probe(reaching.session(place)?)?));
+        let pair = Pair::join(first?, second?, &Wishes { hints, ..Wishes::default() })?;
+        let plan = plan(&pair, &options(tuned(&pair)?, 0))?;
+        let tuned = plan.against.context("a plan names what it was asked to compare with")?;
+        Ok(Bench { pair, timing: plan.timing, start: plan.start, tuned, _hosts: hosts })
+    }
+
+    /// One scope after the other, two decisions each.
+    fn placebo(&self, number: u32) -> Result<Candidate> {
+        let options = options(Settings::new(), u64::from(number / 2));
+        let placebos = placebos(&self.pair, self.cell(number), &options);
+        placebos.changes.into_iter().next().context("no knob here has two equivalent values")
+    }
+
+    fn cell(&self, number: u32) -> &Cell {
+        [&self.start, &self.tuned][number as usize % 2]
+    }
+}
+
+/// What the lab's hand measurements found to matter most, laid over the start; windows as the hosts
+/// were found, which is autotuned.
+fn tuned(pair: &Pair) -> Result<Settings> {
+    const HAND: &[(&str, &str)] = &[
+        ("placement", "same-core"),
+        ("write-size", "65536"),
+        ("tx-checksum", "on"),
+        ("scatter-gather", "on"),
+        ("tso", "on"),
+    ];
+    let mut settings: Settings = HAND.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    for (name, host) in [("tcp-wmem", &pair.a), ("tcp-rmem", &pair.b)] {
+        let found = host.found();
+        let value = found.get(name).with_context(|| format!("{name} cannot be turned on {}", host.name))?;
+        settings.insert(name.to_owned(), value.clone());
+    }
+    Ok(settings)
+}
+
+/// What `tune` would be asked, with this seed.
+fn options(tuned: Settings, seed: u64) -> TuneOptions {
+    TuneOptions {
+        transport: landspeed_transport::TRANSPORTS[0],
+        goal: Goal::Rate,
+        baseline: Baseline::Sc03,
+        budget: Nanos::secs(300),
+        only: Vec::new(),
+        skip: Vec::new(),
+        explain: false,
+        against: Some(tuned),
+        confirm_for: None,
+        in_lab: true,
+        seed,
+        topology: "lab:back-to-back".into(),
+        command: String::new(),
+        started: String::new(),
+        record: String::new(),
+    }
+}
+
+/// Prints the decisions; says whether the promise is kept so far.
+fn report(decisions: &[StepSummary]) -> bool {
+    println!("### Decisions about nothing, on real trials\n");
+    println!(
+        "| setting | decisions | kept | 95 % interval | helps | harms | no effect | undecided | blocks each |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for (i, name) in SETTINGS.into_iter().enumerate() {
+        row(name, &decisions.iter().skip(i).step_by(2).collect::<Vec<_>>());
+    }
+    let kept = row("both", &decisions.iter().collect::<Vec<_>>());
+    let done = decisions.len() as u32;
+    let promise = match (kept <= MOST_KEPT, done >= DECISIONS) {
+        (false, _) => "NOT KEPT",
+        (true, true) => "kept",
+        (true, false) => "open until all are taken",
+    };
+    println!(
+        "\nPromised: at most {MOST_KEPT} of {DECISIONS} kept. {done} of {DECISIONS} decisions: {promise}."
+    );
+    kept <= MOST_KEPT
+}
+
+/// Prints one row of decisions; gives back how many were kept.
+fn row(name: &str, of: &[&StepSummary]) -> u32 {
+    let count = |answer| of.iter().filter(|summary| summary.answer == answer).count();
+    let kept = of.iter().filter(|summary| summary.kept).count() as u32;
+    let blocks: u32 = of.iter().map(|summary| summary.blocks).sum();
+    println!(
+        "| {name} | {} | {kept} | {} | {} | {} | {} | {} | {:.1} |",
+        of.len(),
+        interval(kept, of.len() as u32),
+        count(Answer::Helps),
+        count(Answer::Harms),
+        count(Answer::NoEffect),
+        count(Answer::Undecided),
+        f64::from(blocks) / of.len().max(1) as f64,
+    );
+    kept
+}
