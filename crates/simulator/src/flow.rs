@@ -50,7 +50,7 @@ impl Flow {
         network: &mut Network,
     ) -> Result<(), ScenarioError> {
         let flow = usize::from(self.number);
-        let rtt = scenario.idle_rtt(&self.spec.route, self.spec.return_ns);
+        let rtt = scenario.link.delay_ns + self.spec.return_ns;
         let sender = Sender::new(&self.spec, scenario.control(flow)?, now, rtt)
             .map_err(|reason| ScenarioError::Refused { flow, reason })?;
         self.sender = Some(sender);
@@ -66,21 +66,8 @@ impl Flow {
         }
     }
 
-    /// The line after this many of its route; `None` behind the last.
-    pub(crate) fn line(&self, hop: u8) -> Option<usize> {
-        self.spec.route.get(usize::from(hop)).copied()
-    }
-
-    pub(crate) fn count(&mut self, fate: Fate) {
-        match fate {
-            Fate::Arrives => {}
-            Fate::NoRoom => self.seen.no_room += 1,
-            Fate::Lost => self.seen.lost += 1,
-        }
-    }
-
     pub(crate) fn on_packet(&mut self, now: Nanos, packet: &Packet) {
-        let ack = self.receiver.on_segment(now, packet.seq, packet.marks);
+        let ack = self.receiver.on_segment(now, packet.seq);
         self.send_back(ack);
     }
 
@@ -119,16 +106,10 @@ impl Flow {
 
     fn transmit(&mut self, now: Nanos, network: &mut Network) {
         let Some(sender) = &mut self.sender else { return };
-        let (line, seen) = (self.spec.route[0], &mut self.seen);
-        let packet = Packet {
-            seq: 0,
-            leaves: Nanos(0),
-            flow: self.number,
-            size: self.spec.mtu_bytes,
-            hop: 0,
-            marks: 0,
-        };
-        sender.transmit(now, |seq, marks| match network.send(now, line, Packet { seq, marks, ..packet }) {
+        let seen = &mut self.seen;
+        let packet =
+            Packet { seq: 0, leaves: Nanos(0), flow: self.number, size: self.spec.mtu_bytes, is_lost: false };
+        sender.transmit(now, |seq| match network.send(now, Packet { seq, ..packet }) {
             Fate::Arrives => {}
             Fate::NoRoom => seen.no_room += 1,
             Fate::Lost => seen.lost += 1,

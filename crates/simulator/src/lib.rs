@@ -1,14 +1,14 @@
 //! TCP flows over wide-area paths, packet by packet, without a network and without chance: the same
 //! scenario gives the same outcome, always.
 //!
-//! A [`Scenario`] names lines (rate, delay, queue, loss), flows over them and how long it goes on;
-//! [`simulate`] gives an [`Outcome`] with samples of each flow, each line and of a round-trip probe.
+//! A [`Scenario`] names a line (rate, delay, queue, loss), the flows over it and how long it goes on;
+//! [`simulate`] gives an [`Outcome`] with samples of each flow, of the line and of a round-trip probe.
 //! Congestion controls are those of `landspeed-congestion`: the C sources that the kernel runs, called in
 //! the kernel's order by a sender that follows net/ipv4/tcp_input.c.
 //!
 //! What it leaves out, so that a packet's life costs about a tenth of a microsecond: acknowledgements
 //! neither wait nor get lost, hosts are infinitely fast, a flow's packets all have one size, and packets
-//! never overtake each other. A flow's own delay beside the lines lies wholly on its way back.
+//! never overtake each other. A flow's own delay beside the line lies wholly on its way back.
 //!
 //! [`recovery_time`] is feng-2003's formula, which the simulator is held against.
 
@@ -19,7 +19,6 @@ mod loss;
 mod network;
 mod output;
 mod packet;
-mod queue;
 mod receiver;
 mod recovery;
 mod scenario;
@@ -31,7 +30,6 @@ mod study;
 pub use link::{LinkCounts, LinkSpec};
 pub use loss::LossSpec;
 pub use output::{FlowOutcome, FlowSample, LinkOutcome, LinkSample, Outcome, ProbeSample};
-pub use queue::QueueSpec;
 pub use receiver::{ReceiverCounts, ReceiverSpec};
 pub use recovery::{full_window, recovery_time, simulated_recovery};
 pub use scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};

@@ -7,12 +7,11 @@
 
 use std::collections::VecDeque;
 
-use landspeed_units::{BitRate, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::agenda::NEVER;
 use crate::loss::{Loss, LossSpec};
-use crate::packet::{CE, ECT, LOST, PROBE, Packet};
-use crate::queue::{QueueSpec, Waiting};
+use crate::packet::{PROBE, Packet};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkSpec {
@@ -20,11 +19,17 @@ pub struct LinkSpec {
     pub rate_bps: BitRate,
     /// From the line's end to whatever comes next.
     pub delay_ns: Nanos,
-    pub queue: QueueSpec,
-    /// From where on packets of flows with ECN are marked instead of queued in silence (a step, as
-    /// RFC 8257 section 4.1 wants it); `None` marks nothing.
-    pub mark_above: Option<QueueSpec>,
+    /// The most that may wait before the line, the packet on the line included. A line that stands idle takes any
+    /// packet.
+    pub queue_bytes: Bytes,
     pub loss: LossSpec,
+}
+
+/// Packets and bytes that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Waiting {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +46,6 @@ pub struct LinkCounts {
     pub no_room: u64,
     /// Of these, packets that the line lost.
     pub lost: u64,
-    /// Of these, packets that were marked.
-    pub marked: u64,
     pub most_waiting_packets: u64,
     pub most_waiting_bytes: u64,
 }
@@ -62,8 +65,7 @@ struct Work {
 pub(crate) struct Link {
     rate: u64,
     delay: Nanos,
-    bound: Waiting,
-    mark_above: Waiting,
+    most_bytes: u64,
     loss: Loss,
     /// When the line has sent all that it took, and what its whole nanoseconds leave out.
     free_at: Nanos,
@@ -78,14 +80,12 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(spec: &LinkSpec, seed: u64, number: u64) -> Self {
-        let everything = Waiting { packets: u64::MAX, bytes: u64::MAX };
+    pub(crate) fn new(spec: &LinkSpec) -> Self {
         Link {
             rate: (spec.rate_bps.0 as u64).max(1),
             delay: spec.delay_ns,
-            bound: spec.queue.bound(spec.rate_bps),
-            mark_above: spec.mark_above.map_or(everything, |queue| queue.bound(spec.rate_bps)),
-            loss: Loss::new(&spec.loss, seed, number),
+            most_bytes: spec.queue_bytes.0,
+            loss: Loss::new(&spec.loss),
             free_at: Nanos(0),
             remainder: 0,
             usual: Work::default(),
@@ -101,23 +101,19 @@ impl Link {
         self.pass(now);
         self.counts.arrived += 1;
         let size = u64::from(packet.size);
-        if self.waiting.packets > 0 && !self.waiting.fits(size, &self.bound) {
+        if self.waiting.packets > 0 && self.waiting.bytes.saturating_add(size) > self.most_bytes {
             self.counts.no_room += 1;
             return Fate::NoRoom;
         }
-        if packet.marks & ECT != 0 && !self.waiting.fits(size, &self.mark_above) {
-            packet.marks |= CE;
-            self.counts.marked += 1;
-        }
-        self.waiting.add(size);
+        self.waiting.packets += 1;
+        self.waiting.bytes += size;
         self.counts.most_waiting_packets = self.counts.most_waiting_packets.max(self.waiting.packets);
         self.counts.most_waiting_bytes = self.counts.most_waiting_bytes.max(self.waiting.bytes);
-        let lost = packet.flow != PROBE && self.loss.takes();
-        self.counts.lost += u64::from(lost);
-        packet.marks |= if lost { LOST } else { 0 };
+        packet.is_lost = packet.flow != PROBE && self.loss.takes();
+        self.counts.lost += u64::from(packet.is_lost);
         packet.leaves = self.occupy(now, packet.size);
         self.line.push_back(packet);
-        if lost { Fate::Lost } else { Fate::Arrives }
+        if packet.is_lost { Fate::Lost } else { Fate::Arrives }
     }
 
     /// When the next packet arrives at the other end; [`NEVER`] where none is under way.
@@ -130,7 +126,7 @@ impl Link {
         self.pass(now);
         let packet = self.line.pop_front()?;
         self.left -= 1;
-        (packet.marks & LOST == 0).then_some(packet)
+        (!packet.is_lost).then_some(packet)
     }
 
     pub(crate) fn waiting(&mut self, now: Nanos) -> Waiting {
@@ -144,13 +140,14 @@ impl Link {
 
     /// Packets under way that will arrive, by flow.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = u16> {
-        self.line.iter().filter(|packet| packet.marks & LOST == 0).map(|packet| packet.flow)
+        self.line.iter().filter(|packet| !packet.is_lost).map(|packet| packet.flow)
     }
 
     /// Lets the packets go that the line has sent by `now`.
     fn pass(&mut self, now: Nanos) {
         while let Some(packet) = self.line.get(self.left).filter(|packet| packet.leaves <= now) {
-            self.waiting.remove(u64::from(packet.size));
+            self.waiting.packets -= 1;
+            self.waiting.bytes -= u64::from(packet.size);
             self.left += 1;
         }
     }

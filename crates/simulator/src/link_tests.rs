@@ -1,28 +1,26 @@
 //! Packets through one line.
 
-use landspeed_units::Bytes;
 use proptest::prelude::*;
 
 use super::*;
 
-fn link(rate: f64, queue: QueueSpec) -> Link {
+fn link(rate: f64, queue_bytes: u64) -> Link {
     let spec = LinkSpec {
         rate_bps: BitRate(rate),
         delay_ns: Nanos::millis(1),
-        queue,
-        mark_above: None,
+        queue_bytes: Bytes(queue_bytes),
         loss: LossSpec::None,
     };
-    Link::new(&spec, 1, 0)
+    Link::new(&spec)
 }
 
 fn packet(seq: u64, size: u16) -> Packet {
-    Packet { seq, leaves: Nanos(0), flow: 0, size, hop: 0, marks: 0 }
+    Packet { seq, leaves: Nanos(0), flow: 0, size, is_lost: false }
 }
 
 #[test]
 fn a_line_takes_its_time_and_adds_up_what_nanoseconds_leave_out() {
-    let mut link = link(3e9, QueueSpec::Packets { packets: 1000 });
+    let mut link = link(3e9, 1 << 20);
     for seq in 0..300 {
         assert_eq!(link.admit(Nanos(0), packet(seq, 1001)), Fate::Arrives);
     }
@@ -33,7 +31,7 @@ fn a_line_takes_its_time_and_adds_up_what_nanoseconds_leave_out() {
 
 #[test]
 fn an_idle_line_takes_anything_and_a_full_queue_nothing() {
-    let mut link = link(1e9, QueueSpec::Bytes { bytes: Bytes(100) });
+    let mut link = link(1e9, 100);
     assert_eq!(link.admit(Nanos(0), packet(0, 1500)), Fate::Arrives);
     assert_eq!(link.admit(Nanos(11_999), packet(1, 40)), Fate::NoRoom, "its last bit is on the line");
     assert_eq!(link.admit(Nanos(12_000), packet(2, 1500)), Fate::Arrives);
@@ -43,31 +41,18 @@ fn an_idle_line_takes_anything_and_a_full_queue_nothing() {
 
 #[test]
 fn a_lost_packet_has_used_the_line() {
-    let mut spec = LinkSpec {
+    let spec = LinkSpec {
         rate_bps: BitRate(1e9),
         delay_ns: Nanos(0),
-        queue: QueueSpec::Packets { packets: 9 },
-        mark_above: Some(QueueSpec::Packets { packets: 2 }),
+        queue_bytes: Bytes(9000),
         loss: LossSpec::List { packets: vec![1] },
     };
-    let mut link = Link::new(&spec, 1, 0);
+    let mut link = Link::new(&spec);
     assert_eq!(link.admit(Nanos(0), packet(0, 1500)), Fate::Lost);
     assert_eq!(link.admit(Nanos(0), packet(1, 1500)), Fate::Arrives);
     assert_eq!(link.under_way().count(), 1);
     assert!(link.take(Nanos(12_000)).is_none());
     assert_eq!(link.take(Nanos(24_000)).map(|p| p.leaves), Some(Nanos(24_000)));
-    spec.loss = LossSpec::None;
-    link = Link::new(&spec, 1, 0);
-    for marked in [0, 0, CE, CE] {
-        let mut able = packet(0, 1500);
-        able.marks = ECT;
-        link.admit(Nanos(0), able);
-        assert_eq!(link.line.back().unwrap().marks & CE, marked);
-        link.admit(Nanos(0), packet(1, 40));
-        assert_eq!(link.line.back().unwrap().marks, 0, "no ECN, no mark");
-        link.line.pop_back();
-        link.waiting.remove(40);
-    }
 }
 
 proptest! {
@@ -75,13 +60,8 @@ proptest! {
     fn the_queue_keeps_its_bound_and_nothing_is_made_or_unmade(
         packets in prop::collection::vec((0..30_000_u64, 40..9000_u16), 1..300),
         most in 1..20_u64,
-        in_bytes in any::<bool>(),
     ) {
-        let queue = match in_bytes {
-            true => QueueSpec::Bytes { bytes: Bytes(most * 9000) },
-            false => QueueSpec::Packets { packets: most },
-        };
-        let (mut link, mut now) = (link(1e9, queue), Nanos(0));
+        let (mut link, mut now) = (link(1e9, most * 9000), Nanos(0));
         let (mut taken, mut arrived) = (Vec::new(), Vec::new());
         for (seq, (gap, size)) in packets.into_iter().enumerate() {
             now += Nanos(gap);
@@ -91,9 +71,7 @@ proptest! {
             if link.admit(now, packet(seq as u64, size)) == Fate::Arrives {
                 taken.push(seq as u64);
             }
-            let waiting = link.waiting(now);
-            let within = if in_bytes { waiting.bytes <= most * 9000 } else { waiting.packets <= most };
-            prop_assert!(within, "{:?}", waiting);
+            prop_assert!(link.waiting(now).bytes <= most * 9000);
         }
         while link.next() < NEVER {
             arrived.extend(link.take(link.next()).map(|p| p.seq));

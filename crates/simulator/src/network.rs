@@ -1,4 +1,4 @@
-//! The lines, and the agenda of everything that happens.
+//! The line, and the agenda of everything that happens.
 
 use landspeed_units::Nanos;
 
@@ -12,8 +12,8 @@ use crate::scenario::Scenario;
 pub(crate) enum Source {
     /// Starts, stops, samples and probes.
     Schedule,
-    /// A packet reaches the end of a line.
-    Line(usize),
+    /// A packet reaches the end of the line.
+    Line,
     /// An acknowledgement reaches a flow's sender.
     Acks(usize),
     Timers(usize),
@@ -22,26 +22,23 @@ pub(crate) enum Source {
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) agenda: Agenda,
-    links: Vec<Link>,
+    pub(crate) link: Link,
     flows: usize,
 }
 
 impl Network {
     pub(crate) fn new(scenario: &Scenario) -> Self {
-        let links: Vec<_> =
-            scenario.links.iter().zip(0..).map(|(spec, n)| Link::new(spec, scenario.seed, n)).collect();
         let flows = scenario.flows.len();
-        Network { agenda: Agenda::new(1 + links.len() + 2 * flows), links, flows }
+        Network { agenda: Agenda::new(2 + 2 * flows), link: Link::new(&scenario.link), flows }
     }
 
     pub(crate) fn next(&self) -> (Nanos, Source) {
         let (at, number) = self.agenda.first();
-        let lines = self.links.len();
         let source = match number {
             0 => Source::Schedule,
-            n if n <= lines => Source::Line(n - 1),
-            n if n <= lines + self.flows => Source::Acks(n - 1 - lines),
-            n => Source::Timers(n - 1 - lines - self.flows),
+            1 => Source::Line,
+            n if n < 2 + self.flows => Source::Acks(n - 2),
+            n => Source::Timers(n - 2 - self.flows),
         };
         (at, source)
     }
@@ -49,35 +46,29 @@ impl Network {
     pub(crate) fn place(&self, source: Source) -> usize {
         match source {
             Source::Schedule => 0,
-            Source::Line(n) => 1 + n,
-            Source::Acks(n) => 1 + self.links.len() + n,
-            Source::Timers(n) => 1 + self.links.len() + self.flows + n,
+            Source::Line => 1,
+            Source::Acks(n) => 2 + n,
+            Source::Timers(n) => 2 + self.flows + n,
         }
     }
 
-    pub(crate) fn send(&mut self, now: Nanos, line: usize, packet: Packet) -> Fate {
-        let link = &mut self.links[line];
-        let fate = link.admit(now, packet);
-        self.agenda.set_earlier(1 + line, link.next());
+    pub(crate) fn send(&mut self, now: Nanos, packet: Packet) -> Fate {
+        let fate = self.link.admit(now, packet);
+        self.agenda.set_earlier(self.place(Source::Line), self.link.next());
         fate
     }
 
-    /// Takes the packet that reaches the end of a line now; `None` if it was lost on the way.
-    pub(crate) fn take(&mut self, now: Nanos, line: usize) -> Option<Packet> {
-        let link = &mut self.links[line];
-        let packet = link.take(now);
-        self.agenda.set(1 + line, link.next());
+    /// Takes the packet that reaches the end of the line now; `None` if it was lost on the way.
+    pub(crate) fn take(&mut self, now: Nanos) -> Option<Packet> {
+        let packet = self.link.take(now);
+        self.agenda.set(self.place(Source::Line), self.link.next());
         packet
-    }
-
-    pub(crate) fn links(&mut self) -> &mut [Link] {
-        &mut self.links
     }
 
     /// Packets of each flow that are under way and will arrive.
     pub(crate) fn under_way(&self) -> Vec<u64> {
         let mut counts = vec![0; self.flows];
-        for flow in self.links.iter().flat_map(Link::under_way) {
+        for flow in self.link.under_way() {
             if let Some(count) = counts.get_mut(usize::from(flow)) {
                 *count += 1;
             }

@@ -11,8 +11,7 @@ use crate::sender::SenderCounts;
 pub struct Outcome {
     /// Flow by flow, in the scenario's order.
     pub flows: Vec<FlowOutcome>,
-    /// Line by line, in the scenario's order.
-    pub links: Vec<LinkOutcome>,
+    pub link: LinkOutcome,
     pub probes: Vec<ProbeSample>,
     /// Probes sent; those that have no round trip were dropped or are under way.
     pub probes_sent: u64,

@@ -15,20 +15,9 @@ pub(crate) struct Packet {
     pub(crate) flow: u16,
     /// Bytes of the IP packet.
     pub(crate) size: u16,
-    /// How many lines of its route lie behind it.
-    pub(crate) hop: u8,
-    /// Bits of RFC 3168, and whether the line lost it.
-    pub(crate) marks: u8,
+    /// It goes nowhere, but has used the line.
+    pub(crate) is_lost: bool,
 }
-
-/// The sender's ECN-capable transport codepoint (RFC 3168, section 5).
-pub(crate) const ECT: u8 = 1;
-/// Congestion experienced.
-pub(crate) const CE: u8 = 2;
-/// The sender has reduced its window (section 6.1.2).
-pub(crate) const CWR: u8 = 4;
-/// It goes nowhere, but has used the line.
-pub(crate) const LOST: u8 = 8;
 
 /// An acknowledgement on its way back. The way back loses nothing, so that each need carry only what is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +28,6 @@ pub(crate) struct Ack {
     /// The segment above a gap that caused this acknowledgement (the first SACK block's newest part,
     /// RFC 2018 section 4); [`NONE`] where there is none.
     pub(crate) sacked: u64,
-    pub(crate) echo: bool,
 }
 
 /// No segment.

@@ -7,7 +7,7 @@
 use landspeed_units::Nanos;
 
 use crate::agenda::NEVER;
-use crate::packet::{Ack, CE, CWR, NONE};
+use crate::packet::{Ack, NONE};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReceiverSpec {
@@ -45,8 +45,6 @@ pub(crate) struct Receiver {
     owed: u32,
     quick: u32,
     ack_at: Nanos,
-    /// A mark came, and the sender has not said that it knows (RFC 3168, section 6.1.3).
-    echo: bool,
     counts: ReceiverCounts,
 }
 
@@ -60,7 +58,6 @@ impl Receiver {
             owed: 0,
             quick: spec.quick_acks,
             ack_at: NEVER,
-            echo: false,
             counts: ReceiverCounts::default(),
         }
     }
@@ -81,9 +78,8 @@ impl Receiver {
 
     /// A segment came: the acknowledgement that goes out at once, if one does. It has yet to travel: its
     /// `arrives` is now.
-    pub(crate) fn on_segment(&mut self, now: Nanos, seq: u64, marks: u8) -> Option<Ack> {
+    pub(crate) fn on_segment(&mut self, now: Nanos, seq: u64) -> Option<Ack> {
         self.counts.received += 1;
-        self.hear(marks);
         if seq != self.next {
             return Some(self.out_of_order(now, seq));
         }
@@ -107,13 +103,6 @@ impl Receiver {
         (self.ack_at <= now).then(|| self.acknowledge(now, NONE))
     }
 
-    fn hear(&mut self, marks: u8) {
-        if marks & CWR != 0 {
-            self.echo = false;
-        }
-        self.echo |= marks & CE != 0;
-    }
-
     /// A segment that is there already, or one above a gap.
     fn out_of_order(&mut self, now: Nanos, seq: u64) -> Ack {
         if seq < self.next || !self.put_above(seq) {
@@ -127,7 +116,7 @@ impl Receiver {
         self.owed = 0;
         self.ack_at = NEVER;
         self.counts.acks += 1;
-        Ack { arrives: now, next: self.next, sacked, echo: self.echo }
+        Ack { arrives: now, next: self.next, sacked }
     }
 
     fn place(&self, seq: u64) -> (usize, u64) {
@@ -183,12 +172,12 @@ mod tests {
     #[test]
     fn every_second_segment_or_after_a_delay() {
         let mut receiver = receiver(1);
-        assert_eq!(receiver.on_segment(Nanos(0), 0, 0).map(|ack| ack.next), Some(1), "the first at once");
-        assert_eq!(receiver.on_segment(Nanos(5), 1, 0), None);
+        assert_eq!(receiver.on_segment(Nanos(0), 0).map(|ack| ack.next), Some(1), "the first at once");
+        assert_eq!(receiver.on_segment(Nanos(5), 1), None);
         assert_eq!(receiver.next_timer(), Nanos(40_000_005));
-        assert_eq!(receiver.on_segment(Nanos(9), 2, 0).map(|ack| ack.next), Some(3));
+        assert_eq!(receiver.on_segment(Nanos(9), 2).map(|ack| ack.next), Some(3));
         assert_eq!(receiver.next_timer(), NEVER);
-        assert_eq!(receiver.on_segment(Nanos(10), 3, 0), None);
+        assert_eq!(receiver.on_segment(Nanos(10), 3), None);
         assert_eq!(receiver.on_timer(Nanos(40_000_009)), None, "too early");
         assert_eq!(receiver.on_timer(Nanos(40_000_010)).map(|ack| ack.next), Some(4));
     }
@@ -196,7 +185,7 @@ mod tests {
     #[test]
     fn above_and_within_a_gap_at_once() {
         let mut receiver = receiver(0);
-        let mut acked = |seq| receiver.on_segment(Nanos(0), seq, 0).map(|ack| (ack.next, ack.sacked));
+        let mut acked = |seq| receiver.on_segment(Nanos(0), seq).map(|ack| (ack.next, ack.sacked));
         assert_eq!(acked(2), Some((0, 2)));
         assert_eq!(acked(4), Some((0, 4)));
         assert_eq!(acked(0), Some((1, NONE)), "a gap remains");
@@ -204,17 +193,6 @@ mod tests {
         assert_eq!(acked(1), Some((3, NONE)), "twice");
         assert_eq!(acked(3), Some((5, NONE)), "it was the last");
         assert_eq!(acked(5), None);
-    }
-
-    #[test]
-    fn a_mark_is_echoed_until_the_sender_has_heard() {
-        let mut receiver = receiver(9);
-        let mut echo = |seq, marks| receiver.on_segment(Nanos(0), seq, marks).map(|ack| ack.echo);
-        assert_eq!(echo(0, 0), Some(false));
-        assert_eq!(echo(1, CE), Some(true));
-        assert_eq!(echo(2, 0), Some(true));
-        assert_eq!(echo(3, CWR), Some(false));
-        assert_eq!(echo(4, CWR | CE), Some(true), "marked again");
     }
 
     proptest! {
@@ -226,7 +204,7 @@ mod tests {
             for gap in gaps {
                 // Around what is missing now, sometimes far above it.
                 let seq = if gap < 100 { next } else { next + gap * gap / 64 };
-                receiver.on_segment(Nanos(0), seq, 0);
+                receiver.on_segment(Nanos(0), seq);
                 there.insert(seq);
                 while there.contains(&next) {
                     next += 1;

@@ -4,7 +4,6 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
-use crate::queue::QueueSpec;
 use crate::scenario::{FlowSpec, Scenario};
 use crate::simulation::simulate;
 
@@ -47,17 +46,15 @@ pub fn simulated_recovery(rate: BitRate, rtt: Nanos, mtu_bytes: u16) -> Option<N
     let link = LinkSpec {
         rate_bps: rate,
         delay_ns: Nanos(0),
-        queue: QueueSpec::Bdp { times: 1.0, rtt_ns: rtt },
-        mark_above: None,
+        queue_bytes: Bytes((rate.0 / 8.0 * rtt.as_secs_f64()) as u64),
         loss: LossSpec::List { packets: vec![window * FULL_AFTER_WINDOWS] },
     };
     let scenario = Scenario {
-        links: vec![link],
+        link,
         flows: vec![flow],
         duration_ns: Nanos(expected.0 * 3 / 2 + rtt.0 * 60),
         sample_ns: rtt,
         probe: None,
-        seed: 1,
     };
     let samples = simulate(&scenario).ok()?.flows.pop()?.samples;
     let lost = samples.iter().position(|sample| sample.tcp.retransmits > 0)?;

@@ -1,9 +1,10 @@
 //! What is refused.
 
 use landspeed_record::{Contest, Study};
+use landspeed_units::BitRate;
 
 use super::*;
-use crate::{LossSpec, study_scenario};
+use crate::study_scenario;
 
 fn study() -> Scenario {
     study_scenario(&Study::paper(), &Contest { contestants: vec!["reno".into()], ..Contest::default() }, 0)
@@ -18,12 +19,8 @@ fn what_makes_no_sense_is_named() {
     };
     assert_eq!(study().check(), Ok(()));
     assert!(wrong(|s| s.flows[2].control = "renault".into()).contains("flow 2"));
-    assert!(wrong(|s| s.flows[3].route = vec![0, 1]).contains("line 1"));
-    assert!(wrong(|s| s.flows[0].route.clear()).contains("number of lines of flow 0"));
-    assert!(wrong(|s| s.links[0].rate_bps = BitRate(0.0)).contains("rate of line 0"));
-    assert!(wrong(|s| s.links[0].rate_bps = BitRate(f64::NAN)).contains("rate of line 0"));
-    assert!(wrong(|s| s.links[0].loss = LossSpec::Random { share: 1.5 }).contains("from 0 to 1"));
+    assert!(wrong(|s| s.link.rate_bps = BitRate(0.0)).contains("rate of the line"));
+    assert!(wrong(|s| s.link.rate_bps = BitRate(f64::NAN)).contains("rate of the line"));
     assert!(wrong(|s| s.sample_ns = Nanos(0)).contains("between samples"));
     assert!(wrong(|s| s.flows[1].mtu_bytes = 52).contains("MTU of flow 1"));
-    assert!(wrong(|s| s.links.clear()).contains("number of lines"));
 }

@@ -82,12 +82,16 @@ mod tests {
             ..FlowSpec::default()
         };
         let scenario = Scenario {
-            links: Vec::new(),
+            link: crate::LinkSpec {
+                rate_bps: landspeed_units::BitRate(1e9),
+                delay_ns: Nanos(0),
+                queue_bytes: landspeed_units::Bytes(1),
+                loss: crate::LossSpec::None,
+            },
             flows: vec![flow(0, 9), flow(5, 7)],
             duration_ns: Nanos(10),
             sample_ns: Nanos(5),
             probe: Some(ProbeSpec { every_ns: Nanos(4), ..ProbeSpec::default() }),
-            seed: 1,
         };
         let mut schedule = Schedule::new(&scenario);
         let mut seen = Vec::new();

@@ -4,7 +4,7 @@ use landspeed_units::{Bytes, Nanos};
 
 use crate::flow::Flow;
 use crate::network::{Network, Source};
-use crate::output::{LinkOutcome, LinkSample, Outcome, ProbeSample};
+use crate::output::{LinkSample, Outcome, ProbeSample};
 use crate::packet::{PROBE, Packet};
 use crate::scenario::{Scenario, ScenarioError};
 use crate::schedule::{Event, Schedule};
@@ -34,8 +34,7 @@ impl<'a> Simulation<'a> {
         let schedule = Schedule::new(scenario);
         let mut network = Network::new(scenario);
         network.agenda.set(network.place(Source::Schedule), schedule.next());
-        let links = scenario.links.iter().map(|_| LinkOutcome::default()).collect();
-        Simulation { scenario, schedule, network, flows, seen: Outcome { links, ..Outcome::default() } }
+        Simulation { scenario, schedule, network, flows, seen: Outcome::default() }
     }
 
     fn run(&mut self) -> Result<(), ScenarioError> {
@@ -47,7 +46,7 @@ impl<'a> Simulation<'a> {
             self.seen.events += 1;
             match source {
                 Source::Schedule => self.on_schedule(now)?,
-                Source::Line(line) => self.on_line(now, line),
+                Source::Line => self.on_line(now),
                 Source::Acks(flow) => self.on_acks(now, flow),
                 Source::Timers(flow) => self.on_timers(now, flow),
             }
@@ -68,24 +67,17 @@ impl<'a> Simulation<'a> {
         Ok(())
     }
 
-    /// A packet reaches the end of a line: there is another, or it has arrived.
-    fn on_line(&mut self, now: Nanos, line: usize) {
-        let Some(packet) = self.network.take(now, line) else { return };
-        let packet = Packet { hop: packet.hop + 1, ..packet };
+    /// A packet has arrived.
+    fn on_line(&mut self, now: Nanos) {
+        let Some(packet) = self.network.take(now) else { return };
         if packet.flow == PROBE {
             return self.on_probe(now, packet);
         }
         let n = usize::from(packet.flow);
-        let flow = &mut self.flows[n];
-        match flow.line(packet.hop) {
-            Some(line) => flow.count(self.network.send(now, line, packet)),
-            None => {
-                flow.on_packet(now, &packet);
-                let place = self.network.place(Source::Acks(n));
-                self.network.agenda.set_earlier(place, self.flows[n].next_ack());
-                self.look_at_timers(n);
-            }
-        }
+        self.flows[n].on_packet(now, &packet);
+        let place = self.network.place(Source::Acks(n));
+        self.network.agenda.set_earlier(place, self.flows[n].next_ack());
+        self.look_at_timers(n);
     }
 
     fn on_acks(&mut self, now: Nanos, n: usize) {
@@ -112,43 +104,34 @@ impl<'a> Simulation<'a> {
         let Some(probe) = &self.scenario.probe else { return };
         self.seen.probes_sent += 1;
         let (size, leaves) = (probe.packet_bytes, Nanos(0));
-        let packet = Packet { seq: now.0, leaves, flow: PROBE, size, hop: 0, marks: 0 };
-        self.network.send(now, probe.route[0], packet);
+        let packet = Packet { seq: now.0, leaves, flow: PROBE, size, is_lost: false };
+        self.network.send(now, packet);
     }
 
     fn on_probe(&mut self, now: Nanos, packet: Packet) {
         let Some(probe) = &self.scenario.probe else { return };
-        match probe.route.get(usize::from(packet.hop)) {
-            Some(&line) => _ = self.network.send(now, line, packet),
-            None => {
-                let sent = Nanos(packet.seq);
-                self.seen.probes.push(ProbeSample { at_ns: sent, rtt_ns: now - sent + probe.return_ns });
-            }
-        }
+        let sent = Nanos(packet.seq);
+        self.seen.probes.push(ProbeSample { at_ns: sent, rtt_ns: now - sent + probe.return_ns });
     }
 
     fn sample(&mut self, now: Nanos) {
         for flow in &mut self.flows {
             flow.sample(now);
         }
-        for (link, seen) in self.network.links().iter_mut().zip(&mut self.seen.links) {
-            let (waiting, counts) = (link.waiting(now), link.counts());
-            seen.samples.push(LinkSample {
-                at_ns: now,
-                waiting_packets: waiting.packets,
-                waiting_bytes: Bytes(waiting.bytes),
-                no_room: counts.no_room,
-                lost: counts.lost,
-            });
-        }
+        let (waiting, counts) = (self.network.link.waiting(now), self.network.link.counts());
+        self.seen.link.samples.push(LinkSample {
+            at_ns: now,
+            waiting_packets: waiting.packets,
+            waiting_bytes: Bytes(waiting.bytes),
+            no_room: counts.no_room,
+            lost: counts.lost,
+        });
     }
 
     fn finish(mut self) -> Outcome {
         let under_way = self.network.under_way();
         self.seen.flows = self.flows.into_iter().zip(under_way).map(|(flow, n)| flow.finish(n)).collect();
-        for (seen, link) in self.seen.links.iter_mut().zip(self.network.links()) {
-            seen.counts = link.counts();
-        }
+        self.seen.link.counts = self.network.link.counts();
         self.seen
     }
 }

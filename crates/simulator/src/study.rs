@@ -10,7 +10,6 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
 use crate::output::{FlowOutcome, FlowSample, Outcome};
-use crate::queue::QueueSpec;
 use crate::scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};
 use crate::simulation::simulate;
 
@@ -42,8 +41,7 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario
     let link = LinkSpec {
         rate_bps: path.rate_bps,
         delay_ns: one_way,
-        queue: QueueSpec::Bytes { bytes: path.queue_bytes },
-        mark_above: None,
+        queue_bytes: path.queue_bytes,
         loss: LossSpec::None,
     };
     let return_ns = path.rtt_ns - one_way;
@@ -59,12 +57,11 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Scenario
     };
     let flows = plans.iter().map(|plan| flow(plan, random.draw())).collect();
     Scenario {
-        links: vec![link],
+        link,
         flows,
         duration_ns: study.duration(),
         sample_ns: study.sample_ns,
         probe: Some(ProbeSpec { return_ns, every_ns: study.probe_ns, ..ProbeSpec::default() }),
-        seed: study.seed.wrapping_add(u64::from(repeat)),
     }
 }
 
@@ -101,9 +98,8 @@ pub fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyR
 }
 
 fn queue(outcome: &Outcome) -> Vec<QueueSample> {
-    let samples = outcome.links.first().map(|line| line.samples.as_slice()).unwrap_or_default();
+    let samples = outcome.link.samples.iter();
     samples
-        .iter()
         .map(|s| QueueSample { at_ns: s.at_ns, waiting_bytes: s.waiting_bytes, drops: s.no_room })
         .collect()
 }
@@ -179,11 +175,11 @@ mod tests {
     fn each_repeat_has_a_path_of_its_own_and_all_contests_share_it() {
         let study = Study { varied_share: 0.02, ..small() };
         let link = |control: &str, repeat| {
-            study_scenario(&study, &contest(&[control], Question::Regions), repeat).links.remove(0)
+            study_scenario(&study, &contest(&[control], Question::Regions), repeat).link
         };
         assert_ne!(link("reno", 0).rate_bps, link("reno", 1).rate_bps);
         assert_ne!(link("reno", 0).delay_ns, link("reno", 1).delay_ns);
-        assert_ne!(link("reno", 0).queue, link("reno", 1).queue);
+        assert_ne!(link("reno", 0).queue_bytes, link("reno", 1).queue_bytes);
         assert_eq!(link("reno", 1), link("cubic", 1));
 
         let paths: Vec<RunPath> = (0..20).map(|repeat| path_of(&study, repeat)).collect();

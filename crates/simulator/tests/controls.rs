@@ -21,7 +21,7 @@ fn fast_keeps_alpha_packets_in_the_queue() {
         let mut scenario = path::scenario(rate, rtt, 2.0);
         scenario.flows = vec![flow("fast", rtt)];
         let outcome = run(&scenario);
-        let late = &outcome.links[0].samples[30..];
+        let late = &outcome.link.samples[30..];
         let mean = late.iter().map(|sample| sample.waiting_packets as f64).sum::<f64>() / late.len() as f64;
         assert!((160.0..=240.0).contains(&mean), "{rate} b/s: {mean}");
     }
@@ -60,7 +60,7 @@ fn cubic_follows_the_curve_of_rfc_9438_after_a_loss() {
     // Section 4.2: W(t) = C (t - K)^3 + W_max, K = cbrt(W_max (1 - beta) / C), C = 0.4, beta = 0.7.
     let rtt = Nanos::millis(50);
     let mut scenario = path::scenario(1e12, rtt, 1.0);
-    scenario.links[0].loss = LossSpec::List { packets: vec![20_000] };
+    scenario.link.loss = LossSpec::List { packets: vec![20_000] };
     scenario.flows = vec![FlowSpec { initial_ssthresh: Some(1000), ..flow("cubic", rtt) }];
     scenario.sample_ns = rtt;
     scenario.duration_ns = Nanos::secs(15);

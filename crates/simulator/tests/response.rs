@@ -1,9 +1,7 @@
 //! Windows against loss rates. Losses are at equal distances: chance would shift Reno's window by 7 %. The other controls
 //! are held against their response functions in `landspeed-congestion`; here it is the sender and the path.
 
-use landspeed_simulator::{
-    FlowOutcome, FlowSample, FlowSpec, LinkSpec, LossSpec, QueueSpec, Scenario, simulate,
-};
+use landspeed_simulator::{FlowOutcome, FlowSample, FlowSpec, LinkSpec, LossSpec, Scenario, simulate};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 /// Losses before the window is looked at, and cycles that are looked at.
@@ -28,8 +26,7 @@ fn measured(control: &str, nth: u64, expected: f64) -> MeasuredWindow {
         // A packet takes 12 ns: the window alone is what limits the flow.
         rate_bps: BitRate(1e12),
         delay_ns: Nanos(0),
-        queue: QueueSpec::Bytes { bytes: Bytes(u64::MAX) },
-        mark_above: None,
+        queue_bytes: Bytes(u64::MAX),
         loss: LossSpec::EveryNth { nth },
     };
     let flow = FlowSpec {
@@ -40,13 +37,12 @@ fn measured(control: &str, nth: u64, expected: f64) -> MeasuredWindow {
         ..FlowSpec::default()
     };
     let outcome = simulate(&Scenario {
-        links: vec![link],
+        link,
         flows: vec![flow],
         // Ten times what it should take: it is over when the data are.
         duration_ns: Nanos((packets as f64 / expected * RTT.0 as f64 * 10.0) as u64),
         sample_ns: RTT,
         probe: None,
-        seed: 1,
     });
     let flow = &outcome.unwrap().flows[0];
     assert_eq!(flow.sender.timeouts, 0, "{control} at 1/{nth}");

@@ -4,8 +4,8 @@ mod path;
 
 use landspeed_record::{Contest, Study};
 use landspeed_simulator::{
-    FlowSpec, LinkSpec, LossSpec, Outcome, ProbeSpec, QueueSpec, ReceiverSpec, Scenario, recovery_time,
-    simulate, simulated_recovery, study_scenario,
+    FlowSpec, LossSpec, Outcome, ProbeSpec, ReceiverSpec, Scenario, recovery_time, simulate,
+    simulated_recovery, study_scenario,
 };
 use landspeed_units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;
@@ -19,16 +19,15 @@ fn assert_whole(outcome: &Outcome) {
     for flow in &outcome.flows {
         assert!(flow.is_whole(), "{}: {:?} {:?}", flow.control, flow.sender, flow.receiver);
     }
-    for link in &outcome.links {
-        assert!(link.counts.no_room + link.counts.lost <= link.counts.arrived);
-    }
+    let counts = outcome.link.counts;
+    assert!(counts.no_room + counts.lost <= counts.arrived);
 }
 
 #[test]
 fn an_idle_path_takes_exactly_its_round_trip() {
     let rtt = Nanos::millis(164);
     let mut scenario = path::scenario(1e9, rtt, 1.0);
-    scenario.links[0].delay_ns = Nanos::millis(82);
+    scenario.link.delay_ns = Nanos::millis(82);
     scenario.probe = Some(ProbeSpec { return_ns: Nanos::millis(82), ..ProbeSpec::default() });
     let outcome = simulate(&scenario).unwrap();
     assert_eq!((outcome.probes.len(), outcome.probes_sent), (60, 61), "the last is under way");
@@ -59,7 +58,7 @@ fn a_window_of_one_bandwidth_delay_product_fills_the_path_and_no_queue() {
     let rate = outcome.flows[0].goodput(Nanos::secs(10), Nanos::secs(60));
     assert!((rate.0 / (1e8 * 1448.0 / 1500.0) - 1.0).abs() < 1e-3, "{rate}");
     assert_eq!(outcome.flows[0].sender.retransmits, 0);
-    assert!(outcome.links[0].samples.last().unwrap().waiting_packets <= 5);
+    assert!(outcome.link.samples.last().unwrap().waiting_packets <= 5);
     assert_whole(&outcome);
 }
 
@@ -68,7 +67,7 @@ fn losses_are_those_of_the_list_and_each_is_made_good_once() {
     let rtt = Nanos::millis(20);
     let mut scenario = path::scenario(1e8, rtt, 100.0);
     let packets = vec![100, 5_000, 5_001, 5_003, 20_000];
-    scenario.links[0].loss = LossSpec::List { packets };
+    scenario.link.loss = LossSpec::List { packets };
     scenario.flows = vec![FlowSpec { data_bytes: Some(Bytes(40_000 * 1448)), ..flow(rtt) }];
     let outcome = simulate(&scenario).unwrap();
     let seen = &outcome.flows[0];
@@ -89,7 +88,7 @@ fn a_second_loss_is_found_without_a_timeout_wherever_it_falls() {
     // The window is about 150: one of these is packet 5000 sent again.
     let mut together = 0;
     for second in 5_001..5_400 {
-        scenario.links[0].loss = LossSpec::List { packets: vec![5_000, second] };
+        scenario.link.loss = LossSpec::List { packets: vec![5_000, second] };
         let outcome = simulate(&scenario).unwrap();
         let seen = &outcome.flows[0];
         assert!(seen.finished_ns.is_some(), "{second}");
@@ -132,37 +131,6 @@ fn recovery_from_one_loss_takes_as_long_as_fengs_formula() {
     assert!((took.as_secs_f64() / said.as_secs_f64() - 1.0).abs() < 0.03, "{took}, by the formula {said}");
 }
 
-#[test]
-fn marks_keep_a_queue_short_without_loss() {
-    let rtt = Nanos::millis(20);
-    let mut scenario = path::scenario(1e8, rtt, 2.0);
-    scenario.links[0].mark_above = Some(QueueSpec::Packets { packets: 100 });
-    scenario.flows = vec![FlowSpec { ecn: true, initial_ssthresh: Some(100), ..flow(rtt) }];
-    let outcome = simulate(&scenario).unwrap();
-    let seen = &outcome.flows[0];
-    assert_eq!((seen.no_room, seen.sender.recoveries), (0, 0));
-    assert!(seen.sender.marks > 10, "{}", seen.sender.marks);
-    // One round trip passes between the first mark and the reduction.
-    assert!(outcome.links[0].counts.most_waiting_packets < 110);
-    // Packets behind the one that tells of the reduction are marked too: often it halves twice.
-    assert!(seen.goodput(Nanos::secs(5), Nanos::secs(60)).0 > 0.8e8);
-}
-
-#[test]
-fn two_lines_in_a_row_are_as_fast_as_the_slower_one() {
-    let rtt = Nanos::millis(20);
-    let mut scenario = path::scenario(1e9, rtt, 0.1);
-    let slower = LinkSpec { rate_bps: BitRate(5e7), ..scenario.links[0].clone() };
-    scenario.links.push(slower);
-    scenario.flows = vec![FlowSpec { route: vec![0, 1], ..flow(rtt) }, flow(rtt)];
-    let outcome = simulate(&scenario).unwrap();
-    assert_whole(&outcome);
-    let rate = |n: usize| outcome.flows[n].goodput(Nanos::secs(30), Nanos::secs(60)).0;
-    assert!(rate(0) < 5e7 && rate(1) > 5e8, "{} {}", rate(0), rate(1));
-    let second = outcome.links[1].counts;
-    assert!(second.arrived <= outcome.flows[0].sender.sent && second.no_room <= outcome.flows[0].no_room);
-}
-
 fn small_study(control: &str, seed: u64) -> Scenario {
     let mut study = Study { region_ns: Nanos::secs(5), seed, ..Study::paper() };
     study.path.rate_bps = BitRate(2e7);
@@ -178,7 +146,7 @@ fn every_control_runs_the_small_study_whole_and_the_same_again() {
         assert_whole(&outcome);
         assert_eq!(outcome, simulate(&small_study(row.name, 1)).unwrap(), "{}", row.name);
         assert_ne!(outcome, simulate(&small_study(row.name, 2)).unwrap(), "{}", row.name);
-        let (waiting, bound) = (outcome.links[0].counts.most_waiting_bytes, 50_000);
+        let (waiting, bound) = (outcome.link.counts.most_waiting_bytes, 50_000);
         assert!(waiting <= bound, "{}: {waiting}", row.name);
     }
 }
@@ -190,20 +158,19 @@ proptest! {
         rate in 1e5..1e8_f64,
         rtt in 1..300_u64,
         queue in 0.01..3.0_f64,
-        share in 0.0..0.3_f64,
+        lost in prop::collection::btree_set(1..3000_u64, 0..400),
         control in 0..12_usize,
         every in 1..4_u32,
     ) {
         let controls = landspeed_congestion::CONTROLS;
         let mut scenario = path::scenario(rate, Nanos::millis(rtt), queue);
         scenario.duration_ns = Nanos::secs(20);
-        scenario.links[0].loss = LossSpec::GilbertElliott { enter: share / 4.0, leave: 0.3, good: 0.0, bad: share };
+        scenario.link.loss = LossSpec::List { packets: lost.into_iter().collect() };
         let control = controls[control % controls.len()].name.to_owned();
         let receiver = ReceiverSpec { ack_every: every, ..ReceiverSpec::default() };
-        let spec = FlowSpec { control, receiver, ecn: true, ..flow(Nanos::millis(rtt)) };
+        let spec = FlowSpec { control, receiver, ..flow(Nanos::millis(rtt)) };
         let stop = Some(Nanos::secs(9));
         scenario.flows = vec![FlowSpec { stop_ns: stop, ..spec.clone() }, spec];
-        scenario.links[0].mark_above = Some(QueueSpec::Packets { packets: 20 });
         assert_whole(&simulate(&scenario).unwrap());
     }
 }

@@ -20,8 +20,6 @@ pub(super) struct News {
     pub(super) sacked: bool,
     /// Whether one of those acknowledged had been sent more than once.
     pub(super) was_resent: bool,
-    /// The receiver saw a mark.
-    pub(super) echo: bool,
     /// First and last of the sending times of those that were sent once: acknowledged cumulatively ...
     acked_sent: Option<(Nanos, Nanos)>,
     /// ... and selectively.
@@ -36,7 +34,7 @@ pub(super) struct News {
 impl News {
     /// Whether more than growth may be called for (tcp_ack_is_dubious).
     fn is_dubious(&self) -> bool {
-        self.acked == 0 || self.sacked || self.echo
+        self.acked == 0 || self.sacked
     }
 }
 
@@ -48,7 +46,6 @@ impl Sender {
         }
         self.tick(now);
         let mut news = News {
-            echo: ack.echo,
             in_flight_before: self.board.in_flight(),
             lost_before: self.board.lost_ever(),
             ..News::default()
@@ -60,7 +57,7 @@ impl Sender {
         self.tell_acked(now, &mut news);
         self.judge_probe(&news);
         if news.is_dubious() || self.sk.ca_state() != CaState::Open {
-            self.alert(now, &news);
+            self.alert(now);
         }
         if news.acked > 0 {
             self.retries = 0;

@@ -35,8 +35,6 @@ pub struct SenderCounts {
     pub retransmits: u64,
     /// Times that the window was reduced for a loss.
     pub recoveries: u64,
-    /// Times that it was reduced for a mark.
-    pub marks: u64,
     /// Times that the retransmission timer fired.
     pub timeouts: u64,
 }
@@ -74,9 +72,6 @@ pub(crate) struct Sender {
     /// Timeouts since the last round trip was seen, and since the last segment was acknowledged.
     backoff: u32,
     retries: u32,
-    is_ecn: bool,
-    /// The next new segment tells the receiver of a reduction (RFC 3168, section 6.1.2).
-    tell_reduced: bool,
     counts: SenderCounts,
 }
 
@@ -92,7 +87,7 @@ impl Sender {
             sk: sock(spec, mss),
             control,
             is_rate_based: control.row().is_rate_based,
-            is_paced: control.row().is_rate_based || spec.is_paced || spec.max_pacing_bps.is_some(),
+            is_paced: control.row().is_rate_based,
             board: Scoreboard::new(),
             rtt: Rtt::new(spec.min_rto_ns),
             rate: Rate::default(),
@@ -113,8 +108,6 @@ impl Sender {
             pace_at: NEVER,
             backoff: 0,
             retries: 0,
-            is_ecn: spec.ecn,
-            tell_reduced: false,
             counts: SenderCounts::default(),
         };
         sender.tick(now);
@@ -174,9 +167,6 @@ fn sock(spec: &FlowSpec, mss: u32) -> Sock {
     sk.mss_cache = mss;
     sk.snd_cwnd = spec.initial_window;
     sk.snd_ssthresh = spec.initial_ssthresh.unwrap_or(sk.snd_ssthresh);
-    if let Some(rate) = spec.max_pacing_bps {
-        sk.sk_max_pacing_rate = (rate.0 / 8.0) as u64;
-    }
     // The handshake's own segment counts: 0 is "none was ever delivered".
     sk.delivered = 1;
     sk.random = spec.seed;

@@ -67,16 +67,16 @@ impl Sender {
     }
 
     /// Sends a probe that is due: something new, or the last segment again; the window does not matter.
-    pub(super) fn send_probe(&mut self, now: Nanos) -> Option<(u64, u8)> {
+    pub(super) fn send_probe(&mut self, now: Nanos) -> Option<u64> {
         if !std::mem::take(&mut self.probing.is_due) || self.board.out() == 0 {
             return None;
         }
         let (is_new, sent) = (self.has_new(), self.remember(now));
-        let packet = if is_new { self.send_new(sent) } else { (self.board.resend_last(sent)?, 0) };
+        let seq = if is_new { self.board.push(sent) } else { self.board.resend_last(sent)? };
         self.counts.sent += 1;
         self.counts.retransmits += u64::from(!is_new);
         (self.probing.ends, self.probing.is_repeat) = (Some(self.board.next()), !is_new);
-        Some(packet)
+        Some(seq)
     }
 
     /// What an acknowledgement says of a probe under way (tcp_process_tlp_ack).

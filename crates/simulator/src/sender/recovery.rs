@@ -5,7 +5,6 @@ use landspeed_congestion::{CaState, Event, INFINITE_SSTHRESH};
 use landspeed_units::Nanos;
 
 use super::Sender;
-use super::acks::News;
 use crate::agenda::NEVER;
 
 /// DupThresh of RFC 6675, net.ipv4.tcp_reordering: with so many segments above a gap, it is a loss.
@@ -26,7 +25,7 @@ impl Sender {
     }
 
     /// An acknowledgement that tells of more than progress, or any while not all is well.
-    pub(super) fn alert(&mut self, now: Nanos, news: &News) {
+    pub(super) fn alert(&mut self, now: Nanos) {
         self.leave_state();
         match self.sk.ca_state() {
             CaState::Recovery => _ = self.find_lost(now),
@@ -41,7 +40,7 @@ impl Sender {
                 if self.board.lost() > 0 {
                     self.enter_recovery();
                 } else {
-                    self.try_to_open(news.echo);
+                    self.keep_open();
                 }
             }
         }
@@ -51,11 +50,6 @@ impl Sender {
     fn leave_state(&mut self) {
         let una = self.board.una();
         match self.sk.ca_state() {
-            // Something above must be acknowledged, so that the receiver has heard of the reduction.
-            CaState::Cwr if una > self.state_ends => {
-                self.end_reduction();
-                self.control.set_state(&mut self.sk, CaState::Open);
-            }
             CaState::Recovery if una >= self.state_ends => {
                 self.control.set_state(&mut self.sk, CaState::Open);
                 self.end_reduction();
@@ -85,16 +79,6 @@ impl Sender {
         Nanos::micros(u64::from((self.sk.rtt_min >> 2).min(self.sk.srtt_us >> 3)))
     }
 
-    /// tcp_try_to_open.
-    fn try_to_open(&mut self, echo: bool) {
-        if echo {
-            self.enter_cwr();
-        }
-        if self.sk.ca_state() != CaState::Cwr {
-            self.keep_open();
-        }
-    }
-
     /// tcp_try_keep_open.
     pub(super) fn keep_open(&mut self) {
         let is_whole = self.board.sacked() + self.board.lost() == 0 && !self.board.any_resent();
@@ -102,15 +86,6 @@ impl Sender {
         if self.sk.ca_state() != state {
             self.control.set_state(&mut self.sk, state);
             self.state_ends = self.board.next();
-        }
-    }
-
-    /// A mark came (tcp_enter_cwr).
-    fn enter_cwr(&mut self) {
-        if matches!(self.sk.ca_state(), CaState::Open | CaState::Disorder) {
-            self.counts.marks += 1;
-            self.begin_reduction();
-            self.control.set_state(&mut self.sk, CaState::Cwr);
         }
     }
 
@@ -130,7 +105,6 @@ impl Sender {
         self.sk.snd_cwnd_cnt = 0;
         self.sk.prior_cwnd = self.sk.snd_cwnd;
         self.reduction = Reduction::default();
-        self.tell_reduced = true;
         self.show();
         self.sk.snd_ssthresh = self.control.ssthresh(&mut self.sk);
     }

@@ -2,10 +2,8 @@
 
 use landspeed_congestion::{CaState, native};
 
-use landspeed_units::BitRate;
-
 use super::*;
-use crate::packet::{Ack, CE, CWR, ECT, NONE};
+use crate::packet::{Ack, NONE};
 
 const RTT: Nanos = Nanos::millis(100);
 
@@ -15,12 +13,12 @@ fn sender(spec: FlowSpec) -> Sender {
 
 fn sent(sender: &mut Sender, now: Nanos) -> Vec<u64> {
     let mut all = Vec::new();
-    sender.transmit(now, |seq, _| all.push(seq));
+    sender.transmit(now, |seq| all.push(seq));
     all
 }
 
 fn ack(sender: &mut Sender, now: Nanos, next: u64, sacked: u64) -> Vec<u64> {
-    sender.on_ack(now, &Ack { arrives: now, next, sacked, echo: false });
+    sender.on_ack(now, &Ack { arrives: now, next, sacked });
     sent(sender, now)
 }
 
@@ -111,35 +109,14 @@ fn the_receivers_window_bounds_what_is_under_way_and_the_window_does_not_grow_pa
 
 #[test]
 fn pacing_spreads_segments() {
-    let rate = Some(BitRate(1448.0 * 8.0 * 1000.0));
-    let mut sender = sender(FlowSpec { max_pacing_bps: rate, initial_window: 100, ..FlowSpec::default() });
+    let mut sender = sender(FlowSpec { initial_window: 100, ..FlowSpec::default() });
+    (sender.is_paced, sender.sk.sk_max_pacing_rate) = (true, 1_448_000);
     assert_eq!(sent(&mut sender, Nanos(0)), [0]);
     for n in 1..10 {
         assert_eq!(sender.next_timer(), Nanos::millis(n));
         sender.on_timer(Nanos::millis(n));
         assert_eq!(sent(&mut sender, Nanos::millis(n)), [n]);
     }
-}
-
-#[test]
-fn a_mark_reduces_once_a_round_trip_and_the_receiver_hears_of_it() {
-    let mut sender = sender(FlowSpec { ecn: true, initial_window: 20, ..FlowSpec::default() });
-    let mut marks = Vec::new();
-    sender.transmit(Nanos(0), |_, bits| marks.push(bits));
-    assert_eq!(marks, [ECT; 20]);
-    for next in [2, 4] {
-        sender.on_ack(RTT, &Ack { arrives: RTT, next, sacked: NONE, echo: true });
-    }
-    assert_eq!(sender.sock().ca_state(), CaState::Cwr);
-    assert_eq!((sender.sock().snd_ssthresh, sender.counts().marks), (10, 1));
-    marks.clear();
-    sender.transmit(RTT, |_, bits| marks.push(bits));
-    assert_eq!(marks[0], ECT | CWR);
-    assert!(marks[1..].iter().all(|bits| *bits == ECT));
-    assert_eq!(marks[0] & CE, 0);
-    ack(&mut sender, RTT, 21, NONE);
-    // Half, and one more for the 17 that this acknowledged.
-    assert_eq!((sender.sock().ca_state(), sender.sock().snd_cwnd), (CaState::Open, 11));
 }
 
 #[test]

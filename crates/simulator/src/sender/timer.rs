@@ -44,7 +44,6 @@ impl Sender {
         self.sk.snd_cwnd_cnt = 0;
         self.control.set_state(&mut self.sk, CaState::Loss);
         self.state_ends = self.board.next();
-        self.tell_reduced = true;
         self.backoff += 1;
         self.retries += 1;
         self.arm_rto(now);

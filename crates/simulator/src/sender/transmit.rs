@@ -6,25 +6,23 @@ use landspeed_units::Nanos;
 use super::Sender;
 use super::scoreboard::Sent;
 use crate::agenda::NEVER;
-use crate::packet::{CWR, ECT};
 
 impl Sender {
-    /// Sends what may be sent now: calls `send` with the number and the marks of each segment.
-    pub(crate) fn transmit(&mut self, now: Nanos, mut send: impl FnMut(u64, u8)) {
+    /// Sends what may be sent now: calls `send` with the number of each segment.
+    pub(crate) fn transmit(&mut self, now: Nanos, mut send: impl FnMut(u64)) {
         let pacing =
             if self.is_paced { self.sk.sk_pacing_rate.min(self.sk.sk_max_pacing_rate) } else { u64::MAX };
         let (sent_before, mut next_before) = (self.counts.sent, self.board.next());
         self.pace_at = NEVER;
-        if let Some((seq, marks)) = self.send_probe(now) {
-            send(seq, marks);
+        if let Some(seq) = self.send_probe(now) {
+            send(seq);
             next_before = self.board.next();
         }
         while self.board.in_flight() < self.sk.snd_cwnd && self.has_something() {
             if pacing != u64::MAX && !self.is_time(now, pacing) {
                 break;
             }
-            let (seq, marks) = self.send_one(now);
-            send(seq, marks);
+            send(self.send_one(now));
         }
         if self.board.next() > next_before {
             self.arm_after_sending(now);
@@ -61,7 +59,7 @@ impl Sender {
         sk.sk_pacing_rate = (rate / u64::from(sk.srtt_us.max(1))).min(sk.sk_max_pacing_rate);
     }
 
-    fn send_one(&mut self, now: Nanos) -> (u64, u8) {
+    fn send_one(&mut self, now: Nanos) -> u64 {
         let was_idle = self.board.out() == 0;
         if self.board.in_flight() == 0 {
             self.control.cwnd_event(&mut self.sk, Event::TxStart);
@@ -74,28 +72,18 @@ impl Sender {
             if seq == self.board.una() {
                 self.arm_rto(now);
             }
-            // RFC 3168, section 6.1.5: no mark on what is sent again.
-            return (seq, 0);
+            return seq;
         }
-        let packet = self.send_new(sent);
+        let seq = self.board.push(sent);
         if was_idle {
             self.arm_rto(now);
         }
-        packet
+        seq
     }
 
     pub(super) fn remember(&mut self, now: Nanos) -> Sent {
         let is_idle = self.board.out() == 0;
         self.rate.on_send(now, is_idle, self.sk.delivered)
-    }
-
-    pub(super) fn send_new(&mut self, sent: Sent) -> (u64, u8) {
-        let seq = self.board.push(sent);
-        if !self.is_ecn {
-            return (seq, 0);
-        }
-        let reduced = if std::mem::take(&mut self.tell_reduced) { CWR } else { 0 };
-        (seq, ECT | reduced)
     }
 
     /// Keeps whether the window is what limits the flow (tcp_cwnd_validate): only then may it grow.
