@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use landspeed_congestion::{self as congestion, Loaded, Row, State};
+use landspeed_congestion::{self as congestion, Control, Loaded, State};
 
 /// The controls that this session has loaded. They leave the kernel with the process at the latest.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Controls {
 }
 
 /// A control that flows can choose; with what holds it, where it had to be loaded.
-fn one(name: &str, may_load: &Result<(), String>) -> Result<(&'static Row, Option<Loaded>), String> {
+fn one(name: &str, may_load: &Result<(), String>) -> Result<(&'static Control, Option<Loaded>), String> {
     let (row, is_there) = congestion::look_up(name).map_err(|error| error.to_string())?;
     if is_there {
         return Ok((row, None));

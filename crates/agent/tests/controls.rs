@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use landspeed_agent::Agent;
-use landspeed_congestion::{CONTROLS, Row, can_load};
+use landspeed_congestion::{CONTROLS, Control, can_load};
 use landspeed_session::{Handler, Reply, Request};
 
 static KERNEL: Mutex<()> = Mutex::new(());
@@ -16,7 +16,7 @@ static KERNEL: Mutex<()> = Mutex::new(());
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// So many controls that nobody has loaded; none, and why, where none can be loaded here.
-fn free<const N: usize>(test: &str) -> Option<[&'static Row; N]> {
+fn free<const N: usize>(test: &str) -> Option<[&'static Control; N]> {
     let refused = if rustix::process::geteuid().is_root() {
         can_load().err()
     } else {

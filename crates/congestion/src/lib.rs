@@ -5,16 +5,16 @@
 //! very code that the kernel runs. The C sources are MIT or GPL-2.0: the kernel takes no other.
 
 mod algorithms;
+mod control;
 mod error;
 mod load;
 mod native;
 pub mod reference;
-mod row;
 mod sock;
 
 pub use algorithms::CONTROLS;
+pub use control::{Control, Parameter};
 pub use error::Error;
 pub use load::{Loaded, State, available, can_load, load, look_up, state, unload};
 pub use native::{Native, Refused, native};
-pub use row::{Parameter, Row};
 pub use sock::{AckSample, CaState, Event, INFINITE_SSTHRESH, Inner, RateSample, Sock};

@@ -19,7 +19,7 @@ use std::ffi::{c_char, c_void};
 use std::fmt;
 
 use crate::algorithms::CONTROLS;
-use crate::row::Row;
+use crate::control::Control;
 use crate::sock::{AckSample, CaState, Event, RateSample, Sock};
 
 type Ssthresh = unsafe extern "C" fn(*mut Sock) -> u32;
@@ -70,7 +70,7 @@ pub(crate) const NEEDS_TIMESTAMPS: &str = "it infers congestion from one-way del
 /// so one `Native` serves any number of connections, on any threads.
 #[derive(Debug, Clone, Copy)]
 pub struct Native {
-    row: &'static Row,
+    row: &'static Control,
 }
 
 /// The control called `name`, with or without the prefix of its kernel name.
@@ -83,7 +83,7 @@ pub fn native(name: &str) -> Option<Native> {
 // sample, both of this layout; they keep no pointer, divide only where the divisor is not zero, and have no
 // state outside the structure (cc.h). So any `Sock`, whoever filled it, is fit to be passed.
 impl Native {
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static Control {
         self.row
     }
 
@@ -96,7 +96,7 @@ impl Native {
     pub unsafe fn with_table(self, table: *const c_void) -> Self {
         // SAFETY: the caller's promise; `Ops` has that structure's layout.
         let ops = unsafe { &*table.cast::<Ops>() };
-        Native { row: Box::leak(Box::new(Row { ops, ..*self.row })) }
+        Native { row: Box::leak(Box::new(Control { ops, ..*self.row })) }
     }
 
     /// Takes the connection over: its private bytes are zeroed, as the kernel does, and set up.

@@ -3,14 +3,14 @@
 use std::fmt::Write;
 
 use crate::algorithms::CONTROLS;
-use crate::row::Row;
+use crate::control::Control;
 
 /// One page a control: path within the project, and its text.
 pub fn pages() -> Vec<(String, String)> {
     CONTROLS.iter().map(|row| (format!("docs/reference/cc/{}.md", row.name), page(row))).collect()
 }
 
-fn page(row: &Row) -> String {
+fn page(row: &Control) -> String {
     let mut text =
         format!("<!-- Made by `make docs` from the table of crates/congestion. -->\n# {}\n\n", row.title);
     let loads = if row.is_kernels() {

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::Result;
-use landspeed_congestion::{self as congestion, CONTROLS, Loaded, Row, State};
+use landspeed_congestion::{self as congestion, CONTROLS, Control, Loaded, State};
 use landspeed_report::Output;
 
 use crate::args::{CcAction, CcArgs};
@@ -35,7 +35,7 @@ fn list() -> Result<()> {
     Ok(())
 }
 
-fn line(row: &Row) -> Vec<String> {
+fn line(row: &Control) -> Vec<String> {
     let here = match congestion::state(row) {
         State::Absent => "-".to_owned(),
         State::Available if row.is_kernels() => "the kernel's".to_owned(),
@@ -73,7 +73,7 @@ fn load(names: &[String]) -> Result<Vec<Loaded>> {
 }
 
 fn keep(controls: Vec<Loaded>) -> Result<()> {
-    let mut kept: Vec<&Row> = Vec::new();
+    let mut kept: Vec<&Control> = Vec::new();
     for control in controls {
         let row = control.row();
         match control.keep() {

@@ -1,5 +1,23 @@
 //! The registration table: one folder an algorithm.
 
+/// The callbacks of a control's C source, by the name that `LS_CONTROL` gives them.
+macro_rules! source {
+    ($name:ident) => {{
+        unsafe extern "C" {
+            static $name: crate::native::Ops;
+        }
+        // SAFETY: the control's C source defines it, a constant with the layout of `Ops`.
+        unsafe { &$name }
+    }};
+}
+
+/// A control as compiled for BPF.
+macro_rules! bpf {
+    ($name:literal) => {
+        include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o"))
+    };
+}
+
 mod africa;
 mod bbr;
 mod bic;
@@ -13,20 +31,20 @@ mod reno;
 mod scalable;
 mod westwood;
 
-use crate::Row;
+use crate::Control;
 
 /// Every congestion control there is: those of the study, the two that it names as future work, the kernel's own.
-pub static CONTROLS: &[&Row] = &[
-    &highspeed::ROW,
-    &scalable::ROW,
-    &htcp::ROW,
-    &bic::ROW,
-    &fast::ROW,
-    &ltcp::ROW,
-    &hstcp_lp::ROW,
-    &westwood::ROW,
-    &africa::ROW,
-    &reno::ROW,
-    &cubic::ROW,
-    &bbr::ROW,
+pub static CONTROLS: &[&Control] = &[
+    &highspeed::CONTROL,
+    &scalable::CONTROL,
+    &htcp::CONTROL,
+    &bic::CONTROL,
+    &fast::CONTROL,
+    &ltcp::CONTROL,
+    &hstcp_lp::CONTROL,
+    &westwood::CONTROL,
+    &africa::CONTROL,
+    &reno::CONTROL,
+    &cubic::CONTROL,
+    &bbr::CONTROL,
 ];

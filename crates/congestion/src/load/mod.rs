@@ -14,8 +14,8 @@ use libbpf_rs::{Link, Object};
 
 use crate::Error;
 use crate::algorithms::CONTROLS;
+use crate::control::Control;
 use crate::native::NEEDS_TIMESTAMPS;
-use crate::row::Row;
 
 pub use allowed::can_load;
 
@@ -26,7 +26,7 @@ const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
 #[derive(Debug)]
 #[must_use = "the control leaves the kernel when this is dropped"]
 pub struct Loaded {
-    row: &'static Row,
+    row: &'static Control,
     // The link goes before the programs that it holds.
     link: Link,
     _programs: Object,
@@ -44,7 +44,7 @@ pub enum State {
 }
 
 /// Loads the control called `name` (with or without `ls_`): from now on any program of this host may choose it by its
-/// [`Row::kernel_name`].
+/// [`Control::kernel_name`].
 ///
 /// # Errors
 /// In words: an unknown name, the kernel's own control, a host that cannot load any (not root, no BTF, no struct_ops),
@@ -70,7 +70,7 @@ pub fn load(name: &str) -> Result<Loaded, Error> {
 /// # Errors
 /// In words: an unknown name, a control of the kernel's own that this kernel lacks, one that needs TCP timestamps where
 /// they are off.
-pub fn look_up(name: &str) -> Result<(&'static Row, bool), Error> {
+pub fn look_up(name: &str) -> Result<(&'static Control, bool), Error> {
     let row = find(name)?;
     fits(row)?;
     let is_there = state(row) != State::Absent;
@@ -81,7 +81,7 @@ pub fn look_up(name: &str) -> Result<(&'static Row, bool), Error> {
 }
 
 /// Whether the host's settings allow for `row`.
-fn fits(row: &'static Row) -> Result<(), Error> {
+fn fits(row: &'static Control) -> Result<(), Error> {
     if row.needs_timestamps && std::fs::read_to_string(TIMESTAMPS).is_ok_and(|on| on.trim() == "0") {
         return Err(Error::Refused { name: row.kernel_name, reason: NEEDS_TIMESTAMPS });
     }
@@ -92,14 +92,14 @@ fn fits(row: &'static Row) -> Result<(), Error> {
 ///
 /// # Errors
 /// An unknown name, a control that no file holds, a file system that does not let go.
-pub fn unload(name: &str) -> Result<&'static Row, Error> {
+pub fn unload(name: &str) -> Result<&'static Control, Error> {
     let row = find(name)?;
     pin::remove(row)?;
     Ok(row)
 }
 
 /// Where `row` stands on this host.
-pub fn state(row: &Row) -> State {
+pub fn state(row: &Control) -> State {
     if let Some(path) = pin::path(row) {
         return State::Kept(path);
     }
@@ -113,7 +113,7 @@ pub fn available() -> Vec<String> {
     names.split_whitespace().map(str::to_owned).collect()
 }
 
-fn find(name: &str) -> Result<&'static Row, Error> {
+fn find(name: &str) -> Result<&'static Control, Error> {
     let mut rows = CONTROLS.iter().copied();
     let found = rows.find(|row| row.name == name || row.kernel_name == name);
     found.ok_or_else(|| Error::Unknown { name: name.to_owned() })
@@ -134,7 +134,7 @@ impl State {
 }
 
 impl Loaded {
-    pub fn row(&self) -> &'static Row {
+    pub fn row(&self) -> &'static Control {
         self.row
     }
 

@@ -3,9 +3,9 @@
 use libbpf_rs::{Link, MapCore, MapType, Object, ObjectBuilder};
 
 use crate::Error;
-use crate::row::Row;
+use crate::control::Control;
 
-pub(super) fn load(row: &'static Row, image: &[u8]) -> Result<(Object, Link), Error> {
+pub(super) fn load(row: &'static Control, image: &[u8]) -> Result<(Object, Link), Error> {
     let refused = |error: libbpf_rs::Error| Error::Kernel {
         name: row.kernel_name,
         why: landspeed_bpf::take().unwrap_or_else(|| error.to_string()),

@@ -9,7 +9,7 @@ use rustix::fs::statfs;
 
 use super::state;
 use crate::Error;
-use crate::row::Row;
+use crate::control::Control;
 
 const BPF_FS: &str = "/sys/fs/bpf";
 const FOLDER: &str = "/sys/fs/bpf/landspeed-cc";
@@ -17,15 +17,15 @@ const FOLDER: &str = "/sys/fs/bpf/landspeed-cc";
 /// `BPF_FS_MAGIC` of linux/magic.h.
 const MAGIC: u64 = 0xcafe_4a11;
 
-fn place(row: &Row) -> PathBuf {
+fn place(row: &Control) -> PathBuf {
     Path::new(FOLDER).join(row.kernel_name)
 }
 
-pub(super) fn path(row: &Row) -> Option<PathBuf> {
+pub(super) fn path(row: &Control) -> Option<PathBuf> {
     Some(place(row)).filter(|path| path.exists())
 }
 
-pub(super) fn keep(row: &Row, link: &mut Link) -> Result<PathBuf, Error> {
+pub(super) fn keep(row: &Control, link: &mut Link) -> Result<PathBuf, Error> {
     mounted()?;
     fs::create_dir_all(FOLDER).map_err(|error| Error::io("make", FOLDER, error))?;
     let path = place(row);
@@ -33,7 +33,7 @@ pub(super) fn keep(row: &Row, link: &mut Link) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-pub(super) fn remove(row: &'static Row) -> Result<(), Error> {
+pub(super) fn remove(row: &'static Control) -> Result<(), Error> {
     let path = place(row);
     match fs::remove_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {

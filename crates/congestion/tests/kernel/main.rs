@@ -6,7 +6,7 @@ mod transfer;
 
 use std::sync::Mutex;
 
-use landspeed_congestion::{CONTROLS, Error, Row, State, available, can_load, load, state};
+use landspeed_congestion::{CONTROLS, Control, Error, State, available, can_load, load, state};
 
 /// Names in the kernel are one for all: one test at a time.
 static KERNEL: Mutex<()> = Mutex::new(());
@@ -28,7 +28,7 @@ fn can(test: &str) -> bool {
     }
 }
 
-fn ours() -> impl Iterator<Item = &'static Row> {
+fn ours() -> impl Iterator<Item = &'static Control> {
     CONTROLS.iter().copied().filter(|row| !row.is_kernels())
 }
 

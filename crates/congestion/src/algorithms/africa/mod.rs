@@ -1,13 +1,8 @@
 //! TCP-Africa.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_africa: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "africa",
     kernel_name: "ls_africa",
     title: "TCP-Africa",
@@ -23,7 +18,6 @@ pub(super) static ROW: Row = Row {
     ],
     needs_timestamps: false,
     is_rate_based: false,
-    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/africa.bpf.o"))),
-    // SAFETY: africa.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_africa },
+    object: Some(bpf!("africa")),
+    ops: source!(ls_africa),
 };

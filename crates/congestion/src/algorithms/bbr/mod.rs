@@ -1,13 +1,8 @@
 //! BBR version 1.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_bbr: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "bbr",
     kernel_name: "bbr",
     title: "BBR version 1",
@@ -29,6 +24,5 @@ pub(super) static ROW: Row = Row {
     needs_timestamps: false,
     is_rate_based: true,
     object: None,
-    // SAFETY: bbr.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_bbr },
+    ops: source!(ls_bbr),
 };

@@ -1,13 +1,8 @@
 //! BIC.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_bic: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "bic",
     kernel_name: "ls_bic",
     title: "BIC",
@@ -37,7 +32,6 @@ pub(super) static ROW: Row = Row {
     ],
     needs_timestamps: false,
     is_rate_based: false,
-    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/bic.bpf.o"))),
-    // SAFETY: bic.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_bic },
+    object: Some(bpf!("bic")),
+    ops: source!(ls_bic),
 };

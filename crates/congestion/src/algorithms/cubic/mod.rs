@@ -1,13 +1,8 @@
 //! CUBIC.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_cubic: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "cubic",
     kernel_name: "cubic",
     title: "CUBIC",
@@ -25,6 +20,5 @@ pub(super) static ROW: Row = Row {
     needs_timestamps: false,
     is_rate_based: false,
     object: None,
-    // SAFETY: cubic.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_cubic },
+    ops: source!(ls_cubic),
 };

@@ -1,13 +1,8 @@
 //! FAST.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_fast: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "fast",
     kernel_name: "ls_fast",
     title: "FAST",
@@ -26,7 +21,6 @@ pub(super) static ROW: Row = Row {
     ],
     needs_timestamps: false,
     is_rate_based: false,
-    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/fast.bpf.o"))),
-    // SAFETY: fast.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_fast },
+    object: Some(bpf!("fast")),
+    ops: source!(ls_fast),
 };

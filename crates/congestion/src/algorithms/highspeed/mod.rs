@@ -1,13 +1,8 @@
 //! HighSpeed TCP.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_highspeed: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "highspeed",
     kernel_name: "ls_highspeed",
     title: "HighSpeed TCP",
@@ -28,7 +23,6 @@ pub(super) static ROW: Row = Row {
     ],
     needs_timestamps: false,
     is_rate_based: false,
-    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/highspeed.bpf.o"))),
-    // SAFETY: highspeed.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_highspeed },
+    object: Some(bpf!("highspeed")),
+    ops: source!(ls_highspeed),
 };

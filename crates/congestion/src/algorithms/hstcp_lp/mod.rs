@@ -1,13 +1,8 @@
 //! HSTCP-LP.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_hstcp_lp: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "hstcp_lp",
     kernel_name: "ls_hstcp_lp",
     title: "HSTCP-LP",
@@ -31,7 +26,6 @@ pub(super) static ROW: Row = Row {
     ],
     needs_timestamps: true,
     is_rate_based: false,
-    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/hstcp_lp.bpf.o"))),
-    // SAFETY: hstcp_lp.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_hstcp_lp },
+    object: Some(bpf!("hstcp_lp")),
+    ops: source!(ls_hstcp_lp),
 };

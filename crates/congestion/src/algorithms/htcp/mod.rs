@@ -1,13 +1,8 @@
 //! H-TCP.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_htcp: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "htcp",
     kernel_name: "ls_htcp",
     title: "H-TCP",
@@ -34,7 +29,6 @@ pub(super) static ROW: Row = Row {
     ],
     needs_timestamps: false,
     is_rate_based: false,
-    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/htcp.bpf.o"))),
-    // SAFETY: htcp.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_htcp },
+    object: Some(bpf!("htcp")),
+    ops: source!(ls_htcp),
 };

@@ -1,13 +1,8 @@
 //! LTCP.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_ltcp: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "ltcp",
     kernel_name: "ls_ltcp",
     title: "LTCP",
@@ -28,7 +23,6 @@ pub(super) static ROW: Row = Row {
     ],
     needs_timestamps: false,
     is_rate_based: false,
-    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/ltcp.bpf.o"))),
-    // SAFETY: ltcp.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_ltcp },
+    object: Some(bpf!("ltcp")),
+    ops: source!(ls_ltcp),
 };

@@ -1,13 +1,8 @@
 //! Reno, the kernel's own baseline.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_reno: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "reno",
     kernel_name: "reno",
     title: "Reno",
@@ -21,6 +16,5 @@ pub(super) static ROW: Row = Row {
     needs_timestamps: false,
     is_rate_based: false,
     object: None,
-    // SAFETY: reno.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_reno },
+    ops: source!(ls_reno),
 };

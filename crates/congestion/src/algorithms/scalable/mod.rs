@@ -1,13 +1,8 @@
 //! Scalable TCP.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_scalable: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "scalable",
     kernel_name: "ls_scalable",
     title: "Scalable TCP",
@@ -23,7 +18,6 @@ pub(super) static ROW: Row = Row {
     ],
     needs_timestamps: false,
     is_rate_based: false,
-    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/scalable.bpf.o"))),
-    // SAFETY: scalable.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_scalable },
+    object: Some(bpf!("scalable")),
+    ops: source!(ls_scalable),
 };

@@ -1,13 +1,8 @@
 //! Westwood+.
 
-use crate::native::Ops;
-use crate::row::{Parameter, Row};
+use crate::control::{Control, Parameter};
 
-unsafe extern "C" {
-    static ls_westwood: Ops;
-}
-
-pub(super) static ROW: Row = Row {
+pub(super) static CONTROL: Control = Control {
     name: "westwood",
     kernel_name: "ls_westwood",
     title: "Westwood+",
@@ -30,7 +25,6 @@ pub(super) static ROW: Row = Row {
     ],
     needs_timestamps: false,
     is_rate_based: false,
-    object: Some(include_bytes!(concat!(env!("OUT_DIR"), "/westwood.bpf.o"))),
-    // SAFETY: westwood.c defines it, a constant with the layout of `Ops`.
-    ops: unsafe { &ls_westwood },
+    object: Some(bpf!("westwood")),
+    ops: source!(ls_westwood),
 };

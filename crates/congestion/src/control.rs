@@ -4,7 +4,7 @@ use crate::native::Ops;
 
 /// One congestion control: a row of [`crate::CONTROLS`].
 #[derive(Debug)]
-pub struct Row {
+pub struct Control {
     /// The name in landspeed: the folder and the C source, without a prefix.
     pub name: &'static str,
     /// The name for `TCP_CONGESTION`. Ours begin with `ls_`, so that they clash with none of the kernel's.
@@ -28,7 +28,7 @@ pub struct Row {
     pub(crate) ops: &'static Ops,
 }
 
-impl Row {
+impl Control {
     /// The kernel has it: ours is for the simulator only and is never loaded.
     pub fn is_kernels(&self) -> bool {
         self.object.is_none()
