@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use super::line::Due;
+use super::ring::Due;
 use super::socket::{Socket, is_gone};
 use super::virtio::VIRTIO_LEN;
 

@@ -9,10 +9,10 @@ use landspeed_units::Nanos;
 use super::batch::Given;
 use super::frame::{Frame, Superpacket, look};
 use super::ip::{has_payload, is_ect, mark_ce};
-use super::line::{Due, Line};
 use super::path::{Arrival, Fate, Path, Segment};
 use super::piece::Run;
 use super::plan::WayPlan;
+use super::ring::{Due, FrameRing};
 use super::samples::Sampler;
 use super::split::{piece_len, write_piece};
 use super::stats::{Counters, count};
@@ -24,6 +24,12 @@ pub(super) enum Lane {
     Main,
     /// Frames that are held back; all for equally long, so that they too leave in order.
     Held,
+}
+
+impl Lane {
+    fn of(arrival: &Arrival) -> Self {
+        if arrival.is_held { Lane::Held } else { Lane::Main }
+    }
 }
 
 /// What to do with a frame.
@@ -39,8 +45,8 @@ pub(super) enum Taken {
 #[derive(Debug)]
 pub(super) struct Direction {
     path: Path,
-    main: Line,
-    held: Line,
+    main: FrameRing,
+    held: FrameRing,
     counters: Arc<Counters>,
     sampler: Sampler,
     /// Number of the run that goes on ([`Counters::run`]).
@@ -51,14 +57,14 @@ impl Direction {
     /// Takes, and touches, all the memory that it will need.
     pub(super) fn new(plan: &WayPlan, counters: Arc<Counters>) -> Self {
         let (main, held) = plan.memory();
-        let (main, held) = (Line::new(main), Line::new(held));
+        let (main, held) = (FrameRing::new(main), FrameRing::new(held));
         Direction { path: Path::new(plan), main, held, counters, sampler: Sampler::default(), run: 0 }
     }
 
     /// Memory that a direction takes.
     pub(super) fn footprint(plan: &WayPlan) -> usize {
         let (main, held) = plan.memory();
-        Line::footprint(main).saturating_add(Line::footprint(held))
+        FrameRing::footprint(main).saturating_add(FrameRing::footprint(held))
     }
 
     /// Takes a frame, virtio header first, that came in at this time. Times never go back.
@@ -123,7 +129,7 @@ impl Direction {
         let frame = &buffer[VIRTIO_LEN..];
         let segment = Segment { size, has_payload: has_payload(frame), is_ect: is_ect(frame) };
         let Some(arrival) = self.admit(at, segment) else { return };
-        let lane = if arrival.is_held { Lane::Held } else { Lane::Main };
+        let lane = Lane::of(&arrival);
         for _ in 0..=u8::from(arrival.is_doubled) {
             let Some(room) = self.room(lane, arrival.at, buffer.len(), 1) else { continue };
             room.copy_from_slice(buffer);
@@ -161,7 +167,7 @@ impl Direction {
         let segments = run.segments.end - run.segments.start;
         let is_whole = segments == whole.count();
         let len = if is_whole { buffer.len() } else { piece_len(whole, &run.segments) };
-        let Some(room) = self.room(run.lane(), run.last.at, len, segments) else { return };
+        let Some(room) = self.room(Lane::of(&run.last), run.last.at, len, segments) else { return };
         if is_whole {
             room.copy_from_slice(buffer);
             whole.virtio.with_headers(whole.headers).write(room);
@@ -223,7 +229,7 @@ impl Direction {
         }
     }
 
-    fn line(&self, lane: Lane) -> &Line {
+    fn line(&self, lane: Lane) -> &FrameRing {
         match lane {
             Lane::Main => &self.main,
             Lane::Held => &self.held,

@@ -13,12 +13,7 @@ pub enum Error {
     CannotRun(String),
     /// The kernel refused.
     #[error("{operation}: {source}")]
-    Io {
-        /// What was tried, on what.
-        operation: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
+    Io { operation: String, source: io::Error },
     /// A queue or a bridge could not be made.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),

@@ -3,6 +3,8 @@
 use super::virtio::{Segments, VIRTIO_LEN, Virtio};
 
 pub(super) const ETHERNET: usize = 14;
+/// The largest frame that leaves: what an IP packet's length field can say.
+pub(super) const LARGEST_PIECE: usize = VIRTIO_LEN + ETHERNET + 65_535;
 pub(super) const IPV6_HEADER: usize = 40;
 const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;

@@ -14,7 +14,7 @@
 //! | `spec`, `text`, `value`, `share` | what the link is to be, as written |
 //! | `plan` | the same with units worked out |
 //! | `path`, `pace`, `loss` | what becomes of a segment: a state machine fed with times |
-//! | `line` | memory for frames that are under way |
+//! | `ring` | memory for frames that are under way |
 //! | `frame`, `ip`, `virtio`, `piece`, `split` | superpackets, segments cut out of them, marks |
 //! | `direction` | these joined: frames in, frames out; no sockets, no clocks |
 //! | `socket`, `batch`, `clock`, `pump`, `threads` | the thread of a direction, and the kernel |
@@ -35,7 +35,6 @@ mod error;
 mod frame;
 mod ip;
 mod lateness;
-mod line;
 mod link;
 mod loss;
 mod pace;
@@ -44,6 +43,7 @@ mod path;
 mod piece;
 mod plan;
 mod pump;
+mod ring;
 mod samples;
 mod share;
 mod socket;

@@ -4,17 +4,13 @@ use std::ops::Range;
 
 use landspeed_units::Nanos;
 
-use super::direction::Lane;
-use super::frame::{ETHERNET, Superpacket};
+use super::frame::{LARGEST_PIECE, Superpacket};
 use super::path::Arrival;
 use super::split::piece_len;
-use super::virtio::VIRTIO_LEN;
 
 /// A superpacket stays in one piece for at most so long on the line: its first segment waits for its last.
 /// Below 500 Mb/s the largest superpackets are therefore cut, down to single segments at 10 Mb/s.
 const LONGEST_PIECE: Nanos = Nanos::millis(1);
-/// The largest frame that leaves: what an IP packet's length field can say.
-pub(super) const LARGEST_PIECE: usize = VIRTIO_LEN + ETHERNET + 65_535;
 
 /// Neighbouring segments of a superpacket that arrive together, all marked or none.
 pub(super) struct Run {
@@ -29,11 +25,6 @@ impl Run {
     /// A segment alone.
     pub(super) fn of(n: u32, arrival: Arrival) -> Self {
         Run { segments: n..n + 1, first: arrival.at, last: arrival }
-    }
-
-    /// The line that it is kept in.
-    pub(super) fn lane(&self) -> Lane {
-        if self.last.is_held { Lane::Held } else { Lane::Main }
     }
 
     /// Whether segment `n`, the next one, can go with it.

@@ -2,7 +2,7 @@
 
 use landspeed_units::Nanos;
 
-use super::piece::LARGEST_PIECE;
+use super::frame::LARGEST_PIECE;
 use super::spec::{Queue, WanSpec, Way};
 
 /// What may wait, the packet on the line included.

@@ -11,7 +11,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use super::batch::{BATCH, Given, Inbox, give};
 use super::clock::{self, Arrivals};
 use super::direction::{Direction, Taken};
-use super::line::Due;
+use super::ring::Due;
 use super::socket::{Socket, is_gone};
 use super::stats::{Counters, count};
 

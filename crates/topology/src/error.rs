@@ -8,22 +8,10 @@ use std::path::PathBuf;
 pub enum Error {
     /// A name that must not reach the file system.
     #[error("'{}' is no {what}: expected {expected}", given.escape_default())]
-    Name {
-        /// "network namespace name", "lab id", ...
-        what: &'static str,
-        /// What was given, shortened.
-        given: String,
-        /// What is understood.
-        expected: &'static str,
-    },
+    Name { what: &'static str, given: String, expected: &'static str },
     /// The kernel refused.
     #[error("{operation}: {source}")]
-    Io {
-        /// What was tried, on what.
-        operation: String,
-        /// The kernel's answer.
-        source: io::Error,
-    },
+    Io { operation: String, source: io::Error },
     /// A link, address or queue could not be made.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),
@@ -34,20 +22,10 @@ pub enum Error {
     #[error(
         "cannot enter network namespace {name}: this process has {threads} threads, and only one would move"
     )]
-    Threads {
-        /// The namespace.
-        name: String,
-        /// How many there are.
-        threads: usize,
-    },
+    Threads { name: String, threads: usize },
     /// This machine or user cannot have this topology.
     #[error("{topology} cannot run here: {why}")]
-    CannotRun {
-        /// Name of the topology.
-        topology: &'static str,
-        /// The reason and the remedy.
-        why: String,
-    },
+    CannotRun { topology: &'static str, why: String },
     /// A link that landspeed carries itself could not be made.
     #[error(transparent)]
     Link(#[from] landspeed_emulator::Error),
@@ -56,13 +34,7 @@ pub enum Error {
     Hosts(String),
     /// A file or folder that somebody else could have put there.
     #[error("{} is not used: {why}", path.display())]
-    Untrusted {
-        /// The file or folder.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// No lab of this id.
+    Untrusted { path: PathBuf, why: String },
     #[error("there is no lab {0}; `landspeed lab list` shows those that are")]
     NoLab(String),
 }

@@ -4,8 +4,6 @@
 //! namespaces is a [`Plan`], and `lab` makes it. [`open`] picks one from the words of a command line. The lab (namespaces on this machine) can also be
 //! used on its own: [`Lab`], [`lab::list`], [`lab::down`].
 
-#![warn(missing_docs)]
-
 mod back_to_back;
 mod error;
 pub mod lab;

@@ -80,22 +80,22 @@ fn beside_load<T>(core: u32, work: impl FnOnce() -> Result<T, Error>) -> Result<
         while !busy.load(Ordering::Acquire) {
             std::thread::yield_now();
         }
-        let worked = Ends(&done).during(work);
+        let worked = StopLoad(&done).during(work);
         let loaded = load.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         loaded.and(worked)
     })
 }
 
 /// Ends the load on every way out, a panic included.
-struct Ends<'a>(&'a AtomicBool);
+struct StopLoad<'a>(&'a AtomicBool);
 
-impl Ends<'_> {
+impl StopLoad<'_> {
     fn during<T>(self, work: impl FnOnce() -> T) -> T {
         work()
     }
 }
 
-impl Drop for Ends<'_> {
+impl Drop for StopLoad<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -104,12 +104,10 @@ impl Lab {
         Ok(lab)
     }
 
-    /// Its id, part of the names of its namespaces.
     pub fn id(&self) -> &LabId {
         &self.id
     }
 
-    /// Its hosts.
     pub fn hosts(&self) -> &[LabHost] {
         &self.lab_hosts
     }

@@ -20,7 +20,6 @@ static MADE: AtomicBool = AtomicBool::new(false);
 /// A lab that is written down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabInfo {
-    /// Its id.
     pub id: LabId,
     /// The words that ask for such a lab.
     pub label: String,
@@ -63,7 +62,6 @@ pub enum Which {
 /// A lab that was taken down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
-    /// Its id.
     pub id: LabId,
     /// Landspeed processes that lived in it and were ended.
     pub ended: Vec<u32>,

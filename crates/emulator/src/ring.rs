@@ -27,7 +27,7 @@ pub(super) struct Due<'a> {
 /// A first-in first-out line of frames. All its memory is taken, and touched, when it is made: a page that
 /// is first touched while packets flow costs more than the packet.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct FrameRing {
     bytes: Box<[u8]>,
     slots: VecDeque<Slot>,
     most_slots: usize,
@@ -44,7 +44,7 @@ fn slots_of(capacity: usize) -> usize {
     capacity / BYTES_PER_SLOT + LEAST_SLOTS
 }
 
-impl Line {
+impl FrameRing {
     /// A line for so many bytes of frames.
     pub(super) fn new(capacity: usize) -> Self {
         let most_slots = slots_of(capacity);
@@ -52,7 +52,7 @@ impl Line {
             VecDeque::from(vec![Slot { leaves: Nanos(0), start: 0, len: 0, segments: 0 }; most_slots]);
         slots.clear();
         // Ones: a vector of zeros would be memory that is only promised.
-        Line { bytes: vec![1; capacity].into_boxed_slice(), slots, most_slots, tail: 0 }
+        FrameRing { bytes: vec![1; capacity].into_boxed_slice(), slots, most_slots, tail: 0 }
     }
 
     /// Memory that a line of this capacity takes.
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    fn drain(line: &mut Line, now: Nanos) -> Vec<(u64, Vec<u8>)> {
+    fn drain(line: &mut FrameRing, now: Nanos) -> Vec<(u64, Vec<u8>)> {
         let due: Vec<_> = line.due(now).map(|due| (due.leaves.0, due.frame.to_vec())).collect();
         line.pop(due.len());
         due
@@ -122,7 +122,7 @@ mod tests {
         /// Pushes (true) and pops in any order, against a plain queue.
         #[test]
         fn gives_back_what_it_took_in_order(steps in prop::collection::vec((any::<bool>(), 1..400_usize), 0..300)) {
-            let mut line = Line::new(1000);
+            let mut line = FrameRing::new(1000);
             let mut model: VecDeque<(u64, Vec<u8>)> = VecDeque::new();
             for (time, (push, len)) in (0_u64..).zip(steps) {
                 let fill = (time % 251) as u8;
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn is_full_when_its_bytes_or_its_slots_are() {
-        let mut line = Line::new(1 << 20);
+        let mut line = FrameRing::new(1 << 20);
         assert!(line.push(Nanos(1), 1 << 20, 1).is_some());
         assert!(line.push(Nanos(1), 1, 1).is_none());
         line.pop(1);
