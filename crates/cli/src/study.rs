@@ -43,11 +43,13 @@ pub(crate) fn words(hosts: &HostArgs) -> Vec<String> {
 pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
     let Some(path) = topology::path(words)? else { return Ok(None) };
     let words = words.join(" ");
-    let Some(queue_bytes) = path.queue() else {
-        bail!("{words}: a study needs a queue in bytes or bdp (not in packets)");
+    let (Some(rate_bps), Some(queue_bytes)) = (path.rate(), path.queue()) else {
+        bail!(
+            "{words}: a study needs a path of one rate (no trace), and a queue in bytes or bdp (not in packets)"
+        );
     };
     Ok(Some(StudyPath {
-        rate_bps: path.rate(),
+        rate_bps,
         rtt_ns: path.rtt(),
         queue_bytes,
         mtu_bytes: MTU,

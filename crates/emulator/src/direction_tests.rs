@@ -26,7 +26,7 @@ fn tcp(from: u32, payload: usize, segment: u16) -> Vec<u8> {
 }
 
 fn direction(spec: &str) -> Direction {
-    Direction::new(&spec.parse::<WanSpec>().unwrap().plan()[0], Arc::default())
+    Direction::new(&spec.parse::<WanSpec>().unwrap().plan().unwrap()[0], Arc::default())
 }
 
 fn stats(direction: &Direction) -> DirectionStats {

@@ -46,4 +46,7 @@ pub enum WanSpecError {
     /// Values that do not go together.
     #[error("lab:wan: {0}")]
     Together(String),
+    /// A file that a parameter names (shortened and escaped); why has the line.
+    #[error("lab:wan: {key}={file}: {why}")]
+    File { key: &'static str, file: String, why: String },
 }

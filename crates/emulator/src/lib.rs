@@ -12,7 +12,8 @@
 //! |---|---|
 //! | `parameters` | every parameter: its name, values, default, how it is read and printed |
 //! | `spec`, `text`, `value`, `share` | what the link is to be, as written |
-//! | `plan` | the same with units worked out |
+//! | `plan` | the same with files read and units worked out |
+//! | `numbers`, `trace` | files that parameters name |
 //! | `path`, `pace`, `loss` | what becomes of a segment: a state machine fed with times |
 //! | `ring` | memory for frames that are under way |
 //! | `frame`, `ip`, `virtio`, `piece`, `split` | superpackets, segments cut out of them, marks |
@@ -37,6 +38,7 @@ mod ip;
 mod lateness;
 mod link;
 mod loss;
+mod numbers;
 mod pace;
 mod parameters;
 mod path;
@@ -52,6 +54,7 @@ mod split;
 mod stats;
 mod text;
 mod threads;
+mod trace;
 mod value;
 mod virtio;
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use landspeed_record::{QueueSample, WanStats};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos};
 
 use super::clock;
 use super::error::Error;
@@ -33,13 +33,13 @@ impl Link {
     /// Joins two links, which are up, of this thread's network namespace.
     ///
     /// # Errors
-    /// Too little memory, or what the kernel refuses.
+    /// A file of the parameters that cannot be read, too little memory, or what the kernel refuses.
     pub fn start(spec: &WanSpec, links: [&str; 2]) -> Result<Self, Error> {
-        let plans = spec.plan();
+        let plans = spec.plan()?;
         let bounded = |n: u64| (n < u64::MAX).then_some(n);
         let told = WanStats {
             spec: spec.to_string(),
-            rate_bps: spec.rate(),
+            rate_bps: BitRate(plans[0].mean_bps as f64),
             rtt_ns: spec.rtt(),
             queue_bytes: Bytes(bounded(plans[0].queue.bytes).unwrap_or(0)),
             queue_packets: bounded(plans[0].queue.packets),

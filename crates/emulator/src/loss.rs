@@ -46,7 +46,7 @@ impl Loss {
             None => Chance::Independent { share: way.loss.as_f64() },
         };
         let nth = way.loss_nth.unwrap_or(0);
-        Loss { chance, random, numbered: Numbered { count: 0, nth, list: way.drop_list.clone(), place: 0 } }
+        Loss { chance, random, numbered: Numbered { count: 0, nth, list: plan.drops.clone(), place: 0 } }
     }
 
     /// Whether the next segment is lost.
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn loss(spec: &str) -> Loss {
-        let plan = spec.parse::<WanSpec>().unwrap().plan();
+        let plan = spec.parse::<WanSpec>().unwrap().plan().unwrap();
         Loss::new(&plan[0], Random::new(7))
     }
 

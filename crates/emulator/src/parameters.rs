@@ -1,9 +1,9 @@
 //! Every parameter of a link, declared once: what it is called and takes, how it is read and how it is printed.
 
 use super::share::Share;
-use super::spec::{SEED, WanSpec, Way};
+use super::spec::{SEED, Speed, WanSpec, Way};
 use super::value::{
-    BURSTS, NONE, numbers, or_none, queue, rate, show_numbers, show_rate, show_time, size, states,
+    BURSTS, NONE, drop_list, file, or_none, queue, rate, show_drop_list, show_rate, show_time, size, states,
     thousandths, time,
 };
 
@@ -41,8 +41,17 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
         values: "a rate from 8k to 100G bits of IP packets a second: 1G, 2.5Gb/s, 100mbit",
         default: "1G",
         about: "how fast the line is; Ethernet's framing is not counted, so TCP at MTU 1500 gets 96.5 % of it",
-        read: |way, text| set(&mut way.rate_bps, rate(text)),
-        print: |way| Some(show_rate(way.rate_bps)),
+        read: |way, text| set(&mut way.speed, rate(text).map(Speed::Rate)),
+        print: |way| if let Speed::Rate(bps) = way.speed { Some(show_rate(bps)) } else { None },
+        off: None,
+    },
+    ParameterOf {
+        name: "trace",
+        values: "a file of delivery times in Mahimahi's format, in place of rate",
+        default: "",
+        about: "a delivery trace in place of `rate`: [traces](lab-wan.md#traces)",
+        read: |way, text| set(&mut way.speed, file(text).map(Speed::Trace)),
+        print: |way| if let Speed::Trace(file) = &way.speed { Some(file.clone()) } else { None },
         off: None,
     },
     ParameterOf {
@@ -114,11 +123,11 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
     },
     ParameterOf {
         name: "drop-list",
-        values: "numbers of packets with payload, ascending, the first is 1: 5+17+300, or none",
+        values: "numbers of packets with payload, the first is 1: 5+17+300, or a file of them, or none",
         default: "none",
-        about: "packets of these numbers are lost; A to B alone. A list has at most 2000 characters",
-        read: |way, text| set(&mut way.drop_list, numbers(text)),
-        print: |way| (!way.drop_list.is_empty()).then(|| show_numbers(&way.drop_list)),
+        about: "packets of these numbers are lost; A to B alone. A file has a number a line, ascending; a list that is longer than 2000 characters must be in one",
+        read: |way, text| set(&mut way.drop_list, drop_list(text)),
+        print: |way| show_drop_list(&way.drop_list),
         off: Some(NONE),
     },
     ParameterOf {

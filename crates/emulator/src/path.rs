@@ -81,7 +81,7 @@ impl Path {
     pub(super) fn new(plan: &WayPlan) -> Self {
         let random = |about: About| Random::stream(plan.seed, plan.number + 2 * about as u64);
         Path {
-            line: Pacer::new(plan.way.rate_bps, plan.counts_packets()),
+            line: Pacer::new(plan.mean_bps, plan.trace.clone(), plan.counts_packets()),
             queue: plan.queue,
             mark_above: plan.mark_above,
             delay: plan.delay,

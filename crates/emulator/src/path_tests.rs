@@ -7,7 +7,7 @@ use super::super::WanSpec;
 use super::*;
 
 fn path(spec: &str) -> Path {
-    Path::new(&spec.parse::<WanSpec>().unwrap().plan()[0])
+    Path::new(&spec.parse::<WanSpec>().unwrap().plan().unwrap()[0])
 }
 
 fn segment(size: u32) -> Segment {
@@ -157,7 +157,7 @@ fn what_is_too_large_vanishes_and_takes_no_time() {
 
 #[test]
 fn directions_have_chances_of_their_own() {
-    let plans = "loss=50%".parse::<WanSpec>().unwrap().plan();
+    let plans = "loss=50%".parse::<WanSpec>().unwrap().plan().unwrap();
     let fates = plans.each_ref().map(|plan| {
         let mut path = Path::new(plan);
         (0..64).map(|n| path.admit(Nanos::secs(n), segment(100)) == Fate::Lost).collect::<Vec<_>>()
@@ -167,7 +167,7 @@ fn directions_have_chances_of_their_own() {
 
 #[test]
 fn the_way_back_is_as_it_is_told() {
-    let plans = "rate=1G,rtt=2ms,back.rate=8M,drop-list=1".parse::<WanSpec>().unwrap().plan();
+    let plans = "rate=1G,rtt=2ms,back.rate=8M,drop-list=1".parse::<WanSpec>().unwrap().plan().unwrap();
     let [there, back] = plans.each_ref().map(|plan| Path::new(plan).admit(Nanos(0), segment(1000)));
     assert_eq!((there, back), (Fate::Lost, plain(Nanos::millis(2))));
 }
@@ -220,4 +220,13 @@ fn lost_segments_are_within_binomial_bounds() {
         let (mean, deviation) = (SEGMENTS as f64 * share, (SEGMENTS as f64 * share * (1.0 - share)).sqrt());
         assert!((lost as f64 - mean).abs() < 4.0 * deviation, "{spec}: {lost}");
     }
+}
+
+#[test]
+fn a_trace_is_a_line_like_any_other() {
+    let file = super::super::numbers::tests::file("10\n20\n");
+    let mut path = path(&format!("trace={},rtt=2ms,queue=3000", file.display()));
+    let fates: Vec<Fate> = (0..3).map(|_| path.admit(Nanos(0), segment(1500))).collect();
+    assert_eq!(fates, [plain(Nanos::millis(11)), plain(Nanos::millis(21)), Fate::NoRoom]);
+    assert_eq!(path.waiting(Nanos::millis(10)), Waiting { packets: 1, bytes: 1500 });
 }

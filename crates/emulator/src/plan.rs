@@ -1,9 +1,14 @@
-//! What a link will do: its parameters, with units worked out.
+//! What a link will do: its parameters, with files read and units worked out.
+
+use std::sync::Arc;
 
 use landspeed_units::Nanos;
 
+use super::error::WanSpecError;
 use super::frame::LARGEST_PIECE;
-use super::spec::{Queue, WanSpec, Way};
+use super::numbers::DROPS;
+use super::spec::{DropList, Queue, Speed, WanSpec, Way};
+use super::trace::Trace;
 
 /// What may wait, the packet on the line included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,8 +22,14 @@ pub(super) struct Room {
 pub(super) struct WayPlan {
     /// As it was written.
     pub(super) way: Way,
+    /// Bits of IP packets a second, over time.
+    pub(super) mean_bps: u64,
+    /// When these may leave, where the rate is not fixed.
+    pub(super) trace: Option<Arc<Trace>>,
     pub(super) queue: Room,
     pub(super) mark_above: Option<Room>,
+    /// Numbers of packets with payload that are lost, ascending.
+    pub(super) drops: Vec<u64>,
     /// Time from the line to the other end.
     pub(super) delay: Nanos,
     pub(super) seed: u64,
@@ -28,24 +39,49 @@ pub(super) struct WayPlan {
 
 impl WanSpec {
     /// Both directions.
-    pub(super) fn plan(&self) -> [WayPlan; 2] {
-        [self.plan_way(0), self.plan_way(1)]
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that says nothing understandable: names the file and the line.
+    pub(super) fn plan(&self) -> Result<[WayPlan; 2], WanSpecError> {
+        Ok([self.plan_way(0)?, self.plan_way(1)?])
     }
 
-    fn plan_way(&self, number: usize) -> WayPlan {
+    /// Whether the files that it names can be read and understood; looks at them, and at nothing else.
+    ///
+    /// # Errors
+    /// Names the file and the line.
+    pub fn check(&self) -> Result<(), WanSpecError> {
+        self.plan().map(drop)
+    }
+
+    fn plan_way(&self, number: usize) -> Result<WayPlan, WanSpecError> {
         let way = self.ways[number].clone();
+        let (mean_bps, trace) = match &way.speed {
+            Speed::Rate(bps) => (*bps, None),
+            Speed::Trace(file) => {
+                let trace = Trace::load(file)?;
+                (trace.mean_bps(), Some(Arc::new(trace)))
+            }
+        };
+        let drops = match &way.drop_list {
+            DropList::Numbers(numbers) => numbers.clone(),
+            DropList::File(file) => DROPS.read(file)?,
+        };
         let bound = |queue: Queue, bytes: Option<u64>| Room {
             packets: if let Queue::Packets(packets) = queue { packets.into() } else { u64::MAX },
             bytes: bytes.unwrap_or(u64::MAX),
         };
-        WayPlan {
-            queue: bound(way.queue, way.queue.room(way.rate_bps, self.rtt)),
-            mark_above: way.mark_above.map(|queue| bound(queue, queue.bytes(way.rate_bps, self.rtt))),
+        Ok(WayPlan {
+            queue: bound(way.queue, way.queue.room(mean_bps, self.rtt)),
+            mark_above: way.mark_above.map(|queue| bound(queue, queue.bytes(mean_bps, self.rtt))),
             delay: Nanos(self.rtt.0 / 2),
             seed: self.seed,
             number: number as u64,
+            mean_bps,
+            trace,
+            drops,
             way,
-        }
+        })
     }
 }
 
@@ -57,7 +93,10 @@ impl WayPlan {
 
     /// Most bytes of IP packets that leave the line within any time of this length.
     pub(super) fn most_bytes_within(&self, time: Nanos) -> u128 {
-        u128::from(self.way.rate_bps) * u128::from(time.0) / 8_000_000_000
+        match &self.trace {
+            Some(trace) => trace.most_bytes_within(time).into(),
+            None => u128::from(self.mean_bps) * u128::from(time.0) / 8_000_000_000,
+        }
     }
 
     /// Most bytes of IP packets that memory must be there for in front of the line. Packets that are counted are

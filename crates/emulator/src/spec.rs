@@ -20,11 +20,27 @@ pub(super) enum Queue {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct LossStates(pub(super) [Share; 4]);
 
+/// How fast the line is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Speed {
+    /// Bits of IP packets a second.
+    Rate(u64),
+    /// As a file says (Mahimahi's format).
+    Trace(String),
+}
+
+/// Packets with payload that are lost, by number; the first is 1.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum DropList {
+    /// Ascending.
+    Numbers(Vec<u64>),
+    File(String),
+}
+
 /// One direction.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Way {
-    /// Bits of IP packets a second.
-    pub(super) rate_bps: u64,
+    pub(super) speed: Speed,
     pub(super) queue: Queue,
     pub(super) mark_above: Option<Queue>,
     pub(super) jitter: Nanos,
@@ -33,8 +49,7 @@ pub(super) struct Way {
     pub(super) loss_burst: Option<u32>,
     pub(super) loss_states: Option<LossStates>,
     pub(super) loss_nth: Option<u64>,
-    /// Numbers of packets with payload, ascending; the first is 1.
-    pub(super) drop_list: Vec<u64>,
+    pub(super) drop_list: DropList,
     pub(super) reorder: Share,
     pub(super) reorder_delay: Nanos,
     pub(super) duplicate: Share,
@@ -63,7 +78,7 @@ impl Default for Way {
     /// 1 Gb/s, a queue of one bandwidth-delay product, nothing lost.
     fn default() -> Self {
         Way {
-            rate_bps: 1_000_000_000,
+            speed: Speed::Rate(1_000_000_000),
             queue: Queue::Bdp(1000),
             mark_above: None,
             jitter: Nanos(0),
@@ -71,7 +86,7 @@ impl Default for Way {
             loss_burst: None,
             loss_states: None,
             loss_nth: None,
-            drop_list: Vec::new(),
+            drop_list: DropList::Numbers(Vec::new()),
             reorder: Share::default(),
             reorder_delay: REORDER_DELAY,
             duplicate: Share::default(),
@@ -91,7 +106,7 @@ impl Way {
     /// What the way back is where nothing is said of it: the same, but for losses by number, which are
     /// those of the data's direction.
     pub(super) fn back(&self) -> Way {
-        Way { loss_nth: None, drop_list: Vec::new(), ..self.clone() }
+        Way { loss_nth: None, drop_list: DropList::Numbers(Vec::new()), ..self.clone() }
     }
 }
 
@@ -116,9 +131,13 @@ impl Queue {
 }
 
 impl WanSpec {
-    /// Rate of the line from A to B in bits of IP packets, Ethernet's own framing not counted.
-    pub fn rate(&self) -> BitRate {
-        BitRate(self.ways[0].rate_bps as f64)
+    /// Rate of the line from A to B in bits of IP packets, Ethernet's own framing not counted; `None` where a trace
+    /// says how fast it is.
+    pub fn rate(&self) -> Option<BitRate> {
+        match self.ways[0].speed {
+            Speed::Rate(bps) => Some(BitRate(bps as f64)),
+            Speed::Trace(_) => None,
+        }
     }
 
     /// Round-trip time of an idle link.
@@ -127,10 +146,13 @@ impl WanSpec {
     }
 
     /// Most bytes (of IP packets) that may wait in front of the line from A to B, the packet on the line
-    /// included; `None` where packets are counted.
+    /// included; `None` where packets are counted, or where it is a `bdp` of a trace.
     pub fn queue(&self) -> Option<Bytes> {
-        let [there, _] = &self.ways;
-        there.queue.room(there.rate_bps, self.rtt).map(Bytes)
+        match (self.ways[0].queue, &self.ways[0].speed) {
+            (Queue::Bytes(bytes), _) => Some(Bytes(bytes)),
+            (queue, Speed::Rate(bps)) => queue.room(*bps, self.rtt).map(Bytes),
+            (_, Speed::Trace(_)) => None,
+        }
     }
 
     /// The same link, but that from A to B it loses these packets (with payload, the first is 1) and no other.
@@ -143,7 +165,7 @@ impl WanSpec {
             loss_burst: None,
             loss_states: None,
             loss_nth: None,
-            drop_list: packets.to_vec(),
+            drop_list: DropList::Numbers(packets.to_vec()),
             ..there.clone()
         };
         spec

@@ -39,7 +39,8 @@ impl Known {
 impl FromStr for WanSpec {
     type Err = WanSpecError;
 
-    /// "rate=1G,rtt=20ms,loss=0.01%"; what is left out has its default, so "" is a link too.
+    /// "rate=1G,rtt=20ms,loss=0.01%"; what is left out has its default, so "" is a link too. Files are not
+    /// looked at.
     fn from_str(text: &str) -> Result<Self, WanSpecError> {
         let given = text.split(',').filter(|_| !text.is_empty()).map(given);
         let given: Vec<Given<'_>> = given.collect::<Result<_, _>>()?;
@@ -100,9 +101,12 @@ fn together(way: &Way, given: impl Fn(&'static str) -> bool) -> Result<(), WanSp
             return Err(WanSpecError::Together(text));
         }
     }
+    let both = |text: &str| Err(WanSpecError::Together(format!("{text}: give one")));
     if !way.loss.is_zero() && way.loss_states.is_some() {
-        let text = "loss and loss-states both say what chance loses: give one".to_owned();
-        return Err(WanSpecError::Together(text));
+        return both("loss and loss-states both say what chance loses");
+    }
+    if given("rate") && given("trace") {
+        return both("rate and trace both say how fast the line is");
     }
     if given("reorder-delay") && way.reorder.is_zero() {
         return Err(without("reorder-delay", "reorder"));
@@ -118,7 +122,7 @@ fn no_such(key: &str) -> WanSpecError {
 }
 
 /// Text from outside, shortened and escaped.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     text.chars().take(40).collect::<String>().escape_default().to_string()
 }
 
@@ -126,14 +130,14 @@ fn shown(text: &str) -> String {
 type Word = (&'static str, String);
 
 impl fmt::Display for WanSpec {
-    /// Rate, round-trip time and queue always, the rest where it is not the default, and of the way back
+    /// Rate or trace, round-trip time and queue always, the rest where it is not the default, and of the way back
     /// what is not as on the way there.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [there, back] = &self.ways;
         let mut words = there.words();
         words.insert(1, ("rtt", show_time(self.rtt)));
         for (key, value) in words {
-            let comma = if key == "rate" { "" } else { "," };
+            let comma = if matches!(key, "rate" | "trace") { "" } else { "," };
             write!(f, "{comma}{key}={value}")?;
         }
         for (key, value) in differences(&there.back(), back) {
@@ -152,7 +156,7 @@ impl fmt::Display for WanSpec {
 /// What must be said of `other` where `one` would be understood.
 fn differences(one: &Way, other: &Way) -> Vec<Word> {
     let (before, after) = (one.words(), other.words());
-    // How long is nothing to say where none is held back.
+    // Rate and trace take each other's place; how long is nothing to say where none is held back.
     let gone = WAY.iter().filter(|row| {
         let is_said = |words: &[Word]| words.iter().any(|(name, _)| *name == row.name);
         is_said(&before) && !is_said(&after)
@@ -162,7 +166,7 @@ fn differences(one: &Way, other: &Way) -> Vec<Word> {
 }
 
 impl Way {
-    /// The parameters: rate and queue always, the rest where it is not the default.
+    /// The parameters: rate or trace and queue always, the rest where it is not the default.
     fn words(&self) -> Vec<Word> {
         WAY.iter().filter_map(|row| Some((row.name, (row.print)(self)?))).collect()
     }

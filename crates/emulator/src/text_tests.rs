@@ -4,8 +4,8 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use proptest::prelude::*;
 
 use super::super::parameters::parameters;
-use super::super::spec::Queue;
-use super::super::value::LONGEST_LIST;
+use super::super::spec::{DropList, Queue, Speed};
+use super::super::value::LONGEST_TEXT;
 use super::*;
 
 fn refused(text: &str) -> String {
@@ -21,7 +21,7 @@ fn nothing_said_is_a_clean_gigabit() {
     let spec: WanSpec = "".parse().unwrap();
     assert_eq!(spec.to_string(), "rate=1G,rtt=20ms,queue=1bdp");
     assert_eq!(spec.queue(), Some(Bytes(2_500_000)));
-    assert_eq!(spec.plan()[0].delay, Nanos::millis(10));
+    assert_eq!(spec.plan().unwrap()[0].delay, Nanos::millis(10));
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn every_parameter_is_read_and_printed_again() {
     let all = [
         "rate=2500M,rtt=180ms,queue=0.5bdp,mark-above=65p,jitter=2ms,loss=0.01%,loss-burst=12.5,loss-nth=1000,\
          drop-list=5+17+300,reorder=0.1%,reorder-delay=2500us,duplicate=0.2%,drop-above=1400,pairs=2,seed=7",
-        "rate=1G,rtt=0ns,queue=1000p,loss-states=0.1%+12.5%+0%+100%",
+        "trace=/tmp/a b.trace,rtt=0ns,queue=1000p,loss-states=0.1%+12.5%+0%+100%",
     ];
     assert!(all.iter().all(|text| again(text) == **text));
     let mut names = parameters().into_iter().flatten().map(|parameter| parameter.name);
@@ -56,6 +56,8 @@ fn the_way_back_says_only_what_differs() {
         "rate=1G,rtt=20ms,queue=1bdp,loss=1%,loss-burst=8,back.loss=0%",
         "rate=1G,rtt=20ms,queue=1bdp,mark-above=64K,jitter=1ms,back.mark-above=none,back.jitter=0ns",
         "rate=1G,rtt=20ms,queue=1bdp,back.rate=2G,back.drop-list=4",
+        "trace=x,rtt=20ms,queue=1bdp,drop-list=y,back.rate=1G",
+        "rate=1G,rtt=20ms,queue=1bdp,back.trace=x,back.drop-list=y",
         "rate=1G,rtt=20ms,queue=1bdp,reorder=1%,reorder-delay=5ms,back.reorder=0%",
     ] {
         assert_eq!(again(text), text);
@@ -66,7 +68,7 @@ fn the_way_back_says_only_what_differs() {
 #[test]
 fn losses_by_number_are_those_of_the_way_there() {
     let spec: WanSpec = "loss-nth=9,drop-list=1+2,loss=1%".parse().unwrap();
-    assert_eq!((spec.ways[1].loss_nth, spec.ways[1].drop_list.len()), (None, 0));
+    assert_eq!((spec.ways[1].loss_nth, &spec.ways[1].drop_list), (None, &Way::default().drop_list));
     assert_eq!(spec.ways[1].loss, spec.ways[0].loss);
     let spec: WanSpec = "back.loss-nth=9".parse().unwrap();
     assert_eq!((spec.ways[0].loss_nth, spec.ways[1].loss_nth), (None, Some(9)));
@@ -75,7 +77,7 @@ fn losses_by_number_are_those_of_the_way_there() {
 #[test]
 fn rates_are_read_as_people_and_tc_write_them() {
     for text in ["1G", "1gbit", "1Gbit/s", "1Gb/s", "1000mbit", "1e0G", "1000000000"] {
-        let rate = format!("rate={text}").parse::<WanSpec>().ok().map(|spec| spec.rate());
+        let rate = format!("rate={text}").parse::<WanSpec>().ok().and_then(|spec| spec.rate());
         assert_eq!(rate, (text != "1e0G").then_some(BitRate(1e9)), "{text}");
     }
 }
@@ -102,16 +104,32 @@ fn errors_say_what_and_what_instead() {
     assert!(refused("reorder-delay=8ms").contains("add reorder=0.1%"));
     assert!(refused("loss=90%,loss-burst=4").contains("at most loss=80%"));
     assert!(refused("loss=1%,loss-states=1%+1%+0%+1%").contains("give one"));
+    assert!(refused("rate=1G,trace=x").contains("give one"));
+}
+
+#[test]
+fn files_are_looked_at_when_they_are_needed() {
+    for text in ["trace=/nowhere/at/all", "back.drop-list=/nowhere/at/all"] {
+        let error = text.parse::<WanSpec>().unwrap().check().unwrap_err().to_string();
+        assert!(
+            error.contains(text.trim_start_matches("back.")) && error.contains("cannot be opened"),
+            "{error}"
+        );
+    }
+    let spec: WanSpec = "trace=x,queue=64K".parse().unwrap();
+    assert_eq!((spec.rate(), spec.queue()), (None, Some(Bytes::kib(64))));
+    assert_eq!("trace=x".parse::<WanSpec>().unwrap().queue(), None);
 }
 
 #[test]
 fn lists_are_no_longer_than_a_labs_state_can_hold() {
     let longest = format!("1+{}", "9".repeat(16))
         + &(0..110).map(|n| format!("+{}", 10_u64.pow(16) + n)).collect::<String>();
-    assert!(
-        longest.len() < LONGEST_LIST
-            && again(&format!("drop-list={longest},back.drop-list={longest}")).len() < 10_000
-    );
+    let file = "x".repeat(LONGEST_TEXT);
+    let both =
+        format!("trace={file},drop-list={longest},back.trace=y{},back.drop-list={longest}", &file[1..]);
+    assert!(longest.len() < LONGEST_TEXT && again(&both).len() < 10_000);
+    assert!(refused(&format!("trace={file}x")).contains("expected a file"));
     assert!(refused(&format!("drop-list={longest}{longest}")).contains("expected numbers"));
 }
 
@@ -146,7 +164,9 @@ fn what_makes_no_link_is_refused() {
         "drop-list=",
         "drop-list=5+",
         "drop-list=5+5",
-        "drop-list=drops.txt",
+        "drop-list=a\u{7}",
+        "trace=",
+        "trace=a\u{7}",
         "drop-list=99999999999999999999999",
         "reorder=2",
         "reorder=1%,reorder-delay=0s",
@@ -182,17 +202,24 @@ fn a_queue() -> impl Strategy<Value = Queue> {
 
 prop_compose! {
     fn a_way()(
-        rate_bps in 8_000..=100_000_000_000_u64,
+        speed in prop_oneof![
+            (8_000..=100_000_000_000_u64).prop_map(Speed::Rate),
+            Just(Speed::Trace("a.trace".to_owned())),
+        ],
         queue in a_queue(),
         mark_above in prop::option::of(a_queue()),
         jitter in prop_oneof![Just(0), 0..=10_000_000_000_u64],
         (loss, reorder, duplicate) in (a_share(), a_share(), a_share()),
         loss_nth in prop::option::of(1..u64::MAX),
-        drop_list in prop_oneof![Just(vec![]), Just(vec![4, 5])],
+        drop_list in prop_oneof![
+            Just(DropList::Numbers(vec![])),
+            Just(DropList::Numbers(vec![4, 5])),
+            Just(DropList::File("drops.txt".to_owned())),
+        ],
         drop_above in prop::option::of(68..=65_535_u64),
     ) -> Way {
         Way {
-            rate_bps, queue, mark_above, jitter: Nanos(jitter), loss, reorder, duplicate, loss_nth, drop_list,
+            speed, queue, mark_above, jitter: Nanos(jitter), loss, reorder, duplicate, loss_nth, drop_list,
             drop_above: drop_above.map(Bytes),
             ..Way::default()
         }

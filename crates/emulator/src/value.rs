@@ -5,8 +5,9 @@ use std::ops::RangeInclusive;
 
 use landspeed_units::{BitRate, Bytes, Nanos, parse_duration};
 
+use super::numbers::DROPS;
 use super::share::Share;
-use super::spec::{LossStates, Queue};
+use super::spec::{DropList, LossStates, Queue};
 
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 const LONGEST: Nanos = Nanos::secs(10);
@@ -17,9 +18,9 @@ const SIZES: RangeInclusive<u64> = 68..=65_535;
 const QUEUES: RangeInclusive<u64> = 1..=1 << 34;
 const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 const BDPS: RangeInclusive<u32> = 1..=100_000;
-/// Characters of a list: two of them, and the rest, must fit into what is written down of a lab (16 KiB), or
-/// `landspeed lab down` would not find it.
-pub(super) const LONGEST_LIST: usize = 2000;
+/// Characters of a list or a file's name: four of them, and the rest, must fit into what is written down of a lab
+/// (16 KiB), or `landspeed lab down` would not find it.
+pub(super) const LONGEST_TEXT: usize = 2000;
 
 /// What stands for "not at all".
 pub(super) const NONE: &str = "none";
@@ -35,7 +36,11 @@ pub(super) fn rate(text: &str) -> Option<u64> {
     let short = ["bit/s", "bit", "bps"].iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(&text);
     let rate: BitRate = short.parse().ok()?;
     let whole = rate.0.round() as u64;
-    RATES.contains(&whole).then_some(whole)
+    is_rate(whole).then_some(whole)
+}
+
+pub(super) fn is_rate(bps: u64) -> bool {
+    RATES.contains(&bps)
 }
 
 pub(super) fn time(text: &str) -> Option<Nanos> {
@@ -64,14 +69,22 @@ pub(super) fn states(text: &str) -> Option<LossStates> {
     shares.try_into().ok().map(LossStates)
 }
 
-/// Ascending numbers from 1 with '+' between; none for "none".
-pub(super) fn numbers(text: &str) -> Option<Vec<u64>> {
+/// A file's name: nothing that a terminal would obey.
+pub(super) fn file(text: &str) -> Option<String> {
+    let is_sound = (1..=LONGEST_TEXT).contains(&text.len()) && !text.chars().any(char::is_control);
+    is_sound.then(|| text.to_owned())
+}
+
+/// Ascending numbers from 1 with '+' between, or a file of them; no number for "none".
+pub(super) fn drop_list(text: &str) -> Option<DropList> {
     if text == NONE {
-        return Some(Vec::new());
+        return Some(DropList::Numbers(Vec::new()));
     }
-    let plain = text.len() <= LONGEST_LIST && text.bytes().all(|b| b.is_ascii_digit() || b == b'+');
-    let numbers: Vec<u64> = text.split('+').map(|n| n.parse().ok()).collect::<Option<_>>()?;
-    (plain && numbers[0] > 0 && numbers.is_sorted_by(|a, b| a < b)).then_some(numbers)
+    if !text.bytes().all(|b| b.is_ascii_digit() || b == b'+') {
+        return file(text).map(DropList::File);
+    }
+    let short = Some(text).filter(|text| text.len() <= LONGEST_TEXT)?;
+    DROPS.parse(short.split('+')).ok().map(DropList::Numbers)
 }
 
 /// A plain decimal number, in thousandths.
@@ -117,6 +130,11 @@ fn whole(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
     }
 }
 
-pub(super) fn show_numbers(numbers: &[u64]) -> String {
-    numbers.iter().map(u64::to_string).collect::<Vec<_>>().join("+")
+/// `None` where no packet is meant.
+pub(super) fn show_drop_list(list: &DropList) -> Option<String> {
+    match list {
+        DropList::Numbers(numbers) if numbers.is_empty() => None,
+        DropList::Numbers(numbers) => Some(numbers.iter().map(u64::to_string).collect::<Vec<_>>().join("+")),
+        DropList::File(file) => Some(file.clone()),
+    }
 }

@@ -8,13 +8,14 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 /// A path from the first host to the second, as the words of a command line have it.
 pub trait PlannedPath: fmt::Debug {
-    /// Bits of IP packets a second.
-    fn rate(&self) -> BitRate;
+    /// Bits of IP packets a second; `None` where the rate changes.
+    fn rate(&self) -> Option<BitRate>;
 
     /// Round trip of the idle path.
     fn rtt(&self) -> Nanos;
 
-    /// Most bytes that may wait at the bottleneck; `None` where packets are counted.
+    /// Most bytes that may wait at the bottleneck; `None` where packets are counted, or where it is a
+    /// `bdp` of a rate that changes.
     fn queue(&self) -> Option<Bytes>;
 
     /// Names of parameters that make it another path than rate, round trip and queue do.

@@ -37,6 +37,11 @@ pub trait Topology: Sync {
     /// Which hosts the words ask for. Pure: makes and reaches nothing.
     fn plan(&self, words: &[String]) -> Result<Plan, Error>;
 
+    /// Whether what the words say about an accepted topology makes sense; asked before anything is reached.
+    fn check(&self, words: &[String]) -> Result<(), Error> {
+        self.plan(words).map(drop)
+    }
+
     /// Whether it could be opened on this machine by this user; otherwise why not, and the remedy.
     /// Changes nothing.
     fn can_run(&self) -> Result<(), String>;
@@ -174,7 +179,7 @@ pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
             known.join(", ")
         ))
     })?;
-    topology.plan(words)?;
+    topology.check(words)?;
     Ok(topology)
 }
 

@@ -62,6 +62,11 @@ impl Topology for Wan {
         Ok(Plan::Lab(LabPlan::link(word(&spec), "wan", pairs, spec)))
     }
 
+    /// Looks at the files that parameters name, too.
+    fn check(&self, words: &[String]) -> Result<(), Error> {
+        Ok(spec(words)?.check().map_err(landspeed_emulator::Error::from)?)
+    }
+
     fn can_run(&self) -> Result<(), String> {
         lab::can_run()?;
         can_carry()
@@ -88,7 +93,7 @@ fn pair(number: u8) -> [String; 2] {
 }
 
 impl PlannedPath for WanSpec {
-    fn rate(&self) -> BitRate {
+    fn rate(&self) -> Option<BitRate> {
         WanSpec::rate(self)
     }
 

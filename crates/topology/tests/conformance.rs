@@ -82,7 +82,7 @@ const PROMISES: [Promise; 9] = [
                 !others.into_iter().any(|other| other.accepts(&words)),
                 format!("{words:?} is another's too"),
             )?;
-            topology.plan(&words).map(drop).map_err(|e| e.to_string())
+            topology.check(&words).map_err(|e| e.to_string())
         })
     }),
     ("nonsense is refused with the thing and the remedy", |topology| {
@@ -90,7 +90,7 @@ const PROMISES: [Promise; 9] = [
             "real" => words("local -oProxyCommand=x"),
             name => vec![format!("{name}:no-such")],
         };
-        let error = topology.plan(&nonsense).err().ok_or("nonsense is accepted")?.to_string();
+        let error = topology.check(&nonsense).err().ok_or("nonsense is accepted")?.to_string();
         let thing = nonsense.iter().any(|word| error.contains(word)) || error.contains("no-such");
         ensure(thing && error.contains("expected"), error)
     }),

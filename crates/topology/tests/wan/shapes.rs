@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use landspeed_topology::{Hosts, Lab, with_namespace};
+use landspeed_units::Nanos;
 
-use super::{lab, move_stream, round_trip, send_numbered, settled, udp, udp_pair, wait_for};
+use super::{PATIENCE, lab, move_stream, round_trip, send_numbered, settled, udp, udp_pair, wait_for};
 
 #[test]
 fn each_way_is_as_it_is_told() {
@@ -115,4 +116,23 @@ fn pairs_share_one_link() {
     far.connect(near.local_addr().unwrap()).unwrap();
     assert!((0..5).any(|_| round_trip(&near, &far) < Duration::from_millis(9)));
     assert_eq!(lab.link().unwrap().stats().a_to_b.arrived_segments, 3);
+}
+
+#[test]
+fn a_trace_sets_the_pace() {
+    let path = std::env::temp_dir().join(format!("ls-trace-{}", std::process::id()));
+    // A packet each 2 ms: 6 Mb/s.
+    std::fs::write(&path, "2\n").unwrap();
+    let lab = lab(&format!("trace={},rtt=2ms,queue=1M", path.display()));
+    std::fs::remove_file(&path).unwrap();
+    let Some(lab) = lab else { return };
+    let (near, far) = udp_pair(&lab);
+    round_trip(&near, &far);
+    let started = std::time::Instant::now();
+    send_numbered(&near, 100, 1500);
+    (0..100).for_each(|_| _ = far.recv(&mut [0; 1500]).unwrap());
+    let took = started.elapsed();
+    assert!(took >= Duration::from_millis(198) && took < PATIENCE, "{took:?}");
+    let stats = lab.link().unwrap().stats();
+    assert_eq!((stats.rate_bps.0, stats.rtt_ns), (6e6, Nanos::millis(2)));
 }

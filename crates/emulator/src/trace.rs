@@ -1,0 +1,183 @@
+//! Delivery traces in Mahimahi's format: a line for each moment, in milliseconds since the start, at which
+//! 1500 bytes may leave; at the last line's time it starts again.
+//!
+//! What becomes of a moment is as in Mahimahi (src/frontend/link_queue.cc): small packets share one, large
+//! ones need several, and what nobody waits for is gone. It differs in one figure: Mahimahi sends 1504 bytes
+//! at a time, for its TUN device adds 4 to each packet.
+
+use std::sync::Arc;
+
+use landspeed_units::Nanos;
+
+use super::error::WanSpecError;
+use super::numbers::Numbers;
+use super::value::is_rate;
+
+/// Bytes of IP packets that may leave at each moment.
+const CHUNK: u64 = 1500;
+const MILLI: u64 = 1_000_000;
+const MOMENTS: Numbers = Numbers {
+    key: "trace",
+    // Minutes at 1 Gb/s, hours at 10 Mb/s.
+    largest: 32 << 20,
+    // Times of no more than 49 days: no sum of them overflows.
+    follows: |before, moment| (before..=u32::MAX.into()).contains(&moment),
+    expected: "whole milliseconds, not before the line above",
+};
+
+/// A trace: moments at which a packet may leave.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Trace {
+    /// Milliseconds since the start of a turn, in order; more than none.
+    moments: Vec<u64>,
+    /// Milliseconds after which it starts again: the last moment, above 0.
+    period: u64,
+}
+
+impl Trace {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Names the file and the line.
+    pub(super) fn load(path: &str) -> Result<Self, WanSpecError> {
+        let moments = MOMENTS.read(path)?;
+        let trace = Trace { period: moments.last().copied().unwrap_or(0), moments };
+        if trace.period == 0 {
+            return Err(MOMENTS.wrong(path, "must last longer than 0 ms"));
+        }
+        if !is_rate(trace.mean_bps()) {
+            let why = format!("lets {} bit/s pass: expected 8k to 100G", trace.mean_bps());
+            return Err(MOMENTS.wrong(path, why));
+        }
+        Ok(trace)
+    }
+
+    /// Bits a second over a whole turn.
+    pub(super) fn mean_bps(&self) -> u64 {
+        self.moments.len() as u64 * CHUNK * 8 * 1000 / self.period
+    }
+
+    /// Most bytes that may leave within any time of this length.
+    pub(super) fn most_bytes_within(&self, time: Nanos) -> u64 {
+        let millis = time.0 / MILLI + 1;
+        let (turns, rest) = (millis / self.period, millis % self.period);
+        let count = self.moments.len();
+        let at = |n: usize| self.moments[n % count] + self.period * (n / count) as u64;
+        let (mut end, mut most) = (0, 0);
+        for start in 0..count {
+            while end < start + count && at(end) <= at(start) + rest {
+                end += 1;
+            }
+            most = most.max(end - start);
+        }
+        (turns * count as u64 + most as u64) * CHUNK
+    }
+}
+
+/// A line that follows a trace, from the first packet's arrival on.
+#[derive(Debug, Clone)]
+pub(super) struct Follower {
+    trace: Arc<Trace>,
+    /// When the trace began; `None` before the first packet.
+    began: Option<Nanos>,
+    /// The moment that is used: number since the beginning, and bytes that are left of it.
+    moment: u64,
+    left: u64,
+}
+
+impl Follower {
+    pub(super) fn new(trace: Arc<Trace>) -> Self {
+        Follower { trace, began: None, moment: 0, left: CHUNK }
+    }
+
+    /// Takes a packet that arrives at `now`, behind all others; when its last byte leaves.
+    pub(super) fn occupy(&mut self, now: Nanos, size: u64) -> Nanos {
+        let began = *self.began.get_or_insert(now);
+        self.skip_to(now - began);
+        let mut size = size;
+        while size > self.left {
+            size -= self.left;
+            (self.moment, self.left) = (self.moment + 1, CHUNK);
+        }
+        self.left -= size;
+        began + self.time_of(self.moment)
+    }
+
+    /// Lets those moments go by that nobody waited for.
+    fn skip_to(&mut self, time: Nanos) {
+        if self.time_of(self.moment) >= time {
+            return;
+        }
+        let period = self.trace.period * MILLI;
+        // The end of a turn is the beginning of the next: moments of that time come first.
+        let turn = time.0.saturating_sub(1) / period;
+        let within = time.0 - turn * period;
+        let passed = self.trace.moments.partition_point(|moment| moment * MILLI < within);
+        self.moment = turn * self.trace.moments.len() as u64 + passed as u64;
+        self.left = CHUNK;
+    }
+
+    fn time_of(&self, moment: u64) -> Nanos {
+        let count = self.trace.moments.len() as u64;
+        let turn = moment / count * self.trace.period;
+        Nanos((turn + self.trace.moments[(moment % count) as usize]) * MILLI)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::numbers::tests::file;
+    use super::*;
+
+    fn trace(text: &str) -> Arc<Trace> {
+        Arc::new(Trace::load(file(text).to_str().unwrap()).unwrap())
+    }
+
+    fn refused(text: &str) -> String {
+        Trace::load(file(text).to_str().unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn packets_leave_at_the_moments_of_the_trace() {
+        let mut line = Follower::new(trace("1\n1\n4\n10\n"));
+        let start = Nanos::secs(5);
+        let at = |line: &mut Follower, ms: u64, size| {
+            (line.occupy(start + Nanos::millis(ms), size) - start).0 / MILLI
+        };
+        assert_eq!(at(&mut line, 0, 1500), 1);
+        assert_eq!(at(&mut line, 0, 700), 1);
+        assert_eq!(at(&mut line, 0, 800), 1, "small ones share a moment");
+        assert_eq!(at(&mut line, 0, 3000), 10, "large ones take several");
+        assert_eq!(at(&mut line, 0, 40), 11, "and it starts again");
+        assert_eq!(at(&mut line, 12, 1500), 14, "what nobody waits for is gone");
+        assert_eq!(at(&mut line, 99, 1), 100);
+        assert_eq!(at(&mut line, 1_000_000, 1), 1_000_000, "a moment that comes with the packet is its own");
+        assert_eq!(at(&mut line, 1_000_000, 1500), 1_000_001);
+    }
+
+    #[test]
+    fn a_trace_carries_its_mean_rate() {
+        // 12 Mb/s: a packet each millisecond.
+        let one = trace("1\n");
+        assert_eq!(one.mean_bps(), 12_000_000);
+        let mut line = Follower::new(Arc::clone(&one));
+        let last = (0..1000).map(|_| line.occupy(Nanos(0), 1500)).last();
+        assert_eq!(last, Some(Nanos::secs(1)));
+        assert_eq!(one.most_bytes_within(Nanos::millis(10)), 12 * 1500);
+        // All at once, then none for 100 ms.
+        let burst = trace(&format!("{}100\n", "5\n".repeat(20)));
+        assert_eq!(burst.most_bytes_within(Nanos(0)), 20 * 1500);
+        assert_eq!(burst.most_bytes_within(Nanos::millis(99)), 41 * 1500);
+    }
+
+    #[test]
+    fn hostile_traces_are_refused_with_their_line() {
+        assert!(refused("1\n2\n1\n").contains("line 3: '1'"));
+        assert!(refused("1\n4294967296\n").contains("line 2"));
+        for text in ["", "0\n", "0\n0\n"] {
+            assert!(refused(text).contains("longer than 0 ms"), "{text:?}");
+        }
+        assert!(refused("4294967295\n").contains("0 bit/s"));
+        assert!(refused(&"1\n".repeat(10_000)).contains("bit/s"), "120 Gb/s");
+    }
+}
