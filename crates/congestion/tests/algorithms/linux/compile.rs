@@ -9,6 +9,8 @@ use std::process::Command;
 
 use landspeed_congestion::{Native, native};
 
+use super::planted::Planted;
+
 /// Where kernel.h and table.h lie.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/algorithms/linux");
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
@@ -79,4 +81,26 @@ pub(super) fn paper(folder: &Path, name: &str, file: &str) -> Native {
     fs::copy(Path::new(HERE).join(file), &source).expect("a temporary folder");
     let arguments = ["-I".to_owned(), HERE.to_owned(), "-I".to_owned(), format!("{CRATE}/c")];
     table(name, &source, &arguments, "ls_paper")
+}
+
+impl Planted {
+    /// The source with the error of this number.
+    pub(super) fn source(&self, number: usize) -> String {
+        let text = read(&Path::new(CRATE).join("src/algorithms").join(self.file));
+        let [is, becomes] = self.errors[number];
+        assert_eq!(text.matches(is).count(), 1, "{is:?} in {}", self.file);
+        text.replace(is, becomes)
+    }
+
+    /// Our control `name` with that error.
+    pub(super) fn control(&self, folder: &Path, name: &str, number: usize) -> Native {
+        let root = folder.join(format!("{name}_{number}"));
+        fs::create_dir(&root).expect("a temporary folder");
+        let trees = ["c", "src/algorithms"].map(|tree| Path::new(CRATE).join(tree));
+        let status = Command::new("cp").arg("-r").args(trees).arg(&root).status().expect("cp");
+        assert!(status.success(), "{}: {status}", root.display());
+        fs::write(root.join("algorithms").join(self.file), self.source(number)).expect("a temporary folder");
+        let arguments = ["c", "algorithms"].map(|tree| format!("-I{}", root.join(tree).display()));
+        table(name, &root.join(format!("algorithms/{name}/{name}.c")), &arguments, &format!("ls_{name}"))
+    }
 }
