@@ -1,5 +1,5 @@
-//! Windows against loss rates. Losses are at equal distances: chance would shift Reno's window by 7 %. The other controls
-//! are held against their response functions in `landspeed-congestion`; here it is the sender and the path.
+//! Windows against loss rates. Losses are at equal distances: chance would shift Reno's window by 7 %. Windows grow by
+//! segments acknowledged, as Linux has it: delayed acknowledgements change nothing.
 
 use landspeed_simulator::{FlowOutcome, FlowSample, FlowSpec, LinkSpec, LossSpec, Scenario, simulate};
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -97,4 +97,55 @@ fn scalable_is_a_by_b_by_p_at_a_loss() {
     // The round trip of recovery adds nothing, and is one of fourteen.
     let window = measured("scalable", 100_000, mean(1e-5)).at_loss;
     assert!((window / 0.08e5 - 0.93).abs() < 0.02, "{window}");
+}
+
+#[test]
+fn bic_is_as_its_paper_steps() {
+    // Xu, Harfoush, Rhee, INFOCOM 2004, section IV, with S_max = 32, S_min = 0.01, beta = 1/8.
+    let gain = |window: f64, most: f64, _| ((most - window) / 2.0).clamp(0.01, 32.0);
+    hold("bic", |p| periodic(p, 7.0 / 8.0, gain), &[1_000, 10_000, 100_000, 1_000_000]);
+}
+
+#[test]
+fn htcp_is_as_its_draft_says() {
+    // Leith, Shorten, draft-leith-tcp-htcp-06, section 2: the round trips do not change, so beta is the largest.
+    const KEPT: f64 = 0.8;
+    let gain = |_, _, round_trips: f64| {
+        let beyond = (round_trips * RTT.as_secs_f64() - 1.0).max(0.0);
+        (2.0 * (1.0 - KEPT) * (1.0 + 10.0 * beyond + (beyond / 2.0).powi(2))).max(1.0)
+    };
+    hold("htcp", |p| periodic(p, KEPT, gain), &[1_000, 10_000, 100_000]);
+}
+
+#[test]
+fn stepping_is_the_closed_form_where_there_is_one() {
+    for p in [1e-3, 1e-5] {
+        let stepped = periodic(p, 0.5, |_, _, _| 1.0);
+        assert!((stepped / (1.5 / p).sqrt() - 1.0).abs() < 1e-3, "{stepped} at {p}");
+    }
+}
+
+/// Mean window of a control that keeps the share `kept` at a loss and then gains `gain(window, window at the loss,
+/// round trips since)` each round trip until it is back where it was, if `1/p` packets lie between losses.
+fn periodic(p: f64, kept: f64, gain: impl Fn(f64, f64, f64) -> f64) -> f64 {
+    let epoch = |most: f64| {
+        let (mut window, mut packets, mut round_trips) = (most * kept, 0.0, 0.0);
+        while window < most {
+            let added = gain(window, most, round_trips);
+            // The last round trip is only as long as is needed.
+            let share = ((most - window) / added).min(1.0);
+            packets += share * (window + share * added / 2.0);
+            round_trips += share;
+            window += added;
+        }
+        (packets, round_trips)
+    };
+    let (mut low, mut high) = (1.0, 1e8);
+    // Doubles of this range are told apart after some 60 halvings.
+    for _ in 0..60 {
+        let most = (low + high) / 2.0;
+        if epoch(most).0 * p < 1.0 { low = most } else { high = most }
+    }
+    let (packets, round_trips) = epoch(low);
+    packets / round_trips
 }
