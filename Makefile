@@ -33,8 +33,8 @@ test: setup-test check
 # here and not by itself asserts how fast something was.
 disturbed: setup-test
 	@.ci/install stress-ng
-	$(SUDO) stress-ng --quiet --cpu 0 --cpu-load 40 --cpu-load-slice 4 --sched fifo --sched-prio 50 & \
-	other=$$!; trap "$(SUDO) kill $$other" EXIT; $(CARGO) run --quiet --locked -p xtask -- test
+	$(SUDO) stress-ng --quiet --cpu 0 --cpu-load 40 --cpu-load-slice 4 --sched fifo --sched-prio 50 --timeout 2h & \
+	other=$$!; trap "$(SUDO) kill $$other" EXIT; trap "exit 130" INT TERM HUP; $(CARGO) run --quiet --locked -p xtask -- test
 
 check: lint
 	$(CARGO) run --quiet --locked -p xtask -- check
@@ -115,8 +115,8 @@ fuzz-cc: setup
 	PROPTEST_CASES=$(CASES) PROPTEST_FORK=true PROPTEST_TIMEOUT=30000 $(CARGO) test --release --locked -p landspeed-congestion \
 		--test algorithms -- fuzz:: --nocapture
 
-# Each congestion control beside Linux 6.12's own source of it, acknowledgement by acknowledgement (a minute, 150 MB from
-# Debian the first time; nothing is installed or kept but under target).
+# Each congestion control beside Linux 6.12's own source of it, acknowledgement by acknowledgement, and with errors planted
+# in ours, which must be found (a minute, 150 MB from Debian the first time; nothing is installed or kept but under target).
 cc-linux: setup
 	@.ci/linux-source target/linux
 	LANDSPEED_LINUX=$(CURDIR)/target/linux $(CARGO) test --release --locked -p landspeed-congestion --test algorithms -- \
