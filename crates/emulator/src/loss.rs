@@ -174,6 +174,8 @@ mod tests {
     fn numbers_are_met_exactly_and_count_payload_alone() {
         assert_eq!(numbers("loss-nth=4", 13), [4, 8, 12]);
         assert_eq!(numbers("drop-list=1+2+9", 20), [1, 2, 9]);
+        let file = super::super::numbers::tests::file("1\n2\n9\n");
+        assert_eq!(numbers(&format!("drop-list={}", file.display()), 20), [1, 2, 9], "from a file");
         assert_eq!(numbers("drop-list=3+9,loss-nth=3", 10), [3, 6, 9], "together");
         let mut loss = loss("drop-list=2");
         let told = [true, false, false, true].map(|payload| loss.takes(payload));
