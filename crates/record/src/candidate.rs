@@ -9,13 +9,10 @@ use crate::Cell;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Candidate {
-    /// Knob that the step is named for.
     pub knob: String,
-    /// Value to try.
     pub value: String,
     /// What stands before, for people.
     pub from: String,
-    /// The whole change, prerequisites included.
     pub change: Cell,
     /// The prerequisites for people, as "knob=value".
     pub with: Vec<String>,

@@ -13,12 +13,10 @@ pub type Settings = BTreeMap<String, String>;
 pub enum Side {
     /// The first host named; sends unless the direction is reversed.
     A,
-    /// The second host named.
     B,
 }
 
 impl Side {
-    /// Both, in order.
     pub const BOTH: [Side; 2] = [Side::A, Side::B];
 }
 
@@ -38,9 +36,7 @@ impl std::fmt::Display for Side {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cell {
-    /// System knobs of host A.
     pub a: Settings,
-    /// System knobs of host B.
     pub b: Settings,
     /// Settings of the flow itself: transport, sockets, sizes, threads.
     pub flow: Settings,
@@ -58,7 +54,6 @@ impl Cell {
         Cell { a: lay(&self.a, &change.a), b: lay(&self.b, &change.b), flow: lay(&self.flow, &change.flow) }
     }
 
-    /// The system knobs of one side.
     pub fn host(&self, side: Side) -> &Settings {
         match side {
             Side::A => &self.a,
@@ -66,7 +61,6 @@ impl Cell {
         }
     }
 
-    /// The system knobs of one side, to change.
     pub fn host_mut(&mut self, side: Side) -> &mut Settings {
         match side {
             Side::A => &mut self.a,

@@ -14,13 +14,11 @@ pub struct DatagramCounts {
     pub sent: u64,
     /// Received, each one once.
     pub received: u64,
-    /// Their payload.
     pub received_bytes: Bytes,
     /// Not received although a later one was.
     pub lost: u64,
     /// Received after one that was sent later (RFC 4737 section 3.3).
     pub reordered: u64,
-    /// Received once more.
     pub duplicated: u64,
     /// Dropped because they were not of the flow, or made no sense.
     pub malformed: u64,
@@ -71,7 +69,6 @@ pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
     notes
 }
 
-/// What came of the flows' datagrams.
 fn came(flows: &[DatagramCounts]) -> Option<String> {
     let sum = |count: fn(&DatagramCounts) -> u64| flows.iter().map(count).fold(0, u64::saturating_add);
     let (expected, lost) = (sum(DatagramCounts::expected), sum(|counts| counts.lost));

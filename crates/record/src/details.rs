@@ -33,7 +33,6 @@ const NOT_READ: &str = "what came has another shape than this landspeed reads";
 
 /// A type that stands in a record under its own name. [`detail!`](crate::detail) implements it.
 pub trait Detail: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
-    /// Its name in the record.
     const NAME: &'static str;
     /// Where older records hold its members: (member, name beside that of other details).
     const FORMERLY: &'static [(&'static str, &'static str)] = &[];
@@ -115,7 +114,6 @@ impl Details {
         self.0.get(T::NAME).map(Entry::typed).transpose()
     }
 
-    /// Puts a detail in the place of what has its name.
     pub fn put<T: Detail>(&mut self, detail: T) {
         self.0.insert(T::NAME.to_owned(), Entry::of(detail));
     }
@@ -135,7 +133,6 @@ impl Details {
             .expect("it was read as this type")
     }
 
-    /// Whether a value of this name is there.
     pub fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::Misshapen;
 
-/// A figure under its name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
     /// "retransmitted segments".
@@ -13,41 +12,30 @@ pub struct Figure {
     /// What it means, where the name does not say everything.
     #[serde(default)]
     pub about: String,
-    /// The figure, in a field that names its unit.
     #[serde(flatten)]
     pub amount: Amount,
 }
 
-/// A figure with its unit, or a word in its place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
-    /// How many.
     Count(u64),
     /// How many in a second.
     PerSecond(f64),
     /// A part of a whole, 0 to 1.
     Share(f64),
-    /// Bytes.
     Bytes(Bytes),
-    /// A rate.
     RateBps(BitRate),
-    /// A length of time.
     TimeNs(Nanos),
-    /// Processor time.
     CpuNs(CpuNanos),
-    /// What is no number.
     Text(String),
 }
 
-/// What one observer, or the workload, prints of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartFigures {
     /// "A", or its name where there are more than two.
     pub host: String,
-    /// Name of the observer or workload.
     pub part: String,
-    /// Its figures.
     pub figures: Vec<Figure>,
 }
 

@@ -21,17 +21,14 @@ pub enum CpuAccounting {
     Stat,
 }
 
-/// Facts about one host.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
-    /// The host's own name.
     pub hostname: String,
     /// `uname -r`.
     pub kernel: String,
     /// Distribution, from os-release's PRETTY_NAME.
     pub distribution: String,
-    /// The landspeed version of the agent.
     pub landspeed: String,
     /// /proc/sys/kernel/random/boot_id. Two agents with one boot id share one machine, so its
     /// processor time is counted once.
@@ -44,21 +41,16 @@ pub struct HostFacts {
     pub may_tune: bool,
     /// Why not, where `may_tune` is false.
     pub may_not_tune_because: String,
-    /// Processor model.
     pub cpu_model: String,
     /// Clock of its first processor in Hz when it was probed, as the kernel tells; `None` where it does not.
     pub cpu_clock_hz: Option<f64>,
-    /// Online processors.
     pub cpus: u32,
-    /// NUMA nodes.
     pub numa_nodes: u32,
-    /// Memory of the host.
     pub memory_bytes: Bytes,
     /// cpufreq governor of cpu0, empty where there is none.
     pub governor: String,
     /// "kvm", "vmware", ... or empty on bare metal, as far as can be seen.
     pub virtualization: String,
-    /// How this agent measures processor time.
     pub cpu_accounting: CpuAccounting,
     /// Congestion controls that a socket may use.
     pub congestion_available: Vec<String>,
@@ -70,21 +62,17 @@ pub struct HostFacts {
     pub links: Vec<LinkFacts>,
     /// Programs that change settings on their own, and the knobs they would fight over.
     pub conflicts: Vec<Conflict>,
-    /// What could not be found out, and why.
     pub notes: Vec<String>,
 }
 
-/// Facts about one network interface.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkFacts {
-    /// Interface name.
     pub name: String,
     /// Interface index within its namespace.
     pub index: u32,
     /// Driver or link kind: "veth", "ixgbe", "virtio_net", "bridge".
     pub driver: String,
-    /// MTU in bytes.
     pub mtu_bytes: u32,
     /// Hardware address in colon notation.
     pub mac: String,
@@ -92,13 +80,10 @@ pub struct LinkFacts {
     pub speed_mbps: Option<u64>,
     /// Addresses, IPv4 first, link-local last.
     pub addresses: Vec<IpAddr>,
-    /// NUMA node of the device.
     pub numa_node: Option<u32>,
     /// Processors of that node; empty where unknown.
     pub local_cpus: Vec<u32>,
-    /// Receive queues.
     pub rx_queues: u32,
-    /// Transmit queues.
     pub tx_queues: u32,
     /// Processors that take the device's interrupts, in queue order; empty where it has none.
     pub irq_cpus: Vec<u32>,
@@ -111,7 +96,6 @@ pub struct LinkFacts {
 pub struct Conflict {
     /// "irqbalance", "tuned", "bpftune".
     pub program: String,
-    /// Its process id.
     pub pid: u32,
     /// Names of knobs that it would turn back.
     pub knobs: Vec<String>,

@@ -3,11 +3,9 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// One knob on one host, as probed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KnobState {
-    /// Name from the knob table.
     pub knob: String,
     /// Its value now, in the table's spelling; `None` where it cannot be read.
     pub value: Option<String>,
@@ -22,12 +20,9 @@ pub struct KnobState {
     pub members: u32,
 }
 
-/// What one turn of a knob did.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TurnReport {
-    /// Name from the knob table.
     pub knob: String,
-    /// Value before.
     pub before: String,
     /// Value read back after the write.
     pub after: String,

@@ -13,8 +13,6 @@
 //!
 //! All types here are plain data: nothing in this crate touches a host.
 
-#![warn(missing_docs)]
-
 mod candidate;
 mod cell;
 mod compare;

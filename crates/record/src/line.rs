@@ -13,7 +13,6 @@ use crate::{
 pub struct Header {
     /// Record format; see [`crate::RECORD_FORMAT`].
     pub format: u32,
-    /// landspeed's version.
     pub landspeed: String,
     /// What ran: "tune", "compare".
     pub kind: String,
@@ -29,11 +28,9 @@ pub struct Header {
     pub baseline: String,
     /// Seed of the orders of trials.
     pub seed: u64,
-    /// Time budget.
     pub budget_ns: Nanos,
 }
 
-/// The path between the hosts, as resolved.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathFacts {
@@ -41,9 +38,7 @@ pub struct PathFacts {
     pub link_a: String,
     /// Interface of host B that faces A.
     pub link_b: String,
-    /// Address of A on the path.
     pub address_a: String,
-    /// Address of B on the path.
     pub address_b: String,
     /// Idle median round trip at the start.
     pub rtt_ns: Nanos,
@@ -52,11 +47,8 @@ pub struct PathFacts {
 /// A decision about a step, with its full cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepLine {
-    /// The decision as reported.
     pub summary: StepSummary,
-    /// What stood.
     pub incumbent: Cell,
-    /// What was tried.
     pub candidate: Cell,
 }
 
@@ -71,9 +63,7 @@ pub struct VerdictLine {
     pub after: String,
     /// Time that the run had used before it looked.
     pub at_ns: Nanos,
-    /// Time that looking took.
     pub took_ns: Nanos,
-    /// What was found.
     pub verdict: Verdict,
 }
 
@@ -91,29 +81,19 @@ pub struct Restored {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub enum Line {
-    /// What this is.
     Header(Header),
-    /// A host's facts.
     Host {
-        /// Which host.
         side: Side,
-        /// Its facts.
         facts: Box<HostFacts>,
     },
-    /// The path between them.
     Path(PathFacts),
-    /// The knobs of a host, as probed.
     Knobs {
-        /// Which host.
         side: Side,
-        /// Each knob of the table.
         states: Vec<KnobState>,
     },
     /// What may be tried, in order, and what is not and why.
     Plan {
-        /// The cell at the start.
         start: Cell,
-        /// All candidates.
         candidates: Vec<Candidate>,
     },
     /// A step begins: what the trials that follow are about.
@@ -122,25 +102,18 @@ pub enum Line {
         step: String,
         /// What is tried, in words: "tso=on with tx-checksum=on".
         what: String,
-        /// Time that the run has used.
         at_ns: Nanos,
     },
-    /// A raw trial.
     Trial(Box<Trial>),
     /// What holds the path back at the setting that stands.
     Verdict(Box<VerdictLine>),
-    /// A decision.
     Step(Box<StepLine>),
-    /// What a study of transports is to run.
     Study(Box<Study>),
-    /// One run of a study.
     Run(Box<StudyRun>),
     /// Something a reader should know: a discarded block, a refused knob.
     Note {
-        /// In words.
         text: String,
     },
-    /// What was put back.
     Restored(Restored),
     /// The summary as computed at the end of the run.
     Summary(Box<TuneSummary>),

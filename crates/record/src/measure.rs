@@ -8,35 +8,24 @@ use crate::{
     PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram,
 };
 
-/// The version of the measurement document.
 pub const MEASURE_FORMAT: u32 = 3;
 
 /// What a measurement found. Figures that the workload does not have are empty.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct MeasureReport {
-    /// [`MEASURE_FORMAT`].
     pub format: u32,
-    /// Version of landspeed that ran.
     pub landspeed: String,
-    /// Start, RFC 3339 UTC.
     pub started: String,
-    /// How to run it again.
     pub command: String,
-    /// "lab:back-to-back", or the hosts.
     pub topology: String,
-    /// What ran.
     pub workload: Workload,
     /// Host A, the client: it opens the connections.
     pub host_a: HostFacts,
-    /// Host B, the server.
     pub host_b: HostFacts,
-    /// The path between them.
     pub path: PathFacts,
-    /// Goodput by direction.
     pub streams: Vec<StreamFigure>,
     /// Payload per second of processor time over both hosts (each machine counted once).
     pub bytes_per_cpu_s: Option<BytesPerCpuSecond>,
-    /// Goodput by write size.
     pub sweep: Vec<SweepPoint>,
     /// What `latency` holds: "round trip", "connection set-up time".
     #[serde(default)]
@@ -46,9 +35,7 @@ pub struct MeasureReport {
     /// Of documents before format 3, which `figures` has now: connections set up in a second.
     #[serde(default, skip_serializing)]
     pub connections_per_s: Option<f64>,
-    /// Processor time by host.
     pub cpu: Vec<HostCpu>,
-    /// What TCP said, by host that sent.
     pub tcp: Vec<TcpFigure>,
     /// What the workload prints beside, by host.
     #[serde(default)]
@@ -56,19 +43,14 @@ pub struct MeasureReport {
     /// What the observers that were asked for print.
     #[serde(default)]
     pub observed: Vec<PartFigures>,
-    /// The wide-area link in user space between the hosts, where they are joined by one.
     #[serde(default)]
     pub wan: Option<WanReport>,
-    /// What could not be seen or was not as asked, one line each.
     pub notes: Vec<String>,
-    /// Path of the record, where one was kept.
     pub record: Option<String>,
 }
 
-/// Goodput of one direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamFigure {
-    /// The host that sent.
     pub sender: Side,
     /// The two hosts by name, sender first ("h0 to h3"), where several pairs were measured at once.
     #[serde(default)]
@@ -77,9 +59,7 @@ pub struct StreamFigure {
     pub rate_bps: BitRate,
     /// The same by flow.
     pub flow_rate_bps: Vec<BitRate>,
-    /// Payload received.
     pub received_bytes: Bytes,
-    /// The receiver's window.
     pub window_ns: Nanos,
 }
 
@@ -89,24 +69,16 @@ pub struct StreamFigure {
 pub struct LatencyFigure {
     /// The two hosts by name, the one that measured first ("h0 to h3"), where several pairs were measured at once.
     pub between: Option<String>,
-    /// Message size.
     pub size_bytes: Bytes,
-    /// Round trips.
     pub samples: u64,
-    /// Median.
     pub p50_ns: Option<Nanos>,
-    /// 90th percentile.
     pub p90_ns: Option<Nanos>,
-    /// 99th percentile.
     pub p99_ns: Option<Nanos>,
-    /// 99.9th percentile.
     pub p99_9_ns: Option<Nanos>,
-    /// 99.99th percentile.
     pub p99_99_ns: Option<Nanos>,
 }
 
 impl LatencyFigure {
-    /// The percentiles that a histogram has samples for.
     pub fn of(histogram: &LatencyHistogram) -> Self {
         LatencyFigure {
             between: None,
@@ -124,28 +96,19 @@ impl LatencyFigure {
 /// Processor time of one host over the window, all cores together.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostCpu {
-    /// Which host.
     pub side: Side,
-    /// Length of the window.
     pub window_ns: Nanos,
-    /// Cores that were counted.
     pub cores: u32,
-    /// User code.
     pub user_ns: CpuNanos,
-    /// Kernel code in task context.
     pub system_ns: CpuNanos,
-    /// Hard interrupts.
     pub irq_ns: CpuNanos,
-    /// Soft interrupts.
     pub softirq_ns: CpuNanos,
-    /// Taken by the hypervisor.
     pub steal_ns: CpuNanos,
     /// The workload's own threads, what helped them and the processes that they started.
     pub workload_ns: CpuNanos,
 }
 
 impl HostCpu {
-    /// The sum over all cores.
     pub fn of(side: Side, usage: &CpuUsage) -> Self {
         let sum = |class: fn(&crate::CoreClasses) -> CpuNanos| usage.cores.iter().map(class).sum();
         HostCpu {
@@ -165,15 +128,11 @@ impl HostCpu {
 /// What TCP_INFO said at the end of the window, over all flows of one sending host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TcpFigure {
-    /// The host that sent.
     pub sender: Side,
-    /// Flows with a sample.
     pub flows: u32,
-    /// Segments retransmitted.
     pub retransmits: u64,
     /// Mean smoothed round-trip time under load.
     pub rtt_ns: Nanos,
-    /// Lowest round-trip time.
     pub min_rtt_ns: Nanos,
     /// Share of the time with data in flight that the peer's window limited, 0 to 1.
     pub rwnd_limited: f64,

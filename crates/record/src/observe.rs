@@ -14,17 +14,13 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CoreClasses {
-    /// Core number.
     pub core: u32,
     /// User code, nice included.
     pub user_ns: CpuNanos,
     /// Kernel code in task context.
     pub system_ns: CpuNanos,
-    /// Hard interrupts.
     pub irq_ns: CpuNanos,
-    /// Soft interrupts.
     pub softirq_ns: CpuNanos,
-    /// Time that the hypervisor gave to other guests while this core wanted to run.
     pub steal_ns: CpuNanos,
     /// Idle, waiting for I/O included.
     pub idle_ns: CpuNanos,
@@ -41,9 +37,7 @@ impl CoreClasses {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuUsage {
-    /// Length of the window that these figures cover.
     pub window_ns: Nanos,
-    /// Each core by class.
     pub cores: Vec<CoreClasses>,
     /// Exact run time of this workload's own threads.
     pub workload_ns: CpuNanos,
@@ -78,7 +72,6 @@ impl CpuUsage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Throttling {
-    /// Length of the window that these figures cover.
     pub window_ns: Nanos,
     /// By the processor quota of the agent's control group, or of one around it, whichever did so longest: summed over
     /// processors, and added by the kernel only when the group may run again.
@@ -105,33 +98,21 @@ pub struct TcpSample {
     pub flow: u32,
     /// Time since the flow's first data.
     pub at_ns: Nanos,
-    /// Smoothed round-trip time.
     pub rtt_ns: Nanos,
-    /// Lowest round-trip time seen.
     pub min_rtt_ns: Nanos,
-    /// Congestion window in segments.
     pub cwnd_segments: u32,
-    /// Slow-start threshold in segments.
     pub ssthresh_segments: u32,
-    /// Sender's maximum segment size.
     pub mss_bytes: Bytes,
-    /// Segments retransmitted so far.
     pub retransmits: u64,
-    /// Bytes acknowledged so far.
     pub acked_bytes: Bytes,
-    /// Bytes received so far.
     pub received_bytes: Bytes,
     /// Delivery rate as the kernel estimates it.
     pub delivery_rate_bps: BitRate,
     /// Time with data in flight.
     pub busy_ns: Nanos,
-    /// Time limited by the peer's window.
     pub rwnd_limited_ns: Nanos,
-    /// Time limited by the own send buffer.
     pub sndbuf_limited_ns: Nanos,
-    /// The peer's advertised window.
     pub peer_window_bytes: Bytes,
-    /// The own receive window.
     pub receive_window_bytes: Bytes,
 }
 
@@ -139,25 +120,18 @@ pub struct TcpSample {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkCounters {
-    /// Interface name.
     pub link: String,
     /// Time between the two readings, which lie around the flows' own.
     pub window_ns: Nanos,
-    /// Bytes received.
     pub rx_bytes: Bytes,
     /// Packets received (after GRO where the driver counts there).
     pub rx_packets: u64,
-    /// Receive drops.
     pub rx_dropped: u64,
-    /// Receive errors.
     pub rx_errors: u64,
-    /// Bytes sent.
     pub tx_bytes: Bytes,
     /// Packets sent (before TSO where the driver counts there).
     pub tx_packets: u64,
-    /// Transmit drops.
     pub tx_dropped: u64,
-    /// Transmit errors.
     pub tx_errors: u64,
 }
 
@@ -191,28 +165,23 @@ details!(SEEN {
 pub struct Observations {
     /// What could not be seen, and why, one line each.
     pub unseen: Vec<String>,
-    /// What observers saw, by name beside `unseen`.
     #[serde(flatten)]
     pub details: Details,
 }
 
 impl Observations {
-    /// A detail, or what stands for one that is not there.
     pub fn get<T: Detail>(&self) -> &T {
         self.details.get()
     }
 
-    /// Puts a detail in the place of what has its name.
     pub fn put<T: Detail>(&mut self, detail: T) {
         self.details.put(detail);
     }
 
-    /// A detail to change.
     pub fn get_mut<T: Detail>(&mut self) -> &mut T {
         self.details.get_mut()
     }
 
-    /// These with one detail more.
     #[must_use]
     pub fn with<T: Detail>(mut self, detail: T) -> Self {
         self.put(detail);

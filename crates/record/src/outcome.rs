@@ -6,13 +6,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::details::details;
 use crate::{DatagramCounts, Detail, Details, LatencyHistogram, Observations};
 
-/// One size of a sweep, at the receiver.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SweepPoint {
-    /// Size of each write.
     pub size_bytes: Bytes,
-    /// Payload that was moved.
     pub moved_bytes: Bytes,
     /// First byte to last.
     pub took_ns: Nanos,
@@ -62,7 +59,6 @@ pub struct EndpointOutcome {
     pub sent_bytes: Bytes,
     /// Length of the window by this end's clock.
     pub window_ns: Nanos,
-    /// Received bytes by flow.
     pub flow_bytes: Vec<Bytes>,
     /// Who came to the data port without this session's key before the trial, connections and datagrams.
     pub strangers: u64,
@@ -70,7 +66,6 @@ pub struct EndpointOutcome {
     pub latency: Vec<LatencyHistogram>,
     /// Socket options that did not read back as asked, one line each.
     pub not_as_asked: Vec<String>,
-    /// What observers saw.
     pub observed: Observations,
     /// What belongs to the workload or the transport, by name beside the other members.
     #[serde(flatten)]
@@ -78,12 +73,10 @@ pub struct EndpointOutcome {
 }
 
 impl EndpointOutcome {
-    /// A detail, or what is read where there is none.
     pub fn get<T: Detail>(&self) -> &T {
         self.details.get()
     }
 
-    /// This outcome with one detail more.
     #[must_use]
     pub fn with<T: Detail>(mut self, detail: T) -> Self {
         self.details.put(detail);

@@ -10,47 +10,20 @@ use crate::{Header, Line, RECORD_FORMAT, decode};
 /// Longest line that is read; a trial with a thousand TCP samples is about 300 KB.
 pub(crate) const LINE_LIMIT: u64 = 16 << 20;
 
-/// A record that could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file cannot be opened or read.
     #[error("cannot read the record {path}: {source}")]
-    Io {
-        /// File.
-        path: String,
-        /// Cause.
-        source: std::io::Error,
-    },
-    /// A line is no JSON of the expected shape.
+    Io { path: String, source: std::io::Error },
     #[error("{path}, line {number}: not a record line: {why}")]
-    Line {
-        /// File.
-        path: String,
-        /// Line number, from 1.
-        number: usize,
-        /// Cause.
-        why: String,
-    },
-    /// The first line is no header.
+    Line { path: String, number: usize, why: String },
     #[error("{path} does not start with a landspeed record header")]
-    NoHeader {
-        /// File.
-        path: String,
-    },
-    /// Written by a newer landspeed.
+    NoHeader { path: String },
     #[error("{path} has record format {found}, this landspeed reads up to {RECORD_FORMAT}: update landspeed")]
-    TooNew {
-        /// File.
-        path: String,
-        /// Its format.
-        found: u32,
-    },
+    TooNew { path: String, found: u32 },
 }
 
-/// A record in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
-    /// Its first line.
     pub header: Header,
     /// The lines after it, in order, unknown ones left out.
     pub lines: Vec<Line>,
@@ -58,7 +31,6 @@ pub struct Record {
     pub cut_off: bool,
 }
 
-/// Reads the record at `path`.
 pub fn read(path: &Path) -> Result<Record, ReadError> {
     let name = path.display().to_string();
     let io = |source| ReadError::Io { path: name.clone(), source };

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cell, HostFacts, PathFacts, WanStats};
 
-/// The version of the document.
 pub const RECORD_RUN_FORMAT: u32 = 1;
 
 /// A single stream over the path, its window capped or not.
@@ -68,19 +67,13 @@ pub struct Recovery {
     pub segment_bytes: Bytes,
 }
 
-/// What a record run found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RecordRun {
-    /// [`RECORD_RUN_FORMAT`].
     pub format: u32,
-    /// Version of landspeed.
     pub landspeed: String,
-    /// Start, RFC 3339 UTC.
     pub started: String,
-    /// How to run it again.
     pub command: String,
-    /// "lab:wan:rate=2500M,...", or the hosts.
     pub topology: String,
     /// The sender.
     pub host_a: HostFacts,
@@ -92,7 +85,6 @@ pub struct RecordRun {
     pub path_rate_bps: BitRate,
     /// Rate times idle round trip.
     pub bdp_bytes: Bytes,
-    /// Size of packets.
     pub mtu_bytes: u32,
     /// How far the data went; `None` where nobody said.
     pub distance_m: Option<f64>,
@@ -102,10 +94,8 @@ pub struct RecordRun {
     pub capped: RecordRunFigures,
     /// The same without the cap.
     pub uncapped: RecordRunFigures,
-    /// What a loss would cost.
     pub recovery: Recovery,
     /// Whether every value reads back as it was before.
     pub restored: bool,
-    /// What differs, or was noticed.
     pub notes: Vec<String>,
 }

@@ -5,21 +5,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cause, Cell, HostFacts};
 
-/// The version of the summary document.
 pub const SUMMARY_FORMAT: u32 = 1;
 
-/// A ratio with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Estimate {
     /// Point estimate, 1 is no change.
     pub ratio: f64,
-    /// Low end of the interval.
     pub low: f64,
-    /// High end of the interval.
     pub high: f64,
 }
 
-/// The three figures of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Figures {
@@ -39,7 +34,6 @@ pub struct Figures {
     pub throttled: f64,
 }
 
-/// What became of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
@@ -63,7 +57,6 @@ pub enum Answer {
 pub struct Advised {
     /// Number of the verdict: [`crate::VerdictLine::number`].
     pub verdict: u32,
-    /// The cause that the step was to relieve.
     pub cause: Cause,
     /// Share of the flow's time that the cause was taken to cost, 0 to 1; 0 where it would bind only later.
     pub weight: f64,
@@ -72,20 +65,16 @@ pub struct Advised {
     pub expected_ratio: Option<f64>,
 }
 
-/// One step of the ladder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StepSummary {
-    /// The step's name in the record.
     pub id: String,
     /// Knob that was tried ("tso").
     pub knob: String,
     /// The value tried ("on").
     pub value: String,
-    /// The value that stood before.
     pub from: String,
     /// Other knobs that the step sets with it, as "knob=value".
     pub with: Vec<String>,
-    /// What came out.
     pub answer: Answer,
     /// Whether it is part of the final setting.
     pub kept: bool,
@@ -121,7 +110,6 @@ pub struct StepSummary {
 /// Final against start, fresh trials only.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Gain {
-    /// Goodput.
     pub rate: Estimate,
     /// Bytes per CPU-second.
     pub cost: Estimate,
@@ -139,7 +127,6 @@ pub struct Confirmation {
     pub blocks: u32,
     /// Blocks thrown away for steal, blind to the arm.
     pub discarded: u32,
-    /// Final over start, these blocks alone.
     pub gain: Gain,
     /// Whether the primary statistic's interval lies above the least effect of interest.
     pub holds: bool,
@@ -149,7 +136,6 @@ pub struct Confirmation {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Expectations {
-    /// Verdicts given.
     pub verdicts: u32,
     /// Measured steps that a verdict brought forward.
     pub advised: u32,
@@ -167,49 +153,35 @@ pub struct Expectations {
     pub measured_over_expected: Option<f64>,
 }
 
-/// What a tuning run found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TuneSummary {
-    /// [`SUMMARY_FORMAT`].
     pub format: u32,
-    /// Version of landspeed that ran.
     pub landspeed: String,
-    /// Start of the run, RFC 3339 UTC.
     pub started: String,
-    /// How long it took.
     pub took_ns: Nanos,
     /// "rate", "latency" or "cpu": the primary statistic.
     pub goal: String,
     /// The baseline: "found" or "sc03".
     pub baseline: String,
-    /// How to run it again.
     pub command: String,
-    /// "lab:back-to-back", or the hosts.
     pub topology: String,
-    /// Host A.
     pub host_a: HostFacts,
-    /// Host B.
     pub host_b: HostFacts,
     /// Medians of the start cell's final-check trials.
     pub start: Figures,
     /// Medians of the final cell's final-check trials.
     #[serde(rename = "final")]
     pub final_: Figures,
-    /// Final over start.
     pub gain: Gain,
     /// Final over the setting given with `--against`, where there was one.
     pub against: Option<Gain>,
-    /// Whether the gain lasted, where `--confirm-for` asked.
     #[serde(default)]
     pub confirmation: Option<Confirmation>,
-    /// The steps in order.
     pub steps: Vec<StepSummary>,
     /// What verdicts promised against what was measured; `None` where the run looked at nothing.
     #[serde(default)]
     pub expectations: Option<Expectations>,
-    /// The setting at the start.
     pub start_cell: Cell,
-    /// The setting at the end.
     pub final_cell: Cell,
     /// Whether every value was read back as it was before the run.
     pub restored: bool,
@@ -220,7 +192,6 @@ pub struct TuneSummary {
     /// Signs in the run's own trials of noise under which a false keep is not bounded, in words (docs/results/decisions.md).
     #[serde(default)]
     pub doubts: Vec<String>,
-    /// Path of the record.
     pub record: String,
 }
 

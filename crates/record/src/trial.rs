@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Cell, EndpointOutcome, Settings};
 
-/// Which end of the flows a host is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
@@ -18,7 +17,6 @@ pub enum Role {
 /// What is sent and measured: a workload by its name, and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Workload {
-    /// Name from the table of workloads.
     pub name: String,
     /// Its parameters by name, in canonical spelling; one that is not there has its default.
     #[serde(default)]
@@ -31,7 +29,6 @@ impl Workload {
         Workload { name: name.to_owned(), parameters: Settings::new() }
     }
 
-    /// The same with a parameter set.
     #[must_use]
     pub fn with(mut self, parameter: &str, value: impl std::fmt::Display) -> Workload {
         self.parameters.insert(parameter.to_owned(), value.to_string());
@@ -42,9 +39,7 @@ impl Workload {
 /// What an agent is asked to run: its end of one trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct TrialSpec {
-    /// What to do.
     pub workload: Workload,
-    /// Transport, socket options, sizes, flows.
     pub flow: Settings,
     /// Cores that this end's worker threads are pinned to, in turn; empty leaves them free.
     pub cores: Vec<u32>,
@@ -62,7 +57,6 @@ pub struct TrialSpec {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencyHistogram {
-    /// Message size.
     pub size_bytes: Bytes,
     /// (round-trip time in ns, count), ascending.
     pub bins: Vec<(u64, u64)>,
@@ -91,7 +85,6 @@ impl LatencyHistogram {
     }
 }
 
-/// Which of the two cells of a block a trial measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
@@ -102,7 +95,6 @@ pub enum Arm {
     Candidate,
 }
 
-/// One trial as recorded.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Trial {
     /// The step that it belongs to (`StepLine::id`), or "start", "final", ...
@@ -111,15 +103,11 @@ pub struct Trial {
     pub block: u32,
     /// Position within the block, 0 to 3, or to 7 in a block of eight.
     pub position: u32,
-    /// Which cell.
     pub arm: Arm,
     /// Time since the run's start.
     pub at_ns: Nanos,
-    /// Full configuration of the cell.
     pub cell: Cell,
-    /// Measured by host A.
     pub a: EndpointOutcome,
-    /// Measured by host B.
     pub b: EndpointOutcome,
     /// Goodput, cost and idle round trip that follow from the above; see `Figures`.
     pub figures: crate::Figures,

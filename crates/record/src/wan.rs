@@ -3,7 +3,6 @@
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// What carries the packets of a wide-area link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WanCarrier {
@@ -20,11 +19,9 @@ pub enum WanCarrier {
 pub struct WanStats {
     /// What it was told to be: "rate=1G,rtt=20ms,queue=1bdp".
     pub spec: String,
-    /// What carries its packets.
     pub carrier: WanCarrier,
     /// Rate of the line from the first host to the second, in bits of IP packets; the mean where it follows a trace.
     pub rate_bps: BitRate,
-    /// Round trip of the idle link.
     pub rtt_ns: Nanos,
     /// Most bytes of IP packets that may wait in front of that line; 0 where packets are counted.
     pub queue_bytes: Bytes,
@@ -78,9 +75,7 @@ pub struct DirectionStats {
     pub most_queued_bytes: Bytes,
     /// How late frames left against the time that rate and delay say: median, 99th percentile, worst.
     pub late_p50_ns: Nanos,
-    /// See above.
     pub late_p99_ns: Nanos,
-    /// See above.
     pub late_max_ns: Nanos,
     /// Processor time of the direction's thread, which runs on the hosts' own processors; `None` where the
     /// kernel does not tell.
@@ -129,11 +124,9 @@ impl DirectionStats {
     }
 }
 
-/// A link and whether it can be believed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WanReport {
-    /// What it did.
     pub link: WanStats,
     /// Why figures taken over it are not those of the path that it was told to be, one line each; empty
     /// where they are.

@@ -61,7 +61,6 @@ impl Writer {
         self.file.write_all(&text).map_err(|source| error(&self.path, source))
     }
 
-    /// Where the record is.
     pub fn path(&self) -> &Path {
         &self.path
     }

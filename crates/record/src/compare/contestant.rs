@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use crate::Settings;
 
-/// The congestion control that a host has by default.
 const DEFAULT: &str = "default";
 
 /// A contestant of a study: a congestion control, and what else its flows are set to, their transport among it. As text:
@@ -14,7 +13,6 @@ const DEFAULT: &str = "default";
 pub struct Contestant {
     /// By its name in `landspeed cc list`; `None` for the host's default.
     pub control: Option<String>,
-    /// Values of factors, as they were written.
     pub settings: Settings,
 }
 

@@ -5,18 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use super::study::Study;
 
-/// The version of the document.
 pub const COMPARE_FORMAT: u32 = 1;
 
 /// A figure over repeats: its mean, and the 95 % interval of that mean (Student's t). One repeat has no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Interval {
-    /// Mean over repeats.
     pub mean: f64,
     /// Low end; `None` for one repeat.
     pub low: Option<f64>,
-    /// High end.
     pub high: Option<f64>,
 }
 
@@ -26,9 +23,7 @@ pub struct Interval {
 pub struct RegionFigures {
     /// Number, from 1.
     pub region: u16,
-    /// Flows in it.
     pub flows: u16,
-    /// Mean aggregate goodput.
     pub mean_bps: BitRate,
     /// Standard deviation of the aggregate over the seconds of the region, mean over repeats.
     pub sd_bps: BitRate,
@@ -46,7 +41,6 @@ pub struct ContestFigures {
     pub protocol: String,
     /// Its name in the literature: "H-TCP".
     pub title: String,
-    /// Mean aggregate goodput over all regions.
     pub mean_bps: BitRate,
     /// Standard deviation of the aggregate over all seconds of a run, mean over repeats.
     pub sd_bps: BitRate,
@@ -64,7 +58,6 @@ pub struct ContestFigures {
     pub cycles_per_bit: Option<f64>,
     /// Mean of the probe's round trips; `None` where none came back.
     pub rtt_mean_s: Option<f64>,
-    /// Their standard deviation.
     pub rtt_sd_s: Option<f64>,
     /// Retransmitted segments by segments delivered; `None` where nothing was.
     pub resent_share: Option<f64>,
@@ -76,11 +69,8 @@ pub struct ContestFigures {
     /// `mean_bps`, `stability`, `fairness_min`, `rtt_sd_s`, each run's own, over repeats, for whoever asks which
     /// differences are real.
     pub mean_over_repeats_bps: Option<Interval>,
-    /// See above.
     pub stability_over_repeats: Option<Interval>,
-    /// See above.
     pub fairness_over_repeats: Option<Interval>,
-    /// See above.
     pub rtt_sd_over_repeats_s: Option<Interval>,
     /// Runs that count; where none does, every figure is zero or `None`.
     pub runs: u32,
@@ -103,9 +93,7 @@ pub struct MeetingFigures {
     pub fairness: Option<f64>,
     /// Aggregate of the middle region.
     pub mean_bps: BitRate,
-    /// Runs that count.
     pub runs: u32,
-    /// Runs that do not.
     pub invalid: u32,
 }
 
@@ -113,11 +101,9 @@ pub struct MeetingFigures {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RoundTripFigures {
-    /// Protocol.
     pub protocol: String,
     /// Idle round trip of the first flow.
     pub short_rtt_ns: Nanos,
-    /// Of the second.
     pub long_rtt_ns: Nanos,
     /// Goodput of the flow with the short round trip over that of the other, both from start to end: geometric mean over
     /// repeats. 1 is fair; `None` where neither moved anything.
@@ -127,9 +113,7 @@ pub struct RoundTripFigures {
     pub bias: Option<f64>,
     /// Goodput of both.
     pub mean_bps: BitRate,
-    /// Runs that count.
     pub runs: u32,
-    /// Runs that do not.
     pub invalid: u32,
 }
 
@@ -137,9 +121,7 @@ pub struct RoundTripFigures {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ShortFlowFigures {
-    /// Protocol of the long flow and of the short ones.
     pub protocol: String,
-    /// Short flows that came to their end.
     pub completed: u32,
     /// Short flows that did not, within the run.
     pub unfinished: u32,
@@ -147,11 +129,8 @@ pub struct ShortFlowFigures {
     pub median_s: Option<f64>,
     /// 90th percentile; `None` with fewer than 10 flows beyond it.
     pub p90_s: Option<f64>,
-    /// Mean goodput of the long flow.
     pub long_bps: BitRate,
-    /// Runs that count.
     pub runs: u32,
-    /// Runs that do not.
     pub invalid: u32,
 }
 
@@ -159,11 +138,9 @@ pub struct ShortFlowFigures {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CpuByStreams {
-    /// Parallel streams.
     pub streams: u32,
     /// Window of each: the one of those tried with which they carried most.
     pub window_bytes: Bytes,
-    /// Goodput of all.
     pub rate_bps: BitRate,
     /// Sender's processor time by elapsed time; `None` in the simulator.
     pub cpu: Option<f64>,
@@ -192,76 +169,51 @@ pub struct Ranking {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PaperValue {
-    /// Protocol.
     pub protocol: String,
     /// "mean_bps", "sd_bps", "stability", "fairness_min", "fairness_max", "cycles_per_bit", "rtt_sd_s", and
     /// "stability_1" to "fairness_7" for the regions.
     pub figure: String,
-    /// In the paper.
     pub paper: f64,
-    /// Here.
     pub ours: f64,
 }
 
-/// A finding of the paper, and whether it shows here.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PaperFinding {
     /// Where the paper says it: "section IV.A, Table 1".
     pub place: String,
-    /// What it says.
     pub claim: String,
     /// Whether it shows here; `None` where this study cannot tell.
     pub reproduces: Option<bool>,
-    /// Our figures, in words.
     pub evidence: String,
     /// The likely reason where it does not.
     pub reason: Option<String>,
 }
 
-/// A whole study.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CompareReport {
-    /// [`COMPARE_FORMAT`].
     pub format: u32,
-    /// Version of landspeed.
     pub landspeed: String,
-    /// Start, RFC 3339 UTC.
     pub started: String,
-    /// How long all runs took.
     pub took_ns: Nanos,
-    /// How to run it again.
     pub command: String,
-    /// What was run.
     pub study: Study,
-    /// By protocol, in the study's order.
     pub protocols: Vec<ContestFigures>,
-    /// By pair of protocols.
     pub meetings: Vec<MeetingFigures>,
-    /// Short flows.
     pub short_flows: Vec<ShortFlowFigures>,
-    /// Flows with different round trips.
     pub round_trips: Vec<RoundTripFigures>,
-    /// Cost by number of streams.
     pub streams: Vec<CpuByStreams>,
-    /// Orders by figure.
     pub rankings: Vec<Ranking>,
     /// Beside the paper's own values, at full size only.
     pub paper: Vec<PaperValue>,
-    /// The paper's findings.
     pub findings: Vec<PaperFinding>,
-    /// Runs that were to be made.
     pub runs_planned: u32,
-    /// Runs that were made.
     pub runs: u32,
-    /// Of these, runs that do not count.
     pub invalid_runs: u32,
     /// Why the study fails as a whole: over a fifth of its runs do not count, or runs are missing. `None` for a
     /// study that stands.
     pub void: Option<String>,
-    /// What a reader must know, one line each.
     pub notes: Vec<String>,
-    /// Path of the record; `None` where nothing was written.
     pub record: Option<String>,
 }

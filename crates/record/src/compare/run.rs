@@ -17,23 +17,19 @@ pub struct RunSample {
     pub goodput_bytes: Bytes,
     /// Congestion window at its end, in segments; 0 before the flow enters and after it has left.
     pub cwnd_segments: u32,
-    /// Smoothed round-trip time at its end.
     pub rtt_ns: Nanos,
     /// Segments retransmitted since the flow's start.
     pub retransmits: u64,
 }
 
-/// One round trip of the probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeSample {
     /// When it was sent, since the start of the run.
     pub at_ns: Nanos,
-    /// How long it took.
     pub rtt_ns: Nanos,
 }
 
-/// The bottleneck's queue at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QueueSample {
@@ -45,11 +41,9 @@ pub struct QueueSample {
     pub drops: u64,
 }
 
-/// What was seen of a flow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunFlow {
-    /// As it was planned.
     pub plan: FlowPlan,
     /// At the end of each interval. Empty for short flows.
     pub samples: Vec<RunSample>,
@@ -76,22 +70,18 @@ pub struct RunPath {
     pub queue_bytes: Bytes,
 }
 
-/// One run of a contest.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StudyRun {
     /// The contest: [`super::Contest::name`].
     pub contest: String,
-    /// Which of its repeats, from 0.
     pub repeat: u32,
     /// When the run started, since the start of the study; zero in the simulator.
     pub at_ns: Nanos,
     /// Its own path, where repeats vary it ([`super::Study::varied_share`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<RunPath>,
-    /// Its flows.
     pub flows: Vec<RunFlow>,
-    /// Round trips of the probe that came back.
     pub probes: Vec<ProbeSample>,
     /// Probes that did not come back, or only by being sent again.
     pub probes_lost: u64,

@@ -3,18 +3,15 @@
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// Who carried the packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// Kernels' sockets, over a link that drops and delays.
     #[default]
     Kernel,
     /// The simulator: the same C sources, packet by packet.
     Simulator,
 }
 
-/// The path that all runs go over.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StudyPath {
@@ -24,7 +21,6 @@ pub struct StudyPath {
     pub rtt_ns: Nanos,
     /// Most bytes of IP packets that wait in front of the bottleneck.
     pub queue_bytes: Bytes,
-    /// Size of full packets.
     pub mtu_bytes: u16,
     /// Largest receive window that hosts grant a flow; `None` where nothing bounds it.
     pub window_bytes: Option<Bytes>,
@@ -33,13 +29,11 @@ pub struct StudyPath {
 }
 
 impl StudyPath {
-    /// Rate times round trip.
     pub fn bdp(&self) -> Bytes {
         Bytes((self.rate_bps.0 / 8.0 * self.rtt_ns.as_secs_f64()) as u64)
     }
 }
 
-/// What a contest asks.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "kebab-case")]
 pub enum Question {
@@ -51,19 +45,13 @@ pub enum Question {
     /// How short flows fare beside a long one: one long flow of the contest's protocol from the start to the end, and
     /// short ones one after another (RFC 5166 section 2.1.3).
     ShortFlows {
-        /// Size of each short flow.
         size_bytes: Bytes,
         /// Time between the starts of two.
         every_ns: Nanos,
     },
     /// What a bit costs the sender with so many parallel streams of one protocol from the start to the end, none of which
     /// has more than this in flight: cottrell-2005 section IV.B.2, Figures 6 and 7.
-    Streams {
-        /// How many.
-        streams: u16,
-        /// What bounds each.
-        window_bytes: Bytes,
-    },
+    Streams { streams: u16, window_bytes: Bytes },
     /// How flows of one protocol with different round trips share it; the second flow's is longer by so much.
     /// Only the simulator answers it.
     RoundTrips {
@@ -72,7 +60,6 @@ pub enum Question {
     },
 }
 
-/// Who meets whom, and what is asked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Contest {
@@ -81,7 +68,6 @@ pub struct Contest {
     /// The contestants, each as [`super::Contestant`] writes it; flows take them in turn.
     #[serde(alias = "controls")]
     pub contestants: Vec<String>,
-    /// What is asked.
     #[serde(flatten)]
     pub question: Question,
 }
@@ -92,7 +78,6 @@ const MOST_SHORT: u64 = 60;
 /// Parallel streams of one run, at most.
 const MOST_STREAMS: u16 = 64;
 
-/// One flow of a run as planned.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FlowPlan {
@@ -101,7 +86,6 @@ pub struct FlowPlan {
     pub contestant: String,
     /// When it enters, since the start of the run.
     pub enters_ns: Nanos,
-    /// When it leaves.
     pub leaves_ns: Nanos,
     /// All that it sends, where it is a short flow; `None` where it sends until it leaves.
     pub data_bytes: Option<Bytes>,
@@ -113,11 +97,8 @@ pub struct FlowPlan {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Study {
-    /// Who carries the packets.
     pub engine: Engine,
-    /// The path.
     pub path: StudyPath,
-    /// What is asked of whom.
     pub contests: Vec<Contest>,
     /// Flows of a run (4 in the paper).
     pub flows: u16,
@@ -126,7 +107,6 @@ pub struct Study {
     pub region_ns: Nanos,
     /// `region_ns` over the paper's 120 s. Where it is not 1, figures are never set beside the paper's.
     pub scale: f64,
-    /// Runs of each contest.
     pub repeats: u32,
     /// How far rate, round trip and queue of each repeat may lie from the path's: 0.02 is 2 % either way, drawn evenly
     /// from the seed, the same for all contests of a repeat. 0 is the same path each time.
@@ -141,7 +121,6 @@ pub struct Study {
 
 /// The size of a packet in the paper: its hosts' Ethernet.
 const MTU: u16 = 1500;
-/// A region of the paper.
 const REGION: Nanos = Nanos::secs(120);
 
 impl Study {
@@ -185,7 +164,6 @@ impl Study {
         }
     }
 
-    /// Length of the whole schedule.
     pub fn duration(&self) -> Nanos {
         Nanos(self.region_ns.0.saturating_mul(2 * u64::from(self.flows)))
     }

@@ -16,9 +16,7 @@ pub enum CostClass {
     Copy,
     /// Summing payload in software.
     Checksum,
-    /// TCP.
     Tcp,
-    /// UDP.
     Udp,
     /// IP, routing, fragmentation and reassembly, netfilter.
     Ip,
@@ -28,7 +26,6 @@ pub enum CostClass {
     Softirq,
     /// Allocating and freeing buffers and the memory under them.
     Memory,
-    /// Waiting for and taking locks.
     Lock,
     /// Scheduling, wake-ups, timers, polling calls.
     Scheduling,
@@ -37,7 +34,6 @@ pub enum CostClass {
     /// The virtual machine's own: hypercalls, paravirtual clocks. Stolen time is not sampled and has a
     /// figure of its own.
     Hypervisor,
-    /// landspeed's observers, where they show.
     Observer,
     /// Known symbols that belong to none of these.
     #[default]
@@ -88,13 +84,10 @@ impl CostClass {
     }
 }
 
-/// Samples of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClassSamples {
-    /// The class.
     pub class: CostClass,
-    /// Samples of busy processors.
     pub samples: u64,
 }
 
@@ -104,11 +97,9 @@ pub struct ClassSamples {
 pub struct SymbolSamples {
     /// The innermost symbol that is no helper: memset or an unlock is passed over for its caller.
     pub symbol: String,
-    /// Samples.
     pub samples: u64,
 }
 
-/// Samples of one stack.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StackSamples {
@@ -117,7 +108,6 @@ pub struct StackSamples {
     pub stack: String,
     /// What the innermost frames were taken for.
     pub class: CostClass,
-    /// Samples.
     pub samples: u64,
 }
 
@@ -130,13 +120,11 @@ pub struct CostProfile {
     /// Whose time: "tasks" (the workload's own threads and what softirqs ran on them; the hosts of a lab
     /// share a machine), "process" (all threads of the process that was named) or "machine" (all processors).
     pub scope: String,
-    /// Length of the window.
     pub window_ns: Nanos,
     /// Time that a sample stands for.
     pub period_ns: Nanos,
     /// Samples that fell on something other than the idle loop.
     pub samples: u64,
-    /// Those of them in kernel code.
     pub kernel_samples: u64,
     /// Samples that the kernel could not deliver.
     pub lost: u64,

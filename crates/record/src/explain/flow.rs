@@ -17,9 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Protocol(pub u16);
 
 impl Protocol {
-    /// TCP.
     pub const TCP: Protocol = Protocol(6);
-    /// UDP.
     pub const UDP: Protocol = Protocol(17);
     const NAMES: [(&str, Protocol); 2] = [("tcp", Protocol::TCP), ("udp", Protocol::UDP)];
 }
@@ -60,14 +58,10 @@ impl<'de> Deserialize<'de> for Protocol {
     }
 }
 
-/// One host's end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FlowKey {
-    /// Protocol.
     pub protocol: Protocol,
-    /// Own end.
     pub local: SocketAddr,
-    /// The peer's end.
     pub remote: SocketAddr,
 }
 
@@ -78,99 +72,65 @@ pub struct FlowKey {
 pub struct TcpState {
     /// Congestion control state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
-    /// Retransmission time-outs in a row.
     pub retransmit_timeouts: u8,
     /// Options: bit 0 timestamps, 1 SACK, 2 window scaling, 3 ECN (TCPI_OPT_*).
     pub options: u8,
-    /// Window scale of the peer and of this end.
     pub peer_window_scale: u8,
-    /// See above.
     pub window_scale: u8,
     /// The last rate sample was limited by the application.
     pub app_limited: bool,
-    /// Retransmission time-out.
     pub rto_ns: Nanos,
-    /// Delayed-acknowledgement time-out.
     pub ato_ns: Nanos,
-    /// MSS for sending.
     pub send_mss_bytes: Bytes,
-    /// Estimate of the peer's MSS.
     pub receive_mss_bytes: Bytes,
-    /// MSS that this end advertised.
     pub advertised_mss_bytes: Bytes,
-    /// Path MTU.
     pub path_mtu_bytes: Bytes,
-    /// Segments in flight.
     pub unacked_segments: u32,
-    /// Segments taken for lost at the moment.
     pub lost_segments: u32,
-    /// Segments retransmitted, in all.
     pub retransmitted_segments: u64,
     /// Time since data was sent, and since data was received.
     pub last_sent_ago_ns: Nanos,
-    /// See above.
     pub last_received_ago_ns: Nanos,
     /// Smoothed round-trip time, its variation, and the lowest seen.
     pub rtt_ns: Nanos,
-    /// See above.
     pub rtt_variation_ns: Nanos,
-    /// See above.
     pub min_rtt_ns: Nanos,
-    /// Receiver's estimate of the round-trip time.
     pub receive_rtt_ns: Nanos,
     /// Slow-start threshold; 2^31 - 1 before the first loss.
     pub ssthresh_segments: u32,
-    /// Congestion window.
     pub cwnd_segments: u32,
     /// Segments that reordering is allowed for, and times that reordering was seen.
     pub reordering_segments: u32,
-    /// See above.
     pub reorderings_seen: u64,
     /// Duplicates that the peer reported (DSACK).
     pub duplicates_reported: u64,
-    /// Segments that arrived out of order.
     pub out_of_order_segments: u64,
     /// What the receiver makes room for.
     pub receive_space_bytes: Bytes,
-    /// The peer's advertised window, and the own one.
     pub peer_window_bytes: Bytes,
-    /// See above.
     pub receive_window_bytes: Bytes,
     /// Pacing rate; `None` where it is not paced.
     pub pacing_rate_bps: Option<BitRate>,
-    /// Delivery rate.
     pub delivery_rate_bps: BitRate,
     /// Payload sent (retransmissions included), retransmitted, acknowledged, received.
     pub sent_bytes: Bytes,
-    /// See above.
     pub retransmitted_bytes: Bytes,
-    /// See above.
     pub acked_bytes: Bytes,
-    /// See above.
     pub received_bytes: Bytes,
-    /// Segments sent and received; those of them with data.
     pub segments_sent: u64,
-    /// See above.
     pub segments_received: u64,
-    /// See above.
     pub data_segments_sent: u64,
-    /// See above.
     pub data_segments_received: u64,
     /// Bytes that wait in the send queue and were never sent.
     pub not_sent_bytes: Bytes,
     /// Time with data in flight or waiting, and of it limited by the peer's window, by the send buffer.
     pub busy_ns: Nanos,
-    /// See above.
     pub rwnd_limited_ns: Nanos,
-    /// See above.
     pub sndbuf_limited_ns: Nanos,
-    /// Segments delivered, and of them with ECN marks.
     pub delivered_segments: u64,
-    /// See above.
     pub delivered_ce_segments: u64,
 }
 
-/// A socket at one moment.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SocketState {
@@ -182,27 +142,20 @@ pub struct SocketState {
     pub send_queue_bytes: Bytes,
     /// Memory in use for receiving, and its limit (SO_RCVBUF as the kernel counts: with overhead).
     pub receive_memory_bytes: Bytes,
-    /// See above.
     pub receive_buffer_bytes: Bytes,
-    /// Memory in use for sending, and its limit.
     pub send_memory_bytes: Bytes,
-    /// See above.
     pub send_buffer_bytes: Bytes,
     /// Packets that this socket dropped, from its start (SK_MEMINFO_DROPS).
     pub drops: u64,
-    /// TCP only.
     pub tcp: Option<Box<TcpState>>,
 }
 
-/// One host's end of a flow over a window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowWatch {
-    /// Which flow.
     pub key: FlowKey,
     /// Process that holds the socket; 0 where it cannot be told.
     #[serde(default)]
     pub pid: u32,
-    /// Congestion control.
     #[serde(default)]
     pub congestion: String,
     /// Samples, oldest first: the first and the last moment of the window are among them. A flow that
@@ -211,10 +164,8 @@ pub struct FlowWatch {
     pub samples: Vec<SocketState>,
 }
 
-/// A listening socket over a window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListenerWatch {
-    /// Where it listens.
     pub local: SocketAddr,
     /// Process that holds it; 0 where it cannot be told.
     #[serde(default)]
@@ -222,7 +173,6 @@ pub struct ListenerWatch {
     /// Connections that may wait to be accepted, and the most that were seen to wait.
     #[serde(default)]
     pub backlog: u32,
-    /// See above.
     #[serde(default)]
     pub most_waiting: u32,
     /// Connections dropped within the window (sk_drops).
@@ -230,17 +180,14 @@ pub struct ListenerWatch {
     pub drops: u64,
 }
 
-/// A process of a flow over a window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessWatch {
-    /// Process id.
     pub pid: u32,
     /// Its name (comm).
     pub name: String,
     /// Processor time of all its threads over the window.
     pub cpu_ns: CpuNanos,
-    /// Processor time of the busiest thread.
     pub busiest_thread_ns: CpuNanos,
     /// Time that the busiest thread was ready to run and waited for a processor (/proc/TID/schedstat).
     pub waited_for_cpu_ns: Nanos,
@@ -255,23 +202,17 @@ pub struct ProcessWatch {
     pub waiting_in: BTreeMap<String, u32>,
 }
 
-/// A queueing discipline over a window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QdiscWatch {
-    /// Link.
     pub link: String,
     /// "tbf", "fq_codel", "noqueue".
     pub kind: String,
     /// "1:", or "1:10" for a class.
     pub handle: String,
-    /// Bytes and packets that left it within the window.
     pub sent_bytes: Bytes,
-    /// See above.
     pub sent_packets: u64,
-    /// Packets dropped, and times over the limit, within the window.
     pub drops: u64,
-    /// See above.
     pub overlimits: u64,
     /// Most bytes seen waiting.
     pub most_waiting_bytes: Bytes,
@@ -279,15 +220,11 @@ pub struct QdiscWatch {
     pub rate_bps: Option<BitRate>,
 }
 
-/// How a link is set.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkSettings {
-    /// Link.
     pub link: String,
-    /// MTU.
     pub mtu_bytes: Bytes,
-    /// Transmit queue length in packets.
     pub tx_queue_packets: u32,
     /// Offloads by their ethtool names, as they stand: "tx-checksum-ip-generic" -> true. Those that the
     /// link cannot have are left out.

@@ -21,13 +21,11 @@ pub enum MemoryKernel {
 /// each, no write-allocate), in bit/s.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StreamRate {
-    /// Kernel.
     pub kernel: MemoryKernel,
     /// Threads, one a core.
     pub threads: u32,
     /// Best of the repetitions after the first, as STREAM reports.
     pub best_bps: BitRate,
-    /// Median of them.
     pub median_bps: BitRate,
 }
 
@@ -36,11 +34,9 @@ pub struct StreamRate {
 pub struct Pass {
     /// "copy" (memcpy), "checksum" (RFC 1071), "copy after checksum", ...: what is timed.
     pub what: String,
-    /// Size of each buffer.
     pub size_bytes: Bytes,
     /// Whether the source was in the cache.
     pub hot: bool,
-    /// Payload per time.
     pub rate_bps: BitRate,
 }
 
@@ -49,26 +45,20 @@ pub struct Pass {
 pub struct PacketRate {
     /// "pktgen", "AF_XDP", "sendmmsg with GSO", "sendmmsg".
     pub method: String,
-    /// Bytes of each packet on the link.
     pub packet_bytes: Bytes,
-    /// Packets per second, alone.
     pub alone_pps: f64,
     /// Packets per second beside a load on the same core (feng-2003 section 3.5.2: a rate that holds
     /// acquits the CPU).
     pub loaded_pps: Option<f64>,
 }
 
-/// A PCI Express link.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PcieLink {
     /// Transfers per second and lane, as it runs: 8.0e9 for 8 GT/s.
     pub speed_transfers: f64,
-    /// The most that the device can.
     pub most_speed_transfers: f64,
-    /// Lanes as it runs.
     pub width: u32,
-    /// The most that the device can.
     pub most_width: u32,
     /// The most transfers per second and lane of the port above: what the slot allows.
     pub slot_speed_transfers: Option<f64>,
@@ -83,32 +73,24 @@ pub struct PcieLink {
     pub rate_bps: BitRate,
 }
 
-/// What the parts of one host can do.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostLimits {
     /// STREAM on one core and on all.
     pub memory: Vec<StreamRate>,
-    /// Copying and summing, hot and cold.
     pub passes: Vec<Pass>,
     /// TCP over loopback, one flow, two cores where there are two.
     pub loopback_bps: Option<BitRate>,
-    /// Raw packets.
     pub packets: Vec<PacketRate>,
     /// The link towards the peer: its nominal speed.
     pub link_bps: Option<BitRate>,
-    /// Its place on the bus.
     pub pcie: Option<PcieLink>,
-    /// Processor clock as it stands and at most.
     pub cpu_hz: Option<f64>,
-    /// See above.
     pub most_cpu_hz: Option<f64>,
     /// cpufreq governor, empty where there is none.
     pub governor: String,
-    /// NUMA node of the link's device.
     pub link_node: Option<u32>,
     /// NUMA nodes of the processors that take its interrupts.
     pub irq_nodes: Vec<u32>,
-    /// What could not be measured here, and why, one line each.
     pub notes: Vec<String>,
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// A stretch of a packet's way, between two points that are traced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hop {
@@ -23,16 +22,13 @@ pub enum Hop {
     SocketToApplication,
 }
 
-/// How long a hop took.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HopLatency {
-    /// The hop.
     pub hop: Hop,
     /// (upper edge in ns, packets), ascending; edges are powers of two.
     pub bins: Vec<(u64, u64)>,
 }
 
-/// What the tracer saw on one host over one window.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PathTrace {
@@ -40,7 +36,6 @@ pub struct PathTrace {
     pub one_in: u32,
     /// Time that programs were attached, of `window_ns`.
     pub attached_ns: Nanos,
-    /// Length of the window.
     pub window_ns: Nanos,
     /// Hops in the order of a packet's way; those that nothing was seen of are left out.
     pub hops: Vec<HopLatency>,

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 pub struct PerPacketFit {
     /// Nanoseconds per message, whatever its size.
     pub fixed_ns: f64,
-    /// Nanoseconds per byte.
     pub per_byte_ns: f64,
     /// Nanoseconds that a message costs once because it is cut at all; zero where none was.
     pub first_cut_ns: f64,
@@ -31,19 +30,15 @@ impl PerPacketFit {
     }
 }
 
-/// What a message cost a layer, over several trials.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LayerCost {
     /// Median over the trials, in nanoseconds.
     pub median_ns: f64,
-    /// The cheapest trial.
     pub least_ns: f64,
-    /// The dearest trial.
     pub most_ns: f64,
 }
 
-/// Messages of one size.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SizePoint {
@@ -56,9 +51,7 @@ pub struct SizePoint {
     pub packets_counted: Option<f64>,
     /// Share of the messages that did not arrive, 0 to 1.
     pub loss: f64,
-    /// Trials behind the medians.
     pub trials: u32,
-    /// Cost by layer.
     pub layers: BTreeMap<String, LayerCost>,
 }
 
@@ -70,7 +63,6 @@ pub struct FragmentStep {
     pub size_bytes: Bytes,
     /// Packets that this one becomes; one byte more makes one more.
     pub fragments: u64,
-    /// Difference by layer, over the pairs.
     pub layers: BTreeMap<String, LayerCost>,
 }
 
@@ -79,7 +71,6 @@ pub struct FragmentStep {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FurtherPacket {
-    /// Payload of a full packet.
     pub data_bytes: Bytes,
     /// With its bytes.
     pub whole: LayerCost,
@@ -97,9 +88,7 @@ pub struct FurtherPacket {
 pub struct PerPacket {
     /// "tcp", "udp", "udp without checksum".
     pub transport: String,
-    /// MTU of the link.
     pub mtu_bytes: Bytes,
-    /// Layer to its line.
     pub layers: BTreeMap<String, PerPacketFit>,
     /// The largest datagrams that become 1, 2, 3, ... packets, ascending; empty where messages are not cut.
     pub steps_bytes: Vec<Bytes>,
@@ -109,11 +98,9 @@ pub struct PerPacket {
     pub fragment_steps: Vec<FragmentStep>,
     /// A further packet, where messages are cut.
     pub further_packet: Option<FurtherPacket>,
-    /// What a reader must know, one line each.
     pub notes: Vec<String>,
 }
 
-/// One of Jin & Yoo's questions, answered with figures of these hosts.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SizeAnswer {

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// Whose flows are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(tag = "target", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WatchTarget {
@@ -13,12 +12,9 @@ pub enum WatchTarget {
     Workload,
     /// Flows of which either end is this address; port 0 is any port.
     Flow {
-        /// The end.
         at: SocketAddr,
     },
-    /// Flows of a process.
     Pid {
-        /// Its id.
         pid: u32,
     },
     /// The flows of this host that move most.

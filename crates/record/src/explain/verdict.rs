@@ -26,30 +26,21 @@ pub enum Cause {
     CompetingLoad,
     /// A queueing discipline or policer limits the rate.
     RateLimit,
-    /// Losses spread over time.
     RandomLoss,
-    /// Losses in bursts.
     BurstLoss,
-    /// Packets arrive out of order.
     Reordering,
     /// The window is small against the bandwidth-delay product of a long path, by window scaling or a
     /// buffer's limit.
     WindowBelowBdp,
     /// Packets above some size vanish, or the two ends disagree on the MTU.
     MtuBlackHole,
-    /// Segmentation offloads are off.
     OffloadsOff,
-    /// Checksums are computed by the processor.
     SoftwareChecksum,
-    /// Datagrams are cut into fragments.
     Fragmentation,
-    /// Datagrams overflow the receive buffer of their socket.
     UdpReceiveBuffer,
-    /// Connections overflow the backlog of their listening socket.
     ListenBacklog,
     /// Rounding of windows to whole segments wastes much of them.
     WindowAlignment,
-    /// A queueing discipline drops packets.
     QdiscDrops,
     /// The congestion control keeps the window small though neither buffers nor applications do.
     CongestionControl,
@@ -57,15 +48,11 @@ pub enum Cause {
     CpuFrequency,
     /// Processes, interrupts or memory are on the wrong cores or nodes.
     Placement,
-    /// The hypervisor takes time.
     Steal,
     /// A limit: a core is busy with this flow and nothing else is wrong.
     CpuLimit,
-    /// A limit: the link carries what it can.
     LinkLimit,
-    /// A limit: memory bandwidth.
     MemoryLimit,
-    /// A limit: the bus.
     BusLimit,
 }
 
@@ -76,7 +63,6 @@ impl Cause {
     }
 }
 
-/// Something to try.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Remedy {
@@ -90,15 +76,12 @@ pub struct Remedy {
     pub expected_ratio: Option<f64>,
 }
 
-/// One cause with its evidence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What holds the flow back.
     pub cause: Cause,
     /// Where: "host B", "host A core 3", "link eth0 of host A", or empty.
     #[serde(default)]
     pub at: String,
-    /// In a sentence.
     pub summary: String,
     /// 0 to 1: how sure.
     pub confidence: f64,
@@ -110,7 +93,6 @@ pub struct Finding {
     pub allows_bps: Option<BitRate>,
     /// What was seen, one line each, with figures.
     pub evidence: Vec<String>,
-    /// What to try.
     #[serde(rename = "try")]
     pub remedies: Vec<Remedy>,
 }
@@ -119,7 +101,6 @@ pub struct Finding {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Verdict {
-    /// Goodput at the time.
     pub goodput_bps: BitRate,
     /// Causes and limits, the one that matters most first. Never empty: a healthy path has a limit.
     pub findings: Vec<Finding>,

@@ -23,30 +23,20 @@ pub enum WindowRule {
     SillyWindow,
 }
 
-/// How a prediction binds what is seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Binding {
-    /// It is exactly that.
     Exactly,
-    /// It is near it.
     About,
-    /// It is that or more.
     AtLeast,
-    /// It is that or less.
     AtMost,
 }
 
-/// What a rule predicts of a flow, and what was seen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowFigure {
-    /// The rule.
     pub rule: WindowRule,
-    /// How what it predicts binds what is seen.
     pub binding: Binding,
-    /// What it predicts.
     pub predicted_bytes: Bytes,
-    /// What was seen.
     pub seen_bytes: Bytes,
     /// Whether the two agree, within what samples can tell.
     pub holds: bool,
@@ -55,10 +45,8 @@ pub struct WindowFigure {
     pub told: String,
 }
 
-/// The window model held against one flow.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowWindow {
-    /// The flow as its sender sees it.
     pub key: FlowKey,
     /// Payload that it moved over the window.
     #[serde(default)]
