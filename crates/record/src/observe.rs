@@ -209,29 +209,6 @@ mod tests {
     use super::*;
     use crate::decode;
 
-    /// What landspeed wrote before details were open.
-    const OLD: &str = r#"{"cpu":{"window_ns":7,"cores":[],"workload_ns":5},"throttling":{"heat_ns":1},
-        "tcp":[{"flow":1,"rtt_ns":50000}],"links":[],"softnet":{"dropped":3},"snmp":{},"cost":null,
-        "path":{"lost":2},"flows":[],"listeners":[],"processes":[],"qdiscs":[],"settings":[],"unseen":["cost: no"]}"#;
-
-    #[test]
-    fn an_older_record_has_its_details() {
-        let seen: Observations = decode(OLD.as_bytes()).unwrap();
-        assert_eq!(
-            (seen.get::<CpuUsage>().workload_ns, seen.get::<Throttling>().heat_ns),
-            (CpuNanos(5), Nanos(1))
-        );
-        assert_eq!(seen.get::<Vec<TcpSample>>()[0].rtt_ns, Nanos(50_000));
-        assert_eq!((seen.get::<SoftnetCounts>().0["dropped"], seen.get::<Option<CostProfile>>()), (3, &None));
-        assert_eq!(seen.get::<Option<PathTrace>>().as_ref().map(|trace| trace.lost), Some(2));
-        assert_eq!(seen.unseen, ["cost: no"]);
-        let mut now = serde_json::to_value(&seen).unwrap();
-        let was: serde_json::Value = serde_json::from_str(OLD).unwrap();
-        assert_eq!(now["tcp"][0]["rtt_ns"], was["tcp"][0]["rtt_ns"]);
-        now.as_object_mut().unwrap().keys().for_each(|name| assert!(was.get(name).is_some(), "{name}"));
-        assert_eq!(decode::<Observations>(now.to_string().as_bytes()).unwrap(), seen);
-    }
-
     #[test]
     fn what_a_peer_sends_in_another_shape_is_unseen() {
         let hostile = br#"{"cpu":{"window_ns":7,"cores":[{"idle_ns":-1}]},"tcp":{},"links":[{"rx_bytes":3}],

@@ -70,22 +70,18 @@ impl Bytes {
 }
 
 impl Nanos {
-    /// `n` microseconds.
     pub const fn micros(n: u64) -> Self {
         Nanos(n * 1_000)
     }
 
-    /// `n` milliseconds.
     pub const fn millis(n: u64) -> Self {
         Nanos(n * 1_000_000)
     }
 
-    /// `n` seconds.
     pub const fn secs(n: u64) -> Self {
         Nanos(n * 1_000_000_000)
     }
 
-    /// In seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
@@ -102,7 +98,6 @@ impl Nanos {
 }
 
 impl CpuNanos {
-    /// In seconds of one core.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }

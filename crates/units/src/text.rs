@@ -1,11 +1,9 @@
 //! Text that somebody else wrote: a peer, a record, a device's name.
 
-use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::ops::Deref;
 
 use serde::de::{Deserialize, Deserializer, Visitor};
-use serde::{Serialize, Serializer};
 
 /// Longest text that is kept, in bytes; a call stack of 127 named frames fits.
 const LONGEST: usize = 8192;
@@ -16,15 +14,9 @@ const LONGEST: usize = 8192;
 /// characters, escape sequences, direction overrides (UAX #9; CVE-2021-42574), zero-width and other unprintable
 /// characters become `\u{..}`, line ends and tabs `\n`, `\r` and `\t`. What exceeds 8 KiB is cut and ends in `…`.
 /// Backslashes and quotes stay, so text that was escaped once is not escaped again, and two texts that were equal stay
-/// equal. In JSON it is a plain string.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+/// equal.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Text(Box<str>);
-
-impl Text {
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
 
 /// `text` escaped and cut; `None` where it may stay as it is.
 fn escaped(text: &str) -> Option<String> {
@@ -60,18 +52,6 @@ impl From<String> for Text {
     }
 }
 
-impl From<&String> for Text {
-    fn from(text: &String) -> Self {
-        text.as_str().into()
-    }
-}
-
-impl From<Cow<'_, str>> for Text {
-    fn from(text: Cow<'_, str>) -> Self {
-        text.into_owned().into()
-    }
-}
-
 impl From<Text> for String {
     fn from(text: Text) -> Self {
         text.0.into()
@@ -80,7 +60,7 @@ impl From<Text> for String {
 
 impl From<&Text> for String {
     fn from(text: &Text) -> Self {
-        text.as_str().to_owned()
+        text.0.as_ref().to_owned()
     }
 }
 
@@ -92,69 +72,15 @@ impl Deref for Text {
     }
 }
 
-impl AsRef<str> for Text {
-    fn as_ref(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for Text {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl PartialEq<str> for Text {
-    fn eq(&self, other: &str) -> bool {
-        *self.0 == *other
-    }
-}
-
 impl PartialEq<&str> for Text {
     fn eq(&self, other: &&str) -> bool {
         *self.0 == **other
     }
 }
 
-impl PartialEq<String> for Text {
-    fn eq(&self, other: &String) -> bool {
-        *self.0 == **other
-    }
-}
-
-impl PartialEq<Text> for str {
-    fn eq(&self, other: &Text) -> bool {
-        *self == *other.0
-    }
-}
-
-impl PartialEq<Text> for &str {
-    fn eq(&self, other: &Text) -> bool {
-        **self == *other.0
-    }
-}
-
-impl PartialEq<Text> for String {
-    fn eq(&self, other: &Text) -> bool {
-        **self == *other.0
-    }
-}
-
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
-    }
-}
-
-impl fmt::Debug for Text {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl Serialize for Text {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.0)
     }
 }
 
@@ -205,7 +131,7 @@ mod tests {
         for c in (0..=0x10_ffff).filter_map(char::from_u32).filter(|c| !c.is_ascii_graphic()) {
             let shown = Text::from(c.to_string());
             assert!(!shown.chars().any(char::is_control), "{shown}");
-            assert_eq!(Text::from(shown.as_str()), shown);
+            assert_eq!(Text::from(&*shown), shown);
         }
     }
 
@@ -215,7 +141,7 @@ mod tests {
         for long in ["x", "\u{1b}", "ü"].map(|c| c.repeat(20_000)) {
             let cut = Text::from(long);
             assert!(cut.len() <= LONGEST + '…'.len_utf8() && cut.ends_with('…'));
-            assert_eq!(Text::from(cut.as_str()), cut);
+            assert_eq!(Text::from(&*cut), cut);
         }
     }
 }

@@ -284,16 +284,4 @@ mod tests {
         assert_eq!(Study::paper().scaled(1.0), Study::paper());
         assert_eq!(Study::paper().path.queue_bytes, Bytes(10_250_000));
     }
-
-    #[test]
-    fn a_contest_reads_as_it_is_written() {
-        let contest = Contest {
-            name: "reno with short flows".into(),
-            contestants: vec!["reno".into()],
-            question: Question::ShortFlows { size_bytes: Bytes::kib(64), every_ns: Nanos::secs(1) },
-        };
-        let text = serde_json::to_string(&contest).unwrap();
-        assert!(text.contains(r#""question":"short-flows""#), "{text}");
-        assert_eq!(serde_json::from_str::<Contest>(&text).unwrap(), contest);
-    }
 }

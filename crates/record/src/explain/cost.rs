@@ -3,85 +3,59 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What a processor was doing when it was sampled: the taxonomy of Cai et al., "Understanding Host
-/// Network Stack Overheads" (SIGCOMM 2021), extended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CostClass {
-    /// User code of the workload.
-    Application,
-    /// Entry to and exit from the kernel, the socket layer above the transport, file descriptors.
-    SystemCall,
-    /// Moving payload between user and kernel memory.
-    Copy,
-    /// Summing payload in software.
-    Checksum,
-    Tcp,
-    Udp,
-    /// IP, routing, fragmentation and reassembly, netfilter.
-    Ip,
-    /// Queueing disciplines, the device layer, the driver, GSO and GRO.
-    Driver,
-    /// Interrupts, softirq and NAPI.
-    Softirq,
-    /// Allocating and freeing buffers and the memory under them.
-    Memory,
-    Lock,
-    /// Scheduling, wake-ups, timers, polling calls.
-    Scheduling,
-    /// Pinning, mapping and accounting pages; zero-copy bookkeeping; page faults.
-    Page,
-    /// The virtual machine's own: hypercalls, paravirtual clocks. Stolen time is not sampled and has a
-    /// figure of its own.
-    Hypervisor,
-    Observer,
-    /// Known symbols that belong to none of these.
-    #[default]
-    Other,
+/// A class with its name, as printed and as serialised, in the order of a packet's way down and up: the order of bars.
+macro_rules! classes {
+    ($($(#[$about:meta])* $class:ident = $name:literal,)+) => {
+        /// What a processor was doing when it was sampled: the taxonomy of Cai et al., "Understanding Host
+        /// Network Stack Overheads" (SIGCOMM 2021), extended.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+        pub enum CostClass {
+            $($(#[$about])* #[serde(rename = $name)] $class,)+
+        }
+
+        impl CostClass {
+            pub const ALL: [CostClass; 16] = [$(CostClass::$class),+];
+
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(CostClass::$class => $name,)+
+                }
+            }
+        }
+    };
 }
 
-impl CostClass {
-    /// In the order of a packet's way down and up, which is the order of bars.
-    pub const ALL: [CostClass; 16] = [
-        CostClass::Application,
-        CostClass::SystemCall,
-        CostClass::Copy,
-        CostClass::Checksum,
-        CostClass::Tcp,
-        CostClass::Udp,
-        CostClass::Ip,
-        CostClass::Driver,
-        CostClass::Softirq,
-        CostClass::Memory,
-        CostClass::Lock,
-        CostClass::Scheduling,
-        CostClass::Page,
-        CostClass::Hypervisor,
-        CostClass::Observer,
-        CostClass::Other,
-    ];
-
-    /// As printed and as serialised: "system-call".
-    pub fn name(self) -> &'static str {
-        match self {
-            CostClass::Application => "application",
-            CostClass::SystemCall => "system-call",
-            CostClass::Copy => "copy",
-            CostClass::Checksum => "checksum",
-            CostClass::Tcp => "tcp",
-            CostClass::Udp => "udp",
-            CostClass::Ip => "ip",
-            CostClass::Driver => "driver",
-            CostClass::Softirq => "softirq",
-            CostClass::Memory => "memory",
-            CostClass::Lock => "lock",
-            CostClass::Scheduling => "scheduling",
-            CostClass::Page => "page",
-            CostClass::Hypervisor => "hypervisor",
-            CostClass::Observer => "observer",
-            CostClass::Other => "other",
-        }
-    }
+classes! {
+    /// User code of the workload.
+    Application = "application",
+    /// Entry to and exit from the kernel, the socket layer above the transport, file descriptors.
+    SystemCall = "system-call",
+    /// Moving payload between user and kernel memory.
+    Copy = "copy",
+    /// Summing payload in software.
+    Checksum = "checksum",
+    Tcp = "tcp",
+    Udp = "udp",
+    /// IP, routing, fragmentation and reassembly, netfilter.
+    Ip = "ip",
+    /// Queueing disciplines, the device layer, the driver, GSO and GRO.
+    Driver = "driver",
+    /// Interrupts, softirq and NAPI.
+    Softirq = "softirq",
+    /// Allocating and freeing buffers and the memory under them.
+    Memory = "memory",
+    Lock = "lock",
+    /// Scheduling, wake-ups, timers, polling calls.
+    Scheduling = "scheduling",
+    /// Pinning, mapping and accounting pages; zero-copy bookkeeping; page faults.
+    Page = "page",
+    /// The virtual machine's own: hypercalls, paravirtual clocks. Stolen time is not sampled and has a
+    /// figure of its own.
+    Hypervisor = "hypervisor",
+    Observer = "observer",
+    /// Known symbols that belong to none of these.
+    #[default]
+    Other = "other",
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
