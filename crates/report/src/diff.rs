@@ -77,7 +77,7 @@ fn step(of: &StepDiff) -> DiffRow {
     let came_out = |step: &Option<StepSummary>| match step {
         Some(step) => {
             let ratio = step.rate.filter(words::plausible).map(|e| format!(" {}", words::estimate(&e)));
-            format!("{}{}", words::Kind::of(step).brief(), ratio.unwrap_or_default())
+            format!("{}{}", words::Kind::of(step).told().brief, ratio.unwrap_or_default())
         }
         None => "not in it".to_owned(),
     };

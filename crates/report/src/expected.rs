@@ -48,7 +48,6 @@ pub(crate) fn expected(advised: &Advised) -> Option<f64> {
     advised.expected_ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)
 }
 
-/// The run's figures in a sentence.
 pub(crate) fn sums(of: &Expectations) -> String {
     let steps = |n: u32| if n == 1 { "step" } else { "steps" };
     let mut text = format!(

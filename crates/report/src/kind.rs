@@ -45,15 +45,12 @@ impl Kind {
         }
     }
 
-    /// Whether the step is part of the final setting.
     pub(crate) fn is_kept(self) -> bool {
         matches!(self, Kind::Kept | Kind::Unconfirmed)
     }
 
-    /// How it is told: in words, for a narrow column, by a sign so that colour is never the only difference, its class in the
-    /// page's style sheet, and its colour.
-    fn told(self) -> (&'static str, &'static str, &'static str, &'static str, Tone) {
-        match self {
+    pub(crate) fn told(self) -> Told {
+        let (word, brief, symbol, class, tone) = match self {
             Kind::Kept => ("kept", "kept", "✓", "kept", Tone::Good),
             Kind::Unconfirmed => ("kept, not confirmed", "not confirmed", "!", "unconfirmed", Tone::Open),
             Kind::Dropped => ("helped, then dropped", "dropped", "○", "dropped", Tone::Open),
@@ -63,26 +60,20 @@ impl Kind {
             Kind::Placebo => ("placebo", "placebo", "~", "placebo", Tone::Noise),
             Kind::Skipped => ("skipped", "skipped", "-", "skipped", Tone::Dim),
             Kind::NotTried => ("not tried", "not tried", "-", "not-tried", Tone::Dim),
-        }
+        };
+        Told { word, brief, symbol, class, tone }
     }
+}
 
-    pub(crate) fn word(self) -> &'static str {
-        self.told().0
-    }
-
-    pub(crate) fn brief(self) -> &'static str {
-        self.told().1
-    }
-
-    pub(crate) fn symbol(self) -> &'static str {
-        self.told().2
-    }
-
-    pub(crate) fn class(self) -> &'static str {
-        self.told().3
-    }
-
-    pub(crate) fn tone(self) -> Tone {
-        self.told().4
-    }
+/// How people are told what became of a step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told {
+    pub(crate) word: &'static str,
+    /// For a narrow column.
+    pub(crate) brief: &'static str,
+    /// So that colour is never the only difference.
+    pub(crate) symbol: &'static str,
+    /// In the page's style sheet.
+    pub(crate) class: &'static str,
+    pub(crate) tone: Tone,
 }

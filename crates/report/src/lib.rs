@@ -2,7 +2,7 @@
 //!
 //! A report is a [`Document`], which is put together once ([`tune`], [`explain`], [`compare`], [`measure`], [`diff`],
 //! [`record_run`]) and printed as text, as one HTML page or as CSV; [`json`] writes the data behind it. Input is plain data
-//! of `landspeed-record`; this crate imports no noun, so a saved record can be shown anywhere. A record may come from a
+//! of `landspeed-record`; this crate imports no plug-in, so a saved record can be shown anywhere. A record may come from a
 //! stranger: no text in a document holds what a terminal acts on, and maud escapes what goes into HTML.
 
 mod block;
@@ -34,4 +34,4 @@ pub use output::Output;
 pub use record_run::record_run;
 pub use safe::safe;
 pub use tune::tune;
-pub use words::LEAST_EFFECT;
+pub use words::{LEAST_EFFECT, quoted};

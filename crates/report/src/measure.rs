@@ -7,7 +7,6 @@ use crate::block::{Block, Cell, Column, Document, Head, Section, Seen, Table, Te
 use crate::words::number;
 use crate::{observed, wan};
 
-/// The result, ready to be printed.
 pub fn measure(report: &MeasureReport) -> Document {
     let sections = [
         streams(report),

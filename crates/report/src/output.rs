@@ -11,9 +11,7 @@ const PLAIN_WIDTH: u16 = 100;
 pub struct Output {
     /// Whether a person watches: lines may be drawn over.
     pub terminal: bool,
-    /// Columns.
     pub width: u16,
-    /// Whether colours may be used.
     pub color: bool,
 }
 

@@ -6,7 +6,6 @@ use crate::block::{Block, Cell, Document, Head, List, Manner, Section, Table, Te
 use crate::safe;
 use crate::words::number;
 
-/// The result, ready to be printed.
 pub fn record_run(run: &RecordRun) -> Document {
     let names = [
         "window",

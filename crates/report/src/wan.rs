@@ -68,7 +68,6 @@ fn dropped(direction: &DirectionStats) -> String {
     told + &others.collect::<String>()
 }
 
-/// What must be known before anything else is read, where there is something.
 pub(crate) fn warning(wan: Option<&WanReport>) -> Option<&'static str> {
     let unfit = wan.is_some_and(|wan| !wan.unfit.is_empty());
     unfit.then_some(

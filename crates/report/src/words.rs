@@ -10,6 +10,19 @@ use crate::safe;
 /// step is of no use even where its effect is real.
 pub const LEAST_EFFECT: f64 = 0.02;
 
+/// What a figure is called.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Called {
+    /// While a run goes on.
+    pub(crate) short: &'static str,
+    /// Behind "12× the".
+    pub(crate) phrase: &'static str,
+    /// On an axis, before its unit.
+    pub(crate) axis: &'static str,
+    pub(crate) heading: &'static str,
+    pub(crate) card: &'static str,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Primary {
     Rate,
@@ -35,10 +48,8 @@ impl Primary {
         }
     }
 
-    /// What it is called: while a run goes on, in a sentence behind "12× the", on an axis before its unit, above a column,
-    /// and above its card.
-    const fn called(self) -> [&'static str; 5] {
-        match self {
+    pub(crate) const fn called(self) -> Called {
+        let [short, phrase, axis, heading, card] = match self {
             Primary::Rate => ["rate", "rate", "rate", "Rate", "Rate (goodput)"],
             Primary::Cost => {
                 let axis = "payload for processor time";
@@ -47,27 +58,8 @@ impl Primary {
             Primary::Latency => {
                 ["rtt", "idle round trip", "idle round trip", "Round trip", "Idle round trip"]
             }
-        }
-    }
-
-    pub(crate) fn short(self) -> &'static str {
-        self.called()[0]
-    }
-
-    pub(crate) fn phrase(self) -> &'static str {
-        self.called()[1]
-    }
-
-    pub(crate) fn axis(self) -> &'static str {
-        self.called()[2]
-    }
-
-    pub(crate) fn heading(self) -> &'static str {
-        self.called()[3]
-    }
-
-    pub(crate) fn card(self) -> &'static str {
-        self.called()[4]
+        };
+        Called { short, phrase, axis, heading, card }
     }
 
     pub(crate) fn of_figures(self, figures: &Figures) -> f64 {
@@ -114,7 +106,7 @@ pub(crate) fn confirmation(found: &Confirmation, primary: Primary) -> String {
     let over = duration(found.over_ns);
     let figure = primary.of_gain(&found.gain);
     let figure = figure.map_or("no figure".to_owned(), |e| {
-        format!("{} the {} {}", times(e.ratio), primary.phrase(), interval(&e))
+        format!("{} the {} {}", times(e.ratio), primary.called().phrase, interval(&e))
     });
     let discarded = match found.discarded {
         0 => String::new(),
@@ -147,7 +139,6 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
-/// "1.44×".
 pub(crate) fn times(x: f64) -> String {
     format!("{}×", number(x))
 }
@@ -216,9 +207,9 @@ pub(crate) fn duration(time: Nanos) -> String {
 }
 
 /// `text` as one word of a shell command.
-pub(crate) fn quoted(text: &str) -> String {
-    let text = safe(text);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,".contains(c);
+pub fn quoted(text: &str) -> String {
+    let text = crate::safe::clean(text);
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
         text
     } else {

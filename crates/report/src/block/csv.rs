@@ -43,7 +43,6 @@ fn printed(table: &Table) -> String {
     text
 }
 
-/// The units of a column's figures.
 fn units(table: &Table, index: usize) -> Vec<&'static str> {
     let mut units: Vec<_> = table.rows.iter().filter_map(|row| unit(row.cells.get(index)?)).collect();
     units.sort_unstable();

@@ -149,7 +149,6 @@ fn shared(widths: &mut [usize], places: &[usize], room: usize, least: usize) -> 
     left
 }
 
-/// `line` with the toned words of `spans` painted.
 pub(super) fn toned<'a>(
     line: &str,
     spans: impl IntoIterator<Item = &'a Span>,

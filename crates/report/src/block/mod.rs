@@ -30,7 +30,6 @@ pub enum Detail {
     Full,
 }
 
-/// A report, ready to be printed.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     pub(crate) head: Head,
@@ -47,9 +46,7 @@ pub(crate) struct Head {
     pub(crate) kind: &'static str,
     /// What must be known before anything else.
     pub(crate) warnings: Vec<Text>,
-    /// The answer.
     pub(crate) title: Text,
-    /// The answer in a sentence or two.
     pub(crate) lead: Text,
     /// What a terminal says in the place of title and lead, where one line holds both.
     pub(crate) line: Option<Text>,
@@ -59,7 +56,6 @@ pub(crate) struct Head {
     pub(crate) blocks: Vec<Block>,
 }
 
-/// A part of a report under a heading.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Section {
     /// The page's anchor.
@@ -90,7 +86,6 @@ impl Section {
         self
     }
 
-    /// The section, unless it would say nothing.
     pub(crate) fn some(self) -> Option<Self> {
         (!self.blocks.is_empty()).then_some(self)
     }
@@ -137,10 +132,8 @@ pub(crate) enum Manner {
     Bad,
 }
 
-/// Lines, one beneath the other.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct List {
-    /// Class in the page's style sheet.
     pub(crate) class: &'static str,
     pub(crate) items: Vec<Text>,
     /// How many a terminal shows that does not say everything.
@@ -158,7 +151,6 @@ pub(crate) struct Card {
 /// One of several things of a kind that need more than a row each.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Article {
-    /// Class in the page's style sheet.
     pub(crate) class: &'static str,
     pub(crate) title: Text,
     /// What it is, in a few words each, some with a share to be drawn.
@@ -173,7 +165,6 @@ pub(crate) struct Article {
     pub(crate) is_first: bool,
 }
 
-/// Blocks behind a line that opens them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Group {
     pub(crate) title: Text,

@@ -8,6 +8,7 @@ use super::{
     Article, Block, Card, Cell, Chart, Column, Document, Group, Head, List, Manner, Row, Section, Seen,
     Table, Text,
 };
+use crate::chart::frame::n;
 use crate::words::{interval, times};
 
 const STYLE: &str = include_str!("page.css");
@@ -17,7 +18,6 @@ const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 impl Document {
-    /// The document as one HTML page that needs nothing else.
     pub fn page(&self) -> String {
         html! {
             (DOCTYPE)
@@ -149,11 +149,31 @@ fn article(article: &Article) -> Markup {
 }
 
 fn meter(share: f64) -> Markup {
-    let wide = if share.is_finite() { share.clamp(0.0, 1.0) * 48.0 } else { 0.0 };
     html! {
         svg class="meter" viewBox="0 0 48 8" width="48" height="8" aria-hidden="true" {
             rect class="all" width="48" height="8" rx="4" {}
-            rect class="part" width=(crate::chart::frame::n(wide)) height="8" rx="4" {}
+            rect class="part" width=(n(unit(share) * 48.0)) height="8" rx="4" {}
+        }
+    }
+}
+
+fn unit(share: f64) -> f64 {
+    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
+}
+
+fn bar(share: f64) -> Markup {
+    html! { svg class="drawn" viewBox="0 0 96 12" width="96" height="12" aria-hidden="true" { rect width=(n(unit(share) * 96.0)) height="12" {} } }
+}
+
+fn curve(values: &[Option<f64>]) -> Markup {
+    let wide = values.len() * 4;
+    let columns = values.iter().enumerate().filter_map(|(at, value)| Some((at * 4, (*value)?)));
+    html! {
+        svg class="drawn" viewBox={ "0 0 " (wide) " 20" } width=(wide) height="20" aria-hidden="true" {
+            @for (at, value) in columns {
+                @let tall = (unit(value) * 20.0).max(1.0);
+                rect x=(at) y=(n(20.0 - tall)) width="3" height=(n(tall)) {}
+            }
         }
     }
 }
@@ -178,8 +198,7 @@ impl Roles {
 
 fn table(table: &Table) -> Markup {
     let roles = Roles(table.class.contains("stacked"));
-    let columns: Vec<(usize, &Column)> =
-        table.columns.iter().enumerate().filter(|(_, column)| column.kind != Kind::Drawn).collect();
+    let columns: Vec<(usize, &Column)> = table.columns.iter().enumerate().collect();
     html! {
         div class="scroll" tabindex="0" role="group" aria-label=(table.label) {
             table class=[some(table.class)] role=[roles.of("table")] {
@@ -199,7 +218,6 @@ fn numeric(column: &Column) -> Option<&'static str> {
     column.is_number().then_some("number")
 }
 
-/// Names of columns, under those of groups where there are some.
 fn heads(columns: &[(usize, &Column)], roles: Roles) -> Markup {
     let groups: Vec<&[(usize, &Column)]> = columns.chunk_by(|a, b| a.1.group == b.1.group).collect();
     let grouped = groups.len() > 1;
@@ -251,6 +269,8 @@ fn shown(cell: &Cell) -> Markup {
         Value::Estimate(Some(e)) => {
             html! { span class="estimate" { (times(e.ratio)) " " span class="interval" { (interval(e)) } } }
         }
+        Value::Bar(share) => bar(*share),
+        Value::Curve(values) => curve(values),
         _ => html! { (cell.shown(false)) },
     }
 }

@@ -80,7 +80,6 @@ pub(crate) enum Value {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) value: Value,
-    /// Class in the page's style sheet.
     pub(crate) class: Option<&'static str>,
     /// What a page says where the cell is pointed at.
     pub(crate) told: Option<Text>,
@@ -191,7 +190,6 @@ impl From<u64> for Cell {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
-    /// Class in the page's style sheet.
     pub(crate) class: String,
     /// Colour of its toned words on a terminal.
     pub(crate) tone: Option<Tone>,
@@ -246,7 +244,6 @@ impl Table {
         self
     }
 
-    /// The table, unless it has no rows.
     pub(crate) fn some(self) -> Option<Self> {
         (!self.rows.is_empty()).then_some(self)
     }

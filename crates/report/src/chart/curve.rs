@@ -10,7 +10,6 @@ use crate::words::{Primary, number};
 
 const ROOM: Room = Room { width: 660.0, names: 74.0, bottom: 300.0 };
 
-/// A chart of start and final.
 struct Curve {
     name: &'static str,
     title: &'static str,

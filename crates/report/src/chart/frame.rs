@@ -4,7 +4,6 @@ use maud::{Markup, html};
 
 use super::scale::{Scale, label};
 
-/// How a chart fills its place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shape {
     /// A drawing of this width and height that scales as one.
@@ -14,14 +13,12 @@ pub(crate) enum Shape {
     Rows(usize),
 }
 
-/// A chart's outside.
 #[derive(Debug)]
 pub(crate) struct Frame<'a> {
     /// Name in `data-chart`, and root of the ids.
     pub(crate) name: &'a str,
     /// Short title, read aloud first.
     pub(crate) title: &'a str,
-    /// What the chart shows, read aloud second.
     pub(crate) description: String,
     /// What to look at, under the chart.
     pub(crate) caption: Markup,

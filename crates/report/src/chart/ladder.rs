@@ -3,13 +3,18 @@
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use maud::{Markup, html};
 
-use super::frame::Frame;
+use super::frame::{Frame, Shape, short};
 use super::marker::{legend, marker};
-use super::rows::{self, at, span};
-use super::scale::Scale;
+use super::scale::{Scale, label};
 use crate::words::{self, Kind, LEAST_EFFECT, Primary};
 
-/// The chart, or nothing where no step was measured.
+/// As much of a setting's name as fits a phone beside its value.
+const PHONE: usize = 23;
+/// Longest name of a setting that is shown at all; the table has them in full.
+const SETTING: usize = 30;
+/// Longest name with its prerequisites that fits a wide screen.
+const NAME: usize = 36;
+
 pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
     let steps = words::measured(summary);
     if steps.is_empty() {
@@ -24,14 +29,14 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
         title: "The ladder: what each step did",
         description: description(&steps, primary),
         caption: caption(&steps),
-        shape: rows::shape(steps.len()),
+        shape: Shape::Rows(steps.len()),
         points: steps.len(),
     };
-    let axis = format!("{}, candidate over incumbent (ratio, log scale)", primary.axis());
+    let axis = format!("{}, candidate over incumbent (ratio, log scale)", primary.called().axis);
     let inside = html! {
         text class="side head" x="0" y="28" { "step" }
         text class="side head" text-anchor="end" x="100%" y="28" { "ratio [interval]" }
-        (rows::ground(&scale, &axis, &behind(&scale, primary)))
+        (ground(&scale, &axis, &behind(&scale, primary)))
         @for (index, (step, e)) in steps.iter().enumerate() { (row(index, step, e, &scale)) }
     };
     Some(frame.figure(&inside))
@@ -63,14 +68,14 @@ fn row(index: usize, step: &StepSummary, e: &Estimate, scale: &Scale) -> Markup 
         index + 1,
         words::step_words(step),
         words::estimate(e),
-        kind.word(),
+        kind.told().word,
         crate::safe(&step.reason)
     );
     html! {
-        g class={ "row point " (kind.class()) } style=(rows::place(index)) data-step=(crate::safe(&step.id)) data-answer=(kind.class()) {
+        g class={ "row point " (kind.told().class) } style=(place(index)) data-step=(crate::safe(&step.id)) data-answer=(kind.told().class) {
             title { (told) }
             rect class="hit" width="100%" {}
-            (rows::name(index + 1, step))
+            (name(index + 1, step))
             text class="value" text-anchor="end" x="100%" y="17.5" { (words::number(e.ratio)) "× " (words::interval(e)) }
             g class="in-row" {
                 rect class="whisker" style=(span(low, high)) y="12.5" height="2" {}
@@ -106,7 +111,54 @@ fn description(steps: &[(&StepSummary, Estimate)], primary: Primary) -> String {
     format!(
         "{} measured steps by their ratio of {}. Kept: {}.",
         steps.len(),
-        primary.phrase(),
+        primary.called().phrase,
         kept.join(", ")
     )
+}
+
+/// A place across the plot, for the style sheet: 0 is its left end, 1 its right.
+fn at(share: f64) -> String {
+    format!("--x:{share:.4}")
+}
+
+fn span(low: f64, high: f64) -> String {
+    format!("--x:{low:.4};--w:{:.4}", (high - low).max(0.0))
+}
+
+/// The axis under all rows, and whatever is drawn behind them.
+fn ground(scale: &Scale, title: &str, behind: &Markup) -> Markup {
+    let ticks = scale.ticks(8);
+    html! {
+        g class="ground" {
+            (behind)
+            @for &tick in &ticks { rect class="grid upright" style=(at(scale.at(tick))) {} }
+            g class="foot" {
+                @for &tick in &ticks {
+                    g class="at" style=(at(scale.at(tick))) { text class="tick" text-anchor="middle" y="17" { (label(tick)) } }
+                }
+                g class="at" style=(at(0.5)) { text class="axis" text-anchor="middle" y="39" { (title) } }
+            }
+        }
+    }
+}
+
+/// The number and name at the left of a row; a phone leaves out what is beyond the first characters.
+fn name(number: usize, step: &StepSummary) -> Markup {
+    let setting: Vec<char> = short(&words::setting(step), SETTING).chars().collect();
+    let (first, more) = setting.split_at(setting.len().min(PHONE));
+    let rest: String = words::step_words(step).chars().skip(setting.len()).collect();
+    let room = NAME.saturating_sub(setting.len());
+    html! {
+        text class="ordinal" text-anchor="end" x="20" y="17.5" { (number) }
+        text class="name" x="30" y="17.5" {
+            (first.iter().collect::<String>())
+            @if !more.is_empty() { tspan class="more" { (more.iter().collect::<String>()) } }
+            @if !setting.ends_with(&['…']) && room > 6 { tspan class="with" { (short(&rest, room)) } }
+        }
+    }
+}
+
+/// A row, shifted to its place by the style sheet.
+fn place(index: usize) -> String {
+    format!("--i:{index}")
 }

@@ -9,7 +9,6 @@ const LEFT: f64 = 56.0;
 const TOP: f64 = 42.0;
 /// Room under the plot for labels and the axis's title.
 const FOOT: f64 = 52.0;
-/// Least distance between two names at the ends of lines.
 const APART: f64 = 20.0;
 
 #[derive(Debug, Clone, Copy)]
@@ -17,12 +16,10 @@ pub(crate) struct Room {
     pub(crate) width: f64,
     /// Of it for the names at the ends of lines.
     pub(crate) names: f64,
-    /// Where the plot ends below.
     pub(crate) bottom: f64,
 }
 
 impl Room {
-    /// Left and right end of the plot.
     fn across(self) -> (f64, f64) {
         (LEFT, self.width - self.names)
     }
@@ -71,7 +68,6 @@ impl Axis {
     }
 }
 
-/// How a line's points are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mark {
     None,
@@ -90,7 +86,6 @@ pub(crate) struct Point {
 #[derive(Debug, Clone)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    /// Classes in the page's style sheet.
     pub(crate) class: String,
     pub(crate) line: Vec<(f64, f64)>,
     /// Whether it is level between two places: what was read stood until it was read again.
@@ -109,7 +104,6 @@ pub(crate) struct Lines {
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     pub(crate) series: Vec<Series>,
-    /// Where upright lines stand.
     pub(crate) uprights: Vec<f64>,
     /// What happened when, at the foot of the plot.
     pub(crate) events: Vec<(f64, String)>,

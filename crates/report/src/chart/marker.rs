@@ -7,12 +7,12 @@ use crate::words::Kind;
 
 /// The mark of `kind` at a place, of about 10 units.
 pub(crate) fn marker(kind: Kind, (x, y): (f64, f64)) -> Markup {
-    let class = format!("mark {}", kind.class());
+    let class = format!("mark {}", kind.told().class);
     match kind {
         Kind::Kept => html! { circle class=(class) cx=(n(x)) cy=(n(y)) r="5" {} },
         Kind::Unconfirmed => html! {
             circle class={ (class) " hollow" } cx=(n(x)) cy=(n(y)) r="5" {}
-            circle class={ "dot " (kind.class()) } cx=(n(x)) cy=(n(y)) r="2.2" {}
+            circle class={ "dot " (kind.told().class) } cx=(n(x)) cy=(n(y)) r="2.2" {}
         },
         Kind::Dropped => html! { circle class={ (class) " hollow" } cx=(n(x)) cy=(n(y)) r="4.5" {} },
         Kind::Harms => polygon(&class, &[(x - 5.5, y - 4.5), (x + 5.5, y - 4.5), (x, y + 5.5)]),
@@ -34,14 +34,13 @@ fn polygon(class: &str, corners: &[(f64, f64)]) -> Markup {
     html! { polygon class=(class) points=(points.join(" ")) {} }
 }
 
-/// What the marks mean, as a list for a caption.
 pub(crate) fn legend(kinds: &[Kind]) -> Markup {
     html! {
         ul class="legend" {
             @for &kind in kinds {
                 li {
                     svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { (marker(kind, (8.0, 8.0))) }
-                    (kind.word())
+                    (kind.told().word)
                 }
             }
         }

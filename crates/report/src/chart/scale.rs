@@ -31,12 +31,10 @@ impl Scale {
         Scale { low: 0.0, high: high * 1.06, from, to, log: false }
     }
 
-    /// A linear axis between two ends.
     pub(crate) fn linear(low: f64, high: f64, from: f64, to: f64) -> Self {
         Scale { low, high: if high > low { high } else { low + 1.0 }, from, to, log: false }
     }
 
-    /// Where `value` lies, held within the axis.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         let share = if self.log {

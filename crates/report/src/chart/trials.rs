@@ -1,39 +1,11 @@
 //! Raw trials of a record, sorted for drawing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use landspeed_record::{Arm, LatencyHistogram, Line, Record, SweepPoint, Trial};
+use landspeed_record::{LatencyHistogram, Line, Record, SweepPoint, Trial};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::words::Primary;
-
-/// Most trials of one arm of one step that are drawn one by one.
-pub(crate) const DRAWN: usize = 200;
-
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Arms {
-    pub(crate) incumbent: Vec<f64>,
-    pub(crate) candidate: Vec<f64>,
-}
-
-/// A figure of every trial, by step. Trials that did not measure it are left out.
-pub(crate) fn by_step(record: &Record, figure: Primary) -> HashMap<&str, Arms> {
-    let mut steps: HashMap<&str, Arms> = HashMap::new();
-    for trial in trials(record) {
-        let value = figure.of_figures(&trial.figures);
-        if !(value.is_finite() && value > 0.0) {
-            continue;
-        }
-        let arms = steps.entry(&trial.step).or_default();
-        match trial.arm {
-            Arm::Incumbent => arms.incumbent.push(value),
-            Arm::Candidate => arms.candidate.push(value),
-        }
-    }
-    steps
-}
-
-pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
+fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     record.lines.iter().filter_map(|line| match line {
         Line::Trial(trial) => Some(&**trial),
         _ => None,
@@ -60,7 +32,6 @@ pub(crate) fn sweep(record: &Record, step: &str) -> Vec<(Bytes, f64)> {
         .collect()
 }
 
-/// Round trips by message size of the trials of `step`.
 pub(crate) fn latency(record: &Record, step: &str) -> Vec<LatencyHistogram> {
     let mut sizes: BTreeMap<Bytes, BTreeMap<u64, u64>> = BTreeMap::new();
     for trial in trials(record).filter(|t| t.step == step) {

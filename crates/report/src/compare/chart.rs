@@ -15,7 +15,6 @@ const RIGHT: f64 = 464.0;
 const GOODPUT: (f64, f64) = (22.0, 152.0);
 const ROUND_TRIP: (f64, f64) = (184.0, 240.0);
 const QUEUE: (f64, f64) = (272.0, 314.0);
-/// Room for labels under the last panel.
 const FOOT: f64 = 36.0;
 /// Tints of flows; more flows begin again.
 const TINTS: usize = 4;
@@ -53,7 +52,7 @@ fn facts(report: &CompareReport, index: usize) -> String {
 
 /// What all courses of a study share, so that they compare at a glance.
 #[derive(Debug)]
-pub(crate) struct Ground {
+struct Ground {
     /// Borders of regions in seconds, first and last included.
     borders: Vec<f64>,
     bps: f64,
@@ -62,7 +61,7 @@ pub(crate) struct Ground {
 }
 
 impl Ground {
-    pub(crate) fn of(study: &Study, courses: &[Course]) -> Self {
+    fn of(study: &Study, courses: &[Course]) -> Self {
         let mut borders: Vec<f64> = study.regions().iter().take(64).map(|r| r.0.as_secs_f64()).collect();
         borders.push(study.duration().as_secs_f64());
         borders.sort_by(f64::total_cmp);
@@ -107,7 +106,7 @@ fn stacked(flows: &[Points]) -> Vec<Points> {
     edges
 }
 
-pub(crate) fn course(index: usize, course: &Course, ground: &Ground) -> Markup {
+fn course(index: usize, course: &Course, ground: &Ground) -> Markup {
     let has_queue = !course.queue.is_empty();
     let bottom = if has_queue { QUEUE.1 } else { ROUND_TRIP.1 };
     let title = format!("{} over time", course.name);
@@ -128,7 +127,6 @@ pub(crate) fn course(index: usize, course: &Course, ground: &Ground) -> Markup {
     })
 }
 
-/// Where regions begin, with their times at the foot.
 fn borders(ground: &Ground, bottom: f64) -> Markup {
     let x = ground.x();
     let (per, unit) = if ground.end() >= 300.0 { (60.0, "minutes") } else { (1.0, "seconds") };

@@ -8,15 +8,12 @@ use crate::words::number;
 
 /// Ratios up to this are called even, then little, more and much.
 const STEPS: [f64; 3] = [1.1, 2.0, 4.0];
-/// Most protocols that a matrix has room for.
 const MOST_SIDES: usize = 16;
 
 /// How two shared a path.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Met {
-    /// The row's share over the column's.
     pub(super) ratio: f64,
-    /// Its interval, where there are repeats.
     pub(super) ends: Option<(f64, f64)>,
 }
 
@@ -50,7 +47,6 @@ impl Met {
     }
 }
 
-/// The meetings as a matrix: a row's share over a column's.
 pub(super) fn matrix(report: &CompareReport) -> Table {
     let mut sides: Vec<&str> = Vec::new();
     for side in report.meetings.iter().flat_map(|meeting| [&meeting.first, &meeting.second]) {
@@ -90,7 +86,7 @@ fn met(ratio: &Interval) -> Option<Met> {
 }
 
 /// "3.2×", and "1/3.2" for a share that is less: what is as unfair reads alike.
-pub(super) fn share(ratio: f64) -> String {
+fn share(ratio: f64) -> String {
     match ratio {
         r if r >= 1000.0 => ">999×".to_owned(),
         r if r <= 0.001 => "<1/999".to_owned(),

@@ -33,7 +33,6 @@ pub fn compare(report: &CompareReport, record: &Record) -> Document {
     let sections = [
         rankings(report),
         paper_tables(report),
-        Section::new("trade-offs", "The trade-offs").all(chart::parallel(report).map(Chart)),
         courses(report, record),
         meetings(report),
         Section::new("round-trips", "Two round trips on one path").all(tables::round_trips(report).some()),
@@ -68,7 +67,6 @@ fn head(report: &CompareReport) -> Head {
     }
 }
 
-/// The best of each figure at a glance.
 fn cards(report: &CompareReport) -> Vec<Block> {
     let counted: Vec<&ContestFigures> = report.protocols.iter().filter(|p| p.runs > 0).collect();
     if counted.len() < 2 {
@@ -139,7 +137,6 @@ fn paper_tables(report: &CompareReport) -> Section {
         )
 }
 
-/// Every protocol over time, side by side.
 fn courses(report: &CompareReport, record: &Record) -> Section {
     let section = Section::new("courses", "Over time");
     let courses = runs::courses(report, record);
@@ -171,7 +168,6 @@ fn meetings(report: &CompareReport) -> Section {
     }
 }
 
-/// What the paper found, and whether it shows here.
 fn findings(report: &CompareReport) -> Section {
     let section = Section::new("findings", "What the paper found");
     let (told, untold): (Vec<_>, Vec<_>) = report.findings.iter().partition(|f| f.reproduces.is_some());

@@ -1,22 +1,21 @@
 //! A line for each run while a study goes on.
 
-use landspeed_analysis::compare::{RunFigures, shares};
-use landspeed_record::{Question, Study, StudyRun};
+use landspeed_analysis::compare::RunFigures;
+use landspeed_record::{Study, StudyRun};
 use landspeed_units::{BitRate, Nanos};
 
-use super::matrix::share;
 use super::words::sane;
 use crate::safe;
-use crate::words::{duration, number};
+use crate::words::duration;
 
-/// One line about a finished run: "12/30 htcp, repeat 2: 96.2 Mb/s, S 0.11, F 0.99; 14 min left". `made` runs of the study
+/// One line about a finished run: "12/30 htcp, repeat 2: 96.2 Mb/s; 14 min left". `made` runs of the study
 /// are in the record, this one included; `left` is the time that the others will take, where somebody has an idea of it
 /// (zero for none).
 pub fn compare_progress(run: &StudyRun, study: &Study, made: usize, left: Nanos) -> String {
     let planned = study.contests.len().saturating_mul(study.repeats as usize);
     let told = match run.invalid.first() {
         Some(why) => format!("does not count: {}", safe(why)),
-        None => figures(run, study),
+        None => goodput(run, study),
     };
     let left = match left.0 {
         0 => String::new(),
@@ -35,36 +34,10 @@ fn about(left: Nanos) -> String {
     }
 }
 
-fn figures(run: &StudyRun, study: &Study) -> String {
-    let Some(seen) = RunFigures::of(study, run) else {
-        return "holds no samples and does not count".to_owned();
-    };
-    let question = study.contests.iter().find(|contest| contest.name == run.contest).map(|c| &c.question);
-    let rate = BitRate(sane(Some(seen.mean_bps.0)).unwrap_or(0.0));
-    match question {
-        Some(Question::Meeting | Question::RoundTrips { .. }) => match shares(study, run) {
-            Some(s) if s.second_bps.0 > 0.0 => {
-                format!("{}, shares {}", s.all_bps, share(s.first_bps.0 / s.second_bps.0))
-            }
-            _ => rate.to_string(),
-        },
-        Some(Question::ShortFlows { .. }) => format!("{rate}, {}", short_flows(run)),
-        _ => {
-            let part = |name: &str, value: Option<f64>| {
-                sane(value).map(|v| format!(", {name} {v:.2}")).unwrap_or_default()
-            };
-            format!("{rate}{}{}", part("S", seen.stability), part("F", seen.fairness_min))
-        }
-    }
-}
-
-fn short_flows(run: &StudyRun) -> String {
-    let mut times: Vec<f64> =
-        run.flows.iter().filter_map(|flow| flow.took_ns).map(Nanos::as_secs_f64).collect();
-    times.sort_by(f64::total_cmp);
-    match times.get(times.len().saturating_sub(1) / 2) {
-        Some(median) => format!("{} short flows of {} s", times.len(), number(*median)),
-        None => "no short flow came to its end".to_owned(),
+fn goodput(run: &StudyRun, study: &Study) -> String {
+    match RunFigures::of(study, run) {
+        Some(seen) => BitRate(sane(Some(seen.mean_bps.0)).unwrap_or(0.0)).to_string(),
+        None => "holds no samples and does not count".to_owned(),
     }
 }
 
@@ -101,15 +74,15 @@ mod tests {
     #[test]
     fn a_run_is_told_in_a_line() {
         let line = compare_progress(&run(), &study(), 12, Nanos::secs(14 * 60));
-        assert_eq!(line, "12/30 htcp, repeat 2: 96 Mb/s, S 0.10; 14 min left");
-        assert_eq!(compare_progress(&run(), &study(), 30, Nanos(0)), "30/30 htcp, repeat 2: 96 Mb/s, S 0.10");
+        assert_eq!(line, "12/30 htcp, repeat 2: 96 Mb/s; 14 min left");
+        assert_eq!(compare_progress(&run(), &study(), 30, Nanos(0)), "30/30 htcp, repeat 2: 96 Mb/s");
     }
 
     #[test]
     fn a_run_that_does_not_count_says_why() {
         let late = StudyRun { invalid: vec!["A to B: \u{1b}[2Jlate".into()], ..run() };
         let line = compare_progress(&late, &study(), 1, Nanos::secs(40));
-        assert_eq!(line, "1/30 htcp, repeat 2: does not count: A to B: late; 40 s left");
+        assert_eq!(line, "1/30 htcp, repeat 2: does not count: A to B: \\u{1b}[2Jlate; 40 s left");
         let empty = StudyRun { flows: vec![], ..run() };
         assert!(compare_progress(&empty, &study(), 1, Nanos(0)).ends_with("does not count"));
     }

@@ -21,7 +21,6 @@ const LEAST_NS: u64 = 1_000_000_000;
 /// A line: (seconds, value).
 pub(super) type Points = Vec<(f64, f64)>;
 
-/// One protocol over time.
 #[derive(Debug)]
 pub(super) struct Course {
     pub(super) name: String,
@@ -31,7 +30,6 @@ pub(super) struct Course {
     /// Goodput of each flow in bit/s, smoothed.
     pub(super) flows: Vec<Points>,
     pub(super) others: Vec<Points>,
-    /// The probe's round trips in seconds.
     pub(super) rtt: Points,
     /// The queue in bytes; empty where the link does not tell.
     pub(super) queue: Points,
@@ -127,7 +125,6 @@ fn ordered(values: impl Iterator<Item = (Nanos, f64)>) -> Points {
         .collect()
 }
 
-/// A run that does not count: which, and why.
 pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
     let runs = record.lines.iter().filter_map(|line| match line {
         Line::Run(run) if !run.invalid.is_empty() => Some(run),

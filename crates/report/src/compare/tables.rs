@@ -6,7 +6,6 @@ use super::words::{self, around, hundredths, mbps, ms, over, percent, signed};
 use crate::block::{ABSENT, Cell, Row, Table};
 use crate::words::number;
 
-/// What stands at the head of a row of the paper's own values.
 const PAPERS: &str = "  paper";
 
 fn figure(value: Option<f64>, say: impl Fn(f64) -> String) -> Cell {
@@ -123,7 +122,6 @@ pub(super) fn by_region(report: &CompareReport) -> Table {
     study("Table 2", &names).captioned(caption).rows(rows)
 }
 
-/// Figures of runs, their mean over repeats, and half of the 95 % interval of that mean.
 pub(super) fn intervals(report: &CompareReport) -> Table {
     let names = ["TCP", "Mb/s", "with all flows", "stability", "least fairness", "std RTT, ms"];
     let caption = "A figure of each run, its mean over the runs that count, and half of the 95 % interval of that mean \
@@ -182,7 +180,6 @@ pub(super) fn round_trips(report: &CompareReport) -> Table {
     study("Round trips", &names).captioned(caption).rows(report.round_trips.iter().map(row))
 }
 
-/// What a bit costs by the number of streams: the paper's Figures 6 and 7.
 pub(super) fn streams(report: &CompareReport) -> Table {
     let row = |s: &landspeed_record::CpuByStreams| {
         [

@@ -10,7 +10,6 @@ use crate::words::number;
 /// Protocols that a headline names, at most.
 const NAMED: usize = 3;
 
-/// A protocol's name in the literature.
 pub(super) fn name(protocol: &str) -> String {
     safe(title(protocol))
 }
@@ -20,7 +19,6 @@ pub(super) fn sane(value: Option<f64>) -> Option<f64> {
     value.filter(|v| v.is_finite() && v.abs() < 1e18)
 }
 
-/// A figure as `say` words it, or a dash.
 pub(super) fn shown(value: Option<f64>, say: impl Fn(f64) -> String) -> String {
     sane(value).map_or_else(|| ABSENT.to_owned(), say)
 }
@@ -30,7 +28,6 @@ pub(super) fn mbps(value: f64) -> String {
     signed(value / 1e6)
 }
 
-/// "0.28".
 pub(super) fn hundredths(value: f64) -> String {
     format!("{value:.2}")
 }
@@ -97,7 +94,6 @@ pub(super) fn headline(report: &CompareReport) -> String {
     }
 }
 
-/// Of a study that asks neither for regions nor for meetings.
 fn other_headline(report: &CompareReport) -> String {
     match (report.short_flows.len(), report.round_trips.len(), report.streams.last()) {
         (0, 0, Some(streams)) => format!("What a bit costs with 1 to {} streams", streams.streams),
@@ -145,7 +141,6 @@ pub(super) fn ranking<'a>(report: &'a CompareReport, by: &str) -> Option<&'a Ran
     report.rankings.iter().find(|ranking| ranking.by == by)
 }
 
-/// "H-TCP, BIC > Scalable > Reno".
 pub(super) fn groups(ranking: &Ranking) -> Vec<String> {
     let names =
         |group: &Vec<String>| group.iter().map(|protocol| name(protocol)).collect::<Vec<_>>().join(", ");
@@ -211,7 +206,6 @@ fn scale(scale: f64) -> String {
     }
 }
 
-/// Whether a finding shows, in a sign and a word.
 pub(super) fn shows(reproduces: Option<bool>) -> (&'static str, &'static str) {
     match reproduces {
         Some(true) => ("✓", "shows here"),

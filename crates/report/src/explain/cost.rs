@@ -5,7 +5,6 @@ use landspeed_record::{CostClass, CostFigure, CostProfile, ExplainReport, Explai
 use super::words::{self, nanos, percent, unit};
 use crate::block::{ABSENT, Cell, Column, Kind, Row, Seen, Table};
 
-/// A class that took time on a host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClassCost {
     pub(super) class: CostClass,
@@ -14,7 +13,6 @@ pub(super) struct ClassCost {
 
 #[derive(Debug)]
 pub(super) struct HostCost<'a> {
-    /// "host A".
     pub(super) name: String,
     /// Classes that took time, in the order of bars.
     pub(super) classes: Vec<ClassCost>,
@@ -22,7 +20,6 @@ pub(super) struct HostCost<'a> {
     pub(super) profile: Option<&'a CostProfile>,
 }
 
-/// Hosts whose processor time was sampled.
 pub(super) fn hosts(report: &ExplainReport) -> Vec<HostCost<'_>> {
     let known = report.hosts.iter().enumerate().map(|(index, host)| HostCost::of(index, host));
     known.filter(|host| !host.classes.is_empty()).collect()
@@ -49,7 +46,6 @@ impl<'a> HostCost<'a> {
         self.classes.iter().find(|c| c.class == class)
     }
 
-    /// Stolen time, a share of the window over all processors.
     pub(super) fn steal(&self) -> Option<f64> {
         self.profile.map(|p| unit(p.steal_share))
     }
@@ -130,7 +126,11 @@ pub(super) fn table(hosts: &[HostCost<'_>]) -> Table {
         [Cell::bar(0.0), share.into(), "".into(), "".into()]
     });
     Table::new("Cost by layer", "figures", columns)
-        .captioned("Per byte of payload and per packet on the link, nanoseconds of processor time.")
+        .captioned(
+            "Shares of each host's sampled processor time, from the application down to the wire and up again, and nanoseconds of \
+             it per byte of payload and per packet on the link. Stolen time is what the hypervisor gave to others: a share of the \
+             window over all processors, never sampled and not part of the sum.",
+        )
         .rows(classes.chain(rest).chain([all, stolen]))
 }
 

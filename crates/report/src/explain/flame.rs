@@ -25,7 +25,6 @@ pub(super) struct Placed {
 
 #[derive(Debug, Default)]
 pub(super) struct Flame {
-    /// Frames, callers before callees.
     pub(super) frames: Vec<Placed>,
     pub(super) levels: usize,
     /// Share of the samples whose innermost frames are too narrow to be drawn.
@@ -43,7 +42,6 @@ struct Node<'a> {
     all: f64,
 }
 
-/// The graph of a profile, or nothing where it has no stacks.
 pub(super) fn flame(profile: &CostProfile) -> Option<Flame> {
     let mut root = Node::default();
     let mut flame = Flame::default();

@@ -24,9 +24,8 @@ pub(super) fn head(report: &ExplainReport, costs: &[HostCost<'_>], stairs: Optio
 }
 
 fn card(name: &'static str, figure: impl AsRef<str>, under: &str) -> Card {
-    let under = under.replace(" Gb/s", "\u{a0}Gb/s").replace(" Mb/s", "\u{a0}Mb/s");
     let text = |look, words: &str| Text::default().with(look, words);
-    Card { name, figure: text(Look::Strong, figure.as_ref()), under: text(Look::Quiet, &under) }
+    Card { name, figure: text(Look::Strong, figure.as_ref()), under: text(Look::Quiet, under) }
 }
 
 /// The flow's rate, and what the first thing to try should make of it.

@@ -18,7 +18,6 @@ const WAY: [&str; 6] = ["sent", "retransmitted", "received", "gro-merged", "back
 
 #[derive(Debug)]
 pub(super) struct HopRow {
-    /// "host A".
     pub(super) host: String,
     pub(super) hop: Hop,
     /// (upper edge in ns, packets), ascending, none empty.
@@ -63,12 +62,6 @@ impl HopRow {
             (seen >= wanted).then_some(edge)
         })
     }
-
-    /// "1.02 µs / 2.05 µs / –".
-    pub(super) fn told(&self) -> String {
-        let shown = |p| self.percentile(p).map_or_else(|| "–".to_owned(), words::time);
-        [0.5, 0.9, 0.99].map(shown).join(" / ")
-    }
 }
 
 /// Hops of a terminal that does not say everything.
@@ -82,6 +75,10 @@ pub(super) fn table(rows: &[HopRow]) -> Table {
     let mut table = Table::figures("Where packets wait", &names);
     table.columns[1] = Column::words("hop");
     table.columns.push(Column::of(Kind::Drawn, ""));
+    let table = table.captioned(
+        "How long packets took on each stretch of their way. Times are counted in powers of two, as drawn; a percentile is the \
+         upper edge of its bin, so the true value is up to half of it lower. It is shown where at least ten packets lie beyond it.",
+    );
     table.rows((0..).zip(rows).map(|(index, row)| Row {
         seen: if index < TOLD { Seen::Everywhere } else { Seen::InFull },
         ..row.cells(low, high).into()
@@ -95,14 +92,14 @@ impl HopRow {
             let packets = self.bins.iter().filter(|b| b.0.ilog2() == power).map(|b| b.1).max()?;
             Some(packets as f64 / most)
         };
-        let mut cells = vec![Cell::from(&self.host), words::hop(self.hop).0.into()];
+        let (hop, about) = words::hop(self.hop);
+        let mut cells = vec![Cell::from(&self.host), Cell { told: Some(about.into()), ..hop.into() }];
         cells.extend([0.5, 0.9, 0.99].map(|share| self.percentile(share).map(Nanos).into()));
         cells.push(Cell::curve((low..=high).map(height).collect()));
         cells
     }
 }
 
-/// What happened to packets, host beside host.
 pub(super) fn counts(report: &ExplainReport) -> Table {
     let traced: Vec<_> = report
         .hosts
@@ -126,7 +123,6 @@ pub(super) fn counts(report: &ExplainReport) -> Table {
     Table::figures("Packets by path", &names).rows(rows.into_iter().map(cells))
 }
 
-/// How much of the window each tracer saw.
 pub(super) fn traced(report: &ExplainReport) -> Vec<String> {
     let hosts = report.hosts.iter().enumerate();
     hosts
@@ -153,7 +149,6 @@ mod tests {
             HopLatency { hop: Hop::SendToQueue, bins: vec![(2048, 80), (1024, 100), (0, 9), (8192, 20)] };
         let row = HopRow::of("host A".into(), &hop);
         assert_eq!([0.5, 0.9, 0.99].map(|p| row.percentile(p)), [Some(1024), Some(2048), None]);
-        assert_eq!(row.told(), "1.02 µs / 2.05 µs / –");
     }
 
     #[test]

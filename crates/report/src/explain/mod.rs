@@ -30,13 +30,12 @@ const STYLE: &str = include_str!("explain.css");
 /// Symbols without a rule that are listed; there may be thousands.
 const LISTED: usize = 200;
 
-/// The explanation, ready to be printed.
 pub fn explain(report: &ExplainReport) -> Document {
     let costs = cost::hosts(report);
     let stairs = stairs::stairs(report);
     let sections = [
         Some(verdict::section(report)),
-        cost_section(&costs),
+        (!costs.is_empty()).then(|| cost_section(&costs)),
         flames(&costs).some(),
         hops_section(report),
         window_section(report),
@@ -56,14 +55,12 @@ pub fn explain(report: &ExplainReport) -> Document {
     }
 }
 
-fn cost_section(hosts: &[cost::HostCost<'_>]) -> Option<Section> {
-    let section = Section::new("cost", "Where the processor time goes")
-        .with(Chart(chart::cost(hosts.split_first().map(|_| hosts)?)))
+fn cost_section(hosts: &[cost::HostCost<'_>]) -> Section {
+    Section::new("cost", "Where the processor time goes")
         .with(cost::table(hosts))
         .all(hottest(hosts))
         .all(Block::only(Seen::InFull, hosts.iter().filter_map(unclassified)))
-        .all(Block::only(Seen::InFull, Block::asides(cost::asides(hosts))));
-    Some(section)
+        .all(Block::only(Seen::InFull, Block::asides(cost::asides(hosts))))
 }
 
 /// The hottest function of each host, in the place of the flame graph where nothing is drawn.
@@ -108,8 +105,7 @@ fn hops_section(report: &ExplainReport) -> Option<Section> {
     }
     let which = counts.into_iter().flat_map(|table| [Block::heading("Which way packets took"), table.into()]);
     let section = Section::new("hops", "Where packets wait")
-        .all((!rows.is_empty()).then(|| Chart(chart::hops(&rows))))
-        .all(Block::only(Seen::OnTerminal, hops::table(&rows).some()))
+        .all(hops::table(&rows).some())
         .all(Block::only(Seen::InFull, which))
         .all(Block::only(Seen::InFull, Block::asides(hops::traced(report))));
     Some(section)
@@ -132,12 +128,10 @@ fn limits(report: &ExplainReport, stairs: Option<&stairs::Stairs>) -> Section {
     let parts = parts::limits(report).some();
     let parts = parts.into_iter().flat_map(|table| [Block::heading("All that was measured"), table.into()]);
     Section::new("limits", "What each part could do")
-        .all(stairs.map(|stairs| Chart(chart::stairs(stairs))))
-        .all(Block::only(Seen::OnTerminal, stairs.map(stairs::Stairs::table)))
+        .all(stairs.map(stairs::Stairs::table))
         .all(Block::only(Seen::InFull, parts))
 }
 
-/// What could not be seen or judged, and what was not looked at.
 fn unseen(report: &ExplainReport) -> Section {
     let (lines, absent) = (parts::unseen(report), parts::absent(report));
     let missing = (!absent.is_empty()).then(|| ("not measured".to_owned(), absent.join(", ")));

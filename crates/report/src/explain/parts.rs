@@ -1,8 +1,8 @@
 //! What the parts of the hosts can do, and how the hosts are, host beside host.
 
 use landspeed_record::{
-    CpuUsage, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings, ListenerWatch, MemoryKernel,
-    PacketRate, PathTrace, PcieLink, ProcessWatch, QdiscWatch,
+    CpuUsage, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkSettings, ListenerWatch, PacketRate,
+    PathTrace, PcieLink, ProcessWatch, QdiscWatch,
 };
 use landspeed_units::BitRate;
 
@@ -13,7 +13,6 @@ use crate::words::number;
 
 type Pair = (String, String);
 
-/// What each part can do at most, as measured.
 pub(super) fn limits(report: &ExplainReport) -> Table {
     beside(report, ("Limits of the hosts", "Part"), |host| {
         host.limits.as_ref().map(parts).unwrap_or_default()
@@ -65,7 +64,8 @@ fn parts(limits: &HostLimits) -> Vec<Pair> {
         .map(|m| {
             let cores = if m.threads == 1 { "1 core".to_owned() } else { format!("{} cores", m.threads) };
             let rate = format!("{} (median {})", m.best_bps, m.median_bps);
-            pair(format!("Memory, STREAM {}, {cores}", kernel(m.kernel)), rate)
+            let kernel = format!("{:?}", m.kernel).to_lowercase();
+            pair(format!("Memory, STREAM {kernel}, {cores}"), rate)
         })
         .collect();
     pairs.extend(limits.passes.iter().map(|p| {
@@ -77,15 +77,6 @@ fn parts(limits: &HostLimits) -> Vec<Pair> {
     pairs.extend(limits.link_bps.map(|rate| pair("Link, nominal", rate.to_string())));
     pairs.extend(limits.pcie.as_ref().map(pcie));
     pairs
-}
-
-fn kernel(kernel: MemoryKernel) -> &'static str {
-    match kernel {
-        MemoryKernel::Copy => "copy",
-        MemoryKernel::Scale => "scale",
-        MemoryKernel::Add => "add",
-        MemoryKernel::Triad => "triad",
-    }
 }
 
 /// A packet rate, and what a load beside it says about the processor (SC'03, section 3.5.2).
@@ -123,20 +114,8 @@ fn pcie(link: &PcieLink) -> Pair {
 }
 
 fn stated(facts: &HostFacts) -> Vec<Pair> {
-    let mut pairs = vec![
-        pair("Name", facts.hostname.clone()),
-        pair("Kernel", format!("Linux {}", facts.kernel)),
-        pair("Distribution", facts.distribution.clone()),
-        pair(
-            "Processor",
-            format!("{}, {} online, {} NUMA node(s)", facts.cpu_model, facts.cpus, facts.numa_nodes),
-        ),
-        pair("Memory", facts.memory_bytes.to_string()),
-        pair(
-            "Virtualization",
-            if facts.virtualization.is_empty() { "none seen" } else { &facts.virtualization },
-        ),
-    ];
+    let mut pairs: Vec<Pair> =
+        crate::tune::general(facts).into_iter().map(|(name, value)| pair(name, value)).collect();
     pairs.extend(
         facts
             .conflicts

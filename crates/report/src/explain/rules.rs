@@ -5,12 +5,10 @@ use landspeed_record::{Binding, ExplainReport, FlowWindow, WindowFigure, WindowR
 use crate::block::{Block, Column, Row, Table};
 use crate::safe;
 
-/// Most flows that are told of, the busiest.
 const FLOWS: usize = 8;
 /// Most rules that are told of a flow: there are not that many.
 const RULES: usize = 12;
 
-/// Every rule of every flow.
 pub(super) fn blocks(report: &ExplainReport) -> Vec<Block> {
     let flows = report.windows.iter().filter(|flow| !flow.rules.is_empty()).take(FLOWS);
     let tables: Vec<Block> = flows.map(|flow| table(flow).into()).collect();

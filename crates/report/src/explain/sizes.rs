@@ -20,11 +20,9 @@ const MOST: usize = 100;
 
 #[derive(Debug)]
 pub(super) struct Sweep<'a> {
-    /// "udp at MTU 1500".
     pub(super) title: String,
     /// Layers with their lines: hosts, their sum, the link, then classes by name.
     pub(super) lines: Vec<(String, PerPacketFit)>,
-    /// What was measured, ascending by size.
     pub(super) points: Vec<&'a SizePoint>,
     /// Sizes behind which a message becomes one packet more.
     pub(super) steps: Vec<Bytes>,
@@ -146,7 +144,6 @@ fn figure(ns: f64) -> Cell {
     Cell::number(ns, nanos(Some(ns)))
 }
 
-/// Median, least and most.
 fn told(cost: &LayerCost) -> Cell {
     let [median, least, most] = [cost.median_ns, cost.least_ns, cost.most_ns].map(|ns| nanos(Some(ns)));
     Cell::number(cost.median_ns, format!("{median} ({least}–{most})"))

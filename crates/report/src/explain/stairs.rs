@@ -11,8 +11,8 @@ use crate::words::times;
 /// Steps of a terminal that does not say everything.
 const TOLD: usize = 4;
 const DRAWN: usize = 24;
-/// Where the highest step is above the flow by more than this, the axis is logarithmic.
-const WIDE: f64 = 12.0;
+/// Columns of a terminal from which on there is room for how a limit was measured.
+const MEASURED_BY: usize = 140;
 /// A step within this share of the flow's rate is the flow itself.
 const SAME: f64 = 0.01;
 
@@ -20,7 +20,6 @@ const SAME: f64 = 0.01;
 pub(super) struct Stair {
     pub(super) name: String,
     pub(super) how: String,
-    /// In bit/s.
     pub(super) rate: f64,
     /// Over the flow's rate, where that is known.
     pub(super) over: Option<f64>,
@@ -32,22 +31,15 @@ pub(super) struct Stair {
 #[derive(Debug)]
 pub(super) struct Stairs {
     pub(super) steps: Vec<Stair>,
-    /// The flow's rate in bit/s, where it is known.
-    pub(super) flow: Option<f64>,
 }
 
 impl Stairs {
-    /// Whether a logarithmic axis shows more.
-    pub(super) fn wide(&self) -> bool {
-        let most = self.steps.first().map_or(0.0, |s| s.rate);
-        let least = self.steps.last().map_or(most, |s| s.rate).min(self.flow.unwrap_or(most));
-        most / least > WIDE
-    }
-
     /// Limits highest first; of many a terminal tells those nearest to the flow.
     pub(super) fn table(&self) -> Table {
-        let mut table = Table::figures("Limits", &["", "at most", "over the flow"]);
+        let mut table = Table::figures("Limits", &["", "at most", "over the flow"])
+            .captioned("What each part could carry at most, highest first, and how many times the flow's own rate that is.");
         table.columns.push(Column::of(Kind::Drawn, ""));
+        table.columns.push(Column::words("by").above_width(MEASURED_BY));
         let skipped = self.steps.len().saturating_sub(TOLD);
         let most = self.steps.iter().skip(skipped).map(|step| step.rate).fold(0.0, f64::max);
         let row = |(index, step): (usize, &Stair)| {
@@ -56,22 +48,28 @@ impl Stairs {
             let look = if step.ceiling { Look::Toned } else { Look::Plain };
             let ceiling = if step.ceiling { " (first ceiling)" } else { "" };
             let name = Text::default().with(look, format!("{}{ceiling}", step.name)).into();
+            let cells = [
+                name,
+                BitRate(step.rate).into(),
+                over.into(),
+                Cell::bar(step.rate / most),
+                Cell::from(&step.how),
+            ];
             Row {
+                class: if step.ceiling { "ceiling".into() } else { String::new() },
                 tone: Some(Tone::Open),
                 seen: if index < skipped { Seen::InFull } else { Seen::Everywhere },
-                ..Row::from([name, BitRate(step.rate).into(), over.into(), Cell::bar(step.rate / most)])
+                ..Row::from(cells)
             }
         };
         table.rows(self.steps.iter().enumerate().map(row))
     }
 
-    /// What the flow would meet first.
     pub(super) fn ceiling(&self) -> Option<&Stair> {
         self.steps.iter().find(|step| step.ceiling)
     }
 }
 
-/// The staircase, or nothing where no limit was measured.
 pub(super) fn stairs(report: &ExplainReport) -> Option<Stairs> {
     let sane = |rate: f64| Some(rate).filter(|r| r.is_finite() && *r > 0.0);
     let flow = sane(report.goodput_bps.0);
@@ -90,7 +88,7 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<Stairs> {
     }
     // The flow alone is no staircase.
     let measured = steps.iter().any(|step| step.over.is_none_or(|over| (over - 1.0).abs() > SAME));
-    measured.then_some(Stairs { steps, flow })
+    measured.then_some(Stairs { steps })
 }
 
 /// The hosts of a lab are one machine, which does all as well for either: one step says so.
@@ -129,7 +127,6 @@ mod tests {
             ["memory", "packets", "TCP now"]
         );
         assert_eq!(stairs.ceiling().map(|s| s.name.as_str()), Some("packets"));
-        assert!(!stairs.wide());
     }
 
     #[test]

@@ -21,7 +21,6 @@ pub(super) enum Bound {
     Peer,
     /// What the receiver has to offer.
     Receive,
-    /// Sent and not acknowledged.
     InFlight,
 }
 
@@ -75,7 +74,6 @@ pub(super) struct Window {
     /// Shares of the busy time that the peer's window and the send buffer limited it, where the sender
     /// was seen.
     pub(super) limited: Option<(f64, f64)>,
-    /// Flows that are not drawn.
     pub(super) others: usize,
 }
 
@@ -88,7 +86,6 @@ impl Window {
     }
 }
 
-/// Columns of a curve over time.
 const CURVE: usize = 40;
 
 impl Window {

@@ -128,11 +128,6 @@ pub(super) fn nanos(value: Option<f64>) -> String {
     }
 }
 
-/// A time with its unit, as people write it.
-pub(super) fn time(ns: u64) -> String {
-    landspeed_units::Nanos(ns).to_string().replace(" us", " µs")
-}
-
 /// What a host is called in a sentence: "host A", "this host", "netns:dtn1".
 pub(super) fn host(name: &str, index: usize) -> String {
     match safe(name).as_str() {
@@ -154,14 +149,13 @@ mod tests {
                 .map(nanos)
                 .into();
         assert_eq!(shown, ["0.12", "1234", "13,059", "<0.001", "-3.00", "–", "–"]);
-        assert_eq!(time(16_384), "16.4 µs");
         assert_eq!([7, 1_234, 1_000_000].map(grouped), ["7", "1,234", "1,000,000"]);
     }
 
     #[test]
     fn hosts_are_called_as_the_user_called_them() {
-        let called = ["A", "local", "dtn1.example.org", "", "\u{1b}[2J"].map(|name| host(name, 1));
-        assert_eq!(called, ["host A", "this host", "dtn1.example.org", "host 2", "host 2"]);
+        let called = ["A", "local", "dtn1.example.org", ""].map(|name| host(name, 1));
+        assert_eq!(called, ["host A", "this host", "dtn1.example.org", "host 2"]);
     }
 
     #[test]

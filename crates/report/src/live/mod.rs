@@ -1,7 +1,6 @@
 //! What a person sees while a run goes on. All of it goes to standard error: standard output is for
 //! results.
 
-mod interval;
 mod state;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -30,7 +29,6 @@ impl Live {
         Live { state: State::new(Style { color: output.color }), bar: target.map(bar) }
     }
 
-    /// Takes the next line of the record.
     pub fn line(&mut self, line: &Line) {
         let news = self.state.take(line, self.bar.is_some());
         let news: Vec<String> = news.iter().map(|text| plain(text)).collect();

@@ -5,7 +5,6 @@ use landspeed_record::{CpuAccounting, HostFacts, Line, PathFacts, Record, TuneSu
 use crate::block::{Block, Column, List, Look, Section, Seen, Table, Text};
 use crate::safe;
 
-/// Facts of both hosts beside each other, and the path between them.
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
     let (a, b) = (&summary.host_a, &summary.host_b);
     let path = record.lines.iter().find_map(|line| match line {
@@ -44,26 +43,30 @@ fn facts(host: &HostFacts, link: Option<&String>) -> Vec<(&'static str, String)>
             l.name, l.driver, l.mtu_bytes, l.rx_queues, l.tx_queues
         )
     });
-    let or = |text: &str, empty: &str| if text.is_empty() { empty.to_owned() } else { text.to_owned() };
+    let mut facts = general(host);
+    facts.extend([
+        ("Frequency governor", or(&host.governor, "none")),
+        ("Link", device.unwrap_or_else(|| "unknown".to_owned())),
+        ("Congestion controls", host.congestion_available.join(", ")),
+        ("Processor time from", accounting(host.cpu_accounting).to_owned()),
+    ]);
+    facts
+}
+
+fn or(text: &str, empty: &str) -> String {
+    if text.is_empty() { empty.to_owned() } else { text.to_owned() }
+}
+
+/// What every report says of a host.
+pub(crate) fn general(host: &HostFacts) -> Vec<(&'static str, String)> {
+    let (model, cpus, nodes) = (or(&host.cpu_model, "unknown"), host.cpus, host.numa_nodes);
     vec![
         ("Name", host.hostname.clone()),
         ("Kernel", format!("Linux {}", host.kernel)),
         ("Distribution", or(&host.distribution, "unknown")),
-        (
-            "Processor",
-            format!(
-                "{}, {} online, {} NUMA node(s)",
-                or(&host.cpu_model, "unknown"),
-                host.cpus,
-                host.numa_nodes
-            ),
-        ),
+        ("Processor", format!("{model}, {cpus} online, {nodes} NUMA node(s)")),
         ("Memory", host.memory_bytes.to_string()),
-        ("Frequency governor", or(&host.governor, "none")),
         ("Virtualization", or(&host.virtualization, "none seen")),
-        ("Link", device.unwrap_or_else(|| "unknown".to_owned())),
-        ("Congestion controls", host.congestion_available.join(", ")),
-        ("Processor time from", accounting(host.cpu_accounting).to_owned()),
     ]
 }
 

@@ -14,14 +14,13 @@ use crate::block::{
 use crate::output::Tone;
 use crate::words::{self, Primary};
 use crate::{chart, glossary, safe};
+pub(crate) use hosts::general;
 
 /// The report of a tuning run, ready to be printed. Charts whose trials the record lacks are left out.
 pub fn tune(summary: &TuneSummary, record: &Record) -> Document {
     let sections = [
-        ladder(summary, record),
+        ladder(summary),
         verdicts::section(summary, record),
-        Section::new("levels", "What it carried, and at what cost")
-            .all(chart::staircase(summary, record).map(Chart)),
         curves(record),
         steps::section(summary),
         steps::changed(summary),
@@ -40,7 +39,7 @@ pub fn tune(summary: &TuneSummary, record: &Record) -> Document {
 fn head(summary: &TuneSummary) -> Head {
     let primary = Primary::of(&summary.goal);
     let title = match primary.of_gain(&summary.gain) {
-        Some(e) => format!("{} the {}", words::times(e.ratio), primary.phrase()),
+        Some(e) => format!("{} the {}", words::times(e.ratio), primary.called().phrase),
         None => "A run without final figures".to_owned(),
     };
     let strong = |what: &str, said: &String| Text::default().with(Look::Strong, what).and(safe(said));
@@ -73,8 +72,8 @@ fn head(summary: &TuneSummary) -> Head {
 /// "12.3× the rate [11.7, 12.9], 11.9× the bytes per CPU-second [11.5, 12.3]".
 fn gains(gain: &Gain, of: &[Primary]) -> String {
     let said = of.iter().filter_map(|p| Some((p, p.of_gain(gain)?)));
-    let said =
-        said.map(|(p, e)| format!("{} the {} {}", words::times(e.ratio), p.phrase(), words::interval(&e)));
+    let said = said
+        .map(|(p, e)| format!("{} the {} {}", words::times(e.ratio), p.called().phrase, words::interval(&e)));
     said.collect::<Vec<_>>().join(", ")
 }
 
@@ -98,7 +97,6 @@ fn restored(summary: &TuneSummary) -> Vec<Block> {
     vec![Block::Only(Seen::OnPage, all.collect())]
 }
 
-/// The figures at start and end, and whether the gain lasted.
 fn figures(summary: &TuneSummary) -> Vec<Block> {
     let primary = Primary::of(&summary.goal);
     let mut blocks = vec![
@@ -132,7 +130,7 @@ fn table(summary: &TuneSummary) -> Table {
     ];
     let row = |p: Primary| {
         let ratio = Cell::from(p.of_gain(&summary.gain));
-        [p.phrase().into(), shown(p, &summary.start), shown(p, &summary.final_), ratio]
+        [p.called().phrase.into(), shown(p, &summary.start), shown(p, &summary.final_), ratio]
     };
     // Medians, which have no interval of their own.
     let loaded = loaded(summary).map(|(start, last)| {
@@ -169,7 +167,7 @@ fn card(figure: Primary, summary: &TuneSummary) -> Card {
     let said = |v: Option<f64>| v.map_or_else(|| "–".to_owned(), |v| words::number(v / per));
     let to = format!("{} {}", said(last), unit.replace(" per ", "/"));
     let under = Text::default().with(Look::Quiet, said(start)).and(" → ").with(Look::Strong, to);
-    Card { name: figure.card(), figure: ratio(figure.of_gain(&summary.gain)), under }
+    Card { name: figure.called().card, figure: ratio(figure.of_gain(&summary.gain)), under }
 }
 
 fn ratio(e: Option<Estimate>) -> Text {
@@ -182,7 +180,7 @@ fn ratio(e: Option<Estimate>) -> Text {
     }
 }
 
-fn ladder(summary: &TuneSummary, record: &Record) -> Section {
+fn ladder(summary: &TuneSummary) -> Section {
     let placebos: Vec<String> = words::measured(summary)
         .iter()
         .filter(|(step, _)| step.placebo)
@@ -195,15 +193,7 @@ fn ladder(summary: &TuneSummary, record: &Record) -> Section {
     });
     let chart = chart::ladder(summary)
         .map_or_else(|| Block::absent("No step was measured."), |drawn| Chart(drawn).into());
-    let strip = chart::strip(summary, record).map_or_else(
-        || {
-            vec![Block::absent(
-                "The record holds no trials of these steps, so they are not drawn one by one.",
-            )]
-        },
-        |drawn| vec![Block::heading("Every trial behind it"), Chart(drawn).into()],
-    );
-    Section::new("ladder", "The ladder").minor().with(chart).all(floor).with(Block::Only(Seen::OnPage, strip))
+    Section::new("ladder", "The ladder").minor().with(chart).all(floor)
 }
 
 fn curves(record: &Record) -> Section {
@@ -225,7 +215,6 @@ fn curves(record: &Record) -> Section {
     Section::new("curves", "Start and final across sizes").with(Block::Only(Seen::OnPage, blocks))
 }
 
-/// Command, seed, record, and how to keep or take back.
 fn reproduce(summary: &TuneSummary, record: &Record) -> Section {
     let path = words::quoted(&summary.record);
     let commands = [

@@ -10,11 +10,10 @@ use crate::words::{self, Kind, Primary};
 const BLOCKS: usize = 96;
 const REASONS: usize = 132;
 
-/// The table of steps, and those that were not measured.
 pub(super) fn section(summary: &TuneSummary) -> Section {
     let order = Primary::of(&summary.goal).order();
     let tried = summary.steps.iter().filter(|s| !matches!(Kind::of(s), Kind::Skipped | Kind::NotTried));
-    let [first, second, third] = order.map(Primary::heading);
+    let [first, second, third] = order.map(|figure| figure.called().heading);
     let columns = vec![
         Column::words("Step"),
         Column::words("Answer"),
@@ -47,12 +46,12 @@ fn row(step: &StepSummary, order: [Primary; 3]) -> Row {
 
 pub(super) fn toned(step: &StepSummary, cells: Vec<Cell>) -> Row {
     let kind = Kind::of(step);
-    Row { class: kind.class().into(), tone: Some(kind.tone()), ..Row::from(cells) }
+    Row { class: kind.told().class.into(), tone: Some(kind.told().tone), ..Row::from(cells) }
 }
 
 pub(super) fn answer(step: &StepSummary) -> Text {
     let kind = Kind::of(step);
-    Text::default().with(Look::Toned, format!("{} {}", kind.symbol(), kind.brief()))
+    Text::default().with(Look::Toned, format!("{} {}", kind.told().symbol, kind.told().brief))
 }
 
 fn name(step: &StepSummary) -> Text {

@@ -131,20 +131,6 @@ fn overflow(key: &str, value: &mut Value, (float, whole): (f64, u64)) {
 }
 
 #[test]
-fn a_hostile_record_is_shown_and_not_obeyed() {
-    for open in Open::all(&|_, value| append(value, "x")) {
-        check(&open.kind.document());
-        for text in [
-            "\u{1b}]0;own\u{7}<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u{202e}",
-            "]]></style></svg></title><svg onload=alert(1)> style=\"x:url(//evil)\" {{}} --x:9;",
-            &"W".repeat(5000),
-        ] {
-            check_forged(&open, text);
-        }
-    }
-}
-
-#[test]
 fn no_page_needs_anything_from_elsewhere() {
     for kind in recorded::all() {
         let page = kind.document().page();
@@ -158,6 +144,14 @@ fn no_page_needs_anything_from_elsewhere() {
 #[test]
 fn no_text_of_a_record_reaches_a_reader_unescaped() {
     let open = Open::all(&|_, value| append(value, "x"));
+    open.iter().for_each(|open| _ = check(&open.kind.document()));
+    for text in [
+        "\u{1b}]0;own\u{7}<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u{202e}",
+        "]]></style></svg></title><svg onload=alert(1)> style=\"x:url(//evil)\" {{}} --x:9;",
+        &"W".repeat(5000),
+    ] {
+        open.iter().for_each(|open| check_forged(open, text));
+    }
     let text = "[<>&\"'=/;:(){} a-z\u{1b}\u{7}\u{9b}\u{202e}\u{e0041}-]{1,60}";
     run(&text, |text| open.iter().for_each(|open| check_forged(open, &text)));
 }

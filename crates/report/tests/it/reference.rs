@@ -1,4 +1,4 @@
-//! Documents are what their reference says, and read back as they were.
+//! Documents are what their reference says.
 
 use std::collections::BTreeSet;
 
@@ -45,40 +45,16 @@ fn check(document: &str, format: u32, least: usize, references: &[&str]) {
     assert!(texts[0].contains(&format!("format {format}")), "{references:?} is not about format {format}");
 }
 
-/// The last digit of a quotient may be read back as its neighbour.
-fn alike(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(a), Value::Number(b)) => {
-            let (a, b) = (a.as_f64().unwrap_or_default(), b.as_f64().unwrap_or_default());
-            (a - b).abs() <= 1e-12 * a.abs()
-        }
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| alike(value, other)))
-        }
-        _ => one == other,
-    }
-}
-
-fn check_back<T: serde::Serialize + serde::de::DeserializeOwned>(report: &T) -> String {
-    let text = json(report);
-    let back: T = serde_json::from_str(&text).expect("reads back");
-    let value = |report: &T| serde_json::to_value(report).expect("JSON");
-    assert!(alike(&value(&back), &value(report)), "{text}");
-    text
-}
-
 #[test]
-fn every_field_of_a_document_is_in_its_reference_and_reads_back() {
+fn every_field_of_a_document_is_in_its_reference() {
     let explained: ExplainReport = recorded::explained();
-    check(&check_back(&explained), EXPLAIN_FORMAT, 100, &["explain", "summary"]);
+    check(&json(&explained), EXPLAIN_FORMAT, 100, &["explain", "summary"]);
     let (mut studied, _): (CompareReport, _) = recorded::studied();
     studied.streams.push(Default::default());
     studied.paper.push(Default::default());
-    check(&check_back(&studied), COMPARE_FORMAT, 80, &["compare"]);
+    check(&json(&studied), COMPARE_FORMAT, 80, &["compare"]);
     let (mut tuned, _): (TuneSummary, _) = recorded::tuned();
     tuned.against = Some(tuned.gain);
     tuned.host_a.conflicts = vec![Default::default()];
-    check(&check_back(&tuned), SUMMARY_FORMAT, 50, &["summary"]);
+    check(&json(&tuned), SUMMARY_FORMAT, 50, &["summary"]);
 }

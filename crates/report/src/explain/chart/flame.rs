@@ -52,7 +52,6 @@ fn boxed(frame: &Placed, levels: usize) -> Markup {
     }
 }
 
-/// A share as a percentage of the box around it.
 fn across(share: f64) -> String {
     format!("{:.3}%", share * 100.0)
 }

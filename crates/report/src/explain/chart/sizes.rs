@@ -60,7 +60,6 @@ fn places(sweep: &Sweep<'_>) -> Vec<Bytes> {
     all.into_iter().map(Bytes).collect()
 }
 
-/// The chart of the sweep with this number, or nothing where too few sizes were measured.
 pub(crate) fn sizes(index: usize, sweep: &Sweep<'_>) -> Option<Markup> {
     let costs =
         sweep.points.iter().flat_map(|point| DRAWN.iter().filter_map(|(name, _)| point.layers.get(*name)));
@@ -82,7 +81,6 @@ pub(crate) fn sizes(index: usize, sweep: &Sweep<'_>) -> Option<Markup> {
     .figure()
 }
 
-/// Powers of four between the ends.
 fn powers(points: &[&SizePoint]) -> Vec<f64> {
     let size = |point: Option<&&SizePoint>| point.map_or(1, |point| point.size_bytes.0);
     let (low, high) = (size(points.first()), size(points.last()));

@@ -38,7 +38,6 @@ pub(crate) fn window(window: &Window) -> Option<Markup> {
     .figure()
 }
 
-/// The unit that suits sizes up to `largest`.
 fn size_of(largest: f64) -> (f64, &'static str) {
     const STEPS: [(f64, &str); 4] =
         [(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "bytes")];
