@@ -4,7 +4,7 @@ use landspeed_analysis::{Diff, FiguresDiff, StepDiff};
 use landspeed_record::{Estimate, StepSummary};
 use serde::Serialize;
 
-use crate::block::{Block, Cell, Column, Document, Head, Kind, Section, Table};
+use crate::block::{Block, Cell, Column, ColumnKind, Document, Head, Section, Table};
 use crate::safe;
 use crate::words;
 
@@ -77,7 +77,7 @@ fn step(of: &StepDiff) -> DiffRow {
     let came_out = |step: &Option<StepSummary>| match step {
         Some(step) => {
             let ratio = step.rate.filter(words::plausible).map(|e| format!(" {}", words::estimate(&e)));
-            format!("{}{}", words::Kind::of(step).told().brief, ratio.unwrap_or_default())
+            format!("{}{}", words::Outcome::of(step).told().brief, ratio.unwrap_or_default())
         }
         None => "not in it".to_owned(),
     };
@@ -90,7 +90,7 @@ pub fn diff(diff: &DiffReport) -> Document {
         Column::words(""),
         Column::words("A"),
         Column::words("B"),
-        Column::of(Kind::Estimate, "B over A"),
+        Column::of(ColumnKind::Estimate, "B over A"),
     ];
     let row = |row: &DiffRow| {
         let words = [&row.what, &row.a, &row.b].map(|words| Cell::from(safe(words)));

@@ -3,7 +3,7 @@
 use landspeed_record::{Confirmation, Estimate, Figures, Gain, StepSummary, TuneSummary};
 use landspeed_units::Nanos;
 
-pub(crate) use crate::kind::Kind;
+pub(crate) use crate::outcome::Outcome;
 use crate::safe;
 
 /// Least effect of interest that the method works with (design, section 5): within this share of one, a
@@ -91,9 +91,11 @@ impl Primary {
 
 /// "5 steps kept", and how many of them were not confirmed.
 pub(crate) fn kept(summary: &TuneSummary) -> String {
-    let kinds = || summary.steps.iter().map(Kind::of);
-    let (all, open) =
-        (kinds().filter(|k| k.is_kept()).count(), kinds().filter(|k| *k == Kind::Unconfirmed).count());
+    let outcomes = || summary.steps.iter().map(Outcome::of);
+    let (all, open) = (
+        outcomes().filter(|k| k.is_kept()).count(),
+        outcomes().filter(|k| *k == Outcome::Unconfirmed).count(),
+    );
     match open {
         0 => format!("{all} steps kept"),
         open => format!("{all} steps kept, {open} of them not confirmed"),
@@ -176,24 +178,24 @@ pub(crate) fn step_words(step: &StepSummary) -> String {
     words
 }
 
-/// Steps that were not measured, by the reason why: (kind, reason, settings).
-pub(crate) fn unmeasured(summary: &TuneSummary) -> Vec<(Kind, String, Vec<String>)> {
-    let mut groups: Vec<(Kind, String, Vec<String>)> = Vec::new();
+/// Steps that were not measured, by the reason why: (outcome, reason, settings).
+pub(crate) fn unmeasured(summary: &TuneSummary) -> Vec<(Outcome, String, Vec<String>)> {
+    let mut groups: Vec<(Outcome, String, Vec<String>)> = Vec::new();
     for step in &summary.steps {
-        let kind = Kind::of(step);
-        let name = match kind {
-            Kind::Skipped => safe(&step.knob),
-            Kind::NotTried => setting(step),
+        let outcome = Outcome::of(step);
+        let name = match outcome {
+            Outcome::Skipped => safe(&step.knob),
+            Outcome::NotTried => setting(step),
             _ => continue,
         };
         let reason = safe(&step.reason);
-        match groups.iter_mut().find(|(k, r, _)| *k == kind && *r == reason) {
+        match groups.iter_mut().find(|(k, r, _)| *k == outcome && *r == reason) {
             Some((.., names)) if names.contains(&name) => {}
             Some((.., names)) => names.push(name),
-            None => groups.push((kind, reason, vec![name])),
+            None => groups.push((outcome, reason, vec![name])),
         }
     }
-    groups.sort_by_key(|(kind, ..)| *kind);
+    groups.sort_by_key(|(outcome, ..)| *outcome);
     groups
 }
 

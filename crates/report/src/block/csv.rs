@@ -1,6 +1,6 @@
 //! A document's tables as CSV (RFC 4180), a blank line between two: figures in full and in base units, which the headers name.
 
-use super::table::{Kind, Value};
+use super::table::{ColumnKind, Value};
 use super::{Block, Cell, Column, Document, Seen, Table};
 
 impl Document {
@@ -29,7 +29,7 @@ fn collect<'a>(blocks: &'a [Block], into: &mut Vec<&'a Table>) {
 
 fn printed(table: &Table) -> String {
     let kept: Vec<(usize, &Column, Vec<&str>)> = (table.columns.iter().enumerate())
-        .filter(|(_, column)| column.kind != Kind::Drawn)
+        .filter(|(_, column)| column.kind != ColumnKind::Drawn)
         .map(|(index, column)| (index, column, units(table, index)))
         .collect();
     let mut text = line(kept.iter().flat_map(|(_, column, units)| heads(column, units)));
@@ -61,16 +61,18 @@ fn unit(cell: &Cell) -> Option<&'static str> {
 fn heads(column: &Column, units: &[&str]) -> Vec<String> {
     let name = [column.group.as_str(), &column.name].map(str::trim).join(" ").trim().to_owned();
     match (column.kind, units) {
-        (Kind::Estimate | Kind::Ratio, _) => ["", " low", " high"].map(|end| format!("{name}{end}")).to_vec(),
+        (ColumnKind::Estimate | ColumnKind::Ratio, _) => {
+            ["", " low", " high"].map(|end| format!("{name}{end}")).to_vec()
+        }
         (_, []) => vec![name],
         (_, [unit]) => vec![format!("{name} [{unit}]")],
         _ => vec![name.clone(), format!("{name} unit")],
     }
 }
 
-fn cell(cell: Option<&Cell>, kind: Kind) -> Vec<String> {
+fn cell(cell: Option<&Cell>, kind: ColumnKind) -> Vec<String> {
     let value = cell.map(|cell| &cell.value);
-    if matches!(kind, Kind::Estimate | Kind::Ratio) {
+    if matches!(kind, ColumnKind::Estimate | ColumnKind::Ratio) {
         return match value {
             Some(Value::Estimate(Some(e))) => [e.ratio, e.low, e.high].map(|v| v.to_string()).to_vec(),
             _ => vec![String::new(); 3],
@@ -112,7 +114,7 @@ mod tests {
     #[test]
     fn figures_keep_their_digits_and_words_obey_nothing() {
         let columns =
-            vec![Column::words("step"), Column::of(Kind::Ratio, "rate"), Column::number("round trip")];
+            vec![Column::words("step"), Column::of(ColumnKind::Ratio, "rate"), Column::number("round trip")];
         let estimate = Estimate { ratio: 1.25, low: 1.0, high: 1.5 };
         let row = |name: &str, e: Option<Estimate>, time: Option<Nanos>| {
             Row::from([Cell::from(name), e.into(), time.into()])

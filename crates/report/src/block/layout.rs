@@ -1,6 +1,6 @@
 //! Tables and lines of text laid out to a width.
 
-use super::table::{Kind, Value};
+use super::table::{ColumnKind, Value};
 use super::terminal::plain;
 use super::text::{Look, Span};
 use super::{Cell, Column, Row, Table};
@@ -28,13 +28,13 @@ impl<'a> Layout<'a> {
         let mut widths = widths(table, rows, kept, count);
         let kind = |place: usize| table.columns[kept[place]].kind;
         let least =
-            |(place, width): (usize, &usize)| if kind(place) == Kind::Drawn { DRAWN.0 } else { *width };
+            |(place, width): (usize, &usize)| if kind(place) == ColumnKind::Drawn { DRAWN.0 } else { *width };
         if widths.iter().enumerate().map(least).sum::<usize>() > room {
             widths = self::widths(table, rows, kept, longest);
         }
         let (drawn, mut words): (Vec<usize>, Vec<usize>) = (0..kept.len())
-            .filter(|place| matches!(kind(*place), Kind::Words | Kind::Why | Kind::Drawn))
-            .partition(|place| kind(*place) == Kind::Drawn);
+            .filter(|place| matches!(kind(*place), ColumnKind::Words | ColumnKind::Why | ColumnKind::Drawn))
+            .partition(|place| kind(*place) == ColumnKind::Drawn);
         let soft = |place: &usize| words.contains(place) || drawn.contains(place);
         let hard: usize = (0..kept.len()).filter(|place| !soft(place)).map(|place| widths[place]).sum();
         let mut left = room.saturating_sub(hard + DRAWN.0 * drawn.len());
@@ -82,7 +82,7 @@ impl<'a> Layout<'a> {
             );
         }
         // Rows with bars need no rule above them.
-        if columns().any(|column| column.kind == Kind::Drawn) {
+        if columns().any(|column| column.kind == ColumnKind::Drawn) {
             return lines;
         }
         let wide = self.widths.iter().sum::<usize>() + GAP * (self.widths.len() - 1);
@@ -166,7 +166,7 @@ fn needed(cell: &Cell, column: &Column) -> usize {
     match &cell.value {
         Value::Bar(_) => DRAWN.1,
         Value::Curve(values) => values.len(),
-        _ => count(&cell.shown(column.kind == Kind::Ratio)),
+        _ => count(&cell.shown(column.kind == ColumnKind::Ratio)),
     }
 }
 
@@ -174,7 +174,7 @@ fn drawn(cell: &Cell, column: &Column, width: usize) -> Vec<String> {
     match &cell.value {
         Value::Bar(share) => vec![bar(*share, width)],
         Value::Curve(values) => vec![curve(values, width)],
-        _ => wrap(&plain(&cell.shown(column.kind == Kind::Ratio)), width),
+        _ => wrap(&plain(&cell.shown(column.kind == ColumnKind::Ratio)), width),
     }
 }
 

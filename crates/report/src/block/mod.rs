@@ -10,7 +10,7 @@ mod table;
 mod terminal;
 mod text;
 
-pub(crate) use table::{ABSENT, Cell, Column, Kind, Row, Table};
+pub(crate) use table::{ABSENT, Cell, Column, ColumnKind, Row, Table};
 pub(crate) use terminal::plain;
 pub use terminal::table;
 pub(crate) use text::{Look, Text, code};

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::table::{Kind, Value};
+use super::table::{ColumnKind, Value};
 use super::text::{Look, Span};
 use super::{
     Article, Block, Card, Cell, Chart, Column, Document, Group, Head, List, Manner, Row, Section, Seen,
@@ -253,7 +253,7 @@ fn cells(table: &Table, row: &Row, columns: &[(usize, &Column)], roles: Roles) -
 
 fn cell(column: &Column, cell: Option<&Cell>, roles: Roles) -> Markup {
     let own = cell.and_then(|cell| cell.class);
-    let why = (column.kind == Kind::Why).then_some("why");
+    let why = (column.kind == ColumnKind::Why).then_some("why");
     let classes: Vec<&str> = [numeric(column), why, own].into_iter().flatten().collect();
     let class = (!classes.is_empty()).then(|| classes.join(" "));
     let label = roles.0.then_some(&column.name);

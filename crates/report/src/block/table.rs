@@ -9,7 +9,7 @@ use crate::output::Tone;
 use crate::words::plausible;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ColumnKind {
     Words,
     /// Figures, which may not.
     Number,
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Ratio,
     /// Reasons: a terminal without room for them tells those of toned rows below the table.
     Why,
-    /// What only a terminal that someone watches draws; a page has a chart.
+    /// What is drawn on a page, and on a terminal that someone watches.
     Drawn,
 }
 
@@ -27,22 +27,22 @@ pub(crate) struct Column {
     pub(crate) name: String,
     /// What several columns beside each other are of.
     pub(crate) group: String,
-    pub(crate) kind: Kind,
+    pub(crate) kind: ColumnKind,
     /// Columns of a terminal from which on there is room for it.
     pub(crate) least: usize,
 }
 
 impl Column {
-    pub(crate) fn of(kind: Kind, name: impl Into<String>) -> Self {
+    pub(crate) fn of(kind: ColumnKind, name: impl Into<String>) -> Self {
         Column { name: crate::safe(&name.into()), group: String::new(), kind, least: 0 }
     }
 
     pub(crate) fn words(name: impl Into<String>) -> Self {
-        Column::of(Kind::Words, name)
+        Column::of(ColumnKind::Words, name)
     }
 
     pub(crate) fn number(name: impl Into<String>) -> Self {
-        Column::of(Kind::Number, name)
+        Column::of(ColumnKind::Number, name)
     }
 
     pub(crate) fn under(self, group: impl Into<String>) -> Self {
@@ -55,7 +55,7 @@ impl Column {
 
     /// Whether it holds figures, which end at the right.
     pub(crate) fn is_number(&self) -> bool {
-        matches!(self.kind, Kind::Number | Kind::Estimate | Kind::Ratio)
+        matches!(self.kind, ColumnKind::Number | ColumnKind::Estimate | ColumnKind::Ratio)
     }
 }
 

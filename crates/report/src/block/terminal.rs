@@ -1,7 +1,7 @@
 //! A document on a terminal, or in a file.
 
 use super::layout::{Layout, count, toned, wrap};
-use super::table::Kind;
+use super::table::ColumnKind;
 use super::{Article, Block, Column, Detail, Document, Group, List, Manner, Row, Section, Seen, Table, Text};
 use crate::output::{Output, Style, Tone};
 use crate::safe::clean;
@@ -220,14 +220,14 @@ impl Pen {
 
     fn has_room(self, column: &Column, index: usize) -> bool {
         match column.kind {
-            Kind::Drawn => self.watched,
-            Kind::Why => true,
+            ColumnKind::Drawn => self.watched,
+            ColumnKind::Why => true,
             _ => index == 0 || column.least <= self.width,
         }
     }
 
     fn is_told_below(self, column: &Column) -> bool {
-        column.kind == Kind::Why && column.least > self.width
+        column.kind == ColumnKind::Why && column.least > self.width
     }
 
     /// Reasons of the rows that call for one, or of all where everything is said.
@@ -281,8 +281,11 @@ mod tests {
 
     #[test]
     fn a_table_stays_within_its_width_and_figures_stay_whole() {
-        let columns =
-            vec![Column::words("knob"), Column::number("rate"), Column::of(Kind::Why, "why").above_width(70)];
+        let columns = vec![
+            Column::words("knob"),
+            Column::number("rate"),
+            Column::of(ColumnKind::Why, "why").above_width(70),
+        ];
         let row = |tone| Row {
             tone,
             ..Row::from([

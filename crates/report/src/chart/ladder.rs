@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::frame::{Frame, Shape, short};
 use super::marker::{legend, marker};
 use super::scale::{Scale, label};
-use crate::words::{self, Kind, LEAST_EFFECT, Primary};
+use crate::words::{self, LEAST_EFFECT, Outcome, Primary};
 
 /// As much of a setting's name as fits a phone beside its value.
 const PHONE: usize = 23;
@@ -61,18 +61,18 @@ fn behind(scale: &Scale, primary: Primary) -> Markup {
 }
 
 fn row(index: usize, step: &StepSummary, e: &Estimate, scale: &Scale) -> Markup {
-    let kind = Kind::of(step);
+    let outcome = Outcome::of(step);
     let (low, high) = (scale.at(e.low), scale.at(e.high));
     let told = format!(
         "{}. {}: {}, {}. {}",
         index + 1,
         words::step_words(step),
         words::estimate(e),
-        kind.told().word,
+        outcome.told().word,
         crate::safe(&step.reason)
     );
     html! {
-        g class={ "row point " (kind.told().class) } style=(place(index)) data-step=(crate::safe(&step.id)) data-answer=(kind.told().class) {
+        g class={ "row point " (outcome.told().class) } style=(place(index)) data-step=(crate::safe(&step.id)) data-answer=(outcome.told().class) {
             title { (told) }
             rect class="hit" width="100%" {}
             (name(index + 1, step))
@@ -80,15 +80,17 @@ fn row(index: usize, step: &StepSummary, e: &Estimate, scale: &Scale) -> Markup 
             g class="in-row" {
                 rect class="whisker" style=(span(low, high)) y="12.5" height="2" {}
                 @for end in [low, high] { rect class="cap" style=(at(end)) y="9.5" height="8" {} }
-                g class="at" style=(at(scale.at(e.ratio))) { (marker(kind, (0.0, 13.5))) }
+                g class="at" style=(at(scale.at(e.ratio))) { (marker(outcome, (0.0, 13.5))) }
             }
         }
     }
 }
 
 fn caption(steps: &[(&StepSummary, Estimate)]) -> Markup {
-    let present: Vec<Kind> =
-        Kind::MEASURED.into_iter().filter(|kind| steps.iter().any(|(s, _)| Kind::of(s) == *kind)).collect();
+    let present: Vec<Outcome> = Outcome::MEASURED
+        .into_iter()
+        .filter(|outcome| steps.iter().any(|(s, _)| Outcome::of(s) == *outcome))
+        .collect();
     html! {
         (legend(&present))
         p {
@@ -102,9 +104,9 @@ fn caption(steps: &[(&StepSummary, Estimate)]) -> Markup {
 fn description(steps: &[(&StepSummary, Estimate)], primary: Primary) -> String {
     let kept: Vec<String> = steps
         .iter()
-        .filter(|(step, _)| Kind::of(step).is_kept())
+        .filter(|(step, _)| Outcome::of(step).is_kept())
         .map(|(step, e)| {
-            let doubt = if Kind::of(step) == Kind::Unconfirmed { " (not confirmed)" } else { "" };
+            let doubt = if Outcome::of(step) == Outcome::Unconfirmed { " (not confirmed)" } else { "" };
             format!("{} {}{doubt}", words::setting(step), words::times(e.ratio))
         })
         .collect();

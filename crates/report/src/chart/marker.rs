@@ -3,26 +3,26 @@
 use maud::{Markup, html};
 
 use super::frame::n;
-use crate::words::Kind;
+use crate::words::Outcome;
 
-/// The mark of `kind` at a place, of about 10 units.
-pub(crate) fn marker(kind: Kind, (x, y): (f64, f64)) -> Markup {
-    let class = format!("mark {}", kind.told().class);
-    match kind {
-        Kind::Kept => html! { circle class=(class) cx=(n(x)) cy=(n(y)) r="5" {} },
-        Kind::Unconfirmed => html! {
+/// The mark of `outcome` at a place, of about 10 units.
+pub(crate) fn marker(outcome: Outcome, (x, y): (f64, f64)) -> Markup {
+    let class = format!("mark {}", outcome.told().class);
+    match outcome {
+        Outcome::Kept => html! { circle class=(class) cx=(n(x)) cy=(n(y)) r="5" {} },
+        Outcome::Unconfirmed => html! {
             circle class={ (class) " hollow" } cx=(n(x)) cy=(n(y)) r="5" {}
-            circle class={ "dot " (kind.told().class) } cx=(n(x)) cy=(n(y)) r="2.2" {}
+            circle class={ "dot " (outcome.told().class) } cx=(n(x)) cy=(n(y)) r="2.2" {}
         },
-        Kind::Dropped => html! { circle class={ (class) " hollow" } cx=(n(x)) cy=(n(y)) r="4.5" {} },
-        Kind::Harms => polygon(&class, &[(x - 5.5, y - 4.5), (x + 5.5, y - 4.5), (x, y + 5.5)]),
-        Kind::NoEffect => {
+        Outcome::Dropped => html! { circle class={ (class) " hollow" } cx=(n(x)) cy=(n(y)) r="4.5" {} },
+        Outcome::Harms => polygon(&class, &[(x - 5.5, y - 4.5), (x + 5.5, y - 4.5), (x, y + 5.5)]),
+        Outcome::NoEffect => {
             polygon(&format!("{class} hollow"), &[(x - 5.5, y), (x, y - 5.5), (x + 5.5, y), (x, y + 5.5)])
         }
-        Kind::Undecided => {
+        Outcome::Undecided => {
             html! { rect class={ (class) " hollow" } x=(n(x - 4.0)) y=(n(y - 4.0)) width="8" height="8" {} }
         }
-        Kind::Placebo | Kind::Skipped | Kind::NotTried => {
+        Outcome::Placebo | Outcome::Skipped | Outcome::NotTried => {
             let cross = format!("M{} {}l8 8m0-8l-8 8", n(x - 4.0), n(y - 4.0));
             html! { path class={ (class) " hollow" } d=(cross) {} }
         }
@@ -34,13 +34,13 @@ fn polygon(class: &str, corners: &[(f64, f64)]) -> Markup {
     html! { polygon class=(class) points=(points.join(" ")) {} }
 }
 
-pub(crate) fn legend(kinds: &[Kind]) -> Markup {
+pub(crate) fn legend(outcomes: &[Outcome]) -> Markup {
     html! {
         ul class="legend" {
-            @for &kind in kinds {
+            @for &outcome in outcomes {
                 li {
-                    svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { (marker(kind, (8.0, 8.0))) }
-                    (kind.told().word)
+                    svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { (marker(outcome, (8.0, 8.0))) }
+                    (outcome.told().word)
                 }
             }
         }

@@ -3,7 +3,7 @@
 use landspeed_record::{CostClass, CostFigure, CostProfile, ExplainReport, ExplainedHost};
 
 use super::words::{self, nanos, percent, unit};
-use crate::block::{ABSENT, Cell, Column, Kind, Row, Seen, Table};
+use crate::block::{ABSENT, Cell, Column, ColumnKind, Row, Seen, Table};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClassCost {
@@ -95,10 +95,10 @@ pub(super) fn table(hosts: &[HostCost<'_>]) -> Table {
     let columns = hosts.iter().flat_map(|host| {
         let of = |kind, name: &str| Column::of(kind, name).under(&host.name);
         [
-            of(Kind::Drawn, ""),
-            of(Kind::Number, "share"),
-            of(Kind::Number, "ns/byte"),
-            of(Kind::Number, "ns/packet"),
+            of(ColumnKind::Drawn, ""),
+            of(ColumnKind::Number, "share"),
+            of(ColumnKind::Number, "ns/byte"),
+            of(ColumnKind::Number, "ns/packet"),
         ]
     });
     let columns = std::iter::once(Column::words("Layer")).chain(columns).collect();

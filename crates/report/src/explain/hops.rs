@@ -6,7 +6,7 @@ use landspeed_record::{ExplainReport, ExplainedHost, Hop, HopLatency, PathTrace}
 use landspeed_units::Nanos;
 
 use super::words;
-use crate::block::{Cell, Column, Kind, Row, Seen, Table};
+use crate::block::{Cell, Column, ColumnKind, Row, Seen, Table};
 
 /// A percentile is told where at least this many packets lie beyond it.
 const BEYOND: f64 = 10.0;
@@ -74,7 +74,7 @@ pub(super) fn table(rows: &[HopRow]) -> Table {
     let names = ["", "hop", "p50", "p90", "p99"];
     let mut table = Table::figures("Where packets wait", &names);
     table.columns[1] = Column::words("hop");
-    table.columns.push(Column::of(Kind::Drawn, ""));
+    table.columns.push(Column::of(ColumnKind::Drawn, ""));
     let table = table.captioned(
         "How long packets took on each stretch of their way. Times are counted in powers of two, as drawn; a percentile is the \
          upper edge of its bin, so the true value is up to half of it lower. It is shown where at least ten packets lie beyond it.",

@@ -3,7 +3,7 @@
 use landspeed_record::ExplainReport;
 use landspeed_units::BitRate;
 
-use crate::block::{Cell, Column, Kind, Look, Row, Seen, Table, Text};
+use crate::block::{Cell, Column, ColumnKind, Look, Row, Seen, Table, Text};
 use crate::output::Tone;
 use crate::safe;
 use crate::words::times;
@@ -38,7 +38,7 @@ impl Stairs {
     pub(super) fn table(&self) -> Table {
         let mut table = Table::figures("Limits", &["", "at most", "over the flow"])
             .captioned("What each part could carry at most, highest first, and how many times the flow's own rate that is.");
-        table.columns.push(Column::of(Kind::Drawn, ""));
+        table.columns.push(Column::of(ColumnKind::Drawn, ""));
         table.columns.push(Column::words("by").above_width(MEASURED_BY));
         let skipped = self.steps.len().saturating_sub(TOLD);
         let most = self.steps.iter().skip(skipped).map(|step| step.rate).fold(0.0, f64::max);

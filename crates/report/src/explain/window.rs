@@ -4,7 +4,7 @@ use landspeed_record::{ExplainReport, FlowWatch, SocketState, TcpState};
 use landspeed_units::Bytes;
 
 use super::words::{percent, unit};
-use crate::block::{Cell, Column, Kind, Row, Seen, Table};
+use crate::block::{Cell, Column, ColumnKind, Row, Seen, Table};
 use crate::safe;
 
 /// Most points of a line.
@@ -92,7 +92,7 @@ impl Window {
     /// Where each window stood, and its curve over the whole time on the scale of all.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::figures("The window", &["", "median", "least", "most"]);
-        table.columns.push(Column::of(Kind::Drawn, ""));
+        table.columns.push(Column::of(ColumnKind::Drawn, ""));
         let row = |track: &Track| {
             let mut sizes: Vec<f64> = track.points.iter().map(|p| p.1).collect();
             sizes.sort_by(f64::total_cmp);

@@ -6,7 +6,7 @@ use landspeed_units::Nanos;
 use crate::expected::{because, expected, verdict};
 use crate::output::{Style, Tone};
 use crate::safe;
-use crate::words::{self, Kind, Primary};
+use crate::words::{self, Outcome, Primary};
 
 /// The ratio of a step's two arms so far, by the means of the logarithms: a guide for the eye and no decision, which is made
 /// elsewhere, by a method that is valid under peeking.
@@ -121,12 +121,12 @@ impl State {
     }
 
     fn decision(&self, step: &StepSummary) -> String {
-        let kind = Kind::of(step);
+        let outcome = Outcome::of(step);
         let figure =
             self.primary.of_step(step).map(|e| format!(" {}", words::estimate(&e))).unwrap_or_default();
-        let head = format!("{} {}{figure}", kind.told().symbol, words::step_words(step));
-        let head = self.style.paint(kind.told().tone, &head);
-        format!("{head} {}: {}{}", kind.told().word, safe(&step.reason), advice(step))
+        let head = format!("{} {}{figure}", outcome.told().symbol, words::step_words(step));
+        let head = self.style.paint(outcome.told().tone, &head);
+        format!("{head} {}: {}{}", outcome.told().word, safe(&step.reason), advice(step))
     }
 
     fn restored(&self, all: bool, notes: &[String]) -> Vec<String> {

@@ -8,8 +8,8 @@ use landspeed_record::{Estimate, Figures, Gain, Record, TuneSummary};
 use landspeed_units::Nanos;
 
 use crate::block::{
-    Block, Card, Cell, Chart, Column, Document, Group, Head, Kind, List, Look, Manner, Section, Seen, Table,
-    Text,
+    Block, Card, Cell, Chart, Column, ColumnKind, Document, Group, Head, List, Look, Manner, Section, Seen,
+    Table, Text,
 };
 use crate::output::Tone;
 use crate::words::{self, Primary};
@@ -126,7 +126,7 @@ fn table(summary: &TuneSummary) -> Table {
         Column::words(""),
         Column::number("start"),
         Column::number("final"),
-        Column::of(Kind::Estimate, "final over start"),
+        Column::of(ColumnKind::Estimate, "final over start"),
     ];
     let row = |p: Primary| {
         let ratio = Cell::from(p.of_gain(&summary.gain));

@@ -2,9 +2,9 @@
 
 use landspeed_record::{Settings, StepSummary, TuneSummary};
 
-use crate::block::{Block, Cell, Column, Kind as Holds, Look, Row, Section, Seen, Table, Text, code};
+use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Seen, Table, Text, code};
 use crate::safe;
-use crate::words::{self, Kind, Primary};
+use crate::words::{self, Outcome, Primary};
 
 /// Columns of a terminal from which on there is room for the blocks, and for the reasons in a column of their own.
 const BLOCKS: usize = 96;
@@ -12,17 +12,18 @@ const REASONS: usize = 132;
 
 pub(super) fn section(summary: &TuneSummary) -> Section {
     let order = Primary::of(&summary.goal).order();
-    let tried = summary.steps.iter().filter(|s| !matches!(Kind::of(s), Kind::Skipped | Kind::NotTried));
+    let tried =
+        summary.steps.iter().filter(|s| !matches!(Outcome::of(s), Outcome::Skipped | Outcome::NotTried));
     let [first, second, third] = order.map(|figure| figure.called().heading);
     let columns = vec![
         Column::words("Step"),
         Column::words("Answer"),
-        Column::of(Holds::Estimate, first),
-        Column::of(Holds::Ratio, second),
-        Column::of(Holds::Ratio, third),
-        Column::of(Holds::Ratio, "Left out"),
+        Column::of(ColumnKind::Estimate, first),
+        Column::of(ColumnKind::Ratio, second),
+        Column::of(ColumnKind::Ratio, third),
+        Column::of(ColumnKind::Ratio, "Left out"),
         Column::number("Blocks").above_width(BLOCKS),
-        Column::of(Holds::Why, "Why").above_width(REASONS),
+        Column::of(ColumnKind::Why, "Why").above_width(REASONS),
     ];
     let table = Table::new("All steps", "steps stacked", columns)
         .captioned(
@@ -45,13 +46,13 @@ fn row(step: &StepSummary, order: [Primary; 3]) -> Row {
 }
 
 pub(super) fn toned(step: &StepSummary, cells: Vec<Cell>) -> Row {
-    let kind = Kind::of(step);
-    Row { class: kind.told().class.into(), tone: Some(kind.told().tone), ..Row::from(cells) }
+    let outcome = Outcome::of(step);
+    Row { class: outcome.told().class.into(), tone: Some(outcome.told().tone), ..Row::from(cells) }
 }
 
 pub(super) fn answer(step: &StepSummary) -> Text {
-    let kind = Kind::of(step);
-    Text::default().with(Look::Toned, format!("{} {}", kind.told().symbol, kind.told().brief))
+    let outcome = Outcome::of(step);
+    Text::default().with(Look::Toned, format!("{} {}", outcome.told().symbol, outcome.told().brief))
 }
 
 fn name(step: &StepSummary) -> Text {
@@ -67,19 +68,19 @@ fn name(step: &StepSummary) -> Text {
 
 fn unmeasured(summary: &TuneSummary) -> Vec<Block> {
     let groups = words::unmeasured(summary);
-    let of = |(kind, heading): (Kind, &str)| {
+    let of = |(outcome, heading): (Outcome, &str)| {
         let pairs: Vec<(Text, Text)> = groups
             .iter()
-            .filter(|(k, ..)| *k == kind)
+            .filter(|(k, ..)| *k == outcome)
             .map(|(_, reason, names)| (reason.into(), named(names)))
             .collect();
         (!pairs.is_empty()).then(|| [Block::heading(heading), Block::Pairs("reasons", pairs)])
     };
-    let kinds = [
-        (Kind::Skipped, "Skipped: cannot be turned here"),
-        (Kind::NotTried, "Not tried: no room or no point"),
+    let outcomes = [
+        (Outcome::Skipped, "Skipped: cannot be turned here"),
+        (Outcome::NotTried, "Not tried: no room or no point"),
     ];
-    kinds.into_iter().filter_map(of).flatten().collect()
+    outcomes.into_iter().filter_map(of).flatten().collect()
 }
 
 fn named(names: &[String]) -> Text {

@@ -3,7 +3,7 @@
 use landspeed_record::{Advised, Line, Record, StepSummary, TuneSummary, VerdictLine};
 
 use super::steps::{answer, toned};
-use crate::block::{Block, Cell, Column, Kind, Look, Row, Section, Seen, Table, Text, code};
+use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Seen, Table, Text, code};
 use crate::expected::{advised, because, expected, sums, weighed};
 use crate::words::{self, Primary};
 
@@ -58,7 +58,7 @@ fn outcomes(summary: &TuneSummary) -> Table {
         Column::words("Step"),
         Column::words("Because of"),
         Column::number("Expected"),
-        Column::of(Kind::Estimate, "Measured"),
+        Column::of(ColumnKind::Estimate, "Measured"),
         Column::words("Answer"),
     ];
     Table::new("Expected and measured", "steps", columns)

@@ -17,6 +17,8 @@ fn every_report_reads_well() {
         let document = kind.document();
         let brief = document.text(WATCHED, Detail::Brief);
         let full = document.text(PLAIN, Detail::Full);
+        // Only who watches gets bars.
+        assert!(!full.contains(['█', '▏', '▁', '\u{1b}']), "{}: {full}", kind.name);
         insta::assert_snapshot!(format!("{}_watched", kind.name), brief);
         insta::assert_snapshot!(format!("{}_full", kind.name), full);
         insta::assert_snapshot!(format!("{}_csv", kind.name), document.csv().replace('\r', ""));
@@ -37,14 +39,6 @@ fn lines_keep_to_the_width_of_the_terminal() {
             assert!(longest.chars().count() <= usize::from(width), "{}: {longest}", kind.name);
             assert!(shown.lines().all(|line| line == line.trim_end()), "{}: spaces at the end", kind.name);
         }
-    }
-}
-
-#[test]
-fn nobody_who_does_not_watch_gets_bars() {
-    for kind in recorded::all() {
-        let shown = kind.document().text(PLAIN, Detail::Full);
-        assert!(!shown.contains(['█', '▏', '▁', '\u{1b}']), "{}: {shown}", kind.name);
     }
 }
 
