@@ -38,14 +38,6 @@ pub(crate) fn now() -> String {
 
 /// The command line, quoted for a shell. Tokens never appear on one.
 pub(crate) fn command_line() -> String {
-    let quote = |arg: String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-        if !arg.is_empty() && arg.chars().all(plain) {
-            arg
-        } else {
-            format!("'{}'", arg.replace('\'', r"'\''"))
-        }
-    };
-    let args = std::env::args().skip(1).map(quote);
+    let args = std::env::args().skip(1).map(|arg| landspeed_report::quoted(&arg));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }

@@ -16,8 +16,7 @@ use crate::args::{FlowArgs, HostArgs};
 use crate::labs;
 use crate::stop::Stop;
 
-/// What the command line says of the hosts.
-pub(crate) struct Ends {
+pub(crate) struct NamedHosts {
     words: Vec<String>,
     reaching: Reaching,
     wishes: Wishes,
@@ -43,15 +42,15 @@ impl Joined {
     }
 }
 
-impl Ends {
+impl NamedHosts {
     /// Takes the arguments; wrong ones are refused before any host is reached.
-    pub(crate) fn parse(args: &HostArgs, tune: bool) -> Result<Ends> {
+    pub(crate) fn parse(args: &HostArgs, tune: bool) -> Result<NamedHosts> {
         topology::find(&args.hosts)?;
         Ok(Self::apart(args, tune))
     }
 
     /// The same, for hosts that need not be two, nor joined.
-    pub(crate) fn apart(args: &HostArgs, tune: bool) -> Ends {
+    pub(crate) fn apart(args: &HostArgs, tune: bool) -> NamedHosts {
         let ipv6 = match (args.ipv4, args.ipv6) {
             (true, _) => Some(false),
             (_, true) => Some(true),
@@ -65,11 +64,11 @@ impl Ends {
             ..Reaching::default()
         };
         let wishes = Wishes { address: args.address, ipv6, hints: Vec::new() };
-        Ends { words: args.hosts.clone(), reaching, wishes }
+        NamedHosts { words: args.hosts.clone(), reaching, wishes }
     }
 
     /// The same, whose sessions do not wait for an answer without end once the user asked to stop.
-    pub(crate) fn until(mut self, stop: &Stop) -> Ends {
+    pub(crate) fn until(mut self, stop: &Stop) -> NamedHosts {
         self.reaching.options.stop = stop.flag();
         self
     }
@@ -145,7 +144,6 @@ impl Ends {
         Ok(Host::probe(self.reaching.session(place)?)?)
     }
 
-    /// Joins two hosts, the second of which is at a place of the topology.
     fn pair_of(&self, a: Host, b: Host, at: &topology::Host) -> Result<Pair> {
         let wishes = Wishes { hints: hints(at), ..self.wishes.clone() };
         Ok(Pair::join(a, b, &wishes)?)

@@ -3,7 +3,7 @@
 mod args;
 mod commands;
 mod data;
-mod ends;
+mod hosts;
 mod labs;
 mod output;
 mod place;

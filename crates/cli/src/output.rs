@@ -8,7 +8,6 @@ use landspeed_report::{Detail, Document, Output};
 
 use crate::args::FormArgs;
 
-/// Prints a report, or `as_json`, and writes the files that the user asked for.
 pub(crate) fn present(
     report: &Document,
     as_json: impl Fn() -> String,

@@ -8,13 +8,14 @@ use std::io;
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::labs;
 
-const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
 /// The thread that ends this process holds it.
 static ENDING: Mutex<()> = Mutex::new(());
@@ -26,7 +27,7 @@ pub(crate) struct Stop(Arc<AtomicBool>);
 impl Stop {
     pub(crate) fn on_signals() -> io::Result<Stop> {
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in ENDS {
+        for signal in SIGNALS {
             signal_hook::flag::register(signal, Arc::clone(&asked))?;
         }
         Ok(Stop(asked))
@@ -40,6 +41,12 @@ impl Stop {
     pub(crate) fn asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    pub(crate) fn wait(&self) {
+        while !self.asked() {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
 }
 
 /// A process that a signal ends at once.
@@ -47,7 +54,7 @@ pub(crate) struct Leave(Arc<AtomicBool>);
 
 impl Leave {
     pub(crate) fn on_signals() -> io::Result<Leave> {
-        let mut signals = Signals::new(ENDS)?;
+        let mut signals = Signals::new(SIGNALS)?;
         let at_once = Arc::new(AtomicBool::new(true));
         let leave = Leave(Arc::clone(&at_once));
         let listen = move || {

@@ -94,7 +94,6 @@ pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     Ok(())
 }
 
-/// Whether there is such a control, and such a flow.
 fn check_contestant(text: &str, simulate: bool) -> Result<()> {
     let contestant: Contestant = text.parse().map_err(|why: String| anyhow!(why))?;
     let control = contestant.control.as_deref();

@@ -5,7 +5,7 @@ mod support;
 
 use std::process::{Command, Output, Stdio};
 
-use support::{LANDSPEED, root, sh, text};
+use support::{LANDSPEED, needs_root, sh, text};
 
 fn landspeed(args: &[&str]) -> Output {
     let data = tempfile::tempdir().expect("a folder");
@@ -37,6 +37,16 @@ fn unknown_names_are_refused_by_name() {
 }
 
 #[test]
+fn options_that_do_not_go_together_are_refused() {
+    refused(&landspeed(&["explain", "--top", "--sizes"]), &["--sizes", "--top"]);
+    // Nothing loses a segment on purpose but a link of our own.
+    for hosts in [&[][..], &["lab"], &["lab:switch:3"], &["a.example", "b.example"]] {
+        let args = [&["tune", "--record-run", "--recovery", "--yes"], hosts].concat();
+        refused(&landspeed(&args), &["--recovery", "lab:wan:"]);
+    }
+}
+
+#[test]
 fn a_wrong_flag_gets_the_usage() {
     let output = landspeed(&["tune", "--fast"]);
     let (_, err) = text(&output);
@@ -60,9 +70,7 @@ fn an_unreachable_host_is_named() {
 
 #[test]
 fn a_lab_without_root_says_so() {
-    if !root("a_lab_without_root_says_so") {
-        return;
-    }
+    needs_root!();
     let output = Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", LANDSPEED, "tune"])
         .env("XDG_DATA_HOME", "/tmp")
@@ -74,9 +82,7 @@ fn a_lab_without_root_says_so() {
 
 #[test]
 fn real_hosts_are_not_touched_without_a_yes() {
-    if !root("real_hosts_are_not_touched_without_a_yes") {
-        return;
-    }
+    needs_root!();
     // Both ends on this machine, over loopback: reachable, and nobody to ask.
     let output = landspeed(&["tune", "local", "local", "--address", "127.0.0.1"]);
     refused(&output, &["--yes"]);
@@ -84,9 +90,7 @@ fn real_hosts_are_not_touched_without_a_yes() {
 
 #[test]
 fn a_full_disk_ends_the_run_and_leaves_no_lab() {
-    if !root("a_full_disk_ends_the_run_and_leaves_no_lab") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().display().to_string();
     // A file system of its own, so small that a few trials fill it; in a mount namespace that ends

@@ -3,9 +3,10 @@
 mod support;
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use support::{Holder, LANDSPEED, controls_in_kernel, loads_controls, output, root, text};
+use support::ours::within;
+use support::{Holder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, output, text};
 
 /// Nothing here takes near this long; it bounds a machine that stalls.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -16,11 +17,7 @@ fn kernel_has(name: &str) -> bool {
 
 /// The kernel lets go of a dead process's things a moment after it is reaped.
 fn gone(name: &str) -> bool {
-    let start = Instant::now();
-    while kernel_has(name) && start.elapsed() < PATIENCE {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    !kernel_has(name)
+    within(PATIENCE, || !kernel_has(name))
 }
 
 /// Runs a shell script in a mount namespace of its own, where a BPF file system of its own is mounted.
@@ -31,9 +28,7 @@ fn with_bpf_fs(script: &str) -> std::process::Output {
 
 #[test]
 fn a_control_goes_with_its_owner_even_by_sigkill() {
-    if !loads_controls("a_control_goes_with_its_owner_even_by_sigkill") {
-        return;
-    }
+    needs_controls!();
     let holder = Holder::of(&["westwood", "ls_africa"]);
     assert!(kernel_has("ls_westwood") && kernel_has("ls_africa"));
     let again = Command::new(LANDSPEED).args(["cc", "load", "africa"]).output().expect("landspeed runs");
@@ -45,9 +40,7 @@ fn a_control_goes_with_its_owner_even_by_sigkill() {
 
 #[test]
 fn a_control_goes_with_ctrl_c() {
-    if !loads_controls("a_control_goes_with_ctrl_c") {
-        return;
-    }
+    needs_controls!();
     let mut holder = Holder::of(&["fast"]);
     let pid = rustix::process::Pid::from_child(&holder.0);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
@@ -57,9 +50,7 @@ fn a_control_goes_with_ctrl_c() {
 
 #[test]
 fn a_kept_control_stays_until_it_is_unloaded() {
-    if !loads_controls("a_kept_control_stays_until_it_is_unloaded") {
-        return;
-    }
+    needs_controls!();
     let script = format!(
         "{LANDSPEED} cc load --keep bic && cat /proc/sys/net/ipv4/tcp_available_congestion_control && {LANDSPEED} cc list \
          && {LANDSPEED} cc unload bic && ! test -e /sys/fs/bpf/landspeed-cc"
@@ -78,9 +69,7 @@ fn a_kept_control_stays_until_it_is_unloaded() {
 
 #[test]
 fn keeping_without_a_bpf_file_system_says_how_to_mount_one() {
-    if !loads_controls("keeping_without_a_bpf_file_system_says_how_to_mount_one") {
-        return;
-    }
+    needs_controls!();
     // A folder of another kind over the place.
     let run = output(&format!(
         "unshare --mount sh -c 'mount -t tmpfs none /sys/fs/bpf && {LANDSPEED} cc load --keep ltcp'"
@@ -91,24 +80,8 @@ fn keeping_without_a_bpf_file_system_says_how_to_mount_one() {
 }
 
 #[test]
-fn hstcp_lp_is_refused_where_timestamps_are_off() {
-    if !loads_controls("hstcp_lp_is_refused_where_timestamps_are_off") {
-        return;
-    }
-    // The setting is one of the network namespace: a new one leaves the host's alone.
-    let run = output(&format!(
-        "unshare --net sh -c 'echo 0 >/proc/sys/net/ipv4/tcp_timestamps && {LANDSPEED} cc load hstcp_lp'"
-    ));
-    let (_, err) = text(&run);
-    assert!(!run.status.success(), "{err}");
-    assert!(err.contains("ls_hstcp_lp is refused") && err.contains("net.ipv4.tcp_timestamps"), "{err}");
-}
-
-#[test]
 fn without_root_loading_is_refused_and_listing_is_not() {
-    if !root("without_root_loading_is_refused_and_listing_is_not") {
-        return;
-    }
+    needs_root!();
     let nobody = |args: &str| {
         output(&format!("setpriv --reuid=65534 --regid=65534 --clear-groups {LANDSPEED} cc {args}"))
     };

@@ -3,11 +3,12 @@
 mod support;
 
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{Holder, LANDSPEED, controls_in_kernel, loads_controls, root, text};
+use support::ours::within;
+use support::{Holder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, text};
 
 /// A path of seventeen packets: regions of a second are long enough for it.
 const SMALL: &str = "lab:wan:rate=20M,rtt=10ms,queue=2bdp";
@@ -123,9 +124,7 @@ fn ours_in_kernel() -> Vec<String> {
 /// Without the rights that BPF takes, root gets the simulator and is told so; who is not root is told what to do.
 #[test]
 fn a_host_that_loads_no_control_simulates_and_says_so() {
-    if !root("a_host_that_loads_no_control_simulates_and_says_so") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().unwrap();
     let args = ["compare", "-p", "htcp", "--scale", "0.02", "--repeats", "1", "--json", "--data-dir"];
     let mut command = Command::new("setpriv");
@@ -157,9 +156,7 @@ fn a_host_that_loads_no_control_simulates_and_says_so() {
 /// One test, since both look at what is loaded on this machine.
 #[test]
 fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
-    if !loads_controls("a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends") {
-        return;
-    }
+    needs_controls!();
     // What somebody else on this machine has loaded is none of ours.
     let before = ours_in_kernel();
     let folder = tempfile::tempdir().unwrap();
@@ -193,10 +190,7 @@ fn outlives_what_others_loaded(before: &[String]) {
         let texts = records(folder.path()).into_iter().filter_map(|path| std::fs::read_to_string(path).ok());
         texts.into_iter().any(|text| text.contains("\"line\":\"run\""))
     };
-    let start = Instant::now();
-    while !ran_once() && start.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    within(Duration::from_secs(60), ran_once);
     // By then all flows of the second run are open.
     std::thread::sleep(Duration::from_secs(4));
     drop(holder);
@@ -213,10 +207,7 @@ fn killed(folder: &std::path::Path, before: &[String]) {
         .arg(folder)
         .arg(SMALL);
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("landspeed runs");
-    let start = Instant::now();
-    while !ours_in_kernel().contains(&"ls_htcp".to_owned()) && start.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    within(Duration::from_secs(60), || ours_in_kernel().contains(&"ls_htcp".to_owned()));
     let loaded = ours_in_kernel();
     kill_process(Pid::from_child(&child), Signal::KILL).expect("it runs");
     let _ = child.wait();
@@ -229,9 +220,6 @@ fn killed(folder: &std::path::Path, before: &[String]) {
 
 /// What is still loaded once agents had time to notice that they are alone.
 fn left(before: &[String]) -> Vec<String> {
-    let start = Instant::now();
-    while ours_in_kernel() != before && start.elapsed() < Duration::from_secs(30) {
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    within(Duration::from_secs(30), || ours_in_kernel() == before);
     ours_in_kernel()
 }

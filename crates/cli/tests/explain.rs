@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_faults::{Scenario, Stage, fault};
 use landspeed_record::{CpuUsage, ExplainReport};
-use support::{LANDSPEED, root};
+use support::{LANDSPEED, needs_root};
 
 /// One lab at a time: what one test keeps busy is another one's competing load.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -24,11 +24,11 @@ fn alone() -> MutexGuard<'static, ()> {
 const AHEAD: [&str; 3] = ["chrt", "--rr", "60"];
 
 /// Whether programs can be run ahead of others here; if not, says SKIP.
-fn gets_ahead(test: &str) -> bool {
+fn gets_ahead() -> bool {
     let works = Command::new(AHEAD[0]).args(&AHEAD[1..]).arg("true").output();
     let works = works.is_ok_and(|output| output.status.success());
     if !works {
-        eprintln!("SKIP {test}: needs chrt, and a host whose root may schedule in real time");
+        support::skip("needs chrt, and a host whose root may schedule in real time");
     }
     works
 }
@@ -61,7 +61,8 @@ fn explain_by(mut command: Command, args: &[&str]) -> ExplainReport {
 /// strengths and in pairs: `make faults`.
 #[test]
 fn faults_are_named_first() {
-    if !root("faults_are_named_first") || !gets_ahead("faults_are_named_first") {
+    needs_root!();
+    if !gets_ahead() {
         return;
     }
     let _alone = alone();
@@ -75,8 +76,8 @@ fn faults_are_named_first() {
 
 #[test]
 fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
-    let test = "a_path_with_nothing_wrong_has_a_limit_and_no_fault";
-    if !root(test) || !gets_ahead(test) {
+    needs_root!();
+    if !gets_ahead() {
         return;
     }
     let _alone = alone();
@@ -87,9 +88,7 @@ fn a_path_with_nothing_wrong_has_a_limit_and_no_fault() {
 
 #[test]
 fn its_own_stream_is_explained_within_a_minute() {
-    if !root("its_own_stream_is_explained_within_a_minute") {
-        return;
-    }
+    needs_root!();
     let _alone = alone();
     let began = Instant::now();
     let report = explain(&[]);
@@ -109,9 +108,7 @@ fn its_own_stream_is_explained_within_a_minute() {
 
 #[test]
 fn a_link_in_user_space_says_what_it_did_and_was_worth() {
-    if !root("a_link_in_user_space_says_what_it_did_and_was_worth") {
-        return;
-    }
+    needs_root!();
     let _alone = alone();
     let report = explain(&["lab:wan:rate=50M,rtt=10ms", "--time", "1s", "--no-limits", "--no-trace"]);
     let wan = report.wan.expect("the hosts are joined by a link in user space");
@@ -124,9 +121,7 @@ fn a_link_in_user_space_says_what_it_did_and_was_worth() {
 /// Every part that lacks a right says so, and the rest goes on.
 #[test]
 fn without_rights_it_says_what_it_lacks_and_goes_on() {
-    if !root("without_rights_it_says_what_it_lacks_and_goes_on") {
-        return;
-    }
+    needs_root!();
     let _alone = alone();
     let own = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -2,14 +2,13 @@
 
 mod support;
 
-use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use landspeed_experiment::{Attention, Effort, Host, Pair, Reaching, SizesOptions, Wishes, explain_sizes};
 use landspeed_record::{ExplainReport, PerPacket, Settings};
 use landspeed_topology::{self as topology, Hosts};
 use landspeed_units::{Bytes, Nanos};
-use support::{LANDSPEED, root};
+use support::{LANDSPEED, needs_root};
 
 /// One lab at a time.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -71,9 +70,7 @@ fn of<'r>(report: &'r ExplainReport, transport: &str, mtu: u64) -> &'r PerPacket
 
 #[test]
 fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
-    if !root("datagrams_are_cut_as_the_rule_says_and_everything_is_put_back") {
-        return;
-    }
+    needs_root!();
     let _alone = alone();
     let mut lab = Lab::new();
     let before = lab.mtus();
@@ -106,9 +103,7 @@ fn datagrams_are_cut_as_the_rule_says_and_everything_is_put_back() {
 
 #[test]
 fn where_nothing_may_be_turned_only_what_is_there_is_measured_and_it_says_so() {
-    if !root("where_nothing_may_be_turned_only_what_is_there_is_measured_and_it_says_so") {
-        return;
-    }
+    needs_root!();
     let _alone = alone();
     let mut lab = Lab::new();
     let report = sweep(&brief(false), &mut lab, &|| false);
@@ -125,9 +120,7 @@ fn silent(report: &ExplainReport) -> u32 {
 
 #[test]
 fn a_wish_to_stop_ends_it_with_what_there_is() {
-    if !root("a_wish_to_stop_ends_it_with_what_there_is") {
-        return;
-    }
+    needs_root!();
     let _alone = alone();
     let mut lab = Lab::new();
     let before = lab.mtus();
@@ -141,14 +134,4 @@ fn a_wish_to_stop_ends_it_with_what_there_is() {
     assert_eq!((heard + silent(&report), asked.get()), (3, 4), "{report:#?}");
     assert!(report.notes.iter().any(|note| note.contains("ended by the user")), "{:?}", report.notes);
     assert_eq!(lab.mtus(), before);
-}
-
-#[test]
-fn flows_that_are_there_have_no_sizes() {
-    let args = ["explain", "--top", "--sizes"];
-    let output = Command::new(LANDSPEED).args(args).stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success());
-    assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(said.contains("--sizes") && said.contains("--top"), "{said}");
 }

@@ -1,11 +1,11 @@
-//! What hostile hosts and records put on a terminal: nothing that it obeys.
+//! What hostile hosts put on a terminal: nothing that it obeys. Hostile records: tests of record and report.
 
 mod support;
 
 use std::path::{Path, PathBuf};
 
 use support::hosts::Hosts;
-use support::{LANDSPEED, output, root, text};
+use support::{LANDSPEED, needs_root, output, text};
 
 /// Cargo builds the examples of a package with its tests; not, however, where only this test target is asked for.
 fn hostile_agent() -> PathBuf {
@@ -33,9 +33,7 @@ fn tune(hosts: &Hosts, args: &[&str]) -> String {
 
 #[test]
 fn a_hostile_host_cannot_redraw_what_the_user_agrees_to() {
-    if !root("a_hostile_host_cannot_redraw_what_the_user_agrees_to") {
-        return;
-    }
+    needs_root!();
     let hosts = Hosts::new();
     let before = hosts.snapshot();
     let (out, err) = text(&output(&tune(&hosts, &["--dry-run"])));
@@ -51,29 +49,4 @@ fn a_hostile_host_cannot_redraw_what_the_user_agrees_to() {
     assert!(asked.contains("Go on? [y/N]") && asked.contains("nothing was changed"), "{asked} {run:?}");
     assert!(asked.contains(r"\u{1b}[2J\r\u{202e}"), "{asked}");
     assert_eq!(hosts.differences(&before), Vec::<String>::new());
-}
-
-#[test]
-fn a_hostile_record_is_shown_and_not_obeyed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("record.jsonl");
-    let bad = r"\u001b[2J\r\u202e";
-    let lines = [
-        format!(
-            r#"{{"line":"header","format":1,"kind":"tune{bad}","topology":"{bad}","goal":"rate","command":"{bad}"}}"#
-        ),
-        format!(r#"{{"line":"host","side":"a","facts":{{"hostname":"a{bad}"}}}}"#),
-        format!(r#"{{"line":"restored","restored":false,"notes":["n{bad}"]}}"#),
-        format!(r#"{{"line":"{bad}","side":{{}}}}"#),
-        format!(r#"{{"line":"host","side":"{bad}"}}"#),
-    ];
-    // Whole, then with a line that cannot be read, whose error quotes it.
-    for count in [lines.len() - 1, lines.len()] {
-        std::fs::write(&path, lines[..count].join("\n") + "\n").expect("written");
-        let run = output(&format!("{LANDSPEED} show {}", path.display()));
-        let (out, err) = text(&run);
-        assert!(!format!("{out}{err}").is_empty());
-        check_harmless(&out);
-        check_harmless(&err);
-    }
 }

@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use support::ours::{Place, Running, processes, signal, within};
-use support::{loads_controls, root, text};
+use support::{needs_controls, needs_root, text};
 
-/// Starts a command, signals it when agents run in its lab, and returns its exit status, its output and what
+const SOON: Duration = Duration::from_millis(700);
+
+/// Starts a command, signals it some time after agents run in its lab, and returns its exit status, its output and what
 /// is left the moment it has ended. A keeper may outlive it: it looks for labs once more.
-fn interrupted(args: &[&str], by: Signal) -> (Option<i32>, String, Vec<String>) {
+fn interrupted(args: &[&str], by: Signal, after: Duration) -> (Option<i32>, String, Vec<String>) {
     let place = Place::new();
     let mut command = place.landspeed(args);
     let child: Child =
@@ -20,7 +22,7 @@ fn interrupted(args: &[&str], by: Signal) -> (Option<i32>, String, Vec<String>) 
     let is_agent = |one: &Running| one.line.contains("landspeed agent --stdio");
     let agents = || processes(place.path()).iter().filter(|one| is_agent(one)).count();
     assert!(within(Duration::from_secs(20), || agents() == 2), "{args:?} starts no agents");
-    std::thread::sleep(Duration::from_millis(700));
+    std::thread::sleep(after);
     let ids = place.labs_of(child.id());
     assert_eq!(ids.len(), 1, "{args:?} has one lab");
     signal(child.id() as i32, by);
@@ -34,7 +36,7 @@ fn interrupted(args: &[&str], by: Signal) -> (Option<i32>, String, Vec<String>) 
 }
 
 fn ends_at_once(args: &[&str], by: Signal) {
-    let (code, said, left) = interrupted(args, by);
+    let (code, said, left) = interrupted(args, by, SOON);
     assert!(left.is_empty(), "{args:?} left:\n{}", left.join("\n"));
     assert_eq!(code, Some(128 + by.as_raw()), "{args:?}: {said}");
     assert!(!said.contains("landspeed: "), "what follows from the signal is no error: {said}");
@@ -42,9 +44,7 @@ fn ends_at_once(args: &[&str], by: Signal) {
 
 #[test]
 fn measure_and_explain_take_their_lab_down_and_end() {
-    if !root("measure_and_explain_take_their_lab_down_and_end") {
-        return;
-    }
+    needs_root!();
     std::thread::scope(|scope| {
         scope.spawn(|| ends_at_once(&["measure", "stream", "-t", "60s"], Signal::INT));
         scope.spawn(|| {
@@ -56,12 +56,18 @@ fn measure_and_explain_take_their_lab_down_and_end() {
 
 #[test]
 fn compare_takes_its_lab_down_and_reports() {
-    if !loads_controls("compare_takes_its_lab_down_and_reports") {
-        return;
-    }
+    needs_controls!();
     let args = ["compare", "lab:wan:rate=20M,rtt=10ms,queue=2bdp", "-p", "htcp", "--repeats", "9"];
-    let (code, said, left) = interrupted(&args, Signal::INT);
+    let (code, said, left) = interrupted(&args, Signal::INT, SOON);
     assert!(left.is_empty(), "left:\n{}", left.join("\n"));
     assert!(code.is_some(), "it ends in order: {said}");
     assert!(said.contains("htcp"), "{said}");
+}
+
+#[test]
+fn tune_takes_its_lab_down_and_reports_what_is_known() {
+    needs_root!();
+    let (_, said, left) = interrupted(&["tune", "--json"], Signal::INT, Duration::from_secs(7));
+    assert!(left.is_empty(), "left:\n{}", left.join("\n"));
+    assert!(said.contains("\"restored\": true"), "no summary, or not everything put back: {said}");
 }

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use support::hosts::Hosts;
-use support::{root, text};
+use support::{needs_root, text};
 
 /// A hand-started agent on a host, with the line that it printed.
 struct HandStarted {
@@ -68,9 +68,7 @@ fn invite(line: &str) -> String {
 
 #[test]
 fn measure_by_ssh_on_both_sides_leaves_nothing() {
-    if !root("measure_by_ssh_on_both_sides_leaves_nothing") {
-        return;
-    }
+    needs_root!();
     let hosts = Hosts::new();
     let before = hosts.snapshot();
     let reach = hosts.reach();
@@ -89,9 +87,7 @@ fn measure_by_ssh_on_both_sides_leaves_nothing() {
 /// Two clients and one server, each host with one agent, over whatever network joins each pair.
 #[test]
 fn a_fan_takes_three_hosts_and_tells_each_client_apart() {
-    if !root("a_fan_takes_three_hosts_and_tells_each_client_apart") {
-        return;
-    }
+    needs_root!();
     let hosts = Hosts::new();
     let reach = hosts.reach_three();
     let fan = |workload: &[&str]| {
@@ -120,9 +116,7 @@ fn a_fan_takes_three_hosts_and_tells_each_client_apart() {
 
 #[test]
 fn tune_by_ssh_puts_both_hosts_back() {
-    if !root("tune_by_ssh_puts_both_hosts_back") {
-        return;
-    }
+    needs_root!();
     let hosts = Hosts::new();
     let before = hosts.snapshot();
     let reach = hosts.reach();
@@ -141,9 +135,7 @@ fn tune_by_ssh_puts_both_hosts_back() {
 
 #[test]
 fn an_agent_without_leave_turns_nothing() {
-    if !root("an_agent_without_leave_turns_nothing") {
-        return;
-    }
+    needs_root!();
     let hosts = Hosts::new();
     let before = hosts.snapshot();
     let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &[]);
@@ -161,9 +153,7 @@ fn an_agent_without_leave_turns_nothing() {
 
 #[test]
 fn a_hand_started_agent_serves_who_has_its_line() {
-    if !root("a_hand_started_agent_serves_who_has_its_line") {
-        return;
-    }
+    needs_root!();
     let hosts = Hosts::new();
     let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &[]);
     let reach = hosts.reach();
@@ -202,9 +192,7 @@ fn a_hand_started_agent_serves_who_has_its_line() {
 
 #[test]
 fn an_expired_token_and_a_second_controller_are_turned_away() {
-    if !root("an_expired_token_and_a_second_controller_are_turned_away") {
-        return;
-    }
+    needs_root!();
     let hosts = Hosts::new();
     let reach = hosts.reach();
     let b = HandStarted::start(&hosts, "b", "10.99.0.3:0", &["--expires", "1s"]);

@@ -13,7 +13,7 @@ use landspeed_record::{Cell, Figures, Line, TcpSample, Trial, WriteError};
 use landspeed_topology::Hosts;
 use landspeed_units::Nanos;
 
-use support::{LANDSPEED, root};
+use support::{LANDSPEED, needs_root};
 
 /// Two lab hosts, joined. The fields are dropped in this order: the lab goes after its agents.
 struct Bench {
@@ -82,9 +82,7 @@ impl Sink for Trials {
 /// 20 ms of queue in front of a line with a round trip of 1 ms: CUBIC fills it in the start-up.
 #[test]
 fn a_deep_queue_shows_in_the_round_trip_under_load() {
-    if !root("a_deep_queue_shows_in_the_round_trip_under_load") {
-        return;
-    }
+    needs_root!();
     let trials = Bench::new("lab:wan:rate=100M,rtt=1ms,queue=250K", LANDSPEED.as_ref()).block();
     for figures in trials.figures() {
         let loaded = figures.loaded_latency_ns.expect("a TCP stream tells its round trip");
@@ -155,13 +153,10 @@ impl Drop for Quota {
 
 #[test]
 fn a_quota_shows_as_the_time_in_which_it_held_the_hosts_back() {
-    let test = "a_quota_shows_as_the_time_in_which_it_held_the_hosts_back";
-    if !root(test) {
-        return;
-    }
+    needs_root!();
     let quota = match Quota::new() {
         Ok(quota) => quota,
-        Err(why) => return eprintln!("SKIP {test}: no control group with a quota: {why}"),
+        Err(why) => return support::skip(&format!("no control group with a quota: {why}")),
     };
     let folder = tempfile::tempdir().expect("a folder");
     let trials = Bench::new("lab:back-to-back", &quota.agent(folder.path())).block();

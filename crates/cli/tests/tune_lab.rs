@@ -4,11 +4,10 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
-use support::{LANDSPEED, root, sh, text};
+use support::{LANDSPEED, needs_root, sh, text};
 
 /// What outside the lab could have been changed by it, a setting a line.
 fn outside() -> BTreeSet<String> {
@@ -19,9 +18,7 @@ fn outside() -> BTreeSet<String> {
 
 #[test]
 fn tune_climbs_in_the_lab_and_leaves_nothing() {
-    if !root("tune_climbs_in_the_lab_and_leaves_nothing") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
     let (data, page) = (folder.path().join("data"), folder.path().join("page.html"));
     let before = outside();
@@ -82,9 +79,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
 
 #[test]
 fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
-    if !root("what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes") {
-        return;
-    }
+    needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
     let result = Command::new(LANDSPEED)
         .args(["tune", "--json", "--budget", "60s", "--seed", "7", "--only", "write-size", "--only", "tso"])
@@ -148,53 +143,9 @@ fn named<'a>(verdict: &'a Value, step: &Value) -> Vec<&'a Value> {
 
 #[test]
 fn the_plan_says_whether_it_will_look() {
-    if !root("the_plan_says_whether_it_will_look") {
-        return;
-    }
+    needs_root!();
     let plan = |more: &str| sh(&format!("{LANDSPEED} tune --dry-run --only tso {more}"));
     assert!(plan("").contains("bottleneck"));
     assert!(!plan("--no-explain").contains("bottleneck"));
     assert!(!plan("--for latency").contains("bottleneck"), "it says nothing of the round trip");
-}
-
-#[test]
-fn ctrl_c_takes_the_lab_down_and_reports_what_is_known() {
-    if !root("ctrl_c_takes_the_lab_down_and_reports_what_is_known") {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut child = Command::new(LANDSPEED)
-        .args(["tune", "--json", "--data-dir"])
-        .arg(folder.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("landspeed runs");
-    std::thread::sleep(Duration::from_secs(8));
-    let lab = labs_of(child.id());
-    assert_eq!(lab.len(), 1, "one lab runs");
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("signalled");
-    let end = std::time::Instant::now() + Duration::from_secs(30);
-    while child.try_wait().expect("waits").is_none() {
-        assert!(std::time::Instant::now() < end, "it does not end");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let (out, err) = text(&child.wait_with_output().expect("ends"));
-    let summary: serde_json::Value =
-        serde_json::from_str(&out).unwrap_or_else(|_| panic!("no summary: {out}{err}"));
-    assert_eq!(summary["restored"], true, "{err}");
-    let left = sh("ls /run/netns 2>/dev/null || true");
-    assert!(lab.iter().all(|id| !left.contains(id)), "left: {left}");
-}
-
-/// Ids of the labs that process `owner` made, as `landspeed lab list` shows them.
-fn labs_of(owner: u32) -> BTreeSet<String> {
-    let owner = owner.to_string();
-    sh(&format!("{LANDSPEED} lab list"))
-        .lines()
-        .filter(|line| line.split_whitespace().any(|word| word == owner))
-        .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
-        .collect()
 }

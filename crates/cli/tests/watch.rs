@@ -4,13 +4,11 @@ mod support;
 
 use landspeed_observer::OBSERVERS;
 use landspeed_record::MeasureReport;
-use support::{LANDSPEED, output, root, sh, text};
+use support::{LANDSPEED, needs_root, output, sh, text};
 
 #[test]
 fn every_observer_that_can_run_here_prints_figures_of_both_hosts() {
-    if !root("every_observer_that_can_run_here_prints_figures_of_both_hosts") {
-        return;
-    }
+    needs_root!();
     let names: Vec<&str> = OBSERVERS.iter().filter(|row| row.can_run().is_ok()).map(|row| row.name).collect();
     let folder = tempfile::tempdir().expect("a folder");
     let csv = folder.path().join("figures.csv");

@@ -36,7 +36,6 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// Runs the guardian; never called by a person.
 pub(crate) fn guardian() -> ExitCode {
     landspeed_knob::journal::guardian_main()
 }

@@ -1,8 +1,6 @@
 //! `landspeed cc`.
 
 use std::process::ExitCode;
-use std::thread;
-use std::time::Duration;
 
 use anyhow::Result;
 use landspeed_congestion::{self as congestion, CONTROLS, Control, Loaded, State};
@@ -11,9 +9,6 @@ use landspeed_report::Output;
 use crate::args::{CcAction, CcArgs};
 use crate::output::out;
 use crate::stop::Stop;
-
-/// How soon Ctrl-C is seen.
-const BEAT: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {
     match &args.action {
@@ -45,7 +40,6 @@ fn line(row: &Control) -> Vec<String> {
     vec![row.title.to_owned(), row.kernel_name.to_owned(), here, row.about.to_owned()]
 }
 
-/// What this host offers beside ours.
 fn others() -> impl Iterator<Item = Vec<String>> {
     let names = congestion::available().into_iter();
     let others = names.filter(|name| CONTROLS.iter().all(|row| row.kernel_name != name));
@@ -62,9 +56,7 @@ fn hold(names: &[String]) -> Result<()> {
             "{name} is loaded: any program may choose it by TCP_CONGESTION until this ends (Ctrl-C)"
         ))?;
     }
-    while !stop.asked() {
-        thread::sleep(BEAT);
-    }
+    stop.wait();
     Ok(())
 }
 

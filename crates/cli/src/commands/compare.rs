@@ -12,7 +12,7 @@ use landspeed_simulator::study_run;
 
 use crate::args::{CompareArgs, FormArgs, HostArgs};
 use crate::data;
-use crate::ends::Ends;
+use crate::hosts::NamedHosts;
 use crate::output::agree;
 use crate::stop::Stop;
 use crate::study::{self, Recorder};
@@ -36,11 +36,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
 struct Job {
     engine: Engine,
     file: PathBuf,
-    /// The hosts, as on a command line.
     words: Vec<String>,
     /// What is to be run; `None` until real hosts have told their path.
     study: Option<Study>,
-    /// Runs that are in the record already.
     done: HashSet<(String, u32)>,
     /// The record's first line; `None` where it has one.
     head: Option<StudyHead>,
@@ -100,9 +98,9 @@ impl Job {
     }
 
     fn on_hosts(&self, args: &CompareArgs, stop: Stop) -> Result<()> {
-        let ends =
-            Ends::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?.until(&stop);
-        let mut joined = ends.join().map_err(|error| match ends.in_lab() {
+        let named = NamedHosts::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?
+            .until(&stop);
+        let mut joined = named.join().map_err(|error| match named.in_lab() {
             true => anyhow!("{error}; `landspeed compare --simulate` needs neither root nor a lab"),
             false => error,
         })?;
@@ -111,7 +109,7 @@ impl Job {
             Some(study) => study.clone(),
             None => study::planned(args, study::real_path(pair, &self.words), Engine::Kernel)?,
         };
-        if !ends.in_lab() && !args.yes {
+        if !named.in_lab() && !args.yes {
             agree(&study::warning(&study, pair))?;
         }
         let mut recorder = self.recorder(&study, stop)?;
@@ -133,7 +131,6 @@ impl Carrier for Simulator<'_> {
     }
 }
 
-/// Prints and writes what the user asked for.
 pub(crate) fn present(
     report: &CompareReport,
     record: &Record,

@@ -13,7 +13,6 @@ use serde_json::json;
 use crate::args::DoctorArgs;
 use crate::output::out;
 
-/// Runs the command: reads, says, changes nothing.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let facts = host::probe();
     let links: Vec<&LinkFacts> = match &args.interface {

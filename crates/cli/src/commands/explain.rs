@@ -11,7 +11,7 @@ use landspeed_report::{Detail, json};
 
 use crate::args::ExplainArgs;
 use crate::data;
-use crate::ends::{Ends, flow_of};
+use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{present as present_report, say};
 use crate::stop::Leave;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
             )
         }
         _ => {
-            let mut hosts = Ends::apart(&args.hosts, false).each()?;
+            let mut hosts = NamedHosts::apart(&args.hosts, false).each()?;
             (explain_live(&mut hosts, &options, &mut say)?, Ok(()))
         }
     };
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
 /// leaves the rest as it is.
 fn own(args: &ExplainArgs, options: &ExplainOptions, leave: Leave) -> Result<(ExplainReport, Result<()>)> {
     let may_turn = args.sizes && back_to_back(args);
-    let mut joined = Ends::parse(&args.hosts, may_turn)?.join()?;
+    let mut joined = NamedHosts::parse(&args.hosts, may_turn)?.join()?;
     let report = explain(&joined.pairs[0], options, &mut say)?;
     let mut report = ExplainReport { wan: joined.wan(), ..report };
     if !args.sizes {

@@ -1,7 +1,6 @@
 //! `landspeed lab faults`: known causes of slow paths, made on purpose.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use landspeed_faults::{FAULTS, Scenario, Stage};
@@ -32,9 +31,7 @@ pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
         faults.iter().map(|(name, strength)| format!("{name} at {strength}")).collect::<Vec<_>>().join(", "),
         stage.at()
     ))?;
-    while !stop.asked() {
-        std::thread::sleep(Duration::from_millis(100));
-    }
+    stop.wait();
     drop(stage);
     Ok(ExitCode::SUCCESS)
 }

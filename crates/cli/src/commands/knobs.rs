@@ -40,7 +40,6 @@ fn here(state: &KnobState) -> Vec<String> {
     vec![state.knob.clone(), value, state.skip.clone().unwrap_or_default()]
 }
 
-/// What a flow uses unless told otherwise.
 fn flow() -> impl Iterator<Item = Vec<String>> {
     let flow = TRANSPORTS.iter().flat_map(|transport| defaults(*transport));
     let usual: std::collections::BTreeMap<_, _> = flow.filter(|(name, _)| *name != TRANSPORT.name).collect();

@@ -10,7 +10,7 @@ use landspeed_transport::settings::FLOWS;
 
 use crate::args::{FanArg, MeasureArgs};
 use crate::data;
-use crate::ends::{Ends, flow_of};
+use crate::hosts::{NamedHosts, flow_of};
 use crate::output::present;
 use crate::stop::Leave;
 
@@ -18,11 +18,11 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     Leave::on_signals().context("cannot take signals over")?;
     let what = measurement(&args)?;
     let args = args.common;
-    let ends = Ends::parse(&args.hosts, false)?;
+    let named = NamedHosts::parse(&args.hosts, false)?;
     let joined = match args.fan {
-        Some(FanArg::In) => ends.join_fan(true)?,
-        Some(FanArg::Out) => ends.join_fan(false)?,
-        None => ends.join_pairs()?,
+        Some(FanArg::In) => named.join_fan(true)?,
+        Some(FanArg::Out) => named.join_fan(false)?,
+        None => named.join_pairs()?,
     };
     let report = measure(&joined.pairs, &what)?;
     let report = MeasureReport { wan: joined.wan(), ..report };

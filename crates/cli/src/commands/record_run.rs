@@ -12,17 +12,17 @@ use landspeed_units::Bytes;
 
 use crate::args::TuneArgs;
 use crate::data;
-use crate::ends::Ends;
+use crate::hosts::NamedHosts;
 use crate::output::{agree, present, say};
 use crate::stop::Leave;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     Leave::on_signals().context("cannot take signals over")?;
-    let ends = Ends::parse(&args.hosts, true)?;
+    let named = NamedHosts::parse(&args.hosts, true)?;
     let losing = args.recovery.then(|| path(&args.hosts.hosts)).transpose()?;
-    let mut joined = ends.join()?;
+    let mut joined = named.join()?;
     let (pair, hosts) = joined.first()?;
-    if !ends.in_lab() && !args.yes {
+    if !named.in_lab() && !args.yes {
         agree(&format!(
             "{} sends to {} as fast as the path carries for two minutes; MTU, tcp_wmem and tcp_rmem are set for it and put\n\
              back at the end, whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     drop(joined);
     run.recovery = recovery(&run);
     if let Some(path) = losing {
-        run.recovery.lab = Some(in_lab(&ends, &*path, &run)?);
+        run.recovery.lab = Some(in_lab(&named, &*path, &run)?);
     }
     present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, Detail::Brief)?;
     let recovery_counts = run.recovery.lab.as_ref().is_none_or(|lab| lab.unfit.is_empty());
@@ -58,12 +58,12 @@ fn path(words: &[String]) -> Result<Box<dyn PlannedPath>> {
 }
 
 /// What one loss costs on real sockets, over the same link but for what it loses.
-fn in_lab(ends: &Ends, planned: &dyn PlannedPath, run: &RecordRun) -> Result<LabRecovery> {
+fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRun) -> Result<LabRecovery> {
     let rtt = run.path.rtt_ns;
     let path = full_window(run.path_rate_bps, rtt, run.recovery.segment_bytes) as u64;
     let queue = planned.queue().map_or(0, |queue| queue.0 / u64::from(run.mtu_bytes.max(1)));
     let losses = Losses::on(path, queue, rtt);
-    let mut joined = ends.join_others(&planned.losing_only(&losses.packets))?;
+    let mut joined = named.join_others(&planned.losing_only(&losses.packets))?;
     let (pair, hosts) = joined.first()?;
     say(&format!("one stream for {}, which loses a segment on purpose", losses.time));
     Ok(recover(pair, hosts, &losses)?)

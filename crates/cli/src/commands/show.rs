@@ -33,7 +33,6 @@ pub(crate) fn summary(record: &Record, path: &Path) -> Result<TuneSummary> {
     Ok(landspeed_analysis::summary(record, &path.display().to_string())?)
 }
 
-/// Prints and writes what the user asked for.
 pub(crate) fn present_tune(
     summary: &TuneSummary,
     record: &Record,

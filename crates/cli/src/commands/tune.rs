@@ -11,7 +11,7 @@ use landspeed_report::{Output, live::Live};
 use landspeed_transport::{Transport, find};
 
 use crate::args::{BaselineArg, GoalArg, OutputArgs, TuneArgs};
-use crate::ends::{Ends, parse_settings};
+use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::agree;
 use crate::stop::Stop;
 use crate::{commands, data};
@@ -23,13 +23,13 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
     check_names(&args)?;
     let folder = data::folder(args.output.data_dir.as_deref())?;
     let stop = Stop::on_signals().context("cannot take signals over")?;
-    let ends = Ends::parse(&args.hosts, !args.dry_run)?.until(&stop);
-    let mut options = options(&args, &ends)?;
+    let named = NamedHosts::parse(&args.hosts, !args.dry_run)?.until(&stop);
+    let mut options = options(&args, &named)?;
     let path = data::fresh(&folder, "tune", &options.started);
     options.record = path.display().to_string();
     // A record that cannot be written is known before any host is touched.
     let writer = if args.dry_run { None } else { Some(Writer::create(&path)?) };
-    let result = with_pair(&args, &ends, &options, stop, writer);
+    let result = with_pair(&args, &named, &options, stop, writer);
     if result.is_err() {
         remove_if_empty(&path);
     }
@@ -40,12 +40,12 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
 
 fn with_pair(
     args: &TuneArgs,
-    ends: &Ends,
+    named: &NamedHosts,
     options: &TuneOptions,
     stop: Stop,
     writer: Option<Writer>,
 ) -> Result<Option<TuneSummary>> {
-    let mut joined = ends.join()?;
+    let mut joined = named.join()?;
     let pair = joined.pairs.first_mut().context("no pair of hosts")?;
     let plan = plan(pair, options)?;
     let Some(writer) = writer else {
@@ -86,9 +86,9 @@ fn check_names(args: &TuneArgs) -> Result<()> {
     args.only.iter().chain(&args.skip).try_for_each(|name| Ok(factors.find(name).map(drop)?))
 }
 
-fn options(args: &TuneArgs, ends: &Ends) -> Result<TuneOptions> {
+fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
     let baseline =
-        args.baseline.unwrap_or(if ends.in_lab() { BaselineArg::Sc03 } else { BaselineArg::Found });
+        args.baseline.unwrap_or(if named.in_lab() { BaselineArg::Sc03 } else { BaselineArg::Found });
     let against: Option<Settings> = args.against.as_deref().map(parse_settings).transpose()?;
     let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()) ^ seconds());
     let command = match args.seed {
@@ -112,7 +112,7 @@ fn options(args: &TuneArgs, ends: &Ends) -> Result<TuneOptions> {
         explain: !args.no_explain,
         against,
         confirm_for: args.confirm_for,
-        in_lab: ends.in_lab(),
+        in_lab: named.in_lab(),
         seed,
         topology: args.hosts.describe(),
         command,

@@ -12,7 +12,6 @@ use crate::labs;
 use crate::output::agree;
 use crate::output::out;
 
-/// Runs the command: line by line what was done; failure where something is still not as it was.
 pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     let labs = if args.here { Ok(Vec::new()) } else { labs::down(&Which::Stale) };
     // Settings are put back whatever became of labs.

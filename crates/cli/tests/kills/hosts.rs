@@ -14,7 +14,7 @@ use rustix::process::Signal;
 
 use crate::support::hosts::Hosts;
 use crate::support::ours::{freeze, signal};
-use crate::support::{bpf, root, text};
+use crate::support::{bpf, needs_root, text};
 use crate::{CONTROLS, seed, total_kills, variable};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,9 +52,7 @@ const DEATHS: &[&[Victim]] = &[
 
 #[test]
 fn every_host_is_put_back_whatever_dies() {
-    if !root("every_host_is_put_back_whatever_dies") {
-        return;
-    }
+    needs_root!();
     let kills: u32 = variable("LANDSPEED_KILLS").unwrap_or(20);
     let totals = total_kills() / 2;
     let seed = seed();

@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng};
 use rustix::process::Signal;
 
 use crate::support::ours::{Place, Running, freeze, processes, signal, within};
-use crate::support::{bpf, controls_in_kernel, loads_controls, root, text};
+use crate::support::{bpf, controls_in_kernel, loads_controls, needs_root, text};
 use crate::{CONTROLS, seed, total_kills};
 
 /// Commands that make a lab and are busy in it for longer than they live here. The last loads congestion controls.
@@ -63,11 +63,8 @@ const CLEANERS: [Cleaner; 3] = [Cleaner::Undo, Cleaner::NextLab, Cleaner::LabDow
 
 #[test]
 fn every_lab_is_taken_down_whatever_dies() {
-    let test = "every_lab_is_taken_down_whatever_dies";
-    if !root(test) {
-        return;
-    }
-    let runs = if loads_controls(&format!("{test} (compare)")) { &RUNS[..] } else { &RUNS[..RUNS.len() - 1] };
+    needs_root!();
+    let runs = if loads_controls() { &RUNS[..] } else { &RUNS[..RUNS.len() - 1] };
     let mut random = StdRng::seed_from_u64(seed());
     let place = Place::new();
     let bystander = Bystander::new(&place);

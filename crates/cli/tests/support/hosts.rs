@@ -13,8 +13,9 @@
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::ours::within;
 use super::snapshot::Snapshot;
 use super::{LANDSPEED, output, sh};
 
@@ -33,7 +34,7 @@ impl Hosts {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut hosts = Hosts { id, folder, sshd: Vec::new() };
         hosts.wire();
-        hosts.settle();
+        hosts.configure();
         hosts.start_sshd();
         hosts
     }
@@ -128,14 +129,7 @@ impl Hosts {
 
     /// Waits until no landspeed process is left on either host; false where one stays.
     pub(crate) fn quiet(&self, limit: Duration) -> bool {
-        let end = Instant::now() + limit;
-        loop {
-            let left = ["a", "b"].iter().any(|h| !self.pids(h, "landspeed ").is_empty());
-            if !left || Instant::now() > end {
-                return !left;
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        within(limit, || ["a", "b"].iter().all(|host| self.pids(host, "landspeed ").is_empty()))
     }
 
     fn wire(&self) {
@@ -157,7 +151,7 @@ impl Hosts {
     }
 
     /// What a careless tool would lose: addresses of both families, static routes, device settings.
-    fn settle(&self) {
+    fn configure(&self) {
         for (host, own, peer) in [("a", 1, 2), ("b", 2, 1)] {
             let ns = self.ns(host);
             sh(&format!(
@@ -184,19 +178,15 @@ impl Hosts {
     /// The kernel adds link-local addresses and routes a moment after link-up, and checks for
     /// duplicates where nobody told it not to: a snapshot before that would see it happen.
     fn await_addresses(&self) {
-        let end = Instant::now() + Duration::from_secs(10);
         for host in ["a", "b"] {
             let ns = self.ns(host);
-            let unsettled = || {
+            let are_there = || {
                 let tentative = sh(&format!("ip -n {ns} -6 addr show tentative"));
                 let locals =
                     sh(&format!("ip -n {ns} -6 route show table local | grep -c '^local fe80' || true"));
-                !tentative.trim().is_empty() || locals.trim() != "2"
+                tentative.trim().is_empty() && locals.trim() == "2"
             };
-            while unsettled() {
-                assert!(Instant::now() < end, "the addresses of {host} do not settle");
-                std::thread::sleep(Duration::from_millis(50));
-            }
+            assert!(within(Duration::from_secs(10), are_there), "not all addresses of {host} come");
         }
     }
 
@@ -233,13 +223,10 @@ END
                 .expect("sshd starts");
             self.sshd.push(child);
         }
-        let end = Instant::now() + Duration::from_secs(10);
         for (host, address) in all {
             let probe = format!("ip netns exec {} bash -c 'exec 3<>/dev/tcp/{address}/22'", self.ns("ctl"));
-            while !output(&probe).status.success() {
-                assert!(Instant::now() < end, "sshd on {host} does not answer");
-                std::thread::sleep(Duration::from_millis(50));
-            }
+            let answers = || output(&probe).status.success();
+            assert!(within(Duration::from_secs(10), answers), "sshd on {host} does not answer");
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Everything here uses other people's tools (ip, ethtool, tc, sysctl, sshd), so that landspeed is
 //! never its own witness.
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses its part")]
 
 pub(crate) mod bpf;
 pub(crate) mod hosts;
@@ -15,26 +15,48 @@ use std::process::{Child, Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const LANDSPEED: &str = env!("CARGO_BIN_EXE_landspeed");
 
+/// Ends a test here where it is not run as root.
+macro_rules! needs_root {
+    () => {
+        if !$crate::support::root() {
+            return;
+        }
+    };
+}
+pub(crate) use needs_root;
+
+/// Ends a test here where congestion controls cannot be loaded.
+macro_rules! needs_controls {
+    () => {
+        if !$crate::support::loads_controls() {
+            return;
+        }
+    };
+}
+pub(crate) use needs_controls;
+
+/// Says which test is left out, and why.
+pub(crate) fn skip(why: &str) {
+    eprintln!("SKIP {}: {why}", std::thread::current().name().unwrap_or("a test"));
+}
+
 /// Whether this process is root; if not, says SKIP.
-pub(crate) fn root(test: &str) -> bool {
+pub(crate) fn root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        eprintln!("SKIP {test}: needs root to make network namespaces");
+        skip("needs root to make network namespaces");
     }
     root
 }
 
 /// Whether congestion controls can be loaded here; says why not.
-pub(crate) fn loads_controls(test: &str) -> bool {
-    if !root(test) {
-        return false;
-    }
+pub(crate) fn loads_controls() -> bool {
     let (_, err) = text(&Command::new(LANDSPEED).args(["cc", "list"]).output().expect("landspeed runs"));
-    if err.contains("none can be loaded here") {
-        eprintln!("SKIP {test}: {err}");
-        return false;
+    let loads = root() && !err.contains("none can be loaded here");
+    if !loads {
+        skip(&err);
     }
-    true
+    loads
 }
 
 /// `landspeed cc load`, killed in the end whatever happens.
