@@ -12,7 +12,6 @@ mod diff;
 mod expected;
 mod explain;
 mod glossary;
-mod json;
 pub mod live;
 mod measure;
 mod observed;
@@ -28,10 +27,14 @@ pub use block::{Detail, Document, table};
 pub use compare::{compare, compare_progress};
 pub use diff::{DiffReport, DiffRow, diff};
 pub use explain::explain;
-pub use json::json;
 pub use measure::measure;
 pub use output::Output;
 pub use record_run::record_run;
 pub use safe::safe;
 pub use tune::tune;
 pub use words::{LEAST_EFFECT, quoted};
+
+/// `report` as one JSON document over several lines, without a line break at the end. Schemas: docs/reference.
+pub fn json(report: &impl serde::Serialize) -> String {
+    serde_json::to_string_pretty(report).expect("a report has string keys only")
+}

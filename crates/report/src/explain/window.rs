@@ -28,21 +28,13 @@ impl Bound {
     const ALL: [Bound; 4] = [Bound::Congestion, Bound::Peer, Bound::Receive, Bound::InFlight];
 
     /// Its name, and its class in the page's style sheet.
-    fn told(self) -> (&'static str, &'static str) {
+    pub(super) fn told(self) -> (&'static str, &'static str) {
         match self {
             Bound::Congestion => ("congestion window", "congestion"),
             Bound::Peer => ("peer's window", "peer"),
             Bound::Receive => ("receive window", "receive"),
             Bound::InFlight => ("in flight", "in-flight"),
         }
-    }
-
-    pub(super) fn name(self) -> &'static str {
-        self.told().0
-    }
-
-    pub(super) fn class(self) -> &'static str {
-        self.told().1
     }
 
     fn of(self, tcp: &TcpState) -> u64 {
@@ -101,7 +93,7 @@ impl Window {
             let seen = if track.bound == Bound::Receive { Seen::InFull } else { Seen::Everywhere };
             let cells =
                 [size(sizes.len() / 2), size(0), size(sizes.len() - 1), Cell::curve(self.curve(track))];
-            Row { seen, ..Row::from(std::iter::once(Cell::from(track.bound.name())).chain(cells)) }
+            Row { seen, ..Row::from(std::iter::once(Cell::from(track.bound.told().0)).chain(cells)) }
         };
         table.rows(self.tracks.iter().map(row))
     }

@@ -16,8 +16,8 @@ pub(crate) fn window(window: &Window) -> Option<Markup> {
         (seconds, format!("{segments} segments sent again by {} s", label(seconds)))
     };
     let series = |track: &Track| Series {
-        name: track.bound.name().to_owned(),
-        class: format!("track {}", track.bound.class()),
+        name: track.bound.told().0.to_owned(),
+        class: format!("track {}", track.bound.told().1),
         line: track.points.iter().map(|(seconds, bytes)| (*seconds, bytes / per)).collect(),
         is_level: true,
         mark: Mark::None,
@@ -47,7 +47,7 @@ fn size_of(largest: f64) -> (f64, &'static str) {
 fn description(window: &Window, per: f64, unit: &str) -> String {
     let told = |track: &Track| {
         let last = track.points.last().map_or(0.0, |p| p.1 / per);
-        format!("{} ends at {} {unit}", track.bound.name(), label(last))
+        format!("{} ends at {} {unit}", track.bound.told().0, label(last))
     };
     let lines: Vec<String> = window.tracks.iter().map(told).collect();
     format!("{}: {}.", window.flow, lines.join(", "))
@@ -60,7 +60,7 @@ fn caption(window: &Window) -> Markup {
         // A phone shows the names at the ends of the lines only after scrolling.
         ul class="legend narrow" {
             @for track in &window.tracks {
-                li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { g class={ "track " (track.bound.class()) } { path class="curve" d="M0 8h16" {} } } (track.bound.name()) }
+                li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { g class={ "track " (track.bound.told().1) } { path class="curve" d="M0 8h16" {} } } (track.bound.told().0) }
             }
         }
         p {
