@@ -67,7 +67,7 @@ pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
     }
 }
 
-/// What joined hosts tell of their path: its queue nobody knows.
+/// What joined hosts tell of their path; its queue is unknown.
 pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
     StudyPath {
         rate_bps: pair.link_rate().unwrap_or(UNKNOWN_RATE),
@@ -214,7 +214,7 @@ pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
     )
 }
 
-/// The record's file first, then whoever watches.
+/// The record's file first, then the terminal.
 pub(crate) struct Recorder {
     writer: Writer,
     stop: Stop,

@@ -86,7 +86,7 @@ pub struct RecordRun {
     /// Rate times idle round trip.
     pub bdp_bytes: Bytes,
     pub mtu_bytes: u32,
-    /// How far the data went; `None` where nobody said.
+    /// How far the data went; `None` where it was not given.
     pub distance_m: Option<f64>,
     /// What was set for the capped run, on both hosts.
     pub cell: Cell,

@@ -9,7 +9,7 @@ pub enum WanCarrier {
     /// Threads of landspeed, which measure how late they are.
     #[default]
     Threads,
-    /// The kernel's emulator, of which nobody knows how late it is: lateness is nothing, and says nothing.
+    /// The kernel's emulator, which does not tell how late it is: its lateness is recorded as zero and means nothing.
     Netem,
 }
 

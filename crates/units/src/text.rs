@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Visitor};
 /// Longest text that is kept, in bytes; a call stack of 127 named frames fits.
 const LONGEST: usize = 8192;
 
-/// Text that a terminal shows and never obeys, whoever wrote it.
+/// Text that a terminal shows and never obeys.
 ///
 /// It is escaped as it comes in, from a frame, a record or a string, so there is no way to have it raw: control
 /// characters, escape sequences, direction overrides (UAX #9; CVE-2021-42574), zero-width and other unprintable

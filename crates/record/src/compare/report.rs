@@ -66,8 +66,7 @@ pub struct ContestFigures {
     pub convergence_s: Option<f64>,
     /// Aggregate of the middle region, with all flows: over repeats.
     pub middle_bps: Option<Interval>,
-    /// `mean_bps`, `stability`, `fairness_min`, `rtt_sd_s`, each run's own, over repeats, for whoever asks which
-    /// differences are real.
+    /// `mean_bps`, `stability`, `fairness_min`, `rtt_sd_s`, each run's own, over repeats: they tell which differences are real.
     pub mean_over_repeats_bps: Option<Interval>,
     pub stability_over_repeats: Option<Interval>,
     pub fairness_over_repeats: Option<Interval>,

@@ -1,5 +1,5 @@
-//! Flows, queues and processes as the kernel shows them (sock_diag, rtnetlink, /proc), whoever made
-//! them.
+//! Flows, queues and processes as the kernel shows them (sock_diag, rtnetlink, /proc), also those of
+//! other programs.
 
 use std::collections::BTreeMap;
 use std::fmt;

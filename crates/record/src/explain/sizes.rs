@@ -81,7 +81,7 @@ pub struct FurtherPacket {
 /// Cost over sizes, by layer, as Jin & Yoo report (sections 3 and 4).
 ///
 /// Layers: "host A" and "host B" are processor time; "shared by A and B" is what two hosts of one machine spend
-/// and nobody can tell apart; "both hosts" is their sum; "link" is time between arrivals at the receiver; and
+/// and cannot be told apart; "both hosts" is their sum; "link" is time between arrivals at the receiver; and
 /// "copy, host A" and the like are classes of a host's time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]

@@ -137,8 +137,8 @@ pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
     runs.map(|run| told(run)).collect()
 }
 
-/// How late landspeed's own link was over all runs that count: the greatest 99th percentile, and the worst frame. Nobody
-/// knows how late the kernel's emulator is.
+/// How late landspeed's own link was over all runs that count: the greatest 99th percentile, and the worst frame. The
+/// kernel's emulator does not tell.
 pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
     let links: Vec<&WanStats> = record
         .lines

@@ -172,7 +172,7 @@ pub(super) fn asides(hosts: &[HostCost<'_>]) -> Vec<String> {
     lines.into_iter().map(|(names, line)| format!("{names}: {line}")).collect()
 }
 
-/// The share of a class by its samples, where nobody made figures of them.
+/// The share of a class by its samples, where the report has no figures.
 fn sampled(profile: &CostProfile, class: CostClass) -> Option<CostFigure> {
     let samples = profile.classes.iter().find(|c| c.class == class)?.samples;
     let share = samples as f64 / profile.samples.max(1) as f64;

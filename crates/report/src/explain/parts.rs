@@ -185,7 +185,7 @@ fn met(feature: &str) -> bool {
 
 fn qdisc(qdisc: &QdiscWatch) -> Pair {
     let rate = qdisc.rate_bps.map(|rate| format!(", limited to {rate}")).unwrap_or_default();
-    // A root that nobody gave a handle has none worth telling.
+    // A root without a handle of its own has none worth telling.
     let handle = Some(qdisc.handle.as_str()).filter(|handle| !["", "0:"].contains(handle));
     let handle = handle.map(|handle| format!(" ({handle})")).unwrap_or_default();
     let told = format!(
