@@ -38,7 +38,7 @@ impl Curve {
             let told = |&at: &(f64, f64)| Point {
                 at,
                 told: format!("{name}: {} {unit} at {} B", number(at.1), at.0),
-                ends: None,
+                ..Point::default()
             };
             Series {
                 name: (*name).to_owned(),

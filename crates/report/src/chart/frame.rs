@@ -4,6 +4,9 @@ use maud::{Markup, html};
 
 use super::scale::{Scale, label};
 
+/// A wider drawing has the page's whole width, and scrolls on a phone.
+const WIDE: f64 = 800.0;
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Shape {
     /// A drawing of this width and height that scales as one.
@@ -32,7 +35,10 @@ impl Frame<'_> {
     pub(crate) fn figure(&self, inside: &Markup) -> Markup {
         let (title, desc) = (format!("{}-title", self.name), format!("{}-desc", self.name));
         let (view, class, style) = match self.shape {
-            Shape::Fixed(width, height) => (Some(format!("0 0 {} {}", n(width), n(height))), "drawing", None),
+            Shape::Fixed(width, height) => {
+                let class = if width > WIDE { "drawing wide" } else { "drawing" };
+                (Some(format!("0 0 {} {}", n(width), n(height))), class, None)
+            }
             Shape::Rows(rows) => (None, "rows", Some(format!("--n:{rows}"))),
         };
         html! {

@@ -3,17 +3,11 @@
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use maud::{Markup, html};
 
-use super::frame::{Frame, Shape, short};
+use super::frame::{Frame, Shape};
 use super::marker::{legend, marker};
-use super::scale::{Scale, label};
+use super::rows::{at, ground, name, place, span};
+use super::scale::Scale;
 use crate::words::{self, LEAST_EFFECT, Outcome, Primary};
-
-/// As much of a setting's name as fits a phone beside its value.
-const PHONE: usize = 23;
-/// Longest name of a setting that is shown at all; the table has them in full.
-const SETTING: usize = 30;
-/// Longest name with its prerequisites that fits a wide screen.
-const NAME: usize = 36;
 
 pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
     let steps = words::measured(summary);
@@ -116,51 +110,4 @@ fn description(steps: &[(&StepSummary, Estimate)], primary: Primary) -> String {
         primary.called().phrase,
         kept.join(", ")
     )
-}
-
-/// A place across the plot, for the style sheet: 0 is its left end, 1 its right.
-fn at(share: f64) -> String {
-    format!("--x:{share:.4}")
-}
-
-fn span(low: f64, high: f64) -> String {
-    format!("--x:{low:.4};--w:{:.4}", (high - low).max(0.0))
-}
-
-/// The axis under all rows, and whatever is drawn behind them.
-fn ground(scale: &Scale, title: &str, behind: &Markup) -> Markup {
-    let ticks = scale.ticks(8);
-    html! {
-        g class="ground" {
-            (behind)
-            @for &tick in &ticks { rect class="grid upright" style=(at(scale.at(tick))) {} }
-            g class="foot" {
-                @for &tick in &ticks {
-                    g class="at" style=(at(scale.at(tick))) { text class="tick" text-anchor="middle" y="17" { (label(tick)) } }
-                }
-                g class="at" style=(at(0.5)) { text class="axis" text-anchor="middle" y="39" { (title) } }
-            }
-        }
-    }
-}
-
-/// The number and name at the left of a row; a phone leaves out what is beyond the first characters.
-fn name(number: usize, step: &StepSummary) -> Markup {
-    let setting: Vec<char> = short(&words::setting(step), SETTING).chars().collect();
-    let (first, more) = setting.split_at(setting.len().min(PHONE));
-    let rest: String = words::step_words(step).chars().skip(setting.len()).collect();
-    let room = NAME.saturating_sub(setting.len());
-    html! {
-        text class="ordinal" text-anchor="end" x="20" y="17.5" { (number) }
-        text class="name" x="30" y="17.5" {
-            (first.iter().collect::<String>())
-            @if !more.is_empty() { tspan class="more" { (more.iter().collect::<String>()) } }
-            @if !setting.ends_with(&['…']) && room > 6 { tspan class="with" { (short(&rest, room)) } }
-        }
-    }
-}
-
-/// A row, shifted to its place by the style sheet.
-fn place(index: usize) -> String {
-    format!("--i:{index}")
 }

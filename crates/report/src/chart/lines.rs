@@ -3,12 +3,16 @@
 use maud::{Markup, html};
 
 use super::frame::{Frame, Shape, line, n, text};
+use super::marker::marker;
 use super::scale::{Scale, label};
+use crate::words::Outcome;
 
 const LEFT: f64 = 56.0;
 const TOP: f64 = 42.0;
 /// Room under the plot for labels and the axis's title.
 const FOOT: f64 = 52.0;
+/// More room for names that are slanted.
+const SLANTED: f64 = 84.0;
 const APART: f64 = 20.0;
 
 #[derive(Debug, Clone, Copy)]
@@ -37,15 +41,22 @@ pub(crate) struct Axis {
     pub(crate) spread: Spread,
     /// What is written at which values; round values where there is nothing.
     pub(crate) ticks: Vec<(f64, String)>,
+    /// Whether the ticks are names, too long to lie side by side.
+    pub(crate) is_slanted: bool,
 }
 
 impl Axis {
     pub(crate) fn log(title: &str) -> Self {
-        Axis { title: format!("{title} (log scale)"), spread: Spread::Log, ticks: Vec::new() }
+        Axis {
+            title: format!("{title} (log scale)"),
+            spread: Spread::Log,
+            ticks: Vec::new(),
+            is_slanted: false,
+        }
     }
 
     pub(crate) fn from_zero(title: &str) -> Self {
-        Axis { title: title.to_owned(), spread: Spread::FromZero, ticks: Vec::new() }
+        Axis { title: title.to_owned(), spread: Spread::FromZero, ticks: Vec::new(), is_slanted: false }
     }
 
     pub(crate) fn at(self, ticks: impl IntoIterator<Item = f64>) -> Self {
@@ -56,6 +67,15 @@ impl Axis {
         match self.spread {
             Spread::Log => Scale::log(values, from, to),
             Spread::FromZero => Scale::linear(0.0, values.fold(0.0, f64::max), from, to),
+        }
+    }
+
+    /// What is written beneath a tick.
+    fn named(&self, (at, bottom): (f64, f64), label: &str) -> Markup {
+        let (x, y) = (n(at + 4.0), n(bottom + 14.0));
+        html! {
+            @if self.is_slanted { text class="tick" text-anchor="end" x=(x) y=(y) transform=(format!("rotate(-45 {x} {y})")) { (label) } }
+            @else { (text("tick", "middle", (at, bottom + 17.0), label)) }
         }
     }
 
@@ -81,6 +101,8 @@ pub(crate) struct Point {
     pub(crate) at: (f64, f64),
     pub(crate) ends: Option<(f64, f64)>,
     pub(crate) told: String,
+    /// The step it is of, which marks it in the place of the series' mark.
+    pub(crate) outcome: Option<Outcome>,
 }
 
 #[derive(Debug, Clone)]
@@ -118,6 +140,7 @@ impl Lines {
             return None;
         }
         let ((left, right), bottom) = (self.room.across(), self.room.bottom);
+        let foot = FOOT + if self.x.is_slanted { SLANTED } else { 0.0 };
         let x = self.x.scale(places().map(|p| p.0), left, right);
         let y = self.y.scale(places().map(|p| p.1), bottom, TOP);
         let frame = Frame {
@@ -125,7 +148,7 @@ impl Lines {
             title: self.title,
             description: self.description.clone(),
             caption: self.caption.clone(),
-            shape: Shape::Fixed(self.room.width, bottom + FOOT),
+            shape: Shape::Fixed(self.room.width, bottom + foot),
             points: self.series.iter().map(|s| s.points.len().max(s.line.len())).sum(),
         };
         let ends: Vec<f64> = self.series.iter().map(|s| s.end().map_or(bottom, |end| y.at(end.1))).collect();
@@ -134,12 +157,12 @@ impl Lines {
         Some(frame.figure(&html! {
             (text("axis", "start", (0.0, TOP - 22.0), &self.y.title))
             @for &at in &self.uprights { (upright(at, "size-step")) }
-            @for (value, label) in self.x.ticks(&x, 7) { (upright(value, "grid")) (text("tick", "middle", (x.at(value), bottom + 17.0), &label)) }
+            @for (value, label) in self.x.ticks(&x, 7) { (upright(value, "grid")) (self.x.named((x.at(value), bottom), &label)) }
             @for (value, label) in self.y.ticks(&y, 7) {
                 (line("grid", (left, y.at(value)), (right, y.at(value))))
                 (text("tick", "end", (left - 8.0, y.at(value) + 4.0), &label))
             }
-            (text("axis", "middle", (f64::midpoint(left, right), bottom + 40.0), &self.x.title))
+            (text("axis", "middle", (f64::midpoint(left, right), bottom + foot - 12.0), &self.x.title))
             @for (series, named) in self.series.iter().zip(named) { (series.draw((&x, &y), (right + 10.0, named + 4.0))) }
             @for (at, told) in &self.events {
                 path class="retransmit" d=(format!("M{} {}l-5 9h10z", n(x.at(*at)), n(bottom - 9.0))) { title { (told) } }
@@ -159,8 +182,11 @@ impl Series {
                 @if self.line.len() > 1 { path class="curve" d=(self.path(x, y)) { title { (self.name) } } }
                 @for point in &self.points {
                     @let at = (x.at(point.at.0), y.at(point.at.1));
-                    @if let Some((low, high)) = point.ends { (line("whisker", (at.0, y.at(low)), (at.0, y.at(high)))) }
-                    (dot(self.mark, at, &point.told))
+                    g class=[point.outcome.map(|outcome| outcome.told().class)] {
+                        @if let Some((low, high)) = point.ends { (line("whisker", (at.0, y.at(low)), (at.0, y.at(high)))) }
+                        @if let Some(outcome) = point.outcome { title { (point.told) } (marker(outcome, at)) }
+                        @else { (dot(self.mark, at, &point.told)) }
+                    }
                 }
                 (text("series-name", "start", named, &self.name))
             }
@@ -192,7 +218,7 @@ fn dot(mark: Mark, (x, y): (f64, f64), told: &str) -> Markup {
 }
 
 /// Where names go: at the ends of their lines, but none on another.
-fn apart(ends: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
+pub(crate) fn apart(ends: &[f64], (top, bottom): (f64, f64)) -> Vec<f64> {
     let mut order: Vec<usize> = (0..ends.len()).collect();
     order.sort_by(|a, b| ends[*a].total_cmp(&ends[*b]));
     let mut places = vec![0.0; ends.len()];

@@ -2,14 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{LatencyHistogram, Line, Record, SweepPoint, Trial};
+use landspeed_record::{Arm, LatencyHistogram, Line, Record, SweepPoint, Trial};
 use landspeed_units::{Bytes, Nanos};
+
+use crate::words::Primary;
 
 fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
     record.lines.iter().filter_map(|line| match line {
         Line::Trial(trial) => Some(&**trial),
         _ => None,
     })
+}
+
+/// A figure of every trial by step, the incumbent's and the candidate's. Trials that did not measure it are left out.
+pub(crate) fn by_step(record: &Record, figure: Primary) -> BTreeMap<&str, [Vec<f64>; 2]> {
+    let mut steps = BTreeMap::<&str, [Vec<f64>; 2]>::new();
+    for trial in trials(record) {
+        let value = figure.of_figures(&trial.figures);
+        if value.is_finite() && value > 0.0 {
+            let arms = steps.entry(&trial.step).or_default();
+            arms[usize::from(trial.arm == Arm::Candidate)].push(value);
+        }
+    }
+    steps
 }
 
 /// Goodput by write size of the trials of `step`, sizes that were measured again taken together.

@@ -6,6 +6,7 @@
 
 mod chart;
 mod matrix;
+mod parallel;
 mod progress;
 mod runs;
 mod tables;
@@ -33,6 +34,7 @@ pub fn compare(report: &CompareReport, record: &Record) -> Document {
     let sections = [
         rankings(report),
         paper_tables(report),
+        Section::new("trade-offs", "The trade-offs").all(parallel::chart(report).map(Chart)),
         courses(report, record),
         meetings(report),
         Section::new("round-trips", "Two round trips on one path").all(tables::round_trips(report).some()),

@@ -19,8 +19,9 @@ pub(crate) use hosts::general;
 /// The report of a tuning run, ready to be printed. Charts whose trials the record lacks are left out.
 pub fn tune(summary: &TuneSummary, record: &Record) -> Document {
     let sections = [
-        ladder(summary),
+        ladder(summary, record),
         verdicts::section(summary, record),
+        levels(summary, record),
         curves(record),
         steps::section(summary),
         steps::changed(summary),
@@ -180,7 +181,7 @@ fn ratio(e: Option<Estimate>) -> Text {
     }
 }
 
-fn ladder(summary: &TuneSummary) -> Section {
+fn ladder(summary: &TuneSummary, record: &Record) -> Section {
     let placebos: Vec<String> = words::measured(summary)
         .iter()
         .filter(|(step, _)| step.placebo)
@@ -193,7 +194,35 @@ fn ladder(summary: &TuneSummary) -> Section {
     });
     let chart = chart::ladder(summary)
         .map_or_else(|| Block::absent("No step was measured."), |drawn| Chart(drawn).into());
-    Section::new("ladder", "The ladder").minor().with(chart).all(floor)
+    let trials = match chart::strip(summary, record) {
+        Some(drawn) => vec![Block::heading("Every trial behind it"), Chart(drawn).into()],
+        None => vec![Block::absent(
+            "The record holds no trials of these steps, so they are not drawn one by one.",
+        )],
+    };
+    Section::new("ladder", "The ladder")
+        .minor()
+        .with(chart)
+        .all(floor)
+        .with(Block::Only(Seen::OnPage, trials))
+}
+
+/// What was measured at each step, without the pairing that the ladder's ratios have.
+fn levels(summary: &TuneSummary, record: &Record) -> Section {
+    let section = Section::new("levels", "What it carried, and at what cost");
+    let charts: Vec<Block> = [Primary::Rate, Primary::Cost]
+        .into_iter()
+        .filter_map(|figure| Some(Chart(chart::level(figure, summary, record)?).into()))
+        .collect();
+    if charts.is_empty() {
+        return section;
+    }
+    let about = Block::text(
+        "The line is the incumbent's median at each step, from that step's own trials; a mark is the candidate's. Where a \
+         candidate is kept, the line comes to it. Level stretches that wander show the machine's drift, which is why decisions \
+         use paired ratios and never these levels.",
+    );
+    section.all(Block::only(Seen::OnPage, [about].into_iter().chain(charts)))
 }
 
 fn curves(record: &Record) -> Section {

@@ -115,3 +115,35 @@ fn measure(browser: &Path, harness: &str, scheme: &str) -> serde_json::Value {
     let (result, _) = after.split_once("</pre>").expect("the harness's result");
     serde_json::from_str(&result.replace("&amp;", "&")).unwrap_or_else(|why| panic!("{why}: {result}"))
 }
+
+/// Takes pictures of a page in light, in dark and on a phone, so many pixels high and on the phone so many; they stay in the
+/// target folder's `tmp/`, to be looked at. Nothing may be said on the console meanwhile, each picture has more than
+/// `least` bytes, and dark must not look like light.
+pub(crate) fn pictures(
+    browser: &Path,
+    (name, page): (&str, &str),
+    [tall, tall_on_phone]: [u32; 2],
+    least: usize,
+) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("page.html");
+    std::fs::write(&file, page).expect("a file in a folder of our own");
+    let taken = [
+        ("light", (1100, tall), LIGHT),
+        ("dark", (1100, tall), DARK),
+        ("phone", (500, tall_on_phone), LIGHT),
+    ]
+    .map(|(how, (width, height), scheme)| {
+        let picture = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{how}.png"));
+        let shot = format!("--screenshot={}", picture.display());
+        let size = format!("--window-size={width},{height}");
+        let output = open(browser, folder.path(), &file, &[scheme, &size, &shot]);
+        assert_eq!(console(&output), Vec::<String>::new(), "{name} {how}");
+        std::fs::read(&picture).expect("the picture")
+    });
+    assert!(
+        taken.iter().all(|png| png.starts_with(b"\x89PNG") && png.len() > least),
+        "{name}: an empty picture"
+    );
+    assert_ne!(taken[0], taken[1], "{name}: dark looks like light");
+}

@@ -8,8 +8,11 @@ use crate::{chromium, recorded};
 
 const TUNE: &str = r#"
   const ladder = chart("ladder"), marks = all(ladder, "g.point .mark");
+  const levels = ["rate", "cost"].map(figure => chart("level-" + figure)), trials = chart("trials");
   return {
     points: all(ladder, "g.point[data-step]").length, said: Number(ladder.dataset.points),
+    levels: levels.map(svg => inside(svg, all(svg, "g > .mark"))),
+    trials: inside(trials, all(trials, ".incumbent circle, .candidate circle")), trialsSaid: Number(trials.dataset.points),
     inside: inside(ladder, marks.filter(mark => box(mark).width > 2)),
     across: new Set(marks.map(mark => Math.round(box(mark).left))).size, charts: all(doc, "svg[data-chart]").length,
   };"#;
@@ -25,8 +28,11 @@ const EXPLAIN: &str = r##"
   };"##;
 
 const COMPARE: &str = r#"
-  const courses = all(doc, "svg[data-chart^=course]");
+  const courses = all(doc, "svg[data-chart^=course]"), trade = chart("trade-offs"), names = all(trade, ".series-name");
+  const overlap = (a, b) => box(a).left < box(b).right && box(b).left < box(a).right && box(a).top < box(b).bottom - 3 && box(b).top < box(a).bottom - 3;
   return {
+    protocols: inside(trade, all(trade, ".line")),
+    collisions: names.flatMap((a, i) => names.slice(i + 1).filter(b => overlap(a, b)).map(b => a.textContent + " and " + b.textContent)),
     flows: courses.map(svg => inside(svg, all(svg, "path.flow"))), others: courses.map(svg => all(svg, "path.other").length),
     lines: courses.map(svg => inside(svg, all(svg, "path.rtt, path.queue"))),
     met: all(doc, ".matrix td[class]").filter(cell => cell.textContent).length,
@@ -43,7 +49,10 @@ fn every_measured_step_is_a_point() {
         assert_eq!(seen["said"], measured, "{seen}");
         assert_eq!(seen["inside"], measured, "a mark is drawn outside its chart: {seen}");
         assert!(seen["across"].as_u64() > Some(1), "the marks do not lie at their ratios: {seen}");
-        assert_eq!(seen["charts"], 4, "{seen}");
+        assert_eq!(seen["levels"], json!([measured, measured]), "{seen}");
+        assert!(seen["trials"].as_u64() > Some(measured as u64), "{seen}");
+        assert_eq!(seen["trials"], seen["trialsSaid"], "a trial is drawn outside its chart: {seen}");
+        assert_eq!(seen["charts"], 7, "{seen}");
     }
 }
 
@@ -79,6 +88,8 @@ fn everything_studied_is_drawn() {
         assert_eq!(seen["flows"], json!(vec![4; 3]), "a flow is drawn outside its chart: {seen}");
         assert_eq!(seen["others"], json!(vec![2; 3]), "{seen}");
         assert_eq!(seen["lines"], json!(vec![2; 3]), "round trip and queue: {seen}");
+        assert_eq!(seen["protocols"], 3, "{seen}");
+        assert_eq!(seen["collisions"], json!([]), "names lie on each other");
         assert_eq!(seen["met"], 6, "three pairs, from both sides: {seen}");
         assert_eq!(seen["wide"], json!([]), "wider than the page");
     }
@@ -90,6 +101,21 @@ fn other_pages_are_drawn_as_well() {
     let Some(browser) = chromium::find() else { return };
     for kind in recorded::all().iter().filter(|kind| ["sizes", "flow", "stream"].contains(&kind.name)) {
         chromium::look(&browser, &kind.document().page(), "return {};");
+    }
+}
+
+/// The pictures lie in the target folder's `tmp/`, to be looked at.
+#[test]
+fn pictures_are_taken_and_nothing_is_said_on_the_console() {
+    let Some(browser) = chromium::find() else { return };
+    let ((summary, record), (report, study)) = (recorded::tuned(), recorded::studied());
+    let explained = explain(&recorded::explained()).page();
+    for (name, page, heights) in [
+        ("tune", tune(&summary, &record).page(), [7000, 12000]),
+        ("explain", explained, [6400, 8000]),
+        ("compare", compare(&report, &study).page(), [7600, 9500]),
+    ] {
+        chromium::pictures(&browser, (name, &page), heights, 50_000);
     }
 }
 

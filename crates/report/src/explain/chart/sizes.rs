@@ -29,7 +29,7 @@ fn series(sweep: &Sweep<'_>, (name, class): (&'static str, &'static str), per: f
         let at = (point.size_bytes.0 as f64, sane(cost.median_ns)? / per);
         let ends = sane(cost.least_ns).zip(sane(cost.most_ns)).map(|(low, high)| (low / per, high / per));
         let told = format!("{name}, {}: {} ns", point.size_bytes, nanos(Some(cost.median_ns)));
-        Some(Point { at, ends, told })
+        Some(Point { at, ends, told, outcome: None })
     };
     let points: Vec<Point> = sweep.points.iter().filter_map(point).collect();
     let line = sweep.line(name).map(|line| {

@@ -1,0 +1,97 @@
+//! A figure against step, as it was measured: the incumbent's level, and where each candidate came out.
+
+use landspeed_record::{Figures, Record, TuneSummary};
+use landspeed_stats::median;
+use maud::{Markup, html};
+
+use super::frame::short;
+use super::lines::{Axis, Lines, Mark, Point, Room, Series};
+use super::scale::{label, unit_of};
+use super::trials::by_step;
+use crate::words::{self, Outcome, Primary};
+
+const ROOM: Room = Room { width: 912.0, names: 86.0, bottom: 220.0 };
+/// Above this many steps only the kept ones are named.
+const NAMED: usize = 45;
+
+/// The chart, or nothing where the record has no trials of a measured step.
+pub(crate) fn level(figure: Primary, summary: &TuneSummary, record: &Record) -> Option<Markup> {
+    let steps = words::measured(summary);
+    let trials = by_step(record, figure);
+    let medians = |id: &str| {
+        let [incumbent, candidate] = trials.get(id)?;
+        Some((median(incumbent)?, median(candidate)?))
+    };
+    let medians: Vec<Option<(f64, f64)>> = steps.iter().map(|(step, _)| medians(&step.id)).collect();
+    let end = |of: &Figures| Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0);
+    let (start, last) = (end(&summary.start), end(&summary.final_));
+    let levels = medians.iter().flatten().flat_map(|(a, b)| [*a, *b]);
+    let (per, unit) = unit_of(figure, levels.chain(start).chain(last).fold(0.0, f64::max));
+    let marks: Vec<Point> = steps
+        .iter()
+        .zip(&medians)
+        .enumerate()
+        .filter_map(|(index, ((step, _), medians))| {
+            let (before, with) = (*medians)?;
+            let (before, with, outcome) = (before / per, with / per, Outcome::of(step));
+            let (setting, what) = (words::step_words(step), outcome.told().word);
+            let told = format!(
+                "{}. {setting}: {} {unit} before, {} with it, {what}",
+                index + 1,
+                label(before),
+                label(with)
+            );
+            let at = (index as f64 + 1.5, with);
+            Some(Point { at, told, ends: Some((before, with)), outcome: Some(outcome) })
+        })
+        .collect();
+    if marks.is_empty() {
+        return None;
+    }
+    // Each step is as wide as one: start, the steps in their order, final.
+    let slots = steps.len() + 2;
+    let levels = [start].into_iter().chain(medians.iter().map(|m| m.map(|m| m.0))).chain([last, last]);
+    let line = levels.enumerate().filter_map(|(at, level)| Some((at as f64, level? / per))).collect();
+    let end = |name: &str, at: usize, value: Option<f64>| {
+        let value = value? / per;
+        Some(Point {
+            at: (at as f64 + 0.5, value),
+            told: format!("{name}: {} {unit}", label(value)),
+            ..Point::default()
+        })
+    };
+    let names = steps.iter().enumerate().filter_map(|(index, (step, _))| {
+        let is_named = steps.len() <= NAMED || Outcome::of(step).is_kept();
+        is_named.then(|| (index as f64 + 1.5, format!("{} {}", index + 1, short(&words::setting(step), 18))))
+    });
+    let ends = [(0.5, "start".to_owned()), (slots as f64 - 0.5, "final".to_owned())];
+    let axis = format!("{}, {unit}", figure.called().axis);
+    Lines {
+        name: format!("level-{}", figure.called().short),
+        title: if figure == Primary::Cost { "Processor cost against step" } else { "Rate against step" },
+        description: format!("Median of {axis}, of incumbent and candidate over {} steps.", steps.len()),
+        caption: html! {},
+        room: ROOM,
+        x: Axis {
+            ticks: names.chain(ends).collect(),
+            is_slanted: true,
+            ..Axis::from_zero("step, in the order tried")
+        },
+        y: Axis::from_zero(&axis),
+        series: vec![Series {
+            name: "incumbent".to_owned(),
+            class: "series".to_owned(),
+            line,
+            is_level: true,
+            mark: Mark::Round,
+            points: end("start", 0, start)
+                .into_iter()
+                .chain(marks)
+                .chain(end("final", slots - 1, last))
+                .collect(),
+        }],
+        uprights: Vec::new(),
+        events: Vec::new(),
+    }
+    .figure()
+}

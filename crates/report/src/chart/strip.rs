@@ -1,0 +1,96 @@
+//! The raw trials: one dot each.
+
+use landspeed_record::{Record, StepSummary, TuneSummary};
+use landspeed_stats::median;
+use maud::{Markup, html};
+
+use super::frame::{Frame, Shape, n};
+use super::rows::{at, ground, name, place};
+use super::scale::{Scale, label, unit_of};
+use super::trials::by_step;
+use crate::words::{self, Outcome, Primary};
+
+/// Most trials of one arm of one step that are drawn one by one.
+const DRAWN: usize = 200;
+
+struct Row<'a> {
+    number: usize,
+    step: &'a StepSummary,
+    /// The incumbent's trials and the candidate's.
+    arms: [Vec<f64>; 2],
+}
+
+/// The chart, or nothing where the record has no trials of a measured step.
+pub(crate) fn strip(summary: &TuneSummary, record: &Record) -> Option<Markup> {
+    let primary = Primary::of(&summary.goal);
+    let mut trials = by_step(record, primary);
+    let rows: Vec<Row<'_>> = words::measured(summary)
+        .into_iter()
+        .zip(1..)
+        .filter_map(|((step, _), number)| Some(Row { number, step, arms: trials.remove(step.id.as_str())? }))
+        .collect();
+    let all = || rows.iter().flat_map(|row| row.arms.iter().flatten().copied());
+    let (per, unit) = unit_of(primary, all().fold(0.0, f64::max));
+    let count = all().count();
+    if count == 0 {
+        return None;
+    }
+    let scale = Scale::log(all().map(|v| v / per), 0.0, 1.0);
+    let is_cut = rows.iter().any(|row| row.arms.iter().any(|arm| arm.len() > DRAWN));
+    let frame = Frame {
+        name: "trials",
+        title: "Every trial",
+        description: format!("{count} trials of {} steps, incumbent and candidate, in {unit}.", rows.len()),
+        caption: html! { p {
+            "One dot is one trial: the incumbent's above as rings, the candidate's below in the colour of its answer; an upright "
+            "mark is their median. The two lanes of a row were measured in interleaved order; their spread is the machine's "
+            "noise, and what lies between rows is its drift."
+            @if is_cut { " Of steps with more than " (DRAWN) " trials an arm, the first " (DRAWN) " are drawn." }
+        } },
+        shape: Shape::Rows(rows.len()),
+        points: rows.iter().flat_map(|row| &row.arms).map(|arm| arm.len().min(DRAWN)).sum(),
+    };
+    let axis = format!("{} of one trial, {unit} (log scale)", primary.called().axis);
+    Some(frame.figure(&html! {
+        (ground(&scale, &axis, &html! {}))
+        @for (index, row) in rows.iter().enumerate() { (row.draw(index, &scale, per)) }
+    }))
+}
+
+impl Row<'_> {
+    fn draw(&self, index: usize, scale: &Scale, per: f64) -> Markup {
+        let across = |value: f64| at(scale.at(value / per));
+        html! {
+            g class={ "row " (Outcome::of(self.step).told().class) } style=(place(index)) data-step=(crate::safe(&self.step.id)) {
+                title { (self.told(per)) }
+                rect class="hit" width="100%" {}
+                line class="rule" x1="0" x2="100%" y1="0" y2="0" {}
+                (name(self.number, self.step))
+                g class="in-row" {
+                    @for (arm, class, y) in [(&self.arms[0], "incumbent", 8.5), (&self.arms[1], "candidate", 18.5)] {
+                        g class=(class) {
+                            @for value in arm.iter().take(DRAWN) { circle style=(across(*value)) cy=(n(y)) r="2.6" {} }
+                            @if let Some(middle) = median(arm) { rect class="median" style=(across(middle)) y=(n(y - 5.0)) height="10" {} }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn told(&self, per: f64) -> String {
+        let [incumbent, candidate] = self.arms.each_ref().map(|arm| {
+            let middle = median(arm).map_or_else(|| "-".to_owned(), |middle| label(middle / per));
+            (middle, arm.len())
+        });
+        format!(
+            "{}. {}: median {} with the incumbent ({} trials), {} with the candidate ({} trials)",
+            self.number,
+            words::step_words(self.step),
+            incumbent.0,
+            incumbent.1,
+            candidate.0,
+            candidate.1
+        )
+    }
+}
