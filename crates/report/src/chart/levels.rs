@@ -10,7 +10,7 @@ use super::scale::{label, unit_of};
 use super::trials::by_step;
 use crate::words::{self, Outcome, Primary};
 
-const ROOM: Room = Room { width: 912.0, names: 86.0, bottom: 220.0 };
+const ROOM: Room = Room { width: 912.0, names: 100.0, bottom: 220.0 };
 /// Above this many steps only the kept ones are named.
 const NAMED: usize = 45;
 

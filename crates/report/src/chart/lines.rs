@@ -12,7 +12,7 @@ const TOP: f64 = 42.0;
 /// Room under the plot for labels and the axis's title.
 const FOOT: f64 = 52.0;
 /// More room for names that are slanted.
-const SLANTED: f64 = 84.0;
+const SLANTED: f64 = 104.0;
 const APART: f64 = 20.0;
 
 #[derive(Debug, Clone, Copy)]
