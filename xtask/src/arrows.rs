@@ -32,7 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("analysis", &["units", "record", "stats"]),
     ("simulator", &["units", "record", "stats", "congestion"]),
     ("faults", &["units", "record", "netlink", "topology", "knob"]),
-    ("report", &["units", "record", "analysis"]),
+    ("report", &["units", "record", "stats", "analysis"]),
     (
         "experiment",
         &[
