@@ -1,8 +1,8 @@
 //! Processors that this process may run on, their caches, and threads that stay on one of them.
 
+use landspeed_units::cpu_list;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::files::number_list;
 use crate::{Error, Files};
 
 const CPU: &str = "sys/devices/system/cpu";
@@ -43,7 +43,7 @@ impl Cores {
 /// Whether `cpu` is the lowest allowed one of its physical core's threads.
 fn leads(files: &Files, cpu: u32, allowed: &[u32]) -> bool {
     let siblings = files.word(format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"));
-    let siblings = siblings.and_then(|list| number_list(&list)).unwrap_or_default();
+    let siblings = siblings.and_then(|list| cpu_list(&list)).unwrap_or_default();
     siblings.iter().filter(|other| allowed.contains(other)).all(|&other| cpu <= other)
 }
 
@@ -77,7 +77,7 @@ fn cache(files: &Files, folder: &str, cpu: u32) -> Option<Cache> {
     if files.word(format!("{folder}/type"))? == "Instruction" {
         return None;
     }
-    let shared = files.word(format!("{folder}/shared_cpu_list")).and_then(|list| number_list(&list));
+    let shared = files.word(format!("{folder}/shared_cpu_list")).and_then(|list| cpu_list(&list));
     Some(Cache {
         level: files.number(format!("{folder}/level"))?,
         bytes: files.number::<String>(format!("{folder}/size")).and_then(|size| size_of_cache(&size))?,
@@ -130,16 +130,10 @@ pub(crate) fn on_core<T: Send>(
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
     use std::path::Path;
 
     use super::*;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
+    use crate::files::tests::write;
 
     /// Four processors: two cores of two threads each, (0, 2) on node 0 and (1, 3) on node 1, an L3 each.
     fn two_sockets(root: &Path) {

@@ -59,33 +59,15 @@ pub(crate) fn word(path: &Path) -> Option<String> {
     (!word.is_empty()).then(|| word.to_owned())
 }
 
-/// A set of processors or nodes as the kernel prints it: "0-3,8". Absurd ranges are refused, not
-/// expanded.
-pub(crate) fn number_list(text: &str) -> Option<Vec<u32>> {
-    const MOST: u32 = 65_536;
-    let mut numbers = Vec::new();
-    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last >= MOST {
-            return None;
-        }
-        numbers.extend(first..=last);
-    }
-    Some(numbers)
-}
-
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    #[test]
-    fn a_set_of_processors_is_read_as_the_kernel_prints_it() {
-        assert_eq!(number_list("0-3,8\n"), Some(vec![0, 1, 2, 3, 8]));
-        assert_eq!(number_list(""), Some(vec![]));
-        for bad in ["3-1", "0-4294967295", "x", "-1"] {
-            assert_eq!(number_list(bad), None, "{bad}");
-        }
+    /// Writes a file of a tree, and the folders above it.
+    pub(crate) fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Files of ascending whole numbers, one a line, that parameters name: somebody else may have written them.
+//! Files of ascending whole numbers, one a line, which parameters name. They are not ours, so they are read with care.
 
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;

@@ -77,33 +77,9 @@ pub(crate) fn ticks(ticks: u64) -> CpuNanos {
     CpuNanos(ticks.saturating_mul(1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)))
 }
 
-/// A set of processors as the kernel prints it: "0-3,8". Absurd ranges are refused, not expanded.
-pub(crate) fn cpu_list(text: &str) -> Option<Vec<u32>> {
-    const MOST: u32 = 65_536;
-    let mut cpus = Vec::new();
-    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-        if first > last || last >= MOST {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    Some(cpus)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_set_of_processors_is_read_as_the_kernel_prints_it() {
-        assert_eq!(cpu_list("0-3,8\n"), Some(vec![0, 1, 2, 3, 8]));
-        assert_eq!(cpu_list(""), Some(vec![]));
-        for bad in ["3-1", "0-4294967295", "x", "-1", "1-", "0-99999999999999"] {
-            assert_eq!(cpu_list(bad), None, "{bad}");
-        }
-    }
 
     const STAT: &str = "19980 (a) b (c) S 19979 19969 834 0 -1 4194304 138 0 0 0 12 30 1 2 20 0 1 0 1361561 2990080 \
                         392 18446744073709551615 1 2 3 0 0 0 0 6 0 1 0 0 17 5 0 0 0 0 0 1 2 3 4 5 6 7 0\n";

@@ -6,6 +6,7 @@
 //! Decimal prefixes for bit rates (1 Gb/s = 10^9 bit/s), binary ones for sizes (1 KiB = 1024 B): what
 //! the field uses.
 
+mod cpu_list;
 mod parse;
 mod text;
 
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use cpu_list::cpu_list;
 pub use parse::{ParseUnitError, parse_duration};
 pub use text::Text;
 

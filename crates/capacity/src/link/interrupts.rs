@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use landspeed_units::cpu_list;
+
 use crate::Files;
 use crate::cores::node_of;
-use crate::files::{number_list, word};
+use crate::files::word;
 
 /// Numbers of a device's interrupts: message-signalled ones, or the one line where it has no others.
 /// Devices on a bus of their own below PCI (virtio) keep them one folder up.
@@ -33,7 +35,7 @@ fn signalled(device: &Path) -> Vec<u32> {
 pub(super) fn nodes(files: &Files, irqs: &[u32]) -> Vec<u32> {
     let cpus = irqs.iter().filter_map(|irq| {
         let list = |name: &str| files.word(format!("proc/irq/{irq}/{name}"));
-        number_list(&list("effective_affinity_list").or_else(|| list("smp_affinity_list"))?)
+        cpu_list(&list("effective_affinity_list").or_else(|| list("smp_affinity_list"))?)
     });
     let mut nodes: Vec<u32> = cpus.flatten().filter_map(|cpu| node_of(files, cpu)).collect();
     nodes.sort_unstable();

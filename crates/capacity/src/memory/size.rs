@@ -133,16 +133,8 @@ fn group_v1(files: &Files) -> Option<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::path::Path;
-
     use super::*;
-
-    fn write(root: &Path, path: &str, text: &str) {
-        let path = root.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
+    use crate::files::tests::write;
 
     #[test]
     fn four_times_the_cache_where_memory_allows() {

@@ -1,5 +1,5 @@
-//! Undo on a fake host: whatever the order of our turns and of what somebody else writes, and wherever we
-//! die, the host ends as it would be had only somebody else been there.
+//! Undo on a fake host: in any order of our turns and of other programs' writes, and wherever we
+//! die, the host ends as it would be had only the other programs run.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -156,7 +156,7 @@ impl Host {
         })
     }
 
-    /// Waits until whoever is left has restored, and compares.
+    /// Waits until the processes that are left have restored, and compares.
     pub(crate) fn comes_back(&self, before: &str) {
         wait_until_no_journal(self);
         assert_same(&self.picture(), before, "afterwards");

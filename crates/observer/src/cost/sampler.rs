@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use landspeed_units::cpu_list;
 use perf_event::Sampler as Ring;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 
@@ -86,7 +87,7 @@ impl Drop for Sampler {
 
 fn online() -> Result<Vec<u32>, Error> {
     const PATH: &str = "/sys/devices/system/cpu/online";
-    let cpus = procfile::cpu_list(&procfile::read(PATH)?).filter(|cpus| !cpus.is_empty());
+    let cpus = cpu_list(&procfile::read(PATH)?).filter(|cpus| !cpus.is_empty());
     cpus.ok_or_else(|| Error::shape(PATH, "it is no list of processors"))
 }
 

@@ -1,7 +1,9 @@
 //! Which processors take a PCI device's receive interrupts.
 
+use landspeed_units::cpu_list;
+
 use super::Root;
-use crate::procfile::{cpu_list, numbered};
+use crate::procfile::numbered;
 
 /// Words in the names of interrupts that carry no packets.
 const NO_PACKETS: [&str; 9] = ["config", "control", "async", "misc", "mbx", "mgmnt", "adminq", "lsc", "ptp"];

@@ -8,9 +8,9 @@ use std::net::IpAddr;
 
 use landspeed_netlink::{Address, Error, Ethtool, Link, Rtnl, SettingGroup};
 use landspeed_record::LinkFacts;
+use landspeed_units::cpu_list;
 
 use super::{Root, irqs::receive_cpus};
-use crate::procfile::cpu_list;
 
 /// Interfaces, and what could not be found out about them.
 pub(super) struct Found {

@@ -1,9 +1,9 @@
 //! Processors and NUMA nodes.
 
 use landspeed_record::HostFacts;
+use landspeed_units::cpu_list;
 
 use super::Root;
-use crate::procfile::cpu_list;
 
 pub(super) fn fill(root: Root<'_>, facts: &mut HostFacts) {
     facts.cpu_model = model(root).unwrap_or_else(|| std::env::consts::ARCH.to_owned());

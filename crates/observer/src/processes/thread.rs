@@ -1,6 +1,6 @@
 //! One thread, as /proc/PID/task/TID tells it.
 
-use landspeed_units::{CpuNanos, Nanos};
+use landspeed_units::{CpuNanos, Nanos, cpu_list};
 
 use crate::Error;
 use crate::procfile::{self, Stat};
@@ -85,7 +85,7 @@ fn status(text: &str) -> Status {
         let value = value.trim();
         match key {
             "Name" => value.clone_into(&mut status.name),
-            "Cpus_allowed_list" => status.allowed_cores = procfile::cpu_list(value).unwrap_or_default(),
+            "Cpus_allowed_list" => status.allowed_cores = cpu_list(value).unwrap_or_default(),
             "voluntary_ctxt_switches" => status.voluntary_switches = value.parse().unwrap_or(0),
             _ => {}
         }

@@ -83,8 +83,8 @@ pub(super) fn offloads_off(view: &View<'_>) -> Option<Finding> {
     }
     let packets = per_packet(view);
     let cost = SAVED * packets.unwrap_or(UNPROFILED);
-    // They cannot be on before checksums are left to the device; and where all packets meet on one core by
-    // somebody's order while others idle, spreading them comes first.
+    // They cannot be on before checksums are left to the device; and where all packets are steered to one
+    // core while others idle, spreading them comes first.
     let behind = summing(view).is_some() || packets_bound(view);
     let weight = share(cost * view.cpu.busiest) * if behind { 0.5 } else { 1.0 };
     let names: Vec<&str> = missing.iter().map(|m| m.knob).collect();
@@ -207,8 +207,8 @@ pub(super) fn full_core<'v>(view: &'v View<'_>) -> Option<&'v Core> {
     packets.max_by(|a, b| a.interrupts.total_cmp(&b.interrupts))
 }
 
-/// Whether packets fill one core alone, or with threads of the flow that somebody bound to it: the scheduler takes
-/// free ones elsewhere.
+/// Whether packets fill one core alone, or together with threads of the flow that are bound to it. The scheduler
+/// moves free threads elsewhere.
 pub(super) fn packets_bound(view: &View<'_>) -> bool {
     let Some(core) = full_core(view) else { return false };
     let here = |end: &&EndView<'_>| end.process.is_some_and(|p| p.core == core.number);

@@ -161,7 +161,7 @@ fn path(view: &View<'_>) -> Option<String> {
 
 /// The largest window that has no scale (RFC 9293 section 3.1).
 const UNSCALED: Bytes = Bytes(65_535);
-/// The kernel keeps a send buffer that nobody fixed at twice the congestion window or more
+/// Unless a program fixed it, the kernel keeps a send buffer at twice the congestion window or more
 /// (tcp_sndbuf_expand in net/ipv4/tcp_input.c).
 const KERNELS_OWN: u64 = 2;
 
