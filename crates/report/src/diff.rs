@@ -149,8 +149,7 @@ mod tests {
         let ratio = Some(Estimate { ratio: 1.31, low: 1.2, high: 1.4 });
         let row = DiffRow { what: "final rate".into(), a: "34 Gb/s".into(), b: "44.5 Gb/s".into(), ratio };
         let diff = DiffReport { name_a: "a".into(), rows: vec![row], ..DiffReport::default() };
-        let text = super::diff(&diff)
-            .text(crate::Output { terminal: false, width: 80, color: false }, crate::Detail::Brief);
+        let text = super::diff(&diff).text(crate::Output::plain(80), crate::Detail::Brief);
         assert!(text.contains("final rate") && text.contains("1.31x [1.20, 1.40]"), "{text}");
         let json: serde_json::Value = serde_json::from_str(&crate::json(&diff)).unwrap();
         assert_eq!(json["rows"][0]["ratio"]["low"], 1.2);

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::{Detail, Output};
 
-    const PLAIN: Output = Output { terminal: false, width: 100, color: false };
+    const PLAIN: Output = Output::plain(100);
 
     #[test]
     fn hosts_stand_beside_each_other_and_each_figure_keeps_its_unit() {

@@ -1,5 +1,7 @@
 //! Where text goes, and what it may look like there.
 
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
@@ -13,9 +15,16 @@ pub struct Output {
     pub terminal: bool,
     pub width: u16,
     pub color: bool,
+    /// Whether it shows more than ASCII.
+    pub unicode: bool,
 }
 
 impl Output {
+    /// A file or a pipe of this width.
+    pub const fn plain(width: u16) -> Self {
+        Output { terminal: false, width, color: false, unicode: true }
+    }
+
     pub fn stdout() -> Self {
         Self::of(&io::stdout())
     }
@@ -34,7 +43,52 @@ impl Output {
             terminal: terminal && !dumb,
             width: width.unwrap_or(PLAIN_WIDTH),
             color: terminal && !dumb && !no_color,
+            unicode: is_unicode(["LC_ALL", "LC_CTYPE", "LANG"].map(std::env::var_os)),
         }
+    }
+
+    /// `text` in the characters that this stream shows.
+    pub fn spell(self, text: &str) -> Cow<'_, str> {
+        match self.unicode || text.is_ascii() {
+            true => Cow::Borrowed(text),
+            false => Cow::Owned(text.chars().map(ascii).collect()),
+        }
+    }
+}
+
+/// What a locale says of its characters (POSIX: the first that is set of LC_ALL, LC_CTYPE, LANG). Where none is set, as under cron
+/// and in containers, a terminal of today is taken for one of UTF-8, as systemd does.
+fn is_unicode(locale: [Option<OsString>; 3]) -> bool {
+    let set = locale.into_iter().flatten().find(|value| !value.is_empty());
+    set.is_none_or(|value| {
+        let value = value.to_string_lossy().to_lowercase();
+        value.contains("utf-8") || value.contains("utf8")
+    })
+}
+
+/// One character for one, so that columns stay where they are.
+fn ascii(of: char) -> char {
+    match of {
+        c if c.is_ascii() => c,
+        '─' | '━' | '–' | '·' => '-',
+        '×' => 'x',
+        'µ' | 'ü' => 'u',
+        'ä' => 'a',
+        'ö' => 'o',
+        '✓' => '+',
+        '✗' => 'x',
+        '±' => '~',
+        '→' | '›' => '>',
+        '←' => '<',
+        '“' | '”' => '"',
+        '○' => 'o',
+        '╸' => '>',
+        '…' => '.',
+        '█' | '▇' | '▆' | '▉' | '▊' => '#',
+        '▅' | '▄' | '▋' | '▌' => '=',
+        '▃' | '▂' | '▍' | '▎' => '-',
+        '▁' | '▏' => '.',
+        _ => '?',
     }
 }
 
@@ -74,5 +128,35 @@ impl Style {
             Tone::Strong => "1",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_locale_that_says_so_has_no_utf_8() {
+        let locale =
+            |values: [&str; 3]| values.map(|value| (value != "unset").then(|| OsString::from(value)));
+        let cases = [
+            (["C", "en_US.UTF-8", "en_US.UTF-8"], false),
+            (["", "unset", "de_DE.utf8"], true),
+            (["unset", "POSIX", "C.UTF-8"], false),
+            (["C.UTF-8", "unset", "C"], true),
+            (["unset", "unset", "en_US.ISO-8859-1"], false),
+            (["unset"; 3], true),
+        ];
+        for (values, expected) in cases {
+            assert_eq!(is_unicode(locale(values)), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_in_ascii_is_as_wide() {
+        let (line, output) =
+            ("✓ mtu 1500 → 9000  1.8× ±2 µs ──╸ ▁█", Output { unicode: false, ..Output::plain(80) });
+        assert_eq!(output.spell(line), "+ mtu 1500 > 9000  1.8x ~2 us --> .#");
+        assert_eq!(Output { unicode: true, ..output }.spell(line), line);
     }
 }

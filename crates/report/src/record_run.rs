@@ -137,8 +137,7 @@ mod tests {
             },
             ..RecordRun::default()
         };
-        let text = record_run(&run)
-            .text(crate::Output { terminal: false, width: 120, color: false }, crate::Detail::Brief);
+        let text = record_run(&run).text(crate::Output::plain(120), crate::Detail::Brief);
         for words in [
             "99.42 %",
             "2.490e16",

@@ -6,10 +6,8 @@ use super::text::{Look, Span};
 use super::{Cell, Column, Row, Table};
 use crate::output::{Style, Tone};
 
-/// Between two columns.
-const GAP: usize = 2;
-/// Columns of words get at least this.
-const NARROW: usize = 10;
+/// Between two columns, and where there is little room.
+const GAPS: [usize; 2] = [2, 1];
 /// What is drawn is at least and at most this wide.
 const DRAWN: (usize, usize) = (4, 40);
 
@@ -17,35 +15,33 @@ const DRAWN: (usize, usize) = (4, 40);
 pub(super) struct Layout<'a> {
     kept: &'a [usize],
     widths: Vec<usize>,
+    gap: usize,
 }
 
 impl<'a> Layout<'a> {
-    /// Figures get the room that they need; words share what is left, and what is drawn what then is left.
+    /// Figures get the room that they need; words share what is left, and what is drawn what then is left. Columns move together
+    /// before a word is broken.
     pub(super) fn of(table: &Table, rows: &[&Row], kept: &'a [usize], width: usize) -> Self {
-        let room = width.saturating_sub(GAP * (kept.len() - 1));
-        let longest = |name: &str| name.split(' ').map(count).max().unwrap_or(0);
-        // Names are broken where there is no room for them beside each other.
-        let mut widths = widths(table, rows, kept, count);
-        let kind = |place: usize| table.columns[kept[place]].kind;
-        let least =
-            |(place, width): (usize, &usize)| if kind(place) == ColumnKind::Drawn { DRAWN.0 } else { *width };
-        if widths.iter().enumerate().map(least).sum::<usize>() > room {
-            widths = self::widths(table, rows, kept, longest);
+        let room = |gap: usize| width.saturating_sub(gap * (kept.len() - 1));
+        let needs = |longest| kept.iter().map(|&index| Needs::of(table, rows, index, longest)).collect();
+        let tries: [(usize, Longest); 4] = [
+            (GAPS[0], Longest { of_words: word, of_figures: count }),
+            (GAPS[1], Longest { of_words: word, of_figures: count }),
+            (GAPS[1], Longest { of_words: piece, of_figures: count }),
+            (GAPS[1], Longest { of_words: piece, of_figures: piece }),
+        ];
+        for (gap, longest) in tries {
+            let columns: Vec<Needs> = needs(longest);
+            if columns.iter().map(|column| column.least).sum::<usize>() <= room(gap) {
+                return Layout { kept, widths: shared(&columns, room(gap)), gap };
+            }
         }
-        let (drawn, mut words): (Vec<usize>, Vec<usize>) = (0..kept.len())
-            .filter(|place| matches!(kind(*place), ColumnKind::Words | ColumnKind::Why | ColumnKind::Drawn))
-            .partition(|place| kind(*place) == ColumnKind::Drawn);
-        let soft = |place: &usize| words.contains(place) || drawn.contains(place);
-        let hard: usize = (0..kept.len()).filter(|place| !soft(place)).map(|place| widths[place]).sum();
-        let mut left = room.saturating_sub(hard + DRAWN.0 * drawn.len());
-        if left < NARROW * words.len() {
-            // Not even the figures fit: they are broken too.
-            words = (0..kept.len()).filter(|place| !drawn.contains(place)).collect();
-            left = room.saturating_sub(DRAWN.0 * drawn.len());
-        }
-        left = shared(&mut widths, &words, left, NARROW.min(left / words.len().max(1)));
-        shared(&mut widths, &drawn, left + DRAWN.0 * drawn.len(), DRAWN.0);
-        Layout { kept, widths }
+        // Not even pieces fit: all are broken.
+        let columns: Vec<Needs> = needs(Longest { of_words: |_| 1, of_figures: |_| 1 });
+        let mut widths = vec![1; columns.len()];
+        let all: Vec<usize> = (0..columns.len()).collect();
+        spread(&mut widths, &all, room(GAPS[1]).saturating_sub(columns.len()), |at| columns[at].most);
+        Layout { kept, widths, gap: GAPS[1] }
     }
 
     /// Names of columns over a rule, those of groups above them; nothing where no column has a name.
@@ -85,7 +81,7 @@ impl<'a> Layout<'a> {
         if columns().any(|column| column.kind == ColumnKind::Drawn) {
             return lines;
         }
-        let wide = self.widths.iter().sum::<usize>() + GAP * (self.widths.len() - 1);
+        let wide = self.widths.iter().sum::<usize>() + self.gap * (self.widths.len() - 1);
         lines.push("─".repeat(wide));
         lines
     }
@@ -118,7 +114,7 @@ impl<'a> Layout<'a> {
 
     /// Cells beside each other: (words, whether they end at the right).
     fn line(&self, cells: impl Iterator<Item = (String, bool)>) -> String {
-        let gap = " ".repeat(GAP);
+        let gap = " ".repeat(self.gap);
         let padded = cells.zip(&self.widths).map(|((words, right), width)| {
             let pad = " ".repeat(width.saturating_sub(count(&words)));
             if right { pad + &words } else { words + &pad }
@@ -127,24 +123,75 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// What columns need for their cells, and for their names as `named` measures them.
-fn widths(table: &Table, rows: &[&Row], kept: &[usize], named: impl Fn(&str) -> usize) -> Vec<usize> {
-    let width = |&index: &usize| {
-        let column = &table.columns[index];
-        let cells = rows.iter().filter_map(|row| row.cells.get(index)).map(|cell| needed(cell, column));
-        cells.chain([named(&column.name)]).max().unwrap_or(0)
-    };
-    kept.iter().map(width).collect()
+/// How much of a text must stay on one line, in a column of words and in one of figures.
+#[derive(Clone, Copy)]
+struct Longest {
+    of_words: fn(&str) -> usize,
+    of_figures: fn(&str) -> usize,
 }
 
-/// Gives `places` what they need of `room`, and an equal share of it where that is not enough; what is left of it.
-fn shared(widths: &mut [usize], places: &[usize], room: usize, least: usize) -> usize {
+/// What a column needs: without a broken word, and without a broken line.
+struct Needs {
+    least: usize,
+    most: usize,
+    kind: ColumnKind,
+}
+
+impl Needs {
+    fn of(table: &Table, rows: &[&Row], index: usize, longest: Longest) -> Needs {
+        let column = &table.columns[index];
+        let cells = || rows.iter().filter_map(|row| row.cells.get(index));
+        let shown = |cell: &Cell| plain(&cell.shown(column.kind == ColumnKind::Ratio));
+        let whole = |cell: &Cell| match &cell.value {
+            Value::Bar(_) => DRAWN.1,
+            Value::Curve(values) => values.len(),
+            _ => count(&shown(cell)),
+        };
+        let most = cells().map(whole).max().unwrap_or(0);
+        let of_cells = match column.kind {
+            ColumnKind::Drawn => |_: &str| DRAWN.0,
+            kind if is_words(kind) => longest.of_words,
+            _ => longest.of_figures,
+        };
+        let least = cells().map(|cell| of_cells(&shown(cell))).max().unwrap_or(0);
+        let name = (longest.of_words)(&column.name);
+        Needs { least: least.max(name), most: most.max(count(&column.name)), kind: column.kind }
+    }
+}
+
+fn is_words(kind: ColumnKind) -> bool {
+    matches!(kind, ColumnKind::Words | ColumnKind::Why)
+}
+
+/// The widths of columns in `room`: what each needs at least, then words get more, then names of figures where all get what they
+/// need, then drawings.
+fn shared(columns: &[Needs], room: usize) -> Vec<usize> {
+    let mut widths: Vec<usize> = columns.iter().map(|needs| needs.least).collect();
+    let places = |chosen: &dyn Fn(ColumnKind) -> bool| -> Vec<usize> {
+        (0..columns.len()).filter(|at| chosen(columns[*at].kind)).collect()
+    };
+    let is_drawn = |kind| kind == ColumnKind::Drawn;
+    let mut left = room.saturating_sub(widths.iter().sum());
+    let mut give = |places: &[usize], left: usize| spread(&mut widths, places, left, |at| columns[at].most);
+    left = give(&places(&is_words), left);
+    let figures = places(&|kind| !is_words(kind) && !is_drawn(kind));
+    if figures.iter().map(|at| columns[*at].most - columns[*at].least).sum::<usize>() <= left {
+        left = give(&figures, left);
+    }
+    give(&places(&is_drawn), left);
+    widths
+}
+
+/// Widens `places` to what they need from `room`, by equal shares where that is not enough; what is left of it.
+fn spread(widths: &mut [usize], places: &[usize], room: usize, needed: impl Fn(usize) -> usize) -> usize {
+    let lacks = |widths: &[usize], at: usize| needed(at).saturating_sub(widths[at]);
     let mut order = places.to_vec();
-    order.sort_by_key(|place| widths[*place]);
+    order.sort_by_key(|at| lacks(widths, *at));
     let mut left = room;
-    for (rank, place) in order.iter().enumerate() {
-        widths[*place] = widths[*place].min((left / (order.len() - rank)).max(least));
-        left = left.saturating_sub(widths[*place]);
+    for (rank, at) in order.iter().enumerate() {
+        let more = lacks(widths, *at).min(left / (order.len() - rank));
+        widths[*at] += more;
+        left -= more;
     }
     left
 }
@@ -162,14 +209,6 @@ pub(super) fn toned<'a>(
     line
 }
 
-fn needed(cell: &Cell, column: &Column) -> usize {
-    match &cell.value {
-        Value::Bar(_) => DRAWN.1,
-        Value::Curve(values) => values.len(),
-        _ => count(&cell.shown(column.kind == ColumnKind::Ratio)),
-    }
-}
-
 fn drawn(cell: &Cell, column: &Column, width: usize) -> Vec<String> {
     match &cell.value {
         Value::Bar(share) => vec![bar(*share, width)],
@@ -182,8 +221,8 @@ pub(super) fn count(words: &str) -> usize {
     words.chars().count()
 }
 
-/// `text` broken to `width` columns: at spaces, and within words that are longer than a line. A figure stays with its percent
-/// sign, and spaces at the start stay.
+/// `text` broken to `width` columns: at spaces, and within words that are longer than a line, there after a hyphen or its like
+/// where there is one. A figure stays with its percent sign, and spaces at the start stay.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let glued = text.replace(" %", "\u{a0}%");
@@ -200,16 +239,43 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
             lines.push(String::new());
         }
         is_fresh = false;
-        let mut letters = word.chars().peekable();
-        while letters.peek().is_some() {
-            let room = width.saturating_sub(lines.last().map_or(0, |line| count(line))).max(1);
-            lines.last_mut().expect("a line").extend(letters.by_ref().take(room));
-            if letters.peek().is_some() {
-                lines.push(String::new());
-            }
-        }
+        let is_whole = lines.last().map_or(0, |line| count(line)) + count(word) <= width;
+        let pieces = if is_whole { vec![word] } else { pieces(word).collect() };
+        pieces.into_iter().for_each(|piece| append(&mut lines, piece, width));
     }
     lines.into_iter().map(|line| line.replace('\u{a0}', " ")).filter(|line| !line.is_empty()).collect()
+}
+
+/// Adds a piece of a word to the last line, or to lines below it.
+fn append(lines: &mut Vec<String>, piece: &str, width: usize) {
+    let used = |lines: &[String]| lines.last().map_or(0, |line| count(line));
+    let has_words = lines.last().is_some_and(|line| !line.trim_start().is_empty());
+    if has_words && used(lines) + count(piece) > width {
+        lines.push(String::new());
+    }
+    let mut letters = piece.chars().peekable();
+    while letters.peek().is_some() {
+        let room = width.saturating_sub(used(lines)).max(1);
+        lines.last_mut().expect("a line").extend(letters.by_ref().take(room));
+        if letters.peek().is_some() {
+            lines.push(String::new());
+        }
+    }
+}
+
+/// A word in the pieces that a line may end with: "socket-", "notsent-", "lowat".
+fn pieces(word: &str) -> impl Iterator<Item = &str> {
+    word.split_inclusive(['-', '–', '_', '/', '='])
+}
+
+/// The longest word.
+fn word(words: &str) -> usize {
+    words.replace(" %", "\u{a0}%").split(' ').map(count).max().unwrap_or(0)
+}
+
+/// The longest piece of a word.
+fn piece(words: &str) -> usize {
+    words.replace(" %", "\u{a0}%").split(' ').flat_map(pieces).map(count).max().unwrap_or(0)
 }
 
 const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
@@ -254,6 +320,7 @@ mod tests {
     fn lines_break_at_spaces_and_only_endless_words_within() {
         assert_eq!(wrap("no rings: a, bc, d 5 %", 8), ["no", "rings:", "a, bc, d", "5 %"]);
         assert_eq!(wrap("  - abcdefghij k", 8), ["  -", "abcdefgh", "ij k"]);
+        assert_eq!(wrap("slow-start-after-idle is off", 12), ["slow-start-", "after-idle", "is off"]);
         assert!(wrap("", 8).is_empty());
     }
 }

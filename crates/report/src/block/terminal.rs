@@ -17,7 +17,7 @@ impl Document {
         parts.extend(self.sections.iter().map(|section| pen.section(section)));
         let parts: Vec<String> =
             parts.iter().filter(|lines| !lines.is_empty()).map(|l| l.join("\n")).collect();
-        parts.join("\n\n") + "\n"
+        output.spell(&(parts.join("\n\n") + "\n")).into_owned()
     }
 }
 

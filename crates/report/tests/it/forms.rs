@@ -8,8 +8,8 @@ use landspeed_units::Nanos;
 
 use crate::{markup, recorded};
 
-const PLAIN: Output = Output { terminal: false, width: 80, color: false };
-const WATCHED: Output = Output { terminal: true, width: 100, color: false };
+const PLAIN: Output = Output::plain(80);
+const WATCHED: Output = Output { terminal: true, ..Output::plain(100) };
 
 #[test]
 fn every_report_reads_well() {
@@ -39,6 +39,19 @@ fn lines_keep_to_the_width_of_the_terminal() {
             assert!(longest.chars().count() <= usize::from(width), "{}: {longest}", kind.name);
             assert!(shown.lines().all(|line| line == line.trim_end()), "{}: spaces at the end", kind.name);
         }
+    }
+}
+
+#[test]
+fn without_utf_8_a_report_says_the_same_as_wide() {
+    for kind in recorded::all() {
+        let shown = |unicode| kind.document().text(Output { unicode, ..WATCHED }, Detail::Full);
+        let (ascii, unicode) = (shown(false), shown(true));
+        assert!(ascii.is_ascii(), "{}", kind.name);
+        let lost = |text: &str| text.matches('?').count();
+        assert_eq!(lost(&ascii), lost(&unicode), "{}: a character has no spelling", kind.name);
+        let widths = |text: &str| text.lines().map(|line| line.chars().count()).collect::<Vec<_>>();
+        assert_eq!(widths(&ascii), widths(&unicode), "{}", kind.name);
     }
 }
 

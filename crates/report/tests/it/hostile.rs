@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::markup;
 use crate::recorded::{self, Kind};
 
-const OUTPUT: Output = Output { terminal: true, width: 100, color: true };
+const OUTPUT: Output = Output { terminal: true, color: true, ..Output::plain(100) };
 
 /// Everything that can be written of a report; panics where a terminal or a page would act on it.
 fn check(document: &Document) -> String {
