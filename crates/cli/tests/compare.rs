@@ -83,9 +83,14 @@ fn an_interrupted_study_is_resumed() {
     assert_eq!(lines.len(), 2 + 6);
     // Killed while it wrote the fourth run.
     let cut = format!("{}\n{}", lines[..5].join("\n"), &lines[5][..100]);
-    std::fs::write(&record, cut).unwrap();
+    std::fs::write(&record, &cut).unwrap();
     let shown = Command::new(LANDSPEED).args(["show", "--json"]).arg(&record).output().unwrap();
     assert!(report(&shown)["void"].as_str().is_some_and(|why| !why.is_empty()), "runs are missing");
+    let writer = landspeed_record::Writer::append(&record).unwrap();
+    let refused = compare(folder.path(), &["--resume", &record.display().to_string()]);
+    assert!(text(&refused).1.contains(&format!("process {}", std::process::id())), "one writer: {refused:?}");
+    drop(writer);
+    std::fs::write(&record, cut).unwrap();
     let again = compare(folder.path(), &["--json", "--resume", &record.display().to_string()]);
     assert_eq!(report(&again)["runs"], 6);
     assert_eq!(

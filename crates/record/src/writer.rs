@@ -1,8 +1,8 @@
 //! Appending a record as the run goes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::reader::LINE_LIMIT;
@@ -18,7 +18,8 @@ pub struct WriteError {
 }
 
 /// Writes lines to a record file; each line is complete on disk, or cut off at the end of the file,
-/// before the next is begun.
+/// before the next is begun. It holds an exclusive lock on the file (flock) as long as it lives: two runs that write into one
+/// record would each make runs that the other one has made.
 #[derive(Debug)]
 pub struct Writer {
     file: File,
@@ -32,16 +33,22 @@ impl Writer {
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)?;
             }
-            OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)
+            let file = OpenOptions::new().append(true).create_new(true).mode(0o600).open(path)?;
+            lock(&file)?;
+            Ok(file)
         };
         let file = open().map_err(|source| error(path, source))?;
         Ok(Writer { file, path: path.to_owned() })
     }
 
     /// Goes on with the record at `path`. A line that was cut off, because the run died while writing it, is taken away.
+    ///
+    /// # Errors
+    /// Also for a record that another process still writes.
     pub fn append(path: &Path) -> Result<Self, WriteError> {
         let open = || -> io::Result<File> {
             let mut file = OpenOptions::new().read(true).append(true).open(path)?;
+            lock(&file)?;
             let whole = end_of_last_line(&mut file)?;
             file.set_len(whole)?;
             Ok(file)
@@ -73,6 +80,28 @@ fn readable(line: &[u8]) -> io::Result<()> {
         return Err(refused(format!("a line of {} bytes, and {LINE_LIMIT} can be read back", line.len())));
     }
     incoming::check(line).map_err(|why| refused(format!("a line that could not be read back: {why}")))
+}
+
+/// Locks a record for its writer. A file system without such locks (some of NFS) has none to refuse.
+fn lock(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            let who = writer_of(file).map_or_else(String::new, |pid| format!(" (process {pid})"));
+            let why = format!("a run{who} still writes it: wait until it ends, or end it");
+            Err(io::Error::new(io::ErrorKind::WouldBlock, why))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The process that holds the lock, by /proc/locks: "1: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF".
+fn writer_of(file: &File) -> Option<u32> {
+    let inode = format!(":{}", file.metadata().ok()?.ino());
+    let locks = std::fs::read_to_string("/proc/locks").ok()?;
+    let fields = locks.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let mut ours =
+        fields.filter(|of| of.get(1) == Some(&"FLOCK") && of.get(5).is_some_and(|id| id.ends_with(&inode)));
+    ours.next()?.get(4)?.parse().ok()
 }
 
 /// Where the last whole line ends: searched from the end, for records are long and lines at most some megabytes.
@@ -130,6 +159,7 @@ mod tests {
         let note = |text: &str| Line::Note { text: text.to_owned() };
         let mut writer = Writer::create(&path).unwrap();
         writer.write(&note(&"long ".repeat(40_000))).unwrap();
+        drop(writer);
         let whole = std::fs::read(&path).unwrap();
         for rest in ["", "{\"line\":\"no", &"x".repeat(200_000)] {
             std::fs::write(&path, [&whole, rest.as_bytes()].concat()).unwrap();
@@ -142,5 +172,16 @@ mod tests {
         Writer::append(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
         assert!(Writer::append(&folder.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn a_record_that_is_being_written_has_one_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.jsonl");
+        let writer = Writer::create(&path).unwrap();
+        let refused = Writer::append(&path).unwrap_err().to_string();
+        assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
+        drop(writer);
+        Writer::append(&path).unwrap();
     }
 }

@@ -19,7 +19,7 @@ use crate::study::{self, Recorder};
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot take signals over")?;
-    let job = match &args.resume {
+    let mut job = match &args.resume {
         Some(record) => Job::resumed(record)?,
         None => Job::fresh(args)?,
     };
@@ -42,6 +42,8 @@ struct Job {
     done: HashSet<(String, u32)>,
     /// The record's first line; `None` where it has one.
     head: Option<StudyHead>,
+    /// Of a record that goes on: taken before it was read, so that no other run adds to it meanwhile.
+    writer: Option<Writer>,
     /// What a reader of the record must know before anything else.
     note: Option<String>,
 }
@@ -64,22 +66,21 @@ impl Job {
         study::check(args)?;
         let study = lab.map(|path| study::planned(args, path, engine)).transpose()?;
         let head = StudyHead { command: data::command_line(), started };
-        Ok(Job { engine, file, words, study, done: HashSet::new(), head: Some(head), note })
+        Ok(Job { engine, file, words, study, done: HashSet::new(), head: Some(head), writer: None, note })
     }
 
     fn resumed(file: &std::path::Path) -> Result<Job> {
+        let writer = Writer::append(file)?;
         let record = landspeed_record::read(file)?;
         let (study, done) = resume(&record)?;
         let words = study.path.topology.split(' ').map(str::to_owned).collect();
         let (engine, file) = (study.engine, file.to_owned());
-        Ok(Job { engine, file, words, study: Some(study), done, head: None, note: None })
+        let (study, writer) = (Some(study), Some(writer));
+        Ok(Job { engine, file, words, study, done, head: None, writer, note: None })
     }
 
-    fn recorder(&self, study: &Study, stop: Stop) -> Result<Recorder> {
-        let writer = match self.head {
-            Some(_) => Writer::create(&self.file)?,
-            None => Writer::append(&self.file)?,
-        };
+    fn recorder(&mut self, study: &Study, stop: Stop) -> Result<Recorder> {
+        let writer = self.writer.take().map_or_else(|| Writer::create(&self.file), Ok)?;
         let mut recorder = Recorder::new(writer, stop, study, self.done.len());
         if let Some(head) = &self.head {
             begin(study, head, &mut recorder)?;
@@ -91,13 +92,13 @@ impl Job {
         Ok(recorder)
     }
 
-    fn simulate(&self, stop: Stop) -> Result<()> {
-        let study = self.study.as_ref().context("a simulated study has a path in words")?;
-        let mut recorder = self.recorder(study, stop)?;
-        Ok(compare(study, &self.done, &mut Simulator(study), &mut recorder)?)
+    fn simulate(&mut self, stop: Stop) -> Result<()> {
+        let study = self.study.clone().context("a simulated study has a path in words")?;
+        let mut recorder = self.recorder(&study, stop)?;
+        Ok(compare(&study, &self.done, &mut Simulator(&study), &mut recorder)?)
     }
 
-    fn on_hosts(&self, args: &CompareArgs, stop: Stop) -> Result<()> {
+    fn on_hosts(&mut self, args: &CompareArgs, stop: Stop) -> Result<()> {
         let named = NamedHosts::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?
             .until(&stop);
         let mut joined = named.join().map_err(|error| match named.in_lab() {
