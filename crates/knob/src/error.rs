@@ -21,7 +21,7 @@ pub enum Error {
     NotAsWritten { knob: String, asked: String, found: String },
     /// The value is neither the original nor what this run wrote last, so the guardian let nothing be written.
     #[error(
-        "{knob}: somebody else set it to '{}' since this run set it to '{ours}': it is left alone",
+        "{knob}: another program set it to '{}' since this run set it to '{ours}': it is left alone",
         found.escape_default()
     )]
     Foreign { knob: String, found: String, ours: String },

@@ -61,8 +61,8 @@ pub enum Error {
     #[error("{name}: TLS: {why}")]
     Tls { name: String, why: String },
     #[error(
-        "{name}: the certificate is not the one in the agent's line: another agent now has this address, or somebody \
-         sits in between; paste the line of the agent that runs now"
+        "{name}: the certificate is not the one in the agent's line: another agent now has this address, or another machine \
+         answers in its place; paste the line of the agent that runs now"
     )]
     Pin { name: String },
     #[error("{name}: wrong token: paste the line that the agent printed when it was last started")]

@@ -140,7 +140,7 @@ impl FakeHost {
             Fault::DoesNotTake => return Some(self.turn(request, false)),
             Fault::LeavesSomething => {
                 self.restore();
-                let notes = vec!["mtu was changed by somebody else".to_owned()];
+                let notes = vec!["mtu was changed by another program".to_owned()];
                 return Some(Reply::Restored { restored: Restored { restored: false, notes } });
             }
         }

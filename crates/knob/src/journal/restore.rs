@@ -145,7 +145,7 @@ fn put_back_knob(ledger: &mut Ledger, turned: &Turned, report: &mut Report) {
         return;
     }
     if !is_ours(ledger, turned, knob, &now) {
-        let line = format!("{subject}: somebody else set it to {now} since, left alone (was {before})");
+        let line = format!("{subject}: another program set it to {now} since, left alone (was {before})");
         return report.foreign(line);
     }
     let reach = |kind: &&Disturbs| side_effects::is_reachable(kind, &spot);

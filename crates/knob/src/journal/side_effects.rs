@@ -102,7 +102,7 @@ fn state(key: &Key, value: Option<&Value>) -> String {
 fn foreign(key: &Key, was: Option<&Value>, is: Option<&Value>, device: &str) -> String {
     let subject = subject(key, is.or(was), device);
     let (was, is) = (state(key, was), state(key, is));
-    format!("{subject}: somebody else changed it since, left alone (is {is}, was {was})")
+    format!("{subject}: another program changed it since, left alone (is {is}, was {was})")
 }
 
 /// A setting in the words that people know it by.
@@ -253,7 +253,7 @@ impl SideEffects {
             let subject = subject(key, was.or(is), &self.spot.device);
             let line = format!("{subject} is {}, was {}{why}", state(key, is), state(key, was));
             if lacks_addresses && matches!(key, Key::Route(_)) && self.refused.contains_key(key) {
-                report.foreign(format!("{line}: somebody else changed the addresses that it needs"));
+                report.foreign(format!("{line}: another program changed the addresses that it needs"));
                 ledger.net.changes.remove(&place);
                 report.others.insert(place);
             } else {

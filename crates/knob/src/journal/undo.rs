@@ -174,7 +174,7 @@ impl Undo {
             report.problem(format!("NOT PUT BACK: {line}"));
         }
         for line in &done.unsure {
-            report.problem(format!("NOT PUT BACK, for somebody else may have changed it: {line}"));
+            report.problem(format!("NOT PUT BACK, because another program may have changed it: {line}"));
         }
         if !done.unsure.is_empty() {
             let line = "a write was cut short, so what it changed is not known for sure: `landspeed undo --unsure` restores these";

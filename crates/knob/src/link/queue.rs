@@ -87,7 +87,7 @@ impl HostKnob for RootQdisc {
         match self.read(place)?.as_str() {
             DEFAULT => Ok(()),
             kind => Err(Error::Unavailable(format!(
-                "{} has a {kind} qdisc that somebody configured: it is left alone",
+                "{} has a {kind} qdisc that a user configured: it is left alone",
                 place.device
             ))),
         }

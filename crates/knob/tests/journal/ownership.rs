@@ -35,7 +35,7 @@ fn a_classful_root_is_left_alone_whatever_the_agent_asks() {
     assert_eq!(agent.ask("start").unwrap(), "ok");
     for kind in ["pfifo", "fq_codel", "default", "htb"] {
         let refused = agent.ask(&format!("turn qdisc {kind}")).unwrap();
-        assert!(refused.contains("v0 has a htb qdisc that somebody configured"), "{kind}: {refused}");
+        assert!(refused.contains("v0 has a htb qdisc that a user configured"), "{kind}: {refused}");
         assert_same(&classes(&host), &before, kind);
     }
     assert!(agent.ask("restore").unwrap().starts_with("true"));
@@ -51,11 +51,11 @@ fn a_classful_root_is_left_alone_whatever_the_agent_asks() {
     let theirs = make_classful(&host);
     for kind in ["default", "pfifo"] {
         let refused = agent.ask(&format!("turn qdisc {kind}")).unwrap();
-        assert!(refused.contains("somebody else set it to 'htb'"), "{refused}");
+        assert!(refused.contains("another program set it to 'htb'"), "{refused}");
     }
     assert_same(&classes(&host), &theirs, "after the refusals");
     let restored = agent.ask("restore").unwrap();
-    assert!(restored.starts_with("false qdisc of v0: somebody else set it to htb since"), "{restored}");
+    assert!(restored.starts_with("false qdisc of v0: another program set it to htb since"), "{restored}");
     assert_same(&classes(&host), &theirs, "after the restore");
 }
 
@@ -71,7 +71,7 @@ fn a_value_that_somebody_else_set_is_not_written_over() {
     for theirs in ["7000", "9000"] {
         their_mtu(theirs);
         let refused = agent.ask("turn mtu 6000").unwrap();
-        let line = format!("mtu: somebody else set it to '{theirs}' since this run set it to '8000'");
+        let line = format!("mtu: another program set it to '{theirs}' since this run set it to '8000'");
         assert!(refused.contains(&line), "{refused}");
         assert!(now().contains(&format!("mtu {theirs} ")), "{}", now());
     }
@@ -81,7 +81,7 @@ fn a_value_that_somebody_else_set_is_not_written_over() {
     assert_eq!(agent.ask("turn mtu 3000").unwrap(), "8000 -> 3000");
     their_mtu("7000");
     let restored = agent.ask("restore").unwrap();
-    assert!(restored.starts_with("false mtu of v0: somebody else set it to 7000 since"), "{restored}");
+    assert!(restored.starts_with("false mtu of v0: another program set it to 7000 since"), "{restored}");
     assert!(now().contains("mtu 7000 "), "{}", now());
 }
 
@@ -101,7 +101,7 @@ fn what_an_own_write_left_may_be_turned_on() {
     assert_eq!(agent.ask("turn sack 0").unwrap(), "0 -> 0");
     host.inside(|| std::fs::write("/proc/sys/net/ipv4/tcp_dsack", "9")).unwrap();
     let refused = agent.ask("turn dsack 8").unwrap();
-    assert!(refused.contains("dsack: somebody else set it to '9'"), "{refused}");
+    assert!(refused.contains("dsack: another program set it to '9'"), "{refused}");
     host.inside(|| std::fs::write("/proc/sys/net/ipv4/tcp_dsack", "1")).unwrap();
     assert!(agent.ask("restore").unwrap().starts_with("true"));
     assert_same(&host.picture(), &before, "afterwards");

@@ -81,7 +81,7 @@ fn what_somebody_else_changed_is_left_and_said() {
     host.inside(|| ip("route add 192.168.77.0/24 via 198.18.0.4"));
     let restored = agent.ask("restore").unwrap();
     assert!(restored.starts_with("false"), "{restored}");
-    assert!(restored.contains("rmem: somebody else set it to 4096 50000 50000 since"), "{restored}");
+    assert!(restored.contains("rmem: another program set it to 4096 50000 50000 since"), "{restored}");
     assert!(restored.contains("192.168.77.0/24 via 198.18.0.4"), "{restored}");
     let now = host.picture();
     assert!(

@@ -64,7 +64,7 @@ pub static COST: Observer = Observer {
         "inlined functions: they are their callers; callers of user code built without frame pointers",
         "its own cost, which is in no class: a sample is taken with interrupts off, some ten microseconds a \
          thousand times a second and host",
-        "time that the hypervisor gave to somebody else: steal_share, from /proc/stat, says how much",
+        "time that the hypervisor gave to other guests: steal_share, from /proc/stat, says how much",
     ],
     runs: Runs::Explaining,
     own_sockets_only: false,

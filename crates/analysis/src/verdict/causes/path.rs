@@ -442,6 +442,6 @@ fn dropped(view: &View<'_>, end: &EndView<'_>, queue: Queue<'_>) -> Option<Findi
             )
             .try_knob("txqueuelen", "10000", "a queue that holds what a sender hands over at once")
             .try_knob("qdisc", "fq", "or one that paces each flow")
-            .ask(format!("where somebody configured the {kind}, give it a longer queue (limit)")),
+            .ask(format!("where a user configured the {kind}, give it a longer queue (limit)")),
     )
 }

@@ -372,7 +372,7 @@ fn remote_node(view: &View<'_>, end: &EndView<'_>) -> Option<Finding> {
 pub(super) fn steal(view: &View<'_>) -> Option<Finding> {
     let all = view.ends().map(|end| (end, end.host.cpu().steal_share()));
     let (end, stolen) = all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, stolen)| *stolen >= STOLEN)?;
-    let summary = format!("the hypervisor gave {} of the processors' time to somebody else", percent(stolen));
+    let summary = format!("the hypervisor gave {} of the processors' time to another guest", percent(stolen));
     let finding = found(Cause::Steal, stolen, 0.8, summary)
         .at(end.name())
         .saw(format!("stolen: {} of all cores' time over the window", percent(stolen)));
