@@ -81,8 +81,12 @@ fn beside(ours: &ContestFigures) -> Vec<PaperValue> {
     overall.chain(regions).filter_map(value).collect()
 }
 
-/// Every finding of the paper that a study like this could bear out, and whether it does.
+/// Every finding of the paper that a study like this could bear out, and whether it does. All are about flows that come and
+/// go: none where only other questions were asked.
 pub(super) fn findings(study: &Study, regions: &[&Entry<'_>]) -> Vec<PaperFinding> {
+    if regions.is_empty() {
+        return Vec::new();
+    }
     let scene = Scene { study, entries: regions, is_papers: why_not_beside(study).is_none() };
     findings::FINDINGS.iter().map(|row| row.judged(&scene)).collect()
 }
