@@ -3,8 +3,11 @@
 
 mod support;
 
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use landspeed_faults::{Scenario, Stage, fault};
@@ -124,8 +127,8 @@ fn without_rights_it_says_what_it_lacks_and_goes_on() {
     needs_root!();
     let _alone = alone();
     let own = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap().to_string();
+    let program = Program::new(Duration::ZERO);
+    let at = program.at.to_string();
     let args = ["explain", "--flow", &at, "--time", "1s", "--no-limits", "--json"];
     let output = Command::new("setpriv").args(own).arg(LANDSPEED).args(args).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -135,4 +138,72 @@ fn without_rights_it_says_what_it_lacks_and_goes_on() {
         assert!(unseen.iter().any(|line| line.starts_with(observer)), "{observer}: {unseen:?}");
     }
     assert!(report.hosts[0].observed.get::<CpuUsage>().window_ns.0 > 0);
+}
+
+/// A program of another's: it writes 100 bytes at a time, with a pause behind each, and reads them elsewhere.
+struct Program {
+    at: std::net::SocketAddr,
+    stop: Arc<AtomicBool>,
+}
+
+impl Program {
+    fn new(pause: Duration) -> Program {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let mut out = TcpStream::connect(at).unwrap();
+        let mut into = listener.accept().unwrap().0;
+        out.set_nodelay(true).unwrap();
+        std::thread::spawn(move || while into.read(&mut [0; 65_536]).is_ok_and(|read| read > 0) {});
+        let stop = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&stop);
+        let write = move || {
+            while !ended.load(Ordering::Relaxed) && out.write_all(&[1; 100]).is_ok() {
+                std::thread::sleep(pause);
+            }
+        };
+        std::thread::spawn(write);
+        Program { at, stop }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Without data there is no verdict, and what is advised to another program is in its terms.
+#[test]
+fn another_programs_flow_is_judged_by_what_it_does() {
+    let _alone = alone();
+    let quick = ["--time", "500ms", "--no-limits", "--no-trace"];
+    let failed = |target: &[&str]| {
+        let output = Command::new(LANDSPEED).arg("explain").args(target).args(quick).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        support::text(&output).1
+    };
+    let idle = Program::new(Duration::from_secs(60));
+    let (at, gone) = (idle.at.to_string(), format!("127.0.0.9:{}", idle.at.port()));
+    // Its first write was long ago by then.
+    std::thread::sleep(Duration::from_millis(50));
+    let none = failed(&["--flow", &gone]);
+    assert!(none.contains("no flow") && none.contains(&at), "the nearest flow is named: {none}");
+    let still =
+        Command::new(LANDSPEED).args(["explain", "--flow", &at, "--time", "100ms", "--no-limits"]).output();
+    let still = support::text(&still.unwrap()).1;
+    assert!(still.contains("sampled") && still.contains("--time"), "{still}");
+    drop(idle);
+    let busy = Program::new(Duration::ZERO);
+    let report = explain(&[&["--flow", &busy.at.to_string()], &quick[..]].concat());
+    let advised: Vec<_> = report.verdict.iter().flat_map(|finding| &finding.remedies).collect();
+    assert!(!advised.is_empty(), "{:#?}", report.verdict);
+    let flow = landspeed_transport::settings::table(landspeed_transport::find("tcp").unwrap());
+    assert!(advised.iter().all(|remedy| flow.find(&remedy.knob).is_err()), "{advised:#?}");
+    assert!(
+        report.hosts[0]
+            .observed
+            .get::<Vec<landspeed_record::FlowWatch>>()
+            .iter()
+            .all(|flow| !flow.congestion.is_empty())
+    );
 }

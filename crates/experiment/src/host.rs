@@ -106,6 +106,12 @@ impl Host {
             .collect()
     }
 
+    /// Values of all knobs as they were probed.
+    pub(crate) fn values(&self) -> Settings {
+        let read = |state: &KnobState| Some((state.knob.clone(), state.value.clone()?));
+        self.states.iter().filter_map(read).collect()
+    }
+
     /// Takes the knobs as probed for what is applied.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.states = self.knobs()?;

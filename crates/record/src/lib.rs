@@ -45,12 +45,12 @@ pub use compare::{
 pub use datagram::DatagramCounts;
 pub use details::{Detail, Details, Misshapen};
 pub use explain::{
-    Binding, Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
-    ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStep, FurtherPacket, Hop, HopLatency,
-    HostLimits, LayerCost, LimitStep, LinkSettings, ListenerWatch, MemoryKernel, PacketRate, Pass, PathTrace,
-    PcieLink, PerPacket, PerPacketFit, ProcessWatch, Protocol, QdiscWatch, Remedy, SizeAnswer, SizePoint,
-    SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure,
-    WindowRule,
+    Binding, CannotTell, Cause, ClassSamples, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT,
+    ExplainReport, ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStep, FurtherPacket, Hop,
+    HopLatency, HostLimits, LayerCost, LimitStep, LinkSettings, ListenerWatch, MemoryKernel, PacketRate,
+    Pass, PathTrace, PcieLink, PerPacket, PerPacketFit, ProcessWatch, Protocol, QdiscWatch, Remedy,
+    SizeAnswer, SizePoint, SocketState, StackSamples, StreamRate, SymbolSamples, TcpState, Verdict,
+    WatchTarget, WindowFigure, WindowRule,
 };
 pub use figure::{Amount, Figure, Headline, PartFigures};
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
@@ -59,7 +59,8 @@ pub use knob::{KnobState, TurnReport};
 pub use line::{Header, Line, PathFacts, Restored, StepLine, VerdictLine};
 pub use measure::{HostCpu, LatencyFigure, MEASURE_FORMAT, MeasureReport, StreamFigure, TcpFigure};
 pub use observe::{
-    CoreClasses, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample, Throttling,
+    Controls, CoreClasses, CpuUsage, LinkCounters, Observations, SnmpCounts, SoftnetCounts, TcpSample,
+    Throttling,
 };
 pub use outcome::{Connections, EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint, ZeroCopied};
 pub use reader::{ReadError, Record, read};

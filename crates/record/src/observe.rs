@@ -1,6 +1,6 @@
 //! What observers saw during one trial on one host.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -90,6 +90,10 @@ impl Throttling {
     }
 }
 
+/// Congestion controls that the flows used, as their sockets told (TCP_CONGESTION) at the end of the window.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Controls(pub BTreeSet<String>);
+
 /// TCP_INFO of one flow at one moment; times and counts run from the start of the connection.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -147,6 +151,7 @@ details!(SEEN {
     "cpu" => CpuUsage;
     "throttling" => Throttling;
     "tcp" => Vec<TcpSample>;
+    "congestion" => Controls;
     "links" => Vec<LinkCounters>;
     "softnet" => SoftnetCounts;
     "snmp" => SnmpCounts;

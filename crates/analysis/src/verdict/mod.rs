@@ -7,8 +7,9 @@
 //!
 //! A finding's weight is the share of the flow's time or rate that the cause costs. Behind the faults that cost
 //! something stand those that would bind next ([`order`]), and what is left when nothing is wrong, a limit: a
-//! busy core, a link. So a verdict is never empty.
+//! busy core, a link. So a verdict is empty only where nothing was seen to judge, which it says ([`CannotTell`]).
 
+mod advice;
 mod causes;
 mod judge;
 mod order;
@@ -18,17 +19,24 @@ mod thresholds;
 mod view;
 mod words;
 
-use landspeed_record::Verdict;
+use thresholds::FEW_SAMPLES;
+use view::EndView;
+
+use landspeed_record::{CannotTell, Verdict};
 
 pub use causes::CAUSES;
 pub use judge::{Judge, Need};
 pub use scene::{HostView, Scene};
 pub use staircase::{HostLimit, staircase};
 pub use view::View;
-pub use words::{called, cause};
+pub use words::{called, cannot_tell, cause};
 
 pub fn judge(scene: &Scene<'_>) -> Verdict {
     let view = View::new(scene);
+    if let Some(why) = missing(scene, &view) {
+        let unjudged = order::unjudged(scene, &[]);
+        return Verdict { goodput_bps: view.goodput, cannot_tell: Some(why), unjudged, ..Verdict::default() };
+    }
     let (mut findings, mut behind, mut unjudged) = (Vec::new(), Vec::new(), Vec::new());
     for judge in CAUSES {
         let missing = judge.needs.iter().find(|need| !view.has(**need));
@@ -42,9 +50,29 @@ pub fn judge(scene: &Scene<'_>) -> Verdict {
             },
         }
     }
+    let findings = order::in_order(&view, findings, behind);
     Verdict {
         goodput_bps: view.goodput,
-        findings: order::in_order(&view, findings, behind),
+        findings: findings.into_iter().map(|finding| advice::fitting(scene, &view, finding)).collect(),
+        cannot_tell: None,
         unjudged: order::unjudged(scene, &unjudged),
+    }
+}
+
+/// What a verdict needs and was not seen.
+fn missing(scene: &Scene<'_>, view: &View<'_>) -> Option<CannotTell> {
+    let moved = scene.goodput.is_some_and(|rate| rate.0 > 0.0);
+    let flows = || view.ends().flat_map(|end| &end.flows);
+    // Connections that a full backlog drops never become flows.
+    if causes::backlog_overflows(view) || (moved && flows().next().is_none()) {
+        return None;
+    }
+    let samples = flows().map(|flow| flow.watch.samples.len() as u32).max();
+    match samples {
+        None => Some(CannotTell::NoFlow),
+        Some(samples) if samples < FEW_SAMPLES => {
+            Some(CannotTell::FewSamples { samples, needed: FEW_SAMPLES })
+        }
+        Some(_) => (!moved && !view.ends().any(EndView::carries)).then_some(CannotTell::Idle),
     }
 }

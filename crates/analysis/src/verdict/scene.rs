@@ -1,6 +1,6 @@
 //! What a verdict is about.
 
-use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations};
+use landspeed_record::{CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, Settings};
 use landspeed_units::{BitRate, Nanos};
 
 #[derive(Debug, Clone, Copy)]
@@ -12,6 +12,8 @@ pub struct HostView<'a> {
     pub seen: &'a Observations,
     /// What its parts can do, where that was measured.
     pub limits: Option<&'a HostLimits>,
+    /// What is set on it, by knob, where that was read: nothing is advised that is so already.
+    pub set: &'a Settings,
 }
 
 impl<'a> HostView<'a> {
@@ -35,4 +37,6 @@ pub struct Scene<'a> {
     pub rtt: Option<Nanos>,
     /// Goodput, where the workload's own figure is known; else the flows' bytes are taken.
     pub goodput: Option<BitRate>,
+    /// Settings of the flow where landspeed sends it itself. A flow of another program has none that landspeed could change.
+    pub own: Option<&'a Settings>,
 }

@@ -1,13 +1,16 @@
 //! Every bound that a judgement turns on, with its reason. Shares are of the watched time unless said
 //! otherwise.
 
+/// Samples of a flow that a verdict needs: with fewer a share of them is a matter of chance.
+pub(super) const FEW_SAMPLES: u32 = 5;
+
 /// A send buffer this full has no room: a writer that waits is woken when a third of it is free
 /// (sk_stream_write_space).
 pub(super) const BUFFER_FULL: f64 = 0.8;
 
 /// Processor time that one packet may take at most, all layers together: plain datagrams of 1,472 bytes
 /// cost 6 us on both ends together in the lab. Interrupts beyond what the link's packets explain are
-/// somebody else's.
+/// another program's.
 pub(super) const PACKET_NS: f64 = 10_000.0;
 
 /// Findings that cost less than this are not listed: less than what two runs of one thing differ by.

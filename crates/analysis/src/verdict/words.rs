@@ -1,6 +1,6 @@
 //! Shares, names and causes as parts of sentences.
 
-use landspeed_record::Cause;
+use landspeed_record::{CannotTell, Cause};
 
 /// Between 0 and 1; no number counts as 0.
 pub(super) fn share(value: f64) -> f64 {
@@ -29,6 +29,17 @@ pub fn called(name: &str) -> String {
 /// A name from a host as part of a sentence: no control characters, no longer than a line.
 pub(super) fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(60).collect()
+}
+
+/// Why nothing can be told, to stand behind "cannot tell:".
+pub fn cannot_tell(why: CannotTell) -> String {
+    match why {
+        CannotTell::NoFlow => "no flow was there to watch".to_owned(),
+        CannotTell::Idle => "the flow was idle, no data moved and none waited".to_owned(),
+        CannotTell::FewSamples { samples, needed } => {
+            format!("the flow was sampled {samples} times, and a verdict needs {needed} samples")
+        }
+    }
 }
 
 /// A cause, to stand behind "held back by".

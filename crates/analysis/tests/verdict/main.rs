@@ -5,7 +5,10 @@ mod faults;
 mod watched;
 
 use landspeed_analysis::verdict::CAUSES;
-use landspeed_record::{Cause, Finding, HostLimits, Observations, ProcessWatch, Verdict};
+use landspeed_record::{
+    CannotTell, Cause, Finding, FlowWatch, HostLimits, Observations, ProcessWatch, Remedy, Settings,
+    SocketState, Verdict,
+};
 use landspeed_units::{BitRate, Bytes};
 use proptest::prelude::*;
 use watched::{Watched, causes, first, nth, share_of};
@@ -308,7 +311,7 @@ fn a_fault_promises_no_more_than_the_limits_allow() {
 
 fn sound(verdict: &Verdict) {
     let findings = &verdict.findings;
-    assert!(!findings.is_empty());
+    assert_eq!(findings.is_empty(), verdict.cannot_tell.is_some());
     // What costs something, the heaviest first; what would bind next, the narrowest first; limits.
     let kind = |f: &Finding| if f.cause.is_limit() { 2 } else { i32::from(f.allows_bps.is_some()) };
     assert!(findings.is_sorted_by_key(kind), "{findings:#?}");
@@ -383,12 +386,49 @@ proptest! {
 }
 
 #[test]
-fn nothing_seen_at_all_still_has_a_verdict() {
+fn nothing_is_told_of_what_was_not_seen() {
+    let told = |path: &Watched| {
+        let verdict = path.verdict();
+        assert!(verdict.findings.is_empty(), "{verdict:#?}");
+        verdict.cannot_tell
+    };
     let mut path = Watched::lan();
-    (path.a, path.b) = (Observations::default(), Observations::default());
-    for verdict in [path.verdict(), path.from(0)] {
-        sound(&verdict);
-        assert!(verdict.findings[0].confidence < 0.5);
+    for (seen, samples) in [(&mut path.a, 3), (&mut path.b, 4)] {
+        first::<FlowWatch>(seen).samples.truncate(samples);
     }
+    assert_eq!(told(&path), Some(CannotTell::FewSamples { samples: 4, needed: 5 }));
+    let mut path = Watched::lan();
+    for seen in [&mut path.a, &mut path.b] {
+        let flow = first::<FlowWatch>(seen);
+        let still = SocketState { tcp: Some(Box::default()), ..SocketState::default() };
+        flow.samples
+            .iter_mut()
+            .for_each(|sample| *sample = SocketState { at_ns: sample.at_ns, ..still.clone() });
+    }
+    assert_eq!(told(&path), Some(CannotTell::Idle));
+    (path.a, path.b) = (Observations::default(), Observations::default());
+    assert_eq!(told(&path), Some(CannotTell::NoFlow));
     assert!(CAUSES.iter().all(|judge| judge.needs.len() <= 2));
+}
+
+/// What is advised for another program's flow is a setting of the host, or something to do by hand; never a setting of a
+/// flow of ours, and never what is so.
+#[test]
+fn another_program_is_advised_in_its_own_terms() {
+    let flow = landspeed_transport::settings::table(landspeed_transport::find("tcp").unwrap());
+    let all =
+        || faults::FAULTS.iter().flat_map(|(_, fault)| [fault(0.0), fault(1.0)]).chain([Watched::lan()]);
+    let remedies = |set: &Settings| -> Vec<Remedy> {
+        all().flat_map(|path| path.of_a_program(set).findings).flat_map(|finding| finding.remedies).collect()
+    };
+    let advised = remedies(&Settings::new());
+    let own: Vec<_> = advised.iter().filter(|remedy| flow.find(&remedy.knob).is_ok()).collect();
+    assert!(own.is_empty(), "{own:#?}");
+    for words in ["taskset -acp", "SO_SNDBUF in app (pid 100)", "write 64 KB", "TCP_NODELAY in app"] {
+        assert!(advised.iter().any(|remedy| remedy.what.contains(words)), "no {words}");
+    }
+    let (knob, value) = ("tso".to_owned(), "on".to_owned());
+    let is_so = |remedy: &Remedy| (&remedy.knob, &remedy.value) == (&knob, &value);
+    assert!(advised.iter().any(is_so));
+    assert!(!remedies(&[(knob.clone(), value.clone())].into()).iter().any(is_so));
 }

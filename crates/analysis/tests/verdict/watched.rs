@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use landspeed_analysis::verdict::{HostView, Scene, judge};
 use landspeed_record::{
     Cause, CoreClasses, CpuUsage, Detail, FlowKey, FlowWatch, HostFacts, HostLimits, LinkCounters,
-    LinkSettings, Observations, ProcessWatch, Protocol, QdiscWatch, SnmpCounts, SocketState, TcpState,
-    Verdict,
+    LinkSettings, Observations, ProcessWatch, Protocol, QdiscWatch, Settings, SnmpCounts, SocketState,
+    TcpState, Verdict,
 };
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 
@@ -18,6 +18,9 @@ pub(crate) const SAMPLES: usize = 21;
 /// An ordinary MSS with timestamps, and MTU.
 pub(crate) const MSS: u64 = 1448;
 pub(crate) const MTU: u64 = 1500;
+
+/// What is set where nothing is known of it.
+static NOTHING: Settings = Settings::new();
 
 /// A path with what was seen on both hosts. A sends.
 #[derive(Clone)]
@@ -209,23 +212,41 @@ impl Watched {
 
     /// The verdict with both ends, the sender first.
     pub(crate) fn verdict(&self) -> Verdict {
-        judge(&Scene { a: self.host(0), b: Some(self.host(1)), rtt: Some(self.rtt), goodput: None })
+        judge(&Scene {
+            a: self.host(0),
+            b: Some(self.host(1)),
+            rtt: Some(self.rtt),
+            goodput: None,
+            own: Some(&NOTHING),
+        })
     }
 
     /// With the ends named the other way round.
     pub(crate) fn turned(&self) -> Verdict {
-        judge(&Scene { a: self.host(1), b: Some(self.host(0)), rtt: Some(self.rtt), goodput: None })
+        judge(&Scene {
+            a: self.host(1),
+            b: Some(self.host(0)),
+            rtt: Some(self.rtt),
+            goodput: None,
+            own: Some(&NOTHING),
+        })
     }
 
     /// From one end alone, without an idle round trip.
     pub(crate) fn from(&self, side: usize) -> Verdict {
-        judge(&Scene { a: self.host(side), b: None, rtt: None, goodput: None })
+        judge(&Scene { a: self.host(side), b: None, rtt: None, goodput: None, own: Some(&NOTHING) })
+    }
+
+    /// Of a flow that another program sends, on hosts that have this set.
+    pub(crate) fn of_a_program(&self, set: &Settings) -> Verdict {
+        let host = |side| HostView { set, ..self.host(side) };
+        judge(&Scene { a: host(0), b: Some(host(1)), rtt: Some(self.rtt), goodput: None, own: None })
     }
 
     fn host(&self, side: usize) -> HostView<'_> {
         let seen = [&self.a, &self.b][side];
         let name = ["A", "B"][side];
-        HostView { name, facts: &self.facts[side], seen, limits: self.limits[side].as_ref() }
+        HostView { name, facts: &self.facts[side], seen, limits: self.limits[side].as_ref(), set: &NOTHING }
     }
 }
 

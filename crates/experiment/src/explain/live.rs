@@ -1,12 +1,19 @@
 //! Flows that are there already: nothing is sent.
 
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use landspeed_record::ExplainReport;
+use landspeed_analysis::verdict::{called, cannot_tell};
+use landspeed_record::{CannotTell, ExplainReport, FlowKey, FlowWatch, WatchTarget};
 use landspeed_session::{Reply, Request};
+use landspeed_units::Nanos;
 
+use super::material::watched;
 use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
 use crate::{Error, Host};
+
+/// Flows that an error names at most.
+const NEAR: usize = 4;
 
 /// Watches flows on `hosts`, one or two, all at once, and says what holds them back.
 pub fn explain_live(
@@ -30,15 +37,78 @@ pub fn explain_live(
             return Err(host.unexpected("watch"));
         };
         host.device = device;
+        // Without a link there is nothing to read of one; the verdict says what is missing.
+        host.states = host.knobs().unwrap_or_default();
         let (name, facts, observed) = (host.name.clone(), host.facts.clone(), *observed);
-        seen.push(Seen { name, facts, observed, limits: None });
+        seen.push(Seen { name, facts, observed, limits: None, set: host.values() });
+    }
+    let mut material = Material { seen, rtt: None, goodput: None, tracer_effect: None };
+    if let Some(why) = material.judged(options).cannot_tell {
+        return Err(nothing(hosts, options, why));
     }
     if options.limits {
         progress("measuring what memory, copies and raw packets can do at most");
         let called = hosts.first().map_or("", |host| &host.name);
-        for (seen, limits) in seen.iter_mut().zip(limits::of(&hosts.iter().collect::<Vec<_>>(), called)?) {
+        for (seen, limits) in
+            material.seen.iter_mut().zip(limits::of(&hosts.iter().collect::<Vec<_>>(), called)?)
+        {
             seen.limits = Some(limits);
         }
     }
-    Ok(Material { seen, rtt: None, goodput: None, tracer_effect: None }.report(options))
+    Ok(material.report(options))
+}
+
+/// The error for flows that nothing can be said of, with what to do.
+fn nothing(hosts: &[Host], options: &ExplainOptions, why: CannotTell) -> Error {
+    let (time, target) = (options.time, watched(options));
+    let names: Vec<String> = hosts.iter().map(|host| called(&host.name)).collect();
+    let on = names.join(" and ");
+    let remedy = match why {
+        CannotTell::NoFlow => near(hosts, options.target),
+        CannotTell::Idle => "watch while it sends, or for longer (--time)".to_owned(),
+        CannotTell::FewSamples { .. } => "watch for longer (--time)".to_owned(),
+    };
+    Error::Other(format!(
+        "cannot tell about {target} on {on}, watched for {time}: {}; {remedy}",
+        cannot_tell(why)
+    ))
+}
+
+/// The flows that are there and are most like the target.
+fn near(hosts: &[Host], target: WatchTarget) -> String {
+    let like = match target {
+        WatchTarget::Flow { at } => vec![
+            WatchTarget::Flow { at: SocketAddr::new(at.ip(), 0) },
+            WatchTarget::Flow { at: SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), at.port()) },
+            WatchTarget::Top,
+        ],
+        WatchTarget::Pid { .. } => vec![WatchTarget::Top],
+        WatchTarget::Top | WatchTarget::Workload => Vec::new(),
+    };
+    let mut found: Vec<String> = Vec::new();
+    for flow in like.into_iter().flat_map(|target| hosts.iter().flat_map(move |host| there(host, target))) {
+        let line = format!("{} - {}", flow.local, flow.remote);
+        if found.len() < NEAR && !found.contains(&line) {
+            found.push(line);
+        }
+    }
+    match found.is_empty() {
+        true => "no other flow moves data there: start one, then watch (`ss -tunp` lists sockets)".to_owned(),
+        false => format!("flows there: {}", found.join(", ")),
+    }
+}
+
+/// The flows of a target at this moment; none where the host does not say.
+fn there(host: &Host, target: WatchTarget) -> Vec<FlowKey> {
+    let request =
+        Request::Watch { target, observers: Vec::new(), duration_ns: Nanos(1), interval_ns: INTERVAL };
+    match host.call(&request) {
+        Ok(Reply::Watched { observed, .. }) => observed
+            .get::<Vec<FlowWatch>>()
+            .iter()
+            .map(|flow| flow.key)
+            .filter(|key| key.remote.port() > 0)
+            .collect(),
+        _ => Vec::new(),
+    }
 }

@@ -5,7 +5,7 @@ use landspeed_analysis::verdict::{HostLimit, HostView, Scene, judge, staircase};
 use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::{
     CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, LinkCounters,
-    Observations, Verdict, WatchTarget,
+    Observations, Settings, Verdict, WatchTarget,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -21,6 +21,8 @@ pub(super) struct Seen {
     pub(super) facts: HostFacts,
     pub(super) observed: Observations,
     pub(super) limits: Option<HostLimits>,
+    /// Values of its knobs.
+    pub(super) set: Settings,
 }
 
 impl Seen {
@@ -29,7 +31,8 @@ impl Seen {
     }
 
     fn view(&self) -> HostView<'_> {
-        HostView { name: &self.name, facts: &self.facts, seen: &self.observed, limits: self.limits.as_ref() }
+        let (seen, limits) = (&self.observed, self.limits.as_ref());
+        HostView { name: &self.name, facts: &self.facts, seen, limits, set: &self.set }
     }
 }
 
@@ -46,7 +49,7 @@ pub(super) struct Material {
 
 impl Material {
     pub(super) fn report(self, options: &ExplainOptions) -> ExplainReport {
-        let verdict = self.judged();
+        let verdict = self.judged(options);
         let limits = self.seen.iter().filter_map(|seen| {
             let limits = seen.limits.as_ref()?;
             Some(HostLimit { name: &seen.name, limits })
@@ -61,6 +64,7 @@ impl Material {
             goodput_bps: verdict.goodput_bps,
             staircase: staircase(&limits.collect::<Vec<_>>(), verdict.goodput_bps),
             verdict: verdict.findings,
+            cannot_tell: verdict.cannot_tell,
             unjudged: verdict.unjudged,
             windows: busiest(&self.seen.iter().map(Seen::watched).collect::<Vec<_>>(), self.rtt, WINDOWS),
             tracer_effect: self.tracer_effect,
@@ -69,9 +73,11 @@ impl Material {
         }
     }
 
-    fn judged(&self) -> Verdict {
+    pub(super) fn judged(&self, options: &ExplainOptions) -> Verdict {
         let [a, others @ ..] = self.seen.as_slice() else { return Verdict::default() };
-        judge(&Scene { a: a.view(), b: others.first().map(Seen::view), rtt: self.rtt, goodput: self.goodput })
+        let own = (options.target == WatchTarget::Workload).then_some(&options.flow);
+        let (b, rtt, goodput) = (others.first().map(Seen::view), self.rtt, self.goodput);
+        judge(&Scene { a: a.view(), b, rtt, goodput, own })
     }
 }
 
@@ -96,7 +102,7 @@ fn packets(observed: &Observations) -> u64 {
     links.iter().map(|link| link.rx_packets.max(link.tx_packets)).sum()
 }
 
-fn watched(options: &ExplainOptions) -> String {
+pub(super) fn watched(options: &ExplainOptions) -> String {
     match options.target {
         WatchTarget::Workload => {
             format!("a stream over {}, sent for this", TRANSPORT.of(&options.flow).to_uppercase())

@@ -82,5 +82,5 @@ fn seen(
 ) -> Seen {
     let mut observed = outcome.observed;
     observed.put(path);
-    Seen { name, facts: host.facts.clone(), observed, limits }
+    Seen { name, facts: host.facts.clone(), observed, limits, set: host.values() }
 }

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::figures;
 use landspeed_analysis::verdict::{HostView, Scene, judge};
-use landspeed_record::{Cell, EndpointOutcome, Figures, Trial, Verdict};
+use landspeed_record::{Cell, EndpointOutcome, Figures, Settings, Trial, Verdict};
 use landspeed_units::{BitRate, Nanos};
 
 use crate::explain::{warm_up, watched_stream};
@@ -33,20 +33,23 @@ pub(super) fn look(
 ) -> Result<(Trial, Verdict), Error> {
     let [a, b] = watched_stream(pair, &cell.flow, length(pair.path.rtt_ns))?;
     let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None);
-    let verdict = judged(pair, [&a, &b], figures);
+    let verdict = judged(pair, &cell.flow, [&a, &b], figures);
     let (step, cell) = (step.to_owned(), cell.clone());
     let trial = Trial { step, at_ns, cell, a, b, figures, ..Trial::default() };
     Ok((trial, verdict))
 }
 
-fn judged(pair: &Pair, [a, b]: [&EndpointOutcome; 2], figures: Figures) -> Verdict {
+/// What the ladder has set on the hosts is its own affair: it tries no value that is set.
+fn judged(pair: &Pair, flow: &Settings, [a, b]: [&EndpointOutcome; 2], figures: Figures) -> Verdict {
     let goodput = Some(figures.rate_bps).filter(|rate| *rate > BitRate(0.0));
     let rtt = Some(pair.path.rtt_ns);
+    let unread = Settings::new();
     let [a, b] = [("A", &pair.a, a), ("B", &pair.b, b)].map(|(name, host, outcome)| HostView {
         name,
         facts: &host.facts,
         seen: &outcome.observed,
         limits: None,
+        set: &unread,
     });
-    judge(&Scene { a, b: Some(b), rtt, goodput })
+    judge(&Scene { a, b: Some(b), rtt, goodput, own: Some(flow) })
 }

@@ -21,5 +21,5 @@ pub use path::{Hop, HopLatency, PathTrace};
 pub use report::{CostFigure, EXPLAIN_FORMAT, ExplainReport, ExplainedHost, LimitStep};
 pub use sizes::{FragmentStep, FurtherPacket, LayerCost, PerPacket, PerPacketFit, SizeAnswer, SizePoint};
 pub use target::WatchTarget;
-pub use verdict::{Cause, Finding, Remedy, Verdict};
+pub use verdict::{CannotTell, Cause, Finding, Remedy, Verdict};
 pub use window::{Binding, FlowWindow, WindowFigure, WindowRule};

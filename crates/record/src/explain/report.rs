@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use landspeed_units::BitRate;
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, FlowWindow, HostLimits, PerPacket, SizeAnswer};
+use super::{CannotTell, Finding, FlowWindow, HostLimits, PerPacket, SizeAnswer};
 use crate::{HostFacts, Observations, WanReport};
 
 pub const EXPLAIN_FORMAT: u32 = 1;
@@ -57,6 +57,9 @@ pub struct ExplainReport {
     pub goodput_bps: BitRate,
     /// Causes, first the one that matters most.
     pub verdict: Vec<Finding>,
+    /// Why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cannot_tell: Option<CannotTell>,
     pub unjudged: Vec<String>,
     /// The hosts, A first.
     pub hosts: Vec<ExplainedHost>,

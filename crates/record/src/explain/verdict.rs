@@ -97,13 +97,28 @@ pub struct Finding {
     pub remedies: Vec<Remedy>,
 }
 
+/// Why nothing can be said of a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "reason", rename_all = "kebab-case")]
+pub enum CannotTell {
+    /// No flow was there while it was watched.
+    NoFlow,
+    /// The flows carried nothing, and nothing waited to be carried.
+    Idle,
+    /// No flow was looked at often enough.
+    FewSamples { samples: u32, needed: u32 },
+}
+
 /// What holds a path back, first cause first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Verdict {
     pub goodput_bps: BitRate,
-    /// Causes and limits, the one that matters most first. Never empty: a healthy path has a limit.
+    /// Causes and limits, the one that matters most first. Empty only where nothing can be told: a healthy path has a limit.
     pub findings: Vec<Finding>,
+    /// Why nothing can be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cannot_tell: Option<CannotTell>,
     /// What could not be judged, and why, one line each.
     pub unjudged: Vec<String>,
 }

@@ -1,12 +1,15 @@
 //! The answer, and the figures at a glance.
 
-use landspeed_record::{ExplainReport, Remedy};
+use std::collections::BTreeSet;
+
+use landspeed_record::{ExplainReport, FlowWatch, Remedy};
 use landspeed_units::BitRate;
 
 use super::cost::HostCost;
 use super::stairs::Stairs;
 use super::words::{self, nanos};
 use crate::block::{Block, Card, Head, Look, Text};
+use crate::safe;
 use crate::wan::warning;
 use crate::words::number;
 
@@ -17,10 +20,23 @@ pub(super) fn head(report: &ExplainReport, costs: &[HostCost<'_>], stairs: Optio
         warnings: warning(report.wan.as_ref()).into_iter().map(Text::from).collect(),
         title: words::headline(report).into(),
         lead: words::lead(report).unwrap_or_default().into(),
-        facts: [&report.topology, &report.watched, &goodput, &report.started].map(Text::from).into(),
+        facts: [Some(report.topology.clone()), Some(report.watched.clone()), Some(goodput), controls(report)]
+            .into_iter()
+            .flatten()
+            .chain([report.started.clone()])
+            .map(Text::from)
+            .collect(),
         blocks: vec![Block::Cards("Figures", vec![rate(report), ceiling(stairs), spent(costs)])],
         ..Head::default()
     }
+}
+
+/// The congestion controls that the flows used, as the kernel told.
+fn controls(report: &ExplainReport) -> Option<String> {
+    let flows = report.hosts.iter().flat_map(|host| host.observed.get::<Vec<FlowWatch>>());
+    let named: BTreeSet<String> =
+        flows.map(|flow| safe(&flow.congestion)).filter(|name| !name.is_empty()).collect();
+    (!named.is_empty()).then(|| named.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn card(name: &'static str, figure: impl AsRef<str>, under: &str) -> Card {

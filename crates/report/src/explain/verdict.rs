@@ -1,5 +1,6 @@
 //! Causes in order, each with its evidence and what to try.
 
+use landspeed_analysis::verdict::cannot_tell;
 use landspeed_record::{ExplainReport, Finding, Remedy};
 
 use super::words::{self, sureness, whole};
@@ -15,8 +16,11 @@ const REMEDIES: usize = 2;
 pub(super) fn section(report: &ExplainReport) -> Section {
     let section = Section::new("verdict", "Why, and what to try");
     let Some((first, next)) = report.verdict.split_first() else {
-        return section
-            .with(Block::absent("Nothing that was seen points to a cause, and no limit was reached."));
+        let why = match report.cannot_tell {
+            Some(why) => format!("Nothing can be told: {}.", cannot_tell(why)),
+            None => "Nothing that was seen points to a cause, and no limit was reached.".to_owned(),
+        };
+        return section.with(Block::absent(why));
     };
     let (told, more) = next.split_at(next.len().min(CAUSES - 1));
     let article = |(rank, finding)| Block::from(article(rank, finding));

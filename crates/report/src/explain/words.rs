@@ -1,7 +1,7 @@
 //! The words of an explanation, so that a cause reads the same everywhere.
 
-use landspeed_analysis::verdict::called;
 pub(crate) use landspeed_analysis::verdict::cause;
+use landspeed_analysis::verdict::{called, cannot_tell};
 use landspeed_record::{Cause, ExplainReport, Finding, Hop, Remedy};
 
 use crate::safe;
@@ -11,7 +11,10 @@ use crate::words::{number, times};
 /// The verdict in a line: what comes first, or that nothing but a limit does.
 pub(super) fn headline(report: &ExplainReport) -> String {
     match report.verdict.first() {
-        None => "What holds it back could not be told".to_owned(),
+        None => match report.cannot_tell {
+            Some(why) => format!("Cannot tell: {}", cannot_tell(why)),
+            None => "What holds it back could not be told".to_owned(),
+        },
         Some(first) if says_so(first) => capital(&safe(&first.summary)),
         Some(first) if first.cause.is_limit() => format!("Nothing holds it back but {}", titled(first)),
         Some(first) => format!("Held back by {}", titled(first)),

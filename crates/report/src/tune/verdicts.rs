@@ -1,5 +1,6 @@
 //! What held the path back on the way, and what came of it.
 
+use landspeed_analysis::verdict::cannot_tell;
 use landspeed_record::{Advised, Line, Record, StepSummary, TuneSummary, VerdictLine};
 
 use super::steps::{answer, toned};
@@ -34,7 +35,10 @@ fn looks<'a>(verdicts: impl Iterator<Item = &'a VerdictLine>, summary: &TuneSumm
     let columns = vec![Column::words("At"), Column::number("Rate"), Column::words("Held back by")];
     let row = |line: &VerdictLine| {
         let causes = line.verdict.findings.iter().take(SHOWN).map(|f| weighed(f.cause, f.weight));
-        let causes = causes.collect::<Vec<_>>().join("; ");
+        let causes = match line.verdict.cannot_tell {
+            Some(why) => format!("cannot tell: {}", cannot_tell(why)),
+            None => causes.collect::<Vec<_>>().join("; "),
+        };
         [moment(line, summary).into(), line.verdict.goodput_bps.into(), Cell::from(causes)]
     };
     Table::new("Verdicts on the way", "", columns)

@@ -9,6 +9,8 @@ mod windows;
 
 use landspeed_record::{Cause, Finding};
 
+pub(super) use programs::backlog_overflows;
+
 use super::judge::Judge;
 use super::judge::Need::{
     self, AnyTcp, Cores, Counters, Limits, Processes, Qdiscs, ReceiverTcp, SenderTcp, Settings,

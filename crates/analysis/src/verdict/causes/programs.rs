@@ -231,7 +231,7 @@ fn slow_answers(view: &View<'_>) -> bool {
 const FEW: u64 = 2;
 
 /// Whether connections wait for a full backlog on either host.
-pub(super) fn backlog_overflows(view: &View<'_>) -> bool {
+pub(in crate::verdict) fn backlog_overflows(view: &View<'_>) -> bool {
     view.ends().any(|end| drops(end) >= FEW)
 }
 

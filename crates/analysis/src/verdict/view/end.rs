@@ -1,6 +1,6 @@
 //! Which host sends, found from what moved, and what the flow's process did with its time there.
 
-use landspeed_record::{CostClass, CostProfile, FlowWatch, LinkFacts, ProcessWatch, Protocol};
+use landspeed_record::{CostClass, CostProfile, FlowWatch, LinkFacts, ProcessWatch, Protocol, SnmpCounts};
 use landspeed_units::{Bytes, Nanos};
 
 use super::{FlowView, counter};
@@ -126,6 +126,21 @@ impl EndView<'_> {
     fn of_window(&self, time: impl Fn(&ProcessWatch) -> u64) -> Option<f64> {
         let window = self.window();
         self.process.filter(|_| window > 0.0).map(|process| time(process) as f64 / window)
+    }
+
+    /// Whether anything moved, or waited to. Sockets of datagrams count nothing, their namespace does; where its counters
+    /// were not read, they are taken to carry.
+    pub(crate) fn carries(&self) -> bool {
+        const DATAGRAMS: [&str; 5] = [
+            "Udp.InDatagrams",
+            "Udp.OutDatagrams",
+            "Udp.RcvbufErrors",
+            "Udp6.InDatagrams",
+            "Udp6.OutDatagrams",
+        ];
+        let counted = self.host.seen.get::<SnmpCounts>();
+        let datagrams = counted.0.is_empty() || DATAGRAMS.iter().any(|name| counter(self.host, name) > 0);
+        self.flows.iter().any(|flow| if flow.last().is_some() { flow.carries() } else { datagrams })
     }
 
     /// Share of the window that the busiest thread ran.

@@ -57,6 +57,20 @@ impl<'a> FlowView<'a> {
         }
     }
 
+    /// Whether payload moved in either direction, or waited to.
+    pub(crate) fn carries(&self) -> bool {
+        let moved = [
+            self.delta(|t| t.sent_bytes.0),
+            self.delta(|t| t.acked_bytes.0),
+            self.delta(|t| t.received_bytes.0),
+        ];
+        let waits = |t: &TcpState| t.unacked_segments > 0 || t.not_sent_bytes.0 > 0;
+        let queued = |s: &SocketState| s.receive_queue_bytes.0 > 0 || s.send_queue_bytes.0 > 0;
+        moved.iter().any(|bytes| *bytes > 0)
+            || self.states().any(waits)
+            || self.watch.samples.iter().any(queued)
+    }
+
     /// Median over the samples of TCP's state; `None` without any.
     pub(crate) fn median_tcp(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
         median(self.states().map(|state| of(state) as f64))

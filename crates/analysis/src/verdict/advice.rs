@@ -1,0 +1,107 @@
+//! What to try, in terms of the program whose flow it is, and nothing that is so already.
+//!
+//! Judges advise knobs and settings of a flow. The settings are landspeed's to change where it sends the flow itself. A flow of
+//! another program is changed in that program, or by tools that act on it.
+
+use landspeed_record::{Finding, Remedy, Settings};
+
+use super::scene::Scene;
+use super::view::{EndView, View};
+use super::words::shown;
+
+/// A finding with the remedies that can be had.
+pub(super) fn fitting(scene: &Scene<'_>, view: &View<'_>, mut finding: Finding) -> Finding {
+    let remedies = std::mem::take(&mut finding.remedies);
+    let open = remedies.into_iter().filter(|remedy| !is_so(scene, view, remedy));
+    finding.remedies = match scene.own {
+        Some(_) => open.collect(),
+        None => open.filter_map(|remedy| of_program(view, &finding.at, remedy)).collect(),
+    };
+    finding
+}
+
+/// Whether the flow, or every host that was watched, has the value already.
+fn is_so(scene: &Scene<'_>, view: &View<'_>, remedy: &Remedy) -> bool {
+    if remedy.knob.is_empty() || remedy.value.is_empty() {
+        return false;
+    }
+    if remedy.knob == "congestion-control" {
+        return view.main().is_some_and(|flow| flow.watch.congestion == remedy.value);
+    }
+    let has = |set: &Settings| set.get(&remedy.knob) == Some(&remedy.value);
+    scene.own.is_some_and(has) || [Some(scene.a), scene.b].into_iter().flatten().all(|host| has(host.set))
+}
+
+/// The remedy as the program's owner can apply it; `None` where there is nothing to apply.
+fn of_program(view: &View<'_>, at: &str, remedy: Remedy) -> Option<Remedy> {
+    let (sender, receiver) = (view.sender.as_ref(), view.receiver.as_ref());
+    let what = match (remedy.knob.as_str(), remedy.value.as_str()) {
+        ("write-size", _) => {
+            format!("have {} write 64 KB or more at a time: fewer calls for a byte", program(sender))
+        }
+        ("read-size", _) => format!("have {} read 64 KB or more at a time", program(receiver)),
+        ("nodelay", _) => format!("set TCP_NODELAY in {}: small segments leave at once", program(sender)),
+        ("sndbuf", _) => {
+            format!("do not set SO_SNDBUF in {}: the kernel then sizes the buffer", program(sender))
+        }
+        ("rcvbuf", "0") => {
+            format!("do not set SO_RCVBUF in {}: the kernel then sizes the buffer", program(receiver))
+        }
+        ("rcvbuf", _) => {
+            format!("raise SO_RCVBUF in {}: it carries bursts and pauses of the reader", program(receiver))
+        }
+        ("pacing-rate", _) => {
+            format!("raise SO_MAX_PACING_RATE in {} above the path's rate, or do not set it", program(sender))
+        }
+        ("placement", value) => return placed(view, at, value).map(|what| by_hand(remedy, what)),
+        ("congestion-control", name) => {
+            format!(
+                "choose {name}: TCP_CONGESTION in {}, or net.ipv4.tcp_congestion_control",
+                program(sender)
+            )
+        }
+        _ => return Some(remedy),
+    };
+    Some(by_hand(remedy, what))
+}
+
+fn by_hand(remedy: Remedy, what: String) -> Remedy {
+    Remedy { knob: String::new(), value: String::new(), what, ..remedy }
+}
+
+/// "iperf3 (pid 4711)", or "the sending program".
+fn program(end: Option<&EndView<'_>>) -> String {
+    match end.and_then(|end| end.process).filter(|process| process.pid > 0) {
+        Some(process) => format!("{} (pid {})", shown(&process.name), process.pid),
+        None => "the program".to_owned(),
+    }
+}
+
+/// Where to let the program run. The end is that of the finding, else the busier one.
+fn placed(view: &View<'_>, at: &str, value: &str) -> Option<String> {
+    let there = |end: &&EndView<'_>| {
+        end.process.is_some_and(|process| process.pid > 0) && at.starts_with(&end.name())
+    };
+    let busy = |end: &&EndView<'_>| end.process.map_or(0, |process| process.busiest_thread_ns.0);
+    let end = view.ends().find(there).or_else(|| view.ends().max_by_key(busy))?;
+    let process = end.process.filter(|process| process.pid > 0)?;
+    let all: Vec<u32> = end.host.cpu().cores.iter().map(|core| core.core).collect();
+    let others: Vec<u32> = all.iter().copied().filter(|core| *core != process.core).collect();
+    let near =
+        end.link_facts().map(|link| link.local_cpus.clone()).filter(|near| !near.contains(&process.core));
+    let cores = match value {
+        // It may run everywhere already.
+        "free" if process.allowed_cores.len() >= all.len() => return None,
+        "free" => all,
+        _ => near.filter(|near| !near.is_empty()).unwrap_or(others),
+    };
+    let listed: Vec<String> = cores.iter().map(u32::to_string).collect();
+    let why = match value {
+        "free" => "lets it run where there is room",
+        "neighbours" => "moves it beside that core",
+        _ => "moves it: where it runs decides what each byte costs",
+    };
+    let command = format!("taskset -acp {} {}", listed.join(","), process.pid);
+    let unit = "CPUAffinity= in a systemd unit does so for good";
+    (!cores.is_empty()).then(|| format!("`{command}` {why} ({}); {unit}", shown(&process.name)))
+}
