@@ -29,6 +29,22 @@ pub enum Error {
     /// The kernel's answer over netlink; the message names operation and object.
     #[error(transparent)]
     Netlink(#[from] landspeed_netlink::Error),
+    /// The process to watch is in another network namespace.
+    #[error("process {pid} is in {namespace}: {command}")]
+    Elsewhere {
+        /// The process.
+        pid: u32,
+        /// "network namespace blue".
+        namespace: String,
+        /// What to do.
+        command: String,
+    },
+    /// The process to watch may not be looked at.
+    #[error("process {pid} belongs to another user: only root may watch it (sudo)")]
+    Forbidden {
+        /// The process.
+        pid: u32,
+    },
     /// The thing to watch is not there.
     #[error("{object} is gone: {why}")]
     Gone {

@@ -90,6 +90,7 @@ pub(super) fn inodes_of_target(pid: u32) -> Result<BTreeSet<u32>, Error> {
             object: format!("process {pid}"),
             why: "/proc does not list it; is it of another PID namespace?".into(),
         },
+        ErrorKind::PermissionDenied => Error::Forbidden { pid },
         _ => Error::io("read", format!("/proc/{pid}/fd (root may)"), source),
     })
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use landspeed_netlink::{InetSocket, Ports, Rtnl, SockDiag, SocketKind};
 
@@ -42,13 +44,8 @@ impl Wanted {
     pub(super) fn process(pid: u32) -> Result<Self, Error> {
         let inodes = inodes_of_target(pid)?;
         // Lists are of this thread's network namespace: elsewhere no inode would ever match.
-        let namespace = |of: &str| fs::read_link(format!("/proc/{of}/ns/net")).ok();
         match (namespace("thread-self"), namespace(&pid.to_string())) {
-            (Some(here), Some(there)) if here != there => Err(Error::Gone {
-                object: format!("process {pid}"),
-                why: "it lives in another network namespace; watch it from there (ip netns exec, nsenter -n)"
-                    .into(),
-            }),
+            (Some(here), Some(there)) if here != there => Err(elsewhere(pid, &there)),
             _ => Ok(Wanted::Process { pid, inodes }),
         }
     }
@@ -122,6 +119,44 @@ impl Wanted {
             }
         }
     }
+}
+
+/// What the kernel calls the network namespace of a process: "net:[4026531833]".
+fn namespace(of: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{of}/ns/net")).ok()
+}
+
+/// The error for a process of another namespace, with the command that watches it there.
+fn elsewhere(pid: u32, there: &Path) -> Error {
+    let (namespace, command) = match name_of(pid) {
+        Some(name) => (
+            format!("network namespace {name}"),
+            format!("`landspeed explain netns:{name} --pid {pid}` watches it"),
+        ),
+        None if namespace("1").is_some_and(|first| first == there) => {
+            let from = format!("`landspeed explain --pid {pid}`, run outside this namespace, watches it");
+            ("the machine's first network namespace".to_owned(), from)
+        }
+        None => (
+            "a network namespace without a name".to_owned(),
+            format!(
+                "name it (`ip netns attach NAME {pid}`), then `landspeed explain netns:NAME --pid {pid}`"
+            ),
+        ),
+    };
+    Error::Elsewhere { pid, namespace, command }
+}
+
+/// Where `ip netns` keeps the names of namespaces.
+const NAMES: &str = "/run/netns";
+
+/// The name of a process's network namespace, where it has one.
+fn name_of(pid: u32) -> Option<String> {
+    let id = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    let own = id(Path::new(&format!("/proc/{pid}/ns/net")))?;
+    let mut named = fs::read_dir(NAMES).ok()?.flatten();
+    let entry = named.find(|entry| id(&entry.path()) == Some(own))?;
+    entry.file_name().into_string().ok()
 }
 
 /// Whether `end` is `at`, where port 0 and an unspecified address are any.
