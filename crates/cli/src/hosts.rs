@@ -145,6 +145,10 @@ impl NamedHosts {
     }
 
     fn pair_of(&self, a: Host, b: Host, at: &topology::Host) -> Result<Pair> {
+        let one_machine = !a.facts.boot_id.is_empty() && a.facts.boot_id == b.facts.boot_id;
+        if one_machine && a.facts.netns_cookie == b.facts.netns_cookie {
+            return Err(topology::Error::OneHost { a: a.name, b: b.name }.into());
+        }
         let wishes = Wishes { hints: hints(at), ..self.wishes.clone() };
         Ok(Pair::join(a, b, &wishes)?)
     }

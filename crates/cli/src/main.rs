@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         Err(error) => {
             let line = landspeed_report::safe(&line(&error));
             let _ = writeln!(std::io::stderr(), "landspeed: {line}");
-            ExitCode::FAILURE
+            if is_usage(&error) { ExitCode::from(2) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -69,6 +69,11 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Cc(args) => commands::cc::run(&args),
         Command::Knobs(args) => commands::knobs::run(&args),
     }
+}
+
+/// Whether the command line asks for what cannot be, as clap's own refusals.
+fn is_usage(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(landspeed_topology::Error::OneHost { .. }))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

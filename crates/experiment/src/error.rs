@@ -21,6 +21,9 @@ pub enum Error {
         /// Every address with what went wrong there.
         tried: String,
     },
+    /// A host lacks an address of the family that was asked for, or the very address.
+    #[error("{host} has no {what}; {remedy}")]
+    NoAddress { host: String, what: String, remedy: String },
     #[error(transparent)]
     Topology(#[from] landspeed_topology::Error),
     #[error(transparent)]

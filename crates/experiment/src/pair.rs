@@ -58,6 +58,7 @@ const SOURCE_PORTS: u16 = 20_000;
 impl Pair {
     /// Finds the data path from `a` to `b` by proving a flow over it, and probes the knobs along it.
     pub fn join(mut a: Host, mut b: Host, wishes: &Wishes) -> Result<Pair, Error> {
+        has_addresses(&a, &b, wishes)?;
         let key = SessionKey::random();
         let mut tried = Vec::new();
         for address in addresses(&b, wishes) {
@@ -80,8 +81,7 @@ impl Pair {
                 Err(error) => tried.push(format!("{address}: {error}")),
             }
         }
-        let tried = if tried.is_empty() { "B has no address to try".into() } else { tried.join("; ") };
-        Err(Error::NoPath { a: a.name, b: b.name, tried })
+        Err(Error::NoPath { a: a.name, b: b.name, tried: tried.join("; ") })
     }
 
     pub fn host_mut(&mut self, side: Side) -> &mut Host {
@@ -271,16 +271,61 @@ fn addresses(b: &Host, wishes: &Wishes) -> Vec<IpAddr> {
     if let Some(address) = wishes.address {
         return vec![address];
     }
-    let own = b.facts.links.iter().filter(|link| link.up).flat_map(|link| link.addresses.iter().copied());
-    let link_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(v6) if v6.is_unicast_link_local());
     let mut found: Vec<IpAddr> = Vec::new();
-    for address in wishes.hints.iter().copied().chain(own) {
-        let fits = wishes.ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6);
-        if fits && !link_local(&address) && !found.contains(&address) {
+    for address in wishes.hints.iter().copied().chain(own_addresses(b)) {
+        if fits(&address, wishes) && !found.contains(&address) {
             found.push(address);
         }
     }
     found
+}
+
+/// Addresses of links that are up.
+fn own_addresses(host: &Host) -> impl Iterator<Item = IpAddr> + '_ {
+    host.facts.links.iter().filter(|link| link.up).flat_map(|link| link.addresses.iter().copied())
+}
+
+/// Whether an address is of the family that the user wants; one that means nothing beyond its link is of none.
+fn fits(address: &IpAddr, wishes: &Wishes) -> bool {
+    let link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+    !link_local && wishes.ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6)
+}
+
+/// Refuses a family that a host has no address of, and an address that is not B's.
+fn has_addresses(a: &Host, b: &Host, wishes: &Wishes) -> Result<(), Error> {
+    let family = match wishes.ipv6 {
+        None => "IP",
+        Some(true) => "IPv6",
+        Some(false) => "IPv4",
+    };
+    let remedy = wishes.ipv6.map_or("add one there", |_| "add one there, or leave out -4 and -6");
+    let lacks = |host: &Host| Error::NoAddress {
+        host: host.name.clone(),
+        what: format!("{family} address on a link that is up"),
+        remedy: remedy.to_owned(),
+    };
+    match wishes.address {
+        Some(address) => has_address(b, address, wishes),
+        None if addresses(b, wishes).is_empty() => Err(lacks(b)),
+        None if wishes.ipv6.is_some() && !own_addresses(a).any(|own| fits(&own, wishes)) => Err(lacks(a)),
+        None => Ok(()),
+    }
+}
+
+/// Loopback links are not among a host's facts: of their addresses the kernel there decides.
+fn has_address(b: &Host, address: IpAddr, wishes: &Wishes) -> Result<(), Error> {
+    let all: Vec<String> =
+        own_addresses(b).filter(|own| fits(own, wishes)).map(|own| own.to_string()).collect();
+    let known = address.is_loopback() || own_addresses(b).any(|own| own == address);
+    if known && wishes.ipv6.is_none_or(|ipv6| address.is_ipv6() == ipv6) {
+        return Ok(());
+    }
+    let (host, what) = (b.name.clone(), format!("address {address} to send to"));
+    let remedy = match all.as_slice() {
+        [] => "it has none that is up".to_owned(),
+        all => format!("--address takes one of {}", all.join(", ")),
+    };
+    Err(Error::NoAddress { host, what, remedy })
 }
 
 fn probe() -> TrialSpec {

@@ -32,6 +32,12 @@ pub enum Error {
     /// The words of a command line name no topology.
     #[error("{0}")]
     Hosts(String),
+    /// Two words of a command line name one host.
+    #[error(
+        "{a} and {b} are one host, and traffic within a host takes loopback, which is not a network path: name two hosts, \
+         or use lab:back-to-back"
+    )]
+    OneHost { a: String, b: String },
     /// A file or folder that somebody else could have put there.
     #[error("{} is not used: {why}", path.display())]
     Untrusted { path: PathBuf, why: String },

@@ -48,7 +48,15 @@ impl Topology for Real {
     fn plan(&self, words: &[String]) -> Result<Plan, Error> {
         let hosts: Result<Vec<Host>, Error> =
             words.iter().map(|word| Ok(word.parse::<HostSpec>()?.into())).collect();
-        Ok(Plan::Real(hosts?))
+        let hosts = hosts?;
+        let twice = hosts
+            .iter()
+            .enumerate()
+            .find(|(nth, host)| hosts[..*nth].iter().any(|other| other.reach == host.reach));
+        match twice {
+            Some((_, host)) => Err(Error::OneHost { a: host.name.clone(), b: host.name.clone() }),
+            None => Ok(Plan::Real(hosts)),
+        }
     }
 }
 
