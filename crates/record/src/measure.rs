@@ -4,8 +4,8 @@ use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations, PartFigures,
-    PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram,
+    Controls, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations,
+    PartFigures, PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram,
 };
 
 pub const MEASURE_FORMAT: u32 = 3;
@@ -138,6 +138,9 @@ pub struct TcpFigure {
     pub rwnd_limited: f64,
     /// Share of that time that the own send buffer limited, 0 to 1.
     pub sndbuf_limited: f64,
+    /// Congestion controls of its flows, as their sockets told; empty in older documents.
+    #[serde(default)]
+    pub congestion: Vec<String>,
 }
 
 impl TcpFigure {
@@ -163,6 +166,7 @@ impl TcpFigure {
             min_rtt_ns: last.values().map(|s| s.min_rtt_ns).min().unwrap_or_default(),
             rwnd_limited: share(|s| s.rwnd_limited_ns),
             sndbuf_limited: share(|s| s.sndbuf_limited_ns),
+            congestion: Vec::new(),
         })
     }
 }
@@ -179,10 +183,12 @@ impl MeasureReport {
         let ends = [(Side::A, a), (Side::B, b)];
         self.cpu = ends.iter().map(|(side, end)| HostCpu::of(*side, end.observed.get())).collect();
         self.cpu.retain(|cpu| cpu.cores > 0);
-        self.tcp = ends
-            .iter()
-            .filter_map(|(side, end)| TcpFigure::of(*side, end.observed.get::<Vec<TcpSample>>()))
-            .collect();
+        let tcp = |(side, end): &(Side, &EndpointOutcome)| {
+            let Controls(used) = end.observed.get();
+            let congestion = used.iter().cloned().collect();
+            Some(TcpFigure { congestion, ..TcpFigure::of(*side, end.observed.get::<Vec<TcpSample>>())? })
+        };
+        self.tcp = ends.iter().filter_map(tcp).collect();
         for (side, end) in ends {
             self.notes.extend(notes(side, &end.not_as_asked, &end.observed));
             self.notes.extend(datagram::notes(end).iter().map(|line| format!("{side}: {line}")));

@@ -1,16 +1,17 @@
 //! The result of `landspeed measure`.
 
-use landspeed_record::{HostCpu, LatencyFigure, MeasureReport, Side, StreamFigure, SweepPoint};
+use landspeed_record::{HostCpu, LatencyFigure, MeasureReport, Side, StreamFigure, SweepPoint, TcpFigure};
 use landspeed_units::{BitRate, CpuNanos, Nanos};
 
 use crate::block::{Block, Cell, Column, Document, Head, Section, Seen, Table, Text};
 use crate::words::number;
-use crate::{observed, wan};
+use crate::{observed, safe, wan};
 
 pub fn measure(report: &MeasureReport) -> Document {
     let sections = [
         streams(report),
         Section::new("sweep", "Goodput by write size").minor().all(sweep(&report.sweep)),
+        Section::new("figures", "What it counted").minor().all(observed::table("", &report.figures)),
         latency(report),
         cpu(report),
         Section::new("tcp", "What TCP said").minor().all(tcp(report)),
@@ -58,8 +59,7 @@ fn streams(report: &MeasureReport) -> Section {
     let cost =
         report.bytes_per_cpu_s.map(|cost| Block::text(format!("cost  {cost}, processor time of both hosts")));
     let before = report.connections_per_s.map(|n| Block::text(format!("connections  {n:.0} per second")));
-    let own = observed::table("", &report.figures);
-    Section::new("streams", "Goodput").minor().all(table.some()).all(cost).all(before).all(own)
+    Section::new("streams", "Goodput").minor().all(table.some()).all(cost).all(before)
 }
 
 fn stream(figure: &StreamFigure) -> [Cell; 4] {
@@ -141,7 +141,16 @@ fn cpu_row(cpu: &HostCpu) -> Vec<Cell> {
     cells
 }
 
+/// Without a stream no window and no buffer limits anything, and there is no load.
 fn tcp(report: &MeasureReport) -> Option<Table> {
+    if report.streams.is_empty() && report.sweep.is_empty() {
+        let row = |t: &TcpFigure| {
+            [direction(t.sender).into(), t.retransmits.into(), Cell::from(safe(&t.congestion.join(", ")))]
+        };
+        return Table::figures("What TCP said", &["TCP", "retransmits", "control"])
+            .rows(report.tcp.iter().map(row))
+            .some();
+    }
     let percent = |share: f64| Cell::number(share, format!("{:.0} %", share * 100.0));
     let headers = [
         "TCP",
@@ -150,11 +159,14 @@ fn tcp(report: &MeasureReport) -> Option<Table> {
         "least",
         "limited by peer's window",
         "by send buffer",
+        "control",
     ];
     let rows = report.tcp.iter().map(|t| {
         let limits = [percent(t.rwnd_limited), percent(t.sndbuf_limited)];
         let [rwnd, sndbuf] = limits;
-        [direction(t.sender).into(), t.retransmits.into(), t.rtt_ns.into(), t.min_rtt_ns.into(), rwnd, sndbuf]
+        let control = Cell::from(safe(&t.congestion.join(", ")));
+        let sender = direction(t.sender).into();
+        [sender, t.retransmits.into(), t.rtt_ns.into(), t.min_rtt_ns.into(), rwnd, sndbuf, control]
     });
     Table::figures("What TCP said", &headers).rows(rows).some()
 }

@@ -21,6 +21,12 @@ pub enum Error {
         "flow {flow} is not as it must be: {line}; `landspeed cc list` shows the congestion controls of this host"
     )]
     NotAsAsked { flow: u32, line: String },
+    #[error(
+        "{line}; this host has {}{}; `landspeed cc list` shows those that can be loaded",
+        available.join(", "),
+        nearest(wanted, available)
+    )]
+    Control { line: String, wanted: String, available: Vec<String> },
     #[error("the peer ended the trial early, {phase}; its own report says why")]
     PeerGone { phase: &'static str },
     #[error("the peer said nothing for {waited}, {phase}; check that it is not overloaded or stopped")]
@@ -45,6 +51,14 @@ impl Error {
     pub(crate) fn refused(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
         Error::Refused { operation, object: object.to_string(), source }
     }
+}
+
+/// "; did you mean bbr?", where a name is that close.
+fn nearest(wanted: &str, available: &[String]) -> String {
+    const CLOSE: usize = 2;
+    let closest = available.iter().min_by_key(|name| strsim::osa_distance(wanted, name));
+    let closest = closest.filter(|name| strsim::osa_distance(wanted, name) <= CLOSE);
+    closest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
 
 impl From<landspeed_transport::Error> for Error {

@@ -91,7 +91,23 @@ fn open(
     };
     let transport = transport(TRANSPORT.of(settings))?;
     let call = Call { server: plan.towards(transport)?, number, source_port, settings, key: &plan.key };
-    Ok(transport.connect(&call, patience)?)
+    let flow = transport.connect(&call, patience)?;
+    has_control(flow.as_ref(), settings)?;
+    Ok(flow)
+}
+
+/// Refuses a flow that took another congestion control than the one asked for, as its socket tells: it would measure something
+/// else under that name.
+fn has_control(flow: &dyn Flow, settings: &Settings) -> Result<(), Error> {
+    const ALL: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    let differs = |line: &&String| line.starts_with("TCP_CONGESTION:");
+    let Some(line) = flow.not_as_asked().iter().find(differs) else { return Ok(()) };
+    let available = std::fs::read_to_string(ALL).unwrap_or_default();
+    Err(Error::Control {
+        line: line.clone(),
+        wanted: settings.get("socket-congestion").cloned().unwrap_or_default(),
+        available: available.split_whitespace().map(str::to_owned).collect(),
+    })
 }
 
 /// The server's part: takes flows in whatever order they come until all are there.
@@ -113,7 +129,10 @@ pub(crate) fn answer(needs: &Needs, port: &DataPort, cancel: &Cancel) -> Result<
     accept_all(&mut data, &transports, (needs, &mut places), &patience)?;
     strangers += data.iter().map(|listener| listener.strangers()).sum::<u64>();
     let signals = Signals::new(places.signals.expect("the loop ends with it"));
-    let flows = places.flows.into_iter().flatten().collect();
+    let flows: Vec<_> = places.flows.into_iter().flatten().collect();
+    if needs.own.is_empty() {
+        flows.iter().try_for_each(|flow| has_control(flow.as_ref(), &needs.settings))?;
+    }
     let more = More::Accept(data.pop().filter(|_| needs.keeps_listening));
     Ok(Session { flows, signals, more, strangers })
 }

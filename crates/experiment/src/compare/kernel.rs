@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_analysis::wan::unfit;
 use landspeed_record::{
-    Cell, Contest, Contestant, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, RunFlow, RunSample,
-    Settings, Study, StudyRun, TcpSample, Workload,
+    Cell, Contest, Contestant, Controls, CpuUsage, EndpointOutcome, FlowPlan, Misshapen, Question, RunFlow,
+    RunSample, Settings, Study, StudyRun, TcpSample, Workload,
 };
 use landspeed_session::{Reply, Request};
 use landspeed_topology::{Hosts, PathLink};
@@ -118,6 +118,7 @@ impl KernelRuns<'_> {
             probes_lost: staggered.probes_lost,
             sender_cpu_ns: Some(a.observed.get::<CpuUsage>().own()),
             sender_clock_hz: self.pair.a.facts.cpu_clock_hz,
+            controls: a.observed.get::<Controls>().0.clone(),
             ..StudyRun::default()
         })
     }

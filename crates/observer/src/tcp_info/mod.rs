@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, OwnedFd};
 
-use landspeed_record::{Amount, Observations, TcpSample};
+use landspeed_record::{Amount, Controls, Observations, TcpSample};
 use landspeed_units::{BitRate, Bytes, Nanos};
+
+use rustix::net::sockopt::tcp_congestion;
 
 use crate::figures::{headlines, mean, total};
 use crate::window::{OpenWindow, windows};
@@ -95,6 +97,9 @@ impl OpenWindow for TcpWindow {
     }
 
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
+        // A socket that is closed still tells; one that does not costs its name only.
+        let controls = self.sockets.iter().filter_map(|(_, socket)| tcp_congestion(socket).ok());
+        seen.put(Controls(controls.collect()));
         seen.put(self.samples);
         if self.short.is_some_and(|filled| filled < offset_of!(Raw, rehash)) {
             seen.unseen

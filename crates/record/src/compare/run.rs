@@ -1,5 +1,7 @@
 //! One run as it was seen.
 
+use std::collections::BTreeSet;
+
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +93,9 @@ pub struct StudyRun {
     pub sender_cpu_ns: Option<CpuNanos>,
     /// Clock of the sender's processors in Hz, as the host tells; `None` where it does not.
     pub sender_clock_hz: Option<f64>,
+    /// Congestion controls that the sender's sockets told (TCP_CONGESTION); empty in the simulator.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub controls: BTreeSet<String>,
     /// What the link did during this run, where it is landspeed's own.
     pub link: Option<WanStats>,
     /// Why the run does not count, one line each: the link was late, or lost what it should not. Empty for a run

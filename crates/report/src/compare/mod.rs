@@ -237,6 +237,7 @@ fn runs(report: &CompareReport, record: &Record) -> Section {
     Section::new("runs", "The runs")
         .with(counted)
         .all(Block::only(Seen::InFull, late))
+        .all(Block::only(Seen::InFull, runs::controls(record).map(Block::text)))
         .all(group)
         .all(Block::asides(report.notes.iter().map(|note| safe(note))))
 }

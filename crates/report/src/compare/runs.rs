@@ -1,6 +1,6 @@
 //! The runs behind the figures, ready to be drawn.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_analysis::compare::Timeline;
 use landspeed_record::{CompareReport, Line, Question, Record, StudyRun, WanCarrier, WanStats};
@@ -152,6 +152,17 @@ pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
     let both = || links.iter().flat_map(|link| [&link.a_to_b, &link.b_to_a]);
     let (p99, worst) = (both().map(|d| d.late_p99_ns).max()?, both().map(|d| d.late_max_ns).max()?);
     Some((links.len(), p99, worst))
+}
+
+/// Which congestion controls the flows used, as their sockets told; `None` of a simulated study and of older records.
+pub(super) fn controls(record: &Record) -> Option<String> {
+    let runs = record.lines.iter().filter_map(|line| match line {
+        Line::Run(run) => Some(&run.controls),
+        _ => None,
+    });
+    let used: BTreeSet<String> = runs.flatten().map(|name| safe(name)).collect();
+    let named = used.into_iter().collect::<Vec<_>>().join(", ");
+    (!named.is_empty()).then(|| format!("The flows used {named}, as their sockets told (TCP_CONGESTION)."))
 }
 
 #[cfg(test)]

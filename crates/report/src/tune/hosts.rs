@@ -1,6 +1,8 @@
 //! What the hosts are.
 
-use landspeed_record::{CpuAccounting, HostFacts, Line, PathFacts, Record, TuneSummary};
+use std::collections::BTreeSet;
+
+use landspeed_record::{Controls, CpuAccounting, HostFacts, Line, PathFacts, Record, TuneSummary};
 
 use crate::block::{Block, Column, List, Look, Section, Seen, Table, Text};
 use crate::safe;
@@ -20,9 +22,22 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
     let rows = facts(a, path.map(|p| &p.link_a)).into_iter().zip(facts_b);
     let table = Table::new("The hosts", "", columns)
         .rows(rows.map(|((name, in_a), (_, in_b))| [name.to_owned(), safe(&in_a), safe(&in_b)]));
-    let blocks = shared.into_iter().chain([table.into()]).chain(path.map(between));
+    let used =
+        controls(record).map(|used| Block::text(format!("The flows used {used}, as their sockets told.")));
+    let blocks = shared.into_iter().chain([table.into()]).chain(path.map(between)).chain(used);
     let blocks = blocks.chain(notes("A", a)).chain(notes("B", b));
     Section::new("hosts", "The hosts").all(Block::only(Seen::InFull, blocks))
+}
+
+/// The congestion controls that the trials' flows used.
+fn controls(record: &Record) -> Option<String> {
+    let trials = record.lines.iter().filter_map(|line| match line {
+        Line::Trial(trial) => Some([&trial.a, &trial.b]),
+        _ => None,
+    });
+    let used: BTreeSet<String> =
+        trials.flatten().flat_map(|end| &end.observed.get::<Controls>().0).map(|name| safe(name)).collect();
+    (!used.is_empty()).then(|| used.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn between(path: &PathFacts) -> Block {
