@@ -20,9 +20,9 @@ pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 /// Measure a network path between two hosts, find what holds it back, change one setting at a time, keep only what is proven
 /// to help, and restore everything.
 #[derive(Debug, Parser)]
-#[command(name = "landspeed", version, arg_required_else_help = true)]
+#[command(name = "landspeed", version, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:\n  \
-             sudo landspeed tune             tune a lab on this machine in seven minutes; changes nothing outside it\n  \
+             sudo landspeed tune             tune a lab on this machine\n  \
              landspeed doctor                check this host's settings\n  \
              landspeed tune HOST_A HOST_B    tune a real path by ssh")]
 pub(crate) struct Arguments {
@@ -32,19 +32,19 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Tune a path one setting at a time, keep what is proven to help, restore everything
+    /// Tune a path, keep what is proven to help, restore everything
     Tune(TuneArgs),
-    /// Explain what holds a path or a flow back, with evidence, and what to try
+    /// Explain what holds a path or a flow back, and what to try
     Explain(ExplainArgs),
     /// Measure a path with one workload
     Measure(MeasureArgs),
-    /// Compare TCPs over one path by one method, on this kernel or in the simulator (PFLDnet study)
+    /// Compare congestion controls over one path, on sockets or simulated
     Compare(CompareArgs),
     /// Check this host's settings; changes nothing
     Doctor(DoctorArgs),
-    /// List all settings, their values here, and why one cannot be changed
+    /// List all settings with their values here
     Knobs(KnobsArgs),
-    /// Load congestion controls into the running kernel, and unload them
+    /// Load congestion controls into the kernel, and unload them
     Cc(CcArgs),
     /// Show a record as a report
     Show(ShowArgs),
@@ -52,11 +52,11 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Write the settings that a run kept as files that apply at boot
     Persist(PersistArgs),
-    /// Restore what an interrupted run left changed, and remove labs that it left
+    /// Restore what an interrupted run left changed
     Undo(UndoArgs),
-    /// List labs, remove those that a crash left, or make a path slow on purpose
+    /// List and remove labs, or make a path slow on purpose
     Lab(LabArgs),
-    /// Serve one controller on this host (ssh starts it; use --listen to start it by hand)
+    /// Serve one controller on this host
     Agent(AgentArgs),
     /// Holds the journal of an agent that turns knobs; started by the agent
     #[command(hide = true)]
@@ -72,28 +72,38 @@ pub(crate) enum Command {
 /// Which hosts, and how to reach them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
-    /// Two hosts, or more with `measure --fan`. Each is [user@]host, 'local', 'netns:NAME' or the address line of `landspeed
-    /// agent --listen`. Or one lab: lab:back-to-back (default), lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses
-    /// the paper's lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default
+    /// Two hosts, or a lab on this machine [default: lab:back-to-back]
+    ///
+    /// A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
+    /// more than two. A lab is lab:back-to-back, lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses the paper's
+    /// lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
     #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
-    /// Read the line that `landspeed agent --listen` printed from this file, token included, instead of asking for it
-    #[arg(long, value_name = "FILE")]
+    /// Read the agent's line from this file
+    ///
+    /// It is the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for it.
+    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Path")]
     pub(crate) token_file: Option<PathBuf>,
     /// Path of landspeed on hosts reached by ssh
-    #[arg(long, value_name = "PATH", default_value = "landspeed")]
+    #[arg(
+        long,
+        value_name = "PATH",
+        default_value = "landspeed",
+        hide_short_help = true,
+        help_heading = "Path"
+    )]
     pub(crate) remote_path: String,
     /// Pass this option to ssh as -o (may be repeated)
-    #[arg(long, value_name = "KEY=VALUE")]
+    #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
     pub(crate) ssh_option: Vec<String>,
     /// Send to this address of the second host
-    #[arg(long, value_name = "IP")]
+    #[arg(long, value_name = "IP", help_heading = "Path")]
     pub(crate) address: Option<IpAddr>,
     /// Use IPv4 only
-    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Path")]
     pub ipv4: bool,
     /// Use IPv6 only
-    #[arg(short = '6', long)]
+    #[arg(short = '6', long, help_heading = "Path")]
     pub ipv6: bool,
 }
 
@@ -108,13 +118,13 @@ impl HostArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FormArgs {
     /// Print one JSON document instead of the report
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Write a self-contained page
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
     /// Write the report's tables as CSV
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
 }
 
@@ -123,27 +133,32 @@ pub(crate) struct FormArgs {
 pub(crate) struct OutputArgs {
     #[command(flatten)]
     pub(crate) form: FormArgs,
-    /// Where records are kept (default: $XDG_DATA_HOME/landspeed or ~/.local/share/landspeed)
-    #[arg(long, value_name = "DIR")]
+    /// Keep records in this folder
+    ///
+    /// By default it is $XDG_DATA_HOME/landspeed or ~/.local/share/landspeed.
+    #[arg(long, value_name = "DIR", hide_short_help = true, help_heading = "Output")]
     pub(crate) data_dir: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without --flow, --pid or --top, landspeed sends a stream between two hosts and explains it. With one of them\n\
-             it sends nothing: it watches existing flows on the hosts given, or on this host alone.\n\
-             Root sees most. Without root, each part that cannot run says what it lacks, and the rest runs."
+    after_help = "Without --flow, --pid or --top, landspeed sends a stream between two hosts and explains it. With one of them \
+             it sends nothing: it watches existing flows on the hosts given, or on this host alone. \
+             Root sees most. Without root, each part that cannot run says what it lacks.\n\n\
+             Examples:\n  \
+             sudo landspeed explain --flow 10.0.0.2:443    why a flow is no faster\n  \
+             sudo landspeed explain HOST_A HOST_B          why a path is no faster"
 )]
 pub(crate) struct ExplainArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Explain the flows with this endpoint, such as 10.0.0.2:443 or [2001:db8::2]:443; sends nothing
+    /// Explain the flows of this address and port; port 0 is any
     #[arg(long, value_name = "ADDR:PORT", group = "target")]
     pub(crate) flow: Option<std::net::SocketAddr>,
-    /// Explain the flows of this process of the first host; sends nothing
+    /// Explain the flows of this process
     #[arg(long, value_name = "PID", group = "target")]
     pub(crate) pid: Option<u32>,
-    /// Explain the flows that carry most; sends nothing
+    /// Explain the flows that carry most
     #[arg(long, group = "target")]
     pub(crate) top: bool,
     /// Watch for this long
@@ -151,24 +166,26 @@ pub(crate) struct ExplainArgs {
     pub(crate) time: Nanos,
     #[command(flatten)]
     pub(crate) sent: FlowArgs,
-    /// Do not measure what memory, copies and raw packets can do at most on these hosts
-    #[arg(long)]
+    /// Do not measure what memory, copies and raw packets can do
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_limits: bool,
     /// Do not follow packets through the kernel
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_trace: bool,
-    /// Also measure the cost per packet and per byte over message sizes: two to three minutes of unpaced datagrams and writes
-    /// of 32 B to 32 KB, in a lab also at MTU 9000
-    #[arg(long)]
+    /// Also measure the cost per packet and per byte over message sizes
+    ///
+    /// It takes two to three minutes of unpaced datagrams and writes of 32 B to 32 KB, in a lab also at MTU 9000.
+    #[arg(long, hide_short_help = true)]
     pub(crate) sizes: bool,
     /// Print everything that was seen
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) form: FormArgs,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: landspeed doctor eth0")]
 pub(crate) struct DoctorArgs {
     /// Check this interface only
     #[arg(value_name = "INTERFACE")]
@@ -179,6 +196,7 @@ pub(crate) struct DoctorArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: landspeed knobs eth0")]
 pub(crate) struct KnobsArgs {
     /// Show the values on this interface
     #[arg(value_name = "INTERFACE")]
@@ -186,17 +204,19 @@ pub(crate) struct KnobsArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: landspeed show --html report.html")]
 pub(crate) struct ShowArgs {
     /// Show this record [default: the newest]
     pub(crate) record: Option<PathBuf>,
     /// Print everything that the page says
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) full: bool,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: landspeed diff before.jsonl after.jsonl")]
 pub(crate) struct DiffArgs {
     /// First record
     pub(crate) a: PathBuf,
@@ -208,6 +228,7 @@ pub(crate) struct DiffArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: sudo landspeed persist RECORD --write /")]
 pub(crate) struct PersistArgs {
     /// Record of the run
     pub(crate) record: PathBuf,
@@ -229,15 +250,19 @@ pub(crate) enum SideArg {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: sudo landspeed undo")]
 pub(crate) struct UndoArgs {
     /// Restore this network namespace only, and remove no labs
     #[arg(long)]
     pub(crate) here: bool,
-    /// Also restore what a write that was cut short over two minutes ago may have changed, although somebody else may have
-    /// changed it since
+    /// Also restore what a write that was cut short may have changed
+    ///
+    /// Such a write was cut short over two minutes ago; another program may have changed the setting since.
     #[arg(long, conflicts_with = "forget")]
     pub(crate) unsure: bool,
-    /// Restore nothing: show what is given up, then remove the journal. Use it only when undo fails
+    /// Restore nothing: show what is given up, then remove the journal
+    ///
+    /// Use it only when undo fails.
     #[arg(long)]
     pub(crate) forget: bool,
     /// With --forget, do not ask
@@ -256,7 +281,9 @@ pub(crate) struct LabArgs {
 fn topologies() -> String {
     let line = |topology: &&dyn Topology| format!("  {}\n      {}\n", topology.syntax(), topology.describe());
     let lines: String = TOPOLOGIES.iter().map(line).collect();
-    format!("Topologies, as commands take them:\n{lines}docs/reference/topologies.md draws them.")
+    format!(
+        "Topologies, as commands take them:\n{lines}docs/reference/topologies.md draws them.\n\nExample: landspeed lab list"
+    )
 }
 
 #[derive(Debug, Subcommand)]
@@ -268,7 +295,9 @@ pub(crate) enum LabAction {
         /// Id of the lab [default: all labs that a crash left]
         id: Option<String>,
     },
-    /// Make a path slow on purpose, to see what `landspeed explain` says. Without a name, list the faults
+    /// Make a path slow on purpose, to see what `explain` says
+    ///
+    /// Without a name, it lists the faults.
     Faults {
         /// Faults to combine on one flow, each with its own strength if one is given
         #[arg(value_name = "FAULT[=STRENGTH]")]
@@ -280,6 +309,8 @@ pub(crate) enum LabAction {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "ssh starts an agent by itself. Start one by hand where there is no ssh.\n\n\
+             Example: sudo landspeed agent --listen 192.0.2.1:4711 --allow-tune")]
 pub(crate) struct AgentArgs {
     /// Speak frames on standard input and output (what ssh starts)
     #[arg(long, conflicts_with = "listen", required_unless_present = "listen")]

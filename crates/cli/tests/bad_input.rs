@@ -80,12 +80,93 @@ fn a_lab_without_root_says_so() {
     refused(&output, &["root"]);
 }
 
+/// Two namespaces with a cable between them, IPv4 only.
+struct Cabled([String; 2]);
+
+impl Cabled {
+    fn new() -> Cabled {
+        let own = std::process::id();
+        let names = ["a", "b"].map(|end| format!("ls-in{end}{own}"));
+        let [a, b] = &names;
+        sh(&format!(
+            "set -e; for n in {a} {b}; do ip netns add $n; ip netns exec $n sysctl -qw net.ipv6.conf.all.disable_ipv6=1; done
+            ip -n {a} link add c0 type veth peer name c0 netns {b}
+            ip -n {a} addr add 192.0.2.1/24 dev c0; ip -n {b} addr add 192.0.2.2/24 dev c0
+            ip -n {a} link set c0 up; ip -n {b} link set c0 up; ip -n {a} link set lo up"
+        ));
+        Cabled(names)
+    }
+
+    /// `landspeed COMMAND netns:a netns:b REST`.
+    fn run(&self, command: &[&str], rest: &[&str]) -> Output {
+        let words = self.0.clone().map(|name| format!("netns:{name}"));
+        landspeed(&[command, &words.each_ref().map(String::as_str), rest].concat())
+    }
+}
+
+impl Drop for Cabled {
+    fn drop(&mut self) {
+        for name in &self.0 {
+            support::output(&format!("ip netns del {name}"));
+        }
+    }
+}
+
 #[test]
-fn real_hosts_are_not_touched_without_a_yes() {
+fn what_hosts_cannot_do_is_refused_by_name() {
     needs_root!();
-    // Both ends on this machine, over loopback: reachable, and nobody to ask.
-    let output = landspeed(&["tune", "local", "local", "--address", "127.0.0.1"]);
-    refused(&output, &["--yes"]);
+    let hosts = Cabled::new();
+    let [a, b] = &hosts.0;
+    refused(&hosts.run(&["tune"], &[]), &["--yes"]);
+    let measure = ["measure", "stream"];
+    refused(&hosts.run(&measure, &["-6"]), &[b, "no IPv6 address", "leave out"]);
+    refused(&hosts.run(&measure, &["--address", "198.51.100.9"]), &[b, "198.51.100.9", "192.0.2.2"]);
+    refused(
+        &hosts.run(&measure, &["--set", "socket-congestion=cubicc"]),
+        &["cubicc", "did you mean cubic?", "reno"],
+    );
+    let used = hosts.run(&measure, &["--set", "socket-congestion=reno", "-t", "100ms", "--json"]);
+    let report: landspeed_record::MeasureReport =
+        serde_json::from_slice(&used.stdout).expect("a measurement");
+    assert_eq!(report.tcp[0].congestion, ["reno"]);
+    // A process of another namespace, and another user's.
+    let mut child = Command::new("ip").args(["netns", "exec", a, "sleep", "60"]).spawn().expect("ip runs");
+    let pid = child.id().to_string();
+    let moved =
+        || std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "sleep");
+    assert!(support::ours::within(std::time::Duration::from_secs(10), moved));
+    let elsewhere = landspeed(&["explain", "--pid", &pid]);
+    let drop_root = ["--reuid=65534", "--regid=65534", "--clear-groups", LANDSPEED, "explain", "--pid", "1"];
+    let forbidden =
+        Command::new("setpriv").args(drop_root).stdin(Stdio::null()).output().expect("setpriv runs");
+    let idle = landspeed(&["explain", &format!("netns:{a}"), "--pid", &pid, "--time", "300ms"]);
+    child.kill().and_then(|()| child.wait()).expect("it ends");
+    refused(&elsewhere, &[&pid, a, &format!("landspeed explain netns:{a} --pid {pid}")]);
+    refused(&forbidden, &["process 1", "root"]);
+    refused(&idle, &[&pid, "no flow"]);
+}
+
+#[test]
+fn one_host_twice_is_wrong_usage() {
+    for words in [["netns:one", "netns:one"], ["local", "local"], ["dtn1", "dtn1"]] {
+        let output = landspeed(&[&["tune"], &words[..]].concat());
+        refused(&output, &[words[0], "two hosts", "lab:back-to-back"]);
+        assert_eq!(output.status.code(), Some(2));
+    }
+}
+
+/// Each workload's help has its own options first, and none that it has no use for.
+#[test]
+fn the_help_of_a_workload_is_its_own() {
+    let connect = text(&landspeed(&["measure", "connect", "-h"])).0;
+    assert!(
+        connect.contains("Example: landspeed measure connect") && !connect.contains("--flows"),
+        "{connect}"
+    );
+    assert!(!connect.contains("--ssh-option"), "short help: {connect}");
+    assert!(text(&landspeed(&["measure", "stream", "--help"])).0.contains("--ssh-option"));
+    let refused = landspeed(&["measure", "connect", "-P", "4"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: sudo landspeed cc load scalable")]
 pub(crate) struct CcArgs {
     #[command(subcommand)]
     pub(crate) action: CcAction,

@@ -22,46 +22,51 @@ pub(crate) enum AskArg {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Four flows enter one region apart, and the last to enter is the first to leave. There are seven regions; the\n\
-             middle one is twice as long. landspeed samples each flow and probes the round trip meanwhile (Cottrell et\n\
-             al., section III.A). The paper's regions last 120 s, so --scale 1 takes 16 minutes a run. Only figures of\n\
+    after_help = "Four flows enter one region apart, and the last to enter is the first to leave. There are seven regions; the \
+             middle one is twice as long. landspeed samples each flow and probes the round trip meanwhile (Cottrell et \
+             al., section III.A). The paper's regions last 120 s, so --scale 1 takes 16 minutes a run. Only figures of \
              that scale are shown beside the paper's. Each run is recorded when it ends; use --resume to continue.\n\n\
              Examples:\n  \
-             landspeed compare --simulate                        all protocols at the paper's full size, minutes, no root\n  \
-             sudo landspeed compare                              on this kernel's sockets over an emulated path\n  \
-             sudo landspeed compare lab:wan:rate=100M,rtt=80ms,queue=1bdp -p cubic,bbr --repeats 5 --html page.html\n  \
-             landspeed compare HOST_A HOST_B -p cubic,htcp       between real hosts"
+             landspeed compare --simulate                     at the paper's full size, no root\n  \
+             sudo landspeed compare -p cubic,bbr --repeats 5  on sockets, over an emulated path\n  \
+             landspeed compare HOST_A HOST_B -p cubic,htcp    between real hosts"
 )]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Contestants: names in `landspeed cc list`, with settings of the flow behind, such as cubic+pacing-rate=1G or
-    /// default+transport=NAME [default: the protocols of the study, cubic and bbr]
+    /// Congestion controls [default: the study's, cubic and bbr]
+    ///
+    /// `landspeed cc list` has their names. A control takes settings of the flow, as in cubic+pacing-rate=1G or
+    /// default+transport=NAME.
     #[arg(short, long, value_name = "NAME[+SETTING=VALUE],...", value_delimiter = ',')]
     pub(crate) protocols: Vec<String>,
     /// Questions to answer
     #[arg(long, value_enum, value_name = "QUESTION,...", value_delimiter = ',', default_value = "regions")]
     pub(crate) ask: Vec<AskArg>,
-    /// Length of regions as a multiple of the paper's 120 s [default: 0.1; with --simulate 1]
+    /// Length of regions over the paper's 120 s [default: 0.1, simulated 1]
     #[arg(long, value_name = "FACTOR")]
     pub(crate) scale: Option<f64>,
     /// Runs of each protocol, for intervals
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeats: u32,
-    /// With --ask streams: largest number of parallel streams (the paper's best was 16 of 2 MB)
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
+    /// With --ask streams: largest number of parallel streams
+    ///
+    /// The paper's best was 16 streams of 2 MB.
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub(crate) parallel: u16,
     /// Flows of a run
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=16))]
     pub(crate) flows: u16,
-    /// Simulate every packet, with the same C sources: needs no root and sends nothing
+    /// Simulate every packet: needs no root and sends nothing
+    ///
+    /// The simulator runs the C sources that the kernel gets.
     #[arg(long)]
     pub(crate) simulate: bool,
     /// Continue the study of this record with its own options
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["protocols", "ask", "scale", "flows", "simulate", "seed", "hosts"])]
     pub(crate) resume: Option<PathBuf>,
     /// Seed of the order of runs and of all random choices
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) seed: Option<u64>,
     /// Use real hosts without asking
     #[arg(short, long)]

@@ -5,8 +5,9 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum}
 use landspeed_factor::reference::capital;
 use landspeed_factor::{Domain, Factor};
 use landspeed_observer::OBSERVERS;
-use landspeed_record::{Settings, Workload};
+use landspeed_record::{Settings, TrialSpec, Workload};
 use landspeed_transport::TRANSPORTS;
+use landspeed_transport::settings::FLOWS;
 use landspeed_units::{Nanos, parse_duration};
 use landspeed_workload::{Runner, WORKLOADS};
 
@@ -24,10 +25,12 @@ pub(crate) enum FanArg {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FlowArgs {
     /// Carry the data by this transport
-    #[arg(long, value_parser = transports(), default_value = "tcp")]
+    #[arg(long, value_parser = transports(), default_value = "tcp", help_heading = "Flow")]
     pub(crate) transport: String,
-    /// Set the flow, such as write-size=64K,flows=4; `landspeed knobs` lists the settings
-    #[arg(long, value_name = "NAME=VALUE,...")]
+    /// Set the flow, such as write-size=64K
+    ///
+    /// `landspeed knobs` lists the settings. What a flow used is read back from its socket.
+    #[arg(long, value_name = "NAME=VALUE,...", help_heading = "Flow")]
     pub(crate) set: Option<String>,
 }
 
@@ -50,19 +53,22 @@ fn names(of: impl Iterator<Item = (&'static str, &'static str)>) -> PossibleValu
 pub(crate) struct CommonArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Do not count this start-up time [default: 200ms; none for staggered flows]
-    #[arg(long, value_parser = parse_duration)]
+    /// Do not count this start-up time [default: 200ms; none for staggered]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Flow", hide_short_help = true)]
     pub(crate) warm_up: Option<Nanos>,
     #[command(flatten)]
     pub(crate) flow: FlowArgs,
-    /// Parallel flows, as with --set flows=N
-    #[arg(short = 'P', long, value_name = "N")]
+    /// Parallel flows, as --set flows=N
+    #[arg(short = 'P', long, value_name = "N", help_heading = "Flow")]
     pub(crate) flows: Option<String>,
-    /// Use many clients and one server, or one client and many servers; the last host is the one
-    #[arg(long, value_enum)]
+    /// Measure many hosts at once: all others with the last one
+    #[arg(long, value_enum, help_heading = "Path", hide_short_help = true)]
     pub(crate) fan: Option<FanArg>,
-    /// Also run these observers, and print what they saw
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = observers())]
+    /// Also print what these observers saw
+    #[arg(
+        long, value_name = "NAME,...", value_delimiter = ',', value_parser = observers(), help_heading = "Output",
+        hide_short_help = true
+    )]
     pub(crate) watch: Vec<String>,
     #[command(flatten)]
     pub(crate) form: FormArgs,
@@ -79,9 +85,11 @@ impl Args for MeasureArgs {
     fn augment_args(command: Command) -> Command {
         let commands = WORKLOADS.iter().map(|runner| {
             let arguments = runner.parameters().into_iter().map(argument);
-            let command = Command::new(runner.name()).args(arguments);
+            let command = CommonArgs::augment_args(Command::new(runner.name()).args(arguments));
             // The arguments bring a description of their own.
-            CommonArgs::augment_args(command).about(capital(runner.describe())).long_about(None)
+            let command = command.about(capital(runner.describe())).long_about(None);
+            let command = command.after_help(format!("Example: landspeed measure {}", example(*runner)));
+            only_own(command, *runner)
         });
         command
             .subcommand_required(true)
@@ -109,6 +117,29 @@ impl FromArgMatches for MeasureArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// A command line with one of its parameters.
+fn example(runner: &dyn Runner) -> String {
+    let set = runner.parameters().into_iter().find(|parameter| !matches!(parameter.domain, Domain::Switch));
+    let set = set.map_or_else(String::new, |one| format!(" --{} {}", one.name, one.default));
+    format!("{}{set} HOST_A HOST_B", runner.name())
+}
+
+/// Leaves out what the workload has no use for; given all the same, it is refused by name.
+fn only_own(command: Command, runner: &'static dyn Runner) -> Command {
+    let flows = |number: &str| {
+        let flow = [(FLOWS.name.to_owned(), number.to_owned())].into();
+        runner
+            .needs(&TrialSpec { workload: Workload::new(runner.name()), flow, ..TrialSpec::default() })
+            .flows
+    };
+    let unused = |arg: Arg| {
+        arg.hide(true).value_parser(move |_: &str| Err::<String, _>(format!("{} has none", runner.name())))
+    };
+    let command = if flows("1") == flows("2") { command.mut_arg("flows", unused) } else { command };
+    let many = runner.roles().iter().any(|role| role.most > 1);
+    command.mut_arg("fan", |arg| arg.hide(!many))
 }
 
 /// The argument of a parameter: a flag for a switch, else an option with a value of its domain.

@@ -26,13 +26,14 @@ pub(crate) enum BaselineArg {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "`landspeed knobs` lists all settings. Every trial goes into a record in the data directory:\n\
-             `landspeed show` prints it again, and `landspeed persist` writes its result as files."
+    after_help = "`landspeed knobs` lists all settings. Every trial goes into a record in the data directory: \
+             `landspeed show` prints it again, and `landspeed persist` writes its result as files.\n\n\
+             Example: sudo landspeed tune HOST_A HOST_B --budget 5m"
 )]
 pub(crate) struct TuneArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Improve this figure; the others must not get worse by more than 10 %
+    /// Improve this figure; the others get worse by 10 % at most
     #[arg(long = "for", value_enum, default_value = "rate", value_name = "GOAL")]
     pub(crate) goal: GoalArg,
     /// Carry the data by this transport
@@ -41,7 +42,7 @@ pub(crate) struct TuneArgs {
     /// Start from these settings
     #[arg(long, value_enum)]
     pub(crate) baseline: Option<BaselineArg>,
-    /// Time for the whole run, of which at least a quarter goes to the final check
+    /// Time for the whole run; at least a quarter is the final check
     #[arg(long, default_value = "7m", value_parser = parse_duration)]
     pub(crate) budget: Nanos,
     /// Try only this setting (may be repeated)
@@ -50,42 +51,62 @@ pub(crate) struct TuneArgs {
     /// Do not try this setting (may be repeated)
     #[arg(long, value_name = "KNOB")]
     pub(crate) skip: Vec<String>,
-    /// Try settings in the order of the literature. By default, landspeed watches a stream for 2 s at the start and after each
-    /// kept step, and tries first what relieves the bottleneck (except --for latency)
-    #[arg(long)]
+    /// Try settings in the order of the literature
+    ///
+    /// By default, landspeed watches a stream for 2 s at the start and after each kept step, and tries first what relieves the
+    /// bottleneck (except --for latency).
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_explain: bool,
-    /// Compare the result with these settings at the end, such as mtu=9000,tso=on
-    #[arg(long, value_name = "KNOB=VALUE,...")]
+    /// Compare the result with these settings, such as mtu=9000,tso=on
+    #[arg(long, value_name = "KNOB=VALUE,...", hide_short_help = true)]
     pub(crate) against: Option<String>,
-    /// After the run, go on comparing the result with the start for this long, at growing distances, and say whether the gain
-    /// lasts. Ctrl-C ends it early
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "record_run")]
+    /// After the run, compare the result with the start for this long
+    ///
+    /// It compares at growing distances and says whether the gain lasts. Ctrl-C ends it early.
+    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = parse_duration, conflicts_with = "record_run")]
     pub(crate) confirm_for: Option<Nanos>,
     /// Show what would be tried, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Repeat the Land Speed Record instead (SC'03 section 4): one stream with jumbo frames and its window capped at what the
-    /// path holds, then one without the cap. Try lab:wan:rate=2.5G,rtt=180ms
-    #[arg(long)]
+    /// Repeat the Land Speed Record of SC'03 instead
+    ///
+    /// Section 4 of the paper: one stream with jumbo frames and its window capped at what the path holds, then one without the
+    /// cap. Try lab:wan:rate=2.5G,rtt=180ms.
+    #[arg(long, hide_short_help = true, help_heading = "Land Speed Record")]
     pub(crate) record_run: bool,
     /// With --record-run: measure each of the two streams for this long
-    #[arg(long, default_value = "60s", value_parser = parse_duration, requires = "record_run")]
+    #[arg(long, hide_short_help = true, help_heading = "Land Speed Record", default_value = "60s", value_parser = parse_duration, requires = "record_run")]
     pub(crate) time: Nanos,
-    /// With --record-run: distance for bit-metres per second (Sunnyvale to Geneva: 10037)
-    #[arg(long, value_name = "KM", requires = "record_run")]
+    /// With --record-run: distance for bit-metres per second
+    ///
+    /// From Sunnyvale to Geneva it is 10037.
+    #[arg(
+        long,
+        hide_short_help = true,
+        help_heading = "Land Speed Record",
+        value_name = "KM",
+        requires = "record_run"
+    )]
     pub(crate) distance: Option<f64>,
-    /// With --record-run: rate of the path, if the hosts' links do not state it
-    #[arg(long, value_name = "RATE", requires = "record_run")]
+    /// With --record-run: rate of the path, if the links do not state it
+    #[arg(
+        long,
+        hide_short_help = true,
+        help_heading = "Land Speed Record",
+        value_name = "RATE",
+        requires = "record_run"
+    )]
     pub(crate) rate: Option<BitRate>,
-    /// With --record-run on lab:wan: then drop one segment, and measure how long the window takes to recover (about
-    /// rate x RTT^2 / 16 MSS: ten minutes at 2.5 Gb/s and 180 ms)
-    #[arg(long, requires = "record_run")]
+    /// With --record-run on lab:wan: drop a segment and time the recovery
+    ///
+    /// The window takes about rate x RTT^2 / 16 MSS to recover: ten minutes at 2.5 Gb/s and 180 ms.
+    #[arg(long, hide_short_help = true, help_heading = "Land Speed Record", requires = "record_run")]
     pub(crate) recovery: bool,
     /// Change real hosts without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Seed of the random order of trials
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
