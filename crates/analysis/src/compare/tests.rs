@@ -1,6 +1,6 @@
 //! Studies small enough to be judged by hand.
 
-use landspeed_record::{CompareReport, RunFlow, StudyRun};
+use landspeed_record::{CompareReport, Contest, Question, RunFlow, StudyRun};
 use landspeed_units::{Bytes, CpuNanos};
 
 use super::support::{KILOBIT, alone, record, run, study};
@@ -256,4 +256,15 @@ fn a_forged_record_gives_finite_figures() {
             "{report:?}"
         );
     }
+}
+
+#[test]
+fn the_papers_findings_are_left_out_of_other_questions() {
+    let findings = |question| {
+        let study = study(2, 4, vec![Contest { question, ..alone("reno") }]);
+        let one = run(&study, &study.contests[0], 0, by_hand);
+        compare(&record(&study, vec![one]), "").unwrap().findings.len()
+    };
+    assert_eq!(findings(Question::Streams { streams: 1, window_bytes: Bytes(1_000) }), 0);
+    assert_eq!(findings(Question::Regions), 22);
 }

@@ -36,7 +36,8 @@ fn controls(report: &ExplainReport) -> Option<String> {
     let flows = report.hosts.iter().flat_map(|host| host.observed.get::<Vec<FlowWatch>>());
     let named: BTreeSet<String> =
         flows.map(|flow| safe(&flow.congestion)).filter(|name| !name.is_empty()).collect();
-    (!named.is_empty()).then(|| named.into_iter().collect::<Vec<_>>().join(", "))
+    (!named.is_empty())
+        .then(|| format!("congestion control {}", named.into_iter().collect::<Vec<_>>().join(", ")))
 }
 
 fn card(name: &'static str, figure: impl AsRef<str>, under: &str) -> Card {
