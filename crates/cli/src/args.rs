@@ -72,10 +72,10 @@ pub(crate) enum Command {
 /// Which hosts, and how to reach them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
-    /// Two hosts, or a lab on this machine [default: lab:back-to-back]
+    /// Two hosts, or a lab on this machine (the default)
     ///
     /// A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
-    /// more than two. A lab is lab:back-to-back, lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses the paper's
+    /// more than two. A lab is lab:back-to-back (the default), lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses the paper's
     /// lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
     #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
