@@ -21,10 +21,11 @@ build: setup
 setup:
 	@.ci/install gcc make clang pkg-config /usr/include/libelf.h:libelf-dev /usr/include/zlib.h:zlib1g-dev
 
-# Lab tests look at hosts with other people's tools (ip, ethtool, tc), log in with sshd and look at
-# the page with a browser.
+# Lab tests look at hosts with other people's tools (ip, ethtool, tc), log in with sshd, become root with sudo, and look
+# at the page with a browser.
 setup-test: setup
-	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps chrt:util-linux
+	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps chrt:util-linux \
+		sudo script:bsdutils strip:binutils openssl fish
 
 test: setup-test check
 	$(CARGO) run --quiet --locked -p xtask -- test

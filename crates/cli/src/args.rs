@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use landspeed_topology::{TOPOLOGIES, Topology};
+use landspeed_topology::{HostSpec, TOPOLOGIES, Topology};
 use landspeed_units::{Nanos, parse_duration};
 
 pub(crate) use cc::{CcAction, CcArgs};
@@ -20,7 +20,7 @@ pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 /// Measure a network path between two hosts, find what holds it back, change one setting at a time, keep only what is proven
 /// to help, and restore everything.
 #[derive(Debug, Parser)]
-#[command(name = "landspeed", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "landspeed", version = landspeed_session::BUILD, arg_required_else_help = true, max_term_width = 100)]
 #[command(after_help = "Examples:\n  \
              sudo landspeed tune             tune a lab on this machine\n  \
              landspeed doctor                check this host's settings\n  \
@@ -79,20 +79,20 @@ pub(crate) struct HostArgs {
     /// lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
     #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
-    /// Read the agent's line from this file
+    /// Read the agent's line or its token from this file
     ///
-    /// It is the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for it.
+    /// The file holds the line that `landspeed agent --listen` printed, token included. Without a file, landspeed asks for the token
+    /// of a line that is given without it (landspeed://ADDRESS:PORT/#PIN).
     #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Path")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Path of landspeed on hosts reached by ssh
-    #[arg(
-        long,
-        value_name = "PATH",
-        default_value = "landspeed",
-        hide_short_help = true,
-        help_heading = "Path"
-    )]
-    pub(crate) remote_path: String,
+    /// Run this landspeed on hosts reached by ssh
+    ///
+    /// By default, an installed one of this version runs; where there is none, landspeed sends itself.
+    #[arg(long, value_name = "PATH", hide_short_help = true, help_heading = "Path")]
+    pub(crate) remote_path: Option<String>,
+    /// Keep what is sent to a host in its ~/.cache/landspeed, for the next run
+    #[arg(long, conflicts_with = "remote_path", hide_short_help = true, help_heading = "Path")]
+    pub(crate) keep_agent: bool,
     /// Pass this option to ssh as -o (may be repeated)
     #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
     pub(crate) ssh_option: Vec<String>,
@@ -108,9 +108,14 @@ pub(crate) struct HostArgs {
 }
 
 impl HostArgs {
-    /// For records: the hosts as given.
+    /// For records: the hosts as given, but for tokens.
     pub(crate) fn describe(&self) -> String {
-        if self.hosts.is_empty() { "lab:back-to-back".to_owned() } else { self.hosts.join(" ") }
+        if self.hosts.is_empty() {
+            return "lab:back-to-back".to_owned();
+        }
+        let shown =
+            |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
+        self.hosts.iter().map(shown).collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -327,4 +332,7 @@ pub(crate) struct AgentArgs {
     /// Run in this named network namespace
     #[arg(long, value_name = "NAME")]
     pub(crate) netns: Option<String>,
+    /// Started from a file without a name, on a descriptor that is in the way
+    #[arg(long, hide = true)]
+    pub(crate) sent: bool,
 }

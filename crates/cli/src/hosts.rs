@@ -8,6 +8,7 @@ use landspeed_experiment::all_factors;
 use landspeed_experiment::{Host, Pair, Reaching, Wishes};
 use landspeed_factor::Table;
 use landspeed_record::{Settings, WanReport};
+use landspeed_session::{LineSink, Options};
 use landspeed_topology::{self as topology, Hosts, PathLink};
 use landspeed_transport::Transport;
 use landspeed_transport::settings::table;
@@ -59,8 +60,10 @@ impl NamedHosts {
         let reaching = Reaching {
             tune,
             remote_path: args.remote_path.clone(),
+            keep_agent: args.keep_agent,
             ssh_options: args.ssh_option.clone(),
             tokens: args.token_file.clone(),
+            options: Options { notices: LineSink::stderr(), ..Options::default() },
             ..Reaching::default()
         };
         let wishes = Wishes { address: args.address, ipv6, hints: Vec::new() };

@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod data;
+mod hide;
 mod hosts;
 mod labs;
 mod output;
@@ -26,6 +27,8 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2));
         }
     };
+    // What was parsed holds them still.
+    let _ = hide::tokens();
     landspeed_topology::lab::keep_with(landspeed_daemon::own_command("keeper"));
     let ended = run(arguments.command);
     stop::unless_leaving();

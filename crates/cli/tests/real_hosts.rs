@@ -4,10 +4,13 @@ mod support;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use support::hosts::Hosts;
+use support::hosts::{Hosts, PASSWORD};
+use support::ours::within;
+use support::terminal::Terminal;
 use support::{needs_root, text};
 
 /// A hand-started agent on a host, with the line that it printed.
@@ -115,16 +118,18 @@ fn a_fan_takes_three_hosts_and_tells_each_client_apart() {
 }
 
 #[test]
-fn tune_by_ssh_puts_both_hosts_back() {
+fn tune_by_ssh_needs_no_landspeed_there_and_puts_both_hosts_back() {
     needs_root!();
     let hosts = Hosts::new();
     let before = hosts.snapshot();
-    let reach = hosts.reach();
+    let reach = hosts.reach_bare(["root", "root"]);
     let mut args = vec!["tune", "--yes", "--json", "--baseline", "sc03", "--budget", "30s"];
     args.extend(reach.iter().map(String::as_str));
-    let output = hosts.landspeed(&args).output().expect("it runs");
+    let output = hosts.sending(&args).output().expect("it runs");
     let (out, err) = text(&output);
     assert!(output.status.success(), "{err}");
+    assert!(err.contains("sending landspeed (") && err.contains(" to root@10.99.0.3 ..."), "{err}");
+    assert_eq!(hosts.left_there(), Vec::<PathBuf>::new());
     let summary: serde_json::Value = serde_json::from_str(&out).expect("one JSON document");
     assert_eq!(summary["restored"], true, "{err}");
     assert!(summary["steps"].as_array().is_some_and(|steps| steps.len() > 10), "{out}");
@@ -178,13 +183,17 @@ fn a_hand_started_agent_serves_who_has_its_line() {
     let wrong_pin = b.token_file(&hosts, "pin", &mispinned);
     let (ok, _, err) = with(&wrong_pin, &invite(&mispinned));
     assert!(!ok && err.contains("certificate"), "{err}");
-    // A token on the command line is refused, whoever can read it.
-    let (ok, _, err) = text_of(&mut measure(&hosts, &["local", &b.line]));
-    assert!(!ok && err.contains("command line") && !err.contains(token), "{err}");
-    // The right line works, once.
-    let right = b.token_file(&hosts, "right", &b.line);
-    let (ok, out, err) = with(&right, &at);
-    assert!(ok && out.contains("\"latency\""), "{err}");
+    // The line as it was printed works, whole and as pasting leaves it; nobody else reads its token meanwhile.
+    let pasted = format!("'{}'\n", b.line);
+    let ends = [&[reach[0].as_str(), &pasted], &reach.iter().map(String::as_str).collect::<Vec<_>>()[2..]];
+    let mut run = measure(&hosts, &ends.concat()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let cmdline = || std::fs::read_to_string(format!("/proc/{}/cmdline", run.id())).unwrap_or_default();
+    let hidden =
+        within(Duration::from_secs(10), || cmdline().contains(&format!("://{}@", "x".repeat(token.len()))));
+    assert!(hidden && !cmdline().contains(token), "{}", cmdline());
+    let mut out = String::new();
+    std::io::Read::read_to_string(&mut run.stdout.take().expect("a pipe"), &mut out).expect("text");
+    assert!(run.wait().expect("it ends").success() && out.contains("\"latency\""), "{out}");
     let said = b.end();
     assert!(said.contains("wrong token"), "the agent said nothing of it: {said}");
     assert!(!said.contains(token), "the agent shows its token: {said}");
@@ -218,6 +227,81 @@ fn an_expired_token_and_a_second_controller_are_turned_away() {
     let first = first.wait_with_output().expect("it ends");
     assert!(first.status.success(), "the first was disturbed: {}", String::from_utf8_lossy(&first.stderr));
     b.end();
+}
+
+/// `tune` with host A by `user`, up to the question whether to go on.
+fn plan(hosts: &Hosts, user: &str) -> Command {
+    let reach = hosts.reach_bare([user, "root"]);
+    hosts.sending(
+        &[&["tune", "--only", "mtu"], &reach.iter().map(String::as_str).collect::<Vec<_>>()[..]].concat(),
+    )
+}
+
+#[test]
+fn users_tune_as_far_as_sudo_lets_them() {
+    needs_root!();
+    let hosts = Hosts::new();
+    // A login shell that reads no POSIX scripts, where there is fish.
+    let (ok, _, err) = text_of(&mut plan(&hosts, "free"));
+    assert!(!ok && err.contains("there is no terminal to ask at") && !err.contains("not root"), "{err}");
+    assert!(hosts.quiet(Duration::from_secs(10)), "a process is left");
+    // Without a terminal to ask at.
+    let (ok, _, err) = text_of(&mut plan(&hosts, "asked"));
+    assert!(
+        !ok && err.contains("a password is required") && err.contains("NOPASSWD") && err.contains("root"),
+        "{err}"
+    );
+    // Who may not tune may measure.
+    let reach = hosts.reach_bare(["barred", "root"]);
+    let ends: Vec<&str> = reach.iter().map(String::as_str).collect();
+    let args = [&["measure", "pingpong", "--time", "200ms", "--sizes", "1", "--json"][..], &ends].concat();
+    let (ok, out, err) = text_of(&mut hosts.sending(&args));
+    assert!(ok && out.contains("\"latency\""), "{err}");
+    assert_eq!(hosts.left_there(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_password_for_sudo_is_asked_for_at_the_terminal() {
+    needs_root!();
+    let hosts = Hosts::new();
+    let typed = |user: &str, passwords: &[&str]| {
+        let mut terminal = Terminal::run(plan(&hosts, user));
+        for password in passwords {
+            terminal.await_text("password for sudo: ");
+            terminal.type_line(password);
+        }
+        if passwords.last() == Some(&PASSWORD) && user == "asked" {
+            terminal.await_text("[y/N]");
+            terminal.type_line("n");
+        }
+        terminal.end()
+    };
+    let (ok, said) = typed("asked", &["wrong horse", PASSWORD]);
+    assert!(!ok && said.contains("sudo did not accept it") && said.contains("nothing was changed"), "{said}");
+    assert!(!said.contains("not root"), "{said}");
+    assert!(!said.contains(PASSWORD) && !said.contains("wrong horse"), "{said}");
+    let (ok, said) = typed("asked", &["wrong", "wrong"]);
+    assert!(!ok && said.contains("asked@10.99.0.2: sudo: 2 incorrect password attempts"), "{said}");
+    // Ctrl-C there ends it, and leaves a terminal that shows what is typed.
+    let (ok, said) = typed("asked", &["\u{3}"]);
+    assert!(!ok && said.contains("terminal shows: echo"), "{said}");
+    let (ok, said) = typed("barred", &[PASSWORD]);
+    assert!(!ok && said.contains("not in the sudoers file") && said.contains("log in as root"), "{said}");
+    assert_eq!(hosts.left_there(), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn an_alias_behind_a_jump_host_works() {
+    needs_root!();
+    let hosts = Hosts::new();
+    let config = hosts.ssh_options().join("\n");
+    // The second host's address is one that only the first reaches.
+    let aliases =
+        "Host near\nHostName 10.99.0.2\nHost behind\nHostName 192.0.2.2\nProxyJump near\nHost *\nUser root\n";
+    std::fs::write(hosts.file("ssh/config"), format!("{aliases}{config}\n")).expect("written");
+    let args = ["measure", "pingpong", "near", "behind", "--time", "200ms", "--sizes", "1", "--json"];
+    let (ok, out, err) = text_of(&mut hosts.sending(&args));
+    assert!(ok && out.contains("\"latency\"") && err.contains("to behind ..."), "{err}");
 }
 
 fn text_of(command: &mut Command) -> (bool, String, String) {

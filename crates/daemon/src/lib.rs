@@ -9,4 +9,4 @@ mod spawn;
 
 pub use daemonize::{daemonize, is_daemon};
 pub use process::Process;
-pub use spawn::{inherited, own_command, spawn};
+pub use spawn::{inherited, own_command, spawn, start_over};

@@ -14,6 +14,15 @@ pub fn own_command(role: &str) -> Vec<OsString> {
     ["/proc/self/exe", role].map(OsString::from).into()
 }
 
+/// Becomes this very program with other arguments, under the name that a person knows in place of a descriptor's, and
+/// with the standard descriptors alone. Returns only where that fails.
+pub fn start_over(arguments: impl IntoIterator<Item = OsString>) -> io::Error {
+    let mut again = Command::new("/proc/self/exe");
+    again.arg0("landspeed").args(arguments);
+    keep_from_children((libc::STDERR_FILENO + 1) as libc::c_uint);
+    again.exec()
+}
+
 /// Starts `command` in a session of its own, as an orphan that init adopts, in /, without standard input
 /// and output. It inherits `given` and no other descriptor; [`inherited`] takes it there.
 ///
@@ -64,9 +73,14 @@ fn detach(given: RawFd) -> io::Result<()> {
         } else {
             checked(libc::dup2(given, INHERITED_FD))?;
         }
-        // Close-on-exec and not close: the standard library still needs its pipe to report a failed exec.
-        let first = (INHERITED_FD + 1) as libc::c_uint;
-        libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
     }
+    // Close-on-exec and not close: the standard library still needs its pipe to report a failed exec.
+    keep_from_children((INHERITED_FD + 1) as libc::c_uint);
     Ok(())
+}
+
+/// What this process executes does not inherit descriptors from `first` on.
+fn keep_from_children(first: libc::c_uint) {
+    // SAFETY: a system call on integers, which closes nothing in this process.
+    unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }

@@ -1,10 +1,10 @@
 //! From a host of a topology to a session with an agent there.
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landspeed_session::{Invite, Options, Session, SshHost, Token};
+use landspeed_session::{Errand, Invite, Options, Session, SshHost, Ticket, Token};
 use landspeed_topology::{Host as Place, Reach};
 
 use crate::Error;
@@ -14,8 +14,10 @@ use crate::Error;
 pub struct Reaching {
     /// Whether knobs will be turned, which needs root there.
     pub tune: bool,
-    /// Where landspeed is on hosts reached by ssh.
-    pub remote_path: String,
+    /// The landspeed to run on hosts reached by ssh; else an installed one of this build, else one that is sent.
+    pub remote_path: Option<String>,
+    /// Whether what is sent stays there for the next time.
+    pub keep_agent: bool,
     /// Options for ssh, as after its -o.
     pub ssh_options: Vec<String>,
     /// File with the lines of hand-started agents; else the user is asked.
@@ -46,21 +48,27 @@ impl Reaching {
     /// An agent on this machine; in a process group of its own, so that Ctrl-C reaches the controller,
     /// which ends in order.
     fn child(&self, extra: &[&str]) -> Result<Command, Error> {
-        let own = match &self.agent {
-            Some(agent) => agent.clone(),
-            None => std::env::current_exe()
-                .map_err(|e| Error::Other(format!("cannot find landspeed itself: {e}")))?,
-        };
         let mut command = match self.tune && !rustix::process::geteuid().is_root() {
             true => {
+                let named = std::env::current_exe();
+                let named = named.map_err(|e| Error::Other(format!("cannot find landspeed itself: {e}")));
                 let mut sudo = Command::new("sudo");
-                sudo.arg("-n").arg("--").arg(own);
+                sudo.arg("-n").arg("--").arg(self.agent.clone().map_or_else(|| named, Ok)?);
                 sudo
             }
-            false => Command::new(own),
+            false => {
+                let mut own = Command::new(self.own());
+                own.arg0("landspeed");
+                own
+            }
         };
         command.args(self.words()).args(extra).process_group(0);
         Ok(command)
+    }
+
+    /// This very program, also where its file was replaced meanwhile, or has no name.
+    fn own(&self) -> &Path {
+        self.agent.as_deref().unwrap_or(Path::new("/proc/self/exe"))
     }
 
     /// The agent's command line.
@@ -70,12 +78,21 @@ impl Reaching {
 
     fn ssh(&self, destination: &str) -> Result<Session, landspeed_session::Error> {
         let options: Vec<&str> = self.ssh_options.iter().flat_map(|option| ["-o", option]).collect();
-        let host = SshHost::new(destination)?.with_remote_path(&self.remote_path)?.with_options(&options);
-        let sudo = self.tune && !destination.starts_with("root@");
-        Session::over_ssh(&host, self.words(), sudo, &self.options)
+        let host = SshHost::new(destination)?.with_options(&options);
+        let host = match &self.remote_path {
+            Some(path) => host.with_remote_path(path)?,
+            None => host,
+        };
+        let errand = Errand { words: self.words(), root: self.tune, own: self.own(), keep: self.keep_agent };
+        Session::over_ssh(&host, &errand, &self.options)
     }
 
+    /// The line may hold its token; one without is for those who keep the token from other users of this host.
     fn invited(&self, line: &str) -> Result<Session, landspeed_session::Error> {
+        if line.contains('@') {
+            let Ticket { invite, token } = line.parse()?;
+            return Session::over_tls(&invite, &token, &self.options);
+        }
         let invite: Invite = line.parse()?;
         let token = match &self.tokens {
             Some(path) => Token::from_file(path, &invite)?,

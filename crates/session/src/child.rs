@@ -15,7 +15,45 @@ const KEPT: usize = 8;
 /// Longest line of stderr that is read as one.
 const LONGEST_LINE: u64 = 4096;
 
-type Tail = Arc<Mutex<VecDeque<String>>>;
+/// What ends are met most, by a part of what is said, and what to do.
+const KNOWN: &[(&str, &str)] = &[
+    (
+        "password is required",
+        "; run landspeed at a terminal, which asks for it, let this user use sudo without a password there \
+         (sudoers: NAME ALL=(root) NOPASSWD: ALL), or log in as root",
+    ),
+    ("incorrect password attempt", "; nothing was changed there"),
+    ("not in the sudoers", "; let this user use sudo there, or log in as root"),
+    ("not allowed to execute", "; let this user use sudo for any command there, or log in as root"),
+    (
+        "must have a tty",
+        "; let this user use sudo without one (sudoers: Defaults:NAME !requiretty), or log in as root",
+    ),
+];
+
+/// The last lines of what a child said.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    pub(crate) fn push(&self, line: String) {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.push_back(line);
+        if lines.len() > KEPT {
+            lines.pop_front();
+        }
+    }
+
+    /// The line that says why, and what to do where that is known; else the last.
+    fn verdict(&self) -> Option<(String, &'static str)> {
+        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = |line: &String| {
+            let (_, remedy) = KNOWN.iter().find(|(part, _)| line.contains(part))?;
+            Some((line.clone(), *remedy))
+        };
+        lines.iter().rev().find_map(known).or_else(|| Some((lines.back()?.clone(), "")))
+    }
+}
 
 pub(crate) struct Child {
     process: std::process::Child,
@@ -60,8 +98,9 @@ impl Child {
         self.process.wait().ok()
     }
 
-    pub(crate) fn last_words(&self) -> Option<String> {
-        self.tail.lock().unwrap_or_else(PoisonError::into_inner).back().cloned()
+    /// For what it says elsewhere than on stderr.
+    pub(crate) fn tail(&self) -> Tail {
+        self.tail.clone()
     }
 
     /// Ends a child with which no session could be had, and says why in its own words where it has any.
@@ -74,42 +113,35 @@ impl Child {
         let status = self.reap(Instant::now() + Duration::from_secs(2));
         // A control master that ssh left behind holds stderr open for longer than we wait.
         let _ = self.silent.recv_timeout(Duration::from_millis(500));
-        let said = self.last_words().unwrap_or_else(|| "it ended before the session began".to_owned());
+        let silent = || ("it ended before the session began".to_owned(), "");
+        let (said, remedy) = self.tail.verdict().unwrap_or_else(silent);
         Error::Child {
             name: name.to_owned(),
-            remedy: remedy(status, &said),
+            remedy: if remedy.is_empty() { remedy_of(status) } else { remedy },
             said,
             status: status.map_or_else(|| "no exit status".to_owned(), |status| status.to_string()),
         }
     }
 }
 
-/// What to do about the ends that are met most.
-fn remedy(status: Option<ExitStatus>, said: &str) -> &'static str {
-    if said.contains("password is required") {
-        return "; let this user run landspeed with sudo without a password there, or log in as root";
-    }
+fn remedy_of(status: Option<ExitStatus>) -> &'static str {
     match status.and_then(|status| status.code()) {
         // POSIX sh, "Exit Status for Commands": not found, and found but not executable.
-        Some(127 | 126) => "; install landspeed there, or give its path with --remote-path",
+        Some(127 | 126) => "; install landspeed there, or leave --remote-path out, which sends it",
         _ => "",
     }
 }
 
 /// Passes the child's stderr on, line by line, in a thread that ends with it.
 fn pass_on(name: &str, stderr: ChildStderr, tail: &Tail, lines: &LineSink) -> Result<Receiver<()>, Error> {
-    let (name, tail, lines) = (name.to_owned(), Arc::clone(tail), lines.clone());
+    let (name, tail, lines) = (name.to_owned(), tail.clone(), lines.clone());
     let (alive, silent) = sync_channel::<()>(0);
     let listen = move || {
         let _alive = alive;
         let mut stderr = BufReader::new(stderr);
         while let Some(line) = next_line(&mut stderr) {
             lines.say(&format!("{name}: {line}"));
-            let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
-            tail.push_back(line);
-            if tail.len() > KEPT {
-                tail.pop_front();
-            }
+            tail.push(line);
         }
     };
     std::thread::Builder::new()

@@ -37,6 +37,9 @@ pub enum Error {
     /// The peer did not finish the handshake in time.
     #[error("{name}: no session within {}", limit)]
     Slow { name: String, limit: Nanos },
+    /// The host cannot take or start an agent, with what to do about it.
+    #[error("{name}: {why}")]
+    Unready { name: String, why: String },
     #[error("{name} declined: {why}")]
     Declined { name: String, why: String },
     /// The agent refused a request or failed at it, in its own words.
@@ -73,17 +76,11 @@ pub enum Error {
     #[error("cannot listen on {address}: {source}; give an address of this host and a free port")]
     Listen { address: SocketAddr, source: io::Error },
     /// A text that is no agent line.
-    #[error("{what}: expected landspeed://ADDRESS:PORT/#PIN as the agent prints it")]
+    #[error("{what}: expected landspeed://TOKEN@ADDRESS:PORT/#PIN as the agent prints it")]
     Invite {
         /// What is wrong with it, without the text: it may hold a token.
         what: &'static str,
     },
-    /// A token where other users of the host can read it.
-    #[error(
-        "the agent's line holds its token, and every user of this host can read command lines: put the line in a \
-         file of mode 0600 and give the file, or paste it when asked"
-    )]
-    TokenInArguments,
     #[error("token file {}: {why}", path.display())]
     TokenFile { path: PathBuf, why: String },
     /// A host name that must not reach ssh.

@@ -5,8 +5,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::one_line;
 
+macro_rules! protocol {
+    () => {
+        1
+    };
+}
+
 /// The protocol that this build speaks. Raised when a message changes its meaning or its fields.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = protocol!();
+
+/// What `landspeed --version` says: an installed one that says the same need not be sent.
+pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (protocol ", protocol!(), ")");
 
 /// Shortest and longest lease that a peer may announce: below, beats would flood; above, a dead
 /// controller's settings would stand for minutes.

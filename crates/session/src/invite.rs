@@ -51,13 +51,8 @@ impl fmt::Display for Invite {
 impl FromStr for Invite {
     type Err = Error;
 
-    /// For arguments: a line with a token in it is refused with what to do instead
-    /// ([`Error::TokenInArguments`]).
     fn from_str(text: &str) -> Result<Invite, Error> {
-        let rest = text.trim().strip_prefix(SCHEME).ok_or(Error::Invite { what: "not an agent's line" })?;
-        if rest.contains('@') {
-            return Err(Error::TokenInArguments);
-        }
+        let rest = text.strip_prefix(SCHEME).ok_or(Error::Invite { what: "not an agent's line" })?;
         let (address, pin) =
             rest.split_once("/#").ok_or(Error::Invite { what: "an agent's line without its pin" })?;
         let address = address
@@ -87,9 +82,10 @@ impl Ticket {
 impl FromStr for Ticket {
     type Err = Error;
 
-    /// For lines from a file or a prompt; never for arguments.
     fn from_str(text: &str) -> Result<Ticket, Error> {
-        let rest = text.trim().strip_prefix(SCHEME).ok_or(Error::Invite { what: "not an agent's line" })?;
+        // Pasting may add quotes.
+        let text = text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\'' | '"'));
+        let rest = text.strip_prefix(SCHEME).ok_or(Error::Invite { what: "not an agent's line" })?;
         let (token, place) =
             rest.split_once('@').ok_or(Error::Invite { what: "an agent's line without its token" })?;
         Ok(Ticket { invite: format!("{SCHEME}{place}").parse()?, token: token.parse()? })

@@ -22,6 +22,7 @@
 mod calls;
 mod child;
 mod connect;
+mod deploy;
 mod error;
 mod frame;
 mod gate;
@@ -45,9 +46,10 @@ mod token;
 mod wire;
 
 pub use calls::Pending;
+pub use deploy::Errand;
 pub use error::Error;
 pub use frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT};
-pub use hello::{Hello, PROTOCOL};
+pub use hello::{BUILD, Hello, PROTOCOL};
 pub use invite::{Invite, Pin, Ticket};
 pub use key::SessionKey;
 pub use listen::{Listening, listen};
@@ -55,7 +57,7 @@ pub use message::{Change, Reply, Request};
 pub use options::{LineSink, Options, ServeOptions};
 pub use serve::Handler;
 pub use session::Session;
-pub use ssh::{SshHost, ssh_command};
+pub use ssh::SshHost;
 pub use stdio::{serve_socket, serve_stdio};
 pub use text::one_line;
 pub use token::Token;

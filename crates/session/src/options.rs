@@ -43,7 +43,7 @@ impl fmt::Debug for LineSink {
 pub struct Options {
     /// How long the agent may be silent before it is taken for dead.
     pub lease: Nanos,
-    /// How long opening may take. Over ssh on a terminal at least two minutes, for passwords.
+    /// How long opening may take; over ssh, how long each part of it may. On a terminal at least two minutes, for passwords.
     pub handshake: Nanos,
     /// How long [`crate::Session::call`] waits.
     pub call: Nanos,
@@ -53,6 +53,8 @@ pub struct Options {
     pub stop: Arc<AtomicBool>,
     /// Takes what the agent's child (ssh, the agent itself) prints on stderr, as "NAME: LINE".
     pub lines: LineSink,
+    /// Takes what the user should know while a session opens, a line each.
+    pub notices: LineSink,
 }
 
 impl Default for Options {
@@ -64,6 +66,7 @@ impl Default for Options {
             grace: Nanos::secs(10),
             stop: Arc::default(),
             lines: LineSink::none(),
+            notices: LineSink::none(),
         }
     }
 }

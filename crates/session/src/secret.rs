@@ -1,16 +1,19 @@
 //! Secrets from where other users cannot read them: a private file or the terminal.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::process::{Signal, getpid, kill_process};
+use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 
 use crate::Error;
 
 /// Largest secret file; agents' lines are about 130 bytes each.
 const LARGEST: u64 = 64 * 1024;
+/// The longest line of a terminal (termios(3)).
+const LONGEST_LINE: usize = 4096;
 
 /// The text of a file that nobody but its owner can read, and whose owner is this user or root. A pipe
 /// (a shell's `<(...)`) will do.
@@ -35,22 +38,26 @@ pub(crate) fn read(path: &Path) -> Result<String, Error> {
 
 /// Asks `question` on the terminal and reads a line without showing it.
 pub(crate) fn prompt(question: &str) -> Result<String, Error> {
-    let failed = |source| Error::System {
-        what: "ask for the agent's line on the terminal (or give it in a file)",
-        source,
-    };
-    let terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").map_err(failed)?;
-    let mut line = String::new();
-    {
-        let _hidden = Hidden::on(&terminal).map_err(failed)?;
+    let failed = |source| Error::System { what: "ask on the terminal", source };
+    let mut terminal = OpenOptions::new().read(true).write(true).open("/dev/tty").map_err(failed)?;
+    let mut line = [0; LONGEST_LINE];
+    let (read, interrupt) = {
+        let hidden = Hidden::on(&terminal).map_err(failed)?;
         (&terminal).write_all(question.as_bytes()).map_err(failed)?;
-        BufReader::new((&terminal).take(LARGEST)).read_line(&mut line).map_err(failed)?;
+        ((&terminal).read(&mut line).map_err(failed)?, hidden.interrupt())
+    };
+    terminal.write_all(b"\n").map_err(failed)?;
+    let line = &line[..read];
+    if line.last() == Some(&interrupt) {
+        // Only now, where the terminal shows again what is typed, may this process end.
+        let _ = kill_process(getpid(), Signal::INT);
+        return Err(failed(ErrorKind::Interrupted.into()));
     }
-    (&terminal).write_all(b"\n").map_err(failed)?;
-    Ok(line)
+    String::from_utf8(line.to_vec()).map_err(|_| failed(ErrorKind::InvalidData.into()))
 }
 
-/// A terminal that does not show what is typed, until dropped.
+/// A terminal that does not show what is typed, until dropped. The key that interrupts ends a line, too, instead of the
+/// process, which would leave the terminal as it is.
 struct Hidden<'a> {
     terminal: &'a File,
     before: Termios,
@@ -59,10 +66,16 @@ struct Hidden<'a> {
 impl<'a> Hidden<'a> {
     fn on(terminal: &'a File) -> std::io::Result<Self> {
         let before = tcgetattr(terminal)?;
-        let mut quiet = before.clone();
-        quiet.local_modes.remove(LocalModes::ECHO);
+        let hidden = Hidden { terminal, before };
+        let mut quiet = hidden.before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
+        quiet.special_codes[SpecialCodeIndex::VEOL] = hidden.interrupt();
         tcsetattr(terminal, OptionalActions::Flush, &quiet)?;
-        Ok(Hidden { terminal, before })
+        Ok(hidden)
+    }
+
+    fn interrupt(&self) -> u8 {
+        self.before.special_codes[SpecialCodeIndex::VINTR]
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 use std::pin::pin;
-use std::process::Command;
+use std::process::{ChildStdin, ChildStdout, Command};
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +17,12 @@ use tokio::sync::oneshot;
 
 use crate::calls::{Calls, Pending};
 use crate::child::Child;
+use crate::deploy::Deployment;
 use crate::frame::{FrameReader, REPLY_LIMIT, REQUEST_LIMIT};
 use crate::link::{Link, PARTING, Reading};
 use crate::pump::{Over, beat_every, first_over, pump};
 use crate::wire::{Ask, DONE, Parcel, ToController};
-use crate::{Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
+use crate::{Errand, Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
 
 const UNSENT: usize = 64;
 
@@ -53,13 +54,19 @@ impl Session {
     pub fn over_child(name: &str, command: Command, options: &Options) -> Result<Session, Error> {
         let (child, stdin, stdout) = Child::spawn(name, command, &options.lines)?;
         let (link_name, lease) = (name.to_owned(), options.lease);
-        let open = async move {
-            let reader = pipe::Receiver::from_owned_fd(stdout.into());
-            let writer = pipe::Sender::from_owned_fd(stdin.into());
-            let (reader, writer) =
-                reader.and_then(|r| Ok((r, writer?))).map_err(Error::system("use the child's pipes"))?;
+        let open = in_time(name, options, async move {
+            let (reader, writer) = pipes(stdout, stdin)?;
             Link::new(&link_name, reader, writer).opened(lease).await
-        };
+        });
+        Session::of_child(name, child, options, open)
+    }
+
+    fn of_child(
+        name: &str,
+        child: Child,
+        options: &Options,
+        open: impl Future<Output = Opened> + Send + 'static,
+    ) -> Result<Session, Error> {
         match Session::open(name, options, open) {
             Ok(mut session) => {
                 session.child = Some(Mutex::new(child));
@@ -73,29 +80,50 @@ impl Session {
     /// process or another.
     pub fn over_socket(name: &str, stream: UnixStream, options: &Options) -> Result<Session, Error> {
         let (link_name, lease) = (name.to_owned(), options.lease);
-        let open = async move {
+        let open = in_time(name, options, async move {
             let (reader, writer) = crate::stdio::socket(stream.into())?.into_split();
             Link::new(&link_name, reader, writer).opened(lease).await
-        };
+        });
         Session::open(name, options, open)
     }
 
-    /// Starts an agent on `host` through the user's ssh, see [`crate::ssh_command`], and opens a session
-    /// with it.
-    pub fn over_ssh(host: &SshHost, agent: &[&str], sudo: bool, options: &Options) -> Result<Session, Error> {
-        let command = crate::ssh_command(host, agent, sudo)?;
+    /// Starts an agent on `host` through the user's ssh, with a landspeed that is sent where none of this build is
+    /// installed, and opens a session with it.
+    pub fn over_ssh(host: &SshHost, errand: &Errand<'_>, options: &Options) -> Result<Session, Error> {
+        Session::over_shell(crate::ssh::ssh_command(host), host, errand, options)
+    }
+
+    /// As [`Session::over_ssh`], where `command` leads to the host's /bin/sh.
+    pub fn over_shell(
+        command: Command,
+        host: &SshHost,
+        errand: &Errand<'_>,
+        options: &Options,
+    ) -> Result<Session, Error> {
         let mut options = options.clone();
         if host.may_ask() {
             options.handshake = options.handshake.max(Nanos::secs(120));
         }
-        Session::over_child(host.destination(), command, &options)
+        let name = host.destination();
+        let (deployment, stderr) = Deployment::new(host, errand, &options);
+        let (child, stdin, stdout) = Child::spawn(name, command, &stderr)?;
+        let deployment = deployment.quoting(child.tail());
+        let (link_name, opening) = (name.to_owned(), options.clone());
+        let open = async move {
+            let (reader, mut writer) = pipes(stdout, stdin)?;
+            let reader = deployment.run(reader, &mut writer).await?;
+            let opened = Link::new(&link_name, reader, writer).opened(opening.lease);
+            in_time(&link_name, &opening, opened).await
+        };
+        Session::of_child(name, child, &options, open)
     }
 
     /// Connects to an agent that somebody started by hand; it must have the certificate that `invite`
     /// pins, and know `token`.
     pub fn over_tls(invite: &Invite, token: &Token, options: &Options) -> Result<Session, Error> {
+        let name = invite.address.to_string();
         let open = crate::connect::connect(*invite, token.clone(), Hello::ours(options.lease));
-        Session::open(&invite.address.to_string(), options, open)
+        Session::open(&name, options, in_time(&name, options, open))
     }
 
     /// Runs `open` and then the session in a thread of its own.
@@ -118,11 +146,6 @@ impl Session {
             stop: Arc::clone(&options.stop),
         };
         let (ready, opened) = std::sync::mpsc::sync_channel(1);
-        let (limit, slow) = (options.handshake, name.to_owned());
-        let open = async move {
-            let opened = tokio::time::timeout(limit.into(), open).await;
-            opened.unwrap_or(Err(Error::Slow { name: slow, limit }))
-        };
         let thread = std::thread::Builder::new()
             .name("landspeed-session".to_owned())
             .spawn(move || conversation.run(open, &ready))
@@ -206,6 +229,26 @@ impl Drop for Session {
             child.into_inner().unwrap_or_else(PoisonError::into_inner).reap(deadline);
         }
     }
+}
+
+/// `open`, or that it took longer than [`Options::handshake`].
+fn in_time<O: Future<Output = Opened>>(
+    name: &str,
+    options: &Options,
+    open: O,
+) -> impl Future<Output = Opened> + use<O> {
+    let (limit, name) = (options.handshake, name.to_owned());
+    async move {
+        let opened = tokio::time::timeout(limit.into(), open).await;
+        opened.unwrap_or(Err(Error::Slow { name, limit }))
+    }
+}
+
+/// The child's ends, to read and to write.
+fn pipes(stdout: ChildStdout, stdin: ChildStdin) -> Result<(pipe::Receiver, pipe::Sender), Error> {
+    let reader = pipe::Receiver::from_owned_fd(stdout.into());
+    let writer = pipe::Sender::from_owned_fd(stdin.into());
+    reader.and_then(|reader| Ok((reader, writer?))).map_err(Error::system("use the child's pipes"))
 }
 
 struct Conversation {

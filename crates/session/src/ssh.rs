@@ -9,7 +9,7 @@ use crate::Error;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshHost {
     destination: String,
-    remote_path: String,
+    remote_path: Option<String>,
     options: Vec<String>,
     may_ask: bool,
 }
@@ -23,17 +23,17 @@ impl SshHost {
         check(destination).map_err(|why| Error::Host { host: destination.to_owned(), why })?;
         Ok(SshHost {
             destination: destination.to_owned(),
-            remote_path: "landspeed".to_owned(),
+            remote_path: None,
             options: Vec::new(),
             may_ask: std::io::stdin().is_terminal(),
         })
     }
 
-    /// Where the landspeed binary is on the host, for its shell to find; `~/` is the home directory.
+    /// The landspeed to run on the host, whatever its version, and none to be sent; `~/` is the home directory.
     pub fn with_remote_path(self, path: &str) -> Result<SshHost, Error> {
         let usable = !path.is_empty() && !path.starts_with('-') && !path.chars().any(char::is_control);
         if usable {
-            return Ok(SshHost { remote_path: path.to_owned(), ..self });
+            return Ok(SshHost { remote_path: Some(path.to_owned()), ..self });
         }
         let why = "its landspeed path must not be empty, begin with '-' or hold control characters";
         Err(Error::Host { host: self.destination, why })
@@ -57,6 +57,15 @@ impl SshHost {
     pub(crate) fn may_ask(&self) -> bool {
         self.may_ask
     }
+
+    /// As a word of the far side's /bin/sh; empty where there is none.
+    pub(crate) fn remote_path(&self) -> String {
+        let path = self.remote_path.as_deref().unwrap_or_default();
+        match path.strip_prefix("~/") {
+            Some(rest) => format!("~/{}", quoted(rest)),
+            None => quoted(path),
+        }
+    }
 }
 
 fn check(destination: &str) -> Result<(), &'static str> {
@@ -76,35 +85,25 @@ fn check(destination: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// `ssh HOST landspeed agent --stdio ...`: `agent` are the arguments after `landspeed`, each quoted for
-/// the remote shell. With `sudo` the far side runs it under `sudo -n`.
+/// `ssh HOST exec /bin/sh`, which any login shell understands (fish and csh do not read POSIX scripts); what that shell
+/// is to do comes on its standard input.
 ///
 /// The user's ssh configuration applies, except for what would get in the way of frames: terminals,
 /// forwardings, a RemoteCommand. Ctrl-C does not reach ssh: the controller ends the session in order.
-pub fn ssh_command(host: &SshHost, agent: &[&str], sudo: bool) -> Result<Command, Error> {
+pub(crate) fn ssh_command(host: &SshHost) -> Command {
     let mut ssh = Command::new("ssh");
     ssh.args(&host.options);
     ssh.args(["-T", "-x", "-a", "-oClearAllForwardings=yes", "-oRemoteCommand=none"]);
     if !host.may_ask {
         ssh.args(["-oBatchMode=yes", "-oConnectTimeout=15"]);
     }
-    ssh.args(["--", &host.destination, &remote(host, agent, sudo)]);
+    ssh.args(["--", &host.destination, "exec /bin/sh"]);
     keep_from_interrupts(&mut ssh, host.may_ask);
-    Ok(ssh)
+    ssh
 }
 
-fn remote(host: &SshHost, agent: &[&str], sudo: bool) -> String {
-    let sudo = if sudo { "sudo -n -- " } else { "" };
-    let program = match host.remote_path.strip_prefix("~/") {
-        Some(rest) => format!("~/{}", quoted(rest)),
-        None => quoted(&host.remote_path),
-    };
-    let arguments: String = agent.iter().map(|argument| format!(" {}", quoted(argument))).collect();
-    format!("{sudo}{program}{arguments}")
-}
-
-/// `word` as one word of a POSIX shell (POSIX.1-2024, XCU 2.2.2); fish and zsh read it alike.
-fn quoted(word: &str) -> String {
+/// `word` as one word of a POSIX shell (POSIX.1-2024, XCU 2.2.2).
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
-use landspeed_session::{Error, LineSink, Options, Reply, Request, Session, SshHost, ssh_command};
+use landspeed_session::{Errand, Error, LineSink, Options, Reply, Request, Session, SshHost};
 use landspeed_units::Nanos;
 
 /// Cargo builds the examples of a package with its tests, beside the tests' own folder; not, however,
@@ -398,8 +398,9 @@ fn the_real_ssh_says_why_a_host_cannot_be_reached() {
     // Port 1 on loopback: nobody listens there.
     let host =
         SshHost::new("127.0.0.1").unwrap().with_questions(false).with_options(&["-F", "/dev/null", "-p1"]);
-    assert!(ssh_command(&host, &["agent"], false).is_ok());
-    let error = Session::over_ssh(&host, &["agent", "--stdio"], false, &options()).unwrap_err().to_string();
+    let errand =
+        Errand { words: &["agent", "--stdio"], root: false, own: Path::new("/proc/self/exe"), keep: false };
+    let error = Session::over_ssh(&host, &errand, &options()).unwrap_err().to_string();
     assert_eq!(
         error,
         "127.0.0.1: ssh: connect to host 127.0.0.1 port 1: Connection refused (exit status: 255)"

@@ -11,6 +11,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::args::AgentArgs;
 
 pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
+    if args.sent {
+        let words = std::env::args_os().skip(1).filter(|word| word != "--sent");
+        return Err(landspeed_daemon::start_over(words)).context("cannot start over");
+    }
+    // What `ps` and `top` show, also of one that was started from a descriptor.
+    let _ = rustix::thread::set_name(c"landspeed");
     if let Some(name) = &args.netns {
         landspeed_topology::enter(name)?;
     }

@@ -1,7 +1,7 @@
 //! Both hosts are put back: by a process that survives, or by `undo` where none does.
 //!
 //! The hosts are namespaces that landspeed did not make, reached by ssh, with addresses, static
-//! routes and device settings of their own.
+//! routes and device settings of their own. Half of them have no landspeed: it is sent, and killed meanwhile, too.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::PoisonError;
@@ -67,6 +67,7 @@ fn every_host_is_put_back_whatever_dies() {
                     [share(kills), share(totals)],
                     StdRng::seed_from_u64(seed.wrapping_add(u64::from(lane))),
                     lane as usize * 7,
+                    lane % 2 == 1,
                 );
             });
         }
@@ -75,7 +76,7 @@ fn every_host_is_put_back_whatever_dies() {
     assert!(left.is_empty(), "BPF objects that nothing holds are left: {left:?}");
 }
 
-fn kill_many([kills, totals]: [u32; 2], mut random: StdRng, first: usize) {
+fn kill_many([kills, totals]: [u32; 2], mut random: StdRng, first: usize, sends: bool) {
     let hosts = Hosts::new();
     let before = looked(|| hosts.snapshot());
     let mut hits = 0;
@@ -88,15 +89,17 @@ fn kill_many([kills, totals]: [u32; 2], mut random: StdRng, first: usize) {
         } else {
             DEATHS.choose(&mut random).expect("not empty")
         };
-        let moment = Moment {
-            while_tuning: random.random_bool(0.8),
-            after: Duration::from_millis(random.random_range(0..5000)),
-        };
+        let while_tuning = random.random_bool(if sends { 0.6 } else { 0.8 });
+        let longest = if sends && !while_tuning { 2500 } else { 5000 };
+        let after = Duration::from_millis(random.random_range(0..longest));
+        let moment = Moment { sends, while_tuning, after };
         hits += u32::from(one_kill(&hosts, death, &moment, random.random()));
         let differences = looked(|| hosts.differences(&before));
         assert!(differences.is_empty(), "{death:?} at {moment:?}:\n{}", differences.join("\n"));
         let journals = hosts.journals();
         assert!(journals.is_empty(), "{death:?} at {moment:?} left journals: {journals:?}");
+        let files = hosts.left_there();
+        assert!(files.is_empty(), "{death:?} at {moment:?} left files: {files:?}");
     }
     let kills = kills + totals;
     println!("{hits} of {kills} kills met every victim alive; hosts identical after all of them");
@@ -112,6 +115,8 @@ fn looked<T>(look: impl FnOnce() -> T) -> T {
 /// When to kill: some time after the start, or after both hosts' first turn of a knob.
 #[derive(Debug)]
 struct Moment {
+    /// Whether the hosts have no landspeed.
+    sends: bool,
     while_tuning: bool,
     after: Duration,
 }
@@ -119,7 +124,7 @@ struct Moment {
 /// One run, killed; then everybody is given time to restore, and `undo` runs where both that could
 /// restore are dead. Whether every victim was alive to be killed.
 fn one_kill(hosts: &Hosts, death: &[Victim], moment: &Moment, seed: u64) -> bool {
-    let mut run = start(hosts, seed);
+    let mut run = start(hosts, seed, moment.sends);
     let end = Instant::now() + Duration::from_secs(10);
     let tuning = || ["a", "b"].iter().all(|host| !find(hosts, Guardian(host), &run).is_empty());
     while moment.while_tuning && !tuning() && Instant::now() < end {
@@ -159,12 +164,12 @@ fn forgets_nothing_unasked(hosts: &Hosts, host: &'static str) {
     assert_eq!(asked, !out.contains("nothing to undo"), "{out}{err}");
 }
 
-fn start(hosts: &Hosts, seed: u64) -> Child {
-    let reach = hosts.reach();
+fn start(hosts: &Hosts, seed: u64, sends: bool) -> Child {
+    let reach = if sends { hosts.reach_bare(["root", "root"]) } else { hosts.reach() };
     let seed = (seed >> 1).to_string();
     let mut args = vec!["tune", "--yes", "--baseline", "sc03", "--budget", "60s", "--seed", &seed];
     args.extend(reach.iter().map(String::as_str));
-    let mut command: Command = hosts.landspeed(&args);
+    let mut command: Command = if sends { hosts.sending(&args) } else { hosts.landspeed(&args) };
     let log = std::fs::File::create(hosts.file("tune.log")).expect("a log");
     command.stdout(Stdio::null()).stderr(log).spawn().expect("tune starts")
 }
@@ -175,7 +180,7 @@ fn find(hosts: &Hosts, victim: Victim, run: &Child) -> Vec<i32> {
         Agent(host) => hosts.pids(host, "landspeed agent"),
         Guardian(host) => hosts.pids(host, "landspeed guardian"),
         Controller => vec![run.id() as i32],
-        SshClient(host) => hosts.pids("ctl", &format!("root@10.99.0.{}", if host == "a" { 2 } else { 3 })),
+        SshClient(host) => hosts.pids("ctl", &format!("-- root@10.99.0.{}", if host == "a" { 2 } else { 3 })),
         SshServer(host) => hosts.pids(host, "sshd: root@"),
         Everything => freeze(&hosts.file(""), |_| true).iter().map(|one| one.pid).collect(),
     }

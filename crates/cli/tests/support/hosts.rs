@@ -12,12 +12,16 @@
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::ours::within;
 use super::snapshot::Snapshot;
 use super::{LANDSPEED, output, sh};
+
+/// Of the hosts' users other than root.
+pub(crate) const PASSWORD: &str = "correct horse";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
@@ -55,13 +59,38 @@ impl Hosts {
 
     /// The arguments that name both hosts and how to reach them.
     pub(crate) fn reach(&self) -> Vec<String> {
-        let mut args: Vec<String> =
-            ["root@10.99.0.2", "root@10.99.0.3", "--address", "192.0.2.2"].map(String::from).to_vec();
-        args.extend(["--remote-path".into(), LANDSPEED.into()]);
-        for option in self.ssh_options() {
-            args.extend(["--ssh-option".into(), option]);
-        }
-        args
+        let path = ["--remote-path", LANDSPEED].map(String::from);
+        [self.reach_bare(["root", "root"]), path.to_vec()].concat()
+    }
+
+    /// The same by these users, where nothing says that landspeed is there: for [`Hosts::sending`].
+    pub(crate) fn reach_bare(&self, [a, b]: [&str; 2]) -> Vec<String> {
+        let hosts = [format!("{a}@10.99.0.2"), format!("{b}@10.99.0.3")];
+        let options = self.ssh_options().into_iter().flat_map(|option| ["--ssh-option".into(), option]);
+        hosts.into_iter().chain(["--address", "192.0.2.2"].map(String::from)).chain(options).collect()
+    }
+
+    /// `landspeed ARGS` as [`Hosts::landspeed`], which is small enough to be sent and finds the user's files in `ssh`.
+    pub(crate) fn sending(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        let script = "mount --bind $1 /root/.ssh && shift && exec \"$@\"";
+        command.args(["netns", "exec", &self.ns("ctl"), "sh", "-c", script, "-"]).arg(self.file("ssh"));
+        command.arg(stripped()).args(args).stdin(Stdio::null());
+        command.env("XDG_DATA_HOME", self.folder.path().join("data"));
+        command
+    }
+
+    /// Files that were sent to a host and are there still.
+    pub(crate) fn left_there(&self) -> Vec<PathBuf> {
+        let folders = [self.file("runtime"), "/tmp".into(), "/var/tmp".into(), self.file(".cache/landspeed")];
+        let entries =
+            folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten());
+        let sent = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            // An empty one is of a host that is being asked, by this test or another.
+            name.starts_with(".landspeed.") && path.metadata().is_ok_and(|about| about.len() > 0)
+        };
+        entries.map(|entry| entry.path()).filter(sent).collect()
     }
 
     /// The same for all three, without an address to send to.
@@ -71,7 +100,7 @@ impl Hosts {
         hosts.into_iter().chain(rest).collect()
     }
 
-    fn ssh_options(&self) -> Vec<String> {
+    pub(crate) fn ssh_options(&self) -> Vec<String> {
         vec![
             format!("IdentityFile={}", self.file("user").display()),
             "IdentitiesOnly=yes".into(),
@@ -127,9 +156,10 @@ impl Hosts {
             .collect()
     }
 
-    /// Waits until no landspeed process is left on either host; false where one stays.
+    /// Waits until nothing runs on either host but the sshd that waits for logins; false where something stays.
     pub(crate) fn quiet(&self, limit: Duration) -> bool {
-        within(limit, || ["a", "b"].iter().all(|host| self.pids(host, "landspeed ").is_empty()))
+        let only_sshd = |host: &&str| self.pids(host, "").len() == self.pids(host, "[listener]").len();
+        within(limit, || ["a", "b"].iter().all(only_sshd))
     }
 
     fn wire(&self) {
@@ -207,16 +237,23 @@ StrictModes no
 PermitRootLogin yes
 PasswordAuthentication no
 LogLevel ERROR
-SetEnv LANDSPEED_STATE_DIR={dir}/state HOME={dir}
+SetEnv LANDSPEED_STATE_DIR={dir}/state HOME={dir} XDG_RUNTIME_DIR={dir}/runtime
 END
-            mkdir -m 0700 {dir}/state"
+            mkdir -m 0700 {dir}/state {dir}/runtime {dir}/ssh
+            mkdir -p /root/.ssh
+            chmod 0711 {dir}"
         ));
+        self.add_users();
         let all = [("a", "10.99.0.2"), ("b", "10.99.0.3"), ("ctl", "10.99.0.1")];
+        // Mounts are each command's own in `ip netns exec`: the machine keeps its users.
+        let script = "for file in passwd shadow sudoers; do mount --bind $1/$file /etc/$file; done; exec /usr/sbin/sshd \
+             -D -e -f $1/sshd_config -o ListenAddress=$2 -o ListenAddress=$3";
         for (host, address) in all {
+            let data = if host == "b" { "192.0.2.2" } else { "127.0.0.1" };
             let child = Command::new("ip")
-                .args(["netns", "exec", &self.ns(host), "/usr/sbin/sshd", "-D", "-e", "-f"])
-                .arg(self.file("sshd_config"))
-                .args(["-o", &format!("ListenAddress={address}")])
+                .args(["netns", "exec", &self.ns(host), "bash", "-ec", script, "-"])
+                .arg(self.folder.path())
+                .args([address, data])
                 .stdin(Stdio::null())
                 .stderr(std::fs::File::create(self.file(&format!("sshd-{host}.log"))).expect("a log"))
                 .spawn()
@@ -229,6 +266,46 @@ END
             assert!(within(Duration::from_secs(10), answers), "sshd on {host} does not answer");
         }
     }
+}
+
+impl Hosts {
+    /// Beside root: who may use sudo without a password, who with one, and who may not.
+    fn add_users(&self) {
+        let dir = self.folder.path().display().to_string();
+        sh(&format!(
+            "set -e; cd {dir}; umask 077; cp /etc/passwd /etc/shadow .
+            hash=$(openssl passwd -6 '{PASSWORD}')
+            shell=$(command -v fish || echo /bin/sh)
+            n=7000
+            for user in free asked barred; do
+                echo $user:x:$n:100::/:$shell >>passwd
+                echo \"$user:$hash:19000:0:99999:7:::\" >>shadow
+                n=$((n + 1)) shell=/bin/sh
+            done
+            chmod 0644 passwd
+            cat >sudoers <<END
+Defaults lecture=never,passwd_tries=2
+Defaults env_keep += \"LANDSPEED_STATE_DIR LANDSPEED_RUN_DIR XDG_RUNTIME_DIR\"
+free ALL=(root) NOPASSWD: ALL
+asked ALL=(root) ALL
+END
+            chmod 0440 sudoers"
+        ));
+    }
+}
+
+/// The program under test without what a debugger needs, in a file beside it.
+fn stripped() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    let make = || {
+        let small = format!("{LANDSPEED}-stripped");
+        let own = std::process::id();
+        sh(&format!(
+            "[ {small} -nt {LANDSPEED} ] || {{ strip -o {small}.{own} {LANDSPEED} && mv {small}.{own} {small}; }}"
+        ));
+        small.into()
+    };
+    MADE.get_or_init(make).clone()
 }
 
 impl Drop for Hosts {

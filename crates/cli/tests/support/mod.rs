@@ -8,6 +8,7 @@ pub(crate) mod bpf;
 pub(crate) mod hosts;
 pub(crate) mod ours;
 pub(crate) mod snapshot;
+pub(crate) mod terminal;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};

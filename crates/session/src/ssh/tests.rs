@@ -2,10 +2,8 @@ use std::ffi::OsStr;
 
 use super::*;
 
-const AGENT: [&str; 3] = ["agent", "--stdio", "--allow-tune"];
-
-fn arguments(host: &SshHost, sudo: bool) -> Vec<String> {
-    let command = ssh_command(host, &AGENT, sudo).unwrap();
+fn arguments(host: &SshHost) -> Vec<String> {
+    let command = ssh_command(host);
     assert_eq!(command.get_program(), OsStr::new("ssh"));
     command.get_args().map(|a| a.to_str().unwrap().to_owned()).collect()
 }
@@ -16,31 +14,31 @@ fn host(destination: &str) -> SshHost {
 
 #[test]
 fn the_destination_comes_after_the_options_and_the_command_last() {
-    let arguments = arguments(&host("me@far.example"), false);
+    let arguments = arguments(&host("me@far.example"));
     let n = arguments.len();
-    assert_eq!(arguments[n - 3..], ["--", "me@far.example", "landspeed agent --stdio --allow-tune"]);
+    assert_eq!(arguments[n - 3..], ["--", "me@far.example", "exec /bin/sh"]);
     assert!(arguments.contains(&"-oBatchMode=yes".to_owned()));
 }
 
 #[test]
 fn own_options_come_first_so_that_they_win() {
-    let arguments = arguments(&host("far").with_options(&["-F", "/tmp/config", "-oPort=2222"]), false);
+    let arguments = arguments(&host("far").with_options(&["-F", "/tmp/config", "-oPort=2222"]));
     assert_eq!(arguments[..3], ["-F", "/tmp/config", "-oPort=2222"]);
 }
 
 #[test]
 fn ssh_may_ask_only_where_somebody_can_answer() {
-    let asking = arguments(&host("far").with_questions(true), false);
+    let asking = arguments(&host("far").with_questions(true));
     assert!(!asking.iter().any(|a| a.contains("BatchMode")), "{asking:?}");
 }
 
 #[test]
-fn sudo_never_asks_and_paths_are_quoted_for_the_far_shell() {
-    let remote = |path: &str| arguments(&host("far").with_remote_path(path).unwrap(), true).pop().unwrap();
-    assert_eq!(remote("/opt/ls/landspeed"), "sudo -n -- /opt/ls/landspeed agent --stdio --allow-tune");
-    assert!(remote("/opt/my ls; rm -rf it's").starts_with(r"sudo -n -- '/opt/my ls; rm -rf it'\''s' agent"));
-    assert!(remote("~/bin/land speed").starts_with("sudo -n -- ~/'bin/land speed' agent"));
-    assert!(remote("$(reboot)").starts_with("sudo -n -- '$(reboot)' agent"));
+fn far_paths_are_quoted_for_the_far_shell() {
+    let remote = |path: &str| host("far").with_remote_path(path).unwrap().remote_path();
+    assert_eq!(remote("/opt/ls/landspeed"), "/opt/ls/landspeed");
+    assert_eq!(remote("/opt/my ls; rm -rf it's"), r"'/opt/my ls; rm -rf it'\''s'");
+    assert_eq!(remote("~/bin/land speed"), "~/'bin/land speed'");
+    assert_eq!(host("far").remote_path(), "''");
 }
 
 #[test]

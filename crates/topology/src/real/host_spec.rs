@@ -56,6 +56,11 @@ impl fmt::Display for HostSpec {
     }
 }
 
+/// An agent's line without what pasting adds: quotes around it, and the breaks of a narrow terminal.
+fn as_printed(pasted: &str) -> String {
+    pasted.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"')).collect()
+}
+
 /// A user or host part: what names, IPv6 literals with a zone and ssh_config aliases are made of, and
 /// nothing that a shell or ssh's own %-expansion (other than the zone's) could act on.
 fn is_plain(part: &str, extra: &[char]) -> bool {
@@ -80,10 +85,16 @@ impl FromStr for HostSpec {
             crate::namespace::path_of(name)?;
             return Ok(HostSpec::Namespace(name.to_owned()));
         }
+        let pasted = as_printed(given);
+        if pasted.len() <= LONGEST
+            && pasted.starts_with(SCHEME)
+            && pasted.chars().all(|c| c.is_ascii_graphic())
+        {
+            return Ok(HostSpec::Invite(Invite::new(&pasted)));
+        }
         let printable = given.len() <= LONGEST && given.chars().all(|c| c.is_ascii_graphic());
         match given {
             "local" => Ok(HostSpec::Local),
-            line if printable && line.starts_with(SCHEME) => Ok(HostSpec::Invite(Invite::new(line))),
             target if printable && is_ssh_target(target) => Ok(HostSpec::Ssh(SshTarget(target.to_owned()))),
             _ => Err(Error::Name {
                 what: "host",
@@ -106,9 +117,12 @@ mod tests {
         {
             assert_eq!(good.parse::<HostSpec>().unwrap().to_string(), good);
         }
-        let invite = "landspeed://TOKEN@192.0.2.1:4711/#PIN".parse::<HostSpec>().unwrap();
-        assert!(matches!(&invite, HostSpec::Invite(i) if i.line().contains("TOKEN")));
-        assert!(!invite.to_string().contains("TOKEN"));
+        let line = "landspeed://TOKEN@192.0.2.1:4711/#PIN";
+        for pasted in [line, &format!(" '{line}'\n"), &line.replace("/#", "/\n#")] {
+            let invite = pasted.parse::<HostSpec>().unwrap();
+            assert!(matches!(&invite, HostSpec::Invite(i) if i.line() == line));
+            assert!(!invite.to_string().contains("TOKEN"));
+        }
     }
 
     #[test]

@@ -1,0 +1,227 @@
+//! From the user's ssh to an agent on a host that need not have landspeed.
+//!
+//! The far side's /bin/sh reads two scripts from its standard input: `find.sh` starts the landspeed that is installed
+//! there, or asks for `take.sh`, which takes this one. What the far side wants is a line with [`ASKS`] before it, and
+//! nothing is sent to it unasked, so that no shell and no `head` ever reads too far. All else that it prints is a login
+//! shell's greeting, up to the zero byte with which the agent's first frame begins.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use landspeed_units::{Bytes, Nanos};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::child::Tail;
+use crate::frame::FrameError;
+use crate::ssh::quoted;
+use crate::{BUILD, Error, LineSink, Options, SshHost, one_line, secret};
+
+/// Before what the far side wants: "script", "file" or "refuse WHY" on standard output, "password" on standard error.
+const ASKS: &str = "@landspeed ";
+/// What a host may print before its agent speaks.
+const LONGEST_GREETING: usize = 64 * 1024;
+/// What is sent at once, in whose time something must get through.
+const CHUNK: usize = 64 * 1024;
+
+/// The agent to start on a host reached by ssh.
+#[derive(Debug, Clone, Copy)]
+pub struct Errand<'a> {
+    /// Its arguments, after `landspeed`.
+    pub words: &'a [&'a str],
+    /// Whether it must run as root.
+    pub root: bool,
+    /// The landspeed to send where none of this build is installed.
+    pub own: &'a Path,
+    /// Whether what was sent stays in the cache folder of the user that the agent runs as.
+    pub keep: bool,
+}
+
+/// The controller's part of it.
+pub(crate) struct Deployment {
+    name: String,
+    find: String,
+    /// `take.sh` but for what depends on the file, until it was asked for.
+    take: Option<(String, std::path::PathBuf)>,
+    file: Option<Vec<u8>>,
+    may_ask: bool,
+    asked: UnboundedReceiver<()>,
+    times_asked: u32,
+    limit: Duration,
+    notices: LineSink,
+    greeting: Tail,
+}
+
+impl Deployment {
+    /// With the sink for the far side's standard error, in which sudo's questions are.
+    pub(crate) fn new(host: &SshHost, errand: &Errand<'_>, options: &Options) -> (Deployment, LineSink) {
+        let name = host.destination().to_owned();
+        let (ask, asked) = unbounded_channel();
+        let (question, lines) = (format!("{name}: {ASKS}password"), options.lines.clone());
+        let stderr = LineSink::new(move |line| match line == question {
+            true => drop(ask.send(())),
+            false => lines.say(line),
+        });
+        let yes = |yes| if yes { "yes" } else { "no" };
+        let words: String = errand.words.iter().map(|word| format!(" {}", quoted(word))).collect();
+        let find = script(
+            &format!(
+                "version={} machine={} given={} root={} ask={}\nset --{words}",
+                quoted(BUILD),
+                std::env::consts::ARCH,
+                host.remote_path(),
+                yes(errand.root),
+                yes(host.may_ask())
+            ),
+            include_str!("deploy/find.sh"),
+        );
+        let take = format!("keep={}\nset --{words} --sent", yes(errand.keep));
+        let deployment = Deployment {
+            name,
+            find,
+            take: Some((take, errand.own.to_owned())),
+            file: None,
+            may_ask: host.may_ask() && errand.root,
+            asked,
+            times_asked: 0,
+            limit: options.handshake.into(),
+            notices: options.notices.clone(),
+            greeting: Tail::default(),
+        };
+        (deployment, stderr)
+    }
+
+    /// What the far side greets with is quoted where it ends too early and says nothing else.
+    pub(crate) fn quoting(mut self, greeting: Tail) -> Self {
+        self.greeting = greeting;
+        self
+    }
+
+    /// Brings the agent about; returns what is to be read from it, from its first frame on.
+    pub(crate) async fn run<R, W>(
+        mut self,
+        mut reader: R,
+        writer: &mut W,
+    ) -> Result<impl AsyncRead + use<R, W>, Error>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        self.send(writer, self.find.clone().as_bytes()).await?;
+        let mut line = Vec::new();
+        let mut greeted = 0;
+        loop {
+            let byte = tokio::select! {
+                byte = next(&mut reader) => byte.map_err(|source| self.failed(source))?,
+                Some(()) = self.asked.recv() => {
+                    let password = self.password()?;
+                    self.send(writer, password.as_bytes()).await?;
+                    continue;
+                }
+                () = tokio::time::sleep(self.limit) => return Err(self.slow()),
+            };
+            match byte {
+                0 => return Ok((&[0_u8][..]).chain(reader)),
+                b'\n' => {
+                    let said = one_line(&String::from_utf8_lossy(&std::mem::take(&mut line)));
+                    self.heed(&said, writer).await?;
+                }
+                byte => line.push(byte),
+            }
+            greeted += 1;
+            if greeted > LONGEST_GREETING {
+                let text = one_line(&String::from_utf8_lossy(&line[..line.len().min(40)]));
+                return Err(self.failed(FrameError::Text(text)));
+            }
+        }
+    }
+
+    /// Does what a line of the far side asks for.
+    async fn heed(&mut self, said: &str, writer: &mut (impl AsyncWrite + Unpin)) -> Result<(), Error> {
+        let Some(wish) = said.strip_prefix(ASKS) else {
+            if !said.is_empty() {
+                self.greeting.push(said.to_owned());
+            }
+            return Ok(());
+        };
+        match (wish.split_once(' '), wish) {
+            (Some(("refuse", why)), _) => {
+                Err(Error::Unready { name: self.name.clone(), why: why.to_owned() })
+            }
+            (_, "script") => {
+                let script = self.take_script()?;
+                self.send(writer, script.as_bytes()).await
+            }
+            (_, "file") => {
+                let file = self.file.take().ok_or_else(|| self.unasked(wish))?;
+                let size = Bytes(file.len() as u64);
+                self.notices.say(&format!("sending landspeed ({size}) to {} ...", self.name));
+                self.send(writer, &file).await
+            }
+            _ => Err(self.unasked(wish)),
+        }
+    }
+
+    /// `take.sh` for the file, which is read only now: most hosts of a kind have it after the first time.
+    fn take_script(&mut self) -> Result<String, Error> {
+        let (mut head, own) = self.take.take().ok_or_else(|| self.unasked("script"))?;
+        let file = std::fs::read(own).map_err(Error::system("read landspeed's own file"))?;
+        let sum = ring::digest::digest(&ring::digest::SHA256, &file);
+        let sum = sum.as_ref().iter().fold(String::new(), |mut sum, byte| {
+            let _ = write!(sum, "{byte:02x}");
+            sum
+        });
+        let _ = write!(head, "\nsha={sum} length={}", file.len());
+        self.file = Some(file);
+        Ok(script(&head, include_str!("deploy/take.sh")))
+    }
+
+    /// The answer to sudo, from the terminal. Never on a command line, never in a log.
+    fn password(&mut self) -> Result<String, Error> {
+        if !self.may_ask {
+            return Err(self.unasked("password"));
+        }
+        self.times_asked += 1;
+        let again = if self.times_asked > 1 { "sudo did not accept it. " } else { "" };
+        let line = secret::prompt(&format!("{again}{}: password for sudo: ", self.name))?;
+        Ok(format!("{}\n", line.trim_end_matches('\n')))
+    }
+
+    /// Sends all of it. A far side that has gone is no error yet: what it said before tells more, and is read next.
+    async fn send(&self, writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), Error> {
+        for chunk in bytes.chunks(CHUNK) {
+            match tokio::time::timeout(self.limit, writer.write_all(chunk)).await {
+                Err(_) => return Err(self.slow()),
+                Ok(Err(_)) => return Ok(()),
+                Ok(Ok(())) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, source: FrameError) -> Error {
+        Error::Handshake { name: self.name.clone(), source }
+    }
+
+    fn slow(&self) -> Error {
+        Error::Slow { name: self.name.clone(), limit: Nanos::from(self.limit) }
+    }
+
+    fn unasked(&self, wish: &str) -> Error {
+        self.failed(FrameError::Unknown(format!("it asks for \"{wish}\" where it may not")))
+    }
+}
+
+async fn next(reader: &mut (impl AsyncRead + Unpin)) -> Result<u8, FrameError> {
+    let mut byte = [0];
+    match reader.read(&mut byte).await? {
+        0 => Err(FrameError::Closed),
+        _ => Ok(byte[0]),
+    }
+}
+
+/// One compound command, which a shell has read to its end before it begins.
+fn script(head: &str, body: &str) -> String {
+    format!("{{\n{head}\n{body}}}\n")
+}

@@ -1,0 +1,239 @@
+//! An agent on a host that has no landspeed: sent to a real /bin/sh, which is what ssh leads to.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use landspeed_session::{BUILD, Errand, Error, LineSink, Options, Reply, Request, Session, SshHost};
+use landspeed_units::Nanos;
+
+/// A host with folders and programs of its own, before its usual ones.
+struct Far {
+    folder: tempfile::TempDir,
+    notices: Arc<Mutex<Vec<String>>>,
+    keep: bool,
+    root: bool,
+}
+
+impl Far {
+    fn new() -> Far {
+        let far =
+            Far { folder: tempfile::tempdir().unwrap(), notices: Arc::default(), keep: false, root: false };
+        for folder in ["bin", "home", "runtime"] {
+            fs::create_dir(far.path(folder)).unwrap();
+        }
+        // Beside the tests' own folder; not built where only this test target is asked for.
+        let agent = std::env::current_exe().unwrap();
+        let agent = agent.parent().unwrap().parent().unwrap().join("examples/test_agent");
+        assert!(agent.exists(), "build it first: cargo build -p landspeed-session --examples");
+        far.program(
+            "own",
+            &format!(
+                "[ $1 = --version ] && exit; echo \"$0 $*\" >{}; exec {} {} 20000",
+                far.path("ran").display(),
+                agent.display(),
+                far.path("gone").display()
+            ),
+        );
+        far
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        let path = self.path(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn ran(&self) -> String {
+        fs::read_to_string(self.path("ran")).unwrap_or_default().trim().to_owned()
+    }
+
+    fn session(&self) -> Result<Session, Error> {
+        self.session_by("exec /bin/sh")
+    }
+
+    /// As where the login shell does this.
+    fn session_by(&self, login: &str) -> Result<Session, Error> {
+        let mut shell = Command::new("/bin/sh");
+        let path = std::env::var("PATH").unwrap();
+        shell.args(["-c", login]).env("PATH", format!("{}:{path}", self.path("bin").display()));
+        shell
+            .env("HOME", self.path("home"))
+            .env("XDG_RUNTIME_DIR", self.path("runtime"))
+            .env_remove("XDG_CACHE_HOME");
+        let notices = Arc::clone(&self.notices);
+        let options = Options {
+            lease: Nanos::secs(20),
+            notices: LineSink::new(move |line| notices.lock().unwrap().push(line.to_owned())),
+            ..Options::default()
+        };
+        let host = SshHost::new("far").unwrap().with_questions(false);
+        let own = self.path("own");
+        let errand = Errand { words: &["agent", "--stdio"], root: self.root, own: &own, keep: self.keep };
+        Session::over_shell(shell, &host, &errand, &options)
+    }
+
+    /// What a session is refused with.
+    fn refused(&self) -> String {
+        self.session().unwrap_err().to_string()
+    }
+
+    fn times_sent(&self) -> usize {
+        self.notices.lock().unwrap().len()
+    }
+
+    fn files(&self, folder: &str) -> Vec<PathBuf> {
+        let mut folders = vec![self.path(folder)];
+        let mut found = Vec::new();
+        while let Some(folder) = folders.pop() {
+            let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+            let (below, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+            folders.extend(below);
+            found.extend(files);
+        }
+        found
+    }
+}
+
+fn works(session: Session) {
+    assert_eq!(session.call(&Request::Close { port: 77 }).unwrap(), Reply::Listening { port: 77 });
+    session.close();
+}
+
+#[test]
+fn a_host_without_landspeed_is_sent_one_of_which_nothing_is_left() {
+    let far = Far::new();
+    // What a login shell greets with is in nobody's way.
+    let session = far.session_by("echo Welcome to far; printf 'no newline'; exec /bin/sh").unwrap();
+    assert_eq!(far.files("runtime"), Vec::<PathBuf>::new(), "while it runs");
+    assert!(far.ran().starts_with("/proc/") && far.ran().ends_with("agent --stdio --sent"), "{}", far.ran());
+    works(session);
+    let notices = far.notices.lock().unwrap();
+    assert!(
+        notices[0].starts_with("sending landspeed (") && notices[0].ends_with(") to far ..."),
+        "{notices:?}"
+    );
+    assert_eq!((far.files("runtime"), far.files("home")), (vec![], vec![]));
+}
+
+#[test]
+fn an_installed_one_of_this_build_is_used_and_another_is_not() {
+    let far = Far::new();
+    far.program("bin/landspeed", "[ $1 = --version ] && echo landspeed 0.0.1; exit 1");
+    works(far.session().unwrap());
+    assert_eq!(far.times_sent(), 1);
+    let installed = format!(
+        "[ $1 = --version ] && echo 'landspeed {BUILD}' || exec {} \"$@\"",
+        far.path("own").display()
+    );
+    far.program("bin/landspeed", &installed);
+    works(far.session().unwrap());
+    assert_eq!(far.times_sent(), 1);
+    assert!(far.ran().ends_with("agent --stdio"), "{}", far.ran());
+}
+
+#[test]
+fn a_kept_one_is_checked_before_it_runs_again() {
+    let far = Far { keep: true, ..Far::new() };
+    works(far.session().unwrap());
+    works(far.session().unwrap());
+    assert_eq!(far.times_sent(), 1);
+    let kept = far.files("home");
+    let [kept] = &kept[..] else { panic!("{kept:?}") };
+    let sum = Command::new("sha256sum").arg(kept).output().unwrap().stdout;
+    let name = kept.strip_prefix(far.path("home/.cache/landspeed")).unwrap();
+    assert!(String::from_utf8(sum).unwrap().starts_with(name.to_str().unwrap()));
+    assert_eq!(fs::metadata(kept.parent().unwrap()).unwrap().permissions().mode() & 0o777, 0o700);
+    let evil = far.path("evil");
+    fs::write(kept, format!("#!/bin/sh\ntouch {}\n", evil.display())).unwrap();
+    works(far.session().unwrap());
+    assert_eq!((far.times_sent(), evil.exists()), (2, false));
+}
+
+#[test]
+fn another_machine_and_a_file_that_arrives_changed_are_refused() {
+    let far = Far::new();
+    far.program("bin/uname", "echo riscv64");
+    let refused = far.refused();
+    assert!(
+        refused.starts_with("far: this host is riscv64 and the controller's landspeed is for "),
+        "{refused}"
+    );
+    assert!(refused.contains("sudo install target/release/landspeed"), "{refused}");
+    let far = Far::new();
+    far.program("bin/head", "/usr/bin/head \"$@\" | tr a b");
+    let refused = far.refused();
+    assert!(refused.contains("what arrived is not what was sent"), "{refused}");
+    assert_eq!((far.ran(), far.files("runtime")), (String::new(), vec![]));
+}
+
+#[test]
+fn a_library_that_is_missing_there_is_named() {
+    let far = Far::new();
+    let built = Command::new("sh")
+        .args(["-ec", "echo 'int x(void){return 0;}' | gcc -shared -o libnothere.so -x c -
+            echo 'int x(void); int main(void){return x();}' | gcc -o own -x c - -L. -lnothere; rm libnothere.so"])
+        .current_dir(far.folder.path())
+        .status();
+    assert!(built.unwrap().success());
+    let refused = far.refused();
+    assert!(refused.contains("libnothere.so") && refused.contains("install what is missing"), "{refused}");
+}
+
+#[test]
+fn a_folder_whose_mount_lets_no_program_run_is_passed_over() {
+    if !rustix::process::geteuid().is_root() {
+        return eprintln!("SKIP: needs root to mount");
+    }
+    let far = Far::new();
+    let noexec = "for d in $XDG_RUNTIME_DIR ";
+    let mount = "; do mount -t tmpfs -o noexec none $d; done";
+    let private = |folders: &str| format!("exec unshare -m sh -c '{noexec}{folders}{mount}; exec /bin/sh'");
+    works(far.session_by(&private("")).unwrap());
+    assert!(far.ran().starts_with("/proc/"));
+    // The home is below /tmp here, and so is what would run.
+    let refused = far.session_by(&private("/tmp /var/tmp")).unwrap_err().to_string();
+    assert!(refused.contains("without noexec"), "{refused}");
+}
+
+#[test]
+fn a_host_asks_for_no_more_than_it_may() {
+    let far = Far::new();
+    for (login, why) in [
+        ("echo @landspeed file; cat >/dev/null", "it asks for \"file\" where it may not"),
+        (
+            "echo @landspeed script; echo @landspeed script; cat >/dev/null",
+            "it asks for \"script\" where it may not",
+        ),
+        ("echo @landspeed password >&2; cat >/dev/null", "it asks for \"password\" where it may not"),
+        ("yes", "where a frame belongs"),
+        (
+            "echo This account is currently not available.; exit 1",
+            "far: This account is currently not available.",
+        ),
+    ] {
+        let refused = far.session_by(login).unwrap_err().to_string();
+        assert!(refused.contains(why), "{login}: {refused}");
+    }
+}
+
+#[test]
+fn a_path_that_is_given_is_run_whatever_it_is() {
+    let far = Far::new();
+    let host =
+        SshHost::new("far").unwrap().with_questions(false).with_remote_path("~/not here/landspeed").unwrap();
+    let errand = Errand { words: &["agent"], root: false, own: Path::new("/dev/null"), keep: false };
+    let mut shell = Command::new("/bin/sh");
+    shell.env("HOME", far.path("home"));
+    let error = Session::over_shell(shell, &host, &errand, &Options::default()).unwrap_err().to_string();
+    assert!(
+        error.contains("/home/not here/landspeed: not found (exit status: 127); install landspeed there"),
+        "{error}"
+    );
+}
