@@ -120,18 +120,21 @@ impl Judged {
                 rate: self.estimate(Metric::Rate, 1.0),
                 cost: self.estimate(Metric::Cost, 1.0),
                 latency: self.estimate(Metric::Latency, 1.0),
+                loaded_latency: None,
             },
-            holds: self.estimate(primary, primary.sign()).low > 1.0 + Rules::default().least_effect,
+            holds: self
+                .estimate(primary, primary.sign())
+                .is_some_and(|found| found.low > 1.0 + Rules::default().least_effect),
         })
     }
 
     /// The mean over the time, where `sign` is 1; over its blocks the mean would be of the first minutes, in which most lie.
-    fn estimate(&self, metric: Metric, sign: f64) -> Estimate {
+    fn estimate(&self, metric: Metric, sign: f64) -> Option<Estimate> {
         let measured =
             self.counted.iter().filter_map(|(at, block)| Some((*at, block.ln_ratio(metric)? * sign)));
         let (times, lns): (Vec<Nanos>, Vec<f64>) = measured.unzip();
         let parts: Vec<(f64, f64)> = spans(&times).into_iter().zip(lns).collect();
-        landspeed_stats::weighted_estimate(&parts, CONFIDENCE)
+        (!parts.is_empty()).then(|| landspeed_stats::weighted_estimate(&parts, CONFIDENCE))
     }
 }
 
@@ -204,7 +207,7 @@ mod tests {
     #[test]
     fn a_gain_that_lasts_is_confirmed_and_one_that_passes_is_not() {
         let lasting = confirm(99, |_| 1.3).unwrap();
-        assert!(lasting.holds && (lasting.gain.rate.ratio - 1.3).abs() < 1e-9);
+        assert!(lasting.holds && (lasting.gain.rate.unwrap().ratio - 1.3).abs() < 1e-9);
         assert_eq!((lasting.blocks, lasting.over_ns), (22, Nanos::secs(1_800)));
         // A third better for the first five minutes: as the run saw it.
         let passing = confirm(99, |at| if at < Nanos::secs(300) { 1.3 } else { 0.95 }).unwrap();

@@ -33,7 +33,7 @@ pub use compare::compare;
 pub use confirm::Confirm;
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};
 pub use figures::figures;
-pub use ladder::{Action, BlockResult, Findings, Ladder, Pair, Rules};
+pub use ladder::{Action, BlockResult, Findings, Ladder, NO_ROOM, Pair, Rules, too_long_under_load};
 pub use metric::{Goal, Metric, UnknownGoal};
 pub use series::{arms, block_trials};
 pub use summary::{NotATuningRun, RunFacts, assemble, summary};

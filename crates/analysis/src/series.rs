@@ -189,26 +189,55 @@ impl Series {
         estimate(&self.all().filter_map(|b| b.ln_ratio(metric)).collect::<Vec<_>>(), CONFIDENCE)
     }
 
-    /// Medians of the incumbent's and of the candidate's trials.
-    pub(crate) fn medians(&self) -> (Figures, Figures) {
-        let of = |arm| median_figures(&self.trials(arm).copied().collect::<Vec<_>>());
-        (of(Arm::Incumbent), of(Arm::Candidate))
+    /// The round trip under load, candidate over incumbent; `None` where it was not sampled.
+    pub(crate) fn loaded_estimate(&self) -> Option<Estimate> {
+        let ratios: Vec<f64> =
+            self.lns(&loaded).iter().map(|[incumbent, candidate]| candidate - incumbent).collect();
+        (!ratios.is_empty()).then(|| estimate(&ratios, CONFIDENCE))
+    }
+
+    /// What the incumbent's and the candidate's trials carried, as geometric means, so that their ratio is that of
+    /// [`Series::estimate`]; what was never measured stays zero.
+    pub(crate) fn centers(&self) -> (Figures, Figures) {
+        (self.center(Arm::Incumbent), self.center(Arm::Candidate))
+    }
+
+    fn center(&self, arm: Arm) -> Figures {
+        let middle = |of: &dyn Fn(&Figures) -> Option<f64>| median(self.trials(arm).filter_map(of));
+        let mean = |of: &dyn Fn(&Figures) -> Option<f64>| {
+            let lns: Vec<f64> =
+                self.lns(of).iter().map(|arms| arms[usize::from(arm == Arm::Candidate)]).collect();
+            let mean = (lns.iter().sum::<f64>() / lns.len() as f64).exp();
+            // A trial that carried nothing has no logarithm.
+            if mean.is_normal() { Some(mean) } else { middle(of) }
+        };
+        let of = |metric: Metric| mean(&|trial| metric.of(trial)).unwrap_or_default();
+        let time = |ns: f64| Nanos(ns.round() as u64);
+        Figures {
+            rate_bps: BitRate(of(Metric::Rate)),
+            bytes_per_cpu_s: BytesPerCpuSecond(of(Metric::Cost)),
+            latency_ns: time(of(Metric::Latency)),
+            loaded_latency_ns: mean(&loaded).map(time),
+            steal: middle(&|trial| Some(trial.steal)).unwrap_or_default(),
+            throttled: middle(&|trial| Some(trial.throttled)).unwrap_or_default(),
+        }
+    }
+
+    /// The mean logs of a figure over each arm's trials, of the blocks in which all have it.
+    fn lns(&self, of: &dyn Fn(&Figures) -> Option<f64>) -> Vec<[f64; 2]> {
+        let mean = |trials: &[Figures]| {
+            let lns = trials.iter().map(|trial| Some(of(trial)?.ln()));
+            Some(lns.sum::<Option<f64>>()? / trials.len() as f64)
+        };
+        self.counted
+            .iter()
+            .filter_map(|block| Some([mean(&block.incumbent)?, mean(&block.candidate)?]))
+            .collect()
     }
 }
 
-/// The median of each figure over `trials`; what was never measured stays zero.
-pub(crate) fn median_figures(trials: &[Figures]) -> Figures {
-    let of =
-        |value: &dyn Fn(&Figures) -> Option<f64>| median(trials.iter().filter_map(value)).unwrap_or_default();
-    Figures {
-        rate_bps: BitRate(of(&|f| Metric::Rate.of(f))),
-        bytes_per_cpu_s: BytesPerCpuSecond(of(&|f| Metric::Cost.of(f))),
-        latency_ns: Nanos(of(&|f| Metric::Latency.of(f)) as u64),
-        loaded_latency_ns: median(trials.iter().filter_map(|f| f.loaded_latency_ns).map(|ns| ns.0 as f64))
-            .map(|ns| Nanos(ns as u64)),
-        steal: of(&|f| Some(f.steal)),
-        throttled: of(&|f| Some(f.throttled)),
-    }
+fn loaded(trial: &Figures) -> Option<f64> {
+    trial.loaded_latency_ns.map(|ns| ns.0 as f64).filter(|ns| *ns > 0.0)
 }
 
 #[cfg(test)]
@@ -268,6 +297,34 @@ mod tests {
         }
         let loss = series.loss(|trial| trial.steal).unwrap();
         assert!((loss.value - 0.2).abs() < 1e-12 && loss.low(0.05) > 0.19, "{loss:?}");
+    }
+
+    #[test]
+    fn before_after_and_change_never_contradict_each_other() {
+        let figures = |rate_bps, loaded| Figures {
+            rate_bps: BitRate(rate_bps),
+            loaded_latency_ns: Some(Nanos(loaded)),
+            ..Figures::default()
+        };
+        let mut series = Series::default();
+        // Medians would say 1e9 before and after.
+        for [a, b, c, d] in [[1e9, 1e9, 4e9, 1e9], [1e9, 1e9, 1e9, 1e9]] {
+            let block = [figures(a, 100_000), figures(b, 200_000), figures(c, 300_000), figures(d, 400_000)];
+            series.add(Block::new(&block, false), false, Metric::Rate);
+        }
+        let (before, after) = series.centers();
+        let change = series.estimate(Metric::Rate).unwrap().ratio;
+        assert!(
+            (after.rate_bps.0 / before.rate_bps.0 / change - 1.0).abs() < 1e-12 && change > 1.1,
+            "{change}"
+        );
+        let (loaded, under) =
+            (series.loaded_estimate().unwrap(), |of: Figures| of.loaded_latency_ns.unwrap().0 as f64);
+        assert!((under(after) / under(before) / loaded.ratio - 1.0).abs() < 1e-4, "{loaded:?}");
+        assert_eq!((before.latency_ns, series.estimate(Metric::Latency)), (Nanos(0), None));
+        // A trial that carried nothing leaves the medians.
+        series.add(Block::new(&[0.0, 2e9, 2e9, 1e9].map(rate), false), false, Metric::Rate);
+        assert_eq!(series.centers().0.rate_bps, BitRate(1e9));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use landspeed_record::{
     Answer, Arm, Cell, Confirmation, Figures, Gain, Header, HostFacts, Line, Record, Restored,
-    SUMMARY_FORMAT, Side, StepSummary, Trial, TuneSummary,
+    SUMMARY_FORMAT, Side, StepLine, StepSummary, Trial, TuneSummary,
 };
 use landspeed_units::Nanos;
 
@@ -116,7 +116,7 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
     let goal: Goal = record.header.goal.parse().unwrap_or_default();
     let final_ = series(record, "final", goal.primary());
     let against = series(record, "against", goal.primary());
-    let (start, end) = final_.as_ref().map(|(series, _)| series.medians()).unwrap_or_default();
+    let (start, end) = final_.as_ref().map(|(series, _)| series.centers()).unwrap_or_default();
     let placebo = steps.iter().any(|s| s.placebo && s.kept);
     let doubts = written.as_ref().map(|written| written.doubts.clone()).unwrap_or_default();
     let void = match written {
@@ -151,12 +151,30 @@ pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
 pub(crate) fn steps(record: &Record) -> Vec<StepSummary> {
     let mut steps: Vec<StepSummary> = Vec::new();
     for line in lines_of!(record, Line::Step(line) => line) {
-        match steps.iter_mut().find(|s| s.id == line.summary.id) {
-            Some(old) => *old = line.summary.clone(),
-            None => steps.push(line.summary.clone()),
+        let step = with_starts(line);
+        match steps.iter_mut().find(|s| s.id == step.id) {
+            Some(old) => *old = step,
+            None => steps.push(step),
         }
     }
     steps
+}
+
+/// The step with what stood on each host; older records tell it by their cells alone.
+fn with_starts(line: &StepLine) -> StepSummary {
+    let mut step = line.summary.clone();
+    if step.from_a.is_some() || step.from_b.is_some() {
+        return step;
+    }
+    let stood = |side| {
+        let is_set = line.candidate.host(side).get(&step.knob) == Some(&step.value);
+        line.incumbent.host(side).get(&step.knob).filter(|_| is_set).cloned()
+    };
+    let [from_a, from_b] = Side::BOTH.map(stood);
+    if let Some(from) = [&from_a, &from_b].into_iter().flatten().find(|from| **from != step.value) {
+        step.from.clone_from(from);
+    }
+    StepSummary { from_a, from_b, ..step }
 }
 
 fn last_kept_cell(record: &Record, start: &Cell) -> Cell {

@@ -31,6 +31,7 @@ mod reader;
 mod record_run;
 mod summary;
 mod trial;
+mod unknown;
 mod wan;
 mod writer;
 

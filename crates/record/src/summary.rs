@@ -3,7 +3,7 @@
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, Cell, HostFacts};
+use crate::{Cause, Cell, HostFacts, unknown};
 
 pub const SUMMARY_FORMAT: u32 = 1;
 
@@ -11,7 +11,11 @@ pub const SUMMARY_FORMAT: u32 = 1;
 pub struct Estimate {
     /// Point estimate, 1 is no change.
     pub ratio: f64,
+    /// 10^-9 where too little was measured for an end; null in JSON.
+    #[serde(with = "unknown::low")]
     pub low: f64,
+    /// 10^9 where too little was measured for an end; null in JSON.
+    #[serde(with = "unknown::high")]
     pub high: f64,
 }
 
@@ -20,9 +24,12 @@ pub struct Estimate {
 pub struct Figures {
     /// Goodput at the receiver.
     pub rate_bps: BitRate,
-    /// Payload per second of processor time over both hosts (each machine counted once).
+    /// Payload per second of processor time over both hosts (each machine counted once). Zero where it was not measured;
+    /// null in JSON.
+    #[serde(with = "unknown::measured")]
     pub bytes_per_cpu_s: BytesPerCpuSecond,
-    /// Median round trip of a 1-byte message on the otherwise idle path.
+    /// Median round trip of a 1-byte message on the otherwise idle path. Zero where it was not measured; null in JSON.
+    #[serde(with = "unknown::measured")]
     pub latency_ns: Nanos,
     /// Median round trip of the stream's own flows while it runs, by the sender's TCP; `None` where none was sampled:
     /// another transport, an older record.
@@ -72,7 +79,14 @@ pub struct StepSummary {
     pub knob: String,
     /// The value tried ("on").
     pub value: String,
+    /// What stood where the step changes it: in the flow, on host A, or else on host B.
     pub from: String,
+    /// What stood on host A; `None` where the step does not set the knob there.
+    #[serde(default)]
+    pub from_a: Option<String>,
+    /// The same of host B.
+    #[serde(default)]
+    pub from_b: Option<String>,
     /// Other knobs that the step sets with it, as "knob=value".
     pub with: Vec<String>,
     pub answer: Answer,
@@ -107,14 +121,17 @@ pub struct StepSummary {
     pub reason: String,
 }
 
-/// Final against start, fresh trials only.
+/// Final against start, fresh trials only; `None` where a figure was not measured.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Gain {
-    pub rate: Estimate,
+    pub rate: Option<Estimate>,
     /// Bytes per CPU-second.
-    pub cost: Estimate,
+    pub cost: Option<Estimate>,
     /// Idle round-trip time (below one is faster).
-    pub latency: Estimate,
+    pub latency: Option<Estimate>,
+    /// Round-trip time under load (below one is faster).
+    pub loaded_latency: Option<Estimate>,
 }
 
 /// Final against start once more, in blocks at growing distances over a long time after the run (`--confirm-for`).
@@ -167,10 +184,11 @@ pub struct TuneSummary {
     pub topology: String,
     pub host_a: HostFacts,
     pub host_b: HostFacts,
-    /// Medians of the start cell's final-check trials.
+    /// Geometric means of the start cell's trials in the blocks behind `gain`, so that `final` over `start` is its ratio.
+    #[serde(with = "unknown::measured")]
     pub start: Figures,
-    /// Medians of the final cell's final-check trials.
-    #[serde(rename = "final")]
+    /// The same of the final cell's trials.
+    #[serde(rename = "final", with = "unknown::measured")]
     pub final_: Figures,
     pub gain: Gain,
     /// Final over the setting given with `--against`, where there was one.
@@ -211,5 +229,25 @@ mod tests {
         assert_eq!((figures.loaded_latency_ns, figures.throttled), (None, 0.0));
         let step: StepSummary = serde_json::from_str(OLD).unwrap();
         assert_eq!((step.confirmed, step.advised, step.blocks), (None, None, 5));
+        assert_eq!((step.from.as_str(), step.from_a, step.from_b), ("off", None, None));
+    }
+
+    #[test]
+    fn what_is_not_known_is_null_in_json_and_older_figures_for_it_are_read() {
+        let json = |of: &Estimate| serde_json::to_string(of).unwrap();
+        let open = Estimate { ratio: 1.5, low: 1e-9, high: 1e9 };
+        assert_eq!(json(&open), r#"{"ratio":1.5,"low":null,"high":null}"#);
+        let known = Estimate { ratio: 1.5, low: 0.001, high: 1e8 };
+        for (of, text) in [
+            (open, json(&open)),
+            (open, r#"{"ratio":1.5,"low":1e-9,"high":1e9}"#.to_owned()),
+            (known, json(&known)),
+        ] {
+            assert_eq!(serde_json::from_str::<Estimate>(&text).unwrap(), of, "{text}");
+        }
+        let none = serde_json::to_value(Figures::default()).unwrap();
+        assert!(none["latency_ns"].is_null() && none["bytes_per_cpu_s"].is_null(), "{none}");
+        assert_eq!(none["rate_bps"], 0.0, "a path that was cut");
+        assert_eq!(serde_json::from_value::<Figures>(none).unwrap(), Figures::default());
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Called {
     pub(crate) axis: &'static str,
     pub(crate) heading: &'static str,
     pub(crate) card: &'static str,
+    /// Before its figures.
+    pub(crate) row: &'static str,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,17 +51,17 @@ impl Primary {
     }
 
     pub(crate) const fn called(self) -> Called {
-        let [short, phrase, axis, heading, card] = match self {
-            Primary::Rate => ["rate", "rate", "rate", "Rate", "Rate (goodput)"],
+        let [short, phrase, axis, heading, card, row] = match self {
+            Primary::Rate => ["rate", "rate", "rate", "Rate", "Rate (goodput)", "rate"],
             Primary::Cost => {
-                let axis = "payload for processor time";
-                ["cost", "bytes per CPU-second", axis, "Bytes per CPU-s", "Payload for processor time"]
+                let (phrase, axis) = ("bytes per CPU-second", "payload for processor time");
+                ["cost", phrase, axis, "Bytes per CPU-s", "Payload for processor time", "bytes/CPU-sec"]
             }
             Primary::Latency => {
-                ["rtt", "idle round trip", "idle round trip", "Round trip", "Idle round trip"]
+                ["rtt", "idle round trip", "idle round trip", "Round trip", "Idle round trip", "idle RTT"]
             }
         };
-        Called { short, phrase, axis, heading, card }
+        Called { short, phrase, axis, heading, card, row }
     }
 
     pub(crate) fn of_figures(self, figures: &Figures) -> f64 {
@@ -80,12 +82,20 @@ impl Primary {
     }
 
     pub(crate) fn of_gain(self, gain: &Gain) -> Option<Estimate> {
-        Some(match self {
+        match self {
             Primary::Rate => gain.rate,
             Primary::Cost => gain.cost,
             Primary::Latency => gain.latency,
-        })
+        }
         .filter(plausible)
+    }
+
+    /// A ratio of the figure with above 1 better.
+    pub(crate) fn better(self, e: Estimate) -> Estimate {
+        match self {
+            Primary::Latency => Estimate { ratio: 1.0 / e.ratio, low: 1.0 / e.high, high: 1.0 / e.low },
+            _ => e,
+        }
     }
 }
 
@@ -96,10 +106,16 @@ pub(crate) fn kept(summary: &TuneSummary) -> String {
         outcomes().filter(|k| k.is_kept()).count(),
         outcomes().filter(|k| *k == Outcome::Unconfirmed).count(),
     );
+    let all = counted(all, "step");
     match open {
-        0 => format!("{all} steps kept"),
-        open => format!("{all} steps kept, {open} of them not confirmed"),
+        0 => format!("{all} kept"),
+        open => format!("{all} kept, {open} of them not confirmed"),
     }
+}
+
+/// "1 step", "2 steps".
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
@@ -122,6 +138,11 @@ pub(crate) fn plausible(e: &Estimate) -> bool {
     [e.ratio, e.low, e.high].iter().all(|x| x.is_finite() && *x > 0.0)
         && e.low <= e.ratio
         && e.ratio <= e.high
+}
+
+/// Whether enough was measured for an interval: what lies beyond a factor of a thousand is no end.
+pub(crate) fn has_ends(e: &Estimate) -> bool {
+    plausible(e) && e.low >= 0.001 && e.high <= 1_000.0
 }
 
 /// Steps that have a figure of the primary statistic, in order.
@@ -164,6 +185,19 @@ pub(crate) fn estimate(e: &Estimate) -> String {
 /// "tso=on".
 pub(crate) fn setting(step: &StepSummary) -> String {
     safe(&format!("{}={}", step.knob, step.value))
+}
+
+/// "mtu 1500 -> 9000"; "mtu 1500/1400 -> 9000" where the hosts had different values.
+pub(crate) fn change(step: &StepSummary) -> String {
+    let mut from: Vec<&str> =
+        [&step.from_a, &step.from_b].into_iter().flatten().map(String::as_str).collect();
+    from.dedup();
+    from.retain(|from| *from != step.value);
+    let from = if from.is_empty() { step.from.clone() } else { from.join("/") };
+    safe(&match from.is_empty() {
+        true => format!("{} {}", step.knob, step.value),
+        false => format!("{} {from} -> {}", step.knob, step.value),
+    })
 }
 
 /// "tso=on with tx-checksum=on, sg=on", and whether it is a second try.
@@ -232,11 +266,6 @@ pub(crate) fn grouped(count: u64) -> String {
     shown
 }
 
-/// "everything put back", or that it was not.
-pub(crate) fn restored(summary: &TuneSummary) -> &'static str {
-    if summary.restored { "everything put back" } else { "NOT everything put back" }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,7 +280,7 @@ mod tests {
     #[test]
     fn a_confirmation_says_over_how_long_and_what_came_out() {
         let rate = Estimate { ratio: 1.4, low: 1.31, high: 1.49 };
-        let gain = Gain { rate, ..Gain::default() };
+        let gain = Gain { rate: Some(rate), ..Gain::default() };
         let found = Confirmation { over_ns: Nanos::secs(1_800), blocks: 22, discarded: 0, gain, holds: true };
         let said = confirmation(&found, Primary::Rate);
         assert_eq!(said, "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks");

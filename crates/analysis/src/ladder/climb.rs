@@ -16,6 +16,9 @@ use super::run_state::RunState;
 use super::step::{Decision, Step, blank, least_time};
 use super::{BlockResult, Progress};
 
+/// Why a candidate was not tried for want of time.
+pub const NO_ROOM: &str = "no room in the budget";
+
 #[derive(Debug)]
 pub(crate) struct Climb {
     incumbent: Cell,
@@ -190,7 +193,7 @@ impl Climb {
         let why = if stands {
             "it is set already"
         } else if run.clock.left_before(reserve) < least_time(&task.candidate, task.placebo, run) {
-            "no room in the budget"
+            NO_ROOM
         } else if grant <= 0.0 {
             "the run's error budget is spent: another test could keep something useless"
         } else {

@@ -107,8 +107,13 @@ fn loaded(series: &Series) -> Option<String> {
         (!seen.is_empty()).then(|| seen.iter().sum::<f64>() / seen.len() as f64)
     };
     let (usual, own) = (mean(Arm::Incumbent)?, mean(Arm::Candidate)?);
-    (own > LOADED_FACTOR * usual && own > usual + LOADED_MORE.0 as f64)
+    too_long_under_load(Nanos(usual as u64), Nanos(own as u64))
         .then(|| format!("round trip under load {} after {}", Nanos(own as u64), Nanos(usual as u64)))
+}
+
+/// Whether a round trip under load breaks its guard.
+pub fn too_long_under_load(usual: Nanos, own: Nanos) -> bool {
+    own.0 as f64 > LOADED_FACTOR * usual.0 as f64 && own > usual + LOADED_MORE
 }
 
 /// Why the comparison is no fair one: the candidate's trials lose processor time that the incumbent's do not.

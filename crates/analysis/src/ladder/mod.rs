@@ -26,6 +26,8 @@ use landspeed_units::Nanos;
 use check::Check;
 pub(crate) use check::gain;
 use climb::Climb;
+pub use climb::NO_ROOM;
+pub use guards::too_long_under_load;
 pub use rules::Rules;
 use run_state::RunState;
 

@@ -1,6 +1,6 @@
 //! One step: is this change kept?
 
-use landspeed_record::{Answer, Candidate, Cell, Estimate, StepLine, StepSummary};
+use landspeed_record::{Answer, Candidate, Cell, Estimate, Side, StepLine, StepSummary};
 use landspeed_stats::{Design, State, Verdict, judge, judge_last};
 use landspeed_units::Nanos;
 
@@ -186,11 +186,15 @@ impl Step {
 }
 
 pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
+    let (knob, change) = (&task.candidate.knob, &task.candidate.change);
+    let stood = |side| change.host(side).get(knob).and_then(|_| incumbent.host(side).get(knob)).cloned();
     StepSummary {
         id: id.to_owned(),
         knob: task.candidate.knob.clone(),
         value: task.candidate.value.clone(),
         from: words::standing(&task.candidate, incumbent),
+        from_a: stood(Side::A),
+        from_b: stood(Side::B),
         with: task.candidate.with.clone(),
         placebo: task.placebo,
         reopened: task.reopened(),

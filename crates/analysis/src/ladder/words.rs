@@ -23,8 +23,9 @@ pub(crate) fn change(candidate: &Candidate) -> String {
     if candidate.with.is_empty() { name } else { format!("{name} with {}", candidate.with.join(", ")) }
 }
 
-/// What stands for `candidate`'s knob in `cell`; the candidate's own word where the cell does not say.
+/// What stands for `candidate`'s knob in `cell`, where the candidate changes it; its own word where the cell does not say.
 pub(crate) fn standing(candidate: &Candidate, cell: &Cell) -> String {
-    let found = [&cell.flow, &cell.a, &cell.b].into_iter().find_map(|s| s.get(&candidate.knob));
-    found.cloned().unwrap_or_else(|| candidate.from.clone())
+    let mut standing = [&cell.flow, &cell.a, &cell.b].into_iter().filter_map(|s| s.get(&candidate.knob));
+    let changed = standing.clone().find(|value| **value != candidate.value);
+    changed.or_else(|| standing.next()).unwrap_or(&candidate.from).clone()
 }

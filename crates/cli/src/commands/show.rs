@@ -8,7 +8,7 @@ use landspeed_observer::OBSERVERS;
 use landspeed_record::{Line, Record, Trial, TuneSummary};
 use landspeed_report::{Detail, DiffReport, Output, json, tune};
 
-use crate::args::{DiffArgs, FormArgs, ShowArgs};
+use crate::args::{DiffArgs, OutputArgs, ShowArgs};
 use crate::commands::compare;
 use crate::data;
 use crate::output::{out, present};
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
         let report = landspeed_analysis::compare(&record, &path.display().to_string())?;
         compare::present(&report, &record, &args.output.form, detail)?;
     } else {
-        present_tune(&summary(&record, &path)?, &record, &args.output.form, detail)?;
+        present_tune(&summary(&record, &path)?, &record, &args.output, detail)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -36,18 +36,27 @@ pub(crate) fn summary(record: &Record, path: &Path) -> Result<TuneSummary> {
 pub(crate) fn present_tune(
     summary: &TuneSummary,
     record: &Record,
-    form: &FormArgs,
+    output: &OutputArgs,
     detail: Detail,
 ) -> Result<()> {
+    let named = name(Path::new(&summary.record), output.data_dir.as_deref());
     let document = match watched(record) {
         Some(trial) => {
             let figures = [("A", &trial.a), ("B", &trial.b)]
                 .map(|(host, end)| landspeed_observer::figures(OBSERVERS, host, &end.observed).0);
-            tune(summary, record).with_observed(&format!("In the trial “{}”", trial.step), &figures.concat())
+            tune(summary, record, &named)
+                .with_observed(&format!("In the trial “{}”", trial.step), &figures.concat())
         }
-        None => tune(summary, record),
+        None => tune(summary, record, &named),
     };
-    present(&document, || json(summary), form, detail)
+    present(&document, || json(summary), &output.form, detail)
+}
+
+/// What commands call a record: "last" where it is the newest of the usual folder.
+fn name(record: &Path, data_dir: Option<&Path>) -> String {
+    let newest = || data::newest(&data::folder(None).ok()?).ok();
+    let is_last = data_dir.is_none() && newest().is_some_and(|newest| newest == record);
+    if is_last { "last".to_owned() } else { record.display().to_string() }
 }
 
 /// The trial that most observers watched: the last look at what holds the path back, or else the last trial.

@@ -166,7 +166,7 @@ fn confirm(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> Result<()> {
 
 fn present(summary: &TuneSummary, path: &Path, output: &OutputArgs) -> Result<()> {
     let record = landspeed_record::read(path)?;
-    commands::show::present_tune(summary, &record, &output.form, landspeed_report::Detail::Brief)
+    commands::show::present_tune(summary, &record, output, landspeed_report::Detail::Brief)
 }
 
 /// Non-zero where the result must not be trusted, or a host is not as it was.

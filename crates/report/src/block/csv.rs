@@ -21,7 +21,7 @@ fn collect<'a>(blocks: &'a [Block], into: &mut Vec<&'a Table>) {
             Block::Table(table) => into.push(table),
             Block::Only(Seen::InBrief, _) => {}
             Block::Group(group) => collect(&group.blocks, into),
-            Block::Only(_, blocks) => collect(blocks, into),
+            Block::Only(_, blocks) | Block::Labelled(_, blocks) => collect(blocks, into),
             _ => {}
         }
     }

@@ -10,7 +10,7 @@ mod table;
 mod terminal;
 mod text;
 
-pub(crate) use table::{ABSENT, Cell, Column, ColumnKind, Row, Table};
+pub(crate) use table::{ABSENT, Cell, Column, ColumnKind, Quantity, Row, Table};
 pub(crate) use terminal::plain;
 pub use terminal::table;
 pub(crate) use text::{Look, Text, code};
@@ -48,8 +48,8 @@ pub(crate) struct Head {
     pub(crate) warnings: Vec<Text>,
     pub(crate) title: Text,
     pub(crate) lead: Text,
-    /// What a terminal says in the place of title and lead, where one line holds both.
-    pub(crate) line: Option<Text>,
+    /// What a terminal says in the place of all else here, where that is too long for one.
+    pub(crate) brief: Vec<Block>,
     /// What was measured, where and when, a few words each.
     pub(crate) facts: Vec<Text>,
     /// What stands beneath: the figures at a glance.
@@ -74,6 +74,12 @@ impl Section {
 
     pub(crate) fn minor(self) -> Self {
         Section { is_minor: true, ..self }
+    }
+
+    /// The same for a page, and for a terminal that says everything.
+    pub(crate) fn in_full(self) -> Self {
+        let blocks = vec![Block::Only(Seen::InFull, self.blocks)];
+        Section { blocks, ..self }
     }
 
     pub(crate) fn with(mut self, block: impl Into<Block>) -> Self {
@@ -119,6 +125,8 @@ pub(crate) enum Block {
     Cards(&'static str, Vec<Card>),
     /// Shown where it is asked for.
     Group(Group),
+    /// A word at the left of what it is of; a little air where there is none. For terminals.
+    Labelled(&'static str, Vec<Block>),
     Only(Seen, Vec<Block>),
 }
 

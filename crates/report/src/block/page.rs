@@ -94,6 +94,7 @@ fn one(block: &Block) -> Markup {
         Block::Group(Group { title, open, blocks }) => {
             html! { details class="rest" open[*open] { summary { (text(title)) } (all(blocks)) } }
         }
+        Block::Labelled(_, blocks) => all(blocks),
         Block::Only(_, blocks) if is_on_page(block) => all(blocks),
         Block::Only(..) => html! {},
     }

@@ -8,6 +8,10 @@ use crate::safe::clean;
 
 /// Widths that text is laid out for, whatever the terminal's.
 const WIDTHS: std::ops::RangeInclusive<u16> = 60..=160;
+/// Room for a label and what keeps it apart.
+const LABEL: usize = 9;
+/// The margin of what has no label.
+const AIR: usize = 2;
 
 impl Document {
     /// The document for `output`; ends with a line break.
@@ -60,17 +64,17 @@ impl Pen {
 
     fn head(self, document: &Document) -> Vec<String> {
         let head = &document.head;
+        let facts: Vec<String> = head.facts.iter().map(Text::words).filter(|fact| !fact.is_empty()).collect();
+        let facts = self.toned(Tone::Dim, &facts.join(" · ").into());
+        if !head.brief.is_empty() {
+            let lines = self.blocks(&head.brief);
+            return if self.full { [lines, vec![String::new()], facts].concat() } else { lines };
+        }
         let mut lines: Vec<String> =
             head.warnings.iter().flat_map(|text| self.toned(Tone::Bad, text)).collect();
-        match &head.line {
-            Some(line) => lines.extend(self.toned(Tone::Strong, line)),
-            None => {
-                lines.extend(self.toned(Tone::Strong, &head.title));
-                lines.extend(self.wrapped(&head.lead, 0));
-            }
-        }
-        let facts: Vec<String> = head.facts.iter().map(Text::words).filter(|fact| !fact.is_empty()).collect();
-        lines.extend(self.toned(Tone::Dim, &facts.join(" · ").into()));
+        lines.extend(self.toned(Tone::Strong, &head.title));
+        lines.extend(self.wrapped(&head.lead, 0));
+        lines.extend(facts);
         let blocks = self.blocks(&head.blocks);
         lines.extend((!blocks.is_empty()).then(String::new));
         lines.extend(blocks);
@@ -122,9 +126,21 @@ impl Pen {
             Block::Article(article) => self.article(article),
             Block::Chart(_) | Block::Cards(..) => Vec::new(),
             Block::Group(group) => self.group(group),
+            Block::Labelled(label, blocks) => self.labelled(label, blocks),
             Block::Only(seen, blocks) if self.shows(*seen) => self.blocks(blocks),
             Block::Only(..) => Vec::new(),
         }
+    }
+
+    fn labelled(self, label: &str, blocks: &[Block]) -> Vec<String> {
+        let margin = if label.is_empty() { AIR } else { LABEL };
+        let lines = Pen { width: self.width - margin, ..self }.blocks(blocks);
+        let lead = |index| if index == 0 { label } else { "" };
+        let line = |(index, line): (usize, &String)| {
+            let lead = self.style.paint(Tone::Strong, &format!("{:margin$}", lead(index)));
+            if line.is_empty() { String::new() } else { lead + line }
+        };
+        lines.iter().enumerate().map(line).collect()
     }
 
     fn heading(self, text: &Text) -> Vec<String> {
@@ -255,6 +271,9 @@ fn commands_of(commands: &[(Text, String)]) -> Vec<String> {
 fn is_apart(above: &Block, below: &Block) -> bool {
     let is_wide = |block: &Block| matches!(block, Block::Table(_) | Block::Pairs(..) | Block::Commands(_));
     match (above, below) {
+        // What follows a label belongs to it.
+        (Block::Labelled(above, _), Block::Labelled(..)) => above.is_empty(),
+        (Block::Labelled(..), _) | (_, Block::Labelled(..)) => true,
         (Block::Only(_, blocks), below) => blocks.last().is_some_and(|above| is_apart(above, below)),
         (above, Block::Only(_, blocks)) => blocks.first().is_some_and(|below| is_apart(above, below)),
         (Block::Heading(_), _) | (Block::Paragraph(..), Block::Table(_) | Block::Commands(_)) => false,

@@ -22,7 +22,7 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
         name: "ladder",
         title: "The ladder: what each step did",
         description: description(&steps, primary),
-        caption: caption(&steps),
+        caption: caption(&steps, &scale),
         shape: Shape::Rows(steps.len()),
         points: steps.len(),
     };
@@ -73,14 +73,25 @@ fn row(index: usize, step: &StepSummary, e: &Estimate, scale: &Scale) -> Markup 
             text class="value" text-anchor="end" x="100%" y="17.5" { (words::number(e.ratio)) "× " (words::interval(e)) }
             g class="in-row" {
                 rect class="whisker" style=(span(low, high)) y="12.5" height="2" {}
-                @for end in [low, high] { rect class="cap" style=(at(end)) y="9.5" height="8" {} }
+                (end(scale, e.low, "M6 8.5l-6 5 6 5z"))
+                (end(scale, e.high, "M-6 8.5l6 5-6 5z"))
                 g class="at" style=(at(scale.at(e.ratio))) { (marker(outcome, (0.0, 13.5))) }
             }
         }
     }
 }
 
-fn caption(steps: &[(&StepSummary, Estimate)]) -> Markup {
+/// The end of an interval, or an arrow where that lies beyond the plot.
+fn end(scale: &Scale, value: f64, arrow: &str) -> Markup {
+    let place = at(scale.at(value));
+    html! {
+        @if scale.holds(value) { rect class="cap" style=(place) y="9.5" height="8" {} }
+        @else { g class="at" style=(place) { path class="arrow" d=(arrow) {} } }
+    }
+}
+
+fn caption(steps: &[(&StepSummary, Estimate)], scale: &Scale) -> Markup {
+    let is_beyond = steps.iter().any(|(_, e)| !scale.holds(e.low) || !scale.holds(e.high));
     let present: Vec<Outcome> = Outcome::MEASURED
         .into_iter()
         .filter(|outcome| steps.iter().any(|(s, _)| Outcome::of(s) == *outcome))
@@ -91,6 +102,7 @@ fn caption(steps: &[(&StepSummary, Estimate)]) -> Markup {
             "Each row is one step in the order in which it was tried: the ratio of candidate to incumbent over interleaved "
             "trials, with its interval. The shaded band is the least effect of interest (2 %). Only a step whose interval "
             "lies wholly beyond the band is kept. Placebos toggle between two equivalent values: they show the noise floor."
+            @if is_beyond { " An arrow: the interval goes on beyond the plot." }
         }
     }
 }

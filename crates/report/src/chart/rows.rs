@@ -44,7 +44,10 @@ pub(super) fn ground(scale: &Scale, title: &str, behind: &Markup) -> Markup {
 pub(super) fn name(number: usize, step: &StepSummary) -> Markup {
     let setting: Vec<char> = short(&words::setting(step), SETTING).chars().collect();
     let (first, more) = setting.split_at(setting.len().min(PHONE));
-    let rest: String = words::step_words(step).chars().skip(setting.len()).collect();
+    let mut rest: String = words::step_words(step).chars().skip(setting.len()).collect();
+    if step.placebo {
+        rest += " placebo";
+    }
     let room = NAME.saturating_sub(setting.len());
     html! {
         text class="ordinal" text-anchor="end" x="20" y="17.5" { (number) }

@@ -45,6 +45,10 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
+    pub(crate) fn holds(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
     /// About `wanted` round values within the axis.
     pub(crate) fn ticks(&self, wanted: usize) -> Vec<f64> {
         let step = round_step((self.high - self.low) / wanted.max(1) as f64);

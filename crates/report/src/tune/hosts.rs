@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use landspeed_record::{Controls, CpuAccounting, HostFacts, Line, PathFacts, Record, TuneSummary};
 
-use crate::block::{Block, Column, List, Look, Section, Seen, Table, Text};
+use crate::block::{Block, Column, List, Look, Section, Table, Text};
 use crate::safe;
 
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
@@ -26,7 +26,7 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
         controls(record).map(|used| Block::text(format!("The flows used {used}, as their sockets told.")));
     let blocks = shared.into_iter().chain([table.into()]).chain(path.map(between)).chain(used);
     let blocks = blocks.chain(notes("A", a)).chain(notes("B", b));
-    Section::new("hosts", "The hosts").all(Block::only(Seen::InFull, blocks))
+    Section::new("hosts", "The hosts").all(blocks)
 }
 
 /// The congestion controls that the trials' flows used.

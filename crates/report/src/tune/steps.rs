@@ -2,7 +2,7 @@
 
 use landspeed_record::{Settings, StepSummary, TuneSummary};
 
-use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Seen, Table, Text, code};
+use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, Text, code};
 use crate::safe;
 use crate::words::{self, Outcome, Primary};
 
@@ -119,5 +119,5 @@ pub(super) fn changed(summary: &TuneSummary) -> Section {
         .rows(rows.into_iter().map(|(place, knob, before, value)| {
             [code(safe(knob)), place.into(), safe(before).into(), Text::default().with(Look::Strong, safe(value))]
         }));
-    Section::new("setting", "The setting that won").all(Block::only(Seen::InFull, table.some()))
+    Section::new("setting", "The setting that won").all(table.some())
 }

@@ -4,7 +4,7 @@ use landspeed_analysis::verdict::cannot_tell;
 use landspeed_record::{Advised, Line, Record, StepSummary, TuneSummary, VerdictLine};
 
 use super::steps::{answer, toned};
-use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Seen, Table, Text, code};
+use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, Text, code};
 use crate::expected::{advised, because, expected, sums, weighed};
 use crate::words::{self, Primary};
 
@@ -24,11 +24,7 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
     let outcomes = outcomes(summary).some();
     let outcomes =
         outcomes.into_iter().flat_map(|table| [Block::heading("Expected and measured"), table.into()]);
-    section
-        .all(Block::only(Seen::InFull, [Block::text(about)]))
-        .all(Block::only(Seen::InFull, looks))
-        .all(outcomes)
-        .with(Block::aside(format!("{}.", sums(of))))
+    section.with(Block::text(about)).all(looks).all(outcomes).with(Block::aside(format!("{}.", sums(of))))
 }
 
 fn looks<'a>(verdicts: impl Iterator<Item = &'a VerdictLine>, summary: &TuneSummary) -> Table {

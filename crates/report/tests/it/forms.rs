@@ -80,7 +80,7 @@ fn an_empty_report_is_still_a_report() {
     let (mut summary, _) = recorded::tuned();
     summary.steps.clear();
     summary.gain = Default::default();
-    said(&tune(&summary, &empty), "No step was measured");
+    said(&tune(&summary, &empty, "last"), "No step was measured");
 }
 
 #[test]
@@ -102,12 +102,12 @@ fn figures_that_no_measurement_gives_are_not_drawn() {
             .steps
             .iter_mut()
             .for_each(|s| s.rate = Some(Estimate { ratio: bad.0, low: bad.1, high: bad.2 }));
-        markup::check_figures(&tune(&summary, &record).page());
+        markup::check_figures(&tune(&summary, &record, "last").page());
     }
 }
 
 fn text(summary: &TuneSummary) -> String {
-    tune(summary, &recorded::tuned().1).text(Output { width: 120, ..PLAIN }, Detail::Brief)
+    tune(summary, &recorded::tuned().1, &summary.record).text(Output { width: 120, ..PLAIN }, Detail::Brief)
 }
 
 #[test]
@@ -117,10 +117,11 @@ fn what_must_be_known_of_a_run_is_loud_in_every_form() {
     summary.restored = false;
     summary.record = "$(reboot)'".to_owned();
     let shown = text(&summary);
-    assert!(shown.starts_with("✗ Void: a placebo was kept\n"), "{shown}");
-    assert!(shown.contains("NOT everything put back"), "{shown}");
-    assert!(shown.contains(r"landspeed persist '$(reboot)'\'''"), "{shown}");
-    let page = tune(&summary, &record).page();
+    assert!(shown.starts_with("RESULT   no gain proven: the run is void ("), "{shown}");
+    assert!(shown.contains("✗ Void: a placebo was kept\n"), "{shown}");
+    assert!(shown.contains("✗ NOT everything was restored: "), "{shown}");
+    assert!(shown.contains(r"landspeed show '$(reboot)'\'''"), "{shown}");
+    let page = tune(&summary, &record, "last").page();
     assert!(page.contains("a placebo was kept") && page.contains("Not everything was put back"));
 }
 
@@ -131,9 +132,12 @@ fn what_was_not_confirmed_is_marked_in_every_form() {
     step.confirmed = Some(false);
     let name = format!("{}={}", step.knob, step.value);
     let shown = text(&summary);
-    let row = shown.lines().find(|line| line.contains("! not confirmed")).expect("the step");
-    assert!(row.starts_with(&name) && shown.matches(&format!("\n{name}")).count() == 3, "{shown}");
-    let page = tune(&summary, &record).page();
+    let row = shown.lines().find(|line| line.starts_with("KEPT ")).expect("the step");
+    assert!(row.ends_with("not confirmed"), "{shown}");
+    let full = tune(&summary, &record, "last").text(Output { width: 120, ..PLAIN }, Detail::Full);
+    let row = full.lines().find(|line| line.contains("! not confirmed")).expect("the step");
+    assert!(row.starts_with(&name), "{full}");
+    let page = tune(&summary, &record, "last").page();
     for said in ["1 of them not confirmed", "! not confirmed", "kept, not confirmed", "(not confirmed)"] {
         assert!(page.contains(said), "{said} is missing");
     }
@@ -145,7 +149,7 @@ fn what_was_not_measured_is_not_said() {
     let (over_ns, gain) = (Nanos::secs(1_800), summary.gain);
     summary.confirmation = Some(Confirmation { over_ns, blocks: 21, discarded: 1, gain, holds: false });
     let both = |summary: &TuneSummary, record: &Record| {
-        let document = tune(summary, record);
+        let document = tune(summary, record, "last");
         document.text(PLAIN, Detail::Full) + &document.page()
     };
     let all = both(&summary, &record);

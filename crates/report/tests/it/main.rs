@@ -7,3 +7,4 @@ mod markup;
 mod pages;
 mod recorded;
 mod reference;
+mod result;

@@ -44,7 +44,7 @@ fn every_measured_step_is_a_point() {
     let Some(browser) = chromium::find() else { return };
     let (summary, record) = recorded::tuned();
     let measured = summary.steps.iter().filter(|step| step.rate.is_some()).count();
-    for seen in chromium::look(&browser, &tune(&summary, &record).page(), TUNE) {
+    for seen in chromium::look(&browser, &tune(&summary, &record, "last").page(), TUNE) {
         assert_eq!(seen["points"], measured, "{seen}");
         assert_eq!(seen["said"], measured, "{seen}");
         assert_eq!(seen["inside"], measured, "a mark is drawn outside its chart: {seen}");
@@ -111,7 +111,7 @@ fn pictures_are_taken_and_nothing_is_said_on_the_console() {
     let ((summary, record), (report, study)) = (recorded::tuned(), recorded::studied());
     let explained = explain(&recorded::explained()).page();
     for (name, page, heights) in [
-        ("tune", tune(&summary, &record).page(), [7000, 12000]),
+        ("tune", tune(&summary, &record, "last").page(), [7000, 12000]),
         ("explain", explained, [6400, 8000]),
         ("compare", compare(&report, &study).page(), [7600, 9500]),
     ] {
@@ -125,7 +125,7 @@ fn a_message_on_the_console_would_be_noticed() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("bad.html");
     let (summary, record) = recorded::tuned();
-    let bad = tune(&summary, &record).page();
+    let bad = tune(&summary, &record, "last").page();
     let bad = bad.replace("</main>", "<img src=\"http://127.0.0.1:9/x.png\"></main>");
     std::fs::write(&file, bad).expect("a file in a folder of our own");
     let output = chromium::open(&browser, folder.path(), &file, &["--dump-dom"]);

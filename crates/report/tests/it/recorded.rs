@@ -33,7 +33,7 @@ pub(crate) fn all() -> Vec<Kind> {
     }
     fn tuned(json: &Value) -> Option<Document> {
         let record = record(json)?;
-        Some(tune(&summary(&record)?, &record))
+        Some(tune(&summary(&record)?, &record, "last"))
     }
     fn studied(json: &Value) -> Option<Document> {
         let record = record(json)?;

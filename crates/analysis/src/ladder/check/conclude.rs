@@ -7,7 +7,7 @@ use super::super::doubts::Doubts;
 use super::super::run_state::RunState;
 use super::{Check, Role, square};
 use crate::Metric;
-use crate::series::{CONFIDENCE, Series};
+use crate::series::Series;
 
 /// Closes the run: kept steps get what they are worth, dropped and overwritten ones are marked.
 pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
@@ -15,7 +15,7 @@ pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
     revise_steps(&check, run);
     let doubts = doubts(&check, run);
     let of = |role: Role| check.slots.iter().find(|s| s.role == role).map(|s| &s.comparison.series);
-    let (start, final_) = of(Role::Final).map(Series::medians).unwrap_or_default();
+    let (start, final_) = of(Role::Final).map(Series::centers).unwrap_or_default();
     let measured = of(Role::Final).is_some_and(|series| series.counted() > 0);
     if !measured {
         run.say_void("the final setting was not compared with the start: no block was measured");
@@ -34,10 +34,10 @@ pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
     }
 }
 
-/// The three ratios of a comparison; what was not measured is 1 with an interval without ends.
+/// The ratios of a comparison.
 pub(crate) fn gain(series: &Series) -> Gain {
-    let of = |metric| landspeed_stats::estimate(&series.ln_ratios(metric), CONFIDENCE);
-    Gain { rate: of(Metric::Rate), cost: of(Metric::Cost), latency: of(Metric::Latency) }
+    let [rate, cost, latency] = Metric::ALL.map(|metric| series.estimate(metric));
+    Gain { rate, cost, latency, loaded_latency: series.loaded_estimate() }
 }
 
 /// Writes down what a step was worth when it was dropped.

@@ -1,0 +1,200 @@
+//! The answer of a run in a line, which claims no more than its final trials show, and what would show more.
+
+use landspeed_analysis::Rules;
+use landspeed_record::{Estimate, StepSummary, TuneSummary};
+use landspeed_units::Nanos;
+
+use super::figures::span;
+use crate::words::{self, Outcome, Primary, counted};
+
+/// Shares of processor time from which on taking them away is worth a word.
+const MUCH: f64 = 0.05;
+/// Times the trials beyond which a longer run is no advice.
+const TOO_MANY: f64 = 30.0;
+
+/// "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that none is proven.
+pub(super) fn headline(summary: &TuneSummary) -> String {
+    if let Some(gain) = proven(summary) {
+        let what = match Primary::of(&summary.goal) {
+            Primary::Latency => "idle RTT",
+            _ => "total gain",
+        };
+        return format!("{}; {what} {}", settings(summary), words::estimate(&gain));
+    }
+    let why = match (&summary.void, is_any_kept(summary)) {
+        (Some(_), _) => ": the run is void",
+        (None, false) => ": no setting was kept",
+        (None, true) => "",
+    };
+    let Some(span) = span(Primary::of(&summary.goal), summary) else {
+        return format!("no gain proven{why} (no final figures)");
+    };
+    format!("no gain proven{why} ({span}; {})", noise(summary))
+}
+
+/// The gain in the primary figure, where it is shown: its interval lies beyond 1, and beyond what changing nothing is shown
+/// to do.
+pub(super) fn proven(summary: &TuneSummary) -> Option<Estimate> {
+    let primary = Primary::of(&summary.goal);
+    let gain = primary.of_gain(&summary.gain)?;
+    let is_shown = primary.better(gain).low > placebos(summary).map(shown_by_nothing).fold(1.0, f64::max);
+    (is_shown && summary.void.is_none() && is_any_kept(summary)).then_some(gain)
+}
+
+/// The part of a placebo's effect that its interval proves, as a factor; 1 where it holds no change.
+fn shown_by_nothing(placebo: Estimate) -> f64 {
+    placebo.low.max(1.0 / placebo.high)
+}
+
+/// What the steps came out at that change nothing.
+pub(super) fn placebos(summary: &TuneSummary) -> impl Iterator<Item = Estimate> {
+    words::measured(summary).into_iter().filter(|(step, _)| step.placebo).map(|(_, e)| e)
+}
+
+fn is_any_kept(summary: &TuneSummary) -> bool {
+    summary.steps.iter().any(|step| Outcome::of(step).is_kept())
+}
+
+fn settings(summary: &TuneSummary) -> String {
+    let (proven, open): (Vec<&StepSummary>, Vec<_>) = (summary.steps.iter())
+        .filter(|step| Outcome::of(step).is_kept())
+        .partition(|step| step.confirmed == Some(true));
+    match (proven.len(), open.len()) {
+        (0, open) => format!("{} kept, not confirmed", counted(open, "setting")),
+        (proven, 0) => format!("{} proven to help", counted(proven, "setting")),
+        (proven, open) => format!("{} proven to help ({open} not confirmed)", counted(proven, "setting")),
+    }
+}
+
+/// How far apart two measurements of one setting lie: the larger of the half width of the final comparison's interval and of
+/// the placebos' distance from 1.
+fn noise(summary: &TuneSummary) -> String {
+    let half =
+        Primary::of(&summary.goal).of_gain(&summary.gain).map_or(f64::INFINITY, |e| (e.high / e.low).sqrt());
+    let noise = placebos(summary).map(|e| e.ratio.max(1.0 / e.ratio)).fold(half, f64::max);
+    match noise {
+        x if x < 2.0 => format!("noise ±{:.0} %", (x - 1.0) * 100.0),
+        x if x < 1_000.0 => format!("noise of a factor of {}", words::number(x)),
+        _ => "too few trials for an interval".to_owned(),
+    }
+}
+
+/// What would show more, by what this run lacked; nothing where a gain is shown.
+pub(super) fn help(summary: &TuneSummary, budget: Nanos) -> Option<String> {
+    if proven(summary).is_some() {
+        return None;
+    }
+    let lost = lost(summary);
+    let more = match (&summary.void, is_any_kept(summary)) {
+        (Some(_), _) if summary.steps.iter().any(|step| step.placebo && step.kept) => {
+            "on this machine changing nothing looks like a gain: measure on a quieter one".to_owned()
+        }
+        (Some(_), _) => format!("a run that comes to its end; its budget is {}", words::duration(budget)),
+        (None, false) => untried(summary, budget),
+        (None, true) => wider(summary, budget),
+    };
+    Some(format!("What would help: {}.", lost.unwrap_or(more)))
+}
+
+fn lost(summary: &TuneSummary) -> Option<String> {
+    let [steal, throttled] =
+        [(summary.start.steal, summary.final_.steal), (summary.start.throttled, summary.final_.throttled)]
+            .map(|(start, last)| start.max(last));
+    let said = |share: f64, whom: &str, cure: &str| {
+        (share > MUCH).then(|| format!("{cure}; {whom} took {:.0} % of the processor time", share * 100.0))
+    };
+    said(steal, "the hypervisor", "a host of its own")
+        .or_else(|| said(throttled, "a quota or heat", "no quota and no heat"))
+}
+
+/// What a run lacked that kept nothing.
+fn untried(summary: &TuneSummary, budget: Nanos) -> String {
+    let outcomes = || summary.steps.iter().map(Outcome::of);
+    let undecided = outcomes().filter(|outcome| *outcome == Outcome::Undecided).count();
+    let waiting = without_time(summary);
+    let longer = match longer(summary, budget) {
+        Some(budget) => format!("--budget {budget}"),
+        None => format!("a longer --budget than {}", words::duration(budget)),
+    };
+    match (undecided, waiting) {
+        (0, 0) => "`landspeed explain` says what holds the path back; no setting here does".to_owned(),
+        (0, waiting) => format!("{longer}; {} had no time", counted(waiting, "setting")),
+        (open, 0) => format!("{longer}, or a quieter machine; {} stayed undecided", counted(open, "setting")),
+        (open, waiting) => {
+            format!("{longer}; {} stayed undecided and {waiting} had no time", counted(open, "setting"))
+        }
+    }
+}
+
+/// What a run lacked whose final comparison shows nothing, though steps were kept.
+fn wider(summary: &TuneSummary, budget: Nanos) -> String {
+    let primary = Primary::of(&summary.goal);
+    let Some(gain) = primary.of_gain(&summary.gain).map(|gain| primary.better(gain)) else {
+        return format!(
+            "a longer --budget than {}; the final check measured nothing",
+            words::duration(budget)
+        );
+    };
+    if gain.low > 1.0 {
+        return "a quieter machine; changing nothing is shown to do as much".to_owned();
+    }
+    // An interval narrows with the square root of the trials.
+    let times = (gain.low.ln() / gain.ratio.ln() - 1.0).powi(2);
+    match times {
+        _ if gain.ratio <= 1.0 => format!(
+            "another run with a longer --budget than {}; in the final trials the final setting was no better than the start",
+            words::duration(budget)
+        ),
+        times if times < TOO_MANY => format!(
+            "--budget {}, for about {:.0} times the trials, or a quieter machine",
+            rounded(budget.0 as f64 * times.max(2.0)),
+            times.max(2.0)
+        ),
+        _ => {
+            "a quieter machine; a longer --budget alone does not tell a difference this small from this noise"
+                .to_owned()
+        }
+    }
+}
+
+pub(super) fn without_time(summary: &TuneSummary) -> usize {
+    let is_waiting = |step: &&StepSummary| {
+        Outcome::of(step) == Outcome::NotTried && step.reason == landspeed_analysis::NO_ROOM
+    };
+    summary.steps.iter().filter(is_waiting).count()
+}
+
+/// The budget that has time for what had none, at the pace of this run; `None` where there is no pace.
+pub(super) fn longer(summary: &TuneSummary, budget: Nanos) -> Option<String> {
+    let measured = words::measured(summary).len();
+    let wanted = (measured + without_time(summary)) as f64 / measured as f64;
+    (measured > 0 && budget.0 > 0).then(|| rounded(budget.0 as f64 * wanted))
+}
+
+/// A budget as people choose one, at least `nanos`: "90s", "15m", "2h".
+fn rounded(nanos: f64) -> String {
+    let minutes = nanos / 60e9;
+    let up = |value: f64, step: f64| (value / step).ceil() * step;
+    match minutes {
+        m if m <= 2.0 => format!("{:.0}s", up(m * 60.0, 30.0)),
+        m if m <= 10.0 => format!("{:.0}m", m.ceil()),
+        m if m <= 120.0 => format!("{:.0}m", up(m, 5.0)),
+        m => format!("{:.0}h", (m / 60.0).ceil()),
+    }
+}
+
+/// What came of a figure that was not to get worse than its limit, `better` above 1.
+pub(super) fn word(better: Option<Estimate>, is_guard: bool) -> &'static str {
+    let rules = Rules::default();
+    let (least, limit) = (1.0 + rules.least_effect, 1.0 + rules.guard);
+    match better.filter(words::has_ends) {
+        None => "not known",
+        Some(e) if e.low > 1.0 && e.ratio >= least => "better",
+        Some(e) if e.high < 1.0 && e.ratio <= 1.0 / least => match is_guard && e.low > 1.0 / limit {
+            true => "within its limit",
+            false => "worse",
+        },
+        Some(e) if e.low > 1.0 / limit && e.high < limit => "same",
+        Some(_) => "not clear",
+    }
+}

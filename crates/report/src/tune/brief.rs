@@ -1,0 +1,164 @@
+//! What a terminal says of a run: the answer, what it rests on, and the commands to go on with. The page has it all.
+
+use landspeed_record::{Record, StepSummary, TuneSummary};
+
+use super::answer::{headline, help, longer, placebos, proven, without_time};
+use super::figures;
+use crate::block::{Block, Cell, Column, ColumnKind, List, Look, Manner, Row, Seen, Table, Text};
+use crate::output::Tone;
+use crate::safe;
+use crate::words::{self, Outcome, Primary};
+
+/// Doubts and kept steps that are told where not everything is.
+const DOUBTS: usize = 2;
+const KEPT: usize = 6;
+
+/// The result from its first line to the next commands; `named` is what they call the record.
+pub(super) fn blocks(summary: &TuneSummary, record: &Record, named: &str) -> Vec<Block> {
+    let (kept, tried, left) = (kept(summary), tried(summary), left(summary, record));
+    let labelled = [("KEPT", kept), ("TRIED", tried), ("LEFT", left)];
+    let labelled =
+        labelled.into_iter().filter_map(|(label, block)| Some(Block::Labelled(label, vec![block?])));
+    let mut blocks = vec![Block::Labelled("RESULT", result(summary, record)), measured(summary)];
+    blocks.extend(labelled);
+    blocks.extend(restored(summary));
+    blocks.push(Block::Labelled("", vec![Block::Commands(commands(summary, named))]));
+    blocks
+}
+
+fn result(summary: &TuneSummary, record: &Record) -> Vec<Block> {
+    let manner = if proven(summary).is_some() { Manner::Good } else { Manner::Plain };
+    let mut blocks = vec![Block::Paragraph(manner, headline(summary).into())];
+    let void =
+        summary.void.as_ref().map(|void| Block::Paragraph(Manner::Bad, format!("✗ Void: {void}").into()));
+    blocks.extend(void);
+    blocks.extend(help(summary, record.header.budget_ns).map(Block::text));
+    if !summary.doubts.is_empty() {
+        let items = summary.doubts.iter().map(|doubt| format!("in doubt: {doubt}").into()).collect();
+        blocks.push(List { items, most: Some(DOUBTS), tone: Some(Tone::Open), ..List::default() }.into());
+    }
+    blocks
+}
+
+/// The table, and what goes beside it.
+fn measured(summary: &TuneSummary) -> Block {
+    let mut blocks = vec![figures::table(summary).into()];
+    blocks.extend(noise(summary));
+    blocks.extend(super::against(summary));
+    blocks.extend(super::confirmation(summary));
+    Block::Labelled("", blocks)
+}
+
+fn noise(summary: &TuneSummary) -> Option<Block> {
+    let ratios: Vec<f64> = placebos(summary).map(|e| e.ratio).collect();
+    let low = ratios.iter().copied().reduce(f64::min)?;
+    let high = ratios.iter().copied().reduce(f64::max)?;
+    let span = if ratios.len() > 1 {
+        format!("{} to {}", words::times(low), words::times(high))
+    } else {
+        words::times(low)
+    };
+    let gain = proven(summary).map(|gain| gain.ratio.max(1.0 / gain.ratio));
+    let is_more = gain.is_some_and(|gain| high.max(1.0 / low) > gain);
+    let more = if is_more { ", more than the gain: run it again" } else { "" };
+    Some(Block::aside(format!("noise: changing nothing measured {span} (placebos){more}")))
+}
+
+fn kept(summary: &TuneSummary) -> Option<Block> {
+    let primary = Primary::of(&summary.goal);
+    let columns =
+        vec![Column::words(""), Column::of(ColumnKind::Ratio, ""), Column::words(""), Column::words("")];
+    let row = |(index, step): (usize, &StepSummary)| {
+        // The final setting without the step over the final setting.
+        let without = step.left_out.filter(words::plausible);
+        let without =
+            without.map(|e| format!("without it: {}", words::times(1.0 / e.ratio))).unwrap_or_default();
+        let is_open = Outcome::of(step) == Outcome::Unconfirmed;
+        let open = Text::default().with(Look::Toned, if is_open { "not confirmed" } else { "" });
+        let cells =
+            [change(step, summary).into(), Cell::from(primary.of_step(step)), without.into(), open.into()];
+        let seen = if index < KEPT { Seen::Everywhere } else { Seen::InFull };
+        Row { tone: is_open.then_some(Tone::Open), seen, ..Row::from(cells) }
+    };
+    let kept = summary.steps.iter().filter(|step| Outcome::of(step).is_kept());
+    Table::new("Kept", "", columns).rows(kept.enumerate().map(row)).some().map(Block::from)
+}
+
+/// "mtu 1500 -> 9000 (both) with tso, gso".
+fn change(step: &StepSummary, summary: &TuneSummary) -> String {
+    let with: Vec<&str> = step.with.iter().map(|with| with.split('=').next().unwrap_or_default()).collect();
+    let with = if with.is_empty() { String::new() } else { format!(" with {}", with.join(", ")) };
+    format!("{} ({}){with}", words::change(step), place(step, summary))
+}
+
+/// Where a step changes something: "both", a host's name, or "flow".
+fn place(step: &StepSummary, summary: &TuneSummary) -> String {
+    let changes = |from: &Option<String>| from.as_ref().is_some_and(|from| *from != step.value);
+    let (a, b) = (safe(&summary.host_a.hostname), safe(&summary.host_b.hostname));
+    let [a, b] = if a == b { ["host A".to_owned(), "host B".to_owned()] } else { [a, b] };
+    match (changes(&step.from_a), changes(&step.from_b)) {
+        (true, true) => "both".to_owned(),
+        (true, false) => a,
+        (false, true) => b,
+        (false, false) => "flow".to_owned(),
+    }
+}
+
+fn tried(summary: &TuneSummary) -> Option<Block> {
+    let count = |wanted: Outcome| summary.steps.iter().filter(|step| Outcome::of(step) == wanted).count();
+    let dropped = count(Outcome::Dropped);
+    let tried = [
+        (dropped, "helped, then dropped", dropped > 0),
+        (count(Outcome::NoEffect), "no effect", true),
+        (count(Outcome::Undecided), "undecided", true),
+        (count(Outcome::Harms), "harmful", true),
+    ];
+    Some(Block::text(listed(tried)))
+}
+
+fn left(summary: &TuneSummary, record: &Record) -> Option<Block> {
+    let count = |wanted: Outcome| summary.steps.iter().filter(|step| Outcome::of(step) == wanted).count();
+    let waiting = without_time(summary);
+    let budget = longer(summary, record.header.budget_ns).filter(|_| waiting > 0);
+    let no_time = budget.map_or("no time".to_owned(), |budget| format!("no time (--budget {budget})"));
+    let (pointless, impossible) = (count(Outcome::NotTried) - waiting, count(Outcome::Skipped));
+    let left = [
+        (waiting, no_time.as_str(), waiting > 0),
+        (pointless, "of no use here", pointless > 0),
+        (impossible, "not possible here", impossible > 0),
+    ];
+    Some(listed(left)).filter(|said| !said.is_empty()).map(Block::text)
+}
+
+/// "9 no effect, 3 undecided": those that are shown.
+fn listed<const N: usize>(counts: [(usize, &str, bool); N]) -> String {
+    let shown = counts.into_iter().filter(|(.., is_shown)| *is_shown);
+    shown.map(|(count, what, _)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+}
+
+fn restored(summary: &TuneSummary) -> Vec<Block> {
+    if summary.restored {
+        return vec![Block::text("Everything was restored and read back.")];
+    }
+    let said = "✗ NOT everything was restored: run “landspeed undo” on the hosts.";
+    let items = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
+    let notes = List { items, tone: Some(Tone::Bad), ..List::default() };
+    vec![Block::Paragraph(Manner::Bad, said.into()), notes.into()]
+}
+
+fn commands(summary: &TuneSummary, named: &str) -> Vec<(Text, String)> {
+    let named = words::quoted(named);
+    let apply = match (is_lab(summary), summary.start_cell != summary.final_cell) {
+        (true, _) => Some("landspeed tune HOST_A HOST_B  # settings of a lab suit no host".to_owned()),
+        (false, true) if summary.void.is_none() => Some(format!("landspeed persist {named}")),
+        (false, _) => None,
+    };
+    let page = format!("landspeed show {named} --html report.html");
+    let why = format!("landspeed show {named} --full");
+    let commands = [("apply", apply), ("page", Some(page)), ("why", Some(why))];
+    commands.into_iter().filter_map(|(what, command)| Some((what.into(), command?))).collect()
+}
+
+fn is_lab(summary: &TuneSummary) -> bool {
+    summary.topology.split([':', ' ']).next() == Some("lab")
+}

@@ -1,0 +1,105 @@
+//! Before, after and change: all of the same trials, those of the final check.
+
+use landspeed_record::{Estimate, Figures, TuneSummary};
+use landspeed_units::Nanos;
+
+use super::answer::word;
+use crate::block::{Block, Card, Cell, Column, ColumnKind, Look, Quantity, Row, Table, Text};
+use crate::chart;
+use crate::output::Tone;
+use crate::words::{self, Primary};
+
+pub(super) fn cards(summary: &TuneSummary) -> Block {
+    let order = Primary::of(&summary.goal).order();
+    Block::Cards("Figures before and after", order.map(|figure| card(figure, summary)).into())
+}
+
+pub(super) fn table(summary: &TuneSummary) -> Table {
+    let columns = vec![
+        Column::words(""),
+        Column::number("before"),
+        Column::number("after"),
+        Column::of(ColumnKind::Estimate, "change"),
+        Column::words(""),
+    ];
+    let [first, second, third] = Primary::of(&summary.goal).order();
+    let rows = [(first, false), (second, true), (third, true)].map(|(figure, is_guard)| {
+        let change = figure.of_gain(&summary.gain);
+        let told = word(change.map(|e| figure.better(e)), is_guard);
+        row(figure.called().row, [&summary.start, &summary.final_].map(|of| shown(figure, of)), change, told)
+    });
+    Table::new("Before and after", "stacked", columns).rows(rows).rows(loaded(summary))
+}
+
+fn row(name: &str, [before, after]: [Cell; 2], change: Option<Estimate>, told: &str) -> Row {
+    let tone = match told {
+        "better" => Some(Tone::Good),
+        "worse" => Some(Tone::Bad),
+        _ => None,
+    };
+    let told = Text::default().with(Look::Toned, told);
+    Row { tone, ..Row::from([name.into(), before, after, Cell::from(change), told.into()]) }
+}
+
+/// The round trip under load, where both settings have it. It may double, and be milliseconds longer, before it is too long.
+fn loaded(summary: &TuneSummary) -> Option<Row> {
+    let known = |figures: &Figures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
+    let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
+    let change = summary.gain.loaded_latency.filter(words::plausible);
+    let told = match word(change.map(|e| Primary::Latency.better(e)), true) {
+        "worse" if !landspeed_analysis::too_long_under_load(before, after) => "within its limit",
+        told => told,
+    };
+    Some(row("RTT under load", [before.into(), after.into()], change, told))
+}
+
+/// A figure with its unit.
+fn shown(figure: Primary, of: &Figures) -> Cell {
+    let cell = match figure {
+        Primary::Rate => of.rate_bps.into(),
+        // Its row says of what.
+        Primary::Cost => Cell::from(Quantity {
+            value: of.bytes_per_cpu_s.0,
+            unit: "B/cpu-s",
+            shown: of.bytes_per_cpu_s.to_string().trim_end_matches("/cpu-s").to_owned(),
+        }),
+        Primary::Latency => of.latency_ns.into(),
+    };
+    Cell::from(known(figure, of).map(|_| cell))
+}
+
+fn known(figure: Primary, of: &Figures) -> Option<f64> {
+    Some(figure.of_figures(of)).filter(|v| v.is_finite() && *v > 0.0)
+}
+
+/// Before and after in one unit, so that they compare at a glance, and the unit.
+fn both(figure: Primary, summary: &TuneSummary) -> ([String; 2], String) {
+    let values = [&summary.start, &summary.final_].map(|of| known(figure, of));
+    let (per, unit) = chart::unit_of(figure, values.into_iter().flatten().fold(0.0, f64::max));
+    let said = |v: Option<f64>| v.map_or_else(|| "–".to_owned(), |v| words::number(v / per));
+    (values.map(said), unit.replace(" per ", "/"))
+}
+
+/// "13.5 -> 13.1 Gb/s"; nothing where one of the two was not measured.
+pub(super) fn span(figure: Primary, summary: &TuneSummary) -> Option<String> {
+    let _measured = (known(figure, &summary.start)?, known(figure, &summary.final_)?);
+    let ([before, after], unit) = both(figure, summary);
+    Some(format!("{before} -> {after} {unit}"))
+}
+
+fn card(figure: Primary, summary: &TuneSummary) -> Card {
+    let ([before, after], unit) = both(figure, summary);
+    let under =
+        Text::default().with(Look::Quiet, before).and(" → ").with(Look::Strong, format!("{after} {unit}"));
+    Card { name: figure.called().card, figure: ratio(figure.of_gain(&summary.gain)), under }
+}
+
+fn ratio(e: Option<Estimate>) -> Text {
+    match e {
+        Some(e) => Text::default()
+            .with(Look::Strong, words::times(e.ratio))
+            .and(" ")
+            .with(Look::Quiet, words::interval(&e)),
+        None => Text::default().with(Look::Quiet, "not measured"),
+    }
+}

@@ -1,0 +1,164 @@
+//! What a run's result says first, and how much it says.
+
+use landspeed_record::{Confirmation, Estimate, Record, StepSummary, TuneSummary};
+use landspeed_report::{Detail, Output, tune};
+use landspeed_units::{BitRate, Nanos};
+
+use crate::recorded;
+
+fn shown(summary: &TuneSummary, record: &Record) -> String {
+    let output = Output { terminal: false, width: 80, color: false };
+    tune(summary, record, "last").text(output, Detail::Brief)
+}
+
+/// The first line of what `changed` makes of the recorded run, with all that follows.
+fn answer(changed: impl FnOnce(&mut TuneSummary)) -> (String, String) {
+    let (mut summary, record) = recorded::tuned();
+    changed(&mut summary);
+    let page = tune(&summary, &record, "last").page();
+    let all = shown(&summary, &record);
+    assert!(all.lines().all(|line| line.chars().count() <= 80), "{all}");
+    let first = all.lines().next().unwrap_or_default().to_owned();
+    let said = first.strip_prefix("RESULT   ").expect("the answer first");
+    // A line too long for the terminal goes on below.
+    assert!(
+        page.contains(&format!("<title>{}", said.replace('x', "×").replace('>', "&gt;"))) || said.len() > 60,
+        "{said}"
+    );
+    (first, all)
+}
+
+/// Whether the words are there, however they are broken into lines.
+fn says(all: &str, words: &str) {
+    let line = all.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(line.contains(words), "{words} is missing:\n{all}");
+}
+
+fn kept(summary: &mut TuneSummary) -> &mut StepSummary {
+    summary.steps.iter_mut().find(|step| step.kept).expect("a step that was kept")
+}
+
+fn gain(summary: &mut TuneSummary, ratio: f64, low: f64, high: f64) {
+    summary.gain.rate = Some(Estimate { ratio, low, high });
+    summary.final_.rate_bps = BitRate(summary.start.rate_bps.0 * ratio);
+}
+
+#[test]
+fn a_result_fits_a_screen_and_begins_with_the_answer() {
+    let (first, all) = answer(|_| {});
+    assert_eq!(first, "RESULT   1 setting proven to help; total gain 1.91x [1.82, 2.00]");
+    assert!(all.lines().count() <= 45, "{all}");
+    for said in [
+        "KEPT     tso off -> on (host A) with tx-checksum,",
+        "without it: 0.53x",
+        "TRIED    0 no effect",
+        "no time (--budget 5m)",
+    ] {
+        assert!(all.contains(said), "{said} is missing:\n{all}");
+    }
+    let (_, all) = answer(|summary| {
+        summary.doubts = (0..9).map(|n| format!("{n} {}", "in many words ".repeat(9))).collect();
+        summary.against = Some(summary.gain);
+        let (over_ns, gain) = (Nanos::secs(1_800), summary.gain);
+        summary.confirmation = Some(Confirmation { over_ns, blocks: 21, discarded: 1, gain, holds: true });
+        let one = kept(summary).clone();
+        summary.steps.extend(vec![one; 8]);
+        summary.topology = "dtn1 dtn2".into();
+    });
+    assert!(all.lines().count() <= 45, "{all}");
+    for said in [
+        "  - in doubt: 0 in many words",
+        "7 more (--full)",
+        "--against",
+        "✓ Confirmed over 30 min",
+        "landspeed persist last",
+    ] {
+        assert!(all.contains(said), "{said} is missing:\n{all}");
+    }
+}
+
+#[test]
+fn an_interval_that_includes_1_proves_nothing() {
+    let (first, all) = answer(|summary| gain(summary, 4.67, 0.40, 54.2));
+    assert_eq!(first, "RESULT   no gain proven (2.65 -> 12.4 Gb/s; noise of a factor of 11.6)");
+    says(&all, "What would help: --budget 5m, for about 3 times the trials");
+    says(&all, "4.67x [0.40, 54.2] not clear");
+    let (_, all) = answer(|summary| gain(summary, 1.01, 0.7, 1.4));
+    says(&all, "What would help: a quieter machine; a longer --budget alone");
+    let (first, all) = answer(|summary| {
+        summary.steps.retain(|step| !step.placebo);
+        gain(summary, 0.97, 0.693, 1.358);
+        summary.start.steal = 0.12;
+    });
+    assert_eq!(first, "RESULT   no gain proven (2.65 -> 2.57 Gb/s; noise ±40 %)");
+    says(&all, "a host of its own; the hypervisor took 12 % of the processor time.");
+    let (first, _) = answer(|summary| gain(summary, 1.5, 1e-9, 1e9));
+    assert_eq!(first, "RESULT   no gain proven (2.65 -> 3.97 Gb/s; too few trials for an interval)");
+}
+
+#[test]
+fn a_void_run_and_one_that_kept_nothing_prove_nothing() {
+    let (first, all) = answer(|summary| summary.void = Some("stopped before the end".into()));
+    assert!(first.starts_with("RESULT   no gain proven: the run is void (2.65 -> 5.06 Gb/s;"), "{first}");
+    assert!(all.contains("✗ Void: stopped before the end") && !all.contains("landspeed persist"), "{all}");
+    let (first, all) = answer(|summary| kept(summary).kept = false);
+    assert!(first.starts_with("RESULT   no gain proven: no setting was kept (2.65 -> "), "{first}");
+    assert!(all.contains("1 helped, then dropped") && all.contains("6 settings had no time"), "{all}");
+    let (first, _) = answer(|summary| (summary.gain, summary.final_) = Default::default());
+    assert_eq!(first, "RESULT   no gain proven (no final figures)");
+}
+
+#[test]
+fn only_what_was_confirmed_is_proven() {
+    let (first, _) = answer(|summary| kept(summary).confirmed = Some(false));
+    assert!(first.starts_with("RESULT   1 setting kept, not confirmed; total gain 1.91x"), "{first}");
+    let (first, all) = answer(|summary| {
+        let open = StepSummary { confirmed: Some(false), ..kept(summary).clone() };
+        summary.steps.push(open);
+    });
+    assert!(
+        first.starts_with("RESULT   1 setting proven to help (1 not confirmed); total gain 1.91x"),
+        "{first}"
+    );
+    assert_eq!(all.matches("  not confirmed\n").count(), 1, "{all}");
+}
+
+#[test]
+fn a_placebo_that_is_far_off_speaks_against_the_gain() {
+    let placebo = |low, high| {
+        move |summary: &mut TuneSummary| {
+            let found = summary.steps.iter_mut().find(|step| step.placebo).expect("a placebo");
+            found.rate = Some(Estimate { ratio: 8.4, low, high });
+        }
+    };
+    // Nothing is shown by an interval this wide; that it is so wide is said.
+    let (first, all) = answer(placebo(0.1, 700.0));
+    assert!(first.starts_with("RESULT   1 setting proven to help"), "{first}");
+    says(&all, "changing nothing measured 0.95x to 8.40x (placebos), more than the gain");
+    let (first, all) = answer(placebo(4.0, 17.0));
+    assert_eq!(first, "RESULT   no gain proven (2.65 -> 5.06 Gb/s; noise of a factor of 8.40)");
+    says(&all, "What would help: a quieter machine; changing nothing is shown to do as much");
+}
+
+#[test]
+fn where_a_step_changed_something_is_said() {
+    let place = |a: &str, b: &str| {
+        let known = |from: &str| Some(from.to_owned()).filter(|from| !from.is_empty());
+        let (a, b) = (known(a), known(b));
+        answer(|summary| {
+            (summary.host_a.hostname, summary.host_b.hostname) = ("dtn1".into(), "dtn2".into());
+            (kept(summary).from_a, kept(summary).from_b) = (a, b);
+        })
+        .1
+    };
+    for (a, b, said) in [
+        ("off", "off", "tso off -> on (both)"),
+        ("on", "off", "tso off -> on (dtn2)"),
+        ("off", "", "tso off -> on (dtn1)"),
+        ("mixed", "off", "tso mixed/off -> on (both)"),
+        ("", "", "tso off -> on (flow)"),
+    ] {
+        let all = place(a, b);
+        assert!(all.contains(&format!("KEPT     {said}")), "{said} is missing:\n{all}");
+    }
+}
