@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use landspeed_observer::OBSERVERS;
 use landspeed_record::{Line, Record, Trial, TuneSummary};
-use landspeed_report::{Detail, DiffReport, Output, json, tune};
+use landspeed_report::{Detail, DiffReport, Output, json, quoted, tune};
 
 use crate::args::{DiffArgs, OutputArgs, ShowArgs};
 use crate::commands::compare;
@@ -56,7 +56,7 @@ pub(crate) fn present_tune(
 fn name(record: &Path, data_dir: Option<&Path>) -> String {
     let newest = || data::newest(&data::folder(None).ok()?).ok();
     let is_last = data_dir.is_none() && newest().is_some_and(|newest| newest == record);
-    if is_last { "last".to_owned() } else { record.display().to_string() }
+    if is_last { "last".to_owned() } else { quoted(&record.display().to_string()) }
 }
 
 /// The trial that most observers watched: the last look at what holds the path back, or else the last trial.

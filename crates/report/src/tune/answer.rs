@@ -183,7 +183,7 @@ fn rounded(nanos: f64) -> String {
     }
 }
 
-/// What came of a figure that was not to get worse than its limit, `better` above 1.
+/// What came of a figure, by its ratio with above 1 better. A guarded one may lose as much as its guard allows.
 pub(super) fn word(better: Option<Estimate>, is_guard: bool) -> &'static str {
     let rules = Rules::default();
     let (least, limit) = (1.0 + rules.least_effect, 1.0 + rules.guard);

@@ -147,7 +147,6 @@ fn restored(summary: &TuneSummary) -> Vec<Block> {
 }
 
 fn commands(summary: &TuneSummary, named: &str) -> Vec<(Text, String)> {
-    let named = words::quoted(named);
     let apply = match (is_lab(summary), summary.start_cell != summary.final_cell) {
         (true, _) => Some("landspeed tune HOST_A HOST_B  # settings of a lab suit no host".to_owned()),
         (false, true) if summary.void.is_none() => Some(format!("landspeed persist {named}")),

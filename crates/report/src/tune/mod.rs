@@ -15,8 +15,8 @@ use crate::words::{self, Primary};
 use crate::{chart, glossary, safe};
 pub(crate) use hosts::general;
 
-/// The report of a tuning run, ready to be printed; commands in it call the record `named`. Charts whose trials the record
-/// lacks are left out.
+/// The report of a tuning run, ready to be printed; its commands call the record `named`, which is a word of a shell. Charts
+/// whose trials the record lacks are left out.
 pub fn tune(summary: &TuneSummary, record: &Record, named: &str) -> Document {
     let sections = [
         ladder(summary, record),

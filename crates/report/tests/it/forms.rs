@@ -3,7 +3,7 @@
 use landspeed_record::{
     CompareReport, Confirmation, CostFigure, Estimate, ExplainReport, Header, Line, Record, TuneSummary,
 };
-use landspeed_report::{Detail, Document, Output, compare, explain, tune};
+use landspeed_report::{Detail, Document, Output, compare, explain, quoted, tune};
 use landspeed_units::Nanos;
 
 use crate::{markup, recorded};
@@ -107,7 +107,8 @@ fn figures_that_no_measurement_gives_are_not_drawn() {
 }
 
 fn text(summary: &TuneSummary) -> String {
-    tune(summary, &recorded::tuned().1, &summary.record).text(Output { width: 120, ..PLAIN }, Detail::Brief)
+    tune(summary, &recorded::tuned().1, &quoted(&summary.record))
+        .text(Output { width: 120, ..PLAIN }, Detail::Brief)
 }
 
 #[test]
