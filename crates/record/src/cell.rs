@@ -18,6 +18,13 @@ pub enum Side {
 
 impl Side {
     pub const BOTH: [Side; 2] = [Side::A, Side::B];
+
+    pub fn other(self) -> Side {
+        match self {
+            Side::A => Side::B,
+            Side::B => Side::A,
+        }
+    }
 }
 
 impl std::fmt::Display for Side {

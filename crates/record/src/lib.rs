@@ -27,6 +27,7 @@ mod line;
 mod measure;
 mod observe;
 mod outcome;
+mod outline;
 mod reader;
 mod record_run;
 mod summary;
@@ -64,6 +65,7 @@ pub use observe::{
     Throttling,
 };
 pub use outcome::{Connections, EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint, ZeroCopied};
+pub use outline::{Outline, count_runs, outline, read_header};
 pub use reader::{ReadError, Record, read};
 pub use record_run::{LabRecovery, RECORD_RUN_FORMAT, RecordRun, RecordRunFigures, Recovery};
 pub use summary::{

@@ -2,7 +2,7 @@
 //! error that names its number, and nothing in it is acted on.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use crate::{Header, Line, RECORD_FORMAT, decode};
@@ -35,32 +35,41 @@ pub fn read(path: &Path) -> Result<Record, ReadError> {
     let name = path.display().to_string();
     let io = |source| ReadError::Io { path: name.clone(), source };
     let mut input = BufReader::new(File::open(path).map_err(io)?);
-    let mut header = None;
+    let header = header(&mut input, &name)?;
     let mut lines = Vec::new();
     let mut cut_off = false;
-    for number in 1.. {
-        let mut text = Vec::new();
-        let io = |source| ReadError::Io { path: name.clone(), source };
-        (&mut input).take(LINE_LIMIT).read_until(b'\n', &mut text).map_err(io)?;
+    for number in 2.. {
+        let text = line(&mut input).map_err(io)?;
         if text.is_empty() {
             break;
         }
         let whole = text.last() == Some(&b'\n');
         match decode::<Line>(&text) {
-            Ok(Line::Header(h)) if number == 1 => {
-                if h.format > RECORD_FORMAT {
-                    return Err(ReadError::TooNew { path: name, found: h.format });
-                }
-                header = Some(h);
-            }
-            Ok(_) if number == 1 => return Err(ReadError::NoHeader { path: name }),
             Ok(Line::Unknown) => {}
             Ok(line) => lines.push(line),
-            Err(_) if number == 1 => return Err(ReadError::NoHeader { path: name }),
             Err(_) if !whole => cut_off = true,
             Err(why) => return Err(ReadError::Line { path: name, number, why: why.to_string() }),
         }
     }
-    let header = header.ok_or(ReadError::NoHeader { path: name })?;
     Ok(Record { header, lines, cut_off })
+}
+
+/// The first line of the record that is called `name`.
+pub(crate) fn header(input: &mut impl BufRead, name: &str) -> Result<Header, ReadError> {
+    let path = || name.to_owned();
+    let text = line(input).map_err(|source| ReadError::Io { path: path(), source })?;
+    match decode::<Line>(&text) {
+        Ok(Line::Header(header)) if header.format > RECORD_FORMAT => {
+            Err(ReadError::TooNew { path: path(), found: header.format })
+        }
+        Ok(Line::Header(header)) => Ok(header),
+        _ => Err(ReadError::NoHeader { path: path() }),
+    }
+}
+
+/// The next line with its end; empty at the end of the record.
+pub(crate) fn line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    input.take(LINE_LIMIT).read_until(b'\n', &mut text)?;
+    Ok(text)
 }

@@ -203,6 +203,9 @@ pub struct TuneSummary {
     pub final_cell: Cell,
     /// Whether every value was read back as it was before the run.
     pub restored: bool,
+    /// Whether the record ends before the restore: then what `restored` says is not known.
+    #[serde(default)]
+    pub cut_off: bool,
     /// What differs, or what was noticed while restoring.
     pub restored_notes: Vec<String>,
     /// Set where a kept placebo voids the run, or it ended early: what happened.

@@ -1,0 +1,118 @@
+//! What the ends of a record tell. Records are long, and a list of hundreds of them must come at once.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::reader::{header, line};
+use crate::{Header, Line, ReadError, decode};
+
+/// A record without what is between its first two lines and its last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outline {
+    pub header: Header,
+    /// The line after the header: a study's plan.
+    pub second: Option<Line>,
+    /// The last whole line; `None` where it cannot be read.
+    pub last: Option<Line>,
+    /// Whether a run is writing it now.
+    pub in_progress: bool,
+}
+
+/// Reads the first two lines of a record and its last.
+///
+/// # Errors
+/// No record can be read there at all.
+pub fn outline(path: &Path) -> Result<Outline, ReadError> {
+    let name = path.display().to_string();
+    let io = |source| ReadError::Io { path: name.clone(), source };
+    let mut input = BufReader::new(File::open(path).map_err(io)?);
+    let header = header(&mut input, &name)?;
+    let second = decode(&line(&mut input).map_err(io)?).ok();
+    let mut file = input.into_inner();
+    let last = last_line(&mut file).map_err(io)?;
+    Ok(Outline { header, second, last: decode(&last).ok(), in_progress: is_locked(&file) })
+}
+
+/// A record's first line.
+///
+/// # Errors
+/// As [`outline`].
+pub fn read_header(path: &Path) -> Result<Header, ReadError> {
+    let name = path.display().to_string();
+    let io = |source| ReadError::Io { path: name.clone(), source };
+    header(&mut BufReader::new(File::open(path).map_err(io)?), &name)
+}
+
+/// How many runs of a study a record holds, by how their lines begin.
+///
+/// # Errors
+/// The file system's.
+pub fn count_runs(path: &Path) -> io::Result<usize> {
+    let mut input = BufReader::new(File::open(path)?);
+    let mut runs = 0;
+    loop {
+        let line = line(&mut input)?;
+        if line.is_empty() {
+            return Ok(runs);
+        }
+        runs += usize::from(line.starts_with(br#"{"line":"run""#));
+    }
+}
+
+/// Whether a run that writes the record has locked it.
+fn is_locked(file: &File) -> bool {
+    matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+}
+
+/// The last whole line; empty where it is longer than any that ends a run.
+fn last_line(file: &mut File) -> io::Result<Vec<u8>> {
+    const TAIL: u64 = 4 << 20;
+    let len = file.metadata()?.len();
+    let mut tail = vec![0; len.min(TAIL) as usize];
+    file.seek(SeekFrom::Start(len - tail.len() as u64))?;
+    file.read_exact(&mut tail)?;
+    let newline = |text: &[u8]| text.iter().rposition(|byte| *byte == b'\n');
+    let Some(end) = newline(&tail) else { return Ok(Vec::new()) };
+    Ok(match newline(&tail[..end]) {
+        Some(before) => tail[before + 1..end].to_vec(),
+        None if len <= TAIL => tail[..end].to_vec(),
+        None => Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Writer;
+
+    #[test]
+    fn the_ends_of_a_record_are_read_while_it_is_written_and_after_it_was_cut_off() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.jsonl");
+        let note = |text: &str| Line::Note { text: text.to_owned() };
+        let mut writer = Writer::create(&path).unwrap();
+        assert!(outline(&path).is_err(), "it is empty");
+        let begun = Header { format: 1, kind: "tune".into(), ..Header::default() };
+        writer.write(&Line::Header(begun.clone())).unwrap();
+        let alone = outline(&path).unwrap();
+        assert_eq!((alone.second, alone.last), (None, Some(Line::Header(begun.clone()))));
+        for text in ["first", &"long ".repeat(40_000), "last"] {
+            writer.write(&note(text)).unwrap();
+        }
+        let written = outline(&path).unwrap();
+        assert_eq!(
+            (written.header, written.second, written.last),
+            (begun, Some(note("first")), Some(note("last")))
+        );
+        assert!(!written.in_progress);
+        let other = File::open(&path).unwrap();
+        other.lock().unwrap();
+        assert!(outline(&path).unwrap().in_progress);
+        drop(other);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, [&whole, &b"{\"line\":\"no"[..]].concat()).unwrap();
+        let cut = outline(&path).unwrap();
+        assert_eq!((cut.last, cut.in_progress), (Some(note("last")), false));
+    }
+}
