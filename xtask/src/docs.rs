@@ -4,6 +4,11 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+/// The program's own table; a program has no library to import it from.
+#[path = "../../crates/cli/src/exit.rs"]
+#[expect(dead_code, reason = "a page needs the table alone")]
+mod exit;
+
 /// Every generated page: path within the project, and its text.
 fn pages() -> Vec<(String, String)> {
     let knobs = landspeed_knob::reference::pages();
@@ -13,7 +18,24 @@ fn pages() -> Vec<(String, String)> {
         landspeed_workload::reference::page(),
         landspeed_observer::reference::page(),
     ];
-    knobs.into_iter().chain(landspeed_congestion::reference::pages()).chain(tables).collect()
+    knobs
+        .into_iter()
+        .chain(landspeed_congestion::reference::pages())
+        .chain(tables)
+        .chain([exit_codes()])
+        .collect()
+}
+
+fn exit_codes() -> (String, String) {
+    let row = |(exit, name, meaning): &(exit::Exit, &str, &str)| {
+        format!("| {} | {name} | {meaning} |\n", *exit as u8)
+    };
+    let rows: String = exit::ALL.iter().map(row).collect();
+    let text = format!(
+        "<!-- Written from crates/cli/src/exit.rs by `make docs`. Edit the table there instead. -->\n\n# Exit codes\n\n| code | means | when |\n|---|---|---|\n{rows}\n\
+         A command that a signal ends before it has anything to report exits with 128 and the signal's number.\n"
+    );
+    ("docs/reference/exit-codes.md".to_owned(), text)
 }
 
 pub(crate) fn write(root: &Path) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Two runs compared: what differs, and how surely.
 
-use landspeed_record::{Arm, Cell, Estimate, Figures, Record, StepSummary, Trial};
+use landspeed_record::{Arm, Cell, Estimate, Figures, Header, Line, Record, Side, StepSummary, Trial};
 use landspeed_stats::unpaired;
 use serde::Serialize;
 
@@ -15,12 +15,18 @@ pub struct Diff {
     pub start: FiguresDiff,
     #[serde(rename = "final")]
     pub final_: FiguresDiff,
-    /// Steps of either record by knob and value, in the order of the first.
+    /// Steps that both records measured, by knob and value, in the order of the first.
     pub steps: Vec<StepDiff>,
-    /// Settings of the final cells that differ, as (where and knob, first, second); "-" is not in play.
+    /// Steps that only one of them measured: how many of the first, and how many of the second.
+    pub steps_of_one: [usize; 2],
+    /// Settings of both final cells that differ, as (where and knob, first, second).
     pub settings: Vec<(String, String, String)>,
+    /// Settings that are in play in one of them only.
+    pub settings_of_one: [usize; 2],
     /// What the intervals do not hold.
     pub caveat: String,
+    /// What else is not alike: what was asked, and of which hosts, as (what, first, second).
+    pub unlike: Vec<(String, String, String)>,
 }
 
 /// The second record's figures over the first's, with Welch's interval on logs; `None` where either
@@ -39,9 +45,9 @@ pub struct StepDiff {
     /// "tso=on".
     pub step: String,
     /// The first record's last try.
-    pub a: Option<StepSummary>,
+    pub a: StepSummary,
     /// The second record's last try.
-    pub b: Option<StepSummary>,
+    pub b: StepSummary,
     /// Whether the answers differ, or a figure's intervals are disjoint.
     pub differs: bool,
 }
@@ -49,11 +55,16 @@ pub struct StepDiff {
 pub fn diff(a: &Record, b: &Record) -> Diff {
     let arms = |record| (cell_trials(record, Arm::Incumbent), cell_trials(record, Arm::Candidate));
     let ((start_a, final_a), (start_b, final_b)) = (arms(a), arms(b));
+    let (steps, steps_of_one) = steps_diff(&steps(a), &steps(b));
+    let (settings, settings_of_one) = settings_diff(final_cell(a), final_cell(b));
     Diff {
         start: figures_diff(&start_a, &start_b),
         final_: figures_diff(&final_a, &final_b),
-        steps: steps_diff(&steps(a), &steps(b)),
-        settings: settings_diff(final_cell(a), final_cell(b)),
+        steps,
+        steps_of_one,
+        settings,
+        settings_of_one,
+        unlike: unlike(a, b),
         caveat:
             "the two runs were not interleaved: whatever changed on the hosts between them is in the ratios \
                  and not in their intervals"
@@ -85,26 +96,32 @@ fn figures_diff(a: &[Figures], b: &[Figures]) -> FiguresDiff {
     FiguresDiff { rate: of(Metric::Rate), cost: of(Metric::Cost), latency: of(Metric::Latency) }
 }
 
-fn steps_diff(a: &[StepSummary], b: &[StepSummary]) -> Vec<StepDiff> {
-    let name = |s: &StepSummary| format!("{}={}", s.knob, s.value);
-    let mut names: Vec<String> = Vec::new();
-    for step in a.iter().chain(b) {
-        let name = name(step);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let last = |steps: &[StepSummary], wanted: &str| steps.iter().rev().find(|s| name(s) == wanted).cloned();
-    let pair = |step: String| {
-        let (a, b) = (last(a, &step), last(b, &step));
-        let differs = step_differs(a.as_ref(), b.as_ref());
-        StepDiff { step, a, b, differs }
-    };
-    names.into_iter().map(pair).collect()
+/// What both measured, and how many steps only the one or the other did.
+fn steps_diff(a: &[StepSummary], b: &[StepSummary]) -> (Vec<StepDiff>, [usize; 2]) {
+    let (a, b) = (measured(a), measured(b));
+    let both = a.iter().filter_map(|(step, a)| {
+        let b = b.iter().find(|(name, _)| name == step)?.1;
+        Some(StepDiff { step: step.clone(), a: (*a).clone(), b: b.clone(), differs: step_differs(a, b) })
+    });
+    let both: Vec<StepDiff> = both.collect();
+    let of_one = [a.len() - both.len(), b.len() - both.len()];
+    (both, of_one)
 }
 
-fn step_differs(a: Option<&StepSummary>, b: Option<&StepSummary>) -> bool {
-    let (Some(a), Some(b)) = (a, b) else { return true };
+/// The last try of each step that was measured, by knob and value, in the order of the first try.
+fn measured(steps: &[StepSummary]) -> Vec<(String, &StepSummary)> {
+    let mut last: Vec<(String, &StepSummary)> = Vec::new();
+    for step in steps.iter().filter(|step| step.blocks > 0) {
+        let name = format!("{}={}", step.knob, step.value);
+        match last.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, earlier)) => *earlier = step,
+            None => last.push((name, step)),
+        }
+    }
+    last
+}
+
+fn step_differs(a: &StepSummary, b: &StepSummary) -> bool {
     let apart = |x: Option<Estimate>, y: Option<Estimate>| match (x, y) {
         (Some(x), Some(y)) => x.high < y.low || y.high < x.low,
         _ => false,
@@ -117,16 +134,42 @@ fn step_differs(a: Option<&StepSummary>, b: Option<&StepSummary>) -> bool {
         || apart(a.latency, b.latency)
 }
 
-fn settings_diff(a: Option<&Cell>, b: Option<&Cell>) -> Vec<(String, String, String)> {
-    let (Some(a), Some(b)) = (a, b) else { return Vec::new() };
-    let parts = [("A", &a.a, &b.a), ("B", &a.b, &b.b), ("flow", &a.flow, &b.flow)];
-    let mut differing = Vec::new();
-    for (place, a, b) in parts {
-        let knobs: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
-        for knob in knobs.into_iter().filter(|k| a.get(*k) != b.get(*k)) {
-            let word = |s: Option<&String>| s.map_or("-".to_owned(), Clone::clone);
-            differing.push((format!("{place} {knob}"), word(a.get(knob)), word(b.get(knob))));
+fn settings_diff(a: Option<&Cell>, b: Option<&Cell>) -> (Vec<(String, String, String)>, [usize; 2]) {
+    let (Some(a), Some(b)) = (a, b) else { return Default::default() };
+    let (mut differing, mut of_one) = (Vec::new(), [0, 0]);
+    for (place, a, b) in [("A", &a.a, &b.a), ("B", &a.b, &b.b), ("flow", &a.flow, &b.flow)] {
+        for (knob, value) in a {
+            match b.get(knob) {
+                Some(other) if other == value => {}
+                Some(other) => differing.push((format!("{place} {knob}"), value.clone(), other.clone())),
+                None => of_one[0] += 1,
+            }
         }
+        of_one[1] += b.keys().filter(|knob| !a.contains_key(*knob)).count();
     }
-    differing
+    (differing, of_one)
+}
+
+/// What the runs were asked and where they ran, as far as it is not alike.
+fn unlike(a: &Record, b: &Record) -> Vec<(String, String, String)> {
+    let asked = |header: &Header| {
+        let Header { topology, goal, baseline, landspeed, .. } = header.clone();
+        [("path", topology), ("goal", goal), ("baseline", baseline), ("landspeed", landspeed)]
+    };
+    let host = |record: &Record, wanted: Side| {
+        lines_of!(record, Line::Host { side, facts } if *side == wanted => (**facts).clone())
+            .next()
+            .unwrap_or_default()
+    };
+    let mut pairs: Vec<(String, String, String)> = Vec::new();
+    for ((what, a), (_, b)) in asked(&a.header).into_iter().zip(asked(&b.header)) {
+        pairs.push((what.to_owned(), a, b));
+    }
+    for side in Side::BOTH {
+        let (a, b) = (host(a, side), host(b, side));
+        pairs.push((format!("host {side}"), a.hostname, b.hostname));
+        pairs.push((format!("kernel of {side}"), a.kernel, b.kernel));
+    }
+    pairs.retain(|(_, a, b)| a != b);
+    pairs
 }

@@ -53,6 +53,7 @@ pub fn assemble(findings: Findings, run: RunFacts<'_>) -> TuneSummary {
         start_cell: findings.start_cell,
         final_cell: findings.final_cell,
         restored: run.restored.restored,
+        cut_off: false,
         restored_notes: run.restored.notes.clone(),
         void: findings.void,
         doubts: findings.doubts,
@@ -77,8 +78,8 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
     let no_run = || NotATuningRun { path: path.to_owned(), kind: record.header.kind.clone() };
     let start_cell = start_cell.ok_or_else(no_run)?;
     let restored = lines_of!(record, Line::Restored(restored) => restored.clone()).next_back();
-    let unknown = || Restored { restored: false, notes: vec!["the record ends before the restore".into()] };
-    let restored = restored.unwrap_or_else(unknown);
+    let cut_off = restored.is_none();
+    let restored = restored.unwrap_or_default();
     let host = |wanted: Side| {
         let mut facts = lines_of!(record, Line::Host { side, facts } if *side == wanted => (**facts).clone());
         facts.next_back().unwrap_or_default()
@@ -96,7 +97,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, NotATuningRun
         confirmation: confirmation(record),
         record: path,
     };
-    Ok(assemble(findings(record, start_cell, written), run))
+    Ok(TuneSummary { cut_off, ..assemble(findings(record, start_cell, written), run) })
 }
 
 /// What the blocks after the ladder say; `None` where there are none.
@@ -122,7 +123,7 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
     let void = match written {
         Some(written) => written.void,
         None if placebo => Some("a placebo was kept: this run cannot tell an effect from noise".into()),
-        None => Some("the record ends before the run did".into()),
+        None => Some("unfinished: the record ends before the run did".into()),
     };
     Findings {
         final_cell: final_

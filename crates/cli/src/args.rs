@@ -12,19 +12,24 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use landspeed_topology::{HostSpec, TOPOLOGIES, Topology};
 use landspeed_units::{Nanos, parse_duration};
 
+use crate::data::RecordArg;
+use crate::exit;
+
 pub(crate) use cc::{CcAction, CcArgs};
 pub(crate) use compare::{AskArg, CompareArgs};
 pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs};
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 
+const EXAMPLES: &str = "Examples:\n  \
+    sudo landspeed tune             tune a lab on this machine\n  \
+    landspeed doctor                check this host's settings\n  \
+    landspeed tune HOST_A HOST_B    tune a real path by ssh";
+
 /// Measure a network path between two hosts, find what holds it back, change one setting at a time, keep only what is proven
 /// to help, and restore everything.
 #[derive(Debug, Parser)]
 #[command(name = "landspeed", version = landspeed_session::BUILD, arg_required_else_help = true, max_term_width = 100)]
-#[command(after_help = "Examples:\n  \
-             sudo landspeed tune             tune a lab on this machine\n  \
-             landspeed doctor                check this host's settings\n  \
-             landspeed tune HOST_A HOST_B    tune a real path by ssh")]
+#[command(after_help = format!("{EXAMPLES}\n\n{}", exit::line()))]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -46,12 +51,16 @@ pub(crate) enum Command {
     Knobs(KnobsArgs),
     /// Load congestion controls into the kernel, and unload them
     Cc(CcArgs),
+    /// List the records of runs, newest first
+    Records(RecordsArgs),
     /// Show a record as a report
     Show(ShowArgs),
-    /// Compare two records by the same statistics
+    /// Compare the records of two tuning runs
     Diff(DiffArgs),
     /// Write the settings that a run kept as files that apply at boot
     Persist(PersistArgs),
+    /// Check this host against the settings that a run kept; changes nothing
+    Verify(VerifyArgs),
     /// Restore what an interrupted run left changed
     Undo(UndoArgs),
     /// List and remove labs, or make a path slow on purpose
@@ -208,11 +217,30 @@ pub(crate) struct KnobsArgs {
     pub(crate) interface: Option<String>,
 }
 
+/// Which folder of records.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: landspeed show --html report.html")]
+pub(crate) struct DataArgs {
+    /// Where records are kept (default: $XDG_DATA_HOME/landspeed or ~/.local/share/landspeed)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "An id is when the run began: month and day, then hour, minute and second,\n\
+             in UTC. Commands take it as RECORD; its beginning or its end is enough.\n\
+             `last` is the newest.\n\n\
+             Example: landspeed show 1123-165136")]
+pub(crate) struct RecordsArgs {
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RECORD}\n\nExample: landspeed show last --html report.html"))]
 pub(crate) struct ShowArgs {
-    /// Show this record [default: the newest]
-    pub(crate) record: Option<PathBuf>,
+    /// Show this record
+    #[arg(default_value = "last")]
+    pub(crate) record: RecordArg,
     /// Print everything that the page says
     #[arg(long, help_heading = "Output")]
     pub(crate) full: bool,
@@ -220,32 +248,69 @@ pub(crate) struct ShowArgs {
     pub(crate) output: OutputArgs,
 }
 
+/// How commands name a record.
+const RECORD: &str = "RECORD is `last`, an id of `landspeed records` or a part of one, or a path.";
+
 #[derive(Debug, Args)]
-#[command(after_help = "Example: landspeed diff before.jsonl after.jsonl")]
+#[command(after_help = format!("{RECORD}\n\nExample: landspeed diff 1122-090512 last"))]
 pub(crate) struct DiffArgs {
     /// First record
-    pub(crate) a: PathBuf,
+    pub(crate) a: RecordArg,
     /// Second record
-    pub(crate) b: PathBuf,
+    pub(crate) b: RecordArg,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
 }
 
+/// A record of `landspeed tune`, and which of its hosts.
 #[derive(Debug, Args)]
-#[command(after_help = "Example: sudo landspeed persist RECORD --write /")]
-pub(crate) struct PersistArgs {
+pub(crate) struct KeptArgs {
     /// Record of the run
-    pub(crate) record: PathBuf,
-    /// Write the settings of this host of the run
-    #[arg(long, value_enum, default_value = "a")]
-    pub(crate) host: SideArg,
+    pub(crate) record: RecordArg,
+    /// Host of the run [default: the one that this host is]
+    #[arg(long, value_enum)]
+    pub(crate) host: Option<SideArg>,
     /// Include kept steps that the run did not confirm
     #[arg(long)]
     pub(crate) unconfirmed: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = format!("{RECORD}\n\nExample: sudo landspeed persist last --write /"))]
+pub(crate) struct PersistArgs {
+    #[command(flatten)]
+    pub(crate) kept: KeptArgs,
+    /// Take a lab's record, although its settings prove nothing about this host
+    #[arg(long)]
+    pub(crate) lab: bool,
+    /// Make the files although the host of the run is not this one
+    #[arg(long)]
+    pub(crate) other_host: bool,
     /// Write the files below this folder (/ for this host) instead of showing them
     #[arg(long, value_name = "DIR")]
     pub(crate) write: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = format!("{RECORD}\n\
+             Exits with 1 where a setting, or a file of `landspeed persist`, differs.\n\n\
+             Example: landspeed verify last")
+)]
+pub(crate) struct VerifyArgs {
+    #[command(flatten)]
+    pub(crate) kept: KeptArgs,
+    /// Read the settings of this interface [default: the run's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -1,8 +1,28 @@
-//! Where records are kept.
+//! Where records are kept, and what they are called.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use anyhow::{Context, Result};
+use landspeed_report::quoted;
+
+use crate::output::usage;
+
+/// A record as a command line names it: `last`, an id, the beginning or end of one, or a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RecordArg {
+    Last,
+    Named(String),
+}
+
+impl FromStr for RecordArg {
+    type Err = Infallible;
+
+    fn from_str(word: &str) -> Result<Self, Infallible> {
+        Ok(if word == "last" { RecordArg::Last } else { RecordArg::Named(word.to_owned()) })
+    }
+}
 
 /// The user's data folder for landspeed: `given`, or by the XDG rules.
 pub(crate) fn folder(given: Option<&Path>) -> Result<PathBuf> {
@@ -22,13 +42,123 @@ pub(crate) fn fresh(folder: &Path, kind: &str, started: &str) -> PathBuf {
     folder.join(format!("{kind}-{stamp}-{}.jsonl", std::process::id()))
 }
 
-pub(crate) fn newest(folder: &Path) -> Result<PathBuf> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("no records in {}", folder.display()))?;
-    entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|e| e == "jsonl"))
-        .max_by_key(|path| path.metadata().and_then(|m| m.modified()).ok())
-        .with_context(|| format!("no records in {}: run `landspeed tune` first", folder.display()))
+/// Every record in a folder, in no order. A folder that is not there has none.
+pub(crate) fn records(folder: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.with_context(|| format!("cannot read {}", folder.display()))?,
+    };
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(paths.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect())
+}
+
+/// The record that `named` means in the data folder `given`.
+pub(crate) fn find(named: &RecordArg, given: Option<&Path>) -> Result<PathBuf> {
+    let word = match named {
+        RecordArg::Last => return newest(&folder(given)?),
+        RecordArg::Named(word) => word,
+    };
+    if word.contains('/') || Path::new(word).is_file() {
+        return Ok(word.into());
+    }
+    let folder = folder(given)?;
+    let all = records(&folder)?;
+    match matching(word, &all).as_slice() {
+        [one] => Ok((*one).clone()),
+        [] => Err(usage(format!(
+            "no record in {} is called '{word}'{}; `landspeed records` lists them",
+            folder.display(),
+            nearest(word, &all)
+        ))),
+        several => Err(usage(format!(
+            "'{word}' may be {}: type more of it, or the file's path",
+            listed(several.iter().map(|path| name(path, &all)))
+        ))),
+    }
+}
+
+fn newest(folder: &Path) -> Result<PathBuf> {
+    let begun = |path: &PathBuf| Some((landspeed_record::read_header(path).ok()?.started, modified(path)));
+    let known = records(folder)?.into_iter().filter_map(|path| Some((begun(&path)?, path)));
+    let newest = known.max().map(|(_, path)| path);
+    newest.with_context(|| format!("no records in {}: run `landspeed tune` first", folder.display()))
+}
+
+pub(crate) fn modified(path: &Path) -> Option<std::time::SystemTime> {
+    path.metadata().and_then(|metadata| metadata.modified()).ok()
+}
+
+/// What a record is called for short: when its run began, as month, day and time of day in UTC, out of the name that
+/// [`fresh`] gave it. Another file is called by its name.
+fn id(path: &Path) -> String {
+    let stem = stem(path);
+    let stamp = stem.rsplit('-').nth(1).and_then(|stamp| stamp.strip_suffix('Z')?.split_once('T'));
+    match stamp {
+        Some((day, time)) if day.len() == 8 && day.is_ascii() => format!("{}-{time}", &day[4..]),
+        _ => stem,
+    }
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A record's id, or its file's name without suffix where another of `all` has the same id.
+pub(crate) fn name(path: &Path, all: &[PathBuf]) -> String {
+    let id = id(path);
+    let others = all.iter().filter(|other| self::id(other) == id).count();
+    if others > 1 { stem(path) } else { id }
+}
+
+fn matching<'a>(word: &str, all: &'a [PathBuf]) -> Vec<&'a PathBuf> {
+    let word = word.strip_suffix(".jsonl").unwrap_or(word);
+    let by = |fits: &dyn Fn(String) -> bool| {
+        all.iter().filter(|path| fits(id(path)) || fits(stem(path))).collect::<Vec<_>>()
+    };
+    let exact = by(&|name| name == word);
+    if exact.is_empty() { by(&|name| name.starts_with(word) || name.ends_with(word)) } else { exact }
+}
+
+/// ", the nearest are ...".
+fn nearest(word: &str, all: &[PathBuf]) -> String {
+    let mut names: Vec<String> = all.iter().map(|path| name(path, all)).collect();
+    names.sort_by_key(|name| std::cmp::Reverse(in_common(word, name)));
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("; nearest: {}", listed(names.into_iter())),
+    }
+}
+
+/// Letters that two words begin or end with alike.
+fn in_common(a: &str, b: &str) -> usize {
+    let alike = |a: &mut dyn Iterator<Item = char>, b: &mut dyn Iterator<Item = char>| {
+        a.zip(b).take_while(|(a, b)| a == b).count()
+    };
+    alike(&mut a.chars(), &mut b.chars()).max(alike(&mut a.chars().rev(), &mut b.chars().rev()))
+}
+
+/// The first few of `names`.
+fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    const MOST: usize = 4;
+    let more = names.len().saturating_sub(MOST);
+    let shown = names.take(MOST).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+/// What a person types for the record at `path`: `last` or its id where the user's data folder holds it, else the path.
+pub(crate) fn word_for(path: &Path) -> String {
+    let in_folder = || {
+        let folder = folder(None).ok()?;
+        let (path, all) = (path.canonicalize().ok()?, records(&folder).ok()?);
+        let same = |other: &PathBuf| other.canonicalize().is_ok_and(|other| other == path);
+        let is_last = newest(&folder).is_ok_and(|newest| same(&newest));
+        if is_last {
+            Some("last".to_owned())
+        } else {
+            all.iter().find(|other| same(other)).map(|one| name(one, &all))
+        }
+    };
+    quoted(&in_folder().unwrap_or_else(|| path.display().to_string()))
 }
 
 /// Now, RFC 3339 UTC, whole seconds.
@@ -38,6 +168,35 @@ pub(crate) fn now() -> String {
 
 /// The command line, quoted for a shell. Tokens never appear on one.
 pub(crate) fn command_line() -> String {
-    let args = std::env::args().skip(1).map(|arg| landspeed_report::quoted(&arg));
+    let args = std::env::args().skip(1).map(|arg| quoted(&arg));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths() -> Vec<PathBuf> {
+        let names =
+            ["tune-20261123T165136Z-4795", "tune-20261123T165136Z-9", "compare-20261101T020304Z-17", "mine"];
+        names.map(|name| PathBuf::from(format!("/d/{name}.jsonl"))).into()
+    }
+
+    #[test]
+    fn a_record_is_called_by_when_it_began_unless_two_began_at_once() {
+        let all = paths();
+        let names: Vec<String> = all.iter().map(|path| name(path, &all)).collect();
+        let expected = ["tune-20261123T165136Z-4795", "tune-20261123T165136Z-9", "1101-020304", "mine"];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn an_id_or_its_beginning_or_end_finds_a_record() {
+        let all = paths();
+        let found = |word| matching(word, &all).len();
+        for word in ["1101-020304", "1101", "0304", "17", "compare", "mine", "mine.jsonl", "4795"] {
+            assert_eq!(found(word), 1, "{word}");
+        }
+        assert_eq!((found("1123-165136"), found("tune"), found("1102")), (2, 2, 0));
+    }
 }

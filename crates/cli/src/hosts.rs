@@ -15,6 +15,7 @@ use landspeed_transport::settings::table;
 
 use crate::args::{FlowArgs, HostArgs};
 use crate::labs;
+use crate::output::usage;
 use crate::stop::Stop;
 
 pub(crate) struct NamedHosts {
@@ -46,7 +47,7 @@ impl Joined {
 impl NamedHosts {
     /// Takes the arguments; wrong ones are refused before any host is reached.
     pub(crate) fn parse(args: &HostArgs, tune: bool) -> Result<NamedHosts> {
-        topology::find(&args.hosts)?;
+        topology::find(&args.hosts).map_err(usage)?;
         Ok(Self::apart(args, tune))
     }
 
@@ -189,11 +190,14 @@ pub(crate) fn parse_settings(text: &str) -> Result<Settings> {
 
 fn parse(text: &str, table: &Table) -> Result<Settings> {
     let pairs = text.split(',').map(|part| {
-        let (name, value) = part.split_once('=').with_context(|| format!("'{part}': expected NAME=VALUE"))?;
+        let (name, value) =
+            part.split_once('=').ok_or_else(|| usage(format!("'{part}': expected NAME=VALUE")))?;
         if table.find(name).is_err() && all_factors().find(name).is_ok() {
-            bail!("{name} is not a setting of this flow: --set takes those of the flow and of its transport alone");
+            let why =
+                "is not a setting of this flow: --set takes those of the flow and of its transport alone";
+            return Err(usage(format!("{name} {why}")));
         }
-        Ok((name.to_owned(), table.parse(name, value)?))
+        Ok((name.to_owned(), table.parse(name, value).map_err(usage)?))
     });
     pairs.collect()
 }

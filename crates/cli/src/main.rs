@@ -3,8 +3,10 @@
 mod args;
 mod commands;
 mod data;
+mod exit;
 mod hide;
 mod hosts;
+mod kept;
 mod labs;
 mod output;
 mod place;
@@ -17,6 +19,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::args::{Arguments, Command};
+use crate::exit::Exit;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {
@@ -38,8 +41,18 @@ fn main() -> ExitCode {
         Err(error) => {
             let line = landspeed_report::safe(&line(&error));
             let _ = writeln!(std::io::stderr(), "landspeed: {line}");
-            if is_usage(&error) { ExitCode::from(2) } else { ExitCode::FAILURE }
+            status(&error).into()
         }
+    }
+}
+
+fn status(error: &anyhow::Error) -> Exit {
+    match error.downcast_ref::<landspeed_experiment::Error>() {
+        Some(landspeed_experiment::Error::NotRestored(_)) => Exit::NotRestored,
+        _ if error.is::<output::WrongUsage>() => Exit::Usage,
+        // Refused as clap refuses what cannot be.
+        _ if matches!(error.downcast_ref(), Some(landspeed_topology::Error::OneHost { .. })) => Exit::Usage,
+        _ => Exit::Failed,
     }
 }
 
@@ -65,18 +78,15 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Play => commands::faults::play(),
         Command::Lab(args) => commands::lab::run(&args),
         Command::Undo(args) => commands::undo::run(&args),
+        Command::Records(args) => commands::records::run(&args),
         Command::Show(args) => commands::show::run(&args),
         Command::Diff(args) => commands::show::diff(&args),
         Command::Persist(args) => commands::persist::run(&args),
+        Command::Verify(args) => commands::verify::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Cc(args) => commands::cc::run(&args),
         Command::Knobs(args) => commands::knobs::run(&args),
     }
-}
-
-/// Whether the command line asks for what cannot be, as clap's own refusals.
-fn is_usage(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(landspeed_topology::Error::OneHost { .. }))
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

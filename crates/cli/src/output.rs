@@ -35,6 +35,22 @@ pub(crate) fn out(text: &str) -> Result<()> {
     Ok(())
 }
 
+/// Arguments that are wrong in a way that only landspeed sees.
+#[derive(Debug)]
+pub(crate) struct WrongUsage(String);
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
+pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
+    WrongUsage(error.to_string()).into()
+}
+
 /// Says on a terminal what is being done; a pipe gets nothing but the result.
 pub(crate) fn say(what: &str) {
     let mut err = std::io::stderr();

@@ -29,7 +29,9 @@ fn refused(output: &Output, words: &[&str]) {
 
 #[test]
 fn unknown_names_are_refused_by_name() {
-    refused(&landspeed(&["tune", "--only", "warp-drive"]), &["warp-drive", "landspeed knobs"]);
+    let unknown = landspeed(&["tune", "--only", "warp-drive"]);
+    refused(&unknown, &["warp-drive", "landspeed knobs"]);
+    assert_eq!(unknown.status.code(), Some(2));
     refused(&landspeed(&["tune", "--against", "mtu=9"]), &["mtu", "9"]);
     refused(&landspeed(&["tune", "--against", "mtu"]), &["mtu", "="]);
     refused(&landspeed(&["measure", "stream", "lab:ring"]), &["lab:ring", "lab:back-to-back"]);

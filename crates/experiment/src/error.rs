@@ -32,6 +32,9 @@ pub enum Error {
     Record(#[from] landspeed_record::WriteError),
     #[error("{host} cannot be tuned: {why}")]
     MayNotTune { host: String, why: String },
+    /// A host is not as it was before.
+    #[error("{0}")]
+    NotRestored(String),
     #[error("{0}")]
     Other(String),
 }

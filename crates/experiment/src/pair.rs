@@ -154,7 +154,7 @@ impl Pair {
         match result {
             Ok(done) => Ok((done, restored)),
             Err(error) if restored.restored => Err(error),
-            Err(error) => Err(Error::Other(format!(
+            Err(error) => Err(Error::NotRestored(format!(
                 "{error}; NOT everything was put back: {}; run `landspeed undo` there",
                 restored.notes.join("; ")
             ))),

@@ -23,7 +23,7 @@ pub struct DiffReport {
     pub headline: String,
     /// Figures, settings and host facts, in the order to show.
     pub rows: Vec<DiffRow>,
-    /// What limits the comparison: another kernel, another goal, one line each.
+    /// What limits the comparison, one line each: what only one of them has, another kernel, another goal.
     pub notes: Vec<String>,
 }
 
@@ -48,17 +48,34 @@ impl DiffReport {
         rows.extend(figures("final", &diff.final_));
         rows.extend(diff.settings.iter().map(setting));
         rows.extend(diff.steps.iter().filter(|step| step.differs).map(step));
-        let headline = match diff.final_.rate.filter(words::plausible) {
-            Some(e) => format!(
-                "the second's final rate is {} the first's {}",
-                words::times(e.ratio),
-                words::interval(&e)
-            ),
-            None => "one of the records has no final rate to compare".to_owned(),
-        };
+        let unlike = diff.unlike.iter().map(|(what, a, b)| format!("{what}: {a} in A, {b} in B"));
+        let notes = [diff.caveat.clone()].into_iter().chain(of_one(diff)).chain(unlike).collect();
         let (name_a, name_b) = (name_a.to_owned(), name_b.to_owned());
-        DiffReport { format: 1, name_a, name_b, headline, rows, notes: vec![diff.caveat.clone()] }
+        DiffReport { format: 1, name_a, name_b, headline: headline(diff), rows, notes }
     }
+}
+
+/// Which of the two is better. The runs were not interleaved, so that an interval without 1 is no proof.
+fn headline(diff: &Diff) -> String {
+    let Some(e) = diff.final_.rate.filter(words::plausible) else {
+        return "one of the records has no final rate to compare".to_owned();
+    };
+    let which = match (e.low > 1.0, e.high < 1.0) {
+        (true, _) => "B is faster",
+        (_, true) => "B is slower",
+        _ => "no difference seen",
+    };
+    format!("{which}: its final rate is {} that of A (no proof: not interleaved)", words::estimate(&e))
+}
+
+/// What only one of them has, in one line.
+fn of_one(diff: &Diff) -> Option<String> {
+    let said = |[a, b]: [usize; 2], what: &str| {
+        (a + b > 0).then(|| format!("{a} {what} only in A and {b} only in B"))
+    };
+    let parts = [said(diff.steps_of_one, "measured steps are"), said(diff.settings_of_one, "settings are")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn figures(cell: &str, of: &FiguresDiff) -> Vec<DiffRow> {
@@ -74,12 +91,9 @@ fn setting((knob, a, b): &(String, String, String)) -> DiffRow {
 }
 
 fn step(of: &StepDiff) -> DiffRow {
-    let came_out = |step: &Option<StepSummary>| match step {
-        Some(step) => {
-            let ratio = step.rate.filter(words::plausible).map(|e| format!(" {}", words::estimate(&e)));
-            format!("{}{}", words::Outcome::of(step).told().brief, ratio.unwrap_or_default())
-        }
-        None => "not in it".to_owned(),
+    let came_out = |step: &StepSummary| {
+        let ratio = step.rate.filter(words::plausible).map(|e| format!(" {}", words::estimate(&e)));
+        format!("{}{}", words::Outcome::of(step).told().brief, ratio.unwrap_or_default())
     };
     DiffRow { what: format!("step {}", of.step), a: came_out(&of.a), b: came_out(&of.b), ratio: None }
 }
@@ -112,35 +126,61 @@ pub fn diff(diff: &DiffReport) -> Document {
 mod tests {
     use super::*;
 
-    #[test]
-    fn only_what_differs_is_listed() {
-        let ratio = Some(Estimate { ratio: 0.5, low: 0.4, high: 0.6 });
-        let step = |name: &str, differs| StepDiff { step: name.into(), a: None, b: None, differs };
-        let diff = Diff {
-            start: FiguresDiff::default(),
-            final_: FiguresDiff { rate: ratio, ..FiguresDiff::default() },
-            steps: vec![step("tso=on", true), step("gro=on", false)],
-            settings: vec![("A mtu".into(), "1500".into(), "9000".into())],
-            caveat: "not interleaved".into(),
+    fn came_out(confirmed: bool) -> StepSummary {
+        let text = format!(
+            r#"{{"id":"1-tso","knob":"tso","value":"on","from":"off","with":[],"answer":"helps","kept":true,
+            "placebo":false,"reopened":false,"rate":null,"cost":null,"latency":null,"left_out":null,
+            "confirmed":{confirmed},"blocks":5,"discarded":0,"reason":"helps"}}"#
+        );
+        serde_json::from_str(&text).unwrap()
+    }
+
+    fn diff_of(rate: Estimate) -> Diff {
+        let step = |name: &str, differs| StepDiff {
+            step: name.into(),
+            a: came_out(true),
+            b: came_out(true),
+            differs,
         };
-        let report = DiffReport::of(&diff, "a.jsonl", "b.jsonl");
+        Diff {
+            start: FiguresDiff::default(),
+            final_: FiguresDiff { rate: Some(rate), ..FiguresDiff::default() },
+            steps: vec![step("tso=on", true), step("gro=on", false)],
+            steps_of_one: [37, 12],
+            settings: vec![("A mtu".into(), "1500".into(), "9000".into())],
+            settings_of_one: [0, 0],
+            caveat: "not interleaved".into(),
+            unlike: vec![("goal".into(), "rate".into(), "cpu".into())],
+        }
+    }
+
+    #[test]
+    fn the_answer_comes_first_and_only_what_differs_is_listed() {
+        let of =
+            |ratio, low, high| DiffReport::of(&diff_of(Estimate { ratio, low, high }), "a.jsonl", "b.jsonl");
+        let report = of(0.5, 0.4, 0.6);
         let rows: Vec<&str> = report.rows.iter().map(|r| r.what.as_str()).collect();
         assert_eq!(rows, ["final rate", "final setting A mtu", "step tso=on"]);
-        assert_eq!(report.headline, "the second's final rate is 0.50× the first's [0.40, 0.60]");
+        let said = "its final rate is 0.50× [0.40, 0.60] that of A (no proof: not interleaved)";
+        assert_eq!(report.headline, format!("B is slower: {said}"));
+        let notes = [
+            "not interleaved",
+            "37 measured steps are only in A and 12 only in B",
+            "goal: rate in A, cpu in B",
+        ];
+        assert_eq!(report.notes, notes);
+        assert!(of(1.5, 1.4, 1.6).headline.starts_with("B is faster: "));
+        assert!(of(1.5, 0.9, 1.6).headline.starts_with("no difference seen: "));
     }
 
     #[test]
     fn a_step_that_was_not_confirmed_is_no_step_that_was() {
-        let step = |confirmed: bool| {
-            let text = format!(
-                r#"{{"id":"1-tso","knob":"tso","value":"on","from":"off","with":[],"answer":"helps","kept":true,
-                "placebo":false,"reopened":false,"rate":null,"cost":null,"latency":null,"left_out":null,
-                "confirmed":{confirmed},"blocks":5,"discarded":0,"reason":"helps"}}"#
-            );
-            Some(serde_json::from_str(&text).unwrap())
-        };
-        let row =
-            super::step(&StepDiff { step: "tso=on".into(), a: step(true), b: step(false), differs: true });
+        let row = super::step(&StepDiff {
+            step: "tso=on".into(),
+            a: came_out(true),
+            b: came_out(false),
+            differs: true,
+        });
         assert_eq!((row.a.as_str(), row.b.as_str()), ("kept", "not confirmed"));
     }
 

@@ -1,10 +1,9 @@
 //! Arguments of `landspeed compare`.
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 
 use super::{HostArgs, OutputArgs};
+use crate::data::RecordArg;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AskArg {
@@ -64,7 +63,7 @@ pub(crate) struct CompareArgs {
     pub(crate) simulate: bool,
     /// Continue the study of this record with its own options
     #[arg(long, value_name = "RECORD", conflicts_with_all = ["protocols", "ask", "scale", "flows", "simulate", "seed", "hosts"])]
-    pub(crate) resume: Option<PathBuf>,
+    pub(crate) resume: Option<RecordArg>,
     /// Seed of the order of runs and of all random choices
     #[arg(long, hide_short_help = true)]
     pub(crate) seed: Option<u64>,

@@ -105,6 +105,9 @@ pub(crate) struct TuneArgs {
     /// Change real hosts without asking
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// End with 4 where no gain is proven
+    #[arg(long, conflicts_with = "record_run")]
+    pub(crate) exit_code: bool,
     /// Seed of the random order of trials
     #[arg(long, hide_short_help = true)]
     pub(crate) seed: Option<u64>,

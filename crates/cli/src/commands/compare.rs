@@ -20,7 +20,7 @@ use crate::study::{self, Recorder};
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot take signals over")?;
     let mut job = match &args.resume {
-        Some(record) => Job::resumed(record)?,
+        Some(record) => Job::resumed(&data::find(record, args.output.data_dir.as_deref())?)?,
         None => Job::fresh(args)?,
     };
     match job.engine {

@@ -11,6 +11,8 @@ pub(crate) mod lab;
 pub(crate) mod measure;
 pub(crate) mod persist;
 pub(crate) mod record_run;
+pub(crate) mod records;
 pub(crate) mod show;
 pub(crate) mod tune;
 pub(crate) mod undo;
+pub(crate) mod verify;

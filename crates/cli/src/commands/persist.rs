@@ -1,102 +1,190 @@
 //! `landspeed persist`.
 
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
-use landspeed_experiment::all_factors;
-use landspeed_knob as knob;
-use landspeed_knob::persist::{File, Kept, LeftOut, confirmed, persist};
-use landspeed_record::{Cell, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
+use anyhow::{Context, Result, anyhow, bail};
+use landspeed_knob::persist::{File, LeftOut, Persisted, is_ours};
+use landspeed_record::Side;
+use landspeed_report::{json, quoted, safe};
+use serde::Serialize;
 
 use crate::args::{PersistArgs, SideArg};
-use crate::commands::show::summary;
+use crate::data;
+use crate::exit::Exit;
+use crate::kept::KeptSettings;
 use crate::output::out;
 use crate::place::put_in_place;
 
+/// What `landspeed persist --json` prints.
+#[derive(Debug, Serialize)]
+struct PersistReport {
+    /// Of this document.
+    format: u32,
+    record: String,
+    /// Host of the run.
+    host: Side,
+    hostname: String,
+    files: Vec<File>,
+    /// The folder below which the files were written; `None` where they were only shown.
+    written_below: Option<PathBuf>,
+    /// Settings of the flow, for its program.
+    in_your_program: Vec<String>,
+    /// Settings that are in no file, and why.
+    left_out: Vec<LeftOut>,
+    notes: Vec<String>,
+    commands: Vec<Todo>,
+}
+
+/// Commands to copy.
+#[derive(Debug, Serialize)]
+struct Todo {
+    what: &'static str,
+    commands: Vec<String>,
+}
+
 pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
-    let record = landspeed_record::read(&args.record)?;
-    let summary = summary(&record, &args.record)?;
-    let side = match args.host {
-        SideArg::A => Side::A,
-        SideArg::B => Side::B,
+    let kept = KeptSettings::read(&args.kept)?;
+    let side = match Side::BOTH.iter().all(|side| kept.of_host(*side).is_empty()) {
+        // There are no files to be of the wrong host.
+        true => Side::A,
+        false => side(&kept, args)?,
     };
-    let (end, unconfirmed) = end(&record, &summary, args.unconfirmed);
-    let kept = Kept {
-        start: &summary.start_cell,
-        end: &end,
-        side,
-        link: link(&record, &summary, side),
-        origin: &format!("{} of {}", summary.record, summary.started),
+    let Persisted { files, application, left_out } = kept.persisted(side)?;
+    let mut report = PersistReport {
+        format: 1,
+        record: kept.path.display().to_string(),
+        host: side,
+        hostname: kept.facts(side).hostname.clone(),
+        commands: if files.is_empty() { Vec::new() } else { commands(&kept, args, &files) },
+        notes: nothing(&kept, side)
+            .into_iter()
+            .chain(kept.summary.void.iter().map(|void| format!("the run is void: {void}")))
+            .collect(),
+        files,
+        written_below: args.write.clone(),
+        in_your_program: application.lines().map(str::to_owned).collect(),
+        left_out: kept.unconfirmed.iter().cloned().chain(left_out).collect(),
     };
-    let persisted = persist(&kept, all_factors())?;
-    for file in &persisted.files {
-        match &args.write {
-            Some(root) => write(root, file)?,
-            None => out(&shown(file))?,
+    if let Some(root) = &args.write {
+        report.notes.extend(ready(root, &report.files)?);
+        report.files.iter().try_for_each(|file| write(root, file))?;
+    }
+    out(&if args.kept.json { json(&report) } else { text(&report) })?;
+    Ok(Exit::Done.into())
+}
+
+/// Whose settings are persisted; an error where they are not this host's.
+fn side(kept: &KeptSettings, args: &PersistArgs) -> Result<Side> {
+    let asked = args.kept.host;
+    if kept.is_labs() && !args.lab {
+        bail!(
+            "the record is of a lab, whose settings prove nothing about this host: tune a real path, or add --lab"
+        );
+    }
+    if args.lab || args.other_host {
+        return Ok(asked.map_or(Side::A, Side::from));
+    }
+    kept.side_here(asked).map_err(|why| anyhow!("{why}; run it there, or add --other-host"))
+}
+
+/// Why there are no files; `None` where there are.
+fn nothing(kept: &KeptSettings, side: Side) -> Option<String> {
+    let other = side.other();
+    let why = match (kept.of_host(side).len(), kept.of_host(other).len(), kept.of_flow().len()) {
+        (0, 0, 0) if !kept.unconfirmed.is_empty() => {
+            "the run confirmed none of the settings that it kept".to_owned()
+        }
+        (0, 0, 0) => "the run kept no setting".to_owned(),
+        (0, 0, _) => "what the run kept is set in your program".to_owned(),
+        (0, _, _) => {
+            format!("what the run kept is on host {other} ({}): run it there", kept.facts(other).hostname)
+        }
+        _ => return None,
+    };
+    Some(format!("nothing to persist: {why}"))
+}
+
+/// What to do next.
+fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[File]) -> Vec<Todo> {
+    let is_root = rustix::process::geteuid().is_root();
+    // Another user's `last` is another record.
+    let record = if is_root { data::word_for(&kept.path) } else { quoted(&kept.path.display().to_string()) };
+    let sudo = if is_root { "" } else { "sudo " };
+    let as_root =
+        |commands: &[String]| commands.iter().map(|command| format!("{sudo}{command}")).collect::<Vec<_>>();
+    let host = match args.kept.host {
+        Some(SideArg::A) => " --host a",
+        Some(SideArg::B) => " --host b",
+        None => "",
+    };
+    let of_run = format!("{record}{host}{}", if args.kept.unconfirmed { " --unconfirmed" } else { "" });
+    let flags = [(args.lab, " --lab"), (args.other_host, " --other-host")];
+    let flags: String = flags.iter().filter(|(given, _)| *given).map(|(_, flag)| *flag).collect();
+    let write = format!("{sudo}landspeed persist {of_run}{flags} --write /");
+    let todo = |what, commands| Todo { what, commands };
+    let write = args.write.is_none().then(|| todo("write", vec![write]));
+    let rest = [
+        todo("apply", files.iter().flat_map(|file| as_root(&file.apply)).collect()),
+        todo("verify", vec![format!("landspeed verify {of_run}")]),
+        todo("remove", files.iter().flat_map(|file| as_root(&file.remove)).collect()),
+    ];
+    write.into_iter().chain(rest).collect()
+}
+
+/// Refuses what would be overwritten, before anything is written. What an earlier `persist` set and this one does not is
+/// returned as notes.
+fn ready(root: &Path, files: &[File]) -> Result<Vec<String>> {
+    let is_this_host = root.canonicalize().is_ok_and(|root| root == Path::new("/"));
+    if is_this_host && !rustix::process::geteuid().is_root() {
+        bail!("--write / needs root: run it with sudo");
+    }
+    let mut notes = Vec::new();
+    for file in files {
+        let path = below(root, file);
+        match std::fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && !path.is_symlink() => {}
+            Ok(text) if is_ours(&text) => notes.extend(
+                file.drops(&text).iter().map(|line| format!("{} no longer has: {line}", path.display())),
+            ),
+            _ => bail!(
+                "{} is there already, and not written by landspeed; nothing was written: move it away",
+                path.display()
+            ),
         }
     }
-    if !persisted.application.is_empty() {
-        out(&persisted.application)?;
-    }
-    for left in unconfirmed.iter().chain(&persisted.left_out) {
-        out(&format!("not in a file: {}: {}", left.knob, left.why))?;
-    }
-    if args.write.is_none() && !persisted.files.is_empty() {
-        eprintln!("nothing was written: --write / puts these files in place");
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(notes)
 }
 
-/// The setting to write: the final one, by default less what was not confirmed, which comes second.
-fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<LeftOut>) {
-    if unconfirmed {
-        return (summary.final_cell.clone(), Vec::new());
-    }
-    let line = |step: &StepSummary| {
-        record.lines.iter().rev().find_map(|line| match line {
-            Line::Step(line) if line.summary.id == step.id => Some(&**line),
-            _ => None,
-        })
-    };
-    let steps: Vec<&StepLine> = summary.steps.iter().filter_map(line).collect();
-    let needs = |name: &str| knob::find(name).map_or(&[][..], |knob| knob.factor.needs);
-    confirmed(&summary.start_cell, &summary.final_cell, &steps, &needs)
-}
-
-fn link<'a>(record: &Record, summary: &'a TuneSummary, side: Side) -> Option<&'a LinkFacts> {
-    let name = record.lines.iter().find_map(|line| match (line, side) {
-        (Line::Path(path), Side::A) => Some(&path.link_a),
-        (Line::Path(path), Side::B) => Some(&path.link_b),
-        _ => None,
-    })?;
-    let host = match side {
-        Side::A => &summary.host_a,
-        Side::B => &summary.host_b,
-    };
-    host.links.iter().find(|link| link.name == *name)
-}
-
-fn shown(file: &File) -> String {
-    let rule = "-".repeat(file.path.len());
-    format!(
-        "{}\n{rule}\n{}\napply now: {}\nremove: {}\n",
-        file.path,
-        file.text,
-        file.apply.join("; "),
-        file.remove.join("; ")
-    )
+fn below(root: &Path, file: &File) -> PathBuf {
+    root.join(file.path.trim_start_matches('/'))
 }
 
 fn write(root: &Path, file: &File) -> Result<()> {
-    let path = root.join(file.path.trim_start_matches('/'));
-    let shown = path.display();
-    put_in_place(&path, &file.text, file.mode).with_context(|| format!("cannot write {shown}"))?;
-    out(&format!(
-        "wrote {shown}\n  apply now: {}\n  remove: {}",
-        file.apply.join("; "),
-        file.remove.join("; ")
-    ))
+    let path = below(root, file);
+    put_in_place(&path, &file.text, file.mode).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn text(report: &PersistReport) -> String {
+    let file = |file: &File| match &report.written_below {
+        Some(root) => format!("wrote {}\n", below(root, file).display()),
+        None => format!("{}\n{}\n{}\n", file.path, "-".repeat(file.path.len()), file.text),
+    };
+    let files: String = report.files.iter().map(file).collect();
+    let programs = report.in_your_program.iter().map(|setting| format!("in your program: {setting}"));
+    let left_out = report.left_out.iter().map(|left| format!("not in a file: {}: {}", left.knob, left.why));
+    let notes = report.notes.iter().map(|note| safe(note));
+    let lines: Vec<String> = notes.chain(programs).chain(left_out).collect();
+    let commands: String = report.commands.iter().map(todo).collect();
+    let parts = [files.trim_end().to_owned(), lines.join("\n"), commands];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Commands are copied: none is broken, however long.
+fn todo(todo: &Todo) -> String {
+    let heads = std::iter::once(todo.what).chain(std::iter::repeat(""));
+    todo.commands.iter().zip(heads).map(|(command, head)| format!("{head:8}{command}\n")).collect()
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use landspeed_units::Bytes;
 
 use crate::args::TuneArgs;
 use crate::data;
+use crate::exit::Exit;
 use crate::hosts::NamedHosts;
 use crate::output::{agree, present, say};
 use crate::stop::Leave;
@@ -45,8 +46,12 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     }
     present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, Detail::Brief)?;
     let recovery_counts = run.recovery.lab.as_ref().is_none_or(|lab| lab.unfit.is_empty());
-    let good = run.restored && run.capped.unfit.is_empty() && recovery_counts;
-    Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(match run.capped.unfit.is_empty() && recovery_counts {
+        _ if !run.restored => Exit::NotRestored,
+        true => Exit::Done,
+        false => Exit::Failed,
+    }
+    .into())
 }
 
 /// The path that can be told to lose a segment.

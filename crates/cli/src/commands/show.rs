@@ -3,43 +3,57 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
+use landspeed_knob::journal::has_journal;
 use landspeed_observer::OBSERVERS;
-use landspeed_record::{Line, Record, Trial, TuneSummary};
-use landspeed_report::{Detail, DiffReport, Output, json, quoted, tune};
+use landspeed_record::{Line, Record, Side, Trial, TuneSummary, outline};
+use landspeed_report::{Detail, DiffReport, Output, json, tune};
 
-use crate::args::{DiffArgs, OutputArgs, ShowArgs};
+use crate::args::{DiffArgs, FormArgs, ShowArgs};
 use crate::commands::compare;
 use crate::data;
 use crate::output::{out, present};
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
-    let path = match &args.record {
-        Some(path) => path.clone(),
-        None => data::newest(&data::folder(args.output.data_dir.as_deref())?)?,
-    };
+    let path = data::find(&args.record, args.output.data_dir.as_deref())?;
     let record = landspeed_record::read(&path)?;
     let detail = if args.full { Detail::Full } else { Detail::Brief };
     if record.header.kind == "compare" {
         let report = landspeed_analysis::compare(&record, &path.display().to_string())?;
         compare::present(&report, &record, &args.output.form, detail)?;
     } else {
-        present_tune(&summary(&record, &path)?, &record, &args.output, detail)?;
+        let mut summary = landspeed_analysis::summary(&record, &path.display().to_string())?;
+        tell_the_end(&mut summary, outline(&path).is_ok_and(|outline| outline.in_progress));
+        present_tune(&summary, &record, &args.output.form, detail)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn summary(record: &Record, path: &Path) -> Result<TuneSummary> {
-    Ok(landspeed_analysis::summary(record, &path.display().to_string())?)
+/// What this host knows of the end of a run whose record does not tell it.
+fn tell_the_end(summary: &mut TuneSummary, in_progress: bool) {
+    if !summary.cut_off {
+        return;
+    }
+    if in_progress {
+        summary.void = Some("unfinished: the run is in progress".to_owned());
+    }
+    for (side, host) in [(Side::A, &summary.host_a), (Side::B, &summary.host_b)] {
+        let said = match has_journal(&host.boot_id, host.netns_cookie) {
+            Some(true) => "its journal is here: what it lists is not put back yet",
+            Some(false) => "no journal is left here: nothing to undo",
+            None => continue,
+        };
+        summary.restored_notes.push(format!("host {side}: {said}"));
+    }
 }
 
 pub(crate) fn present_tune(
     summary: &TuneSummary,
     record: &Record,
-    output: &OutputArgs,
+    form: &FormArgs,
     detail: Detail,
 ) -> Result<()> {
-    let named = name(Path::new(&summary.record), output.data_dir.as_deref());
+    let named = data::word_for(Path::new(&summary.record));
     let document = match watched(record) {
         Some(trial) => {
             let figures = [("A", &trial.a), ("B", &trial.b)]
@@ -49,14 +63,7 @@ pub(crate) fn present_tune(
         }
         None => tune(summary, record, &named),
     };
-    present(&document, || json(summary), &output.form, detail)
-}
-
-/// What commands call a record: "last" where it is the newest of the usual folder.
-fn name(record: &Path, data_dir: Option<&Path>) -> String {
-    let newest = || data::newest(&data::folder(None).ok()?).ok();
-    let is_last = data_dir.is_none() && newest().is_some_and(|newest| newest == record);
-    if is_last { "last".to_owned() } else { quoted(&record.display().to_string()) }
+    present(&document, || json(summary), form, detail)
 }
 
 /// The trial that most observers watched: the last look at what holds the path back, or else the last trial.
@@ -69,9 +76,18 @@ fn watched(record: &Record) -> Option<&Trial> {
 }
 
 pub(crate) fn diff(args: &DiffArgs) -> Result<ExitCode> {
-    let found =
-        landspeed_analysis::diff(&landspeed_record::read(&args.a)?, &landspeed_record::read(&args.b)?);
-    let report = DiffReport::of(&found, &args.a.display().to_string(), &args.b.display().to_string());
+    let path = |record| data::find(record, args.data.data_dir.as_deref());
+    let paths = [path(&args.a)?, path(&args.b)?];
+    let [a, b] = [landspeed_record::read(&paths[0])?, landspeed_record::read(&paths[1])?];
+    let names = paths.map(|path| path.display().to_string());
+    for (record, name) in [&a, &b].into_iter().zip(&names) {
+        let kind = &record.header.kind;
+        ensure!(
+            kind == "tune",
+            "{name} is a record of `landspeed {kind}`: diff takes two of `landspeed tune`"
+        );
+    }
+    let report = DiffReport::of(&landspeed_analysis::diff(&a, &b), &names[0], &names[1]);
     if args.json {
         out(&json(&report))?;
     } else {

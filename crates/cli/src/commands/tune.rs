@@ -7,12 +7,13 @@ use anyhow::{Context, Result};
 use landspeed_analysis::Goal;
 use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, factors, plan, tune};
 use landspeed_record::{Line, Settings, TuneSummary, WriteError, Writer};
-use landspeed_report::{Output, live::Live};
+use landspeed_report::{Output, gain_is_proven, live::Live};
 use landspeed_transport::{Transport, find};
 
-use crate::args::{BaselineArg, GoalArg, OutputArgs, TuneArgs};
+use crate::args::{BaselineArg, FormArgs, GoalArg, TuneArgs};
+use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
-use crate::output::agree;
+use crate::output::{agree, usage};
 use crate::stop::Stop;
 use crate::{commands, data};
 
@@ -34,8 +35,8 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
         remove_if_empty(&path);
     }
     let Some(summary) = result? else { return Ok(ExitCode::SUCCESS) };
-    present(&summary, &path, &args.output)?;
-    Ok(exit_code(&summary))
+    present(&summary, &path, &args.output.form)?;
+    Ok(exit(&summary, args.exit_code).into())
 }
 
 fn with_pair(
@@ -83,7 +84,7 @@ impl Sink for Recorder {
 /// Wrong names are refused before any host is reached.
 fn check_names(args: &TuneArgs) -> Result<()> {
     let factors = factors(transport(args)?);
-    args.only.iter().chain(&args.skip).try_for_each(|name| Ok(factors.find(name).map(drop)?))
+    args.only.iter().chain(&args.skip).try_for_each(|name| factors.find(name).map(drop).map_err(usage))
 }
 
 fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
@@ -164,19 +165,47 @@ fn confirm(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> Result<()> {
     ))
 }
 
-fn present(summary: &TuneSummary, path: &Path, output: &OutputArgs) -> Result<()> {
+fn present(summary: &TuneSummary, path: &Path, form: &FormArgs) -> Result<()> {
     let record = landspeed_record::read(path)?;
-    commands::show::present_tune(summary, &record, output, landspeed_report::Detail::Brief)
+    commands::show::present_tune(summary, &record, form, landspeed_report::Detail::Brief)
 }
 
-/// Non-zero where the result must not be trusted, or a host is not as it was.
-fn exit_code(summary: &TuneSummary) -> ExitCode {
-    if summary.restored && summary.void.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+fn exit(summary: &TuneSummary, ask_for_proof: bool) -> Exit {
+    match summary.void {
+        _ if !summary.restored => Exit::NotRestored,
+        Some(_) => Exit::Failed,
+        None if ask_for_proof && !gain_is_proven(summary) => Exit::NothingProven,
+        None => Exit::Done,
+    }
 }
 
 /// A run that failed before its first line leaves no empty record behind.
 fn remove_if_empty(path: &Path) {
     if path.metadata().is_ok_and(|m| m.len() == 0) {
         let _ = std::fs::remove_file(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::Estimate;
+
+    use super::*;
+
+    #[test]
+    fn the_exit_status_tells_what_is_left_what_is_void_and_what_is_not_proven() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
+        let record = landspeed_record::read(&path).unwrap();
+        let proven = landspeed_analysis::summary(&record, "").unwrap();
+        let changed = |change: &dyn Fn(&mut TuneSummary)| {
+            let mut summary = proven.clone();
+            change(&mut summary);
+            [false, true].map(|ask_for_proof| exit(&summary, ask_for_proof))
+        };
+        assert_eq!(changed(&|_| {}), [Exit::Done, Exit::Done]);
+        let unsure = Estimate { ratio: 1.9, low: 0.9, high: 4.0 };
+        assert_eq!(changed(&|summary| summary.gain.rate = Some(unsure)), [Exit::Done, Exit::NothingProven]);
+        assert_eq!(changed(&|summary| summary.void = Some(String::new())), [Exit::Failed; 2]);
+        assert_eq!(changed(&|summary| summary.restored = false), [Exit::NotRestored; 2]);
     }
 }

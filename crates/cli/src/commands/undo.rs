@@ -8,6 +8,7 @@ use landspeed_knob::journal::{Undo, UndoReport};
 use landspeed_topology::lab::Which;
 
 use crate::args::UndoArgs;
+use crate::exit::Exit;
 use crate::labs;
 use crate::output::agree;
 use crate::output::out;
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     for lab in labs? {
         out(&format!("lab {}: taken down, its owner had died", lab.id))?;
     }
-    Ok(if report.clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if report.clean { Exit::Done } else { Exit::NotRestored }.into())
 }
 
 /// Shows what each journal holds, and asks before it is removed.

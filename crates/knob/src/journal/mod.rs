@@ -44,7 +44,7 @@ pub use folder::STATE_DIR_VARIABLE;
 pub use guardian::{guardian_main, guardian_main_with};
 pub(crate) use identity::in_initial_netns;
 pub use turner::{Options, Turner};
-pub use undo::{Undo, UndoReport, undo_namespaces};
+pub use undo::{Undo, UndoReport, has_journal, undo_namespaces};
 pub use value::same;
 
 /// Finds a knob by its name in a table; nothing else is ever turned.

@@ -66,6 +66,20 @@ pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     Ok(report)
 }
 
+/// Whether this host has a journal of a run in a network namespace of `boot_id`: there is one until everything is put back.
+/// `None` where that cannot be told here: another boot or host, or journals are not ours to see.
+pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
+    let here = Here::find_out().ok()?;
+    if here.boot_id != boot_id {
+        return None;
+    }
+    let names = match Folder::open(&state_dir()).ok()? {
+        Some(folder) => folder.names().ok()?,
+        None => Vec::new(),
+    };
+    Some(names.contains(&name_of(netns_cookie)))
+}
+
 /// What is done with one journal, under its lock.
 type Work<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result<(), JournalError> + 'a;
 

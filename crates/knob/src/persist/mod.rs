@@ -20,6 +20,7 @@ mod sysctl;
 use landspeed_factor::Table;
 use landspeed_record::{Cell, LinkFacts, Settings, Side};
 use landspeed_units::Text;
+use serde::Serialize;
 
 use crate::Persist;
 use check::Device;
@@ -37,18 +38,19 @@ pub struct Kept<'a> {
     pub side: Side,
     /// The host's link on the path, for settings of devices.
     pub link: Option<&'a LinkFacts>,
-    /// Where the settings come from, for the files' first line: the record's path and date.
+    /// Where the settings come from, for the head of the files, in lines: the record and the command.
     pub origin: &'a str,
 }
 
 /// A file to write.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct File {
     /// Absolute path.
     pub path: String,
     /// Whole contents.
     pub text: String,
     /// Permission bits.
+    #[serde(skip)]
     pub mode: u32,
     /// Shell commands that apply it without a reboot, as root.
     pub apply: Vec<String>,
@@ -56,8 +58,30 @@ pub struct File {
     pub remove: Vec<String>,
 }
 
+impl File {
+    /// Whether a file that is found in this one's place says the same: comments tell where settings come from.
+    pub fn says_the_same(&self, found: &str) -> bool {
+        settings_of(&self.text).eq(settings_of(found))
+    }
+
+    /// Lines of a file that is found in this one's place, and that this one does not have.
+    pub fn drops<'a>(&self, found: &'a str) -> Vec<&'a str> {
+        let kept: Vec<&str> = settings_of(&self.text).collect();
+        settings_of(found).filter(|line| !kept.contains(line)).collect()
+    }
+}
+
+fn settings_of(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Whether landspeed wrote a file of this text.
+pub fn is_ours(text: &str) -> bool {
+    text.lines().take(2).any(|line| line.starts_with(OURS))
+}
+
 /// A kept setting that no file holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// The knob.
     pub knob: String,
@@ -98,12 +122,15 @@ pub enum Error {
     Link(String),
 }
 
+/// A setting that was kept.
 #[derive(Debug, Clone, Copy)]
-struct Change<'a> {
-    knob: &'a str,
-    /// What stood before, where the record tells.
-    from: Option<&'a str>,
-    to: &'a str,
+pub struct Change<'a> {
+    /// Its knob, or what the flow's table calls it.
+    pub knob: &'a str,
+    /// What it was before, where the record tells.
+    pub from: Option<&'a str>,
+    /// What it is to be.
+    pub to: &'a str,
 }
 
 impl Change<'_> {
@@ -132,13 +159,13 @@ pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
             Place::None(why) => done.left_out.push(LeftOut { knob: shown(change.knob), why: why.into() }),
         }
     }
-    let origin = shown(kept.origin);
-    done.files.extend(sysctl::file(&sysctls, &origin));
+    let origin = kept.origin;
+    done.files.extend(sysctl::file(&sysctls, origin));
     match &device {
-        Some(device) => done.files.extend(link_file::file(&of_link, device, &origin)),
+        Some(device) => done.files.extend(link_file::file(&of_link, device, origin)),
         None => done.left_out.extend(of_link.iter().map(LinkLine::without_link)),
     }
-    done.files.extend(script::files(&commands, device.as_ref(), &origin));
+    done.files.extend(script::files(&commands, device.as_ref(), origin));
     done.application = application::text(changes(&kept.start.flow, &kept.end.flow), table)?;
     Ok(done)
 }
@@ -166,7 +193,8 @@ fn place(change: &Change<'_>, ways: &[Persist], device: Option<&str>) -> Result<
     Ok(Place::None(script::NOWHERE))
 }
 
-fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item = Change<'a>> {
+/// What differs from `start` at the end.
+pub fn changes<'a>(start: &'a Settings, end: &'a Settings) -> impl Iterator<Item = Change<'a>> {
     end.iter().filter_map(|(knob, to)| {
         let from = start.get(knob).map(String::as_str);
         (from != Some(to)).then_some(Change { knob, from, to })
@@ -184,9 +212,13 @@ pub(crate) fn shown(text: &str) -> String {
     shown
 }
 
-/// First lines of every file.
+/// How the first lines of every file begin.
+const OURS: &str = "# Written by landspeed persist";
+
+/// First lines of every file. Whatever the origin says, each of its lines is a comment, whole.
 fn heading(origin: &str) -> String {
-    format!("# Written by landspeed persist. Kept because they were measured to help:\n# {origin}\n")
+    let origin: String = origin.lines().map(|line| format!("# {}\n", Text::from(line))).collect();
+    format!("{OURS}. Kept because they were measured to help:\n{origin}")
 }
 
 #[cfg(test)]

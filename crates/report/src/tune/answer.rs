@@ -34,7 +34,7 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
 
 /// The gain in the primary figure, where it is shown: its interval lies beyond 1, and beyond what changing nothing is shown
 /// to do.
-pub(super) fn proven(summary: &TuneSummary) -> Option<Estimate> {
+pub(crate) fn proven(summary: &TuneSummary) -> Option<Estimate> {
     let primary = Primary::of(&summary.goal);
     let gain = primary.of_gain(&summary.gain)?;
     let is_shown = primary.better(gain).low > placebos(summary).map(shown_by_nothing).fold(1.0, f64::max);

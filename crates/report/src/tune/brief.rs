@@ -140,7 +140,12 @@ fn restored(summary: &TuneSummary) -> Vec<Block> {
     if summary.restored {
         return vec![Block::text("Everything was restored and read back.")];
     }
-    let said = "✗ NOT everything was restored: run “landspeed undo” on the hosts.";
+    let said = match summary.cut_off {
+        true => {
+            "✗ The run was cut off: run “landspeed undo” on the hosts to see whether everything was restored."
+        }
+        false => "✗ NOT everything was restored: run “landspeed undo” on the hosts.",
+    };
     let items = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let notes = List { items, tone: Some(Tone::Bad), ..List::default() };
     vec![Block::Paragraph(Manner::Bad, said.into()), notes.into()]

@@ -1,6 +1,6 @@
 //! The report of `landspeed tune` and of `landspeed show`.
 
-mod answer;
+pub(crate) mod answer;
 mod brief;
 mod figures;
 mod hosts;
@@ -84,6 +84,11 @@ fn restored(summary: &TuneSummary) -> Vec<Block> {
     let items: Vec<Text> = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let count = items.len();
     let list = List { items, tone: (!summary.restored).then_some(Tone::Bad), ..List::default() };
+    if summary.cut_off {
+        let text = "✗ The run was cut off. This record does not tell whether everything was put back: run “landspeed undo” on the \
+                    hosts to see.";
+        return vec![Block::Paragraph(Manner::Bad, text.into()), list.into()];
+    }
     if !summary.restored {
         let text = "✗ Not everything was put back: run “landspeed undo” on the hosts.";
         return vec![Block::Paragraph(Manner::Bad, text.into()), list.into()];

@@ -7,7 +7,7 @@ use landspeed_units::{BitRate, Nanos};
 use crate::recorded;
 
 fn shown(summary: &TuneSummary, record: &Record) -> String {
-    let output = Output { terminal: false, width: 80, color: false };
+    let output = Output::plain(80);
     tune(summary, record, "last").text(output, Detail::Brief)
 }
 

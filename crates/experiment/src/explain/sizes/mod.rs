@@ -82,7 +82,7 @@ pub fn explain_sizes(
     let restored = if turned { pair.restore() } else { Restored { restored: true, notes: Vec::new() } };
     if !restored.restored {
         let left = restored.notes.join("; ");
-        return Err(Error::Other(format!(
+        return Err(Error::NotRestored(format!(
             "cost over sizes: NOT everything was put back: {left}; run `landspeed undo` there"
         )));
     }

@@ -1,0 +1,69 @@
+//! `landspeed records`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Result;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use landspeed_record::{Outline, ReadError, count_runs, outline};
+use landspeed_report::{Detail, RecordRow, RecordsReport, came_out, json, records};
+use landspeed_units::Bytes;
+
+use crate::args::RecordsArgs;
+use crate::data;
+use crate::exit::Exit;
+use crate::output::present;
+
+pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode> {
+    let folder = data::folder(args.output.data_dir.as_deref())?;
+    let all = data::records(&folder)?;
+    let mut rows: Vec<(Timestamp, RecordRow)> = all.iter().map(|path| row(path, &all)).collect();
+    rows.sort_by_key(|(began, _)| std::cmp::Reverse(*began));
+    let rows = rows.into_iter().map(|(_, row)| row).collect();
+    let report = RecordsReport { format: 1, folder: folder.display().to_string(), records: rows };
+    present(&records(&report), || json(&report), &args.output.form, Detail::Brief)?;
+    Ok(Exit::Done.into())
+}
+
+/// When a run began, and its row.
+fn row(path: &Path, all: &[PathBuf]) -> (Timestamp, RecordRow) {
+    let size_bytes = Bytes(path.metadata().map_or(0, |metadata| metadata.len()));
+    let file = path.display().to_string();
+    let row = RecordRow { id: data::name(path, all), file, size_bytes, ..RecordRow::default() };
+    let modified = data::modified(path).and_then(|time| Timestamp::try_from(time).ok()).unwrap_or_default();
+    match outline(path) {
+        Ok(outline) => {
+            let began = outline.header.started.parse().unwrap_or(modified);
+            (began, told(row, path, began, outline))
+        }
+        Err(why) => {
+            let result = match why {
+                ReadError::TooNew { .. } => "of a newer landspeed",
+                _ => "damaged",
+            };
+            (modified, RecordRow { when: local(modified), result: result.to_owned(), ..row })
+        }
+    }
+}
+
+fn told(row: RecordRow, path: &Path, began: Timestamp, outline: Outline) -> RecordRow {
+    let (state, result) = came_out(&outline, || count_runs(path).unwrap_or(0));
+    let header = outline.header;
+    RecordRow {
+        started: Some(header.started),
+        when: local(began),
+        kind: header.kind,
+        path: header.topology,
+        state,
+        result,
+        ..row
+    }
+}
+
+/// "Nov 23 16:51", of another year "2025-11-23".
+fn local(time: Timestamp) -> String {
+    let (then, now) = (time.to_zoned(TimeZone::system()), jiff::Zoned::now());
+    let format = if then.year() == now.year() { "%b %d %H:%M" } else { "%Y-%m-%d" };
+    then.strftime(format).to_string()
+}

@@ -1,0 +1,167 @@
+//! `landspeed verify`.
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use anyhow::{Result, anyhow, ensure};
+use landspeed_knob::journal::same;
+use landspeed_knob::persist::{Change, File};
+use landspeed_knob::{self as knob, Place};
+use landspeed_observer::host;
+use landspeed_record::Side;
+use landspeed_report::{Output, json, safe, table};
+use serde::Serialize;
+
+use crate::args::VerifyArgs;
+use crate::exit::Exit;
+use crate::kept::KeptSettings;
+use crate::output::out;
+
+/// What `landspeed verify --json` prints.
+#[derive(Debug, Serialize)]
+struct VerifyReport {
+    /// Of this document.
+    format: u32,
+    record: String,
+    /// Host of the run.
+    host: Side,
+    interface: String,
+    /// Whether every setting is as it was kept, and every file as it was written.
+    verified: bool,
+    settings: Vec<Checked>,
+    /// Files of `landspeed persist`.
+    files: Vec<CheckedFile>,
+    /// Settings of the flow, which no host holds.
+    in_your_program: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Checked {
+    knob: String,
+    kept: String,
+    /// `None` where it cannot be read.
+    now: Option<String>,
+    differs: bool,
+    /// Why it cannot be read.
+    why: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct CheckedFile {
+    path: String,
+    state: FileState,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum FileState {
+    AsWritten,
+    Changed,
+    Missing,
+}
+
+pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
+    let kept = KeptSettings::read(&args.kept)?;
+    let side = match (&args.interface, args.kept.host) {
+        // Whoever names the interface says what to read.
+        (Some(_), host) => host.map_or(Side::A, Side::from),
+        (None, host) => kept.side_here(host).map_err(|why| anyhow!("{why}; name the --interface to read"))?,
+    };
+    let interface = args.interface.as_deref().or(kept.interface(side)).unwrap_or("lo").to_owned();
+    let is_here = interface == "lo" || host::probe().links.iter().any(|link| link.name == interface);
+    ensure!(is_here, "no interface is called '{interface}' here: name one with --interface");
+    let place = Place { device: interface.clone() };
+    let settings: Vec<Checked> = kept.of_host(side).iter().map(|change| check(change, &place)).collect();
+    let persisted = kept.persisted(side)?;
+    let files: Vec<CheckedFile> = persisted.files.iter().map(check_file).collect();
+    let report = VerifyReport {
+        format: 1,
+        record: kept.path.display().to_string(),
+        host: side,
+        interface,
+        verified: !settings.iter().any(|setting| setting.differs) && !is_half_written(&files),
+        settings,
+        files,
+        in_your_program: persisted.application.lines().map(str::to_owned).collect(),
+    };
+    out(&if args.kept.json { json(&report) } else { text(&report) })?;
+    Ok(if report.verified { Exit::Done } else { Exit::Failed }.into())
+}
+
+/// A setting that cannot be read is not known to be as it was kept.
+fn check(change: &Change<'_>, place: &Place) -> Checked {
+    let (knob, kept) = (change.knob.to_owned(), change.to.to_owned());
+    let read = knob::find(change.knob)
+        .map_err(|error| error.to_string())
+        .and_then(|knob| Ok((knob, knob.setting.read(place).map_err(|error| error.to_string())?)));
+    match read {
+        Ok((found, now)) => {
+            let differs = !same(&found.factor.domain, &now, &kept);
+            Checked { knob, kept, now: Some(now), differs, why: None }
+        }
+        Err(why) => Checked { knob, kept, now: None, differs: true, why: Some(why) },
+    }
+}
+
+fn check_file(file: &File) -> CheckedFile {
+    let state = match std::fs::read_to_string(&file.path) {
+        Ok(found) if file.says_the_same(&found) => FileState::AsWritten,
+        Err(error) if error.kind() == ErrorKind::NotFound => FileState::Missing,
+        _ => FileState::Changed,
+    };
+    CheckedFile { path: file.path.clone(), state }
+}
+
+/// Without any of the files the settings are somebody else's to keep.
+fn is_half_written(files: &[CheckedFile]) -> bool {
+    let is_missing = |file: &CheckedFile| file.state == FileState::Missing;
+    !files.iter().all(is_missing) && files.iter().any(|file| file.state != FileState::AsWritten)
+}
+
+fn text(report: &VerifyReport) -> String {
+    let mut parts = vec![headline(report)];
+    if !report.settings.is_empty() {
+        let row = |one: &Checked| {
+            let now = one.now.as_deref().unwrap_or("-");
+            let said = match (&one.why, one.differs) {
+                (Some(why), _) => format!("cannot be read: {why}"),
+                (None, true) => "DIFFERS".to_owned(),
+                (None, false) => "as kept".to_owned(),
+            };
+            [&one.knob, now, &one.kept, &said].map(safe).to_vec()
+        };
+        let rows: Vec<Vec<String>> = report.settings.iter().map(row).collect();
+        parts.push(table(&["setting", "now", "kept", ""], &rows, Output::stdout().width));
+    }
+    let lines: Vec<String> = (report.files.iter().map(file_line))
+        .chain(report.in_your_program.iter().map(|setting| format!("in your program: {setting}")))
+        .collect();
+    parts.push(lines.join("\n"));
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n\n")
+}
+
+fn headline(report: &VerifyReport) -> String {
+    let differing = report.settings.iter().filter(|setting| setting.differs).count();
+    let what = match (report.settings.len(), differing) {
+        (0, _) => format!("the run kept no setting of host {}", report.host),
+        (all, 0) => format!("all {all} settings are as the run kept them"),
+        (all, differing) => format!("{differing} of {all} settings differ from what the run kept"),
+    };
+    let files = match () {
+        () if is_half_written(&report.files) => "; files differ",
+        () if report.files.iter().any(|file| file.state == FileState::Missing) => {
+            "; no file makes them last (`landspeed persist`)"
+        }
+        () => "",
+    };
+    what + files
+}
+
+fn file_line(file: &CheckedFile) -> String {
+    let state = match file.state {
+        FileState::AsWritten => "as written",
+        FileState::Changed => "CHANGED",
+        FileState::Missing => "missing",
+    };
+    format!("{}: {state}", file.path)
+}

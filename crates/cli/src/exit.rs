@@ -1,0 +1,47 @@
+//! What the exit status says. docs/reference/exit-codes.md is made from this table.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    Done = 0,
+    Failed = 1,
+    Usage = 2,
+    NotRestored = 3,
+    NothingProven = 4,
+}
+
+/// Each with its name, and with what it means.
+pub(crate) const ALL: [(Exit, &str, &str); 5] = [
+    (Exit::Done, "done", "The command did what was asked. `landspeed verify` found no difference."),
+    (
+        Exit::Failed,
+        "failed",
+        "The command could not do it, the run is void, or `landspeed verify` found a difference. The reason is on standard \
+         error or in the report.",
+    ),
+    (Exit::Usage, "wrong usage", "Arguments are wrong. Nothing was started."),
+    (
+        Exit::NotRestored,
+        "not everything restored",
+        "A setting does not read back as it was before. The output names it; `landspeed undo` restores it.",
+    ),
+    (
+        Exit::NothingProven,
+        "nothing proven (with --exit-code)",
+        "`landspeed tune --exit-code`: everything was restored, and the final check does not prove a gain.",
+    ),
+];
+
+/// All of them in one line of help.
+pub(crate) fn line() -> String {
+    let each: Vec<String> = ALL.iter().map(|(exit, name, _)| format!("{} {name}", *exit as u8)).collect();
+    format!("Exit status: {}", each.join(", "))
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}

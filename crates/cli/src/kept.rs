@@ -1,0 +1,140 @@
+//! What a run kept of one host: the part of a record that can last.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use landspeed_experiment::all_factors;
+use landspeed_knob as knob;
+use landspeed_knob::persist::{Change, Kept, LeftOut, Persisted, changes, confirmed, persist};
+use landspeed_observer::host;
+use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
+use landspeed_topology as topology;
+
+use crate::args::{KeptArgs, SideArg};
+use crate::data;
+
+/// What of a run is to last, on either host.
+pub(crate) struct KeptSettings {
+    pub(crate) path: PathBuf,
+    pub(crate) summary: TuneSummary,
+    record: Record,
+    /// The final setting, by default less what was not confirmed.
+    end: Cell,
+    pub(crate) unconfirmed: Vec<LeftOut>,
+}
+
+impl KeptSettings {
+    pub(crate) fn read(args: &KeptArgs) -> Result<KeptSettings> {
+        let path = data::find(&args.record, args.data.data_dir.as_deref())?;
+        let record = landspeed_record::read(&path)?;
+        let summary = landspeed_analysis::summary(&record, &path.display().to_string())?;
+        let (end, unconfirmed) = end(&record, &summary, args.unconfirmed);
+        Ok(KeptSettings { path, summary, record, end, unconfirmed })
+    }
+
+    /// Whether landspeed made the hosts itself.
+    pub(crate) fn is_labs(&self) -> bool {
+        let words: Vec<String> = self.summary.topology.split(' ').map(str::to_owned).collect();
+        let plan = topology::find(&words).and_then(|topology| topology.plan(&words));
+        plan.is_ok_and(|plan| plan.is_lab())
+    }
+
+    pub(crate) fn facts(&self, side: Side) -> &HostFacts {
+        match side {
+            Side::A => &self.summary.host_a,
+            Side::B => &self.summary.host_b,
+        }
+    }
+
+    /// The host's interface on the path.
+    pub(crate) fn interface(&self, side: Side) -> Option<&str> {
+        self.record.lines.iter().find_map(|line| match (line, side) {
+            (Line::Path(path), Side::A) => Some(path.link_a.as_str()),
+            (Line::Path(path), Side::B) => Some(path.link_b.as_str()),
+            _ => None,
+        })
+    }
+
+    fn link(&self, side: Side) -> Option<&LinkFacts> {
+        let name = self.interface(side)?;
+        self.facts(side).links.iter().find(|link| link.name == name)
+    }
+
+    /// Settings of the host that the run kept.
+    pub(crate) fn of_host(&self, side: Side) -> Vec<Change<'_>> {
+        changes(self.summary.start_cell.host(side), self.end.host(side)).collect()
+    }
+
+    /// Settings of the flow that the run kept: the application's.
+    pub(crate) fn of_flow(&self) -> Vec<Change<'_>> {
+        changes(&self.summary.start_cell.flow, &self.end.flow).collect()
+    }
+
+    pub(crate) fn persisted(&self, side: Side) -> Result<Persisted> {
+        let origin = format!("{}, {}\n{}", self.path.display(), self.summary.started, self.summary.command);
+        let (start, end, link) = (&self.summary.start_cell, &self.end, self.link(side));
+        Ok(persist(&Kept { start, end, side, link, origin: &origin }, all_factors())?)
+    }
+
+    /// The host of the run that this host is, or the one that is asked for.
+    ///
+    /// # Errors
+    /// This host is neither of the two, or not the one that is asked for.
+    pub(crate) fn side_here(&self, asked: Option<SideArg>) -> Result<Side> {
+        let here = host::probe();
+        let sides = asked.map_or(Side::BOTH.to_vec(), |side| vec![side.into()]);
+        let (mut matching, mut why) = (Vec::new(), Vec::new());
+        for side in sides {
+            match self.differs(side, &here) {
+                None => matching.push(side),
+                Some(differs) => why.push(differs),
+            }
+        }
+        match matching.first() {
+            Some(side) => Ok(*side),
+            None => bail!("this host is not the one of the run: {}", why.join("; ")),
+        }
+    }
+
+    /// Why a host of the run cannot be this one; `None` where it looks alike.
+    fn differs(&self, side: Side, here: &HostFacts) -> Option<String> {
+        let then = self.facts(side);
+        if then.hostname != here.hostname {
+            return Some(format!("{side} was {}, and this is {}", then.hostname, here.hostname));
+        }
+        let link = self.link(side)?;
+        match here.links.iter().find(|found| found.name == link.name) {
+            None => Some(format!("{side} had an interface {}, and there is none here", link.name)),
+            Some(found) if found.driver != link.driver => Some(format!(
+                "{} of {side} was of {}, and is of {} here",
+                link.name, link.driver, found.driver
+            )),
+            Some(_) => None,
+        }
+    }
+}
+
+impl From<SideArg> for Side {
+    fn from(side: SideArg) -> Side {
+        match side {
+            SideArg::A => Side::A,
+            SideArg::B => Side::B,
+        }
+    }
+}
+
+/// The setting that lasts: the final one, by default less what was not confirmed, which comes second.
+fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<LeftOut>) {
+    if unconfirmed {
+        return (summary.final_cell.clone(), Vec::new());
+    }
+    let line = |step: &StepSummary| {
+        record.lines.iter().rev().find_map(|line| match line {
+            Line::Step(line) if line.summary.id == step.id => Some(&**line),
+            _ => None,
+        })
+    };
+    let steps: Vec<&StepLine> = summary.steps.iter().filter_map(line).collect();
+    let needs = |name: &str| knob::find(name).map_or(&[][..], |knob| knob.factor.needs);
+    confirmed(&summary.start_cell, &summary.final_cell, &steps, &needs)
+}
