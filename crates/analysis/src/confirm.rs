@@ -49,6 +49,7 @@ impl Confirm {
             toggle,
             fine: rules.is_fine(toggle),
             candidate_first: false,
+            most: 0,
             block: 0,
         };
         Confirm {

@@ -33,7 +33,10 @@ pub use compare::compare;
 pub use confirm::Confirm;
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};
 pub use figures::figures;
-pub use ladder::{Action, BlockResult, Findings, Ladder, NO_ROOM, Pair, Rules, too_long_under_load};
+pub use ladder::{
+    Action, BlockResult, Findings, Forecast, Ladder, NO_ROOM, OUT_OF_TIME, Pair, Rules, STOPPED,
+    too_long_under_load,
+};
 pub use metric::{Goal, Metric, UnknownGoal};
 pub use series::{arms, block_trials};
 pub use summary::{NotATuningRun, RunFacts, assemble, summary};

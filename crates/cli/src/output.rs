@@ -71,6 +71,9 @@ pub(crate) fn agree(question: &str) -> Result<()> {
     write!(err, "{question}")?;
     err.flush()?;
     let mut answer = String::new();
-    stdin.read_line(&mut answer)?;
+    if stdin.read_line(&mut answer)? == 0 {
+        // The end of the input leaves the cursor behind the question.
+        writeln!(err)?;
+    }
     if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { bail!("nothing was changed") }
 }

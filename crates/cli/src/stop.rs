@@ -1,15 +1,17 @@
 //! What Ctrl-C, SIGTERM and a closed terminal do.
 //!
-//! Where there is something to finish, to put back or to report, they ask for an orderly end ([`Stop`]): the
-//! trial at hand is finished, everything is put back, what is known is reported. Where there is not
-//! ([`Leave`]), this process's labs are taken down and it ends at once, with 128 and the signal's number.
+//! At first they end this process at once, with 128 and the signal's number: its labs are taken down, and nothing else
+//! was changed. Once there is something to finish, to restore or to report ([`Stop::in_order`]), the first signal asks
+//! for an orderly end and says so; a second Ctrl-C ends the process at once all the same, and agents and guardians
+//! restore what it leaves.
 
-use std::io;
+use std::io::{self, Write};
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use landspeed_report::live;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -20,26 +22,62 @@ const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 /// The thread that ends this process holds it.
 static ENDING: Mutex<()> = Mutex::new(());
 
-/// Set once the user asked to stop.
+/// Set once the user asked for an orderly end.
 #[derive(Clone)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub(crate) struct Stop {
+    asked: Arc<AtomicBool>,
+    manner: Arc<Mutex<Manner>>,
+}
+
+/// How a signal ends the process, and what is said then.
+#[derive(Clone, Copy)]
+enum Manner {
+    AtOnce(&'static str),
+    InOrder(&'static str),
+}
 
 impl Stop {
+    /// Signals end this process at once from here on.
     pub(crate) fn on_signals() -> io::Result<Stop> {
-        let asked = Arc::new(AtomicBool::new(false));
-        for signal in SIGNALS {
-            signal_hook::flag::register(signal, Arc::clone(&asked))?;
+        let mut signals = Signals::new(SIGNALS)?;
+        let stop = Stop { asked: Arc::default(), manner: Arc::new(Mutex::new(Manner::AtOnce(""))) };
+        let heard = stop.clone();
+        let listen = move || signals.forever().for_each(|signal| heard.hear(signal));
+        std::thread::Builder::new().name("signals".into()).spawn(listen)?;
+        Ok(stop)
+    }
+
+    /// A signal ends this process at once and says `what`.
+    pub(crate) fn at_once(&self, what: &'static str) {
+        *self.manner() = Manner::AtOnce(what);
+    }
+
+    /// From here on the first signal asks for an orderly end, and says `what` is done then.
+    pub(crate) fn in_order(&self, what: &'static str) {
+        *self.manner() = Manner::InOrder(what);
+    }
+
+    fn manner(&self) -> std::sync::MutexGuard<'_, Manner> {
+        self.manner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn hear(&self, signal: i32) {
+        let manner = *self.manner();
+        match manner {
+            Manner::AtOnce(what) => end(signal, what),
+            Manner::InOrder(what) if !self.asked.swap(true, Ordering::Relaxed) => tell(what),
+            Manner::InOrder(_) if signal == SIGINT => end(signal, "ended at once: hosts restore themselves"),
+            Manner::InOrder(_) => {}
         }
-        Ok(Stop(asked))
     }
 
     /// What is set then, for those who look by themselves.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.0)
+        Arc::clone(&self.asked)
     }
 
     pub(crate) fn asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.asked.load(Ordering::Relaxed)
     }
 
     pub(crate) fn wait(&self) {
@@ -49,39 +87,21 @@ impl Stop {
     }
 }
 
-/// A process that a signal ends at once.
-pub(crate) struct Leave(Arc<AtomicBool>);
-
-impl Leave {
-    pub(crate) fn on_signals() -> io::Result<Leave> {
-        let mut signals = Signals::new(SIGNALS)?;
-        let at_once = Arc::new(AtomicBool::new(true));
-        let leave = Leave(Arc::clone(&at_once));
-        let listen = move || {
-            let mut asked = signals.forever().filter(|_| at_once.load(Ordering::Relaxed));
-            if let Some(signal) = asked.next() {
-                end(signal);
-            }
-        };
-        std::thread::Builder::new().name("leave".into()).spawn(listen)?;
-        Ok(leave)
-    }
-
-    pub(crate) fn into_stop(self) -> io::Result<Stop> {
-        let stop = Stop::on_signals()?;
-        self.0.store(false, Ordering::Relaxed);
-        Ok(stop)
-    }
-}
-
 /// Waits for ever where a signal is ending this process, which is then not for the caller to end: it may have
 /// failed only because its lab went.
 pub(crate) fn unless_leaving() {
     drop(ENDING.lock().unwrap_or_else(PoisonError::into_inner));
 }
 
-fn end(signal: i32) {
+fn tell(what: &str) {
+    if !what.is_empty() {
+        let _ = writeln!(io::stderr(), "{}{what}", live::over_the_line());
+    }
+}
+
+fn end(signal: i32, what: &str) {
     let _ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    tell(what);
     if let Err(error) = labs::leave() {
         eprintln!("landspeed: {}", landspeed_report::safe(&format!("{error:#}")));
     }

@@ -1,13 +1,17 @@
 //! What `landspeed compare` is asked to study, and how its record is written.
 
-use std::io::{IsTerminal, Write};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_congestion::{CONTROLS, can_load};
-use landspeed_experiment::{Pair, Sink};
-use landspeed_record::{Contest, Contestant, Engine, Line, Question, Study, StudyPath, WriteError, Writer};
-use landspeed_report::compare_progress;
+use landspeed_experiment::{Pair, Sink, order};
+use landspeed_record::{
+    Contest, Contestant, Engine, Line, Question, Study, StudyPath, StudyRun, WriteError, Writer,
+};
+use landspeed_report::live::Moving;
+use landspeed_report::{Output, about, compare_progress, duration, safe};
 use landspeed_simulator::VARIED_SHARE;
 use landspeed_topology as topology;
 use landspeed_transport::find;
@@ -201,15 +205,16 @@ fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
 
 pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
     let runs = study.contests.len() as u64 * u64::from(study.repeats);
-    let whole = Nanos(study.duration().0.saturating_mul(runs));
+    let whole = study.duration().times(runs);
     format!(
-        "{} sends to {} as fast as each of {} congestion controls goes: {runs} runs of {}, {whole} in all.\n\
-         {} loads those that its kernel lacks and both open their windows (tcp_rmem, tcp_wmem); all is put back at the end,\n\
-         whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
+        "{} sends to {} as fast as each of {} congestion controls goes:\n{runs} runs of {}, {} in all.\n\
+         {} loads those that its kernel lacks, and both open their windows\n(tcp_rmem, tcp_wmem). Everything is restored. \
+         Other traffic will notice.\nContinue? [y/N] ",
         pair.a.name,
         pair.b.name,
         study.contests.len(),
-        study.duration(),
+        duration(study.duration()),
+        about(whole),
         pair.a.name,
     )
 }
@@ -218,31 +223,111 @@ pub(crate) fn warning(study: &Study, pair: &Pair) -> String {
 pub(crate) struct Recorder {
     writer: Writer,
     stop: Stop,
-    began: Instant,
+    progress: Arc<Mutex<Progress>>,
+    moving: Moving,
+}
+
+/// How far a study has come.
+struct Progress {
     study: Study,
-    /// Runs in the record, and how many of them were there before.
+    /// Contests and repeats of the runs that are still to be made, the next one last.
+    ahead: Vec<(String, u32)>,
     made: usize,
-    before: usize,
+    planned: usize,
+    /// When the study went on, and the run at hand began.
+    began: Instant,
+    run_began: Instant,
+    /// Runs that were made since.
+    since: u32,
 }
 
 impl Recorder {
-    pub(crate) fn new(writer: Writer, stop: Stop, study: &Study, before: usize) -> Self {
-        Recorder { writer, stop, began: Instant::now(), study: study.clone(), made: before, before }
+    /// Says what the study is about to do. `done` are the runs in the record.
+    pub(crate) fn new(writer: Writer, stop: Stop, study: &Study, done: &HashSet<(String, u32)>) -> Self {
+        let name = |(contest, repeat): (usize, u32)| (study.contests[contest].name.clone(), repeat);
+        let planned = order(study).into_iter().map(name).collect::<Vec<_>>();
+        let mut ahead: Vec<_> = planned.iter().filter(|run| !done.contains(run)).cloned().collect();
+        ahead.reverse();
+        let (planned, now) = (planned.len(), Instant::now());
+        let made = planned - ahead.len();
+        let progress =
+            Progress { study: study.clone(), ahead, made, planned, began: now, run_began: now, since: 0 };
+        let total = progress.total();
+        let progress = Arc::new(Mutex::new(progress));
+        let seen = Arc::clone(&progress);
+        let line = move |width: Option<usize>| {
+            let line = lock(&seen).line();
+            if width.is_some() { format!("  {line}") } else { line }
+        };
+        let moving = Moving::new(Output::stderr(), line);
+        moving.say(&total);
+        Recorder { writer, stop, progress, moving }
     }
+}
+
+impl Progress {
+    /// "36 runs of 1 min 20 s: about 48 min".
+    fn total(&self) -> String {
+        let runs = match (self.made, self.planned) {
+            (0, planned) => format!("{planned} runs"),
+            (made, planned) => format!("{} of {planned} runs left", planned - made),
+        };
+        match self.length() {
+            Some(length) => format!("{runs} of {}: {}", duration(length), about(self.left())),
+            None => format!("{runs}, simulated as fast as this processor goes"),
+        }
+    }
+
+    /// What the flows of a run take; a simulated one takes what it takes.
+    fn length(&self) -> Option<Nanos> {
+        (self.study.engine == Engine::Kernel).then(|| self.study.duration())
+    }
+
+    /// The time of all runs ahead: of each as long as those took that were made, or as its flows take.
+    fn left(&self) -> Nanos {
+        let each = match self.since {
+            0 => self.length().unwrap_or_default(),
+            runs => Nanos::from((self.run_began - self.began) / runs),
+        };
+        each.times(self.ahead.len() as u64)
+    }
+
+    fn line(&self) -> String {
+        let Some((contest, repeat)) = self.ahead.last() else { return String::new() };
+        let clock = |time: Nanos| {
+            let s = time.0 / 1_000_000_000;
+            format!("{}:{:02}", s / 60, s % 60)
+        };
+        let ran = Nanos::from(self.run_began.elapsed());
+        let of = self.length().map(|length| format!(" of {}", clock(length))).unwrap_or_default();
+        let left = match self.left().saturating_sub(ran) {
+            Nanos(0) => String::new(),
+            left => format!("  {} left", about(left)),
+        };
+        let run = format!("run {}/{}  {contest}, repeat {}", self.made + 1, self.planned, repeat + 1);
+        safe(&format!("{run}  {}{of}{left}", clock(ran)))
+    }
+
+    fn took(&mut self, run: &StudyRun) {
+        self.ahead.retain(|(contest, repeat)| *contest != run.contest || *repeat != run.repeat);
+        (self.made, self.since) = (self.made + 1, self.since + 1);
+        self.run_began = Instant::now();
+    }
+}
+
+fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+    progress.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sink for Recorder {
     fn line(&mut self, line: &Line) -> Result<(), WriteError> {
         self.writer.write(line)?;
         let Line::Run(run) = line else { return Ok(()) };
-        self.made += 1;
-        let mut err = std::io::stderr();
-        if err.is_terminal() {
-            let planned = self.study.contests.len() * self.study.repeats as usize;
-            let each = self.began.elapsed() / u32::try_from(self.made - self.before).unwrap_or(1).max(1);
-            let left = each * u32::try_from(planned.saturating_sub(self.made)).unwrap_or(u32::MAX);
-            let _ = writeln!(err, "{}", compare_progress(run, &self.study, self.made, left.into()));
-        }
+        let mut progress = lock(&self.progress);
+        progress.took(run);
+        let text = compare_progress(run, &progress.study, progress.made, progress.left());
+        drop(progress);
+        self.moving.say(&text);
         Ok(())
     }
 

@@ -44,6 +44,7 @@ impl Bench {
             toggle: Nanos(0),
             fine: true,
             candidate_first: false,
+            most: 0,
             block: 0,
         };
         let (mut trials, timing) = (Trials::default(), Timing::for_rtt(self.pair.path.rtt_ns));

@@ -27,6 +27,8 @@ pub enum BlockOutcome {
     /// A host refused a turn or a trial, for this reason; the incumbent is set again. For
     /// [`landspeed_analysis::Ladder::failed`].
     Refused(String),
+    /// The user wants an end: the block was given up between two trials.
+    Stopped,
 }
 
 impl Blocks<'_> {
@@ -37,10 +39,11 @@ impl Blocks<'_> {
     pub fn measure(&mut self, block: &Block) -> Result<BlockOutcome, Error> {
         if block.block == 0 {
             let (step, what) = (block.step.clone(), block.what.clone());
-            self.sink.line(&Line::Trying { step, what, at_ns: self.used() })?;
+            self.sink.line(&Line::Trying { step, what, at_ns: self.used(), blocks: block.most })?;
         }
         match self.trials(block) {
-            Ok(result) => Ok(BlockOutcome::Measured(result)),
+            Ok(Some(result)) => Ok(BlockOutcome::Measured(result)),
+            Ok(None) => Ok(BlockOutcome::Stopped),
             Err(error) if refused(&error) => {
                 self.pair.set(&block.incumbent)?;
                 Ok(BlockOutcome::Refused(error.to_string()))
@@ -49,13 +52,17 @@ impl Blocks<'_> {
         }
     }
 
-    fn trials(&mut self, block: &Block) -> Result<BlockResult, Error> {
+    /// The block's trials; `None` where it was given up between two of them.
+    fn trials(&mut self, block: &Block) -> Result<Option<BlockResult>, Error> {
         let began = Instant::now();
         let arms = block.arms();
         let mut idle = if block.fine { self.idle(block, &arms)? } else { VecDeque::new() };
         let mut figures = Vec::with_capacity(arms.len());
         let mut remarks = BTreeSet::new();
         for (position, arm) in arms.into_iter().enumerate() {
+            if self.sink.stop() {
+                return Ok(None);
+            }
             let (seen, said) = self.trial(block, (position, arm), idle.pop_front())?;
             figures.push(seen);
             if arm == Arm::Candidate {
@@ -63,7 +70,7 @@ impl Blocks<'_> {
             }
         }
         let remarks = remarks.into_iter().collect();
-        Ok(BlockResult { remarks, ..block.result(figures, began.elapsed().into()) })
+        Ok(Some(BlockResult { remarks, ..block.result(figures, began.elapsed().into()) }))
     }
 
     /// The idle round trips of all trials, close together: an idle path changes within tenths of a second.

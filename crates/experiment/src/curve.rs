@@ -3,7 +3,7 @@
 
 use landspeed_record::{Cell, Line, SweepPoint, Trial};
 use landspeed_transport::Delivery;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
 
 use crate::factors::transport_of;
@@ -17,6 +17,17 @@ const MESSAGES: &str = "1,64,512,1024";
 const DATAGRAMS: [u64; 6] = [128, 512, 1472, 8192, 16_384, 32_768];
 const DATAGRAM_MESSAGES: &str = "16,64,512,1024";
 
+/// Round trips are asked for this many times as long as in a trial.
+const PINGS: u64 = 5;
+
+/// About how long both curves take: the writes at the rate of the link, where it tells one, and a ping-pong of each size.
+pub(crate) fn time(timing: Timing, link: Option<BitRate>) -> Nanos {
+    let bits = (8 * WRITES * SIZES.iter().sum::<u64>()) as f64;
+    let writes = link.map_or(0.0, |rate| bits / rate.0);
+    let pings = PINGS * MESSAGES.split(',').count() as u64;
+    timing.ping.times(pings) + Nanos((writes * 1e9) as u64)
+}
+
 /// Measures both curves of `cell`, which is set already, and records them as one trial of `step`.
 pub(crate) fn curve(
     pair: &Pair,
@@ -27,12 +38,12 @@ pub(crate) fn curve(
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
     let what = "rate over write size, round trip over message size".to_owned();
-    sink.line(&Line::Trying { step: step.to_owned(), what, at_ns })?;
+    sink.line(&Line::Trying { step: step.to_owned(), what, at_ns, blocks: 0 })?;
     let datagrams = transport_of(&cell.flow)?.about().delivery == Delivery::Datagrams;
     let (sizes, messages) = if datagrams { (DATAGRAMS, DATAGRAM_MESSAGES) } else { (SIZES, MESSAGES) };
     let sweep = sweep::spec(WRITES, &sizes.map(Bytes));
     let [mut a, mut b] = pair.run(sweep, &cell.flow, Nanos(0))?;
-    let messages = pingpong::spec(messages, Nanos(5 * timing.ping.0));
+    let messages = pingpong::spec(messages, timing.ping.times(PINGS));
     let [client, _] = pair.run(messages, &cell.flow, Nanos::millis(2))?;
     a.latency = client.latency;
     // Whichever end received holds the sweep; the record keeps it with B, the receiver.

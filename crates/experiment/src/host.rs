@@ -125,6 +125,19 @@ impl Host {
         knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
 
+    /// Takes the right to turn knobs there: a turn of nothing starts the guardian, which takes the namespace's lock.
+    pub(crate) fn reserve(&self) -> Result<(), Error> {
+        if !self.facts.may_tune {
+            let (host, why) = (self.name.clone(), self.facts.may_not_tune_because.clone());
+            return Err(Error::MayNotTune { host, why });
+        }
+        let (device, changes) = (self.device.clone(), Vec::new());
+        match self.call(&Request::Turn { device, changes, short_lease_ns: None })? {
+            Reply::Turned { .. } => Ok(()),
+            _ => Err(self.unexpected("turn")),
+        }
+    }
+
     /// Begins to turn `changes`; nothing is sent where there are none.
     pub(crate) fn turn(&self, changes: &[Change]) -> Result<Option<Pending>, Error> {
         if changes.is_empty() {

@@ -97,13 +97,13 @@ impl Pair {
         told.filter(|mbps| *mbps > 0).min().map(|mbps| BitRate(mbps as f64 * 1e6))
     }
 
-    /// Whether both hosts give leave to turn their knobs.
-    fn may_tune(&self) -> Result<(), Error> {
-        let not = [&self.a, &self.b].into_iter().find(|host| !host.facts.may_tune);
-        not.map_or(Ok(()), |host| {
-            let (host, why) = (host.name.clone(), host.facts.may_not_tune_because.clone());
-            Err(Error::MayNotTune { host, why })
-        })
+    /// Takes the right to turn knobs on both hosts, where it is not taken yet; it goes with [`Pair::restore`] and with the
+    /// session. So a run that cannot turn anything is refused before it measures or asks anything.
+    ///
+    /// # Errors
+    /// A host that may not be tuned, that another run is tuning, or where an earlier run left changes.
+    pub fn reserve(&self) -> Result<(), Error> {
+        [&self.a, &self.b].into_iter().try_for_each(Host::reserve)
     }
 
     /// Sets both hosts to `cell`, both at once.
@@ -148,7 +148,7 @@ impl Pair {
         &mut self,
         work: impl FnOnce(&mut Pair) -> Result<T, Error>,
     ) -> Result<(T, Restored), Error> {
-        self.may_tune()?;
+        self.reserve()?;
         let result = work(self);
         let restored = self.restore();
         match result {

@@ -103,6 +103,9 @@ pub enum Line {
         /// What is tried, in words: "tso=on with tx-checksum=on".
         what: String,
         at_ns: Nanos,
+        /// How many blocks it may take; 0 where that depends on the time left, or is not known.
+        #[serde(default)]
+        blocks: u32,
     },
     Trial(Box<Trial>),
     /// What holds the path back at the setting that stands.

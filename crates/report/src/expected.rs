@@ -1,6 +1,6 @@
 //! What verdicts promised of steps, and what came of it, in words.
 
-use landspeed_record::{Advised, Cause, Expectations, StepSummary, TuneSummary, Verdict};
+use landspeed_record::{Advised, Cause, Expectations, StepSummary, TuneSummary};
 
 use crate::explain::cause_words;
 use crate::words::times;
@@ -9,21 +9,6 @@ use crate::words::times;
 pub(crate) fn advised(summary: &TuneSummary) -> Vec<(&StepSummary, &Advised)> {
     let measured = summary.steps.iter().filter(|step| step.blocks > 0);
     measured.filter_map(|step| Some((step, step.advised.as_ref()?))).collect()
-}
-
-/// Causes of a verdict that are worth a line while a run goes.
-const FIRST: usize = 3;
-
-/// A verdict in a line: "explain: segmentation offloads that are off, 58 % of the time; a small receive buffer, next".
-pub(crate) fn verdict(verdict: &Verdict) -> String {
-    let causes: Vec<String> =
-        verdict.findings.iter().take(FIRST).map(|f| weighed(f.cause, f.weight)).collect();
-    let said = if causes.is_empty() {
-        "what holds the path back could not be told".into()
-    } else {
-        causes.join("; ")
-    };
-    format!("explain: {said}")
 }
 
 /// Why a step was tried when it was: "explain: segmentation offloads that are off, 58 % of the time".

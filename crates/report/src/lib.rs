@@ -25,7 +25,7 @@ mod wan;
 mod words;
 
 pub use block::{Detail, Document, table};
-pub use compare::{compare, compare_progress};
+pub use compare::{about, compare, compare_progress};
 pub use diff::{DiffReport, DiffRow, diff};
 pub use explain::explain;
 pub use measure::measure;
@@ -34,7 +34,7 @@ pub use record_run::record_run;
 pub use records::{RecordRow, RecordState, RecordsReport, came_out, gain_is_proven, records};
 pub use safe::safe;
 pub use tune::tune;
-pub use words::{LEAST_EFFECT, quoted};
+pub use words::{LEAST_EFFECT, duration, quoted};
 
 /// `report` as one JSON document over several lines, without a line break at the end. Schemas: docs/reference.
 pub fn json(report: &impl serde::Serialize) -> String {

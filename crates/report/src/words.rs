@@ -234,7 +234,7 @@ pub(crate) fn unmeasured(summary: &TuneSummary) -> Vec<(Outcome, String, Vec<Str
 }
 
 /// "4 min 48 s", "9 s".
-pub(crate) fn duration(time: Nanos) -> String {
+pub fn duration(time: Nanos) -> String {
     match time.0 / 1_000_000_000 {
         s if s < 60 => format!("{s} s"),
         s if s < 3600 => format!("{} min {} s", s / 60, s % 60),

@@ -13,7 +13,7 @@ use super::left_out::LeftOut;
 use super::queue::{Queue, Task};
 use super::rules::{SECOND_CHANCE, Size, USUAL_BLOCKS};
 use super::run_state::RunState;
-use super::step::{Decision, Step, blank, least_time};
+use super::step::{Decision, STOPPED, Step, blank, least_time};
 use super::{BlockResult, Progress};
 
 /// Why a candidate was not tried for want of time.
@@ -144,7 +144,7 @@ impl Climb {
     }
 
     pub(crate) fn stop(&mut self, run: &mut RunState) {
-        self.close(&Decision { answer: Answer::Undecided, reason: "stopped".into() }, run);
+        self.close(&Decision { answer: Answer::Undecided, reason: STOPPED.into() }, run);
         while let Some(task) = self.queue.pop() {
             if !task.reopened() {
                 self.pass_over(&task, Answer::NotTried, "the run was stopped before its turn", run);
@@ -273,14 +273,15 @@ impl Climb {
     }
 
     /// The time that must be left when the step that runs ends: for the final check, which needs more the more was kept
-    /// (up to half of the budget), and for the late placebo.
+    /// (up to half of the budget), and for the late placebo. The early placebo leaves time for one step too, or a short
+    /// run would answer nothing that was asked.
     fn reserve(&self, is_placebo: bool, run: &RunState) -> Nanos {
         let toggles = self.standing.kept.iter().map(Kept::toggle).max().unwrap_or_default();
         let owed = blocks_needed(self.left_out.owed(&self.standing), &run.rules);
-        let late = match self.placebos.back() {
-            Some(late) if !is_placebo => least_time(late, true, run),
-            _ => Nanos(0),
-        };
-        run.blocks(owed, toggles).min(run.clock.half()).max(run.rules.final_time()) + late
+        let late = self.placebos.back().map_or(Nanos(0), |late| least_time(late, true, run));
+        // A block more, for the last one of the placebo may take longer than expected.
+        let time = |c: &Candidate| least_time(c, false, run) + run.blocks(1, c.toggle_ns);
+        let first = self.queue.waiting().map(time).min().filter(|_| is_placebo).unwrap_or_default();
+        run.blocks(owed, toggles).min(run.clock.half()).max(run.rules.final_time()) + late + first
     }
 }

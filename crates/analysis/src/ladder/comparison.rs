@@ -19,6 +19,8 @@ pub(crate) struct Comparison {
     pub(crate) candidate: Cell,
     pub(crate) toggle: Nanos,
     pub(crate) series: Series,
+    /// For `Pair::most`.
+    pub(crate) most: u32,
     /// See `BlockResult::remarks`, each once.
     pub(crate) remarks: BTreeSet<String>,
     order: Order,
@@ -38,9 +40,15 @@ impl Comparison {
             candidate,
             toggle,
             series: Series::default(),
+            most: 0,
             remarks: BTreeSet::new(),
             order: Order::default(),
         }
+    }
+
+    /// The same, of so many blocks at most.
+    pub(crate) fn of_at_most(self, most: u32) -> Self {
+        Comparison { most, ..self }
     }
 
     pub(crate) fn pair(&mut self, run: &mut RunState) -> Box<Pair> {
@@ -53,6 +61,7 @@ impl Comparison {
             fine: run.rules.is_fine(self.toggle),
             candidate_first: self.order.next(run),
             block: self.series.attempts(),
+            most: self.most,
         })
     }
 

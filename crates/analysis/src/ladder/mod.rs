@@ -11,6 +11,7 @@ mod check;
 mod climb;
 mod comparison;
 mod doubts;
+mod forecast;
 mod guards;
 mod kept;
 mod left_out;
@@ -27,9 +28,11 @@ use check::Check;
 pub(crate) use check::gain;
 use climb::Climb;
 pub use climb::NO_ROOM;
+pub use forecast::Forecast;
 pub use guards::too_long_under_load;
 pub use rules::Rules;
 use run_state::RunState;
+pub use step::{OUT_OF_TIME, STOPPED};
 
 use crate::series::{arms, block_trials};
 
@@ -67,6 +70,8 @@ pub struct Pair {
     pub candidate_first: bool,
     /// Number of the block within `step`, from 0, discarded ones included.
     pub block: u32,
+    /// How many blocks the comparison may take; 0 where that depends on the time left.
+    pub most: u32,
 }
 
 impl Pair {
@@ -129,6 +134,8 @@ pub struct Ladder {
     climb: Climb,
     check: Option<Check>,
     asked: Option<Box<Pair>>,
+    /// How many candidates the budget was said to have time for.
+    tries: usize,
     finished: Option<Box<Findings>>,
 }
 
@@ -144,9 +151,10 @@ enum Progress {
 impl Ladder {
     /// A ladder from `start` over `candidates`; those with `skip` set are reported and never tried.
     pub fn new(start: Cell, candidates: Vec<Candidate>, rules: Rules) -> Self {
+        let tries = Forecast::new(&rules, &candidates).tries;
         let mut run = RunState::new(rules);
         let climb = Climb::new(start, candidates, &mut run);
-        Ladder { run, climb, check: None, asked: None, finished: None }
+        Ladder { run, climb, check: None, asked: None, tries, finished: None }
     }
 
     /// What to do next; `used` is the time since the run's start. Asked twice without an answer in
@@ -218,8 +226,12 @@ impl Ladder {
             return;
         }
         self.asked = None;
+        let done = self.run.measured();
         self.climb.stop(&mut self.run);
-        self.run.say_void("stopped before the end: figures are of the trials so far");
+        let of = done.max(self.tries);
+        self.run.say_void(&format!(
+            "unfinished: stopped after {done} of {of} settings; figures are of the trials so far"
+        ));
         self.finish();
     }
 

@@ -90,6 +90,10 @@ impl Queue {
         self.waiting.sort_by_key(|task| (place(task), task.candidate.rank));
     }
 
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Candidate> {
+        self.waiting.iter().map(|task| &task.candidate)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -50,6 +50,8 @@ pub struct Rules {
     pub watch_time: Option<Nanos>,
     /// Share of the budget that all looks together may take.
     pub watch_share: f64,
+    /// Time that is expected to pass before the first look or block.
+    pub preface_time: Nanos,
 }
 
 impl Default for Rules {
@@ -73,6 +75,7 @@ impl Default for Rules {
             against: None,
             watch_time: None,
             watch_share: 0.1,
+            preface_time: Nanos(0),
         }
     }
 }
@@ -101,8 +104,12 @@ impl Rules {
         Nanos(count * toggle.0)
     }
 
+    pub(crate) fn final_part(&self) -> f64 {
+        self.final_share.clamp(0.25, 0.9)
+    }
+
     pub(crate) fn final_time(&self) -> Nanos {
-        Nanos((self.budget.0 as f64 * self.final_share.clamp(0.25, 0.9)) as u64)
+        Nanos((self.budget.0 as f64 * self.final_part()) as u64)
     }
 
     /// The size of a run over `candidates` that may be tried.

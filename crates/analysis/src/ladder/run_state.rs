@@ -111,6 +111,12 @@ impl RunState {
         true
     }
 
+    /// How many candidates were measured to an answer.
+    pub(crate) fn measured(&self) -> usize {
+        let summaries = self.lines.iter().map(|line| &line.summary);
+        summaries.filter(|summary| !summary.placebo && summary.blocks > 0).count()
+    }
+
     /// Voids the run; the first reason stands.
     pub(crate) fn say_void(&mut self, why: &str) {
         self.void.get_or_insert_with(|| why.to_owned());

@@ -14,6 +14,11 @@ use super::words;
 use crate::Metric;
 use crate::series::block_trials;
 
+/// What the reason of a step begins with that ended because the time did, ...
+pub const OUT_OF_TIME: &str = "the time for steps ended";
+/// ... and of one that the user ended.
+pub const STOPPED: &str = "stopped";
+
 /// A change that helps may take this many times the blocks to show that it hurts nothing else.
 const GUARD_PATIENCE: u32 = 2;
 
@@ -48,7 +53,7 @@ impl Step {
         let what = words::change(&task.candidate);
         let what = if task.placebo { format!("placebo: {what}, which changes nothing") } else { what };
         let cells = (incumbent.clone(), incumbent.with(&task.candidate.change));
-        let comparison = Comparison::new(id, what, cells, task.candidate.toggle_ns);
+        let comparison = Comparison::new(id, what, cells, task.candidate.toggle_ns).of_at_most(max_blocks);
         Step { task, comparison, grant, design, out_of_time: false }
     }
 
@@ -82,9 +87,9 @@ impl Step {
             State::Undecided if verdict.given_up => {
                 Some(self.undecided("no prospect of a useful effect in the blocks left"))
             }
-            State::Undecided if out_of_time => Some(self.undecided("the time for steps ended")),
+            State::Undecided if out_of_time => Some(self.undecided(OUT_OF_TIME)),
             State::Undecided => Some(self.undecided("all blocks used")),
-            State::Continue if out_of_time => Some(self.undecided("the time for steps ended")),
+            State::Continue if out_of_time => Some(self.undecided(OUT_OF_TIME)),
             State::Continue => None,
         }
     }
@@ -206,8 +211,16 @@ pub(crate) fn blank(id: &str, task: &Task, incumbent: &Cell) -> StepSummary {
 /// The time that a step needs at least to come to anything: only its last look can keep it, on as many trials as guards
 /// need. A placebo is there to be given up.
 pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -> Nanos {
+    if placebo {
+        return usual_time(candidate, run);
+    }
+    let enough = guards::least_blocks(block_trials(run.rules.is_fine(candidate.toggle_ns)));
+    run.blocks(enough, candidate.toggle_ns)
+}
+
+/// The time that a step takes on average: most are of no use.
+pub(crate) fn usual_time(candidate: &Candidate, run: &RunState) -> Nanos {
     /// Where useless steps end on average.
     const USELESS: u32 = 6;
-    let enough = guards::least_blocks(block_trials(run.rules.is_fine(candidate.toggle_ns)));
-    run.blocks(if placebo { USELESS } else { enough }, candidate.toggle_ns)
+    run.blocks(USELESS, candidate.toggle_ns)
 }

@@ -68,6 +68,9 @@ pub(crate) struct TuneArgs {
     /// Show what would be tried, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// List all settings before the run, and print the full report after it
+    #[arg(long, help_heading = "Output")]
+    pub(crate) full: bool,
     /// Repeat the Land Speed Record of SC'03 instead
     ///
     /// Section 4 of the paper: one stream with jumbo frames and its window capped at what the path holds, then one without the

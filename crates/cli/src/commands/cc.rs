@@ -49,6 +49,7 @@ fn others() -> impl Iterator<Item = Vec<String>> {
 /// Until Ctrl-C. Whatever ends this process takes the controls out.
 fn hold(names: &[String]) -> Result<()> {
     let stop = Stop::on_signals()?;
+    stop.in_order("");
     let loaded = load(names)?;
     for control in &loaded {
         let name = control.row().kernel_name;

@@ -23,9 +23,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
         Some(record) => Job::resumed(&data::find(record, args.output.data_dir.as_deref())?)?,
         None => Job::fresh(args)?,
     };
+    stop.at_once("nothing was changed");
     match job.engine {
-        Engine::Simulator => job.simulate(stop)?,
-        Engine::Kernel => job.on_hosts(args, stop)?,
+        Engine::Simulator => job.simulate(&stop)?,
+        Engine::Kernel => job.on_hosts(args, &stop)?,
     }
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
@@ -79,9 +80,10 @@ impl Job {
         Ok(Job { engine, file, words, study, done, head: None, writer, note: None })
     }
 
-    fn recorder(&mut self, study: &Study, stop: Stop) -> Result<Recorder> {
+    fn recorder(&mut self, study: &Study, stop: &Stop) -> Result<Recorder> {
         let writer = self.writer.take().map_or_else(|| Writer::create(&self.file), Ok)?;
-        let mut recorder = Recorder::new(writer, stop, study, self.done.len());
+        stop.in_order("ending: everything is restored; --resume continues. Ctrl-C again ends at once");
+        let mut recorder = Recorder::new(writer, stop.clone(), study, &self.done);
         if let Some(head) = &self.head {
             begin(study, head, &mut recorder)?;
         }
@@ -92,15 +94,15 @@ impl Job {
         Ok(recorder)
     }
 
-    fn simulate(&mut self, stop: Stop) -> Result<()> {
+    fn simulate(&mut self, stop: &Stop) -> Result<()> {
         let study = self.study.clone().context("a simulated study has a path in words")?;
         let mut recorder = self.recorder(&study, stop)?;
         Ok(compare(&study, &self.done, &mut Simulator(&study), &mut recorder)?)
     }
 
-    fn on_hosts(&mut self, args: &CompareArgs, stop: Stop) -> Result<()> {
+    fn on_hosts(&mut self, args: &CompareArgs, stop: &Stop) -> Result<()> {
         let named = NamedHosts::parse(&HostArgs { hosts: self.words.clone(), ..args.hosts.clone() }, true)?
-            .until(&stop);
+            .until(stop);
         let mut joined = named.join().map_err(|error| match named.in_lab() {
             true => anyhow!("{error}; `landspeed compare --simulate` needs neither root nor a lab"),
             false => error,

@@ -13,13 +13,13 @@ use crate::args::ExplainArgs;
 use crate::data;
 use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{present as present_report, say};
-use crate::stop::Leave;
+use crate::stop::Stop;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    let leave = Leave::on_signals().context("cannot take signals over")?;
+    let stop = Stop::on_signals().context("cannot take signals over")?;
     let options = options(args)?;
     let (report, sizes) = match options.target {
-        WatchTarget::Workload => own(args, &options, leave)?,
+        WatchTarget::Workload => own(args, &options, &stop)?,
         _ if args.sizes => {
             bail!(
                 "--sizes sends messages of its own: it cannot go with --flow, --pid or --top, which send nothing"
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
 
 /// A stream of landspeed's own, and cost over sizes where that is asked for; what went wrong with the latter
 /// leaves the rest as it is.
-fn own(args: &ExplainArgs, options: &ExplainOptions, leave: Leave) -> Result<(ExplainReport, Result<()>)> {
+fn own(args: &ExplainArgs, options: &ExplainOptions, stop: &Stop) -> Result<(ExplainReport, Result<()>)> {
     let may_turn = args.sizes && back_to_back(args);
     let mut joined = NamedHosts::parse(&args.hosts, may_turn)?.join()?;
     let report = explain(&joined.pairs[0], options, &mut say)?;
@@ -45,7 +45,7 @@ fn own(args: &ExplainArgs, options: &ExplainOptions, leave: Leave) -> Result<(Ex
         return Ok((report, Ok(())));
     }
     // From here on things are turned: a wish to stop is an orderly end.
-    let stop = leave.into_stop().context("cannot take signals over")?;
+    stop.in_order("ending: settings are restored, then what was measured is shown");
     let sizes = SizesOptions {
         flow: options.flow.clone(),
         may_turn,

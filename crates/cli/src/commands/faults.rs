@@ -22,6 +22,7 @@ pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     let faults = names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>()?;
     let scenario = Scenario::with(&faults)?;
     let stop = Stop::on_signals()?;
+    stop.in_order("");
     let own = std::env::current_exe().context("cannot find landspeed itself")?;
     let stage = Stage::set(&scenario, &[own.display().to_string(), "play".to_owned()])?;
     labs::sweep();

@@ -12,10 +12,10 @@ use crate::args::{FanArg, MeasureArgs};
 use crate::data;
 use crate::hosts::{NamedHosts, flow_of};
 use crate::output::present;
-use crate::stop::Leave;
+use crate::stop::Stop;
 
 pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
-    Leave::on_signals().context("cannot take signals over")?;
+    Stop::on_signals().context("cannot take signals over")?;
     let what = measurement(&args)?;
     let args = args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;

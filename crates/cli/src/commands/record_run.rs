@@ -15,10 +15,10 @@ use crate::data;
 use crate::exit::Exit;
 use crate::hosts::NamedHosts;
 use crate::output::{agree, present, say};
-use crate::stop::Leave;
+use crate::stop::Stop;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
-    Leave::on_signals().context("cannot take signals over")?;
+    Stop::on_signals().context("cannot take signals over")?;
     let named = NamedHosts::parse(&args.hosts, true)?;
     let losing = args.recovery.then(|| path(&args.hosts.hosts)).transpose()?;
     let mut joined = named.join()?;

@@ -1,16 +1,19 @@
 //! `landspeed tune`.
 
+use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use landspeed_analysis::Goal;
 use landspeed_experiment::{Baseline, Pair, Sink, TuneOptions, TunePlan, factors, plan, tune};
 use landspeed_record::{Line, Settings, TuneSummary, WriteError, Writer};
-use landspeed_report::{Output, gain_is_proven, live::Live};
+use landspeed_report::{Detail, Output, duration, gain_is_proven, live::Live, safe};
 use landspeed_transport::{Transport, find};
+use landspeed_units::Nanos;
 
-use crate::args::{BaselineArg, FormArgs, GoalArg, TuneArgs};
+use crate::args::{BaselineArg, GoalArg, TuneArgs};
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::{agree, usage};
@@ -24,18 +27,13 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
     check_names(&args)?;
     let folder = data::folder(args.output.data_dir.as_deref())?;
     let stop = Stop::on_signals().context("cannot take signals over")?;
+    stop.at_once("nothing was changed");
     let named = NamedHosts::parse(&args.hosts, !args.dry_run)?.until(&stop);
     let mut options = options(&args, &named)?;
     let path = data::fresh(&folder, "tune", &options.started);
     options.record = path.display().to_string();
-    // A record that cannot be written is known before any host is touched.
-    let writer = if args.dry_run { None } else { Some(Writer::create(&path)?) };
-    let result = with_pair(&args, &named, &options, stop, writer);
-    if result.is_err() {
-        remove_if_empty(&path);
-    }
-    let Some(summary) = result? else { return Ok(ExitCode::SUCCESS) };
-    present(&summary, &path, &args.output.form)?;
+    let Some(summary) = with_pair(&args, &named, &options, &stop)? else { return Ok(ExitCode::SUCCESS) };
+    present(&summary, &path, &args)?;
     Ok(exit(&summary, args.exit_code).into())
 }
 
@@ -43,23 +41,94 @@ fn with_pair(
     args: &TuneArgs,
     named: &NamedHosts,
     options: &TuneOptions,
-    stop: Stop,
-    writer: Option<Writer>,
+    stop: &Stop,
 ) -> Result<Option<TuneSummary>> {
     let mut joined = named.join()?;
     let pair = joined.pairs.first_mut().context("no pair of hosts")?;
     let plan = plan(pair, options)?;
-    let Some(writer) = writer else {
-        print!("{}", plan_text(pair, &plan, options, Output::stdout().width));
+    if args.dry_run {
+        print!("{}\n{}", head(pair, &plan, options), plan_text(&plan, options, Output::stdout().width));
         return Ok(None);
-    };
-    if !options.in_lab && !args.yes {
-        confirm(pair, &plan, options)?;
     }
-    let mut sink = Recorder { writer, live: Live::new(Output::stderr()), stop };
-    let summary = tune(pair, plan, options, &mut sink)?;
-    sink.live.finish();
-    Ok(Some(summary))
+    check_answerable(&plan, options)?;
+    // Before the question: what another run tunes cannot be tuned, whatever the answer.
+    pair.reserve()?;
+    introduce(pair, &plan, options, args)?;
+    // A record that cannot be written is known before any host is changed.
+    let record = Path::new(&options.record);
+    let writer = Writer::create(record)?;
+    stop.in_order(
+        "ending: everything is restored, then what was measured is shown. Ctrl-C again ends at once",
+    );
+    let mut sink = Recorder { writer, live: Live::new(Output::stderr(), detail(args)), stop: stop.clone() };
+    let result = tune(pair, plan, options, &mut sink);
+    if result.is_err() {
+        remove_if_empty(record);
+    }
+    Ok(Some(result?))
+}
+
+/// The first lines on the terminal, and the question where these are real hosts.
+fn introduce(pair: &Pair, plan: &TunePlan, options: &TuneOptions, args: &TuneArgs) -> Result<()> {
+    let mut text = format!("{}\n", head(pair, plan, options));
+    if args.full {
+        text += &plan_text(plan, options, Output::stderr().width);
+    }
+    if options.in_lab || args.yes {
+        let _ = write!(std::io::stderr(), "{text}");
+        return Ok(());
+    }
+    agree(&format!(
+        "{text}Settings change for seconds at a time and are restored. Other traffic\nwill notice.  Continue? [y/N] "
+    ))
+}
+
+/// Which hosts, over what, and what the run has room for: two lines.
+fn head(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> String {
+    let [a, b] = [&pair.a, &pair.b].map(|host| format!("{} ({})", host.name, host.device));
+    let link = pair.link_rate().map(|rate| format!("{rate} link  ")).unwrap_or_default();
+    // Without what a distribution adds behind the version.
+    let version = |kernel: &str| kernel.split('-').next().unwrap_or_default().to_owned();
+    let kernels = match [&pair.a.facts.kernel, &pair.b.facts.kernel].map(|kernel| version(kernel)) {
+        [a, b] if a == b => a,
+        [a, b] => format!("{a} and {b}"),
+    };
+    let names = |open: bool| {
+        let chosen = plan.candidates.iter().filter(|c| !open || c.skip.is_none());
+        chosen.map(|c| c.knob.as_str()).collect::<BTreeSet<_>>().len()
+    };
+    let (tries, time) = (plan.forecast(options).tries, duration(plan.budget));
+    let (open, all, time) = (names(true), names(false), time.trim_end_matches(" 0 s"));
+    let head = format!("{a} -> {b}  {link}RTT {}  Linux {kernels}", pair.path.rtt_ns);
+    let room = format!("time for about {tries} in {time}");
+    safe(&head) + &format!("\n{open} of {all} settings can matter here; {room} (--full lists all)")
+}
+
+/// Refuses at the start what would end without an answer.
+fn check_answerable(plan: &TunePlan, options: &TuneOptions) -> Result<()> {
+    let asked = match options.only.as_slice() {
+        [] => "any setting".to_owned(),
+        names => names.join(", "),
+    };
+    let Some(least) = plan.least_budget(options) else {
+        let why = plan.candidates.iter().find_map(|c| Some(format!("{}: {}", c.knob, c.skip.as_ref()?)));
+        bail!(
+            "nothing can be tried of {asked}: {}",
+            why.unwrap_or_else(|| "there is no such setting here".into())
+        );
+    };
+    if options.budget >= least {
+        return Ok(());
+    }
+    let seconds = least.0.div_ceil(5_000_000_000) * 5;
+    let (budget, least) = (options.budget.as_secs_f64(), duration(Nanos::secs(seconds)));
+    Err(usage(format!(
+        "--budget {budget}s is too short to answer about {asked}: it needs at least {least}; try --budget {seconds}s"
+    )))
+}
+
+fn detail(args: &TuneArgs) -> Detail {
+    if args.full { Detail::Full } else { Detail::Brief }
 }
 
 /// The record's file first, then the person who watches.
@@ -130,10 +199,8 @@ fn seconds() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-fn plan_text(pair: &Pair, plan: &TunePlan, options: &TuneOptions, width: u16) -> String {
-    let hosts =
-        [&pair.a, &pair.b].map(|host| format!("{} ({}, {})", host.name, host.facts.hostname, host.device));
-    let mut text = format!("{} -> {}, idle round trip {}\n", hosts[0], hosts[1], pair.path.rtt_ns);
+fn plan_text(plan: &TunePlan, options: &TuneOptions, width: u16) -> String {
+    let mut text = String::new();
     for line in &plan.baseline {
         text.push_str(&format!("start: {line}\n"));
     }
@@ -155,19 +222,9 @@ fn plan_text(pair: &Pair, plan: &TunePlan, options: &TuneOptions, width: u16) ->
     text
 }
 
-/// Real hosts are touched only after a yes on a terminal.
-fn confirm(pair: &Pair, plan: &TunePlan, options: &TuneOptions) -> Result<()> {
-    let text = plan_text(pair, plan, options, Output::stderr().width);
-    agree(&format!(
-        "{text}Each of these is tried on {} and {} for seconds at a time, read back, and put back at the end,\n\
-         whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
-        pair.a.name, pair.b.name
-    ))
-}
-
-fn present(summary: &TuneSummary, path: &Path, form: &FormArgs) -> Result<()> {
+fn present(summary: &TuneSummary, path: &Path, args: &TuneArgs) -> Result<()> {
     let record = landspeed_record::read(path)?;
-    commands::show::present_tune(summary, &record, form, landspeed_report::Detail::Brief)
+    commands::show::present_tune(summary, &record, &args.output.form, detail(args))
 }
 
 fn exit(summary: &TuneSummary, ask_for_proof: bool) -> Exit {

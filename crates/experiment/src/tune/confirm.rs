@@ -35,6 +35,7 @@ impl Run<'_> {
             let (pair, at) = (confirm.pair(), self.used());
             match self.blocks().measure(&pair)? {
                 BlockOutcome::Measured(result) => confirm.observe(&result, at),
+                BlockOutcome::Stopped => break,
                 BlockOutcome::Refused(why) => {
                     self.note(format!("the confirmation ends early: {why}"))?;
                     break;

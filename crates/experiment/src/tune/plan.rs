@@ -1,13 +1,14 @@
 //! What a run would do, before anything is turned.
 
+use landspeed_analysis::{Forecast, Rules};
 use landspeed_factor::{Filter, On, PathView, Planner};
 use landspeed_record::{Candidate, Cell, Finding, Settings};
 use landspeed_units::Nanos;
 
-use super::{Baseline, TuneOptions};
+use super::{Baseline, TuneOptions, look};
 use crate::factors::{all_factors, factors, flow};
 use crate::trial::Timing;
-use crate::{Error, Pair};
+use crate::{Error, Pair, curve};
 
 /// What a run would do: shown before real hosts are touched, and by `--dry-run`.
 #[derive(Debug, Clone)]
@@ -23,6 +24,39 @@ pub struct TunePlan {
     pub timing: Timing,
     /// The budget, longer on long paths.
     pub budget: Nanos,
+    /// About how long a look at what holds the path back takes; `None` where the run does not look.
+    look: Option<Nanos>,
+    /// About how long the first curves take.
+    curve: Nanos,
+}
+
+impl TunePlan {
+    pub(super) fn rules(&self, options: &TuneOptions) -> Rules {
+        Rules {
+            goal: options.goal,
+            budget: self.budget,
+            block_time: self.timing.block(),
+            fine: self.timing.fine,
+            seed: options.seed,
+            placebos: self.placebos.changes.clone(),
+            against: self.against.clone(),
+            watch_time: self.look,
+            preface_time: self.curve,
+            ..Rules::default()
+        }
+    }
+
+    /// What the budget has room for.
+    pub fn forecast(&self, options: &TuneOptions) -> Forecast {
+        Forecast::new(&self.rules(options), &self.candidates)
+    }
+
+    /// The least `--budget` in which the plan comes to an answer; `None` where there is nothing to try.
+    pub fn least_budget(&self, options: &TuneOptions) -> Option<Nanos> {
+        let scale = self.budget.0 as f64 / options.budget.0.max(1) as f64;
+        let least = self.forecast(options).least?;
+        Some(Nanos((least.0 as f64 / scale.max(f64::MIN_POSITIVE)) as u64))
+    }
 }
 
 pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
@@ -42,7 +76,9 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
     let usual = Timing { fine: false, ..Timing::for_rtt(Nanos(0)) }.block().0;
     let scale = if timing.fine { 1.0 } else { timing.block().0 as f64 / usual as f64 };
     let budget = Nanos((options.budget.0 as f64 * scale) as u64);
-    Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget })
+    let look = options.looks().then(|| look::time(pair.path.rtt_ns));
+    let curve = curve::time(timing, pair.link_rate());
+    Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget, look, curve })
 }
 
 /// Everything that may be tried from `cell`, or why not: what the table proposes, and behind it values of their own

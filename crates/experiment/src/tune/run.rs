@@ -6,7 +6,7 @@ use landspeed_analysis::{Action, Findings, Ladder, Pair as Block, Rules};
 use landspeed_record::{Cell, Line, Side, StepLine, VerdictLine};
 use landspeed_units::Nanos;
 
-use super::look::{look, time};
+use super::look::look;
 use super::plan::{TunePlan, candidates, placebos};
 use super::{TuneOptions, header};
 use crate::block::refused;
@@ -59,17 +59,7 @@ impl Run<'_> {
     }
 
     pub(super) fn rules(&self) -> Rules {
-        Rules {
-            goal: self.options.goal,
-            budget: self.plan.budget,
-            block_time: self.plan.timing.block(),
-            fine: self.plan.timing.fine,
-            seed: self.options.seed,
-            placebos: self.plan.placebos.changes.clone(),
-            against: self.plan.against.clone(),
-            watch_time: self.options.looks().then(|| time(self.pair.path.rtt_ns)),
-            ..Rules::default()
-        }
+        self.plan.rules(self.options)
     }
 
     /// What the run is about: the lines before the first trial.
@@ -99,6 +89,7 @@ impl Run<'_> {
         match self.blocks().measure(block)? {
             BlockOutcome::Measured(result) => ladder.observe(result),
             BlockOutcome::Refused(why) => ladder.failed(&block.step, &why),
+            BlockOutcome::Stopped => {}
         }
         Ok(())
     }
@@ -121,7 +112,7 @@ impl Run<'_> {
         let (number, at_ns) = (self.verdicts, self.used());
         let step = format!("watch {number}");
         let what = "a watched stream, for what holds the path back".to_owned();
-        self.sink.line(&Line::Trying { step: step.clone(), what, at_ns })?;
+        self.sink.line(&Line::Trying { step: step.clone(), what, at_ns, blocks: 0 })?;
         self.pair.set(cell)?;
         let (trial, verdict) = match look(self.pair, cell, (&step, at_ns)) {
             Ok(seen) => seen,

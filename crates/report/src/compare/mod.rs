@@ -21,7 +21,7 @@ use crate::block::{
 };
 use crate::output::Tone;
 use crate::{glossary, safe};
-pub use progress::compare_progress;
+pub use progress::{about, compare_progress};
 
 /// What only this page has; the rest of the look is every page's.
 const STYLE: &str = include_str!("compare.css");

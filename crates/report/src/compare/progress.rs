@@ -8,7 +8,7 @@ use super::words::sane;
 use crate::safe;
 use crate::words::duration;
 
-/// One line about a finished run: "12/30 htcp, repeat 2: 96.2 Mb/s; 14 min left". `made` runs of the study
+/// One line about a finished run: "12/30 htcp, repeat 2: 96.2 Mb/s; about 14 min left". `made` runs of the study
 /// are in the record, this one included; `left` is the time that the others will take, where somebody has an idea of it
 /// (zero for none).
 pub fn compare_progress(run: &StudyRun, study: &Study, made: usize, left: Nanos) -> String {
@@ -26,11 +26,11 @@ pub fn compare_progress(run: &StudyRun, study: &Study, made: usize, left: Nanos)
 }
 
 /// Minutes where there are some: a study's end is not known to a second.
-fn about(left: Nanos) -> String {
+pub fn about(left: Nanos) -> String {
     match left.0 / 1_000_000_000 {
-        s if s < 90 => duration(left),
-        s if s < 5400 => format!("{} min", (s + 30) / 60),
-        s => format!("{} h {} min", s / 3600, s % 3600 / 60),
+        s if s < 90 => format!("about {}", duration(left)),
+        s if s < 5400 => format!("about {} min", (s + 30) / 60),
+        s => format!("about {} h {} min", s / 3600, s % 3600 / 60),
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_run_is_told_in_a_line() {
         let line = compare_progress(&run(), &study(), 12, Nanos::secs(14 * 60));
-        assert_eq!(line, "12/30 htcp, repeat 2: 96 Mb/s; 14 min left");
+        assert_eq!(line, "12/30 htcp, repeat 2: 96 Mb/s; about 14 min left");
         assert_eq!(compare_progress(&run(), &study(), 30, Nanos(0)), "30/30 htcp, repeat 2: 96 Mb/s");
     }
 
@@ -82,7 +82,7 @@ mod tests {
     fn a_run_that_does_not_count_says_why() {
         let late = StudyRun { invalid: vec!["A to B: \u{1b}[2Jlate".into()], ..run() };
         let line = compare_progress(&late, &study(), 1, Nanos::secs(40));
-        assert_eq!(line, "1/30 htcp, repeat 2: does not count: A to B: \\u{1b}[2Jlate; 40 s left");
+        assert_eq!(line, "1/30 htcp, repeat 2: does not count: A to B: \\u{1b}[2Jlate; about 40 s left");
         let empty = StudyRun { flows: vec![], ..run() };
         assert!(compare_progress(&empty, &study(), 1, Nanos(0)).ends_with("does not count"));
     }

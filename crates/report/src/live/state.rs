@@ -1,12 +1,24 @@
 //! What is known of a run so far, and how to say it; writes nowhere.
 
-use landspeed_record::{Arm, Candidate, Line, StepSummary, Trial};
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use landspeed_analysis::{OUT_OF_TIME, STOPPED};
+use landspeed_record::{Arm, Line, StepSummary, Trial, Verdict};
 use landspeed_units::Nanos;
 
-use crate::expected::{because, expected, verdict};
+use crate::explain::cause_words;
 use crate::output::{Style, Tone};
-use crate::safe;
 use crate::words::{self, Outcome, Primary};
+use crate::{Detail, safe};
+
+/// Columns that lines which stay fit into.
+const COLUMNS: usize = 80;
+/// Columns of a step's words, and of the bar.
+const WORDS: usize = 29;
+const BAR: usize = 20;
+/// Below so many columns there is no bar.
+const NARROW: usize = 72;
 
 /// The ratio of a step's two arms so far, by the means of the logarithms: a guide for the eye and no decision, which is made
 /// elsewhere, by a method that is valid under peeking.
@@ -40,151 +52,199 @@ impl SoFar {
 #[derive(Debug)]
 pub(super) struct State {
     style: Style,
+    detail: Detail,
     primary: Primary,
     budget: Nanos,
-    used: Nanos,
-    /// Step that is being tried, and in words.
+    /// When the run's clock started.
+    began: Option<Instant>,
+    /// Step that is being tried, in words, and how many blocks it may take; 0 where that is open.
     step: String,
     what: String,
+    most: u32,
     blocks: u32,
-    rate: SoFar,
-    cost: SoFar,
+    so_far: SoFar,
+    /// What was said of each step.
+    said: BTreeMap<String, Outcome>,
 }
 
 impl State {
-    pub(super) fn new(style: Style) -> Self {
+    pub(super) fn new(style: Style, detail: Detail) -> Self {
         State {
             style,
+            detail,
             primary: Primary::Rate,
             budget: Nanos(0),
-            used: Nanos(0),
+            began: None,
             step: String::new(),
             what: String::new(),
+            most: 0,
             blocks: 0,
-            rate: SoFar::default(),
-            cost: SoFar::default(),
+            so_far: SoFar::default(),
+            said: BTreeMap::new(),
         }
     }
 
-    /// Takes a line; what is to be said of it, a line each. `watched`: the status line says by itself
-    /// what is being tried.
-    pub(super) fn take(&mut self, line: &Line, watched: bool) -> Vec<String> {
+    /// Takes a line; what is to be said of it, a line each.
+    pub(super) fn take(&mut self, line: &Line) -> Vec<String> {
         match line {
             Line::Header(header) => {
                 self.budget = header.budget_ns;
                 self.primary = Primary::of(&header.goal);
-                let budget = words::duration(header.budget_ns);
-                vec![safe(&format!("{} on {}, budget {budget}", header.kind, header.topology))]
-            }
-            Line::Host { side, facts } => {
-                let memory = facts.memory_bytes;
-                let text = format!("host {side}: Linux {}, {} CPUs, {memory}", facts.kernel, facts.cpus);
-                vec![safe(&text)]
-            }
-            Line::Path(path) => {
-                let ends = format!("{} ({})", path.address_a, path.link_a);
-                vec![safe(&format!(
-                    "path: {ends} to {} ({}), round trip {}",
-                    path.address_b, path.link_b, path.rtt_ns
-                ))]
-            }
-            Line::Plan { candidates, .. } => vec![plan(candidates)],
-            Line::Trying { step, what, at_ns } => self.begin(step, what, *at_ns, watched),
-            Line::Trial(trial) => self.trial(trial),
-            Line::Verdict(line) => vec![self.style.paint(Tone::Strong, &verdict(&line.verdict))],
-            Line::Step(step) => vec![self.decision(&step.summary)],
-            Line::Note { text } => vec![self.style.paint(Tone::Dim, &format!("  note: {}", safe(text)))],
-            Line::Restored(restored) => self.restored(restored.restored, &restored.notes),
-            Line::Knobs { .. } | Line::Summary(_) | Line::Study(_) | Line::Run(_) | Line::Unknown => {
+                self.began = Some(Instant::now());
                 Vec::new()
             }
+            Line::Trying { step, what, blocks, .. } => self.begin(step, what, *blocks),
+            Line::Trial(trial) => self.trial(trial),
+            Line::Verdict(line) => vec![self.style.paint(Tone::Strong, &bottleneck(&line.verdict))],
+            Line::Step(step) => self.decision(&step.summary),
+            Line::Note { text } => self.note(text),
+            Line::Restored(restored) if !restored.restored => self.left(&restored.notes),
+            _ => Vec::new(),
         }
     }
 
-    fn begin(&mut self, step: &str, what: &str, at: Nanos, watched: bool) -> Vec<String> {
-        self.used = self.used.max(at);
+    fn begin(&mut self, step: &str, what: &str, most: u32) -> Vec<String> {
         step.clone_into(&mut self.step);
-        self.what = safe(what);
-        self.blocks = 0;
-        (self.rate, self.cost) = (SoFar::default(), SoFar::default());
-        if watched { Vec::new() } else { vec![format!("trying {} ({})", self.what, self.time_left())] }
+        // Of a step the setting is enough: what is tried is said with its answer.
+        self.what = safe(what.split_once('=').map_or(what, |(setting, _)| setting));
+        (self.most, self.blocks, self.so_far) = (most, 0, SoFar::default());
+        Vec::new()
     }
 
     fn trial(&mut self, trial: &Trial) -> Vec<String> {
-        self.used = self.used.max(trial.at_ns);
         if trial.step == self.step {
             self.blocks = self.blocks.max(trial.block.saturating_add(1));
-            self.rate.add(trial, Primary::Rate);
-            self.cost.add(trial, Primary::Cost);
+            self.so_far.add(trial, self.primary);
         }
         Vec::new()
     }
 
-    fn decision(&self, step: &StepSummary) -> String {
+    /// One line for each step that was measured, and another where one that was kept is dropped in the end.
+    fn decision(&mut self, step: &StepSummary) -> Vec<String> {
         let outcome = Outcome::of(step);
-        let figure =
-            self.primary.of_step(step).map(|e| format!(" {}", words::estimate(&e))).unwrap_or_default();
-        let head = format!("{} {}{figure}", outcome.told().symbol, words::step_words(step));
-        let head = self.style.paint(outcome.told().tone, &head);
-        format!("{head} {}: {}{}", outcome.told().word, safe(&step.reason), advice(step))
-    }
-
-    fn restored(&self, all: bool, notes: &[String]) -> Vec<String> {
-        let (tone, text) =
-            if all { (Tone::Good, "everything put back") } else { (Tone::Bad, "NOT everything put back") };
-        let mut lines = vec![self.style.paint(tone, text)];
-        lines.extend(notes.iter().map(|note| format!("  {}", safe(note))));
+        let before = self.said.insert(step.id.clone(), outcome);
+        let is_news = before.is_none() || outcome == Outcome::Dropped;
+        let quiet = matches!(outcome, Outcome::Placebo | Outcome::NotTried);
+        if !is_news || (quiet && self.detail == Detail::Brief) || (step.blocks == 0 && before.is_none()) {
+            return Vec::new();
+        }
+        let told = outcome.told();
+        let sign = if outcome == Outcome::NoEffect { "✗" } else { told.symbol };
+        let figure = self.primary.of_step(step).map(|e| (words::times(e.ratio), words::interval(&e)));
+        let (ratio, interval) = figure.unwrap_or_default();
+        let line =
+            format!("  {sign} {:WORDS$} {ratio:>6}  {interval:14}  {}", change(step), word(step, outcome));
+        let mut lines = vec![self.style.paint(told.tone, line.trim_end())];
+        if self.detail == Detail::Full {
+            lines.push(self.style.paint(Tone::Dim, &format!("      {}", safe(&step.reason))));
+        }
         lines
     }
 
-    /// What is being tried and its ratio so far, on one line.
-    pub(super) fn status(&self) -> String {
-        if self.what.is_empty() {
-            return "looking at the hosts".to_owned();
-        }
-        let figures: Vec<String> = [(Primary::Rate, &self.rate), (Primary::Cost, &self.cost)]
-            .into_iter()
-            .filter_map(|(p, so_far)| Some(format!("{} {}", p.called().short, words::times(so_far.ratio()?))))
-            .collect();
-        match figures.as_slice() {
-            [] => self.what.clone(),
-            figures => {
-                format!("{}: {} so far, block {}", self.what, figures.join(", "), self.blocks)
-            }
-        }
+    /// Notes are for the record, but for those that void the run.
+    fn note(&self, text: &str) -> Vec<String> {
+        let is_grave = text.starts_with("VOID");
+        let tone = if is_grave { Tone::Bad } else { Tone::Dim };
+        let is_shown = is_grave || self.detail == Detail::Full;
+        is_shown.then(|| self.style.paint(tone, &format!("  {}", safe(text)))).into_iter().collect()
     }
 
-    /// (position, length) of the budget in milliseconds.
-    pub(super) fn progress(&self) -> (u64, u64) {
-        let length = (self.budget.0 / 1_000_000).max(1);
-        ((self.used.0 / 1_000_000).min(length), length)
+    fn left(&self, notes: &[String]) -> Vec<String> {
+        let head = self.style.paint(Tone::Bad, "NOT everything was restored");
+        std::iter::once(head).chain(notes.iter().map(|note| format!("  {}", safe(note)))).collect()
     }
 
-    pub(super) fn time_left(&self) -> String {
-        if self.budget.0 == 0 {
-            return "no budget set".to_owned();
-        }
-        let left = self.budget.saturating_sub(self.used).0 / 1_000_000_000;
+    /// What is being tried, for a terminal of this many columns or for a log.
+    pub(super) fn status(&self, width: Option<usize>) -> String {
+        let Some(began) = self.began else { return String::new() };
+        self.status_at(began.elapsed().into(), width)
+    }
+
+    fn status_at(&self, used: Nanos, width: Option<usize>) -> String {
+        let block = match (self.blocks, self.most) {
+            // Guards may take more blocks than the step itself.
+            (block, most) if block > 0 && block <= most => format!("  block {block}/{most}"),
+            (block, _) if self.so_far.ratio().is_some() => format!("  block {block}"),
+            _ => String::new(),
+        };
+        let ratio = self.so_far.ratio().map(|r| format!("  {} so far", words::times(r))).unwrap_or_default();
+        let what = if self.what.is_empty() { "looking at the hosts" } else { &self.what };
+        let end = format!("{block}{ratio}");
+        let left = self.time_left(used);
+        let Some(width) = width else { return format!("{left}  {what}{end}") };
+        let bar = if width < NARROW { String::new() } else { format!("{}  ", self.bar(used)) };
+        let start = format!("  {bar}{left}  ");
+        let room = width.saturating_sub(1 + start.chars().count() + end.chars().count());
+        format!("{start}{}{end}", fitting(what, room))
+    }
+
+    /// The part of the budget that is used.
+    fn bar(&self, used: Nanos) -> String {
+        let part = (used.0 as f64 / self.budget.0.max(1) as f64).min(1.0);
+        let full = (part * BAR as f64) as usize;
+        let tip = if full < BAR { "╸" } else { "" };
+        format!("{}{tip}{}", "━".repeat(full), "─".repeat((BAR - full).saturating_sub(1)))
+    }
+
+    fn time_left(&self, used: Nanos) -> String {
+        let left = self.budget.saturating_sub(used).0 / 1_000_000_000;
         format!("{}:{:02} left", left / 60, left % 60)
     }
 }
 
-/// Why a measured step came now, and what was expected of it, where a verdict said so.
-fn advice(step: &StepSummary) -> String {
-    let said = step.advised.filter(|_| step.blocks > 0);
-    let Some(said) = said else { return String::new() };
-    let expected = expected(&said).map(|ratio| format!(", expected {}", words::times(ratio)));
-    format!(" ({}{})", because(&said), expected.unwrap_or_default())
+/// "mtu 1500 -> 9000"; without the value that stood where both do not fit.
+fn change(step: &StepSummary) -> String {
+    let again = if step.reopened { " again" } else { "" };
+    let placebo = if step.placebo { "placebo " } else { "" };
+    let whole = safe(&format!("{placebo}{} {} -> {}{again}", step.knob, step.from, step.value));
+    let brief = safe(&format!("{placebo}{} {}{again}", step.knob, step.value));
+    if whole.chars().count() <= WORDS { whole } else { fitting(&brief, WORDS) }
 }
 
-fn plan(candidates: &[Candidate]) -> String {
-    let skipped = candidates.iter().filter(|c| c.skip.is_some()).count();
-    format!("plan: {} candidates, {skipped} more cannot be or matter here", candidates.len() - skipped)
+/// Why a step is not kept, in a word or two.
+fn word(step: &StepSummary, outcome: Outcome) -> &'static str {
+    let helps = step.reason.starts_with("helps");
+    match outcome {
+        Outcome::Kept | Outcome::Placebo => "",
+        Outcome::NoEffect => "no effect",
+        Outcome::Harms if helps => "costs too much",
+        Outcome::Undecided if step.reason.starts_with(STOPPED) => "stopped",
+        Outcome::Undecided if step.reason.starts_with(OUT_OF_TIME) => "out of time",
+        Outcome::Undecided if helps => "not shown safe",
+        Outcome::Undecided => "too noisy",
+        other => other.told().brief,
+    }
+}
+
+/// "bottleneck: the processor; software checksums (69 % of the time)", as many causes as fit.
+fn bottleneck(verdict: &Verdict) -> String {
+    let causes = verdict.findings.iter().map(|finding| {
+        let share = finding.weight * 100.0;
+        let shown = !finding.cause.is_limit() && (0.5..=100.0).contains(&share);
+        let share = if shown { format!(" ({share:.0} % of the time)") } else { String::new() };
+        format!("{}{share}", cause_words(finding.cause))
+    });
+    let line = causes.reduce(|line, cause| match line.chars().count() + cause.chars().count() {
+        long if long > COLUMNS - 18 => line,
+        _ => format!("{line}; {cause}"),
+    });
+    format!("  bottleneck: {}", fitting(&line.unwrap_or_else(|| "not known".into()), COLUMNS - 15))
+}
+
+/// `text`, cut where it has no room.
+fn fitting(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    let cut: String = text.chars().take(room.saturating_sub(3)).collect();
+    format!("{cut}...")
 }
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{Arm, Cell, EndpointOutcome, Figures, Header};
+    use landspeed_record::{
+        Answer, Arm, Cell, EndpointOutcome, Estimate, Figures, Finding, Header, StepLine,
+    };
     use landspeed_units::{BitRate, BytesPerCpuSecond};
 
     use super::*;
@@ -208,23 +268,98 @@ mod tests {
         }))
     }
 
+    fn state() -> State {
+        let mut state = State::new(Style { color: false }, Detail::Brief);
+        let header = Header { budget_ns: Nanos::secs(300), goal: "rate".into(), ..Header::default() };
+        assert!(state.take(&Line::Header(header)).is_empty());
+        state
+    }
+
     #[test]
     fn the_status_says_what_is_tried_and_its_ratio_so_far() {
-        let mut state = State::new(Style { color: false });
-        let header = Header { budget_ns: Nanos::secs(300), goal: "rate".into(), ..Header::default() };
-        state.take(&Line::Header(header), true);
-        assert_eq!(state.status(), "looking at the hosts");
-        let what = "tso=on with tx-checksum=on\u{1b}[2J".to_owned();
-        let trying = Line::Trying { step: "s1".into(), what, at_ns: Nanos::secs(58) };
-        assert!(state.take(&trying, true).is_empty(), "the status line says it");
-        assert_eq!(state.take(&trying, false), [r"trying tso=on with tx-checksum=on\u{1b}[2J (4:02 left)"]);
+        let mut state = state();
+        assert_eq!(state.status_at(Nanos(0), None), "5:00 left  looking at the hosts");
+        let what = "t\u{1b}[2Jso=on with tx-checksum=on".to_owned();
+        state.take(&Line::Trying { step: "s1".into(), what, at_ns: Nanos::secs(58), blocks: 11 });
         for block in 0..2 {
             for (position, gbps) in [(0, 10.0), (1, 20.0), (2, 20.0), (3, 10.0)] {
-                state.take(&trial(block, position, gbps), true);
+                state.take(&trial(block, position, gbps));
             }
         }
-        let status = r"tso=on with tx-checksum=on\u{1b}[2J: rate 2.00×, cost 2.00× so far, block 2";
-        assert_eq!(state.status(), status);
-        assert_eq!((state.progress(), state.time_left()), ((61_000, 300_000), "3:59 left".into()));
+        let used = Nanos::secs(61);
+        assert_eq!(state.status_at(used, None), r"3:59 left  t\u{1b}[2Jso  block 2/11  2.00× so far");
+        let bar = "  ━━━━╸───────────────  3:59 left  ";
+        let drawn = state.status_at(used, Some(80));
+        assert_eq!(drawn, format!("{bar}{}  block 2/11  2.00× so far", r"t\u{1b}[2Jso"));
+        assert!(state.status_at(used, Some(60)).chars().count() < 60, "{}", state.status_at(used, Some(60)));
+    }
+
+    fn step(answer: Answer, (low, ratio, high): (f64, f64, f64), reason: &str) -> StepSummary {
+        StepSummary {
+            id: format!("{answer:?}{reason}"),
+            knob: "mtu".into(),
+            from: "1500".into(),
+            value: "9000".into(),
+            answer,
+            kept: answer == Answer::Helps,
+            rate: Some(Estimate { low, ratio, high }),
+            blocks: 8,
+            reason: reason.into(),
+            ..StepSummary::default()
+        }
+    }
+
+    fn said(state: &mut State, summary: &StepSummary) -> Vec<String> {
+        let (incumbent, candidate) = (Cell::default(), Cell::default());
+        state.take(&Line::Step(Box::new(StepLine { summary: summary.clone(), incumbent, candidate })))
+    }
+
+    #[test]
+    fn each_measured_step_is_a_line_of_one_shape_and_is_said_once() {
+        let mut state = state();
+        let kept = step(Answer::Helps, (1.07, 1.77, 2.21), "helps");
+        let kept_line = "  ✓ mtu 1500 -> 9000               1.77×  [1.07, 2.21]";
+        assert_eq!(said(&mut state, &kept), [kept_line]);
+        assert!(said(&mut state, &kept).is_empty(), "the final trials say it again");
+        let dropped = StepSummary { kept: false, ..kept };
+        assert_eq!(said(&mut state, &dropped), [format!("{kept_line}    dropped").replace('✓', "○")]);
+        let none = StepSummary {
+            knob: "tcp-rmem".into(),
+            from: "4096 131072 6291456".into(),
+            value: "4096 131072 33554432".into(),
+            ..step(Answer::NoEffect, (0.97, 0.99, 1.01), "no useful effect")
+        };
+        let line = "  ✗ tcp-rmem 4096 131072 33554432  0.99×  [0.97, 1.01]    no effect";
+        assert_eq!(said(&mut state, &none), [line]);
+        let noisy = step(Answer::Undecided, (0.01, 2.6, 28.0), "all blocks used");
+        assert!(said(&mut state, &noisy)[0].ends_with("too noisy"));
+        for quiet in [Answer::Skipped, Answer::NotTried] {
+            assert!(
+                said(&mut state, &StepSummary { blocks: 0, ..step(quiet, (1.0, 1.0, 1.0), "") }).is_empty()
+            );
+        }
+        assert!(said(&mut state, &StepSummary { placebo: true, id: "p".into(), ..noisy }).is_empty());
+        assert!(state.take(&Line::Note { text: "a block was discarded".into() }).is_empty());
+        assert_eq!(state.take(&Line::Note { text: "VOID: no".into() }), ["  VOID: no"]);
+    }
+
+    #[test]
+    fn the_bottleneck_fits_a_line() {
+        let finding = |cause, weight| Finding {
+            cause,
+            at: String::new(),
+            summary: String::new(),
+            confidence: 1.0,
+            weight,
+            allows_bps: None,
+            evidence: Vec::new(),
+            remedies: Vec::new(),
+        };
+        let causes = [landspeed_record::Cause::OffloadsOff, landspeed_record::Cause::CpuLimit];
+        let mut verdict = Verdict::default();
+        assert_eq!(bottleneck(&verdict), "  bottleneck: not known");
+        verdict.findings = causes.iter().cycle().take(6).map(|cause| finding(*cause, 0.69)).collect();
+        let line = bottleneck(&verdict);
+        assert!(line.contains("(69 % of the time)") && line.chars().count() <= COLUMNS, "{line}");
     }
 }

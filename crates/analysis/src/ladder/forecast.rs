@@ -1,0 +1,85 @@
+//! What a budget has room for, told before anything is measured, by the times that the climb itself goes by.
+
+use landspeed_record::Candidate;
+use landspeed_units::Nanos;
+
+use super::Rules;
+use super::check::blocks_needed;
+use super::run_state::RunState;
+use super::step::{least_time, usual_time};
+
+/// What a run over some candidates takes and gets done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Forecast {
+    /// Candidates that may be tried.
+    pub open: usize,
+    /// About how many of them the budget has time for.
+    pub tries: usize,
+    /// The least budget in which the quickest of them comes to an answer, with its placebos and the final check;
+    /// `None` where there is nothing to try.
+    pub least: Option<Nanos>,
+}
+
+impl Forecast {
+    /// Of a run by `rules`.
+    pub fn new(rules: &Rules, candidates: &[Candidate]) -> Forecast {
+        let run = RunState::new(rules.clone());
+        let mut open: Vec<&Candidate> = candidates.iter().filter(|c| c.skip.is_none()).collect();
+        open.sort_by_key(|candidate| candidate.rank);
+        let placebos: Nanos = rules.placebos.iter().take(2).map(|p| least_time(p, true, &run)).sum();
+        let before = rules.preface_time + rules.watch_time.unwrap_or_default() + placebos;
+        let mut left = rules.budget.saturating_sub(rules.final_time()).saturating_sub(before);
+        let fits = |candidate: &&&Candidate| {
+            let time = usual_time(candidate, &run);
+            let fits = time <= left;
+            left = left.saturating_sub(time);
+            fits
+        };
+        let tries = open.iter().take_while(fits).count();
+        let least = open.iter().map(|candidate| least_budget(candidate, before, &run)).min();
+        Forecast { open: open.len(), tries, least }
+    }
+}
+
+/// The final check takes its share of the budget, and its least blocks at least.
+fn least_budget(candidate: &Candidate, before: Nanos, run: &RunState) -> Nanos {
+    let climb = before + least_time(candidate, false, run);
+    let check = run.blocks(blocks_needed(0, &run.rules), candidate.toggle_ns);
+    let share = run.rules.final_part();
+    climb + check.max(Nanos((climb.0 as f64 * share / (1.0 - share)) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn candidate(toggle: Nanos) -> Candidate {
+        Candidate { toggle_ns: toggle, ..Candidate::default() }
+    }
+
+    #[test]
+    fn a_slow_knob_needs_a_longer_budget_and_a_quick_one_beside_it_does_not() {
+        let least = |toggles: &[u64]| {
+            let all: Vec<_> = toggles.iter().map(|s| candidate(Nanos::secs(*s))).collect();
+            Forecast::new(&Rules::default(), &all).least
+        };
+        assert_eq!(least(&[]), None);
+        // 11 blocks of 1.76 s, of which a third more goes to the final check.
+        let quick = least(&[0]).expect("something to try");
+        assert!((Nanos::secs(25)..Nanos::secs(40)).contains(&quick), "{quick}");
+        assert!(least(&[4]).expect("something to try") > quick.times(4));
+        assert_eq!(least(&[4, 0]), Some(quick));
+    }
+
+    #[test]
+    fn placebos_and_a_look_cost_tries() {
+        let many = vec![candidate(Nanos(0)); 60];
+        let tries = |rules: &Rules| Forecast::new(rules, &many).tries;
+        let bare = Rules::default();
+        assert!((15..30).contains(&tries(&bare)), "{}", tries(&bare));
+        let placebos = vec![Candidate::default(); 2];
+        let usual = Rules { placebos, watch_time: Some(Nanos::secs(3)), ..bare.clone() };
+        assert!(tries(&usual) < tries(&bare));
+        assert_eq!(Forecast::new(&usual, &many[..3]).tries, 3);
+    }
+}
