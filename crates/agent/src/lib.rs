@@ -18,13 +18,17 @@ use landspeed_knob::journal;
 use landspeed_netlink as netlink;
 use landspeed_observer::leave_out_this_thread;
 use landspeed_record::{HostFacts, Role, TrialSpec};
-use landspeed_session::{Handler, Reply, Request, SessionKey};
+use landspeed_session::{Handler, Reply, Request, SessionKey, Tell};
+use landspeed_units::Nanos;
 use landspeed_workload::{Cancel, ClientPlan, run_client, run_server};
 
 use crate::controls::Controls;
 use crate::knobs::Knobs;
 use crate::ports::Ports;
 use crate::watch::TrialWatch;
+
+/// About how long [`Request::Limits`] takes.
+pub const LIMITS_TIME: Nanos = Nanos(landspeed_capacity::TIME.as_nanos() as u64);
 
 /// One host's end of a session.
 pub struct Agent {
@@ -57,7 +61,7 @@ impl Agent {
         })
     }
 
-    fn answer(&self, request: Request) -> Result<Reply, String> {
+    fn answer(&self, request: Request, tell: &Tell<'_>) -> Result<Reply, String> {
         match request {
             Request::Probe {} => Ok(Reply::Facts { facts: Box::new(self.facts()) }),
             Request::Route { to } => route(to),
@@ -91,8 +95,8 @@ impl Agent {
                 Ok(Reply::Controls { ready: self.controls.make_ready(&names, &self.may_tune)? })
             }
             Request::Run { role, at, source_port, key, spec } => match role {
-                Role::Client => self.client(at, source_port, &key, &spec),
-                Role::Server => self.server(at, &spec),
+                Role::Client => self.client((at, source_port), &key, &spec, tell),
+                Role::Server => self.server(at, &spec, tell),
             },
         }
     }
@@ -118,12 +122,12 @@ impl Agent {
 
     fn client(
         &self,
-        at: SocketAddr,
-        source_port: u16,
+        (at, source_port): (SocketAddr, u16),
         key: &SessionKey,
         spec: &TrialSpec,
+        tell: &Tell<'_>,
     ) -> Result<Reply, String> {
-        let mut watch = TrialWatch::towards(at.ip(), spec)?;
+        let mut watch = TrialWatch::towards(at.ip(), spec, tell)?;
         let kept = forget_path(at.ip());
         let plan = ClientPlan { server: at, source_port, key: *key.as_bytes() };
         let mut outcome = run_client(spec, &plan, &mut watch, &self.cancel()).map_err(|e| e.to_string())?;
@@ -131,9 +135,9 @@ impl Agent {
         Ok(Reply::Outcome { outcome: Box::new(outcome) })
     }
 
-    fn server(&self, at: SocketAddr, spec: &TrialSpec) -> Result<Reply, String> {
+    fn server(&self, at: SocketAddr, spec: &TrialSpec, tell: &Tell<'_>) -> Result<Reply, String> {
         let port = self.ports.get(at.port())?;
-        let mut watch = TrialWatch::at(at.ip(), spec)?;
+        let mut watch = TrialWatch::at(at.ip(), spec, tell)?;
         let outcome = run_server(spec, &port, &mut watch, &self.cancel()).map_err(|e| e.to_string())?;
         Ok(Reply::Outcome { outcome: Box::new(outcome) })
     }
@@ -141,8 +145,12 @@ impl Agent {
 
 impl Handler for Agent {
     fn handle(&self, request: Request) -> Reply {
+        self.handle_telling(request, &|_| {})
+    }
+
+    fn handle_telling(&self, request: Request, tell: &Tell<'_>) -> Reply {
         leave_out_this_thread();
-        self.answer(request).unwrap_or_else(|why| Reply::Failed { why })
+        self.answer(request, tell).unwrap_or_else(|why| Reply::Failed { why })
     }
 
     fn heartbeat(&self) {

@@ -1,16 +1,21 @@
 //! Observers, opened and closed with a workload's window.
 
 use std::net::IpAddr;
+use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use landspeed_netlink::Rtnl;
-use landspeed_observer::{Runs, Scene, Watcher, observer, rows};
-use landspeed_record::{Observations, TrialSpec};
+use landspeed_observer::{Runs, Scene, Watcher, observer, rows, tcp_info};
+use landspeed_record::{Observations, Progress, TrialSpec};
+use landspeed_session::Tell;
 use landspeed_units::Nanos;
 use landspeed_workload::{Watch, Watched};
 
 /// What watches one trial: the usual observers and those asked for, on the link that the flows take.
-pub(crate) struct TrialWatch {
+pub(crate) struct TrialWatch<'a> {
+    tell: &'a Tell<'a>,
+    /// The flows' own, where the controller wants to know how far they are.
+    sockets: Option<Vec<OwnedFd>>,
     watcher: Watcher,
     unseen: Option<String>,
     /// Start-up before the window: samples count their time from the flows' first data.
@@ -18,22 +23,27 @@ pub(crate) struct TrialWatch {
     opened: Option<Instant>,
 }
 
-impl TrialWatch {
-    pub(crate) fn towards(peer: IpAddr, spec: &TrialSpec) -> Result<Self, String> {
-        Self::on(spec, Rtnl::open().and_then(|rtnl| rtnl.route_get(peer)).map(|route| route.device))
+impl<'a> TrialWatch<'a> {
+    pub(crate) fn towards(peer: IpAddr, spec: &TrialSpec, tell: &'a Tell<'a>) -> Result<Self, String> {
+        Self::on(spec, tell, Rtnl::open().and_then(|rtnl| rtnl.route_get(peer)).map(|route| route.device))
     }
 
-    pub(crate) fn at(address: IpAddr, spec: &TrialSpec) -> Result<Self, String> {
-        Self::on(spec, Rtnl::open().and_then(|rtnl| link_of(&rtnl, address)))
+    pub(crate) fn at(address: IpAddr, spec: &TrialSpec, tell: &'a Tell<'a>) -> Result<Self, String> {
+        Self::on(spec, tell, Rtnl::open().and_then(|rtnl| link_of(&rtnl, address)))
     }
 
-    fn on(spec: &TrialSpec, link: Result<String, landspeed_netlink::Error>) -> Result<Self, String> {
+    fn on(
+        spec: &TrialSpec,
+        tell: &'a Tell<'a>,
+        link: Result<String, landspeed_netlink::Error>,
+    ) -> Result<Self, String> {
         let (link, unseen) = match link {
             Ok(link) => (link, None),
             Err(error) => (String::new(), Some(format!("link counters: {error}"))),
         };
         let watcher = Watcher::with(&rows(&spec.observers, Runs::Always)?, &link);
-        Ok(TrialWatch { watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
+        let sockets = (spec.progress_ns > Nanos(0)).then(Vec::new);
+        Ok(TrialWatch { tell, sockets, watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
     }
 }
 
@@ -53,15 +63,24 @@ fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_netlink::Er
     }
 }
 
-impl Watch for TrialWatch {
+impl Watch for TrialWatch<'_> {
     fn open(&mut self, ends: &Watched) {
         self.watcher.open(&Scene { threads: ends.threads, sockets: ends.sockets, ..Scene::default() });
+        if let Some(sockets) = &mut self.sockets {
+            // One that cannot be had tells nothing, and flows all the same.
+            sockets.extend(ends.sockets.iter().filter_map(|(_, socket)| socket.try_clone_to_owned().ok()));
+        }
         self.opened = Some(Instant::now());
         self.watcher.sample(self.warm_up);
     }
 
     fn sample(&mut self, at: Nanos) {
         self.watcher.sample(at);
+    }
+
+    fn progress(&mut self, so_far: Progress) {
+        let tcp = self.sockets.as_deref().and_then(tcp_info::progress);
+        (self.tell)(Progress { tcp, ..so_far });
     }
 
     /// Each end of the window has its sample, whatever the interval: differences over the window need

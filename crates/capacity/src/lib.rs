@@ -25,4 +25,4 @@ use budget::Budget;
 use cores::Cores;
 use error::Error;
 use files::Files;
-pub use measure::measure;
+pub use measure::{TIME, measure};

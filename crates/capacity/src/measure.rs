@@ -7,7 +7,7 @@ use landspeed_record::HostLimits;
 use crate::{Budget, Cores, Error, Files, clock, link, loopback, memory, packets, passes};
 
 /// The whole may take this long; what does not fit becomes a note.
-const TIME: Duration = Duration::from_secs(9);
+pub const TIME: Duration = Duration::from_secs(9);
 /// The most that each part may take, so that one that is slow here leaves the others their time.
 const MEMORY: Duration = Duration::from_millis(2000);
 const PASSES: Duration = Duration::from_millis(2000);

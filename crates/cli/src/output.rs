@@ -2,9 +2,12 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use landspeed_report::{Detail, Document, Output};
+use landspeed_report::live::Moving;
+use landspeed_report::{Detail, Document, Output, safe};
 
 use crate::args::FormArgs;
 
@@ -33,6 +36,41 @@ pub(crate) fn out(text: &str) -> Result<()> {
     stdout.write_all(b"\n")?;
     stdout.flush()?;
     Ok(())
+}
+
+/// What is being done, and for how long: on a line that moves, or every 30 s.
+pub(crate) struct Doing {
+    now: Arc<Mutex<(String, Instant)>>,
+    moving: Moving,
+}
+
+impl Doing {
+    pub(crate) fn new() -> Doing {
+        let now = Arc::new(Mutex::new((String::new(), Instant::now())));
+        let seen = Arc::clone(&now);
+        let line = move |width: Option<usize>| {
+            let now = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let (what, seconds) = (&now.0, now.1.elapsed().as_secs());
+            let margin = if width.is_some() { "  " } else { "" };
+            if what.is_empty() {
+                String::new()
+            } else {
+                format!("{margin}{what}  {}:{:02}", seconds / 60, seconds % 60)
+            }
+        };
+        Doing { now, moving: Moving::new(Output::stderr(), line) }
+    }
+
+    /// This is done from now on.
+    pub(crate) fn begin(&self, what: &str) {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner) = (safe(what), Instant::now());
+        self.moving.draw();
+    }
+
+    /// Says a line that stays.
+    pub(crate) fn say(&self, line: &str) {
+        self.moving.say(line);
+    }
 }
 
 /// Arguments that are wrong in a way that only landspeed sees.

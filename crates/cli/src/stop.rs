@@ -30,9 +30,9 @@ pub(crate) struct Stop {
 }
 
 /// How a signal ends the process, and what is said then.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Manner {
-    AtOnce(&'static str),
+    AtOnce(Arc<dyn Fn() -> String + Send + Sync>),
     InOrder(&'static str),
 }
 
@@ -40,7 +40,10 @@ impl Stop {
     /// Signals end this process at once from here on.
     pub(crate) fn on_signals() -> io::Result<Stop> {
         let mut signals = Signals::new(SIGNALS)?;
-        let stop = Stop { asked: Arc::default(), manner: Arc::new(Mutex::new(Manner::AtOnce(""))) };
+        let stop = Stop {
+            asked: Arc::default(),
+            manner: Arc::new(Mutex::new(Manner::AtOnce(Arc::new(String::new)))),
+        };
         let heard = stop.clone();
         let listen = move || signals.forever().for_each(|signal| heard.hear(signal));
         std::thread::Builder::new().name("signals".into()).spawn(listen)?;
@@ -49,7 +52,12 @@ impl Stop {
 
     /// A signal ends this process at once and says `what`.
     pub(crate) fn at_once(&self, what: &'static str) {
-        *self.manner() = Manner::AtOnce(what);
+        self.at_once_saying(|| what.to_owned());
+    }
+
+    /// The same, where what there is to say, or to tidy up, is known only then.
+    pub(crate) fn at_once_saying(&self, what: impl Fn() -> String + Send + Sync + 'static) {
+        *self.manner() = Manner::AtOnce(Arc::new(what));
     }
 
     /// From here on the first signal asks for an orderly end, and says `what` is done then.
@@ -62,9 +70,9 @@ impl Stop {
     }
 
     fn hear(&self, signal: i32) {
-        let manner = *self.manner();
+        let manner = self.manner().clone();
         match manner {
-            Manner::AtOnce(what) => end(signal, what),
+            Manner::AtOnce(what) => end(signal, &what()),
             Manner::InOrder(what) if !self.asked.swap(true, Ordering::Relaxed) => tell(what),
             Manner::InOrder(_) if signal == SIGINT => end(signal, "ended at once: hosts restore themselves"),
             Manner::InOrder(_) => {}

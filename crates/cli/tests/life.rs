@@ -193,3 +193,19 @@ fn a_budget_without_an_answer_is_refused_before_anything_is_measured() {
         assert!(summary["final"]["rate_bps"].as_f64() > Some(0.0), "{out}");
     }
 }
+
+#[test]
+fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
+    needs_root!();
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(LANDSPEED);
+    command.args(["measure", "stream", "-t", "60s", "-i", "200ms"]).env("XDG_DATA_HOME", place.path());
+    let mut run = OnTerminal::start(&command);
+    run.hear("0.4-0.6 s");
+    run.key(CTRL_C);
+    let (code, said) = run.end();
+    assert_eq!(code, Some(130), "{said}");
+    let told = said.lines().filter(|line| line.contains(" s  ") && line.contains("b/s")).count();
+    assert!(told >= 3 && said.contains("retransmits"), "{said}");
+    assert!(said.contains("unfinished: "), "{said}");
+}

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use landspeed_record::{Progress, Side};
 use landspeed_session::{Pending, Reply, Request};
 
 use crate::block::refused;
@@ -13,6 +14,20 @@ const LOOK: Duration = Duration::from_millis(100);
 /// do so then.
 const NOTICE: Duration = Duration::from_secs(1);
 
+/// What goes on beside a run.
+pub(crate) struct Follow<'a> {
+    /// Whether it is to be given up.
+    pub(crate) stop: &'a dyn Fn() -> bool,
+    /// Takes how far each end has come.
+    pub(crate) tell: &'a dyn Fn(Side, Progress),
+}
+
+impl<'a> Follow<'a> {
+    pub(crate) fn unless(stop: &'a dyn Fn() -> bool) -> Self {
+        Follow { stop, tell: &|_, _| {} }
+    }
+}
+
 type Answer = (Instant, Result<Reply, Error>);
 
 /// Both answers, each within `limit`; `None` where `stop` gave them up. Where one end fails, the other is not waited for
@@ -21,13 +36,16 @@ pub(crate) fn both(
     hosts: [&Host; 2],
     pending: [Pending; 2],
     limit: Duration,
-    stop: &dyn Fn() -> bool,
+    follow: &Follow<'_>,
 ) -> Result<Option<[Reply; 2]>, Error> {
     let end = Instant::now() + limit;
     let mut answers: [Option<Answer>; 2] = [None, None];
     let mut told = false;
     while answers.iter().any(Option::is_none) {
         look(hosts, &pending, &mut answers);
+        for (side, pending) in Side::BOTH.into_iter().zip(&pending) {
+            std::iter::from_fn(|| pending.progress()).for_each(|so_far| (follow.tell)(side, so_far));
+        }
         let failed = answers.iter().flatten().find(|(_, answer)| answer.is_err()).map(|(at, _)| *at + NOTICE);
         let now = Instant::now();
         let tell_at = failed.unwrap_or(end).min(end);
@@ -38,7 +56,7 @@ pub(crate) fn both(
             told = true;
             tell(hosts, &answers);
         }
-        if failed.is_none() && now < end && stop() {
+        if failed.is_none() && now < end && (follow.stop)() {
             return Ok(None);
         }
     }

@@ -7,12 +7,13 @@ use std::sync::{Mutex, PoisonError};
 use landspeed_analysis::figures;
 use landspeed_observer::observer;
 use landspeed_record::{
-    EndpointOutcome, Headline, MEASURE_FORMAT, MeasureReport, PartFigures, Settings, Side, Workload,
+    EndpointOutcome, Headline, MEASURE_FORMAT, MeasureReport, PartFigures, Progress, Settings, Side, Workload,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
 use landspeed_workload::{check_hosts, find, lasts};
 
+use crate::answers::Follow;
 use crate::pair::Watching;
 use crate::{Error, Pair};
 
@@ -25,6 +26,8 @@ pub struct Measurement {
     pub warm_up: Nanos,
     /// Observers whose figures are asked for, by name; they run whether or not they usually do.
     pub watch: Vec<String>,
+    /// Time between two words of how far the flows are; zero for none.
+    pub interval: Nanos,
     /// For the report: "lab:back-to-back", or the hosts.
     pub topology: String,
     pub command: String,
@@ -39,7 +42,12 @@ const MOST_SAMPLES: u64 = 100;
 
 /// Runs the workload on all `pairs` at once (one, but for fan-in and fan-out) and reports it: goodput
 /// by pair and direction, and the first pair's hosts.
-pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Error> {
+/// `tell` takes how far each end of each pair has come.
+pub fn measure(
+    pairs: &[Pair],
+    what: &Measurement,
+    tell: &(dyn Fn(usize, Side, Progress) + Sync),
+) -> Result<MeasureReport, Error> {
     let [first, others @ ..] = pairs else {
         return Err(Error::Other("nothing to measure: no pair of hosts".into()));
     };
@@ -49,7 +57,7 @@ pub fn measure(pairs: &[Pair], what: &Measurement) -> Result<MeasureReport, Erro
     for host in pairs.iter().flat_map(|pair| [&pair.a, &pair.b]) {
         host.can_watch(&what.watch)?;
     }
-    let outcomes = run_all(pairs, what)?;
+    let outcomes = run_all(pairs, what, tell)?;
     let mut report = one(first, what, &outcomes[0], !others.is_empty());
     for (pair, outcome) in others.iter().zip(&outcomes[1..]) {
         let other = one(pair, what, outcome, true);
@@ -111,17 +119,25 @@ fn watching(what: &Measurement) -> Watching {
     let time = lasts(&what.workload, what.warm_up) + what.warm_up;
     let interval = INTERVAL.max(Nanos(time.0 / MOST_SAMPLES));
     let interval = if what.watch.is_empty() { Nanos(0) } else { interval };
-    Watching { observers: what.watch.clone(), interval }
+    Watching { observers: what.watch.clone(), interval, progress: what.interval }
 }
 
 /// Every pair's outcome. The first pair that fails ends the others, and says why.
-fn run_all(pairs: &[Pair], what: &Measurement) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
+fn run_all(
+    pairs: &[Pair],
+    what: &Measurement,
+    tell: &(dyn Fn(usize, Side, Progress) + Sync),
+) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
     let watching = watching(what);
     let failed = AtomicBool::new(false);
     let first = Mutex::new(None);
-    let run = |pair: &Pair| {
+    let run = |(number, pair): (usize, &Pair)| {
         let workload = (what.workload.clone(), what.warm_up);
-        let seen = pair.run_unless(workload, &what.flow, &watching, &|| failed.load(Ordering::Relaxed));
+        let follow = Follow {
+            stop: &|| failed.load(Ordering::Relaxed),
+            tell: &|side, so_far| tell(number, side, so_far),
+        };
+        let seen = pair.run_followed(workload, &what.flow, &watching, &follow);
         seen.unwrap_or_else(|error| {
             failed.store(true, Ordering::Relaxed);
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -129,7 +145,7 @@ fn run_all(pairs: &[Pair], what: &Measurement) -> Result<Vec<[EndpointOutcome; 2
         })
     };
     let outcomes: Vec<_> = std::thread::scope(|scope| {
-        let threads: Vec<_> = pairs.iter().map(|pair| scope.spawn(|| run(pair))).collect();
+        let threads: Vec<_> = pairs.iter().enumerate().map(|one| scope.spawn(move || run(one))).collect();
         threads.into_iter().map(|thread| thread.join().expect("a measuring thread does not panic")).collect()
     });
     match first.into_inner().unwrap_or_else(PoisonError::into_inner) {

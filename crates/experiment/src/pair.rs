@@ -13,7 +13,7 @@ use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_units::{BitRate, Nanos};
 use landspeed_workload::{lasts, pingpong, transports};
 
-use crate::answers::{both, graver};
+use crate::answers::{Follow, both, graver};
 use crate::cores::cores;
 use crate::{Error, Host};
 
@@ -36,6 +36,8 @@ pub struct Watching {
     pub observers: Vec<String>,
     /// Time between samples; zero takes one at each end of the window.
     pub interval: Nanos,
+    /// Time between two words of how far the run has come; zero for none.
+    pub progress: Nanos,
 }
 
 pub struct Pair {
@@ -191,6 +193,17 @@ impl Pair {
         watching: &Watching,
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
+        self.run_followed((workload, warm_up), flow, watching, &Follow::unless(stop))
+    }
+
+    /// The same, with word of how far it has come as often as `watching` asks for it.
+    pub(crate) fn run_followed(
+        &self,
+        (workload, warm_up): (Workload, Nanos),
+        flow: &Settings,
+        watching: &Watching,
+        follow: &Follow<'_>,
+    ) -> Result<Option<[EndpointOutcome; 2]>, Error> {
         let limit =
             Duration::from(lasts(&workload, warm_up) + warm_up) + self.a.patience().min(self.b.patience());
         let links = [self.a.link(), self.b.link()];
@@ -203,11 +216,12 @@ impl Pair {
             warm_up_ns: warm_up,
             interval_ns: watching.interval,
             observers: watching.observers.clone(),
+            progress_ns: watching.progress,
         };
         let at = self.at(transports(&spec(Vec::new())))?;
         let server = self.b.start(&self.request(Role::Server, at, spec(server)))?;
         let client = self.a.start(&self.request(Role::Client, at, spec(client)))?;
-        let answers = both([&self.a, &self.b], [client, server], limit, stop)?;
+        let answers = both([&self.a, &self.b], [client, server], limit, follow)?;
         let Some([a, b]) = answers else { return Ok(None) };
         Ok(Some([outcome(&self.a, a)?, outcome(&self.b, b)?]))
     }
@@ -351,8 +365,9 @@ fn open(a: &mut Host, b: &mut Host, address: IpAddr, key: &SessionKey) -> Result
         |role| Request::Run { role, at, source_port: 0, key: key.clone(), spec: Box::new(spec.clone()) };
     let server = b.start(&run(Role::Server))?;
     let limit = MEET.min(a.patience()).min(b.patience());
-    let proven =
-        a.start(&run(Role::Client)).and_then(|client| both([a, b], [client, server], limit, &|| false));
+    let proven = a
+        .start(&run(Role::Client))
+        .and_then(|client| both([a, b], [client, server], limit, &Follow::unless(&|| false)));
     if let Err(error) = proven {
         let _ = b.call(&Request::Close { port });
         return Err(error);

@@ -35,7 +35,7 @@ mod settings;
 mod snmp;
 mod sockstat;
 mod softnet;
-mod tcp_info;
+pub mod tcp_info;
 mod throttle;
 
 mod error;

@@ -72,7 +72,7 @@ pub use summary::{
     Advised, Answer, Confirmation, Estimate, Expectations, Figures, Gain, SUMMARY_FORMAT, StepSummary,
     TuneSummary,
 };
-pub use trial::{Arm, LatencyHistogram, Role, Trial, TrialSpec, Workload};
+pub use trial::{Arm, LatencyHistogram, Progress, Role, TcpProgress, Trial, TrialSpec, Workload};
 pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};
 pub use writer::{WriteError, Writer};
 

@@ -50,6 +50,33 @@ pub struct TrialSpec {
     /// Observers to run beside the usual ones, by name.
     #[serde(default)]
     pub observers: Vec<String>,
+    /// Time between two words of how far this end has come; zero for none.
+    #[serde(default)]
+    pub progress_ns: Nanos,
+}
+
+/// How far one end of a run has come, told while it goes on. All but the round trip and the window are sums since the
+/// run's window opened, so that one that is lost costs nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Progress {
+    /// Time since the window opened.
+    pub at_ns: Nanos,
+    pub received_bytes: Bytes,
+    /// What this end's TCP says as a sender; `None` for other transports and for an end that only receives.
+    pub tcp: Option<TcpProgress>,
+}
+
+/// TCP's figures of all flows together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TcpProgress {
+    /// Segments that were sent again since the flows began.
+    pub retransmits: u64,
+    /// Mean of the flows' smoothed round trips.
+    pub rtt_ns: Nanos,
+    /// Sum of the flows' congestion windows.
+    pub window_bytes: Bytes,
 }
 
 /// Latency samples as a histogram: value in nanoseconds (upper edge, three significant figures) and

@@ -5,7 +5,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use landspeed_record::Progress;
+
 use crate::{Error, Reply, Request, one_line};
+
+/// Words of how far a request has come that may wait to be read.
+const UNREAD: usize = 16;
 
 /// A reply, and when it came.
 type Answer = (Instant, Reply);
@@ -16,7 +21,7 @@ pub(crate) struct Calls(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    waiting: HashMap<u64, SyncSender<Answer>>,
+    waiting: HashMap<u64, (SyncSender<Answer>, SyncSender<Progress>)>,
     /// Ids below this were given out.
     next: u64,
     over: Option<String>,
@@ -32,16 +37,26 @@ impl Calls {
         let id = inner.next;
         inner.next += 1;
         let (sender, answer) = sync_channel(1);
-        inner.waiting.insert(id, sender);
-        Ok((id, Pending { id, asked: request.name(), calls: Arc::clone(self), answer }))
+        let (teller, progress) = sync_channel(UNREAD);
+        inner.waiting.insert(id, (sender, teller));
+        Ok((id, Pending { id, asked: request.name(), calls: Arc::clone(self), answer, progress }))
     }
 
     /// Hands an answer over; one that came too late is dropped. `false` where `id` was never asked.
     pub(crate) fn answer(&self, id: u64, reply: Reply) -> bool {
         let mut inner = self.lock();
-        if let Some(caller) = inner.waiting.remove(&id) {
+        if let Some((caller, _)) = inner.waiting.remove(&id) {
             // The caller may be gone by now; the place holds one answer, so this never blocks.
             let _ = caller.try_send((Instant::now(), reply));
+        }
+        id < inner.next
+    }
+
+    /// Hands over how far a request has come; what is not read in time is dropped. `false` where `id` was never asked.
+    pub(crate) fn progress(&self, id: u64, progress: Progress) -> bool {
+        let inner = self.lock();
+        if let Some((_, teller)) = inner.waiting.get(&id) {
+            let _ = teller.try_send(progress);
         }
         id < inner.next
     }
@@ -66,9 +81,15 @@ pub struct Pending {
     asked: &'static str,
     calls: Arc<Calls>,
     answer: Receiver<Answer>,
+    progress: Receiver<Progress>,
 }
 
 impl Pending {
+    /// How far it has come, each word once; `None` where nothing new was said.
+    pub fn progress(&self) -> Option<Progress> {
+        self.progress.try_recv().ok()
+    }
+
     /// The answer, within `limit`. [`Reply::Failed`] is [`Error::Refused`].
     pub fn wait(self, limit: impl Into<Duration>) -> Result<Reply, Error> {
         let limit = limit.into();

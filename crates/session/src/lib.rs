@@ -55,7 +55,7 @@ pub use key::SessionKey;
 pub use listen::{Listening, listen};
 pub use message::{Change, Reply, Request};
 pub use options::{LineSink, Options, ServeOptions};
-pub use serve::Handler;
+pub use serve::{Handler, Tell};
 pub use session::Session;
 pub use ssh::SshHost;
 pub use stdio::{serve_socket, serve_stdio};

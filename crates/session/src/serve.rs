@@ -5,6 +5,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
+use landspeed_record::Progress;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
@@ -18,10 +19,19 @@ use crate::{Error, Hello, Reply, Request, ServeOptions, one_line};
 /// Requests of one session that may be under way at once.
 const AT_ONCE: usize = 32;
 
+/// Takes how far a request has come.
+pub type Tell<'a> = dyn Fn(Progress) + Sync + 'a;
+
 pub trait Handler: Send + Sync + 'static {
     /// Answers one request. Each call has a fresh thread of its own, so affinity and the like end with
     /// it; a panic is answered with [`Reply::Failed`].
     fn handle(&self, request: Request) -> Reply;
+
+    /// As [`Handler::handle`]; `tell` passes on how far it has come, and never waits: what the controller does not read
+    /// in time is lost.
+    fn handle_telling(&self, request: Request, _tell: &Tell<'_>) -> Reply {
+        self.handle(request)
+    }
 
     /// The controller gave a sign of life. Called in a thread of its own, so it may wait for a lock;
     /// signs that come meanwhile are one. The last may come shortly after [`Handler::gone`].
@@ -136,7 +146,8 @@ impl Requests {
         };
         let (handler, out) = (Arc::clone(&self.handler), self.out.clone());
         let work = move || {
-            let parcel = Parcel::answer(id, answer(&*handler, request));
+            let tell = |progress| drop(out.try_send(Parcel::progress(id, progress)));
+            let parcel = Parcel::answer(id, answer(&*handler, request, &tell));
             // Where the session is over, nobody waits for the answer.
             let _ = out.blocking_send(parcel);
             drop(place);
@@ -162,9 +173,9 @@ fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<(
 
 /// The handler's answer; a panic becomes a refusal, because a dead agent would be worse. What a panic
 /// may leave half done in the handler is the handler's to guard (its locks are poisoned, if any).
-fn answer(handler: &dyn Handler, request: Request) -> Reply {
+fn answer(handler: &dyn Handler, request: Request, tell: &Tell<'_>) -> Reply {
     let asked = request.name();
-    catch_unwind(AssertUnwindSafe(|| handler.handle(request))).unwrap_or_else(|panic| {
+    catch_unwind(AssertUnwindSafe(|| handler.handle_telling(request, tell))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
         Reply::Failed {

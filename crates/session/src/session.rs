@@ -327,6 +327,11 @@ async fn hear(reader: &mut FrameReader<Reading>, calls: &Calls) -> Over {
                     return Over::Broken(format!("an answer to request {id}, which was never made"));
                 }
             }
+            Ok(ToController::Progress { id, progress }) => {
+                if !calls.progress(id, progress) {
+                    return Over::Broken(format!("progress of request {id}, which was never made"));
+                }
+            }
             Ok(ToController::Beat) => {}
             Ok(ToController::End(why)) => return Over::said("the agent", &why),
             Err(error) => return Over::failed(&error),

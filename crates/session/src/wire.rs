@@ -1,5 +1,6 @@
 //! The messages inside frames.
 
+use landspeed_record::Progress;
 use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,15 @@ pub(crate) enum ToAgent {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum ToController {
-    Answer { id: u64, reply: Reply },
+    Answer {
+        id: u64,
+        reply: Reply,
+    },
+    /// How far a request under way has come; the answer still comes.
+    Progress {
+        id: u64,
+        progress: Progress,
+    },
     Beat,
     End(String),
 }
@@ -65,6 +74,11 @@ impl Parcel {
             Parcel::new(&ToController::Answer { id, reply: Reply::Failed { why } }, REPLY_LIMIT)
                 .expect("a refusal of one line fits a frame")
         })
+    }
+
+    /// How far request `id` has come.
+    pub(crate) fn progress(id: u64, progress: Progress) -> Parcel {
+        Parcel::new(&ToController::Progress { id, progress }, REPLY_LIMIT).expect("some numbers fit a frame")
     }
 
     /// The last words, alike at both ends; `why` is cut to one line that always fits.

@@ -33,8 +33,15 @@ pub(crate) fn delivery(settings: &Settings) -> Delivery {
 }
 
 /// Whether the times that every workload has are sane.
+/// The shortest time between two words of how far a trial is: they go over the session, beside the flows.
+const LEAST_PROGRESS: Nanos = Nanos::millis(100);
+
 pub(crate) fn timing(spec: &TrialSpec) -> Result<(), Error> {
     time("warm_up_ns", spec.warm_up_ns)?;
+    if spec.progress_ns > Nanos(0) && spec.progress_ns < LEAST_PROGRESS {
+        let why = format!("{} is too often; {LEAST_PROGRESS} is the least", spec.progress_ns);
+        return Err(Error::spec("progress_ns", why));
+    }
     time("interval_ns", spec.interval_ns)
 }
 

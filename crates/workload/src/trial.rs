@@ -3,9 +3,9 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{DatagramCounts, Details, Observations, TrialSpec};
+use landspeed_record::{DatagramCounts, Details, Observations, Progress, TrialSpec};
 use landspeed_transport::{Cancel, Datagrams, Flow};
-use landspeed_units::Nanos;
+use landspeed_units::{Bytes, Nanos};
 
 use crate::check::MOST_SAMPLES;
 use crate::signal::{Signal, Signals};
@@ -30,6 +30,17 @@ pub(crate) struct Trial<'c, 'p> {
     clock: Clock,
     feedback: Feedback,
     peer_closed: bool,
+    /// How many tasks, the first ones, receive payload; `None` where nothing is told while the trial goes on.
+    receiving: Option<usize>,
+    told: Option<Told>,
+}
+
+/// What is told while the window is open: sums since it did.
+struct Told {
+    opened: Instant,
+    next: Instant,
+    /// What had been received by then.
+    before: u64,
 }
 
 /// When things happened, and happen next.
@@ -77,11 +88,25 @@ impl<'a> Parts<'a> {
     pub(crate) fn trial<'c>(self, workers: &'c Workers<'c>) -> Trial<'c, 'a> {
         let now = Instant::now();
         let feedback = Feedback { heard: 0, since: now, due: now };
-        Trial { workers, spec: self.spec, parts: self, clock: Clock::default(), feedback, peer_closed: false }
+        Trial {
+            workers,
+            spec: self.spec,
+            parts: self,
+            clock: Clock::default(),
+            feedback,
+            peer_closed: false,
+            receiving: None,
+            told: None,
+        }
     }
 }
 
 impl Trial<'_, '_> {
+    /// Tells how far it is where that is asked for: the first `receiving` tasks receive payload.
+    pub(crate) fn telling(self, receiving: usize) -> Self {
+        Trial { receiving: Some(receiving), ..self }
+    }
+
     /// Sleeps at most so long (and a tick), looks whether all is well, and hands out what the peer said.
     pub(crate) fn tick(&mut self, at_most: Duration) -> Result<Option<Signal>, Error> {
         if self.parts.cancel.is_cancelled() {
@@ -96,6 +121,7 @@ impl Trial<'_, '_> {
             self.clock.first = Some(now);
         }
         let until_sample = self.sample_if_due(now);
+        self.tell_if_due(now);
         let said = self.parts.signals.receive(at_most.min(TICK).min(until_sample))?;
         self.peer_closed |= said == Some(Signal::Closed);
         Ok(said)
@@ -113,6 +139,23 @@ impl Trial<'_, '_> {
     fn failure(&mut self) -> Error {
         let gone = self.parts.signals.receive(Duration::from_millis(10)).err();
         gone.unwrap_or(Error::Worker)
+    }
+
+    /// At the looks that are taken anyway: a word comes up to a tick late, with the time at which it was true.
+    fn tell_if_due(&mut self, now: Instant) {
+        if self.told.as_ref().is_none_or(|told| told.next > now) {
+            return;
+        }
+        let received = self.received();
+        let Some(told) = &mut self.told else { return };
+        told.next += Duration::from(self.spec.progress_ns);
+        let (at_ns, received_bytes) = (Nanos::from(now - told.opened), Bytes(received - told.before));
+        self.parts.watch.progress(Progress { at_ns, received_bytes, tcp: None });
+    }
+
+    fn received(&self) -> u64 {
+        let receiving = self.receiving.unwrap_or_default();
+        self.workers.tallies.iter().take(receiving).map(|tally| tally.get()).sum()
     }
 
     fn sample_if_due(&mut self, now: Instant) -> Duration {
@@ -192,6 +235,10 @@ impl Trial<'_, '_> {
         self.parts.watch.open(&Watched { threads: &self.workers.threads, sockets: &sockets });
         let at = Instant::now();
         let (counts, datagrams) = (self.counts(), self.datagrams());
+        if self.spec.progress_ns > Nanos(0) && self.receiving.is_some() {
+            let next = at + Duration::from(self.spec.progress_ns);
+            self.told = Some(Told { opened: at, next, before: self.received() });
+        }
         if self.spec.interval_ns > Nanos(0) {
             self.clock.next_sample = Some(at + Duration::from(self.spec.interval_ns));
         }
@@ -218,6 +265,7 @@ impl Trial<'_, '_> {
             observed.unseen.push(format!("samples: {MOST_SAMPLES} of all flows came before the end"));
         }
         self.clock.next_sample = None;
+        self.told = None;
         self.part()?;
         Ok(Measured { window, counts, datagrams, strangers: self.parts.strangers, details, observed })
     }

@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 
-use landspeed_record::Observations;
+use landspeed_record::{Observations, Progress};
 use landspeed_units::Nanos;
 
 /// What can be watched at one end.
@@ -23,6 +23,9 @@ pub trait Watch: Send {
 
     /// One interval has passed; `at` is the time since the flows' first data.
     fn sample(&mut self, at: Nanos);
+
+    /// How far this end has come, where [`landspeed_record::TrialSpec::progress_ns`] asks for that.
+    fn progress(&mut self, _so_far: Progress) {}
 
     /// The window closes. Read processor clocks first: bytes are counted up to the call.
     fn close(&mut self) -> Observations;

@@ -58,6 +58,11 @@ pub(crate) struct CommonArgs {
     pub(crate) warm_up: Option<Nanos>,
     #[command(flatten)]
     pub(crate) flow: FlowArgs,
+    /// Print a stream's figures every so often; 0 prints none [default: 1s on a terminal, else 0]
+    ///
+    /// A line has goodput, retransmits, round trip and congestion window.
+    #[arg(short, long, value_name = "TIME", value_parser = parse_duration, help_heading = "Output")]
+    pub(crate) interval: Option<Nanos>,
     /// Parallel flows, as --set flows=N
     #[arg(short = 'P', long, value_name = "N", help_heading = "Flow")]
     pub(crate) flows: Option<String>,

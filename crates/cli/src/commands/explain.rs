@@ -4,22 +4,24 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use landspeed_experiment::{
-    Attention, Effort, ExplainOptions, SizesOptions, explain, explain_live, explain_sizes,
+    Attention, Effort, ExplainOptions, SizesOptions, explain, explain_live, explain_sizes, explain_time,
 };
 use landspeed_record::{ExplainReport, WatchTarget};
 use landspeed_report::{Detail, json};
+use landspeed_units::Nanos;
 
 use crate::args::ExplainArgs;
 use crate::data;
 use crate::hosts::{NamedHosts, flow_of};
-use crate::output::{present as present_report, say};
+use crate::output::{Doing, present as present_report};
 use crate::stop::Stop;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot take signals over")?;
     let options = options(args)?;
+    let doing = Doing::new();
     let (report, sizes) = match options.target {
-        WatchTarget::Workload => own(args, &options, &stop)?,
+        WatchTarget::Workload => own(args, &options, &stop, &doing)?,
         _ if args.sizes => {
             bail!(
                 "--sizes sends messages of its own: it cannot go with --flow, --pid or --top, which send nothing"
@@ -27,19 +29,26 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
         }
         _ => {
             let mut hosts = NamedHosts::apart(&args.hosts, false).each()?;
-            (explain_live(&mut hosts, &options, &mut say)?, Ok(()))
+            (explain_live(&mut hosts, &options, &mut |what| doing.begin(what))?, Ok(()))
         }
     };
+    drop(doing);
     present(&report, args)?;
     sizes.map(|()| ExitCode::SUCCESS)
 }
 
 /// A stream of landspeed's own, and cost over sizes where that is asked for; what went wrong with the latter
 /// leaves the rest as it is.
-fn own(args: &ExplainArgs, options: &ExplainOptions, stop: &Stop) -> Result<(ExplainReport, Result<()>)> {
+fn own(
+    args: &ExplainArgs,
+    options: &ExplainOptions,
+    stop: &Stop,
+    doing: &Doing,
+) -> Result<(ExplainReport, Result<()>)> {
     let may_turn = args.sizes && back_to_back(args);
     let mut joined = NamedHosts::parse(&args.hosts, may_turn)?.join()?;
-    let report = explain(&joined.pairs[0], options, &mut say)?;
+    doing.say(&about(args, options, joined.pairs[0].path.rtt_ns));
+    let report = explain(&joined.pairs[0], options, &mut |what| doing.begin(what))?;
     let mut report = ExplainReport { wan: joined.wan(), ..report };
     if !args.sizes {
         return Ok((report, Ok(())));
@@ -52,9 +61,17 @@ fn own(args: &ExplainArgs, options: &ExplainOptions, stop: &Stop) -> Result<(Exp
         seed: u64::from(std::process::id()),
         effort: Effort::default(),
     };
-    let mut attention = Attention { progress: &mut say, stop: &|| stop.asked() };
+    let mut attention = Attention { progress: &mut |what| doing.begin(what), stop: &|| stop.asked() };
     let result = explain_sizes(&mut joined.pairs[0], &sizes, &mut attention, &mut report);
     Ok((report, result.map_err(Into::into)))
+}
+
+/// What is done, and how long it takes.
+fn about(args: &ExplainArgs, options: &ExplainOptions, rtt: Nanos) -> String {
+    let limits = if options.limits { landspeed_agent::LIMITS_TIME } else { Nanos(0) };
+    let time = explain_time(options, rtt) + limits;
+    let sizes = if args.sizes { ", then two to three minutes of messages" } else { "" };
+    format!("a stream is sent and watched from both ends: {} in all{sizes}", landspeed_report::about(time))
 }
 
 /// Whether the hosts are a lab of landspeed's own with nothing between them that has an MTU of its own.

@@ -1,21 +1,24 @@
 //! `landspeed measure`.
 
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
 use landspeed_experiment::{Measurement, measure};
 use landspeed_record::MeasureReport;
-use landspeed_report::Detail;
+use landspeed_report::live::Intervals;
+use landspeed_report::{Detail, Output};
 use landspeed_transport::settings::FLOWS;
+use landspeed_units::Nanos;
 
 use crate::args::{FanArg, MeasureArgs};
 use crate::data;
 use crate::hosts::{NamedHosts, flow_of};
-use crate::output::present;
+use crate::output::{Doing, present};
 use crate::stop::Stop;
 
 pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
-    Stop::on_signals().context("cannot take signals over")?;
+    let stop = Stop::on_signals().context("cannot take signals over")?;
     let what = measurement(&args)?;
     let args = args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;
@@ -24,12 +27,28 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
         Some(FanArg::Out) => named.join_fan(false)?,
         None => named.join_pairs()?,
     };
-    let report = measure(&joined.pairs, &what)?;
+    let names = joined.pairs.iter().map(|pair| [pair.a.name.clone(), pair.b.name.clone()]).collect();
+    let intervals = Arc::new(Mutex::new(Intervals::of(names)));
+    let seen = Arc::clone(&intervals);
+    stop.at_once_saying(move || lock(&seen).unfinished());
+    let doing = Doing::new();
+    doing.begin(&format!("measuring {}", what.workload.name));
+    let report = measure(&joined.pairs, &what, &|pair, side, so_far| {
+        lock(&intervals).take(pair, side, so_far).iter().for_each(|line| doing.say(line));
+    })?;
+    drop(doing);
     let report = MeasureReport { wan: joined.wan(), ..report };
     drop(joined);
     let document = landspeed_report::measure(&report);
     present(&document, || landspeed_report::json(&report), &args.form, Detail::Brief)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Between two lines on a terminal.
+const USUAL: Nanos = Nanos::secs(1);
+
+fn lock(intervals: &Mutex<Intervals>) -> MutexGuard<'_, Intervals> {
+    intervals.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn measurement(args: &MeasureArgs) -> Result<Measurement> {
@@ -45,6 +64,7 @@ fn measurement(args: &MeasureArgs) -> Result<Measurement> {
         flow,
         warm_up: common.warm_up.unwrap_or_else(|| runner.warm_up()),
         watch: common.watch.clone(),
+        interval: common.interval.unwrap_or_else(|| if Output::stderr().terminal { USUAL } else { Nanos(0) }),
         topology: common.hosts.describe(),
         command: data::command_line(),
         started: data::now(),

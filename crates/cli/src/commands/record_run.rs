@@ -14,7 +14,7 @@ use crate::args::TuneArgs;
 use crate::data;
 use crate::exit::Exit;
 use crate::hosts::NamedHosts;
-use crate::output::{agree, present, say};
+use crate::output::{Doing, agree, present};
 use crate::stop::Stop;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
@@ -38,7 +38,9 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
         command: data::command_line(),
         started: data::now(),
     };
-    let mut run = record_run(pair, hosts, &options, &mut say)?;
+    let doing = Doing::new();
+    let mut run = record_run(pair, hosts, &options, &mut |what| doing.begin(what))?;
+    drop(doing);
     drop(joined);
     run.recovery = recovery(&run);
     if let Some(path) = losing {
@@ -70,7 +72,8 @@ fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRun) -> Res
     let losses = Losses::on(path, queue, rtt);
     let mut joined = named.join_others(&planned.losing_only(&losses.packets))?;
     let (pair, hosts) = joined.first()?;
-    say(&format!("one stream for {}, which loses a segment on purpose", losses.time));
+    let doing = Doing::new();
+    doing.begin(&format!("one stream for {}, which loses a segment on purpose", losses.time));
     Ok(recover(pair, hosts, &losses)?)
 }
 

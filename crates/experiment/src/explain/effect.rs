@@ -17,6 +17,11 @@ const TRIAL: Nanos = Nanos::millis(1_000);
 const WARM_UP: Nanos = Nanos::millis(100);
 const CONFIDENCE: f64 = 0.95;
 
+/// How long [`trace`] takes, but for attaching the tracer.
+pub(super) fn time() -> Nanos {
+    (WARM_UP + TRIAL).times(4 * u64::from(BLOCKS))
+}
+
 /// What was traced on both hosts, and what that did to bytes per processor second.
 pub(super) struct Traced {
     pub(super) paths: [Vec<PathTrace>; 2],
@@ -43,7 +48,7 @@ pub(super) fn trace(pair: &Pair, flow: &Settings) -> Result<Traced, Error> {
 
 fn trial(pair: &Pair, flow: &Settings, with: bool, traced: &mut Traced) -> Result<f64, Error> {
     let observers = if with { vec![PATH.name.to_owned()] } else { Vec::new() };
-    let watching = Watching { observers, interval: Nanos(0) };
+    let watching = Watching { observers, ..Watching::default() };
     let [a, b] = pair.run_watched(stream::spec(TRIAL), flow, WARM_UP, &watching)?;
     let cost = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None).bytes_per_cpu_s.0;
     for (paths, outcome) in traced.paths.iter_mut().zip([a, b]) {

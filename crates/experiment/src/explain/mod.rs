@@ -14,7 +14,7 @@ use landspeed_units::Nanos;
 
 pub use live::explain_live;
 use material::{Material, Seen};
-pub use own::explain;
+pub use own::{explain, explain_time};
 pub(crate) use own::{warm_up, watched_stream};
 pub use sizes::{Attention, Effort, SizesOptions, explain_sizes};
 

@@ -5,7 +5,7 @@ use landspeed_record::{EndpointOutcome, ExplainReport, HostLimits, PathTrace, Se
 use landspeed_units::Nanos;
 use landspeed_workload::stream;
 
-use super::effect::{Traced, trace};
+use super::effect::{self, Traced, trace};
 use super::{ExplainOptions, INTERVAL, Material, Progress, Seen, limits, observers};
 use crate::pair::Watching;
 use crate::{Error, Host, Pair};
@@ -45,6 +45,12 @@ pub fn explain(
     Ok(Material { seen, rtt, goodput: Some(goodput), tracer_effect: effect }.report(options))
 }
 
+/// How long [`explain`] takes, but for the limits.
+pub fn explain_time(options: &ExplainOptions, rtt: Nanos) -> Nanos {
+    let trace = if options.trace { effect::time() } else { Nanos(0) };
+    warm_up(rtt) + options.time + trace
+}
+
 /// A stream over `pair` for `time`, watched from both ends by all observers but the tracer: what a verdict is
 /// judged from.
 pub(crate) fn watched_stream(
@@ -52,7 +58,7 @@ pub(crate) fn watched_stream(
     flow: &Settings,
     time: Nanos,
 ) -> Result<[EndpointOutcome; 2], Error> {
-    let watching = Watching { observers: observers(false), interval: INTERVAL };
+    let watching = Watching { observers: observers(false), interval: INTERVAL, ..Watching::default() };
     pair.run_watched(stream::spec(time), flow, warm_up(pair.path.rtt_ns), &watching)
 }
 

@@ -54,7 +54,9 @@ pub(crate) fn run(command: Command, [a, b]: [Session; 2], lines: &mut Lines) -> 
         Command::Explain => explained(&pair).map(|_| Vec::new()),
         Command::Sizes => sized(&mut pair, lines),
         Command::Compare => compared(&mut pair, lines),
-        Command::Measure => measure(&[pair], &measurement(stream::spec(TIME))).map(|_| Vec::new()),
+        Command::Measure => {
+            measure(&[pair], &measurement(stream::spec(TIME)), &|_, _, _| {}).map(|_| Vec::new())
+        }
     }
 }
 
@@ -149,6 +151,7 @@ pub(crate) fn measurement(workload: landspeed_record::Workload) -> Measurement {
         flow: [].into(),
         warm_up: TIME,
         watch: vec!["tcp-info".into()],
+        interval: landspeed_units::Nanos(0),
         topology: text(),
         command: text(),
         started: text(),
@@ -160,5 +163,5 @@ pub(crate) fn fan(clients: Vec<Session>, hub: Session) -> Result<landspeed_recor
     let hub = Host::probe(hub)?;
     let join = |client| Pair::join(Host::probe(client)?, hub.shared(), &Wishes::default());
     let pairs = clients.into_iter().map(join).collect::<Result<Vec<_>, Error>>()?;
-    measure(&pairs, &measurement(pingpong::one_byte(TIME)))
+    measure(&pairs, &measurement(pingpong::one_byte(TIME)), &|_, _, _| {})
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, OwnedFd};
 
-use landspeed_record::{Amount, Controls, Observations, TcpSample};
+use landspeed_record::{Amount, Controls, Observations, TcpProgress, TcpSample};
 use landspeed_units::{BitRate, Bytes, Nanos};
 
 use rustix::net::sockopt::tcp_congestion;
@@ -61,6 +61,21 @@ pub(crate) static TCP_INFO: Observer = Observer {
     can_run: || Ok(()),
     watch: |_| windows(TcpWindow::open),
 };
+
+/// What TCP says now of these sockets together; `None` where none of them has sent anything, or is TCP's.
+pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
+    let tcp = sockets.iter().map(AsFd::as_fd).filter(|socket| raw::is_tcp(*socket));
+    let senders: Vec<Raw> =
+        tcp.filter_map(|socket| Some(raw::get(socket).ok()?.0)).filter(|info| info.busy_us > 0).collect();
+    let mean_us =
+        senders.iter().map(|info| u64::from(info.rtt_us)).sum::<u64>() / senders.len().max(1) as u64;
+    let window = |info: &Raw| Bytes(u64::from(info.snd_cwnd) * u64::from(info.snd_mss));
+    (!senders.is_empty()).then(|| TcpProgress {
+        retransmits: senders.iter().map(|info| u64::from(info.total_retrans)).sum(),
+        rtt_ns: Nanos(mean_us.saturating_mul(1000)),
+        window_bytes: senders.iter().map(window).sum(),
+    })
+}
 
 #[derive(Default)]
 struct TcpWindow {

@@ -1,6 +1,7 @@
 //! What a person sees while a run goes on. All of it goes to standard error: standard output is for
 //! results.
 
+mod intervals;
 mod moving;
 mod state;
 
@@ -8,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landspeed_record::Line;
 
+pub use intervals::Intervals;
 pub use moving::{Moving, over_the_line};
 
 use crate::block::plain;

@@ -76,8 +76,10 @@ impl Runner for Stream {
         let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
         let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         let tasks = ways.tasks(&flows, &spec.flow);
-        let (mut measured, left) =
-            workers::run(&spec.cores, &flows, tasks, |workers| timed(parts.trial(workers), duration.into()))?;
+        let receiving = ways.receiving(&flows);
+        let (mut measured, left) = workers::run(&spec.cores, &flows, tasks, |workers| {
+            timed(parts.trial(workers).telling(receiving), duration.into())
+        })?;
         Ok(ways.report(&mut measured, &left, &flows))
     }
 }
@@ -117,8 +119,13 @@ impl Ways {
         tasks
     }
 
+    /// How many of its tasks receive, which come first.
+    fn receiving(self, flows: &[Box<dyn Flow>]) -> usize {
+        if self.receives { flows.len() } else { 0 }
+    }
+
     fn report(self, measured: &mut Measured, left: &[Left], flows: &[Box<dyn Flow>]) -> EndpointOutcome {
-        let receiving = if self.receives { flows.len() } else { 0 };
+        let receiving = self.receiving(flows);
         let (received, sent) = measured.counts.split_at(receiving);
         EndpointOutcome {
             received_bytes: sum(received),

@@ -167,7 +167,7 @@ impl<'a> Study<'a> {
         let duration_ns =
             if profiled { self.options.effort.profiled.max(self.plan.window) } else { self.plan.window };
         let observers = if profiled { vec![COST.name.to_owned()] } else { Vec::new() };
-        let watching = Watching { observers, interval: Nanos(0) };
+        let watching = Watching { observers, ..Watching::default() };
         let flow = sweep.flow(size, self.options);
         match self.pair.run_watched(stream::spec(duration_ns), &flow, self.plan.warm_up, &watching) {
             Ok(seen) => {

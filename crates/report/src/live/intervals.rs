@@ -1,0 +1,112 @@
+//! A line for each interval of a stream that is being measured.
+
+use std::collections::BTreeMap;
+
+use landspeed_record::{Progress, Side, TcpProgress};
+use landspeed_units::{BitRate, Nanos};
+
+use crate::safe;
+
+/// What both ends of some pairs told so far, made into lines.
+#[derive(Debug, Default)]
+pub struct Intervals {
+    /// Both hosts of each pair, in the order of their numbers.
+    names: Vec<[String; 2]>,
+    last: BTreeMap<(usize, Side), Progress>,
+    /// Retransmitted segments that lines have told, by the pair and the end that sends.
+    told: BTreeMap<(usize, Side), u64>,
+    headed: bool,
+}
+
+impl Intervals {
+    pub fn of(names: Vec<[String; 2]>) -> Intervals {
+        Intervals { names, ..Intervals::default() }
+    }
+
+    /// Takes how far an end of a pair has come; the lines that it makes. The end that receives knows what arrived, the
+    /// other how its TCP sends.
+    pub fn take(&mut self, pair: usize, side: Side, now: Progress) -> Vec<String> {
+        let before = self.last.insert((pair, side), now).unwrap_or_default();
+        if now.received_bytes.0 == 0 {
+            return Vec::new();
+        }
+        let sender = (pair, side.other());
+        let tcp = self.last.get(&sender).and_then(|other| other.tcp);
+        let figures = tcp.map(|tcp| self.figures(sender, tcp)).unwrap_or_default();
+        let rate = rate(&before, &now);
+        let time = format!("{:.1}-{:.1} s", before.at_ns.as_secs_f64(), now.at_ns.as_secs_f64());
+        let line = format!("{time:>14}  {rate:>12}{figures}{}", self.way(pair, side));
+        let head = format!(
+            "{:>14}  {:>12}  {:>11}  {:>9}  {:>9}",
+            "interval", "goodput", "retransmits", "RTT", "window"
+        );
+        let is_first = !std::mem::replace(&mut self.headed, true);
+        is_first.then_some(head).into_iter().chain([line]).collect()
+    }
+
+    fn figures(&mut self, sender: (usize, Side), tcp: TcpProgress) -> String {
+        let told = self.told.insert(sender, tcp.retransmits).unwrap_or_default();
+        let again = tcp.retransmits.saturating_sub(told);
+        format!("  {again:>11}  {:>9}  {:>9}", tcp.rtt_ns.to_string(), tcp.window_bytes.to_string())
+    }
+
+    /// From where to where, where that is not plain.
+    fn way(&self, pair: usize, to: Side) -> String {
+        let both = self.last.get(&(pair, to.other())).is_some_and(|other| other.received_bytes.0 > 0);
+        let Some([a, b]) = self.names.get(pair).filter(|_| both || self.names.len() > 1) else {
+            return String::new();
+        };
+        let [from, to] = if to == Side::B { [a, b] } else { [b, a] };
+        safe(&format!("  {from} -> {to}"))
+    }
+
+    /// What arrived until now, a line for each way; nothing where nothing did.
+    pub fn unfinished(&self) -> String {
+        let lines =
+            self.last.iter().filter(|(_, so_far)| so_far.received_bytes.0 > 0).map(|((pair, side), now)| {
+                let (time, rate) = (now.at_ns.as_secs_f64(), rate(&Progress::default(), now));
+                format!("unfinished: {rate} over {time:.1} s{}", self.way(*pair, *side))
+            });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn rate(before: &Progress, now: &Progress) -> String {
+    let time: Nanos = now.at_ns.saturating_sub(before.at_ns);
+    let bits = now.received_bytes.0.saturating_sub(before.received_bytes.0) as f64 * 8.0;
+    BitRate(bits / time.as_secs_f64().max(1e-9)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_units::Bytes;
+
+    use super::*;
+
+    fn progress(at: u64, received: u64, tcp: Option<(u64, u64)>) -> Progress {
+        let tcp = tcp.map(|(retransmits, window)| TcpProgress {
+            retransmits,
+            rtt_ns: Nanos::millis(20),
+            window_bytes: Bytes(window),
+        });
+        Progress { at_ns: Nanos::secs(at), received_bytes: Bytes(received), tcp }
+    }
+
+    #[test]
+    fn each_interval_is_a_line_of_its_own_differences() {
+        let mut seen = Intervals::of(vec![["a".into(), "b".into()]]);
+        assert!(seen.take(0, Side::A, progress(1, 0, Some((3, 10_000)))).is_empty(), "it sends");
+        let first = seen.take(0, Side::B, progress(1, 125_000_000, None));
+        assert_eq!(first.len(), 2, "{first:?}");
+        assert!(first[1].contains("0.0-1.0 s") && first[1].contains("1 Gb/s"), "{first:?}");
+        assert_eq!(first[1].split_whitespace().nth(4), Some("3"), "{first:?}");
+        seen.take(0, Side::A, progress(2, 0, Some((4, 10_000))));
+        let second = seen.take(0, Side::B, progress(2, 375_000_000, None));
+        assert!(second.len() == 1 && second[0].contains("2 Gb/s"), "{second:?}");
+        assert_eq!(second[0].split_whitespace().nth(4), Some("1"), "{second:?}");
+        assert!(second[0].chars().count() <= 80 && !second[0].contains("->"), "{second:?}");
+        assert!(seen.unfinished().contains("1.5 Gb/s over 2.0 s"), "{}", seen.unfinished());
+        let back = seen.take(0, Side::A, progress(3, 1_000, None));
+        assert!(back[0].ends_with("  b -> a"), "both ways: {back:?}");
+    }
+}
