@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: tune test build setup setup-test disturbed check lint docs bench kills undo placebos false-keeps faults agree fuzz-cc cc-linux bench-wan bench-watching clean
+.PHONY: budgets tune test build setup setup-test disturbed check lint docs bench kills undo placebos false-keeps faults agree fuzz-cc cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -61,6 +61,10 @@ docs:
 bench: build
 	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
+
+# Is the least budget that tune names enough for an answer? A minute.
+budgets: setup-test
+	LANDSPEED_SLOW=1 $(CARGO) test --locked -p landspeed --test life -- a_budget_without_an_answer
 
 # Does explain name what was done to a path? (Twenty minutes, on a machine left alone.)
 faults: build

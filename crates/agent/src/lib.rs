@@ -87,8 +87,9 @@ impl Agent {
             }
             Request::Close { port } => self.ports.close(port).map(|()| Reply::Done {}),
             Request::Observers { names } => watch::can_run(&names).map(|()| Reply::Done {}),
-            Request::Watch { target, observers, duration_ns, interval_ns } => {
-                live::watch(target, &observers, (duration_ns, interval_ns), &self.cancel())
+            Request::Watch { target, observers, alone, duration_ns, interval_ns } => {
+                let rows = live::observers(&observers, alone)?;
+                live::watch(target, &rows, (duration_ns, interval_ns), &self.cancel())
             }
             Request::Limits { device } => self.limits(&device),
             Request::Controls { names } => {

@@ -106,7 +106,7 @@ pub(crate) fn agree(question: &str) -> Result<()> {
         );
     }
     let mut err = std::io::stderr();
-    write!(err, "{question}")?;
+    write!(err, "{}", Output::stderr().spell(question))?;
     err.flush()?;
     let mut answer = String::new();
     if stdin.read_line(&mut answer)? == 0 {

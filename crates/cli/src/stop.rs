@@ -8,8 +8,8 @@
 use std::io::{self, Write};
 use std::process::exit;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use landspeed_report::live;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -27,7 +27,12 @@ static ENDING: Mutex<()> = Mutex::new(());
 pub(crate) struct Stop {
     asked: Arc<AtomicBool>,
     manner: Arc<Mutex<Manner>>,
+    /// When the first signal came.
+    since: Arc<OnceLock<Instant>>,
 }
+
+/// A second signal within this time is the first one again: timeout(1) and sudo send it to a process and to its group.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// How a signal ends the process, and what is said then.
 #[derive(Clone)]
@@ -42,6 +47,7 @@ impl Stop {
         let mut signals = Signals::new(SIGNALS)?;
         let stop = Stop {
             asked: Arc::default(),
+            since: Arc::default(),
             manner: Arc::new(Mutex::new(Manner::AtOnce(Arc::new(String::new)))),
         };
         let heard = stop.clone();
@@ -71,10 +77,13 @@ impl Stop {
 
     fn hear(&self, signal: i32) {
         let manner = self.manner().clone();
+        let is_second = self.since.get_or_init(Instant::now).elapsed() >= AGAIN;
         match manner {
             Manner::AtOnce(what) => end(signal, &what()),
             Manner::InOrder(what) if !self.asked.swap(true, Ordering::Relaxed) => tell(what),
-            Manner::InOrder(_) if signal == SIGINT => end(signal, "ended at once: hosts restore themselves"),
+            Manner::InOrder(_) if signal == SIGINT && is_second => {
+                end(signal, "ended at once: hosts restore themselves")
+            }
             Manner::InOrder(_) => {}
         }
     }

@@ -209,3 +209,19 @@ fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
     assert!(told >= 3 && said.contains("retransmits"), "{said}");
     assert!(said.contains("unfinished: "), "{said}");
 }
+
+#[test]
+fn the_live_screen_gives_the_terminal_back_however_it_ends() {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(LANDSPEED);
+    command.args(["explain", "--top"]).env("XDG_DATA_HOME", place.path()).env("TERM", "xterm");
+    for (key, code) in [(b'q', 0), (CTRL_C, 130)] {
+        let mut run = OnTerminal::start(&command);
+        run.hear("flows of TCP");
+        run.key(key);
+        let (ended, said) = run.end();
+        assert_eq!(ended, Some(code), "{said}");
+        let (on, off) = (said.rfind("\u{1b}[?1049h"), said.rfind("\u{1b}[?1049l"));
+        assert!(on < off && said.contains("\u{1b}[?25h"), "{said}");
+    }
+}

@@ -26,7 +26,7 @@ pub use compare::{Carrier, RunId, StudyHead, begin, compare, compare_on, order, 
 pub use error::Error;
 pub use explain::{
     Attention, Effort, ExplainOptions, Progress, SizesOptions, explain, explain_live, explain_sizes,
-    explain_time,
+    explain_time, glance_at_top,
 };
 pub use factors::{all_factors, factors, flow, transport_of};
 pub use host::Host;

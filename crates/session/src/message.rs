@@ -63,6 +63,9 @@ pub enum Request {
         target: WatchTarget,
         /// Observers to run beside the usual ones, by name.
         observers: Vec<String>,
+        /// Leave out those that explain, but for the ones that are named.
+        #[serde(default)]
+        alone: bool,
         duration_ns: Nanos,
         interval_ns: Nanos,
     },

@@ -11,6 +11,7 @@
 
 mod advice;
 mod causes;
+mod glance;
 mod judge;
 mod order;
 mod scene;
@@ -25,6 +26,7 @@ use view::EndView;
 use landspeed_record::{CannotTell, Verdict};
 
 pub use causes::CAUSES;
+pub use glance::{Glance, glance};
 pub use judge::{Judge, Need};
 pub use scene::{HostView, Scene};
 pub use staircase::{HostLimit, staircase};

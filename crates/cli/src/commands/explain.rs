@@ -1,5 +1,6 @@
 //! `landspeed explain`.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
@@ -7,7 +8,7 @@ use landspeed_experiment::{
     Attention, Effort, ExplainOptions, SizesOptions, explain, explain_live, explain_sizes, explain_time,
 };
 use landspeed_record::{ExplainReport, WatchTarget};
-use landspeed_report::{Detail, json};
+use landspeed_report::{Detail, Output, json};
 use landspeed_units::Nanos;
 
 use crate::args::ExplainArgs;
@@ -18,6 +19,9 @@ use crate::stop::Stop;
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot take signals over")?;
+    if args.top && is_watched(args) {
+        return super::top::run(args, &stop);
+    }
     let options = options(args)?;
     let doing = Doing::new();
     let (report, sizes) = match options.target {
@@ -77,6 +81,13 @@ fn about(args: &ExplainArgs, options: &ExplainOptions, rtt: Nanos) -> String {
 /// Whether the hosts are a lab of landspeed's own with nothing between them that has an MTU of its own.
 fn back_to_back(args: &ExplainArgs) -> bool {
     args.hosts.hosts.iter().all(|word| matches!(word.as_str(), "lab" | "lab:back-to-back"))
+}
+
+/// Whether a person is at the terminal and asked for no form that a program reads.
+fn is_watched(args: &ExplainArgs) -> bool {
+    let form = &args.form;
+    let asks = args.full || args.sizes || form.json || form.html.is_some() || form.csv.is_some();
+    !asks && Output::stdout().terminal && std::io::stdin().is_terminal()
 }
 
 fn options(args: &ExplainArgs) -> Result<ExplainOptions> {

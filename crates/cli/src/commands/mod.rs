@@ -13,6 +13,7 @@ pub(crate) mod persist;
 pub(crate) mod record_run;
 pub(crate) mod records;
 pub(crate) mod show;
+pub(crate) mod top;
 pub(crate) mod tune;
 pub(crate) mod undo;
 pub(crate) mod verify;

@@ -75,7 +75,7 @@ fn introduce(pair: &Pair, plan: &TunePlan, options: &TuneOptions, args: &TuneArg
         text += &plan_text(plan, options, Output::stderr().width);
     }
     if options.in_lab || args.yes {
-        let _ = write!(std::io::stderr(), "{text}");
+        let _ = write!(std::io::stderr(), "{}", Output::stderr().spell(&text));
         return Ok(());
     }
     agree(&format!(

@@ -14,6 +14,36 @@ use crate::{Error, Host};
 
 /// Flows that an error names at most.
 const NEAR: usize = 4;
+/// How long one look at the flows that carry most takes, and the time between its samples.
+const GLANCE: Nanos = Nanos::millis(1_000);
+const GLANCE_INTERVAL: Nanos = Nanos::millis(100);
+
+/// The flows of `hosts` that carry most now, after a look of a second; `None` where `stop` gave it up, which is asked ten
+/// times a second.
+pub fn glance_at_top(hosts: &[Host], stop: &dyn Fn() -> bool) -> Result<Option<Vec<FlowWatch>>, Error> {
+    let request = Request::Watch {
+        target: WatchTarget::Top,
+        observers: vec!["flows".into()],
+        alone: true,
+        duration_ns: GLANCE,
+        interval_ns: GLANCE_INTERVAL,
+    };
+    let pending = hosts.iter().map(|host| host.start(&request)).collect::<Result<Vec<_>, _>>()?;
+    let mut flows = Vec::new();
+    for (host, pending) in hosts.iter().zip(pending) {
+        let answer = loop {
+            if stop() {
+                return Ok(None);
+            }
+            if let Some((_, answer)) = host.poll(&pending, Duration::from_millis(100)) {
+                break answer?;
+            }
+        };
+        let Reply::Watched { observed, .. } = answer else { return Err(host.unexpected("watch")) };
+        flows.extend(observed.get::<Vec<FlowWatch>>().iter().cloned());
+    }
+    Ok(Some(flows))
+}
 
 /// Watches flows on `hosts`, one or two, all at once, and says what holds them back.
 pub fn explain_live(
@@ -25,6 +55,7 @@ pub fn explain_live(
     let request = Request::Watch {
         target: options.target,
         observers: observers(options.trace),
+        alone: false,
         duration_ns: options.time,
         interval_ns: INTERVAL,
     };

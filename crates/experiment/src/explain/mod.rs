@@ -12,7 +12,7 @@ use landspeed_observer::{OBSERVERS, PATH, Runs};
 use landspeed_record::{Settings, WatchTarget};
 use landspeed_units::Nanos;
 
-pub use live::explain_live;
+pub use live::{explain_live, glance_at_top};
 use material::{Material, Seen};
 pub use own::{explain, explain_time};
 pub(crate) use own::{warm_up, watched_stream};

@@ -4,6 +4,7 @@
 mod intervals;
 mod moving;
 mod state;
+mod top;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +12,7 @@ use landspeed_record::Line;
 
 pub use intervals::Intervals;
 pub use moving::{Moving, over_the_line};
+pub use top::top;
 
 use crate::block::plain;
 use crate::output::Style;

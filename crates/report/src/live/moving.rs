@@ -1,6 +1,6 @@
 //! A line that is drawn over while something goes on.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const CLEAR: &str = "\r\u{1b}[J";
 
 /// What a line begins with that goes over the one that is drawn; nothing where there is none.
 pub fn over_the_line() -> &'static str {
-    if std::io::stderr().is_terminal() { CLEAR } else { "" }
+    if Output::stderr().terminal { CLEAR } else { "" }
 }
 
 /// A line on standard error that moves on a terminal, and is said every 30 s elsewhere. Gone when dropped.
@@ -29,7 +29,7 @@ pub struct Moving {
 }
 
 struct Shared {
-    terminal: bool,
+    output: Output,
     line: Box<dyn Fn(Option<usize>) -> String + Send + Sync>,
     now: Mutex<Now>,
     ended: Condvar,
@@ -45,12 +45,8 @@ struct Now {
 impl Moving {
     /// `line` tells what the line is in so many columns; `None` asks for a line of a log. Empty ones are not shown.
     pub fn new(output: Output, line: impl Fn(Option<usize>) -> String + Send + Sync + 'static) -> Moving {
-        let shared = Arc::new(Shared {
-            terminal: output.terminal,
-            line: Box::new(line),
-            now: Mutex::default(),
-            ended: Condvar::new(),
-        });
+        let shared =
+            Arc::new(Shared { output, line: Box::new(line), now: Mutex::default(), ended: Condvar::new() });
         let ticks = Arc::clone(&shared);
         // Without the thread the line moves less often, which is no reason not to go on.
         let ticker = std::thread::Builder::new().name("progress".into()).spawn(move || ticks.tick()).ok();
@@ -64,7 +60,7 @@ impl Moving {
 
     /// Draws the line as it is now, where a terminal shows it.
     pub fn draw(&self) {
-        if self.shared.terminal {
+        if self.shared.output.terminal {
             self.shared.write(&mut self.shared.lock(), "");
         }
     }
@@ -76,11 +72,11 @@ impl Shared {
     }
 
     fn tick(&self) {
-        let time = if self.terminal { TICK } else { HEARTBEAT };
+        let time = if self.output.terminal { TICK } else { HEARTBEAT };
         let mut now = self.lock();
         while !now.over {
             now = self.ended.wait_timeout(now, time).unwrap_or_else(PoisonError::into_inner).0;
-            match self.terminal {
+            match self.output.terminal {
                 true => self.write(&mut now, ""),
                 false => self.log(&mut now),
             }
@@ -99,7 +95,7 @@ impl Shared {
         if now.over {
             return;
         }
-        let text = match self.terminal {
+        let text = match self.output.terminal {
             true => {
                 let drawn = ((self.line)(Some(width())), width());
                 if above.is_empty() && drawn == now.drawn {
@@ -112,7 +108,7 @@ impl Shared {
         };
         let mut err = std::io::stderr().lock();
         // A terminal that has gone is no reason to end a run.
-        let _ = err.write_all(text.as_bytes()).and_then(|()| err.flush());
+        let _ = err.write_all(self.output.spell(&text).as_bytes()).and_then(|()| err.flush());
     }
 }
 
@@ -123,7 +119,7 @@ impl Drop for Moving {
         if let Some(ticker) = self.ticker.take() {
             let _ = ticker.join();
         }
-        if self.shared.terminal {
+        if self.shared.output.terminal {
             let _ = std::io::stderr().write_all(CLEAR.as_bytes());
         }
     }

@@ -1,0 +1,94 @@
+//! What one end's view of a flow tells at a glance: for a list that is read while it changes.
+
+use landspeed_record::FlowWatch;
+use landspeed_units::BitRate;
+
+use super::view::{FlowView, Role};
+
+/// Share of the time, or of the samples, from which something is said to hold a flow back.
+const MOSTLY: f64 = 0.5;
+
+/// What moved over the samples, by the direction that moved more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Glance {
+    pub rate: BitRate,
+    /// Segments that were sent again.
+    pub retransmits: u64,
+    /// In a word or two; empty where the samples do not tell.
+    pub held_by: &'static str,
+}
+
+/// A flow of TCP at a glance; `None` where its samples hold no state of TCP.
+pub fn glance(watch: &FlowWatch) -> Option<Glance> {
+    let flow = FlowView::of(watch);
+    flow.last()?;
+    let [sent, received] = [Role::Sender, Role::Receiver].map(|role| flow.moved(role));
+    let moved = sent.max(received);
+    Some(Glance {
+        rate: BitRate(8.0 * moved.0 as f64 / flow.span.as_secs_f64().max(1e-9)),
+        retransmits: flow.delta(|tcp| tcp.retransmitted_segments),
+        held_by: match () {
+            () if moved.0 == 0 => "idle",
+            () if received > sent => receiving(&flow),
+            () => sending(&flow),
+        },
+    })
+}
+
+/// What waits in the receive queue waits for the program.
+fn receiving(flow: &FlowView<'_>) -> &'static str {
+    let part = flow.mean(|s| s.receive_queue_bytes.0 as f64 / s.receive_buffer_bytes.0.max(1) as f64);
+    if part > MOSTLY / 2.0 { "slow reader" } else { "the sender" }
+}
+
+fn sending(flow: &FlowView<'_>) -> &'static str {
+    match () {
+        () if flow.clock(|tcp| tcp.rwnd_limited_ns) > MOSTLY => "peer's window",
+        () if flow.clock(|tcp| tcp.sndbuf_limited_ns).max(flow.buffer_full()) > MOSTLY => "send buffer",
+        () if flow.clock(|tcp| tcp.busy_ns) < MOSTLY => "application",
+        () if flow.when(|tcp| tcp.ca_state > 0) > MOSTLY => "loss",
+        () if flow.congestion_full() > MOSTLY => "congestion window",
+        () => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{FlowKey, Protocol, SocketState, TcpState};
+    use landspeed_units::{Bytes, Nanos};
+
+    use super::*;
+
+    fn flow(of: impl Fn(u64) -> TcpState) -> FlowWatch {
+        let at = "192.0.2.1:1".parse().expect("an address");
+        let sample = |second| SocketState {
+            at_ns: Nanos::secs(second),
+            tcp: Some(Box::new(of(second))),
+            ..SocketState::default()
+        };
+        let key = FlowKey { protocol: Protocol::TCP, local: at, remote: at };
+        FlowWatch { key, pid: 0, congestion: String::new(), samples: (0..4).map(sample).collect() }
+    }
+
+    #[test]
+    fn a_glance_tells_what_holds_a_flow_back() {
+        let sends = |limit: fn(&mut TcpState, Nanos)| {
+            let watch = flow(|second| {
+                let mut tcp = TcpState { acked_bytes: Bytes(second * 125_000_000), ..TcpState::default() };
+                tcp.busy_ns = Nanos::secs(second);
+                limit(&mut tcp, Nanos::secs(second));
+                tcp
+            });
+            let seen = glance(&watch).expect("TCP");
+            assert_eq!(seen.rate, BitRate(1e9));
+            seen.held_by
+        };
+        assert_eq!(sends(|tcp, time| tcp.rwnd_limited_ns = time), "peer's window");
+        assert_eq!(sends(|tcp, time| tcp.sndbuf_limited_ns = time), "send buffer");
+        assert_eq!(sends(|tcp, _| tcp.busy_ns = Nanos(0)), "application");
+        assert_eq!(sends(|tcp, _| tcp.ca_state = 3), "loss");
+        assert_eq!(glance(&flow(|_| TcpState::default())).expect("TCP").held_by, "idle");
+        let takes = flow(|second| TcpState { received_bytes: Bytes(second), ..TcpState::default() });
+        assert_eq!(glance(&takes).expect("TCP").held_by, "the sender");
+    }
+}
