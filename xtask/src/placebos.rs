@@ -97,6 +97,7 @@ fn decide(
                 let result = match blocks.measure(&pair)? {
                     BlockOutcome::Measured(result) => result,
                     BlockOutcome::Refused(why) => bail!("{}: {why}", pair.what),
+                    BlockOutcome::Stopped => return Ok(None),
                 };
                 used += result.took;
                 ladder.observe(result);

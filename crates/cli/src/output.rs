@@ -89,14 +89,6 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
     WrongUsage(error.to_string()).into()
 }
 
-/// Says on a terminal what is being done; a pipe gets nothing but the result.
-pub(crate) fn say(what: &str) {
-    let mut err = std::io::stderr();
-    if err.is_terminal() {
-        let _ = writeln!(err, "{what} ...");
-    }
-}
-
 /// Asks on the terminal; an error unless the answer is yes.
 pub(crate) fn agree(question: &str) -> Result<()> {
     let stdin = std::io::stdin();

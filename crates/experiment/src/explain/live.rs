@@ -131,8 +131,13 @@ fn near(hosts: &[Host], target: WatchTarget) -> String {
 
 /// The flows of a target at this moment; none where the host does not say.
 fn there(host: &Host, target: WatchTarget) -> Vec<FlowKey> {
-    let request =
-        Request::Watch { target, observers: Vec::new(), duration_ns: Nanos(1), interval_ns: INTERVAL };
+    let request = Request::Watch {
+        target,
+        observers: vec!["flows".into()],
+        alone: true,
+        duration_ns: Nanos(1),
+        interval_ns: INTERVAL,
+    };
     match host.call(&request) {
         Ok(Reply::Watched { observed, .. }) => observed
             .get::<Vec<FlowWatch>>()

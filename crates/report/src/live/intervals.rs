@@ -105,7 +105,7 @@ mod tests {
         assert!(second.len() == 1 && second[0].contains("2 Gb/s"), "{second:?}");
         assert_eq!(second[0].split_whitespace().nth(4), Some("1"), "{second:?}");
         assert!(second[0].chars().count() <= 80 && !second[0].contains("->"), "{second:?}");
-        assert!(seen.unfinished().contains("1.5 Gb/s over 2.0 s"), "{}", seen.unfinished());
+        assert!(seen.unfinished().contains("1.50 Gb/s over 2.0 s"), "{}", seen.unfinished());
         let back = seen.take(0, Side::A, progress(3, 1_000, None));
         assert!(back[0].ends_with("  b -> a"), "both ways: {back:?}");
     }
