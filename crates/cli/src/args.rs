@@ -142,6 +142,17 @@ pub(crate) struct FormArgs {
     pub(crate) csv: Option<PathBuf>,
 }
 
+/// How a list is printed.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ListArgs {
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the table as CSV
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+}
+
 /// Where results go.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArgs {
@@ -204,17 +215,19 @@ pub(crate) struct DoctorArgs {
     /// Check this interface only
     #[arg(value_name = "INTERFACE")]
     pub(crate) interface: Option<String>,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: ListArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Example: landspeed knobs eth0")]
 pub(crate) struct KnobsArgs {
-    /// Show the values on this interface
-    #[arg(value_name = "INTERFACE")]
-    pub(crate) interface: Option<String>,
+    /// Show the values on this interface; explain these settings, by landspeed's or the system's names (mtu, net.ipv4.tcp_rmem,
+    /// ethtool:gro); or list those whose name contains a word
+    #[arg(value_name = "INTERFACE|KNOB|WORD", value_delimiter = ',')]
+    pub(crate) words: Vec<String>,
+    #[command(flatten)]
+    pub(crate) form: ListArgs,
 }
 
 /// Which folder of records.
@@ -338,6 +351,9 @@ pub(crate) struct UndoArgs {
     /// With --forget, do not ask
     #[arg(long, requires = "forget")]
     pub(crate) yes: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -359,7 +375,7 @@ fn topologies() -> String {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabAction {
     /// List labs, and whether their owner still runs
-    List,
+    List(ListArgs),
     /// Remove a lab by its id, or every lab whose owner has died
     Down {
         /// Id of the lab [default: all labs that a crash left]
@@ -375,6 +391,8 @@ pub(crate) enum LabAction {
         /// Strength of the other faults: 0 is a nuisance, 1 a disaster
         #[arg(long, default_value_t = 0.5, value_name = "0..1")]
         strength: f64,
+        #[command(flatten)]
+        form: ListArgs,
     },
 }
 

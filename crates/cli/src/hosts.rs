@@ -192,12 +192,12 @@ fn parse(text: &str, table: &Table) -> Result<Settings> {
     let pairs = text.split(',').map(|part| {
         let (name, value) =
             part.split_once('=').ok_or_else(|| usage(format!("'{part}': expected NAME=VALUE")))?;
-        if table.find(name).is_err() && all_factors().find(name).is_ok() {
+        if table.named(name).is_err() && all_factors().named(name).is_ok() {
             let why =
                 "is not a setting of this flow: --set takes those of the flow and of its transport alone";
             return Err(usage(format!("{name} {why}")));
         }
-        Ok((name.to_owned(), table.parse(name, value).map_err(usage)?))
+        table.parse(name, value.trim()).map_err(usage)
     });
     pairs.collect()
 }

@@ -8,6 +8,7 @@ mod hide;
 mod hosts;
 mod kept;
 mod labs;
+mod listing;
 mod output;
 mod place;
 mod stop;

@@ -8,8 +8,26 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use landspeed_report::live::Moving;
 use landspeed_report::{Detail, Document, Output, safe};
+use serde::Serialize;
 
-use crate::args::FormArgs;
+use crate::args::{FormArgs, ListArgs};
+
+/// Prints a list as a table or as a document, and writes it as CSV where that is asked for.
+pub(crate) fn list(
+    heads: &[&str],
+    rows: &[Vec<String>],
+    document: &impl Serialize,
+    form: &ListArgs,
+) -> Result<()> {
+    if let Some(file) = &form.csv {
+        std::fs::write(file, landspeed_report::csv(heads, rows))
+            .with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    match form.json {
+        true => out(&landspeed_report::json(document)),
+        false => out(&landspeed_report::table(heads, rows, Output::stdout().width)),
+    }
+}
 
 pub(crate) fn present(
     report: &Document,

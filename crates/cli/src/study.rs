@@ -14,9 +14,9 @@ use landspeed_report::live::Moving;
 use landspeed_report::{Output, about, compare_progress, duration, safe};
 use landspeed_simulator::VARIED_SHARE;
 use landspeed_topology as topology;
-use landspeed_transport::find;
 use landspeed_transport::settings::{TRANSPORT, table};
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_transport::{TRANSPORTS, find};
+use landspeed_units::{BitRate, Bytes, Nanos, did_you_mean};
 
 use crate::args::{AskArg, CompareArgs, HostArgs};
 use crate::stop::Stop;
@@ -101,15 +101,17 @@ pub(crate) fn check(args: &CompareArgs) -> Result<()> {
 fn check_contestant(text: &str, simulate: bool) -> Result<()> {
     let contestant: Contestant = text.parse().map_err(|why: String| anyhow!(why))?;
     let control = contestant.control.as_deref();
-    if control.is_some_and(|name| CONTROLS.iter().all(|row| row.name != name)) {
-        let known: Vec<_> = CONTROLS.iter().map(|row| row.name).collect();
-        bail!("{text}: no congestion control is called so: expected some of {}", known.join(","));
+    if let Some(name) = control.filter(|name| CONTROLS.iter().all(|row| row.name != *name)) {
+        bail!("{text}: {}", landspeed_congestion::Error::unknown(name));
     }
     if simulate && (control.is_none() || !contestant.settings.is_empty()) {
         bail!("{text}: --simulate knows congestion controls of TCP alone");
     }
     let name = TRANSPORT.of(&contestant.settings);
-    let transport = find(name).with_context(|| format!("{text}: no transport is called {name}"))?;
+    let transport = find(name).with_context(|| {
+        let known = TRANSPORTS.iter().map(|transport| transport.name());
+        format!("{text}: no transport is called {name}{}", did_you_mean(name, known))
+    })?;
     let table = table(transport);
     let wrong = |(name, value): (&String, &String)| table.parse(name, value).err();
     contestant.settings.iter().find_map(wrong).map_or(Ok(()), |why| Err(anyhow!("{text}: {why}")))

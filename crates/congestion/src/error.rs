@@ -3,15 +3,21 @@
 use std::io;
 use std::path::PathBuf;
 
+use landspeed_units::did_you_mean;
+
+use crate::CONTROLS;
+
 /// An operation that failed, what it was about, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// No row of the table has this name.
-    #[error("no congestion control is called {name:?}; `landspeed cc list` names them")]
+    #[error("no congestion control is called {name:?}{near} (`landspeed cc list` lists all)")]
     Unknown {
         /// As given.
         name: String,
+        /// "; did you mean cubic?", or nothing.
+        near: String,
     },
     /// The kernel has this control itself.
     #[error("{name} is the kernel's own: it needs no loading (where it is missing: modprobe tcp_{name})")]
@@ -58,6 +64,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// A control that no row has.
+    pub fn unknown(name: &str) -> Self {
+        let near = did_you_mean(name, CONTROLS.iter().map(|row| row.name));
+        Error::Unknown { name: name.to_owned(), near }
+    }
+
     pub(crate) fn io(operation: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Error::Io { operation, path: path.into(), source }
     }

@@ -36,8 +36,13 @@ pub enum WanSpecError {
     #[error("lab:wan: '{0}': expected KEY=VALUE")]
     NoValue(String),
     /// No such parameter: what was given, shortened and escaped.
-    #[error("lab:wan has no '{given}': expected one of {known}")]
-    NoSuch { given: String, known: String },
+    #[error("lab:wan has no '{given}'{near} (it takes {known})")]
+    NoSuch {
+        given: String,
+        /// "; did you mean rate?", or nothing.
+        near: String,
+        known: String,
+    },
     #[error("lab:wan: {0} is given twice")]
     Twice(String),
     /// A value that the parameter cannot have, shortened and escaped.

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
+use landspeed_units::did_you_mean;
+
 use super::error::WanSpecError;
 use super::loss::most_in_bursts;
 use super::parameters::{LINK, Parameter, ParameterOf, WAY, parameters};
@@ -117,8 +119,9 @@ fn together(way: &Way, given: impl Fn(&'static str) -> bool) -> Result<(), WanSp
 /// A parameter that there is not.
 fn no_such(key: &str) -> WanSpecError {
     let known: Vec<_> = parameters().into_iter().flatten().map(|parameter| parameter.name).collect();
+    let near = did_you_mean(key.strip_prefix(BACK).unwrap_or(key), known.iter().copied());
     let known = format!("{}; or back.KEY", known.join(", "));
-    WanSpecError::NoSuch { given: shown(key), known }
+    WanSpecError::NoSuch { given: shown(key), near, known }
 }
 
 /// Text from outside, shortened and escaped.

@@ -405,6 +405,46 @@ fn every_factor_is_whole_and_has_a_name_of_its_own() {
 }
 
 #[test]
+fn a_setting_answers_to_the_systems_names_and_no_two_to_one() {
+    let table = all_factors();
+    for (given, name) in [
+        ("net.ipv4.tcp_rmem", "tcp-rmem"),
+        ("/proc/sys/net/ipv4/tcp_rmem", "tcp-rmem"),
+        (" tcp_sack ", "sack"),
+        ("net.core.busy_poll", "net-busy-poll"),
+        ("SO_BUSY_POLL", "busy-poll"),
+        ("generic-receive-offload", "gro"),
+        ("ethtool:gro", "gro"),
+        ("ethtool -K rx", "rx-checksum"),
+        ("ethtool -G rx", "ring-rx"),
+        ("ip link mtu", "mtu"),
+        ("queues/rx-*/rps_cpus", "rps"),
+        ("rps_cpus", "rps"),
+        ("scaling_governor", "governor"),
+        ("TCP_NODELAY", "nodelay"),
+    ] {
+        assert_eq!(table.named(given).unwrap().name, name, "{given}");
+    }
+    // A name that two settings answer to finds the first of them alone.
+    for factor in table.all() {
+        for name in factor.names() {
+            assert_eq!(
+                table.named(&name).unwrap().name,
+                factor.name,
+                "{name} is also called {}",
+                factor.name
+            );
+        }
+    }
+    let error = |name| table.named(name).err().expect("no such setting").to_string();
+    assert!(error("mtuu").contains("did you mean mtu?"), "{}", error("mtuu"));
+    assert!(error("net.ipv4.tcp_rmen").contains("did you mean net.ipv4.tcp_rmem?"));
+    assert!(!error("warp-drive").contains("did you mean"));
+    // What comes from a peer or a file has one name.
+    assert!(table.check("tcp_rmem", "4096 87380 6291456").is_err());
+}
+
+#[test]
 fn a_flow_starts_from_the_defaults_of_its_transport() {
     for transport in TRANSPORTS {
         let settings = flow(*transport, &Settings::new()).unwrap();

@@ -1,10 +1,16 @@
 //! Errors of a setting that a user or a peer names.
 
+use landspeed_units::did_you_mean;
+
 /// A setting that does not exist, or does not take the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    #[error("no setting is called '{}'; `landspeed knobs` lists them", .0.escape_default())]
-    Unknown(String),
+    #[error("no setting is called '{}'{near} (`landspeed knobs` lists all)", name.escape_default())]
+    Unknown {
+        name: String,
+        /// "; did you mean mtu?", or nothing.
+        near: String,
+    },
     /// The value lies outside the factor's domain.
     #[error("{name} does not take '{}': expected {expected}", value.escape_default())]
     Value {
@@ -19,7 +25,9 @@ pub enum Error {
 pub(crate) const SHOWN: usize = 64;
 
 impl Error {
-    pub fn unknown(name: &str) -> Error {
-        Error::Unknown(name.chars().take(SHOWN).collect())
+    /// No name that `known` has.
+    pub fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
+        let near = did_you_mean(name, known);
+        Error::Unknown { name: name.chars().take(SHOWN).collect(), near }
     }
 }

@@ -3,7 +3,7 @@
 use landspeed_record::{HostFacts, LinkFacts, Settings};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::Persist;
+use crate::{Persist, System};
 
 /// How far a knob reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -93,6 +93,8 @@ pub struct Factor {
     /// Its name on the command line and in records: the field's own word, lower case with dashes.
     pub name: &'static str,
     pub short: Option<char>,
+    /// Where the system keeps it, by the system's own name. It is accepted under that name too.
+    pub system: System,
     pub about: &'static str,
     /// The protocol that it is of ("tcp"): a flow over another is not changed by it. Empty for all.
     pub protocol: &'static str,
@@ -119,7 +121,7 @@ pub struct Factor {
     pub placebo: Option<fn(&View) -> Option<String>>,
     /// Where the expectation comes from: paper section, RFC, kernel documentation.
     pub source: &'static str,
-    /// How it is made to last, beside its sysctl.
+    /// What makes it last where neither sysctl.d nor a script does.
     pub persist: &'static [Persist],
     pub propose: fn(&View) -> Vec<Proposal>,
 }
@@ -132,6 +134,7 @@ impl Factor {
     pub const FLOW: Factor = Factor {
         name: "",
         short: None,
+        system: System::Own,
         about: "",
         protocol: "",
         scope: Scope::Flow,

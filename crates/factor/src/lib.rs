@@ -11,6 +11,7 @@ mod factor;
 mod persist;
 mod propose;
 pub mod reference;
+mod system;
 mod table;
 
 pub use candidates::{Filter, PathView, Placebo, Planner};
@@ -19,4 +20,5 @@ pub use error::Error;
 pub use factor::{Disturbs, Domain, Factor, On, Proposal, Scope, View};
 pub use persist::{Persist, Spelling};
 pub use propose::{NO_QUEUE, algorithms, at_least, each, flip, next_to, nothing, switch_on, unless};
+pub use system::System;
 pub use table::Table;

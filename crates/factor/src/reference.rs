@@ -10,6 +10,11 @@ pub fn entry(factor: &Factor) -> String {
 
 fn facts(factor: &Factor) -> String {
     let mut lines = vec![("Values", factor.domain.to_string())];
+    let names: Vec<String> = factor.system.names().iter().map(|name| format!("`{name}`")).collect();
+    lines.push(("The system's name", names.join(", ")));
+    if let Some([read, set]) = factor.system.commands("DEVICE") {
+        lines.push(("By hand", format!("`{read}`; `{set}`")));
+    }
     if !factor.default.is_empty() {
         let of_datagrams = factor.default_of_datagrams.map(|default| format!("; of datagrams {default}"));
         lines.push(("Default", format!("{}{}", factor.default, of_datagrams.unwrap_or_default())));

@@ -17,8 +17,12 @@ pub enum Error {
     /// A program of the scenario did not come up.
     #[error("the program for {what} ended before it was ready: {said}")]
     App { what: String, said: String },
-    #[error("no fault is called '{0}': `landspeed lab faults` lists them")]
-    Unknown(String),
+    #[error("no fault is called '{name}'{near} (`landspeed lab faults` lists all)")]
+    Unknown {
+        name: String,
+        /// "; did you mean random-loss?", or nothing.
+        near: String,
+    },
     /// Faults that cannot be had at once.
     #[error("{0} and {1} cannot be had on one flow: each needs traffic of its own")]
     Together(String, String),

@@ -1,10 +1,10 @@
 //! What a stage is set up from: plain data that faults change.
 
 use landspeed_record::Settings;
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos, did_you_mean};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, fault};
+use crate::{Error, FAULTS, fault};
 
 /// A path with its traffic: host A sends to host B.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +30,11 @@ impl Scenario {
     /// A path on which nothing is wrong but these faults, each at its strength (0 to 1).
     pub fn with(faults: &[(&str, f64)]) -> Result<Scenario, Error> {
         let known = |(name, strength): &(&str, f64)| {
-            Ok((fault(name).ok_or_else(|| Error::Unknown((*name).to_owned()))?, *strength))
+            let unknown = || Error::Unknown {
+                name: (*name).to_owned(),
+                near: did_you_mean(name, FAULTS.iter().map(|fault| fault.name)),
+            };
+            Ok((fault(name).ok_or_else(unknown)?, *strength))
         };
         let faults = faults.iter().map(known).collect::<Result<Vec<_>, Error>>()?;
         let mut scenario = Scenario::default();

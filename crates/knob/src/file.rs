@@ -160,7 +160,6 @@ pub(crate) struct Files {
     find: fn(&Place) -> Result<Members, Error>,
     obstacle: fn(&Place) -> Result<(), Error>,
     choices: fn() -> Vec<String>,
-    sysctl: Option<&'static str>,
 }
 
 /// The files of a setting's members, in the members' order: below a sysfs, or by absolute paths.
@@ -179,7 +178,7 @@ impl Files {
         text: Text,
         find: fn(&Place) -> Result<Members, Error>,
     ) -> Files {
-        Files { knob, text, find, obstacle: |_| Ok(()), choices: Vec::new, sysctl: None }
+        Files { knob, text, find, obstacle: |_| Ok(()), choices: Vec::new }
     }
 
     /// Not written where `obstacle` says so, though its files could be.
@@ -190,11 +189,6 @@ impl Files {
     /// `choices` are the values that this host offers.
     pub(crate) const fn offering(self, choices: fn() -> Vec<String>) -> Files {
         Files { choices, ..self }
-    }
-
-    /// `path` is the file's below /proc/sys.
-    pub(crate) const fn sysctl(self, path: &'static str) -> Files {
-        Files { sysctl: Some(path), ..self }
     }
 
     fn each<T>(
@@ -240,10 +234,6 @@ impl HostKnob for Files {
     fn can_write(&self, place: &Place) -> Result<(), Error> {
         (self.obstacle)(place)?;
         self.each(&(self.find)(place)?, |_, file| file.writable()).map(drop)
-    }
-
-    fn sysctl(&self) -> Option<&'static str> {
-        self.sysctl
     }
 
     fn limits(&self, place: &Place) -> Result<Limits, Error> {

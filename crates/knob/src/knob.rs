@@ -49,11 +49,6 @@ pub trait HostKnob: Sync {
         Ok(())
     }
 
-    /// The knob's file below /proc/sys ("net/ipv4/tcp_rmem"), for sysctl.d; `None` for what is no sysctl.
-    fn sysctl(&self) -> Option<&'static str> {
-        None
-    }
-
     /// What this host says of the values that it takes.
     fn limits(&self, _place: &Place) -> Result<Limits, Error> {
         Ok(Limits::default())

@@ -51,7 +51,8 @@ pub fn factors() -> impl Iterator<Item = &'static Factor> {
 /// # Errors
 /// [`Error::Unknown`].
 pub fn find(name: &str) -> Result<&'static Knob, Error> {
-    all().find(|knob| knob.factor.name == name).ok_or_else(|| Error::unknown(name))
+    let found = all().find(|knob| knob.factor.name == name);
+    found.ok_or_else(|| Error::unknown(name, factors().map(|factor| factor.name)))
 }
 
 /// Whether `value` may be written to the knob `name`: what comes over the wire or from a file passes here

@@ -24,7 +24,7 @@ mod tune;
 mod wan;
 mod words;
 
-pub use block::{Detail, Document, table};
+pub use block::{Detail, Document, csv, table};
 pub use compare::{about, compare, compare_progress};
 pub use diff::{DiffReport, DiffRow, diff};
 pub use explain::explain;

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use landspeed_units::did_you_mean;
+
 use crate::error::Error;
 use crate::lab::{Lab, LabPlan};
 use crate::path::{PathLink, PlannedPath};
@@ -173,8 +175,11 @@ pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
     let topology = TOPOLOGIES.iter().copied().find(|topology| topology.accepts(words)).ok_or_else(|| {
         let known: Vec<_> = TOPOLOGIES.iter().map(|t| t.syntax()).collect();
         let given = words.join(" ").chars().take(80).collect::<String>();
+        // Its parameters have errors of their own.
+        let name: Vec<&str> = given.splitn(3, ':').take(2).collect();
+        let near = did_you_mean(&name.join(":"), TOPOLOGIES.iter().map(|t| t.name()));
         Error::Hosts(format!(
-            "'{}' names no hosts: expected one of {}",
+            "'{}' names no hosts{near} (expected one of {})",
             given.escape_default(),
             known.join(", ")
         ))

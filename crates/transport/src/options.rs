@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use landspeed_factor::{Domain, Factor, NO_QUEUE, Persist, Proposal, View, each, unless};
+use landspeed_factor::{Domain, Factor, NO_QUEUE, Persist, Proposal, System, View, each, unless};
 use landspeed_record::Settings;
 use socket2::Socket;
 
@@ -23,10 +23,9 @@ impl fmt::Display for Value {
     }
 }
 
-/// One option: the factor that asks for it, how it is set and read back.
+/// One option: the factor that asks for it, under its name for setsockopt(2), and how it is set and read back.
 pub(crate) struct SocketOption {
     pub(crate) factor: Factor,
-    pub(crate) name: &'static str,
     /// What usually is behind a value that does not read back.
     pub(crate) hint: &'static str,
     /// What the factor's value asks of the socket; `None` leaves it as it is.
@@ -93,6 +92,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "sndbuf",
+            system: System::Socket("SO_SNDBUF"),
             persist: &[Persist::Application(
                 "setsockopt(SOL_SOCKET, SO_SNDBUF) before connecting; turns autotuning of the send buffer off",
             )],
@@ -104,7 +104,6 @@ pub(crate) static SOCKET: &[SocketOption] = &[
             propose: |view| fixed(view, 400, "wmem-max", view.settings),
             ..Factor::FLOW
         },
-        name: "SO_SNDBUF",
         hint: "net.core.wmem_max limits it",
         asked: above_zero,
         set: |socket, value| socket.set_send_buffer_size(value.size()),
@@ -114,6 +113,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "rcvbuf",
+            system: System::Socket("SO_RCVBUF"),
             persist: &[Persist::Application(
                 "setsockopt(SOL_SOCKET, SO_RCVBUF) before connecting; turns autotuning of the receive buffer off",
             )],
@@ -125,7 +125,6 @@ pub(crate) static SOCKET: &[SocketOption] = &[
             propose: |view| fixed(view, 402, "rmem-max", view.receiver_settings),
             ..Factor::FLOW
         },
-        name: "SO_RCVBUF",
         hint: "net.core.rmem_max limits it",
         asked: above_zero,
         set: |socket, value| socket.set_recv_buffer_size(value.size()),
@@ -134,6 +133,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "busy-poll",
+            system: System::Socket("SO_BUSY_POLL"),
             persist: &[Persist::Application("setsockopt(SOL_SOCKET, SO_BUSY_POLL), in microseconds")],
             about: "SO_BUSY_POLL: microseconds that a receive call spins on the device; 0 is off",
             domain: Domain::Int(0, 10_000),
@@ -150,7 +150,6 @@ pub(crate) static SOCKET: &[SocketOption] = &[
             propose: |view| unless(view.driver("veth"), NO_QUEUE, each(&["50"], 610)),
             ..Factor::FLOW
         },
-        name: "SO_BUSY_POLL",
         hint: "raising it needs CAP_NET_ADMIN and a kernel with CONFIG_NET_RX_BUSY_POLL",
         asked: above_zero,
         set: |socket, value| socket.set_busy_poll(value.small()),
@@ -196,5 +195,5 @@ fn differs(row: &SocketOption, socket: &Socket, asked: &Value) -> Option<String>
         Err(error) => error.to_string(),
     };
     let hint = if row.hint.is_empty() { String::new() } else { format!(" ({})", row.hint) };
-    Some(format!("{}: asked for {asked}, got {got}{hint}", row.name))
+    Some(format!("{}: asked for {asked}, got {got}{hint}", row.factor.system.name()))
 }

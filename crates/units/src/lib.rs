@@ -7,6 +7,7 @@
 //! the field uses.
 
 mod cpu_list;
+mod nearest;
 mod parse;
 mod text;
 
@@ -17,6 +18,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use cpu_list::cpu_list;
+pub use nearest::did_you_mean;
 pub use parse::{ParseUnitError, parse_duration};
 pub use text::Text;
 

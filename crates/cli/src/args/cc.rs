@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use super::ListArgs;
+
 #[derive(Debug, Args)]
 #[command(after_help = "Example: sudo landspeed cc load scalable")]
 pub(crate) struct CcArgs {
@@ -12,7 +14,7 @@ pub(crate) struct CcArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum CcAction {
     /// List congestion controls with their TCP_CONGESTION names, and which this host has
-    List,
+    List(ListArgs),
     /// Load congestion controls into the running kernel, for any program, until Ctrl-C; needs root
     Load {
         /// Names from `landspeed cc list`

@@ -45,11 +45,11 @@ pub(crate) struct TuneArgs {
     /// Time for the whole run; at least a quarter is the final check
     #[arg(long, default_value = "7m", value_parser = parse_duration)]
     pub(crate) budget: Nanos,
-    /// Try only this setting (may be repeated)
-    #[arg(long, value_name = "KNOB")]
+    /// Try only these settings, by landspeed's or the system's names
+    #[arg(long, value_name = "KNOB,...", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
-    /// Do not try this setting (may be repeated)
-    #[arg(long, value_name = "KNOB")]
+    /// Do not try these settings
+    #[arg(long, value_name = "KNOB,...", value_delimiter = ',')]
     pub(crate) skip: Vec<String>,
     /// Try settings in the order of the literature
     ///

@@ -4,15 +4,15 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use landspeed_congestion::{self as congestion, CONTROLS, Control, Loaded, State};
-use landspeed_report::Output;
 
-use crate::args::{CcAction, CcArgs};
-use crate::output::out;
+use crate::args::{CcAction, CcArgs, ListArgs};
+use crate::listing::{ControlEntry, ControlList, ControlState, FORMAT};
+use crate::output::{self, out};
 use crate::stop::Stop;
 
 pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {
     match &args.action {
-        CcAction::List => list()?,
+        CcAction::List(form) => list(form)?,
         CcAction::Load { names, keep: false } => hold(names)?,
         CcAction::Load { names, keep: true } => keep(load(names)?)?,
         CcAction::Unload { names } => unload(names)?,
@@ -20,30 +20,62 @@ pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn list() -> Result<()> {
-    let rows: Vec<Vec<String>> = CONTROLS.iter().map(|row| line(row)).chain(others()).collect();
-    let heads = ["control", "TCP_CONGESTION", "here", "what it does"];
-    out(&landspeed_report::table(&heads, &rows, Output::stdout().width))?;
-    if let Err(reason) = congestion::can_load() {
+fn list(form: &ListArgs) -> Result<()> {
+    let cannot_load_because = congestion::can_load().err();
+    let controls = CONTROLS.iter().map(|row| entry(row)).chain(others()).collect();
+    let document = ControlList { format: FORMAT, controls, cannot_load_because };
+    let heads = ["control", "name", "TCP_CONGESTION", "here", "what it does"];
+    let rows: Vec<Vec<String>> = document.controls.iter().map(row).collect();
+    output::list(&heads, &rows, &document, form)?;
+    if let (Some(reason), false) = (&document.cannot_load_because, form.json) {
         eprintln!("none can be loaded here: {reason}");
     }
     Ok(())
 }
 
-fn line(row: &Control) -> Vec<String> {
-    let here = match congestion::state(row) {
-        State::Absent => "-".to_owned(),
-        State::Available if row.is_kernels() => "the kernel's".to_owned(),
-        State::Available => "loaded".to_owned(),
-        State::Kept(_) => "kept".to_owned(),
-    };
-    vec![row.title.to_owned(), row.kernel_name.to_owned(), here, row.about.to_owned()]
+fn entry(row: &Control) -> ControlEntry {
+    ControlEntry {
+        name: Some(row.name.to_owned()),
+        title: Some(row.title.to_owned()),
+        kernel_name: row.kernel_name.to_owned(),
+        state: match congestion::state(row) {
+            State::Absent => ControlState::Absent,
+            State::Available if row.is_kernels() => ControlState::Kernel,
+            State::Available => ControlState::Loaded,
+            State::Kept(_) => ControlState::Kept,
+        },
+        about: Some(row.about.to_owned()),
+    }
 }
 
-fn others() -> impl Iterator<Item = Vec<String>> {
+fn others() -> impl Iterator<Item = ControlEntry> {
     let names = congestion::available().into_iter();
     let others = names.filter(|name| CONTROLS.iter().all(|row| row.kernel_name != name));
-    others.map(|name| vec![String::new(), name, "loaded by others".to_owned(), String::new()])
+    others.map(|kernel_name| ControlEntry {
+        name: None,
+        title: None,
+        kernel_name,
+        state: ControlState::Foreign,
+        about: None,
+    })
+}
+
+fn row(entry: &ControlEntry) -> Vec<String> {
+    let state = match entry.state {
+        ControlState::Absent => "-",
+        ControlState::Kernel => "the kernel's",
+        ControlState::Loaded => "loaded",
+        ControlState::Kept => "kept",
+        ControlState::Foreign => "loaded by others",
+    };
+    let words = |words: &Option<String>| words.clone().unwrap_or_default();
+    vec![
+        words(&entry.title),
+        words(&entry.name),
+        entry.kernel_name.clone(),
+        state.to_owned(),
+        words(&entry.about),
+    ]
 }
 
 /// Until Ctrl-C. Whatever ends this process takes the controls out.

@@ -1,68 +1,70 @@
 //! `landspeed doctor`.
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use landspeed_knob::doctor;
 use landspeed_knob::{self as knob, Place};
 use landspeed_observer::host;
-use landspeed_record::LinkFacts;
-use landspeed_report::Output;
-use serde_json::json;
+use landspeed_record::{HostFacts, LinkFacts};
+use landspeed_units::did_you_mean;
 
 use crate::args::DoctorArgs;
-use crate::output::out;
+use crate::listing::{DoctorDocument, DoctorFinding, FORMAT};
+use crate::output::{list, out};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let facts = host::probe();
     let links: Vec<&LinkFacts> = match &args.interface {
-        Some(name) => facts.links.iter().filter(|link| link.name == *name).collect(),
+        Some(name) => vec![link(&facts, name)?],
         None => facts.links.iter().filter(|link| link.up).collect(),
     };
-    if let (Some(name), true) = (&args.interface, links.is_empty()) {
-        let known: Vec<&str> = facts.links.iter().map(|link| link.name.as_str()).collect();
-        bail!("no interface is called '{name}': this host has {}", known.join(", "));
-    }
-    let mut findings = Vec::new();
-    for link in &links {
-        let states = knob::probe(&Place { device: link.name.clone() });
-        findings.extend(
-            doctor::doctor(&facts, Some(link), &states).into_iter().map(|found| (link.name.clone(), found)),
-        );
-    }
+    let mut findings: Vec<DoctorFinding> = links.iter().flat_map(|link| found(&facts, Some(link))).collect();
     if links.is_empty() {
-        let states = knob::probe(&Place { device: "lo".to_owned() });
-        findings.extend(
-            doctor::doctor(&facts, None, &states).into_iter().map(|found| ("host".to_owned(), found)),
-        );
+        findings = found(&facts, None);
     }
     // What concerns the host and not the link is said once.
-    let mut seen = std::collections::HashSet::new();
-    findings.retain(|(_, found)| seen.insert((found.knob, found.what.clone())));
-    if args.json {
-        let list: Vec<_> = findings.iter().map(|(link, f)| json!({"link": link, "finding": f})).collect();
-        out(&serde_json::to_string_pretty(&list)?)?;
+    let mut seen = HashSet::new();
+    findings.retain(|DoctorFinding { finding, .. }| seen.insert((finding.knob, finding.what.clone())));
+    let document = DoctorDocument { format: FORMAT, findings };
+    if document.findings.is_empty() && !args.form.json {
+        out("nothing unusual found")?;
         return Ok(ExitCode::SUCCESS);
     }
-    if findings.is_empty() {
-        out("nothing unusual found")?;
-    }
-    let rows: Vec<Vec<String>> = findings
-        .iter()
-        .map(|(link, f)| {
-            vec![
-                f.severity.to_string(),
-                link.clone(),
-                f.knob.to_string(),
-                f.now.clone(),
-                f.what.clone(),
-                f.remedy.clone(),
-            ]
-        })
-        .collect();
-    if !rows.is_empty() {
-        let head = ["", "link", "knob", "now", "finding", "remedy"];
-        out(&landspeed_report::table(&head, &rows, Output::stdout().width))?;
-    }
+    let rows: Vec<Vec<String>> = document.findings.iter().map(row).collect();
+    list(&["", "link", "knob", "now", "finding", "remedy"], &rows, &document, &args.form)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn link<'a>(facts: &'a HostFacts, name: &str) -> Result<&'a LinkFacts> {
+    let Some(link) = facts.links.iter().find(|link| link.name == name) else {
+        let known: Vec<&str> = facts.links.iter().map(|link| link.name.as_str()).collect();
+        let near = did_you_mean(name, known.iter().copied());
+        bail!(
+            "no interface is called '{}'{near} (this host has {})",
+            name.escape_default(),
+            known.join(", ")
+        );
+    };
+    Ok(link)
+}
+
+/// What stands out on an interface, or without one on the host.
+fn found(facts: &HostFacts, link: Option<&LinkFacts>) -> Vec<DoctorFinding> {
+    let interface = link.map(|link| link.name.clone());
+    let states = knob::probe(&Place { device: interface.clone().unwrap_or_else(|| "lo".to_owned()) });
+    let findings = doctor::doctor(facts, link, &states).into_iter();
+    findings.map(|finding| DoctorFinding { interface: interface.clone(), finding }).collect()
+}
+
+fn row(DoctorFinding { interface, finding }: &DoctorFinding) -> Vec<String> {
+    vec![
+        finding.severity.to_string(),
+        interface.clone().unwrap_or_else(|| "host".to_owned()),
+        finding.knob.to_owned(),
+        finding.now.clone(),
+        finding.what.clone(),
+        finding.remedy.clone(),
+    ]
 }

@@ -3,17 +3,24 @@
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
-use landspeed_faults::{FAULTS, Scenario, Stage};
-use landspeed_report::Output;
+use landspeed_faults::{FAULTS, Fault, Scenario, Stage};
 
+use crate::args::ListArgs;
 use crate::labs;
-use crate::output::out;
+use crate::listing::{FORMAT, FaultEntry, FaultList};
+use crate::output::{self, out};
 use crate::stop::Stop;
 
-pub(crate) fn list() -> Result<ExitCode> {
-    let rows: Vec<Vec<String>> =
-        FAULTS.iter().map(|fault| vec![fault.name.to_owned(), fault.about.to_owned()]).collect();
-    out(&landspeed_report::table(&["fault", "what it does"], &rows, Output::stdout().width))?;
+pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
+    let entry = |fault: &Fault| FaultEntry {
+        name: fault.name.to_owned(),
+        about: fault.about.to_owned(),
+        cause: fault.cause,
+    };
+    let document = FaultList { format: FORMAT, faults: FAULTS.iter().map(entry).collect() };
+    let row = |fault: &FaultEntry| vec![fault.name.clone(), fault.about.clone()];
+    let rows: Vec<Vec<String>> = document.faults.iter().map(row).collect();
+    output::list(&["fault", "what it does"], &rows, &document, form)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,46 +2,170 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use landspeed_experiment::all_factors;
-use landspeed_factor::Factor;
+use landspeed_factor::{Factor, Scope};
 use landspeed_knob::{self as knob, Place};
+use landspeed_observer::host;
 use landspeed_record::KnobState;
-use landspeed_report::Output;
-use landspeed_transport::TRANSPORTS;
-use landspeed_transport::settings::{TRANSPORT, defaults};
+use landspeed_report::{Output, table};
+use landspeed_units::did_you_mean;
 
 use crate::args::KnobsArgs;
-use crate::output::out;
+use crate::listing::{FORMAT, KnobEntry, KnobHere, KnobList};
+use crate::output::{list, out};
 
 pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
-    let width = Output::stdout().width;
-    let table = match &args.interface {
-        None => {
-            let row = |factor: &'static Factor| {
-                let (scope, domain) = (factor.scope.to_string(), factor.domain.to_string());
-                vec![factor.name.to_owned(), scope, domain, factor.about.to_owned()]
-            };
-            let rows: Vec<Vec<String>> = all_factors().all().map(row).collect();
-            landspeed_report::table(&["knob", "scope", "takes", "what it does"], &rows, width)
-        }
-        Some(device) => {
-            let states = knob::probe(&Place { device: device.clone() });
-            let rows: Vec<Vec<String>> = states.iter().map(here).chain(flow()).collect();
-            landspeed_report::table(&["knob", "now", "why it cannot be turned here"], &rows, width)
-        }
+    let asked = Asked::of(&args.words)?;
+    let document = KnobList { format: FORMAT, knobs: asked.factors.iter().map(|f| asked.entry(f)).collect() };
+    if asked.in_detail && !args.form.json && args.form.csv.is_none() {
+        let details: Vec<String> = document.knobs.iter().map(detail).collect();
+        out(&details.join("\n\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let rows: Vec<Vec<String>> = match asked.interface {
+        None => document.knobs.iter().map(general).collect(),
+        Some(_) => document.knobs.iter().map(here).collect(),
     };
-    out(&table)?;
+    let heads: &[&str] = match asked.interface {
+        None => &["knob", "the system's name", "what it does"],
+        Some(_) => &["knob", "now", "why it cannot be changed here"],
+    };
+    list(heads, &rows, &document, &args.form)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn here(state: &KnobState) -> Vec<String> {
-    let value = state.value.clone().unwrap_or_else(|| "-".to_owned());
-    vec![state.knob.clone(), value, state.skip.clone().unwrap_or_default()]
+/// This host's interfaces, those that are up first, loopback last.
+fn interfaces() -> Vec<String> {
+    let mut links = host::probe().links;
+    links.sort_by_key(|link| !link.up);
+    links.into_iter().map(|link| link.name).chain(["lo".to_owned()]).collect()
 }
 
-fn flow() -> impl Iterator<Item = Vec<String>> {
-    let flow = TRANSPORTS.iter().flat_map(|transport| defaults(*transport));
-    let usual: std::collections::BTreeMap<_, _> = flow.filter(|(name, _)| *name != TRANSPORT.name).collect();
-    usual.into_iter().map(|(name, value)| vec![name, value, "a flow's own: --set or tune".to_owned()])
+/// What the words of the command line ask for.
+struct Asked {
+    interface: Option<String>,
+    factors: Vec<&'static Factor>,
+    /// Whether settings were named, and each in full.
+    in_detail: bool,
+    /// The interfaces of this host.
+    known: Vec<String>,
+}
+
+impl Asked {
+    /// A word is a setting, an interface, or a part of settings' names.
+    fn of(words: &[String]) -> Result<Asked> {
+        let all = all_factors();
+        let mut asked = Asked { interface: None, factors: Vec::new(), in_detail: false, known: interfaces() };
+        let mut parts = false;
+        for word in words.iter().map(|word| word.trim()) {
+            if let Ok(factor) = all.named(word) {
+                asked.factors.push(factor);
+                continue;
+            }
+            if asked.known.iter().any(|name| name == word) {
+                if asked.interface.replace(word.to_owned()).is_some() {
+                    bail!("one interface at a time: {word} is the second");
+                }
+                continue;
+            }
+            let has_part = |factor: &&Factor| factor.names().any(|name| name.contains(word));
+            let found: Vec<&'static Factor> = all.all().filter(has_part).collect();
+            if found.is_empty() {
+                bail!(asked.unknown(word));
+            }
+            parts = true;
+            asked.factors.extend(found);
+        }
+        asked.in_detail = !asked.factors.is_empty() && !parts;
+        if asked.factors.is_empty() {
+            asked.factors = all.all().collect();
+        }
+        Ok(asked)
+    }
+
+    fn unknown(&self, word: &str) -> String {
+        let names = all_factors().all().map(|factor| factor.name);
+        let near = did_you_mean(word, names.chain(self.known.iter().map(String::as_str)));
+        format!(
+            "no setting and no interface is called '{}'{near} (this host has {}; `landspeed knobs` lists all settings)",
+            word.escape_default(),
+            self.known.join(", ")
+        )
+    }
+
+    fn entry(&self, factor: &'static Factor) -> KnobEntry {
+        let device = self.interface.as_deref().or(self.known.first().map(String::as_str)).unwrap_or("lo");
+        let [read_command, set_command] =
+            factor.system.commands(device).map_or([None, None], |commands| commands.map(Some));
+        KnobEntry {
+            name: factor.name.to_owned(),
+            about: factor.about.to_owned(),
+            system_names: factor.system.names(),
+            takes: factor.domain.to_string(),
+            scope: factor.scope.to_string(),
+            default: (!factor.default.is_empty()).then(|| factor.default.to_owned()),
+            read_command,
+            set_command,
+            source: factor.source.to_owned(),
+            here: self.here(factor),
+        }
+    }
+
+    /// Its values on this host, where an interface or the setting itself was named.
+    fn here(&self, factor: &Factor) -> Vec<KnobHere> {
+        let Ok(row) = knob::find(factor.name) else { return Vec::new() };
+        let places: Vec<Option<&String>> = match (&self.interface, self.in_detail, factor.scope) {
+            (None, false, _) => Vec::new(),
+            (Some(interface), ..) => vec![Some(interface)],
+            (None, true, Scope::Device) => self.known.iter().map(Some).collect(),
+            (None, true, _) => vec![None],
+        };
+        let at = |interface: Option<&String>| {
+            let place = Place { device: interface.cloned().unwrap_or_else(|| "lo".to_owned()) };
+            let KnobState { value, skip, .. } = row.probe(&place);
+            let interface = interface.filter(|_| factor.scope == Scope::Device).cloned();
+            KnobHere { interface, value, fixed_because: skip }
+        };
+        places.into_iter().map(at).collect()
+    }
+}
+
+fn general(entry: &KnobEntry) -> Vec<String> {
+    let system = entry.system_names.first().cloned().unwrap_or_default();
+    vec![entry.name.clone(), system, entry.about.clone()]
+}
+
+fn here(entry: &KnobEntry) -> Vec<String> {
+    let (value, why) = match (entry.here.first(), &entry.default) {
+        (Some(here), _) => (here.value.clone(), here.fixed_because.clone()),
+        (None, default) => (default.clone(), Some("a flow's own: --set or tune".to_owned())),
+    };
+    vec![entry.name.clone(), value.unwrap_or_else(|| "-".to_owned()), why.unwrap_or_default()]
+}
+
+/// All that is known of a setting, a line each.
+fn detail(entry: &KnobEntry) -> String {
+    let now = |here: &KnobHere| {
+        let interface = here.interface.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        let value = here.value.as_deref().unwrap_or("-");
+        let why = here.fixed_because.as_ref().map(|why| format!(" (cannot be changed: {why})"));
+        format!("{interface}{value}{}", why.unwrap_or_default())
+    };
+    let mut lines = vec![
+        ("does", entry.about.clone()),
+        ("also called", entry.system_names.join(", ")),
+        ("takes", entry.takes.clone()),
+    ];
+    lines.extend(entry.default.clone().map(|default| ("default", default)));
+    lines.push(("scope", entry.scope.clone()));
+    let nows = entry.here.iter().enumerate();
+    lines.extend(nows.map(|(n, here)| (if n == 0 { "now" } else { "" }, now(here))));
+    lines.extend(entry.read_command.clone().map(|command| ("read it by hand", command)));
+    lines.extend(entry.set_command.clone().map(|command| ("set it by hand", command)));
+    lines.push(("source", entry.source.clone()));
+    lines.retain(|(_, text)| !text.is_empty());
+    let rows: Vec<Vec<String>> =
+        lines.into_iter().map(|(what, text)| vec![format!("  {what}"), text]).collect();
+    table(&[&entry.name, ""], &rows, Output::stdout().width)
 }

@@ -3,48 +3,49 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use landspeed_report::Output;
-use landspeed_topology::lab;
+use landspeed_topology::lab::{self, LabInfo};
 
-use crate::args::{LabAction, LabArgs};
+use crate::args::{LabAction, LabArgs, ListArgs};
 use crate::commands::faults;
 use crate::labs;
-use crate::output::out;
+use crate::listing::{FORMAT, LabEntry, LabList};
+use crate::output::{self, out};
 
 pub(crate) fn run(args: &LabArgs) -> Result<ExitCode> {
     match &args.action {
-        LabAction::List => list(),
+        LabAction::List(form) => list(form),
         LabAction::Down { id } => down(id.as_deref()),
-        LabAction::Faults { names, .. } if names.is_empty() => faults::list(),
-        LabAction::Faults { names, strength } => faults::hold(names, *strength),
+        LabAction::Faults { names, form, .. } if names.is_empty() => faults::list(form),
+        LabAction::Faults { names, strength, .. } => faults::hold(names, *strength),
     }
 }
 
-fn list() -> Result<ExitCode> {
-    let labs = lab::list()?;
-    if labs.is_empty() {
+fn list(form: &ListArgs) -> Result<ExitCode> {
+    let document = LabList { format: FORMAT, labs: lab::list()?.into_iter().map(entry).collect() };
+    if document.labs.is_empty() && !form.json {
         eprintln!("no labs");
         return Ok(ExitCode::SUCCESS);
     }
-    let rows: Vec<Vec<String>> = labs
-        .iter()
-        .map(|lab| {
-            let state = if lab.alive { "running" } else { "left behind" };
-            vec![
-                lab.id.to_string(),
-                landspeed_report::safe(&lab.label).to_string(),
-                lab.owner_pid.to_string(),
-                state.to_owned(),
-                lab.namespaces.join(" "),
-            ]
-        })
-        .collect();
-    out(&landspeed_report::table(
-        &["lab", "topology", "owner", "state", "namespaces"],
-        &rows,
-        Output::stdout().width,
-    ))?;
+    let rows: Vec<Vec<String>> = document.labs.iter().map(row).collect();
+    output::list(&["lab", "topology", "owner", "state", "namespaces"], &rows, &document, form)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn entry(lab: LabInfo) -> LabEntry {
+    LabEntry {
+        id: lab.id.to_string(),
+        topology: landspeed_report::safe(&lab.label).to_string(),
+        owner_pid: lab.owner_pid,
+        is_running: lab.alive,
+        namespaces: lab.namespaces,
+        created_unix_s: lab.created_unix_s,
+    }
+}
+
+fn row(lab: &LabEntry) -> Vec<String> {
+    let state = if lab.is_running { "running" } else { "left behind" };
+    let (owner, namespaces) = (lab.owner_pid.to_string(), lab.namespaces.join(" "));
+    vec![lab.id.clone(), lab.topology.clone(), owner, state.to_owned(), namespaces]
 }
 
 fn down(id: Option<&str>) -> Result<ExitCode> {

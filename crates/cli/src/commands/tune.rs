@@ -24,7 +24,7 @@ pub(crate) fn run(args: TuneArgs) -> Result<ExitCode> {
     if args.record_run {
         return commands::record_run::run(&args);
     }
-    check_names(&args)?;
+    let args = with_own_names(args)?;
     let folder = data::folder(args.output.data_dir.as_deref())?;
     let stop = Stop::on_signals().context("cannot take signals over")?;
     stop.at_once("nothing was changed");
@@ -150,10 +150,13 @@ impl Sink for Recorder {
     }
 }
 
-/// Wrong names are refused before any host is reached.
-fn check_names(args: &TuneArgs) -> Result<()> {
-    let factors = factors(transport(args)?);
-    args.only.iter().chain(&args.skip).try_for_each(|name| factors.find(name).map(drop).map_err(usage))
+/// Settings may be asked for by the system's names. Wrong ones are refused before any host is reached.
+fn with_own_names(args: TuneArgs) -> Result<TuneArgs> {
+    let factors = factors(transport(&args)?);
+    let own = |names: &[String]| -> Result<Vec<String>> {
+        names.iter().map(|name| Ok(factors.named(name).map_err(usage)?.name.to_owned())).collect()
+    };
+    Ok(TuneArgs { only: own(&args.only)?, skip: own(&args.skip)?, ..args })
 }
 
 fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {

@@ -10,6 +10,7 @@ use landspeed_topology::lab::Which;
 use crate::args::UndoArgs;
 use crate::exit::Exit;
 use crate::labs;
+use crate::listing::{FORMAT, UndoDocument};
 use crate::output::agree;
 use crate::output::out;
 
@@ -18,11 +19,23 @@ pub(crate) fn run(args: &UndoArgs) -> Result<ExitCode> {
     // Settings are put back whatever became of labs.
     let undo = Undo { all: !args.here, unsure: args.unsure, ..Undo::default() };
     let report = if args.forget { forget(&undo, args.yes)? } else { undo.run()? };
-    for line in &report.lines {
-        out(&landspeed_report::safe(line))?;
+    let (labs, failure) = labs.map_or_else(|error| (Vec::new(), Some(error)), |labs| (labs, None));
+    let document = UndoDocument {
+        format: FORMAT,
+        is_clean: report.clean,
+        notes: report.lines.iter().map(|line| landspeed_report::safe(line).to_string()).collect(),
+        removed_labs: labs.iter().map(|lab| lab.id.to_string()).collect(),
+    };
+    if args.json {
+        out(&landspeed_report::json(&document))?;
+    } else {
+        document.notes.iter().try_for_each(|line| out(line))?;
+        for lab in &document.removed_labs {
+            out(&format!("lab {lab}: taken down, its owner had died"))?;
+        }
     }
-    for lab in labs? {
-        out(&format!("lab {}: taken down, its owner had died", lab.id))?;
+    if let Some(error) = failure {
+        return Err(error);
     }
     Ok(if report.clean { Exit::Done } else { Exit::NotRestored }.into())
 }

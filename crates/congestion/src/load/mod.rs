@@ -115,8 +115,7 @@ pub fn available() -> Vec<String> {
 
 fn find(name: &str) -> Result<&'static Control, Error> {
     let mut rows = CONTROLS.iter().copied();
-    let found = rows.find(|row| row.name == name || row.kernel_name == name);
-    found.ok_or_else(|| Error::Unknown { name: name.to_owned() })
+    rows.find(|row| row.name == name || row.kernel_name == name).ok_or_else(|| Error::unknown(name))
 }
 
 impl State {

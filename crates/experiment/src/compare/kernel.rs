@@ -59,7 +59,7 @@ impl<'a> KernelRuns<'a> {
         let table = landspeed_transport::find(TRANSPORT.of(&settings)).map(table);
         let canonical = |(name, value): (String, String)| {
             let parsed = table.as_ref().and_then(|table| table.parse(&name, &value).ok());
-            (name, parsed.unwrap_or(value))
+            parsed.unwrap_or((name, value))
         };
         let kernel_name = control.and_then(|name| self.kernel_names.get(&name));
         let control = kernel_name.map(|name| ("socket-congestion".to_owned(), name.clone()));

@@ -3,7 +3,7 @@
 use landspeed_units::Nanos;
 
 use crate::file::{Files, Members, Text};
-use crate::{Domain, Error, Factor, Knob, Persist, Place, Proposal, Scope};
+use crate::{Domain, Error, Factor, Knob, Place, Proposal, Scope, System};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 
@@ -16,7 +16,7 @@ const PROCESSORS: Factor = Factor {
 
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
     knob!(PROCESSORS, "governor", Files(Text::Plain, governors).offering(offered), {
-        persist: &[Persist::Processors("/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor")],
+        system: System::Processors("scaling_governor", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"),
         about: "who chooses the processors' frequency",
         domain: Domain::Each(&Domain::Name),
         interacts: &["c-states", "busy-poll"],
@@ -24,7 +24,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
         propose: |_| vec![Proposal::new("performance", 92)],
     }),
     knob!(PROCESSORS, "c-states", Files(Text::Disabled, idle_states), {
-        persist: &[Persist::Processors("/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable")],
+        system: System::Processors("cpuidle", "/sys/devices/system/cpu/cpu*/cpuidle/state[1-9]*/disable"),
         about: "idle states deeper than polling, of each processor",
         interacts: &["governor", "busy-poll", "rx-usecs"],
         source: "Documentation/admin-guide/pm/cpuidle.rst; ESnet fasterdata (latency of waking up)",

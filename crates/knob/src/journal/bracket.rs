@@ -57,7 +57,7 @@ impl Ledger {
         spot: &Spot,
     ) -> Result<Bracket, Error> {
         let name = &turned.intent.knob;
-        let knob = (self.lookup)(name).ok_or_else(|| landspeed_factor::Error::unknown(name))?;
+        let knob = (self.lookup)(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
         let device = turned.device();
         let look = || self.host.look(kinds, spot, &self.slots(device));
         let mut seen = if kinds.is_empty() { None } else { Some(look()?) };

@@ -37,7 +37,7 @@ pub(super) struct Ledger {
 
 /// The knob of this name, its value and place checked, as a setting of this host.
 pub(super) fn checked(lookup: Lookup, name: &str, value: &str) -> Result<&'static Knob, Error> {
-    let knob = lookup(name).ok_or_else(|| landspeed_factor::Error::unknown(name))?;
+    let knob = lookup(name).ok_or_else(|| landspeed_factor::Error::unknown(name, []))?;
     if knob.factor.scope == Scope::Host && !in_initial_netns() {
         let why = "belongs to the whole host: it is turned only from the host's first network namespace";
         return Err(Error::Unavailable(format!("{name} {why}")));

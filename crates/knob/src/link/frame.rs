@@ -4,7 +4,7 @@ use landspeed_netlink::LinkChange;
 use landspeed_units::Nanos;
 
 use super::{Attribute, LINK};
-use crate::{Disturbs, Domain, Knob, Persist, Proposal, Spelling, View};
+use crate::{Disturbs, Domain, Knob, Persist, Proposal, Spelling, System, View};
 
 /// The least MTU of IPv6 (RFC 8200 section 5): under it the kernel takes IPv6, its addresses and its
 /// routes off the link.
@@ -15,6 +15,7 @@ const BEHIND_WINDOWS: u32 = 28;
 
 pub(super) const KNOBS: &[Knob] =
     &[knob!(LINK, "mtu", Attribute(|link| Some(link.mtu), LinkChange::Mtu).most(|link| link.mtu_range.1), {
+        system: System::Link("mtu"),
         persist: &[Persist::Link(&["MTUBytes"], Spelling::Number(68, 65_535), 211)],
         about: "largest packet on the link, in bytes",
         domain: Domain::Int(LEAST, 65_535),

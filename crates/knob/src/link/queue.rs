@@ -8,7 +8,9 @@ use landspeed_units::Nanos;
 
 use super::{Attribute, LINK, reach};
 use crate::device::refused;
-use crate::{Disturbs, Domain, Error, HostKnob, Knob, Limits, On, Persist, Place, Proposal, Spelling, View};
+use crate::{
+    Disturbs, Domain, Error, HostKnob, Knob, Limits, On, Persist, Place, Proposal, Spelling, System, View,
+};
 use landspeed_factor::{each, next_to, unless};
 
 /// The value of the qdisc knob for what the kernel itself put there.
@@ -18,6 +20,7 @@ const KINDS: &[&str] = &["fq", "fq_codel", "pfifo", "pfifo_fast", "cake"];
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(LINK, "txqueuelen", Attribute(|link| Some(link.txqlen), LinkChange::TxQueueLen), {
+        system: System::Link("txqueuelen"),
         persist: &[Persist::Link(&["TransmitQueueLength"], Spelling::Number(0, 0xffff_fffe), 248)],
         about: "packets that may wait in the device's queue",
         on: On::Sender,
@@ -32,7 +35,7 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(LINK, "qdisc", RootQdisc(), {
-        persist: &[Persist::Qdisc],
+        system: System::Qdisc,
         about: "queueing discipline at the root of the device; 'default' is the kernel's choice",
         on: On::Sender,
         domain: Domain::Name,

@@ -3,7 +3,7 @@
 use landspeed_netlink::{Link, LinkChange};
 
 use super::{Attribute, LINK};
-use crate::{Domain, Knob, On, Persist, Proposal, Spelling, View};
+use crate::{Domain, Knob, On, Persist, Proposal, Spelling, System, View};
 
 /// As in the examples of the patches that brought it.
 const BIG: &str = "185000";
@@ -11,10 +11,8 @@ const SOURCE: &str = "Dumazet, BIG TCP, netdev 0x15 (2021); ip-link(8)";
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(LINK, "gso-max-size", Attribute(|link| Some(link.gso_max_size), LinkChange::GsoMaxSize).most(largest_tso).along(&GSO_IPV4), {
-        persist: &[
-            Persist::Link(&["GenericSegmentOffloadMaxBytes"], Spelling::Number(1, 65_536), 250),
-            Persist::IpLink("gso_max_size"),
-        ],
+        system: System::Link("gso_max_size"),
+        persist: &[Persist::Link(&["GenericSegmentOffloadMaxBytes"], Spelling::Number(1, 65_536), 250)],
         about: "largest packet that is handed to segmentation, in bytes; over 65536 for IPv6 only",
         on: On::Sender,
         domain: Domain::Int(1280, 524_280),
@@ -23,7 +21,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| big_tcp(view, 135, Some("gro-max-size")),
     }),
     knob!(LINK, "gso-ipv4-max-size", Attribute(|link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize).most(largest_tso), {
-        persist: &[Persist::IpLink("gso_ipv4_max_size")],
+        system: System::Link("gso_ipv4_max_size"),
         about: "largest IPv4 packet that is handed to segmentation, in bytes",
         on: On::Sender,
         domain: Domain::Int(1280, 524_280),
@@ -32,7 +30,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| big_tcp(view, 136, Some("gro-ipv4-max-size")),
     }),
     knob!(LINK, "gro-max-size", Attribute(|link| Some(link.gro_max_size), LinkChange::GroMaxSize).along(&GRO_IPV4), {
-        persist: &[Persist::IpLink("gro_max_size")],
+        system: System::Link("gro_max_size"),
         about: "largest packet that GRO builds, in bytes; over 65536 for IPv6 only",
         on: On::Receiver,
         domain: Domain::Int(1280, 524_280),
@@ -41,7 +39,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| big_gro(view, 137),
     }),
     knob!(LINK, "gro-ipv4-max-size", Attribute(|link| link.gro_ipv4_max_size, LinkChange::GroIpv4MaxSize), {
-        persist: &[Persist::IpLink("gro_ipv4_max_size")],
+        system: System::Link("gro_ipv4_max_size"),
         about: "largest IPv4 packet that GRO builds, in bytes",
         on: On::Receiver,
         domain: Domain::Int(1280, 524_280),

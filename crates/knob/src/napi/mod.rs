@@ -6,7 +6,7 @@ use landspeed_netlink::{Ethtool, Rtnl};
 
 use crate::device::{Sysfs, name, refused};
 use crate::file::{Files, Members, Text};
-use crate::{Domain, Error, Factor, Knob, Persist, Place, Proposal, Scope, View};
+use crate::{Domain, Error, Factor, Knob, Place, Proposal, Scope, System, View};
 use landspeed_factor::{switch_on, unless};
 
 const NAPI: Factor = Factor {
@@ -18,14 +18,14 @@ const NAPI: Factor = Factor {
 
 pub(crate) const KNOBS: &[&[Knob]] = &[&[
     knob!(NAPI, "threaded-napi", Files(Text::Bit, |place| attribute(place, "threaded")).unless(is_polled), {
-        persist: &[Persist::Attribute("threaded")],
+        system: System::Device("threaded"),
         about: "poll the device in threads of its own, which the scheduler places, instead of softirqs",
         interacts: &["gro", "placement", "rps", "irq-affinity"],
         source: "Documentation/networking/napi.rst (threaded NAPI); Wang (2021)",
         propose: |view| unpolled(view, switch_on(view, 120)),
     }),
     knob!(NAPI, "napi-defer-hard-irqs", Files(Text::Plain, |place| attribute(place, "napi_defer_hard_irqs")), {
-        persist: &[Persist::Attribute("napi_defer_hard_irqs")],
+        system: System::Device("napi_defer_hard_irqs"),
         about: "empty polls before the device's interrupts are enabled again",
         domain: Domain::Int(0, i32::MAX as u64),
         interacts: &["gro-flush-timeout", "rx-usecs", "gro"],
@@ -37,7 +37,7 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
         },
     }),
     knob!(NAPI, "gro-flush-timeout", Files(Text::Plain, |place| attribute(place, "gro_flush_timeout")), {
-        persist: &[Persist::Attribute("gro_flush_timeout")],
+        system: System::Device("gro_flush_timeout"),
         about: "nanoseconds that GRO may hold packets and polls are put off: interrupt coalescing in \
                 software",
         domain: Domain::Int(0, 1_000_000_000),

@@ -3,11 +3,12 @@
 use landspeed_netlink::SettingGroup::Coalesce;
 
 use super::{HARDWARE, Setting};
-use crate::{Domain, Knob, On, Persist, Spelling};
+use crate::{Domain, Knob, On, Persist, Spelling, System};
 use landspeed_factor::{each, flip};
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(HARDWARE, "adaptive-rx", Setting(Coalesce, "adaptive-rx").switch(), {
+        system: System::Ethtool("-C", &["adaptive-rx"]),
         persist: &[Persist::Link(&["UseAdaptiveRxCoalesce"], Spelling::Switch, 250)],
         about: "let the driver choose how long received packets are gathered",
         domain: Domain::Switch,
@@ -16,10 +17,8 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| flip(view, 84),
     }),
     knob!(HARDWARE, "rx-usecs", Setting(Coalesce, "rx-usecs"), {
-        persist: &[
-            Persist::Link(&["RxCoalesceSec"], Spelling::Micros, 250),
-            Persist::Coalesce("rx-usecs"),
-        ],
+        system: System::Ethtool("-C", &["rx-usecs"]),
+        persist: &[Persist::Link(&["RxCoalesceSec"], Spelling::Micros, 250)],
         about: "microseconds that received packets are gathered before an interrupt",
         interacts: &["adaptive-rx", "rx-frames", "gro", "gro-flush-timeout", "irq-affinity"],
         needs: &[("adaptive-rx", "off")],
@@ -31,20 +30,16 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(HARDWARE, "rx-frames", Setting(Coalesce, "rx-frames"), {
-        persist: &[
-            Persist::Link(&["RxMaxCoalescedFrames"], Spelling::Number(1, 0xffff_ffff), 250),
-            Persist::Coalesce("rx-frames"),
-        ],
+        system: System::Ethtool("-C", &["rx-frames"]),
+        persist: &[Persist::Link(&["RxMaxCoalescedFrames"], Spelling::Number(1, 0xffff_ffff), 250)],
         about: "received packets that are gathered before an interrupt",
         on: On::Receiver,
         interacts: &["rx-usecs", "adaptive-rx"],
         propose: |_| each(&["64"], 86),
     }),
     knob!(HARDWARE, "tx-usecs", Setting(Coalesce, "tx-usecs"), {
-        persist: &[
-            Persist::Link(&["TxCoalesceSec"], Spelling::Micros, 250),
-            Persist::Coalesce("tx-usecs"),
-        ],
+        system: System::Ethtool("-C", &["tx-usecs"]),
+        persist: &[Persist::Link(&["TxCoalesceSec"], Spelling::Micros, 250)],
         about: "microseconds that sent packets wait for their completion interrupt",
         interacts: &["ring-tx", "limit-output-bytes"],
         propose: |_| each(&["100"], 88),

@@ -4,7 +4,7 @@ use landspeed_netlink::SettingGroup::{Channels, Pause, Rings};
 use landspeed_units::Nanos;
 
 use super::{HARDWARE, Setting};
-use crate::{Disturbs, Domain, Factor, Knob, On, Persist, Proposal, Spelling, View};
+use crate::{Disturbs, Domain, Factor, Knob, On, Persist, Proposal, Spelling, System, View};
 use landspeed_factor::flip;
 
 /// Drivers take the link down and up to resize: static routes and per-device settings go with it.
@@ -26,6 +26,7 @@ const PAUSE: Factor = Factor { domain: Domain::Switch, ..RESET };
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(RESET, "ring-rx", Setting(Rings, "rx").most("rx-max"), {
+        system: System::Ethtool("-G", &["rx"]),
         persist: &[Persist::Link(&["RxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
         about: "descriptors of a receive queue",
         on: On::Receiver,
@@ -34,6 +35,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| largest(view, 150),
     }),
     knob!(RESET, "ring-tx", Setting(Rings, "tx").most("tx-max"), {
+        system: System::Ethtool("-G", &["tx"]),
         persist: &[Persist::Link(&["TxBufferSize"], Spelling::Number(1, 0xffff_ffff), 244)],
         about: "descriptors of a transmit queue",
         on: On::Sender,
@@ -42,6 +44,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| largest(view, 155),
     }),
     knob!(RESET, "channels", Setting(Channels, "combined").most("combined-max"), {
+        system: System::Ethtool("-L", &["combined"]),
         persist: &[Persist::Link(&["CombinedChannels"], Spelling::Number(1, 0xffff_ffff), 239)],
         about: "pairs of receive and transmit queues in use",
         interacts: &["irq-affinity", "rps", "xps", "flows", "ring-rx", "ring-tx"],
@@ -49,6 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: channels,
     }),
     knob!(PAUSE, "pause-rx", Setting(Pause, "rx").switch(), {
+        system: System::Ethtool("-A", &["rx"]),
         persist: &[Persist::Link(&["RxFlowControl"], Spelling::Switch, 246)],
         about: "stop sending when the other end of the link asks (IEEE 802.3x)",
         on: On::Sender,
@@ -57,6 +61,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| flip(view, 200),
     }),
     knob!(PAUSE, "pause-tx", Setting(Pause, "tx").switch(), {
+        system: System::Ethtool("-A", &["tx"]),
         persist: &[Persist::Link(&["TxFlowControl"], Spelling::Switch, 246)],
         about: "ask the other end of the link to stop when receive buffers run out (IEEE 802.3x)",
         on: On::Receiver,

@@ -2,10 +2,11 @@
 
 use super::group::Group;
 use super::{OFFLOAD, lacking};
-use crate::{Knob, On, Persist, Proposal, Spelling};
+use crate::{Knob, On, Persist, Proposal, Spelling, System};
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(OFFLOAD, "rx-checksum", Group("rx"), {
+        system: System::Ethtool("-K", &["rx", "rx-checksumming"]),
         persist: &[Persist::Link(&["ReceiveChecksumOffload"], Spelling::Switch, 245)],
         about: "trust the device's check of what is received",
         on: On::Receiver,
@@ -14,6 +15,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 40), &[]),
     }),
     knob!(OFFLOAD, "gro", Group("gro"), {
+        system: System::Ethtool("-K", &["gro", "generic-receive-offload"]),
         persist: &[Persist::Link(&["GenericReceiveOffload"], Spelling::Switch, 236)],
         about: "generic receive offload: put the packets of a flow together before the stack sees them",
         on: On::Receiver,
@@ -30,6 +32,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 30), &[]),
     }),
     knob!(OFFLOAD, "lro", Group("lro"), {
+        system: System::Ethtool("-K", &["lro", "large-receive-offload"]),
         persist: &[Persist::Link(&["LargeReceiveOffload"], Spelling::Switch, 236)],
         about: "large receive offload: the device puts packets together; not for hosts that forward",
         on: On::Receiver,
@@ -39,6 +42,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 140), &[("rx-checksum", "on")]),
     }),
     knob!(OFFLOAD, "hw-gro", Group("rx-gro-hw"), {
+        system: System::Ethtool("-K", &["rx-gro-hw"]),
         persist: &[Persist::Link(&["GenericReceiveOffloadHardware"], Spelling::Switch, 250)],
         about: "GRO by the device",
         on: On::Receiver,
@@ -48,7 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| lacking(view, view.receiver_settings, Proposal::new("on", 142), &[("rx-checksum", "on"), ("gro", "on")]),
     }),
     knob!(OFFLOAD, "rx-gro-list", Group("rx-gro-list"), {
-        persist: &[Persist::Feature("rx-gro-list")],
+        system: System::Ethtool("-K", &["rx-gro-list"]),
         about: "GRO that keeps packets in a list: cheap to forward, dearer to receive",
         on: On::Receiver,
         interacts: &["gro"],
@@ -61,7 +65,7 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(OFFLOAD, "rx-udp-gro-forwarding", Group("rx-udp-gro-forwarding"), {
-        persist: &[Persist::Feature("rx-udp-gro-forwarding")],
+        system: System::Ethtool("-K", &["rx-udp-gro-forwarding"]),
         about: "GRO of UDP packets that are forwarded",
         on: On::Receiver,
         interacts: &["gro"],

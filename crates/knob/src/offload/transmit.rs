@@ -2,11 +2,12 @@
 
 use super::group::Group;
 use super::{OFFLOAD, lacking};
-use crate::{Knob, Persist, Proposal, Spelling};
+use crate::{Knob, Persist, Proposal, Spelling, System};
 use landspeed_factor::at_least;
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(OFFLOAD, "tx-checksum", Group("tx"), {
+        system: System::Ethtool("-K", &["tx", "tx-checksumming"]),
         persist: &[Persist::Link(&["TransmitChecksumOffload"], Spelling::Switch, 245)],
         about: "let the device compute checksums of what is sent",
         interacts: &["scatter-gather", "tso", "gso", "zerocopy-send", "mtu"],
@@ -14,7 +15,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| lacking(view, view.settings, Proposal::new("on", 20), &[("scatter-gather", "on")]),
     }),
     knob!(OFFLOAD, "scatter-gather", Group("sg"), {
-        persist: &[Persist::Feature("sg")],
+        system: System::Ethtool("-K", &["sg", "scatter-gather"]),
         about: "let the device gather a packet from several pieces of memory",
         interacts: &["tx-checksum", "tso", "gso", "zerocopy-send"],
         source: "jin-yoo-2007 4.1 (linear against scattered); \
@@ -22,6 +23,7 @@ pub(super) const KNOBS: &[Knob] = &[
         propose: |view| lacking(view, view.settings, Proposal::new("on", 22), &[("tx-checksum", "on")]),
     }),
     knob!(OFFLOAD, "tso", Group("tso"), {
+        system: System::Ethtool("-K", &["tso", "tcp-segmentation-offload"]),
         persist: &[Persist::Link(
             &["TCPSegmentationOffload", "TCP6SegmentationOffload"],
             Spelling::Switch,
@@ -47,6 +49,7 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(OFFLOAD, "gso", Group("gso"), {
+        system: System::Ethtool("-K", &["gso", "generic-segmentation-offload"]),
         persist: &[Persist::Link(&["GenericSegmentationOffload"], Spelling::Switch, 236)],
         about: "generic segmentation offload: cut packets in software, as late as possible",
         interacts: &["tso", "scatter-gather", "gso-max-size"],
@@ -61,7 +64,7 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(OFFLOAD, "tx-udp-segmentation", Group("tx-udp-segmentation"), {
-        persist: &[Persist::Feature("tx-udp-segmentation")],
+        system: System::Ethtool("-K", &["tx-udp-segmentation"]),
         about: "let the device cut large UDP sends",
         interacts: &["gso"],
         needs: &[("tx-checksum", "on")],
@@ -72,7 +75,7 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(OFFLOAD, "tx-nocache-copy", Group("tx-nocache-copy"), {
-        persist: &[Persist::Feature("tx-nocache-copy")],
+        system: System::Ethtool("-K", &["tx-nocache-copy"]),
         about: "copy what is sent past the processor's caches",
         interacts: &["write-size", "placement", "tx-checksum"],
         source: "Documentation/networking/netdev-features.rst; Herbert (2011)",

@@ -22,7 +22,7 @@ use landspeed_record::{Cell, LinkFacts, Settings, Side};
 use landspeed_units::Text;
 use serde::Serialize;
 
-use crate::Persist;
+use crate::{Persist, System};
 use check::Device;
 pub use confirmed::{Needs, confirmed};
 use link_file::LinkLine;
@@ -148,12 +148,13 @@ pub fn persist(kept: &Kept<'_>, table: &Table) -> Result<Persisted, Error> {
     let mut done = Persisted::default();
     let (mut sysctls, mut of_link, mut commands) = (Vec::new(), Vec::new(), Vec::new());
     for change in changes(kept.start.host(kept.side), kept.end.host(kept.side)) {
-        if let Some(key) = crate::find(change.knob).ok().and_then(|knob| knob.setting.sysctl()) {
+        let (ways, system) =
+            table.find(change.knob).map_or((&[][..], System::Own), |f| (f.persist, f.system));
+        if let System::Sysctl(key) = system {
             sysctls.push(sysctl::line(&change, key)?);
             continue;
         }
-        let ways = table.find(change.knob).map_or(&[][..], |factor| factor.persist);
-        match place(&change, ways, device.as_ref().map(|device| device.name))? {
+        match place(&change, (ways, system), device.as_ref().map(|device| device.name))? {
             Place::Link(line) => of_link.push(line),
             Place::Command(command) => commands.push(command),
             Place::None(why) => done.left_out.push(LeftOut { knob: shown(change.knob), why: why.into() }),
@@ -178,19 +179,20 @@ enum Place {
     None(&'static str),
 }
 
-/// The first of `ways` that holds the change's value.
-fn place(change: &Change<'_>, ways: &[Persist], device: Option<&str>) -> Result<Place, Error> {
+/// The first of `ways` that holds the change's value, or else a command of the system.
+fn place(
+    change: &Change<'_>,
+    (ways, system): (&[Persist], System),
+    device: Option<&str>,
+) -> Result<Place, Error> {
     for way in ways {
-        match *way {
-            Persist::Link(keys, spelling, since) => {
-                if let Some(line) = link_file::line(change, (keys, spelling, since))? {
-                    return Ok(Place::Link(line));
-                }
-            }
-            other => return script::lines(change, other, device),
+        if let Persist::Link(keys, spelling, since) = *way
+            && let Some(line) = link_file::line(change, (keys, spelling, since))?
+        {
+            return Ok(Place::Link(line));
         }
     }
-    Ok(Place::None(script::NOWHERE))
+    script::lines(change, system, device)
 }
 
 /// What differs from `start` at the end.

@@ -4,35 +4,44 @@ use landspeed_factor::parse_cpus;
 
 use super::check::{Device, as_number, as_switch, as_word, members, number};
 use super::{Change, Error, File, Place, heading};
-use crate::Persist;
+use crate::System;
 use crate::file::list_to_mask;
 
 /// The lines of the script that set a change, its values checked.
-pub(super) fn lines(change: &Change<'_>, how: Persist, device: Option<&str>) -> Result<Place, Error> {
-    if let Persist::Processors(files) = how {
+pub(super) fn lines(change: &Change<'_>, system: System, device: Option<&str>) -> Result<Place, Error> {
+    if let System::Processors(_, files) = system {
         return each_file(change, files);
     }
+    if system == System::Own {
+        return Ok(Place::None(NOWHERE));
+    }
     let Some(device) = device else { return Ok(Place::None("the record does not tell this host's link")) };
-    Ok(Place::Command(match how {
-        Persist::Queues(direction, file) => return queues(change, device, (direction, file)),
-        Persist::Interrupts => return interrupts(change, device),
-        // A file of the device: a number, or a switch as 1 and 0.
-        Persist::Attribute(file) => {
-            let value = as_switch(change.to).map(u64::from).or_else(|| as_number(change.to));
-            let value = value.ok_or_else(|| change.wrong("a whole number, on or off"))?;
-            checked(&format!("echo {value} > /sys/class/net/{device}/{file}"))
-        }
-        Persist::IpLink(key) => checked(&format!("ip link set dev {device} {key} {}", number(change)?)),
-        Persist::Coalesce(name) => checked(&format!("ethtool -C {device} {name} {}", number(change)?)),
-        Persist::Feature(name) => match members(change, "on or off", as_switch)?.as_slice() {
-            [on] => checked(&format!("ethtool -K {device} {name} {}", if *on { "on" } else { "off" })),
-            _ => return Ok(Place::None(DIFFERENT)),
+    Ok(Place::Command(match system {
+        System::Interrupts => return interrupts(change, device),
+        System::Device(files) => match files.split_once("-*/") {
+            Some(queues) => return of_queues(change, device, queues),
+            // A file of the device: a number, or a switch as 1 and 0.
+            None => {
+                let value = as_switch(change.to).map(u64::from).or_else(|| as_number(change.to));
+                let value = value.ok_or_else(|| change.wrong("a whole number, on or off"))?;
+                checked(&format!("echo {value} > /sys/class/net/{device}/{files}"))
+            }
         },
-        Persist::Qdisc => match as_word(change.to).ok_or_else(|| change.wrong("a qdisc's name"))? {
+        System::Link(key) => checked(&format!("ip link set dev {device} {key} {}", number(change)?)),
+        System::Ethtool(option, names) => {
+            let fit = |value: &str| {
+                as_switch(value).map(|_| value.to_owned()).or_else(|| as_number(value).map(|n| n.to_string()))
+            };
+            match members(change, "a whole number, on or off", fit)?.as_slice() {
+                [value] => checked(&format!("ethtool {option} {device} {} {value}", names[0])),
+                _ => return Ok(Place::None(DIFFERENT)),
+            }
+        }
+        System::Qdisc => match as_word(change.to).ok_or_else(|| change.wrong("a qdisc's name"))? {
             "default" => return Ok(Place::None("'default' needs no file")),
             kind => checked(&format!("tc qdisc replace dev {device} root {kind}")),
         },
-        Persist::Link(..) | Persist::Application(_) | Persist::Processors(_) => {
+        System::Own | System::Sysctl(_) | System::Socket(_) | System::Processors(..) => {
             return Ok(Place::None(NOWHERE));
         }
     }))
@@ -43,18 +52,18 @@ pub(super) const NOWHERE: &str =
     "no file of a distribution holds it; set it where the link or host is set up";
 const DIFFERENT: &str = "its members have different values, which no single line sets";
 
-fn queues(change: &Change<'_>, device: &str, (direction, file): (&str, &str)) -> Result<Place, Error> {
-    let folder = format!("/sys/class/net/{device}/queues");
+/// A file of each queue: "queues/rx" and "rps_cpus".
+fn of_queues(change: &Change<'_>, device: &str, (queues, file): (&str, &str)) -> Result<Place, Error> {
+    let queues = format!("/sys/class/net/{device}/{queues}");
     let values = match file.ends_with("_cpus") {
         true => members(change, "a set of processors", list_to_mask)?,
         false => members(change, "a whole number", |value| as_number(value).map(|n| n.to_string()))?,
     };
     if let [value] = values.as_slice() {
-        return Ok(Place::Command(write_all(&format!("{folder}/{direction}-*/{file}"), value)));
+        return Ok(Place::Command(write_all(&format!("{queues}-*/{file}"), value)));
     }
-    let write = |(queue, value): (usize, &String)| {
-        checked(&format!("echo {value} > {folder}/{direction}-{queue}/{file}"))
-    };
+    let write =
+        |(queue, value): (usize, &String)| checked(&format!("echo {value} > {queues}-{queue}/{file}"));
     Ok(Place::Command(values.iter().enumerate().map(write).collect::<Vec<_>>().join("\n")))
 }
 

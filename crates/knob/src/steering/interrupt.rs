@@ -5,10 +5,10 @@ use landspeed_units::Nanos;
 use super::{STEERING, spread};
 use crate::device::{Sysfs, name};
 use crate::file::{Files, Members, Text};
-use crate::{Error, Knob, Persist, Place, Proposal, View};
+use crate::{Error, Knob, Place, Proposal, System, View};
 
 pub(super) const KNOBS: &[Knob] = &[knob!(STEERING, "irq-affinity", Files(Text::List, interrupts), {
-    persist: &[Persist::Interrupts],
+    system: System::Interrupts,
     about: "processors that the device's interrupts go to, by interrupt",
     toggle: Nanos::millis(200),
     interacts: &["placement", "rps", "rfs", "channels", "rx-usecs", "threaded-napi"],

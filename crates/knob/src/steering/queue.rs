@@ -5,11 +5,11 @@ use landspeed_record::CpuAccounting;
 use super::{STEERING, all_cpus, spread};
 use crate::device::{Sysfs, name};
 use crate::file::{Files, Members, Text};
-use crate::{Disturbs, Domain, Error, Knob, On, Persist, Place, Proposal, View};
+use crate::{Disturbs, Domain, Error, Knob, On, Place, Proposal, System, View};
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(STEERING, "rps", Files(Text::Mask, |place| queues(place, "rx-", "rps_cpus")), {
-        persist: &[Persist::Queues("rx", "rps_cpus")],
+        system: System::Device("queues/rx-*/rps_cpus"),
         about: "processors that received packets are handed to, by queue",
         disturbs: &[Disturbs::Queues],
         interacts: &["gro", "tso", "placement", "rfs", "irq-affinity", "netdev-max-backlog", "channels"],
@@ -24,7 +24,7 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(STEERING, "rfs", Files(Text::Plain, |place| queues(place, "rx-", "rps_flow_cnt")), {
-        persist: &[Persist::Queues("rx", "rps_flow_cnt")],
+        system: System::Device("queues/rx-*/rps_flow_cnt"),
         about: "flows that a receive queue remembers the reader's processor of; 0 is off",
         domain: Domain::Each(&Domain::Int(0, 1 << 20)),
         disturbs: &[Disturbs::Queues],
@@ -40,7 +40,7 @@ pub(super) const KNOBS: &[Knob] = &[
         },
     }),
     knob!(STEERING, "xps", Files(Text::Mask, |place| queues(place, "tx-", "xps_cpus")), {
-        persist: &[Persist::Queues("tx", "xps_cpus")],
+        system: System::Device("queues/tx-*/xps_cpus"),
         about: "processors that send over a queue, by queue",
         on: On::Sender,
         disturbs: &[Disturbs::Queues],

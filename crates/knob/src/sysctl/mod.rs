@@ -13,9 +13,13 @@ macro_rules! sysctl {
     ) => {
         knob!(
             $base, $name,
-            Files(crate::file::Text::$text, |_| Ok(crate::file::Members::one(concat!("/proc/sys/net/", $path))))
-                .sysctl(concat!("net/", $path)),
-            { protocol: $crate::sysctl::protocol($path), $($field: $value,)* propose: $propose }
+            Files(crate::file::Text::$text, |_| Ok(crate::file::Members::one(concat!("/proc/sys/net/", $path)))),
+            {
+                system: $crate::System::Sysctl(concat!("net/", $path)),
+                protocol: $crate::sysctl::protocol($path),
+                $($field: $value,)*
+                propose: $propose
+            }
         )
     };
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, Place};
+use landspeed_knob::{Domain, Error, Factor, HostKnob, Knob, Place, System};
 
 const FILE: &str = "/proc/sys/net/ipv4/tcp_base_mss";
 const OTHER: &str = "/proc/sys/net/ipv4/tcp_probe_threshold";
@@ -45,6 +45,11 @@ pub(crate) fn broken(fault: Fault) -> Knob {
         about: if fault == Fault::SaysNothing { "" } else { "of the tests" },
         domain: if fault == Fault::TakesAnything { Domain::Text(64) } else { Domain::Int(48, 65_535) },
         source: "none",
+        system: if fault == Fault::DoesNotLast {
+            System::Own
+        } else {
+            System::Sysctl("net/ipv4/tcp_base_mss")
+        },
         ..Factor::KNOB
     };
     Knob { factor, setting: Box::leak(Box::new(Broken(fault))) }
@@ -83,9 +88,5 @@ impl HostKnob for Broken {
         }
         fs::write(FILE, if self.0 == Fault::Lies && !stands { "600" } else { value }).unwrap();
         Ok(())
-    }
-
-    fn sysctl(&self) -> Option<&'static str> {
-        FILE.strip_prefix("/proc/sys/").filter(|_| self.0 != Fault::DoesNotLast)
     }
 }

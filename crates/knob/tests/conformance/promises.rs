@@ -1,6 +1,6 @@
 //! The promises, and how each is checked.
 
-use landspeed_knob::{Disturbs, Factor, Knob, Place, Scope};
+use landspeed_knob::{Disturbs, Factor, Knob, Place, Scope, System};
 
 use crate::another::another;
 use crate::namespace::{Seen, look};
@@ -19,12 +19,12 @@ pub(crate) static PROMISES: &[(&str, Keeps)] = &[
 ];
 
 fn is_whole(knob: &Knob, _: &Place) -> Result<(), String> {
-    let Factor { name, about, source, default, persist, scope, .. } = knob.factor;
+    let Factor { name, about, source, default, system, scope, .. } = knob.factor;
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     hold(!name.is_empty() && name.bytes().all(plain), "its name is odd")?;
     hold(is_line(about) && is_line(source), "it is not described in one line")?;
     hold(default.is_empty() && scope != Scope::Flow, "it is not a host's")?;
-    hold(!persist.is_empty() || knob.setting.sysctl().is_some(), "nothing makes it last")
+    hold(system != System::Own, "nothing makes it last")
 }
 
 fn is_probed(knob: &Knob, place: &Place) -> Result<(), String> {

@@ -15,6 +15,12 @@ impl Document {
     }
 }
 
+/// `rows` of words under `headers` as CSV; ends with a line break.
+pub fn csv(headers: &[&str], rows: &[Vec<String>]) -> String {
+    let columns = headers.iter().map(|name| Column::words(*name)).collect();
+    printed(&Table::new("", "", columns).rows(rows.iter().cloned()))
+}
+
 fn collect<'a>(blocks: &'a [Block], into: &mut Vec<&'a Table>) {
     for block in blocks {
         match block {

@@ -10,6 +10,7 @@ mod table;
 mod terminal;
 mod text;
 
+pub use csv::csv;
 pub(crate) use table::{ABSENT, Cell, Column, ColumnKind, Quantity, Row, Table};
 pub(crate) use terminal::plain;
 pub use terminal::table;

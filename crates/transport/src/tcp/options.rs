@@ -1,6 +1,8 @@
 //! What a TCP flow can be set to.
 
-use landspeed_factor::{Domain, Factor, Persist, Proposal, View, algorithms, each, flip, next_to, unless};
+use landspeed_factor::{
+    Domain, Factor, Persist, Proposal, System, View, algorithms, each, flip, next_to, unless,
+};
 
 use crate::options::{self, Options, SocketOption, Value, above_zero, once_on};
 use crate::raw;
@@ -17,6 +19,7 @@ pub(super) static OPTIONS: Options = Options(&[options::SOCKET, COMMON, ROWS]);
 /// Receiving without the copy between kernel and application: no option of the socket, but of each call.
 pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
     name: "zerocopy-receive",
+    system: System::Socket("TCP_ZEROCOPY_RECEIVE"),
     persist: &[Persist::Application("mmap the socket and getsockopt(IPPROTO_TCP, TCP_ZEROCOPY_RECEIVE)")],
     about: "TCP_ZEROCOPY_RECEIVE: map received pages instead of copying them",
     interacts: &["mtu", "gro", "read-size"],
@@ -32,6 +35,7 @@ pub(crate) static COMMON: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "nodelay",
+            system: System::Socket("TCP_NODELAY"),
             persist: &[Persist::Application("setsockopt(IPPROTO_TCP, TCP_NODELAY)")],
             about: "TCP_NODELAY: send small segments at once (no Nagle)",
             interacts: &["write-size", "autocorking"],
@@ -42,7 +46,6 @@ pub(crate) static COMMON: &[SocketOption] = &[
             },
             ..Factor::FLOW
         },
-        name: "TCP_NODELAY",
         hint: "",
         asked: |value| Some(Value::Number((value == "on").into())),
         set: |socket, value| socket.set_tcp_nodelay(value.number() != 0),
@@ -51,6 +54,7 @@ pub(crate) static COMMON: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "socket-congestion",
+            system: System::Socket("TCP_CONGESTION"),
             persist: &[Persist::Application("setsockopt(IPPROTO_TCP, TCP_CONGESTION)")],
             about: "TCP_CONGESTION: congestion control of this flow; 'default' leaves it to the system",
             domain: Domain::Name,
@@ -60,7 +64,6 @@ pub(crate) static COMMON: &[SocketOption] = &[
             propose: congestion,
             ..Factor::FLOW
         },
-        name: "TCP_CONGESTION",
         hint: "it must be in net.ipv4.tcp_available_congestion_control; without root, in the allowed one",
         asked: |value| (value != SYSTEM).then(|| Value::Word(value.to_owned())),
         set: |socket, value| socket.set_tcp_congestion(value.to_string().as_bytes()),
@@ -71,7 +74,6 @@ pub(crate) static COMMON: &[SocketOption] = &[
 static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: PACING_RATE,
-        name: "SO_MAX_PACING_RATE",
         hint: "in bytes a second",
         asked: |value| value.parse().ok().filter(|bits| *bits > 0).map(|bits: u64| Value::Number(bits / 8)),
         set: |socket, value| raw::set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, value.number()),
@@ -80,6 +82,7 @@ static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "socket-notsent-lowat",
+            system: System::Socket("TCP_NOTSENT_LOWAT"),
             persist: &[Persist::Application("setsockopt(IPPROTO_TCP, TCP_NOTSENT_LOWAT)")],
             about: "TCP_NOTSENT_LOWAT of each flow; 0 leaves it to the system",
             domain: Domain::Bytes(0, UNLIMITED),
@@ -90,7 +93,6 @@ static ROWS: &[SocketOption] = &[
             propose: |_| each(&["131072"], 425),
             ..Factor::FLOW
         },
-        name: "TCP_NOTSENT_LOWAT",
         hint: "",
         asked: above_zero,
         set: |socket, value| socket.set_tcp_notsent_lowat(value.small()),
@@ -99,6 +101,7 @@ static ROWS: &[SocketOption] = &[
     SocketOption {
         factor: Factor {
             name: "zerocopy-send",
+            system: System::Socket("SO_ZEROCOPY"),
             persist: &[Persist::Application(
                 "setsockopt(SOL_SOCKET, SO_ZEROCOPY), then send with MSG_ZEROCOPY and read its completions",
             )],
@@ -109,7 +112,6 @@ static ROWS: &[SocketOption] = &[
             propose: zerocopy_send,
             ..Factor::FLOW
         },
-        name: "SO_ZEROCOPY",
         hint: "it needs Linux 4.14",
         asked: once_on,
         set: |socket, value| raw::set(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, value.small()),
@@ -122,6 +124,7 @@ static ROWS: &[SocketOption] = &[
 /// The most that each flow sends.
 pub(crate) const PACING_RATE: Factor = Factor {
     name: "pacing-rate",
+    system: System::Socket("SO_MAX_PACING_RATE"),
     persist: &[Persist::Application(
         "setsockopt(SOL_SOCKET, SO_MAX_PACING_RATE), in bytes per second, for each connection",
     )],

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_factor::{Domain, Factor};
+use landspeed_factor::{Domain, Factor, System};
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes};
 use socket2::Socket;
@@ -84,12 +84,12 @@ impl Ways {
 static ROWS: &[SocketOption] = &[SocketOption {
     factor: Factor {
         name: "no-checksum",
+        system: System::Socket("SO_NO_CHECK"),
         about: "send datagrams without a checksum (RFC 6935)",
         interacts: &["tx-checksum", "rx-checksum"],
         source: "jin-yoo-2007 section 4; RFC 6935",
         ..Factor::FLOW
     },
-    name: "SO_NO_CHECK",
     hint: "",
     asked: once_on,
     set: |socket, _| no_checksum(socket),
