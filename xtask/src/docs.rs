@@ -4,13 +4,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+use crate::types;
+
 /// The program's own table; a program has no library to import it from.
 #[path = "../../crates/cli/src/exit.rs"]
 #[expect(dead_code, reason = "a page needs the table alone")]
 mod exit;
 
 /// Every generated page: path within the project, and its text.
-fn pages() -> Vec<(String, String)> {
+fn pages(root: &Path) -> Result<Vec<(String, String)>> {
     let knobs = landspeed_knob::reference::pages();
     let tables = [
         landspeed_topology::reference::page(),
@@ -18,12 +20,8 @@ fn pages() -> Vec<(String, String)> {
         landspeed_workload::reference::page(),
         landspeed_observer::reference::page(),
     ];
-    knobs
-        .into_iter()
-        .chain(landspeed_congestion::reference::pages())
-        .chain(tables)
-        .chain([exit_codes()])
-        .collect()
+    let pages = knobs.into_iter().chain(landspeed_congestion::reference::pages()).chain(tables);
+    Ok(pages.chain([exit_codes()]).chain(types::pages(root)?).collect())
 }
 
 fn exit_codes() -> (String, String) {
@@ -39,7 +37,7 @@ fn exit_codes() -> (String, String) {
 }
 
 pub(crate) fn write(root: &Path) -> Result<()> {
-    for (path, text) in pages() {
+    for (path, text) in pages(root)? {
         let path = root.join(path);
         let folder = path.parent().context("a page lies in a folder")?;
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -53,7 +51,7 @@ pub(crate) fn stale(root: &Path) -> Result<Vec<String>> {
     let differs = |(path, text): &(String, String)| {
         std::fs::read_to_string(root.join(path)).map_or(true, |found| found != *text)
     };
-    Ok(pages()
+    Ok(pages(root)?
         .iter()
         .filter(|page| differs(page))
         .map(|(path, _)| format!("{path} is stale: make docs"))

@@ -15,6 +15,7 @@ mod phrases;
 mod placebos;
 mod stop;
 mod test;
+mod types;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -28,7 +28,7 @@ pub(crate) struct KnobEntry {
     pub(crate) takes: String,
     /// How far it reaches: "flow", "network namespace", "device" or "whole machine (not in a lab)".
     pub(crate) scope: String,
-    /// The value of a flow's own setting that nobody set; null for a host's.
+    /// The value of a flow's own setting unless it is set; null for a host's.
     pub(crate) default: Option<String>,
     /// The shell command that reads it; null where there is none.
     pub(crate) read_command: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) struct KnobHere {
 pub(crate) struct DoctorDocument {
     /// Version of this document: 1.
     pub(crate) format: u32,
-    /// What stands out, the worst of each interface first.
+    /// What is unusual, the worst of each interface first.
     pub(crate) findings: Vec<DoctorFinding>,
 }
 

@@ -11,7 +11,7 @@ use crate::Cell;
 pub struct Candidate {
     pub knob: String,
     pub value: String,
-    /// What stands before, for people.
+    /// Its value before, for people.
     pub from: String,
     pub change: Cell,
     /// The prerequisites for people, as "knob=value".

@@ -15,7 +15,7 @@ pub struct KnobState {
     pub most: Option<u64>,
     /// The values that this host offers, where it says so (congestion controls); empty where it does not.
     pub choices: Vec<String>,
-    /// How many members (queues, features, processors) one value stands for; 1 for a plain value, 0 where
+    /// How many members (queues, features, processors) one value covers; 1 for a plain value, 0 where
     /// it cannot be read.
     pub members: u32,
 }

@@ -57,7 +57,7 @@ pub struct StepLine {
 #[serde(default)]
 pub struct VerdictLine {
     /// Number within the run, from 0: [`crate::Advised::verdict`]. The trial that it was judged from, observations
-    /// and all, stands before it as step "watch 0", "watch 1", ...
+    /// and all, is before it as step "watch 0", "watch 1", ...
     pub number: u32,
     /// Id of the kept step after which the run looked; empty at the start.
     pub after: String,
@@ -108,7 +108,7 @@ pub enum Line {
         blocks: u32,
     },
     Trial(Box<Trial>),
-    /// What holds the path back at the setting that stands.
+    /// What holds the path back at the setting in force.
     Verdict(Box<VerdictLine>),
     Step(Box<StepLine>),
     Study(Box<Study>),

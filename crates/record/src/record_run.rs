@@ -27,7 +27,7 @@ pub struct RecordRunFigures {
     pub retransmits: u64,
     /// Segments sent again from the flow's start to its end.
     pub retransmits_in_all: u64,
-    /// Smoothed round trip at its end: beyond the idle path's, what stands in queues.
+    /// Smoothed round trip at its end: beyond the idle path's, what waits in queues.
     pub rtt_ns: Nanos,
     /// What a link of landspeed's own did from the flow's start to its end.
     pub link: Option<WanStats>,

@@ -115,7 +115,7 @@ impl LatencyHistogram {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
-    /// The setting that stands.
+    /// The setting in force.
     #[default]
     Incumbent,
     /// The setting with the change.

@@ -211,7 +211,7 @@ pub struct CompareReport {
     pub runs: u32,
     pub invalid_runs: u32,
     /// Why the study fails as a whole: over a fifth of its runs do not count, or runs are missing. `None` for a
-    /// study that stands.
+    /// valid study.
     pub void: Option<String>,
     pub notes: Vec<String>,
     pub record: Option<String>,

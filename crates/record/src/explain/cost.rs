@@ -95,7 +95,7 @@ pub struct CostProfile {
     /// share a machine), "process" (all threads of the process that was named) or "machine" (all processors).
     pub scope: String,
     pub window_ns: Nanos,
-    /// Time that a sample stands for.
+    /// Time that a sample represents.
     pub period_ns: Nanos,
     /// Samples that fell on something other than the idle loop.
     pub samples: u64,
