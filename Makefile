@@ -9,13 +9,38 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: budgets tune test build setup setup-test disturbed check lint docs bench kills undo placebos false-keeps faults agree fuzz-cc cc-linux bench-wan bench-watching clean
+.PHONY: budgets tune test build setup setup-test disturbed check lint dist deb static test-dist docs bench kills undo placebos false-keeps faults agree fuzz-cc cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
 
 build: setup
 	$(CARGO) build --release --locked --bin landspeed
+
+# What is handed out, in target/dist: one static program, man pages, completions, a .deb, checksums.
+DIST := target/dist
+dist: deb
+	cd $(DIST) && find * -type f ! -name SHA256SUMS | LC_ALL=C sort | xargs sha256sum > SHA256SUMS
+
+deb: static
+	@.ci/install dh:debhelper dpkg-buildpackage:dpkg-dev
+	.ci/deb $(DIST)
+	@ls $(DIST)/*.deb
+
+# Static for this machine's kind of processor. A target is named, so that build scripts and macros are not static too. libelf
+# names what it needs itself: zlib, on newer systems also libzstd; -Bstatic, because one shared library breaks a static-pie.
+static: MACHINE = $(shell rustc --print host-tuple)
+static: setup
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) rustc --profile dist --locked -p landspeed --bin landspeed \
+		--target $(MACHINE) -- -C link-args="-Wl,-Bstatic $$(pkg-config --static --libs-only-l libelf)"
+	rm -rf $(DIST) && mkdir -p $(DIST)
+	cp target/$(MACHINE)/dist/landspeed $(DIST)
+	$(DIST)/landspeed generate $(DIST)/share
+
+# The package and the program on fresh systems: Debian 11, 12 and 13, as far as apt's sources have them.
+test-dist: dist
+	@.ci/install debootstrap lintian unshare:util-linux
+	$(SUDO) .ci/test-dist $(DIST)
 
 # A C compiler for ring and libbpf; clang for BPF programs; make, pkg-config and two headers for libbpf.
 setup:

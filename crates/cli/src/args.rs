@@ -67,6 +67,9 @@ pub(crate) enum Command {
     Lab(LabArgs),
     /// Serve one controller on this host
     Agent(AgentArgs),
+    /// Write man pages and completions for bash, zsh and fish
+    #[command(hide = true)]
+    Generate(GenerateArgs),
     /// Holds the journal of an agent that turns knobs; started by the agent
     #[command(hide = true)]
     Guardian,
@@ -418,4 +421,11 @@ pub(crate) struct AgentArgs {
     /// Started from a file without a name, on a descriptor that is in the way
     #[arg(long, hide = true)]
     pub(crate) sent: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GenerateArgs {
+    /// Write below this folder, laid out as /usr/share is
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
 }

@@ -1,6 +1,7 @@
 //! The hosts that a command line names, reached and joined.
 
 use std::net::IpAddr;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::wan::judged;
@@ -165,15 +166,21 @@ fn hints(host: &topology::Host) -> Vec<IpAddr> {
     let named = match &host.reach {
         topology::Reach::Ssh(destination) => {
             let name = destination.rsplit('@').next().unwrap_or_default();
-            std::net::ToSocketAddrs::to_socket_addrs(&(name, 0))
-                .into_iter()
-                .flatten()
-                .map(|at| at.ip())
-                .collect()
+            addresses(name)
         }
         _ => Vec::new(),
     };
     known.chain(named).collect()
+}
+
+/// What a name means here. `getent` is asked, because a static binary cannot: its getaddrinfo(3) loads the host's NSS modules,
+/// which need another libc, and crashes (docs/decisions/0030).
+fn addresses(name: &str) -> Vec<IpAddr> {
+    let said = Command::new("getent").args(["ahosts", name]).output().map(|output| output.stdout);
+    let said = said.unwrap_or_default();
+    let words = String::from_utf8_lossy(&said);
+    let streams = words.lines().filter(|line| line.contains("STREAM"));
+    streams.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
 }
 
 pub(crate) fn flow_of(args: &FlowArgs) -> Result<(&'static dyn Transport, Settings)> {

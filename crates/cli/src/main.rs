@@ -74,6 +74,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Compare(args) => commands::compare::run(&args),
         Command::Measure(args) => commands::measure::run(args),
         Command::Agent(args) => commands::agent::run(&args),
+        Command::Generate(args) => commands::generate::run(&args),
         Command::Guardian => Ok(commands::agent::guardian()),
         Command::Keeper => labs::keep(),
         Command::Play => commands::faults::play(),

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod faults;
+pub(crate) mod generate;
 pub(crate) mod knobs;
 pub(crate) mod lab;
 pub(crate) mod measure;

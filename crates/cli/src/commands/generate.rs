@@ -1,0 +1,57 @@
+//! `landspeed generate`: man pages and completions, from the tables that the command line itself is made of.
+
+use std::fs::create_dir_all;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Command, CommandFactory};
+use clap_complete::{Shell, generate_to};
+use clap_mangen::Man;
+
+use crate::args::{Arguments, GenerateArgs};
+
+/// Where a prefix's `share` has the completions of each shell.
+const SHELLS: [(Shell, &str); 3] = [
+    (Shell::Bash, "bash-completion/completions"),
+    (Shell::Zsh, "zsh/site-functions"),
+    (Shell::Fish, "fish/vendor_completions.d"),
+];
+
+pub(crate) fn run(args: &GenerateArgs) -> Result<ExitCode> {
+    let into = |folder: &str, write: &dyn Fn(&Path) -> io::Result<()>| {
+        let folder = args.folder.join(folder);
+        create_dir_all(&folder)
+            .and_then(|()| write(&folder))
+            .with_context(|| format!("cannot write into {}", folder.display()))
+    };
+    let mut command = Arguments::command().disable_help_subcommand(true);
+    command.build();
+    into("man/man1", &|folder| pages(&command, folder))?;
+    for (shell, folder) in SHELLS {
+        into(folder, &|folder| generate_to(shell, &mut shown(), "landspeed", folder).map(drop))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The command line without its hidden commands, which bash would offer all the same.
+fn shown() -> Command {
+    let all = Arguments::command();
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    Command::new("landspeed").version(env!("CARGO_PKG_VERSION")).subcommands(shown)
+}
+
+/// The page of a command, and those of its subcommands.
+fn pages(command: &Command, folder: &Path) -> io::Result<()> {
+    for subcommand in command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()) {
+        pages(subcommand, folder)?;
+    }
+    // An empty date would be left out, and what follows it take its place.
+    let page = Man::new(command.clone()).date(" ").source(concat!("landspeed ", env!("CARGO_PKG_VERSION")));
+    let mut text = Vec::new();
+    page.render(&mut text)?;
+    // What follows a command's help has lines and columns of its own: none is stretched.
+    let text = String::from_utf8_lossy(&text).replace(".SH EXTRA\n", ".SH NOTES\n.na\n");
+    std::fs::write(folder.join(page.get_filename()), text)
+}
