@@ -51,7 +51,8 @@ fn pages(command: &Command, folder: &Path) -> io::Result<()> {
     let page = Man::new(command.clone()).date(" ").source(concat!("landspeed ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     page.render(&mut text)?;
-    // What follows a command's help has lines and columns of its own: none is stretched.
-    let text = String::from_utf8_lossy(&text).replace(".SH EXTRA\n", ".SH NOTES\n.na\n");
+    // No line is stretched: synopses are long words, and examples have columns of their own.
+    let text = String::from_utf8_lossy(&text).replace(".SH EXTRA\n", ".SH NOTES\n");
+    let text = text.replacen(".SH NAME\n", ".ds AD l\n.ad l\n.SH NAME\n", 1);
     std::fs::write(folder.join(page.get_filename()), text)
 }
