@@ -87,6 +87,7 @@ mod tests {
             warm_up_ns: Nanos(0),
             interval_ns,
             observers: vec![],
+            progress_ns: Nanos(0),
         }
     }
 

@@ -88,6 +88,7 @@ mod tests {
             warm_up_ns: Nanos(0),
             interval_ns: Nanos::secs(1),
             observers: vec![],
+            progress_ns: Nanos(0),
         }
     }
 

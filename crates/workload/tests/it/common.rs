@@ -48,6 +48,7 @@ pub(crate) fn spec(workload: Workload) -> TrialSpec {
         warm_up_ns: Nanos::millis(warm_up),
         interval_ns: Nanos::millis(20),
         observers: vec![],
+        progress_ns: Nanos(0),
     }
 }
 
