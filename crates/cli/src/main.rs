@@ -18,6 +18,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use landspeed_report::{Output, safe};
 
 use crate::args::{Arguments, Command};
 use crate::exit::Exit;
@@ -40,7 +41,7 @@ fn main() -> ExitCode {
         Ok(code) => code,
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let line = landspeed_report::safe(&line(&error));
+            let line = Output::stderr().spell(&safe(&line(&error)));
             let _ = writeln!(std::io::stderr(), "landspeed: {line}");
             status(&error).into()
         }

@@ -19,13 +19,24 @@ pub(crate) fn list(
     document: &impl Serialize,
     form: &ListArgs,
 ) -> Result<()> {
+    list_as(heads, rows, document, form, || landspeed_report::table(heads, rows, Output::stdout()))
+}
+
+/// The same, which a person sees as `text`.
+pub(crate) fn list_as(
+    heads: &[&str],
+    rows: &[Vec<String>],
+    document: &impl Serialize,
+    form: &ListArgs,
+    text: impl Fn() -> String,
+) -> Result<()> {
     if let Some(file) = &form.csv {
         std::fs::write(file, landspeed_report::csv(heads, rows))
             .with_context(|| format!("cannot write {}", file.display()))?;
     }
     match form.json {
         true => out(&landspeed_report::json(document)),
-        false => out(&landspeed_report::table(heads, rows, Output::stdout().width)),
+        false => out(&text()),
     }
 }
 

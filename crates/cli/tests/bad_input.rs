@@ -179,7 +179,7 @@ fn a_full_disk_ends_the_run_and_leaves_no_lab() {
     // A file system of its own, so small that a few trials fill it; in a mount namespace that ends
     // with the command.
     let script = format!(
-        "mount -t tmpfs -o size=64k none {dir} && {LANDSPEED} tune --budget 20s --data-dir {dir} --only mtu; code=$?; exit $code"
+        "mount -t tmpfs -o size=64k none {dir} && {LANDSPEED} tune --budget 60s --data-dir {dir} --only mtu; code=$?; exit $code"
     );
     let output = Command::new("unshare")
         .args(["-m", "bash", "-c", &script])

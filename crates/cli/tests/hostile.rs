@@ -42,11 +42,11 @@ fn a_hostile_host_cannot_redraw_what_the_user_agrees_to() {
     assert!(out.contains(r"data\u{1b}[2J\r\u{202e}") && out.contains("congestion-control"), "{out}{err}");
     // The prompt: only standard input is a terminal, so that what is said can be read as it is.
     let said = hosts.file("said");
-    let command = format!("{} >/dev/null 2>{}", tune(&hosts, &["--budget", "20s"]), said.display());
+    let command = format!("{} >/dev/null 2>{}", tune(&hosts, &["--budget", "60s"]), said.display());
     let run = output(&format!("echo n | script -qec '{command}' /dev/null"));
     let asked = std::fs::read_to_string(&said).expect("what was said");
     check_harmless(&asked);
-    assert!(asked.contains("Go on? [y/N]") && asked.contains("nothing was changed"), "{asked} {run:?}");
+    assert!(asked.contains("Continue? [y/N]") && asked.contains("nothing was changed"), "{asked} {run:?}");
     assert!(asked.contains(r"\u{1b}[2J\r\u{202e}"), "{asked}");
     assert_eq!(hosts.differences(&before), Vec::<String>::new());
 }

@@ -36,7 +36,7 @@ fn a_near_miss_is_answered_with_the_name_in_one_line() {
     ] {
         let output = landspeed(args);
         let (out, err) = text(&output);
-        assert_eq!((output.status.code(), out.as_str()), (Some(1), ""), "{args:?}: {err}");
+        assert_eq!((output.status.code(), out.as_str()), (Some(2), ""), "{args:?}: {err}");
         assert!(err.contains(wanted) && err.lines().count() == 1, "{args:?}: {err}");
     }
 }

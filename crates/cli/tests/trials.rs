@@ -80,14 +80,15 @@ impl Sink for Trials {
     }
 }
 
-/// 20 ms of queue in front of a line with a round trip of 1 ms: CUBIC fills it in the start-up.
+/// 20 ms of queue in front of a line with a round trip of 1 ms: CUBIC fills it in the start-up. It is compared with the path's own
+/// round trip, since the idle one is longer on a busy machine.
 #[test]
 fn a_deep_queue_shows_in_the_round_trip_under_load() {
     needs_root!();
     let trials = Bench::new("lab:wan:rate=100M,rtt=1ms,queue=250K", LANDSPEED.as_ref()).block();
     for figures in trials.figures() {
         let loaded = figures.loaded_latency_ns.expect("a TCP stream tells its round trip");
-        assert!(loaded.0 > 4 * figures.latency_ns.0, "under load {loaded}, idle {}", figures.latency_ns);
+        assert!(loaded > Nanos::millis(4), "under load {loaded}, idle {}", figures.latency_ns);
     }
     for trial in &trials.0 {
         let samples = trial.a.observed.get::<Vec<TcpSample>>().len();

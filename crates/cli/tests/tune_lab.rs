@@ -82,15 +82,11 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
 fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
-    let result = Command::new(LANDSPEED)
-        .args(["tune", "--json", "--budget", "60s", "--seed", "7", "--only", "write-size", "--only", "tso"])
-        .arg("--data-dir")
-        .arg(folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .expect("landspeed runs");
-    let (out, err) = text(&result);
-    assert!(result.status.success(), "{err}");
+    let data = folder.path().display();
+    let run = format!("{LANDSPEED} tune --budget 60s --seed 7 --only write-size,tso --data-dir {data}");
+    let seen = on_terminal(&run);
+    shape(&seen);
+    let out = sh(&format!("{LANDSPEED} show last --json --data-dir {data}"));
     let summary: Value = serde_json::from_str(&out).expect("one JSON document");
     let lines = lines(summary["record"].as_str().expect("a path"));
     let verdicts: Vec<&Value> = lines.iter().filter(|line| line["line"] == "verdict").collect();
@@ -124,6 +120,36 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     for observer in ["flows", "snmp"] {
         let printed = |line: &str| line.starts_with(&format!("{observer} "));
         assert!(shown.lines().any(printed), "no figures of {observer} in {shown}");
+    }
+}
+
+/// What is left on a terminal of 80 columns after a command, without the line that is drawn over.
+fn on_terminal(command: &str) -> String {
+    let shown = sh(&format!(
+        "TERM=xterm NO_COLOR=1 LC_ALL=C.UTF-8 script -qefc 'stty cols 80; exec {command}' /dev/null < /dev/null"
+    ));
+    let shown = shown.replace("\r\n", "\n");
+    let stays = |part: &str| part.rfind('\n').map_or(String::new(), |end| part[..=end].to_owned());
+    let (before, last) = shown.rsplit_once("\r\u{1b}[J").expect("a line was drawn over");
+    before.split("\r\u{1b}[J").map(stays).collect::<String>() + last
+}
+
+/// A run on a terminal: two lines of what is tuned, a line a step, and the answer first in the result; a screen or two in all.
+fn shape(seen: &str) {
+    let lines: Vec<&str> = seen.lines().collect();
+    assert!(lines.len() <= 45, "{} lines:\n{seen}", lines.len());
+    assert!(lines.iter().all(|line| line.chars().count() <= 80 && *line == line.trim_end()), "{seen}");
+    assert!(lines[0].contains(" -> ") && lines[0].contains("RTT "), "{seen}");
+    assert!(lines[1].contains(" settings can matter here; time for about "), "{seen}");
+    let result = lines.iter().position(|line| line.starts_with("RESULT   ")).expect("a result");
+    let marks = ["✓", "✗", "?", "~", "bottleneck:"];
+    let is_step = |line: &&str| line.starts_with("  ") || line.is_empty();
+    assert!(lines[2..result].iter().all(is_step), "{seen}");
+    let steps =
+        lines[2..result].iter().filter(|line| marks.iter().any(|mark| line.trim_start().starts_with(mark)));
+    assert!(steps.count() >= 2, "{seen}");
+    for start in ["  rate ", "TRIED ", "LEFT ", "Everything was restored and read back."] {
+        assert!(lines[result..].iter().any(|line| line.starts_with(start)), "no '{start}' in {seen}");
     }
 }
 

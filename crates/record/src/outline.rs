@@ -105,11 +105,9 @@ mod tests {
             (written.header, written.second, written.last),
             (begun, Some(note("first")), Some(note("last")))
         );
-        assert!(!written.in_progress);
-        let other = File::open(&path).unwrap();
-        other.lock().unwrap();
-        assert!(outline(&path).unwrap().in_progress);
-        drop(other);
+        assert!(written.in_progress);
+        drop(writer);
+        assert!(!outline(&path).unwrap().in_progress);
         let whole = std::fs::read(&path).unwrap();
         std::fs::write(&path, [&whole, &b"{\"line\":\"no"[..]].concat()).unwrap();
         let cut = outline(&path).unwrap();

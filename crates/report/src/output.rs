@@ -1,9 +1,10 @@
 //! Where text goes, and what it may look like there.
 
-use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
+
+use crate::block::micros;
 
 /// Width that is assumed where there is no terminal to ask.
 const PLAIN_WIDTH: u16 = 100;
@@ -47,12 +48,9 @@ impl Output {
         }
     }
 
-    /// `text` in the characters that this stream shows.
-    pub fn spell(self, text: &str) -> Cow<'_, str> {
-        match self.unicode || text.is_ascii() {
-            true => Cow::Borrowed(text),
-            false => Cow::Owned(text.chars().map(ascii).collect()),
-        }
+    /// `text` in the characters that this stream shows, with units as people write them.
+    pub fn spell(self, text: &str) -> String {
+        if self.unicode { micros(text) } else { text.chars().map(ascii).collect() }
     }
 }
 

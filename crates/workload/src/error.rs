@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use landspeed_units::Nanos;
+use landspeed_units::{Nanos, did_you_mean};
 
 /// A trial that did not come to its end.
 #[allow(missing_docs, reason = "each text says what its variant is")]
@@ -24,7 +24,7 @@ pub enum Error {
     #[error(
         "{line}; this host has {}{}; `landspeed cc list` shows those that can be loaded",
         available.join(", "),
-        nearest(wanted, available)
+        did_you_mean(wanted, available.iter().map(String::as_str))
     )]
     Control { line: String, wanted: String, available: Vec<String> },
     #[error("the peer ended the trial early, {phase}; its own report says why")]
@@ -51,14 +51,6 @@ impl Error {
     pub(crate) fn refused(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
         Error::Refused { operation, object: object.to_string(), source }
     }
-}
-
-/// "; did you mean bbr?", where a name is that close.
-fn nearest(wanted: &str, available: &[String]) -> String {
-    const CLOSE: usize = 2;
-    let closest = available.iter().min_by_key(|name| strsim::osa_distance(wanted, name));
-    let closest = closest.filter(|name| strsim::osa_distance(wanted, name) <= CLOSE);
-    closest.map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
 
 impl From<landspeed_transport::Error> for Error {

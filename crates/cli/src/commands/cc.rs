@@ -7,7 +7,7 @@ use landspeed_congestion::{self as congestion, CONTROLS, Control, Loaded, State}
 
 use crate::args::{CcAction, CcArgs, ListArgs};
 use crate::listing::{ControlEntry, ControlList, ControlState, FORMAT};
-use crate::output::{self, out};
+use crate::output::{self, out, usage};
 use crate::stop::Stop;
 
 pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {
@@ -94,7 +94,7 @@ fn hold(names: &[String]) -> Result<()> {
 }
 
 fn load(names: &[String]) -> Result<Vec<Loaded>> {
-    Ok(names.iter().map(|name| congestion::load(name)).collect::<Result<_, _>>()?)
+    names.iter().map(|name| congestion::load(name).map_err(wrong_name)).collect()
 }
 
 fn keep(controls: Vec<Loaded>) -> Result<()> {
@@ -118,8 +118,13 @@ fn keep(controls: Vec<Loaded>) -> Result<()> {
 
 fn unload(names: &[String]) -> Result<()> {
     for name in names {
-        let row = congestion::unload(name)?;
+        let row = congestion::unload(name).map_err(wrong_name)?;
         out(&format!("{} is gone for new connections", row.kernel_name))?;
     }
     Ok(())
+}
+
+/// A name that there is not is wrong usage; what else goes wrong is this host's.
+fn wrong_name(error: congestion::Error) -> anyhow::Error {
+    if matches!(error, congestion::Error::Unknown { .. }) { usage(error) } else { error.into() }
 }

@@ -13,7 +13,7 @@ use landspeed_simulator::study_run;
 use crate::args::{CompareArgs, FormArgs, HostArgs};
 use crate::data;
 use crate::hosts::NamedHosts;
-use crate::output::agree;
+use crate::output::{agree, usage};
 use crate::stop::Stop;
 use crate::study::{self, Recorder};
 
@@ -64,7 +64,7 @@ impl Job {
         if simulated {
             study::check_simulated(&words)?;
         }
-        study::check(args)?;
+        study::check(args).map_err(usage)?;
         let study = lab.map(|path| study::planned(args, path, engine)).transpose()?;
         let head = StudyHead { command: data::command_line(), started };
         Ok(Job { engine, file, words, study, done: HashSet::new(), head: Some(head), writer: None, note })

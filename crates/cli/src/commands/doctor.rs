@@ -3,16 +3,17 @@
 use std::collections::HashSet;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use landspeed_knob::doctor;
 use landspeed_knob::{self as knob, Place};
 use landspeed_observer::host;
 use landspeed_record::{HostFacts, LinkFacts};
+use landspeed_report::Output;
 use landspeed_units::did_you_mean;
 
 use crate::args::DoctorArgs;
 use crate::listing::{DoctorDocument, DoctorFinding, FORMAT};
-use crate::output::{list, out};
+use crate::output::{list_as, out, usage};
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let facts = host::probe();
@@ -33,7 +34,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let rows: Vec<Vec<String>> = document.findings.iter().map(row).collect();
-    list(&["", "link", "knob", "now", "finding", "remedy"], &rows, &document, &args.form)?;
+    let heads = ["", "link", "knob", "now", "finding", "remedy"];
+    list_as(&heads, &rows, &document, &args.form, || told(&document.findings))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -41,11 +43,11 @@ fn link<'a>(facts: &'a HostFacts, name: &str) -> Result<&'a LinkFacts> {
     let Some(link) = facts.links.iter().find(|link| link.name == name) else {
         let known: Vec<&str> = facts.links.iter().map(|link| link.name.as_str()).collect();
         let near = did_you_mean(name, known.iter().copied());
-        bail!(
+        return Err(usage(format!(
             "no interface is called '{}'{near} (this host has {})",
             name.escape_default(),
             known.join(", ")
-        );
+        )));
     };
     Ok(link)
 }
@@ -56,6 +58,18 @@ fn found(facts: &HostFacts, link: Option<&LinkFacts>) -> Vec<DoctorFinding> {
     let states = knob::probe(&Place { device: interface.clone().unwrap_or_else(|| "lo".to_owned()) });
     let findings = doctor::doctor(facts, link, &states).into_iter();
     findings.map(|finding| DoctorFinding { interface: interface.clone(), finding }).collect()
+}
+
+/// Each finding as three parts: the value, what is wrong with it, and what to do.
+fn told(findings: &[DoctorFinding]) -> String {
+    let rows = findings.iter().flat_map(|DoctorFinding { interface, finding }| {
+        let at = interface.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let now = format!("{} is {}{at}", finding.knob, finding.now);
+        let lines = [(finding.severity.to_string(), now), (String::new(), finding.what.clone())];
+        lines.into_iter().chain([(String::new(), format!("→ {}", finding.remedy))])
+    });
+    let rows: Vec<Vec<String>> = rows.map(|(severity, text)| vec![severity, text]).collect();
+    landspeed_report::table(&["", ""], &rows, Output::stdout())
 }
 
 fn row(DoctorFinding { interface, finding }: &DoctorFinding) -> Vec<String> {

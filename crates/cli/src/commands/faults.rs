@@ -8,7 +8,7 @@ use landspeed_faults::{FAULTS, Fault, Scenario, Stage};
 use crate::args::ListArgs;
 use crate::labs;
 use crate::listing::{FORMAT, FaultEntry, FaultList};
-use crate::output::{self, out};
+use crate::output::{self, out, usage};
 use crate::stop::Stop;
 
 pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
@@ -26,8 +26,8 @@ pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
 
 /// Sets the faults up and holds them until Ctrl-C; says where the flow is.
 pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
-    let faults = names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>()?;
-    let scenario = Scenario::with(&faults)?;
+    let faults = names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>().map_err(usage)?;
+    let scenario = Scenario::with(&faults).map_err(usage)?;
     let stop = Stop::on_signals()?;
     stop.in_order("");
     let own = std::env::current_exe().context("cannot find landspeed itself")?;

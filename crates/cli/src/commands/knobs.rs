@@ -13,7 +13,7 @@ use landspeed_units::did_you_mean;
 
 use crate::args::KnobsArgs;
 use crate::listing::{FORMAT, KnobEntry, KnobHere, KnobList};
-use crate::output::{list, out};
+use crate::output::{list, out, usage};
 
 pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
     let asked = Asked::of(&args.words)?;
@@ -72,7 +72,7 @@ impl Asked {
             let has_part = |factor: &&Factor| factor.names().any(|name| name.contains(word));
             let found: Vec<&'static Factor> = all.all().filter(has_part).collect();
             if found.is_empty() {
-                bail!(asked.unknown(word));
+                return Err(usage(asked.unknown(word)));
             }
             parts = true;
             asked.factors.extend(found);
@@ -167,5 +167,5 @@ fn detail(entry: &KnobEntry) -> String {
     lines.retain(|(_, text)| !text.is_empty());
     let rows: Vec<Vec<String>> =
         lines.into_iter().map(|(what, text)| vec![format!("  {what}"), text]).collect();
-    table(&[&entry.name, ""], &rows, Output::stdout().width)
+    table(&[&entry.name, ""], &rows, Output::stdout())
 }

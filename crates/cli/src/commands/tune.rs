@@ -47,7 +47,7 @@ fn with_pair(
     let pair = joined.pairs.first_mut().context("no pair of hosts")?;
     let plan = plan(pair, options)?;
     if args.dry_run {
-        print!("{}\n{}", head(pair, &plan, options), plan_text(&plan, options, Output::stdout().width));
+        print!("{}\n{}", head(pair, &plan, options), plan_text(&plan, options, Output::stdout()));
         return Ok(None);
     }
     check_answerable(&plan, options)?;
@@ -72,7 +72,7 @@ fn with_pair(
 fn introduce(pair: &Pair, plan: &TunePlan, options: &TuneOptions, args: &TuneArgs) -> Result<()> {
     let mut text = format!("{}\n", head(pair, plan, options));
     if args.full {
-        text += &plan_text(plan, options, Output::stderr().width);
+        text += &plan_text(plan, options, Output::stderr());
     }
     if options.in_lab || args.yes {
         let _ = write!(std::io::stderr(), "{}", Output::stderr().spell(&text));
@@ -202,7 +202,7 @@ fn seconds() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
-fn plan_text(plan: &TunePlan, options: &TuneOptions, width: u16) -> String {
+fn plan_text(plan: &TunePlan, options: &TuneOptions, output: Output) -> String {
     let mut text = String::new();
     for line in &plan.baseline {
         text.push_str(&format!("start: {line}\n"));
@@ -215,7 +215,7 @@ fn plan_text(plan: &TunePlan, options: &TuneOptions, width: u16) -> String {
             vec![c.knob.clone(), c.from.clone(), c.value.clone(), c.skip.clone().unwrap_or(with)]
         })
         .collect();
-    text.push_str(&landspeed_report::table(&["knob", "now", "try", ""], &rows, width));
+    text.push_str(&landspeed_report::table(&["knob", "now", "try", ""], &rows, output));
     text.push('\n');
     if options.looks() {
         text.push_str(

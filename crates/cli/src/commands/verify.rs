@@ -131,7 +131,7 @@ fn text(report: &VerifyReport) -> String {
             [&one.knob, now, &one.kept, &said].map(safe).to_vec()
         };
         let rows: Vec<Vec<String>> = report.settings.iter().map(row).collect();
-        parts.push(table(&["setting", "now", "kept", ""], &rows, Output::stdout().width));
+        parts.push(table(&["setting", "now", "kept", ""], &rows, Output::stdout()));
     }
     let lines: Vec<String> = (report.files.iter().map(file_line))
         .chain(report.in_your_program.iter().map(|setting| format!("in your program: {setting}")))

@@ -5,7 +5,7 @@
 mod conflicts;
 mod irqs;
 mod links;
-mod namespace;
+pub(crate) mod namespace;
 mod processor;
 mod system;
 mod virtualization;

@@ -1,6 +1,7 @@
 //! Which network namespace the calling thread is in.
 
 use std::fs;
+use std::path::Path;
 
 use landspeed_record::HostFacts;
 
@@ -19,6 +20,11 @@ pub(super) fn fill(facts: &mut HostFacts) {
         Ok(initial) => facts.initial_netns = initial,
         Err(why) => facts.notes.push(format!("network namespace: taken for one of several: {why}")),
     }
+}
+
+/// Whether `namespace`, as /proc calls it, is the machine's first.
+pub(crate) fn is_first(namespace: &Path) -> bool {
+    namespace == Path::new(FIRST_NET) || fs::read_link("/proc/1/ns/net").is_ok_and(|first| first == namespace)
 }
 
 /// Whether it is the machine's first one: its number says so, or kthreadd, which never leaves it, is in it.

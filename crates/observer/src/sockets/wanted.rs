@@ -12,6 +12,7 @@ use super::Own;
 use super::found::{Found, canonical, list};
 use super::owners::inodes_of_target;
 use crate::Error;
+use crate::host::namespace::is_first;
 
 /// With more ports than these, one walk over all sockets is cheaper than one for each.
 const FEW_PORTS: usize = 8;
@@ -133,12 +134,12 @@ fn elsewhere(pid: u32, there: &Path) -> Error {
             format!("network namespace {name}"),
             format!("`landspeed explain netns:{name} --pid {pid}` watches it"),
         ),
-        None if namespace("1").is_some_and(|first| first == there) => {
+        None if is_first(there) => {
             let from = format!("`landspeed explain --pid {pid}`, run outside this namespace, watches it");
-            ("the machine's first network namespace".to_owned(), from)
+            ("another network namespace, the machine's first".to_owned(), from)
         }
         None => (
-            "a network namespace without a name".to_owned(),
+            "another network namespace, which has no name".to_owned(),
             format!(
                 "name it (`ip netns attach NAME {pid}`), then `landspeed explain netns:NAME --pid {pid}`"
             ),

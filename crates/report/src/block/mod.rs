@@ -14,7 +14,7 @@ pub use csv::csv;
 pub(crate) use table::{ABSENT, Cell, Column, ColumnKind, Quantity, Row, Table};
 pub(crate) use terminal::plain;
 pub use terminal::table;
-pub(crate) use text::{Look, Text, code};
+pub(crate) use text::{Look, Text, code, micros};
 
 use crate::output::Tone;
 

@@ -21,16 +21,15 @@ impl Document {
         parts.extend(self.sections.iter().map(|section| pen.section(section)));
         let parts: Vec<String> =
             parts.iter().filter(|lines| !lines.is_empty()).map(|l| l.join("\n")).collect();
-        output.spell(&(parts.join("\n\n") + "\n")).into_owned()
+        output.spell(&(parts.join("\n\n") + "\n"))
     }
 }
 
-/// `rows` of words under `headers`, laid out to `width` columns; a row may be shorter than the headers. Ends without a line
-/// break.
-pub fn table(headers: &[&str], rows: &[Vec<String>], width: u16) -> String {
+/// `rows` of words under `headers`, laid out for `output`; a row may be shorter than the headers. Ends without a line break.
+pub fn table(headers: &[&str], rows: &[Vec<String>], output: Output) -> String {
     let columns = headers.iter().map(|name| Column::words(*name)).collect();
-    let pen = Pen { style: Style { color: false }, width: width.into(), watched: false, full: true };
-    pen.table(&Table::new("", "", columns).rows(rows.iter().cloned())).join("\n")
+    let pen = Pen { style: Style { color: false }, width: output.width.into(), watched: false, full: true };
+    output.spell(&pen.table(&Table::new("", "", columns).rows(rows.iter().cloned())).join("\n"))
 }
 
 #[derive(Debug, Clone, Copy)]

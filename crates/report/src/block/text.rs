@@ -84,7 +84,7 @@ pub(crate) fn code(words: impl AsRef<str>) -> Text {
 }
 
 /// "41 us" as people write it: "41 µs".
-fn micros(text: &str) -> String {
+pub(crate) fn micros(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(" us") {
