@@ -91,8 +91,10 @@ pub fn gain_is_proven(summary: &TuneSummary) -> bool {
 
 /// The list, ready to be printed.
 pub fn records(report: &RecordsReport) -> Document {
-    let columns = ["id", "when", "run", "path", "result"].map(Column::words);
-    let columns = columns.into_iter().chain([Column::number("size")]).collect();
+    // The id is a time too.
+    let when = Column::words("when").above_width(100);
+    let [id, run, path, result] = ["id", "run", "path", "result"].map(Column::words);
+    let columns = vec![id, when, run, path, result, Column::number("size")];
     let row = |row: &RecordRow| {
         let words = [&row.id, &row.when, &row.kind, &row.path, &row.result];
         let words = words.map(|words| Cell::from(safe(words)));
