@@ -80,8 +80,7 @@ impl NamedHosts {
 
     /// Whether landspeed makes the hosts itself.
     pub(crate) fn in_lab(&self) -> bool {
-        let plan = topology::find(&self.words).and_then(|topology| topology.plan(&self.words));
-        plan.is_ok_and(|plan| plan.is_lab())
+        labs::is_lab(&self.words)
     }
 
     pub(crate) fn join(&self) -> Result<Joined> {

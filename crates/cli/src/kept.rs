@@ -8,10 +8,10 @@ use landspeed_knob as knob;
 use landspeed_knob::persist::{Change, Kept, LeftOut, Persisted, changes, confirmed, persist};
 use landspeed_observer::host;
 use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
-use landspeed_topology as topology;
 
 use crate::args::{KeptArgs, SideArg};
 use crate::data;
+use crate::labs;
 
 /// What of a run is to last, on either host.
 pub(crate) struct KeptSettings {
@@ -35,8 +35,7 @@ impl KeptSettings {
     /// Whether landspeed made the hosts itself.
     pub(crate) fn is_labs(&self) -> bool {
         let words: Vec<String> = self.summary.topology.split(' ').map(str::to_owned).collect();
-        let plan = topology::find(&words).and_then(|topology| topology.plan(&words));
-        plan.is_ok_and(|plan| plan.is_lab())
+        labs::is_lab(&words)
     }
 
     pub(crate) fn facts(&self, side: Side) -> &HostFacts {

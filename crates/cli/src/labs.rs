@@ -7,6 +7,12 @@ use landspeed_knob::journal;
 use landspeed_topology::lab::{self, Removed, Which};
 use landspeed_topology::{self as topology, Hosts};
 
+/// Whether the words name hosts that landspeed makes itself.
+pub(crate) fn is_lab(words: &[String]) -> bool {
+    let plan = topology::find(words).and_then(|topology| topology.plan(words));
+    plan.is_ok_and(|plan| plan.is_lab())
+}
+
 /// Opens the hosts that the words name. Where these are a lab, those that a crash left behind go.
 pub(crate) fn open(words: &[String]) -> Result<Box<dyn Hosts>> {
     let hosts = topology::open(words)?;

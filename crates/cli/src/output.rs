@@ -1,7 +1,7 @@
 //! What is said to the user, and asked.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -30,10 +30,7 @@ pub(crate) fn list_as(
     form: &ListArgs,
     text: impl Fn() -> String,
 ) -> Result<()> {
-    if let Some(file) = &form.csv {
-        std::fs::write(file, landspeed_report::csv(heads, rows))
-            .with_context(|| format!("cannot write {}", file.display()))?;
-    }
+    save(form.csv.as_deref(), || landspeed_report::csv(heads, rows))?;
     match form.json {
         true => out(&landspeed_report::json(document)),
         false => out(&text()),
@@ -46,15 +43,15 @@ pub(crate) fn present(
     form: &FormArgs,
     detail: Detail,
 ) -> Result<()> {
-    let write = |file: &Option<PathBuf>, text: &dyn Fn() -> String| match file {
-        Some(file) => {
-            std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
-        }
-        None => Ok(()),
-    };
-    write(&form.html, &|| report.page())?;
-    write(&form.csv, &|| report.csv())?;
+    save(form.html.as_deref(), || report.page())?;
+    save(form.csv.as_deref(), || report.csv())?;
     out(&if form.json { as_json() } else { report.text(Output::stdout(), detail) })
+}
+
+/// Writes a file where one is asked for.
+fn save(file: Option<&Path>, text: impl Fn() -> String) -> Result<()> {
+    let Some(file) = file else { return Ok(()) };
+    std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Prints on standard output, ending with one newline; a reader that has gone is an error that `main`

@@ -183,7 +183,7 @@ fn a_hand_started_agent_serves_who_has_its_line() {
     let wrong_pin = b.token_file(&hosts, "pin", &mispinned);
     let (ok, _, err) = with(&wrong_pin, &invite(&mispinned));
     assert!(!ok && err.contains("certificate"), "{err}");
-    // The line as it was printed works, whole and as pasting leaves it; nobody else reads its token meanwhile.
+    // The line as it was printed works, whole and as pasting leaves it; no other user reads its token meanwhile.
     let pasted = format!("'{}'\n", b.line);
     let ends = [&[reach[0].as_str(), &pasted], &reach.iter().map(String::as_str).collect::<Vec<_>>()[2..]];
     let mut run = measure(&hosts, &ends.concat()).stdout(Stdio::piped()).spawn().expect("it runs");

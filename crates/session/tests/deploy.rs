@@ -109,7 +109,7 @@ fn works(session: Session) {
 #[test]
 fn a_host_without_landspeed_is_sent_one_of_which_nothing_is_left() {
     let far = Far::new();
-    // What a login shell greets with is in nobody's way.
+    // The greeting of a login shell is skipped.
     let session = far.session_by("echo Welcome to far; printf 'no newline'; exec /bin/sh").unwrap();
     assert_eq!(far.files("runtime"), Vec::<PathBuf>::new(), "while it runs");
     assert!(far.ran().starts_with("/proc/") && far.ran().ends_with("agent --stdio --sent"), "{}", far.ran());

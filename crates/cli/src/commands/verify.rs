@@ -63,7 +63,7 @@ enum FileState {
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
     let kept = KeptSettings::read(&args.kept)?;
     let side = match (&args.interface, args.kept.host) {
-        // Whoever names the interface says what to read.
+        // With --interface the user says what to read.
         (Some(_), host) => host.map_or(Side::A, Side::from),
         (None, host) => kept.side_here(host).map_err(|why| anyhow!("{why}; name the --interface to read"))?,
     };
@@ -112,7 +112,7 @@ fn check_file(file: &File) -> CheckedFile {
     CheckedFile { path: file.path.clone(), state }
 }
 
-/// Without any of the files the settings are somebody else's to keep.
+/// Where none of the files is there, another tool may keep the settings.
 fn is_half_written(files: &[CheckedFile]) -> bool {
     let is_missing = |file: &CheckedFile| file.state == FileState::Missing;
     !files.iter().all(is_missing) && files.iter().any(|file| file.state != FileState::AsWritten)
