@@ -39,7 +39,7 @@ static: setup
 
 # The package and the program on fresh systems: Debian 11, 12 and 13, as far as apt's sources have them.
 test-dist: dist
-	@.ci/install debootstrap lintian unshare:util-linux
+	@.ci/install debootstrap lintian ip:iproute2 unshare:util-linux
 	$(SUDO) .ci/test-dist $(DIST)
 
 # A C compiler for ring and libbpf; clang for BPF programs; make, pkg-config and two headers for libbpf.
