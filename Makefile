@@ -36,6 +36,7 @@ static: setup
 	rm -rf $(DIST) && mkdir -p $(DIST)
 	cp target/$(MACHINE)/dist/landspeed $(DIST)
 	$(DIST)/landspeed generate $(DIST)/share
+	$(CARGO) run --quiet --locked -p xtask -- notices > $(DIST)/NOTICES
 
 # The package and the program on fresh systems: Debian 11, 12 and 13, as far as apt's sources have them.
 test-dist: dist

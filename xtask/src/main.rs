@@ -11,6 +11,7 @@ mod docs;
 mod false_keeps;
 mod faults;
 mod incoming;
+mod notices;
 mod phrases;
 mod placebos;
 mod stop;
@@ -40,6 +41,8 @@ enum Task {
     Test,
     /// Write the generated pages.
     Docs,
+    /// Print the licences of everything that is linked into landspeed.
+    Notices,
     /// landspeed's workloads against the tools that people use today.
     Bench(bench::Options),
     /// Real decisions between equal settings, in the lab.
@@ -63,6 +66,7 @@ fn main() -> ExitCode {
         Task::Check => check(root),
         Task::Test => test::run(root),
         Task::Docs => docs::write(root),
+        Task::Notices => notices::print(root),
         Task::Bench(options) => bench::run(&options),
         Task::Placebos(options) => placebos::run(&options),
         Task::FalseKeeps(options) => false_keeps::run(&options),

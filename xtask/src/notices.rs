@@ -1,0 +1,87 @@
+//! `xtask notices`: the licences of what is linked into landspeed, as their crates carry them. Most of them ask that their text
+//! goes with the program.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+/// How the files of a crate that hold its terms begin.
+const FILES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "UNLICENSE"];
+
+/// Prints each text once, below the crates that carry it. A crate without a text is named with its licence.
+pub(crate) fn print(root: &Path) -> Result<()> {
+    let metadata = metadata(root)?;
+    let linked = linked(&metadata);
+    ensure!(!linked.is_empty(), "cargo metadata names nothing that landspeed is made of");
+    let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        // Its own crates have no source: their licence is the project's.
+        if !linked.contains(text(&package["id"])) || package["source"].is_null() {
+            continue;
+        }
+        let name = format!("{} {}", text(&package["name"]), text(&package["version"]));
+        let terms = terms(package)?;
+        let none = || format!("Licence: {}", text(&package["license"]));
+        let found = if terms.is_empty() { vec![none()] } else { terms };
+        found.into_iter().for_each(|text| texts.entry(text).or_default().push(name.clone()));
+    }
+    for (text, crates) in texts {
+        println!("{}\n\n{}\n\n{}\n", crates.join(", "), text, "-".repeat(72));
+    }
+    Ok(())
+}
+
+fn metadata(root: &Path) -> Result<Value> {
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &target])
+        .current_dir(root)
+        .output()
+        .context("cannot run cargo metadata")?;
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr).trim());
+    serde_json::from_slice(&output.stdout).context("cargo metadata")
+}
+
+/// The ids of what the program depends on, but for what only builds or tests it.
+fn linked(metadata: &Value) -> BTreeSet<&str> {
+    let packages = metadata["packages"].as_array().into_iter().flatten();
+    let nodes = metadata["resolve"]["nodes"].as_array().into_iter().flatten();
+    let nodes: BTreeMap<_, _> = nodes.map(|node| (text(&node["id"]), &node["deps"])).collect();
+    let mut open: Vec<_> =
+        packages.filter(|one| one["name"] == "landspeed").map(|one| text(&one["id"])).collect();
+    let mut seen = BTreeSet::new();
+    while let Some(id) = open.pop().filter(|id| nodes.contains_key(id)) {
+        if seen.insert(id) {
+            let needs = nodes[id].as_array().into_iter().flatten();
+            let normal = |dep: &&Value| {
+                dep["dep_kinds"].as_array().is_some_and(|all| all.iter().any(|one| one["kind"].is_null()))
+            };
+            open.extend(needs.filter(normal).map(|dep| text(&dep["pkg"])));
+        }
+    }
+    seen
+}
+
+/// The texts of a crate's terms, from the folder of its manifest.
+fn terms(package: &Value) -> Result<Vec<String>> {
+    let folder =
+        Path::new(text(&package["manifest_path"])).parent().context("a manifest lies in a folder")?;
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
+        if path.is_file() && FILES.iter().any(|start| name.starts_with(start)) {
+            let text =
+                std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            found.push(text.trim().to_owned());
+        }
+    }
+    Ok(found)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
