@@ -57,9 +57,12 @@ const USUAL: &[(&str, &str)] = &[
     ("format", "Version of this document."),
     ("host_a", "Host A, which sends unless the direction is reversed."),
     ("host_b", "Host B."),
+    ("invalid", "Runs that do not count: nothing of them is in any figure."),
     ("landspeed", "Version of landspeed that ran."),
     ("notes", "What a reader should know, one line each."),
-    ("record", "Path of the record."),
+    ("protocol", "Congestion control: its name in `landspeed cc list`."),
+    ("record", "Path of the record; null where none was kept."),
+    ("runs", "Runs that count."),
     ("side", "Which of the two hosts."),
     ("started", "Start of the run, RFC 3339 UTC."),
     ("took_ns", "How long it took."),
@@ -76,17 +79,35 @@ const UNITS: &str = "A number's unit is the end of its name: `_bps` bit/s, `_byt
 const HEAD: &str = "<!-- Written from the types by `make docs`. Edit their doc comments instead. -->\n\n";
 
 /// Both pages: path within the project, and text.
+///
+/// # Errors
+/// A source that is no Rust, or a member or value without a doc comment: its row would say nothing.
 pub(crate) fn pages(root: &Path) -> Result<Vec<(String, String)>> {
     let types = Types::read(root)?;
     let (json, told) = types.documents()?;
     let record = types.record(&told)?;
+    let silent = silent(&json).chain(silent(&record)).collect::<Vec<_>>();
+    if !silent.is_empty() {
+        bail!("these need a doc comment on their types, for docs/reference:\n{}", silent.join("\n"));
+    }
     Ok(vec![("docs/reference/json.md".into(), json), ("docs/reference/record.md".into(), record)])
+}
+
+/// Rows of a page's tables that have no meaning, each with the heading that it is under.
+fn silent(page: &str) -> impl Iterator<Item = String> {
+    let mut heading = "";
+    page.lines().filter_map(move |line| {
+        heading = line.strip_prefix("## ").unwrap_or(heading);
+        line.ends_with("|  |").then(|| format!("{heading}: {line}"))
+    })
 }
 
 struct Field {
     /// None where its fields stand beside the others.
     name: Option<String>,
     is: Type,
+    /// Whether null stands for one of its values.
+    is_nullable: bool,
     about: String,
 }
 
@@ -118,7 +139,7 @@ struct Types {
     details: BTreeMap<&'static str, Vec<(String, Type)>>,
 }
 
-/// Types that a text mentioned and nobody has told of yet.
+/// Types that a text mentioned and that have no section yet.
 type Mentioned = BTreeSet<String>;
 
 impl Types {
@@ -300,7 +321,10 @@ impl Types {
 
     fn field(&self, owner: &str, field: &Field, page: &mut String, mentioned: &mut Mentioned) -> Result<()> {
         if let Some(name) = &field.name {
-            let words = self.words(&field.is, mentioned)?;
+            let mut words = self.words(&field.is, mentioned)?;
+            if field.is_nullable {
+                words += " or null";
+            }
             let usual = USUAL.iter().find(|(usual, _)| usual == name).map_or("", |(_, about)| about);
             let about = if field.about.is_empty() { usual } else { &field.about };
             let _ = writeln!(page, "| `{name}` | {words} | {about} |");
@@ -308,7 +332,11 @@ impl Types {
         }
         for (name, is) in self.details.get(owner).into_iter().flatten() {
             let words = self.words(is, mentioned)?;
-            let _ = writeln!(page, "| `{name}` | {words} | missing where there is nothing of the kind |");
+            let about = self.declared.get(&self.name_of(innermost(is))?).map_or("", |is| &is.about);
+            let _ = writeln!(
+                page,
+                "| `{name}` | {words} | {about} Missing where there is nothing of the kind. |"
+            );
         }
         let name = self.name_of(&field.is)?;
         match self.declared.get(&name).map(|declared| &declared.shape) {
@@ -326,11 +354,23 @@ impl Types {
     fn one_of(&self, variant: &Variant, page: &mut String, mentioned: &mut Mentioned) -> Result<()> {
         let words = match &variant.holds {
             Some(is) => self.words(is, mentioned)?,
-            None => "null".to_owned(),
+            None if variant.fields.is_empty() => "null".to_owned(),
+            None => format!("object of {}", self.with(variant, mentioned)?),
         };
-        let about = if variant.about.is_empty() { "" } else { ": " };
-        let _ = writeln!(page, "| `{}` | {words} | one of these{about}{} |", variant.name, variant.about);
+        let Variant { name, about, .. } = variant;
+        let about = if about.is_empty() { String::new() } else { format!("One of these. {about}") };
+        let _ = writeln!(page, "| `{name}` | {words} | {about} |");
         Ok(())
+    }
+
+    /// The members of a variant: names, types and meanings.
+    fn with(&self, variant: &Variant, mentioned: &mut Mentioned) -> Result<String> {
+        let member = |field: &Field| {
+            let name = field.name.as_deref().unwrap_or_default();
+            let about = field.about.trim_end_matches('.');
+            Ok(format!("`{name}` {} ({about})", self.words(&field.is, mentioned)?))
+        };
+        Ok(variant.fields.iter().map(member).collect::<Result<Vec<_>>>()?.join(", "))
     }
 
     fn choice(
@@ -350,13 +390,11 @@ impl Types {
         }
         let _ = writeln!(page, "| {} | with | meaning |\n|---|---|---|", tag.map_or("one of", |tag| tag));
         for variant in variants {
-            let mut with = Vec::new();
-            with.extend(variant.holds.as_ref().map(|is| self.words(is, mentioned)).transpose()?);
-            for field in &variant.fields {
-                let name = field.name.as_deref().unwrap_or_default();
-                with.push(format!("`{name}` {}", self.words(&field.is, mentioned)?));
-            }
-            let _ = writeln!(page, "| `\"{}\"` | {} | {} |", variant.name, with.join(", "), variant.about);
+            let with = match &variant.holds {
+                Some(is) => self.words(is, mentioned)?,
+                None => self.with(variant, mentioned)?,
+            };
+            let _ = writeln!(page, "| `\"{}\"` | {with} | {} |", variant.name, variant.about);
         }
         Ok(())
     }
@@ -423,6 +461,11 @@ impl Variant {
     }
 }
 
+/// What a list or an option is of.
+fn innermost(is: &Type) -> &Type {
+    arguments(is).first().map_or(is, |inner| innermost(inner))
+}
+
 fn arguments(is: &Type) -> Vec<&Type> {
     let Type::Path(path) = is else { return Vec::new() };
     let Some(PathArguments::AngleBracketed(of)) = path.path.segments.last().map(|last| &last.arguments)
@@ -448,7 +491,9 @@ fn members(fields: &Fields, rename_all: Option<&str>) -> Vec<Field> {
         if serde.has("skip_serializing_if") {
             about += " Missing where there is none.";
         }
-        Some(Field { name: name.filter(|_| !serde.has("flatten")), is: field.ty.clone(), about })
+        let name = name.filter(|_| !serde.has("flatten"));
+        let is_nullable = serde.get("with").is_some_and(|with| with.starts_with("unknown::"));
+        Some(Field { name, is: field.ty.clone(), is_nullable, about })
     };
     fields.iter().filter_map(member).collect()
 }
@@ -524,7 +569,7 @@ fn about(attributes: &[Attribute]) -> String {
         },
         _ => None,
     };
-    let lines: Vec<String> = attributes.iter().filter_map(line).collect();
+    let lines: Vec<String> = attributes.iter().filter_map(line).filter(|line| !line.is_empty()).collect();
     let text = lines.join(" ").replace("[`", "`").replace("`]", "`").replace("crate::", "");
     text.replace("`None`", "null").replace('|', "\\|").trim().to_owned()
 }
@@ -568,6 +613,12 @@ mod tests {
         let missing: Vec<&String> =
             found.iter().filter(|name| !text.contains(&format!("`{name}`"))).collect();
         assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn a_row_without_a_meaning_is_named() {
+        let page = "## Figures\n\n| `rate_bps` | number | Goodput. |\n| `steal` | number |  |\n";
+        assert_eq!(silent(page).collect::<Vec<_>>(), ["Figures: | `steal` | number |  |"]);
     }
 
     #[test]

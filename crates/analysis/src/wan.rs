@@ -50,16 +50,14 @@ fn reasons(name: &str, direction: &DirectionStats, rtt: Nanos) -> Vec<String> {
         ));
     }
     let bound = late_bound(rtt);
-    if direction.late_p99_ns > bound {
+    if let Some(late) = direction.late_p99_ns.filter(|late| *late > bound) {
         reasons.push(format!(
-            "{name}: one frame in a hundred was over {} late; {bound} is the most for a round trip of {rtt}",
-            direction.late_p99_ns
+            "{name}: one frame in a hundred was over {late} late; {bound} is the most for a round trip of {rtt}"
         ));
     }
-    if direction.late_max_ns > LATE_MOST {
+    if let Some(late) = direction.late_max_ns.filter(|late| *late > LATE_MOST) {
         reasons.push(format!(
-            "{name}: a frame was {} late, longer than TCP waits before it sends again ({LATE_MOST})",
-            direction.late_max_ns
+            "{name}: a frame was {late} late, longer than TCP waits before it sends again ({LATE_MOST})"
         ));
     }
     reasons
@@ -70,8 +68,8 @@ mod tests {
     use super::*;
 
     fn link(rtt_ms: u64, late_p99: Nanos, late_max: Nanos) -> WanStats {
-        let direction =
-            DirectionStats { late_p99_ns: late_p99, late_max_ns: late_max, ..DirectionStats::default() };
+        let (late_p99_ns, late_max_ns) = (Some(late_p99), Some(late_max));
+        let direction = DirectionStats { late_p99_ns, late_max_ns, ..DirectionStats::default() };
         WanStats { rtt_ns: Nanos::millis(rtt_ms), a_to_b: direction, ..WanStats::default() }
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
     Ok(Some(StudyPath {
         rate_bps,
         rtt_ns: path.rtt(),
-        queue_bytes,
+        queue_bytes: Some(queue_bytes),
         mtu_bytes: MTU,
         window_bytes: None,
         topology: words,
@@ -76,7 +76,7 @@ pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
     StudyPath {
         rate_bps: pair.link_rate().unwrap_or(UNKNOWN_RATE),
         rtt_ns: pair.path.rtt_ns,
-        queue_bytes: Bytes(0),
+        queue_bytes: None,
         mtu_bytes: u16::try_from(pair.a.link().mtu_bytes).unwrap_or(u16::MAX),
         window_bytes: None,
         topology: words.join(" "),
@@ -195,7 +195,7 @@ fn meetings(names: &[&str]) -> Vec<Contest> {
 /// 1, 2, 4 ... streams of each protocol; for each number three windows, about an even part of what path and queue hold.
 fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
     let counts = std::iter::successors(Some(1_u16), |n| n.checked_mul(2)).take_while(|n| *n <= most);
-    let even = |streams: u16| (path.bdp().0 + path.queue_bytes.0 / 2) / u64::from(streams);
+    let even = |streams: u16| (path.bdp().0 + path.room().0 / 2) / u64::from(streams);
     let windows = |streams| [even(streams) / 2, even(streams), even(streams) * 2].map(Bytes);
     let all = counts.flat_map(|streams| windows(streams).map(|window| (streams, window)));
     let of = |(streams, window_bytes): (u16, Bytes), name: &str| {

@@ -41,7 +41,7 @@ impl Link {
             spec: spec.to_string(),
             rate_bps: BitRate(plans[0].mean_bps as f64),
             rtt_ns: spec.rtt(),
-            queue_bytes: Bytes(bounded(plans[0].queue.bytes).unwrap_or(0)),
+            queue_bytes: bounded(plans[0].queue.bytes).map(Bytes),
             queue_packets: bounded(plans[0].queue.packets),
             ..WanStats::default()
         };

@@ -110,11 +110,10 @@ impl Seen {
 }
 
 fn with_lateness(figures: DirectionStats, late: &Late) -> DirectionStats {
-    let quantile = |share| late.quantile(share).unwrap_or_default();
     DirectionStats {
-        late_p50_ns: quantile(0.5),
-        late_p99_ns: quantile(0.99),
-        late_max_ns: late.most(),
+        late_p50_ns: late.quantile(0.5),
+        late_p99_ns: late.quantile(0.99),
+        late_max_ns: late.quantile(1.0).map(|_| late.most()),
         ..figures
     }
 }
@@ -145,12 +144,12 @@ mod tests {
         counters.late.add(Nanos(3), 4);
         let run = counters.read().since(&mark, counters.most_queued_since(&mark));
         assert_eq!((run.arrived_segments, run.queue_drops, run.most_queued_bytes.0), (5, 1, 80));
-        assert_eq!((run.late_p99_ns, run.late_max_ns), (Nanos(3), Nanos(3)));
+        assert_eq!((run.late_p99_ns, run.late_max_ns), (Some(Nanos(3)), Some(Nanos(3))));
         let queue = counters.queue_since(&mark, Nanos(20));
         assert_eq!(queue, [QueueSample { at_ns: Nanos(5), waiting_bytes: Bytes(70), drops: 1 }]);
         let total = counters.read().total();
         assert_eq!((total.arrived_segments, total.most_queued_bytes.0), (15, 9000));
-        assert_eq!(total.late_max_ns, Nanos::millis(80));
+        assert_eq!(total.late_max_ns, Some(Nanos::millis(80)));
     }
 
     #[test]

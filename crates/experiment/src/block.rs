@@ -39,7 +39,12 @@ impl Blocks<'_> {
     pub fn measure(&mut self, block: &Block) -> Result<BlockOutcome, Error> {
         if block.block == 0 {
             let (step, what) = (block.step.clone(), block.what.clone());
-            self.sink.line(&Line::Trying { step, what, at_ns: self.used(), blocks: block.most })?;
+            self.sink.line(&Line::Trying {
+                step,
+                what,
+                at_ns: self.used(),
+                blocks: Some(block.most).filter(|most| *most > 0),
+            })?;
         }
         match self.trials(block) {
             Ok(Some(result)) => Ok(BlockOutcome::Measured(result)),

@@ -49,8 +49,7 @@ impl Track {
     pub(crate) fn of(pair: &Pair, hosts: &dyn Hosts, rate: Option<BitRate>) -> Result<Self, Error> {
         let rtt = pair.path.rtt_ns;
         if let Some(link) = hosts.link().map(PathLink::stats) {
-            let queue = (link.queue_bytes.0 > 0).then_some(link.queue_bytes);
-            return Ok(Track { rate: link.rate_bps, queue, rtt });
+            return Ok(Track { rate: link.rate_bps, queue: link.queue_bytes, rtt });
         }
         match rate.or(pair.link_rate()) {
             Some(rate) => Ok(Track { rate, queue: None, rtt }),

@@ -9,10 +9,13 @@ use crate::Cell;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Candidate {
+    /// The knob.
     pub knob: String,
+    /// The value to try.
     pub value: String,
     /// Its value before, for people.
     pub from: String,
+    /// What it changes, prerequisites included.
     pub change: Cell,
     /// The prerequisites for people, as "knob=value".
     pub with: Vec<String>,

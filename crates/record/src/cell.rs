@@ -13,6 +13,7 @@ pub type Settings = BTreeMap<String, String>;
 pub enum Side {
     /// The first host named; sends unless the direction is reversed.
     A,
+    /// The second host named.
     B,
 }
 
@@ -43,7 +44,9 @@ impl std::fmt::Display for Side {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cell {
+    /// Knobs of host A, by name.
     pub a: Settings,
+    /// Knobs of host B, by name.
     pub b: Settings,
     /// Settings of the flow itself: transport, sockets, sizes, threads.
     pub flow: Settings,

@@ -3,7 +3,7 @@
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint};
+use crate::{EndpointOutcome, LostRounds, SweepDatagrams, SweepPoint, unknown};
 
 /// Datagrams of one flow, one end, one window. Counts of the receiving end come from the numbers that
 /// the datagrams carry.
@@ -14,16 +14,19 @@ pub struct DatagramCounts {
     pub sent: u64,
     /// Received, each one once.
     pub received: u64,
+    /// Payload of those.
     pub received_bytes: Bytes,
     /// Not received although a later one was.
     pub lost: u64,
     /// Received after one that was sent later (RFC 4737 section 3.3).
     pub reordered: u64,
+    /// Received again.
     pub duplicated: u64,
     /// Dropped because they were not of the flow, or made no sense.
     pub malformed: u64,
     /// Time in which the `received_bytes` came: from the last arrival before the window, which is not
-    /// counted (the first of all, where there was none), to the last in it.
+    /// counted (the first of all, where there was none), to the last in it; `None` where none came.
+    #[serde(with = "unknown::measured")]
     pub arrivals_ns: Nanos,
 }
 

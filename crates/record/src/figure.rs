@@ -19,15 +19,21 @@ pub struct Figure {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Amount {
+    /// How many.
     Count(u64),
     /// How many in a second.
     PerSecond(f64),
     /// A part of a whole, 0 to 1.
     Share(f64),
+    /// An amount of data.
     Bytes(Bytes),
+    /// A rate.
     RateBps(BitRate),
+    /// A time.
     TimeNs(Nanos),
+    /// Processor time.
     CpuNs(CpuNanos),
+    /// Words.
     Text(String),
 }
 
@@ -35,7 +41,9 @@ pub enum Amount {
 pub struct PartFigures {
     /// "A", or its name where there are more than two.
     pub host: String,
+    /// The workload or the observer.
     pub part: String,
+    /// Its figures.
     pub figures: Vec<Figure>,
 }
 

@@ -5,6 +5,8 @@ use std::net::IpAddr;
 use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::unknown;
+
 /// How processor time is measured on a host; see `observer` for what each can and cannot see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -24,6 +26,7 @@ pub enum CpuAccounting {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostFacts {
+    /// `uname -n`.
     pub hostname: String,
     /// `uname -r`.
     pub kernel: String,
@@ -33,7 +36,9 @@ pub struct HostFacts {
     /// /proc/sys/kernel/random/boot_id. Two agents with one boot id share one machine, so its
     /// processor time is counted once.
     pub boot_id: String,
-    /// SO_NETNS_COOKIE of the agent's network namespace; unique for a boot.
+    /// SO_NETNS_COOKIE of the agent's network namespace; unique for a boot. `None` where the kernel has none (before
+    /// Linux 5.14).
+    #[serde(with = "unknown::measured")]
     pub netns_cookie: u64,
     /// Whether the agent's network namespace is the machine's first one.
     pub initial_netns: bool,
@@ -41,16 +46,24 @@ pub struct HostFacts {
     pub may_tune: bool,
     /// Why not, where `may_tune` is false.
     pub may_not_tune_because: String,
+    /// Model of its processors, as /proc/cpuinfo tells; else their architecture.
     pub cpu_model: String,
     /// Clock of its first processor in Hz when it was probed, as the kernel tells; `None` where it does not.
     pub cpu_clock_hz: Option<f64>,
+    /// Processors that are online.
+    #[serde(with = "unknown::measured")]
     pub cpus: u32,
+    /// NUMA nodes that are online.
+    #[serde(with = "unknown::measured")]
     pub numa_nodes: u32,
+    /// Memory, as the kernel counts it (MemTotal); `None` where it does not tell.
+    #[serde(with = "unknown::measured")]
     pub memory_bytes: Bytes,
     /// cpufreq governor of cpu0, empty where there is none.
     pub governor: String,
     /// "kvm", "vmware", ... or empty on bare metal, as far as can be seen.
     pub virtualization: String,
+    /// How processor time is measured there.
     pub cpu_accounting: CpuAccounting,
     /// Congestion controls that a socket may use.
     pub congestion_available: Vec<String>,
@@ -68,6 +81,7 @@ pub struct HostFacts {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkFacts {
+    /// Name of the interface.
     pub name: String,
     /// Interface index within its namespace.
     pub index: u32,
@@ -80,10 +94,13 @@ pub struct LinkFacts {
     pub speed_mbps: Option<u64>,
     /// Addresses, IPv4 first, link-local last.
     pub addresses: Vec<IpAddr>,
+    /// NUMA node of the device; `None` where it has none, or the kernel does not tell.
     pub numa_node: Option<u32>,
     /// Processors of that node; empty where unknown.
     pub local_cpus: Vec<u32>,
+    /// Receive queues in use.
     pub rx_queues: u32,
+    /// Transmit queues in use.
     pub tx_queues: u32,
     /// Processors that take the device's interrupts, in queue order; empty where it has none.
     pub irq_cpus: Vec<u32>,
@@ -96,6 +113,7 @@ pub struct LinkFacts {
 pub struct Conflict {
     /// "irqbalance", "tuned", "bpftune".
     pub program: String,
+    /// Its process.
     pub pid: u32,
     /// Names of knobs that it would turn back.
     pub knobs: Vec<String>,

@@ -3,9 +3,12 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
+use crate::unknown;
+
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct KnobState {
+    /// Its name in the table of knobs.
     pub knob: String,
     /// Its value now, in the table's spelling; `None` where it cannot be read.
     pub value: Option<String>,
@@ -15,8 +18,9 @@ pub struct KnobState {
     pub most: Option<u64>,
     /// The values that this host offers, where it says so (congestion controls); empty where it does not.
     pub choices: Vec<String>,
-    /// How many members (queues, features, processors) one value covers; 1 for a plain value, 0 where
+    /// How many members (queues, features, processors) one value covers; 1 for a plain value, `None` where
     /// it cannot be read.
+    #[serde(with = "unknown::measured")]
     pub members: u32,
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Candidate, Cell, HostFacts, KnobState, Side, StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict,
+    unknown,
 };
 
 /// First line of every record.
@@ -28,6 +29,8 @@ pub struct Header {
     pub baseline: String,
     /// Seed of the orders of trials.
     pub seed: u64,
+    /// Time that the run was given; `None` where it takes what it takes.
+    #[serde(with = "unknown::measured")]
     pub budget_ns: Nanos,
 }
 
@@ -38,17 +41,23 @@ pub struct PathFacts {
     pub link_a: String,
     /// Interface of host B that faces A.
     pub link_b: String,
+    /// Address of host A on it.
     pub address_a: String,
+    /// Address of host B on it.
     pub address_b: String,
-    /// Idle median round trip at the start.
+    /// Idle median round trip at the start; `None` where it was not measured.
+    #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,
 }
 
 /// A decision about a step, with its full cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepLine {
+    /// What came out.
     pub summary: StepSummary,
+    /// The setting that was in force.
     pub incumbent: Cell,
+    /// The setting with the change.
     pub candidate: Cell,
 }
 
@@ -64,6 +73,7 @@ pub struct VerdictLine {
     /// Time that the run had used before it looked.
     pub at_ns: Nanos,
     pub took_ns: Nanos,
+    /// What it said.
     pub verdict: Verdict,
 }
 
@@ -82,18 +92,25 @@ pub struct Restored {
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub enum Line {
     Header(Header),
+    /// What a host is, as its agent found it.
     Host {
         side: Side,
+        /// What it is.
         facts: Box<HostFacts>,
     },
+    /// The path between the hosts.
     Path(PathFacts),
+    /// What a host's knobs are set to before the run, and which can be changed.
     Knobs {
         side: Side,
+        /// Its knobs, in the table's order.
         states: Vec<KnobState>,
     },
     /// What may be tried, in order, and what is not and why.
     Plan {
+        /// The setting at the start.
         start: Cell,
+        /// All changes that were thought of.
         candidates: Vec<Candidate>,
     },
     /// A step begins: what the trials that follow are about.
@@ -103,18 +120,22 @@ pub enum Line {
         /// What is tried, in words: "tso=on with tx-checksum=on".
         what: String,
         at_ns: Nanos,
-        /// How many blocks it may take; 0 where that depends on the time left, or is not known.
-        #[serde(default)]
-        blocks: u32,
+        /// How many blocks it may take; `None` where that depends on the time left, or is not known.
+        #[serde(default, deserialize_with = "unknown::or_default")]
+        blocks: Option<u32>,
     },
+    /// One short measurement of a setting.
     Trial(Box<Trial>),
     /// What holds the path back at the setting in force.
     Verdict(Box<VerdictLine>),
     Step(Box<StepLine>),
+    /// What `landspeed compare` is to run.
     Study(Box<Study>),
+    /// One run of a study as it was seen: raw samples.
     Run(Box<StudyRun>),
     /// Something a reader should know: a discarded block, a refused knob.
     Note {
+        /// One line.
         text: String,
     },
     Restored(Restored),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Controls, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, Observations,
-    PartFigures, PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram,
+    PartFigures, PathFacts, Side, SweepPoint, TcpSample, WanReport, Workload, ZeroCopied, datagram, unknown,
 };
 
 pub const MEASURE_FORMAT: u32 = 3;
@@ -18,14 +18,19 @@ pub struct MeasureReport {
     pub started: String,
     pub command: String,
     pub topology: String,
+    /// What was sent and measured.
     pub workload: Workload,
     /// Host A, the client: it opens the connections.
     pub host_a: HostFacts,
     pub host_b: HostFacts,
+    /// The path between them.
     pub path: PathFacts,
+    /// Goodput by direction, and by pair where there are several.
     pub streams: Vec<StreamFigure>,
-    /// Payload per second of processor time over both hosts (each machine counted once).
+    /// Payload per second of processor time over both hosts (each machine counted once); `None` where the workload has no
+    /// goodput.
     pub bytes_per_cpu_s: Option<BytesPerCpuSecond>,
+    /// Time to move data by size of a write.
     pub sweep: Vec<SweepPoint>,
     /// What `latency` holds: "round trip", "connection set-up time".
     #[serde(default)]
@@ -35,7 +40,9 @@ pub struct MeasureReport {
     /// Of documents before format 3, which `figures` has now: connections set up in a second.
     #[serde(default, skip_serializing)]
     pub connections_per_s: Option<f64>,
+    /// Processor time by host.
     pub cpu: Vec<HostCpu>,
+    /// What TCP said, by sending host.
     pub tcp: Vec<TcpFigure>,
     /// What the workload prints beside, by host.
     #[serde(default)]
@@ -51,6 +58,7 @@ pub struct MeasureReport {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamFigure {
+    /// The host that sends.
     pub sender: Side,
     /// The two hosts by name, sender first ("h0 to h3"), where several pairs were measured at once.
     #[serde(default)]
@@ -59,6 +67,7 @@ pub struct StreamFigure {
     pub rate_bps: BitRate,
     /// The same by flow.
     pub flow_rate_bps: Vec<BitRate>,
+    /// Payload that came within the window.
     pub received_bytes: Bytes,
     pub window_ns: Nanos,
 }
@@ -69,12 +78,19 @@ pub struct StreamFigure {
 pub struct LatencyFigure {
     /// The two hosts by name, the one that measured first ("h0 to h3"), where several pairs were measured at once.
     pub between: Option<String>,
+    /// Size of the message.
     pub size_bytes: Bytes,
+    /// How many were timed.
     pub samples: u64,
+    /// Median; `None` without samples.
     pub p50_ns: Option<Nanos>,
+    /// 90th percentile; `None` with fewer than ten samples beyond it.
     pub p90_ns: Option<Nanos>,
+    /// 99th percentile; `None` as above.
     pub p99_ns: Option<Nanos>,
+    /// 99.9th percentile; `None` as above.
     pub p99_9_ns: Option<Nanos>,
+    /// 99.99th percentile; `None` as above.
     pub p99_99_ns: Option<Nanos>,
 }
 
@@ -98,11 +114,17 @@ impl LatencyFigure {
 pub struct HostCpu {
     pub side: Side,
     pub window_ns: Nanos,
+    /// Cores of the machine.
     pub cores: u32,
+    /// User code.
     pub user_ns: CpuNanos,
+    /// Kernel code in task context.
     pub system_ns: CpuNanos,
+    /// Interrupts.
     pub irq_ns: CpuNanos,
+    /// Softirqs.
     pub softirq_ns: CpuNanos,
+    /// Taken by the hypervisor.
     pub steal_ns: CpuNanos,
     /// The workload's own threads, what helped them and the processes that they started.
     pub workload_ns: CpuNanos,
@@ -128,12 +150,19 @@ impl HostCpu {
 /// What TCP_INFO said at the end of the window, over all flows of one sending host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TcpFigure {
+    /// The sending host.
     pub sender: Side,
+    /// Flows that it sent on.
     pub flows: u32,
+    /// Segments that were sent again, from the flows' start.
     pub retransmits: u64,
     /// Mean smoothed round-trip time under load.
+    /// `None` where none was measured.
+    #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,
-    pub min_rtt_ns: Nanos,
+    /// Lowest round trip of all flows; `None` where none was measured.
+    #[serde(default, deserialize_with = "unknown::or_default")]
+    pub min_rtt_ns: Option<Nanos>,
     /// Share of the time with data in flight that the peer's window limited, 0 to 1.
     pub rwnd_limited: f64,
     /// Share of that time that the own send buffer limited, 0 to 1.
@@ -163,7 +192,7 @@ impl TcpFigure {
             flows,
             retransmits: last.values().fold(0, |n, s| n.saturating_add(s.retransmits)),
             rtt_ns: Nanos(last.values().map(|s| s.rtt_ns.0 / u64::from(flows)).sum()),
-            min_rtt_ns: last.values().map(|s| s.min_rtt_ns).min().unwrap_or_default(),
+            min_rtt_ns: last.values().filter_map(|s| s.min_rtt_ns).min(),
             rwnd_limited: share(|s| s.rwnd_limited_ns),
             sndbuf_limited: share(|s| s.sndbuf_limited_ns),
             congestion: Vec::new(),

@@ -7,20 +7,25 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::details::details;
 use crate::{
-    CostProfile, Detail, Details, FlowWatch, LinkSettings, ListenerWatch, PathTrace, ProcessWatch, QdiscWatch,
+    CostProfile, Detail, Details, FlowWatch, LinkSettings, ListenerWatch, PathTrace, ProcessWatch,
+    QdiscWatch, unknown,
 };
 
 /// Processor time of one core over the measured window by class, from /proc/stat (USER_HZ steps).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CoreClasses {
+    /// Number of the core.
     pub core: u32,
     /// User code, nice included.
     pub user_ns: CpuNanos,
     /// Kernel code in task context.
     pub system_ns: CpuNanos,
+    /// Interrupts.
     pub irq_ns: CpuNanos,
+    /// Softirqs.
     pub softirq_ns: CpuNanos,
+    /// Taken by the hypervisor.
     pub steal_ns: CpuNanos,
     /// Idle, waiting for I/O included.
     pub idle_ns: CpuNanos,
@@ -38,6 +43,7 @@ impl CoreClasses {
 #[serde(default)]
 pub struct CpuUsage {
     pub window_ns: Nanos,
+    /// By core, those of the whole machine.
     pub cores: Vec<CoreClasses>,
     /// Exact run time of this workload's own threads.
     pub workload_ns: CpuNanos,
@@ -102,40 +108,63 @@ pub struct TcpSample {
     pub flow: u32,
     /// Time since the flow's first data.
     pub at_ns: Nanos,
+    /// Smoothed round-trip time; `None` before the first was measured.
+    #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,
-    pub min_rtt_ns: Nanos,
+    /// Lowest round-trip time seen; `None` before the first was measured.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub min_rtt_ns: Option<Nanos>,
+    /// Congestion window.
     pub cwnd_segments: u32,
+    /// Slow-start threshold; `None` before the first loss, while nothing bounds slow start.
+    #[serde(with = "unknown::threshold")]
     pub ssthresh_segments: u32,
+    /// Payload of a segment that this end sends.
     pub mss_bytes: Bytes,
+    /// Segments that were sent again.
     pub retransmits: u64,
+    /// Payload that the peer acknowledged.
     pub acked_bytes: Bytes,
+    /// Payload received in order.
     pub received_bytes: Bytes,
-    /// Delivery rate as the kernel estimates it.
+    /// Rate at which data was delivered most lately, as the kernel estimates it; `None` before the first estimate.
+    #[serde(with = "unknown::measured")]
     pub delivery_rate_bps: BitRate,
     /// Time with data in flight.
     pub busy_ns: Nanos,
+    /// Of `busy_ns`, time limited by the peer's window.
     pub rwnd_limited_ns: Nanos,
+    /// Of `busy_ns`, time limited by the send buffer.
     pub sndbuf_limited_ns: Nanos,
+    /// Window that the peer offers, as this end heard of it.
     pub peer_window_bytes: Bytes,
-    pub receive_window_bytes: Bytes,
+    /// Window that this end offers; `None` where the kernel does not tell (before Linux 6.2). Older records have 0 there.
+    pub receive_window_bytes: Option<Bytes>,
 }
 
 /// Difference of one interface's counters over the window.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LinkCounters {
+    /// The interface.
     pub link: String,
     /// Time between the two readings, which lie around the flows' own.
     pub window_ns: Nanos,
+    /// Bytes received.
     pub rx_bytes: Bytes,
     /// Packets received (after GRO where the driver counts there).
     pub rx_packets: u64,
+    /// Packets that came and were dropped.
     pub rx_dropped: u64,
+    /// Packets that came and were bad.
     pub rx_errors: u64,
+    /// Bytes sent.
     pub tx_bytes: Bytes,
     /// Packets sent (before TSO where the driver counts there).
     pub tx_packets: u64,
+    /// Packets that were to be sent and were dropped.
     pub tx_dropped: u64,
+    /// Packets that could not be sent.
     pub tx_errors: u64,
 }
 

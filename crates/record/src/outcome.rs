@@ -9,7 +9,9 @@ use crate::{DatagramCounts, Detail, Details, LatencyHistogram, Observations};
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SweepPoint {
+    /// Size of a write, or of a datagram.
     pub size_bytes: Bytes,
+    /// Payload that came.
     pub moved_bytes: Bytes,
     /// First byte to last.
     pub took_ns: Nanos,
@@ -59,6 +61,7 @@ pub struct EndpointOutcome {
     pub sent_bytes: Bytes,
     /// Length of the window by this end's clock.
     pub window_ns: Nanos,
+    /// Payload that this end received within its window, by flow.
     pub flow_bytes: Vec<Bytes>,
     /// Who came to the data port without this session's key before the trial, connections and datagrams.
     pub strangers: u64,
@@ -66,6 +69,7 @@ pub struct EndpointOutcome {
     pub latency: Vec<LatencyHistogram>,
     /// Socket options that did not read back as asked, one line each.
     pub not_as_asked: Vec<String>,
+    /// What the observers saw.
     pub observed: Observations,
     /// What belongs to the workload or the transport, by name beside the other members.
     #[serde(flatten)]

@@ -29,7 +29,7 @@ pub struct RecordRunFigures {
     pub retransmits_in_all: u64,
     /// Smoothed round trip at its end: beyond the idle path's, what waits in queues.
     pub rtt_ns: Nanos,
-    /// What a link of landspeed's own did from the flow's start to its end.
+    /// What a link of landspeed's own did from the flow's start to its end; `None` where there is none.
     pub link: Option<WanStats>,
     /// Why the run does not count, one line each.
     pub unfit: Vec<String>,
@@ -59,9 +59,9 @@ pub struct LabRecovery {
 pub struct Recovery {
     /// By the paper's formula: half the window, one segment a round trip.
     pub formula_s: f64,
-    /// In the simulator, packet by packet, after one loss on this path.
+    /// In the simulator, packet by packet, after one loss on this path; `None` where it was not simulated.
     pub simulated_s: Option<f64>,
-    /// On real sockets, where that was asked for.
+    /// On real sockets; `None` where that was not asked for.
     pub lab: Option<LabRecovery>,
     /// Payload of a segment.
     pub segment_bytes: Bytes,
@@ -85,6 +85,7 @@ pub struct RecordRun {
     pub path_rate_bps: BitRate,
     /// Rate times idle round trip.
     pub bdp_bytes: Bytes,
+    /// The smaller MTU of both links.
     pub mtu_bytes: u32,
     /// How far the data went; `None` where it was not given.
     pub distance_m: Option<f64>,
@@ -94,6 +95,7 @@ pub struct RecordRun {
     pub capped: RecordRunFigures,
     /// The same without the cap.
     pub uncapped: RecordRunFigures,
+    /// How long one loss costs on this path.
     pub recovery: Recovery,
     /// Whether every value reads back as it was before.
     pub restored: bool,

@@ -1,4 +1,4 @@
-//! The summary of a tuning run: what `landspeed tune --json` prints. Schema: docs/reference/summary.md.
+//! The summary of a tuning run: what `landspeed tune --json` prints. Schema: docs/reference/json.md.
 
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
@@ -9,12 +9,12 @@ pub const SUMMARY_FORMAT: u32 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Point estimate, 1 is no change.
+    /// Point estimate; 1 is no change.
     pub ratio: f64,
-    /// 10^-9 where too little was measured for an end; null in JSON.
+    /// Low end of its interval; `None` where too little was measured for an end.
     #[serde(with = "unknown::low")]
     pub low: f64,
-    /// 10^9 where too little was measured for an end; null in JSON.
+    /// High end of its interval; `None` where too little was measured for an end.
     #[serde(with = "unknown::high")]
     pub high: f64,
 }
@@ -24,11 +24,10 @@ pub struct Estimate {
 pub struct Figures {
     /// Goodput at the receiver.
     pub rate_bps: BitRate,
-    /// Payload per second of processor time over both hosts (each machine counted once). Zero where it was not measured;
-    /// null in JSON.
+    /// Payload per second of processor time over both hosts (each machine counted once); `None` where it was not measured.
     #[serde(with = "unknown::measured")]
     pub bytes_per_cpu_s: BytesPerCpuSecond,
-    /// Median round trip of a 1-byte message on the otherwise idle path. Zero where it was not measured; null in JSON.
+    /// Median round trip of a 1-byte message on the otherwise idle path; `None` where it was not measured.
     #[serde(with = "unknown::measured")]
     pub latency_ns: Nanos,
     /// Median round trip of the stream's own flows while it runs, by the sender's TCP; `None` where none was sampled:
@@ -64,6 +63,7 @@ pub enum Answer {
 pub struct Advised {
     /// Number of the verdict: [`crate::VerdictLine::number`].
     pub verdict: u32,
+    /// The cause that the step was to relieve.
     pub cause: Cause,
     /// Share of the flow's time that the cause was taken to cost, 0 to 1; 0 where it would bind only later.
     pub weight: f64,
@@ -74,6 +74,7 @@ pub struct Advised {
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct StepSummary {
+    /// Its name in the record; its trials carry it.
     pub id: String,
     /// Knob that was tried ("tso").
     pub knob: String,
@@ -89,6 +90,7 @@ pub struct StepSummary {
     pub from_b: Option<String>,
     /// Other knobs that the step sets with it, as "knob=value".
     pub with: Vec<String>,
+    /// What came out.
     pub answer: Answer,
     /// Whether it is part of the final setting.
     pub kept: bool,
@@ -125,6 +127,7 @@ pub struct StepSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Gain {
+    /// Goodput.
     pub rate: Option<Estimate>,
     /// Bytes per CPU-second.
     pub cost: Option<Estimate>,
@@ -144,6 +147,7 @@ pub struct Confirmation {
     pub blocks: u32,
     /// Blocks thrown away for steal, blind to the arm.
     pub discarded: u32,
+    /// Final over start by these blocks alone, each weighted by the time around it; intervals are Student's, at 95 %.
     pub gain: Gain,
     /// Whether the primary statistic's interval lies above the least effect of interest.
     pub holds: bool,
@@ -153,6 +157,7 @@ pub struct Confirmation {
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Expectations {
+    /// Verdicts given.
     pub verdicts: u32,
     /// Measured steps that a verdict brought forward.
     pub advised: u32,
@@ -190,16 +195,21 @@ pub struct TuneSummary {
     /// The same of the final cell's trials.
     #[serde(rename = "final", with = "unknown::measured")]
     pub final_: Figures,
+    /// Final over start, by the fresh interleaved trials of the final check.
     pub gain: Gain,
-    /// Final over the setting given with `--against`, where there was one.
+    /// Final over the setting given with `--against`; `None` where none was given.
     pub against: Option<Gain>,
+    /// Whether the gain lasted; `None` without `--confirm-for`.
     #[serde(default)]
     pub confirmation: Option<Confirmation>,
+    /// All candidates, in the order in which they were tried.
     pub steps: Vec<StepSummary>,
     /// What verdicts promised against what was measured; `None` where the run looked at nothing.
     #[serde(default)]
     pub expectations: Option<Expectations>,
+    /// The setting at the start.
     pub start_cell: Cell,
+    /// The setting at the end.
     pub final_cell: Cell,
     /// Whether every value was read back as it was before the run.
     pub restored: bool,

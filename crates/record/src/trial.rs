@@ -17,6 +17,7 @@ pub enum Role {
 /// What is sent and measured: a workload by its name, and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Workload {
+    /// Its name, as `measure` takes it.
     pub name: String,
     /// Its parameters by name, in canonical spelling; one that is not there has its default.
     #[serde(default)]
@@ -84,6 +85,7 @@ pub struct TcpProgress {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencyHistogram {
+    /// Size of the message.
     pub size_bytes: Bytes,
     /// (round-trip time in ns, count), ascending.
     pub bins: Vec<(u64, u64)>,
@@ -130,11 +132,15 @@ pub struct Trial {
     pub block: u32,
     /// Position within the block, 0 to 3, or to 7 in a block of eight.
     pub position: u32,
+    /// Which of the two settings it measures.
     pub arm: Arm,
     /// Time since the run's start.
     pub at_ns: Nanos,
+    /// The setting.
     pub cell: Cell,
+    /// What host A saw.
     pub a: EndpointOutcome,
+    /// What host B saw.
     pub b: EndpointOutcome,
     /// Goodput, cost and idle round trip that follow from the above; see `Figures`.
     pub figures: crate::Figures,

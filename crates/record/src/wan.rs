@@ -3,13 +3,15 @@
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::unknown;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WanCarrier {
     /// Threads of landspeed, which measure how late they are.
     #[default]
     Threads,
-    /// The kernel's emulator, which does not tell how late it is: its lateness is recorded as zero and means nothing.
+    /// The kernel's emulator, which does not tell how late it is.
     Netem,
 }
 
@@ -22,9 +24,11 @@ pub struct WanStats {
     pub carrier: WanCarrier,
     /// Rate of the line from the first host to the second, in bits of IP packets; the mean where it follows a trace.
     pub rate_bps: BitRate,
+    /// Round trip when idle.
     pub rtt_ns: Nanos,
-    /// Most bytes of IP packets that may wait in front of that line; 0 where packets are counted.
-    pub queue_bytes: Bytes,
+    /// Most bytes of IP packets that may wait in front of that line; `None` where packets are counted.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub queue_bytes: Option<Bytes>,
     /// Most packets that may wait there; `None` where bytes are counted.
     pub queue_packets: Option<u64>,
     /// What all counts are over: time since it was made, or since the run began.
@@ -73,10 +77,16 @@ pub struct DirectionStats {
     pub neighbour_frames: u64,
     /// Most bytes of IP packets that were seen to wait in front of the line.
     pub most_queued_bytes: Bytes,
-    /// How late frames left against the time that rate and delay say: median, 99th percentile, worst.
-    pub late_p50_ns: Nanos,
-    pub late_p99_ns: Nanos,
-    pub late_max_ns: Nanos,
+    /// How late frames left against the time that rate and delay say: the median; `None` where no frame left, or where the
+    /// carrier does not tell.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub late_p50_ns: Option<Nanos>,
+    /// The 99th percentile of it.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub late_p99_ns: Option<Nanos>,
+    /// The worst of it.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub late_max_ns: Option<Nanos>,
     /// Processor time of the direction's thread, which runs on the hosts' own processors; `None` where the
     /// kernel does not tell.
     pub cpu_ns: Option<CpuNanos>,
@@ -127,6 +137,7 @@ impl DirectionStats {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WanReport {
+    /// What the link did.
     pub link: WanStats,
     /// Why figures taken over it are not those of the path that it was told to be, one line each; empty
     /// where they are.

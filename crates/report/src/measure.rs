@@ -166,7 +166,7 @@ fn tcp(report: &MeasureReport) -> Option<Table> {
         let [rwnd, sndbuf] = limits;
         let control = Cell::from(safe(&t.congestion.join(", ")));
         let sender = direction(t.sender).into();
-        [sender, t.retransmits.into(), t.rtt_ns.into(), t.min_rtt_ns.into(), rwnd, sndbuf, control]
+        [sender, t.retransmits.into(), t.rtt_ns.into(), Cell::from(t.min_rtt_ns), rwnd, sndbuf, control]
     });
     Table::figures("What TCP said", &headers).rows(rows).some()
 }

@@ -27,11 +27,10 @@ pub(crate) fn section(wan: &WanReport) -> Section {
 /// "the link lab:wan:rate=1G,rtt=20ms,queue=1bdp over 25.1 s, with room for 2.38 MiB in its queue".
 fn title(wan: &WanReport) -> String {
     let (spec, link) = (safe(&wan.link.spec), &wan.link);
-    let room = match link.queue_packets {
-        Some(packets) => format!("{} packets", grouped(packets)),
-        None => link.queue_bytes.to_string(),
-    };
-    format!("the link lab:wan:{spec} over {}, with room for {room} in its queue", link.window_ns)
+    let packets = link.queue_packets.map(|packets| format!("{} packets", grouped(packets)));
+    let room = packets.or_else(|| link.queue_bytes.map(|bytes| bytes.to_string()));
+    let room = room.map_or(String::new(), |room| format!(", with room for {room} in its queue"));
+    format!("the link lab:wan:{spec} over {}{room}", link.window_ns)
 }
 
 fn row(name: &str, direction: &DirectionStats) -> [Cell; 8] {

@@ -134,7 +134,7 @@ impl Flow {
             flow: u32::from(self.number),
             at_ns: now - self.spec.start_ns,
             rtt_ns: Nanos::micros(u64::from(sk.srtt_us >> 3)),
-            min_rtt_ns: Nanos::micros(sk.rtt_min.into()),
+            min_rtt_ns: (sk.rtt_min > 0).then(|| Nanos::micros(sk.rtt_min.into())),
             cwnd_segments: sk.snd_cwnd,
             ssthresh_segments: sk.snd_ssthresh,
             mss_bytes: Bytes(mss),

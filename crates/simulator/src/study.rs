@@ -28,7 +28,7 @@ fn path_of(study: &Study, repeat: u32) -> RunPath {
     RunPath {
         rate_bps: BitRate(path.rate_bps.0 * factor()),
         rtt_ns: Nanos((path.rtt_ns.0 as f64 * factor()) as u64),
-        queue_bytes: Bytes((path.queue_bytes.0 as f64 * factor()) as u64),
+        queue_bytes: Bytes((path.room().0 as f64 * factor()) as u64),
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
         let mut study = Study::paper().scaled(0.05);
         study.path.rate_bps = BitRate(1e7);
         study.path.rtt_ns = Nanos::millis(16);
-        study.path.queue_bytes = study.path.bdp();
+        study.path.queue_bytes = Some(study.path.bdp());
         study
     }
 
@@ -186,7 +186,7 @@ mod tests {
         let within = |one: f64, other: f64| (one / other - 1.0).abs() < 0.0201;
         assert!(paths.iter().all(|path| within(path.rate_bps.0, study.path.rate_bps.0)
             && within(path.rtt_ns.0 as f64, study.path.rtt_ns.0 as f64)
-            && within(path.queue_bytes.0 as f64, study.path.queue_bytes.0 as f64)));
+            && within(path.queue_bytes.0 as f64, study.path.room().0 as f64)));
         let run = study_run(&study, &contest(&["reno"], Question::Regions), 1).unwrap();
         assert_eq!(run.path, Some(paths[1]), "each run says what its path was");
     }
@@ -197,7 +197,7 @@ mod tests {
         let study = small();
         let path = path_of(&study, 3);
         assert_eq!((path.rate_bps, path.rtt_ns), (study.path.rate_bps, study.path.rtt_ns));
-        assert_eq!(path.queue_bytes, study.path.queue_bytes);
+        assert_eq!(path.queue_bytes, study.path.room());
         let run = study_run(&study, &contest(&["reno"], Question::Regions), 3).unwrap();
         assert_eq!(run.path, None);
     }

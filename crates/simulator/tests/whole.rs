@@ -42,7 +42,7 @@ fn an_idle_path_takes_exactly_its_round_trip() {
         vec![FlowSpec { return_ns, receiver, receive_window_bytes: window, ..FlowSpec::default() }];
     let outcome = simulate(&scenario).unwrap();
     let last = &outcome.flows[0].samples.last().unwrap().tcp;
-    assert_eq!((last.rtt_ns, last.min_rtt_ns), (Nanos::micros(164_012), Nanos::millis(164)));
+    assert_eq!((last.rtt_ns, last.min_rtt_ns), (Nanos::micros(164_012), Some(Nanos::millis(164))));
     assert_eq!(outcome.flows[0].sender.sent, 1 + 60_000_000_000 / (rtt.0 + 12_000));
 }
 
@@ -135,7 +135,7 @@ fn small_study(control: &str, seed: u64) -> Scenario {
     let mut study = Study { region_ns: Nanos::secs(5), seed, ..Study::paper() };
     study.path.rate_bps = BitRate(2e7);
     study.path.rtt_ns = Nanos::millis(40);
-    study.path.queue_bytes = Bytes(study.path.bdp().0 / 2);
+    study.path.queue_bytes = Some(Bytes(study.path.bdp().0 / 2));
     study_scenario(&study, &Contest { contestants: vec![control.to_owned()], ..Contest::default() }, 0)
 }
 

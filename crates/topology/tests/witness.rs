@@ -95,7 +95,7 @@ fn iperf_bps(a: &LabHost, b: &LabHost) -> f64 {
 
 fn show(name: &str, direction: &DirectionStats) {
     println!(
-        "    {name}: late {} / {} / {}, {} queue drops, {} faults, most queued {}, thread {:?}",
+        "    {name}: late {:?} / {:?} / {:?}, {} queue drops, {} faults, most queued {}, thread {:?}",
         direction.late_p50_ns,
         direction.late_p99_ns,
         direction.late_max_ns,
@@ -123,7 +123,7 @@ fn judged(name: &str, lab: &Lab) -> Vec<String> {
     let late = link.a_to_b.late_p99_ns.max(link.b_to_a.late_p99_ns);
     let faults = link.a_to_b.faults() + link.b_to_a.faults();
     missed([
-        (late <= LATE_P99, format!("{name}: late by {late}")),
+        (late <= Some(LATE_P99), format!("{name}: late by {late:?}")),
         (faults == 0, format!("{name}: {faults} faults of the link's own")),
     ])
 }

@@ -93,11 +93,11 @@ fn figures(study: &Study, contests: &Contests<'_>) -> CompareReport {
 }
 
 /// From the first run's start to the last one's end, where runs took place in time.
-fn took(study: &Study, record: &Record) -> Nanos {
-    let starts = lines_of!(record, Line::Run(run) => run.at_ns);
+fn took(study: &Study, record: &Record) -> Option<Nanos> {
+    let starts = lines_of!(record, Line::Run(run) => run.at_ns).flatten();
     match (study.engine, starts.max()) {
-        (Engine::Kernel, Some(last)) => last + study.duration(),
-        _ => Nanos(0),
+        (Engine::Kernel, Some(last)) => Some(last + study.duration()),
+        _ => None,
     }
 }
 

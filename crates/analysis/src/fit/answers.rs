@@ -95,6 +95,11 @@ impl Said {
         }
     }
 
+    /// A figure, where it is known.
+    fn known(&mut self, name: impl Into<String>, value: Option<f64>) {
+        self.figure(name, value.unwrap_or(f64::NAN));
+    }
+
     fn answer(self, question: &str) -> Option<SizeAnswer> {
         let Said { lines, figures } = self;
         (!lines.is_empty()).then(|| SizeAnswer { question: question.to_owned(), answer: lines, figures })
@@ -137,12 +142,13 @@ fn by_line(part: &PerPacket, said: &mut Said) {
     let line = |layer: &str| part.layers.get(layer);
     let Some(both) = line(BOTH) else { return };
     let mtu = part.mtu_bytes.0;
-    said.figure(format!("mtu_{mtu}_fragment_ns"), both.per_fragment_ns);
+    said.known(format!("mtu_{mtu}_fragment_ns"), both.per_fragment_ns);
     for (host, line) in [HOST_A, HOST_B].into_iter().filter_map(|host| Some((host, line(host)?))) {
-        said.figure(format!("mtu_{mtu}_fragment_{}_ns", snake(host)), line.per_fragment_ns);
+        said.known(format!("mtu_{mtu}_fragment_{}_ns", snake(host)), line.per_fragment_ns);
     }
-    said.figure(format!("mtu_{mtu}_first_cut_ns"), both.first_cut_ns);
-    let once = format!("being cut at all costs {} once", time(both.first_cut_ns));
+    said.known(format!("mtu_{mtu}_first_cut_ns"), both.first_cut_ns);
+    let once = both.first_cut_ns.map_or("not known".to_owned(), |ns| format!("{} once", time(ns)));
+    let once = format!("what being cut at all costs: {once}");
     let left = format!(
         "the line over {} sizes leaves {:.0} % unexplained",
         part.points.len(),
@@ -150,9 +156,11 @@ fn by_line(part: &PerPacket, said: &mut Said) {
     );
     let packet = part.further_packet.as_ref().map(|packet| {
         said.figure(format!("mtu_{mtu}_further_packet_ns"), packet.whole.median_ns);
-        let (whole, alone) = (spread(&packet.whole), spread(&packet.alone));
-        let bytes = packet.data_bytes.0;
-        format!("each further packet costs both hosts {whole} with its {bytes} bytes, {alone} without them; ")
+        let (whole, bytes) = (spread(&packet.whole), packet.data_bytes.0);
+        let alone = packet.alone.as_ref();
+        let alone = alone
+            .map_or("not known without them".to_owned(), |alone| format!("{} without them", spread(alone)));
+        format!("each further packet costs both hosts {whole} with its {bytes} bytes, {alone}; ")
     });
     said.lines.push(format!("at MTU {mtu} {}{once}; {left}", packet.unwrap_or_default()));
 }

@@ -81,6 +81,9 @@ pub(super) fn fit(points: &[SizedCost]) -> Result<PerPacketFit, FitError> {
     }
     let [fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns] = line;
     let residual = residual(points, &line);
+    // At zero the term was not told from the others, or nothing was cut.
+    let told = |ns: f64| (ns > 0.0).then_some(ns);
+    let (first_cut_ns, per_fragment_ns) = (told(first_cut_ns), told(per_fragment_ns));
     Ok(PerPacketFit { fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns, residual })
 }
 
@@ -239,9 +242,9 @@ mod tests {
             3000.0 + 0.25 * size as f64 + cut + 700.0 * (n - 1) as f64
         }))
         .unwrap();
-        let found = [line.fixed_ns, line.per_byte_ns, line.first_cut_ns];
+        let found = [line.fixed_ns, line.per_byte_ns, line.first_cut_ns.unwrap()];
         assert!(found.iter().zip([3000.0, 0.25, 2000.0]).all(|(x, truth)| near(*x, truth, 1e-6)), "{line:?}");
-        assert!(near(line.per_fragment_ns, 700.0, 1e-6) && line.residual < 1e-6, "{line:?}");
+        assert!(near(line.per_fragment_ns.unwrap(), 700.0, 1e-6) && line.residual < 1e-6, "{line:?}");
     }
 
     #[test]
@@ -253,7 +256,7 @@ mod tests {
         seen[4].cost_ns *= 4.0;
         let line = fit(&seen).unwrap();
         assert!(near(line.fixed_ns, 3000.0, 0.03), "{line:?}");
-        assert!(near(line.per_fragment_ns, 700.0, 0.1), "{line:?}");
+        assert!(near(line.per_fragment_ns.unwrap(), 700.0, 0.1), "{line:?}");
         assert!(line.residual > 0.1, "and it shows: {line:?}");
     }
 
@@ -287,9 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn a_term_that_would_be_negative_is_zero() {
+    fn a_term_that_would_be_negative_is_zero_and_of_cuts_not_known() {
         let line = fit(&points(|size, _| 100.0 + 0.001 * (size as f64).powf(1.4))).unwrap();
-        assert!(line.fixed_ns >= 0.0 && line.per_byte_ns >= 0.0 && line.per_fragment_ns >= 0.0, "{line:?}");
+        assert!(line.fixed_ns >= 0.0 && line.per_byte_ns >= 0.0, "{line:?}");
+        assert!(line.per_fragment_ns.is_none_or(|ns| ns > 0.0), "{line:?}");
+        let whole = [1, 2, 3].map(|size| SizedCost::measured(Bytes(size), 1, 5.0 + size as f64));
+        let line = fit(&whole).unwrap();
+        assert_eq!((line.first_cut_ns, line.per_fragment_ns), (None, None), "nothing was cut");
     }
 
     #[test]

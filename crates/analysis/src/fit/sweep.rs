@@ -102,11 +102,14 @@ impl SweepOf {
         let rounds: BTreeSet<u32> = costs.iter().map(|cost| cost.round).collect();
         let lines: Vec<PerPacketFit> =
             rounds.into_iter().filter_map(|round| self.line_of(round, costs)).collect();
-        let whole = |line: &PerPacketFit| line.per_fragment_ns + line.per_byte_ns * data_bytes.0 as f64;
+        let whole = |line: &PerPacketFit| {
+            line.per_fragment_ns.unwrap_or(0.0) + line.per_byte_ns * data_bytes.0 as f64
+        };
         Some(FurtherPacket {
             data_bytes,
             whole: spread(lines.iter().map(whole).collect())?,
-            alone: spread(lines.iter().map(|line| line.per_fragment_ns).collect())?,
+            alone: spread(lines.iter().map(|line| line.per_fragment_ns.unwrap_or(0.0)).collect())
+                .filter(|alone| alone.median_ns > 0.0),
         })
     }
 

@@ -67,7 +67,7 @@ mod tests {
             ..SocketState::default()
         };
         let key = FlowKey { protocol: Protocol::TCP, local: at, remote: at };
-        FlowWatch { key, pid: 0, congestion: String::new(), samples: (0..4).map(sample).collect() }
+        FlowWatch { key, pid: None, congestion: String::new(), samples: (0..4).map(sample).collect() }
     }
 
     #[test]

@@ -83,17 +83,17 @@ mod tests {
                 acked_bytes: Bytes(n * sent),
                 received_bytes: Bytes(n * received),
                 peer_window_bytes: Bytes(65_536),
-                receive_window_bytes: Bytes(65_536),
+                receive_window_bytes: Some(Bytes(65_536)),
                 receive_mss_bytes: Bytes(1448),
                 send_mss_bytes: Bytes(1448),
-                min_rtt_ns: Nanos::millis(1),
+                min_rtt_ns: Some(Nanos::millis(1)),
                 ..TcpState::default()
             })),
             ..SocketState::default()
         };
         FlowWatch {
             key: FlowKey { protocol: Protocol::TCP, local: at(local), remote: at(remote) },
-            pid: 0,
+            pid: None,
             congestion: String::new(),
             samples: vec![state(0), state(1)],
         }

@@ -73,7 +73,7 @@ impl Levels {
         let (sender, receiver) = (ends.sender.and_then(last), ends.receiver.and_then(last));
         let known = sender.or(receiver)?;
         let (moved, time) = moved(ends);
-        let least = sender.map(|tcp| tcp.min_rtt_ns).into_iter().chain(ends.idle_rtt);
+        let least = sender.and_then(|tcp| tcp.min_rtt_ns).into_iter().chain(ends.idle_rtt);
         let scale = if sender.is_some() { known.peer_window_scale } else { known.window_scale };
         let receiver_mss = receiver.map(|tcp| tcp.receive_mss_bytes).filter(|mss| mss.0 > 0);
         Some(Levels {
@@ -133,7 +133,8 @@ fn flight(watch: &FlowWatch) -> Option<Flight> {
 /// tells neither (the sender's needs Linux 5.4, the receiver's 6.2).
 fn offered(ends: &WatchedEnds<'_>) -> Option<Offered> {
     let heard = ends.sender.map(|watch| windows(watch, |tcp| tcp.peer_window_bytes));
-    let chosen = ends.receiver.map(|watch| windows(watch, |tcp| tcp.receive_window_bytes));
+    let chosen =
+        ends.receiver.map(|watch| windows(watch, |tcp| tcp.receive_window_bytes.unwrap_or_default()));
     let windows = [heard, chosen].into_iter().flatten().find(|w| w.iter().any(|bytes| *bytes > 0))?;
     let open = || windows.iter().copied().filter(|bytes| *bytes > 0);
     let bits = open().fold(0, |bits, window| bits | window);

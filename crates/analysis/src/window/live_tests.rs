@@ -12,7 +12,7 @@ fn watch(states: Vec<SocketState>) -> FlowWatch {
         local: "10.0.0.1:1".parse().unwrap(),
         remote: "10.0.0.2:2".parse().unwrap(),
     };
-    FlowWatch { key, pid: 0, congestion: String::new(), samples: states }
+    FlowWatch { key, pid: None, congestion: String::new(), samples: states }
 }
 
 /// Three samples, a second apart, at the rate of so many bytes a second.
@@ -41,7 +41,7 @@ fn the_papers_connection_is_told_rule_by_rule() {
         send_mss_bytes: Bytes(8960),
         peer_window_bytes: Bytes(26_844),
         unacked_segments: 2,
-        min_rtt_ns: Nanos::micros(38),
+        min_rtt_ns: Some(Nanos::micros(38)),
         ..TcpState::default()
     };
     let receiver = TcpState { receive_mss_bytes: Bytes(8948), ..TcpState::default() };
@@ -75,7 +75,7 @@ fn a_window_that_breaks_its_rules_is_told_apart() {
         send_mss_bytes: Bytes(1448),
         peer_window_bytes: Bytes(2000),
         unacked_segments: 20,
-        min_rtt_ns: Nanos::millis(20),
+        min_rtt_ns: Some(Nanos::millis(20)),
         ..TcpState::default()
     };
     let receiver = TcpState { receive_mss_bytes: Bytes(1448), ..TcpState::default() };
@@ -120,7 +120,7 @@ fn a_window_opens_by_a_segment_and_the_rest_of_an_offer_proves_nothing() {
 fn what_waits_in_the_queue_tells_the_overhead() {
     let tcp = TcpState {
         receive_mss_bytes: Bytes(1448),
-        receive_window_bytes: Bytes(98_304),
+        receive_window_bytes: Some(Bytes(98_304)),
         options: SCALED,
         window_scale: 7,
         ..TcpState::default()
@@ -154,10 +154,10 @@ fn forged_figures_overflow_nothing() {
         send_mss_bytes: Bytes(most),
         receive_mss_bytes: Bytes(most),
         peer_window_bytes: Bytes(most),
-        receive_window_bytes: Bytes(most),
+        receive_window_bytes: Some(Bytes(most)),
         unacked_segments: u32::MAX,
         acked_bytes: Bytes(most),
-        min_rtt_ns: Nanos(most),
+        min_rtt_ns: Some(Nanos(most)),
         options: SCALED,
         peer_window_scale: u8::MAX,
         window_scale: u8::MAX,

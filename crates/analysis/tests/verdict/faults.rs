@@ -72,7 +72,7 @@ fn closed_window(path: &mut Watched, window: f64, limited: f64) {
     path.receiver(|_, socket, t| {
         socket.receive_buffer_bytes = Bytes(2 * window as u64);
         socket.receive_queue_bytes = Bytes(0);
-        t.receive_window_bytes = Bytes(window as u64);
+        t.receive_window_bytes = Some(Bytes(window as u64));
     });
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn send_buffer_below_bdp(strength: f64) -> Watched {
         t.sndbuf_limited_ns = share_of(at, 0.9);
         t.peer_window_bytes = Bytes(64 << 20);
     });
-    path.receiver(|_, _, t| t.receive_window_bytes = Bytes(64 << 20));
+    path.receiver(|_, _, t| t.receive_window_bytes = Some(Bytes(64 << 20)));
     path
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn slow_reader(strength: f64) -> Watched {
     path.receiver(|_, socket, t| {
         socket.receive_queue_bytes = Bytes(2_900_000);
         socket.receive_buffer_bytes = Bytes(6 << 20);
-        t.receive_window_bytes = Bytes(60_000);
+        t.receive_window_bytes = Some(Bytes(60_000));
     });
     path.count_b("TcpExt.TCPToZeroWindowAdv", 90);
     path
@@ -270,7 +270,7 @@ pub(crate) fn listen_backlog(strength: f64) -> Watched {
     path.count_b("Tcp.PassiveOpens", 400);
     path.b.put(vec![ListenerWatch {
         local: "10.0.0.2:5201".parse().unwrap(),
-        pid: 200,
+        pid: Some(200),
         backlog: 4,
         most_waiting: 5,
         drops,
@@ -317,7 +317,7 @@ pub(crate) fn competing_load(strength: f64) -> Watched {
     path.sender(|at, _, t| t.rwnd_limited_ns = share_of(at, 0.6));
     path.receiver(|_, socket, t| {
         socket.receive_queue_bytes = Bytes(2_500_000);
-        t.receive_window_bytes = Bytes(500_000);
+        t.receive_window_bytes = Some(Bytes(500_000));
     });
     path
 }
@@ -389,7 +389,7 @@ pub(crate) fn rate_limit(strength: f64) -> Watched {
     }]);
     path.sender(|at, _, t| {
         t.rtt_ns = Nanos((queued * 8e9 / rate) as u64);
-        t.min_rtt_ns = Nanos::micros(45);
+        t.min_rtt_ns = Some(Nanos::micros(45));
         t.retransmitted_segments = (at * 60.0) as u64;
         t.rwnd_limited_ns = share_of(at, 0.3);
         t.sndbuf_limited_ns = share_of(at, 0.1);

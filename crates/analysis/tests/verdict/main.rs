@@ -241,9 +241,9 @@ fn a_reader_that_wakes_for_each_small_window_is_not_slow() {
     let mut path = faults::receive_buffer(0.5);
     path.receiver(|at, socket, t| {
         let full = !nth(at).is_multiple_of(4);
-        let window = t.receive_window_bytes;
+        let window = t.receive_window_bytes.unwrap();
         (socket.receive_queue_bytes, t.receive_window_bytes) =
-            if full { (window, Bytes(0)) } else { (Bytes(0), window) };
+            if full { (window, Some(Bytes(0))) } else { (Bytes(0), Some(window)) };
     });
     assert_eq!(path.verdict().findings[0].cause, Cause::ReceiveBuffer);
 }

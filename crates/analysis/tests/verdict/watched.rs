@@ -47,7 +47,7 @@ impl Watched {
             t.busy_ns = share_of(at, 0.8);
             t.cwnd_segments = 1500;
             t.unacked_segments = if nth(at).is_multiple_of(3) { 90 } else { 0 };
-            (t.rtt_ns, t.min_rtt_ns) = (Nanos::micros(1_200), Nanos::micros(3));
+            (t.rtt_ns, t.min_rtt_ns) = (Nanos::micros(1_200), Some(Nanos::micros(3)));
             t.retransmitted_segments = (at * 450.0) as u64;
             t.duplicates_reported = (at * 200.0) as u64;
             t.reorderings_seen = (at * 300.0) as u64;
@@ -58,7 +58,7 @@ impl Watched {
         path.receiver(|_, socket, t| {
             socket.receive_queue_bytes = Bytes(900_000);
             socket.receive_buffer_bytes = Bytes(6 << 20);
-            t.receive_window_bytes = Bytes(2_000_000);
+            t.receive_window_bytes = Some(Bytes(2_000_000));
         });
         path
     }
@@ -140,15 +140,15 @@ impl Watched {
             t.data_segments_sent = t.acked_bytes.0 / MSS;
             t.segments_received = t.data_segments_sent / 2;
             t.busy_ns = share_of(at, 1.0);
-            (t.rtt_ns, t.min_rtt_ns) = (rtt, rtt);
+            (t.rtt_ns, t.min_rtt_ns) = (rtt, Some(rtt));
             (t.cwnd_segments, t.unacked_segments) = (held * 2, held);
         });
         self.receiver(|at, socket, t| {
             socket.receive_buffer_bytes = Bytes(4 << 20);
             t.received_bytes = Bytes((bytes * at) as u64);
             t.data_segments_received = t.received_bytes.0 / MSS;
-            t.receive_window_bytes = Bytes(2 << 20);
-            t.receive_rtt_ns = rtt;
+            t.receive_window_bytes = Some(Bytes(2 << 20));
+            t.receive_rtt_ns = Some(rtt);
         });
         let (bytes, packets) = (Bytes(bytes as u64), (bytes / 30_000.0) as u64);
         let [a, b] = [&mut self.a, &mut self.b].map(first::<LinkCounters>);
@@ -294,7 +294,7 @@ fn flow(local: &str, remote: &str, pid: u32) -> FlowWatch {
     let end = |text: &str| text.parse::<SocketAddr>().unwrap();
     FlowWatch {
         key: FlowKey { protocol: Protocol::TCP, local: end(local), remote: end(remote) },
-        pid,
+        pid: Some(pid),
         congestion: "cubic".into(),
         samples: (0..SAMPLES).map(sample).collect(),
     }

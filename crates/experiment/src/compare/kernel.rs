@@ -148,7 +148,7 @@ fn parsed(text: &str) -> Contestant {
 /// sender's buffer.
 fn windows(study: &Study, contest: &Contest) -> Cell {
     let path = &study.path;
-    let needed = Bytes(4 * (path.bdp().0 + path.queue_bytes.0)).max(LEAST_ROOM);
+    let needed = Bytes(4 * (path.bdp().0 + path.room().0)).max(LEAST_ROOM);
     let bound = match contest.question {
         Question::Streams { window_bytes, .. } => Some(window_bytes),
         _ => path.window_bytes,

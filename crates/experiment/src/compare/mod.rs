@@ -119,8 +119,8 @@ pub fn compare(
             break;
         }
         let at_ns = match study.engine {
-            Engine::Kernel => Nanos::from(began.elapsed()),
-            Engine::Simulator => Nanos(0),
+            Engine::Kernel => Some(Nanos::from(began.elapsed())),
+            Engine::Simulator => None,
         };
         let Some(run) = carrier.run(contest, repeat, &|| sink.stop())? else { break };
         let run = StudyRun { at_ns, ..run };

@@ -112,7 +112,7 @@ impl Run<'_> {
         let (number, at_ns) = (self.verdicts, self.used());
         let step = format!("watch {number}");
         let what = "a watched stream, for what holds the path back".to_owned();
-        self.sink.line(&Line::Trying { step: step.clone(), what, at_ns, blocks: 0 })?;
+        self.sink.line(&Line::Trying { step: step.clone(), what, at_ns, blocks: None })?;
         self.pair.set(cell)?;
         let (trial, verdict) = match look(self.pair, cell, (&step, at_ns)) {
             Ok(seen) => seen,

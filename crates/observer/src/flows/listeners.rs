@@ -67,7 +67,7 @@ impl Listeners {
         self.seen.values().map(|listener| listener.inode)
     }
 
-    pub(super) fn into_watches(self, pid_of: impl Fn(u32) -> u32) -> Vec<ListenerWatch> {
+    pub(super) fn into_watches(self, pid_of: impl Fn(u32) -> Option<u32>) -> Vec<ListenerWatch> {
         let watch = |listener: Listener| ListenerWatch {
             local: listener.local,
             pid: pid_of(listener.inode),

@@ -27,7 +27,7 @@ pub(super) fn socket(found: &Found, at: Nanos) -> SocketState {
         send_memory_bytes: Bytes(sending.into()),
         send_buffer_bytes: Bytes(memory.send_limit.into()),
         drops: memory.drops.into(),
-        tcp: (!socket.tcp_info.is_empty()).then(|| Box::new(tcp(&TcpInfo::from_bytes(&socket.tcp_info)))),
+        tcp: (!socket.tcp_info.is_empty()).then(|| Box::new(tcp(&socket.tcp_info))),
     }
 }
 
@@ -46,7 +46,7 @@ pub(super) fn untold(told: usize) -> Option<String> {
         (offset_of!(TcpInfo, rcv_wnd), "the own receive window (6.2)"),
     ];
     let lacks: Vec<&str> = SINCE.iter().filter(|(at, _)| *at >= told).map(|(_, what)| *what).collect();
-    (!lacks.is_empty()).then(|| format!("this kernel's TCP_INFO lacks, shown as zero: {}", lacks.join("; ")))
+    (!lacks.is_empty()).then(|| format!("this kernel's TCP_INFO does not tell: {}", lacks.join("; ")))
 }
 
 /// Bytes that all of [`TcpState`] needs.
@@ -64,7 +64,14 @@ fn bits(rate: u64) -> BitRate {
     BitRate(rate as f64 * 8.0)
 }
 
-fn tcp(info: &TcpInfo) -> TcpState {
+/// A time that is zero until it was measured.
+fn measured(us: u32) -> Option<Nanos> {
+    (us > 0).then(|| micros(us.into()))
+}
+
+/// The state of which the kernel told so many bytes.
+fn tcp(bytes: &[u8]) -> TcpState {
+    let (info, told) = (TcpInfo::from_bytes(bytes), bytes.len());
     let scales = info.wscale;
     // The kernel's word for "no round trip measured yet".
     let min_rtt = Some(info.min_rtt_us).filter(|us| *us != u32::MAX).unwrap_or(0);
@@ -97,7 +104,7 @@ fn tcp(info: &TcpInfo) -> TcpState {
         path_mtu_bytes: Bytes(info.pmtu.into()),
         receive_space_bytes: Bytes(info.rcv_space.into()),
         peer_window_bytes: Bytes(info.snd_wnd.into()),
-        receive_window_bytes: Bytes(info.rcv_wnd.into()),
+        receive_window_bytes: (told > offset_of!(TcpInfo, rcv_wnd)).then(|| Bytes(info.rcv_wnd.into())),
         // "Unlimited", or none told.
         pacing_rate_bps: Some(info.pacing_rate).filter(|rate| !matches!(*rate, 0 | u64::MAX)).map(bits),
         delivery_rate_bps: bits(info.delivery_rate),
@@ -112,8 +119,8 @@ fn tcp(info: &TcpInfo) -> TcpState {
         last_received_ago_ns: millis(info.last_data_recv_ms),
         rtt_ns: micros(info.rtt_us.into()),
         rtt_variation_ns: micros(info.rttvar_us.into()),
-        min_rtt_ns: micros(min_rtt.into()),
-        receive_rtt_ns: micros(info.rcv_rtt_us.into()),
+        min_rtt_ns: measured(min_rtt),
+        receive_rtt_ns: measured(info.rcv_rtt_us),
         busy_ns: micros(info.busy_us),
         rwnd_limited_ns: micros(info.rwnd_limited_us),
         sndbuf_limited_ns: micros(info.sndbuf_limited_us),
@@ -132,10 +139,10 @@ mod tests {
     #[test]
     fn fields_are_taken_from_where_the_kernel_puts_them() {
         let bytes = numbered();
-        let state = tcp(&TcpInfo::from_bytes(&bytes));
+        let state = tcp(&bytes);
         assert_eq!((state.rto_ns, state.rtt_ns, state.cwnd_segments), (micros(2), micros(17), 20));
         assert_eq!((state.retransmitted_segments, state.segments_sent), (25, 34));
-        assert_eq!((state.peer_window_bytes, state.receive_window_bytes), (Bytes(57), Bytes(58)));
+        assert_eq!((state.peer_window_bytes, state.receive_window_bytes), (Bytes(57), Some(Bytes(58))));
         assert_eq!(state.last_received_ago_ns, Nanos::millis(13));
         assert_eq!(state.sent_bytes, Bytes(50 | 51 << 32));
     }
@@ -146,10 +153,10 @@ mod tests {
         (bytes[5], bytes[6], bytes[7]) = (0b0111, 0x7a, 1);
         bytes[offset_of!(TcpInfo, pacing_rate)..][..8].fill(0xff);
         bytes[offset_of!(TcpInfo, min_rtt_us)..][..4].fill(0xff);
-        let state = tcp(&TcpInfo::from_bytes(&bytes));
+        let state = tcp(&bytes);
         assert_eq!(state.options, 7);
         assert_eq!(state.pacing_rate_bps, None);
-        assert_eq!(state.min_rtt_ns, Nanos(0), "no round trip yet is not an hour");
+        assert_eq!(state.min_rtt_ns, None, "no round trip yet is not an hour");
         if cfg!(target_endian = "little") {
             assert_eq!((state.peer_window_scale, state.window_scale, state.app_limited), (10, 7, true));
         }
@@ -158,10 +165,10 @@ mod tests {
     #[test]
     fn an_older_kernel_tells_less_and_that_is_said() {
         let bytes = numbered();
-        let old = tcp(&TcpInfo::from_bytes(&bytes[..offset_of!(TcpInfo, snd_wnd) + 4]));
-        assert_eq!((old.peer_window_bytes, old.receive_window_bytes), (Bytes(57), Bytes(0)));
+        let old = tcp(&bytes[..offset_of!(TcpInfo, snd_wnd) + 4]);
+        assert_eq!((old.peer_window_bytes, old.receive_window_bytes), (Bytes(57), None));
         let said = untold(offset_of!(TcpInfo, snd_wnd) + 4).unwrap();
-        assert!(said.ends_with("zero: the own receive window (6.2)"), "{said}");
+        assert!(said.ends_with("tell: the own receive window (6.2)"), "{said}");
         assert_eq!(untold(WHOLE), None);
         assert_eq!(untold(0).unwrap().matches(';').count(), 9);
     }

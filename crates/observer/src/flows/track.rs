@@ -48,7 +48,7 @@ impl Track {
         self.samples.push(state::socket(found, at));
     }
 
-    pub(super) fn into_watch(self, pid: u32) -> FlowWatch {
+    pub(super) fn into_watch(self, pid: Option<u32>) -> FlowWatch {
         FlowWatch { key: self.key, pid, congestion: self.congestion, samples: self.samples }
     }
 }

@@ -142,12 +142,9 @@ impl Window {
 
     /// Adds what was seen. Holders of what came within the window are looked for now.
     fn tell(self, seen: &mut Observations) {
-        let came = self.inodes().into_iter().filter(|inode| self.owners.of(*inode) == 0);
+        let came = self.inodes().into_iter().filter(|inode| self.owners.of(*inode).is_none());
         let came = Owners::find(came);
-        let pid_of = |inode: u32| match self.owners.of(inode) {
-            0 => came.of(inode),
-            pid => pid,
-        };
+        let pid_of = |inode: u32| self.owners.of(inode).or_else(|| came.of(inode));
         let mut notes = self.notes;
         notes.extend(came.missing());
         notes.extend(state::untold(self.told));

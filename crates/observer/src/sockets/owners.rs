@@ -42,9 +42,9 @@ impl Owners {
         owners
     }
 
-    /// The process that holds it; 0 where that cannot be told. Where several do, as after fork(2), one of them.
-    pub(crate) fn of(&self, inode: u32) -> u32 {
-        self.by_inode.get(&inode).copied().unwrap_or(0)
+    /// The process that holds it; `None` where that cannot be told. Where several do, as after fork(2), one of them.
+    pub(crate) fn of(&self, inode: u32) -> Option<u32> {
+        self.by_inode.get(&inode).copied()
     }
 
     pub(crate) fn pids(&self) -> BTreeSet<u32> {
@@ -107,7 +107,7 @@ mod tests {
         let fd = std::os::fd::AsRawFd::as_raw_fd(&socket);
         let number = fs::metadata(format!("/proc/self/fd/{fd}")).unwrap().ino() as u32;
         let owners = Owners::find([number, 0]);
-        assert_eq!((owners.of(number), owners.of(0)), (std::process::id(), 0));
+        assert_eq!((owners.of(number), owners.of(0)), (Some(std::process::id()), None));
         assert_eq!(owners.missing(), None);
         assert_eq!(owners.pids().len(), 1);
     }

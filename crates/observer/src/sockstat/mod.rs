@@ -22,8 +22,11 @@ type Counts = BTreeMap<String, u64>;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct SockStat {
+    /// When the window opened.
     opened: Counts,
+    /// The most of each until it closed.
     most: Counts,
+    /// Size of a page: "mem" counts pages.
     page_bytes: Bytes,
 }
 

@@ -36,7 +36,7 @@ pub(crate) static TCP_INFO: Observer = Observer {
         "what happens between two samples: each is the state at one moment",
         "busy and limited times on the receiving end: only a sender keeps them",
         "time limited by the congestion window, other than as busy time that neither window nor buffer explains",
-        "the own receive window before Linux 6.2 and the peer's before 5.4: shown as zero",
+        "the own receive window before Linux 6.2",
         "other programs' sockets: these are asked through the workload's own descriptors",
     ],
     runs: Runs::Always,
@@ -48,7 +48,7 @@ pub(crate) static TCP_INFO: Observer = Observer {
             "round trip", "smoothed, under load: the mean of the flows at the end":
                 of_senders(samples, |flows| mean(flows.iter().map(|flow| flow.rtt_ns)).unwrap_or_default());
             "least round trip", "of all flows":
-                of_senders(samples, |flows| flows.iter().map(|flow| flow.min_rtt_ns).min().unwrap_or_default());
+                of_senders(samples, |flows| flows.iter().filter_map(|flow| flow.min_rtt_ns).min().unwrap_or_default());
             "congestion window", "segments: the mean of the flows at the end": of_senders(samples, |flows| {
                 flows.iter().map(|flow| u64::from(flow.cwnd_segments)).sum::<u64>() / flows.len() as u64
             });
@@ -106,7 +106,7 @@ impl OpenWindow for TcpWindow {
             if filled < size_of::<Raw>() {
                 self.short = Some(self.short.map_or(filled, |short| short.min(filled)));
             }
-            self.samples.push(sample(*flow, at, &info));
+            self.samples.push(sample(*flow, at, &info, filled));
         }
         Ok(())
     }
@@ -116,7 +116,7 @@ impl OpenWindow for TcpWindow {
         let controls = self.sockets.iter().filter_map(|(_, socket)| tcp_congestion(socket).ok());
         seen.put(Controls(controls.collect()));
         seen.put(self.samples);
-        if self.short.is_some_and(|filled| filled < offset_of!(Raw, rehash)) {
+        if self.short.is_some_and(|filled| !tells_receive_window(filled)) {
             seen.unseen
                 .push("tcp-info: this kernel does not tell the own receive window (Linux 6.2 does)".into());
         }
@@ -124,15 +124,20 @@ impl OpenWindow for TcpWindow {
     }
 }
 
-fn sample(flow: u32, at: Nanos, info: &Raw) -> TcpSample {
+/// Whether so many bytes of TCP_INFO hold the own receive window.
+fn tells_receive_window(filled: usize) -> bool {
+    filled >= offset_of!(Raw, rehash)
+}
+
+fn sample(flow: u32, at: Nanos, info: &Raw, filled: usize) -> TcpSample {
     let micros = |us: u64| Nanos(us.saturating_mul(1000));
     // The kernel's word for "no round trip measured yet".
-    let min_rtt_us = if info.min_rtt_us == u32::MAX { 0 } else { info.min_rtt_us };
+    let min_rtt = Some(info.min_rtt_us).filter(|us| !matches!(*us, 0 | u32::MAX));
     TcpSample {
         flow,
         at_ns: at,
         rtt_ns: micros(info.rtt_us.into()),
-        min_rtt_ns: micros(min_rtt_us.into()),
+        min_rtt_ns: min_rtt.map(|us| micros(us.into())),
         cwnd_segments: info.snd_cwnd,
         ssthresh_segments: info.snd_ssthresh,
         mss_bytes: Bytes(info.snd_mss.into()),
@@ -144,7 +149,7 @@ fn sample(flow: u32, at: Nanos, info: &Raw) -> TcpSample {
         rwnd_limited_ns: micros(info.rwnd_limited_us),
         sndbuf_limited_ns: micros(info.sndbuf_limited_us),
         peer_window_bytes: Bytes(info.snd_wnd.into()),
-        receive_window_bytes: Bytes(info.rcv_wnd.into()),
+        receive_window_bytes: tells_receive_window(filled).then(|| Bytes(info.rcv_wnd.into())),
     }
 }
 
@@ -173,7 +178,7 @@ mod tests {
     #[test]
     fn no_round_trip_yet_is_not_an_hour() {
         let info = Raw { min_rtt_us: u32::MAX, delivery_rate: 125, ..Raw::default() };
-        let sample = sample(3, Nanos(9), &info);
-        assert_eq!((sample.min_rtt_ns, sample.delivery_rate_bps), (Nanos(0), BitRate(1000.0)));
+        let sample = sample(3, Nanos(9), &info, 0);
+        assert_eq!((sample.min_rtt_ns, sample.delivery_rate_bps), (None, BitRate(1000.0)));
     }
 }

@@ -61,7 +61,7 @@ fn a_reader_that_does_not_read_shows_at_both_ends() {
 
         let [first, .., last] = sender.samples.as_slice() else { panic!("no sample") };
         assert_eq!((sender.key.remote, sender.key.protocol), (far, Protocol::TCP));
-        assert_eq!((sender.pid, sender.congestion.is_empty()), (std::process::id(), false));
+        assert_eq!((sender.pid, sender.congestion.is_empty()), (Some(std::process::id()), false));
         assert!(first.at_ns == Nanos(0) && last.at_ns > Nanos(0));
         let tcp = last.tcp.as_ref().expect("TCP_INFO");
         assert!(tcp.acked_bytes > Bytes(0) && tcp.acked_bytes.0 <= written + 1, "the SYN counts: {tcp:?}");
@@ -112,7 +112,7 @@ fn a_backlog_that_overflows_shows_at_the_listener() {
         window.sample();
         let seen = window.close();
         let [seen_at] = seen.get::<Vec<ListenerWatch>>().as_slice() else { panic!("{seen:?}") };
-        assert_eq!((seen_at.local, seen_at.pid), (at, std::process::id()));
+        assert_eq!((seen_at.local, seen_at.pid), (at, Some(std::process::id())));
         assert_eq!((seen_at.backlog, seen_at.most_waiting), (1, 2));
         assert!(seen_at.drops >= 1, "{seen_at:?}");
         drop((waiting, more));
@@ -167,7 +167,7 @@ fn the_workloads_flows_come_in_its_order_with_its_listeners() {
         assert!(
             seen.get::<Vec<FlowWatch>>()
                 .iter()
-                .all(|flow| flow.samples.len() == 3 && flow.pid == std::process::id())
+                .all(|flow| flow.samples.len() == 3 && flow.pid == Some(std::process::id()))
         );
         drop(stranger);
     });
@@ -228,7 +228,7 @@ fn a_process_is_watched_by_its_id() {
         drop(client);
         child.wait().unwrap();
         let [flow] = flows.get::<Vec<FlowWatch>>().as_slice() else { panic!("{flows:?}") };
-        assert_eq!((flow.key.local, flow.pid), (at, pid));
+        assert_eq!((flow.key.local, flow.pid), (at, Some(pid)));
         let [process] = processes.get::<Vec<ProcessWatch>>().as_slice() else { panic!("{processes:?}") };
         assert_eq!((process.pid, process.name.as_str()), (pid, "cat"));
         assert!(!process.allowed_cores.is_empty());

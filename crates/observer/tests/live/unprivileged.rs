@@ -62,7 +62,7 @@ fn strangers_flows_are_seen_without_their_process_and_that_is_said() {
             assert!(flow.samples[0].tcp.is_some(), "TCP_INFO needs no privilege");
             flow.pid
         };
-        assert_eq!((pid_of(true), pid_of(false)), (std::process::id(), 0));
+        assert_eq!((pid_of(true), pid_of(false)), (Some(std::process::id()), None));
         for seen in [&flows, &processes] {
             assert!(seen.unseen.iter().any(|line| line.contains("root sees them")), "{:?}", seen.unseen);
         }

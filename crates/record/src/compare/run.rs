@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use landspeed_units::{BitRate, Bytes, CpuNanos, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::WanStats;
+use crate::{WanStats, unknown};
 
 use super::study::FlowPlan;
 
@@ -19,6 +19,8 @@ pub struct RunSample {
     pub goodput_bytes: Bytes,
     /// Congestion window at its end, in segments; 0 before the flow enters and after it has left.
     pub cwnd_segments: u32,
+    /// The sender's smoothed round trip at its end; `None` before the first was measured.
+    #[serde(with = "unknown::measured")]
     pub rtt_ns: Nanos,
     /// Segments retransmitted since the flow's start.
     pub retransmits: u64,
@@ -29,6 +31,7 @@ pub struct RunSample {
 pub struct ProbeSample {
     /// When it was sent, since the start of the run.
     pub at_ns: Nanos,
+    /// Its round trip.
     pub rtt_ns: Nanos,
 }
 
@@ -46,6 +49,7 @@ pub struct QueueSample {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RunFlow {
+    /// When it runs, and what it sends.
     pub plan: FlowPlan,
     /// At the end of each interval. Empty for short flows.
     pub samples: Vec<RunSample>,
@@ -77,13 +81,17 @@ pub struct RunPath {
 pub struct StudyRun {
     /// The contest: [`super::Contest::name`].
     pub contest: String,
+    /// Number of the repeat, from 0.
     pub repeat: u32,
-    /// When the run started, since the start of the study; zero in the simulator.
-    pub at_ns: Nanos,
+    /// When the run started, since the start of the study; `None` in the simulator.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub at_ns: Option<Nanos>,
     /// Its own path, where repeats vary it ([`super::Study::varied_share`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<RunPath>,
+    /// What was seen of each flow, in the order of the schedule.
     pub flows: Vec<RunFlow>,
+    /// Round trips of the probe that came back.
     pub probes: Vec<ProbeSample>,
     /// Probes that did not come back, or only by being sent again.
     pub probes_lost: u64,

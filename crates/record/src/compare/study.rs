@@ -3,9 +3,12 @@
 use landspeed_units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
+use crate::unknown;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
+    /// Sockets of real hosts, or of a lab's.
     #[default]
     Kernel,
     /// The simulator: the same C sources, packet by packet.
@@ -15,12 +18,14 @@ pub enum Engine {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StudyPath {
-    /// Rate of the bottleneck, in bits of IP packets.
+    /// Rate of the bottleneck, in bits of IP packets; 10 Gb/s where neither host's link tells its speed.
     pub rate_bps: BitRate,
     /// Round trip when idle.
     pub rtt_ns: Nanos,
-    /// Most bytes of IP packets that wait in front of the bottleneck.
-    pub queue_bytes: Bytes,
+    /// Most bytes of IP packets that wait in front of the bottleneck; `None` between real hosts, which do not tell.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub queue_bytes: Option<Bytes>,
+    /// MTU of the path.
     pub mtu_bytes: u16,
     /// Largest receive window that hosts grant a flow; `None` where nothing bounds it.
     pub window_bytes: Option<Bytes>,
@@ -31,6 +36,11 @@ pub struct StudyPath {
 impl StudyPath {
     pub fn bdp(&self) -> Bytes {
         Bytes((self.rate_bps.0 / 8.0 * self.rtt_ns.as_secs_f64()) as u64)
+    }
+
+    /// Room in front of the bottleneck that may be counted on: none where it is not known.
+    pub fn room(&self) -> Bytes {
+        self.queue_bytes.unwrap_or_default()
     }
 }
 
@@ -45,13 +55,19 @@ pub enum Question {
     /// How short flows fare beside a long one: one long flow of the contest's protocol from the start to the end, and
     /// short ones one after another (RFC 5166 section 2.1.3).
     ShortFlows {
+        /// What each short flow sends.
         size_bytes: Bytes,
         /// Time between the starts of two.
         every_ns: Nanos,
     },
     /// What a bit costs the sender with so many parallel streams of one protocol from the start to the end, none of which
     /// has more than this in flight: cottrell-2005 section IV.B.2, Figures 6 and 7.
-    Streams { streams: u16, window_bytes: Bytes },
+    Streams {
+        /// How many.
+        streams: u16,
+        /// Most that each has in flight.
+        window_bytes: Bytes,
+    },
     /// How flows of one protocol with different round trips share it; the second flow's is longer by so much.
     /// Only the simulator answers it.
     RoundTrips {
@@ -86,6 +102,7 @@ pub struct FlowPlan {
     pub contestant: String,
     /// When it enters, since the start of the run.
     pub enters_ns: Nanos,
+    /// When it leaves, since the start of the run.
     pub leaves_ns: Nanos,
     /// All that it sends, where it is a short flow; `None` where it sends until it leaves.
     pub data_bytes: Option<Bytes>,
@@ -97,8 +114,11 @@ pub struct FlowPlan {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Study {
+    /// What carries the flows.
     pub engine: Engine,
+    /// The path that they share.
     pub path: StudyPath,
+    /// Who meets whom, and what is asked.
     pub contests: Vec<Contest>,
     /// Flows of a run (4 in the paper).
     pub flows: u16,
@@ -107,6 +127,7 @@ pub struct Study {
     pub region_ns: Nanos,
     /// `region_ns` over the paper's 120 s. Where it is not 1, figures are never set beside the paper's.
     pub scale: f64,
+    /// Runs of each contest.
     pub repeats: u32,
     /// How far rate, round trip and queue of each repeat may lie from the path's: 0.02 is 2 % either way, drawn evenly
     /// from the seed, the same for all contests of a repeat. 0 is the same path each time.
@@ -131,7 +152,7 @@ impl Study {
         let path = StudyPath { rate_bps, rtt_ns, mtu_bytes: MTU, ..StudyPath::default() };
         Study {
             engine: Engine::Kernel,
-            path: StudyPath { queue_bytes: Bytes(path.bdp().0 / 2), ..path },
+            path: StudyPath { queue_bytes: Some(Bytes(path.bdp().0 / 2)), ..path },
             contests: Vec::new(),
             flows: 4,
             region_ns: REGION,
@@ -282,6 +303,6 @@ mod tests {
         let study = Study::paper().scaled(0.1);
         assert_eq!((study.region_ns, study.sample_ns), (Nanos::secs(12), Nanos::millis(100)));
         assert_eq!(Study::paper().scaled(1.0), Study::paper());
-        assert_eq!(Study::paper().path.queue_bytes, Bytes(10_250_000));
+        assert_eq!(Study::paper().path.queue_bytes, Some(Bytes(10_250_000)));
     }
 }

@@ -61,7 +61,9 @@ classes! {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClassSamples {
+    /// The class.
     pub class: CostClass,
+    /// Samples in it.
     pub samples: u64,
 }
 
@@ -71,6 +73,7 @@ pub struct ClassSamples {
 pub struct SymbolSamples {
     /// The innermost symbol that is no helper: memset or an unlock is passed over for its caller.
     pub symbol: String,
+    /// Samples in it.
     pub samples: u64,
 }
 
@@ -82,6 +85,7 @@ pub struct StackSamples {
     pub stack: String,
     /// What the innermost frames were taken for.
     pub class: CostClass,
+    /// Samples with these frames.
     pub samples: u64,
 }
 
@@ -99,6 +103,7 @@ pub struct CostProfile {
     pub period_ns: Nanos,
     /// Samples that fell on something other than the idle loop.
     pub samples: u64,
+    /// Those of them that fell on kernel code.
     pub kernel_samples: u64,
     /// Samples that the kernel could not deliver.
     pub lost: u64,

@@ -26,6 +26,7 @@ pub struct StreamRate {
     pub threads: u32,
     /// Best of the repetitions after the first, as STREAM reports.
     pub best_bps: BitRate,
+    /// Median of the repetitions after the first.
     pub median_bps: BitRate,
 }
 
@@ -34,9 +35,11 @@ pub struct StreamRate {
 pub struct Pass {
     /// "copy" (memcpy), "checksum" (RFC 1071), "copy after checksum", ...: what is timed.
     pub what: String,
+    /// Size of the buffer.
     pub size_bytes: Bytes,
     /// Whether the source was in the cache.
     pub hot: bool,
+    /// Bytes that one pass goes over in a second, in bit/s.
     pub rate_bps: BitRate,
 }
 
@@ -45,7 +48,9 @@ pub struct Pass {
 pub struct PacketRate {
     /// "pktgen", "AF_XDP", "sendmmsg with GSO", "sendmmsg".
     pub method: String,
+    /// Size of a packet, headers included.
     pub packet_bytes: Bytes,
+    /// Packets per second with the core to itself.
     pub alone_pps: f64,
     /// Packets per second beside a load on the same core (feng-2003 section 3.5.2: a rate that holds
     /// acquits the CPU).
@@ -57,8 +62,11 @@ pub struct PacketRate {
 pub struct PcieLink {
     /// Transfers per second and lane, as it runs: 8.0e9 for 8 GT/s.
     pub speed_transfers: f64,
+    /// The most that the device can, in the same unit.
     pub most_speed_transfers: f64,
+    /// Lanes in use.
     pub width: u32,
+    /// The most lanes of the device.
     pub most_width: u32,
     /// The most transfers per second and lane of the port above: what the slot allows.
     pub slot_speed_transfers: Option<f64>,
@@ -78,17 +86,23 @@ pub struct PcieLink {
 pub struct HostLimits {
     /// STREAM on one core and on all.
     pub memory: Vec<StreamRate>,
+    /// Copying and summing, by one core.
     pub passes: Vec<Pass>,
-    /// TCP over loopback, one flow, two cores where there are two.
+    /// TCP over loopback, one flow, two cores where there are two; `None` where it was not measured.
     pub loopback_bps: Option<BitRate>,
+    /// Packets that one core hands to the device layer.
     pub packets: Vec<PacketRate>,
-    /// The link towards the peer: its nominal speed.
+    /// The link towards the peer: its nominal speed; `None` where it states none.
     pub link_bps: Option<BitRate>,
+    /// The bus of the link towards the peer; `None` where it is on no PCI Express bus.
     pub pcie: Option<PcieLink>,
+    /// Clock of the fastest core while it worked; `None` where the kernel does not tell.
     pub cpu_hz: Option<f64>,
+    /// The highest clock that the governor allows; `None` where the kernel does not tell.
     pub most_cpu_hz: Option<f64>,
     /// cpufreq governor, empty where there is none.
     pub governor: String,
+    /// NUMA node of the link towards the peer; `None` where it has none.
     pub link_node: Option<u32>,
     /// NUMA nodes of the processors that take its interrupts.
     pub irq_nodes: Vec<u32>,

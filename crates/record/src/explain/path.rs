@@ -24,6 +24,7 @@ pub enum Hop {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HopLatency {
+    /// The hop.
     pub hop: Hop,
     /// (upper edge in ns, packets), ascending; edges are powers of two.
     pub bins: Vec<(u64, u64)>,

@@ -27,6 +27,7 @@ pub struct CostFigure {
 pub struct LimitStep {
     /// "memory copy, host B", "raw packets, host A", "link", "TCP now".
     pub name: String,
+    /// What it can carry, in bits of payload.
     pub rate_bps: BitRate,
     /// How that was found.
     pub how: String,
@@ -37,8 +38,11 @@ pub struct LimitStep {
 pub struct ExplainedHost {
     /// As the user called it: "A", "local", "netns:dtn1".
     pub name: String,
+    /// What the host is; `None` where that was not asked.
     pub facts: Option<HostFacts>,
+    /// Processor time by class of work, in the order of a packet's way; empty where nothing was sampled.
     pub cost: BTreeMap<String, CostFigure>,
+    /// What its parts can do at most; `None` where that was not measured.
     pub limits: Option<HostLimits>,
     /// Everything that was seen over the window that the verdict is about.
     pub observed: Observations,
@@ -54,15 +58,18 @@ pub struct ExplainReport {
     pub topology: String,
     /// What was watched: "stream over tcp", "flow 10.0.0.2:443".
     pub watched: String,
+    /// Goodput of all flows over the window.
     pub goodput_bps: BitRate,
     /// Causes, first the one that matters most.
     pub verdict: Vec<Finding>,
     /// Why there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cannot_tell: Option<CannotTell>,
+    /// What could not be judged, and why, one line each.
     pub unjudged: Vec<String>,
     /// The hosts, A first.
     pub hosts: Vec<ExplainedHost>,
+    /// Cost over sizes; empty without `--sizes`.
     pub per_packet: Vec<PerPacket>,
     /// What follows from it: Jin & Yoo's questions with the answers of these hosts.
     pub answers: Vec<SizeAnswer>,

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use landspeed_units::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::unknown;
+
 /// A layer's cost over sizes: `fixed_ns + per_byte_ns * size`, and for a message that is cut
 /// `first_cut_ns + per_fragment_ns * (fragments - 1)` more.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -12,11 +14,15 @@ use serde::{Deserialize, Serialize};
 pub struct PerPacketFit {
     /// Nanoseconds per message, whatever its size.
     pub fixed_ns: f64,
+    /// Nanoseconds per byte of payload.
     pub per_byte_ns: f64,
-    /// Nanoseconds that a message costs once because it is cut at all; zero where none was.
-    pub first_cut_ns: f64,
-    /// Nanoseconds per fragment after the first; zero where none was cut.
-    pub per_fragment_ns: f64,
+    /// Nanoseconds that a message costs once because it is cut at all; `None` where none was cut, or where the trials do
+    /// not tell it from the other terms.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub first_cut_ns: Option<f64>,
+    /// Nanoseconds per fragment after the first; `None` as above.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub per_fragment_ns: Option<f64>,
     /// Root mean square of what the line does not explain, as a share of the mean cost.
     pub residual: f64,
 }
@@ -25,8 +31,8 @@ impl PerPacketFit {
     /// What the line gives for a message of `size` that becomes `fragments` packets, in nanoseconds.
     pub fn at(&self, size: Bytes, fragments: u64) -> f64 {
         let more = fragments.saturating_sub(1) as f64;
-        let cut = if more > 0.0 { self.first_cut_ns } else { 0.0 };
-        self.fixed_ns + self.per_byte_ns * size.0 as f64 + cut + self.per_fragment_ns * more
+        let cut = self.first_cut_ns.filter(|_| more > 0.0).unwrap_or(0.0);
+        self.fixed_ns + self.per_byte_ns * size.0 as f64 + cut + self.per_fragment_ns.unwrap_or(0.0) * more
     }
 }
 
@@ -35,7 +41,9 @@ impl PerPacketFit {
 pub struct LayerCost {
     /// Median over the trials, in nanoseconds.
     pub median_ns: f64,
+    /// Least of the trials.
     pub least_ns: f64,
+    /// Most of the trials.
     pub most_ns: f64,
 }
 
@@ -51,7 +59,9 @@ pub struct SizePoint {
     pub packets_counted: Option<f64>,
     /// Share of the messages that did not arrive, 0 to 1.
     pub loss: f64,
+    /// Trials with messages of this size.
     pub trials: u32,
+    /// Cost of a message by layer.
     pub layers: BTreeMap<String, LayerCost>,
 }
 
@@ -63,6 +73,7 @@ pub struct FragmentStep {
     pub size_bytes: Bytes,
     /// Packets that this one becomes; one byte more makes one more.
     pub fragments: u64,
+    /// The difference by layer.
     pub layers: BTreeMap<String, LayerCost>,
 }
 
@@ -71,11 +82,13 @@ pub struct FragmentStep {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FurtherPacket {
+    /// Payload that it carries.
     pub data_bytes: Bytes,
     /// With its bytes.
     pub whole: LayerCost,
-    /// Without them.
-    pub alone: LayerCost,
+    /// Without them; `None` where no round tells the packet from its bytes.
+    #[serde(deserialize_with = "unknown::or_default")]
+    pub alone: Option<LayerCost>,
 }
 
 /// Cost over sizes, by layer, as Jin & Yoo report (sections 3 and 4).
@@ -88,7 +101,9 @@ pub struct FurtherPacket {
 pub struct PerPacket {
     /// "tcp", "udp", "udp without checksum".
     pub transport: String,
+    /// MTU of the link.
     pub mtu_bytes: Bytes,
+    /// The line of each layer; one that has no line is in `notes`.
     pub layers: BTreeMap<String, PerPacketFit>,
     /// The largest datagrams that become 1, 2, 3, ... packets, ascending; empty where messages are not cut.
     pub steps_bytes: Vec<Bytes>,
@@ -121,8 +136,8 @@ mod tests {
         let line = PerPacketFit {
             fixed_ns: 1000.0,
             per_byte_ns: 0.5,
-            first_cut_ns: 40.0,
-            per_fragment_ns: 300.0,
+            first_cut_ns: Some(40.0),
+            per_fragment_ns: Some(300.0),
             residual: 0.0,
         };
         assert_eq!(line.at(Bytes(100), 1), 1050.0);

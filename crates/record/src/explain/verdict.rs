@@ -22,25 +22,34 @@ pub enum Cause {
     NagleDelayedAck,
     /// One core's softirq work is at its end.
     SoftirqCore,
-    /// Somebody else wants the core of the workload.
+    /// Other programs compete with the workload for its core.
     CompetingLoad,
     /// A queueing discipline or policer limits the rate.
     RateLimit,
+    /// Packets are lost one at a time, without a full queue.
     RandomLoss,
+    /// Packets are lost many at a time, as where a queue overflows.
     BurstLoss,
+    /// Packets overtake each other, and the sender takes them for lost.
     Reordering,
     /// The window is small against the bandwidth-delay product of a long path, by window scaling or a
     /// buffer's limit.
     WindowBelowBdp,
     /// Packets above some size vanish, or the two ends disagree on the MTU.
     MtuBlackHole,
+    /// An offload of the link is off: segmentation (TSO, GSO), or reassembly (GRO).
     OffloadsOff,
+    /// The processor sums the payload, which the link could do.
     SoftwareChecksum,
+    /// Datagrams are larger than the MTU and are cut.
     Fragmentation,
+    /// Datagrams are dropped because the receiving socket has no room for them.
     UdpReceiveBuffer,
+    /// Connections are dropped because too many wait to be accepted.
     ListenBacklog,
     /// Rounding of windows to whole segments wastes much of them.
     WindowAlignment,
+    /// A queueing discipline of the sender drops packets.
     QdiscDrops,
     /// The congestion control keeps the window small though neither buffers nor applications do.
     CongestionControl,
@@ -48,11 +57,15 @@ pub enum Cause {
     CpuFrequency,
     /// Processes, interrupts or memory are on the wrong cores or nodes.
     Placement,
+    /// The hypervisor takes processor time away.
     Steal,
     /// A limit: a core is busy with this flow and nothing else is wrong.
     CpuLimit,
+    /// A limit: the link carries what it can.
     LinkLimit,
+    /// A limit: memory moves what it can.
     MemoryLimit,
+    /// A limit: the bus to the network card carries what it can.
     BusLimit,
 }
 
@@ -78,10 +91,12 @@ pub struct Remedy {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
+    /// What it is.
     pub cause: Cause,
     /// Where: "host B", "host A core 3", "link eth0 of host A", or empty.
     #[serde(default)]
     pub at: String,
+    /// The cause in a sentence.
     pub summary: String,
     /// 0 to 1: how sure.
     pub confidence: f64,
@@ -93,6 +108,7 @@ pub struct Finding {
     pub allows_bps: Option<BitRate>,
     /// What was seen, one line each, with figures.
     pub evidence: Vec<String>,
+    /// What to try.
     #[serde(rename = "try")]
     pub remedies: Vec<Remedy>,
 }
@@ -106,13 +122,19 @@ pub enum CannotTell {
     /// The flows carried nothing, and nothing waited to be carried.
     Idle,
     /// No flow was looked at often enough.
-    FewSamples { samples: u32, needed: u32 },
+    FewSamples {
+        /// Samples of the flow that has most.
+        samples: u32,
+        /// How many it takes.
+        needed: u32,
+    },
 }
 
 /// What holds a path back, first cause first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Verdict {
+    /// Goodput of all flows over the window.
     pub goodput_bps: BitRate,
     /// Causes and limits, the one that matters most first. Empty only where nothing can be told: a healthy path has a limit.
     pub findings: Vec<Finding>,

@@ -26,17 +26,25 @@ pub enum WindowRule {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Binding {
+    /// They are equal.
     Exactly,
+    /// They are near each other.
     About,
+    /// At least what is predicted is seen.
     AtLeast,
+    /// At most what is predicted is seen.
     AtMost,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WindowFigure {
+    /// The rule.
     pub rule: WindowRule,
+    /// How what is predicted binds what is seen.
     pub binding: Binding,
+    /// What the rule says.
     pub predicted_bytes: Bytes,
+    /// What was seen.
     pub seen_bytes: Bytes,
     /// Whether the two agree, within what samples can tell.
     pub holds: bool,
@@ -47,6 +55,7 @@ pub struct WindowFigure {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowWindow {
+    /// The flow, as its sender sees it.
     pub key: FlowKey,
     /// Payload that it moved over the window.
     #[serde(default)]

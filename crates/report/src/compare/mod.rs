@@ -250,7 +250,7 @@ fn reproduce(report: &CompareReport, record: &Record) -> Section {
         ("Seed of orders and entry times", report.study.seed.to_string()),
         ("Time between samples", report.study.sample_ns.to_string()),
     ];
-    pairs.extend((report.took_ns.0 > 0).then(|| ("Took", crate::words::duration(report.took_ns))));
+    pairs.extend(report.took_ns.map(|took| ("Took", crate::words::duration(took))));
     pairs.push(("landspeed", report.landspeed.clone()));
     pairs.push(("Format of record and document", format!("{}, {}", record.header.format, report.format)));
     let pairs = pairs.into_iter().map(|(what, value)| (what.into(), value.into())).collect();

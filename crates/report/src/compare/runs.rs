@@ -150,7 +150,8 @@ pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
         .filter(|link| link.carrier == WanCarrier::Threads)
         .collect();
     let both = || links.iter().flat_map(|link| [&link.a_to_b, &link.b_to_a]);
-    let (p99, worst) = (both().map(|d| d.late_p99_ns).max()?, both().map(|d| d.late_max_ns).max()?);
+    let (p99, worst) =
+        (both().filter_map(|d| d.late_p99_ns).max()?, both().filter_map(|d| d.late_max_ns).max()?);
     Some((links.len(), p99, worst))
 }
 

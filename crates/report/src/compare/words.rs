@@ -176,9 +176,7 @@ pub(super) fn setting(report: &CompareReport) -> Vec<String> {
         safe(&study.path.topology),
         format!("{}, {} round trip", study.path.rate_bps, study.path.rtt_ns),
     ];
-    if study.path.queue_bytes.0 > 0 {
-        facts.push(format!("queue {}", study.path.queue_bytes));
-    }
+    facts.extend(study.path.queue_bytes.map(|queue| format!("queue {queue}")));
     facts.push(who.to_owned());
     facts.push(varied(study.varied_share));
     facts.push(format!("{} runs of {}", report.runs, crate::words::duration(study.duration())));

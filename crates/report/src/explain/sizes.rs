@@ -47,7 +47,7 @@ impl<'a> Sweep<'a> {
         Sweep {
             title: format!("{} at MTU {}", safe(&part.transport), part.mtu_bytes.0),
             plain: !part.transport.contains(' '),
-            cut: !steps.is_empty() || lines.iter().any(|(_, line)| line.per_fragment_ns != 0.0),
+            cut: !steps.is_empty() || lines.iter().any(|(_, line)| line.per_fragment_ns.is_some()),
             lines,
             points,
             steps,
@@ -72,7 +72,7 @@ impl<'a> Sweep<'a> {
     /// Lines of what is no part of another layer, or of the parts.
     fn fitted(&self, whole: bool) -> Table {
         let names = ["Layer", "ns/message", "ns/byte", "first cut, ns", "ns/further packet", "residual"];
-        let of_cuts = |ns: f64| Cell::from(self.cut.then(|| figure(ns)));
+        let of_cuts = |ns: Option<f64>| Cell::from(ns.map(figure));
         let row = |(layer, line): &(String, PerPacketFit)| {
             let is_poor = line.residual > POOR;
             let residual = format!("{}{}", percent(line.residual), if is_poor { " (no line)" } else { "" });

@@ -42,7 +42,7 @@ impl Bound {
         match self {
             Bound::Congestion => u64::from(tcp.cwnd_segments).saturating_mul(mss),
             Bound::Peer => tcp.peer_window_bytes.0,
-            Bound::Receive => tcp.receive_window_bytes.0,
+            Bound::Receive => tcp.receive_window_bytes.unwrap_or_default().0,
             Bound::InFlight => u64::from(tcp.unacked_segments).saturating_mul(mss),
         }
     }

@@ -93,7 +93,7 @@ impl State {
                 self.began = Some(Instant::now());
                 Vec::new()
             }
-            Line::Trying { step, what, blocks, .. } => self.begin(step, what, *blocks),
+            Line::Trying { step, what, blocks, .. } => self.begin(step, what, blocks.unwrap_or_default()),
             Line::Trial(trial) => self.trial(trial),
             Line::Verdict(line) => vec![self.style.paint(Tone::Strong, &bottleneck(&line.verdict))],
             Line::Step(step) => self.decision(&step.summary),
@@ -280,7 +280,7 @@ mod tests {
         let mut state = state();
         assert_eq!(state.status_at(Nanos(0), None), "5:00 left  looking at the hosts");
         let what = "t\u{1b}[2Jso=on with tx-checksum=on".to_owned();
-        state.take(&Line::Trying { step: "s1".into(), what, at_ns: Nanos::secs(58), blocks: 11 });
+        state.take(&Line::Trying { step: "s1".into(), what, at_ns: Nanos::secs(58), blocks: Some(11) });
         for block in 0..2 {
             for (position, gbps) in [(0, 10.0), (1, 20.0), (2, 20.0), (3, 10.0)] {
                 state.take(&trial(block, position, gbps));

@@ -44,6 +44,7 @@ pub(crate) struct Idle;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Held {
+    /// Connections that were open.
     connections: u64,
     /// By how much the kernel's memory grew until all were open.
     kernel_bytes: Bytes,

@@ -78,8 +78,8 @@ impl Scene<'_> {
 
     /// What the queue can add to a round trip, as a share of it; `None` where it is unknown.
     pub(super) fn queue_share(&self) -> Option<f64> {
-        let queue = self.study.path.queue_bytes.0;
-        (queue > 0).then(|| queue as f64 / self.study.path.bdp().0.max(1) as f64)
+        let path = &self.study.path;
+        path.queue_bytes.map(|queue| queue.0 as f64 / path.bdp().0.max(1) as f64)
     }
 }
 

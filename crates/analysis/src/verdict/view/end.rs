@@ -41,9 +41,9 @@ impl<'a> EndView<'a> {
         let mut flows: Vec<FlowView<'a>> =
             host.seen.get::<Vec<FlowWatch>>().iter().map(FlowView::of).collect();
         flows.sort_by_key(|flow| std::cmp::Reverse(weight(flow, role)));
-        let pid = flows.first().map_or(0, |flow| flow.watch.pid);
+        let pid = flows.first().and_then(|flow| flow.watch.pid);
         let processes = host.seen.get::<Vec<ProcessWatch>>();
-        let named = processes.iter().find(|process| process.pid == pid && pid != 0);
+        let named = processes.iter().find(|process| Some(process.pid) == pid);
         let process = named.or_else(|| processes.iter().max_by_key(|process| process.cpu_ns));
         EndView { role, host, flows, process }
     }

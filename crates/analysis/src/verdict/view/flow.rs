@@ -131,8 +131,7 @@ impl<'a> FlowView<'a> {
 
     /// Lowest round trip that TCP saw.
     pub(crate) fn min_rtt(&self) -> Option<Nanos> {
-        let seen = self.states().map(|t| t.min_rtt_ns).chain(self.states().map(|t| t.receive_rtt_ns));
-        seen.filter(|rtt| rtt.0 > 0).min()
+        self.states().flat_map(|t| [t.min_rtt_ns, t.receive_rtt_ns]).flatten().min()
     }
 
     /// How full the receive queue is: what waits over what waits and what may still come, or, where the
@@ -140,7 +139,8 @@ impl<'a> FlowView<'a> {
     pub(crate) fn receive_queue(&self) -> f64 {
         self.mean(|sample| {
             let waiting = sample.receive_queue_bytes.0 as f64;
-            let window = sample.tcp.as_ref().map_or(0, |t| t.receive_window_bytes.0) as f64;
+            let window =
+                sample.tcp.as_ref().and_then(|t| t.receive_window_bytes).unwrap_or_default().0 as f64;
             if window > 0.0 {
                 return waiting / (waiting + window);
             }

@@ -112,7 +112,7 @@ fn leaves_data(end: &EndView<'_>, limit: &WindowLimit) -> bool {
 /// The largest window of the samples: what the receiver can offer, not what a moment left of it.
 fn largest(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Option<f64> {
     let seen = sender.and_then(|flow| flow.most(|t| t.peer_window_bytes.0));
-    let own = receiver.and_then(|flow| flow.most(|t| t.receive_window_bytes.0));
+    let own = receiver.and_then(|flow| flow.most(|t| t.receive_window_bytes.unwrap_or_default().0));
     [seen, own].into_iter().flatten().find(|window| *window > 0.0)
 }
 
@@ -134,7 +134,7 @@ fn concluded(view: &View<'_>, queue: Option<f64>, window: f64) -> f64 {
     if full >= FULL_QUEUE {
         return full;
     }
-    let round_trip = flow.median_tcp(|t| t.receive_rtt_ns.0).filter(|rtt| *rtt > 0.0);
+    let round_trip = flow.median_tcp(|t| t.receive_rtt_ns.unwrap_or_default().0).filter(|rtt| *rtt > 0.0);
     let carried = round_trip.map_or(0.0, |rtt| view.goodput.0 * rtt / 8e9);
     // Half of a window is what a receiver that acknowledges every other segment sees in flight at least.
     if carried >= 0.5 * window { (carried / window).min(1.0) } else { 0.0 }
