@@ -87,6 +87,7 @@ pub struct LinkFacts {
     pub index: u32,
     /// Driver or link kind: "veth", "ixgbe", "virtio_net", "bridge".
     pub driver: String,
+    /// Its MTU.
     pub mtu_bytes: u32,
     /// Hardware address in colon notation.
     pub mac: String,

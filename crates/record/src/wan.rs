@@ -21,6 +21,7 @@ pub enum WanCarrier {
 pub struct WanStats {
     /// What it was told to be: "rate=1G,rtt=20ms,queue=1bdp".
     pub spec: String,
+    /// What carries the frames.
     pub carrier: WanCarrier,
     /// Rate of the line from the first host to the second, in bits of IP packets; the mean where it follows a trace.
     pub rate_bps: BitRate,

@@ -201,6 +201,7 @@ pub struct SocketState {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FlowWatch {
+    /// The flow, as this end sees it.
     pub key: FlowKey,
     /// Process that holds the socket; `None` where it cannot be told: it is another user's, or in another namespace.
     #[serde(default, deserialize_with = "unknown::or_default")]

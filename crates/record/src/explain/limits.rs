@@ -21,6 +21,7 @@ pub enum MemoryKernel {
 /// each, no write-allocate), in bit/s.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StreamRate {
+    /// Which of the four.
     pub kernel: MemoryKernel,
     /// Threads, one a core.
     pub threads: u32,
