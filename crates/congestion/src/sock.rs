@@ -160,11 +160,6 @@ impl Sock {
         self.inner.tstamp_ok != 0
     }
 
-    /// Sent, not acknowledged, not thought lost: `tcp_packets_in_flight`.
-    pub fn in_flight(&self) -> u32 {
-        self.packets_out.wrapping_sub(self.sacked_out + self.lost_out).wrapping_add(self.retrans_out)
-    }
-
     pub(crate) fn store_ca_state(&mut self, state: CaState) {
         self.inner.icsk_ca_state = state as u8;
     }

@@ -171,11 +171,6 @@ impl WanSpec {
         spec
     }
 
-    /// Seed of all chance.
-    pub fn seed(&self) -> u64 {
-        self.seed
-    }
-
     /// Pairs of hosts that share the link: 1 to [`WanSpec::MAX_PAIRS`].
     pub fn pairs(&self) -> u8 {
         self.pairs

@@ -130,11 +130,6 @@ impl Route {
         self.byte(5)
     }
 
-    /// `RT_SCOPE_*`.
-    pub fn scope(&self) -> u8 {
-        self.byte(6)
-    }
-
     /// `RTN_*`: 1 unicast, 2 local, 3 broadcast, 4 anycast, 5 multicast.
     pub fn kind(&self) -> u8 {
         self.byte(7)
@@ -147,10 +142,6 @@ impl Route {
     /// Its priority among routes to the same destination.
     pub fn metric(&self) -> u32 {
         self.attrs().u32(rta::PRIORITY).unwrap_or(0)
-    }
-
-    pub fn source(&self) -> Option<IpAddr> {
-        self.attrs().ip(rta::PREFSRC)
     }
 
     /// Indexes of the links it leads over: several for a multipath route, none for a blackhole.

@@ -67,10 +67,6 @@ impl Writer {
         readable(&text).map_err(|source| error(&self.path, source))?;
         self.file.write_all(&text).map_err(|source| error(&self.path, source))
     }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
 }
 
 /// Whether the reader takes this line.

@@ -66,10 +66,6 @@ fn reachable(bound: SocketAddr) -> std::io::Result<SocketAddr> {
 }
 
 impl Listening {
-    pub fn invite(&self) -> Invite {
-        self.invite
-    }
-
     pub fn token(&self) -> &Token {
         self.post.gate.token()
     }

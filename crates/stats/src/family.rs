@@ -53,10 +53,6 @@ impl Ledger {
             self.wealth = (self.wealth - grant).max(0.0);
         }
     }
-
-    pub fn wealth(&self) -> f64 {
-        self.wealth
-    }
 }
 
 /// A grant below this part of an even share decides nothing; the run says that its budget is spent.

@@ -85,11 +85,6 @@ impl Design {
         Design { thorough: true, ..self }
     }
 
-    /// The probability of a false "helps".
-    pub fn alpha(&self) -> f64 {
-        self.alpha
-    }
-
     /// The block count at which the step ends at the latest.
     pub fn max_blocks(&self) -> u32 {
         self.looks.last().map_or(FIRST_LOOK, |look| look.blocks)

@@ -27,13 +27,6 @@ pub enum HostSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshTarget(String);
 
-impl SshTarget {
-    /// "[user@]host".
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
 impl HostSpec {
     pub(crate) fn into_reach(self) -> Reach {
         match self {
