@@ -6,9 +6,15 @@ use landspeed_netlink::{
     Address, Ethtool, LinkChange, Route, Rtnl, SettingGroup, TcpMetrics, VethEnd, in_throwaway,
 };
 
-/// Runs `test` in a network namespace of its own; prints why and returns where this process may not make one.
-fn in_new_namespace(test: impl FnOnce() + Send) {
-    in_throwaway(test).unwrap_or_else(|error| println!("SKIP: needs root: {error}"));
+/// Runs `test` in a network namespace of its own, with a pair of links that are up; prints why and returns where this
+/// process may not make one.
+fn in_new_namespace(test: impl FnOnce(&Rtnl) + Send) {
+    let furnished = || {
+        let rtnl = Rtnl::open().unwrap();
+        pair(&rtnl);
+        test(&rtnl);
+    };
+    in_throwaway(furnished).unwrap_or_else(|error| println!("SKIP: needs root: {error}"));
 }
 
 /// Runs `ip` with these arguments in this thread's namespace (children inherit it).
@@ -27,9 +33,7 @@ fn pair(rtnl: &Rtnl) {
 
 #[test]
 fn links_are_made_changed_and_read_back() {
-    in_new_namespace(|| {
-        let rtnl = Rtnl::open().unwrap();
-        pair(&rtnl);
+    in_new_namespace(|rtnl| {
         let link = rtnl.link("t-a").unwrap();
         assert_eq!((link.kind.as_deref(), link.rx_queues, link.tx_queues), (Some("veth"), 2, 2));
         assert!(link.up && link.carrier && link.mtu == 1500);
@@ -59,9 +63,7 @@ fn links_are_made_changed_and_read_back() {
 
 #[test]
 fn bridges_take_ports() {
-    in_new_namespace(|| {
-        let rtnl = Rtnl::open().unwrap();
-        pair(&rtnl);
+    in_new_namespace(|rtnl| {
         rtnl.create_bridge("t-br").unwrap();
         let bridge = rtnl.link("t-br").unwrap();
         rtnl.set_link("t-a", LinkChange::Master(bridge.index)).unwrap();
@@ -72,9 +74,7 @@ fn bridges_take_ports() {
 
 #[test]
 fn errors_carry_the_kernels_words() {
-    in_new_namespace(|| {
-        let rtnl = Rtnl::open().unwrap();
-        pair(&rtnl);
+    in_new_namespace(|rtnl| {
         let error = rtnl.set_link("t-a", LinkChange::Mtu(7)).unwrap_err().to_string();
         assert!(error.starts_with("set mtu of t-a to 7: Invalid argument ("), "{error}");
         let error = rtnl.set_link("none", LinkChange::Mtu(1500)).unwrap_err();
@@ -111,9 +111,7 @@ fn furnish(rtnl: &Rtnl, index: u32) {
 
 #[test]
 fn addresses_come_and_go() {
-    in_new_namespace(|| {
-        let rtnl = Rtnl::open().unwrap();
-        pair(&rtnl);
+    in_new_namespace(|rtnl| {
         let index = rtnl.index_of("t-a").unwrap();
         let address =
             Address { label: Some("t-a:1".into()), ..Address::new(index, "198.18.0.1".parse().unwrap(), 30) };
@@ -132,11 +130,9 @@ fn addresses_come_and_go() {
 
 #[test]
 fn routes_come_and_go_as_a_journal_kept_them() {
-    in_new_namespace(|| {
-        let rtnl = Rtnl::open().unwrap();
-        pair(&rtnl);
+    in_new_namespace(|rtnl| {
         let index = rtnl.index_of("t-a").unwrap();
-        furnish(&rtnl, index);
+        furnish(rtnl, index);
         let all = rtnl.routes().unwrap().into_iter().filter(|route| route.devices().contains(&index));
         let made: Vec<Route> = all.filter(|route| !route.is_automatic()).collect();
         assert_eq!(made.len(), 7, "{made:?}");
@@ -156,9 +152,7 @@ fn routes_come_and_go_as_a_journal_kept_them() {
 
 #[test]
 fn root_qdiscs_are_replaced_and_put_back() {
-    in_new_namespace(|| {
-        let rtnl = Rtnl::open().unwrap();
-        pair(&rtnl);
+    in_new_namespace(|rtnl| {
         let index = rtnl.index_of("t-a").unwrap();
         let was = rtnl.qdiscs(index).unwrap();
         rtnl.replace_root_qdisc("t-a", "pfifo").unwrap();
@@ -177,9 +171,7 @@ fn root_qdiscs_are_replaced_and_put_back() {
 /// kernel says yes.
 #[test]
 fn tso_needs_checksums() {
-    in_new_namespace(|| {
-        let rtnl = Rtnl::open().unwrap();
-        pair(&rtnl);
+    in_new_namespace(|rtnl| {
         let ethtool = Ethtool::open().unwrap();
         let before = ethtool.features("t-a").unwrap();
         let (tso, checksum) = ("tx-tcp-segmentation", "tx-checksum-ip-generic");
@@ -197,9 +189,7 @@ fn tso_needs_checksums() {
 
 #[test]
 fn what_veth_lacks_is_said_to_be_unsupported() {
-    in_new_namespace(|| {
-        let rtnl = Rtnl::open().unwrap();
-        pair(&rtnl);
+    in_new_namespace(|rtnl| {
         let ethtool = Ethtool::open().unwrap();
         let error = ethtool.settings(SettingGroup::Coalesce, "t-a").unwrap_err();
         assert!(error.is_unsupported(), "{error}");
@@ -229,7 +219,7 @@ fn what_veth_lacks_is_said_to_be_unsupported() {
 
 #[test]
 fn tcp_metrics_of_a_stranger_are_nothing_to_forget() {
-    in_new_namespace(|| {
+    in_new_namespace(|_| {
         let metrics = TcpMetrics::open().unwrap();
         for peer in ["198.18.0.1", "fd00::1"] {
             assert!(!metrics.delete(peer.parse().unwrap()).unwrap());

@@ -39,6 +39,11 @@ pub(crate) const FAULTS: &[Fault] = &[
     (Cause::CpuFrequency, low_clock),
 ];
 
+/// A flow between hosts of one room.
+fn near(rate: f64, threads: [f64; 2], cores: [[f64; 2]; 2]) -> Watched {
+    Watched::busy(BitRate(rate), Nanos::micros(50), threads, cores)
+}
+
 fn between(weak: f64, strong: f64, strength: f64) -> f64 {
     weak * (strong / weak).powf(strength)
 }
@@ -151,12 +156,7 @@ pub(crate) fn paced(strength: f64) -> Watched {
 
 /// The queue behind the window is full, so the window is closed, and the reader sleeps in a timer.
 pub(crate) fn slow_reader(strength: f64) -> Watched {
-    let mut path = Watched::busy(
-        BitRate(between(100e6, 5e6, strength)),
-        Nanos::micros(50),
-        [0.02, 0.03],
-        [[0.1, 0.01], [0.1, 0.01]],
-    );
+    let mut path = near(between(100e6, 5e6, strength), [0.02, 0.03], [[0.1, 0.01], [0.1, 0.01]]);
     path.waits(["sk_stream_wait_memory", "hrtimer_nanosleep"]);
     let limited = between(0.9, 0.99, strength);
     path.sender(|at, _, t| {
@@ -175,12 +175,7 @@ pub(crate) fn slow_reader(strength: f64) -> Watched {
 
 /// Nothing is in flight while the writer sleeps.
 pub(crate) fn slow_writer(strength: f64) -> Watched {
-    let mut path = Watched::busy(
-        BitRate(between(100e6, 5e6, strength)),
-        Nanos::micros(50),
-        [0.03, 0.02],
-        [[0.1, 0.01], [0.1, 0.01]],
-    );
+    let mut path = near(between(100e6, 5e6, strength), [0.03, 0.02], [[0.1, 0.01], [0.1, 0.01]]);
     let busy = between(0.1, 0.005, strength);
     path.waits(["hrtimer_nanosleep", "wait_woken"]);
     path.sender(|at, _, t| {
@@ -199,12 +194,7 @@ fn profiled(path: &mut Watched, shares: &[(CostClass, u64)]) {
 /// With Nagle's algorithm segments are full; the writer's time goes into calls, and 128 bytes each cost 6 ns
 /// a byte. What is sent is acknowledged on the same core before the next call: little is ever in flight.
 pub(crate) fn tiny_writes(strength: f64) -> Watched {
-    let mut path = Watched::busy(
-        BitRate(between(1.5e9, 0.2e9, strength)),
-        Nanos::micros(50),
-        [0.99, 0.3],
-        [[0.99, 0.1], [0.35, 0.05]],
-    );
+    let mut path = near(between(1.5e9, 0.2e9, strength), [0.99, 0.3], [[0.99, 0.1], [0.35, 0.05]]);
     path.waits(["running", "wait_woken"]);
     path.sender(|at, _, t| {
         t.busy_ns = share_of(at, 0.6);
@@ -225,7 +215,7 @@ pub(crate) fn tiny_writes(strength: f64) -> Watched {
 
 /// With TCP_NODELAY each write is a segment.
 pub(crate) fn tiny_segments(strength: f64) -> Watched {
-    let mut path = Watched::busy(BitRate(0.2e9), Nanos::micros(50), [0.97, 0.6], [[0.98, 0.3], [0.7, 0.1]]);
+    let mut path = near(0.2e9, [0.97, 0.6], [[0.98, 0.3], [0.7, 0.1]]);
     let size = between(256.0, 16.0, strength) as u64;
     path.sender(|_, _, t| t.data_segments_sent = t.sent_bytes.0 / size);
     path
@@ -234,8 +224,7 @@ pub(crate) fn tiny_segments(strength: f64) -> Watched {
 /// Two small writes a request: the second waits (not_sent) for the acknowledgement of the first, which the
 /// receiver's timer sends after 40 ms.
 pub(crate) fn nagle(strength: f64) -> Watched {
-    let mut path =
-        Watched::busy(BitRate(5000.0), Nanos::micros(50), [0.01, 0.01], [[0.05, 0.01], [0.05, 0.01]]);
+    let mut path = near(5000.0, [0.01, 0.01], [[0.05, 0.01], [0.05, 0.01]]);
     let requests = between(150.0, 240.0, strength) as u64;
     path.waits(["wait_woken", "wait_woken"]);
     let held = requests as f64 * 0.04 / 10.0;
@@ -282,12 +271,8 @@ pub(crate) fn listen_backlog(strength: f64) -> Watched {
 
 /// Packets of one segment each, all on core 0, where both threads run as well; core 1 idles.
 pub(crate) fn softirq_core(strength: f64) -> Watched {
-    let mut path = Watched::busy(
-        BitRate(between(3e9, 1e9, strength)),
-        Nanos::micros(50),
-        [0.45, 0.3],
-        [[0.99, between(0.3, 0.5, strength)], [0.06, 0.01]],
-    );
+    let mut path =
+        near(between(3e9, 1e9, strength), [0.45, 0.3], [[0.99, between(0.3, 0.5, strength)], [0.06, 0.01]]);
     // Bound there: the scheduler would take a free thread to the core that idles.
     first::<ProcessWatch>(&mut path.b).core = 0;
     first::<ProcessWatch>(&mut path.b).allowed_cores = vec![0];
@@ -323,12 +308,7 @@ pub(crate) fn competing_load(strength: f64) -> Watched {
 }
 
 pub(crate) fn offloads_off(strength: f64) -> Watched {
-    let mut path = Watched::busy(
-        BitRate(between(6e9, 3e9, strength)),
-        Nanos::micros(50),
-        [0.97, 0.8],
-        [[0.99, 0.45], [0.85, 0.2]],
-    );
+    let mut path = near(between(6e9, 3e9, strength), [0.97, 0.8], [[0.99, 0.45], [0.85, 0.2]]);
     without_segmentation(&mut path);
     path
 }
@@ -379,8 +359,7 @@ fn shaper(rate: f64, sent: f64) -> QdiscWatch {
 /// The bucket lets its rate through; its queue fills, and with it everything before it: TCP's windows.
 pub(crate) fn rate_limit(strength: f64) -> Watched {
     let rate = between(500e6, 10e6, strength);
-    let mut path =
-        Watched::busy(BitRate(rate * 0.95), Nanos::micros(50), [0.02, 0.02], [[0.1, 0.02], [0.1, 0.02]]);
+    let mut path = near(rate * 0.95, [0.02, 0.02], [[0.1, 0.02], [0.1, 0.02]]);
     let queued = 900_000.0;
     path.a.put(vec![QdiscWatch {
         drops: 3,
@@ -471,8 +450,7 @@ pub(crate) fn mtu_black_hole(strength: f64) -> Watched {
 /// it is never used up.
 pub(crate) fn qdisc_drops(strength: f64) -> Watched {
     let rate = between(1.2e9, 50e6, strength);
-    let mut path =
-        Watched::busy(BitRate(rate * 0.95), Nanos::micros(50), [0.1, 0.05], [[0.2, 0.05], [0.1, 0.02]]);
+    let mut path = near(rate * 0.95, [0.1, 0.05], [[0.2, 0.05], [0.1, 0.02]]);
     let drops = between(500.0, 20_000.0, strength) as u64;
     path.a.put(vec![QdiscWatch { drops, most_waiting_bytes: Bytes(3000), ..shaper(2e9, rate) }]);
     path.sender(|at, _, t| {

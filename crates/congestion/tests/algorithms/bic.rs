@@ -4,8 +4,7 @@ use crate::drive::{Drive, RTT, close};
 
 #[test]
 fn a_loss_takes_an_eighth_and_is_searched_for_by_halves() {
-    let mut drive = Drive::new("bic", 2000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("bic", 2000);
     assert_eq!(drive.sk.snd_cwnd, 1750);
     // As far as S_max goes, then half of what is left in each round trip. A step is for the window at its beginning: it
     // takes a little longer while that grows.
@@ -21,11 +20,9 @@ fn a_loss_takes_an_eighth_and_is_searched_for_by_halves() {
 
 #[test]
 fn steps_are_32_packets_at_most_and_come_down_to_a_hundredth() {
-    let mut drive = Drive::new("bic", 10_000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("bic", 10_000);
     close(drive.gain(4), 32.0, 0.01);
-    let mut drive = Drive::new("bic", 10_000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("bic", 10_000);
     // The last packet: by halves until less than S_min is left.
     drive.sk.snd_cwnd = 9_999;
     let mut rounds = 0;
@@ -40,8 +37,7 @@ fn steps_are_32_packets_at_most_and_come_down_to_a_hundredth() {
 
 #[test]
 fn beyond_the_maximum_it_probes_by_1_2_4_up_to_32() {
-    let mut drive = Drive::new("bic", 1000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("bic", 1000);
     drive.sk.snd_cwnd = 1000;
     let mut steps = Vec::new();
     for _ in 0..12 {
@@ -57,8 +53,7 @@ fn beyond_the_maximum_it_probes_by_1_2_4_up_to_32() {
 
 #[test]
 fn a_flow_that_did_not_get_back_looks_only_half_of_the_way_up() {
-    let mut drive = Drive::new("bic", 1000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("bic", 1000);
     drive.sk.snd_cwnd = 900;
     drive.lose();
     // 900 lost an eighth: 787; the new maximum lies half of the way between: 843.
@@ -81,8 +76,7 @@ fn below_14_packets_it_is_reno() {
 fn a_loss_that_was_none_leaves_the_search_where_it_was() {
     // In the search for the maximum, and beyond it.
     for rounds in [6, 9, 20, 26] {
-        let mut drive = Drive::new("bic", 2000);
-        drive.lose();
+        let mut drive = Drive::after_a_loss("bic", 2000);
         (0..rounds).for_each(|_| drive.round(RTT));
         let mut undone = drive.clone();
         undone.lose();

@@ -7,8 +7,7 @@ use crate::drive::{Drive, RTT, close};
 #[test]
 fn it_is_back_at_the_old_window_after_k() {
     // RFC 9438, section 4.2: K = cbrt(W_max (1 - beta) / C). 10,000 packets: 19.6 s.
-    let mut drive = Drive::new("cubic", 10_000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("cubic", 10_000);
     close(f64::from(drive.sk.snd_cwnd), 7_000.0, 0.001);
     let start = drive.sk.tcp_mstamp;
     let mut back = 0;
@@ -26,8 +25,7 @@ fn it_is_back_at_the_old_window_after_k() {
 #[test]
 fn on_a_short_path_it_is_at_least_reno() {
     // RFC 9438, section 4.3: at 2 ms Reno's 0.53 packets a round trip outrun the cube.
-    let mut drive = Drive::new("cubic", 100);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("cubic", 100);
     let before = drive.sk.snd_cwnd;
     for _ in 0..60 {
         drive.round(2_000);
@@ -37,8 +35,7 @@ fn on_a_short_path_it_is_at_least_reno() {
 
 #[test]
 fn fast_convergence_lowers_the_goal() {
-    let mut drive = Drive::new("cubic", 1000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("cubic", 1000);
     drive.sk.snd_cwnd = 900;
     drive.lose();
     // W_max is 900 (1 + beta) / 2 = 765: the plateau of the next epoch.
@@ -65,8 +62,7 @@ fn slow_start_ends_when_round_trips_grow() {
 
 #[test]
 fn a_timeout_begins_anew() {
-    let mut drive = Drive::new("cubic", 1000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("cubic", 1000);
     drive.control.set_state(&mut drive.sk, CaState::Loss);
     drive.control.set_state(&mut drive.sk, CaState::Open);
     (drive.sk.snd_cwnd, drive.sk.snd_ssthresh) = (100, 2);
@@ -102,8 +98,7 @@ fn a_loss_rounds_down_as_linux_does() {
     let linux =
         [(2, 2), (3, 2), (5, 3), (7, 4), (10, 7), (14, 9), (41, 28), (333, 233), (1001, 700), (10_007, 7006)];
     for (window, threshold) in linux {
-        let mut drive = Drive::new("cubic", window);
-        drive.lose();
+        let mut drive = Drive::after_a_loss("cubic", window);
         assert_eq!(drive.sk.snd_cwnd, threshold, "{window}");
     }
 }

@@ -17,6 +17,12 @@ impl Drive {
         Drive::with(native(name).unwrap_or_else(|| panic!("no {name}")), cwnd)
     }
 
+    pub(crate) fn after_a_loss(name: &str, cwnd: u32) -> Self {
+        let mut drive = Drive::new(name, cwnd);
+        drive.lose();
+        drive
+    }
+
     pub(crate) fn with(control: Native, cwnd: u32) -> Self {
         let mut sk = Sock {
             tcp_mstamp: 1_000_000,

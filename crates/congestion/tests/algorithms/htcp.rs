@@ -12,8 +12,7 @@ fn alpha_of_the_time_since_a_loss_is_exact() {
     // A loss whose rate changed: beta is a half, so that 2 (1 - beta) alpha is alpha.
     for micros in [0, 500_000, 1_000_000, 1_000_001, 1_250_000, 2_000_000, 3_700_000, 11_000_000, 60_000_000]
     {
-        let mut drive = Drive::new("htcp", 40_000);
-        drive.lose();
+        let mut drive = Drive::after_a_loss("htcp", 40_000);
         drive.wait(micros);
         // 64 windows: the whole packets of the sum are off by one of them at most.
         let should = alpha(micros as f64 / 1e6);
@@ -24,8 +23,7 @@ fn alpha_of_the_time_since_a_loss_is_exact() {
 
 #[test]
 fn five_minutes_after_a_loss_alpha_still_fits() {
-    let mut drive = Drive::new("htcp", 100_000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("htcp", 100_000);
     drive.wait(300_000_000);
     close(drive.gain(1), alpha(300.0), 1e-3);
     drive.wait(3_600_000_000);
@@ -71,8 +69,7 @@ fn a_throughput_that_changed_by_a_fifth_halves_the_window() {
 
 #[test]
 fn a_loss_that_was_none_gives_the_time_back() {
-    let mut drive = Drive::new("htcp", 40_000);
-    drive.lose();
+    let mut drive = Drive::after_a_loss("htcp", 40_000);
     drive.wait(11_000_000);
     drive.sk.snd_cwnd = 40_000;
     drive.lose();

@@ -93,8 +93,7 @@ fn slow_start_adds_a_packet_for_each_acknowledged() {
 #[test]
 fn a_reduction_that_was_none_is_undone() {
     for row in CONTROLS.iter().filter(|row| !row.is_rate_based) {
-        let mut drive = Drive::new(row.name, 1000);
-        drive.lose();
+        let mut drive = Drive::after_a_loss(row.name, 1000);
         assert!(drive.sk.snd_cwnd < 1000, "{}", row.name);
         assert_eq!(drive.control.undo_cwnd(&mut drive.sk), 1000, "{}", row.name);
     }
@@ -105,8 +104,7 @@ fn half_a_window_is_rounded_down_as_linux_does() {
     // tcp_reno_ssthresh of net/ipv4/tcp_cong.c, Linux 6.12.95, which its Westwood and BIC share.
     for (window, half) in [(3, 2), (5, 2), (7, 3), (9, 4), (11, 5), (13, 6)] {
         for name in ["reno", "fast", "ltcp", "scalable", "westwood", "bic"] {
-            let mut drive = Drive::new(name, window);
-            drive.lose();
+            let mut drive = Drive::after_a_loss(name, window);
             assert_eq!(drive.sk.snd_cwnd, half, "{name} at {window}");
         }
     }
