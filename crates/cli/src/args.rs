@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use landspeed_topology::{HostSpec, TOPOLOGIES, Topology};
+use landspeed_topology::{HostSpec, TOPOLOGIES};
 use landspeed_units::{Nanos, parse_duration};
 
 use crate::data::RecordArg;
@@ -368,8 +368,8 @@ pub(crate) struct LabArgs {
 
 /// Every topology, as help lists it.
 fn topologies() -> String {
-    let line = |topology: &&dyn Topology| format!("  {}\n      {}\n", topology.syntax(), topology.describe());
-    let lines: String = TOPOLOGIES.iter().map(line).collect();
+    let lines = TOPOLOGIES.iter().map(|topology| topology.about());
+    let lines: String = lines.map(|about| format!("  {}\n      {}\n", about.syntax, about.line)).collect();
     format!(
         "Topologies, as commands take them:\n{lines}docs/reference/topologies.md draws them.\n\nExample: landspeed lab list"
     )

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::lab::{self, LabPlan, parameters};
-use crate::registry::{Plan, Topology};
+use crate::registry::{About, Plan, Topology};
 
 const NAME: &str = "lab:back-to-back";
 
@@ -17,24 +17,14 @@ const DRAWING: &str = "   netns ls-ID-a                                netns ls-
 pub(crate) struct BackToBack;
 
 impl Topology for BackToBack {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn syntax(&self) -> &'static str {
-        NAME
-    }
-
-    fn examples(&self) -> &'static [&'static str] {
-        &["lab:back-to-back", "lab", ""]
-    }
-
-    fn describe(&self) -> &'static str {
-        "two network namespaces on this machine, joined by a veth pair with a queue for each core"
-    }
-
-    fn drawing(&self) -> &'static str {
-        DRAWING
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            syntax: NAME,
+            examples: &["lab:back-to-back", "lab", ""],
+            line: "two network namespaces on this machine, joined by a veth pair with a queue for each core",
+            drawing: DRAWING,
+        }
     }
 
     fn accepts(&self, words: &[String]) -> bool {

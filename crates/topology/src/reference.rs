@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::registry::About;
 use crate::{Parameter, TOPOLOGIES};
 
 const HEAD: &str = "<!-- Written from the table of topologies by `make docs`. Edit the table instead. -->\n\n\
@@ -11,11 +12,11 @@ const HEAD: &str = "<!-- Written from the table of topologies by `make docs`. Ed
 pub fn page() -> (String, String) {
     let mut page = HEAD.to_owned();
     for topology in TOPOLOGIES {
-        let _ = write!(page, "\n# {}\n\nWritten `{}`", topology.name(), topology.syntax());
-        let examples = topology.examples().iter().filter(|text| !text.is_empty());
+        let About { name, syntax, examples, line, drawing } = topology.about();
+        let _ = write!(page, "\n# {name}\n\nWritten `{syntax}`");
+        let examples = examples.iter().filter(|text| !text.is_empty());
         let examples: Vec<String> = examples.map(|text| format!("`{text}`")).collect();
-        let _ = writeln!(page, "; for example {}: {}.", examples.join(", "), topology.describe());
-        let _ = writeln!(page, "\n```\n{}```", topology.drawing());
+        let _ = writeln!(page, "; for example {}: {line}.\n\n```\n{drawing}```", examples.join(", "));
         for (whose, parameters) in topology.parameters() {
             let _ = writeln!(page, "\n{whose}:\n\n| key | value | default | is |\n|---|---|---|---|");
             parameters.iter().for_each(|parameter| page.push_str(&row(parameter)));

@@ -11,22 +11,24 @@ use crate::path::{PathLink, PlannedPath};
 use crate::real::RealHosts;
 use crate::{Parameter, TOPOLOGIES};
 
+/// What a topology is, whatever its parameters are.
+#[derive(Debug)]
+pub struct About {
+    /// Its name in records and help: "lab:back-to-back".
+    pub name: &'static str,
+    /// How it is written on a command line: "lab:switch:N", "A B".
+    pub syntax: &'static str,
+    /// Words of command lines that ask for it, separated by spaces.
+    pub examples: &'static [&'static str],
+    /// What it is, one line.
+    pub line: &'static str,
+    /// A picture of it in text, lines of at most 100 characters.
+    pub drawing: &'static str,
+}
+
 /// A way to have hosts. Implementations are registered in [`TOPOLOGIES`].
 pub trait Topology: Sync {
-    /// Its name in records and help: "lab:back-to-back".
-    fn name(&self) -> &'static str;
-
-    /// How it is written on a command line: "lab:switch:N", "A B".
-    fn syntax(&self) -> &'static str;
-
-    /// Words of command lines that ask for it, separated by spaces.
-    fn examples(&self) -> &'static [&'static str];
-
-    /// What it is, one line.
-    fn describe(&self) -> &'static str;
-
-    /// A picture of it in text, lines of at most 100 characters.
-    fn drawing(&self) -> &'static str;
+    fn about(&self) -> &'static About;
 
     /// What can be said of it, for help: a heading, and the parameters that it goes for.
     fn parameters(&self) -> Vec<(&'static str, Vec<Parameter>)> {
@@ -173,11 +175,11 @@ impl fmt::Display for Invite {
 /// The topology that these words of a command line ask for; no words: a back-to-back lab.
 pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
     let topology = TOPOLOGIES.iter().copied().find(|topology| topology.accepts(words)).ok_or_else(|| {
-        let known: Vec<_> = TOPOLOGIES.iter().map(|t| t.syntax()).collect();
+        let known: Vec<_> = TOPOLOGIES.iter().map(|t| t.about().syntax).collect();
         let given = words.join(" ").chars().take(80).collect::<String>();
         // Its parameters have errors of their own.
         let name: Vec<&str> = given.splitn(3, ':').take(2).collect();
-        let near = did_you_mean(&name.join(":"), TOPOLOGIES.iter().map(|t| t.name()));
+        let near = did_you_mean(&name.join(":"), TOPOLOGIES.iter().map(|t| t.about().name));
         Error::Hosts(format!(
             "'{}' names no hosts{near} (expected one of {})",
             given.escape_default(),
@@ -196,7 +198,7 @@ pub fn path(words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
 /// Opens the topology that these words ask for.
 pub fn open(words: &[String]) -> Result<Box<dyn Hosts>, Error> {
     let topology = find(words)?;
-    topology.can_run().map_err(|why| Error::CannotRun { topology: topology.name(), why })?;
+    topology.can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;
     topology.open(words)
 }
 

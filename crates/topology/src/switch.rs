@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::lab::{self, LabPlan, parameters};
-use crate::registry::{Plan, Topology};
+use crate::registry::{About, Plan, Topology};
 
 const NAME: &str = "lab:switch";
 const SYNTAX: &str = "lab:switch:N";
@@ -23,24 +23,14 @@ const DRAWING: &str =
 pub(crate) struct Switch;
 
 impl Topology for Switch {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn syntax(&self) -> &'static str {
-        SYNTAX
-    }
-
-    fn examples(&self) -> &'static [&'static str] {
-        &["lab:switch:4"]
-    }
-
-    fn describe(&self) -> &'static str {
-        "2 to 32 network namespaces on this machine, each by a veth pair on a bridge in a namespace of its own"
-    }
-
-    fn drawing(&self) -> &'static str {
-        DRAWING
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            syntax: SYNTAX,
+            examples: &["lab:switch:4"],
+            line: "2 to 32 network namespaces on this machine, each by a veth pair on a bridge in a namespace of its own",
+            drawing: DRAWING,
+        }
     }
 
     fn accepts(&self, words: &[String]) -> bool {

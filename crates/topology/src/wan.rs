@@ -6,7 +6,7 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 use crate::error::Error;
 use crate::lab::{self, LabPlan, parameters};
 use crate::path::PlannedPath;
-use crate::registry::{Plan, Topology};
+use crate::registry::{About, Plan, Topology};
 
 const NAME: &str = "lab:wan";
 
@@ -24,24 +24,18 @@ const DRAWING: &str =
 pub(crate) struct Wan;
 
 impl Topology for Wan {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
-    fn syntax(&self) -> &'static str {
-        "lab:wan:KEY=VALUE,..."
-    }
-
-    fn examples(&self) -> &'static [&'static str] {
-        &["lab:wan", "lab:wan:rate=1G,rtt=20ms", "lab:wan:rate=100M,rtt=2ms,loss=0.01%,pairs=2"]
-    }
-
-    fn describe(&self) -> &'static str {
-        "network namespaces on this machine, in pairs, joined by one link of set rate, round-trip time, queue and loss"
-    }
-
-    fn drawing(&self) -> &'static str {
-        DRAWING
+    fn about(&self) -> &'static About {
+        &About {
+            name: NAME,
+            syntax: "lab:wan:KEY=VALUE,...",
+            examples: &[
+                "lab:wan",
+                "lab:wan:rate=1G,rtt=20ms",
+                "lab:wan:rate=100M,rtt=2ms,loss=0.01%,pairs=2",
+            ],
+            line: "network namespaces on this machine, in pairs, joined by one link of set rate, round-trip time, queue and loss",
+            drawing: DRAWING,
+        }
     }
 
     fn parameters(&self) -> Vec<(&'static str, Vec<Parameter>)> {

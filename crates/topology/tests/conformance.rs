@@ -12,7 +12,7 @@ use std::time::Duration;
 use landspeed_netlink::netns_cookie;
 use landspeed_topology::lab;
 use landspeed_topology::{
-    Error, Host, Hosts, Namespace, Plan, Reach, TOPOLOGIES, Topology, exists, find, with_namespace,
+    About, Error, Host, Hosts, Namespace, Plan, Reach, TOPOLOGIES, Topology, exists, find, with_namespace,
 };
 
 type Kept = Result<(), String>;
@@ -27,8 +27,8 @@ fn words(text: &str) -> Vec<String> {
 
 /// Words that open it here, and what must be there for them.
 fn ours(topology: &dyn Topology) -> (Vec<String>, Option<Namespace>) {
-    if topology.name() != "real" {
-        return (words(topology.examples()[0]), None);
+    if topology.about().name != "real" {
+        return (words(topology.about().examples[0]), None);
     }
     static MADE: AtomicU32 = AtomicU32::new(0);
     let (me, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
@@ -70,13 +70,13 @@ type Promise = (&'static str, fn(&dyn Topology) -> Kept);
 
 const PROMISES: [Promise; 9] = [
     ("it can be shown", |topology| {
-        let narrow = topology.drawing().lines().all(|line| line.chars().count() <= 100);
-        ensure(narrow && !topology.drawing().is_empty(), "its drawing")?;
-        ensure(!topology.describe().is_empty() && !topology.examples().is_empty(), "its description")
+        let narrow = topology.about().drawing.lines().all(|line| line.chars().count() <= 100);
+        ensure(narrow && !topology.about().drawing.is_empty(), "its drawing")?;
+        ensure(!topology.about().line.is_empty() && !topology.about().examples.is_empty(), "its description")
     }),
     ("its examples are its own, and make sense", |topology| {
-        topology.examples().iter().map(|text| words(text)).try_for_each(|words| {
-            let others = TOPOLOGIES.iter().filter(|other| other.name() != topology.name());
+        topology.about().examples.iter().map(|text| words(text)).try_for_each(|words| {
+            let others = TOPOLOGIES.iter().filter(|other| other.about().name != topology.about().name);
             ensure(topology.accepts(&words), format!("{words:?} is not accepted"))?;
             ensure(
                 !others.into_iter().any(|other| other.accepts(&words)),
@@ -86,7 +86,7 @@ const PROMISES: [Promise; 9] = [
         })
     }),
     ("nonsense is refused with the thing and the remedy", |topology| {
-        let nonsense = match topology.name() {
+        let nonsense = match topology.about().name {
             "real" => words("local -oProxyCommand=x"),
             name => vec![format!("{name}:no-such")],
         };
@@ -177,7 +177,7 @@ fn every_topology_keeps_every_promise() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for topology in TOPOLOGIES {
         for (promise, keeps) in PROMISES {
-            keeps(*topology).unwrap_or_else(|why| panic!("{}: {promise}: {why}", topology.name()));
+            keeps(*topology).unwrap_or_else(|why| panic!("{}: {promise}: {why}", topology.about().name));
         }
     }
 }
@@ -201,24 +201,19 @@ struct BrokenHosts {
 }
 
 impl Topology for Broken {
-    fn name(&self) -> &'static str {
-        "lab:back-to-back"
-    }
-
-    fn syntax(&self) -> &'static str {
-        self.name()
-    }
-
-    fn examples(&self) -> &'static [&'static str] {
-        if self.is(1) { &["lab:back-to-back", "lab:wan"] } else { &["lab:back-to-back"] }
-    }
-
-    fn describe(&self) -> &'static str {
-        "a lab with a promise broken"
-    }
-
-    fn drawing(&self) -> &'static str {
-        if self.is(0) { "" } else { "a == b" }
+    fn about(&self) -> &'static About {
+        const SOUND: About = About {
+            name: "lab:back-to-back",
+            syntax: "lab:back-to-back",
+            examples: &["lab:back-to-back"],
+            line: "a lab with a promise broken",
+            drawing: "a == b",
+        };
+        match self {
+            _ if self.is(0) => &About { drawing: "", ..SOUND },
+            _ if self.is(1) => &About { examples: &["lab:back-to-back", "lab:wan"], ..SOUND },
+            _ => &SOUND,
+        }
     }
 
     fn accepts(&self, words: &[String]) -> bool {

@@ -105,9 +105,6 @@ pub fn down(which: &Which) -> Result<Vec<Removed>, Error> {
 
 /// Takes down every lab of this process for good: whatever thread wants to make one from here on waits for
 /// ever. For a process that a signal ends.
-///
-/// # Errors
-/// As [`down`].
 pub fn leave() -> Result<Vec<Removed>, Error> {
     std::mem::forget(MAKING.write().unwrap_or_else(PoisonError::into_inner));
     if MADE.load(Ordering::Relaxed) { down(&Which::Own) } else { Ok(Vec::new()) }

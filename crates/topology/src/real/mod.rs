@@ -5,7 +5,7 @@ mod host_spec;
 pub use host_spec::{HostSpec, SshTarget};
 
 use crate::error::Error;
-use crate::registry::{Host, Hosts, Plan, Topology};
+use crate::registry::{About, Host, Hosts, Plan, Topology};
 
 /// Two or more real hosts.
 #[derive(Debug)]
@@ -17,24 +17,14 @@ const DRAWING: &str = "   +-----+                                   +-----+
 ";
 
 impl Topology for Real {
-    fn name(&self) -> &'static str {
-        "real"
-    }
-
-    fn syntax(&self) -> &'static str {
-        "A B (each 'local', 'netns:NAME', '[user@]host', or an agent's landspeed:// line)"
-    }
-
-    fn examples(&self) -> &'static [&'static str] {
-        &["local alice@dtn2", "dtn1 dtn2"]
-    }
-
-    fn describe(&self) -> &'static str {
-        "hosts as they are, reached by ssh or through an agent that was started by hand"
-    }
-
-    fn drawing(&self) -> &'static str {
-        DRAWING
+    fn about(&self) -> &'static About {
+        &About {
+            name: "real",
+            syntax: "A B (each 'local', 'netns:NAME', '[user@]host', or an agent's landspeed:// line)",
+            examples: &["local alice@dtn2", "dtn1 dtn2"],
+            line: "hosts as they are, reached by ssh or through an agent that was started by hand",
+            drawing: DRAWING,
+        }
     }
 
     fn accepts(&self, words: &[String]) -> bool {
