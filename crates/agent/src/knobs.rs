@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use landspeed_knob::Place;
 use landspeed_knob::journal::{Options, Turner};
-use landspeed_knob::{self as knob, Place};
-use landspeed_record::{KnobState, Restored, TurnReport};
+use landspeed_record::{Restored, TurnReport};
 use landspeed_session::Change;
 use landspeed_units::Nanos;
 
@@ -31,11 +31,6 @@ pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
 impl Knobs {
     pub(crate) fn new(options: Options) -> Self {
         Knobs { options, turner: Mutex::default(), turning: Mutex::default() }
-    }
-
-    /// Every knob of the table on the path over `device`.
-    pub(crate) fn probe(&self, device: &str) -> Vec<KnobState> {
-        knob::probe(&Place { device: device.to_owned() })
     }
 
     /// Turns `changes` in order; where one fails, the earlier ones are put back.

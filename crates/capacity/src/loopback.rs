@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use landspeed_netlink::Rtnl;
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use crate::cores::pin;
+use crate::cores::{on_core, pin};
 use crate::{Budget, Cores, Error};
 
 /// The window ramps up.
@@ -22,9 +22,6 @@ const READ: usize = 256 << 10;
 
 /// Goodput of one flow over 127.0.0.1 during `time`, sender on `cores.one`, receiver on another core where
 /// there is one, in the calling thread's network namespace. Loopback is not brought up if it is down.
-///
-/// # Errors
-/// Where loopback is down, or a socket fails.
 pub(crate) fn tcp(cores: &Cores, time: Duration, budget: &Budget<'_>) -> Result<BitRate, Error> {
     if !Rtnl::open()?.link("lo")?.up {
         return Err(Error::Unable(
@@ -40,18 +37,14 @@ pub(crate) fn tcp(cores: &Cores, time: Duration, budget: &Budget<'_>) -> Result<
     let other = cores.other().unwrap_or(cores.one);
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| pin(cores.one).and_then(|()| send(sender)));
-        let received = pin_and(other, || receive(&receiver, time, budget));
+        // In a thread of its own: this one keeps its affinity.
+        let received = on_core(other, || receive(&receiver, time, budget));
         // Whatever happened, the sender gets an error and ends.
         let _ = receiver.shutdown(Shutdown::Both);
         drop(receiver);
         let sent = sending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         received.and_then(|rate| sent.map(|()| rate))
     })
-}
-
-/// Receives in a thread of its own: the calling one keeps its affinity.
-fn pin_and<T: Send>(core: u32, work: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
-    crate::cores::on_core(core, work)
 }
 
 fn pair() -> std::io::Result<(TcpStream, TcpStream)> {

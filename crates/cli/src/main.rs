@@ -76,7 +76,7 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Measure(args) => commands::measure::run(args),
         Command::Agent(args) => commands::agent::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
-        Command::Guardian => Ok(commands::agent::guardian()),
+        Command::Guardian => Ok(landspeed_knob::journal::guardian_main()),
         Command::Keeper => labs::keep(),
         Command::Play => commands::faults::play(),
         Command::Lab(args) => commands::lab::run(&args),

@@ -41,7 +41,3 @@ fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
-
-pub(crate) fn guardian() -> ExitCode {
-    landspeed_knob::journal::guardian_main()
-}

@@ -42,10 +42,6 @@ impl Transport for Tcp {
         OPTIONS.factors().chain([&ZEROCOPY_RECEIVE]).collect()
     }
 
-    fn can_run(&self, _: &Settings) -> Result<(), String> {
-        Ok(())
-    }
-
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
         HeldPort::of(stream::bind(&Tcp, at)?, |at, settings, key| {
             Ok(Box::new(StreamListener::start(&Tcp, at, (settings, key))?))

@@ -42,10 +42,6 @@ impl Transport for Unix {
         OPTIONS.factors().collect()
     }
 
-    fn can_run(&self, _: &Settings) -> Result<(), String> {
-        Ok(())
-    }
-
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn Port>, Error> {
         static NEXT: AtomicU16 = AtomicU16::new(1);
         let number = if at.port() == 0 { NEXT.fetch_add(1, Ordering::Relaxed) } else { at.port() };
