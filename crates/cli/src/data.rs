@@ -16,6 +16,17 @@ pub(crate) enum RecordArg {
     Named(String),
 }
 
+impl RecordArg {
+    /// What to type for the record at `path` once more, which this word found in the data folder `given`.
+    pub(crate) fn again(&self, given: Option<&Path>, path: &Path) -> String {
+        match self {
+            _ if given.is_some() => quoted(&path.display().to_string()),
+            RecordArg::Last => "last".to_owned(),
+            RecordArg::Named(word) => quoted(word),
+        }
+    }
+}
+
 impl FromStr for RecordArg {
     type Err = Infallible;
 
@@ -119,7 +130,7 @@ fn matching<'a>(word: &str, all: &'a [PathBuf]) -> Vec<&'a PathBuf> {
     if exact.is_empty() { by(&|name| name.starts_with(word) || name.ends_with(word)) } else { exact }
 }
 
-/// ", the nearest are ...".
+/// ", the nearest are ...": an id is a time, so what begins or ends alike is near, and not what one slip makes of it.
 fn nearest(word: &str, all: &[PathBuf]) -> String {
     let mut names: Vec<String> = all.iter().map(|path| name(path, all)).collect();
     names.sort_by_key(|name| std::cmp::Reverse(in_common(word, name)));
@@ -143,22 +154,6 @@ fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     let more = names.len().saturating_sub(MOST);
     let shown = names.take(MOST).collect::<Vec<_>>().join(", ");
     if more > 0 { format!("{shown} and {more} more") } else { shown }
-}
-
-/// What a person types for the record at `path`: `last` or its id where the user's data folder holds it, else the path.
-pub(crate) fn word_for(path: &Path) -> String {
-    let in_folder = || {
-        let folder = folder(None).ok()?;
-        let (path, all) = (path.canonicalize().ok()?, records(&folder).ok()?);
-        let same = |other: &PathBuf| other.canonicalize().is_ok_and(|other| other == path);
-        let is_last = newest(&folder).is_ok_and(|newest| same(&newest));
-        if is_last {
-            Some("last".to_owned())
-        } else {
-            all.iter().find(|other| same(other)).map(|one| name(one, &all))
-        }
-    };
-    quoted(&in_folder().unwrap_or_else(|| path.display().to_string()))
 }
 
 /// Now, RFC 3339 UTC, whole seconds.

@@ -11,7 +11,6 @@ use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine,
 
 use crate::args::{KeptArgs, SideArg};
 use crate::data;
-use crate::labs;
 
 /// What of a run is to last, on either host.
 pub(crate) struct KeptSettings {
@@ -32,31 +31,14 @@ impl KeptSettings {
         Ok(KeptSettings { path, summary, record, end, unconfirmed })
     }
 
-    /// Whether landspeed made the hosts itself.
-    pub(crate) fn is_labs(&self) -> bool {
-        let words: Vec<String> = self.summary.topology.split(' ').map(str::to_owned).collect();
-        labs::is_lab(&words)
-    }
-
-    pub(crate) fn facts(&self, side: Side) -> &HostFacts {
-        match side {
-            Side::A => &self.summary.host_a,
-            Side::B => &self.summary.host_b,
-        }
-    }
-
     /// The host's interface on the path.
     pub(crate) fn interface(&self, side: Side) -> Option<&str> {
-        self.record.lines.iter().find_map(|line| match (line, side) {
-            (Line::Path(path), Side::A) => Some(path.link_a.as_str()),
-            (Line::Path(path), Side::B) => Some(path.link_b.as_str()),
-            _ => None,
-        })
+        self.record.path().map(|path| path.link(side))
     }
 
     fn link(&self, side: Side) -> Option<&LinkFacts> {
         let name = self.interface(side)?;
-        self.facts(side).links.iter().find(|link| link.name == name)
+        self.summary.host(side).links.iter().find(|link| link.name == name)
     }
 
     /// Settings of the host that the run kept.
@@ -76,9 +58,6 @@ impl KeptSettings {
     }
 
     /// The host of the run that this host is, or the one that is asked for.
-    ///
-    /// # Errors
-    /// This host is neither of the two, or not the one that is asked for.
     pub(crate) fn side_here(&self, asked: Option<SideArg>) -> Result<Side> {
         let here = host::probe();
         let sides = asked.map_or(Side::BOTH.to_vec(), |side| vec![side.into()]);
@@ -97,7 +76,7 @@ impl KeptSettings {
 
     /// Why a host of the run cannot be this one; `None` where it looks alike.
     fn differs(&self, side: Side, here: &HostFacts) -> Option<String> {
-        let then = self.facts(side);
+        let then = self.summary.host(side);
         if then.hostname != here.hostname {
             return Some(format!("{side} was {}, and this is {}", then.hostname, here.hostname));
         }

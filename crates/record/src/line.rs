@@ -50,6 +50,16 @@ pub struct PathFacts {
     pub rtt_ns: Nanos,
 }
 
+impl PathFacts {
+    /// The host's interface that faces the other.
+    pub fn link(&self, side: Side) -> &str {
+        match side {
+            Side::A => &self.link_a,
+            Side::B => &self.link_b,
+        }
+    }
+}
+
 /// A decision about a step, with its full cells.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StepLine {

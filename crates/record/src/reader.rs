@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use crate::{Header, Line, RECORD_FORMAT, decode};
+use crate::{Header, Line, PathFacts, RECORD_FORMAT, decode};
 
 /// Longest line that is read; a trial with a thousand TCP samples is about 300 KB.
 pub(crate) const LINE_LIMIT: u64 = 16 << 20;
@@ -29,6 +29,16 @@ pub struct Record {
     pub lines: Vec<Line>,
     /// Whether the last line was cut off: the run died while writing it.
     pub cut_off: bool,
+}
+
+impl Record {
+    /// What joined the hosts, once a run had found it.
+    pub fn path(&self) -> Option<&PathFacts> {
+        self.lines.iter().find_map(|line| match line {
+            Line::Path(path) => Some(path),
+            _ => None,
+        })
+    }
 }
 
 pub fn read(path: &Path) -> Result<Record, ReadError> {

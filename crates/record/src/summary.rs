@@ -3,7 +3,7 @@
 use landspeed_units::{BitRate, BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, Cell, HostFacts, unknown};
+use crate::{Cause, Cell, HostFacts, Side, unknown};
 
 pub const SUMMARY_FORMAT: u32 = 1;
 
@@ -224,6 +224,20 @@ pub struct TuneSummary {
     #[serde(default)]
     pub doubts: Vec<String>,
     pub record: String,
+}
+
+impl TuneSummary {
+    /// Whether landspeed made the hosts itself: names of labs begin so.
+    pub fn is_lab(&self) -> bool {
+        self.topology.split([':', ' ']).next() == Some("lab")
+    }
+
+    pub fn host(&self, side: Side) -> &HostFacts {
+        match side {
+            Side::A => &self.host_a,
+            Side::B => &self.host_b,
+        }
+    }
 }
 
 #[cfg(test)]

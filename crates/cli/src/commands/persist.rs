@@ -11,7 +11,6 @@ use landspeed_report::{json, quoted, safe};
 use serde::Serialize;
 
 use crate::args::{PersistArgs, SideArg};
-use crate::data;
 use crate::exit::Exit;
 use crate::kept::KeptSettings;
 use crate::output::out;
@@ -56,7 +55,7 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
         format: 1,
         record: kept.path.display().to_string(),
         host: side,
-        hostname: kept.facts(side).hostname.clone(),
+        hostname: kept.summary.host(side).hostname.clone(),
         commands: if files.is_empty() { Vec::new() } else { commands(&kept, args, &files) },
         notes: nothing(&kept, side)
             .into_iter()
@@ -78,7 +77,7 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
 /// Whose settings are persisted; an error where they are not this host's.
 fn side(kept: &KeptSettings, args: &PersistArgs) -> Result<Side> {
     let asked = args.kept.host;
-    if kept.is_labs() && !args.lab {
+    if kept.summary.is_lab() && !args.lab {
         bail!(
             "the record is of a lab, whose settings prove nothing about this host: tune a real path, or add --lab"
         );
@@ -99,7 +98,10 @@ fn nothing(kept: &KeptSettings, side: Side) -> Option<String> {
         (0, 0, 0) => "the run kept no setting".to_owned(),
         (0, 0, _) => "what the run kept is set in your program".to_owned(),
         (0, _, _) => {
-            format!("what the run kept is on host {other} ({}): run it there", kept.facts(other).hostname)
+            format!(
+                "what the run kept is on host {other} ({}): run it there",
+                kept.summary.host(other).hostname
+            )
         }
         _ => return None,
     };
@@ -109,8 +111,11 @@ fn nothing(kept: &KeptSettings, side: Side) -> Option<String> {
 /// What to do next.
 fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[File]) -> Vec<Todo> {
     let is_root = rustix::process::geteuid().is_root();
-    // Another user's `last` is another record.
-    let record = if is_root { data::word_for(&kept.path) } else { quoted(&kept.path.display().to_string()) };
+    let record = match is_root {
+        true => args.kept.record.again(args.kept.data.data_dir.as_deref(), &kept.path),
+        // Another user's `last` is another record.
+        false => quoted(&kept.path.display().to_string()),
+    };
     let sudo = if is_root { "" } else { "sudo " };
     let as_root =
         |commands: &[String]| commands.iter().map(|command| format!("{sudo}{command}")).collect::<Vec<_>>();

@@ -1,6 +1,5 @@
 //! `landspeed show` and `landspeed diff`: records judged again.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
@@ -24,7 +23,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     } else {
         let mut summary = landspeed_analysis::summary(&record, &path.display().to_string())?;
         tell_the_end(&mut summary, outline(&path).is_ok_and(|outline| outline.in_progress));
-        present_tune(&summary, &record, &args.output.form, detail)?;
+        let named = args.record.again(args.output.data_dir.as_deref(), &path);
+        present_tune(&summary, &record, &named, &args.output.form, detail)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -50,18 +50,18 @@ fn tell_the_end(summary: &mut TuneSummary, in_progress: bool) {
 pub(crate) fn present_tune(
     summary: &TuneSummary,
     record: &Record,
+    named: &str,
     form: &FormArgs,
     detail: Detail,
 ) -> Result<()> {
-    let named = data::word_for(Path::new(&summary.record));
     let document = match watched(record) {
         Some(trial) => {
             let figures = [("A", &trial.a), ("B", &trial.b)]
                 .map(|(host, end)| landspeed_observer::figures(OBSERVERS, host, &end.observed).0);
-            tune(summary, record, &named)
+            tune(summary, record, named)
                 .with_observed(&format!("In the trial “{}”", trial.step), &figures.concat())
         }
-        None => tune(summary, record, &named),
+        None => tune(summary, record, named),
     };
     present(&document, || json(summary), form, detail)
 }

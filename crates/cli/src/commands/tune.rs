@@ -14,6 +14,7 @@ use landspeed_transport::{Transport, find};
 use landspeed_units::Nanos;
 
 use crate::args::{BaselineArg, GoalArg, TuneArgs};
+use crate::data::RecordArg;
 use crate::exit::Exit;
 use crate::hosts::{NamedHosts, parse_settings};
 use crate::output::{agree, usage};
@@ -227,7 +228,8 @@ fn plan_text(plan: &TunePlan, options: &TuneOptions, output: Output) -> String {
 
 fn present(summary: &TuneSummary, path: &Path, args: &TuneArgs) -> Result<()> {
     let record = landspeed_record::read(path)?;
-    commands::show::present_tune(summary, &record, &args.output.form, detail(args))
+    let named = RecordArg::Last.again(args.output.data_dir.as_deref(), path);
+    commands::show::present_tune(summary, &record, &named, &args.output.form, detail(args))
 }
 
 fn exit(summary: &TuneSummary, ask_for_proof: bool) -> Exit {

@@ -152,7 +152,7 @@ fn restored(summary: &TuneSummary) -> Vec<Block> {
 }
 
 fn commands(summary: &TuneSummary, named: &str) -> Vec<(Text, String)> {
-    let apply = match (is_lab(summary), summary.start_cell != summary.final_cell) {
+    let apply = match (summary.is_lab(), summary.start_cell != summary.final_cell) {
         (true, _) => Some("landspeed tune HOST_A HOST_B  # settings of a lab suit no host".to_owned()),
         (false, true) if summary.void.is_none() => Some(format!("landspeed persist {named}")),
         (false, _) => None,
@@ -161,8 +161,4 @@ fn commands(summary: &TuneSummary, named: &str) -> Vec<(Text, String)> {
     let why = format!("landspeed show {named} --full");
     let commands = [("apply", apply), ("page", Some(page)), ("why", Some(why))];
     commands.into_iter().filter_map(|(what, command)| Some((what.into(), command?))).collect()
-}
-
-fn is_lab(summary: &TuneSummary) -> bool {
-    summary.topology.split([':', ' ']).next() == Some("lab")
 }

@@ -9,10 +9,7 @@ use crate::safe;
 
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
     let (a, b) = (&summary.host_a, &summary.host_b);
-    let path = record.lines.iter().find_map(|line| match line {
-        Line::Path(path) => Some(path),
-        _ => None,
-    });
+    let path = record.path();
     let shared = (!a.boot_id.is_empty() && a.boot_id == b.boot_id).then(|| {
         let both = "Both hosts are network namespaces or agents of one machine, whose processor time is counted once.";
         Block::text(both)
