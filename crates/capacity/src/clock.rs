@@ -21,9 +21,6 @@ pub(crate) struct Clock {
 }
 
 /// The clock of a core that has been busy for 30 ms: an idle one's says nothing.
-///
-/// # Errors
-/// Where the core cannot be had.
 pub(crate) fn busy(files: &Files, core: u32, budget: &Budget<'_>) -> Result<Clock, Error> {
     on_core(core, || {
         let until = Instant::now() + BUSY;

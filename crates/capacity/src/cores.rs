@@ -106,9 +106,6 @@ pub(crate) fn last_level_bytes(files: &Files, cores: &[u32]) -> Option<u64> {
 }
 
 /// Keeps the calling thread on one core.
-///
-/// # Errors
-/// Where the core is not there or not allowed.
 pub(crate) fn pin(core: u32) -> Result<(), Error> {
     let refused = |error: std::io::Error| Error::io("pin a thread to", format!("core {core}"), error);
     if core as usize >= CpuSet::MAX_CPU {

@@ -26,18 +26,12 @@ pub fn all_factors() -> &'static Table {
 }
 
 /// The transport that a flow's settings name.
-///
-/// # Errors
-/// Where there is no such transport.
 pub fn transport_of(flow: &Settings) -> Result<&'static dyn Transport, Error> {
     let name = TRANSPORT.of(flow);
     Ok(find(name).ok_or_else(|| TRANSPORT.refuses(name, TRANSPORT.domain.to_string()))?)
 }
 
 /// The settings of a flow over `transport`: its defaults, with `set` laid over them.
-///
-/// # Errors
-/// A setting that no such flow has, or a value that it does not take.
 pub fn flow(transport: &dyn Transport, set: &Settings) -> Result<Settings, Error> {
     table(transport).check_all(set)?;
     let mut flow = landspeed_transport::settings::defaults(transport);

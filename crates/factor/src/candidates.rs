@@ -102,9 +102,6 @@ impl<'a> Planner<'a> {
 
     /// Every change worth trying, in the order of the literature; those that cannot be tried, or cannot matter, are among
     /// them with the reason.
-    ///
-    /// # Errors
-    /// [`Error::Unknown`] for a name in the filter.
     pub fn candidates(&self, filter: &Filter) -> Result<Vec<Candidate>, Error> {
         for name in filter.only.iter().chain(filter.skip) {
             self.table.find(name)?;

@@ -11,9 +11,6 @@ use crate::file::KernelFile;
 use crate::{Error, Place};
 
 /// The place's device name, safe as one component of a path.
-///
-/// # Errors
-/// [`Error::Unavailable`] where it is no interface name.
 pub(crate) fn name(place: &Place) -> Result<&str, Error> {
     let name = place.device.as_str();
     let no_name = || Error::Unavailable(format!("'{}' is no interface name", name.escape_default()));
@@ -92,9 +89,6 @@ impl Sysfs {
     }
 
     /// The names in a folder, in the order of their numbers ("rx-2" before "rx-10").
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where there is no such folder.
     pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let names = rustix::fs::openat(&self.0, path, flags, Mode::empty()).and_then(|folder| {

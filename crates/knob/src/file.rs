@@ -31,9 +31,6 @@ impl<'a> KernelFile<'a> {
     }
 
     /// Its text, every run of white space made one space.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where this kernel, namespace or device has no such file.
     pub(crate) fn read(self) -> Result<String, Error> {
         let text = self.open(OFlags::RDONLY).and_then(|file| {
             let mut text = String::new();

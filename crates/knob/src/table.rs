@@ -47,9 +47,6 @@ pub fn factors() -> impl Iterator<Item = &'static Factor> {
 }
 
 /// The knob of this name.
-///
-/// # Errors
-/// [`Error::Unknown`].
 pub fn find(name: &str) -> Result<&'static Knob, Error> {
     let found = all().find(|knob| knob.factor.name == name);
     found.ok_or_else(|| Error::unknown(name, factors().map(|factor| factor.name)))
@@ -57,9 +54,6 @@ pub fn find(name: &str) -> Result<&'static Knob, Error> {
 
 /// Whether `value` may be written to the knob `name`: what comes over the wire or from a file passes here
 /// before anything is touched.
-///
-/// # Errors
-/// [`Error::Unknown`] and [`Error::Value`].
 pub fn check(name: &str, value: &str) -> Result<(), Error> {
     find(name)?.factor.check(value)
 }

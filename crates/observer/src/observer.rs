@@ -54,9 +54,6 @@ pub struct Observer {
 
 impl Observer {
     /// What it prints of what was seen.
-    ///
-    /// # Errors
-    /// What it saw has another shape than this landspeed's.
     pub fn figures(&self, seen: &Observations) -> Result<Vec<Figure>, Misshapen> {
         Headline::figures(self.headlines, seen)
     }

@@ -9,9 +9,6 @@ pub fn observer(name: &str) -> Option<&'static Observer> {
 
 /// The observers that run `when`, those that always run and those that are `asked` for, each once and in the order of
 /// the table.
-///
-/// # Errors
-/// A name that no observer has.
 pub fn rows(asked: &[String], when: Runs) -> Result<Vec<&'static Observer>, String> {
     if let Some(name) = asked.iter().find(|name| observer(name).is_none()) {
         return Err(format!("no observer is called '{}'", name.escape_default()));

@@ -99,17 +99,11 @@ impl Details {
 
     /// The same for a detail whose shape was not checked when the record came in: that of a part which keeps its type in
     /// its own folder.
-    ///
-    /// # Errors
-    /// Another shape than the type's.
     pub fn read<T: Detail>(&self) -> Result<&T, Misshapen> {
         Ok(self.find()?.unwrap_or_else(|| T::absent()))
     }
 
     /// The same, or `None` where there is none.
-    ///
-    /// # Errors
-    /// Another shape than the type's.
     pub fn find<T: Detail>(&self) -> Result<Option<&T>, Misshapen> {
         self.0.get(T::NAME).map(Entry::typed).transpose()
     }

@@ -20,9 +20,6 @@ pub struct Outline {
 }
 
 /// Reads the first two lines of a record and its last.
-///
-/// # Errors
-/// No record can be read there at all.
 pub fn outline(path: &Path) -> Result<Outline, ReadError> {
     let name = path.display().to_string();
     let io = |source| ReadError::Io { path: name.clone(), source };
@@ -35,9 +32,6 @@ pub fn outline(path: &Path) -> Result<Outline, ReadError> {
 }
 
 /// A record's first line.
-///
-/// # Errors
-/// As [`outline`].
 pub fn read_header(path: &Path) -> Result<Header, ReadError> {
     let name = path.display().to_string();
     let io = |source| ReadError::Io { path: name.clone(), source };
@@ -45,9 +39,6 @@ pub fn read_header(path: &Path) -> Result<Header, ReadError> {
 }
 
 /// How many runs of a study a record holds, by how their lines begin.
-///
-/// # Errors
-/// The file system's.
 pub fn count_runs(path: &Path) -> io::Result<usize> {
     let mut input = BufReader::new(File::open(path)?);
     let mut runs = 0;

@@ -106,9 +106,6 @@ const MOST: usize = 60_000;
 
 impl Scenario {
     /// Checks everything that a simulation relies on.
-    ///
-    /// # Errors
-    /// [`ScenarioError`] names the first thing that is wrong.
     pub fn check(&self) -> Result<(), ScenarioError> {
         require(self.sample_ns.0 > 0, "the time between samples", self.sample_ns, "above 0")?;
         require(self.flows.len() <= MOST, "the number of flows", self.flows.len(), "at most 60,000")?;

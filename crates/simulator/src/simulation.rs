@@ -10,9 +10,6 @@ use crate::scenario::{Scenario, ScenarioError};
 use crate::schedule::{Event, Schedule};
 
 /// Runs a scenario, packet by packet. The same scenario gives the same outcome, always.
-///
-/// # Errors
-/// [`ScenarioError`] where the scenario makes no sense; nothing is simulated then.
 pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
     scenario.check()?;
     let mut simulation = Simulation::new(scenario);

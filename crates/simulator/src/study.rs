@@ -79,9 +79,6 @@ fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec
 }
 
 /// Simulates one run of a contest, packet by packet.
-///
-/// # Errors
-/// [`ScenarioError`] where the study makes no sense, or a control is unknown.
 pub fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyRun, ScenarioError> {
     let outcome = simulate(&study_scenario(study, contest, repeat))?;
     let plans = study.schedule(contest);

@@ -42,9 +42,6 @@ pub struct Patience<'a> {
 
 impl Patience<'_> {
     /// How long to wait now before looking again, or `None` when the time is over.
-    ///
-    /// # Errors
-    /// [`Error::Cancelled`] when the flag is raised.
     pub fn slice(&self) -> Result<Option<Duration>, Error> {
         if self.cancel.is_cancelled() {
             return Err(Error::Cancelled);

@@ -72,9 +72,6 @@ pub fn run_client(
 
 /// Runs the server's end of a trial: listens on `port` until the client's flows have come and proven
 /// the key, runs, closes them abruptly. Otherwise as [`run_client`].
-///
-/// # Errors
-/// As [`run_client`].
 pub fn run_server(
     spec: &TrialSpec,
     port: &DataPort,

@@ -45,9 +45,6 @@ pub struct NotAStudy {
 
 /// Judges the study in `record`, which was read from `path`. The runs may come in any order; those that do not count are
 /// in no figure, and an unfinished study gives what is known, with `void` set.
-///
-/// # Errors
-/// [`NotAStudy`] where the record holds none.
 pub fn compare(record: &Record, path: &str) -> Result<CompareReport, NotAStudy> {
     let study = lines_of!(record, Line::Study(study) => &**study).next();
     let study = study.ok_or_else(|| NotAStudy { path: path.to_owned(), kind: record.header.kind.clone() })?;

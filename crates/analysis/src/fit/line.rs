@@ -65,9 +65,6 @@ pub(super) enum FitError {
 /// else struck; sampled ones err as samples do, and where most of them hold nothing, the few that hold all are
 /// no outliers. No term is negative: time is spent, never
 /// gained, so a term that would be is zero and the others are fitted without it.
-///
-/// # Errors
-/// [`FitError`].
 pub(super) fn fit(points: &[SizedCost]) -> Result<PerPacketFit, FitError> {
     check(points)?;
     let rows: Vec<Point> = points.iter().map(row).collect();

@@ -79,9 +79,6 @@ fn within(cores: &[u32], array: Bytes, budget: &Budget<'_>) -> Result<Stream, Er
 /// The four kernels over arrays of `array` bytes each, one thread on each of `cores`, for as long as
 /// `go_on` says so; it is told how many repetitions have been, and must not panic. Rates are zero where
 /// there were fewer than two.
-///
-/// # Errors
-/// Where a thread cannot be pinned, or the arrays do not hold what they must.
 fn stream_while(
     cores: &[u32],
     array: Bytes,

@@ -43,9 +43,6 @@ enum Operation {
 use Operation::{Copying, Summing};
 
 /// All passes on one core, and where they do not mean what they say.
-///
-/// # Errors
-/// Where the core cannot be had or the time ends before the first figure.
 pub(crate) fn passes(
     core: u32,
     files: &Files,

@@ -34,9 +34,6 @@ pub(super) struct KernelRuns<'a> {
 
 impl<'a> KernelRuns<'a> {
     /// Has the sender's agent load what the study's contests need.
-    ///
-    /// # Errors
-    /// A control that the host does not have and cannot load.
     pub(super) fn prepare(pair: &'a mut Pair, hosts: &'a dyn Hosts, study: &'a Study) -> Result<Self, Error> {
         let kernel_names = load(pair, study.contests.iter().flat_map(|contest| &contest.contestants))?;
         Ok(KernelRuns { pair, hosts, study, kernel_names })

@@ -73,9 +73,6 @@ fn shuffled(study: &Study, repeat: u32) -> Vec<RunId> {
 }
 
 /// The study of a record that was interrupted, and its runs that are there already.
-///
-/// # Errors
-/// Where the record holds no study.
 pub fn resume(record: &Record) -> Result<(Study, HashSet<(String, u32)>), Error> {
     let mut study = None;
     let mut done = HashSet::new();

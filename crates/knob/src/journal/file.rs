@@ -39,9 +39,6 @@ pub(super) fn cookie_of(name: &str) -> Option<u64> {
 
 impl JournalFile {
     /// Opens and locks a journal; `None` where there is none. `make` creates it.
-    ///
-    /// # Errors
-    /// As [`lock()`].
     pub(super) fn lock(folder: Folder, name: &str, make: bool) -> Result<Option<JournalFile>, JournalError> {
         loop {
             let Some(fd) = folder.file(name, make)? else { return Ok(None) };

@@ -37,9 +37,6 @@ pub(super) struct NamespaceLock(OwnedFd);
 
 impl NamespaceLock {
     /// Takes the lock of this thread's network namespace.
-    ///
-    /// # Errors
-    /// As [`lock`].
     pub(super) fn take() -> Result<NamespaceLock, JournalError> {
         let path = Path::new(NAMESPACE);
         let fd = openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())

@@ -52,9 +52,6 @@ impl Default for Undo {
 
 /// Works off the journals of a lab's network namespaces, which have these cookies and may be gone: then their
 /// journals go too.
-///
-/// # Errors
-/// As [`Undo::run`].
 pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     let (undo, here) = (Undo { devices_ended: true, ..Undo::default() }, Here::find_out()?);
     let mut report = UndoReport { lines: Vec::new(), clean: true };
@@ -103,9 +100,6 @@ impl Undo {
 
     /// Gives up what journals say: shows each setting as it is and as it was, and removes the journal where
     /// `agree` says so. Nothing on the host is changed.
-    ///
-    /// # Errors
-    /// The journals' folder cannot be trusted or read.
     pub fn forget(&self, mut agree: impl FnMut(&[String]) -> bool) -> Result<UndoReport, JournalError> {
         let here = Here::find_out()?;
         self.each(&here, &mut |file, name, report| {

@@ -77,9 +77,6 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// A sender whose handshake has just seen a round trip of `rtt`.
-    ///
-    /// # Errors
-    /// [`Refused`] where the congestion control cannot run on this connection.
     pub(crate) fn new(spec: &FlowSpec, control: Native, now: Nanos, rtt: Nanos) -> Result<Self, Refused> {
         let mss = u32::from(spec.segment_bytes());
         let per_segment = |bytes: Bytes| bytes.0.div_ceil(u64::from(mss));
