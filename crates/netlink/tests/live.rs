@@ -171,7 +171,7 @@ fn root_qdiscs_are_replaced_and_put_back() {
 /// kernel says yes.
 #[test]
 fn tso_needs_checksums() {
-    in_new_namespace(|rtnl| {
+    in_new_namespace(|_| {
         let ethtool = Ethtool::open().unwrap();
         let before = ethtool.features("t-a").unwrap();
         let (tso, checksum) = ("tx-tcp-segmentation", "tx-checksum-ip-generic");
@@ -189,7 +189,7 @@ fn tso_needs_checksums() {
 
 #[test]
 fn what_veth_lacks_is_said_to_be_unsupported() {
-    in_new_namespace(|rtnl| {
+    in_new_namespace(|_| {
         let ethtool = Ethtool::open().unwrap();
         let error = ethtool.settings(SettingGroup::Coalesce, "t-a").unwrap_err();
         assert!(error.is_unsupported(), "{error}");
