@@ -98,7 +98,7 @@ fn a_loss_rounds_down_as_linux_does() {
     let linux =
         [(2, 2), (3, 2), (5, 3), (7, 4), (10, 7), (14, 9), (41, 28), (333, 233), (1001, 700), (10_007, 7006)];
     for (window, threshold) in linux {
-        let mut drive = Drive::after_a_loss("cubic", window);
+        let drive = Drive::after_a_loss("cubic", window);
         assert_eq!(drive.sk.snd_cwnd, threshold, "{window}");
     }
 }

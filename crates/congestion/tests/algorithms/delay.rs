@@ -42,7 +42,7 @@ fn fast_at_most_doubles_and_leaves_slow_start_with_alpha_in_the_queue() {
 
 #[test]
 fn fast_halves_at_a_loss() {
-    let mut drive = Drive::after_a_loss("fast", 1000);
+    let drive = Drive::after_a_loss("fast", 1000);
     assert_eq!(drive.sk.snd_cwnd, 500);
 }
 

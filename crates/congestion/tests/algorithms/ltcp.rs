@@ -34,7 +34,7 @@ fn a_loss_takes_15_per_cent_and_at_most_one_layer() {
     let layer = |window: u32| begins.iter().filter(|&&begin| begin <= window).count();
     // The paper's 0.15 drops one layer at most up to layer 19: 0.15 = 3 / (19 + 1).
     for window in (50..57_000).step_by(37) {
-        let mut drive = Drive::after_a_loss("ltcp", window);
+        let drive = Drive::after_a_loss("ltcp", window);
         let kept = drive.sk.snd_cwnd;
         assert!((f64::from(kept) - 0.85 * f64::from(window)).abs() <= 1.5, "{window}: {kept}");
         assert!(layer(window) - layer(kept) <= 1, "{window}: {} to {}", layer(window), layer(kept));

@@ -104,7 +104,7 @@ fn half_a_window_is_rounded_down_as_linux_does() {
     // tcp_reno_ssthresh of net/ipv4/tcp_cong.c, Linux 6.12.95, which its Westwood and BIC share.
     for (window, half) in [(3, 2), (5, 2), (7, 3), (9, 4), (11, 5), (13, 6)] {
         for name in ["reno", "fast", "ltcp", "scalable", "westwood", "bic"] {
-            let mut drive = Drive::after_a_loss(name, window);
+            let drive = Drive::after_a_loss(name, window);
             assert_eq!(drive.sk.snd_cwnd, half, "{name} at {window}");
         }
     }
