@@ -43,7 +43,7 @@ impl Confirm {
         });
         let pair = Pair {
             step: STEP.to_owned(),
-            what: "final setting over the start, at growing distances".to_owned(),
+            what: "confirming the gain: final setting over the start, at growing distances".to_owned(),
             incumbent: start.clone(),
             candidate: last.clone(),
             toggle,

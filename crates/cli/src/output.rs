@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use landspeed_report::live::Moving;
+use landspeed_report::live::{Moving, clock};
 use landspeed_report::{Detail, Document, Output, safe};
 use serde::Serialize;
 
@@ -76,13 +76,9 @@ impl Doing {
         let seen = Arc::clone(&now);
         let line = move |width: Option<usize>| {
             let now = seen.lock().unwrap_or_else(PoisonError::into_inner);
-            let (what, seconds) = (&now.0, now.1.elapsed().as_secs());
+            let (what, time) = (&now.0, clock(now.1.elapsed().into()));
             let margin = if width.is_some() { "  " } else { "" };
-            if what.is_empty() {
-                String::new()
-            } else {
-                format!("{margin}{what}  {}:{:02}", seconds / 60, seconds % 60)
-            }
+            if what.is_empty() { String::new() } else { format!("{margin}{what}  {time}") }
         };
         Doing { now, moving: Moving::new(Output::stderr(), line) }
     }

@@ -10,7 +10,7 @@ use landspeed_experiment::{Pair, Sink, order};
 use landspeed_record::{
     Contest, Contestant, Engine, Line, Question, Study, StudyPath, StudyRun, WriteError, Writer,
 };
-use landspeed_report::live::Moving;
+use landspeed_report::live::{Moving, clock};
 use landspeed_report::{Output, about, compare_progress, duration, safe};
 use landspeed_simulator::VARIED_SHARE;
 use landspeed_topology as topology;
@@ -296,10 +296,6 @@ impl Progress {
 
     fn line(&self) -> String {
         let Some((contest, repeat)) = self.ahead.last() else { return String::new() };
-        let clock = |time: Nanos| {
-            let s = time.0 / 1_000_000_000;
-            format!("{}:{:02}", s / 60, s % 60)
-        };
         let ran = Nanos::from(self.run_began.elapsed());
         let of = self.length().map(|length| format!(" of {}", clock(length))).unwrap_or_default();
         let left = match self.left().saturating_sub(ran) {

@@ -37,7 +37,7 @@ pub(crate) fn curve(
     at_ns: Nanos,
     sink: &mut dyn Sink,
 ) -> Result<(), Error> {
-    let what = "rate over write size, round trip over message size".to_owned();
+    let what = "measuring over sizes: rate over write size, round trip over message size".to_owned();
     sink.line(&Line::Trying { step: step.to_owned(), what, at_ns, blocks: None })?;
     let datagrams = transport_of(&cell.flow)?.about().delivery == Delivery::Datagrams;
     let (sizes, messages) = if datagrams { (DATAGRAMS, DATAGRAM_MESSAGES) } else { (SIZES, MESSAGES) };

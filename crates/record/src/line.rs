@@ -32,6 +32,8 @@ pub struct Header {
     /// Time that the run was given; `None` where it takes what it takes.
     #[serde(with = "unknown::measured")]
     pub budget_ns: Nanos,
+    /// How long the result is confirmed after that, where it is.
+    pub confirm_for_ns: Nanos,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -127,7 +129,8 @@ pub enum Line {
     Trying {
         /// `StepSummary::id`, or "start", "final", "without tso", ...
         step: String,
-        /// What is tried, in words: "tso=on with tx-checksum=on".
+        /// What is tried, in words: "tso=on with tx-checksum=on", "checking tso: all kept steps over the same ...". What is
+        /// before the "=" or the colon is enough where there is little room.
         what: String,
         at_ns: Nanos,
         /// How many blocks it may take; `None` where that depends on the time left, or is not known.

@@ -126,9 +126,13 @@ impl Check {
         let start = self.standing.start.clone();
         if let Some(cell) = &run.rules.against {
             let cell = start.with(cell);
-            self.add_final(Role::Against, ("against", "final setting over the one given"), cell);
+            self.add_final(
+                Role::Against,
+                ("against", "final against given: final setting over the one given"),
+                cell,
+            );
         }
-        self.add_final(Role::Final, ("final", "final setting over the start"), start);
+        self.add_final(Role::Final, ("final", "final against start: final setting over the start"), start);
     }
 
     /// Begins a comparison of the final setting with `other`. Its name says whether it is the first of its kind,

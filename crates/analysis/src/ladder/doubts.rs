@@ -21,21 +21,21 @@ impl Doubts {
     /// A kept step's own trials and those that were to confirm it: `added` and `worth` are what both said.
     pub(crate) fn of_kept(
         &mut self,
-        id: &str,
+        setting: &str,
         (added, worth): (Estimate, Option<Estimate>),
         proofs: &[Comparison],
     ) {
         if let Some(worth) = worth.filter(|worth| worth.high < added.low) {
             let (added, worth) = (interval(added), interval(worth));
             self.0.push(format!(
-                "{id} added {added} when it was tried and was worth {worth} later: something may have favoured one arm \
+                "{setting} added {added} when it was tried and was worth {worth} later: something may have favoured one arm \
                  for as long as the step took"
             ));
         }
         let drawn = proofs.iter().find_map(|proof| guards::drawn(&proof.series));
-        self.0.extend(drawn.map(|why| format!("{id}: {why}")));
+        self.0.extend(drawn.map(|why| format!("{setting}: {why}")));
         let mishaps = proofs.iter().find_map(|proof| guards::bad(&proof.series));
-        self.0.extend(mishaps.map(|why| format!("{id}: {why}; guards can miss mishaps that are rare")));
+        self.0.extend(mishaps.map(|why| format!("{setting}: {why}; guards can miss mishaps that are rare")));
     }
 
     /// All of it, with what blocks say that vary more than their trials explain.

@@ -211,7 +211,7 @@ fn compare(i: usize, standing: &Standing, earlier: usize) -> Comparison {
     let kept = &standing.kept[i];
     let again = if earlier > 0 { format!(", setting {}", earlier + 1) } else { String::new() };
     let label = format!("without {}{again}", kept.id);
-    let what =
-        format!("all kept steps over the same without {}={}", kept.candidate.knob, kept.candidate.value);
+    let (knob, value) = (&kept.candidate.knob, &kept.candidate.value);
+    let what = format!("checking {knob}: all kept steps over the same without {knob}={value}");
     Comparison::new(label, what, (standing.cell(&[i]), standing.cell(&[])), kept.toggle())
 }

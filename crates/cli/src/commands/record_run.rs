@@ -25,8 +25,9 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     let (pair, hosts) = joined.first()?;
     if !named.in_lab() && !args.yes {
         agree(&format!(
-            "{} sends to {} as fast as the path carries for two minutes; MTU, tcp_wmem and tcp_rmem are set for it and put\n\
-             back at the end, whatever happens. Other traffic on the path will feel it. Go on? [y/N] ",
+            "{} sends to {} as fast as the path carries for two minutes.\n\
+             MTU, tcp_wmem and tcp_rmem are set for it and restored at the end. Other traffic\n\
+             will notice.  Continue? [y/N] ",
             pair.a.name, pair.b.name
         ))?;
     }

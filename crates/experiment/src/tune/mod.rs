@@ -83,6 +83,7 @@ pub fn tune(
             Run { pair, plan: &plan, options, sink: &mut *sink, began, verdicts: 0, kept: String::new() };
         let findings = run.climb()?;
         let confirmation = run.confirm(&findings)?;
+        run.trying("restore", "restoring")?;
         Ok((findings, confirmation, run.verdicts))
     })?;
     sink.line(&Line::Restored(restored.clone()))?;
@@ -115,5 +116,6 @@ fn header(options: &TuneOptions, budget: Nanos) -> Header {
         baseline: options.baseline.name().to_owned(),
         seed: options.seed,
         budget_ns: budget,
+        confirm_for_ns: options.confirm_for.unwrap_or_default(),
     }
 }

@@ -34,6 +34,13 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Says what begins, where it is no block of the ladder.
+    pub(super) fn trying(&mut self, step: &str, what: &str) -> Result<(), Error> {
+        let (step, what, at_ns) = (step.to_owned(), what.to_owned(), self.used());
+        self.sink.line(&Line::Trying { step, what, at_ns, blocks: None })?;
+        Ok(())
+    }
+
     pub(super) fn climb(&mut self) -> Result<Findings, Error> {
         self.preface()?;
         self.pair.set(&self.plan.start)?;
@@ -111,8 +118,7 @@ impl Run<'_> {
     fn watch(&mut self, ladder: &mut Ladder, cell: &Cell) -> Result<(), Error> {
         let (number, at_ns) = (self.verdicts, self.used());
         let step = format!("watch {number}");
-        let what = "a watched stream, for what holds the path back".to_owned();
-        self.sink.line(&Line::Trying { step: step.clone(), what, at_ns, blocks: None })?;
+        self.trying(&step, "watching a stream: what holds the path back")?;
         self.pair.set(cell)?;
         let (trial, verdict) = match look(self.pair, cell, (&step, at_ns)) {
             Ok(seen) => seen,

@@ -12,6 +12,7 @@ use landspeed_record::Line;
 
 pub use intervals::Intervals;
 pub use moving::{Moving, over_the_line};
+pub use state::clock;
 pub use top::top;
 
 use crate::block::plain;
@@ -23,6 +24,8 @@ use state::State;
 pub struct Live {
     state: Arc<Mutex<State>>,
     moving: Moving,
+    /// Whether it has said a line that stays.
+    said: bool,
 }
 
 impl Live {
@@ -31,15 +34,27 @@ impl Live {
         let state = Arc::new(Mutex::new(State::new(Style { color: output.color }, detail)));
         let seen = Arc::clone(&state);
         let line = move |width| lock(&seen).status(width);
-        Live { state, moving: Moving::new(output, line) }
+        Live { state, moving: Moving::new(output, line), said: false }
     }
 
     pub fn line(&mut self, line: &Line) {
         let news = lock(&self.state).take(line);
         for text in news {
+            if !std::mem::replace(&mut self.said, true) {
+                self.moving.say("");
+            }
             self.moving.say(&plain(&text));
         }
         self.moving.draw();
+    }
+}
+
+/// What was said is set apart from what is above it and from the result below.
+impl Drop for Live {
+    fn drop(&mut self) {
+        if self.said {
+            self.moving.say("");
+        }
     }
 }
 

@@ -17,8 +17,18 @@ const COLUMNS: usize = 80;
 /// Columns of a step's words, and of the bar.
 const WORDS: usize = 29;
 const BAR: usize = 20;
-/// Below so many columns there is no bar.
+/// Below so many columns there is no bar, and no count of blocks.
 const NARROW: usize = 72;
+
+/// A step that is or was being tried.
+#[derive(Debug, Clone, Default)]
+struct Tried {
+    /// In words, and how many blocks it may take; 0 where that is open.
+    what: String,
+    most: u32,
+    blocks: u32,
+    so_far: SoFar,
+}
 
 /// The ratio of a step's two arms so far, by the means of the logarithms: a guide for the eye and no decision, which is made
 /// elsewhere, by a method that is valid under peeking.
@@ -54,15 +64,13 @@ pub(super) struct State {
     style: Style,
     detail: Detail,
     primary: Primary,
+    /// Time for the run, and for confirming its result.
     budget: Nanos,
     /// When the run's clock started.
     began: Option<Instant>,
-    /// Step that is being tried, in words, and how many blocks it may take; 0 where that is open.
+    /// The step of the last trial, and all that were tried: their blocks come in turns.
     step: String,
-    what: String,
-    most: u32,
-    blocks: u32,
-    so_far: SoFar,
+    tried: BTreeMap<String, Tried>,
     /// What was said of each step.
     said: BTreeMap<String, Outcome>,
 }
@@ -76,10 +84,7 @@ impl State {
             budget: Nanos(0),
             began: None,
             step: String::new(),
-            what: String::new(),
-            most: 0,
-            blocks: 0,
-            so_far: SoFar::default(),
+            tried: BTreeMap::new(),
             said: BTreeMap::new(),
         }
     }
@@ -88,7 +93,7 @@ impl State {
     pub(super) fn take(&mut self, line: &Line) -> Vec<String> {
         match line {
             Line::Header(header) => {
-                self.budget = header.budget_ns;
+                self.budget = header.budget_ns + header.confirm_for_ns;
                 self.primary = Primary::of(&header.goal);
                 self.began = Some(Instant::now());
                 Vec::new()
@@ -106,15 +111,16 @@ impl State {
     fn begin(&mut self, step: &str, what: &str, most: u32) -> Vec<String> {
         step.clone_into(&mut self.step);
         // Of a step the setting is enough: what is tried is said with its answer.
-        self.what = safe(what.split_once('=').map_or(what, |(setting, _)| setting));
-        (self.most, self.blocks, self.so_far) = (most, 0, SoFar::default());
+        let what = safe(what.split(['=', ':']).next().unwrap_or_default());
+        self.tried.insert(step.to_owned(), Tried { what, most, ..Tried::default() });
         Vec::new()
     }
 
     fn trial(&mut self, trial: &Trial) -> Vec<String> {
-        if trial.step == self.step {
-            self.blocks = self.blocks.max(trial.block.saturating_add(1));
-            self.so_far.add(trial, self.primary);
+        if let Some(tried) = self.tried.get_mut(&trial.step) {
+            trial.step.clone_into(&mut self.step);
+            tried.blocks = tried.blocks.max(trial.block.saturating_add(1));
+            tried.so_far.add(trial, self.primary);
         }
         Vec::new()
     }
@@ -161,18 +167,20 @@ impl State {
     }
 
     fn status_at(&self, used: Nanos, width: Option<usize>) -> String {
-        let block = match (self.blocks, self.most) {
+        let start = Tried { what: "looking at the hosts".to_owned(), ..Tried::default() };
+        let Tried { what, most, blocks, so_far } = self.tried.get(&self.step).unwrap_or(&start);
+        let block = match (*blocks, *most) {
             // Guards may take more blocks than the step itself.
             (block, most) if block > 0 && block <= most => format!("  block {block}/{most}"),
-            (block, _) if self.so_far.ratio().is_some() => format!("  block {block}"),
+            (block, _) if so_far.ratio().is_some() => format!("  block {block}"),
             _ => String::new(),
         };
-        let ratio = self.so_far.ratio().map(|r| format!("  {} so far", words::times(r))).unwrap_or_default();
-        let what = if self.what.is_empty() { "looking at the hosts" } else { &self.what };
-        let end = format!("{block}{ratio}");
+        let ratio = so_far.ratio().map(|r| format!("  {} so far", words::times(r))).unwrap_or_default();
+        let is_narrow = width.is_some_and(|width| width < NARROW);
+        let end = if is_narrow { ratio } else { format!("{block}{ratio}") };
         let left = self.time_left(used);
         let Some(width) = width else { return format!("{left}  {what}{end}") };
-        let bar = if width < NARROW { String::new() } else { format!("{}  ", self.bar(used)) };
+        let bar = if is_narrow { String::new() } else { format!("{}  ", self.bar(used)) };
         let start = format!("  {bar}{left}  ");
         let room = width.saturating_sub(1 + start.chars().count() + end.chars().count());
         format!("{start}{}{end}", fitting(what, room))
@@ -187,9 +195,14 @@ impl State {
     }
 
     fn time_left(&self, used: Nanos) -> String {
-        let left = self.budget.saturating_sub(used).0 / 1_000_000_000;
-        format!("{}:{:02} left", left / 60, left % 60)
+        format!("{} left", clock(self.budget.saturating_sub(used)))
     }
+}
+
+/// "4:07".
+pub fn clock(time: Nanos) -> String {
+    let seconds = time.0 / 1_000_000_000;
+    format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
 /// "mtu 1500 -> 9000"; without the value that stood where both do not fit.
@@ -291,7 +304,27 @@ mod tests {
         let bar = "  ━━━━╸───────────────  3:59 left  ";
         let drawn = state.status_at(used, Some(80));
         assert_eq!(drawn, format!("{bar}{}  block 2/11  2.00× so far", r"t\u{1b}[2Jso"));
-        assert!(state.status_at(used, Some(60)).chars().count() < 60, "{}", state.status_at(used, Some(60)));
+        assert_eq!(
+            state.status_at(used, Some(60)),
+            format!("  3:59 left  {}  2.00× so far", r"t\u{1b}[2Jso")
+        );
+    }
+
+    #[test]
+    fn blocks_that_take_turns_are_told_by_their_own_names() {
+        let mut state = state();
+        let begin = |step: &str, what: &str| Line::Trying {
+            step: step.into(),
+            what: what.into(),
+            at_ns: Nanos(0),
+            blocks: 0,
+        };
+        state.take(&begin("s1", "gro=on"));
+        state.take(&trial(0, 0, 10.0));
+        state.take(&begin("without 02-tso=on", "checking tso: all kept steps over the same without tso=on"));
+        assert_eq!(state.status_at(Nanos(0), None), "5:00 left  checking tso");
+        state.take(&trial(1, 1, 20.0));
+        assert_eq!(state.status_at(Nanos(0), None), "5:00 left  gro  block 2  2.00× so far");
     }
 
     fn step(answer: Answer, (low, ratio, high): (f64, f64, f64), reason: &str) -> StepSummary {

@@ -22,8 +22,8 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
         return format!("{}; {what} {}", settings(summary), words::estimate(&gain));
     }
     let why = match (&summary.void, is_any_kept(summary)) {
-        (Some(_), _) => ": the run is void",
-        (None, false) => ": no setting was kept",
+        (Some(_), _) => ", the run is void",
+        (None, false) => ", nothing kept",
         (None, true) => "",
     };
     let Some(span) = span(Primary::of(&summary.goal), summary) else {
@@ -62,7 +62,7 @@ fn settings(summary: &TuneSummary) -> String {
     match (proven.len(), open.len()) {
         (0, open) => format!("{} kept, not confirmed", counted(open, "setting")),
         (proven, 0) => format!("{} proven to help", counted(proven, "setting")),
-        (proven, open) => format!("{} proven to help ({open} not confirmed)", counted(proven, "setting")),
+        (proven, open) => format!("{} proven, {open} not confirmed", counted(proven, "setting")),
     }
 }
 
@@ -74,8 +74,8 @@ fn noise(summary: &TuneSummary) -> String {
     let noise = placebos(summary).map(|e| e.ratio.max(1.0 / e.ratio)).fold(half, f64::max);
     match noise {
         x if x < 2.0 => format!("noise ±{:.0} %", (x - 1.0) * 100.0),
-        x if x < 1_000.0 => format!("noise of a factor of {}", words::number(x)),
-        _ => "too few trials for an interval".to_owned(),
+        x if x < 1_000.0 => format!("noise up to {}", words::times(x)),
+        _ => "too few trials".to_owned(),
     }
 }
 

@@ -84,10 +84,13 @@ fn kept(summary: &TuneSummary) -> Option<Block> {
     Table::new("Kept", "", columns).rows(kept.enumerate().map(row)).some().map(Block::from)
 }
 
-/// "mtu 1500 -> 9000 (both) with tso, gso".
+/// "mtu 1500 -> 9000 (both) with tso"; several that go with it are counted, so that the line fits.
 fn change(step: &StepSummary, summary: &TuneSummary) -> String {
-    let with: Vec<&str> = step.with.iter().map(|with| with.split('=').next().unwrap_or_default()).collect();
-    let with = if with.is_empty() { String::new() } else { format!(" with {}", with.join(", ")) };
+    let with = match step.with.as_slice() {
+        [] => String::new(),
+        [one] => format!(" with {}", safe(one.split('=').next().unwrap_or_default())),
+        more => format!(" with {} more", more.len()),
+    };
     format!("{} ({}){with}", words::change(step), place(step, summary))
 }
 

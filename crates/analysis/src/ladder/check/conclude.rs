@@ -85,7 +85,8 @@ fn doubts(check: &Check, run: &mut RunState) -> Vec<String> {
     for i in check.standing.steps() {
         let kept = &check.standing.kept[i];
         let worth = check.left_out.confirmation(i, &run.rules).worth;
-        doubts.of_kept(&kept.id, (kept.added, worth), check.left_out.of(i));
+        let setting = format!("{}={}", kept.candidate.knob, kept.candidate.value);
+        doubts.of_kept(&setting, (kept.added, worth), check.left_out.of(i));
     }
     let doubts = doubts.all(run.excess);
     doubts.iter().for_each(|doubt| run.note(format!("in doubt: {doubt}")));

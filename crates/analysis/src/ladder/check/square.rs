@@ -27,7 +27,8 @@ pub(super) fn propose(check: &mut Check, run: &RunState) {
     let Some((step, partner)) = pair else { return };
     let [name, other] = [step, partner].map(|i| check.standing.kept[i].id.clone());
     let cells = (check.standing.cell(&[step, partner]), check.standing.cell(&[partner]));
-    let what = format!("{name} where {other} is missing");
+    let [knob, without] = [step, partner].map(|i| &check.standing.kept[i].candidate.knob);
+    let what = format!("{knob} without {without}: {name} where {other} is missing");
     let comparison =
         Comparison::new(format!("2x2 {name} x {other}"), what, cells, check.standing.kept[step].toggle());
     check.slots.push(Slot { role: Role::Square(step, partner), comparison, cap: SQUARE_BLOCKS });
