@@ -3,7 +3,7 @@
 
 use landspeed_record::{Cell, Line, SweepPoint, Trial};
 use landspeed_transport::Delivery;
-use landspeed_units::{BitRate, Bytes, Nanos};
+use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
 
 use crate::factors::transport_of;
@@ -20,12 +20,10 @@ const DATAGRAM_MESSAGES: &str = "16,64,512,1024";
 /// Round trips are asked for this many times as long as in a trial.
 const PINGS: u64 = 5;
 
-/// About how long both curves take: the writes at the rate of the link, where it tells one, and a ping-pong of each size.
-pub(crate) fn time(timing: Timing, link: Option<BitRate>) -> Nanos {
-    let bits = (8 * WRITES * SIZES.iter().sum::<u64>()) as f64;
-    let writes = link.map_or(0.0, |rate| bits / rate.0);
+/// How long both curves take at most: a size of the sweep is cut where a trial's stream would end.
+pub(crate) fn time(timing: Timing) -> Nanos {
     let pings = PINGS * MESSAGES.split(',').count() as u64;
-    timing.ping.times(pings) + Nanos((writes * 1e9) as u64)
+    timing.ping.times(pings) + timing.stream.times(SIZES.len() as u64)
 }
 
 /// Measures both curves of `cell`, which is set already, and records them as one trial of `step`.
@@ -41,7 +39,7 @@ pub(crate) fn curve(
     sink.line(&Line::Trying { step: step.to_owned(), what, at_ns, blocks: None })?;
     let datagrams = transport_of(&cell.flow)?.about().delivery == Delivery::Datagrams;
     let (sizes, messages) = if datagrams { (DATAGRAMS, DATAGRAM_MESSAGES) } else { (SIZES, MESSAGES) };
-    let sweep = sweep::spec(WRITES, &sizes.map(Bytes));
+    let sweep = sweep::within(timing.stream, WRITES, &sizes.map(Bytes));
     let [mut a, mut b] = pair.run(sweep, &cell.flow, Nanos(0))?;
     let messages = pingpong::spec(messages, timing.ping.times(PINGS));
     let [client, _] = pair.run(messages, &cell.flow, Nanos::millis(2))?;

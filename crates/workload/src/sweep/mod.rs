@@ -14,7 +14,7 @@ use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_units::{Bytes, Nanos};
 
-use crate::parameter;
+use crate::parameter::{self, LONGEST, SHORTEST};
 use crate::runner::{Needs, Runner};
 use crate::trial::Parts;
 use crate::{Error, TrialEnd};
@@ -34,11 +34,24 @@ static COUNT: Factor = Factor {
     source: "feng-2003 3.2 (NTTCP)",
     ..Factor::FLOW
 };
+/// On a slow path a count alone would take minutes.
+static LIMIT: Factor = Factor {
+    name: "limit",
+    about: "cut a size that takes longer than this",
+    domain: Domain::Time(SHORTEST, LONGEST),
+    default: "10s",
+    ..Factor::FLOW
+};
 
 /// This many writes of each size.
 pub fn spec(count: u64, sizes: &[Bytes]) -> Workload {
     let sizes: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
     Workload::new(Sweep.name()).with(COUNT.name, count).with(SIZES.name, sizes.join(","))
+}
+
+/// As [`spec`], with so long for each size.
+pub fn within(limit: Nanos, count: u64, sizes: &[Bytes]) -> Workload {
+    spec(count, sizes).with(LIMIT.name, limit.exact())
 }
 
 #[derive(Debug)]
@@ -54,7 +67,7 @@ impl Runner for Sweep {
     }
 
     fn parameters(&self) -> Vec<&'static Factor> {
-        vec![&SIZES, &COUNT]
+        vec![&SIZES, &COUNT, &LIMIT]
     }
 
     /// As long as it takes.
@@ -87,14 +100,20 @@ struct Part {
     size: Bytes,
     total: Bytes,
     warm_up: bool,
+    /// It is cut after so long.
+    limit: Nanos,
 }
 
 /// The parts of a sweep: a warm-up, if there is one, of the first size until it is cut, then each size.
 fn parts(spec: &TrialSpec) -> Vec<Part> {
     let asked = &spec.workload.parameters;
-    let (count, sizes) = (COUNT.number(asked), SIZES.sizes(asked));
-    let warm_up =
-        (spec.warm_up_ns.0 > 0).then(|| Part { size: sizes[0], total: Bytes(1 << 60), warm_up: true });
-    let sized = |&size: &Bytes| Part { size, total: Bytes(size.0 * count), warm_up: false };
+    let (count, sizes, limit) = (COUNT.number(asked), SIZES.sizes(asked), LIMIT.time(asked));
+    let warm_up = (spec.warm_up_ns.0 > 0).then(|| Part {
+        size: sizes[0],
+        total: Bytes(1 << 60),
+        warm_up: true,
+        limit: spec.warm_up_ns,
+    });
+    let sized = |&size: &Bytes| Part { size, total: Bytes(size.0 * count), warm_up: false, limit };
     warm_up.into_iter().chain(sizes.iter().map(sized)).collect()
 }

@@ -16,6 +16,7 @@ use crate::trial::{Measured, Parts, Trial};
 use crate::workers::{self, Task};
 use crate::{Error, check};
 
+/// How long the last bytes of a size are waited for.
 const LIMIT: Duration = Duration::from_secs(10);
 /// Datagrams that did not come so long after the peer said that it has sent all, and after the last one,
 /// are lost. Queues that hold more than this are not for a sweep.
@@ -128,8 +129,7 @@ fn take(
     // Before the peer is asked: data may come at once.
     let (start, before) = (count(trial), trial.datagrams().first().copied());
     trial.say(Signal::Ready(number as u64))?;
-    let limit = if part.warm_up { trial.spec.warm_up_ns.into() } else { LIMIT };
-    let (reached, said) = come(trial, part, marks, (start, limit))?;
+    let (reached, said) = come(trial, part, marks, start)?;
     let said = match said {
         Some(said) => said,
         None => trial.expect("while it finished a size", bytes_sent)?,
@@ -152,9 +152,9 @@ fn come(
     trial: &mut Trial<'_, '_>,
     part: &Part,
     marks: &Marks,
-    (start, limit): (u64, Duration),
+    start: u64,
 ) -> Result<(SweepPoint, Option<u64>), Error> {
-    let limit = Instant::now() + limit;
+    let limit = Instant::now() + Duration::from(part.limit);
     let mut silence = Silence::new(trial);
     let mut said = None;
     loop {

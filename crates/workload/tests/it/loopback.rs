@@ -92,6 +92,18 @@ fn a_sweep_moves_what_it_says() {
 }
 
 #[test]
+fn a_size_of_a_sweep_that_takes_too_long_is_cut() {
+    let (limit, count) = (Nanos::millis(20), 1 << 30);
+    let (_, server) = outcomes(&spec(sweep::within(limit, count, &[Bytes(128), Bytes(8192)])), V4);
+    for point in server.get::<Vec<SweepPoint>>() {
+        assert!(
+            point.moved_bytes > Bytes(0) && point.moved_bytes.0 < point.size_bytes.0 * count,
+            "{point:?}"
+        );
+    }
+}
+
+#[test]
 fn each_size_of_a_ping_pong_is_timed() {
     let waits: [(&str, IpAddr); 3] = [("blocking", V4), ("busy-poll", V6), ("spinning", V4)];
     for ((receiver, at), over_udp) in waits.into_iter().flat_map(|wait| [(wait, false), (wait, true)]) {
