@@ -3,8 +3,10 @@
 mod support;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use support::hosts::Hosts;
+use support::terminal::Terminal;
 use support::{LANDSPEED, needs_root, output, text};
 
 /// Cargo builds the examples of a package with its tests; not, however, where only this test target is asked for.
@@ -43,7 +45,10 @@ fn a_hostile_host_cannot_redraw_what_the_user_agrees_to() {
     // The prompt: only standard input is a terminal, so that what is said can be read as it is.
     let said = hosts.file("said");
     let command = format!("{} >/dev/null 2>{}", tune(&hosts, &["--budget", "60s"]), said.display());
-    let run = output(&format!("echo n | script -qec '{command}' /dev/null"));
+    let mut run = Command::new("bash");
+    let mut run = Terminal::start(run.args(["-c", &command]));
+    run.type_line("n");
+    let (_, run) = run.end();
     let asked = std::fs::read_to_string(&said).expect("what was said");
     check_harmless(&asked);
     assert!(asked.contains("Continue? [y/N]") && asked.contains("nothing was changed"), "{asked} {run:?}");

@@ -2,10 +2,13 @@
 
 mod support;
 
-use std::io::{Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::Signal;
+
+use support::ours::{freeze, signal, within};
+use support::terminal::{CTRL_C, CTRL_D, Terminal};
 use support::{LANDSPEED, needs_root, output, sh, text};
 
 /// Two namespaces with a path between them that landspeed did not make.
@@ -34,9 +37,17 @@ impl Pair {
     }
 
     fn landspeed(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(LANDSPEED);
-        command.args(args).env("XDG_DATA_HOME", self.folder.path()).env("TERM", "xterm");
+        let mut command = self.in_its_place(LANDSPEED);
+        command.args(args);
+        command
+    }
+
+    /// A program for which landspeed's folders are this pair's own.
+    fn in_its_place(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env("XDG_DATA_HOME", self.folder.path()).env("TERM", "xterm");
         command.env("LANDSPEED_STATE_DIR", self.folder.path().join("state"));
+        command.env("LANDSPEED_RUN_DIR", self.folder.path().join("run"));
         command
     }
 
@@ -59,76 +70,27 @@ impl Drop for Pair {
     }
 }
 
-/// A command on a terminal of its own, 80 columns wide.
-struct OnTerminal {
-    child: Child,
-    keys: ChildStdin,
-    shown: ChildStdout,
-    said: String,
-}
-
-impl OnTerminal {
-    fn start(command: &Command) -> OnTerminal {
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let line: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
-        let line = format!("stty cols 80 rows 24; exec {}", line.join(" "));
-        let mut on = Command::new("script");
-        on.args(["-qefc", &line, "/dev/null"]);
-        on.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let mut child = on.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script runs");
-        let (keys, shown) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        OnTerminal { child, keys, shown, said: String::new() }
-    }
-
-    fn key(&mut self, key: u8) {
-        self.keys.write_all(&[key]).unwrap();
-        self.keys.flush().unwrap();
-    }
-
-    /// Reads until `word` is said; panics with what was said where it never is.
-    fn hear(&mut self, word: &str) {
-        while !self.said.contains(word) {
-            assert!(self.read(), "no '{word}' in: {}", self.said);
-        }
-    }
-
-    fn read(&mut self) -> bool {
-        let mut bytes = [0; 4096];
-        let count = self.shown.read(&mut bytes).unwrap();
-        self.said.push_str(&String::from_utf8_lossy(&bytes[..count]));
-        count > 0
-    }
-
-    /// The exit code, and all that was said.
-    fn end(mut self) -> (Option<i32>, String) {
-        while self.read() {}
-        (self.child.wait().unwrap().code(), self.said)
-    }
-}
-
 const QUESTION: &str = "Continue? [y/N] ";
-const CTRL_C: u8 = 3;
-const CTRL_D: u8 = 4;
 
 #[test]
 fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
     needs_root!();
     let pair = Pair::new("q");
     for (key, code, says) in [(CTRL_C, 130, "nothing was changed"), (CTRL_D, 1, "nothing was changed")] {
-        let mut run = OnTerminal::start(&pair.tune(&[]));
-        run.hear(QUESTION);
-        let head: Vec<&str> = run.said.lines().collect();
-        assert_eq!(head.len(), 4, "{}", run.said);
+        let mut run = Terminal::start(&pair.tune(&[]));
+        run.await_text(QUESTION);
+        let head: Vec<&str> = run.shown.lines().collect();
+        assert_eq!(head.len(), 4, "{}", run.shown);
         assert!(head[0].contains("(data) -> ") && head[0].contains("RTT ") && head[0].contains("Linux "));
         assert!(head[1].contains(" settings can matter here; time for about "), "{}", head[1]);
-        assert!(head.iter().all(|line| line.chars().count() <= 80), "{}", run.said);
+        assert!(head.iter().all(|line| line.chars().count() <= 80), "{}", run.shown);
         // Who asks for it first tunes here: another run is refused before it measures, and before it asks.
         let began = Instant::now();
         let second = pair.tune(&["--yes"]).stdin(Stdio::null()).output().unwrap();
         let (_, said) = text(&second);
         assert!(said.contains("another run is tuning here") && !second.status.success(), "{said}");
         assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
-        run.key(key);
+        run.press(key);
         let pressed = Instant::now();
         let (ended, said) = run.end();
         assert!(pressed.elapsed() < Duration::from_secs(5), "{:?}", pressed.elapsed());
@@ -142,14 +104,15 @@ fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
 fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
     needs_root!();
     let pair = Pair::new("c");
-    let mut run = OnTerminal::start(&pair.tune(&["--yes", "--seed", "7"]));
-    run.hear("block 1/");
-    run.key(CTRL_C);
+    let mut run = Terminal::start(&pair.tune(&["--yes", "--seed", "7", "--exit-code"]));
+    run.await_text("block 1/");
+    run.press(CTRL_C);
     let pressed = Instant::now();
-    run.hear("ending: everything is restored");
+    run.await_text("ending: everything is restored");
     assert!(pressed.elapsed() < Duration::from_secs(2), "{:?}", pressed.elapsed());
-    let (_, said) = run.end();
+    let (code, said) = run.end();
     assert!(said.contains("unfinished: stopped after 0 of "), "{said}");
+    assert_eq!(code, Some(4), "nothing is proven: {said}");
     assert_eq!(pair.records(), 1);
     // The line that is drawn over always starts at the start of its own, and what it leaves is cleared.
     for drawn in
@@ -158,6 +121,50 @@ fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
         let line = drawn.lines().last().unwrap_or_default().split('\r').next().unwrap_or_default();
         assert!(line.chars().count() < 80, "{line}");
     }
+}
+
+/// What `undo` cannot write is named and stays in the journal, for an `undo` that can.
+#[test]
+fn undo_that_cannot_restore_ends_with_3_and_the_next_one_restores() {
+    needs_root!();
+    let pair = Pair::new("u");
+    let windows = || sh(&format!("ip netns exec {} sysctl -n net.ipv4.tcp_rmem", pair.ns('b')));
+    let before = windows();
+    let mut run = pair.tune(&["--yes", "--baseline", "sc03"]);
+    let mut run = run.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let changed = within(Duration::from_secs(30), || windows() != before);
+    // The guardian too: nothing is left that restores by itself.
+    freeze(pair.folder.path(), |_| true).iter().for_each(|one| signal(one.pid, Signal::KILL));
+    run.wait().unwrap();
+    assert!(changed, "tune never set its baseline");
+    let read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec \"$@\"";
+    let mut undo = pair.in_its_place("unshare");
+    let refused = undo.args(["-m", "sh", "-c", read_only, "-", LANDSPEED, "undo"]).output().unwrap();
+    let (out, err) = text(&refused);
+    assert_eq!(refused.status.code(), Some(3), "{out}{err}");
+    assert!(out.contains("NOT PUT BACK: ") && out.contains("tcp-rmem"), "{out}{err}");
+    assert_ne!(windows(), before);
+    let done = pair.landspeed(&["undo", "--unsure"]).output().unwrap();
+    assert_eq!((done.status.code(), windows()), (Some(0), before), "{done:?}");
+}
+
+#[test]
+fn two_names_of_one_namespace_are_refused_and_nothing_is_reserved() {
+    needs_root!();
+    let pair = Pair::new("o");
+    let (name, other) = (pair.ns('a'), format!("{}2", pair.ns('a')));
+    sh(&format!("touch /run/netns/{other}; mount --bind /run/netns/{name} /run/netns/{other}"));
+    let refused = [&name, &other].map(|second| {
+        let ends = [format!("netns:{name}"), format!("netns:{second}")];
+        pair.landspeed(&["tune", &ends[0], &ends[1], "--yes"]).stdin(Stdio::null()).output().unwrap()
+    });
+    sh(&format!("umount /run/netns/{other}; rm /run/netns/{other}"));
+    for output in refused {
+        let (_, said) = text(&output);
+        assert!(output.status.code() == Some(2) && said.contains(" are one host, "), "{said}");
+    }
+    let journals = std::fs::read_dir(pair.folder.path().join("state/journal")).map_or(0, Iterator::count);
+    assert_eq!((journals, pair.records()), (0, 0));
 }
 
 /// The least budget that a refusal names.
@@ -200,9 +207,9 @@ fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
     let place = tempfile::tempdir().unwrap();
     let mut command = Command::new(LANDSPEED);
     command.args(["measure", "stream", "-t", "60s", "-i", "200ms"]).env("XDG_DATA_HOME", place.path());
-    let mut run = OnTerminal::start(&command);
-    run.hear("0.4-0.6 s");
-    run.key(CTRL_C);
+    let mut run = Terminal::start(&command);
+    run.await_text("0.4-0.6 s");
+    run.press(CTRL_C);
     let (code, said) = run.end();
     assert_eq!(code, Some(130), "{said}");
     let told = said.lines().filter(|line| line.contains(" s  ") && line.contains("b/s")).count();
@@ -215,10 +222,10 @@ fn the_live_screen_gives_the_terminal_back_however_it_ends() {
     let place = tempfile::tempdir().unwrap();
     let mut command = Command::new(LANDSPEED);
     command.args(["explain", "--top"]).env("XDG_DATA_HOME", place.path()).env("TERM", "xterm");
-    for (key, code) in [(b'q', 0), (CTRL_C, 130)] {
-        let mut run = OnTerminal::start(&command);
-        run.hear("flows of TCP");
-        run.key(key);
+    for (key, code) in [("q", 0), (CTRL_C, 130)] {
+        let mut run = Terminal::start(&command);
+        run.await_text("flows of TCP");
+        run.press(key);
         let (ended, said) = run.end();
         assert_eq!(ended, Some(code), "{said}");
         let (on, off) = (said.rfind("\u{1b}[?1049h"), said.rfind("\u{1b}[?1049l"));

@@ -1,64 +1,166 @@
-//! What a person sees of a record on terminals of two widths, in a pipe, without colours and in ASCII.
+//! What a person sees of a record and of a run on terminals of two widths, in a pipe, without colours and in ASCII.
 
 mod support;
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use support::LANDSPEED;
+use landspeed_topology::{Hosts, Reach};
+
+use support::terminal::{Terminal, lasting};
+use support::{LANDSPEED, needs_root, sh, text};
 
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/records/tune.jsonl");
 
-/// What `landspeed show` prints, with `setting` of the environment, on a terminal of so many columns or in a pipe.
-fn shown(columns: Option<u16>, setting: (&str, &str)) -> String {
-    let mut command = match columns {
-        Some(columns) => {
-            let mut command = Command::new("script");
-            command.args([
-                "-qefc",
-                &format!("stty cols {columns}; exec {LANDSPEED} show {RECORD}"),
-                "/dev/null",
-            ]);
-            command
-        }
-        None => {
-            let mut command = Command::new(LANDSPEED);
-            command.args(["show", RECORD]);
-            command
-        }
-    };
+/// What a command shows, with `setting` of the environment, on a terminal of so many columns or in a pipe.
+fn shown(columns: Option<u16>, setting: (&str, &str), command: &mut Command) -> String {
     for name in ["LC_ALL", "LC_CTYPE", "LANG", "NO_COLOR"] {
         command.env_remove(name);
     }
-    let output = command.env("TERM", "xterm").env(setting.0, setting.1).output().expect("it runs");
-    assert!(output.status.success(), "{output:?}");
-    let text = String::from_utf8(output.stdout).expect("UTF-8").replace("\r\n", "\n");
-    // Where the project lies is no part of what is shown.
-    text.replace(RECORD, "tune.jsonl")
+    command.env(setting.0, setting.1);
+    let (code, text) = match columns {
+        Some(columns) => {
+            let mut terminal = Terminal::of_columns(columns, command);
+            if command.get_args().any(|word| word == "tune") {
+                terminal.await_text("Continue? [y/N] ");
+                terminal.type_line("y");
+            }
+            terminal.end()
+        }
+        None => {
+            let output = command.stdin(Stdio::null()).output().expect("it runs");
+            let (out, err) = text(&output);
+            (output.status.code(), err + &out)
+        }
+    };
+    assert_eq!(code, Some(0), "{text}");
+    text
 }
 
-fn without_colours(text: &str) -> String {
-    let mut parts = text.split("\u{1b}[");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |all, part| all + part.split_once('m').expect("a colour").1)
+fn shown_record(columns: Option<u16>, setting: (&str, &str)) -> String {
+    let text = shown(columns, setting, Command::new(LANDSPEED).args(["show", RECORD]));
+    // Where the project lies is no part of what is shown.
+    text.replace("\r\n", "\n").replace(RECORD, "tune.jsonl")
 }
 
 const UTF_8: (&str, &str) = ("LC_ALL", "C.UTF-8");
 
 #[test]
 fn a_record_on_a_terminal_and_elsewhere() {
-    let [at_80, at_120] = [80, 120].map(|columns| shown(Some(columns), UTF_8));
-    insta::assert_snapshot!("show_at_80_columns", without_colours(&at_80));
-    insta::assert_snapshot!("show_at_120_columns", without_colours(&at_120));
-    let ascii = without_colours(&shown(Some(80), ("LC_ALL", "C")));
+    let [at_80, at_120] = [80, 120].map(|columns| shown_record(Some(columns), UTF_8));
+    insta::assert_snapshot!("show_at_80_columns", lasting(&at_80));
+    insta::assert_snapshot!("show_at_120_columns", lasting(&at_120));
+    let ascii = lasting(&shown_record(Some(80), ("LC_ALL", "C")));
     assert!(ascii.is_ascii());
     insta::assert_snapshot!("show_in_ascii", ascii);
     assert!(at_80.contains("\u{1b}["), "a terminal gets colours");
-    assert_eq!(shown(Some(80), ("NO_COLOR", "1")), without_colours(&at_80));
-    let piped = shown(None, UTF_8);
+    assert_eq!(shown_record(Some(80), ("NO_COLOR", "1")), lasting(&at_80));
+    let piped = shown_record(None, UTF_8);
     insta::assert_snapshot!("show_in_a_pipe", piped);
-    for text in [&without_colours(&at_80), &without_colours(&at_120), &piped] {
+    for text in [&lasting(&at_80), &lasting(&at_120), &piped] {
         assert!(text.starts_with("RESULT   "), "{text}");
         assert!(text.lines().count() <= 45, "{text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "spaces at the end: {text}");
+    }
+}
+
+/// A slow link whose receiver lets far too little be on its way: a larger window helps, much and always, and neither the
+/// processor nor chance has a say in it.
+struct Narrow {
+    hosts: Box<dyn Hosts>,
+    folder: tempfile::TempDir,
+}
+
+impl Narrow {
+    fn new() -> Narrow {
+        let hosts = landspeed_topology::open(&["lab:wan:rate=100M,rtt=2ms".to_owned()]).expect("a lab");
+        let narrow = Narrow { hosts, folder: tempfile::tempdir().expect("a folder") };
+        let [_, b] = narrow.namespaces();
+        sh(&format!("ip netns exec {b} sysctl -qw net.ipv4.tcp_rmem='4096 8192 16384'"));
+        narrow
+    }
+
+    fn namespaces(&self) -> [&str; 2] {
+        [0, 1].map(|end| match &self.hosts.hosts()[end].reach {
+            Reach::Namespace(name) => name.as_str(),
+            other => panic!("{other:?}"),
+        })
+    }
+
+    /// `landspeed tune ARGS` between its hosts, as if landspeed had not made them.
+    fn tune(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(LANDSPEED);
+        command.arg("tune").args(self.namespaces().map(|name| format!("netns:{name}"))).args(args);
+        command.env("XDG_DATA_HOME", self.folder.path());
+        command.env("LANDSPEED_STATE_DIR", self.folder.path().join("state"));
+        command
+    }
+}
+
+/// A transcript with its figures masked: what remains is the same in every run.
+fn masked(seen: &str, narrow: &Narrow) -> String {
+    let [a, b] = narrow.namespaces();
+    let seen = lasting(seen).replace(a, "dtn1").replace(b, "dtn2");
+    // The bar's own line is said now and then where it cannot be drawn over.
+    let lines = seen.lines().filter(|line| !line.contains(" left  "));
+    lines.map(|line| line_masked(line) + "\n").collect()
+}
+
+/// Figures with their units become #, and columns, which are as wide as figures are long, are two spaces apart.
+fn line_masked(line: &str) -> String {
+    const UNITS: [&str; 10] = ["Gb/s", "Mb/s", "kb/s", "GB", "MB", "kB", "ms", "\u{b5}s", "us", "%"];
+    // What a larger window does to these may be clear or not.
+    const SIDES: [&str; 3] = ["  bytes/CPU-sec", "  idle RTT", "  RTT under load"];
+    let text = line.trim_start();
+    let figures = |column: &str| {
+        let mut words: Vec<String> = Vec::new();
+        for word in column.split(' ').filter(|word| !word.is_empty()) {
+            let figure = word.trim_matches(|c: char| !c.is_ascii_digit());
+            let word = if figure.is_empty() { word.to_owned() } else { word.replace(figure, "#") };
+            let is_unit =
+                UNITS.contains(&word.as_str()) && words.last().is_some_and(|last| last.ends_with('#'));
+            if !is_unit {
+                words.push(word);
+            }
+        }
+        words.join(" ")
+    };
+    let is_rule = |column: &str| column.chars().all(|c| c == '-' || c == '\u{2500}');
+    let mut columns: Vec<String> =
+        text.split("  ").filter(|column| !column.trim().is_empty()).map(figures).collect();
+    columns.iter_mut().filter(|column| is_rule(column)).for_each(|rule| rule.truncate(3));
+    if let (true, Some(last)) = (SIDES.iter().any(|side| line.starts_with(side)), columns.last_mut()) {
+        "VERDICT".clone_into(last);
+    }
+    line[..line.len() - text.len()].to_owned() + &columns.join("  ")
+}
+
+/// The five forms of one run, side by side, each on a path of its own: they wait for most of the time.
+#[test]
+fn a_run_on_terminals_and_elsewhere() {
+    needs_root!();
+    let forms = [
+        ("at_80_columns", Some(80), UTF_8),
+        ("at_120_columns", Some(120), UTF_8),
+        ("without_colours", Some(80), ("NO_COLOR", "1")),
+        ("in_ascii", Some(80), ("LC_ALL", "C")),
+        ("in_a_pipe", None, UTF_8),
+    ];
+    let live = |(columns, setting): (Option<u16>, (&str, &str))| {
+        let narrow = Narrow::new();
+        let asked = ["--only", "tcp-rmem", "--budget", "60s", "--seed", "7"];
+        let answer: &[&str] = if columns.is_none() { &["--yes"] } else { &[] };
+        let seen = shown(columns, setting, &mut narrow.tune(&[&asked, answer].concat()));
+        (masked(&seen, &narrow), seen)
+    };
+    let seen = std::thread::scope(|scope| {
+        let runs = forms.map(|(_, columns, setting)| scope.spawn(move || live((columns, setting))));
+        runs.map(|run| run.join().expect("a run"))
+    });
+    for ((name, columns, (variable, _)), (masked, seen)) in forms.iter().zip(&seen) {
+        insta::assert_snapshot!(format!("tune_{name}"), masked);
+        let colours = seen.replace("\r\u{1b}[J", "").contains("\u{1b}[");
+        assert_eq!(colours, columns.is_some() && *variable != "NO_COLOR", "{seen}");
+        assert!(name != &"in_ascii" || seen.is_ascii(), "{seen}");
+        assert!(lasting(seen).lines().count() <= 45, "{seen}");
     }
 }

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use support::terminal::{Terminal, lasting};
 use support::{LANDSPEED, needs_root, sh, text};
 
 /// What outside the lab could have been changed by it, a setting a line.
@@ -83,9 +84,13 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().display();
-    let run = format!("{LANDSPEED} tune --budget 60s --seed 7 --only write-size,tso --data-dir {data}");
-    let seen = on_terminal(&run);
-    shape(&seen);
+    let mut run = Command::new(LANDSPEED);
+    run.args(["tune", "--budget", "60s", "--seed", "7", "--only", "write-size,tso", "--data-dir"])
+        .arg(folder.path());
+    run.env("LC_ALL", "C.UTF-8");
+    let (code, seen) = Terminal::start(&run).end();
+    assert_eq!(code, Some(0), "{seen}");
+    shape(&lasting(&seen));
     let out = sh(&format!("{LANDSPEED} show last --json --data-dir {data}"));
     let summary: Value = serde_json::from_str(&out).expect("one JSON document");
     let lines = lines(summary["record"].as_str().expect("a path"));
@@ -121,17 +126,6 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
         let printed = |line: &str| line.starts_with(&format!("{observer} "));
         assert!(shown.lines().any(printed), "no figures of {observer} in {shown}");
     }
-}
-
-/// What is left on a terminal of 80 columns after a command, without the line that is drawn over.
-fn on_terminal(command: &str) -> String {
-    let shown = sh(&format!(
-        "TERM=xterm NO_COLOR=1 LC_ALL=C.UTF-8 script -qefc 'stty cols 80; exec {command}' /dev/null < /dev/null"
-    ));
-    let shown = shown.replace("\r\n", "\n");
-    let stays = |part: &str| part.rfind('\n').map_or(String::new(), |end| part[..=end].to_owned());
-    let (before, last) = shown.rsplit_once("\r\u{1b}[J").expect("a line was drawn over");
-    before.split("\r\u{1b}[J").map(stays).collect::<String>() + last
 }
 
 /// A run on a terminal: two lines of what is tuned, a line a step, and the answer first in the result; a screen or two in all.

@@ -1,57 +1,95 @@
 //! A terminal with a program at it, and what a person would read and type there.
 
 use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+pub(crate) const CTRL_C: &str = "\u{3}";
+pub(crate) const CTRL_D: &str = "\u{4}";
+
+const CHANGED: &str = "the terminal is left changed";
 
 /// By `script`, which makes the terminal the program's own.
 pub(crate) struct Terminal {
     script: Child,
+    keys: ChildStdin,
+    out: ChildStdout,
     /// What was shown so far, and how much of it was waited for.
-    shown: String,
+    pub(crate) shown: String,
     seen: usize,
 }
 
 impl Terminal {
-    pub(crate) fn run(command: Command) -> Terminal {
+    /// A terminal of 80 columns.
+    pub(crate) fn start(command: &Command) -> Terminal {
+        Terminal::of_columns(80, command)
+    }
+
+    pub(crate) fn of_columns(columns: u16, command: &Command) -> Terminal {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let quoted = |word: &std::ffi::OsStr| {
             format!("'{}'", word.to_str().expect("plain text").replace('\'', "'\\''"))
         };
         let line = words.map(quoted).collect::<Vec<_>>().join(" ");
-        let mut script = Command::new("script");
-        // How it leaves the terminal is shown, too.
+        // How it leaves the terminal is compared, also after Ctrl-C, which the shell gets as well.
         let line = format!(
-            "{line}; code=$?; stty -a | grep -ow -- '-*echo' | sed 's/^/terminal shows: /'; exit $code"
+            "trap : INT; stty cols {columns} rows 24; before=$(stty -g); {line}; code=$?; \
+             [ \"$before\" = \"$(stty -g)\" ] || echo '{CHANGED}'; exit $code"
         );
+        let mut script = Command::new("script");
         script.args(["-qfec", &line, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        script.env("TERM", "xterm").env("SHELL", "/bin/sh");
         for (name, value) in command.get_envs() {
-            script.env(name, value.expect("a value"));
+            match value {
+                Some(value) => script.env(name, value),
+                None => script.env_remove(name),
+            };
         }
-        Terminal { script: script.spawn().expect("script runs"), shown: String::new(), seen: 0 }
+        let mut script = script.spawn().expect("script runs");
+        let (keys, out) = (script.stdin.take().expect("a pipe"), script.stdout.take().expect("a pipe"));
+        Terminal { script, keys, out, shown: String::new(), seen: 0 }
     }
 
     /// Reads until the program has shown this, after what was waited for before.
     pub(crate) fn await_text(&mut self, text: &str) {
         while !self.shown[self.seen..].contains(text) {
-            let mut bytes = [0; 4096];
-            let out = self.script.stdout.as_mut().expect("a pipe");
-            let read = out.read(&mut bytes).expect("text");
-            assert!(read > 0, "it ended before it said {text:?}: {}", self.shown);
-            self.shown.push_str(&String::from_utf8_lossy(&bytes[..read]));
+            assert!(self.read(), "it ended before it said {text:?}: {}", self.shown);
         }
         self.seen = self.shown.len();
     }
 
-    pub(crate) fn type_line(&mut self, line: &str) {
-        // The program hides what is typed before it asks.
-        writeln!(self.script.stdin.as_mut().expect("a pipe"), "{line}").expect("typed");
+    fn read(&mut self) -> bool {
+        let mut bytes = [0; 4096];
+        let count = self.out.read(&mut bytes).expect("text");
+        self.shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        count > 0
     }
 
-    /// Whether it ended well, and all that was shown.
-    pub(crate) fn end(mut self) -> (bool, String) {
-        let mut rest = Vec::new();
-        self.script.stdout.take().expect("a pipe").read_to_end(&mut rest).expect("text");
-        let status = self.script.wait().expect("it ends");
-        (status.success(), self.shown + &String::from_utf8_lossy(&rest))
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("typed");
     }
+
+    pub(crate) fn type_line(&mut self, line: &str) {
+        // The program hides what is typed before it asks.
+        self.press(&format!("{line}\n"));
+    }
+
+    /// The exit code, and all that was shown. The program has left the terminal as it was.
+    pub(crate) fn end(mut self) -> (Option<i32>, String) {
+        while self.read() {}
+        let status = self.script.wait().expect("it ends");
+        assert!(!self.shown.contains(CHANGED), "{}", self.shown);
+        (status.code(), self.shown)
+    }
+}
+
+/// What of this stays on the screen: all but the line that is drawn over, and no colours.
+pub(crate) fn lasting(shown: &str) -> String {
+    let shown = shown.replace("\r\n", "\n");
+    let mut parts: Vec<&str> = shown.split("\r\u{1b}[J").collect();
+    let last = parts.pop().unwrap_or_default();
+    let stays = |part: &str| part.rfind('\n').map_or(String::new(), |end| part[..=end].to_owned());
+    let all = parts.into_iter().map(stays).collect::<String>() + last;
+    let mut parts = all.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |all, part| all + part.split_once('m').expect("a colour").1)
 }
