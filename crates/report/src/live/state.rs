@@ -317,7 +317,7 @@ mod tests {
             step: step.into(),
             what: what.into(),
             at_ns: Nanos(0),
-            blocks: 0,
+            blocks: None,
         };
         state.take(&begin("s1", "gro=on"));
         state.take(&trial(0, 0, 10.0));
