@@ -217,8 +217,8 @@ impl Types {
     fn documents(&self) -> Result<(String, Mentioned)> {
         let mut page = format!(
             "{HEAD}# JSON documents\n\nWith `--json` a command prints one document on standard output, and nothing else there. \
-             `landspeed show --json` prints that of the record's command. How figures come about is told apart: \
-             [measure](measure.md), [explain](explain.md), [tune](summary.md), [compare](compare.md). {UNITS}\n"
+             `landspeed show --json` prints that of the record's command. [How figures come about](figures.md) \
+             is a page of its own. {UNITS}\n"
         );
         let mut mentioned = Mentioned::new();
         for (command, name) in DOCUMENTS {

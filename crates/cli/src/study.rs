@@ -16,7 +16,7 @@ use landspeed_simulator::VARIED_SHARE;
 use landspeed_topology as topology;
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_transport::{TRANSPORTS, find};
-use landspeed_units::{BitRate, Bytes, Nanos, did_you_mean};
+use landspeed_units::{Bytes, Nanos, did_you_mean};
 
 use crate::args::{AskArg, CompareArgs, HostArgs};
 use crate::stop::Stop;
@@ -28,8 +28,6 @@ const PROTOCOLS: [&str; 10] =
 const PATH: &str = "lab:wan:rate=1G,rtt=164ms,queue=0.5bdp";
 /// A region must be this many times as long as slow start from ten segments to the path's window, or it shows little else.
 const SLOW_STARTS: f64 = 2.0;
-/// What is taken for the rate of a path whose link tells none.
-const UNKNOWN_RATE: BitRate = BitRate(1e10);
 /// Bytes of each short flow: a page of the web, of some size (HTTP Archive's median is 2 MB by some 70 requests).
 const SHORT: Bytes = Bytes::kib(64);
 /// Short flows start this many times in a run.
@@ -71,10 +69,10 @@ pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
     }
 }
 
-/// What joined hosts tell of their path; its queue is unknown.
+/// What joined hosts tell of their path; its queue is unknown, and its rate where no link tells one.
 pub(crate) fn real_path(pair: &Pair, words: &[String]) -> StudyPath {
     StudyPath {
-        rate_bps: pair.link_rate().unwrap_or(UNKNOWN_RATE),
+        rate_bps: pair.link_rate().unwrap_or_default(),
         rtt_ns: pair.path.rtt_ns,
         queue_bytes: None,
         mtu_bytes: u16::try_from(pair.a.link().mtu_bytes).unwrap_or(u16::MAX),

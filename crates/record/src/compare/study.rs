@@ -18,7 +18,8 @@ pub enum Engine {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StudyPath {
-    /// Rate of the bottleneck, in bits of IP packets; 10 Gb/s where neither host's link tells its speed.
+    /// Rate of the bottleneck, in bits of IP packets; null where neither host's link tells its speed.
+    #[serde(with = "unknown::measured")]
     pub rate_bps: BitRate,
     /// Round trip when idle.
     pub rtt_ns: Nanos,
@@ -33,9 +34,23 @@ pub struct StudyPath {
     pub topology: String,
 }
 
+/// What a study has room for where the rate is not known.
+const AMPLE: BitRate = BitRate(1e10);
+
 impl StudyPath {
+    /// Bandwidth-delay product, at 10 Gb/s where the rate is not known.
     pub fn bdp(&self) -> Bytes {
-        Bytes((self.rate_bps.0 / 8.0 * self.rtt_ns.as_secs_f64()) as u64)
+        Bytes((self.rate().unwrap_or(AMPLE).0 / 8.0 * self.rtt_ns.as_secs_f64()) as u64)
+    }
+
+    pub fn rate(&self) -> Option<BitRate> {
+        Some(self.rate_bps).filter(|rate| rate.0 > 0.0)
+    }
+
+    /// "1 Gb/s, 164 ms round trip".
+    pub fn told(&self) -> String {
+        let rate = self.rate().map_or_else(|| "rate not known".to_owned(), |rate| rate.to_string());
+        format!("{rate}, {} round trip", self.rtt_ns)
     }
 
     /// Room in front of the bottleneck that may be counted on: none where it is not known.

@@ -172,10 +172,7 @@ pub(super) fn setting(report: &CompareReport) -> Vec<String> {
         Engine::Kernel => "kernels' sockets",
         Engine::Simulator => "simulated, packet by packet",
     };
-    let mut facts = vec![
-        safe(&study.path.topology),
-        format!("{}, {} round trip", study.path.rate_bps, study.path.rtt_ns),
-    ];
+    let mut facts = vec![safe(&study.path.topology), study.path.told()];
     facts.extend(study.path.queue_bytes.map(|queue| format!("queue {queue}")));
     facts.push(who.to_owned());
     facts.push(varied(study.varied_share));

@@ -47,8 +47,7 @@ pub(super) fn why_not_beside(study: &Study) -> Option<String> {
     }
     let same = near(path.rate_bps.0, theirs.rate_bps.0)
         && near(path.rtt_ns.as_secs_f64(), theirs.rtt_ns.as_secs_f64());
-    (!same)
-        .then(|| format!("the path is not the paper's (1 Gb/s, 164 ms): {}, {}", path.rate_bps, path.rtt_ns))
+    (!same).then(|| format!("the path is not the paper's (1 Gb/s, 164 ms): {}", path.told()))
 }
 
 /// Every value that the paper's two tables print of our protocols, with ours; nothing where they may not stand side by side.
