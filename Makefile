@@ -88,9 +88,11 @@ bench: build
 	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
 
-# Is the least budget that tune names enough for an answer? A minute.
+# Is the least budget that tune names enough for an answer, and does a run say the same on terminals of two widths, in a
+# pipe, without colours and in ASCII? Three minutes, on a machine left alone: beside other work a step may stay undecided.
 budgets: setup-test
 	LANDSPEED_SLOW=1 $(CARGO) test --locked -p landspeed --test life -- a_budget_without_an_answer
+	LANDSPEED_SLOW=1 $(CARGO) test --locked -p landspeed --test transcripts -- a_run_on_terminals_and_elsewhere
 
 # Does explain name what was done to a path? (Twenty minutes, on a machine left alone.)
 faults: build

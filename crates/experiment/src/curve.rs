@@ -3,7 +3,7 @@
 
 use landspeed_record::{Cell, Line, SweepPoint, Trial};
 use landspeed_transport::Delivery;
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::{pingpong, sweep};
 
 use crate::factors::transport_of;
@@ -20,10 +20,13 @@ const DATAGRAM_MESSAGES: &str = "16,64,512,1024";
 /// Round trips are asked for this many times as long as in a trial.
 const PINGS: u64 = 5;
 
-/// How long both curves take at most: a size of the sweep is cut where a trial's stream would end.
-pub(crate) fn time(timing: Timing) -> Nanos {
+/// About how long both curves take: the writes at the rate of the link, where it tells one, and a ping-pong of each size. A
+/// size of the sweep is cut where a trial's stream would end.
+pub(crate) fn time(timing: Timing, link: Option<BitRate>) -> Nanos {
+    let bits = (8 * WRITES * SIZES.iter().sum::<u64>()) as f64;
+    let writes = Nanos(link.map_or(0.0, |rate| bits / rate.0 * 1e9) as u64);
     let pings = PINGS * MESSAGES.split(',').count() as u64;
-    timing.ping.times(pings) + timing.stream.times(SIZES.len() as u64)
+    timing.ping.times(pings) + writes.min(timing.stream.times(SIZES.len() as u64))
 }
 
 /// Measures both curves of `cell`, which is set already, and records them as one trial of `step`.

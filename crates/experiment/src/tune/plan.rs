@@ -77,7 +77,7 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
     let scale = if timing.fine { 1.0 } else { timing.block().0 as f64 / usual as f64 };
     let budget = Nanos((options.budget.0 as f64 * scale) as u64);
     let look = options.looks().then(|| look::time(pair.path.rtt_ns));
-    let curve = curve::time(timing);
+    let curve = curve::time(timing, pair.link_rate());
     Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget, look, curve })
 }
 
