@@ -3,6 +3,7 @@
 mod support;
 
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -100,9 +101,13 @@ fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
     }
 }
 
+/// Held by tests that tune: two runs at once take all cores from each other's agents.
+static TUNES: Mutex<()> = Mutex::new(());
+
 #[test]
 fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
     needs_root!();
+    let _alone = TUNES.lock().unwrap_or_else(PoisonError::into_inner);
     let pair = Pair::new("c");
     let mut run = Terminal::start(&pair.tune(&["--yes", "--seed", "7", "--exit-code"]));
     run.await_text("block 1/");
@@ -127,6 +132,7 @@ fn ctrl_c_says_at_once_that_the_run_ends_and_shows_it_as_unfinished() {
 #[test]
 fn undo_that_cannot_restore_ends_with_3_and_the_next_one_restores() {
     needs_root!();
+    let _alone = TUNES.lock().unwrap_or_else(PoisonError::into_inner);
     let pair = Pair::new("u");
     let windows = || sh(&format!("ip netns exec {} sysctl -n net.ipv4.tcp_rmem", pair.ns('b')));
     let before = windows();
