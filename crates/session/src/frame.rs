@@ -123,9 +123,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         let read = part.read_buf(bytes);
         match self.silence {
             None => Ok(read.await?),
-            Some(limit) => tokio::time::timeout(limit, read)
+            Some(limit) => unless_silent(limit, read)
                 .await
-                .map_err(|_| FrameError::Silent(limit.as_secs_f64()))?
+                .ok_or(FrameError::Silent(limit.as_secs_f64()))?
                 .map_err(FrameError::Io),
         }
     }
@@ -147,6 +147,22 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         let mut sink = tokio::io::sink();
         let _ = tokio::time::timeout(limit, tokio::io::copy(&mut self.stream, &mut sink)).await;
     }
+}
+
+/// Parts of a silence, each waited for on its own.
+const PARTS: u32 = 20;
+
+/// What comes within `limit`. Only time in which something could have been heard counts: a machine that is suspended, or whose
+/// hypervisor pauses it, wakes up with the time gone by, and a peer on it has had no chance to speak either. So a pause
+/// counts as one part, however long it was.
+async fn unless_silent<T>(limit: Duration, read: impl Future<Output = T>) -> Option<T> {
+    let mut read = std::pin::pin!(read);
+    for _ in 0..PARTS {
+        if let Ok(read) = tokio::time::timeout(limit / PARTS, read.as_mut()).await {
+            return Some(read);
+        }
+    }
+    None
 }
 
 /// Returns when a frame that begins now takes too long, with how long that was.

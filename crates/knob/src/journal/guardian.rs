@@ -243,15 +243,22 @@ fn open(
     Ok((namespace, Ledger::new(file, lookup), pidfd_open(agent, PidfdFlags::empty()).ok()))
 }
 
-/// Waits for a packet or the end of the other side; false when the time is over.
+/// How often the wait is looked at.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Waits for a packet or the end of the other side; false when the time is over. Only time in which this process could have
+/// heard something counts: a machine that is suspended, or whose hypervisor pauses it, wakes up with the time gone by, and
+/// the other side has had no chance to speak either.
 fn wait(channel: &Channel, time: Duration) -> io::Result<bool> {
-    let deadline = Instant::now() + time;
+    let mut left = time;
     loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+        let (part, began) = (left.min(LOOK), Instant::now());
+        let timeout = Timespec::try_from(part).map_err(io::Error::other)?;
         let mut fds = [PollFd::from_borrowed_fd(channel.fd(), PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {
-            Err(rustix::io::Errno::INTR) => {}
+            Ok(0) if part == left => return Ok(false),
+            Ok(0) => left -= part,
+            Err(rustix::io::Errno::INTR) => left -= began.elapsed().min(part),
             ready => return Ok(ready? > 0),
         }
     }

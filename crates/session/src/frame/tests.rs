@@ -133,3 +133,24 @@ fn silence_is_an_error_but_slow_bytes_are_not() {
         assert_eq!(error.to_string(), "nothing was heard for 5.0 s");
     });
 }
+
+#[test]
+fn a_pause_of_the_machine_is_no_silence_of_the_peer() {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let (mut near, far) = tokio::io::duplex(64);
+        let mut reader = FrameReader::new(far);
+        reader.silence = Some(Duration::from_secs(5));
+        let pause = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            // The clock jumps, and every timer that is due by then fires at once.
+            tokio::time::advance(Duration::from_secs(60)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            let frame = encode(&ToAgent::Beat, REQUEST_LIMIT).unwrap();
+            tokio::io::AsyncWriteExt::write_all(&mut near, &frame).await.unwrap();
+        };
+        let (read, ()) = tokio::join!(reader.next::<ToAgent>(), pause);
+        assert!(matches!(read, Ok(ToAgent::Beat)), "{:?}", read.err());
+    });
+}
