@@ -50,6 +50,59 @@ impl PathView<'_> {
         }
     }
 
+    /// About how long a toggle takes on this path. What the table says of a device is the time in which hardware resets its
+    /// link; a pair of virtual devices has none to reset.
+    pub fn toggle(&self, factor: &Factor) -> Nanos {
+        const AT_ONCE: Nanos = Nanos::millis(5);
+        let links = [self.sender_link, self.receiver_link];
+        let at_once = factor.scope == Scope::Device && links.iter().all(|link| link.driver == "veth");
+        if at_once { factor.toggle.min(AT_ONCE) } else { factor.toggle }
+    }
+
+    /// Why a knob cannot be turned to a value on these hosts; `None` where it can.
+    pub fn refuses(&self, factor: &Factor, on: &[Side], value: &str) -> Option<String> {
+        self.obstacle(factor, on, "it").or_else(|| self.refusal(factor, on, value))
+    }
+
+    /// Why a knob cannot be turned on this path; `what` begins the sentence where a host is to blame.
+    fn obstacle(&self, factor: &Factor, on: &[Side], what: &str) -> Option<String> {
+        let name = factor.name;
+        if self.in_lab && factor.scope == Scope::Host {
+            return Some("shared by the whole machine, a lab does not touch it".into());
+        }
+        on.iter().find_map(|side| {
+            let conflict = self.facts(*side).conflicts.iter().find(|c| c.knobs.iter().any(|k| k == name));
+            if let Some(conflict) = conflict {
+                let (program, pid) = (&conflict.program, conflict.pid);
+                return Some(format!(
+                    "{program} (pid {pid}) on {side} would turn {what} back: stop it first"
+                ));
+            }
+            match self.state(*side, name) {
+                None => Some(format!("host {side} does not know it: is its landspeed older?")),
+                Some(state) => state.skip.as_ref().map(|reason| format!("host {side}: {reason}")),
+            }
+        })
+    }
+
+    /// Why a host says that it would not take a value.
+    fn refusal(&self, factor: &Factor, on: &[Side], value: &str) -> Option<String> {
+        if let Err(expected) = factor.domain.check(value) {
+            return Some(format!("{value} is not {expected}"));
+        }
+        on.iter().find_map(|side| {
+            let state = self.state(*side, factor.name)?;
+            let number = value.parse::<u64>().ok();
+            if let (Some(number), Some(most)) = (number, state.most)
+                && number > most
+            {
+                return Some(format!("host {side} takes at most {most}"));
+            }
+            let offered = state.choices.is_empty() || state.choices.iter().any(|choice| choice == value);
+            (!offered).then(|| format!("host {side} has no {value}: it offers {}", state.choices.join(", ")))
+        })
+    }
+
     /// All values of one side: those that can be turned as they stand in the cell, the rest as probed.
     fn settings(&self, side: Side, start: &Cell) -> Settings {
         let probed = self.states(side).iter();
@@ -111,7 +164,7 @@ impl<'a> Planner<'a> {
         for factor in self.table.all().filter(|factor| filter.only.is_empty() || named(filter.only, factor)) {
             let obstacle = match named(filter.skip, factor) {
                 true => Some("left out by --skip".to_owned()),
-                false => self.obstacle(factor, "it"),
+                false => self.path.obstacle(factor, sides(factor.on), "it"),
             };
             match obstacle {
                 Some(reason) => candidates.push(self.skipped(factor, reason)),
@@ -149,28 +202,6 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// Why a knob cannot be turned on this path; `what` begins the sentence where a host is to blame.
-    fn obstacle(&self, factor: &Factor, what: &str) -> Option<String> {
-        let name = factor.name;
-        if self.path.in_lab && factor.scope == Scope::Host {
-            return Some("shared by the whole machine, a lab does not touch it".into());
-        }
-        sides(factor.on).iter().find_map(|side| {
-            let conflict =
-                self.path.facts(*side).conflicts.iter().find(|c| c.knobs.iter().any(|k| k == name));
-            if let Some(conflict) = conflict {
-                let (program, pid) = (&conflict.program, conflict.pid);
-                return Some(format!(
-                    "{program} (pid {pid}) on {side} would turn {what} back: stop it first"
-                ));
-            }
-            match self.path.state(*side, name) {
-                None => Some(format!("host {side} does not know it: is its landspeed older?")),
-                Some(state) => state.skip.as_ref().map(|reason| format!("host {side}: {reason}")),
-            }
-        })
-    }
-
     /// One line for a knob that is not tried at all.
     fn skipped(&self, factor: &Factor, reason: String) -> Candidate {
         let first = self.proposals(factor).into_iter().min_by_key(|proposal| proposal.rank);
@@ -191,19 +222,10 @@ impl<'a> Planner<'a> {
             knob: factor.name.into(),
             from: self.current(factor).into(),
             interacts: self.partners(factor),
-            toggle_ns: self.toggle(factor),
+            toggle_ns: self.path.toggle(factor),
             source: factor.source.into(),
             ..Candidate::default()
         }
-    }
-
-    /// About how long a toggle takes on this path. What the table says of a device is the time in which hardware resets its
-    /// link; a pair of virtual devices has none to reset.
-    fn toggle(&self, factor: &Factor) -> Nanos {
-        const AT_ONCE: Nanos = Nanos::millis(5);
-        let links = [self.path.sender_link, self.path.receiver_link];
-        let at_once = factor.scope == Scope::Device && links.iter().all(|link| link.driver == "veth");
-        if at_once { factor.toggle.min(AT_ONCE) } else { factor.toggle }
     }
 
     /// A knob's proposals as candidates. One that was asked for by name is never passed over in silence.
@@ -237,14 +259,16 @@ impl<'a> Planner<'a> {
                 continue;
             }
             candidate.with.push(format!("{name}={value}"));
-            candidate.toggle_ns = Nanos(candidate.toggle_ns.0.max(self.toggle(needed).0));
-            let obstacle = self.obstacle(needed, name).or_else(|| self.refusal(needed, value));
+            candidate.toggle_ns = Nanos(candidate.toggle_ns.0.max(self.path.toggle(needed).0));
+            let on = sides(needed.on);
+            let obstacle =
+                self.path.obstacle(needed, on, name).or_else(|| self.path.refusal(needed, on, value));
             if candidate.skip.is_none() {
                 candidate.skip = obstacle.map(|reason| format!("it needs {name}={value}: {reason}"));
             }
         }
         if candidate.skip.is_none() {
-            candidate.skip = self.refusal(factor, &proposal.value);
+            candidate.skip = self.path.refusal(factor, sides(factor.on), &proposal.value);
         }
         Some(candidate)
     }
@@ -265,23 +289,5 @@ impl<'a> Planner<'a> {
             }
         }
         differs
-    }
-
-    /// Why a host says that it would not take a value.
-    fn refusal(&self, factor: &Factor, value: &str) -> Option<String> {
-        if let Err(expected) = factor.domain.check(value) {
-            return Some(format!("{value} is not {expected}"));
-        }
-        sides(factor.on).iter().find_map(|side| {
-            let state = self.path.state(*side, factor.name)?;
-            let number = value.parse::<u64>().ok();
-            if let (Some(number), Some(most)) = (number, state.most)
-                && number > most
-            {
-                return Some(format!("host {side} takes at most {most}"));
-            }
-            let offered = state.choices.is_empty() || state.choices.iter().any(|choice| choice == value);
-            (!offered).then(|| format!("host {side} has no {value}: it offers {}", state.choices.join(", ")))
-        })
     }
 }

@@ -20,7 +20,9 @@ impl Planner<'_> {
         if !wanted || factor.domain.check(value).is_err() {
             return None;
         }
-        if self.obstacle(factor, "it").is_some() || known_better(&self.proposals(factor), value) {
+        if self.path.obstacle(factor, super::sides(factor.on), "it").is_some()
+            || known_better(&self.proposals(factor), value)
+        {
             return None;
         }
         let candidate = self.candidate(factor, &proposal(factor, value))?;

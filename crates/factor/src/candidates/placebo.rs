@@ -31,7 +31,7 @@ impl Planner<'_> {
         factor: &Factor,
         equivalent: fn(&crate::View) -> Option<String>,
     ) -> Result<Candidate, String> {
-        if let Some(why) = self.obstacle(factor, "it") {
+        if let Some(why) = self.path.obstacle(factor, super::sides(factor.on), "it") {
             return Err(why);
         }
         let value = self.with_view(factor, equivalent);
