@@ -56,7 +56,7 @@ pub(super) const WAY: &[ParameterOf<Way>] = &[
     },
     ParameterOf {
         name: "queue",
-        values: "what may wait in front of the line: 1bdp, 0.5bdp, 64K, 1M (bytes), 1000p (packets)",
+        values: "what may wait in front of the line: 1bdp, 0.5bdp, 64K, 1M (bytes), 1000p (packets), 10ms (what the line carries in that time)",
         default: "1bdp",
         about: "bytes of IP packets, or packets, the one on the line included; the last to come is dropped. `bdp` is rate times rtt, and never below 64 KiB",
         read: |way, text| set(&mut way.queue, queue(text)),

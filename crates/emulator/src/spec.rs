@@ -11,6 +11,8 @@ pub(super) enum Queue {
     Bytes(u64),
     /// Packets of whatever size.
     Packets(u32),
+    /// What the line carries in this time.
+    Time(Nanos),
     /// Thousandths of rate times round-trip time.
     Bdp(u32),
 }
@@ -116,6 +118,10 @@ impl Queue {
         match self {
             Queue::Bytes(bytes) => Some(bytes),
             Queue::Packets(_) => None,
+            Queue::Time(time) => {
+                let bits = u128::from(rate_bps) * u128::from(time.0);
+                Some(u64::try_from(bits / 8 / 1_000_000_000).unwrap_or(u64::MAX))
+            }
             Queue::Bdp(thousandths) => {
                 let bits = u128::from(rate_bps) * u128::from(rtt.0) * u128::from(thousandths);
                 Some(u64::try_from(bits / 8 / 1_000_000_000_000).unwrap_or(u64::MAX))

@@ -196,6 +196,7 @@ fn a_queue() -> impl Strategy<Value = Queue> {
     prop_oneof![
         (1..=1_u64 << 34).prop_map(Queue::Bytes),
         (1..=1_000_000_u32).prop_map(Queue::Packets),
+        (1..=10_000_000_000_u64).prop_map(|ns| Queue::Time(landspeed_units::Nanos(ns))),
         (1..=100_000_u32).prop_map(Queue::Bdp)
     ]
 }

@@ -55,6 +55,9 @@ pub(super) fn queue(text: &str) -> Option<Queue> {
     if let Some(factor) = text.strip_suffix("bdp") {
         return thousandths(factor).filter(|factor| BDPS.contains(factor)).map(Queue::Bdp);
     }
+    if text.ends_with('s') {
+        return time(text).filter(|time| *time > Nanos(0)).map(Queue::Time);
+    }
     if let Some(packets) = text.strip_suffix('p') {
         let plain = packets.bytes().all(|b| b.is_ascii_digit());
         let packets = plain.then(|| packets.parse().ok()).flatten()?;
@@ -102,6 +105,7 @@ impl fmt::Display for Queue {
                 f.write_str(&whole(*bytes, &[(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")], ""))
             }
             Queue::Packets(packets) => write!(f, "{packets}p"),
+            Queue::Time(time) => f.write_str(&time.exact()),
             Queue::Bdp(thousandths) => write!(f, "{}bdp", f64::from(*thousandths) / 1000.0),
         }
     }

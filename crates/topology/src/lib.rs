@@ -21,7 +21,7 @@ pub use landspeed_emulator::Parameter;
 pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use path::{PathLink, PlannedPath};
 pub use real::{HostSpec, SshTarget};
-pub use registry::{About, Host, Hosts, Invite, Plan, Reach, Topology, find, open, path};
+pub use registry::{About, Host, Hosts, Invite, Plan, Reach, Topology, find, open, path, with_parameters};
 
 /// All topologies; the first is what no words mean.
 pub static TOPOLOGIES: &[&dyn Topology] =

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
+use landspeed_record::Settings;
 use landspeed_units::did_you_mean;
 
 use crate::error::Error;
@@ -195,6 +196,23 @@ pub fn path(words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
     find(words)?.path(words)
 }
 
+/// The words of the same lab with these parameters, in place of its own of that name.
+pub fn with_parameters(words: &[String], set: &Settings) -> Vec<String> {
+    let [word] = words else { return words.to_vec() };
+    if set.is_empty() {
+        return words.to_vec();
+    }
+    // "lab:wan:rate=1G,rtt=20ms": what is behind the second colon.
+    let (name, given) = match word.match_indices(':').nth(1) {
+        Some((at, _)) => (&word[..at], &word[at + 1..]),
+        None => (word.as_str(), ""),
+    };
+    let named = |pair: &&str| pair.split_once('=').is_some_and(|(name, _)| set.contains_key(name));
+    let kept = given.split(',').filter(|pair| !pair.is_empty() && !named(pair)).map(str::to_owned);
+    let pairs: Vec<String> = kept.chain(set.iter().map(|(name, value)| format!("{name}={value}"))).collect();
+    vec![format!("{name}:{}", pairs.join(","))]
+}
+
 /// Opens the topology that these words ask for.
 pub fn open(words: &[String]) -> Result<Box<dyn Hosts>, Error> {
     let topology = find(words)?;
@@ -211,6 +229,24 @@ mod tests {
         for words in ["lab:ring:4", "lab:", "lob", "lab:wander", "only-one"] {
             let error = find(&[words.to_owned()]).err().expect("no hosts").to_string();
             assert!(error.contains(words) && error.contains("lab:switch:N"), "{error}");
+        }
+    }
+
+    #[test]
+    fn parameters_take_the_place_of_those_that_were_given() {
+        let set = |pairs: &[(&str, &str)]| -> Settings {
+            pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        };
+        for (word, pairs, expected) in [
+            ("lab:wan", &[("rtt", "5ms")][..], "lab:wan:rtt=5ms"),
+            (
+                "lab:wan:rate=1G,rtt=20ms",
+                &[("rtt", "5ms"), ("loss", "1%")],
+                "lab:wan:rate=1G,loss=1%,rtt=5ms",
+            ),
+            ("lab:wan:rate=1G", &[], "lab:wan:rate=1G"),
+        ] {
+            assert_eq!(with_parameters(&[word.to_owned()], &set(pairs)), [expected]);
         }
     }
 
