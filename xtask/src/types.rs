@@ -23,6 +23,7 @@ const SOURCES: &[&str] = &[
 /// The documents of `--json`: command, and type.
 const DOCUMENTS: &[(&str, &str)] = &[
     ("measure", "MeasureReport"),
+    ("measure --vary", "GridReport"),
     ("explain", "ExplainReport"),
     ("tune", "TuneSummary"),
     ("tune --record-run", "RecordRun"),

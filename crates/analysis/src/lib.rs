@@ -20,6 +20,7 @@ mod diff;
 mod expectations;
 mod figures;
 pub mod fit;
+pub mod grid;
 mod ladder;
 mod metric;
 mod series;

@@ -2,6 +2,7 @@
 
 mod cc;
 mod compare;
+mod grid;
 mod measure;
 mod tune;
 
@@ -17,6 +18,7 @@ use crate::exit;
 
 pub(crate) use cc::{CcAction, CcArgs};
 pub(crate) use compare::{AskArg, CompareArgs};
+pub(crate) use grid::GridArgs;
 pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs};
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 
@@ -157,7 +159,7 @@ pub(crate) struct ListArgs {
 }
 
 /// Where results go.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct OutputArgs {
     #[command(flatten)]
     pub(crate) form: FormArgs,

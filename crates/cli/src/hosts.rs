@@ -12,7 +12,7 @@ use landspeed_record::{Settings, WanReport};
 use landspeed_session::{LineSink, Options};
 use landspeed_topology::{self as topology, Hosts, PathLink};
 use landspeed_transport::Transport;
-use landspeed_transport::settings::table;
+use landspeed_transport::settings::{TRANSPORT, table};
 
 use crate::args::{FlowArgs, HostArgs};
 use crate::labs;
@@ -185,8 +185,20 @@ fn addresses(name: &str) -> Vec<IpAddr> {
 pub(crate) fn flow_of(args: &FlowArgs) -> Result<(&'static dyn Transport, Settings)> {
     let transport =
         landspeed_transport::find(&args.transport).context("clap takes the names of the table")?;
-    let set = args.set.as_deref().map(|text| parse(text, &table(transport))).transpose()?;
-    Ok((transport, landspeed_experiment::flow(transport, &set.unwrap_or_default())?))
+    Ok((transport, landspeed_experiment::flow(transport, &settings_of(args, transport)?)?))
+}
+
+/// What is set of the flow by name, and its transport.
+pub(crate) fn set_of(args: &FlowArgs) -> Result<Settings> {
+    let transport =
+        landspeed_transport::find(&args.transport).context("clap takes the names of the table")?;
+    let mut set = settings_of(args, transport)?;
+    set.insert(TRANSPORT.name.to_owned(), args.transport.clone());
+    Ok(set)
+}
+
+fn settings_of(args: &FlowArgs, transport: &dyn Transport) -> Result<Settings> {
+    Ok(args.set.as_deref().map(|text| parse(text, &table(transport))).transpose()?.unwrap_or_default())
 }
 
 /// "mtu=9000,tso=on": settings by name, each checked against its domain.

@@ -11,6 +11,7 @@ mod curve;
 mod error;
 mod explain;
 mod factors;
+mod grid;
 mod host;
 mod measure;
 mod pair;
@@ -29,6 +30,9 @@ pub use explain::{
     explain_time, glance_at_top,
 };
 pub use factors::{all_factors, factors, flow, transport_of};
+pub use grid::{
+    GridHead, Ground, begin_grid, check_grid, planned_blocks, prepare, resume_grid, run_grid, vary,
+};
 pub use host::Host;
 pub use measure::{Measurement, measure};
 pub use pair::{Pair, Watching, Wishes};

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use landspeed_factor::PathView;
 use landspeed_record::{
     Cell, EndpointOutcome, Misshapen, PathFacts, Restored, Role, Settings, Side, TrialSpec, Workload,
 };
@@ -97,6 +98,20 @@ impl Pair {
     pub fn link_rate(&self) -> Option<BitRate> {
         let told = [self.a.link(), self.b.link()].into_iter().filter_map(|link| link.speed_mbps);
         told.filter(|mbps| *mbps > 0).min().map(|mbps| BitRate(mbps as f64 * 1e6))
+    }
+
+    /// The path as the factors' tables are asked about it.
+    pub(crate) fn view<T>(&self, in_lab: bool, ask: impl FnOnce(&PathView<'_>) -> T) -> T {
+        ask(&PathView {
+            sender: &self.a.facts,
+            receiver: &self.b.facts,
+            sender_link: &self.a.link(),
+            receiver_link: &self.b.link(),
+            sender_states: &self.a.states,
+            receiver_states: &self.b.states,
+            rtt: self.path.rtt_ns,
+            in_lab,
+        })
     }
 
     /// Takes the right to turn knobs on both hosts, where it is not taken yet; it goes with [`Pair::restore`] and with the

@@ -20,6 +20,7 @@ mod datagram;
 mod details;
 mod explain;
 mod figure;
+mod grid;
 mod host;
 mod incoming;
 mod knob;
@@ -55,6 +56,10 @@ pub use explain::{
     WatchTarget, WindowFigure, WindowRule,
 };
 pub use figure::{Amount, Figure, Headline, PartFigures};
+pub use grid::{
+    FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEnd,
+    GridFactor, GridFigure, GridPlace, GridReport, GridTrial, LevelKind,
+};
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{NotTaken, decode};
 pub use knob::{KnobState, TurnReport};

@@ -4,8 +4,8 @@ use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Candidate, Cell, HostFacts, KnobState, Side, StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict,
-    unknown,
+    Candidate, Cell, Grid, GridEnd, GridTrial, HostFacts, KnobState, Side, StepSummary, Study, StudyRun,
+    Trial, TuneSummary, Verdict, unknown,
 };
 
 /// First line of every record.
@@ -15,7 +15,7 @@ pub struct Header {
     /// Record format; see [`crate::RECORD_FORMAT`].
     pub format: u32,
     pub landspeed: String,
-    /// What ran: "tune", "compare".
+    /// What ran: "tune", "compare", "grid".
     pub kind: String,
     /// RFC 3339 UTC.
     pub started: String,
@@ -146,6 +146,12 @@ pub enum Line {
     Study(Box<Study>),
     /// One run of a study as it was seen: raw samples.
     Run(Box<StudyRun>),
+    /// What `landspeed measure --vary` is to measure.
+    Grid(Box<Grid>),
+    /// One trial of a grid.
+    GridTrial(Box<GridTrial>),
+    /// What ended a grid.
+    GridEnd(GridEnd),
     /// Something a reader should know: a discarded block, a refused knob.
     Note {
         /// One line.

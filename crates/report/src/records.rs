@@ -1,13 +1,13 @@
 //! The records of a folder, a row each, from what the ends of each tell.
 
-use landspeed_record::{Line, Outline, TuneSummary};
+use landspeed_record::{GridEnd, Line, Outline, TuneSummary};
 use landspeed_units::Bytes;
 use serde::Serialize;
 
 use crate::block::{Cell, Column, Document, Head, Section, Table};
 use crate::safe;
 use crate::tune::answer;
-use crate::words::{self, Outcome, Primary};
+use crate::words::{self, Outcome, Primary, counted};
 
 /// Every record of a folder, newest first, as `landspeed records` lists them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -28,7 +28,7 @@ pub struct RecordRow {
     /// The same in local time, for people; of a damaged record, when its file was written last.
     #[serde(skip)]
     pub when: String,
-    /// "tune" or "compare"; empty where no header can be read.
+    /// "tune", "compare" or "grid"; empty where no header can be read.
     pub kind: String,
     /// Topology or hosts.
     pub path: String,
@@ -58,6 +58,10 @@ pub fn came_out(outline: &Outline, runs: impl Fn() -> usize) -> (RecordState, St
         (Some(Line::Study(study)), _) => {
             let (made, planned) = (runs(), study.contests.len() * study.repeats as usize);
             (made >= planned, format!("{made} of {planned} runs"))
+        }
+        (Some(Line::Grid(grid)), last) => {
+            let is_done = matches!(last, Some(Line::GridEnd(end)) if *end != GridEnd::Stopped);
+            (is_done, format!("{} of {}", counted(grid.cells() as usize, "cell"), safe(&grid.workload.name)))
         }
         (_, Some(Line::Summary(summary))) => (true, result(summary)),
         _ => (false, String::new()),

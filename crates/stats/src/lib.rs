@@ -10,6 +10,7 @@ mod contrast;
 mod estimate;
 mod excess;
 mod family;
+pub mod grid;
 mod noninferiority;
 mod paired;
 mod proportion;

@@ -128,23 +128,35 @@ pub fn lasts(workload: &landspeed_record::Workload, warm_up: Nanos) -> Nanos {
     find(&workload.name).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters, warm_up))
 }
 
-/// The runner of `spec`, once its values are known to be sane: they come from the other host.
+/// Whether the values of `spec` make sense together, wherever it is to run.
+///
+/// # Errors
+/// Which value does not, and what it may be.
+pub fn sane(spec: &TrialSpec) -> Result<(), Error> {
+    let runner = known(spec)?;
+    runner::table(runner).check_all(&spec.workload.parameters)?;
+    check::flow(&spec.flow)?;
+    check::timing(spec)?;
+    runner.check(spec)?;
+    check::budget(spec, &runner.needs(spec), runner.lasts(&spec.workload.parameters, spec.warm_up_ns))
+}
+
+/// The runner of `spec`, once its values are known to be sane, and that this host can make its flows: they come from the
+/// other host.
 fn checked(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
-    let unknown = || {
+    let runner = known(spec)?;
+    sane(spec)?;
+    check::can_run(&runner.needs(spec).settings)?;
+    Ok(runner)
+}
+
+fn known(spec: &TrialSpec) -> Result<&'static dyn Runner, Error> {
+    find(&spec.workload.name).ok_or_else(|| {
         let names: Vec<_> = WORKLOADS.iter().map(|runner| runner.name()).collect();
         let name: String = spec.workload.name.chars().take(64).collect();
         Error::spec(
             "workload",
             format!("none is called '{}'; there are {}", name.escape_default(), names.join(", ")),
         )
-    };
-    let runner = find(&spec.workload.name).ok_or_else(unknown)?;
-    runner::table(runner).check_all(&spec.workload.parameters)?;
-    check::flow(&spec.flow)?;
-    check::timing(spec)?;
-    runner.check(spec)?;
-    let needs = runner.needs(spec);
-    check::budget(spec, &needs, runner.lasts(&spec.workload.parameters, spec.warm_up_ns))?;
-    check::can_run(&needs.settings)?;
-    Ok(runner)
+    })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use landspeed_factor::{Factor, Table};
-use landspeed_record::{EndpointOutcome, Headline, Settings, TrialSpec};
+use landspeed_record::{EndpointOutcome, GridFigure, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_units::Nanos;
 
@@ -89,6 +89,11 @@ pub trait Runner: Sync {
     /// What its latency histograms hold.
     fn latency(&self) -> &'static str {
         "round trip"
+    }
+
+    /// The figure that it is about, which a grid of it compares.
+    fn figure(&self) -> GridFigure {
+        GridFigure::GoodputBps
     }
 
     /// Whether the values of `spec`, each of which lies in its parameter's domain, can be run together.

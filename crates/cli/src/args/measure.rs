@@ -11,7 +11,7 @@ use landspeed_transport::settings::FLOWS;
 use landspeed_units::{Nanos, parse_duration};
 use landspeed_workload::{Runner, WORKLOADS};
 
-use super::{FormArgs, HostArgs};
+use super::{GridArgs, HostArgs, OutputArgs};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FanArg {
@@ -67,7 +67,7 @@ pub(crate) struct CommonArgs {
     #[arg(short = 'P', long, value_name = "N", help_heading = "Flow")]
     pub(crate) flows: Option<String>,
     /// Measure many hosts at once: all others with the last one
-    #[arg(long, value_enum, help_heading = "Path", hide_short_help = true)]
+    #[arg(long, value_enum, help_heading = "Path", hide_short_help = true, conflicts_with = "vary")]
     pub(crate) fan: Option<FanArg>,
     /// Also print what these observers saw
     #[arg(
@@ -76,7 +76,9 @@ pub(crate) struct CommonArgs {
     )]
     pub(crate) watch: Vec<String>,
     #[command(flatten)]
-    pub(crate) form: FormArgs,
+    pub(crate) grid: GridArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
 }
 
 #[derive(Debug, Clone)]
@@ -93,7 +95,8 @@ impl Args for MeasureArgs {
             let command = CommonArgs::augment_args(Command::new(runner.name()).args(arguments));
             // The arguments bring a description of their own.
             let command = command.about(capital(runner.describe())).long_about(None);
-            let command = command.after_help(format!("Example: landspeed measure {}", example(*runner)));
+            let command =
+                command.after_help(format!("Example: landspeed measure {}{}", example(*runner), GRID));
             only_own(command, *runner)
         });
         command
@@ -123,6 +126,11 @@ impl FromArgMatches for MeasureArgs {
         Ok(())
     }
 }
+
+/// Behind the example of every workload.
+const GRID: &str = "\n\nWith --vary, it measures a grid: every combination of values in randomised blocks, so that the ratios between \
+                    them carry intervals. Ctrl-C keeps what was measured; --resume continues.\n\
+                    Example: landspeed measure stream --vary mtu=1500,9000 --vary write-size=1K..1M*4";
 
 /// A command line with one of its parameters.
 fn example(runner: &dyn Runner) -> String {

@@ -12,12 +12,15 @@ use landspeed_transport::settings::FLOWS;
 use landspeed_units::Nanos;
 
 use crate::args::{FanArg, MeasureArgs};
-use crate::data;
 use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{Doing, present};
 use crate::stop::Stop;
+use crate::{commands, data};
 
 pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
+    if !args.common.grid.vary.is_empty() || args.common.grid.resume.is_some() {
+        return commands::grid::run(&args);
+    }
     let stop = Stop::on_signals().context("cannot take signals over")?;
     let what = measurement(&args)?;
     let args = args.common;
@@ -40,7 +43,7 @@ pub(crate) fn run(args: MeasureArgs) -> Result<ExitCode> {
     let report = MeasureReport { wan: joined.wan(), ..report };
     drop(joined);
     let document = landspeed_report::measure(&report);
-    present(&document, || landspeed_report::json(&report), &args.form, Detail::Brief)?;
+    present(&document, || landspeed_report::json(&report), &args.output.form, Detail::Brief)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,7 +9,7 @@ use landspeed_record::{Line, Record, Side, Trial, TuneSummary, outline};
 use landspeed_report::{Detail, DiffReport, Output, json, tune};
 
 use crate::args::{DiffArgs, FormArgs, ShowArgs};
-use crate::commands::compare;
+use crate::commands::{compare, grid};
 use crate::data;
 use crate::output::{out, present};
 
@@ -17,13 +17,16 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let path = data::find(&args.record, args.output.data_dir.as_deref())?;
     let record = landspeed_record::read(&path)?;
     let detail = if args.full { Detail::Full } else { Detail::Brief };
+    let named = args.record.again(args.output.data_dir.as_deref(), &path);
+    if record.header.kind == "grid" {
+        return grid::present(&record, &path, &named, &args.output.form, detail);
+    }
     if record.header.kind == "compare" {
         let report = landspeed_analysis::compare(&record, &path.display().to_string())?;
         compare::present(&report, &record, &args.output.form, detail)?;
     } else {
         let mut summary = landspeed_analysis::summary(&record, &path.display().to_string())?;
         tell_the_end(&mut summary, outline(&path).is_ok_and(|outline| outline.in_progress));
-        let named = args.record.again(args.output.data_dir.as_deref(), &path);
         present_tune(&summary, &record, &named, &args.output.form, detail)?;
     }
     Ok(ExitCode::SUCCESS)

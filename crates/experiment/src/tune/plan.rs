@@ -1,7 +1,7 @@
 //! What a run would do, before anything is turned.
 
 use landspeed_analysis::{Forecast, Rules};
-use landspeed_factor::{Filter, On, PathView, Planner};
+use landspeed_factor::{Filter, On, Planner};
 use landspeed_record::{Candidate, Cell, Finding, Settings};
 use landspeed_units::Nanos;
 
@@ -139,17 +139,7 @@ pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
 
 /// Asks the factors of the run's transport about the path of `pair`.
 fn planned<T>(pair: &Pair, cell: &Cell, options: &TuneOptions, ask: impl FnOnce(&Planner<'_>) -> T) -> T {
-    let path = PathView {
-        sender: &pair.a.facts,
-        receiver: &pair.b.facts,
-        sender_link: &pair.a.link(),
-        receiver_link: &pair.b.link(),
-        sender_states: &pair.a.states,
-        receiver_states: &pair.b.states,
-        rtt: pair.path.rtt_ns,
-        in_lab: options.in_lab,
-    };
-    ask(&Planner::new(&factors(options.transport), &path, cell))
+    pair.view(options.in_lab, |path| ask(&Planner::new(&factors(options.transport), path, cell)))
 }
 
 /// Lays settings over a cell, each where its knob belongs. A knob that no host has is left out. The second value says

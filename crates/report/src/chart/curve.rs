@@ -47,6 +47,7 @@ impl Curve {
                 line,
                 is_level: false,
                 mark: *mark,
+                ..Series::default()
             }
         };
         let series: Vec<Series> = ends.iter().map(series).collect();

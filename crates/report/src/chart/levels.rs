@@ -89,6 +89,7 @@ pub(crate) fn level(figure: Primary, summary: &TuneSummary, record: &Record) -> 
                 .chain(marks)
                 .chain(end("final", slots - 1, last))
                 .collect(),
+            ..Series::default()
         }],
         uprights: Vec::new(),
         events: Vec::new(),

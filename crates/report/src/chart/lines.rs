@@ -33,6 +33,8 @@ impl Room {
 pub(crate) enum Spread {
     Log,
     FromZero,
+    /// So many places from 1 on, side by side.
+    Places(usize),
 }
 
 #[derive(Debug, Clone)]
@@ -67,6 +69,7 @@ impl Axis {
         match self.spread {
             Spread::Log => Scale::log(values, from, to),
             Spread::FromZero => Scale::linear(0.0, values.fold(0.0, f64::max), from, to),
+            Spread::Places(places) => Scale::linear(0.5, places as f64 + 0.5, from, to),
         }
     }
 
@@ -88,8 +91,9 @@ impl Axis {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Mark {
+    #[default]
     None,
     Round,
     Square,
@@ -105,7 +109,7 @@ pub(crate) struct Point {
     pub(crate) outcome: Option<Outcome>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) class: String,
@@ -114,6 +118,10 @@ pub(crate) struct Series {
     pub(crate) is_level: bool,
     pub(crate) mark: Mark,
     pub(crate) points: Vec<Point>,
+    /// Low and high ends of what the line may be, along it.
+    pub(crate) band: Vec<(f64, f64, f64)>,
+    /// What the line is the middle of.
+    pub(crate) cloud: Vec<(f64, f64)>,
 }
 
 #[derive(Debug)]
@@ -134,8 +142,17 @@ pub(crate) struct Lines {
 impl Lines {
     /// The chart, or nothing where no line has two points.
     pub(crate) fn figure(&self) -> Option<Markup> {
-        let places =
-            || self.series.iter().flat_map(|s| s.points.iter().map(|p| p.at).chain(s.line.iter().copied()));
+        let places = || {
+            let of = |s: &'_ Series| {
+                s.points
+                    .iter()
+                    .map(|p| p.at)
+                    .chain(s.line.iter().copied())
+                    .chain(s.cloud.clone())
+                    .collect::<Vec<_>>()
+            };
+            self.series.iter().flat_map(of)
+        };
         if !self.series.iter().any(|s| s.line.len().max(s.points.len()) > 1) {
             return None;
         }
@@ -179,6 +196,8 @@ impl Series {
     fn draw(&self, (x, y): (&Scale, &Scale), named: (f64, f64)) -> Markup {
         html! {
             g class=(self.class) {
+                @if self.band.len() > 1 { path class="ribbon" d=(self.ribbon(x, y)) {} }
+                @for at in &self.cloud { circle class="cloud" cx=(n(x.at(at.0))) cy=(n(y.at(at.1))) r="2" {} }
                 @if self.line.len() > 1 { path class="curve" d=(self.path(x, y)) { title { (self.name) } } }
                 @for point in &self.points {
                     @let at = (x.at(point.at.0), y.at(point.at.1));
@@ -191,6 +210,15 @@ impl Series {
                 (text("series-name", "start", named, &self.name))
             }
         }
+    }
+
+    /// Along the high ends, and back along the low ones.
+    fn ribbon(&self, x: &Scale, y: &Scale) -> String {
+        let there = self.band.iter().map(|(at, _, high)| (*at, *high));
+        let back = self.band.iter().rev().map(|(at, low, _)| (*at, *low));
+        let places: Vec<String> =
+            there.chain(back).map(|(a, b)| format!("{} {}", n(x.at(a)), n(y.at(b)))).collect();
+        format!("M{}Z", places.join("L"))
     }
 
     fn path(&self, x: &Scale, y: &Scale) -> String {

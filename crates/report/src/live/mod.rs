@@ -1,6 +1,7 @@
 //! What a person sees while a run goes on. All of it goes to standard error: standard output is for
 //! results.
 
+mod grid;
 mod intervals;
 mod moving;
 mod state;
@@ -10,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use landspeed_record::Line;
 
+pub use grid::GridProgress;
 pub use intervals::Intervals;
 pub use moving::{Moving, over_the_line};
 pub use state::clock;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_factor::{Domain, Factor};
-use landspeed_record::{Amount, Connections, EndpointOutcome, Headline, Settings, TrialSpec};
+use landspeed_record::{Amount, Connections, EndpointOutcome, GridFigure, Headline, Settings, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Call, Delivery, Flow, Listener, Patience};
 use landspeed_units::{Bytes, Nanos};
@@ -78,6 +78,10 @@ impl Runner for Connect {
             return Err(Error::spec("transport", why));
         }
         Ok(())
+    }
+
+    fn figure(&self) -> GridFigure {
+        GridFigure::P50Ns
     }
 
     fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {

@@ -7,7 +7,7 @@ mod server;
 use std::time::Duration;
 
 use landspeed_factor::{Domain, Factor};
-use landspeed_record::{EndpointOutcome, Role, Settings, TrialSpec, Workload};
+use landspeed_record::{EndpointOutcome, GridFigure, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_transport::{Delivery, Transport};
 use landspeed_units::{Bytes, Nanos};
@@ -70,6 +70,10 @@ impl Runner for PingPong {
 
     fn parameters(&self) -> Vec<&'static Factor> {
         vec![&SIZES, &DURATION, &RECEIVER]
+    }
+
+    fn figure(&self) -> GridFigure {
+        GridFigure::P50Ns
     }
 
     fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos {

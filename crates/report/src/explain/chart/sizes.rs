@@ -43,6 +43,7 @@ fn series(sweep: &Sweep<'_>, (name, class): (&'static str, &'static str), per: f
         is_level: false,
         mark: Mark::Round,
         points,
+        ..Series::default()
     })
 }
 

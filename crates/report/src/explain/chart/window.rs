@@ -22,6 +22,7 @@ pub(crate) fn window(window: &Window) -> Option<Markup> {
         is_level: true,
         mark: Mark::None,
         points: Vec::new(),
+        ..Series::default()
     };
     Lines {
         name: "window".into(),

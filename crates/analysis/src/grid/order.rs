@@ -1,0 +1,142 @@
+//! Which cells a block visits, and in which order. Pure: drawn from the grid's seed.
+
+use landspeed_record::Grid;
+use landspeed_stats::Random;
+use landspeed_units::Nanos;
+
+/// Most time that a block takes: what drifts on a shared machine in a minute hits all of its cells.
+const BLOCK: Nanos = Nanos::secs(60);
+/// Keeps the order within blocks apart from the dealing of cells to blocks.
+const WITHIN: u64 = 1 << 32;
+
+/// The cells of a block that are measured together, because a slow factor has one value in all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plot {
+    pub number: u32,
+    pub cells: Vec<u32>,
+}
+
+/// How many blocks visit every cell once: one, or more where all cells take longer than a block may. Each of those visits
+/// every plot, a part of each plot's cells, and the reference.
+pub fn blocks_a_pass(grid: &Grid) -> u32 {
+    let longest = plots(grid).iter().map(|plot| plot.cells.len()).max().unwrap_or(1);
+    let wanted = grid.trial_ns.times(u64::from(grid.cells())).0.div_ceil(BLOCK.0);
+    u32::try_from(wanted).unwrap_or(u32::MAX).clamp(1, longest as u32)
+}
+
+/// The plots of a block in the order in which they are visited, each with its cells in theirs.
+pub fn block(grid: &Grid, number: u32) -> Vec<Plot> {
+    let parts = blocks_a_pass(grid);
+    let (pass, part) = (number / parts, (number % parts) as usize);
+    let mut deal = Random::stream(grid.seed, u64::from(pass));
+    let mut order = Random::stream(grid.seed, WITHIN + u64::from(number));
+    let mut visited: Vec<Plot> = Vec::new();
+    for mut plot in plots(grid) {
+        shuffle(&mut plot.cells, &mut deal);
+        let mut cells: Vec<u32> = plot.cells.iter().copied().skip(part).step_by(parts as usize).collect();
+        // The reference, cell 0, is in every block.
+        if plot.cells.contains(&0) && !cells.contains(&0) {
+            cells.push(0);
+        }
+        shuffle(&mut cells, &mut order);
+        visited.push(Plot { cells, ..plot });
+    }
+    visited.retain(|plot| !plot.cells.is_empty());
+    shuffle(&mut visited, &mut order);
+    visited
+}
+
+/// Every cell, by the plot that it belongs to.
+fn plots(grid: &Grid) -> Vec<Plot> {
+    let mut plots: Vec<Plot> = Vec::new();
+    for cell in 0..grid.cells() {
+        let number = grid.plot_of(cell);
+        match plots.iter_mut().find(|plot| plot.number == number) {
+            Some(plot) => plot.cells.push(cell),
+            None => plots.push(Plot { number, cells: vec![cell] }),
+        }
+    }
+    plots
+}
+
+/// Fisher and Yates; the remainder's bias is one in 2^50 here.
+fn shuffle<T>(items: &mut [T], random: &mut Random) {
+    for n in (1..items.len()).rev() {
+        items.swap(n, (random.draw() % (n as u64 + 1)) as usize);
+    }
+}
+
+/// About how long a block takes.
+pub fn block_time(grid: &Grid) -> Nanos {
+    let parts = u64::from(blocks_a_pass(grid));
+    let trials = u64::from(grid.cells()).div_ceil(parts);
+    let plots = plots(grid).len() as u64;
+    let toggles = |slow: bool, times: u64| {
+        let factors = grid.factors.iter().filter(move |factor| factor.is_slow == slow);
+        factors.map(|factor| factor.toggle_ns).sum::<Nanos>().times(times)
+    };
+    grid.trial_ns.times(trials) + toggles(true, plots) + toggles(false, trials)
+}
+
+/// The least time in which a grid has intervals: three blocks, six where factors are varied over whole plots.
+pub fn least_time(grid: &Grid) -> Nanos {
+    let blocks = if grid.has_plots() { 6 } else { 3 };
+    block_time(grid).times(blocks * u64::from(blocks_a_pass(grid)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use landspeed_record::GridFactor;
+
+    use super::*;
+
+    fn grid(slow: u32, fast: u32, trial: Nanos) -> Grid {
+        let factor = |n: u32, is_slow| GridFactor {
+            levels: (0..n).map(|level| level.to_string()).collect(),
+            is_slow,
+            ..GridFactor::default()
+        };
+        Grid {
+            factors: vec![factor(slow, true), factor(fast, false)],
+            trial_ns: trial,
+            seed: 7,
+            ..Grid::default()
+        }
+    }
+
+    #[test]
+    fn a_block_visits_every_cell_once_plot_by_plot_in_an_order_of_its_own() {
+        let grid = grid(3, 5, Nanos::millis(400));
+        for number in 0..20 {
+            let plots = block(&grid, number);
+            let mut cells: Vec<u32> = plots.iter().flat_map(|plot| plot.cells.clone()).collect();
+            assert!(
+                plots.iter().all(|plot| plot.cells.iter().all(|cell| grid.plot_of(*cell) == plot.number))
+            );
+            cells.sort_unstable();
+            assert_eq!(cells, (0..15).collect::<Vec<_>>());
+        }
+        let firsts: BTreeMap<u32, usize> = (0..60).fold(BTreeMap::new(), |mut seen, number| {
+            *seen.entry(block(&grid, number)[0].number).or_default() += 1;
+            seen
+        });
+        assert!(firsts.len() == 3 && firsts.values().all(|times| *times > 8), "{firsts:?}");
+    }
+
+    #[test]
+    fn a_long_grid_is_dealt_to_blocks_with_the_reference_in_each() {
+        let grid = grid(2, 100, Nanos::secs(1));
+        assert_eq!(blocks_a_pass(&grid), 4);
+        let mut visits = [0; 200];
+        for number in 0..8 {
+            let plots = block(&grid, number);
+            assert_eq!(plots.len(), 2, "every plot");
+            plots.iter().flat_map(|plot| &plot.cells).for_each(|cell| visits[*cell as usize] += 1);
+        }
+        assert_eq!(visits[0], 8);
+        assert!(visits[1..].iter().all(|times| *times == 2), "{visits:?}");
+        assert!(block_time(&grid) >= Nanos::secs(50));
+    }
+}

@@ -1,0 +1,49 @@
+//! When a grid is precise enough.
+
+use landspeed_record::{Grid, GridTrial};
+use landspeed_stats::grid::{self, Trial};
+
+use super::{levels, points};
+use crate::grid::judge::CONFIDENCE;
+
+/// Looks at the intervals after each block, where the user asked for a precision. How wide an interval is says nothing of
+/// where it lies, so that looking again and again costs no confidence (Chow and Robbins, Ann. Math. Stat. 36, 1965).
+#[derive(Debug)]
+pub struct Precision {
+    grid: Grid,
+    trials: Vec<Trial>,
+    is_reached: bool,
+}
+
+impl Precision {
+    /// Of a grid with the trials that it has already.
+    pub fn of(grid: &Grid, done: &[GridTrial]) -> Precision {
+        let trials = points(grid, done, grid.figure);
+        let mut precision = Precision { grid: grid.clone(), trials, is_reached: false };
+        precision.end_block();
+        precision
+    }
+
+    pub fn take(&mut self, trial: &GridTrial) {
+        self.trials.extend(points(&self.grid, [trial], self.grid.figure));
+    }
+
+    /// Looks whether every ratio to the reference is known as well as was asked for.
+    pub fn end_block(&mut self) {
+        let Some(wanted) = self.grid.precision else { return };
+        self.is_reached = self.widest().is_some_and(|half| half <= wanted.ln_1p());
+    }
+
+    pub fn is_reached(&self) -> bool {
+        self.is_reached
+    }
+
+    /// Half the width of the widest interval of a ratio to the reference, as a log; `None` where there is none yet.
+    fn widest(&self) -> Option<f64> {
+        let asked = grid::to_reference(&levels(&self.grid));
+        let fitted = grid::Grid::of(&self.trials).ok()?;
+        let found = fitted.compare(&asked, CONFIDENCE);
+        let halves = found.iter().map(|one| one.as_ref().map(|one| (one.together.1 - one.together.0) / 2.0));
+        halves.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
+    }
+}

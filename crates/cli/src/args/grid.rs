@@ -1,0 +1,62 @@
+//! Arguments of `landspeed measure WORKLOAD --vary`.
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use landspeed_record::GridFigure;
+use landspeed_units::{Nanos, parse_duration};
+
+use crate::data::RecordArg;
+
+/// What is varied, and when that ends.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Grid")]
+pub(crate) struct GridArgs {
+    /// Measure every value of a factor, and with further --vary every combination
+    ///
+    /// A factor is a host's knob (mtu=1500,9000; mtu@b is host B's alone), a setting of the flow (write-size=1K..1M*4), a
+    /// parameter of the workload, the transport, or a parameter of the lab's link (rtt=10ms..40ms+10ms). The first value is
+    /// the reference. A..B*2 doubles, A..B+10 adds 10.
+    #[arg(long, value_name = "FACTOR=VALUE,...")]
+    pub(crate) vary: Vec<String>,
+    /// Draw a curve for each value of this factor [default: the one with the fewest values]
+    #[arg(long, value_name = "FACTOR", requires = "vary", hide_short_help = true)]
+    pub(crate) by: Option<String>,
+    /// Compare this figure [default: what the workload is about]
+    #[arg(long, value_name = "NAME", requires = "vary", hide_short_help = true, value_parser = figures())]
+    pub(crate) figure: Option<GridFigure>,
+    /// Print what each factor is worth alone, with the others, and together (two values each)
+    #[arg(long, requires = "vary", hide_short_help = true)]
+    pub(crate) factorial: bool,
+    /// Measure every combination this many times [default: 8]
+    #[arg(long, value_name = "N", hide_short_help = true, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) blocks: Option<u32>,
+    /// Go on until every ratio is known this well, such as 3%
+    #[arg(long, value_name = "PERCENT", hide_short_help = true, value_parser = share)]
+    pub(crate) precision: Option<f64>,
+    /// Begin no block that would end after this time
+    #[arg(long, value_name = "TIME", hide_short_help = true, value_parser = parse_duration)]
+    pub(crate) budget: Option<Nanos>,
+    /// Seed of the order of trials
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) seed: Option<u64>,
+    /// Continue the grid of this record with its own options
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["vary", "seed", "hosts"], hide_short_help = true)]
+    pub(crate) resume: Option<RecordArg>,
+    /// Change settings of real hosts without asking
+    #[arg(short, long, hide_short_help = true)]
+    pub(crate) yes: bool,
+}
+
+fn figures() -> impl TypedValueParser<Value = GridFigure> {
+    let name = |figure: GridFigure| PossibleValue::new(figure.name()).help(figure.about());
+    let of =
+        |name: String| GridFigure::ALL.into_iter().find(|figure| figure.name() == name).unwrap_or_default();
+    PossibleValuesParser::new(GridFigure::ALL.map(name)).map(of)
+}
+
+/// "3%" or "3" as 0.03.
+pub(crate) fn share(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let share = percent.ok().map(|percent| percent / 100.0).filter(|share| (0.001..=1.0).contains(share));
+    share.ok_or_else(|| "expected a percentage from 0.1% to 100%, such as 3%".to_owned())
+}

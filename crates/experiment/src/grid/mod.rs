@@ -1,0 +1,290 @@
+//! A grid: one workload over every combination of some factors' values, block by block.
+//!
+//! What a block visits, and in which order, is `analysis::grid`'s; this is how the hosts get there. Every trial is in the
+//! record before the next begins, so that an interrupted grid goes on where it stopped.
+
+mod setting;
+mod vary;
+
+use std::time::Instant;
+
+use landspeed_analysis::figures;
+use landspeed_analysis::grid::{self as order, Precision};
+use landspeed_record::{
+    Cell, EndpointOutcome, Figures, Grid, GridEnd, GridPlace, GridTrial, Header, Line, RECORD_FORMAT, Record,
+    Restored, Settings, Side,
+};
+use landspeed_units::Nanos;
+use landspeed_workload::lasts;
+
+use crate::block::refused;
+use crate::trial::Timing;
+use crate::{Error, Pair, Sink, Watching};
+use setting::{Setting, check, knobs, setting, sides};
+
+pub use setting::check_grid;
+pub use vary::vary;
+
+/// Where a grid is measured. Varying a parameter of a lab's link means another lab.
+pub trait Ground {
+    /// Goes to hosts whose link has these parameters; whether these are other hosts than before.
+    ///
+    /// # Errors
+    /// Hosts that cannot be reached or made.
+    fn go(&mut self, path: &Settings) -> Result<bool, Error>;
+
+    /// The hosts there.
+    fn pair(&mut self) -> &mut Pair;
+
+    /// Whether landspeed made them on this machine.
+    fn in_lab(&self) -> bool;
+}
+
+/// What the record's first line says of a grid.
+#[derive(Debug, Clone)]
+pub struct GridHead {
+    /// "lab:back-to-back", or the hosts.
+    pub topology: String,
+    pub command: String,
+    /// RFC 3339 UTC.
+    pub started: String,
+}
+
+/// Passes over all cells where neither blocks, nor precision, nor a budget end the grid.
+const PASSES: u32 = 8;
+/// Passes after which a precision that is not reached is given up.
+const MOST_PASSES: u32 = 100;
+/// Connecting, proving the flows, and the answers of both ends.
+const BESIDE: Nanos = Nanos::millis(15);
+
+/// `asked` as these hosts are: how long trials take on their path, and what is slow to change there.
+///
+/// # Errors
+/// Values that these hosts cannot have.
+pub fn prepare(asked: Grid, ground: &mut dyn Ground) -> Result<Grid, Error> {
+    let in_lab = ground.in_lab();
+    let pair = ground.pair();
+    check(&asked, pair, in_lab)?;
+    let timing = Timing::for_rtt(pair.path.rtt_ns);
+    let mut grid = asked;
+    for factor in &mut grid.factors {
+        if !sides(factor.place).is_empty() {
+            let found = crate::all_factors().find(&factor.name)?;
+            factor.toggle_ns = pair.view(in_lab, |path| path.toggle(found));
+            factor.is_slow = factor.toggle_ns > vary::SLOW;
+        }
+    }
+    let named = landspeed_workload::find(&grid.workload.name);
+    let has_time = named.is_some_and(|runner| runner.parameters().iter().any(|one| one.name == TIME));
+    let varied = grid.factors.iter().any(|factor| factor.name == TIME && factor.place == GridPlace::Workload);
+    if has_time && !varied {
+        grid.workload.parameters.entry(TIME.to_owned()).or_insert_with(|| timing.stream.exact());
+    }
+    if grid.warm_up_ns == Nanos(0) && named.is_some_and(|runner| runner.warm_up() > Nanos(0)) {
+        grid.warm_up_ns = timing.warm_up;
+    }
+    let times: Vec<Nanos> =
+        (0..grid.cells()).map(|cell| trial_time(&grid, cell, pair)).collect::<Result<_, _>>()?;
+    let all: Nanos = times.iter().copied().sum();
+    grid.trial_ns = all.0.checked_div(times.len() as u64).map_or(BESIDE, Nanos);
+    Ok(grid)
+}
+
+/// The parameter of workloads that run for a set time.
+const TIME: &str = "time";
+
+fn trial_time(grid: &Grid, cell: u32, pair: &Pair) -> Result<Nanos, Error> {
+    let Setting { workload, .. } = setting(grid, cell)?;
+    let round_trips = pair.path.rtt_ns.times(6);
+    Ok(Nanos(lasts(&workload, grid.warm_up_ns).0 + (grid.warm_up_ns + BESIDE + round_trips).0))
+}
+
+/// Blocks that the grid is to have at most.
+pub fn planned_blocks(grid: &Grid) -> u32 {
+    let ends_itself = grid.precision.is_some() || grid.budget_ns > Nanos(0);
+    let passes = grid.blocks.unwrap_or(if ends_itself { MOST_PASSES } else { PASSES });
+    passes.saturating_mul(order::blocks_a_pass(grid))
+}
+
+/// The grid of a record that was interrupted, and the trials that are there already.
+///
+/// # Errors
+/// A record of something else.
+pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
+    let mut found = None;
+    let mut trials = Vec::new();
+    for line in &record.lines {
+        match line {
+            Line::Grid(grid) => found = Some((**grid).clone()),
+            Line::GridTrial(trial) => trials.push((**trial).clone()),
+            _ => {}
+        }
+    }
+    let kind = &record.header.kind;
+    let none = || Error::Other(format!("the record is one of {kind}, not of a grid: nothing to go on with"));
+    Ok((found.ok_or_else(none)?, trials))
+}
+
+/// Writes the record's first lines.
+pub fn begin_grid(grid: &Grid, head: &GridHead, pair: &Pair, sink: &mut dyn Sink) -> Result<(), Error> {
+    sink.line(&Line::Header(Header {
+        format: RECORD_FORMAT,
+        landspeed: env!("CARGO_PKG_VERSION").to_owned(),
+        kind: "grid".to_owned(),
+        started: head.started.clone(),
+        command: head.command.clone(),
+        topology: head.topology.clone(),
+        seed: grid.seed,
+        budget_ns: grid.budget_ns,
+        ..Header::default()
+    }))?;
+    sink.line(&Line::Grid(Box::new(grid.clone())))?;
+    for (side, host) in [(Side::A, &pair.a), (Side::B, &pair.b)] {
+        sink.line(&Line::Host { side, facts: Box::new(host.facts.clone()) })?;
+    }
+    Ok(sink.line(&Line::Path(pair.path.clone()))?)
+}
+
+/// Measures block after block until the grid's rule ends it, or the user does. What was turned is put back at the end,
+/// whatever happened. `done` are the trials of a record that goes on.
+///
+/// # Errors
+/// Hosts that are lost, a record that cannot be written, settings that were not put back.
+pub fn run_grid(
+    grid: &Grid,
+    ground: &mut dyn Ground,
+    done: &[GridTrial],
+    sink: &mut dyn Sink,
+) -> Result<(), Error> {
+    let first = done.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
+    let earlier = done.iter().map(|trial| Nanos(trial.at_ns.0 + trial.took_ns.0)).max().unwrap_or_default();
+    let precision = Precision::of(grid, done);
+    let mut run = Run { grid, ground, sink, began: Instant::now(), earlier, precision, turned: false };
+    let result = run.blocks(first);
+    let restored = run.restore();
+    if let Some(restored) = &restored {
+        run.sink.line(&Line::Restored(restored.clone()))?;
+    }
+    match restored.filter(|restored| !restored.restored) {
+        None => Ok(run.sink.line(&Line::GridEnd(result?))?),
+        Some(restored) => {
+            let left = restored.notes.join("; ");
+            let why = result
+                .err()
+                .map_or_else(|| "the grid is in its record".to_owned(), |error| error.to_string());
+            Err(Error::NotRestored(format!(
+                "{why}, but NOT everything was put back: {left}; run `landspeed undo` there"
+            )))
+        }
+    }
+}
+
+struct Run<'a> {
+    grid: &'a Grid,
+    ground: &'a mut dyn Ground,
+    sink: &'a mut dyn Sink,
+    began: Instant,
+    /// What an interrupted grid had used.
+    earlier: Nanos,
+    precision: Precision,
+    /// Whether the hosts at hand are reserved, and so to be put back.
+    turned: bool,
+}
+
+impl Run<'_> {
+    fn used(&self) -> Nanos {
+        self.earlier + Nanos::from(self.began.elapsed())
+    }
+
+    fn blocks(&mut self, first: u32) -> Result<GridEnd, Error> {
+        let mut longest = order::block_time(self.grid);
+        for number in first..planned_blocks(self.grid) {
+            let budget = self.grid.budget_ns;
+            if self.precision.is_reached() {
+                return Ok(GridEnd::Precision);
+            }
+            if budget > Nanos(0) && self.used() + longest > budget {
+                return Ok(GridEnd::Budget);
+            }
+            let began = Instant::now();
+            if self.sink.stop() || !self.block(number)? {
+                return Ok(GridEnd::Stopped);
+            }
+            longest = longest.max(began.elapsed().into());
+        }
+        Ok(GridEnd::Blocks)
+    }
+
+    /// Whether the block came to its end.
+    fn block(&mut self, number: u32) -> Result<bool, Error> {
+        for plot in order::block(self.grid, number) {
+            let path = setting(self.grid, plot.cells[0])?.path;
+            self.go(&path)?;
+            for cell in plot.cells {
+                if self.sink.stop() {
+                    return Ok(false);
+                }
+                self.trial(number, plot.number, cell)?;
+            }
+        }
+        self.precision.end_block();
+        Ok(true)
+    }
+
+    /// Goes to hosts over this path; what was turned on those before is put back first.
+    fn go(&mut self, path: &Settings) -> Result<(), Error> {
+        if self.grid.factors.iter().any(|factor| factor.place == GridPlace::Topology) && self.turned {
+            self.restored()?;
+        }
+        let others = self.ground.go(path)?;
+        let turns = self.grid.factors.iter().any(|factor| !sides(factor.place).is_empty());
+        if turns && (others || !self.turned) {
+            self.ground.pair().reserve()?;
+            self.turned = true;
+        }
+        Ok(())
+    }
+
+    fn restore(&mut self) -> Option<Restored> {
+        let turned = std::mem::take(&mut self.turned);
+        turned.then(|| self.ground.pair().restore())
+    }
+
+    fn restored(&mut self) -> Result<(), Error> {
+        match self.restore().filter(|restored| !restored.restored) {
+            None => Ok(()),
+            Some(restored) => Err(Error::NotRestored(restored.notes.join("; "))),
+        }
+    }
+
+    /// One trial, recorded. A host that refuses it costs the trial, not the grid.
+    fn trial(&mut self, block: u32, plot: u32, cell: u32) -> Result<(), Error> {
+        let at_ns = self.used();
+        let seen = match self.measured(cell) {
+            Err(error) if refused(&error) => Err(error.to_string()),
+            other => Ok(other?),
+        };
+        let mut trial = GridTrial { block, plot, cell, at_ns, ..GridTrial::default() };
+        trial.took_ns = self.used().saturating_sub(at_ns);
+        match seen {
+            Ok(([a, b], figures)) => (trial.a, trial.b, trial.figures) = (a, b, figures),
+            Err(why) => trial.failed = Some(why),
+        }
+        self.precision.take(&trial);
+        Ok(self.sink.line(&Line::GridTrial(Box::new(trial)))?)
+    }
+
+    fn measured(&mut self, cell: u32) -> Result<([EndpointOutcome; 2], Figures), Error> {
+        let setting = setting(self.grid, cell)?;
+        let pair = self.ground.pair();
+        if self.turned {
+            let found = Cell { a: pair.a.found(), b: pair.b.found(), ..Cell::default() };
+            pair.set(&knobs(self.grid, cell, &found)?)?;
+        }
+        let watching = Watching::default();
+        let [a, b] =
+            pair.run_watched(setting.workload, &setting.cell.flow, self.grid.warm_up_ns, &watching)?;
+        let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None);
+        Ok(([a, b], figures))
+    }
+}

@@ -1,0 +1,146 @@
+//! One trial of a grid.
+
+use landspeed_units::{BytesPerCpuSecond, Nanos};
+use serde::{Deserialize, Serialize};
+
+use crate::{DatagramCounts, EndpointOutcome, Figures};
+
+/// A figure of a trial that grids compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GridFigure {
+    /// Payload that arrived, in bit/s.
+    #[default]
+    GoodputBps,
+    /// Payload per second of processor time over both hosts (each machine counted once), in bytes.
+    BytesPerCpuS,
+    /// Median time of the workload's latency, in ns: a round trip, or a connection's set-up.
+    P50Ns,
+    /// Its 99th percentile, in ns.
+    P99Ns,
+    /// Datagrams that arrived, in a second.
+    DatagramsPerS,
+    /// Share of the datagrams that arrived, of those that did and those that are known to be lost, 0 to 1.
+    DeliveredShare,
+    /// Processors that the trial kept busy for each Gb/s: bytes per CPU-second the other way up.
+    CoresPerGbps,
+}
+
+impl GridFigure {
+    pub const ALL: [GridFigure; 7] = [
+        GridFigure::GoodputBps,
+        GridFigure::BytesPerCpuS,
+        GridFigure::P50Ns,
+        GridFigure::P99Ns,
+        GridFigure::DatagramsPerS,
+        GridFigure::DeliveredShare,
+        GridFigure::CoresPerGbps,
+    ];
+
+    /// Its name on the command line and in experiment files.
+    pub fn name(self) -> &'static str {
+        match self {
+            GridFigure::GoodputBps => "goodput",
+            GridFigure::BytesPerCpuS => "bytes-per-cpu-second",
+            GridFigure::P50Ns => "latency",
+            GridFigure::P99Ns => "latency-p99",
+            GridFigure::DatagramsPerS => "datagrams",
+            GridFigure::DeliveredShare => "delivered",
+            GridFigure::CoresPerGbps => "cores-per-gbps",
+        }
+    }
+
+    /// What it is, a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            GridFigure::GoodputBps => "payload that arrived, in a second",
+            GridFigure::BytesPerCpuS => "payload for a second of processor time",
+            GridFigure::P50Ns => "median round trip or set-up time",
+            GridFigure::P99Ns => "99th percentile of it",
+            GridFigure::DatagramsPerS => "datagrams that arrived, in a second",
+            GridFigure::DeliveredShare => "share of the datagrams that arrived",
+            GridFigure::CoresPerGbps => "processors kept busy for each Gb/s",
+        }
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        !matches!(self, GridFigure::P50Ns | GridFigure::P99Ns | GridFigure::CoresPerGbps)
+    }
+}
+
+/// What ended a grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum GridEnd {
+    /// Every block that was asked for is measured.
+    Blocks,
+    /// Every ratio is known as well as was asked for.
+    Precision,
+    /// The next block would not have ended within the budget.
+    Budget,
+    /// The user asked for an end.
+    #[default]
+    Stopped,
+}
+
+/// One trial of a cell. A grid's trials are complete in its record, in the order in which they were made.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GridTrial {
+    /// Number of the block, from 0.
+    pub block: u32,
+    /// Number of the whole plot within the block: the values of the slow factors.
+    pub plot: u32,
+    /// Number of the cell: see `Grid::factors`.
+    pub cell: u32,
+    pub at_ns: Nanos,
+    /// How long it took, settling included.
+    pub took_ns: Nanos,
+    /// Why it gave no figures; `None` where it did.
+    pub failed: Option<String>,
+    /// What host A saw.
+    pub a: EndpointOutcome,
+    /// What host B saw.
+    pub b: EndpointOutcome,
+    /// Goodput and cost that follow from it.
+    pub figures: Figures,
+}
+
+impl GridTrial {
+    /// A figure in its own unit; `None` where the trial does not have it.
+    pub fn figure(&self, figure: GridFigure) -> Option<f64> {
+        if self.failed.is_some() {
+            return None;
+        }
+        let latency = [&self.a, &self.b].into_iter().find_map(|end| end.latency.first());
+        let BytesPerCpuSecond(cost) = self.figures.bytes_per_cpu_s;
+        let value = match figure {
+            // A ping-pong's bytes are no goodput.
+            GridFigure::GoodputBps if latency.is_none() => self.figures.rate_bps.0,
+            GridFigure::BytesPerCpuS if latency.is_none() => cost,
+            GridFigure::CoresPerGbps if latency.is_none() => 1e9 / 8.0 / cost,
+            GridFigure::P50Ns => latency?.percentile(0.5)?.0 as f64,
+            GridFigure::P99Ns => latency?.percentile(0.99)?.0 as f64,
+            GridFigure::DatagramsPerS => self.datagrams(|flow| flow.received) / self.seconds()?,
+            GridFigure::DeliveredShare => {
+                let came = self.datagrams(|flow| flow.received);
+                came / (came + self.datagrams(|flow| flow.lost))
+            }
+            _ => return None,
+        };
+        Some(value).filter(|value| *value > 0.0 && value.is_finite())
+    }
+
+    /// Datagrams of all flows and both ends.
+    fn datagrams(&self, which: fn(&DatagramCounts) -> u64) -> f64 {
+        let flows = [&self.a, &self.b].into_iter().flat_map(|end| end.get::<Vec<DatagramCounts>>());
+        flows.map(|flow| which(flow) as f64).sum()
+    }
+
+    /// The longer of both ends' windows.
+    fn seconds(&self) -> Option<f64> {
+        let window = self.a.window_ns.max(self.b.window_ns).as_secs_f64();
+        (window > 0.0).then_some(window)
+    }
+}

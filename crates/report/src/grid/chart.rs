@@ -1,0 +1,257 @@
+//! Curves over the factor with the most values: one for each value of another factor, a drawing for each combination of all
+//! others, every trial as a dot.
+
+use landspeed_record::{GridCell, GridCurves, GridFactor, GridFigure, GridReport, GridTrial, Line, Record};
+use maud::{Markup, html};
+
+use super::words;
+use crate::chart::lines::{Axis, Lines, Mark, Point, Room, Series, Spread};
+use crate::safe;
+
+const ROOM: Room = Room { width: 760.0, names: 150.0, bottom: 330.0 };
+/// Tints of curves; more curves begin again.
+const TINTS: usize = 8;
+/// Most drawings, and most dots in all of them.
+const PANELS: usize = 16;
+const DOTS: usize = 4000;
+
+/// The factor along the axis: the one with the most values that has no curves of its own.
+pub(super) fn axis_of(report: &GridReport) -> Option<usize> {
+    let by = report.by.map(|by| by as usize);
+    let all = report
+        .factors
+        .iter()
+        .enumerate()
+        .filter(|(number, _)| Some(*number) != by || report.factors.len() == 1);
+    // The first of those with as many values.
+    let most = all.clone().map(|(_, factor)| factor.levels.len()).max()?;
+    all.clone().find(|(_, factor)| factor.levels.len() == most).map(|(number, _)| number)
+}
+
+/// All drawings of a figure, on common axes; nothing where the axis would have one place.
+pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) -> Option<Markup> {
+    let axis = axis_of(report)?;
+    let by = report.by.map(|by| by as usize).filter(|by| *by != axis);
+    let others: Vec<usize> = (0..report.factors.len()).filter(|n| *n != axis && Some(*n) != by).collect();
+    let drawing = Drawing { report, curves, axis, by, others, dots: dots(record, curves.figure) };
+    let panels: Vec<Markup> =
+        drawing.combinations().iter().take(PANELS).filter_map(|key| drawing.panel(key)).collect();
+    (!panels.is_empty()).then(|| html! {
+        div class=(if panels.len() > 1 { "panels" } else { "panel" }) { @for panel in &panels { (panel) } }
+    })
+}
+
+/// Each trial's cell and figure.
+fn dots(record: &Record, figure: GridFigure) -> Vec<(u32, f64)> {
+    let trial = |trial: &GridTrial| Some((trial.cell, trial.figure(figure)?));
+    let all = record.lines.iter().filter_map(|line| match line {
+        Line::GridTrial(one) => trial(one),
+        _ => None,
+    });
+    all.take(DOTS).collect()
+}
+
+struct Drawing<'a> {
+    report: &'a GridReport,
+    curves: &'a GridCurves,
+    axis: usize,
+    by: Option<usize>,
+    /// Factors with a drawing for each combination of their values.
+    others: Vec<usize>,
+    dots: Vec<(u32, f64)>,
+}
+
+impl Drawing<'_> {
+    fn factor(&self, number: usize) -> &GridFactor {
+        &self.report.factors[number]
+    }
+
+    fn value<'c>(&self, cell: &'c GridCell, number: usize) -> &'c str {
+        cell.values.get(number).map_or("", String::as_str)
+    }
+
+    /// The values of the other factors, as they come among the cells.
+    fn combinations(&self) -> Vec<Vec<&str>> {
+        let mut found: Vec<Vec<&str>> = Vec::new();
+        for cell in &self.curves.cells {
+            let key: Vec<&str> = self.others.iter().map(|n| self.value(cell, *n)).collect();
+            if !found.contains(&key) {
+                found.push(key);
+            }
+        }
+        found
+    }
+
+    /// Where a cell lies along the axis: at its amount, or at its place among the values.
+    fn at(&self, cell: &GridCell) -> f64 {
+        let factor = self.factor(self.axis);
+        let place = factor.levels.iter().position(|level| level == self.value(cell, self.axis)).unwrap_or(0);
+        factor.amounts.get(place).copied().unwrap_or(place as f64 + 1.0)
+    }
+
+    fn panel(&self, key: &[&str]) -> Option<Markup> {
+        let of_panel =
+            |cell: &&GridCell| self.others.iter().zip(key).all(|(n, value)| self.value(cell, *n) == *value);
+        let cells: Vec<(u32, &GridCell)> =
+            (0..).zip(&self.curves.cells).filter(|(_, cell)| of_panel(cell)).collect();
+        let curves: Vec<&str> = match self.by {
+            Some(by) => self.factor(by).levels.iter().map(String::as_str).collect(),
+            None => vec![""],
+        };
+        let (per, unit) = self.unit();
+        let series =
+            curves.iter().enumerate().map(|(tint, value)| self.series(&cells, (tint, value), per)).collect();
+        let named = |(n, value): (&usize, &&str)| {
+            format!("{} {}", safe(&self.factor(*n).name), words::level(self.factor(*n), value))
+        };
+        let caption: Vec<String> = self.others.iter().zip(key).map(named).collect();
+        let (about, figure) = (caption.join(", "), words::title(self.curves.figure));
+        let caption = if about.is_empty() {
+            html! { p { "Curves join the means of cells; bands are their 95 % intervals, one by one; each dot is a trial." } }
+        } else {
+            html! { p { strong { (about) } } }
+        };
+        Lines {
+            name: format!("grid-{}-{}", words::id(self.curves.figure), key.join("-")),
+            title: figure,
+            description: format!(
+                "{figure} over {}, {} cells.",
+                safe(&self.factor(self.axis).name),
+                cells.len()
+            ),
+            caption,
+            room: ROOM,
+            x: self.x(),
+            y: self.y(&format!("{}{unit}", figure.to_lowercase())),
+            series,
+            uprights: Vec::new(),
+            events: Vec::new(),
+        }
+        .figure()
+    }
+
+    /// One curve: means, their bands and trials.
+    fn series(&self, cells: &[(u32, &GridCell)], (tint, value): (usize, &str), per: f64) -> Series {
+        let own: Vec<&(u32, &GridCell)> =
+            cells.iter().filter(|(_, cell)| self.by.is_none_or(|by| self.value(cell, by) == value)).collect();
+        let mut line: Vec<(f64, f64)> =
+            own.iter().filter_map(|(_, cell)| Some((self.at(cell), cell.mean? / per))).collect();
+        let mut band: Vec<(f64, f64, f64)> = own
+            .iter()
+            .filter_map(|(_, cell)| Some((self.at(cell), cell.low? / per, cell.high? / per)))
+            .collect();
+        line.sort_by(|a, b| a.0.total_cmp(&b.0));
+        band.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let point = |(_, cell): &&(u32, &GridCell)| {
+            let shown = words::shown(self.curves.figure, cell.mean?).shown(false);
+            let told = format!("{}: {shown}", words::cell(self.report, cell));
+            Some(Point { at: (self.at(cell), cell.mean? / per), told, ..Point::default() })
+        };
+        let cloud = self.dots.iter().filter_map(|(cell, figure)| {
+            let (_, found) = own.iter().find(|(number, _)| number == cell)?;
+            Some((self.at(found), figure / per))
+        });
+        let mut points: Vec<Point> = own.iter().filter_map(point).collect();
+        points.sort_by(|a, b| a.at.0.total_cmp(&b.at.0));
+        let name = self
+            .by
+            .map(|by| format!("{} {}", safe(&self.factor(by).name), words::level(self.factor(by), value)));
+        Series {
+            name: name.unwrap_or_default(),
+            class: format!("series tint-{}", tint % TINTS),
+            line,
+            is_level: false,
+            mark: Mark::Round,
+            points,
+            band,
+            cloud: cloud.collect(),
+        }
+    }
+
+    /// The axis: a log one where amounts span decades, places where there are words.
+    fn x(&self) -> Axis {
+        let factor = self.factor(self.axis);
+        let amounts = &factor.amounts;
+        let names = factor.levels.iter().map(|level| words::level(factor, level));
+        let name = safe(&factor.name);
+        if amounts.len() != factor.levels.len() {
+            let ticks: Vec<(f64, String)> =
+                names.enumerate().map(|(place, name)| (place as f64 + 1.0, name)).collect();
+            let is_slanted = ticks.iter().map(|(_, name)| name.chars().count()).sum::<usize>() > 60;
+            return Axis { title: name, spread: Spread::Places(ticks.len()), ticks, is_slanted };
+        }
+        let (low, high) = (
+            amounts.iter().copied().fold(f64::INFINITY, f64::min),
+            amounts.iter().copied().fold(0.0, f64::max),
+        );
+        let ticks: Vec<(f64, String)> = amounts.iter().copied().zip(names).collect();
+        let ticks = thinned(ticks);
+        if low > 0.0 && high / low >= 8.0 {
+            Axis { ticks, ..Axis::log(&name) }
+        } else {
+            Axis { ticks, ..Axis::from_zero(&name) }
+        }
+    }
+
+    fn y(&self, title: &str) -> Axis {
+        let values = || self.curves.cells.iter().filter_map(|cell| cell.mean);
+        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
+        if high / low.max(1e-300) >= 10.0 { Axis::log(title) } else { Axis::from_zero(title) }
+    }
+
+    /// What values are divided by, and the unit that they have then.
+    fn unit(&self) -> (f64, String) {
+        let largest = self.curves.cells.iter().filter_map(|cell| cell.mean).fold(0.0, f64::max);
+        let steps = |steps: &[(f64, &'static str)]| {
+            let step = steps.iter().find(|(scale, _)| largest >= *scale).or(steps.last());
+            step.map_or((1.0, String::new()), |(scale, name)| (*scale, format!(", {name}")))
+        };
+        match self.curves.figure {
+            GridFigure::GoodputBps => steps(&[(1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")]),
+            GridFigure::BytesPerCpuS => {
+                steps(&[(1e9, "GB per CPU-second"), (1e6, "MB per CPU-second"), (1.0, "B per CPU-second")])
+            }
+            GridFigure::P50Ns | GridFigure::P99Ns => {
+                steps(&[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")])
+            }
+            GridFigure::DatagramsPerS => steps(&[(1e6, "millions"), (1e3, "thousands"), (1.0, "")]),
+            GridFigure::DeliveredShare | GridFigure::CoresPerGbps => (1.0, String::new()),
+        }
+    }
+}
+
+/// No more ticks than there is room for.
+fn thinned(ticks: Vec<(f64, String)>) -> Vec<(f64, String)> {
+    const MOST: usize = 10;
+    let every = ticks.len().div_ceil(MOST).max(1);
+    ticks.into_iter().step_by(every).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_units::Bytes;
+
+    use super::*;
+    use crate::chart::scale::label;
+
+    #[test]
+    fn the_factor_with_the_most_values_lies_along_the_axis() {
+        let factor = |name: &str, levels: usize| GridFactor {
+            name: name.into(),
+            levels: (0..levels).map(|n| n.to_string()).collect(),
+            ..GridFactor::default()
+        };
+        let of = |factors: Vec<GridFactor>, by| GridReport { factors, by, ..GridReport::default() };
+        let all = || vec![factor("mtu", 2), factor("size", 6), factor("tso", 2)];
+        assert_eq!(axis_of(&of(all(), Some(0))), Some(1));
+        assert_eq!(axis_of(&of(all(), Some(1))), Some(0), "the first of those with as many");
+        assert_eq!(axis_of(&of(vec![factor("mtu", 2)], None)), Some(0));
+    }
+
+    #[test]
+    fn an_axis_has_room_for_its_ticks() {
+        let ticks: Vec<(f64, String)> = (0..64).map(|n| (f64::from(n), label(f64::from(n)))).collect();
+        assert!(thinned(ticks).len() <= 10);
+        assert_eq!(words::short(Bytes(65_536)), "64K");
+    }
+}

@@ -1,0 +1,100 @@
+//! The report of `landspeed measure --vary`: what is best and which factor matters, then every cell, drawn and in figures.
+
+mod chart;
+mod tables;
+mod words;
+
+use landspeed_record::{FactorEffect, GridCurves, GridReport, Record};
+
+use crate::block::{Block, Chart, Document, Head, List, Look, Section, Seen, Text};
+use crate::{glossary, safe};
+
+/// What only this page has; the rest of the look is every page's.
+const STYLE: &str = include_str!("grid.css");
+
+/// A grid, ready to be printed; its commands call the record `named`, which is a word of a shell. The dots of the drawings
+/// are the trials of `record`.
+pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
+    let mut sections = Vec::new();
+    for (number, curves) in report.figures.iter().enumerate() {
+        sections.extend(figure(report, record, curves, number > 0).some());
+    }
+    sections.push(factorial(report));
+    sections.push(neighbours(report));
+    sections.push(Section::new("trials", "Every trial").all(tables::trials(report, record)).in_full());
+    sections.push(
+        Section::new("notes", "").all(Block::asides(report.notes.iter().map(|n| format!("note: {n}")))),
+    );
+    sections.push(next(report, named));
+    sections.extend(glossary::of("grid").some());
+    Document {
+        head: head(report),
+        sections: sections.into_iter().filter_map(Section::some).collect(),
+        version: report.landspeed.clone(),
+        styles: &[STYLE],
+    }
+}
+
+fn head(report: &GridReport) -> Head {
+    let void = report.void.iter().map(|why| Text::default().with(Look::Strong, "✗ Void: ").and(safe(why)));
+    let facts = [
+        safe(&report.topology),
+        format!("{} cells in {} blocks", words::cells(report), report.blocks),
+        crate::words::counted(report.trials as usize, "trial"),
+        crate::words::duration(report.took_ns),
+        safe(&report.started),
+    ];
+    let first = report.figures.first();
+    Head {
+        kind: "grid",
+        warnings: void.collect(),
+        title: words::headline(report).into(),
+        lead: format!("{} over {}", safe(&report.workload.name), words::varied(report)).into(),
+        facts: facts.map(Text::from).into(),
+        blocks: first.map(|curves| effects(&curves.effects).into()).into_iter().collect(),
+        ..Head::default()
+    }
+}
+
+/// What each factor does, a line each.
+fn effects(effects: &[FactorEffect]) -> List {
+    let items = effects.iter().map(|effect| words::effect(effect).into()).collect();
+    List { items, ..List::default() }
+}
+
+/// A figure: drawn on the page, and every cell in a table.
+fn figure(report: &GridReport, record: &Record, curves: &GridCurves, is_other: bool) -> Section {
+    let drawn = chart::panels(report, record, curves).map(Chart);
+    let why = curves.no_intervals.as_ref().map(|why| Block::aside(format!("No intervals: {}.", safe(why))));
+    let how = curves.method.as_ref().map(|method| {
+        Block::aside(format!(
+            "Ratios are to the first row; their 95 % intervals hold together ({}).",
+            safe(method)
+        ))
+    });
+    let section = Section::new(words::id(curves.figure), words::title(curves.figure)).minor();
+    let section = section.all(drawn).with(tables::cells(report, curves)).all(how).all(why);
+    if is_other { section.in_full() } else { section }
+}
+
+fn factorial(report: &GridReport) -> Section {
+    let section = Section::new("factorial", "What each factor is worth");
+    section.all(report.figures.first().and_then(tables::factorial))
+}
+
+fn neighbours(report: &GridReport) -> Section {
+    let table = report.figures.first().and_then(|curves| tables::neighbours(report, curves));
+    Section::new("neighbours", "From one value to the next").all(table).in_full()
+}
+
+/// What to type next.
+fn next(report: &GridReport, named: &str) -> Section {
+    let page = format!("landspeed show {named} --html report.html");
+    let resume = format!("landspeed measure {} --resume {named} --blocks 20", report.workload.name);
+    let commands = vec![("page".into(), page), ("more".into(), resume)];
+    let again = vec![Block::Commands(vec![("Run it again".into(), report.command.clone())])];
+    Section::new("next", "How to go on")
+        .minor()
+        .all(Block::only(Seen::OnTerminal, [Block::Commands(commands)]))
+        .all(Block::only(Seen::OnPage, again))
+}

@@ -1,0 +1,109 @@
+//! A grid in figures.
+
+use landspeed_record::{GridCell, GridCurves, GridReport, GridTrial, Line, Record};
+
+use super::words;
+use crate::block::{Cell, Column, ColumnKind, Row, Seen, Table};
+use crate::safe;
+
+/// Most trials that a page lists.
+const LISTED: usize = 5000;
+
+/// Every cell: its values, its figure, and how many times the reference's.
+pub(super) fn cells(report: &GridReport, curves: &GridCurves) -> Table {
+    let mut columns: Vec<Column> = report.factors.iter().map(|factor| Column::words(&factor.name)).collect();
+    columns.push(Column::number(words::title(curves.figure).to_lowercase()));
+    columns.push(Column::of(ColumnKind::Drawn, ""));
+    columns.push(Column::of(ColumnKind::Estimate, "to the first"));
+    columns.push(Column::number("trials").above_width(100));
+    let most = curves.cells.iter().filter_map(|cell| cell.mean).fold(0.0, f64::max);
+    let row = |cell: &GridCell| {
+        let values = report.factors.iter().zip(&cell.values);
+        let mut cells: Vec<Cell> = values.map(|(factor, value)| words::level(factor, value).into()).collect();
+        cells.push(Cell::from(cell.mean.map(|mean| words::shown(curves.figure, mean))));
+        cells.push(Cell::bar(cell.mean.map_or(0.0, |mean| if most > 0.0 { mean / most } else { 0.0 })));
+        cells.push(Cell::from(cell.ratio));
+        cells.push(u64::from(cell.trials).into());
+        Row::from(cells)
+    };
+    let rows: Vec<Row> =
+        order(report, curves).into_iter().filter_map(|at| curves.cells.get(at)).map(row).collect();
+    Table::new(words::title(curves.figure), "cells", columns).rows(rows)
+}
+
+/// Cells in the order in which a curve goes through them: all values of the axis' factor behind each other.
+fn order(report: &GridReport, curves: &GridCurves) -> Vec<usize> {
+    let axis = super::chart::axis_of(report);
+    let place = |at: usize, number: usize| {
+        let value = curves.cells[at].values.get(number);
+        let levels = report.factors.get(number).map(|factor| &factor.levels);
+        levels
+            .zip(value)
+            .and_then(|(levels, value)| levels.iter().position(|level| level == value))
+            .unwrap_or(0)
+    };
+    let mut order: Vec<usize> = (0..curves.cells.len()).collect();
+    order.sort_by_key(|at| {
+        let others = (0..report.factors.len()).filter(|number| Some(*number) != axis);
+        let mut key: Vec<usize> = others.map(|number| place(*at, number)).collect();
+        key.extend(axis.map(|axis| place(*at, axis)));
+        key
+    });
+    order
+}
+
+pub(super) fn factorial(curves: &GridCurves) -> Option<Table> {
+    let columns =
+        vec![Column::words("factor"), Column::words("how"), Column::of(ColumnKind::Estimate, "worth")];
+    let rows = curves.factorial.iter().map(|effect| {
+        let factors = effect.factors.iter().map(|name| safe(name)).collect::<Vec<_>>().join(" × ");
+        [Cell::from(factors), Cell::from(safe(&effect.given)), Cell::from(effect.ratio)]
+    });
+    Table::new("What each factor is worth", "figures", columns).rows(rows).some()
+}
+
+pub(super) fn neighbours(report: &GridReport, curves: &GridCurves) -> Option<Table> {
+    let columns = vec![
+        Column::words("factor"),
+        Column::words("from"),
+        Column::words("to"),
+        Column::of(ColumnKind::Estimate, "ratio"),
+    ];
+    let named =
+        |at: u32| curves.cells.get(at as usize).map(|cell| words::cell(report, cell)).unwrap_or_default();
+    let rows = curves.neighbours.iter().map(|step| {
+        let words = [safe(&step.factor), named(step.from), named(step.to)].map(Cell::from);
+        words.into_iter().chain([Cell::from(step.ratio)]).collect::<Vec<_>>()
+    });
+    Table::new("From one value to the next", "figures", columns).rows(rows).some()
+}
+
+/// The raw trials: for the CSV, and for who wants them.
+pub(super) fn trials(report: &GridReport, record: &Record) -> Option<crate::block::Block> {
+    let mut columns: Vec<Column> = ["block", "plot", "at, s"].map(Column::number).into();
+    columns.extend(report.factors.iter().map(|factor| Column::words(&factor.name)));
+    let figures: Vec<_> = report.figures.iter().map(|curves| curves.figure).collect();
+    columns.extend(figures.iter().map(|figure| Column::number(figure.name())));
+    columns.push(Column::words("failed"));
+    let first = report.figures.first()?;
+    let row = |trial: &GridTrial| {
+        let at = trial.at_ns.as_secs_f64();
+        let mut cells: Vec<Cell> = vec![
+            u64::from(trial.block).into(),
+            u64::from(trial.plot).into(),
+            Cell::number(at, format!("{at:.1}")),
+        ];
+        let values = first.cells.get(trial.cell as usize).map(|cell| cell.values.clone()).unwrap_or_default();
+        cells.extend(values.iter().map(|value| Cell::from(safe(value))));
+        let figure = |figure| Cell::from(trial.figure(figure).map(|value| words::shown(figure, value)));
+        cells.extend(figures.iter().map(|which| figure(*which)));
+        cells.push(safe(trial.failed.as_deref().unwrap_or_default()).into());
+        cells
+    };
+    let all = record.lines.iter().filter_map(|line| match line {
+        Line::GridTrial(trial) => Some(row(trial)),
+        _ => None,
+    });
+    let table = Table::new("Every trial", "figures", columns).rows(all.take(LISTED)).some()?;
+    crate::block::Block::only(Seen::InFull, [table])
+}

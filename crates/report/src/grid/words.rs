@@ -1,0 +1,141 @@
+//! What is said of a grid.
+
+use landspeed_record::{FactorEffect, GridCell, GridCurves, GridFactor, GridFigure, GridReport, LevelKind};
+use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
+
+use crate::block::{Cell, Quantity};
+use crate::safe;
+use crate::words::{estimate, has_ends, number};
+
+/// The anchor of a figure's section.
+pub(super) fn id(figure: GridFigure) -> &'static str {
+    figure.name()
+}
+
+pub(super) fn title(figure: GridFigure) -> &'static str {
+    match figure {
+        GridFigure::GoodputBps => "Goodput",
+        GridFigure::BytesPerCpuS => "Payload for processor time",
+        GridFigure::P50Ns => "Latency, median",
+        GridFigure::P99Ns => "Latency, 99th percentile",
+        GridFigure::DatagramsPerS => "Datagrams in a second",
+        GridFigure::DeliveredShare => "Share of the datagrams that arrived",
+        GridFigure::CoresPerGbps => "Processors for each Gb/s",
+    }
+}
+
+/// A figure as a table has it.
+pub(super) fn shown(figure: GridFigure, value: f64) -> Cell {
+    match figure {
+        GridFigure::GoodputBps => BitRate(value).into(),
+        GridFigure::BytesPerCpuS => BytesPerCpuSecond(value).into(),
+        GridFigure::P50Ns | GridFigure::P99Ns => Nanos(value as u64).into(),
+        GridFigure::DatagramsPerS => {
+            let shown = crate::words::grouped(value as u64);
+            Quantity { value, unit: "datagrams/s", shown }.into()
+        }
+        GridFigure::DeliveredShare => {
+            Quantity { value, unit: "", shown: format!("{:.3} %", value * 100.0) }.into()
+        }
+        GridFigure::CoresPerGbps => Quantity { value, unit: "cores/(Gb/s)", shown: number(value) }.into(),
+    }
+}
+
+/// A value of a factor as people write it.
+pub(super) fn level(factor: &GridFactor, value: &str) -> String {
+    let amount = || value.parse::<f64>().ok();
+    let written = match factor.kind {
+        LevelKind::Bytes => value.parse().ok().map(|bytes| short(Bytes(bytes))),
+        LevelKind::Rate => amount().map(|bps| BitRate(bps).to_string()),
+        LevelKind::Time => parse_duration(value).ok().map(|time| time.to_string()),
+        LevelKind::Number | LevelKind::Words => None,
+    };
+    safe(&written.unwrap_or_else(|| value.to_owned()))
+}
+
+/// "64K": as it may be typed.
+pub(super) fn short(bytes: Bytes) -> String {
+    let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
+    let whole = units.into_iter().find(|(unit, _)| bytes.0 >= *unit && bytes.0.is_multiple_of(*unit));
+    whole.map_or_else(|| bytes.0.to_string(), |(unit, name)| format!("{}{name}", bytes.0 / unit))
+}
+
+pub(super) fn cells(report: &GridReport) -> usize {
+    report.figures.first().map_or(0, |curves| curves.cells.len())
+}
+
+/// "mtu, write-size and tso".
+pub(super) fn varied(report: &GridReport) -> String {
+    let names: Vec<String> = report.factors.iter().map(|factor| safe(&factor.name)).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// "mtu=9000 write-size=64K".
+pub(super) fn cell(report: &GridReport, cell: &GridCell) -> String {
+    let values = report.factors.iter().zip(&cell.values);
+    let values = values.map(|(factor, value)| format!("{}={}", safe(&factor.name), level(factor, value)));
+    values.collect::<Vec<_>>().join(" ")
+}
+
+/// What is best, if any cell is proven to differ from the reference.
+pub(super) fn headline(report: &GridReport) -> String {
+    let Some(curves) = report.figures.first() else {
+        return "no trial gave a figure".to_owned();
+    };
+    let Some(reference) = curves.cells.first() else { return "nothing was measured".to_owned() };
+    if let Some(why) = &curves.no_intervals {
+        return format!("not enough for an answer: {}", safe(why));
+    }
+    match best(curves) {
+        Some(best) if !std::ptr::eq(best, reference) => {
+            let value = best.mean.map(|mean| shown(curves.figure, mean).shown(false)).unwrap_or_default();
+            let ratio = best.ratio.map(|ratio| estimate(&ratio)).unwrap_or_default();
+            format!("best: {}: {value}, {ratio} the first", cell(report, best))
+        }
+        _ if curves.cells.len() < 2 => cell(report, reference),
+        Some(_) => format!("best: {}, where it began", cell(report, reference)),
+        None => "no difference from the first is proven".to_owned(),
+    }
+}
+
+/// The best of all cells: one that is proven better than the reference, or the reference where all others are proven worse.
+fn best(curves: &GridCurves) -> Option<&GridCell> {
+    let more = curves.figure.more_is_better();
+    let gain = |cell: &GridCell| cell.ratio.map(|ratio| if more { ratio.ratio } else { 1.0 / ratio.ratio });
+    let proven = |cell: &&GridCell| {
+        cell.ratio.filter(has_ends).is_some_and(|ratio| if more { ratio.low > 1.0 } else { ratio.high < 1.0 })
+    };
+    let worse = |cell: &GridCell| {
+        cell.ratio.filter(has_ends).is_some_and(|ratio| if more { ratio.high < 1.0 } else { ratio.low > 1.0 })
+    };
+    let best = curves
+        .cells
+        .iter()
+        .filter(proven)
+        .max_by(|a, b| gain(a).unwrap_or(0.0).total_cmp(&gain(b).unwrap_or(0.0)));
+    let all_worse = || curves.cells.iter().skip(1).all(worse).then(|| curves.cells.first()).flatten();
+    best.or_else(all_worse)
+}
+
+/// "mtu: has an effect"; "tso: no effect larger than 4 %".
+pub(super) fn effect(effect: &FactorEffect) -> String {
+    let name = safe(&effect.factor);
+    match (effect.has_effect, effect.at_most) {
+        (true, Some(share)) if share < 1.0 => format!("{name} has an effect, of {} at most", percent(share)),
+        (true, Some(share)) => format!("{name} has an effect, {}× at most", number(1.0 + share)),
+        (true, None) => format!("{name} has an effect"),
+        (false, Some(share)) => format!("{name} has no effect larger than {}", percent(share)),
+        (false, None) => format!("{name}: too few trials for an answer"),
+    }
+}
+
+fn percent(share: f64) -> String {
+    match share * 100.0 {
+        percent if percent < 9.95 => format!("{percent:.1} %"),
+        percent => format!("{percent:.0} %"),
+    }
+}

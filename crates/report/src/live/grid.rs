@@ -1,0 +1,103 @@
+//! How far a grid is.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use landspeed_record::{Grid, GridTrial};
+use landspeed_units::Nanos;
+
+use super::{Moving, clock};
+use crate::words::counted;
+use crate::{Output, about, safe};
+
+/// A line on standard error: which trial of which block is next, and how long the rest takes.
+pub struct GridProgress {
+    now: Arc<Mutex<Now>>,
+    moving: Moving,
+}
+
+struct Now {
+    grid: Grid,
+    blocks: u32,
+    /// Trials that were made since the grid began or went on, and before.
+    made: usize,
+    before: usize,
+    last: Option<(u32, u32)>,
+    began: Instant,
+}
+
+impl GridProgress {
+    /// Says what is about to be done: `blocks` at most, with `done` trials in the record already.
+    pub fn new(output: Output, grid: &Grid, blocks: u32, done: usize) -> GridProgress {
+        let now =
+            Now { grid: grid.clone(), blocks, made: 0, before: done, last: None, began: Instant::now() };
+        let total = now.total();
+        let now = Arc::new(Mutex::new(now));
+        let seen = Arc::clone(&now);
+        let line = move |width: Option<usize>| {
+            let line = lock(&seen).line();
+            if width.is_some() && !line.is_empty() { format!("  {line}") } else { line }
+        };
+        let moving = Moving::new(output, line);
+        moving.say(&total);
+        GridProgress { now, moving }
+    }
+
+    /// A trial was made; one that gave no figures is told.
+    pub fn take(&mut self, trial: &GridTrial) {
+        let mut now = lock(&self.now);
+        now.made += 1;
+        now.last = Some((trial.block, trial.cell));
+        let name = now.grid.name_of(trial.cell);
+        drop(now);
+        if let Some(why) = &trial.failed {
+            self.moving.say(&safe(&format!("{name}: no figure: {why}")));
+        }
+    }
+}
+
+fn lock(now: &Mutex<Now>) -> MutexGuard<'_, Now> {
+    now.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Now {
+    /// "24 cells, 8 blocks of 24 trials: about 2 min".
+    fn total(&self) -> String {
+        let cells = counted(self.grid.cells() as usize, "cell");
+        match (self.blocks_are_known(), self.grid.budget_ns) {
+            (true, _) => {
+                format!("{cells}, {}: {}", counted(self.blocks as usize, "block"), about(self.time()))
+            }
+            (false, Nanos(0)) => format!("{cells}, until they are known well enough"),
+            (false, budget) => format!("{cells}, for {}", about(budget)),
+        }
+    }
+
+    /// Whether a number of blocks, and nothing else, ends the grid.
+    fn blocks_are_known(&self) -> bool {
+        self.grid.precision.is_none() && self.grid.budget_ns == Nanos(0)
+    }
+
+    fn trials(&self) -> usize {
+        // A block that visits a part of the cells makes the reference once more.
+        self.grid.cells() as usize * self.grid.blocks.unwrap_or(self.blocks) as usize
+    }
+
+    /// What all trials that are left take.
+    fn time(&self) -> Nanos {
+        let left = self.trials().saturating_sub(self.before + self.made) as u64;
+        let each = match self.made {
+            0 => self.grid.trial_ns,
+            made => Nanos(Nanos::from(self.began.elapsed()).0 / made as u64),
+        };
+        each.times(left)
+    }
+
+    fn line(&self) -> String {
+        let Some((block, cell)) = self.last else { return String::new() };
+        let used = clock(self.began.elapsed().into());
+        let left =
+            if self.blocks_are_known() { format!("  {} left", about(self.time())) } else { String::new() };
+        safe(&format!("{used}{left}  block {}  {}", block + 1, self.grid.name_of(cell)))
+    }
+}
