@@ -32,7 +32,7 @@ impl Factor {
 
     /// The values of a list, or the ranges. Where a value may hold commas itself, semicolons separate.
     fn parts<'a>(&self, text: &'a str) -> impl Iterator<Item = &'a str> + use<'a> {
-        let holds_commas = matches!(self.domain, Domain::CpuList | Domain::Text(_));
+        let holds_commas = matches!(self.domain, Domain::CpuList);
         text.split(if holds_commas { ';' } else { ',' }).map(str::trim)
     }
 

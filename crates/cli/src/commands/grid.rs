@@ -241,6 +241,11 @@ impl Ground for Place<'_> {
     fn in_lab(&self) -> bool {
         self.named.in_lab()
     }
+
+    fn rtt(&self, path: &Settings) -> Option<Nanos> {
+        let words = landspeed_topology::with_parameters(&self.words, path);
+        Some(landspeed_topology::path(&words).ok()??.rtt())
+    }
 }
 
 /// The record's file first, then the person who watches.

@@ -6,6 +6,7 @@
 mod setting;
 mod vary;
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use landspeed_analysis::figures;
@@ -38,6 +39,9 @@ pub trait Ground {
 
     /// Whether landspeed made them on this machine.
     fn in_lab(&self) -> bool;
+
+    /// The idle round trip over a link with these parameters, where it is known before one goes there.
+    fn rtt(&self, path: &Settings) -> Option<Nanos>;
 }
 
 /// What the record's first line says of a grid.
@@ -63,9 +67,14 @@ const BESIDE: Nanos = Nanos::millis(15);
 /// Values that these hosts cannot have.
 pub fn prepare(asked: Grid, ground: &mut dyn Ground) -> Result<Grid, Error> {
     let in_lab = ground.in_lab();
+    let paths = (0..asked.cells())
+        .map(|cell| Ok(setting(&asked, cell)?.path))
+        .collect::<Result<BTreeSet<_>, Error>>()?;
+    let longest = paths.iter().filter_map(|path| ground.rtt(path)).max().unwrap_or_default();
     let pair = ground.pair();
     check(&asked, pair, in_lab)?;
-    let timing = Timing::for_rtt(pair.path.rtt_ns);
+    let rtt = pair.path.rtt_ns.max(longest);
+    let timing = Timing::for_rtt(rtt);
     let mut grid = asked;
     for factor in &mut grid.factors {
         if !sides(factor.place).is_empty() {
@@ -84,7 +93,7 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground) -> Result<Grid, Error> {
         grid.warm_up_ns = timing.warm_up;
     }
     let times: Vec<Nanos> =
-        (0..grid.cells()).map(|cell| trial_time(&grid, cell, pair)).collect::<Result<_, _>>()?;
+        (0..grid.cells()).map(|cell| trial_time(&grid, cell, rtt)).collect::<Result<_, _>>()?;
     let all: Nanos = times.iter().copied().sum();
     grid.trial_ns = all.0.checked_div(times.len() as u64).map_or(BESIDE, Nanos);
     Ok(grid)
@@ -93,9 +102,9 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground) -> Result<Grid, Error> {
 /// The parameter of workloads that run for a set time.
 const TIME: &str = "time";
 
-fn trial_time(grid: &Grid, cell: u32, pair: &Pair) -> Result<Nanos, Error> {
+fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Nanos, Error> {
     let Setting { workload, .. } = setting(grid, cell)?;
-    let round_trips = pair.path.rtt_ns.times(6);
+    let round_trips = rtt.times(6);
     Ok(Nanos(lasts(&workload, grid.warm_up_ns).0 + (grid.warm_up_ns + BESIDE + round_trips).0))
 }
 

@@ -45,6 +45,8 @@ pub(crate) struct Axis {
     pub(crate) ticks: Vec<(f64, String)>,
     /// Whether the ticks are names, too long to lie side by side.
     pub(crate) is_slanted: bool,
+    /// Values that it has room for beside those that are drawn, so that several drawings compare at a glance.
+    pub(crate) shared: Option<(f64, f64)>,
 }
 
 impl Axis {
@@ -54,11 +56,18 @@ impl Axis {
             spread: Spread::Log,
             ticks: Vec::new(),
             is_slanted: false,
+            shared: None,
         }
     }
 
     pub(crate) fn from_zero(title: &str) -> Self {
-        Axis { title: title.to_owned(), spread: Spread::FromZero, ticks: Vec::new(), is_slanted: false }
+        Axis {
+            title: title.to_owned(),
+            spread: Spread::FromZero,
+            ticks: Vec::new(),
+            is_slanted: false,
+            shared: None,
+        }
     }
 
     pub(crate) fn at(self, ticks: impl IntoIterator<Item = f64>) -> Self {
@@ -66,6 +75,7 @@ impl Axis {
     }
 
     fn scale(&self, values: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
+        let values = values.chain(self.shared.into_iter().flat_map(|(low, high)| [low, high]));
         match self.spread {
             Spread::Log => Scale::log(values, from, to),
             Spread::FromZero => Scale::linear(0.0, values.fold(0.0, f64::max), from, to),

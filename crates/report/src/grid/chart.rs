@@ -8,7 +8,9 @@ use super::words;
 use crate::chart::lines::{Axis, Lines, Mark, Point, Room, Series, Spread};
 use crate::safe;
 
-const ROOM: Room = Room { width: 760.0, names: 150.0, bottom: 330.0 };
+const ALONE: Room = Room { width: 760.0, names: 150.0, bottom: 330.0 };
+/// Of drawings side by side.
+const BESIDE: Room = Room { width: 450.0, names: 104.0, bottom: 230.0 };
 /// Tints of curves; more curves begin again.
 const TINTS: usize = 8;
 /// Most drawings, and most dots in all of them.
@@ -120,9 +122,9 @@ impl Drawing<'_> {
                 cells.len()
             ),
             caption,
-            room: ROOM,
+            room: if self.others.is_empty() { ALONE } else { BESIDE },
             x: self.x(),
-            y: self.y(&format!("{}{unit}", figure.to_lowercase())),
+            y: self.y(&format!("{}{unit}", figure.to_lowercase()), per),
             series,
             uprights: Vec::new(),
             events: Vec::new(),
@@ -178,7 +180,13 @@ impl Drawing<'_> {
             let ticks: Vec<(f64, String)> =
                 names.enumerate().map(|(place, name)| (place as f64 + 1.0, name)).collect();
             let is_slanted = ticks.iter().map(|(_, name)| name.chars().count()).sum::<usize>() > 60;
-            return Axis { title: name, spread: Spread::Places(ticks.len()), ticks, is_slanted };
+            return Axis {
+                title: name,
+                spread: Spread::Places(ticks.len()),
+                ticks,
+                is_slanted,
+                shared: None,
+            };
         }
         let (low, high) = (
             amounts.iter().copied().fold(f64::INFINITY, f64::min),
@@ -193,10 +201,12 @@ impl Drawing<'_> {
         }
     }
 
-    fn y(&self, title: &str) -> Axis {
+    fn y(&self, title: &str, per: f64) -> Axis {
         let values = || self.curves.cells.iter().filter_map(|cell| cell.mean);
         let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
-        if high / low.max(1e-300) >= 10.0 { Axis::log(title) } else { Axis::from_zero(title) }
+        let axis = if high / low.max(1e-300) >= 10.0 { Axis::log(title) } else { Axis::from_zero(title) };
+        let dots = || self.dots.iter().map(|(_, figure)| figure / per);
+        Axis { shared: Some((dots().fold(f64::INFINITY, f64::min), dots().fold(0.0, f64::max))), ..axis }
     }
 
     /// What values are divided by, and the unit that they have then.

@@ -98,7 +98,7 @@ pub(super) fn headline(report: &GridReport) -> String {
         }
         _ if curves.cells.len() < 2 => cell(report, reference),
         Some(_) => format!("best: {}, where it began", cell(report, reference)),
-        None => "no difference from the first is proven".to_owned(),
+        None => "no cell is proven better than the first".to_owned(),
     }
 }
 

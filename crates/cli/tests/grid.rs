@@ -1,0 +1,178 @@
+//! `landspeed measure --vary`: real trials in labs and on hosts by ssh, interrupted and continued, and each mistake told in a
+//! line.
+
+mod support;
+
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use landspeed_record::{GridEnd, GridReport};
+use rustix::process::Signal;
+use support::hosts::Hosts;
+use support::ours::{Place, processes, signal, within};
+use support::{LANDSPEED, needs_root, text};
+
+fn report(output: &Output) -> GridReport {
+    let (out, err) = text(output);
+    assert!(output.status.success(), "{err}");
+    serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}\n{err}"))
+}
+
+/// Trials of each cell, in the cells' order.
+fn trials(report: &GridReport) -> Vec<u32> {
+    report.figures[0].cells.iter().map(|cell| cell.trials).collect()
+}
+
+#[test]
+fn every_combination_is_measured_in_every_block_and_the_lab_goes() {
+    needs_root!();
+    let place = Place::new();
+    let vary = ["--vary", "tso=on,off", "--vary", "write-size=1K,64K", "--vary", "transport=tcp,unix"];
+    let args =
+        [&["measure", "stream", "-t", "50ms", "--blocks", "4", "--factorial", "--json"][..], &vary].concat();
+    let found = report(&place.landspeed(&args).output().expect("landspeed runs"));
+    assert_eq!((found.blocks, found.trials, found.failed), (4, 32, 0));
+    assert_eq!((trials(&found), found.ended), (vec![4; 8], Some(GridEnd::Blocks)));
+    assert_eq!(found.void, None);
+    let curves = &found.figures[0];
+    let cell = |values: [&str; 3]| curves.cells.iter().find(|cell| cell.values == values).expect("a cell");
+    // Sixty-four times as many calls for a byte cost more than noise can hide.
+    let gain = cell(["on", "65536", "tcp"]).ratio.expect("an interval");
+    assert!(gain.low > 1.0, "{gain:?}");
+    assert!(curves.cells[0].ratio.is_none(), "the reference has no ratio to itself");
+    let alone = curves.factorial.iter().find(|one| one.factors == ["write-size"] && one.given == "alone");
+    assert!(alone.expect("an effect").ratio.ratio > 1.0);
+    // What was set reached the kernel: a lab's tso is read back by whoever writes it, and processor time is told too.
+    assert!(found.figures.len() >= 2, "cost beside goodput");
+    assert!(processes(place.path()).is_empty(), "{:?}", processes(place.path()));
+}
+
+#[test]
+fn a_grid_that_was_stopped_is_shown_and_goes_on_where_it_was() {
+    needs_root!();
+    let place = Place::new();
+    let args = [
+        "measure",
+        "stream",
+        "-t",
+        "100ms",
+        "--vary",
+        "mtu=1500,9000",
+        "--vary",
+        "flows=1,2",
+        "--blocks",
+        "50",
+    ];
+    let child =
+        place.landspeed(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let record =
+        || std::fs::read_dir(place.path().join("data/landspeed")).into_iter().flatten().flatten().next();
+    let written = |trials: usize| {
+        let text = record().and_then(|entry| std::fs::read_to_string(entry.path()).ok()).unwrap_or_default();
+        text.lines().filter(|line| line.starts_with(r#"{"line":"grid-trial""#)).count() >= trials
+    };
+    assert!(within(Duration::from_secs(30), || written(18)), "no trials are written");
+    let ids = place.labs_of(child.id());
+    signal(child.id() as i32, Signal::INT);
+    let output = child.wait_with_output().expect("it ends");
+    let (out, err) = text(&output);
+    assert!(output.status.success() && out.contains("unfinished: it was stopped"), "{out}{err}");
+    assert!(
+        within(Duration::from_secs(10), || place.left(&ids, &[]).is_empty()),
+        "{:?}",
+        place.left(&ids, &[])
+    );
+
+    let again = ["measure", "stream", "--resume", "last", "--blocks", "7", "--json"];
+    let found = report(&place.landspeed(&again).output().expect("landspeed runs"));
+    assert_eq!(found.ended, Some(GridEnd::Blocks));
+    assert!(found.blocks >= 6 && trials(&found).iter().all(|count| *count >= 6), "{:?}", trials(&found));
+    let shown = place.landspeed(&["show", "last"]).output().expect("landspeed runs");
+    let (out, err) = text(&shown);
+    assert!(out.contains("mtu") && out.contains("to the first") && !out.contains("unfinished"), "{out}{err}");
+    let listed = text(&place.landspeed(&["records"]).output().expect("landspeed runs")).0;
+    assert!(listed.contains("grid") && listed.contains("4 cells of stream"), "{listed}");
+    // A grid of another workload is not gone on with by mistake.
+    let other =
+        place.landspeed(&["measure", "pingpong", "--resume", "last"]).output().expect("landspeed runs");
+    assert_eq!((other.status.code(), text(&other).1.contains("of stream, not of pingpong")), (Some(2), true));
+}
+
+#[test]
+fn the_labs_link_is_a_factor_too() {
+    needs_root!();
+    let place = Place::new();
+    let args = ["measure", "pingpong", "lab:wan:rate=1G", "--vary", "rtt=2ms,8ms", "--blocks", "6", "--json"];
+    let found = report(&place.landspeed(&args).output().expect("landspeed runs"));
+    let curves = &found.figures[0];
+    let medians: Vec<f64> = curves.cells.iter().filter_map(|cell| Some(cell.mean? / 1e6)).collect();
+    // The link delays by what it was told; what a machine adds to it only delays more.
+    assert!((2.0..4.0).contains(&medians[0]) && (8.0..11.0).contains(&medians[1]), "{medians:?}");
+    assert!(curves.effects[0].has_effect && found.factors[0].is_slow);
+}
+
+#[test]
+fn hosts_by_ssh_are_as_they_were() {
+    needs_root!();
+    let hosts = Hosts::new();
+    let before = hosts.snapshot();
+    let reach = hosts.reach();
+    let reach: Vec<&str> = reach.iter().map(String::as_str).collect();
+    let args = [
+        "measure",
+        "stream",
+        "-t",
+        "100ms",
+        "--vary",
+        "mtu@a=1500,1400",
+        "--vary",
+        "gro@b=on,off",
+        "--blocks",
+        "3",
+    ];
+    let asked = hosts.landspeed(&[&args[..], &reach].concat()).output().expect("landspeed runs");
+    assert!(!asked.status.success() && text(&asked).1.contains("--yes"), "it asks before it changes hosts");
+    let done = hosts.landspeed(&[&args[..], &["--yes", "--json"], &reach].concat()).output().expect("runs");
+    let found = report(&done);
+    assert_eq!((found.trials, found.void), (12, None));
+    assert_eq!(hosts.differences(&before), Vec::<String>::new());
+}
+
+#[test]
+fn each_mistake_is_told_in_a_line() {
+    let place = Place::new();
+    let told = |vary: &[&str], words: &[&str]| {
+        let args = [&["measure", "stream"], vary].concat();
+        let output = place.landspeed(&args).output().expect("landspeed runs");
+        let (out, err) = text(&output);
+        assert_eq!(
+            (output.status.code(), err.trim_end().lines().count()),
+            (Some(2), 1),
+            "{vary:?}: {out}{err}"
+        );
+        words.iter().for_each(|word| assert!(err.contains(word), "{vary:?}: no '{word}' in {err}"));
+    };
+    told(&["--vary", "mtu"], &["mtu", "FACTOR=VALUE"]);
+    told(&["--vary", "mtuu=1500"], &["mtuu", "did you mean mtu?"]);
+    told(&["--vary", "mtu=1500,90"], &["mtu", "'90'", "1280"]);
+    told(&["--vary", "mtu=9000..1500"], &["mtu", "goes up"]);
+    told(&["--vary", "flows@b=1,2"], &["flows@b", "@a or @b"]);
+    told(&["--vary", "mtu=1500,9000", "--vary", "mtu@a=1500,9000"], &["mtu", "twice"]);
+    told(&["--vary", "rtt=1ms,2ms"], &["rtt"]);
+    told(&["--vary", "mtu=1500,9000", "--by", "tso"], &["--by tso", "not varied"]);
+    told(&["--vary", "mtu=1500,2000,9000", "--factorial"], &["--factorial", "mtu", "3"]);
+    told(&["--vary", "transport=tcp,udp", "--vary", "nodelay=on,off"], &["transport=udp", "nodelay"]);
+    told(&["--vary", "reverse=on,off", "--vary", "bidir=on,off"], &["bidir"]);
+    told(&["--vary", "flows=1..256", "--vary", "write-size=1..1M+4K"], &["combinations"]);
+}
+
+#[test]
+fn without_root_it_says_what_it_lacks() {
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=65534", "--regid=65534", "--clear-groups", LANDSPEED, "measure", "stream"]);
+    command.args(["--vary", "mtu=1500,9000"]).env("XDG_DATA_HOME", "/nonexistent").stdin(Stdio::null());
+    needs_root!();
+    let output = command.output().expect("setpriv runs");
+    let (_, err) = text(&output);
+    assert!(!output.status.success() && err.contains("root") && err.trim_end().lines().count() == 1, "{err}");
+}
