@@ -4,6 +4,7 @@ mod cc;
 mod compare;
 mod grid;
 mod measure;
+mod run;
 mod tune;
 
 use std::net::IpAddr;
@@ -20,6 +21,7 @@ pub(crate) use cc::{CcAction, CcArgs};
 pub(crate) use compare::{AskArg, CompareArgs};
 pub(crate) use grid::GridArgs;
 pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs};
+pub(crate) use run::{ExperimentsArgs, RunArgs};
 pub(crate) use tune::{BaselineArg, GoalArg, TuneArgs};
 
 const EXAMPLES: &str = "Examples:\n  \
@@ -45,6 +47,10 @@ pub(crate) enum Command {
     Explain(ExplainArgs),
     /// Measure a path with one workload
     Measure(MeasureArgs),
+    /// Measure an experiment that a file describes, and set it beside what was published
+    Run(RunArgs),
+    /// List the experiments that ship
+    Experiments(ExperimentsArgs),
     /// Compare congestion controls over one path, on sockets or simulated
     Compare(CompareArgs),
     /// Check this host's settings; changes nothing

@@ -74,6 +74,8 @@ fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Explain(args) => commands::explain::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Measure(args) => commands::measure::run(args),
+        Command::Run(args) => commands::run::run(&args),
+        Command::Experiments(args) => commands::run::experiments(&args),
         Command::Agent(args) => commands::agent::run(&args),
         Command::Generate(args) => commands::generate::run(&args),
         Command::Guardian => Ok(landspeed_knob::journal::guardian_main()),

@@ -11,6 +11,7 @@ mod curve;
 mod error;
 mod explain;
 mod factors;
+mod file;
 mod grid;
 mod host;
 mod measure;
@@ -30,8 +31,10 @@ pub use explain::{
     explain_time, glance_at_top,
 };
 pub use factors::{all_factors, factors, flow, transport_of};
+pub use file::{Experiment, FileError, read_experiment, usual_by};
 pub use grid::{
-    GridHead, Ground, begin_grid, check_grid, planned_blocks, prepare, resume_grid, run_grid, vary,
+    GridHead, Ground, Names, begin_grid, bundle, check_grid, factor, path_of, planned_blocks, prepare,
+    resume_grid, run_grid, set, turns_knobs, vary,
 };
 pub use host::Host;
 pub use measure::{Measurement, measure};

@@ -57,8 +57,9 @@ pub use explain::{
 };
 pub use figure::{Amount, Figure, Headline, PartFigures};
 pub use grid::{
-    FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEnd,
-    GridFactor, GridFigure, GridPlace, GridReport, GridTrial, LevelKind,
+    Agreement, Expectation, ExpectationTest, Expected, FactorEffect, FactorialEffect, GRID_FORMAT, Grid,
+    GridCell, GridContrast, GridCurves, GridEnd, GridFactor, GridFigure, GridPlace, GridReport, GridSetting,
+    GridTrial, LevelKind, MissingLevel, Shape,
 };
 pub use host::{Conflict, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{NotTaken, decode};

@@ -1,21 +1,22 @@
 //! `landspeed measure WORKLOAD --vary`.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use landspeed_experiment::{
-    Error, GridHead, Ground, Pair, Sink, begin_grid, check_grid, planned_blocks, prepare, resume_grid,
-    run_grid, vary,
+    Error, GridHead, Ground, Names, Pair, Sink, begin_grid, check_grid, path_of, planned_blocks, prepare,
+    resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
-use landspeed_record::{Grid, GridPlace, GridTrial, Line, Record, Settings, WriteError, Writer};
+use landspeed_record::{Grid, GridPlace, GridSetting, GridTrial, Line, Record, Settings, WriteError, Writer};
 use landspeed_report::live::GridProgress;
 use landspeed_report::{Detail, Output, json};
 use landspeed_transport::settings::FLOWS;
 use landspeed_units::Nanos;
 
-use crate::args::{FormArgs, HostArgs, MeasureArgs};
+use crate::args::{FormArgs, HostArgs, MeasureArgs, OutputArgs};
 use crate::data;
 use crate::data::RecordArg;
 use crate::hosts::{Joined, NamedHosts, set_of};
@@ -25,15 +26,30 @@ use crate::stop::Stop;
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let stop = Stop::on_signals().context("cannot take signals over")?;
     let common = &args.common;
+    let wishes = Wishes {
+        hosts: &common.hosts,
+        yes: common.grid.yes,
+        lacks_are_told: false,
+        output: &common.output,
+        full: false,
+    };
     let job = match &common.grid.resume {
         Some(named) => Job::resumed(&data::find(named, common.output.data_dir.as_deref())?, args)?,
-        None => Job::fresh(args)?,
+        None => Job::of(asked(args).map_err(usage)?, common.hosts.hosts.clone(), &wishes)?,
     };
-    stop.at_once("nothing was changed");
-    let file = job.measure(args, &stop)?;
-    let record = landspeed_record::read(&file)?;
-    let named = RecordArg::Last.again(common.output.data_dir.as_deref(), &file);
-    present(&record, &file, &named, &common.output.form, Detail::Brief)
+    job.finish(&wishes, &stop)
+}
+
+/// How a grid is to be measured and shown.
+pub(crate) struct Wishes<'a> {
+    /// How to reach the hosts.
+    pub(crate) hosts: &'a HostArgs,
+    /// Whether settings of real hosts change without a question.
+    pub(crate) yes: bool,
+    /// Whether values that the hosts cannot have are left out and told, and no error.
+    pub(crate) lacks_are_told: bool,
+    pub(crate) output: &'a OutputArgs,
+    pub(crate) full: bool,
 }
 
 /// Shows the grid of a record; the exit code says whether its figures may be used.
@@ -51,7 +67,7 @@ pub(crate) fn present(
 }
 
 /// A grid that is to be measured, or to go on.
-struct Job {
+pub(crate) struct Job {
     grid: Grid,
     words: Vec<String>,
     file: PathBuf,
@@ -61,10 +77,19 @@ struct Job {
 }
 
 impl Job {
-    fn fresh(args: &MeasureArgs) -> Result<Job> {
-        let grid = asked(args).map_err(usage)?;
-        let file = data::fresh(&data::folder(args.common.output.data_dir.as_deref())?, "grid", &data::now());
-        Ok(Job { grid, words: args.common.hosts.hosts.clone(), file, done: Vec::new(), writer: None })
+    pub(crate) fn of(grid: Grid, words: Vec<String>, wishes: &Wishes<'_>) -> Result<Job> {
+        let file = data::fresh(&data::folder(wishes.output.data_dir.as_deref())?, "grid", &data::now());
+        Ok(Job { grid, words, file, done: Vec::new(), writer: None })
+    }
+
+    /// Measures it and shows what came out.
+    pub(crate) fn finish(self, wishes: &Wishes<'_>, stop: &Stop) -> Result<ExitCode> {
+        stop.at_once("nothing was changed");
+        let file = self.measure(wishes, stop)?;
+        let record = landspeed_record::read(&file)?;
+        let named = RecordArg::Last.again(wishes.output.data_dir.as_deref(), &file);
+        let detail = if wishes.full { Detail::Full } else { Detail::Brief };
+        present(&record, &file, &named, &wishes.output.form, detail)
     }
 
     /// Goes on with a record: under the options of the command that began it, but for when it ends.
@@ -86,9 +111,9 @@ impl Job {
     }
 
     /// Measures it, and says where the record is.
-    fn measure(self, args: &MeasureArgs, stop: &Stop) -> Result<PathBuf> {
-        let hosts = HostArgs { hosts: self.words.clone(), ..args.common.hosts.clone() };
-        let turns = self.grid.factors.iter().any(|factor| is_knob(factor.place));
+    fn measure(self, wishes: &Wishes<'_>, stop: &Stop) -> Result<PathBuf> {
+        let hosts = HostArgs { hosts: self.words.clone(), ..wishes.hosts.clone() };
+        let turns = turns_knobs(&self.grid);
         let named = NamedHosts::parse(&hosts, turns)?.until(stop);
         let mut ground = Place { named: &named, words: self.words.clone(), at: None };
         let first = path_of(&self.grid, 0);
@@ -98,13 +123,13 @@ impl Job {
         let is_new = self.writer.is_none();
         let mut grid = self.grid;
         if is_new {
-            for factor in grid.factors.iter_mut().filter(|factor| factor.place == GridPlace::Topology) {
-                factor.toggle_ns = joining;
+            grid = prepare(grid, &mut ground, joining)?;
+            if !wishes.lacks_are_told {
+                refuse_missing(&grid)?;
             }
-            grid = prepare(grid, &mut ground)?;
             check_budget(&grid)?;
         }
-        if turns && !named.in_lab() && !args.common.grid.yes {
+        if turns && !named.in_lab() && !wishes.yes {
             agree(&question(&grid))?;
         }
         let writer = self.writer.map_or_else(|| Writer::create(&self.file), Ok)?;
@@ -124,24 +149,22 @@ impl Job {
     }
 }
 
-fn is_knob(place: GridPlace) -> bool {
-    matches!(place, GridPlace::A | GridPlace::B | GridPlace::Both)
+/// A value that was asked for on the command line and cannot be measured is an error.
+fn refuse_missing(grid: &Grid) -> Result<()> {
+    match grid.missing.first() {
+        None => Ok(()),
+        Some(missing) => bail!("it cannot be measured here: {}", missing.why),
+    }
 }
 
 fn question(grid: &Grid) -> String {
-    let knobs = grid.factors.iter().filter(|factor| is_knob(factor.place));
-    let names: Vec<&str> = knobs.map(|factor| factor.name.as_str()).collect();
+    let is_knob = |place| matches!(place, GridPlace::A | GridPlace::B | GridPlace::Both);
+    let knobs = grid.all_settings().filter(|one| is_knob(one.place)).map(|one| one.name.as_str());
+    let names: BTreeSet<&str> = knobs.collect();
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
     format!(
-        "{} change for seconds at a time and are restored. Other traffic\nwill notice.  Continue? [y/N] ",
-        names.join(", ")
+        "Settings change for seconds at a time and are restored: {names}.\nOther traffic will notice.  Continue? [y/N] "
     )
-}
-
-/// The parameters of the lab's link in a cell.
-fn path_of(grid: &Grid, cell: u32) -> Settings {
-    let values = grid.factors.iter().zip(grid.values_of(cell));
-    let of_lab = values.filter(|(factor, _)| factor.place == GridPlace::Topology);
-    of_lab.map(|(factor, value)| (factor.name.clone(), value.to_owned())).collect()
 }
 
 /// What the command line asks for; wrong values are refused before any host is reached.
@@ -150,7 +173,8 @@ fn asked(args: &MeasureArgs) -> Result<Grid> {
     let runner =
         landspeed_workload::find(&args.workload.name).context("clap takes the names of the table")?;
     let words = &common.hosts.hosts;
-    let factors = asked.vary.iter().map(|text| vary(text, runner, words)).collect::<Result<Vec<_>, _>>()?;
+    let names = Names { runner, words };
+    let factors = asked.vary.iter().map(|text| vary(text, names)).collect::<Result<Vec<_>, _>>()?;
     let by = match &asked.by {
         Some(name) => {
             let place = factors.iter().position(|factor| factor.name == *name);
@@ -168,7 +192,7 @@ fn asked(args: &MeasureArgs) -> Result<Grid> {
     }
     let grid = Grid {
         workload: args.workload.clone(),
-        flow,
+        base: of_flow(flow),
         warm_up_ns: common.warm_up.unwrap_or_default(),
         by,
         figure: asked.figure.unwrap_or_else(|| runner.figure()),
@@ -181,16 +205,16 @@ fn asked(args: &MeasureArgs) -> Result<Grid> {
         ..Grid::default()
     };
     if let Some(many) = grid.factors.iter().find(|factor| asked.factorial && factor.levels.len() != 2) {
-        anyhow::bail!("--factorial takes factors of two values, and {} has {}", many.name, many.levels.len());
+        bail!("--factorial takes factors of two values, and {} has {}", many.name, many.levels.len());
     }
     check_grid(&grid)?;
     Ok(grid)
 }
 
-/// With several factors, a curve for each value of the one with the fewest.
-fn usual_by(factors: &[landspeed_record::GridFactor]) -> Option<u32> {
-    let fewest = factors.iter().enumerate().min_by_key(|(_, factor)| factor.levels.len())?;
-    (factors.len() > 1).then_some(fewest.0 as u32)
+/// Settings of the flow, as a grid has them.
+fn of_flow(flow: Settings) -> Vec<GridSetting> {
+    let one = |(name, value)| GridSetting { name, value, place: GridPlace::Flow };
+    flow.into_iter().map(one).collect()
 }
 
 /// Refuses a budget in which the grid has no answer.
@@ -221,6 +245,13 @@ impl Place<'_> {
     }
 }
 
+/// The words of the lab with these parameters; "topology" among them is the lab itself.
+fn words_of(words: &[String], path: &Settings) -> Vec<String> {
+    let mut parameters = path.clone();
+    let lab = parameters.remove("topology").map(|word| vec![word]);
+    landspeed_topology::with_parameters(&lab.unwrap_or_else(|| words.to_vec()), &parameters)
+}
+
 impl Ground for Place<'_> {
     fn go(&mut self, path: &Settings) -> Result<bool, Error> {
         if self.at.as_ref().is_some_and(|(at, _)| at == path) {
@@ -228,7 +259,7 @@ impl Ground for Place<'_> {
         }
         // The lab before goes first: its addresses are the next one's.
         self.at = None;
-        let words = landspeed_topology::with_parameters(&self.words, path);
+        let words = words_of(&self.words, path);
         let joined = self.named.join_others(&words).map_err(|error| Error::Other(format!("{error:#}")))?;
         self.at = Some((path.clone(), joined));
         Ok(true)
@@ -243,7 +274,7 @@ impl Ground for Place<'_> {
     }
 
     fn rtt(&self, path: &Settings) -> Option<Nanos> {
-        let words = landspeed_topology::with_parameters(&self.words, path);
+        let words = words_of(&self.words, path);
         Some(landspeed_topology::path(&words).ok()??.rtt())
     }
 }

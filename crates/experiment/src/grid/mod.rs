@@ -11,20 +11,23 @@ use std::time::Instant;
 
 use landspeed_analysis::figures;
 use landspeed_analysis::grid::{self as order, Precision};
+use landspeed_factor::On;
 use landspeed_record::{
-    Cell, EndpointOutcome, Figures, Grid, GridEnd, GridPlace, GridTrial, Header, Line, RECORD_FORMAT, Record,
-    Restored, Settings, Side,
+    Cell, EndpointOutcome, Figures, Grid, GridEnd, GridPlace, GridSetting, GridTrial, Header, Line,
+    RECORD_FORMAT, Record, Restored, Settings, Side,
 };
 use landspeed_units::Nanos;
 use landspeed_workload::lasts;
 
 use crate::block::refused;
 use crate::trial::Timing;
+use crate::tune::{Baseline, sc03};
 use crate::{Error, Pair, Sink, Watching};
-use setting::{Setting, check, knobs, setting, sides};
+use setting::{Setting, check_base, knobs, missing, refused as refuses, setting};
+use vary::Settled;
 
-pub use setting::check_grid;
-pub use vary::vary;
+pub use setting::{check_grid, path_of, turns_knobs};
+pub use vary::{Names, bundle, factor, set, vary};
 
 /// Where a grid is measured. Varying a parameter of a lab's link means another lab.
 pub trait Ground {
@@ -61,32 +64,33 @@ const MOST_PASSES: u32 = 100;
 /// Connecting, proving the flows, and the answers of both ends.
 const BESIDE: Nanos = Nanos::millis(15);
 
-/// `asked` as these hosts are: how long trials take on their path, and what is slow to change there.
+/// `asked` as these hosts are: how long trials take on their path, what is slow to change there, and without the values that
+/// they cannot have, which are told in [`Grid::missing`]. `another` is how long another lab takes.
 ///
 /// # Errors
-/// Values that these hosts cannot have.
-pub fn prepare(asked: Grid, ground: &mut dyn Ground) -> Result<Grid, Error> {
+/// Hosts that cannot have any value of a factor, or what is set in all cells.
+pub fn prepare(asked: Grid, ground: &mut dyn Ground, another: Nanos) -> Result<Grid, Error> {
     let in_lab = ground.in_lab();
-    let paths = (0..asked.cells())
-        .map(|cell| Ok(setting(&asked, cell)?.path))
-        .collect::<Result<BTreeSet<_>, Error>>()?;
-    let longest = paths.iter().filter_map(|path| ground.rtt(path)).max().unwrap_or_default();
+    let rtt = longest_rtt(&asked, ground)?;
     let pair = ground.pair();
-    check(&asked, pair, in_lab)?;
-    let rtt = pair.path.rtt_ns.max(longest);
-    let timing = Timing::for_rtt(rtt);
     let mut grid = asked;
-    for factor in &mut grid.factors {
-        if !sides(factor.place).is_empty() {
-            let found = crate::all_factors().find(&factor.name)?;
-            factor.toggle_ns = pair.view(in_lab, |path| path.toggle(found));
-            factor.is_slow = factor.toggle_ns > vary::SLOW;
-        }
+    check_base(&grid, pair, in_lab)?;
+    if grid.baseline == Baseline::Sc03.name() {
+        grid.base = [baseline(&grid, pair, in_lab)?, std::mem::take(&mut grid.base)].concat();
     }
+    grid.missing = missing(&grid, pair, in_lab)?;
+    leave_out(&mut grid)?;
+    for factor in &mut grid.factors {
+        let toggle = |one: &GridSetting| toggle(one, pair, in_lab, another);
+        let sums = factor.sets.iter().map(|set| set.iter().map(toggle).sum::<Nanos>());
+        factor.toggle_ns = sums.max().unwrap_or_default();
+        *factor = std::mem::take(factor).settled();
+    }
+    let timing = Timing::for_rtt(rtt);
     let named = landspeed_workload::find(&grid.workload.name);
     let has_time = named.is_some_and(|runner| runner.parameters().iter().any(|one| one.name == TIME));
-    let varied = grid.factors.iter().any(|factor| factor.name == TIME && factor.place == GridPlace::Workload);
-    if has_time && !varied {
+    let is_set = grid.all_settings().any(|one| one.name == TIME && one.place == GridPlace::Workload);
+    if has_time && !is_set {
         grid.workload.parameters.entry(TIME.to_owned()).or_insert_with(|| timing.stream.exact());
     }
     if grid.warm_up_ns == Nanos(0) && named.is_some_and(|runner| runner.warm_up() > Nanos(0)) {
@@ -97,6 +101,65 @@ pub fn prepare(asked: Grid, ground: &mut dyn Ground) -> Result<Grid, Error> {
     let all: Nanos = times.iter().copied().sum();
     grid.trial_ns = all.0.checked_div(times.len() as u64).map_or(BESIDE, Nanos);
     Ok(grid)
+}
+
+/// What the baseline sets, without what these hosts lack and what the grid sets itself.
+fn baseline(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<GridSetting>, Error> {
+    let mut found = Vec::new();
+    for (name, value) in sc03() {
+        let factor = crate::all_factors().find(name)?;
+        let place = match factor.on {
+            On::Flow => GridPlace::Flow,
+            On::Sender => GridPlace::A,
+            On::Receiver => GridPlace::B,
+            On::Both => GridPlace::Both,
+        };
+        let one = GridSetting { name: name.to_owned(), place, value };
+        if refuses(&one, pair, in_lab)?.is_none() {
+            found.push(one);
+        }
+    }
+    found.retain(|one| !grid.base.iter().any(|own| own.name == one.name));
+    Ok(found)
+}
+
+/// The longest idle round trip of any lab that the grid goes to, or of the hosts at hand.
+fn longest_rtt(grid: &Grid, ground: &mut dyn Ground) -> Result<Nanos, Error> {
+    let paths: BTreeSet<Settings> = (0..grid.cells()).map(|cell| path_of(grid, cell)).collect();
+    let planned = paths.iter().filter_map(|path| ground.rtt(path)).max().unwrap_or_default();
+    Ok(planned.max(ground.pair().path.rtt_ns))
+}
+
+/// About how long a setting takes to change here.
+fn toggle(one: &GridSetting, pair: &Pair, in_lab: bool, another: Nanos) -> Nanos {
+    match one.place {
+        GridPlace::Topology => another,
+        GridPlace::Flow | GridPlace::Workload => Nanos(0),
+        GridPlace::A | GridPlace::B | GridPlace::Both => {
+            let found = crate::all_factors().find(&one.name);
+            found.map_or(Nanos(0), |found| pair.view(in_lab, |path| path.toggle(found)))
+        }
+    }
+}
+
+/// Takes the values that the hosts cannot have out of their factors.
+fn leave_out(grid: &mut Grid) -> Result<(), Error> {
+    for factor in &mut grid.factors {
+        let gone =
+            |level: &str| grid.missing.iter().find(|one| one.factor == factor.name && one.level == level);
+        let kept: Vec<usize> =
+            (0..factor.levels.len()).filter(|n| gone(&factor.levels[*n]).is_none()).collect();
+        if kept.is_empty() {
+            let why = gone(&factor.levels[0]).map_or("", |missing| missing.why.as_str());
+            return Err(Error::Other(format!("{} cannot be varied here: {why}", factor.name)));
+        }
+        factor.sets = kept.iter().map(|n| factor.sets[*n].clone()).collect();
+        if !factor.amounts.is_empty() {
+            factor.amounts = kept.iter().map(|n| factor.amounts[*n]).collect();
+        }
+        factor.levels = kept.iter().map(|n| factor.levels[*n].clone()).collect();
+    }
+    Ok(())
 }
 
 /// The parameter of workloads that run for a set time.
@@ -227,8 +290,7 @@ impl Run<'_> {
     /// Whether the block came to its end.
     fn block(&mut self, number: u32) -> Result<bool, Error> {
         for plot in order::block(self.grid, number) {
-            let path = setting(self.grid, plot.cells[0])?.path;
-            self.go(&path)?;
+            self.go(&path_of(self.grid, plot.cells[0]))?;
             for cell in plot.cells {
                 if self.sink.stop() {
                     return Ok(false);
@@ -242,12 +304,11 @@ impl Run<'_> {
 
     /// Goes to hosts over this path; what was turned on those before is put back first.
     fn go(&mut self, path: &Settings) -> Result<(), Error> {
-        if self.grid.factors.iter().any(|factor| factor.place == GridPlace::Topology) && self.turned {
+        if self.grid.all_settings().any(|one| one.place == GridPlace::Topology) && self.turned {
             self.restored()?;
         }
         let others = self.ground.go(path)?;
-        let turns = self.grid.factors.iter().any(|factor| !sides(factor.place).is_empty());
-        if turns && (others || !self.turned) {
+        if turns_knobs(self.grid) && (others || !self.turned) {
             self.ground.pair().reserve()?;
             self.turned = true;
         }

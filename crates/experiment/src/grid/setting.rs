@@ -1,7 +1,8 @@
 //! From a cell of a grid to what is set and what runs.
 
-use landspeed_record::{Cell, Grid, GridFactor, GridPlace, Settings, Side, TrialSpec, Workload};
-use landspeed_transport::settings::TRANSPORT;
+use landspeed_record::{
+    Cell, Grid, GridPlace, GridSetting, MissingLevel, Settings, Side, TrialSpec, Workload,
+};
 use landspeed_workload as workload;
 
 use crate::factors::{all_factors, flow, transport_of};
@@ -11,9 +12,9 @@ use crate::{Error, Pair};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Setting {
     pub(super) workload: Workload,
-    /// Knobs that are varied, with what they need, and the whole flow.
+    /// Knobs that are set, with what they need, and the whole flow.
     pub(super) cell: Cell,
-    /// Parameters of the lab that are varied.
+    /// Which lab, where that is varied: its parameters, or all of it under the name "topology".
     pub(super) path: Settings,
 }
 
@@ -27,67 +28,103 @@ pub(super) fn sides(place: GridPlace) -> &'static [Side] {
     }
 }
 
-/// The values of a cell that go to one of `places`.
-fn values(grid: &Grid, cell: u32, place: GridPlace) -> impl Iterator<Item = (&GridFactor, &str)> {
-    let all = grid.factors.iter().zip(grid.values_of(cell));
-    all.filter(move |(factor, _)| factor.place == place)
+/// Whether any cell sets a host's knob.
+pub fn turns_knobs(grid: &Grid) -> bool {
+    grid.all_settings().any(|one| !sides(one.place).is_empty())
 }
 
-fn settings<'a>(values: impl Iterator<Item = (&'a GridFactor, &'a str)>) -> Settings {
-    values.map(|(factor, value)| (factor.name.clone(), value.to_owned())).collect()
+/// What a cell sets in one place.
+fn at(grid: &Grid, cell: u32, place: GridPlace) -> Settings {
+    let all = grid.settings_of(cell).filter(|one| one.place == place);
+    all.map(|one| (one.name.clone(), one.value.clone())).collect()
+}
+
+/// Which lab a cell is measured in.
+pub fn path_of(grid: &Grid, cell: u32) -> Settings {
+    at(grid, cell, GridPlace::Topology)
 }
 
 /// What a cell is without its knobs.
 pub(super) fn setting(grid: &Grid, cell: u32) -> Result<Setting, Error> {
-    let mut set = grid.flow.clone();
-    set.extend(settings(values(grid, cell, GridPlace::Flow)));
+    let set = at(grid, cell, GridPlace::Flow);
     let transport = transport_of(&set)?;
     let flow = flow(transport, &set)?;
     let mut what = workload::with_defaults(&grid.workload, transport);
-    what.parameters.extend(settings(values(grid, cell, GridPlace::Workload)));
-    let path = settings(values(grid, cell, GridPlace::Topology));
-    Ok(Setting { workload: what, cell: Cell { flow, ..Cell::default() }, path })
+    what.parameters.extend(at(grid, cell, GridPlace::Workload));
+    Ok(Setting { workload: what, cell: Cell { flow, ..Cell::default() }, path: path_of(grid, cell) })
 }
 
-/// The knobs of a cell: those that are varied at their values, with what these values need, and what other cells need as
-/// it was found. All cells name the same knobs, so that going from one to another changes what differs.
+/// The knobs of a cell: those that it sets, with what these values need; what only other cells set is as it was found. All
+/// cells name the same knobs, so that going from one to another changes what differs.
 pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error> {
     let mut knobs = Cell::default();
-    for factor in &grid.factors {
-        for side in sides(factor.place) {
-            for (need, _) in all_factors().find(&factor.name)?.needs {
-                let stands = found.host(*side).get(*need).map(|value| ((*need).to_owned(), value.clone()));
-                knobs.host_mut(*side).extend(stands);
-            }
+    for one in grid.all_settings() {
+        let needs = needs(one)?.into_iter().map(|(need, _)| need);
+        for (side, name) in
+            sides(one.place).iter().flat_map(|side| needs.clone().map(move |need| (side, need)))
+        {
+            let stands = found.host(*side).get(name).map(|value| (name.to_owned(), value.clone()));
+            knobs.host_mut(*side).extend(stands);
+        }
+        for side in sides(one.place) {
+            let stands = found.host(*side).get(&one.name).map(|value| (one.name.clone(), value.clone()));
+            knobs.host_mut(*side).extend(stands);
         }
     }
-    let valued = || grid.factors.iter().zip(grid.values_of(cell));
-    for (factor, value) in valued() {
-        let needs = if value == "off" { &[] } else { all_factors().find(&factor.name)?.needs };
-        for side in sides(factor.place) {
-            let needed = needs.iter().map(|(need, set)| ((*need).to_owned(), (*set).to_owned()));
+    for one in grid.settings_of(cell).filter(|one| one.value != "off") {
+        for side in sides(one.place) {
+            let needed = needs(one)?.into_iter().map(|(need, set)| (need.to_owned(), set.to_owned()));
             knobs.host_mut(*side).extend(needed);
         }
     }
-    // Last, so that what is varied itself has its own value, whatever another needs of it.
-    for (factor, value) in valued() {
-        for side in sides(factor.place) {
-            knobs.host_mut(*side).insert(factor.name.clone(), value.to_owned());
+    // Last, so that what the cell sets has its own value, whatever another needs of it.
+    for one in grid.settings_of(cell) {
+        for side in sides(one.place) {
+            knobs.host_mut(*side).insert(one.name.clone(), one.value.clone());
         }
     }
     Ok(knobs)
 }
 
-/// Refuses a grid with a cell that these hosts cannot have, before anything is measured.
-pub(super) fn check(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<(), Error> {
-    for factor in grid.factors.iter().filter(|factor| !sides(factor.place).is_empty()) {
-        let found = all_factors().find(&factor.name)?;
-        let on = sides(factor.place);
-        let refused = factor.levels.iter().find_map(|level| {
-            let why = pair.view(in_lab, |path| path.refuses(found, on, level))?;
-            Some(Error::Other(format!("{}={level} cannot be measured here: {why}", factor.name)))
-        });
-        refused.map_or(Ok(()), Err)?;
+/// What a knob needs to be on; nothing of a setting of another kind.
+fn needs(one: &GridSetting) -> Result<Vec<(&'static str, &'static str)>, Error> {
+    if sides(one.place).is_empty() {
+        return Ok(Vec::new());
+    }
+    Ok(all_factors().find(&one.name)?.needs.to_vec())
+}
+
+/// Why these hosts cannot have a setting; `None` where they can, or where it is no knob.
+pub(super) fn refused(one: &GridSetting, pair: &Pair, in_lab: bool) -> Result<Option<String>, Error> {
+    let on = sides(one.place);
+    if on.is_empty() {
+        return Ok(None);
+    }
+    let found = all_factors().find(&one.name)?;
+    let why = pair.view(in_lab, |path| path.refuses(found, on, &one.value));
+    Ok(why.map(|why| format!("{}={}: {why}", one.name, one.value)))
+}
+
+/// Every value that these hosts cannot have, with what they said.
+pub(super) fn missing(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<Vec<MissingLevel>, Error> {
+    let mut missing = Vec::new();
+    for factor in &grid.factors {
+        for (level, set) in factor.levels.iter().zip(&factor.sets) {
+            let whys = set.iter().map(|one| refused(one, pair, in_lab)).collect::<Result<Vec<_>, _>>()?;
+            if let Some(why) = whys.into_iter().flatten().next() {
+                missing.push(MissingLevel { factor: factor.name.clone(), level: level.clone(), why });
+            }
+        }
+    }
+    Ok(missing)
+}
+
+/// Refuses what is set in all cells and these hosts cannot have.
+pub(super) fn check_base(grid: &Grid, pair: &Pair, in_lab: bool) -> Result<(), Error> {
+    for one in &grid.base {
+        if let Some(why) = refused(one, pair, in_lab)? {
+            return Err(Error::Other(format!("it cannot be measured here: {why}")));
+        }
     }
     Ok(())
 }
@@ -103,26 +140,23 @@ pub fn check_grid(grid: &Grid) -> Result<(), Error> {
         return Err(Error::Other(format!("{cells} combinations of values: a grid has {MOST_CELLS} at most")));
     }
     for (n, factor) in grid.factors.iter().enumerate() {
-        if grid.factors[..n].iter().any(|other| other.name == factor.name && meet(other.place, factor.place))
-        {
-            return Err(Error::Other(format!("--vary {}: it is there twice", factor.name)));
+        let mut own = factor.settings();
+        let earlier = || grid.factors[..n].iter().flat_map(|other| other.settings());
+        if let Some(one) = own.find(|one| earlier().any(|other| other.name == one.name && meet(other, one))) {
+            return Err(Error::Other(format!("{} is varied twice", one.name)));
         }
     }
-    let transports = grid.factors.iter().find(|factor| factor.name == TRANSPORT.name);
     (0..cells).try_for_each(|cell| {
         let one = setting(grid, cell).and_then(|setting| {
             let spec =
                 TrialSpec { workload: setting.workload, flow: setting.cell.flow, ..TrialSpec::default() };
             workload::sane(&spec).map_err(|error| Error::Other(error.to_string()))
         });
-        one.map_err(|error| match transports {
-            Some(_) => Error::Other(format!("{}: {error}", grid.name_of(cell))),
-            None => error,
-        })
+        one.map_err(|error| Error::Other(format!("{}: {error}", grid.name_of(cell))))
     })
 }
 
-/// Whether two places share a host, or are one.
-fn meet(one: GridPlace, other: GridPlace) -> bool {
-    one == other || sides(one).iter().any(|side| sides(other).contains(side))
+/// Whether two settings share a host, or are of one place.
+fn meet(one: &GridSetting, other: &GridSetting) -> bool {
+    one.place == other.place || sides(one.place).iter().any(|side| sides(other.place).contains(side))
 }

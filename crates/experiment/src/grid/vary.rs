@@ -1,7 +1,7 @@
-//! What a person asks to vary: each factor found where it is declared, its values checked. Pure.
+//! What is to be varied or set, found where it is declared, its values checked. Pure.
 
 use landspeed_factor::{Domain, Factor, On, Scope};
-use landspeed_record::{GridFactor, GridPlace, LevelKind};
+use landspeed_record::{GridFactor, GridPlace, GridSetting, LevelKind};
 use landspeed_topology as topology;
 use landspeed_units::{BitRate, Nanos, parse_duration};
 use landspeed_workload::Runner;
@@ -15,42 +15,138 @@ pub(super) const SLOW: Nanos = Nanos::millis(100);
 /// What it takes to take a lab down, make another and join its hosts, until it was measured.
 const ANOTHER_LAB: Nanos = Nanos::secs(1);
 
-/// Finds the factor of "mtu=1500,9000" among the workload's parameters, the settings of flows, the knobs of hosts and the
-/// parameters of the lab that `words` name. "mtu@b=..." is a knob of host B alone.
+/// Where names are looked up: the workload that runs, and the words of the topology.
+#[derive(Clone, Copy)]
+pub struct Names<'a> {
+    pub runner: &'a dyn Runner,
+    pub words: &'a [String],
+}
+
+/// What a name is of, and how it is declared.
+struct Named {
+    factor: Factor,
+    place: GridPlace,
+}
+
+/// The factor of "mtu=1500,9000".
 ///
 /// # Errors
 /// What is wrong with the name, or with which value.
-pub fn vary(text: &str, runner: &dyn Runner, words: &[String]) -> Result<GridFactor, Error> {
+pub fn vary(text: &str, names: Names<'_>) -> Result<GridFactor, Error> {
     let (name, values) = text.split_once('=').ok_or_else(|| {
         Error::Other(format!("--vary {text}: expected FACTOR=VALUE,..., such as mtu=1500,9000"))
     })?;
-    let (name, side) = side(name.trim());
-    let parameters = runner.parameters();
-    if let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) {
-        alone(text, side)?;
-        return factor(parameter, GridPlace::Workload, values);
-    }
-    if let Some(parameter) = of_topology(name, words) {
-        alone(text, side)?;
-        let toggle = ANOTHER_LAB;
-        return Ok(GridFactor {
-            is_slow: true,
-            toggle_ns: toggle,
-            ..factor(&parameter, GridPlace::Topology, values)?
-        });
-    }
-    let found = all_factors().named(name).map_err(|_| unknown(name, &parameters, words))?;
-    let place = match (found.scope, side, found.on) {
-        (Scope::Flow, ..) => {
-            alone(text, side)?;
-            GridPlace::Flow
+    factor(name.trim(), values, names)
+}
+
+impl Names<'_> {
+    /// Finds a name among the workload's parameters, the settings of flows, the knobs of hosts and the parameters of the lab.
+    /// "mtu@b" is the knob of host B alone; "topology" is the lab itself.
+    fn find(&self, text: &str) -> Result<Named, Error> {
+        let (name, side) = side(text);
+        let alone = |named: Named| match side {
+            None => Ok(named),
+            Some(_) => Err(Error::Other(format!("{text}: only a host's knob takes @a or @b"))),
+        };
+        let parameters = self.runner.parameters();
+        if let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) {
+            return alone(Named { factor: **parameter, place: GridPlace::Workload });
         }
-        (_, Some(place), _) => place,
-        (_, None, On::Sender) => GridPlace::A,
-        (_, None, On::Receiver) => GridPlace::B,
-        (_, None, _) => GridPlace::Both,
+        if let Some(factor) = self.of_topology(name) {
+            return alone(Named { factor, place: GridPlace::Topology });
+        }
+        let factor = *all_factors().named(name).map_err(|_| self.unknown(name, &parameters))?;
+        let place = match (factor.scope, side, factor.on) {
+            (Scope::Flow, ..) => return alone(Named { factor, place: GridPlace::Flow }),
+            (_, Some(place), _) => place,
+            (_, None, On::Sender) => GridPlace::A,
+            (_, None, On::Receiver) => GridPlace::B,
+            (_, None, _) => GridPlace::Both,
+        };
+        Ok(Named { factor, place })
+    }
+
+    /// A parameter of the lab that the words name, as a factor; or the lab itself.
+    fn of_topology(&self, name: &str) -> Option<Factor> {
+        if name == TOPOLOGY.name {
+            return Some(TOPOLOGY);
+        }
+        let groups = topology::find(self.words).ok()?.parameters();
+        let parameter = groups.iter().flat_map(|(_, all)| all).find(|parameter| parameter.name == name)?;
+        Some(Factor { name: parameter.name, domain: domain(parameter.default), ..Factor::FLOW })
+    }
+
+    fn unknown(&self, name: &str, parameters: &[&Factor]) -> Error {
+        let of_lab = topology::find(self.words).map(|topology| topology.parameters()).unwrap_or_default();
+        let of_lab = of_lab.iter().flat_map(|(_, all)| all).map(|parameter| parameter.name);
+        let known = parameters.iter().map(|parameter| parameter.name).chain(of_lab);
+        let known = known.chain(all_factors().all().map(|one| one.name));
+        Error::Factor(landspeed_factor::Error::unknown(name, known))
+    }
+}
+
+/// The words of the lab. Its values hold commas themselves, so semicolons separate them.
+const TOPOLOGY: Factor = Factor { name: "topology", domain: Domain::Text(200), ..Factor::FLOW };
+
+/// A factor by its name, with the values that `values` lists.
+///
+/// # Errors
+/// What is wrong with the name, or with which value.
+pub fn factor(name: &str, values: &str, names: Names<'_>) -> Result<GridFactor, Error> {
+    let Named { factor: found, place } = names.find(name)?;
+    let levels = match found.name == TOPOLOGY.name {
+        true => values.split(';').map(|words| words.trim().to_owned()).collect(),
+        false => found.levels(values)?,
     };
-    factor(found, place, values)
+    let amounts: Option<Vec<f64>> = levels.iter().map(|level| found.amount(level)).collect();
+    let setting =
+        |value: &String| vec![GridSetting { name: found.name.to_owned(), place, value: value.clone() }];
+    Ok(GridFactor {
+        name: found.name.to_owned(),
+        kind: if amounts.is_some() { kind(&found.domain) } else { LevelKind::Words },
+        sets: levels.iter().map(setting).collect(),
+        levels,
+        amounts: amounts.unwrap_or_default(),
+        is_slow: false,
+        toggle_ns: toggle(place, &found),
+    }
+    .settled())
+}
+
+/// A value that is set under its name.
+///
+/// # Errors
+/// What is wrong with the name, or with the value.
+pub fn set(name: &str, value: &str, names: Names<'_>) -> Result<GridSetting, Error> {
+    let Named { factor, place } = names.find(name)?;
+    Ok(GridSetting { name: factor.name.to_owned(), place, value: factor.parse(value)? })
+}
+
+/// A factor each of whose values sets several things at once.
+pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor {
+    let (levels, sets): (Vec<_>, Vec<_>) = levels.into_iter().unzip();
+    let toggle = |one: &GridSetting| match one.place {
+        GridPlace::Topology => ANOTHER_LAB,
+        _ => all_factors().find(&one.name).map_or(Nanos(0), |factor| factor.toggle),
+    };
+    let toggle_ns = sets.iter().map(|set| set.iter().map(toggle).sum()).max().unwrap_or_default();
+    GridFactor { name: name.to_owned(), levels, sets, toggle_ns, ..GridFactor::default() }.settled()
+}
+
+/// About how long a change takes; another lab takes what it was seen to take.
+fn toggle(place: GridPlace, factor: &Factor) -> Nanos {
+    if place == GridPlace::Topology { ANOTHER_LAB } else { factor.toggle }
+}
+
+/// Whether a factor is slow follows from how long a change takes.
+pub(super) trait Settled {
+    fn settled(self) -> Self;
+}
+
+impl Settled for GridFactor {
+    fn settled(self) -> Self {
+        GridFactor { is_slow: self.toggle_ns > SLOW, ..self }
+    }
 }
 
 /// "mtu@b" is of host B.
@@ -60,28 +156,6 @@ fn side(name: &str) -> (&str, Option<GridPlace>) {
         Some((name, "b" | "B")) => (name, Some(GridPlace::B)),
         _ => (name, None),
     }
-}
-
-/// Refuses a host for what belongs to none.
-fn alone(text: &str, side: Option<GridPlace>) -> Result<(), Error> {
-    match side {
-        None => Ok(()),
-        Some(_) => Err(Error::Other(format!("--vary {text}: only a host's knob takes @a or @b"))),
-    }
-}
-
-fn factor(found: &Factor, place: GridPlace, values: &str) -> Result<GridFactor, Error> {
-    let levels = found.levels(values)?;
-    let amounts: Option<Vec<f64>> = levels.iter().map(|level| found.amount(level)).collect();
-    Ok(GridFactor {
-        name: found.name.to_owned(),
-        place,
-        kind: if amounts.is_some() { kind(&found.domain) } else { LevelKind::Words },
-        levels,
-        amounts: amounts.unwrap_or_default(),
-        is_slow: found.toggle > SLOW,
-        toggle_ns: found.toggle,
-    })
 }
 
 fn kind(domain: &Domain) -> LevelKind {
@@ -94,14 +168,6 @@ fn kind(domain: &Domain) -> LevelKind {
     }
 }
 
-/// A parameter of the lab that the words name, as a factor.
-fn of_topology(name: &str, words: &[String]) -> Option<Factor> {
-    let topology = topology::find(words).ok()?;
-    let groups = topology.parameters();
-    let parameter = groups.iter().flat_map(|(_, all)| all).find(|parameter| parameter.name == name)?;
-    Some(Factor { name: parameter.name, domain: domain(parameter.default), ..Factor::FLOW })
-}
-
 /// What a parameter of a lab takes, by its default: the lab itself checks what lies in it.
 fn domain(default: &str) -> Domain {
     const LONGEST: usize = 64;
@@ -112,14 +178,4 @@ fn domain(default: &str) -> Domain {
         rate if rate.parse::<BitRate>().is_ok() => Domain::Rate(0, 1 << 53),
         _ => Domain::Text(LONGEST),
     }
-}
-
-fn unknown(name: &str, parameters: &[&Factor], words: &[String]) -> Error {
-    let of_lab = topology::find(words).map(|topology| topology.parameters()).unwrap_or_default();
-    let of_lab = of_lab.iter().flat_map(|(_, all)| all).map(|parameter| parameter.name);
-    let known = parameters.iter().map(|parameter| parameter.name).chain(of_lab);
-    Error::Factor(landspeed_factor::Error::unknown(
-        name,
-        known.chain(all_factors().all().map(|one| one.name)),
-    ))
 }

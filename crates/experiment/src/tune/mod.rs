@@ -14,7 +14,6 @@ use landspeed_transport::Transport;
 use landspeed_units::Nanos;
 
 use crate::{Error, Pair, Sink};
-#[cfg(test)]
 pub(crate) use plan::sc03;
 pub use plan::{Placebos, TunePlan, placebos, plan};
 use run::Run;

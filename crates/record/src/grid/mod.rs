@@ -4,13 +4,16 @@
 //! |---|---|
 //! | `plan` | what is varied, over what, and when to stop |
 //! | `trial` | one trial of one cell, as it was seen |
+//! | `expect` | what is expected, and what became of it |
 //! | `report` | what `--json` prints: computed from the trials alone |
 
+mod expect;
 mod plan;
 mod report;
 mod trial;
 
-pub use plan::{Grid, GridFactor, GridPlace, LevelKind};
+pub use expect::{Agreement, Expectation, ExpectationTest, Expected, Shape};
+pub use plan::{Grid, GridFactor, GridPlace, GridSetting, LevelKind, MissingLevel};
 pub use report::{
     FactorEffect, FactorialEffect, GRID_FORMAT, GridCell, GridContrast, GridCurves, GridReport,
 };

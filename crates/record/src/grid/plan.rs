@@ -3,8 +3,8 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use super::GridFigure;
-use crate::{Settings, Workload, unknown};
+use super::{Expectation, GridFigure};
+use crate::{Workload, unknown};
 
 /// Where the values of a factor go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -42,18 +42,42 @@ pub enum LevelKind {
     Rate,
 }
 
+/// One value, and where it goes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GridSetting {
+    /// Name of a setting, a parameter or a knob.
+    pub name: String,
+    /// Where its value goes.
+    pub place: GridPlace,
+    /// Its value, in canonical spelling.
+    pub value: String,
+}
+
+/// A value of a factor that the hosts cannot have.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MissingLevel {
+    /// Name of the factor.
+    pub factor: String,
+    /// Which of its values.
+    pub level: String,
+    /// What the hosts said when they were asked.
+    pub why: String,
+}
+
 /// One thing that is varied.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GridFactor {
     /// Its name: "mtu".
     pub name: String,
-    /// Where its values go.
-    pub place: GridPlace,
     /// What its values are.
     pub kind: LevelKind,
     /// Its values in canonical spelling, in the order that was asked for; the first is the reference.
     pub levels: Vec<String>,
+    /// What each of them sets: one setting, or several that change together under a name.
+    pub sets: Vec<Vec<GridSetting>>,
     /// The same as amounts in bytes, nanoseconds, bit/s or as they are; empty for words.
     pub amounts: Vec<f64>,
     /// Whether it takes so long to change that all cells with one value of it are measured together in a block: it is
@@ -63,14 +87,21 @@ pub struct GridFactor {
     pub toggle_ns: Nanos,
 }
 
+impl GridFactor {
+    /// Everything that its values set.
+    pub fn settings(&self) -> impl Iterator<Item = &GridSetting> {
+        self.sets.iter().flatten()
+    }
+}
+
 /// What `landspeed measure --vary` is to measure.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Grid {
     /// What is sent, with every parameter that is not varied.
     pub workload: Workload,
-    /// What was set of the flow and is not varied.
-    pub flow: Settings,
+    /// What is set and not varied.
+    pub base: Vec<GridSetting>,
     /// Start-up of each trial that is not counted.
     pub warm_up_ns: Nanos,
     /// What is varied. A cell's number counts the values of the last factor first.
@@ -92,6 +123,14 @@ pub struct Grid {
     pub trial_ns: Nanos,
     /// Seed of the order of cells.
     pub seed: u64,
+    /// Values that were asked for and that these hosts cannot have.
+    pub missing: Vec<MissingLevel>,
+    /// Of an experiment's file: what it is about; empty otherwise.
+    pub title: String,
+    /// Where hosts start from: "sc03", or as they are where it is empty.
+    pub baseline: String,
+    /// What is expected.
+    pub expectations: Vec<Expectation>,
 }
 
 impl Grid {
@@ -130,6 +169,17 @@ impl Grid {
     pub fn name_of(&self, cell: u32) -> String {
         let values = self.factors.iter().zip(self.values_of(cell));
         values.map(|(factor, value)| format!("{}={value}", factor.name)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Everything that a cell sets, later ones over earlier ones.
+    pub fn settings_of(&self, cell: u32) -> impl Iterator<Item = &GridSetting> {
+        let sets = self.factors.iter().zip(self.levels_of(cell));
+        self.base.iter().chain(sets.flat_map(|(factor, place)| factor.sets.get(place).into_iter().flatten()))
+    }
+
+    /// Everything that any cell sets.
+    pub fn all_settings(&self) -> impl Iterator<Item = &GridSetting> {
+        self.base.iter().chain(self.factors.iter().flat_map(GridFactor::settings))
     }
 
     /// The number of the whole plot that a cell belongs to: one for each combination of values of the slow factors.

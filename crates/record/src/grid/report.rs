@@ -3,7 +3,7 @@
 use landspeed_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use super::{GridEnd, GridFactor, GridFigure};
+use super::{Expected, GridEnd, GridFactor, GridFigure, MissingLevel};
 use crate::{Estimate, HostFacts, PathFacts, Workload};
 
 pub const GRID_FORMAT: u32 = 1;
@@ -36,6 +36,12 @@ pub struct GridReport {
     pub took_ns: Nanos,
     /// What ended it; `None` where it was cut off.
     pub ended: Option<GridEnd>,
+    /// Of an experiment's file: what it is about; empty otherwise.
+    pub title: String,
+    /// What was expected, beside what was measured.
+    pub expected: Vec<Expected>,
+    /// Values that were asked for and that these hosts cannot have.
+    pub missing: Vec<MissingLevel>,
     /// The figure that was asked for, then the others that the workload has.
     pub figures: Vec<GridCurves>,
     /// Why the figures must not be used; `None` where they may.

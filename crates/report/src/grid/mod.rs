@@ -15,9 +15,9 @@ const STYLE: &str = include_str!("grid.css");
 /// A grid, ready to be printed; its commands call the record `named`, which is a word of a shell. The dots of the drawings
 /// are the trials of `record`.
 pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
-    let mut sections = Vec::new();
+    let mut sections = vec![expected(report)];
     for (number, curves) in report.figures.iter().enumerate() {
-        sections.extend(figure(report, record, curves, number > 0).some());
+        sections.push(figure(report, record, curves, number > 0));
     }
     sections.push(factorial(report));
     sections.push(neighbours(report));
@@ -54,6 +54,16 @@ fn head(report: &GridReport) -> Head {
         blocks: first.map(|curves| effects(&curves.effects).into()).into_iter().collect(),
         ..Head::default()
     }
+}
+
+/// What was published beside what was measured, and what these hosts cannot have.
+fn expected(report: &GridReport) -> Section {
+    let lacks = report.missing.iter().map(|one| {
+        format!("not on this hardware: {}={}: {}", safe(&one.factor), safe(&one.level), safe(&one.why))
+    });
+    Section::new("expected", "Beside what was published")
+        .all(tables::expected(report))
+        .all(Block::asides(lacks))
 }
 
 /// What each factor does, a line each.

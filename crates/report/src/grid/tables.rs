@@ -1,10 +1,11 @@
 //! A grid in figures.
 
-use landspeed_record::{GridCell, GridCurves, GridReport, GridTrial, Line, Record};
+use landspeed_record::{Expected, GridCell, GridCurves, GridReport, GridTrial, Line, Record};
 
 use super::words;
-use crate::block::{Cell, Column, ColumnKind, Row, Seen, Table};
+use crate::block::{Cell, Column, ColumnKind, Look, Row, Seen, Table, Text};
 use crate::safe;
+use crate::words::times;
 
 /// Most trials that a page lists.
 const LISTED: usize = 5000;
@@ -50,6 +51,33 @@ fn order(report: &GridReport, curves: &GridCurves) -> Vec<usize> {
         key
     });
     order
+}
+
+/// Each expectation with its figures and why.
+pub(super) fn expected(report: &GridReport) -> Option<Table> {
+    let columns = vec![
+        Column::words("expected"),
+        Column::words("came out"),
+        Column::number("published"),
+        Column::of(ColumnKind::Estimate, "here"),
+        Column::of(ColumnKind::Why, "of what, and why"),
+        Column::words("source").above_width(140),
+    ];
+    let row = |one: &Expected| {
+        let (word, tone, class) = words::agreement(one.agreement);
+        let published = one.published.map(|ratio| Cell::number(ratio, times(ratio)));
+        let cells = vec![
+            Cell::from(safe(&one.claim)),
+            Text::default().with(Look::Toned, word).into(),
+            published.into(),
+            one.ours.map(Cell::from).into(),
+            safe(&one.why).into(),
+            safe(&one.source).into(),
+        ];
+        Row { cells, class: class.to_owned(), tone: Some(tone), ..Row::default() }
+    };
+    let rows: Vec<Row> = report.expected.iter().map(row).collect();
+    Table::new("Beside what was published", "stacked", columns).rows(rows).some()
 }
 
 pub(super) fn factorial(curves: &GridCurves) -> Option<Table> {

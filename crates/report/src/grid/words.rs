@@ -1,9 +1,12 @@
 //! What is said of a grid.
 
-use landspeed_record::{FactorEffect, GridCell, GridCurves, GridFactor, GridFigure, GridReport, LevelKind};
+use landspeed_record::{
+    Agreement, FactorEffect, GridCell, GridCurves, GridFactor, GridFigure, GridReport, LevelKind,
+};
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
 
 use crate::block::{Cell, Quantity};
+use crate::output::Tone;
 use crate::safe;
 use crate::words::{estimate, has_ends, number};
 
@@ -81,8 +84,35 @@ pub(super) fn cell(report: &GridReport, cell: &GridCell) -> String {
     values.collect::<Vec<_>>().join(" ")
 }
 
-/// What is best, if any cell is proven to differ from the reference.
+/// What became of an expectation: its word, its colour on a terminal and its class on a page.
+pub(super) fn agreement(agreement: Agreement) -> (&'static str, Tone, &'static str) {
+    match agreement {
+        Agreement::Reproduces => ("✓ reproduces", Tone::Good, "kept"),
+        Agreement::Differs => ("✗ differs", Tone::Bad, "harms"),
+        Agreement::Undecided => ("? undecided", Tone::Open, "undecided"),
+        Agreement::NotHere => ("not on this hardware", Tone::Dim, "no-effect"),
+    }
+}
+
+/// How many expectations came out how: "3 of 4 reproduce, 1 undecided"; nothing where none was asked.
+fn agreements(report: &GridReport) -> Option<String> {
+    let count = |agreement| report.expected.iter().filter(|one| one.agreement == agreement).count();
+    let others = [
+        (Agreement::Differs, "differ"),
+        (Agreement::Undecided, "undecided"),
+        (Agreement::NotHere, "not on this hardware"),
+    ];
+    let others = others.into_iter().filter(|(agreement, _)| count(*agreement) > 0);
+    let others: String = others.map(|(agreement, word)| format!(", {} {word}", count(agreement))).collect();
+    let all = report.expected.len();
+    (all > 0).then(|| format!("{} of {all} reproduce{others}", count(Agreement::Reproduces)))
+}
+
+/// What came out of the experiment; of a grid what is best, if any cell is proven to differ from the reference.
 pub(super) fn headline(report: &GridReport) -> String {
+    if let Some(found) = agreements(report) {
+        return format!("{}: {found}", safe(&report.title));
+    }
     let Some(curves) = report.figures.first() else {
         return "no trial gave a figure".to_owned();
     };
@@ -128,8 +158,11 @@ pub(super) fn effect(effect: &FactorEffect) -> String {
         (true, Some(share)) if share < 1.0 => format!("{name} has an effect, of {} at most", percent(share)),
         (true, Some(share)) => format!("{name} has an effect, {}× at most", number(1.0 + share)),
         (true, None) => format!("{name} has an effect"),
-        (false, Some(share)) => format!("{name} has no effect larger than {}", percent(share)),
-        (false, None) => format!("{name}: too few trials for an answer"),
+        (false, Some(share)) if share < 1.0 => format!("{name} has no effect larger than {}", percent(share)),
+        (false, Some(share)) if share < 9.0 => {
+            format!("{name} has no effect larger than {}×", number(1.0 + share))
+        }
+        (false, _) => format!("{name}: too few trials for an answer"),
     }
 }
 

@@ -1,0 +1,348 @@
+//! What was published beside what was measured.
+//!
+//! Every answer needs proof: an interval on the published side reproduces, one on the other side differs, and one that
+//! has both is undecided. The intervals of one expectation hold together.
+
+use landspeed_record::{
+    Agreement, Estimate, Expectation, ExpectationTest, Expected, Grid, GridTrial, Settings, Shape,
+};
+use landspeed_stats::grid::{self, Compared, Weights};
+use landspeed_stats::ratio_of;
+
+use super::judge::CONFIDENCE;
+use super::points;
+
+/// An interval twice as wide as this on either side, as a log, says nothing of a ratio although it holds it.
+const VAGUE: f64 = 0.35;
+
+pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> Expected {
+    let figure = expectation.figure.unwrap_or(grid.figure);
+    let fitted = grid::Grid::of(&points(grid, trials.iter().copied(), figure));
+    let found = match &fitted {
+        Ok(fitted) => Judge { grid, fitted }.test(&expectation.test),
+        Err(why) => Err((Agreement::Undecided, why.to_string())),
+    };
+    let published = match &expectation.test {
+        ExpectationTest::Ratio { published, .. } => Some(*published),
+        _ => None,
+    };
+    let (agreement, ours, told) = match found {
+        Ok(found) => (found.agreement, found.ours, found.told),
+        Err((agreement, why)) => (agreement, None, why),
+    };
+    let why = match agreement {
+        Agreement::Differs if !expectation.otherwise.is_empty() => {
+            [told.as_str(), &expectation.otherwise].join(if told.is_empty() { "" } else { "; " })
+        }
+        _ => told,
+    };
+    let (claim, source) = (expectation.claim.clone(), expectation.source.clone());
+    Expected { claim, source, agreement, published, ours, why }
+}
+
+struct Found {
+    agreement: Agreement,
+    ours: Option<Estimate>,
+    told: String,
+}
+
+type Answer = Result<Found, (Agreement, String)>;
+
+struct Judge<'a> {
+    grid: &'a Grid,
+    fitted: &'a grid::Grid,
+}
+
+impl Judge<'_> {
+    fn test(&self, test: &ExpectationTest) -> Answer {
+        match test {
+            ExpectationTest::Ratio { from, to, published, within, peaks } => {
+                self.ratio([from, to], *published, *within, *peaks)
+            }
+            ExpectationTest::Order { cells, peaks } => self.order(cells, *peaks),
+            ExpectationTest::Crossing { along, below, above } => self.crossing(along, below, above),
+            ExpectationTest::Shape { shape, along, at, between, within } => {
+                let line = self.line(along, at)?;
+                match shape {
+                    Shape::Rises => self.slope(&line, 1.0),
+                    Shape::Falls => self.slope(&line, -1.0),
+                    Shape::Flat => self.flat(&line, *within),
+                    Shape::Dip => self.dip(along, at, between.as_ref()),
+                }
+            }
+        }
+    }
+
+    fn ratio(&self, [from, to]: [&Settings; 2], published: f64, within: f64, peaks: bool) -> Answer {
+        let (from, to) = (self.some(from, peaks)?, self.some(to, peaks)?);
+        let found = self.compared(&[difference(&from, &to)])?[0];
+        let (low, high) = (published.ln() - within.ln_1p(), published.ln() + within.ln_1p());
+        let (ours_low, ours_high) = found.together;
+        let agreement = match () {
+            () if ours_high < low || ours_low > high => Agreement::Differs,
+            () if ours_low >= low && ours_high <= high => Agreement::Reproduces,
+            () if ours_low <= published.ln()
+                && published.ln() <= ours_high
+                && ours_high - ours_low <= 2.0 * VAGUE =>
+            {
+                Agreement::Reproduces
+            }
+            () => Agreement::Undecided,
+        };
+        let told =
+            if peaks { format!("{} over {}", self.name(&to), self.name(&from)) } else { String::new() };
+        Ok(Found { agreement, ours: Some(estimate(&found)), told })
+    }
+
+    fn order(&self, cells: &[Settings], peaks: bool) -> Answer {
+        let places = cells.iter().map(|cell| self.some(cell, peaks)).collect::<Result<Vec<_>, _>>()?;
+        let steps: Vec<Weights> = places.windows(2).map(|two| difference(&two[0], &two[1])).collect();
+        let found = self.compared(&steps)?;
+        Ok(all_above(&found, |n| format!("{} over {}", self.name(&places[n + 1]), self.name(&places[n]))))
+    }
+
+    fn crossing(&self, along: &str, below: &Settings, above: &Settings) -> Answer {
+        let (low, high) = (self.line(along, below)?, self.line(along, above)?);
+        let ends =
+            |line: &[Vec<u32>]| [line.first().cloned(), line.last().cloned()].map(Option::unwrap_or_default);
+        let ([low_first, low_last], [high_first, high_last]) = (ends(&low), ends(&high));
+        let begins = difference(&low_first, &high_first);
+        let ends = difference(&high_last, &low_last);
+        let found = self.compared(&[begins, ends])?;
+        let named = ["where they begin", "where they end"];
+        Ok(all_above(&found, |n| named[n].to_owned()))
+    }
+
+    /// Ends `way` of where it begins, and goes the other way nowhere.
+    fn slope(&self, line: &[Vec<u32>], way: f64) -> Answer {
+        let steps: Vec<Weights> = line.windows(2).map(|two| difference(&two[0], &two[1])).collect();
+        let whole = match line {
+            [first, .., last] => difference(first, last),
+            _ => return Err((Agreement::Undecided, "the curve has one point".to_owned())),
+        };
+        let found = self.compared(&[vec![whole], steps].concat())?;
+        let turned =
+            |one: &Compared| if way > 0.0 { one.together } else { (-one.together.1, -one.together.0) };
+        let against = found.iter().enumerate().find(|(_, one)| turned(one).1 < 0.0);
+        let agreement = match against {
+            Some(_) => Agreement::Differs,
+            None if turned(&found[0]).0 > 0.0 => Agreement::Reproduces,
+            None => Agreement::Undecided,
+        };
+        let (at, decided) = against.unwrap_or((0, &found[0]));
+        let told = match at {
+            0 => "from the first to the last".to_owned(),
+            at => format!("{} over {}", self.name(&line[at]), self.name(&line[at - 1])),
+        };
+        Ok(Found { agreement, ours: Some(estimate(decided)), told })
+    }
+
+    fn flat(&self, line: &[Vec<u32>], within: f64) -> Answer {
+        let steps: Vec<Weights> = line.iter().skip(1).map(|place| difference(&line[0], place)).collect();
+        let found = self.compared(&steps)?;
+        let bound = within.ln_1p();
+        let beyond = |one: &Compared| one.together.0 > bound || one.together.1 < -bound;
+        let inside = |one: &Compared| one.together.0 >= -bound && one.together.1 <= bound;
+        let agreement = match () {
+            () if found.iter().any(beyond) => Agreement::Differs,
+            () if found.iter().all(inside) => Agreement::Reproduces,
+            () => Agreement::Undecided,
+        };
+        let farthest = found.iter().enumerate().max_by(|a, b| a.1.ln.abs().total_cmp(&b.1.ln.abs()));
+        let told = farthest.map(|(n, _)| format!("{} over {}", self.name(&line[n + 1]), self.name(&line[0])));
+        Ok(Found { agreement, ours: farthest.map(|(_, one)| estimate(one)), told: told.unwrap_or_default() })
+    }
+
+    /// Lower on average between two values than right before the first and right after the last.
+    fn dip(&self, along: &str, at: &Settings, between: Option<&[String; 2]>) -> Answer {
+        let factor = self.grid.factors.iter().find(|factor| factor.name == along);
+        let place =
+            |value: &String| factor.and_then(|factor| factor.levels.iter().position(|level| level == value));
+        let ends = between.and_then(|[first, last]| Some((place(first)?, place(last)?)));
+        let Some((first, last)) = ends else {
+            return Err((Agreement::Undecided, "the values of the dip were not measured".to_owned()));
+        };
+        let line = self.line(along, at)?;
+        let (Some(before), Some(after)) = (first.checked_sub(1), line.get(last + 1)) else {
+            return Err((Agreement::Undecided, "nothing was measured beside the dip".to_owned()));
+        };
+        let inside: Vec<u32> = line[first..=last].concat();
+        let outside = [line[before].clone(), after.clone()].concat();
+        let found = self.compared(&[difference(&inside, &outside)])?;
+        Ok(all_above(&found, |_| "beside it over within it".to_owned()))
+    }
+
+    fn compared(&self, family: &[Weights]) -> Result<Vec<Compared>, (Agreement, String)> {
+        let found = self.fitted.compare(family, CONFIDENCE).into_iter().collect::<Option<Vec<_>>>();
+        let few = || (Agreement::Undecided, "too few blocks visited all of its cells".to_owned());
+        found.filter(|found| !found.is_empty()).ok_or_else(few)
+    }
+
+    /// The cells with these values, the best of them alone where peaks are compared.
+    fn some(&self, values: &Settings, peaks: bool) -> Result<Vec<u32>, (Agreement, String)> {
+        let cells = self.cells(values)?;
+        let mean = |cell: &u32| self.fitted.mean(*cell, CONFIDENCE).map_or(f64::NEG_INFINITY, |mean| mean.ln);
+        let best = || cells.iter().copied().max_by(|a, b| mean(a).total_cmp(&mean(b)));
+        Ok(if peaks { best().into_iter().collect() } else { cells })
+    }
+
+    /// Every cell with these values.
+    fn cells(&self, values: &Settings) -> Result<Vec<u32>, (Agreement, String)> {
+        for (name, value) in values {
+            let gone = self.grid.missing.iter().find(|one| one.factor == *name && one.level == *value);
+            if let Some(gone) = gone {
+                return Err((Agreement::NotHere, gone.why.clone()));
+            }
+            let factor = self.grid.factors.iter().find(|factor| factor.name == *name);
+            if !factor.is_some_and(|factor| factor.levels.contains(value)) {
+                return Err((Agreement::Undecided, format!("{name}={value} was not measured")));
+            }
+        }
+        let fits = |cell: &u32| {
+            let own = self.grid.factors.iter().zip(self.grid.values_of(*cell));
+            own.into_iter()
+                .all(|(factor, value)| values.get(&factor.name).is_none_or(|wanted| wanted == value))
+        };
+        Ok((0..self.grid.cells()).filter(fits).collect())
+    }
+
+    /// The cells of each value along a factor.
+    fn line(&self, along: &str, at: &Settings) -> Result<Vec<Vec<u32>>, (Agreement, String)> {
+        let factor = self.grid.factors.iter().find(|factor| factor.name == along);
+        let levels = factor.map_or(&[][..], |factor| &factor.levels);
+        let with = |level: &String| {
+            let mut values = at.clone();
+            values.insert(along.to_owned(), level.clone());
+            self.cells(&values)
+        };
+        let line = levels.iter().map(with).collect::<Result<Vec<_>, _>>()?;
+        if line.len() < 2 {
+            return Err((Agreement::Undecided, format!("{along} has one value here")));
+        }
+        Ok(line)
+    }
+
+    /// "mtu=9000 write-size=65536", or what some cells have in common.
+    fn name(&self, cells: &[u32]) -> String {
+        let Some((first, others)) = cells.split_first() else { return String::new() };
+        let values = self.grid.factors.iter().zip(self.grid.values_of(*first)).enumerate();
+        let common = values
+            .filter(|(n, (_, value))| others.iter().all(|other| self.grid.values_of(*other)[*n] == *value));
+        common.map(|(_, (factor, value))| format!("{}={value}", factor.name)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// The mean of some cells over the mean of others.
+fn difference(from: &[u32], to: &[u32]) -> Weights {
+    let share = |cells: &[u32], sign: f64| {
+        let weight = sign / cells.len().max(1) as f64;
+        cells.iter().map(|cell| (*cell, weight)).collect::<Vec<_>>()
+    };
+    Weights([share(to, 1.0), share(from, -1.0)].concat())
+}
+
+/// Whether every ratio is proven above one; the least decides, or the first that is proven below.
+fn all_above(found: &[Compared], name: impl Fn(usize) -> String) -> Found {
+    let below = found.iter().enumerate().find(|(_, one)| one.together.1 < 0.0);
+    let least = found.iter().enumerate().min_by(|a, b| a.1.together.0.total_cmp(&b.1.together.0));
+    let agreement = match (below, least) {
+        (Some(_), _) => Agreement::Differs,
+        (None, Some((_, least))) if least.together.0 > 0.0 => Agreement::Reproduces,
+        _ => Agreement::Undecided,
+    };
+    let decided = below.or(least);
+    let told = decided.map(|(n, _)| name(n)).unwrap_or_default();
+    Found { agreement, ours: decided.map(|(_, one)| estimate(one)), told }
+}
+
+fn estimate(found: &Compared) -> Estimate {
+    ratio_of(found.ln, found.together.0, found.together.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{Figures, GridFactor, MissingLevel};
+    use landspeed_units::BitRate;
+
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> Settings {
+        pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+    }
+
+    fn factor(name: &str, levels: &[&str]) -> GridFactor {
+        let levels = levels.iter().map(|level| (*level).to_owned()).collect();
+        GridFactor { name: name.into(), levels, ..GridFactor::default() }
+    }
+
+    /// mtu 1500 and 9000 over sizes 1 to 4; 9000 is twice as fast, but has a dip at size 3.
+    fn judged(test: ExpectationTest) -> Expected {
+        let factors = vec![factor("mtu", &["1500", "9000"]), factor("size", &["1", "2", "3", "4"])];
+        let missing =
+            vec![MissingLevel { factor: "mtu".into(), level: "16000".into(), why: "too large".into() }];
+        let grid = Grid { factors, missing, ..Grid::default() };
+        let rate = |cell: u32| [1.0, 2.0, 3.0, 4.0, 2.0, 4.0, 3.0, 8.0][cell as usize] * 1e9;
+        let trial = |block: u32, cell: u32| {
+            let noise = 1.0 + 0.01 * (f64::from((block * 7 + cell * 5) % 11) / 11.0 - 0.5);
+            let figures = Figures { rate_bps: BitRate(rate(cell) * noise), ..Figures::default() };
+            GridTrial { block, cell, figures, ..GridTrial::default() }
+        };
+        let trials: Vec<GridTrial> = (0..8)
+            .flat_map(|block| (0..8).map(move |cell| (block, cell)))
+            .map(|(b, c)| trial(b, c))
+            .collect();
+        let trials: Vec<&GridTrial> = trials.iter().collect();
+        judge(
+            &grid,
+            &trials,
+            &Expectation { test, otherwise: "it is another machine".into(), ..Expectation::default() },
+        )
+    }
+
+    fn ratio(from: &str, to: &str, published: f64, peaks: bool) -> Expected {
+        let (from, to) = (settings(&[("mtu", from)]), settings(&[("mtu", to)]));
+        judged(ExpectationTest::Ratio { from, to, published, within: 0.1, peaks })
+    }
+
+    #[test]
+    fn a_ratio_is_of_means_or_of_peaks() {
+        assert_eq!(ratio("1500", "9000", 2.0, true).agreement, Agreement::Reproduces);
+        let means = ratio("1500", "9000", 2.0, false);
+        // Twice at three of four sizes, and equal at the fourth: 2^(3/4).
+        assert_eq!((means.agreement, means.published), (Agreement::Differs, Some(2.0)));
+        assert!((means.ours.unwrap().ratio - 1.68).abs() < 0.02 && means.why.ends_with("another machine"));
+        let gone = ratio("1500", "16000", 3.0, true);
+        assert_eq!((gone.agreement, gone.why.as_str()), (Agreement::NotHere, "too large"));
+        assert_eq!(ratio("1500", "4000", 3.0, true).agreement, Agreement::Undecided);
+    }
+
+    #[test]
+    fn orders_crossings_and_shapes_need_proof() {
+        let cells = |values: [&str; 2]| values.map(|value| settings(&[("mtu", value)])).to_vec();
+        let order = |cells| judged(ExpectationTest::Order { cells, peaks: true }).agreement;
+        assert_eq!(order(cells(["1500", "9000"])), Agreement::Reproduces);
+        assert_eq!(order(cells(["9000", "1500"])), Agreement::Differs);
+        assert_eq!(order(cells(["9000", "9000"])), Agreement::Undecided);
+        let shape = |shape, mtu: &str, between: Option<[&str; 2]>| {
+            let (along, at) = ("size".to_owned(), settings(&[("mtu", mtu)]));
+            let between = between.map(|ends| ends.map(str::to_owned));
+            judged(ExpectationTest::Shape { shape, along, at, between, within: 0.1 }).agreement
+        };
+        assert_eq!(shape(Shape::Rises, "1500", None), Agreement::Reproduces);
+        assert_eq!(shape(Shape::Rises, "9000", None), Agreement::Differs, "it falls at 3");
+        assert_eq!(shape(Shape::Falls, "1500", None), Agreement::Differs);
+        assert_eq!(shape(Shape::Flat, "1500", None), Agreement::Differs);
+        assert_eq!(shape(Shape::Dip, "9000", Some(["3", "3"])), Agreement::Reproduces);
+        assert_eq!(
+            shape(Shape::Dip, "1500", Some(["2", "3"])),
+            Agreement::Differs,
+            "4 is higher, 1 is lower"
+        );
+        let [below, above] = ["1500", "9000"].map(|mtu| settings(&[("mtu", mtu)]));
+        let crossing = judged(ExpectationTest::Crossing { along: "size".into(), below, above });
+        assert_eq!(
+            (crossing.agreement, crossing.why.starts_with("where they end")),
+            (Agreement::Differs, true)
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! `landspeed run FILE` and `landspeed experiments`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use include_dir::{Dir, DirEntry, include_dir};
+use landspeed_experiment::{Experiment, read_experiment};
+use landspeed_units::did_you_mean;
+use serde::Serialize;
+
+use crate::args::{ExperimentsArgs, RunArgs};
+use crate::commands::grid::{Job, Wishes};
+use crate::output::{list, out, usage};
+use crate::stop::Stop;
+
+/// The experiments that ship are in the program.
+static SHIPPED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../experiments");
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
+    let (path, text) = found(&args.file)?;
+    let experiment = read_experiment(&path, &text, args.short).map_err(usage)?;
+    if args.check {
+        // Both versions are one file: a mistake in either is one.
+        read_experiment(&path, &text, !args.short).map_err(usage)?;
+        out(&format!("{}: no mistakes; {}", path.display(), told(&experiment)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stop = Stop::on_signals().context("cannot take signals over")?;
+    let Experiment { words, grid, .. } = experiment;
+    let words = if args.hosts.hosts.is_empty() { words } else { args.hosts.hosts.clone() };
+    let wishes = Wishes {
+        hosts: &args.hosts,
+        yes: args.yes,
+        lacks_are_told: true,
+        output: &args.output,
+        full: args.full,
+    };
+    Job::of(grid, words, &wishes)?.finish(&wishes, &stop)
+}
+
+/// A file, or an experiment that ships.
+fn found(name: &str) -> Result<(PathBuf, String)> {
+    let path = Path::new(name);
+    if path.exists() {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        return Ok((path.to_owned(), text));
+    }
+    let shipped = shipped();
+    match shipped.iter().find(|(known, _)| known == name.trim_end_matches(".toml")) {
+        Some((known, text)) => Ok((PathBuf::from(format!("{known}.toml")), (*text).to_owned())),
+        None => {
+            let near = did_you_mean(name, shipped.iter().map(|(known, _)| known.as_str()));
+            Err(usage(format!(
+                "there is no file {name}, and no experiment of that name ships{near}; `landspeed experiments` lists them"
+            )))
+        }
+    }
+}
+
+/// Name and text of every experiment that ships, by name.
+fn shipped() -> Vec<(String, &'static str)> {
+    let folders = SHIPPED.entries().iter().filter_map(DirEntry::as_dir);
+    let files = folders.flat_map(|folder| folder.files());
+    let file = |file: &'static include_dir::File<'static>| {
+        let name = file.path().to_str()?.strip_suffix(".toml")?.to_owned();
+        Some((name, file.contents_utf8()?))
+    };
+    let mut all: Vec<_> = files.filter_map(file).collect();
+    all.sort();
+    all
+}
+
+/// "24 cells, 3 expectations".
+fn told(experiment: &Experiment) -> String {
+    let expectations = experiment.grid.expectations.len();
+    format!("{} cells, {expectations} expectations", experiment.grid.cells())
+}
+
+/// An experiment, as `landspeed experiments --json` lists it.
+#[derive(Debug, Serialize)]
+struct Listed {
+    /// What `landspeed run` takes.
+    name: String,
+    /// What it is about.
+    title: String,
+    /// Paper and section.
+    source: String,
+    /// Combinations of values at full size.
+    cells: u32,
+    /// The same of the short version.
+    short_cells: u32,
+    /// How many claims it sets beside what it measures.
+    expectations: usize,
+}
+
+pub(crate) fn experiments(args: &ExperimentsArgs) -> Result<ExitCode> {
+    if let Some(name) = &args.name {
+        out(&found(name)?.1)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let listed = shipped().into_iter().map(|(name, text)| {
+        let read = |short| read_experiment(Path::new(&format!("{name}.toml")), text, short);
+        let (full, short) = (read(false)?, read(true)?);
+        Ok(Listed {
+            title: full.title,
+            source: full.source,
+            cells: full.grid.cells(),
+            short_cells: short.grid.cells(),
+            expectations: full.grid.expectations.len(),
+            name,
+        })
+    });
+    let listed: Vec<Listed> = listed.collect::<Result<_>>()?;
+    let row = |one: &Listed| {
+        let cells = format!("{} / {}", one.cells, one.short_cells);
+        vec![one.name.clone(), one.title.clone(), one.source.clone(), cells]
+    };
+    let rows: Vec<Vec<String>> = listed.iter().map(row).collect();
+    list(&["name", "title", "source", "cells / short"], &rows, &listed, &args.form)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_experiment_that_ships_is_without_mistakes_in_both_versions() {
+        let all = shipped();
+        assert!(!all.is_empty());
+        for (name, text) in all {
+            for short in [false, true] {
+                let read = read_experiment(Path::new(&name), text, short);
+                let grid = read.unwrap_or_else(|error| panic!("{error}")).grid;
+                assert!(!grid.title.is_empty() && !grid.expectations.is_empty(), "{name} expects nothing");
+            }
+        }
+    }
+}

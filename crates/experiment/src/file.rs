@@ -1,0 +1,447 @@
+//! An experiment as a file: strict TOML, read into a grid. Unknown keys are errors, and every mistake is told with its line.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use landspeed_record::{
+    Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridPlace, GridSetting, Settings, Shape,
+    Workload,
+};
+use landspeed_units::{Nanos, did_you_mean, parse_duration};
+use landspeed_workload::WORKLOADS;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::grid::{Names, bundle, check_grid, factor, set};
+
+/// An experiment, ready to be measured.
+#[derive(Debug, Clone)]
+pub struct Experiment {
+    pub title: String,
+    pub source: String,
+    /// Words of the topology, where the command line names no hosts.
+    pub words: Vec<String>,
+    pub grid: Grid,
+}
+
+/// A mistake in a file, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}:{line}: {why}", path = .path.display())]
+pub struct FileError {
+    path: PathBuf,
+    /// From 1.
+    line: usize,
+    why: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct File {
+    title: String,
+    #[serde(default)]
+    source: String,
+    /// Why it is measured, and what to look at: for readers of the file.
+    #[serde(default)]
+    #[expect(dead_code, reason = "it is there to be read in the file")]
+    about: String,
+    workload: Spanned<String>,
+    #[serde(default)]
+    topology: Option<Spanned<String>>,
+    #[serde(default)]
+    baseline: Option<Spanned<String>>,
+    #[serde(default)]
+    set: BTreeMap<String, Spanned<Word>>,
+    #[serde(default)]
+    vary: Vec<Vary>,
+    #[serde(default)]
+    by: Option<Spanned<String>>,
+    #[serde(default)]
+    figure: Option<Spanned<String>>,
+    #[serde(default)]
+    factorial: bool,
+    #[serde(default)]
+    stop: Stop,
+    #[serde(default)]
+    short: Short,
+    #[serde(default)]
+    expect: Vec<Expect>,
+}
+
+/// When it ends.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Stop {
+    #[serde(default)]
+    blocks: Option<u32>,
+    #[serde(default)]
+    precision: Option<Spanned<String>>,
+    #[serde(default)]
+    budget: Option<Spanned<String>>,
+}
+
+/// What the version of a few minutes leaves out.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Short {
+    #[serde(default)]
+    stop: Option<Stop>,
+    /// The values that it has, by factor.
+    #[serde(default)]
+    values: BTreeMap<String, Spanned<Word>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Vary {
+    factor: Spanned<String>,
+    #[serde(default)]
+    values: Option<Spanned<Word>>,
+    /// Named values, each of which sets several things.
+    #[serde(default)]
+    level: Vec<Level>,
+    /// Whether each level keeps what those before it set.
+    #[serde(default)]
+    cumulative: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Level {
+    name: String,
+    set: BTreeMap<String, Spanned<Word>>,
+}
+
+/// A value: text, a number or a switch.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Word {
+    Text(String),
+    Number(i64),
+    Switch(bool),
+}
+
+impl Word {
+    fn text(&self) -> String {
+        match self {
+            Word::Text(text) => text.clone(),
+            Word::Number(number) => number.to_string(),
+            Word::Switch(on) => if *on { "on" } else { "off" }.to_owned(),
+        }
+    }
+}
+
+type Cells = BTreeMap<String, Spanned<Word>>;
+
+/// One expectation: exactly one of `ratio`, `order`, `crossing` and `shape`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Expect {
+    claim: Spanned<String>,
+    source: String,
+    #[serde(default)]
+    figure: Option<Spanned<String>>,
+    #[serde(default)]
+    otherwise: String,
+    #[serde(default)]
+    peaks: bool,
+    #[serde(default)]
+    within: Option<Spanned<String>>,
+    #[serde(default)]
+    ratio: Option<f64>,
+    #[serde(default)]
+    from: Cells,
+    #[serde(default)]
+    to: Cells,
+    #[serde(default)]
+    order: Option<Vec<Cells>>,
+    #[serde(default)]
+    crossing: Option<Spanned<String>>,
+    #[serde(default)]
+    below: Cells,
+    #[serde(default)]
+    above: Cells,
+    #[serde(default)]
+    shape: Option<Shape>,
+    #[serde(default)]
+    along: Option<Spanned<String>>,
+    #[serde(default)]
+    at: Cells,
+    #[serde(default)]
+    between: Option<[Spanned<Word>; 2]>,
+}
+
+/// A mistake at a place of the file's text.
+type Mistake = (Option<Range<usize>>, String);
+
+/// Reads an experiment from the text of the file `path`; the short version where that is asked for.
+///
+/// # Errors
+/// The first mistake, with its line.
+pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experiment, FileError> {
+    let parsed: Result<File, Mistake> =
+        toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
+    parsed.and_then(|file| experiment(&file, short)).map_err(|(at, why)| {
+        let before = at.map_or("", |at| text.get(..at.start).unwrap_or(text));
+        FileError { path: path.to_owned(), line: before.matches('\n').count() + 1, why }
+    })
+}
+
+/// An error of a value, at its place.
+fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> Mistake + use<T> {
+    let span = at.span();
+    move |why| (Some(span.clone()), why)
+}
+
+fn experiment(file: &File, short: bool) -> Result<Experiment, Mistake> {
+    let named = file.workload.get_ref();
+    let runner = landspeed_workload::find(named).ok_or_else(|| {
+        let known = WORKLOADS.iter().map(|runner| runner.name());
+        here(&file.workload)(format!("no workload is called '{named}'{}", did_you_mean(named, known)))
+    })?;
+    let words: Vec<String> =
+        file.topology.iter().flat_map(|words| words.get_ref().split(' ').map(str::to_owned)).collect();
+    if let Some(at) = &file.topology {
+        landspeed_topology::find(&words).map_err(|error| here(at)(error.to_string()))?;
+    }
+    let names = Names { runner, words: &words };
+    let mut base = settings(&file.set, names)?;
+    let factors = file.vary.iter().map(|vary| varied(vary, names)).collect::<Result<Vec<_>, _>>()?;
+    let mut full = factors.clone();
+    let expectations =
+        file.expect.iter().map(|expect| expectation(expect, &full)).collect::<Result<Vec<_>, _>>()?;
+    if short {
+        shorten(&mut full, &file.short)?;
+    } else {
+        shorten(&mut factors.clone(), &file.short)?;
+    }
+    let stop = file.short.stop.as_ref().filter(|_| short).unwrap_or(&file.stop);
+    let baseline = match &file.baseline {
+        Some(name) if name.get_ref() != "sc03" => {
+            let why = format!("no baseline is called '{}'; leave it out, or name sc03", name.get_ref());
+            return Err(here(name)(why));
+        }
+        name => name.as_ref().map(|name| name.get_ref().clone()).unwrap_or_default(),
+    };
+    // Parameters of the workload belong to it.
+    let of_workload = |one: &GridSetting| one.place == GridPlace::Workload;
+    let parameters =
+        base.iter().filter(|one| of_workload(one)).map(|one| (one.name.clone(), one.value.clone()));
+    let workload = Workload { name: named.clone(), parameters: parameters.collect() };
+    base.retain(|one| !of_workload(one));
+    let grid = Grid {
+        workload,
+        base,
+        by: by(file, &full)?,
+        figure: file.figure.as_ref().map(figure).transpose()?.unwrap_or_else(|| runner.figure()),
+        is_factorial: file.factorial,
+        blocks: stop.blocks,
+        precision: stop.precision.as_ref().map(share).transpose()?,
+        budget_ns: stop.budget.as_ref().map(time).transpose()?.unwrap_or_default(),
+        seed: 1,
+        factors: full,
+        title: file.title.clone(),
+        baseline,
+        expectations,
+        ..Grid::default()
+    };
+    if grid.factors.is_empty() {
+        return Err((None, "nothing is varied: add [[vary]] with a factor and its values".to_owned()));
+    }
+    if let Some(many) = grid.factors.iter().find(|factor| file.factorial && factor.levels.len() != 2) {
+        return Err((
+            None,
+            format!("factorial takes factors of two values, and {} has {}", many.name, many.levels.len()),
+        ));
+    }
+    check_grid(&grid)
+        .map_err(|error| (file.vary.first().map(|vary| vary.factor.span()), error.to_string()))?;
+    Ok(Experiment { title: file.title.clone(), source: file.source.clone(), words, grid })
+}
+
+fn settings(set_to: &Cells, names: Names<'_>) -> Result<Vec<GridSetting>, Mistake> {
+    let one = |(name, value): (&String, &Spanned<Word>)| {
+        set(name, &value.get_ref().text(), names).map_err(|error| here(value)(error.to_string()))
+    };
+    set_to.iter().map(one).collect()
+}
+
+fn varied(vary: &Vary, names: Names<'_>) -> Result<GridFactor, Mistake> {
+    let name = vary.factor.get_ref();
+    match (&vary.values, vary.level.as_slice()) {
+        (Some(values), []) => {
+            factor(name, &values.get_ref().text(), names).map_err(|error| here(values)(error.to_string()))
+        }
+        (None, [_, ..]) => bundled(vary, names),
+        _ => Err(here(&vary.factor)(format!(
+            "{name}: give values = \"...\", or levels that set several things"
+        ))),
+    }
+}
+
+fn bundled(vary: &Vary, names: Names<'_>) -> Result<GridFactor, Mistake> {
+    let mut levels: Vec<(String, Vec<GridSetting>)> = Vec::new();
+    for level in &vary.level {
+        if levels.iter().any(|(name, _)| *name == level.name) {
+            return Err(here(&vary.factor)(format!("two levels are called '{}'", level.name)));
+        }
+        let own = settings(&level.set, names)?;
+        let before =
+            levels.last().filter(|_| vary.cumulative).map(|(_, set)| set.clone()).unwrap_or_default();
+        let kept = before
+            .into_iter()
+            .filter(|one| !own.iter().any(|new| (&new.name, new.place) == (&one.name, one.place)));
+        levels.push((level.name.clone(), kept.chain(own.clone()).collect()));
+    }
+    Ok(bundle(vary.factor.get_ref(), levels))
+}
+
+/// Takes the values out that the short version does not have.
+fn shorten(factors: &mut [GridFactor], short: &Short) -> Result<(), Mistake> {
+    for (name, values) in &short.values {
+        let wrong = here(values);
+        let known = factors.iter().map(|factor| factor.name.clone()).collect::<Vec<_>>();
+        let Some(factor) = factors.iter_mut().find(|factor| factor.name == *name) else {
+            let near = did_you_mean(name, known.iter().map(String::as_str));
+            return Err(wrong(format!("short.values: {name} is not varied{near}")));
+        };
+        let kept = values
+            .get_ref()
+            .text()
+            .split(',')
+            .map(|value| place(factor, value.trim()).map_err(&wrong))
+            .collect::<Result<Vec<_>, _>>()?;
+        factor.sets = kept.iter().map(|n| factor.sets[*n].clone()).collect();
+        if !factor.amounts.is_empty() {
+            factor.amounts = kept.iter().map(|n| factor.amounts[*n]).collect();
+        }
+        factor.levels = kept.iter().map(|n| factor.levels[*n].clone()).collect();
+    }
+    Ok(())
+}
+
+/// Which of a factor's values is meant.
+fn place(factor: &GridFactor, value: &str) -> Result<usize, String> {
+    let same =
+        |level: &String| level == value || spelled(factor, value).is_some_and(|spelled| spelled == *level);
+    let known = factor.levels.iter().map(String::as_str);
+    factor.levels.iter().position(same).ok_or_else(|| {
+        format!(
+            "{} has no value '{value}'{}; it has {}",
+            factor.name,
+            did_you_mean(value, known.clone()),
+            known.collect::<Vec<_>>().join(", ")
+        )
+    })
+}
+
+/// "64K" of bytes is "65536".
+fn spelled(factor: &GridFactor, value: &str) -> Option<String> {
+    let place = factor.sets.first()?.first()?.place;
+    if place == GridPlace::Topology {
+        return parse_duration(value).ok().map(|time| time.exact());
+    }
+    let workloads = || WORKLOADS.iter().flat_map(|runner| runner.parameters());
+    let of_workload = workloads().find(|one| place == GridPlace::Workload && one.name == factor.name);
+    let found = of_workload.or_else(|| crate::all_factors().find(&factor.name).ok())?;
+    found.parse(value).ok()
+}
+
+fn by(file: &File, factors: &[GridFactor]) -> Result<Option<u32>, Mistake> {
+    let Some(name) = &file.by else {
+        return Ok(usual_by(factors));
+    };
+    let place = factors.iter().position(|factor| factor.name == *name.get_ref());
+    let place = place.ok_or_else(|| here(name)(format!("by: {} is not varied", name.get_ref())))?;
+    Ok(Some(place as u32))
+}
+
+/// With several factors, a curve for each value of the one with the fewest.
+pub fn usual_by(factors: &[GridFactor]) -> Option<u32> {
+    let fewest = factors.iter().enumerate().min_by_key(|(_, factor)| factor.levels.len())?;
+    (factors.len() > 1).then_some(fewest.0 as u32)
+}
+
+fn figure(name: &Spanned<String>) -> Result<GridFigure, Mistake> {
+    let found = GridFigure::ALL.into_iter().find(|figure| figure.name() == name.get_ref());
+    let known = GridFigure::ALL.map(GridFigure::name).join(", ");
+    found.ok_or_else(|| here(name)(format!("no figure is called '{}'; there are {known}", name.get_ref())))
+}
+
+/// "3%" as 0.03.
+fn share(text: &Spanned<String>) -> Result<f64, Mistake> {
+    let percent = text.get_ref().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
+    let share = percent.map(|percent| percent / 100.0).filter(|share| *share > 0.0 && *share <= 10.0);
+    share.ok_or_else(|| here(text)(format!("'{}': expected a percentage such as \"3%\"", text.get_ref())))
+}
+
+fn time(text: &Spanned<String>) -> Result<Nanos, Mistake> {
+    parse_duration(text.get_ref()).map_err(|error| here(text)(error.to_string()))
+}
+
+fn expectation(expect: &Expect, factors: &[GridFactor]) -> Result<Expectation, Mistake> {
+    let cells = |cells: &Cells| selected(cells, factors);
+    let line = |name: &Spanned<String>| {
+        let known = factors.iter().any(|factor| factor.name == *name.get_ref());
+        let why = || here(name)(format!("{} is not varied", name.get_ref()));
+        if known { Ok(name.get_ref().clone()) } else { Err(why()) }
+    };
+    let within = expect.within.as_ref().map(share).transpose()?.unwrap_or(0.2);
+    let wrong = || {
+        here(&expect.claim)("an expectation is one of: ratio with from and to; order; crossing with below and above; shape with along".to_owned())
+    };
+    let test = match (expect.ratio, &expect.order, &expect.crossing, expect.shape) {
+        (Some(published), None, None, None) if published > 0.0 && !expect.to.is_empty() => {
+            let (from, to) = (cells(&expect.from)?, cells(&expect.to)?);
+            ExpectationTest::Ratio { from, to, published, within, peaks: expect.peaks }
+        }
+        (None, Some(order), None, None) if order.len() > 1 => {
+            let cells = order.iter().map(cells).collect::<Result<Vec<_>, _>>()?;
+            ExpectationTest::Order { cells, peaks: expect.peaks }
+        }
+        (None, None, Some(along), None) => {
+            let (below, above) = (cells(&expect.below)?, cells(&expect.above)?);
+            ExpectationTest::Crossing { along: line(along)?, below, above }
+        }
+        (None, None, None, Some(shape)) => {
+            let along = line(expect.along.as_ref().ok_or_else(wrong)?)?;
+            let between = match (&expect.between, factors.iter().find(|factor| factor.name == along)) {
+                (Some([first, last]), Some(factor)) => {
+                    let level = |value: &Spanned<Word>| {
+                        let at = place(factor, &value.get_ref().text()).map_err(here(value))?;
+                        Ok::<_, Mistake>(factor.levels[at].clone())
+                    };
+                    Some([level(first)?, level(last)?])
+                }
+                _ => None,
+            };
+            if (shape == Shape::Dip) != between.is_some() {
+                return Err(here(&expect.claim)(
+                    "a dip, and only a dip, has between = [first, last]".to_owned(),
+                ));
+            }
+            ExpectationTest::Shape { shape, along, at: cells(&expect.at)?, between, within }
+        }
+        _ => return Err(wrong()),
+    };
+    Ok(Expectation {
+        claim: expect.claim.get_ref().clone(),
+        source: expect.source.clone(),
+        figure: expect.figure.as_ref().map(figure).transpose()?,
+        test,
+        otherwise: expect.otherwise.clone(),
+    })
+}
+
+/// Values of factors that name some cells.
+fn selected(cells: &Cells, factors: &[GridFactor]) -> Result<Settings, Mistake> {
+    let one = |(name, value): (&String, &Spanned<Word>)| {
+        let known = factors.iter().map(|factor| factor.name.as_str());
+        let near = did_you_mean(name, known);
+        let factor = factors.iter().find(|factor| factor.name == *name);
+        let factor = factor.ok_or_else(|| here(value)(format!("{name} is not varied{near}")))?;
+        let at = place(factor, &value.get_ref().text()).map_err(here(value))?;
+        Ok((name.clone(), factor.levels[at].clone()))
+    };
+    cells.iter().map(one).collect()
+}
