@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: budgets tune test build setup setup-test disturbed check lint dist deb static test-dist docs bench kills undo placebos false-keeps faults agree fuzz-cc cc-linux bench-wan bench-watching clean
+.PHONY: budgets tune test build setup setup-test disturbed check experiments lint dist deb static test-dist docs bench kills undo placebos false-keeps faults agree fuzz-cc cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -137,6 +137,12 @@ agree: build
 	$(SUDO) target/release/landspeed compare $(WAN) --scale $(SCALE) --repeats 7 --data-dir target/agree/kernel
 	target/release/landspeed compare $(WAN) --scale $(SCALE) --repeats 12 --simulate --data-dir target/agree/simulator
 	$(SUDO) target/release/xtask agree target/agree/kernel/* target/agree/simulator/*
+
+# Every experiment of the papers in its short version, beside what they published (an hour, on a machine left alone; a page each
+# in target/experiments). ONLY=cottrell takes those with that in their names, FULL=--full all at full size.
+experiments: build
+	$(CARGO) build --release --locked -p xtask
+	$(SUDO) target/release/xtask experiments --only "$(ONLY)" $(FULL)
 
 # What landspeed's own observers cost a stream (forty minutes, on a machine left alone).
 bench-watching: setup-test

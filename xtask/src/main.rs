@@ -8,6 +8,7 @@ mod arrows;
 mod bench;
 mod built;
 mod docs;
+mod experiments;
 mod false_keeps;
 mod faults;
 mod incoming;
@@ -51,6 +52,8 @@ enum Task {
     FalseKeeps(false_keeps::Options),
     /// Does `explain` name what was done to a path?
     Faults(faults::Options),
+    /// Every experiment that ships, in its short version.
+    Experiments(experiments::Options),
     /// A study on the kernel's sockets against the same one simulated.
     Agree(agree::Options),
 }
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Task::Placebos(options) => placebos::run(&options),
         Task::FalseKeeps(options) => false_keeps::run(&options),
         Task::Faults(options) => faults::run(&options),
+        Task::Experiments(options) => experiments::run(root, &options),
         Task::Agree(options) => agree::run(&options),
     };
     match result {

@@ -181,7 +181,9 @@ type Mistake = (Option<Range<usize>>, String);
 pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experiment, FileError> {
     let parsed: Result<File, Mistake> =
         toml::from_str(text).map_err(|error| (error.span(), error.message().replace('\n', " ")));
-    parsed.and_then(|file| experiment(&file, short)).map_err(|(at, why)| {
+    // Both versions are read: a mistake in either is one.
+    let both = parsed.and_then(|file| experiment(&file, !short).and_then(|_| experiment(&file, short)));
+    both.map_err(|(at, why)| {
         let before = at.map_or("", |at| text.get(..at.start).unwrap_or(text));
         FileError { path: path.to_owned(), line: before.matches('\n').count() + 1, why }
     })
@@ -206,14 +208,11 @@ fn experiment(file: &File, short: bool) -> Result<Experiment, Mistake> {
     }
     let names = Names { runner, words: &words };
     let mut base = settings(&file.set, names)?;
-    let factors = file.vary.iter().map(|vary| varied(vary, names)).collect::<Result<Vec<_>, _>>()?;
-    let mut full = factors.clone();
+    let mut factors = file.vary.iter().map(|vary| varied(vary, names)).collect::<Result<Vec<_>, _>>()?;
     let expectations =
-        file.expect.iter().map(|expect| expectation(expect, &full)).collect::<Result<Vec<_>, _>>()?;
+        file.expect.iter().map(|expect| expectation(expect, &factors)).collect::<Result<Vec<_>, _>>()?;
     if short {
-        shorten(&mut full, &file.short)?;
-    } else {
-        shorten(&mut factors.clone(), &file.short)?;
+        shorten(&mut factors, &file.short)?;
     }
     let stop = file.short.stop.as_ref().filter(|_| short).unwrap_or(&file.stop);
     let baseline = match &file.baseline {
@@ -232,14 +231,14 @@ fn experiment(file: &File, short: bool) -> Result<Experiment, Mistake> {
     let grid = Grid {
         workload,
         base,
-        by: by(file, &full)?,
+        by: by(file, &factors)?,
         figure: file.figure.as_ref().map(figure).transpose()?.unwrap_or_else(|| runner.figure()),
         is_factorial: file.factorial,
         blocks: stop.blocks,
         precision: stop.precision.as_ref().map(share).transpose()?,
         budget_ns: stop.budget.as_ref().map(time).transpose()?.unwrap_or_default(),
         seed: 1,
-        factors: full,
+        factors,
         title: file.title.clone(),
         baseline,
         expectations,
@@ -445,3 +444,7 @@ fn selected(cells: &Cells, factors: &[GridFactor]) -> Result<Settings, Mistake> 
     };
     cells.iter().map(one).collect()
 }
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

@@ -1,0 +1,120 @@
+use landspeed_record::{ExpectationTest, GridPlace};
+
+use super::*;
+
+const WHOLE: &str = r#"title = "What a size is worth"
+source = "a paper of 2026, section 1"
+about = "Why."
+workload = "stream"
+topology = "lab:wan:rate=100M"
+baseline = "sc03"
+by = "step"
+figure = "cores-per-gbps"
+set = { placement = "same-core", time = "200ms" }
+
+[[vary]]
+factor = "step"
+cumulative = true
+level = [
+  { name = "stock", set = { mtu = 1500, "gro@b" = false } },
+  { name = "jumbo", set = { mtu = 9000 } },
+]
+
+[[vary]]
+factor = "write-size"
+values = "1K..64K*4"
+
+[[vary]]
+factor = "rtt"
+values = "1ms,20ms"
+
+[stop]
+blocks = 12
+
+[short]
+values = { write-size = "1K,64K", rtt = "1ms" }
+stop = { budget = "2m", precision = "5%" }
+
+[[expect]]
+claim = "jumbo is worth half"
+source = "section 2"
+ratio = 1.5
+from = { step = "stock", write-size = "64K" }
+to = { step = "jumbo", write-size = "64K" }
+within = "10%"
+
+[[expect]]
+claim = "it rises"
+source = "section 3"
+shape = "rises"
+along = "write-size"
+at = { rtt = "20ms" }
+"#;
+
+fn read(text: &str, short: bool) -> Result<Experiment, String> {
+    read_experiment(Path::new("mine.toml"), text, short).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_whole_file_becomes_a_grid() {
+    let found = read(WHOLE, false).unwrap();
+    let grid = found.grid;
+    assert_eq!((grid.cells(), grid.blocks, grid.by, grid.baseline.as_str()), (16, Some(12), Some(0), "sc03"));
+    assert_eq!(grid.workload.parameters.get("time").map(String::as_str), Some("200ms"));
+    assert_eq!(grid.base.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["placement"]);
+    let jumbo: Vec<_> =
+        grid.factors[0].sets[1].iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
+    assert_eq!(jumbo, [("gro", "off"), ("mtu", "9000")], "levels keep what those before them set");
+    assert_eq!(grid.factors[0].sets[1][0].place, GridPlace::B);
+    assert!(grid.factors[2].is_slow && grid.factors[2].sets[0][0].place == GridPlace::Topology);
+    let ExpectationTest::Ratio { to, within, .. } = &grid.expectations[0].test else { panic!("a ratio") };
+    assert_eq!((to.get("write-size").map(String::as_str), *within), (Some("65536"), 0.1));
+    assert_eq!(found.words, ["lab:wan:rate=100M"]);
+}
+
+#[test]
+fn the_short_version_has_fewer_values_and_its_own_end() {
+    let grid = read(WHOLE, true).unwrap().grid;
+    assert_eq!(grid.factors.iter().map(|factor| factor.levels.len()).collect::<Vec<_>>(), [2, 2, 1]);
+    assert_eq!((grid.blocks, grid.precision, grid.budget_ns), (None, Some(0.05), Nanos::secs(120)));
+    assert_eq!(grid.expectations.len(), 2, "what it leaves out is told as not measured");
+}
+
+/// Each mistake names its line, the thing and the remedy.
+#[test]
+fn each_kind_of_mistake_is_told_with_its_line() {
+    for (wrong, right, line, words) in [
+        ("title =", "tilte =", 1, "unknown field `tilte`"),
+        ("workload = \"stream\"", "workload = \"streem\"", 4, "did you mean stream?"),
+        ("lab:wan:rate=100M", "lab:wan:rat=100M", 5, "rat"),
+        ("baseline = \"sc03\"", "baseline = \"sc04\"", 6, "name sc03"),
+        ("by = \"step\"", "by = \"mtu\"", 7, "mtu is not varied"),
+        ("\"cores-per-gbps\"", "\"cores\"", 8, "there are goodput"),
+        ("placement = \"same-core\"", "placement = \"here\"", 9, "expected free, same-core"),
+        ("factor = \"step\"\n", "", 11, "missing field `factor`"),
+        ("mtu = 1500", "mtu = 15", 15, "a whole number from 1280"),
+        ("\"gro@b\"", "\"gro@c\"", 15, "no setting is called 'gro@c'"),
+        ("name = \"jumbo\"", "name = \"stock\"", 12, "two levels are called 'stock'"),
+        ("factor = \"write-size\"", "factor = \"rite-size\"", 21, "did you mean write-size?"),
+        ("1K..64K*4", "1K..64K", 21, "a range such as"),
+        ("values = \"1ms,20ms\"", "values = \"1ms,long\"", 25, "rtt"),
+        ("values = \"1ms,20ms\"", "vals = \"1ms,20ms\"", 25, "unknown field `vals`"),
+        ("blocks = 12", "blocks = \"many\"", 28, "invalid type"),
+        ("write-size = \"1K,64K\"", "write-size = \"1K,32K\"", 31, "has no value '32K'"),
+        ("budget = \"2m\"", "budget = \"soon\"", 32, "soon"),
+        ("precision = \"5%\"", "precision = \"5\"", 32, "such as \"3%\""),
+        ("ratio = 1.5\n", "", 35, "an expectation is one of"),
+        ("to = { step = \"jumbo\"", "to = { step = \"jumbos\"", 39, "did you mean jumbo?"),
+        ("shape = \"rises\"", "shape = \"climbs\"", 45, "unknown variant `climbs`"),
+        ("along = \"write-size\"", "along = \"size\"", 46, "size is not varied"),
+    ] {
+        let text = WHOLE.replacen(wrong, right, 1);
+        assert_ne!(text, WHOLE, "{wrong}");
+        let error = read(&text, false).map(|_| ()).expect_err(right);
+        assert!(
+            error.starts_with(&format!("mine.toml:{line}:")) && error.contains(words),
+            "{right}: {error}"
+        );
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
