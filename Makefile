@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: budgets tune test build setup setup-test disturbed check experiments lint dist deb static test-dist docs bench kills undo placebos false-keeps faults agree fuzz-cc cc-linux bench-wan bench-watching clean
+.PHONY: budgets tune test build setup setup-test disturbed check experiments lint dist deb static test-dist docs bench kills undo placebos false-keeps grid-coverage faults agree fuzz-cc cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -126,6 +126,11 @@ placebos: build
 RUNS ?= 2000
 false-keeps: setup
 	$(CARGO) run --release --quiet --locked -p xtask -- false-keeps --runs $(RUNS)
+
+# Do a grid's intervals hold the truth, and how wide are they? Simulated grids, a row for each kind.
+GRIDS ?= 4000
+grid-coverage: setup
+	$(CARGO) run --release --quiet --locked -p xtask -- grid-coverage --grids $(GRIDS)
 
 # One study on the kernel's sockets and in the simulator, and whether they agree by protocol (half an hour, on a machine
 # left alone). Seven repeats: a run whose link was late does not count.

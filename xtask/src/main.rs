@@ -11,6 +11,7 @@ mod docs;
 mod experiments;
 mod false_keeps;
 mod faults;
+mod grid_coverage;
 mod incoming;
 mod notices;
 mod phrases;
@@ -54,6 +55,8 @@ enum Task {
     Faults(faults::Options),
     /// Every experiment that ships, in its short version.
     Experiments(experiments::Options),
+    /// Simulated grids: how often intervals hold the truth, and how wide they are.
+    GridCoverage(grid_coverage::Options),
     /// A study on the kernel's sockets against the same one simulated.
     Agree(agree::Options),
 }
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         Task::FalseKeeps(options) => false_keeps::run(&options),
         Task::Faults(options) => faults::run(&options),
         Task::Experiments(options) => experiments::run(root, &options),
+        Task::GridCoverage(options) => grid_coverage::run(&options),
         Task::Agree(options) => agree::run(&options),
     };
     match result {
@@ -119,6 +123,7 @@ mod tests {
             "xtask placebos --decisions 10",
             "xtask false-keeps --runs 200 --only drift",
             "xtask bench --only two --blocks 60",
+            "xtask grid-coverage --grids 400 --only loud",
             "xtask faults --only loss --seed 3",
             "xtask faults --short --pairs 8 --clean 1",
             "xtask agree kernel.jsonl simulator.jsonl",

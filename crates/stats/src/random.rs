@@ -27,11 +27,19 @@ impl Random {
 
     /// True once in `1 / share` times. Draws nothing where the answer is certain.
     pub fn happens(&mut self, share: f64) -> bool {
-        /// 2^53: as many steps as a double tells apart between 0 and 1.
-        const STEPS: f64 = 9_007_199_254_740_992.0;
         share >= 1.0 || (share > 0.0 && ((self.draw() >> 11) as f64) < share * STEPS)
     }
+
+    /// A Gaussian value of mean 0 and deviation 1 (Box & Muller, "A note on the generation of random normal deviates",
+    /// Annals of Mathematical Statistics 29, 1958). Draws twice.
+    pub fn normal(&mut self) -> f64 {
+        let [length, turn] = [(); 2].map(|()| (self.draw() >> 11) as f64 / STEPS);
+        (-2.0 * (1.0 - length).ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
+    }
 }
+
+/// 2^53: as many steps as a double tells apart between 0 and 1.
+const STEPS: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]
 mod tests {
@@ -52,5 +60,16 @@ mod tests {
         let hits = (0..100_000).filter(|_| random.happens(0.25)).count();
         // Five standard deviations of 137.
         assert!((24_315..=25_685).contains(&hits), "{hits}");
+    }
+
+    #[test]
+    fn normal_values_have_the_moments_of_their_law() {
+        let mut random = Random::new(7);
+        let values: Vec<f64> = (0..100_000).map(|_| random.normal()).collect();
+        let moment =
+            |power: i32| values.iter().map(|value| value.powi(power)).sum::<f64>() / values.len() as f64;
+        // Five standard deviations: of means 1, of squares 2, of fourth powers 96, over 100,000.
+        assert!(moment(1).abs() < 0.016 && (moment(2) - 1.0).abs() < 0.023, "{} {}", moment(1), moment(2));
+        assert!((moment(4) - 3.0).abs() < 0.155, "{}", moment(4));
     }
 }

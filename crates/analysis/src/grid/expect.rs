@@ -6,18 +6,17 @@
 use landspeed_record::{
     Agreement, Estimate, Expectation, ExpectationTest, Expected, Grid, GridTrial, Settings, Shape,
 };
-use landspeed_stats::grid::{self, Compared, Weights};
+use landspeed_stats::grid::{Compared, Contrast};
 use landspeed_stats::ratio_of;
 
-use super::judge::CONFIDENCE;
-use super::points;
+use super::fitted::{Fitted, points};
 
 /// An interval twice as wide as this on either side, as a log, says nothing of a ratio although it holds it.
 const VAGUE: f64 = 0.35;
 
 pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> Expected {
     let figure = expectation.figure.unwrap_or(grid.figure);
-    let fitted = grid::Grid::of(&points(grid, trials.iter().copied(), figure));
+    let fitted = Fitted::of(grid, &points(grid, trials.iter().copied(), figure));
     let found = match &fitted {
         Ok(fitted) => Judge { grid, fitted }.test(&expectation.test),
         Err(why) => Err((Agreement::Undecided, why.to_string())),
@@ -50,7 +49,7 @@ type Answer = Result<Found, (Agreement, String)>;
 
 struct Judge<'a> {
     grid: &'a Grid,
-    fitted: &'a grid::Grid,
+    fitted: &'a Fitted,
 }
 
 impl Judge<'_> {
@@ -96,7 +95,7 @@ impl Judge<'_> {
 
     fn order(&self, cells: &[Settings], peaks: bool) -> Answer {
         let places = cells.iter().map(|cell| self.some(cell, peaks)).collect::<Result<Vec<_>, _>>()?;
-        let steps: Vec<Weights> = places.windows(2).map(|two| difference(&two[0], &two[1])).collect();
+        let steps: Vec<Contrast> = places.windows(2).map(|two| difference(&two[0], &two[1])).collect();
         let found = self.compared(&steps)?;
         Ok(all_above(&found, |n| format!("{} over {}", self.name(&places[n + 1]), self.name(&places[n]))))
     }
@@ -115,7 +114,7 @@ impl Judge<'_> {
 
     /// Ends `way` of where it begins, and goes the other way nowhere.
     fn slope(&self, line: &[Vec<u32>], way: f64) -> Answer {
-        let steps: Vec<Weights> = line.windows(2).map(|two| difference(&two[0], &two[1])).collect();
+        let steps: Vec<Contrast> = line.windows(2).map(|two| difference(&two[0], &two[1])).collect();
         let whole = match line {
             [first, .., last] => difference(first, last),
             _ => return Err((Agreement::Undecided, "the curve has one point".to_owned())),
@@ -138,7 +137,7 @@ impl Judge<'_> {
     }
 
     fn flat(&self, line: &[Vec<u32>], within: f64) -> Answer {
-        let steps: Vec<Weights> = line.iter().skip(1).map(|place| difference(&line[0], place)).collect();
+        let steps: Vec<Contrast> = line.iter().skip(1).map(|place| difference(&line[0], place)).collect();
         let found = self.compared(&steps)?;
         let bound = within.ln_1p();
         let beyond = |one: &Compared| one.together.0 > bound || one.together.1 < -bound;
@@ -172,8 +171,8 @@ impl Judge<'_> {
         Ok(all_above(&found, |_| "beside it over within it".to_owned()))
     }
 
-    fn compared(&self, family: &[Weights]) -> Result<Vec<Compared>, (Agreement, String)> {
-        let found = self.fitted.compare(family, CONFIDENCE).into_iter().collect::<Option<Vec<_>>>();
+    fn compared(&self, family: &[Contrast]) -> Result<Vec<Compared>, (Agreement, String)> {
+        let found = self.fitted.compare(family).into_iter().collect::<Option<Vec<_>>>();
         let few = || (Agreement::Undecided, "too few blocks visited all of its cells".to_owned());
         found.filter(|found| !found.is_empty()).ok_or_else(few)
     }
@@ -181,7 +180,10 @@ impl Judge<'_> {
     /// The cells with these values, the best of them alone where peaks are compared.
     fn some(&self, values: &Settings, peaks: bool) -> Result<Vec<u32>, (Agreement, String)> {
         let cells = self.cells(values)?;
-        let mean = |cell: &u32| self.fitted.mean(*cell, CONFIDENCE).map_or(f64::NEG_INFINITY, |mean| mean.ln);
+        let means = self.fitted.means();
+        let mean = |cell: &u32| {
+            means.iter().find(|mean| mean.cell == *cell).map_or(f64::NEG_INFINITY, |mean| mean.ln)
+        };
         let best = || cells.iter().copied().max_by(|a, b| mean(a).total_cmp(&mean(b)));
         Ok(if peaks { best().into_iter().collect() } else { cells })
     }
@@ -233,12 +235,12 @@ impl Judge<'_> {
 }
 
 /// The mean of some cells over the mean of others.
-fn difference(from: &[u32], to: &[u32]) -> Weights {
+fn difference(from: &[u32], to: &[u32]) -> Contrast {
     let share = |cells: &[u32], sign: f64| {
         let weight = sign / cells.len().max(1) as f64;
         cells.iter().map(|cell| (*cell, weight)).collect::<Vec<_>>()
     };
-    Weights([share(to, 1.0), share(from, -1.0)].concat())
+    Contrast { weights: [share(to, 1.0), share(from, -1.0)].concat() }
 }
 
 /// Whether every ratio is proven above one; the least decides, or the first that is proven below.

@@ -4,14 +4,11 @@ use landspeed_record::{
     Estimate, FactorEffect, FactorialEffect, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves, GridEnd,
     GridFigure, GridReport, GridTrial, Line, Record, Side,
 };
-use landspeed_stats::grid::{self, Compared, Weights};
+use landspeed_stats::grid::{Compared, Contrast, Layout};
 use landspeed_stats::ratio_of;
 use landspeed_units::Nanos;
 
-use super::{levels, points};
-
-/// Of every interval.
-pub(super) const CONFIDENCE: f64 = 0.95;
+use super::fitted::{Fitted, Step, from_to, layout, points};
 
 /// A record of something else.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,9 +107,8 @@ fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridFigure> {
 
 fn curves(grid: &Grid, trials: &[&GridTrial], figure: GridFigure) -> GridCurves {
     let points = points(grid, trials.iter().copied(), figure);
-    let fitted = grid::Grid::of(&points);
+    let fitted = Fitted::of(grid, &points);
     let counted = |cell: u32| points.iter().filter(|point| point.cell == cell).count() as u32;
-    let shape = levels(grid);
     let mut cells: Vec<GridCell> = (0..grid.cells())
         .map(|cell| GridCell {
             values: grid.values_of(cell).into_iter().map(str::to_owned).collect(),
@@ -132,13 +128,12 @@ fn curves(grid: &Grid, trials: &[&GridTrial], figure: GridFigure) -> GridCurves 
             };
         }
     };
-    for (cell, mean) in (0..).zip(&mut cells) {
-        if let Some(found) = fitted.mean(cell, CONFIDENCE) {
-            mean.mean = Some(found.ln.exp());
-            (mean.low, mean.high) = (Some(found.alone.0.exp()), Some(found.alone.1.exp()));
-        }
+    for found in fitted.means() {
+        let Some(cell) = cells.get_mut(found.cell as usize) else { continue };
+        cell.mean = Some(found.ln.exp());
+        (cell.low, cell.high) = (Some(found.alone.0.exp()), Some(found.alone.1.exp()));
     }
-    let ratios = fitted.compare(&grid::to_reference(&shape), CONFIDENCE);
+    let ratios = fitted.compare(&fitted.to_reference());
     for (cell, ratio) in cells.iter_mut().skip(1).zip(&ratios) {
         cell.ratio = ratio.as_ref().map(estimate);
     }
@@ -165,11 +160,10 @@ fn estimate(found: &Compared) -> Estimate {
     ratio_of(found.ln, found.together.0, found.together.1)
 }
 
-fn neighbours(grid: &Grid, fitted: &grid::Grid) -> Vec<GridContrast> {
-    let asked = grid::neighbours(&levels(grid));
-    let weights: Vec<Weights> = asked.iter().map(|step| Weights::from_to(step.from, step.to)).collect();
-    let found = fitted.compare(&weights, CONFIDENCE);
-    let contrast = |(step, found): (&grid::Step, &Option<Compared>)| {
+fn neighbours(grid: &Grid, fitted: &Fitted) -> Vec<GridContrast> {
+    let asked = fitted.neighbours();
+    let found = fitted.compare(&asked.iter().map(Step::contrast).collect::<Vec<_>>());
+    let contrast = |(step, found): (&Step, &Option<Compared>)| {
         Some(GridContrast {
             factor: grid.factors.get(step.factor)?.name.clone(),
             from: step.from,
@@ -181,10 +175,9 @@ fn neighbours(grid: &Grid, fitted: &grid::Grid) -> Vec<GridContrast> {
 }
 
 /// What each factor does: its values against its first one, all else equal.
-fn effects(grid: &Grid, fitted: &grid::Grid) -> Vec<FactorEffect> {
-    let asked = grid::to_first(&levels(grid));
-    let weights: Vec<Weights> = asked.iter().map(|step| Weights::from_to(step.from, step.to)).collect();
-    let found = fitted.compare(&weights, CONFIDENCE);
+fn effects(grid: &Grid, fitted: &Fitted) -> Vec<FactorEffect> {
+    let asked = fitted.to_first();
+    let found = fitted.compare(&asked.iter().map(Step::contrast).collect::<Vec<_>>());
     let of = |number: usize, name: &str| {
         let own =
             || asked.iter().zip(&found).filter(|(step, _)| step.factor == number).map(|(_, found)| found);
@@ -202,29 +195,54 @@ fn effects(grid: &Grid, fitted: &grid::Grid) -> Vec<FactorEffect> {
     grid.factors.iter().enumerate().map(|(number, factor)| of(number, &factor.name)).collect()
 }
 
-/// Main effects, interactions and simple effects of factors with two values each.
-fn factorial(grid: &Grid, fitted: &grid::Grid) -> Vec<FactorialEffect> {
-    let Some(asked) = grid::factorial(&levels(grid)) else { return Vec::new() };
-    let weights: Vec<Weights> = asked.iter().map(|effect| effect.weights.clone()).collect();
-    let found = fitted.compare(&weights, CONFIDENCE);
-    let name = |number: usize| grid.factors.get(number).map(|factor| factor.name.clone()).unwrap_or_default();
-    let value = |number: usize, place: u32| {
-        let levels = grid.factors.get(number).map(|factor| &factor.levels);
-        levels.and_then(|levels| levels.get(place as usize)).cloned().unwrap_or_default()
-    };
-    let effect = |(asked, found): (&grid::Effect, &Option<Compared>)| {
-        let given = match (&asked.given[..], asked.factors.len()) {
-            ([], 1) => "on average".to_owned(),
-            ([], _) => "interaction".to_owned(),
-            (given, _) if given.iter().all(|(_, place)| *place == 0) => "alone".to_owned(),
-            (given, _) => {
-                let set = given.iter().filter(|(_, place)| *place > 0);
-                let set = set.map(|(number, place)| format!("{}={}", name(*number), value(*number, *place)));
-                format!("with {}", set.collect::<Vec<_>>().join(" "))
-            }
-        };
-        let factors = asked.factors.iter().map(|number| name(*number)).collect();
+/// What is asked of two-valued factors: names, how, and the cells.
+type Asked = (Vec<String>, String, Contrast);
+
+/// What factors of two values each are worth: alone, with each combination of the others, on average, and how two depend on
+/// each other (Box, Hunter and Hunter, Statistics for Experimenters, chapter 5).
+fn factorial(grid: &Grid, fitted: &Fitted) -> Vec<FactorialEffect> {
+    let layout = layout(grid);
+    if layout.levels.iter().any(|levels| *levels != 2) {
+        return Vec::new();
+    }
+    let name = |number: usize| grid.factors[number].name.clone();
+    let factors = 0..grid.factors.len();
+    let mut asked: Vec<Asked> = Vec::new();
+    for factor in factors.clone() {
+        asked.push((vec![name(factor)], "on average".to_owned(), layout.main(factor)));
+        asked.extend(simple(grid, &layout, factor));
+    }
+    for one in factors.clone() {
+        for other in factors.clone().skip(one + 1) {
+            let contrast = layout.interaction(one, other);
+            asked.push((vec![name(one), name(other)], "interaction".to_owned(), contrast));
+        }
+    }
+    let contrasts: Vec<Contrast> = asked.iter().map(|(_, _, contrast)| contrast.clone()).collect();
+    let found = fitted.compare(&contrasts);
+    let effect = |((factors, given, _), found): (Asked, &Option<Compared>)| {
         Some(FactorialEffect { factors, given, ratio: estimate(found.as_ref()?) })
     };
-    asked.iter().zip(&found).filter_map(effect).collect()
+    asked.into_iter().zip(&found).filter_map(effect).collect()
+}
+
+/// What a factor is worth at each combination of the others' values; where there are no others, the mean says it.
+fn simple(grid: &Grid, layout: &Layout, factor: usize) -> Vec<Asked> {
+    if grid.factors.len() < 2 {
+        return Vec::new();
+    }
+    let given = |cell: u32| {
+        let values = grid.factors.iter().zip(grid.values_of(cell)).enumerate();
+        let second = values.filter(|(number, (of, value))| {
+            *number != factor && of.levels.first().is_some_and(|first| first != value)
+        });
+        let second: Vec<String> = second.map(|(_, (of, value))| format!("{}={value}", of.name)).collect();
+        if second.is_empty() { "alone".to_owned() } else { format!("with {}", second.join(" ")) }
+    };
+    let at_first = (0..layout.cells()).filter(|cell| layout.levels_of(*cell)[factor] == 0);
+    let one = |cell: u32| {
+        let to = layout.with(cell, factor, 1);
+        (vec![grid.factors[factor].name.clone()], given(cell), from_to(cell, to))
+    };
+    at_first.map(one).collect()
 }

@@ -1,10 +1,9 @@
 //! When a grid is precise enough.
 
 use landspeed_record::{Grid, GridTrial};
-use landspeed_stats::grid::{self, Trial};
+use landspeed_stats::grid::Trial;
 
-use super::{levels, points};
-use crate::grid::judge::CONFIDENCE;
+use super::fitted::{Fitted, points};
 
 /// Looks at the intervals after each block, where the user asked for a precision. How wide an interval is says nothing of
 /// where it lies, so that looking again and again costs no confidence (Chow and Robbins, Ann. Math. Stat. 36, 1965).
@@ -40,9 +39,8 @@ impl Precision {
 
     /// Half the width of the widest interval of a ratio to the reference, as a log; `None` where there is none yet.
     fn widest(&self) -> Option<f64> {
-        let asked = grid::to_reference(&levels(&self.grid));
-        let fitted = grid::Grid::of(&self.trials).ok()?;
-        let found = fitted.compare(&asked, CONFIDENCE);
+        let fitted = Fitted::of(&self.grid, &self.trials).ok()?;
+        let found = fitted.compare(&fitted.to_reference());
         let halves = found.iter().map(|one| one.as_ref().map(|one| (one.together.1 - one.together.0) / 2.0));
         halves.collect::<Option<Vec<f64>>>()?.into_iter().reduce(f64::max)
     }

@@ -1,166 +1,239 @@
-//! Grids: trials of many cells in blocks, and the ratios between cells with intervals that hold together.
+//! A grid experiment: every cell (combination of factors' values) measured in randomised blocks, and which cells differ.
 //!
-//! A trial's log is its block plus its cell, and noise that may differ from cell to cell. Differences within a block are free of
-//! what the block's minute was like. Each contrast has the error of its own differences, block by block, which is valid
-//! whatever the cells' variances are and whichever of them are measured together in a whole plot.
+//! Figures are logs. The log of a trial is the sum of its block's effect, its cell's effect, a random effect of its plot and
+//! its own error. A plot is a part of a block in which factors that are slow to change keep their values, so that effects
+//! of slow factors are known no better than plots repeat themselves. The model is fitted by restricted maximum likelihood;
+//! each contrast gets the error and the degrees of freedom of Kenward & Roger, "Small sample inference for fixed effects
+//! from restricted maximum likelihood", Biometrics 53, 1997; all contrasts of a family together get intervals from the
+//! largest of their Student statistics (Hothorn, Bretz & Westfall, Biometrical Journal 50, 2008). Where cells differ in
+//! noise, their own variances take the place of the common one. docs/decisions/0032 says why; `make grid-coverage` shows
+//! how often the intervals hold the truth.
 
-mod contrasts;
+mod design;
+mod layout;
+mod maximum;
+mod model;
+mod noise;
 
-use std::collections::BTreeMap;
-use std::fmt;
+use nalgebra::{DMatrix, DVector, SymmetricEigen};
+use statrs::distribution::ContinuousCDF;
 
-pub use contrasts::{Effect, Step, Weights, factorial, neighbours, to_first, to_reference};
+use crate::estimate::{student, student_quantile};
+use design::Design;
+use model::Model;
+use noise::Variance;
 
-use crate::contrast::known_quantile;
+pub use layout::Layout;
 
-/// One trial of a cell.
+/// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial {
     pub block: u32,
-    /// The whole plot within its block: trials of one block and plot were measured together.
+    /// Trials of one block with the same number share a plot. Where a block is one plot, or each trial its own, plots are
+    /// no stratum of their own.
     pub plot: u32,
+    /// [`Layout`] has the cells of a grid of factors.
     pub cell: u32,
-    /// Log of the figure.
+    /// The log of the figure.
     pub ln: f64,
 }
 
-/// Why trials say nothing yet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum TooFew {
-    #[error("{0} blocks are too few; intervals need {1}")]
-    Blocks(usize, usize),
+/// A weighted sum of cells, whose weights sum to 0.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contrast {
+    /// Cells with their weights.
+    pub weights: Vec<(u32, f64)>,
 }
 
-/// How an interval was made.
+/// Why there are no intervals.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Refused {
+    #[error("no trial of the reference, cell {0}")]
+    Reference(u32),
+    #[error("no trial of cell {0}")]
+    Cell(u32),
+    #[error("no chain of blocks with common cells joins these cells to the reference: {0:?}")]
+    Apart(Vec<u32>),
+    #[error("{have} blocks of several plots, where {need} are needed to know how plots vary")]
+    Blocks { have: usize, need: usize },
+    #[error("too few trials to know how trials vary")]
+    Freedom,
+    #[error("a contrast's weights do not sum to 0")]
+    Weights,
+}
+
+/// Which variances the errors are from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// Student's t of the differences block by block, with Bonferroni's correction.
-    Paired,
+    /// One for all cells.
+    Common,
+    /// Each cell's own, drawn towards the common one as far as cells are alike.
+    Own,
 }
 
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Method::Paired => f.write_str("differences block by block, Bonferroni's correction"),
-        }
+impl std::fmt::Display for Method {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Method::Common => "mixed model, one variance for all cells",
+            Method::Own => "mixed model, a variance for each cell",
+        })
     }
 }
 
-/// A contrast as the trials have it.
+/// A contrast's estimate: the log of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
     pub ln: f64,
+    /// Its standard error.
     pub error: f64,
     /// The error's degrees of freedom.
     pub freedom: f64,
-    /// The interval by itself.
+    /// Low and high end of the interval of this contrast alone.
     pub alone: (f64, f64),
-    /// The interval that holds together with those of the whole family.
+    /// Ends of the interval that holds together with those of all contrasts of the family.
     pub together: (f64, f64),
     pub method: Method,
 }
 
-/// Trials, ready to be asked.
-#[derive(Debug, Clone)]
-pub struct Grid {
-    /// Mean log of each cell in each block that visited it.
-    blocks: BTreeMap<u32, BTreeMap<u32, f64>>,
+/// What a cell yields in the mean block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    pub cell: u32,
+    pub ln: f64,
+    /// Standard error of what trials and plots add; which blocks there were is taken as given.
+    pub error: f64,
+    /// Low and high end of the interval of this cell alone.
+    pub alone: (f64, f64),
 }
 
-/// Fewer blocks have no interval worth printing: Student's quantile with one degree of freedom is 12.7.
-const LEAST: usize = 3;
-/// Where cells are measured in whole plots, the plots' own deviation must show.
-const LEAST_OF_PLOTS: usize = 6;
+/// A fitted grid.
+pub struct Grid {
+    design: Design,
+    model: Model,
+    /// Where cells differ in noise.
+    own: Option<Vec<Variance>>,
+    /// The effects' covariance.
+    covariance: DMatrix<f64>,
+}
+
+/// An estimate before its bounds.
+struct Estimated {
+    ln: f64,
+    error: f64,
+    freedom: f64,
+}
+
+impl Estimated {
+    fn within(&self, bound: f64) -> (f64, f64) {
+        (self.ln - bound * self.error, self.ln + bound * self.error)
+    }
+}
 
 impl Grid {
-    /// Of trials in any order.
-    ///
-    /// # Errors
-    /// Too few blocks for intervals.
-    pub fn of(trials: &[Trial]) -> Result<Grid, TooFew> {
-        let mut sums: BTreeMap<u32, BTreeMap<u32, (f64, f64)>> = BTreeMap::new();
-        for trial in trials.iter().filter(|trial| trial.ln.is_finite()) {
-            let (sum, count) = sums.entry(trial.block).or_default().entry(trial.cell).or_default();
-            (*sum, *count) = (*sum + trial.ln, *count + 1.0);
+    /// Fits the model to trials of which some are of the cell `reference`.
+    pub fn of(trials: &[Trial], reference: u32) -> Result<Grid, Refused> {
+        let design = Design::of(trials, reference)?;
+        let model = Model::of(&design)?;
+        let own = noise::variances(&design)?;
+        let mut covariance = model.covariance();
+        if let Some(own) = &own {
+            let mut scaled = model.weights.clone();
+            for (trial, cell) in design.cell.iter().enumerate() {
+                scaled.row_mut(trial).scale_mut(own[*cell].value - model.variance);
+            }
+            covariance += scaled.transpose() * &model.weights;
         }
-        let has_plots =
-            trials.windows(2).any(|two| two[0].block == two[1].block && two[0].plot != two[1].plot);
-        let least = if has_plots { LEAST_OF_PLOTS } else { LEAST };
-        if sums.len() < least {
-            return Err(TooFew::Blocks(sums.len(), least));
-        }
-        let means = |cells: BTreeMap<u32, (f64, f64)>| {
-            cells.into_iter().map(|(cell, (sum, n))| (cell, sum / n)).collect()
-        };
-        Ok(Grid { blocks: sums.into_iter().map(|(block, cells)| (block, means(cells))).collect() })
+        Ok(Grid { design, model, own, covariance })
     }
 
-    /// Each contrast with its intervals; `None` where too few blocks visited all of its cells.
-    pub fn compare(&self, family: &[Weights], confidence: f64) -> Vec<Option<Compared>> {
-        family.iter().map(|weights| self.paired(weights, confidence, family.len())).collect()
-    }
-
-    /// The mean log of a cell, with its interval over blocks; `None` where too few blocks visited it.
-    pub fn mean(&self, cell: u32, confidence: f64) -> Option<Compared> {
-        self.paired(&Weights(vec![(cell, 1.0)]), confidence, 1)
-    }
-
-    fn paired(&self, weights: &Weights, confidence: f64, family: usize) -> Option<Compared> {
-        let used = || weights.0.iter().filter(|(_, weight)| *weight != 0.0);
-        let of_block = |cells: &BTreeMap<u32, f64>| {
-            used().map(|(cell, weight)| Some(weight * cells.get(cell)?)).sum::<Option<f64>>()
+    /// Estimates a family of contrasts, with intervals at `confidence` (0.95, say).
+    pub fn compare(&self, contrasts: &[Contrast], confidence: f64) -> Result<Vec<Compared>, Refused> {
+        let rows = contrasts.iter().map(|contrast| self.row(contrast)).collect::<Result<Vec<_>, _>>()?;
+        let estimates: Vec<Estimated> = rows.iter().map(|row| self.estimate(row)).collect();
+        let Some(freedom) = estimates.iter().map(|one| one.freedom).max_by(f64::total_cmp) else {
+            return Ok(Vec::new());
         };
-        let seen: Vec<f64> = self.blocks.values().filter_map(of_block).collect();
-        let n = seen.len() as f64;
-        if seen.len() < LEAST {
-            return None;
+        // Contrasts whose errors are known less well than the best one's are put on its scale by their probabilities. Its
+        // common error makes them depend on each other less than they do, which makes intervals wider, not narrower.
+        let most = maximum::bound(&self.factor(&rows), freedom, confidence);
+        let error = student(freedom).cdf(-most);
+        let method = if self.own.is_some() { Method::Own } else { Method::Common };
+        let compared = |one: &Estimated| Compared {
+            ln: one.ln,
+            error: one.error,
+            freedom: one.freedom,
+            alone: one.within(student_quantile(one.freedom, 0.5 + confidence / 2.0)),
+            together: one.within(student_quantile(one.freedom, 1.0 - error)),
+            method,
+        };
+        Ok(estimates.iter().map(compared).collect())
+    }
+
+    /// Each cell in the mean block, cells in ascending order.
+    pub fn means(&self, confidence: f64) -> Vec<Mean> {
+        let mean = |(place, cell): (usize, &u32)| {
+            let mut row = DVector::zeros(self.model.effects.len());
+            row.rows_mut(0, self.design.blocks).fill(1.0 / self.design.blocks as f64);
+            if let Some(column) = self.design.column(place) {
+                row[column] = 1.0;
+            }
+            let one = self.estimate(&row);
+            let alone = one.within(student_quantile(one.freedom, 0.5 + confidence / 2.0));
+            Mean { cell: *cell, ln: one.ln, error: one.error, alone }
+        };
+        self.design.cells.iter().enumerate().map(mean).collect()
+    }
+
+    /// The weights of the effects in a contrast.
+    fn row(&self, contrast: &Contrast) -> Result<DVector<f64>, Refused> {
+        let mut row = DVector::zeros(self.model.effects.len());
+        for (cell, weight) in &contrast.weights {
+            let place = self.design.cells.binary_search(cell).map_err(|_| Refused::Cell(*cell))?;
+            if let Some(column) = self.design.column(place) {
+                row[column] += weight;
+            }
         }
-        let ln = seen.iter().sum::<f64>() / n;
-        let error = (seen.iter().map(|one| (one - ln).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
-        let ends = |share: f64| {
-            let half = known_quantile(n - 1.0, (1.0 - confidence) / 2.0 * share) * error;
-            (ln - half, ln + half)
-        };
-        let (alone, together) = (ends(1.0), ends(1.0 / family.max(1) as f64));
-        Some(Compared { ln, error, freedom: n - 1.0, alone, together, method: Method::Paired })
+        let sum: f64 = contrast.weights.iter().map(|(_, weight)| weight).sum();
+        if sum.abs() < 1e-9 && row.amax() > 0.0 { Ok(row) } else { Err(Refused::Weights) }
     }
+
+    fn estimate(&self, row: &DVector<f64>) -> Estimated {
+        let (mut variance, mut spread) = self.model.variance_of(row);
+        if let Some(own) = &self.own {
+            let weights = &self.model.weights * row;
+            let mut squares = vec![0.0; own.len()];
+            weights
+                .iter()
+                .zip(&self.design.cell)
+                .for_each(|(weight, cell)| squares[*cell] += weight * weight);
+            for (square, own) in squares.iter().zip(own) {
+                variance += square * (own.value - self.model.variance);
+                spread += 2.0 * (square * own.value).powi(2) / own.freedom;
+            }
+        }
+        let freedom = (2.0 * variance * variance / spread).clamp(1.0, maximum::NORMAL);
+        Estimated { ln: self.model.effects.dot(row), error: variance.sqrt(), freedom }
+    }
+
+    /// Rows of length 1 whose products are the correlations of the estimates.
+    fn factor(&self, rows: &[DVector<f64>]) -> DMatrix<f64> {
+        let cells = self.design.cells.len() - 1;
+        let among = self.covariance.view((self.design.blocks, self.design.blocks), (cells, cells));
+        let eigen = SymmetricEigen::new(among.into_owned());
+        let root = &eigen.eigenvectors
+            * DMatrix::from_diagonal(&eigen.eigenvalues.map(|value| value.max(0.0).sqrt()));
+        let mut factor = DMatrix::from_fn(rows.len(), cells, |i, j| rows[i][self.design.blocks + j]) * root;
+        for mut row in factor.row_iter_mut() {
+            row.unscale_mut(row.norm());
+        }
+        factor
+    }
+}
+
+/// What no contrast of the family exceeds, either way: "no effect larger than".
+pub fn largest(compared: &[Compared]) -> f64 {
+    compared.iter().flat_map(|one| [one.together.0.abs(), one.together.1.abs()]).fold(0.0, f64::max)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn trials(noise: impl Fn(u32, u32) -> f64) -> Vec<Trial> {
-        let one = |block: u32, cell: u32| Trial {
-            block,
-            plot: 0,
-            cell,
-            ln: f64::from(block) + 0.1 * f64::from(cell) + noise(block, cell),
-        };
-        (0..8).flat_map(|block| (0..4).map(move |cell| (block, cell))).map(|(b, c)| one(b, c)).collect()
-    }
-
-    #[test]
-    fn blocks_drop_out_of_differences() {
-        let grid =
-            Grid::of(&trials(|block, cell| if (block + cell) % 2 == 0 { 0.01 } else { -0.01 })).unwrap();
-        let found = grid.compare(&to_reference(&[4]), 0.95);
-        for (cell, found) in (1..).zip(found) {
-            let found = found.unwrap();
-            assert!((found.ln - 0.1 * f64::from(cell)).abs() < 1e-9 && found.freedom == 7.0);
-            assert!(found.together.0 <= found.alone.0 && found.alone.1 <= found.together.1);
-        }
-    }
-
-    #[test]
-    fn too_little_is_told() {
-        let few: Vec<Trial> = trials(|_, _| 0.0).into_iter().filter(|trial| trial.block < 2).collect();
-        assert_eq!(Grid::of(&few).unwrap_err(), TooFew::Blocks(2, 3));
-        let plots = trials(|_, _| 0.0).into_iter().filter(|trial| trial.block < 5);
-        let plots: Vec<Trial> = plots.map(|trial| Trial { plot: trial.cell / 2, ..trial }).collect();
-        assert_eq!(Grid::of(&plots).unwrap_err().to_string(), "5 blocks are too few; intervals need 6");
-        let gaps: Vec<Trial> =
-            trials(|_, _| 0.0).into_iter().filter(|t| t.cell != 2 || t.block == 0).collect();
-        assert_eq!(Grid::of(&gaps).unwrap().compare(&[Weights::from_to(0, 2)], 0.95), [None]);
-    }
-}
+mod tests;

@@ -1,0 +1,100 @@
+//! A grid's trials as statistics sees them, and what is asked of them.
+
+use landspeed_record::{Grid, GridFigure, GridTrial};
+use landspeed_stats::grid::{self, Compared, Contrast, Layout, Refused, Trial};
+
+/// Of every interval.
+pub(super) const CONFIDENCE: f64 = 0.95;
+
+/// From one cell to another that differs in one factor.
+pub(super) struct Step {
+    /// Place of the factor among all.
+    pub(super) factor: usize,
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+impl Step {
+    pub(super) fn contrast(&self) -> Contrast {
+        from_to(self.from, self.to)
+    }
+}
+
+/// The log ratio of a cell to another.
+pub(super) fn from_to(from: u32, to: u32) -> Contrast {
+    Contrast { weights: vec![(to, 1.0), (from, -1.0)] }
+}
+
+/// The model of one figure of a grid.
+pub(super) struct Fitted {
+    model: grid::Grid,
+    layout: Layout,
+}
+
+impl Fitted {
+    pub(super) fn of(grid: &Grid, trials: &[Trial]) -> Result<Fitted, Refused> {
+        Ok(Fitted { model: grid::Grid::of(trials, 0)?, layout: layout(grid) })
+    }
+
+    /// Each contrast of a family; `None` where a cell of it has no trial.
+    pub(super) fn compare(&self, family: &[Contrast]) -> Vec<Option<Compared>> {
+        let means = self.model.means(CONFIDENCE);
+        let is_known = |contrast: &&Contrast| {
+            contrast.weights.iter().all(|(cell, _)| means.iter().any(|mean| mean.cell == *cell))
+        };
+        let known: Vec<Contrast> = family.iter().filter(is_known).cloned().collect();
+        let mut found = self.model.compare(&known, CONFIDENCE).unwrap_or_default().into_iter();
+        family.iter().map(|contrast| is_known(&contrast).then(|| found.next()).flatten()).collect()
+    }
+
+    /// The mean log of each cell that has one, with its own interval.
+    pub(super) fn means(&self) -> Vec<grid::Mean> {
+        self.model.means(CONFIDENCE)
+    }
+
+    /// Every other cell to the first.
+    pub(super) fn to_reference(&self) -> Vec<Contrast> {
+        self.layout.to_reference(0)
+    }
+
+    /// From each value of each factor to the next, all else equal.
+    pub(super) fn neighbours(&self) -> Vec<Step> {
+        self.steps(|level| level - 1)
+    }
+
+    /// From the first value of each factor to each other, all else equal.
+    pub(super) fn to_first(&self) -> Vec<Step> {
+        self.steps(|_| 0)
+    }
+
+    fn steps(&self, before: fn(u32) -> u32) -> Vec<Step> {
+        let factors = 0..self.layout.levels.len();
+        let pairs = factors.flat_map(|factor| (0..self.layout.cells()).map(move |to| (factor, to)));
+        let step = |(factor, to): (usize, u32)| {
+            let level = self.layout.levels_of(to)[factor];
+            let from = (level > 0).then(|| self.layout.with(to, factor, before(level)))?;
+            Some(Step { factor, from, to })
+        };
+        pairs.filter_map(step).collect()
+    }
+}
+
+/// How many values each factor has.
+pub(super) fn layout(grid: &Grid) -> Layout {
+    Layout { levels: grid.factors.iter().map(|factor| factor.levels.len() as u32).collect() }
+}
+
+/// The trials that have the figure, as statistics takes them.
+pub(super) fn points<'a>(
+    grid: &Grid,
+    trials: impl IntoIterator<Item = &'a GridTrial>,
+    figure: GridFigure,
+) -> Vec<Trial> {
+    let cells = grid.cells();
+    let point = |trial: &GridTrial| {
+        let ln = trial.figure(figure)?.ln();
+        let known = trial.cell < cells;
+        known.then_some(Trial { block: trial.block, plot: trial.plot, cell: trial.cell, ln })
+    };
+    trials.into_iter().filter_map(point).collect()
+}

@@ -1,0 +1,121 @@
+//! Trials as a linear model: which block, cell and plot each belongs to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use nalgebra::{DMatrix, DVector};
+
+use super::{Refused, Trial};
+
+/// Blocks with several plots that the plots' variance needs: with two plots a block, five degrees of freedom.
+const PLOT_BLOCKS: usize = 6;
+
+/// Effects are those of the blocks, then those of the cells but the reference, whose effect is 0.
+pub(super) struct Design {
+    /// Cells in ascending order.
+    pub(super) cells: Vec<u32>,
+    pub(super) blocks: usize,
+    /// Each trial's cell, as its place in `cells`.
+    pub(super) cell: Vec<usize>,
+    /// Each trial's plot, or its block where plots do not differ from blocks or from trials.
+    pub(super) plot: Vec<usize>,
+    /// Trials in each plot.
+    pub(super) sizes: DVector<f64>,
+    /// Whether plots are a stratum of their own.
+    pub(super) has_plots: bool,
+    /// Trials by effects.
+    pub(super) x: DMatrix<f64>,
+    pub(super) y: DVector<f64>,
+    reference: usize,
+}
+
+impl Design {
+    pub(super) fn of(trials: &[Trial], reference: u32) -> Result<Design, Refused> {
+        let cells: Vec<u32> = trials.iter().map(|t| t.cell).collect::<BTreeSet<_>>().into_iter().collect();
+        let place = cells.binary_search(&reference).map_err(|_| Refused::Reference(reference))?;
+        let apart = apart(trials, reference);
+        if !apart.is_empty() {
+            return Err(Refused::Apart(apart));
+        }
+        let (block, blocks) = numbered(trials.iter().map(|t| t.block));
+        let (plots, count) = numbered(trials.iter().map(|t| (t.block, t.plot)));
+        let split = split_blocks(&block, &plots, blocks);
+        let has_plots = split > 0 && count < trials.len();
+        if has_plots && split < PLOT_BLOCKS {
+            return Err(Refused::Blocks { have: split, need: PLOT_BLOCKS });
+        }
+        let plot = if has_plots { plots } else { block.clone() };
+        let mut sizes = DVector::zeros(if has_plots { count } else { blocks });
+        plot.iter().for_each(|plot| sizes[*plot] += 1.0);
+        let cell: Vec<usize> =
+            trials.iter().map(|t| cells.binary_search(&t.cell).expect("gathered above")).collect();
+        let y = DVector::from_iterator(trials.len(), trials.iter().map(|t| t.ln));
+        let mut design = Design {
+            x: DMatrix::zeros(trials.len(), 0),
+            cells,
+            blocks,
+            cell,
+            plot,
+            sizes,
+            has_plots,
+            y,
+            reference: place,
+        };
+        design.x = DMatrix::zeros(trials.len(), blocks + design.cells.len() - 1);
+        for (trial, block) in block.into_iter().enumerate() {
+            design.x[(trial, block)] = 1.0;
+            if let Some(column) = design.column(design.cell[trial]) {
+                design.x[(trial, column)] = 1.0;
+            }
+        }
+        Ok(design)
+    }
+
+    /// Where the effect of a cell (a place in `cells`) is; `None` of the reference.
+    pub(super) fn column(&self, place: usize) -> Option<usize> {
+        let before = usize::from(place > self.reference);
+        (place != self.reference).then_some(self.blocks + place - before)
+    }
+
+    /// Sums over the trials of each plot: plots by the columns of `of`.
+    pub(super) fn by_plot(&self, of: &DMatrix<f64>) -> DMatrix<f64> {
+        let mut sums = DMatrix::zeros(self.sizes.len(), of.ncols());
+        for (trial, plot) in self.plot.iter().enumerate() {
+            for column in 0..of.ncols() {
+                sums[(*plot, column)] += of[(trial, column)];
+            }
+        }
+        sums
+    }
+}
+
+/// Cells that no chain of blocks with common cells joins to the reference.
+fn apart(trials: &[Trial], reference: u32) -> Vec<u32> {
+    let mut blocks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+    trials.iter().for_each(|t| _ = blocks.entry(t.block).or_default().insert(t.cell));
+    let mut joined = BTreeSet::from([reference]);
+    loop {
+        let before = joined.len();
+        for cells in blocks.values().filter(|cells| !cells.is_disjoint(&joined)).cloned().collect::<Vec<_>>()
+        {
+            joined.extend(cells);
+        }
+        if joined.len() == before {
+            let all: BTreeSet<u32> = blocks.into_values().flatten().collect();
+            return all.difference(&joined).copied().collect();
+        }
+    }
+}
+
+/// Each key's number in ascending order, and how many keys there are.
+fn numbered<K: Ord + Clone>(keys: impl Iterator<Item = K> + Clone) -> (Vec<usize>, usize) {
+    let known: BTreeMap<K, usize> =
+        keys.clone().collect::<BTreeSet<_>>().into_iter().enumerate().map(|(i, key)| (key, i)).collect();
+    (keys.map(|key| known[&key]).collect(), known.len())
+}
+
+/// Blocks of more than one plot.
+fn split_blocks(block: &[usize], plot: &[usize], blocks: usize) -> usize {
+    let mut plots = vec![BTreeSet::new(); blocks];
+    block.iter().zip(plot).for_each(|(block, plot)| _ = plots[*block].insert(*plot));
+    plots.iter().filter(|plots| plots.len() > 1).count()
+}

@@ -1,0 +1,84 @@
+//! Which cells differ in what, and the contrasts that ask for it.
+
+use super::Contrast;
+
+/// A grid of factors; cells are numbered through, the last factor's level changes fastest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// How many levels each factor has.
+    pub levels: Vec<u32>,
+}
+
+impl Layout {
+    pub fn cells(&self) -> u32 {
+        self.levels.iter().product()
+    }
+
+    /// The level of each factor in a cell.
+    pub fn levels_of(&self, cell: u32) -> Vec<u32> {
+        let mut left = cell;
+        let mut levels: Vec<u32> = self
+            .levels
+            .iter()
+            .rev()
+            .map(|levels| {
+                let level = left % levels;
+                left /= levels;
+                level
+            })
+            .collect();
+        levels.reverse();
+        levels
+    }
+
+    /// The cell that has `level` of `factor`, and is else as `cell`.
+    pub fn with(&self, cell: u32, factor: usize, level: u32) -> u32 {
+        let step: u32 = self.levels[factor + 1..].iter().product();
+        cell - self.levels_of(cell)[factor] * step + level * step
+    }
+
+    /// Every other cell less the reference.
+    pub fn to_reference(&self, reference: u32) -> Vec<Contrast> {
+        (0..self.cells()).filter(|cell| *cell != reference).map(|cell| difference(cell, reference)).collect()
+    }
+
+    /// Every cell less the one that has the level before of `factor` and is else the same.
+    pub fn neighbours(&self, factor: usize) -> Vec<Contrast> {
+        let before = |cell: u32| Some(self.with(cell, factor, self.levels_of(cell)[factor].checked_sub(1)?));
+        (0..self.cells()).filter_map(|cell| Some(difference(cell, before(cell)?))).collect()
+    }
+
+    /// What the second level of a factor does in place of the first, where all else is as in `cell`. With `cell` the
+    /// reference this is the factor's effect alone; with another factor's level changed in it, its effect after that one.
+    pub fn simple(&self, factor: usize, cell: u32) -> Contrast {
+        difference(self.with(cell, factor, 1), self.with(cell, factor, 0))
+    }
+
+    /// What the second level of a factor does in place of the first, in the mean over all levels of the others.
+    pub fn main(&self, factor: usize) -> Contrast {
+        self.product(&[factor])
+    }
+
+    /// How much more the second level of one factor does at the second level of the other than at its first, in the mean over
+    /// the rest.
+    pub fn interaction(&self, one: usize, other: usize) -> Contrast {
+        self.product(&[one, other])
+    }
+
+    /// Second level less first of each of `factors`, the mean over the levels of the others.
+    fn product(&self, factors: &[usize]) -> Contrast {
+        let part = |(factor, level): (usize, u32)| match (factors.contains(&factor), level) {
+            (false, _) => 1.0 / f64::from(self.levels[factor]),
+            (true, 0) => -1.0,
+            (true, 1) => 1.0,
+            (true, _) => 0.0,
+        };
+        let weight = |cell: u32| self.levels_of(cell).into_iter().enumerate().map(part).product::<f64>();
+        let weights = (0..self.cells()).map(|cell| (cell, weight(cell))).filter(|(_, weight)| *weight != 0.0);
+        Contrast { weights: weights.collect() }
+    }
+}
+
+fn difference(cell: u32, from: u32) -> Contrast {
+    Contrast { weights: vec![(cell, 1.0), (from, -1.0)] }
+}

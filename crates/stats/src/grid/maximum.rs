@@ -1,0 +1,54 @@
+//! The bound that the largest of several correlated Student variables keeps (Hothorn, Bretz, Westfall, "Simultaneous
+//! inference in general parametric models", Biometrical Journal 50, 2008).
+//!
+//! Their vector is a direction times a length, independent of each other. Directions are drawn; the length's distribution
+//! is known (Fisher's), so that few thousand directions give three digits, the same on each call.
+
+use std::cmp::Ordering;
+
+use nalgebra::DMatrix;
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+
+use crate::Random;
+use crate::estimate::student_quantile;
+
+const DIRECTIONS: usize = 4096;
+/// Directions after their reach are taken together by so many: within so few the reach hardly varies.
+const ALIKE: usize = 32;
+/// Beyond this Student's distribution is the normal one to all digits that matter.
+pub(super) const NORMAL: f64 = 1e6;
+
+/// The bound that all of the variables keep with probability `confidence`. Row i of `factor` times a vector of independent
+/// Gaussian variables is the i-th before it is divided by the common deviation with `freedom`; rows have length 1.
+pub(super) fn bound(factor: &DMatrix<f64>, freedom: f64, confidence: f64) -> f64 {
+    let freedom = freedom.min(NORMAL);
+    let reaches = reaches(factor);
+    let dimension = factor.ncols() as f64;
+    let length = FisherSnedecor::new(dimension, freedom).expect("both degrees of freedom are positive");
+    let kept = |bound: f64| {
+        let each = |reach: &f64| length.cdf((bound / reach).powi(2) / dimension);
+        reaches.iter().map(each).sum::<f64>() / reaches.len() as f64
+    };
+    let error = (1.0 - confidence) / 2.0;
+    let mut low = student_quantile(freedom, 1.0 - error);
+    let mut high = student_quantile(freedom, 1.0 - error / factor.nrows() as f64);
+    while high - low > 1e-4 {
+        let middle = (low + high) / 2.0;
+        match kept(middle).partial_cmp(&confidence) {
+            Some(Ordering::Less) => low = middle,
+            _ => high = middle,
+        }
+    }
+    high
+}
+
+/// How far the variable farthest from zero is, per length, in directions of equal probability.
+fn reaches(factor: &DMatrix<f64>) -> Vec<f64> {
+    let mut random = Random::new(20_080_346);
+    let directions = DMatrix::from_fn(factor.ncols(), DIRECTIONS, |_, _| random.normal());
+    let values = factor * &directions;
+    let reach = |i: usize| values.column(i).amax() / directions.column(i).norm();
+    let mut reaches: Vec<f64> = (0..DIRECTIONS).map(reach).collect();
+    reaches.sort_by(f64::total_cmp);
+    reaches.chunks(ALIKE).map(|alike| alike.iter().sum::<f64>() / alike.len() as f64).collect()
+}

@@ -1,0 +1,170 @@
+//! The mixed model: blocks and cells fixed, plots random. Restricted maximum likelihood for the variances, and what Kenward
+//! and Roger make of them.
+//!
+//! The variance of the trials is `variance * H`, `H = I + ratio * Z Z'`, where `Z` tells the plots. With `M` the projection
+//! onto the residuals of least squares, the restricted likelihood depends on `ratio` by the eigenvalues of `Z' M Z` alone
+//! (Kang et al., "Efficient control of population structure in model organism association mapping", Genetics 178, 2008), so
+//! its profile costs nothing once they are known.
+
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn, Matrix2, SymmetricEigen, Vector2};
+
+use super::Refused;
+use super::design::Design;
+
+/// The least part of the trials' variance that the mean of a plot's trials may be estimated to have, times their number. A
+/// ratio below 0 is allowed: the classical analysis of variance has it too, and a bound at 0 makes intervals between plots
+/// too wide where plots do not differ.
+const LEAST: f64 = 0.05;
+/// The largest ratio tried, times the size of the largest plot.
+const MOST: f64 = 1e8;
+/// Degrees of freedom that the plots' variance needs.
+const PLOT_FREEDOM: usize = 5;
+
+pub(super) struct Model {
+    /// The trials' variance.
+    pub(super) variance: f64,
+    pub(super) effects: DVector<f64>,
+    /// Of the effects, per unit of the trials' variance.
+    inverse: DMatrix<f64>,
+    /// What Kenward and Roger add to the covariance of the effects.
+    excess: DMatrix<f64>,
+    /// Derivative of the effects' covariance by the plots' variance.
+    by_plots: DMatrix<f64>,
+    ratio: f64,
+    /// Covariance of the estimated variances: of plots, of trials.
+    spread: Matrix2<f64>,
+    /// Trials by effects: the weight that each trial has in each effect.
+    pub(super) weights: DMatrix<f64>,
+}
+
+impl Model {
+    pub(super) fn of(design: &Design) -> Result<Model, Refused> {
+        let plots = design.by_plot(&design.x);
+        let strata = Strata::of(design, &plots)?;
+        let ratio = strata.ratio;
+        let shrunk = design.sizes.map(|size| 1.0 / (1.0 + ratio * size));
+        let part = |by: DVector<f64>| plots.transpose() * DMatrix::from_diagonal(&by) * &plots;
+        let information = design.x.transpose() * &design.x - part(&shrunk * ratio);
+        let inverse = positive(information)?.inverse();
+        // H^-1 X = X - Z diag(ratio * shrunk) Z' X.
+        let mut weights = design.x.clone();
+        for (trial, plot) in design.plot.iter().enumerate() {
+            let less = plots.row(*plot) * (ratio * shrunk[*plot]);
+            weights.row_mut(trial).zip_apply(&less, |weight, less| *weight -= less);
+        }
+        let weights = weights * &inverse;
+        let once = &inverse * part(shrunk.map(|h| h * h));
+        let twice = &inverse * part(shrunk.map(|h| h * h * h).component_mul(&design.sizes));
+        let by_plots = &once * &inverse;
+        let spread = strata.spread();
+        let of_ratio = spread[(0, 0)] - 2.0 * ratio * spread[(0, 1)] + ratio * ratio * spread[(1, 1)];
+        let excess = (twice * &inverse - &once * &by_plots) * (2.0 * of_ratio / strata.variance);
+        let effects = weights.transpose() * &design.y;
+        Ok(Model { variance: strata.variance, effects, inverse, excess, by_plots, ratio, spread, weights })
+    }
+
+    /// The effects' covariance, were the estimated variances the true ones.
+    pub(super) fn covariance(&self) -> DMatrix<f64> {
+        &self.inverse * self.variance
+    }
+
+    /// The variance of an estimate, a weighted sum of effects, and the variance of that.
+    pub(super) fn variance_of(&self, of: &DVector<f64>) -> (f64, f64) {
+        let form = |matrix: &DMatrix<f64>| of.dot(&(matrix * of));
+        let (unit, by_plots) = (form(&self.inverse), form(&self.by_plots));
+        let slopes = Vector2::new(by_plots, unit - self.ratio * by_plots);
+        (unit * self.variance + form(&self.excess), slopes.dot(&(self.spread * slopes)))
+    }
+}
+
+pub(super) fn positive(matrix: DMatrix<f64>) -> Result<Cholesky<f64, Dyn>, Refused> {
+    Cholesky::new(matrix).ok_or(Refused::Freedom)
+}
+
+/// The residuals of least squares, seen by plots.
+struct Strata {
+    /// Eigenvalues of `Z' M Z` above 0, and the square of the residuals along each.
+    plots: Vec<(f64, f64)>,
+    /// Sum of the squared residuals.
+    squares: f64,
+    freedom: f64,
+    ratio: f64,
+    variance: f64,
+}
+
+impl Strata {
+    fn of(design: &Design, plots: &DMatrix<f64>) -> Result<Strata, Refused> {
+        let fit = positive(design.x.transpose() * &design.x)?;
+        let residuals = &design.y - &design.x * fit.solve(&(design.x.transpose() * &design.y));
+        let freedom = design.x.nrows().saturating_sub(design.x.ncols());
+        let largest = design.sizes.max();
+        let plots: Vec<(f64, f64)> = if design.has_plots {
+            let seen = DMatrix::from_diagonal(&design.sizes) - plots * fit.solve(&plots.transpose());
+            let eigen = SymmetricEigen::new(seen);
+            let along = eigen.eigenvectors.transpose()
+                * design.by_plot(&DMatrix::from_column_slice(residuals.len(), 1, residuals.as_slice()));
+            let pairs = eigen.eigenvalues.iter().zip(along.iter()).map(|(value, u)| (*value, u * u));
+            pairs.filter(|(value, _)| *value > 1e-9 * largest).collect()
+        } else {
+            Vec::new()
+        };
+        if design.has_plots && plots.len() < PLOT_FREEDOM || freedom <= plots.len() {
+            return Err(Refused::Freedom);
+        }
+        // Trials that agree to the last digit leave no doubt; a floor keeps what is divided by it finite.
+        let squares = residuals.norm_squared().max(1e-24);
+        let mut strata = Strata { plots, squares, freedom: freedom as f64, ratio: 0.0, variance: 0.0 };
+        if design.has_plots {
+            strata.ratio = strata.most_likely(largest);
+        }
+        strata.variance = strata.variance_at(strata.ratio);
+        Ok(strata)
+    }
+
+    fn variance_at(&self, ratio: f64) -> f64 {
+        let taken: f64 = self.plots.iter().map(|(value, u)| ratio * u / (1.0 + ratio * value)).sum();
+        ((self.squares - taken) / self.freedom).max(1e-30)
+    }
+
+    /// Twice the negative logarithm of the restricted likelihood, less what does not depend on the ratio.
+    fn unlikely(&self, ratio: f64) -> f64 {
+        let scale: f64 = self.plots.iter().map(|(value, _)| (1.0 + ratio * value).ln()).sum();
+        self.freedom * self.variance_at(ratio).ln() + scale
+    }
+
+    /// The ratio of the variances of plots and trials; the likelihood may have several peaks, so the search begins with a grid.
+    fn most_likely(&self, largest: f64) -> f64 {
+        const STEPS: usize = 80;
+        let ratio = |ln: f64| (ln.exp() - 1.0) / largest;
+        let (low, high) = (LEAST.ln(), MOST.ln());
+        let step = (high - low) / STEPS as f64;
+        let worth = |ln: f64| self.unlikely(ratio(ln));
+        let steps = (0..=STEPS).map(|i| low + i as f64 * step);
+        let best = steps.min_by(|a, b| worth(*a).total_cmp(&worth(*b))).expect("there are steps");
+        let (mut low, mut high) = ((best - step).max(low), (best + step).min(high));
+        for _ in 0..60 {
+            let third = (high - low) / 3.0;
+            if worth(low + third) < worth(high - third) {
+                high -= third;
+            } else {
+                low += third;
+            }
+        }
+        ratio((low + high) / 2.0)
+    }
+
+    /// The inverse of the expected information on the variances of plots and trials.
+    fn spread(&self) -> Matrix2<f64> {
+        let square = self.variance * self.variance;
+        let trials = self.freedom - self.plots.len() as f64;
+        if self.plots.is_empty() {
+            return Matrix2::new(0.0, 0.0, 0.0, 2.0 * square / trials);
+        }
+        let of = |value: f64| {
+            let by = 1.0 / (1.0 + self.ratio * value).powi(2);
+            Matrix2::new(value * value, value, value, 1.0) * by
+        };
+        let sum = self.plots.iter().map(|(value, _)| of(*value)).sum::<Matrix2<f64>>() + of(0.0) * trials;
+        sum.try_inverse().expect("plots and trials have freedom") * (2.0 * square)
+    }
+}

@@ -1,0 +1,152 @@
+//! Grids with known effects.
+
+use std::collections::BTreeMap;
+
+use landspeed_stats::Random;
+use landspeed_stats::grid::{Contrast, Layout, Trial};
+
+/// Which trials of a block are measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Measured {
+    All,
+    /// Each is missing with probability 0.1.
+    NineTenths,
+    /// The reference and half of the other cells, the other half in the next block.
+    Half,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Family {
+    Reference,
+    Neighbours,
+    /// Main effects, interactions of two, effects alone and after all others.
+    Factorial,
+}
+
+/// A kind of grid. Trials vary by 1.
+#[derive(Debug)]
+pub(super) struct Scene {
+    pub(super) name: &'static str,
+    /// The first factor is slow, the last has two levels.
+    levels: &'static [u32],
+    blocks: u32,
+    /// The plots' deviation; `None` where a block is one plot.
+    pub(super) plots: Option<f64>,
+    /// A cell that is three times as noisy.
+    pub(super) loud: Option<u32>,
+    measured: Measured,
+    family: Family,
+}
+
+/// Eight blocks of two plots of eight cells, all compared with the reference.
+const PLAIN: Scene = Scene {
+    name: "",
+    levels: &[2, 4, 2],
+    blocks: 8,
+    plots: Some(1.0),
+    loud: None,
+    measured: Measured::All,
+    family: Family::Reference,
+};
+const FACTORIAL: Scene = Scene { levels: &[2, 2, 2], family: Family::Factorial, ..PLAIN };
+
+pub(super) const SCENES: [Scene; 25] = [
+    Scene { name: "2x4x2, 8 blocks, plots vary by 0", plots: Some(0.0), ..PLAIN },
+    Scene { name: "2x4x2, 8 blocks, plots vary by 1", ..PLAIN },
+    Scene { name: "2x4x2, 8 blocks, plots vary by 3", plots: Some(3.0), ..PLAIN },
+    Scene { name: "2x4x2, 8 blocks, a block is a plot", plots: None, ..PLAIN },
+    Scene { name: "2x4x2, 8 blocks, neighbours", family: Family::Neighbours, ..PLAIN },
+    Scene { name: "2x4x2, 8 blocks, a loud cell", loud: Some(5), ..PLAIN },
+    Scene { name: "2x4x2, 8 blocks, a loud cell, a block is a plot", loud: Some(5), plots: None, ..PLAIN },
+    Scene { name: "2x4x2, 8 blocks, a loud reference", loud: Some(0), ..PLAIN },
+    Scene { name: "2x4x2, 8 blocks, a tenth missing", measured: Measured::NineTenths, ..PLAIN },
+    Scene { name: "2x4x2, 8 blocks of half of the cells", measured: Measured::Half, ..PLAIN },
+    Scene { name: "2x4x2, 12 blocks, plots vary by 0", blocks: 12, plots: Some(0.0), ..PLAIN },
+    Scene { name: "2x4x2, 12 blocks, plots vary by 1", blocks: 12, ..PLAIN },
+    Scene { name: "2x4x2, 12 blocks, plots vary by 3", blocks: 12, plots: Some(3.0), ..PLAIN },
+    Scene { name: "2x4x2, 12 blocks, a loud cell", blocks: 12, loud: Some(5), ..PLAIN },
+    Scene { name: "2x4x2, 12 blocks, a loud reference", blocks: 12, loud: Some(0), ..PLAIN },
+    Scene { name: "2x4x2, 12 blocks, a tenth missing", blocks: 12, measured: Measured::NineTenths, ..PLAIN },
+    Scene { name: "2x4x2, 12 blocks of half of the cells", blocks: 12, measured: Measured::Half, ..PLAIN },
+    Scene { name: "2x2x2, 8 blocks, plots vary by 0", plots: Some(0.0), ..FACTORIAL },
+    Scene { name: "2x2x2, 8 blocks, plots vary by 1", ..FACTORIAL },
+    Scene { name: "2x2x2, 8 blocks, plots vary by 3", plots: Some(3.0), ..FACTORIAL },
+    Scene { name: "2x2x2, 8 blocks, a block is a plot", plots: None, ..FACTORIAL },
+    Scene { name: "2x2x2, 8 blocks, a loud cell", loud: Some(5), ..FACTORIAL },
+    Scene { name: "2x2x2, 8 blocks, a tenth missing", measured: Measured::NineTenths, ..FACTORIAL },
+    Scene { name: "2x2x2, 12 blocks, plots vary by 1", blocks: 12, ..FACTORIAL },
+    Scene { name: "2x2x2, 12 blocks, a loud cell", blocks: 12, loud: Some(5), ..FACTORIAL },
+];
+
+impl Scene {
+    pub(super) fn layout(&self) -> Layout {
+        Layout { levels: self.levels.to_vec() }
+    }
+
+    /// The family whose intervals must hold together.
+    pub(super) fn contrasts(&self) -> Vec<Contrast> {
+        let layout = self.layout();
+        let factors = || 0..self.levels.len();
+        match self.family {
+            Family::Reference => layout.to_reference(0),
+            Family::Neighbours => factors().flat_map(|factor| layout.neighbours(factor)).collect(),
+            Family::Factorial => {
+                let pairs = factors().flat_map(|one| (0..one).map(move |other| (other, one)));
+                let last = layout.cells() - 1;
+                let mut all: Vec<Contrast> = factors().map(|factor| layout.main(factor)).collect();
+                all.extend(pairs.map(|(one, other)| layout.interaction(one, other)));
+                all.extend(
+                    factors().flat_map(|factor| [layout.simple(factor, 0), layout.simple(factor, last)]),
+                );
+                all
+            }
+        }
+    }
+
+    /// One contrast between plots and one within.
+    pub(super) fn strata(&self) -> [Contrast; 2] {
+        [0, self.levels.len() - 1].map(|factor| self.layout().main(factor))
+    }
+
+    pub(super) fn truth(&self, contrast: &Contrast) -> f64 {
+        contrast.weights.iter().map(|(cell, weight)| weight * effect(*cell)).sum()
+    }
+
+    /// How much a cell's trials vary.
+    pub(super) fn deviation(&self, cell: u32) -> f64 {
+        if self.loud == Some(cell) { 3.0 } else { 1.0 }
+    }
+
+    pub(super) fn trials(&self, seed: u64) -> Vec<Trial> {
+        let layout = self.layout();
+        let mut random = Random::stream(seed, 1);
+        let mut half = vec![false; layout.cells() as usize];
+        let mut trials = Vec::new();
+        for block in 0..self.blocks {
+            let of_block = 5.0 * random.normal();
+            let mut of_plots = BTreeMap::new();
+            half.iter_mut()
+                .for_each(|half| *half = if block % 2 == 0 { random.happens(0.5) } else { !*half });
+            for cell in 0..layout.cells() {
+                let plot = self.plots.map_or(0, |_| layout.levels_of(cell)[0]);
+                let of_plot =
+                    *of_plots.entry(plot).or_insert_with(|| self.plots.unwrap_or_default() * random.normal());
+                let ln = effect(cell) + of_block + of_plot + self.deviation(cell) * random.normal();
+                let measured = match self.measured {
+                    Measured::All => true,
+                    Measured::NineTenths => !random.happens(0.1),
+                    Measured::Half => cell == 0 || half[cell as usize],
+                };
+                if measured {
+                    trials.push(Trial { block, plot, cell, ln });
+                }
+            }
+        }
+        trials
+    }
+}
+
+/// What a cell is worth.
+fn effect(cell: u32) -> f64 {
+    f64::from(cell * cell % 7)
+}
