@@ -44,7 +44,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut broken = 0;
     for scene in SCENES.iter().filter(|scene| scene.name.contains(&options.only)) {
         let tally = tally(scene, options.grids);
-        broken += u32::from(!tally.is_kept(scene));
+        broken += u32::from(!tally.is_kept());
         println!("{}", tally.row(scene));
     }
     println!("\n{broken} promises broken.");
@@ -119,11 +119,11 @@ impl Tally {
         (ratios.iter().sum::<f64>() / ratios.len() as f64, ratios.into_iter().fold(0.0, f64::max))
     }
 
-    fn is_kept(&self, scene: &Scene) -> bool {
+    fn is_kept(&self) -> bool {
         let alone = |hits: u32| (ALONE.0..=ALONE.1).contains(&self.share(hits));
         self.share(self.together) >= TOGETHER
             && self.width().0 <= WIDTH
-            && (scene.loud.is_some() || self.alone.iter().all(|hits| alone(*hits)))
+            && self.alone.iter().all(|hits| alone(*hits))
     }
 
     fn row(&self, scene: &Scene) -> String {
@@ -139,7 +139,7 @@ impl Tally {
             percent(self.alone[0]),
             percent(self.alone[1]),
             percent(self.own),
-            if self.is_kept(scene) { "kept" } else { "NOT KEPT" },
+            if self.is_kept() { "kept" } else { "NOT KEPT" },
         )
     }
 }

@@ -12,9 +12,9 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 use crate::Random;
 use crate::estimate::student_quantile;
 
-const DIRECTIONS: usize = 4096;
+const DIRECTIONS: usize = 8192;
 /// Directions after their reach are taken together by so many: within so few the reach hardly varies.
-const ALIKE: usize = 32;
+const ALIKE: usize = 64;
 /// Beyond this Student's distribution is the normal one to all digits that matter.
 pub(super) const NORMAL: f64 = 1e6;
 

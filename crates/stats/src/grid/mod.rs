@@ -20,7 +20,7 @@ use statrs::distribution::ContinuousCDF;
 
 use crate::estimate::{student, student_quantile};
 use design::Design;
-use model::Model;
+use model::{Error, Model};
 use noise::Variance;
 
 pub use layout::Layout;
@@ -198,21 +198,34 @@ impl Grid {
     }
 
     fn estimate(&self, row: &DVector<f64>) -> Estimated {
-        let (mut variance, mut spread) = self.model.variance_of(row);
+        let Error { mut variance, excess, mut spread } = self.model.error_of(row);
         if let Some(own) = &self.own {
-            let weights = &self.model.weights * row;
-            let mut squares = vec![0.0; own.len()];
-            weights
-                .iter()
-                .zip(&self.design.cell)
-                .for_each(|(weight, cell)| squares[*cell] += weight * weight);
-            for (square, own) in squares.iter().zip(own) {
-                variance += square * (own.value - self.model.variance);
-                spread += 2.0 * (square * own.value).powi(2) / own.freedom;
-            }
+            let shares = self.shares(row);
+            let total: f64 = shares.iter().map(|(square, _)| square).sum();
+            let others =
+                shares.iter().zip(own).map(|((square, _), own)| square * (own.value - self.model.variance));
+            let before = variance;
+            variance += others.sum::<f64>();
+            // The common variance is known as well as before; to this comes what the cells' differences from it are known by.
+            spread *= (variance / before).powi(2);
+            let apart = |((square, part), own): (&(f64, f64), &Variance)| {
+                2.0 * ((square - total * part) * own.value).powi(2) / own.freedom
+            };
+            spread += shares.iter().zip(own).map(apart).sum::<f64>();
         }
         let freedom = (2.0 * variance * variance / spread).clamp(1.0, maximum::NORMAL);
-        Estimated { ln: self.model.effects.dot(row), error: variance.sqrt(), freedom }
+        Estimated { ln: self.model.effects.dot(row), error: (variance + excess).sqrt(), freedom }
+    }
+
+    /// Of each cell the sum of the squares of its trials' weights in an estimate, and its part of all trials.
+    fn shares(&self, row: &DVector<f64>) -> Vec<(f64, f64)> {
+        let mut shares = vec![(0.0, 0.0); self.design.cells.len()];
+        let trials = self.design.cell.len() as f64;
+        for (weight, cell) in (&self.model.weights * row).iter().zip(&self.design.cell) {
+            shares[*cell].0 += weight * weight;
+            shares[*cell].1 += 1.0 / trials;
+        }
+        shares
     }
 
     /// Rows of length 1 whose products are the correlations of the estimates.
@@ -226,7 +239,8 @@ impl Grid {
         for mut row in factor.row_iter_mut() {
             row.unscale_mut(row.norm());
         }
-        factor
+        // Few contrasts need no more dimensions than they are.
+        if factor.nrows() < factor.ncols() { factor.transpose().qr().r().transpose() } else { factor }
     }
 }
 

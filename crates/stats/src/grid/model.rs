@@ -30,7 +30,7 @@ pub(super) struct Model {
     excess: DMatrix<f64>,
     /// Derivative of the effects' covariance by the plots' variance.
     by_plots: DMatrix<f64>,
-    ratio: f64,
+    pub(super) ratio: f64,
     /// Covariance of the estimated variances: of plots, of trials.
     spread: Matrix2<f64>,
     /// Trials by effects: the weight that each trial has in each effect.
@@ -68,13 +68,26 @@ impl Model {
         &self.inverse * self.variance
     }
 
-    /// The variance of an estimate, a weighted sum of effects, and the variance of that.
-    pub(super) fn variance_of(&self, of: &DVector<f64>) -> (f64, f64) {
+    /// The error of an estimate, a weighted sum of effects.
+    pub(super) fn error_of(&self, of: &DVector<f64>) -> Error {
         let form = |matrix: &DMatrix<f64>| of.dot(&(matrix * of));
         let (unit, by_plots) = (form(&self.inverse), form(&self.by_plots));
         let slopes = Vector2::new(by_plots, unit - self.ratio * by_plots);
-        (unit * self.variance + form(&self.excess), slopes.dot(&(self.spread * slopes)))
+        Error {
+            variance: unit * self.variance,
+            excess: form(&self.excess),
+            spread: slopes.dot(&(self.spread * slopes)),
+        }
     }
+}
+
+pub(super) struct Error {
+    /// Were the estimated variances the true ones.
+    pub(super) variance: f64,
+    /// What is added because they are not.
+    pub(super) excess: f64,
+    /// The variance of `variance`.
+    pub(super) spread: f64,
 }
 
 pub(super) fn positive(matrix: DMatrix<f64>) -> Result<Cholesky<f64, Dyn>, Refused> {

@@ -24,63 +24,104 @@ pub(super) struct Variance {
     pub(super) freedom: f64,
 }
 
-/// The variance of each cell's trials; `None` where the cells' do not differ by more than chance.
-pub(super) fn variances(design: &Design) -> Result<Option<Vec<Variance>>, Refused> {
-    let own = own(design)?;
-    let mut quiet: Vec<usize> = (0..own.len()).filter(|cell| own[*cell].freedom > 0.5).collect();
-    let tests = quiet.len() as f64;
-    while let Some(loud) = loudest(&own, &quiet, LOUD / tests) {
-        quiet.retain(|cell| *cell != loud);
-    }
-    let few: Vec<Variance> = quiet.iter().map(|cell| own[*cell]).collect();
-    let prior = prior(&few);
-    if quiet.len() as f64 == tests && prior.is_none() {
-        return Ok(None);
-    }
-    let common = pooled(&few);
-    let drawn = |(cell, own): (usize, &Variance)| match prior {
-        _ if own.freedom > 0.5 && !quiet.contains(&cell) => *own,
-        None => Variance { value: common.value, freedom: f64::INFINITY },
-        Some(prior) => {
-            let freedom = prior + own.freedom;
-            Variance { value: (prior * common.value + own.freedom * own.value) / freedom, freedom }
-        }
-    };
-    Ok(Some(own.iter().enumerate().map(drawn).collect()))
+/// The residuals of a cell's trials within plots.
+#[derive(Debug, Clone, Copy)]
+struct Residuals {
+    cell: usize,
+    squares: f64,
+    /// What the squares are expected to be where all trials have variance 1.
+    expected: f64,
+    /// The part of it that is from the cell's own trials.
+    from_own: f64,
 }
 
-/// From the squared residuals of each cell, over their expectation were all variances equal.
-fn own(design: &Design) -> Result<Vec<Variance>, Refused> {
-    let (trials, cells) = (design.cell.len(), design.cells.len());
-    let mut x = DMatrix::zeros(trials, cells + 1);
-    design.cell.iter().enumerate().for_each(|(trial, cell)| x[(trial, *cell)] = 1.0);
-    x.set_column(cells, &design.y);
-    let sums = design.by_plot(&x);
-    for (trial, plot) in design.plot.iter().enumerate() {
-        let mean = sums.row(*plot) / design.sizes[*plot];
-        x.row_mut(trial).zip_apply(&mean, |value, mean| *value -= mean);
+impl Residuals {
+    fn freedom(&self) -> f64 {
+        self.expected * self.expected / self.from_own
+    }
+
+    /// The cell's variance, were all equal.
+    fn equal(&self) -> Variance {
+        Variance { value: (self.squares / self.expected).max(1e-30), freedom: self.freedom() }
+    }
+
+    /// The cell's own variance beside others of variance `rest`.
+    fn beside(&self, rest: f64) -> Variance {
+        let value = (self.squares - (self.expected - self.from_own) * rest) / self.from_own;
+        Variance { value: value.max(rest), freedom: self.freedom() }
+    }
+}
+
+/// The variance of each cell's trials; `None` where the cells' do not differ by more than chance.
+pub(super) fn variances(design: &Design) -> Result<Option<Vec<Variance>>, Refused> {
+    let cells = design.cells.len();
+    let (mut loud, mut quiet) = (Vec::new(), residuals(design, &vec![true; cells])?);
+    let tests = quiet.len() as f64;
+    while let Some(loudest) = loudest(&quiet, LOUD / tests) {
+        loud.push(loudest);
+        let is_quiet: Vec<bool> = (0..cells).map(|cell| loud.iter().all(|one| one.cell != cell)).collect();
+        quiet = residuals(design, &is_quiet)?;
+    }
+    let own: Vec<Variance> = quiet.iter().map(Residuals::equal).collect();
+    let (prior, common) = (prior(&own), pooled(&own));
+    if loud.is_empty() && prior.is_none() {
+        return Ok(None);
+    }
+    let mut all = vec![Variance { value: common.value, freedom: f64::INFINITY }; cells];
+    loud.iter().for_each(|one| all[one.cell] = one.beside(common.value));
+    if let Some(prior) = prior {
+        quiet.iter().zip(own).for_each(|(one, own)| all[one.cell] = own.drawn(common.value, prior));
+    }
+    Ok(Some(all))
+}
+
+impl Variance {
+    /// Towards `common`, known with the freedom `prior`.
+    fn drawn(self, common: f64, prior: f64) -> Variance {
+        let freedom = prior + self.freedom;
+        Variance { value: (prior * common + self.freedom * self.value) / freedom, freedom }
+    }
+}
+
+/// Of each cell of `which` whose trials say anything, in a model of these cells and their plots alone.
+fn residuals(design: &Design, which: &[bool]) -> Result<Vec<Residuals>, Refused> {
+    let used: Vec<usize> = (0..design.cell.len()).filter(|trial| which[design.cell[*trial]]).collect();
+    let cells = which.len();
+    let mut x = DMatrix::zeros(used.len(), cells + 1);
+    let mut sums = DMatrix::zeros(design.sizes.len(), cells + 1);
+    let mut sizes = vec![0.0; design.sizes.len()];
+    for (row, trial) in used.iter().enumerate() {
+        let plot = design.plot[*trial];
+        x[(row, design.cell[*trial])] = 1.0;
+        x[(row, cells)] = design.y[*trial];
+        sums[(plot, design.cell[*trial])] += 1.0;
+        sums[(plot, cells)] += design.y[*trial];
+        sizes[plot] += 1.0;
+    }
+    for (row, trial) in used.iter().enumerate() {
+        let plot = design.plot[*trial];
+        x.row_mut(row).zip_apply(&sums.row(plot), |value, sum| *value -= sum / sizes[plot]);
     }
     let (x, y) = (x.columns(0, cells).into_owned(), x.column(cells).into_owned());
     let inverse = positive(x.transpose() * &x + joined(&sums.columns(0, cells).into_owned()))?.inverse();
-    let residuals = &y - &x * (&inverse * (x.transpose() * &y));
+    let left = &y - &x * (&inverse * (x.transpose() * &y));
     let near = &x * inverse;
-    let of = |cell: usize| {
-        let own: Vec<usize> = (0..trials).filter(|trial| design.cell[*trial] == cell).collect();
-        let kept = |a: usize, b: usize| {
-            let same =
-                if design.plot[a] == design.plot[b] { 1.0 / design.sizes[design.plot[a]] } else { 0.0 };
-            f64::from(u8::from(a == b)) - same - near.row(a).dot(&x.row(b))
-        };
-        let expected: f64 = own.iter().map(|a| kept(*a, *a)).sum();
-        let pairs = own.iter().flat_map(|a| own.iter().map(move |b| (*a, *b)));
-        let spread: f64 = pairs.map(|(a, b)| kept(a, b).powi(2)).sum();
-        let squares: f64 = own.iter().map(|a| residuals[*a].powi(2)).sum();
-        if expected < 1e-9 {
-            return Variance { value: 0.0, freedom: 0.0 };
-        }
-        Variance { value: (squares / expected).max(1e-30), freedom: expected * expected / spread }
+    let kept = |a: usize, b: usize| {
+        let (plot, other) = (design.plot[used[a]], design.plot[used[b]]);
+        let mean = if plot == other { 1.0 / sizes[plot] } else { 0.0 };
+        f64::from(u8::from(a == b)) - mean - near.row(a).dot(&x.row(b))
     };
-    Ok((0..cells).map(of).collect())
+    let of = |cell: usize| {
+        let own: Vec<usize> = (0..used.len()).filter(|row| design.cell[used[*row]] == cell).collect();
+        let pairs = own.iter().flat_map(|a| own.iter().map(move |b| (*a, *b)));
+        Residuals {
+            cell,
+            squares: own.iter().map(|a| left[*a].powi(2)).sum(),
+            expected: own.iter().map(|a| kept(*a, *a)).sum(),
+            from_own: pairs.map(|(a, b)| kept(a, b).powi(2)).sum(),
+        }
+    };
+    Ok((0..cells).map(of).filter(|one| one.expected > 1e-6).collect())
 }
 
 /// The projection on what differences within plots say nothing of: the mean of each set of cells that plots join.
@@ -102,16 +143,17 @@ fn pooled(variances: &[Variance]) -> Variance {
 }
 
 /// The cell whose variance is too large for chance beside the others', if there is one.
-fn loudest(own: &[Variance], quiet: &[usize], error: f64) -> Option<usize> {
-    let loudest = *quiet.iter().max_by(|a, b| own[**a].value.total_cmp(&own[**b].value))?;
-    let others: Vec<Variance> =
-        quiet.iter().filter(|cell| **cell != loudest).map(|cell| own[*cell]).collect();
-    if others.len() < 2 {
+fn loudest(quiet: &[Residuals], error: f64) -> Option<Residuals> {
+    let value = |one: &Residuals| one.equal().value;
+    let loudest = *quiet.iter().max_by(|a, b| value(a).total_cmp(&value(b)))?;
+    let others = quiet.iter().filter(|one| one.cell != loudest.cell);
+    let rest: Vec<Variance> = others.map(Residuals::equal).collect();
+    if rest.len() < 2 {
         return None;
     }
-    let rest = pooled(&others);
-    let law = FisherSnedecor::new(own[loudest].freedom, rest.freedom).expect("both have freedom");
-    (law.sf(own[loudest].value / rest.value) < error).then_some(loudest)
+    let rest = pooled(&rest);
+    let law = FisherSnedecor::new(loudest.freedom(), rest.freedom).expect("both have freedom");
+    (law.sf(value(&loudest) / rest.value) < error).then_some(loudest)
 }
 
 /// The degrees of freedom of the common variance as a prior of each cell's; `None` where the variances differ no more than
