@@ -74,7 +74,7 @@ impl Judge<'_> {
 
     fn ratio(&self, [from, to]: [&Settings; 2], published: f64, within: f64, peaks: bool) -> Answer {
         let (from, to) = (self.some(from, peaks)?, self.some(to, peaks)?);
-        let found = self.compared(&[difference(&from, &to)])?[0];
+        let found = self.compared(&[self.difference(&from, &to)])?[0];
         let (low, high) = (published.ln() - within.ln_1p(), published.ln() + within.ln_1p());
         let (ours_low, ours_high) = found.together;
         let agreement = match () {
@@ -95,7 +95,7 @@ impl Judge<'_> {
 
     fn order(&self, cells: &[Settings], peaks: bool) -> Answer {
         let places = cells.iter().map(|cell| self.some(cell, peaks)).collect::<Result<Vec<_>, _>>()?;
-        let steps: Vec<Contrast> = places.windows(2).map(|two| difference(&two[0], &two[1])).collect();
+        let steps: Vec<Contrast> = places.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let found = self.compared(&steps)?;
         Ok(all_above(&found, |n| format!("{} over {}", self.name(&places[n + 1]), self.name(&places[n]))))
     }
@@ -105,8 +105,8 @@ impl Judge<'_> {
         let ends =
             |line: &[Vec<u32>]| [line.first().cloned(), line.last().cloned()].map(Option::unwrap_or_default);
         let ([low_first, low_last], [high_first, high_last]) = (ends(&low), ends(&high));
-        let begins = difference(&low_first, &high_first);
-        let ends = difference(&high_last, &low_last);
+        let begins = self.difference(&low_first, &high_first);
+        let ends = self.difference(&high_last, &low_last);
         let found = self.compared(&[begins, ends])?;
         let named = ["where they begin", "where they end"];
         Ok(all_above(&found, |n| named[n].to_owned()))
@@ -114,9 +114,9 @@ impl Judge<'_> {
 
     /// Ends `way` of where it begins, and goes the other way nowhere.
     fn slope(&self, line: &[Vec<u32>], way: f64) -> Answer {
-        let steps: Vec<Contrast> = line.windows(2).map(|two| difference(&two[0], &two[1])).collect();
+        let steps: Vec<Contrast> = line.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let whole = match line {
-            [first, .., last] => difference(first, last),
+            [first, .., last] => self.difference(first, last),
             _ => return Err((Agreement::Undecided, "the curve has one point".to_owned())),
         };
         let found = self.compared(&[vec![whole], steps].concat())?;
@@ -137,7 +137,8 @@ impl Judge<'_> {
     }
 
     fn flat(&self, line: &[Vec<u32>], within: f64) -> Answer {
-        let steps: Vec<Contrast> = line.iter().skip(1).map(|place| difference(&line[0], place)).collect();
+        let steps: Vec<Contrast> =
+            line.iter().skip(1).map(|place| self.difference(&line[0], place)).collect();
         let found = self.compared(&steps)?;
         let bound = within.ln_1p();
         let beyond = |one: &Compared| one.together.0 > bound || one.together.1 < -bound;
@@ -167,8 +168,28 @@ impl Judge<'_> {
         };
         let inside: Vec<u32> = line[first..=last].concat();
         let outside = [line[before].clone(), after.clone()].concat();
-        let found = self.compared(&[difference(&inside, &outside)])?;
+        let found = self.compared(&[self.difference(&inside, &outside)])?;
         Ok(all_above(&found, |_| "beside it over within it".to_owned()))
+    }
+
+    /// The mean of some cells over the mean of others. A cell whose trials all failed is left out, and the one that is set
+    /// against it too.
+    fn difference(&self, from: &[u32], to: &[u32]) -> Contrast {
+        let means = self.fitted.means();
+        let is_known = |cell: &u32| means.iter().any(|mean| mean.cell == *cell);
+        let both = |n: &usize| {
+            let known = |cells: &[u32]| cells.get(*n).is_some_and(is_known);
+            from.len() != to.len() || (known(from) && known(to))
+        };
+        let kept = |cells: &[u32]| -> Vec<u32> {
+            let kept = (0..cells.len()).filter(both).map(|n| cells[n]);
+            kept.filter(is_known).collect()
+        };
+        let share = |cells: Vec<u32>, sign: f64| {
+            let weight = sign / cells.len().max(1) as f64;
+            cells.into_iter().map(|cell| (cell, weight)).collect::<Vec<_>>()
+        };
+        Contrast { weights: [share(kept(to), 1.0), share(kept(from), -1.0)].concat() }
     }
 
     fn compared(&self, family: &[Contrast]) -> Result<Vec<Compared>, (Agreement, String)> {
@@ -232,15 +253,6 @@ impl Judge<'_> {
             .filter(|(n, (_, value))| others.iter().all(|other| self.grid.values_of(*other)[*n] == *value));
         common.map(|(_, (factor, value))| format!("{}={value}", factor.name)).collect::<Vec<_>>().join(" ")
     }
-}
-
-/// The mean of some cells over the mean of others.
-fn difference(from: &[u32], to: &[u32]) -> Contrast {
-    let share = |cells: &[u32], sign: f64| {
-        let weight = sign / cells.len().max(1) as f64;
-        cells.iter().map(|cell| (*cell, weight)).collect::<Vec<_>>()
-    };
-    Contrast { weights: [share(to, 1.0), share(from, -1.0)].concat() }
 }
 
 /// Whether every ratio is proven above one; the least decides, or the first that is proven below.
