@@ -18,6 +18,8 @@ const TICK: Duration = Duration::from_millis(50);
 const FIRST_TICK: Duration = Duration::from_micros(500);
 /// How long it waits for first data, and for the peer to say what comes next.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long the workers of a peer that ends may take to leave; longer than their grace.
+const LEAVING: Duration = Duration::from_millis(500);
 /// Traffic stops this long after the last acknowledgement of new data, a tick and the workers' way out
 /// not counted: within a second in all. Paths with longer round trips are not for this program.
 const FEEDBACK: Duration = Duration::from_millis(800);
@@ -135,10 +137,19 @@ impl Trial<'_, '_> {
         self.peer_closed
     }
 
-    /// A worker failed: for want of a peer, or by itself?
+    /// A worker failed: for want of a peer, or by itself? A peer that ends closes its data flows first, and its signal
+    /// flow when its workers have left.
     fn failure(&mut self) -> Error {
-        let gone = self.parts.signals.receive(Duration::from_millis(10)).err();
-        gone.unwrap_or(Error::Worker)
+        let deadline = Instant::now() + LEAVING;
+        while Instant::now() < deadline {
+            if self.parts.cancel.is_cancelled() {
+                return Error::Cancelled;
+            }
+            if let Err(gone) = self.parts.signals.receive(TICK) {
+                return gone;
+            }
+        }
+        Error::Worker
     }
 
     /// At the looks that are taken anyway: a word comes up to a tick late, with the time at which it was true.

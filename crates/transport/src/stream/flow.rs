@@ -27,6 +27,8 @@ pub(crate) struct StreamFlow {
     not_as_asked: Vec<String>,
     /// Whether its receiver was woken: the end of the peer's bytes is not seen any more.
     woken: AtomicBool,
+    /// Whether both ends have all: a reset now could reach the peer before it has read that.
+    finished: AtomicBool,
 }
 
 impl StreamFlow {
@@ -47,6 +49,7 @@ impl StreamFlow {
             settings,
             not_as_asked,
             woken: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
         }
     }
 
@@ -101,7 +104,9 @@ impl Drop for StreamFlow {
     /// SO_LINGER is heeded only when the last of all who hold the socket closes it, and a child of this program holds
     /// it from its fork until it becomes another program.
     fn drop(&mut self) {
-        let _ = self.abort();
+        if !self.finished.load(Ordering::Acquire) {
+            let _ = self.abort();
+        }
     }
 }
 
@@ -156,7 +161,9 @@ impl Flow for StreamFlow {
         }
         self.stream.socket.shutdown(Shutdown::Write).map_err(self.refused("finish"))?;
         self.await_end(patience)?;
-        self.await_acknowledgement(patience)
+        self.await_acknowledgement(patience)?;
+        self.finished.store(true, Ordering::Release);
+        self.stream.socket.set_linger(None).map_err(self.refused("finish"))
     }
 
     /// Dissolving the association (connect(2), AF_UNSPEC) does at once what an abrupt close does: RST, no TIME_WAIT, ports free,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use landspeed_transport::{Cancel, Delivery, Error, Flow, Transport};
+use landspeed_transport::{Cancel, Delivery, Error, Flow, Listener, Transport};
 
 use crate::loopback::{KEY, LONG, Loopback, Pair, SHORT, V4, V6, hold, patience, soon, text};
 
@@ -182,7 +182,30 @@ fn finishes(transport: &dyn Transport) -> Result<(), String> {
         let [client, server] = finish(&pair);
         client.and(server)?;
     }
-    Ok(())
+    if delivers(transport) != Delivery::Stream {
+        return Ok(());
+    }
+    let loopback = Loopback::at(transport, V4)?;
+    let mut listener = loopback.listen()?;
+    (0..1000).try_for_each(|number| finish_and_go(&loopback, listener.as_mut(), number))
+}
+
+/// An end that goes as soon as it has finished leaves its peer's finish alone: here the server ends first.
+fn finish_and_go(loopback: &Loopback<'_>, listener: &mut dyn Listener, number: u32) -> Result<(), String> {
+    let cancel = Cancel::new();
+    let patience = &patience(&cancel, LONG);
+    thread::scope(|scope| {
+        let calling = scope.spawn(|| {
+            let flow = loopback.call(number, &KEY, patience).map_err(text)?;
+            let mut receiver = flow.receiver().map_err(text)?;
+            while receiver.try_receive(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+                thread::sleep(Duration::from_micros(20));
+            }
+            flow.finish(patience).map_err(text)
+        });
+        let served = listener.accept(patience).and_then(|flow| flow.finish(patience)).map_err(text);
+        served.and(calling.join().expect("no panic"))
+    })
 }
 
 fn does_not_finish_alone(transport: &dyn Transport) -> Result<(), String> {

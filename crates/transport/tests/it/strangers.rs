@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
@@ -40,10 +41,12 @@ fn strangers_are_dropped_counted_and_told_nothing() {
 #[test]
 fn a_flood_does_not_keep_a_flow_out() {
     let (port, mut listener) = listen(V4, &udp(&[]));
-    let flooding = Cancel::new();
+    let (flooding, begun) = (Cancel::new(), Barrier::new(2));
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let strange = stranger();
+            strange.send_to(&[1; 64], port.address()).expect("sent");
+            begun.wait();
             while !flooding.is_cancelled() {
                 for _ in 0..20 {
                     let _ = strange.send_to(&[1; 64], port.address());
@@ -51,6 +54,7 @@ fn a_flood_does_not_keep_a_flow_out() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
+        begun.wait();
         pair_through(listener.as_mut(), port.address(), &udp(&[]));
         flooding.cancel();
     });
