@@ -86,7 +86,7 @@ impl Tally {
             grids: 1,
             together: u32::from(all),
             alone,
-            own: u32::from(compared[0].method == Method::Own),
+            own: u32::from(compared[0].method != Method::Common),
             widths: compared.iter().map(width).collect(),
             best: if seed < BEST { best_widths(scene, &trials, CONFIDENCE) } else { Vec::new() },
         }

@@ -6,14 +6,15 @@
 //! each contrast gets the error and the degrees of freedom of Kenward & Roger, "Small sample inference for fixed effects
 //! from restricted maximum likelihood", Biometrics 53, 1997; all contrasts of a family together get intervals from the
 //! largest of their Student statistics (Hothorn, Bretz & Westfall, Biometrical Journal 50, 2008). Where cells differ in
-//! noise, their own variances take the place of the common one. docs/decisions/0032 says why; `make grid-coverage` shows
-//! how often the intervals hold the truth.
+//! noise, each contrast has the error of its own differences within blocks. docs/decisions/0032 says why;
+//! `make grid-coverage` shows how often the intervals hold the truth.
 
 mod design;
 mod layout;
 mod maximum;
 mod model;
 mod noise;
+mod paired;
 
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 use statrs::distribution::ContinuousCDF;
@@ -21,7 +22,8 @@ use statrs::distribution::ContinuousCDF;
 use crate::estimate::{student, student_quantile};
 use design::Design;
 use model::{Error, Model};
-use noise::Variance;
+use noise::{Noise, Variance};
+use paired::Paired;
 
 pub use layout::Layout;
 
@@ -67,15 +69,19 @@ pub enum Refused {
 pub enum Method {
     /// One for all cells.
     Common,
-    /// Each cell's own, drawn towards the common one as far as cells are alike.
+    /// One for most cells, and its own for each louder one; each cell's own where cells differ one and all, and too few
+    /// blocks have all cells of the contrast.
     Own,
+    /// That of the contrast's differences within each block: where cells differ one and all.
+    Paired,
 }
 
 impl std::fmt::Display for Method {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Method::Common => "mixed model, one variance for all cells",
-            Method::Own => "mixed model, a variance for each cell",
+            Method::Own => "mixed model, loud cells with a variance of their own",
+            Method::Paired => "cells differ in noise: differences within blocks, Bonferroni's correction",
         })
     }
 }
@@ -110,8 +116,8 @@ pub struct Mean {
 pub struct Grid {
     design: Design,
     model: Model,
-    /// Where cells differ in noise.
-    own: Option<Vec<Variance>>,
+    noise: Noise,
+    paired: Paired,
     /// The effects' covariance.
     covariance: DMatrix<f64>,
 }
@@ -134,16 +140,16 @@ impl Grid {
     pub fn of(trials: &[Trial], reference: u32) -> Result<Grid, Refused> {
         let design = Design::of(trials, reference)?;
         let model = Model::of(&design)?;
-        let own = noise::variances(&design)?;
+        let noise = Noise::of(&design)?;
         let mut covariance = model.covariance();
-        if let Some(own) = &own {
+        if let Some(own) = noise.own() {
             let mut scaled = model.weights.clone();
             for (trial, cell) in design.cell.iter().enumerate() {
                 scaled.row_mut(trial).scale_mut(own[*cell].value - model.variance);
             }
             covariance += scaled.transpose() * &model.weights;
         }
-        Ok(Grid { design, model, own, covariance })
+        Ok(Grid { design, model, noise, paired: Paired::of(trials), covariance })
     }
 
     /// Estimates a family of contrasts, with intervals at `confidence` (0.95, say).
@@ -157,7 +163,7 @@ impl Grid {
         // common error makes them depend on each other less than they do, which makes intervals wider, not narrower.
         let most = maximum::bound(&self.factor(&rows), freedom, confidence);
         let error = student(freedom).cdf(-most);
-        let method = if self.own.is_some() { Method::Own } else { Method::Common };
+        let method = if self.noise.own().is_some() { Method::Own } else { Method::Common };
         let compared = |one: &Estimated| Compared {
             ln: one.ln,
             error: one.error,
@@ -166,7 +172,17 @@ impl Grid {
             together: one.within(student_quantile(one.freedom, 1.0 - error)),
             method,
         };
-        Ok(estimates.iter().map(compared).collect())
+        let paired = |(contrast, one): (&Contrast, &Estimated)| {
+            let found = self.paired.compare(contrast, contrasts.len(), confidence)?;
+            let is_better = match self.noise {
+                Noise::Alike => false,
+                Noise::Loud(_) => found.freedom > one.freedom,
+                Noise::Differs(_) => true,
+            };
+            is_better.then_some(found)
+        };
+        let both = contrasts.iter().zip(&estimates);
+        Ok(both.map(|(contrast, one)| paired((contrast, one)).unwrap_or_else(|| compared(one))).collect())
     }
 
     /// Each cell in the mean block, cells in ascending order.
@@ -199,14 +215,15 @@ impl Grid {
 
     fn estimate(&self, row: &DVector<f64>) -> Estimated {
         let Error { mut variance, excess, mut spread } = self.model.error_of(row);
-        if let Some(own) = &self.own {
+        if let Some(own) = self.noise.own() {
             let shares = self.shares(row);
             let total: f64 = shares.iter().map(|(square, _)| square).sum();
             let others =
                 shares.iter().zip(own).map(|((square, _), own)| square * (own.value - self.model.variance));
             let before = variance;
             variance += others.sum::<f64>();
-            // The common variance is known as well as before; to this comes what the cells' differences from it are known by.
+            // The common variance is known as well as before; to this comes how well the cells' own are known. It is
+            // counted on the safe side: the freedom of a loud cell bounds that of every contrast it has a part in.
             spread *= (variance / before).powi(2);
             let apart = |((square, part), own): (&(f64, f64), &Variance)| {
                 2.0 * ((square - total * part) * own.value).powi(2) / own.freedom

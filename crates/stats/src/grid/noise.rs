@@ -1,21 +1,22 @@
 //! Whether some cells are noisier than others, and each cell's variance.
 //!
-//! Residuals within plots (the plots' effects taken out) give each cell's own variance. A cell that is too loud for chance
-//! keeps its own. The others' are drawn towards their common variance, the further the less they differ by more than chance
-//! (Smyth, "Linear models and empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology 3, 2004).
+//! Residuals within plots (the plots' effects taken out) give each cell's own variance. One F test finds a cell that is
+//! louder than the others; a chi-squared test of the logs of the variances finds cells that differ one and all.
 
 use nalgebra::{DMatrix, DVector};
-use statrs::distribution::{ContinuousCDF, FisherSnedecor};
+use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
 use statrs::function::gamma::digamma;
 
 use super::Refused;
 use super::design::Design;
 use super::model::positive;
 
-/// Probability that cells of equal variance have one that is taken for loud.
+/// Probability that cells of equal variance are taken for cells that differ one and all.
+const DIFFER: f64 = 0.05;
+/// Probability that one of them is taken for loud. Its own variance costs little; a loud cell that is missed costs coverage.
 const LOUD: f64 = 0.2;
-/// A prior of more degrees of freedom says that variances are equal.
-const EQUAL: f64 = 1e4;
+/// At most one cell in so many is loud where the others are alike.
+const FEW: usize = 4;
 
 /// A variance with its degrees of freedom.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,35 +53,60 @@ impl Residuals {
     }
 }
 
-/// The variance of each cell's trials; `None` where the cells' do not differ by more than chance.
-pub(super) fn variances(design: &Design) -> Result<Option<Vec<Variance>>, Refused> {
-    let cells = design.cells.len();
-    let (mut loud, mut quiet) = (Vec::new(), residuals(design, &vec![true; cells])?);
-    let tests = quiet.len() as f64;
-    while let Some(loudest) = loudest(&quiet, LOUD / tests) {
-        loud.push(loudest);
-        let is_quiet: Vec<bool> = (0..cells).map(|cell| loud.iter().all(|one| one.cell != cell)).collect();
-        quiet = residuals(design, &is_quiet)?;
-    }
-    let own: Vec<Variance> = quiet.iter().map(Residuals::equal).collect();
-    let (prior, common) = (prior(&own), pooled(&own));
-    if loud.is_empty() && prior.is_none() {
-        return Ok(None);
-    }
-    let mut all = vec![Variance { value: common.value, freedom: f64::INFINITY }; cells];
-    loud.iter().for_each(|one| all[one.cell] = one.beside(common.value));
-    if let Some(prior) = prior {
-        quiet.iter().zip(own).for_each(|(one, own)| all[one.cell] = own.drawn(common.value, prior));
-    }
-    Ok(Some(all))
+/// What the cells' noise is like.
+pub(super) enum Noise {
+    /// No cell differs from the others by more than chance.
+    Alike,
+    /// A few cells are louder than the others, which are alike: the variance of each cell.
+    Loud(Vec<Variance>),
+    /// Cells differ one and all: the variance of each, which its own few trials tell badly.
+    Differs(Vec<Variance>),
 }
 
-impl Variance {
-    /// Towards `common`, known with the freedom `prior`.
-    fn drawn(self, common: f64, prior: f64) -> Variance {
-        let freedom = prior + self.freedom;
-        Variance { value: (prior * common + self.freedom * self.value) / freedom, freedom }
+impl Noise {
+    pub(super) fn of(design: &Design) -> Result<Noise, Refused> {
+        let cells = design.cells.len();
+        let all = residuals(design, &vec![true; cells])?;
+        let tests = all.len() as f64;
+        if !spreads(&all) && loudest(&all, LOUD / tests).is_none() {
+            return Ok(Noise::Alike);
+        }
+        let (mut loud, mut quiet) = (Vec::new(), all.clone());
+        while let Some(loudest) = loudest(&quiet, LOUD / tests) {
+            loud.push(loudest);
+            let is_quiet: Vec<bool> =
+                (0..cells).map(|cell| loud.iter().all(|one| one.cell != cell)).collect();
+            quiet = residuals(design, &is_quiet)?;
+        }
+        let common = pooled(&quiet.iter().map(Residuals::equal).collect::<Vec<_>>());
+        let mut own = vec![Variance { value: common.value, freedom: f64::INFINITY }; cells];
+        if loud.len() * FEW <= cells && !spreads(&quiet) {
+            loud.iter().for_each(|one| own[one.cell] = one.beside(common.value));
+            return Ok(Noise::Loud(own));
+        }
+        all.iter().for_each(|one| own[one.cell] = one.equal());
+        Ok(Noise::Differs(own))
     }
+
+    /// Each cell's own variance, where there is no common one.
+    pub(super) fn own(&self) -> Option<&[Variance]> {
+        match self {
+            Noise::Alike => None,
+            Noise::Loud(own) | Noise::Differs(own) => Some(own),
+        }
+    }
+}
+
+/// Whether the logs of the variances spread further than chance spreads them.
+fn spreads(all: &[Residuals]) -> bool {
+    let own: Vec<Variance> = all.iter().map(Residuals::equal).collect();
+    if own.len() < 2 {
+        return false;
+    }
+    let ln = |one: &Variance| one.value.ln() - digamma(one.freedom / 2.0) + (one.freedom / 2.0).ln();
+    let mean = own.iter().map(ln).sum::<f64>() / own.len() as f64;
+    let spread: f64 = own.iter().map(|one| (ln(one) - mean).powi(2) / trigamma(one.freedom / 2.0)).sum();
+    ChiSquared::new(own.len() as f64 - 1.0).expect("there is freedom").sf(spread) < DIFFER
 }
 
 /// Of each cell of `which` whose trials say anything, in a model of these cells and their plots alone.
@@ -154,32 +180,6 @@ fn loudest(quiet: &[Residuals], error: f64) -> Option<Residuals> {
     let rest = pooled(&rest);
     let law = FisherSnedecor::new(loudest.freedom(), rest.freedom).expect("both have freedom");
     (law.sf(value(&loudest) / rest.value) < error).then_some(loudest)
-}
-
-/// The degrees of freedom of the common variance as a prior of each cell's; `None` where the variances differ no more than
-/// chance makes them.
-fn prior(own: &[Variance]) -> Option<f64> {
-    if own.len() < 3 {
-        return None;
-    }
-    let n = own.len() as f64;
-    let ln = |one: &Variance| one.value.ln() - digamma(one.freedom / 2.0) + (one.freedom / 2.0).ln();
-    let mean = own.iter().map(ln).sum::<f64>() / n;
-    let seen = own.iter().map(|one| (ln(one) - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let chance = own.iter().map(|one| trigamma(one.freedom / 2.0)).sum::<f64>() / n;
-    let (mut low, mut high) = (1e-3, EQUAL);
-    if seen - chance <= trigamma(high / 2.0) {
-        return None;
-    }
-    while high / low > 1.001 {
-        let middle = f64::sqrt(low * high);
-        if trigamma(middle / 2.0) > seen - chance {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Some(low)
 }
 
 /// The derivative of [`digamma`].

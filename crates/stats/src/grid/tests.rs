@@ -27,7 +27,7 @@ fn assert_close(a: f64, b: f64, relative: f64) {
 /// With one variance for all cells, as the textbooks have it.
 fn common(trials: &[Trial]) -> Grid {
     let mut grid = Grid::of(trials, 0).unwrap();
-    grid.own = None;
+    grid.noise = Noise::Alike;
     grid
 }
 
@@ -243,14 +243,44 @@ fn a_loud_cell_has_its_own_error_and_leaves_the_others_theirs() {
         (0..96).map(|i| Trial { block: i / 8, plot: 0, cell: i % 8, ln: random.normal() }).collect();
     trials.iter_mut().filter(|trial| trial.cell == 3).for_each(|trial| trial.ln *= 6.0);
     let compared = Grid::of(&trials, 0).unwrap().compare(&layout.to_reference(0), 0.95).unwrap();
-    assert!(compared.iter().all(|one| one.method == Method::Own));
+    assert!(compared.iter().all(|one| one.method != Method::Common));
+    let loud: Vec<f64> = trials.iter().filter(|trial| trial.cell == 3).map(|trial| trial.ln).collect();
+    let mean = loud.iter().sum::<f64>() / 12.0;
+    let variance = loud.iter().map(|ln| (ln - mean).powi(2)).sum::<f64>() / 11.0;
     let errors: Vec<f64> = compared.iter().map(|one| one.error).collect();
-    // sqrt(37 / 12) = 1.76 and sqrt(2 / 12) = 0.41.
+    assert_close(errors[2], ((variance + 1.0) / 12.0).sqrt(), 0.2);
+    // sqrt(2 / 12) = 0.41, known by eleven degrees of freedom at least; a common variance would make all errors 0.95.
     let others = [0, 1, 3, 4, 5, 6].map(|i| errors[i]);
-    assert!(
-        (1.0..2.6).contains(&errors[2]) && others.iter().all(|error| (0.3..0.55).contains(error)),
-        "{errors:?}"
-    );
+    assert!(others.iter().all(|error| (0.2..0.7).contains(error)), "{errors:?}");
+}
+
+#[test]
+fn cells_that_differ_one_and_all_are_compared_within_blocks() {
+    let layout = Layout { levels: vec![10] };
+    let mut random = Random::new(11);
+    let mut cell = |i: u32| (0.01 * 10_f64.powf(f64::from(i % 10) / 3.0), random.normal());
+    let trials: Vec<Trial> = (0..120)
+        .map(|i| Trial {
+            block: i / 10,
+            plot: 0,
+            cell: i % 10,
+            ln: {
+                let (deviation, z) = cell(i);
+                deviation * z
+            },
+        })
+        .collect();
+    let compared = Grid::of(&trials, 0).unwrap().compare(&layout.to_reference(0), 0.95).unwrap();
+    assert!(compared.iter().all(|one| one.method == Method::Paired && one.freedom == 11.0));
+    // Student's test of one sample, by hand.
+    let differences = trials.chunks(10).map(|block| block[1].ln - block[0].ln).collect::<Vec<_>>();
+    let mean = differences.iter().sum::<f64>() / 12.0;
+    let error = (differences.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / 11.0 / 12.0).sqrt();
+    assert_close(compared[0].ln, mean, 1e-9);
+    assert_close(compared[0].error, error, 1e-9);
+    assert_close(compared[0].alone.1 - mean, 2.200985 * error, 1e-5);
+    // The quietest cells' errors are not those of the loudest.
+    assert!(compared[8].error > 50.0 * compared[0].error, "{compared:?}");
 }
 
 #[test]

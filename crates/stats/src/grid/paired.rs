@@ -1,0 +1,51 @@
+//! Contrasts from the differences within each block, for grids whose cells differ in noise.
+//!
+//! A block's difference is free of what its minute was like, and its variance over the blocks is that of the very cells that
+//! are asked about, whatever the other cells are like, and whichever of them drift together. That is Student's test of one
+//! sample, with Bonferroni's correction for the family.
+
+use std::collections::BTreeMap;
+
+use super::{Compared, Contrast, Method, Trial};
+use crate::contrast::known_quantile;
+
+/// Fewer blocks with all cells of a contrast know its variance too badly.
+const LEAST: usize = 4;
+
+/// Mean log of each cell in each block.
+pub(super) struct Paired(Vec<BTreeMap<u32, f64>>);
+
+impl Paired {
+    pub(super) fn of(trials: &[Trial]) -> Paired {
+        let mut blocks: BTreeMap<u32, BTreeMap<u32, (f64, f64)>> = BTreeMap::new();
+        for trial in trials {
+            let (sum, count) = blocks.entry(trial.block).or_default().entry(trial.cell).or_default();
+            (*sum, *count) = (*sum + trial.ln, *count + 1.0);
+        }
+        let means = |cells: BTreeMap<u32, (f64, f64)>| {
+            cells.into_iter().map(|(cell, (sum, count))| (cell, sum / count)).collect()
+        };
+        Paired(blocks.into_values().map(means).collect())
+    }
+
+    /// A contrast of a family of so many; `None` where too few blocks have all of its cells.
+    pub(super) fn compare(&self, contrast: &Contrast, family: usize, confidence: f64) -> Option<Compared> {
+        let of_block = |cells: &BTreeMap<u32, f64>| {
+            let parts = contrast.weights.iter().map(|(cell, weight)| Some(weight * cells.get(cell)?));
+            parts.sum::<Option<f64>>()
+        };
+        let seen: Vec<f64> = self.0.iter().filter_map(of_block).collect();
+        if seen.len() < LEAST {
+            return None;
+        }
+        let n = seen.len() as f64;
+        let ln = seen.iter().sum::<f64>() / n;
+        let error = (seen.iter().map(|one| (one - ln).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
+        let ends = |part: f64| {
+            let half = known_quantile(n - 1.0, (1.0 - confidence) / 2.0 * part) * error;
+            (ln - half, ln + half)
+        };
+        let (alone, together) = (ends(1.0), ends(1.0 / family.max(1) as f64));
+        Some(Compared { ln, error, freedom: n - 1.0, alone, together, method: Method::Paired })
+    }
+}
