@@ -11,7 +11,7 @@
 //! | file | is |
 //! |---|---|
 //! | `parameters` | every parameter: its name, values, default, how it is read and printed |
-//! | `spec`, `text`, `value`, `share` | what the link is to be, as written |
+//! | `spec`, `text`, `value` | what the link is to be, as written |
 //! | `plan` | the same with files read and units worked out |
 //! | `numbers`, `trace` | files that parameters name |
 //! | `path`, `pace`, `loss` | what becomes of a segment: a state machine fed with times |
@@ -47,7 +47,6 @@ mod plan;
 mod pump;
 mod ring;
 mod samples;
-mod share;
 mod socket;
 mod spec;
 mod split;

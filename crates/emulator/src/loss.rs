@@ -3,8 +3,8 @@
 use landspeed_stats::Random;
 
 use super::plan::WayPlan;
-use super::share::Share;
 use super::spec::Way;
+use landspeed_units::Share;
 
 /// What a direction loses: by chance, and by number.
 #[derive(Debug, Clone)]

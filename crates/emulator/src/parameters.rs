@@ -1,11 +1,11 @@
 //! Every parameter of a link, declared once: what it is called and takes, how it is read and how it is printed.
 
-use super::share::Share;
 use super::spec::{SEED, Speed, WanSpec, Way};
 use super::value::{
     BURSTS, NONE, drop_list, file, or_none, queue, rate, show_drop_list, show_rate, show_time, size, states,
     thousandths, time,
 };
+use landspeed_units::Share;
 
 /// A parameter as help and the reference page have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

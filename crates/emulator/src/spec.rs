@@ -2,7 +2,7 @@
 
 use landspeed_units::{BitRate, Bytes, Nanos};
 
-use super::share::Share;
+use landspeed_units::Share;
 
 /// How much may wait in front of the line, the packet on it included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -9,9 +9,9 @@ use landspeed_units::did_you_mean;
 use super::error::WanSpecError;
 use super::loss::most_in_bursts;
 use super::parameters::{LINK, Parameter, ParameterOf, WAY, parameters};
-use super::share::Share;
 use super::spec::{WanSpec, Way};
 use super::value::show_time;
+use landspeed_units::Share;
 
 /// Before a parameter of the way from B to A.
 const BACK: &str = "back.";

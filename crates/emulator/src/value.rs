@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use landspeed_units::{BitRate, Bytes, Nanos, parse_duration};
 
 use super::numbers::DROPS;
-use super::share::Share;
 use super::spec::{DropList, LossStates, Queue};
+use landspeed_units::Share;
 
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 const LONGEST: Nanos = Nanos::secs(10);

@@ -1,6 +1,6 @@
 //! What may be written: every value is checked here before it reaches a host, whoever sent it.
 
-use landspeed_units::{BitRate, Bytes, parse_duration};
+use landspeed_units::{BitRate, Bytes, Share, parse_duration};
 
 use crate::Domain;
 
@@ -35,6 +35,7 @@ impl Domain {
             }
             Domain::Time(..) => parse_duration(text).ok().map(|time| time.exact()),
             Domain::Rate(..) => text.parse().ok().map(|BitRate(bits)| format!("{bits:.0}")),
+            Domain::Share(..) => Share::parse(text).map(|share| share.to_string()),
             _ => Some(text.to_owned()),
         };
         let canonical = read.ok_or_else(|| self.to_string())?;
@@ -54,6 +55,8 @@ impl Domain {
                 parse_duration(value).is_ok_and(|time| (low..=high).contains(&time) && time.exact() == value)
             }
             Domain::Text(_) => true,
+            Domain::Share(low, high) => Share::parse(value)
+                .is_some_and(|share| (low..=high).contains(&share.as_f64()) && share.to_string() == value),
             Domain::Int(low, high) | Domain::Bytes(low, high) | Domain::Rate(low, high) => {
                 whole(value).is_some_and(|n| (low..=high).contains(&n))
             }
@@ -91,6 +94,10 @@ impl std::fmt::Display for Domain {
             Domain::Time(low, high) => write!(f, "a time from {low} to {high}"),
             Domain::Rate(low, high) => {
                 write!(f, "a rate from {} to {}", BitRate(low as f64), BitRate(high as f64))
+            }
+            Domain::Share(low, high) => {
+                let [low, high] = [low, high].map(|share| Share::new(share).unwrap_or_default());
+                write!(f, "a share from {low} to {high}")
             }
             Domain::Text(most) => write!(f, "text of at most {most} bytes"),
             Domain::Int(low, high) => write!(f, "a whole number from {low} to {high}"),
@@ -236,6 +243,9 @@ mod tests {
             (time, "5m", Some("300s")),
             (time, "soon", None),
             (Domain::Rate(0, 1 << 53), "2.5G", Some("2500000000")),
+            (Domain::Share(0.0, 0.5), "0.001", Some("0.1%")),
+            (Domain::Share(0.0, 0.5), "0.10%", Some("0.1%")),
+            (Domain::Share(0.0, 0.5), "51%", None),
             (Domain::Switch, "yes", None),
         ] {
             assert_eq!(domain.parse(text).ok().as_deref(), canonical, "{text}");

@@ -1,7 +1,7 @@
 //! One factor: all that is known of it before any host is looked at.
 
 use landspeed_record::{HostFacts, LinkFacts, Settings};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::{Bytes, Nanos, Share};
 
 use crate::{Persist, System};
 
@@ -53,6 +53,8 @@ pub enum Domain {
     Time(Nanos, Nanos),
     /// A rate in bit/s between the two, ends included.
     Rate(u64, u64),
+    /// A part of a whole between the two, 0 to 1, ends included.
+    Share(f64, f64),
     /// Text of its owner's own, at most so many bytes.
     Text(usize),
     /// A whole number between the two, ends included.
@@ -186,6 +188,11 @@ impl Factor {
 
     pub fn time(&self, settings: &Settings) -> Nanos {
         landspeed_units::parse_duration(self.of(settings)).unwrap_or_default()
+    }
+
+    /// Its part of a whole in `settings`, 0 to 1.
+    pub fn share(&self, settings: &Settings) -> f64 {
+        Share::parse(self.of(settings)).unwrap_or_default().as_f64()
     }
 
     pub fn sizes(&self, settings: &Settings) -> Vec<Bytes> {

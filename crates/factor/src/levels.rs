@@ -83,6 +83,7 @@ impl Factor {
             }
             Domain::Rate(..) => text.parse::<landspeed_units::BitRate>().ok().map(|rate| rate.0),
             Domain::Time(..) => parse_duration(text).ok().map(|time| time.0 as f64),
+            Domain::Share(..) => landspeed_units::Share::parse(text).map(|share| share.as_f64()),
             Domain::Int(..) | Domain::Signed(..) => text.parse().ok().filter(|value: &f64| value.is_finite()),
             _ => None,
         }
@@ -92,6 +93,7 @@ impl Factor {
     fn spelled(&self, amount: f64) -> String {
         match self.domain {
             Domain::Time(..) => Nanos(amount.round() as u64).exact(),
+            Domain::Share(..) => amount.to_string(),
             _ => format!("{:.0}", amount.round()),
         }
     }

@@ -9,6 +9,7 @@
 mod cpu_list;
 mod nearest;
 mod parse;
+mod share;
 mod text;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use cpu_list::cpu_list;
 pub use nearest::did_you_mean;
 pub use parse::{ParseUnitError, parse_duration};
+pub use share::Share;
 pub use text::Text;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]

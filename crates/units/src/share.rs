@@ -1,10 +1,10 @@
-//! A share of all segments, as written on a command line.
+//! A part of a whole, as written on a command line.
 
 use std::fmt;
 
-/// A share, 0 to 1, in steps of a thousand-millionth: exact to compare, to hash and to print.
+/// A part of a whole, 0 to 1, in steps of a thousand-millionth: exact to compare, to hash and to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub(super) struct Share(u32);
+pub struct Share(u32);
 
 const STEPS: f64 = 1e9;
 /// Steps in a percent.
@@ -12,22 +12,22 @@ const PERCENT: u32 = 10_000_000;
 
 impl Share {
     /// The nearest share; `None` outside 0 to 1.
-    pub(super) fn new(share: f64) -> Option<Self> {
+    pub fn new(share: f64) -> Option<Self> {
         (0.0..=1.0).contains(&share).then(|| Share((share * STEPS).round() as u32))
     }
 
     /// 0 to 1.
-    pub(super) fn as_f64(self) -> f64 {
+    pub fn as_f64(self) -> f64 {
         f64::from(self.0) / STEPS
     }
 
     /// Whether it is nothing at all.
-    pub(super) fn is_zero(self) -> bool {
+    pub fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// "0.01%", "1e-4", "0.0001".
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// "0.01%", "1e-4", "0.0001"; `None` for anything else, and outside 0 to 1.
+    pub fn parse(text: &str) -> Option<Self> {
         let (number, scale) = match text.strip_suffix('%') {
             Some(number) => (number, 0.01),
             None => (text, 1.0),
