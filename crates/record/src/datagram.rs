@@ -24,6 +24,8 @@ pub struct DatagramCounts {
     pub duplicated: u64,
     /// Dropped because they were not of the flow, or made no sense.
     pub malformed: u64,
+    /// Times that what came found no room in the socket's receive buffer: a datagram, or several that the stack had joined.
+    pub overflowed: u64,
     /// Time in which the `received_bytes` came: from the last arrival before the window, which is not
     /// counted (the first of all, where there was none), to the last in it; `None` where none came.
     #[serde(with = "unknown::measured")]
@@ -78,8 +80,12 @@ fn came(flows: &[DatagramCounts]) -> Option<String> {
     let (late, twice) = (sum(|counts| counts.reordered), sum(|counts| counts.duplicated));
     (expected > 0).then(|| {
         let share = 100.0 * lost as f64 / expected as f64;
+        let overflowed = match sum(|counts| counts.overflowed) {
+            0 => String::new(),
+            n => format!(", the receiving socket had no room {n} times (try a larger --set rcvbuf)"),
+        };
         format!(
-            "{lost} of {expected} datagrams were lost ({share:.2} %), {late} came out of order, {twice} twice"
+            "{lost} of {expected} datagrams were lost ({share:.2} %){overflowed}, {late} came out of order, {twice} twice"
         )
     })
 }

@@ -22,6 +22,8 @@ pub struct Datagrams {
     pub duplicated: u64,
     /// Dropped: not of the flow, or without sense.
     pub malformed: u64,
+    /// Times that this end's socket had no room for what came: a datagram, or several that the stack had joined.
+    pub overflowed: u64,
     /// When the first came.
     pub first: Option<Instant>,
     /// When the last came.
@@ -43,6 +45,7 @@ impl Datagrams {
             reordered: self.reordered.saturating_sub(earlier.reordered),
             duplicated: self.duplicated.saturating_sub(earlier.duplicated),
             malformed: self.malformed.saturating_sub(earlier.malformed),
+            overflowed: self.overflowed.saturating_sub(earlier.overflowed),
             arrivals_ns: arrivals.map_or(Nanos(0), Nanos::from),
         }
     }

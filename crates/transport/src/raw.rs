@@ -13,6 +13,8 @@ pub(crate) unsafe trait Plain: Copy {}
 unsafe impl Plain for u32 {}
 // SAFETY: as above.
 unsafe impl Plain for u64 {}
+// SAFETY: as above, of each.
+unsafe impl<const N: usize> Plain for [u32; N] {}
 
 pub(crate) fn set<T: Plain>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use landspeed_factor::Factor;
 use landspeed_record::{Details, EndpointOutcome, Headline, Settings};
-use landspeed_units::{Bytes, Nanos};
+use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::{Datagrams, Error, Patience};
 
@@ -171,6 +171,15 @@ pub trait Sender {
     /// Lets sends that find no room return [`io::ErrorKind::WouldBlock`] after `wait`. Without it they wait for as long as it
     /// takes, or return the same now and then.
     fn give_up_after(&mut self, wait: Duration) -> io::Result<()>;
+
+    /// From now on hands over this much payload in a second at most, in calls that take a millisecond at most at that rate, by
+    /// this end's own clock. After a stall it catches up for a millisecond, so that what was missed is no burst.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::Unsupported`] where the transport sends by a window.
+    fn pace(&mut self, _rate: BitRate) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// What became of sends whose memory the kernel reads after the call; collects what is ready, without waiting. All zero
     /// where every call copies.

@@ -20,7 +20,7 @@ use super::receive::UdpReceiver;
 use super::send::UdpSender;
 use super::wire::{CONTROL, Feedback, Kind, Pass};
 use crate::transport::{Flow, Progress, Receiver, Sender};
-use crate::{Datagrams, Error, Patience};
+use crate::{Datagrams, Error, Patience, raw};
 
 /// The longest that a call waits without its caller looking whether to stop, and without feedback.
 const LOOK: Duration = Duration::from_millis(50);
@@ -127,6 +127,14 @@ impl UdpFlow {
         self.woken.load(Ordering::Acquire)
     }
 
+    /// What found no room in the socket, by SO_MEMINFO (SK_MEMINFO_DROPS, include/uapi/linux/sock_diag.h); nothing where the
+    /// kernel does not tell.
+    fn overflowed(&self) -> u64 {
+        const DROPS: usize = 8;
+        let told = raw::get::<[u32; DROPS + 1]>(&self.socket, libc::SOL_SOCKET, libc::SO_MEMINFO);
+        told.map_or(0, |told| told[DROPS].into())
+    }
+
     /// What the peer said last is of this kind.
     fn last_heard(&self) -> Option<Kind> {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,7 +233,7 @@ impl Flow for UdpFlow {
     }
 
     fn datagrams(&self) -> Option<Datagrams> {
-        Some(self.counters.datagrams())
+        Some(Datagrams { overflowed: self.overflowed(), ..self.counters.datagrams() })
     }
 
     fn wake_receiver(&self) {

@@ -7,8 +7,10 @@ use landspeed_units::BitRate;
 
 /// The longest that a wait goes without its caller looking whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// After a stall a sender catches up for this long at most.
-const CATCH_UP: Duration = Duration::from_millis(10);
+/// After a stall a sender that is to keep its mean rate catches up for this long at most.
+pub(super) const CATCH_UP: Duration = Duration::from_millis(10);
+/// One that is not to overrun queues catches up no further than this.
+pub(super) const CATCH_UP_BRIEFLY: Duration = BURST;
 /// What goes out in one call takes at most so long at the rate.
 const BURST: Duration = Duration::from_millis(1);
 
@@ -16,12 +18,13 @@ const BURST: Duration = Duration::from_millis(1);
 #[derive(Debug)]
 pub(super) struct Pacer {
     bytes_per_s: f64,
+    catch_up: Duration,
     due: Instant,
 }
 
 impl Pacer {
-    pub(super) fn new(rate: BitRate) -> Self {
-        Pacer { bytes_per_s: rate.0 / 8.0, due: Instant::now() }
+    pub(super) fn new(rate: BitRate, catch_up: Duration) -> Self {
+        Pacer { bytes_per_s: rate.0 / 8.0, catch_up, due: Instant::now() }
     }
 
     /// How many datagrams of `size` one call may send: one at least.
@@ -36,7 +39,7 @@ impl Pacer {
     /// whether to stop.
     pub(super) fn wait(&mut self) -> io::Result<()> {
         let now = Instant::now();
-        self.due = self.due.max(now - CATCH_UP);
+        self.due = self.due.max(now - self.catch_up);
         let left = self.due.saturating_duration_since(now);
         std::thread::sleep(left.min(LOOK));
         if left > LOOK { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
@@ -56,7 +59,7 @@ mod tests {
     #[test]
     fn sending_takes_at_least_the_time_that_the_rate_asks_for() {
         let begun = Instant::now();
-        let mut pacer = Pacer::new(BitRate(8e6));
+        let mut pacer = Pacer::new(BitRate(8e6), CATCH_UP);
         for _ in 0..20 {
             pacer.wait().expect("due within a millisecond");
             pacer.spent(1000);
@@ -66,8 +69,20 @@ mod tests {
     }
 
     #[test]
+    fn a_stall_is_not_made_up_for() {
+        let mut pacer = Pacer::new(BitRate(8e6), CATCH_UP_BRIEFLY);
+        std::thread::sleep(Duration::from_millis(20));
+        let resumed = Instant::now();
+        for _ in 0..10 {
+            pacer.wait().expect("due within a millisecond");
+            pacer.spent(1000);
+        }
+        assert!(resumed.elapsed() >= Duration::from_millis(9) - CATCH_UP_BRIEFLY, "{:?}", resumed.elapsed());
+    }
+
+    #[test]
     fn a_long_wait_lets_the_caller_look() {
-        let mut pacer = Pacer::new(BitRate(8.0));
+        let mut pacer = Pacer::new(BitRate(8.0), CATCH_UP);
         pacer.spent(100);
         let error = pacer.wait().expect_err("100 seconds are not over");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -4,10 +4,12 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
+use landspeed_units::BitRate;
+
 use super::flow::UdpFlow;
 use super::message::{self, BATCH, SEGMENTS};
 use super::options::Send;
-use super::pacer::Pacer;
+use super::pacer::{self, Pacer};
 use super::probe;
 use super::wire::{HEADER, Header, Kind, LARGEST};
 use crate::transport::Sender;
@@ -26,7 +28,7 @@ impl<'a> UdpSender<'a> {
         if flow.ways.send == Send::Gso {
             probe::segments_fit(&flow.socket, flow.ways.size)?;
         }
-        let pacer = flow.ways.pace.map(Pacer::new);
+        let pacer = flow.ways.pace.map(|rate| Pacer::new(rate, pacer::CATCH_UP));
         Ok(UdpSender { flow, headers: [[0; HEADER]; SEGMENTS], pacer })
     }
 
@@ -71,6 +73,11 @@ impl<'a> UdpSender<'a> {
 impl Sender for UdpSender<'_> {
     fn give_up_after(&mut self, wait: Duration) -> io::Result<()> {
         self.flow.socket.set_write_timeout(Some(wait))
+    }
+
+    fn pace(&mut self, rate: BitRate) -> io::Result<()> {
+        self.pacer = Some(Pacer::new(rate, pacer::CATCH_UP_BRIEFLY));
+        Ok(())
     }
 
     fn send(&mut self, message: &[u8], times: u64) -> io::Result<usize> {
