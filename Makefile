@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: budgets tune test build setup setup-test disturbed check experiments lint dist deb static test-dist docs bench kills undo placebos false-keeps grid-coverage faults agree fuzz-cc cc-linux bench-wan bench-watching clean
+.PHONY: budgets tune test build setup setup-test disturbed check experiments capacity lint dist deb static test-dist docs bench kills undo placebos false-keeps grid-coverage faults agree fuzz-cc cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -148,6 +148,11 @@ agree: build
 experiments: build
 	$(CARGO) build --release --locked -p xtask
 	$(SUDO) target/release/xtask experiments --only "$(ONLY)" $(FULL)
+
+# Does measure capacity find the rate of a link that is known (two minutes, on a machine left alone)?
+capacity: build
+	$(CARGO) build --release --locked -p xtask
+	$(SUDO) target/release/xtask capacity
 
 # What landspeed's own observers cost a stream (forty minutes, on a machine left alone).
 bench-watching: setup-test

@@ -7,6 +7,7 @@ mod agree;
 mod arrows;
 mod bench;
 mod built;
+mod capacity;
 mod docs;
 mod experiments;
 mod false_keeps;
@@ -55,6 +56,8 @@ enum Task {
     Faults(faults::Options),
     /// Every experiment that ships, in its short version.
     Experiments(experiments::Options),
+    /// Does the workload capacity find the rate of a link that is known?
+    Capacity(capacity::Options),
     /// Simulated grids: how often intervals hold the truth, and how wide they are.
     GridCoverage(grid_coverage::Options),
     /// A study on the kernel's sockets against the same one simulated.
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
         Task::FalseKeeps(options) => false_keeps::run(&options),
         Task::Faults(options) => faults::run(&options),
         Task::Experiments(options) => experiments::run(root, &options),
+        Task::Capacity(options) => capacity::run(&options),
         Task::GridCoverage(options) => grid_coverage::run(&options),
         Task::Agree(options) => agree::run(&options),
     };
@@ -123,6 +127,7 @@ mod tests {
             "xtask placebos --decisions 10",
             "xtask false-keeps --runs 200 --only drift",
             "xtask bench --only two --blocks 60",
+            "xtask capacity --runs 5",
             "xtask grid-coverage --grids 400 --only loud",
             "xtask faults --only loss --seed 3",
             "xtask faults --short --pairs 8 --clean 1",

@@ -182,23 +182,24 @@ fn addresses(name: &str) -> Vec<IpAddr> {
     streams.filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect()
 }
 
-pub(crate) fn flow_of(args: &FlowArgs) -> Result<(&'static dyn Transport, Settings)> {
-    let transport =
-        landspeed_transport::find(&args.transport).context("clap takes the names of the table")?;
-    Ok((transport, landspeed_experiment::flow(transport, &settings_of(args, transport)?)?))
+pub(crate) fn flow_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Transport, Settings)> {
+    let (transport, set) = set_of(args, usual)?;
+    Ok((transport, landspeed_experiment::flow(transport, &set)?))
 }
+
+/// Settings of the flow that a workload has where the user names none, as (name, value).
+type Usual = &'static [(&'static str, &'static str)];
 
 /// What is set of the flow by name, and its transport.
-pub(crate) fn set_of(args: &FlowArgs) -> Result<Settings> {
+pub(crate) fn set_of(args: &FlowArgs, usual: Usual) -> Result<(&'static dyn Transport, Settings)> {
     let transport =
         landspeed_transport::find(&args.transport).context("clap takes the names of the table")?;
-    let mut set = settings_of(args, transport)?;
+    let table = table(transport);
+    let usual = usual.iter().filter(|(name, _)| table.named(name).is_ok());
+    let mut set: Settings = usual.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    set.extend(args.set.as_deref().map(|text| parse(text, &table)).transpose()?.unwrap_or_default());
     set.insert(TRANSPORT.name.to_owned(), args.transport.clone());
-    Ok(set)
-}
-
-fn settings_of(args: &FlowArgs, transport: &dyn Transport) -> Result<Settings> {
-    Ok(args.set.as_deref().map(|text| parse(text, &table(transport))).transpose()?.unwrap_or_default())
+    Ok((transport, set))
 }
 
 /// "mtu=9000,tso=on": settings by name, each checked against its domain.

@@ -207,7 +207,9 @@ fn experiment(file: &File, short: bool) -> Result<Experiment, Mistake> {
         landspeed_topology::find(&words).map_err(|error| here(at)(error.to_string()))?;
     }
     let names = Names { runner, words: &words };
-    let mut base = settings(&file.set, names)?;
+    let usual = runner.flow().iter().filter(|(name, _)| !file.set.contains_key(*name));
+    let usual = usual.filter_map(|(name, value)| set(name, value, names).ok());
+    let mut base: Vec<GridSetting> = usual.chain(settings(&file.set, names)?).collect();
     let mut factors = file.vary.iter().map(|vary| varied(vary, names)).collect::<Result<Vec<_>, _>>()?;
     let expectations =
         file.expect.iter().map(|expect| expectation(expect, &factors)).collect::<Result<Vec<_>, _>>()?;

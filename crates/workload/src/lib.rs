@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 mod buffer;
+mod capacity;
 mod check;
 mod connect;
 mod end;
@@ -50,6 +51,7 @@ pub static WORKLOADS: &[&dyn Runner] = &[
     &connect::Connect,
     &idle::Idle,
     &staggered::Staggered,
+    &capacity::Capacity,
 ];
 
 /// Runs the client's end of a trial: opens the flows, proves them, runs, closes them abruptly.

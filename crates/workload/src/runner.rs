@@ -81,6 +81,11 @@ pub trait Runner: Sync {
         MANY
     }
 
+    /// Settings of the flow, as (name, value), that it has where the user names none: it is about these.
+    fn flow(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
     /// What it prints beside goodput and latency, of each end.
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
         &[]

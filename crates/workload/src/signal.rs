@@ -22,6 +22,8 @@ pub(crate) enum Signal {
     Sent(u64),
     /// The next messages have this size in bytes.
     Size(u64),
+    /// One of the numbers that the peer waits for, in an order that both know.
+    Count(u64),
 }
 
 /// Bytes of a signal: kind, then value, big endian.
@@ -35,6 +37,7 @@ impl Signal {
             Signal::Cut => (3, 0),
             Signal::Sent(n) => (4, n),
             Signal::Size(n) => (5, n),
+            Signal::Count(n) => (6, n),
         };
         let mut bytes = [kind; LEN];
         bytes[1..].copy_from_slice(&u64::to_be_bytes(value));
@@ -50,6 +53,7 @@ impl Signal {
             3 => Signal::Cut,
             4 => Signal::Sent(value),
             5 => Signal::Size(value),
+            6 => Signal::Count(value),
             _ => return None,
         })
     }
@@ -122,8 +126,14 @@ mod tests {
 
     #[test]
     fn signals_survive_the_wire() {
-        let all =
-            [Signal::Closed, Signal::Ready(7), Signal::Cut, Signal::Sent(u64::MAX), Signal::Size(1 << 40)];
+        let all = [
+            Signal::Closed,
+            Signal::Ready(7),
+            Signal::Cut,
+            Signal::Sent(u64::MAX),
+            Signal::Size(1 << 40),
+            Signal::Count(9),
+        ];
         for signal in all {
             assert_eq!(Signal::decode(signal.encode()), Some(signal));
         }

@@ -7,7 +7,7 @@ use landspeed_factor::{Domain, Factor};
 use landspeed_observer::OBSERVERS;
 use landspeed_record::{Settings, TrialSpec, Workload};
 use landspeed_transport::TRANSPORTS;
-use landspeed_transport::settings::FLOWS;
+use landspeed_transport::settings::{FLOWS, TRANSPORT};
 use landspeed_units::{Nanos, parse_duration};
 use landspeed_workload::{Runner, WORKLOADS};
 
@@ -151,6 +151,10 @@ fn only_own(command: Command, runner: &'static dyn Runner) -> Command {
         arg.hide(true).value_parser(move |_: &str| Err::<String, _>(format!("{} has none", runner.name())))
     };
     let command = if flows("1") == flows("2") { command.mut_arg("flows", unused) } else { command };
+    let transport = runner.flow().iter().find(|(name, _)| *name == TRANSPORT.name);
+    let command = transport.map_or(command.clone(), |(_, usual)| {
+        command.mut_arg(TRANSPORT.name, |arg| arg.default_value(*usual))
+    });
     let many = runner.roles().iter().any(|role| role.most > 1);
     command.mut_arg("fan", |arg| arg.hide(!many))
 }

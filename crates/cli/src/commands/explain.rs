@@ -105,7 +105,7 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
     Ok(ExplainOptions {
         target,
         time: args.time,
-        flow: flow_of(&args.sent)?.1,
+        flow: flow_of(&args.sent, &[])?.1,
         limits: !args.no_limits,
         trace: !args.no_trace,
         topology,

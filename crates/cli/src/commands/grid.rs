@@ -186,7 +186,7 @@ fn asked(args: &MeasureArgs) -> Result<Grid> {
         }
         None => usual_by(&factors),
     };
-    let mut flow = set_of(&common.flow)?;
+    let (_, mut flow) = set_of(&common.flow, runner.flow())?;
     if let Some(flows) = &common.flows {
         flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);
     }

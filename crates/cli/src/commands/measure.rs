@@ -56,12 +56,12 @@ fn lock(intervals: &Mutex<Intervals>) -> MutexGuard<'_, Intervals> {
 
 fn measurement(args: &MeasureArgs) -> Result<Measurement> {
     let common = &args.common;
-    let (transport, mut flow) = flow_of(&common.flow)?;
+    let runner =
+        landspeed_workload::find(&args.workload.name).context("clap takes the names of the table")?;
+    let (transport, mut flow) = flow_of(&common.flow, runner.flow())?;
     if let Some(flows) = &common.flows {
         flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);
     }
-    let runner =
-        landspeed_workload::find(&args.workload.name).context("clap takes the names of the table")?;
     Ok(Measurement {
         workload: landspeed_workload::with_defaults(&args.workload, transport),
         flow,

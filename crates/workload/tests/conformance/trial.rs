@@ -54,6 +54,8 @@ impl Length {
     /// The value of a parameter: its default unless it is a time or a count. A row that has no time lasts by its counts.
     fn of(self, parameter: &Factor, (datagrams, timed): (bool, bool)) -> String {
         match (parameter.domain, self) {
+            // It only cuts what takes too long.
+            _ if parameter.name == "limit" => parameter.default_over(datagrams).to_owned(),
             // Longer than the least retransmission time-out (200 ms), which a flow may wait for on a busy machine.
             (Domain::Time(..), Length::Short) => "500ms".to_owned(),
             (Domain::Time(..), Length::Long) => "60s".to_owned(),

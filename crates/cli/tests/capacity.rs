@@ -1,0 +1,39 @@
+//! `landspeed measure capacity` over a link whose rate is known.
+
+mod support;
+
+use landspeed_record::{Amount, MeasureReport};
+use support::ours::Place;
+use support::{needs_root, text};
+
+fn figure(report: &MeasureReport, name: &str) -> Amount {
+    let mut all = report.figures.iter().flat_map(|part| &part.figures);
+    all.find(|figure| figure.name == name).unwrap_or_else(|| panic!("{name}: {report:?}")).amount.clone()
+}
+
+#[test]
+fn the_rate_of_a_link_is_found_or_a_host_is_named() {
+    needs_root!();
+    let place = Place::new();
+    let args = ["measure", "capacity", "--json", "--trial", "250ms", "lab:wan:rate=50M,rtt=10ms,queue=10ms"];
+    let output = place.landspeed(&args).output().expect("landspeed runs");
+    let (out, err) = text(&output);
+    assert!(output.status.success(), "{err}");
+    let report: MeasureReport = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));
+    let Amount::RateBps(found) = figure(&report, "in IP packets") else { panic!("{report:?}") };
+    let Amount::Text(limited) = figure(&report, "limited by") else { panic!("{report:?}") };
+    // A machine that runs other tests is a host that is the limit now and then; then it must say so.
+    let is_named = limited.starts_with("host-limited") || report.wan.is_some_and(|wan| !wan.unfit.is_empty());
+    assert!(is_named || (found.0 / 50e6 - 1.0).abs() <= 0.02, "{found}, limited by {limited}");
+    assert!(report.streams[0].rate_bps.0 <= 50e6, "what arrived is no more than the link carries");
+}
+
+#[test]
+fn a_stream_is_refused_with_the_remedy() {
+    needs_root!();
+    let place = Place::new();
+    let output =
+        place.landspeed(&["measure", "capacity", "--transport", "tcp"]).output().expect("landspeed runs");
+    let (_, err) = text(&output);
+    assert!(!output.status.success() && err.contains("capacity needs datagrams: use udp"), "{err}");
+}

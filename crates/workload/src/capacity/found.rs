@@ -1,0 +1,145 @@
+//! What a search has found, as a record has it.
+
+use landspeed_record::{Amount, EndpointOutcome, Headline, Misshapen, detail};
+use landspeed_units::{BitRate, Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+
+use super::search::{self, Came, Limit};
+
+/// What a search has found, at the sender's end.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Found {
+    /// The highest load that is carried, in bits of payload; `None` where not even the least load is.
+    pub(super) carried_bps: Option<BitRate>,
+    /// The same in bits of IP packets, which the rate of a link is told in.
+    pub(super) carried_ip_bps: Option<BitRate>,
+    /// The lowest load that is not carried, in bits of payload; `None` where the search ended before one was found.
+    pub(super) exceeded_bps: Option<BitRate>,
+    /// What kept a higher load from being carried: "path", "sender", "receiver", or "time" where the search was cut.
+    pub(super) limit: String,
+    /// How long the search took.
+    pub(super) took_ns: Nanos,
+    /// The most datagrams that went out at once at that load.
+    pub(super) burst_datagrams: u64,
+    /// Every trial, in order.
+    pub(super) trials: Vec<Tried>,
+}
+
+/// One trial of a search.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Tried {
+    /// The load that was asked for, in bits of payload.
+    pub(super) load_bps: BitRate,
+    /// Datagrams that the sender handed over.
+    pub(super) sent: u64,
+    /// Datagrams that arrived.
+    pub(super) received: u64,
+    /// Buffers that the receiving host dropped, each with as many datagrams as went out at once, at most.
+    pub(super) dropped: u64,
+    /// From the first handed over to the last.
+    pub(super) sending_ns: Nanos,
+    /// From the first arrival to the last.
+    pub(super) arriving_ns: Nanos,
+}
+
+detail!("capacity" => Found);
+
+impl Tried {
+    pub(super) fn of(load_bps: BitRate, came: &Came) -> Tried {
+        Tried {
+            load_bps,
+            sent: came.sent,
+            received: came.received,
+            dropped: came.dropped,
+            sending_ns: came.sending,
+            arriving_ns: came.arriving,
+        }
+    }
+}
+
+impl Found {
+    /// `is_cut`: time ended the search.
+    pub(super) fn of(found: search::Found, is_cut: bool) -> Found {
+        let limit = match found.exceeded {
+            _ if is_cut => "time",
+            Some((_, Limit::Sender)) => "sender",
+            Some((_, Limit::Receiver)) => "receiver",
+            Some((_, Limit::Path)) => "path",
+            None => "time",
+        };
+        Found {
+            carried_bps: found.carried,
+            exceeded_bps: found.exceeded.map(|(load, _)| load),
+            limit: limit.to_owned(),
+            ..Found::default()
+        }
+    }
+
+    fn limited(&self) -> String {
+        match self.limit.as_str() {
+            "sender" => "host-limited: the sender could not send more".to_owned(),
+            "receiver" => "host-limited: the receiver dropped what arrived".to_owned(),
+            "time" => "the search was cut: --limit was too short".to_owned(),
+            other => format!("the {other}"),
+        }
+    }
+}
+
+/// What the server says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Room {
+    /// Room in each receiving socket, as SO_RCVBUF has it.
+    pub(super) receive_buffer_bytes: Bytes,
+}
+
+detail!("capacity_room" => Room);
+
+pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
+    Headline {
+        name: "capacity",
+        about: "payload of the highest load that was carried with at most the loss asked for",
+        of: |end| Ok(found(end)?.and_then(|found| found.carried_bps).map(Amount::from)),
+    },
+    Headline {
+        name: "in IP packets",
+        about: "the same load with the headers of IP and UDP, as rates of links are told",
+        of: |end| Ok(found(end)?.and_then(|found| found.carried_ip_bps).map(Amount::from)),
+    },
+    Headline {
+        name: "not carried",
+        about: "payload of the lowest load that was not",
+        of: |end| Ok(found(end)?.and_then(|found| found.exceeded_bps).map(Amount::from)),
+    },
+    Headline {
+        name: "limited by",
+        about: "what kept a higher load from being carried",
+        of: |end| Ok(found(end)?.map(|found| found.limited().into())),
+    },
+    Headline {
+        name: "burst",
+        about: "the most datagrams that went out at once at that load",
+        of: |end| Ok(found(end)?.map(|found| found.burst_datagrams.into())),
+    },
+    Headline {
+        name: "trials",
+        about: "of the search",
+        of: |end| Ok(found(end)?.map(|found| (found.trials.len() as u64).into())),
+    },
+    Headline {
+        name: "search took",
+        about: "without the window behind it",
+        of: |end| Ok(found(end)?.map(|found| found.took_ns.into())),
+    },
+    Headline {
+        name: "receive buffer",
+        about: "of each socket; forced above net.core.rmem_max where landspeed may, unless --set rcvbuf says otherwise",
+        of: |end| Ok(end.details.find::<Room>()?.map(|room| room.receive_buffer_bytes.into())),
+    },
+];
+
+fn found(end: &EndpointOutcome) -> Result<Option<&Found>, Misshapen> {
+    end.details.find()
+}

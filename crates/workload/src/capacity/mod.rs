@@ -1,0 +1,150 @@
+//! `capacity`: the highest load that a path carries with at most a given loss ratio.
+//!
+//! The client sends trials of datagrams at a load that its own clock keeps, and searches (`search.rs`, after RFC 9971). The server
+//! counts. When the search has ended, the window opens and the load that was found is held for some time: goodput, loss and
+//! processor time of the outcome are those of the capacity.
+
+mod found;
+mod receiver;
+mod search;
+mod sender;
+
+use std::time::Duration;
+
+use landspeed_factor::{Domain, Factor};
+use landspeed_record::{EndpointOutcome, Headline, Role, Settings, TrialSpec};
+use landspeed_transport::Delivery;
+use landspeed_transport::settings::TRANSPORT;
+use landspeed_units::Nanos;
+
+use crate::parameter;
+use crate::runner::{Needs, RoleSpec, Runner, TWO};
+use crate::session::flows;
+use crate::trial::Parts;
+use crate::{Error, TrialEnd, check};
+use search::Goal;
+
+/// Between the beginning of the held load and the window.
+const LEAD: Duration = Duration::from_millis(200);
+
+/// A loss ratio of zero is RFC 2544's throughput.
+static LOSS: Factor = Factor {
+    name: "loss",
+    about: "share of the datagrams that may be lost; 0 is the throughput of RFC 2544",
+    domain: Domain::Share(0.0, 0.5),
+    default: "0.1%",
+    source: "RFC 9971, goal loss ratio",
+    ..Factor::FLOW
+};
+static WIDTH: Factor = Factor {
+    name: "width",
+    about: "search until the load that is carried and the one that is not are this near",
+    domain: Domain::Share(0.001, 0.5),
+    default: "1%",
+    source: "RFC 9971, goal width",
+    ..Factor::FLOW
+};
+static TRIAL: Factor = Factor {
+    name: "trial",
+    about: "length of each trial that counts",
+    domain: Domain::Time(Nanos::millis(50), Nanos::secs(60)),
+    default: "500ms",
+    source: "RFC 9971, goal final trial duration",
+    ..Factor::FLOW
+};
+static SUM: Factor = Factor {
+    name: "duration-sum",
+    about: "time of all trials at a load, of which at most half may lose more",
+    domain: Domain::Time(Nanos::millis(50), Nanos::secs(600)),
+    default: "2500ms",
+    source: "RFC 9971, goal duration sum; its goal exceed ratio is 0.5",
+    ..Factor::FLOW
+};
+/// What is known by then is the answer.
+static LIMIT: Factor = Factor {
+    name: "limit",
+    about: "end the search after this time",
+    domain: Domain::Time(Nanos::millis(100), Nanos::secs(1800)),
+    default: "60s",
+    ..Factor::FLOW
+};
+static DURATION: Factor = Factor {
+    about: "hold the load that was found for this long, in the measured window",
+    default: "2s",
+    ..parameter::DURATION
+};
+
+#[derive(Debug)]
+pub(crate) struct Capacity;
+
+impl Runner for Capacity {
+    fn name(&self) -> &'static str {
+        "capacity"
+    }
+
+    fn describe(&self) -> &'static str {
+        "the highest load of datagrams that is carried with at most a given loss (RFC 9971)"
+    }
+
+    fn parameters(&self) -> Vec<&'static Factor> {
+        vec![&LOSS, &WIDTH, &TRIAL, &SUM, &LIMIT, &DURATION]
+    }
+
+    fn roles(&self) -> &'static [RoleSpec] {
+        TWO
+    }
+
+    fn flow(&self) -> &'static [(&'static str, &'static str)] {
+        &[("transport", "udp"), ("datagram-send", "gso"), ("datagram-receive", "gro")]
+    }
+
+    fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {
+        found::HEADLINES
+    }
+
+    fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
+        if check::delivery(&spec.flow) != Delivery::Datagrams {
+            let why = format!(
+                "{} sends by a window, and capacity needs datagrams: use udp",
+                TRANSPORT.of(&spec.flow)
+            );
+            return Err(Error::spec("transport", why));
+        }
+        Ok(())
+    }
+
+    fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
+        LIMIT.time(parameters) + DURATION.time(parameters)
+    }
+
+    fn needs(&self, spec: &TrialSpec) -> Needs {
+        Needs {
+            flows: flows(&spec.flow),
+            settings: spec.flow.clone(),
+            own: Vec::new(),
+            keeps_listening: false,
+        }
+    }
+
+    fn run(&self, end: TrialEnd<'_>) -> Result<EndpointOutcome, Error> {
+        let role = end.session.role();
+        let TrialEnd { spec, session, watch, cancel } = end;
+        let (flows, mut signals, strangers) = (session.flows, session.signals, session.strangers);
+        let parts = Parts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
+        match role {
+            Role::Client => sender::run(parts),
+            Role::Server => receiver::run(parts),
+        }
+    }
+}
+
+impl Goal {
+    fn of(asked: &Settings) -> Goal {
+        Goal {
+            loss: LOSS.share(asked),
+            width: WIDTH.share(asked),
+            trial: TRIAL.time(asked),
+            trials: (SUM.time(asked).0 / TRIAL.time(asked).0).clamp(1, u32::MAX.into()) as u32,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The receiving end, which counts.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use landspeed_record::EndpointOutcome;
+use landspeed_transport::Flow;
+use landspeed_transport::settings::READ_SIZE;
+use landspeed_units::{Bytes, Nanos};
+use rustix::net::sockopt;
+
+use super::found::Room;
+use super::{DURATION, LEAD};
+use crate::Error;
+use crate::end::{outcome, sum};
+use crate::signal::Signal;
+use crate::stream::{Left, Receiving};
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Task};
+
+/// Datagrams that did not come so long after the peer said that it has sent all, and after the last one, are lost (RFC 2544
+/// section 23 waits for two seconds; queues that hold more than this are not for a search).
+const SILENCE: Duration = Duration::from_millis(200);
+/// How often the coordinator looks whether a trial has come.
+const LOOK: Duration = Duration::from_millis(2);
+/// Room in the receiving socket, so that the search is about the path: 16 ms at 2 Gb/s.
+const ROOM: usize = 4 << 20;
+
+pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
+    let (flows, spec) = (parts.flows, parts.spec);
+    let room = Room { receive_buffer_bytes: make_room(flows, spec.flow.get("rcvbuf")) };
+    let first = First::new();
+    let size = READ_SIZE.number(&spec.flow) as usize;
+    let tasks = flows.iter().map(|flow| task(flow.as_ref(), size, &first)).collect();
+    let (mut measured, _) = workers::run(&spec.cores, flows, tasks, |workers| {
+        let trial = parts.trial(workers).telling(flows.len());
+        lead(trial, &first)
+    })?;
+    let received: Vec<Bytes> = measured.counts.iter().copied().map(Bytes).collect();
+    Ok(EndpointOutcome {
+        received_bytes: sum(&measured.counts),
+        flow_bytes: received,
+        ..outcome(&mut measured, flows)
+    }
+    .with(room))
+}
+
+/// Gives sockets [`ROOM`], unless the user has set it: above what others may have where this process may, else what all may.
+fn make_room(flows: &[Box<dyn Flow>], asked: Option<&String>) -> Bytes {
+    let sockets = || flows.iter().flat_map(|flow| flow.sockets());
+    if asked.is_none_or(|asked| asked == "0") {
+        for socket in sockets() {
+            let _ = sockopt::set_socket_recv_buffer_size_force(socket, ROOM)
+                .or_else(|_| sockopt::set_socket_recv_buffer_size(socket, ROOM));
+        }
+    }
+    // The kernel doubles what it is asked for: socket(7).
+    let least = sockets().filter_map(|socket| sockopt::socket_recv_buffer_size(socket).ok()).min();
+    Bytes(least.unwrap_or(0) as u64 / 2)
+}
+
+/// When the first datagram of a trial came: nanoseconds since `origin`, zero while none has.
+struct First {
+    origin: Instant,
+    at: AtomicU64,
+}
+
+impl First {
+    fn new() -> Self {
+        First { origin: Instant::now(), at: AtomicU64::new(0) }
+    }
+
+    fn since_origin(&self, time: Instant) -> u64 {
+        Nanos::from(time.saturating_duration_since(self.origin)).0.max(1)
+    }
+
+    /// Called by workers when data came.
+    fn came(&self) {
+        if self.at.load(Ordering::Relaxed) == 0 {
+            let now = self.since_origin(Instant::now());
+            // Another flow may have been first.
+            let _ = self.at.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Until the last arrival of all.
+    fn until(&self, last: Option<Instant>) -> Nanos {
+        let first = self.at.load(Ordering::Relaxed);
+        let last = last.filter(|_| first > 0).map_or(0, |last| self.since_origin(last));
+        Nanos(last.saturating_sub(first))
+    }
+
+    fn forget(&self) {
+        self.at.store(0, Ordering::Relaxed);
+    }
+}
+
+fn task<'a>(flow: &'a dyn Flow, size: usize, first: &'a First) -> Task<'a, Left> {
+    Box::new(move |station, left| {
+        let passed = |_, _| first.came();
+        left.mapped = Receiving { flow, size, passed, is_end: |_| false }.run(station)?;
+        Ok(())
+    })
+}
+
+fn lead(mut trial: Trial<'_, '_>, first: &First) -> Result<Measured, Error> {
+    trial.workers.start();
+    let mut before = counts(&trial);
+    loop {
+        // A trial may last longer than a peer may be silent.
+        let sent = match trial.tick(LOOK)? {
+            Some(Signal::Count(sent)) => sent,
+            Some(Signal::Ready(_)) => return hold(trial),
+            _ => continue,
+        };
+        drain(&mut trial, before.received + sent)?;
+        let now = counts(&trial);
+        let arriving = first.until(now.last);
+        first.forget();
+        // Before the peer goes on.
+        for count in [now.received - before.received, now.dropped - before.dropped, arriving.0] {
+            trial.say(Signal::Count(count))?;
+        }
+        before = now;
+    }
+}
+
+/// Waits until so many have come in all, or what has not is lost.
+fn drain(trial: &mut Trial<'_, '_>, all: u64) -> Result<(), Error> {
+    let (mut seen, mut since) = (counts(trial).received, Instant::now());
+    while seen < all && since.elapsed() < SILENCE {
+        trial.tick(LOOK)?;
+        let received = counts(trial).received;
+        if received != seen {
+            (seen, since) = (received, Instant::now());
+        }
+    }
+    Ok(())
+}
+
+fn hold(mut trial: Trial<'_, '_>) -> Result<Measured, Error> {
+    let time = DURATION.time(&trial.spec.workload.parameters);
+    trial.until(Instant::now() + LEAD)?;
+    let mark = trial.open();
+    trial.until(Instant::now() + Duration::from(time))?;
+    trial.close(&mark)
+}
+
+/// Of all flows since they began.
+#[derive(Debug, Clone, Copy)]
+struct Counts {
+    received: u64,
+    /// By the sockets of the flows, and by this host before them.
+    dropped: u64,
+    last: Option<Instant>,
+}
+
+fn counts(trial: &Trial<'_, '_>) -> Counts {
+    let flows = trial.datagrams();
+    Counts {
+        received: flows.iter().map(|flow| flow.received).sum(),
+        dropped: flows.iter().map(|flow| flow.overflowed).sum::<u64>() + backlog_drops(),
+        last: flows.iter().filter_map(|flow| flow.last).max(),
+    }
+}
+
+/// Packets for which a processor's backlog had no room (/proc/net/softnet_stat, second column; net/core/net-procfs.c). It is the
+/// machine's count, other flows' packets included; nothing where it cannot be read.
+fn backlog_drops() -> u64 {
+    let text = std::fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
+    let of = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
+    text.lines().filter_map(of).sum()
+}

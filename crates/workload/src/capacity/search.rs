@@ -1,0 +1,369 @@
+//! The search for the highest load that a path carries: pure, fed with trials.
+//!
+//! It is a controller of RFC 9971 (MLRsearch) with one search goal, whose trials at a load are all of one length. A trial exceeds the
+//! goal where more than the goal's loss ratio was lost, or where datagrams came out slower than they went in: a queue would
+//! hide the loss of any short trial. A load is carried where at most half of the goal's trials exceed it (goal exceed ratio 0.5).
+
+use landspeed_units::{BitRate, Nanos};
+
+/// Where the search begins: little enough for any path that is measured.
+const START: BitRate = BitRate(10e6);
+/// Loads are not searched below this.
+const LEAST: BitRate = BitRate(100e3);
+/// Trials of the climb are so much shorter than those that count.
+const SHORTER: u64 = 5;
+/// Delivery at this much below a load's rate is not yet slower than it, of the goal's width.
+const SLACK: f64 = 0.5;
+
+/// What is searched for (RFC 9971, "Search Goal").
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Goal {
+    /// The goal loss ratio.
+    pub(super) loss: f64,
+    /// How near the bounds come to each other: the goal width.
+    pub(super) width: f64,
+    /// The goal final trial duration.
+    pub(super) trial: Nanos,
+    /// Trials at a load: the goal duration sum over the trial duration.
+    pub(super) trials: u32,
+}
+
+/// A trial to run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ask {
+    /// Payload.
+    pub(super) load: BitRate,
+    pub(super) lasts: Nanos,
+}
+
+/// What a trial came to.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct Came {
+    /// Datagrams that the sender handed over.
+    pub(super) sent: u64,
+    /// Datagrams that arrived.
+    pub(super) received: u64,
+    /// Buffers that the receiving host dropped.
+    pub(super) dropped: u64,
+    /// Datagrams in each of them, at most: a batch travels through a host as one buffer (UDP_SEGMENT, GRO).
+    pub(super) joined: u64,
+    /// From the first handed over to the last.
+    pub(super) sending: Nanos,
+    /// From the first arrival to the last.
+    pub(super) arriving: Nanos,
+    /// Payload of each.
+    pub(super) size: u64,
+}
+
+impl Came {
+    /// What was sent in a second.
+    pub(super) fn offered(&self) -> BitRate {
+        rate(self.sent, self)
+    }
+
+    fn loss(&self) -> f64 {
+        self.lost_of(self.received)
+    }
+
+    fn lost_of(&self, received: u64) -> f64 {
+        self.sent.saturating_sub(received) as f64 / self.sent.max(1) as f64
+    }
+
+    /// What arrived in a second of the arrivals' own time: what a path with a long queue carries.
+    fn delivered(&self) -> f64 {
+        let time = self.arriving.max(self.sending).as_secs_f64();
+        8.0 * (self.size * self.received) as f64 / time.max(1e-9)
+    }
+}
+
+fn rate(datagrams: u64, came: &Came) -> BitRate {
+    BitRate(8.0 * (came.size * datagrams) as f64 / came.sending.as_secs_f64().max(1e-9))
+}
+
+/// What a trial says of its load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Carried,
+    /// The path did not carry it.
+    Exceeded,
+    /// The receiving host dropped what came.
+    Dropped,
+    /// The sending host did not keep the load, so that it says nothing of it.
+    Late,
+}
+
+impl Goal {
+    /// What ends the climb, where loads are far from each other and trials short.
+    fn coarse(&self) -> Goal {
+        Goal { loss: self.loss.max(0.05), width: self.width.max(0.2), ..*self }
+    }
+
+    pub(super) fn judge(&self, load: BitRate, came: &Came) -> Verdict {
+        let slack = 1.0 + self.width * SLACK;
+        if came.offered().0 * slack < load.0 {
+            return Verdict::Late;
+        }
+        let slowed = came.arriving.as_secs_f64() > came.sending.as_secs_f64() * slack;
+        if came.loss() <= self.loss && !slowed {
+            return Verdict::Carried;
+        }
+        let without_drops = came.lost_of(came.received + came.dropped * came.joined.max(1)) <= self.loss;
+        if without_drops && came.dropped > 0 && !slowed { Verdict::Dropped } else { Verdict::Exceeded }
+    }
+}
+
+/// What ended the climb to a load, or bounds it from above.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Limit {
+    Path,
+    Sender,
+    Receiver,
+}
+
+/// The bounds that a search has found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Found {
+    /// The highest load that is carried.
+    pub(super) carried: Option<BitRate>,
+    /// The lowest that is not, and what kept it from being.
+    pub(super) exceeded: Option<(BitRate, Limit)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Search {
+    goal: Goal,
+    /// Until the climb has met a load that is not carried.
+    climbing: bool,
+    load: BitRate,
+    counts: Counts,
+    /// The highest load that the climb has passed.
+    climbed: BitRate,
+    carried: Option<BitRate>,
+    exceeded: Option<(BitRate, Limit)>,
+    /// How far from a bound the next load lies where the other bound is not known.
+    step: f64,
+}
+
+/// Trials of the present load by what they said.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    carried: u32,
+    exceeded: u32,
+    dropped: u32,
+    late: u32,
+}
+
+impl Search {
+    pub(super) fn new(goal: Goal) -> Self {
+        Search {
+            goal,
+            climbing: true,
+            load: START,
+            counts: Counts::default(),
+            climbed: LEAST,
+            carried: None,
+            exceeded: None,
+            step: goal.width,
+        }
+    }
+
+    pub(super) fn found(&self) -> Found {
+        Found { carried: self.carried, exceeded: self.exceeded }
+    }
+
+    /// What may be held: the highest load that is carried; where none is known to be, what the climb has passed.
+    pub(super) fn held(&self) -> BitRate {
+        let below = self.exceeded.map_or(self.climbed, |(load, _)| BitRate(load.0.min(self.climbed.0)));
+        self.carried.unwrap_or(below)
+    }
+
+    /// The next trial; `None` where the bounds are as near as was asked for, or there is nothing below them.
+    pub(super) fn next(&self) -> Option<Ask> {
+        let lasts = if self.climbing { Nanos(self.goal.trial.0 / SHORTER) } else { self.goal.trial };
+        let is_near = match (self.carried, self.exceeded) {
+            (Some(low), Some((high, _))) => high.0 <= low.0 * (1.0 + self.goal.width) * (1.0 + 1e-9),
+            _ => false,
+        };
+        (!is_near && self.load.0 >= LEAST.0).then_some(Ask { load: self.load, lasts })
+    }
+
+    /// Takes what the trial that was asked for came to.
+    pub(super) fn take(&mut self, came: &Came) {
+        if self.climbing {
+            return self.climb(self.goal.coarse().judge(self.load, came), came);
+        }
+        match self.goal.judge(self.load, came) {
+            Verdict::Carried => self.counts.carried += 1,
+            Verdict::Exceeded => self.counts.exceeded += 1,
+            Verdict::Dropped => self.counts.dropped += 1,
+            Verdict::Late => self.counts.late += 1,
+        }
+        match self.classified() {
+            Some(None) => self.bound_below(),
+            Some(Some(limit)) => self.bound_above(limit),
+            None => {}
+        }
+    }
+
+    /// Doubles the load until it is not carried. What arrived then is near what the path carries.
+    fn climb(&mut self, verdict: Verdict, came: &Came) {
+        self.climbing = verdict == Verdict::Carried;
+        if self.climbing {
+            self.climbed = self.load;
+        }
+        self.load = match verdict {
+            Verdict::Carried => BitRate(2.0 * self.load.0),
+            Verdict::Late => BitRate(came.offered().0.round()),
+            Verdict::Exceeded | Verdict::Dropped => BitRate(came.delivered().min(self.load.0).round()),
+        };
+    }
+
+    /// What the trials so far say of the load (RFC 9971, "Load Classification"): carried, or by what it is limited. Trials that are
+    /// missing are taken for the worse, and for the better.
+    fn classified(&self) -> Option<Option<Limit>> {
+        let Counts { carried, exceeded, dropped, late } = self.counts;
+        let most = self.goal.trials / 2;
+        let bad = exceeded + dropped;
+        if late > most {
+            return Some(Some(Limit::Sender));
+        }
+        if bad > most {
+            return Some(Some(if dropped > exceeded { Limit::Receiver } else { Limit::Path }));
+        }
+        (carried >= self.goal.trials - most).then_some(None)
+    }
+
+    fn bound_below(&mut self) {
+        self.carried = Some(self.load);
+        let next = match self.exceeded {
+            Some((high, _)) => (self.load.0 * high.0).sqrt(),
+            None => self.load.0 * (1.0 + self.step()),
+        };
+        self.go(next);
+    }
+
+    fn bound_above(&mut self, limit: Limit) {
+        self.exceeded = Some((self.load, limit));
+        let next = match self.carried {
+            Some(low) => (self.load.0 * low.0).sqrt(),
+            None => self.load.0 / (1.0 + self.step()),
+        };
+        self.go(next);
+    }
+
+    /// Twice as far each time.
+    fn step(&mut self) -> f64 {
+        let step = self.step;
+        self.step *= 2.0;
+        step
+    }
+
+    /// To a load of whole bits: what is recorded is what was offered.
+    fn go(&mut self, load: f64) {
+        self.load = BitRate(load.round());
+        self.counts = Counts::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOAL: Goal = Goal { loss: 0.0, width: 0.01, trial: Nanos::millis(500), trials: 5 };
+
+    /// A path of a rate with a queue, a sender and a receiver that can do so much.
+    #[derive(Clone, Copy)]
+    struct Path {
+        rate: f64,
+        queue_ms: u64,
+        sender: f64,
+        receiver: f64,
+        /// Lost of a trial of this number and so many datagrams.
+        lossy: fn(u64, u64) -> u64,
+    }
+
+    /// Datagrams of a buffer.
+    const BATCH: u64 = 40;
+    const PATH: Path = Path { rate: 1e9, queue_ms: 10, sender: 1e11, receiver: 1e11, lossy: |_, _| 0 };
+
+    impl Path {
+        fn run(&self, ask: Ask, number: u64) -> Came {
+            let seconds = ask.lasts.as_secs_f64();
+            let load = ask.load.0.min(self.sender);
+            let datagrams = |bits: f64| (bits / 8.0 / 1472.0) as u64;
+            // One goes out at once.
+            let sent = datagrams(load * seconds) + 1;
+            // Datagrams that the path carries in so much time, and the receiver takes.
+            let most = |rate: f64, seconds: f64| datagrams(rate * seconds) + 1;
+            let waited = seconds + self.queue_ms as f64 / 1e3;
+            let through = sent.min(most(self.rate, waited));
+            let arriving = through as f64 / most(self.rate, 1.0) as f64;
+            let forwarded = through.saturating_sub((self.lossy)(number, sent));
+            let received = forwarded.min(most(self.receiver, seconds));
+            Came {
+                sent,
+                received,
+                dropped: (forwarded - received).div_ceil(BATCH),
+                joined: BATCH,
+                sending: ask.lasts,
+                arriving: Nanos((arriving.max(seconds) * 1e9) as u64),
+                size: 1472,
+            }
+        }
+
+        /// The bounds, and the time that the trials took.
+        fn search(&self, goal: Goal) -> (Found, f64) {
+            let mut search = Search::new(goal);
+            let mut seconds = 0.0;
+            for number in 0..1000 {
+                let Some(ask) = search.next() else { return (search.found(), seconds) };
+                seconds += ask.lasts.as_secs_f64();
+                search.take(&self.run(ask, number));
+            }
+            panic!("a search ends: {search:?}");
+        }
+    }
+
+    fn near(found: Found, truth: f64) {
+        let carried = found.carried.expect("something is carried").0;
+        assert!((0.98..1.02).contains(&(carried / truth)), "{carried} beside {truth}");
+    }
+
+    #[test]
+    fn the_rate_of_the_path_is_found_whatever_its_queue() {
+        for rate in [3e6, 50e6, 200e6, 1e9, 2.5e9, 97e9] {
+            for queue_ms in [0, 1, 10, 200] {
+                let (found, seconds) = Path { rate, queue_ms, ..PATH }.search(GOAL);
+                near(found, rate);
+                assert_eq!(found.exceeded.expect("there is a bound").1, Limit::Path);
+                assert!(seconds < 40.0, "{seconds} s at {rate} with {queue_ms} ms");
+            }
+        }
+    }
+
+    #[test]
+    fn a_host_that_cannot_do_more_is_named() {
+        let (found, _) = Path { sender: 700e6, ..PATH }.search(GOAL);
+        near(found, 700e6);
+        assert_eq!(found.exceeded.expect("there is a bound").1, Limit::Sender);
+        let (found, _) = Path { receiver: 300e6, ..PATH }.search(GOAL);
+        near(found, 300e6);
+        assert_eq!(found.exceeded.expect("there is a bound").1, Limit::Receiver);
+    }
+
+    #[test]
+    fn trials_that_are_spoilt_now_and_then_do_not_lower_the_answer() {
+        let (found, _) = Path { lossy: |number, _| u64::from(number % 4 == 0) * 40, ..PATH }.search(GOAL);
+        near(found, 1e9);
+    }
+
+    #[test]
+    fn a_loss_that_never_ends_is_within_the_goal_or_ends_the_search() {
+        let path = Path { lossy: |_, sent| sent * 7 / 10_000, ..PATH };
+        near(path.search(Goal { loss: 0.001, ..GOAL }).0, 1e9);
+        // Less than a datagram of a trial is lost below this.
+        let (found, seconds) = path.search(GOAL);
+        assert!(found.carried.expect("a load without loss").0 < 40e6, "{found:?}");
+        assert!(seconds < 60.0, "{seconds}");
+    }
+}

@@ -1,0 +1,210 @@
+//! The sending end, which searches.
+
+use std::os::fd::BorrowedFd;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use landspeed_record::EndpointOutcome;
+use landspeed_transport::settings::WRITE_SIZE;
+use landspeed_transport::{Flow, Sender};
+use landspeed_units::{BitRate, Bytes, Nanos};
+use rustix::net::getsockname;
+
+use super::found::{Found, Tried};
+use super::search::{Ask, Came, Goal, Search};
+use super::{DURATION, LEAD, LIMIT};
+use crate::Error;
+use crate::buffer::Buffer;
+use crate::end::{outcome, sum};
+use crate::signal::Signal;
+use crate::trial::{Measured, Parts, Trial};
+use crate::workers::{self, Station, Task};
+
+/// How often the coordinator looks whether a trial has been sent.
+const LOOK: Duration = Duration::from_millis(5);
+/// Headers of IPv4, of IPv6, and of UDP.
+const IPV4: u64 = 20;
+const IPV6: u64 = 40;
+const UDP: u64 = 8;
+
+/// What a worker sends: a load, until the time has passed; until it is stopped where there is none.
+#[derive(Debug, Clone, Copy)]
+struct Order {
+    load: BitRate,
+    lasts: Option<Nanos>,
+}
+
+/// What a worker did for an order.
+#[derive(Debug, Clone, Copy)]
+struct Done {
+    took: Nanos,
+    /// Bytes that went out in one call, at most.
+    burst: u64,
+}
+
+pub(super) fn run(parts: Parts<'_>) -> Result<EndpointOutcome, Error> {
+    let (flows, spec) = (parts.flows, parts.spec);
+    let size = WRITE_SIZE.number(&spec.flow);
+    let (report, reports) = mpsc::channel();
+    let (orders, tasks): (Vec<_>, Vec<_>) =
+        flows.iter().map(|flow| worker(flow.as_ref(), size as usize, report.clone())).unzip();
+    // Only workers report: once all have left, nothing more comes.
+    drop(report);
+    let ((mut measured, found), _) = workers::run(&spec.cores, flows, tasks, |workers| {
+        let crew = Crew { trial: parts.trial(workers), orders, reports, size, burst: 0 };
+        crew.lead()
+    })?;
+    let sent_bytes = sum(&measured.counts);
+    let headers = flows.first().map_or(0, |flow| headers(&flow.sockets()));
+    let carried_ip_bps =
+        found.carried_bps.map(|load| BitRate((load.0 * (size + headers) as f64 / size as f64).round()));
+    let found = Found { carried_ip_bps, ..found };
+    Ok(EndpointOutcome { sent_bytes, ..outcome(&mut measured, flows) }.with(found))
+}
+
+/// Bytes of headers in front of each datagram.
+fn headers(sockets: &[BorrowedFd<'_>]) -> u64 {
+    let address = sockets.first().and_then(|socket| getsockname(socket).ok());
+    let is_v6 = address.is_some_and(|address| address.address_family() == rustix::net::AddressFamily::INET6);
+    UDP + if is_v6 { IPV6 } else { IPV4 }
+}
+
+/// The coordinator with its workers.
+struct Crew<'c, 'p> {
+    trial: Trial<'c, 'p>,
+    orders: Vec<mpsc::Sender<Order>>,
+    reports: mpsc::Receiver<Done>,
+    size: u64,
+    /// Bytes of the largest call of the last trial.
+    burst: u64,
+}
+
+impl Crew<'_, '_> {
+    fn lead(mut self) -> Result<(Measured, Found), Error> {
+        let asked = &self.trial.spec.workload.parameters;
+        let (limit, time) = (Duration::from(LIMIT.time(asked)), Duration::from(DURATION.time(asked)));
+        let mut search = Search::new(Goal::of(asked));
+        self.trial.workers.start();
+        let begun = Instant::now();
+        let (mut trials, mut burst_bytes) = (Vec::new(), 0);
+        let mut is_cut = false;
+        while let Some(ask) = search.next() {
+            is_cut = begun.elapsed() + Duration::from(ask.lasts) > limit;
+            if is_cut {
+                break;
+            }
+            let came = self.offer(ask)?;
+            search.take(&came);
+            trials.push(Tried::of(ask.load, &came));
+            if search.found().carried == Some(ask.load) {
+                burst_bytes = self.burst;
+            }
+        }
+        let found = Found::of(search.found(), is_cut);
+        let (took_ns, burst_datagrams) = (begun.elapsed().into(), burst_bytes / self.size);
+        let measured = self.hold(search.held(), time)?;
+        Ok((measured, Found { took_ns, burst_datagrams, trials, ..found }))
+    }
+
+    /// One trial: sends, says how much it sent, and hears what came.
+    fn offer(&mut self, ask: Ask) -> Result<Came, Error> {
+        let before = self.sent();
+        self.order(ask.load, Some(ask.lasts))?;
+        let mut sending = Nanos(0);
+        self.burst = 0;
+        for _ in 0..self.orders.len() {
+            let done = self.report()?;
+            sending = sending.max(done.took);
+            self.burst = self.burst.max(done.burst);
+        }
+        let sent = self.sent() - before;
+        self.trial.say(Signal::Count(sent))?;
+        let mut count = || {
+            self.trial.expect("while it counted what came", |said| match said {
+                Signal::Count(count) => Some(count),
+                _ => None,
+            })
+        };
+        let (received, dropped, arriving) = (count()?, count()?, Nanos(count()?));
+        let joined = self.burst / self.size;
+        Ok(Came { sent, received, dropped, joined, sending, arriving, size: self.size })
+    }
+
+    /// Holds a load through the measured window.
+    fn hold(&mut self, load: BitRate, time: Duration) -> Result<Measured, Error> {
+        self.trial.say(Signal::Ready(0))?;
+        self.order(load, None)?;
+        self.trial.until(Instant::now() + LEAD)?;
+        let mark = self.trial.open();
+        self.trial.until(Instant::now() + time)?;
+        self.trial.close(&mark)
+    }
+
+    /// Each flow takes an equal part.
+    fn order(&self, load: BitRate, lasts: Option<Nanos>) -> Result<(), Error> {
+        let order = Order { load: BitRate(load.0 / self.orders.len() as f64), lasts };
+        self.orders.iter().try_for_each(|orders| orders.send(order).map_err(|_| Error::Worker))
+    }
+
+    fn report(&mut self) -> Result<Done, Error> {
+        loop {
+            match self.reports.try_recv() {
+                Ok(done) => return Ok(done),
+                Err(mpsc::TryRecvError::Empty) => _ = self.trial.tick(LOOK)?,
+                Err(mpsc::TryRecvError::Disconnected) => return Err(Error::Worker),
+            }
+        }
+    }
+
+    /// Datagrams of all flows since they began.
+    fn sent(&self) -> u64 {
+        self.trial.datagrams().iter().map(|datagrams| datagrams.sent).sum()
+    }
+}
+
+/// The task that sends over a flow, and where it takes its orders.
+fn worker(
+    flow: &dyn Flow,
+    size: usize,
+    report: mpsc::Sender<Done>,
+) -> (mpsc::Sender<Order>, Task<'_, Bytes>) {
+    let (orders, ordered) = mpsc::channel();
+    let task: Task<'_, Bytes> = Box::new(move |station, _| {
+        let buffer = Buffer::new(size);
+        let mut sender = flow.sender()?;
+        if !station.begin() {
+            return Ok(());
+        }
+        let mut total = 0;
+        while let Ok(order) = ordered.recv() {
+            let done = carry_out(order, &buffer, sender.as_mut(), (station, &mut total))?;
+            // The coordinator may have given up.
+            let _ = report.send(done);
+        }
+        Ok(())
+    });
+    (orders, task)
+}
+
+fn carry_out(
+    order: Order,
+    buffer: &Buffer,
+    sender: &mut dyn Sender,
+    (station, total): (&Station<'_>, &mut u64),
+) -> Result<Done, Error> {
+    sender.pace(order.load).map_err(|source| Error::refused("pace", "a flow", source))?;
+    let begun = Instant::now();
+    let lasts = order.lasts.map(Duration::from);
+    let mut burst = 0;
+    while !station.stopped() && lasts.is_none_or(|lasts| begun.elapsed() < lasts) {
+        match sender.send(buffer, u64::MAX) {
+            Ok(n) => {
+                *total += n as u64;
+                burst = burst.max(n as u64);
+                station.tally.set(*total);
+            }
+            Err(error) => station.judge("send on", error)?,
+        }
+    }
+    Ok(Done { took: begun.elapsed().into(), burst })
+}

@@ -1,0 +1,95 @@
+//! `make capacity`: does `landspeed measure capacity` find the rate of a link that is known? Prints the table of
+//! docs/results/capacity.md, and fails where an answer is neither near nor named as a host's.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use landspeed_record::{Amount, MeasureReport};
+use landspeed_units::BitRate;
+
+use crate::built;
+
+/// In bits of IP packets.
+const RATES: [(&str, f64); 5] =
+    [("50M", 50e6), ("200M", 200e6), ("500M", 500e6), ("1G", 1e9), ("2.5G", 2.5e9)];
+/// How near an answer is to the truth.
+const NEAR: f64 = 0.02;
+const SECONDS: f64 = 90.0;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Runs of each rate
+    #[arg(long, default_value_t = 3)]
+    runs: u32,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let landspeed = built::landspeed()?;
+    println!("| rate of the link | found | of it | limited by | trials | took | the link itself | promise |");
+    println!("|---|---|---|---|---|---|---|---|");
+    let mut broken = 0;
+    for _ in 0..options.runs {
+        for (name, rate) in RATES {
+            let answer = ask(&landspeed, name)?;
+            broken += u32::from(!answer.is_kept(rate));
+            println!("{}", answer.row(name, rate));
+        }
+    }
+    println!("\n{broken} answers of {} are neither near nor a host's.", options.runs * RATES.len() as u32);
+    ensure!(broken == 0, "a promise is broken");
+    Ok(())
+}
+
+struct Answer {
+    rate: BitRate,
+    limited: String,
+    trials: u64,
+    seconds: f64,
+    /// Whether the emulator kept what it was told.
+    is_fit: bool,
+}
+
+fn ask(landspeed: &Path, rate: &str) -> Result<Answer> {
+    let begun = Instant::now();
+    let lab = format!("lab:wan:rate={rate},rtt=10ms,queue=10ms");
+    let output = Command::new(landspeed).args(["measure", "capacity", "--json", &lab]).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{lab}: {said}");
+    let report: MeasureReport = serde_json::from_slice(&output.stdout).context(lab)?;
+    let figures = report.figures.iter().flat_map(|part| &part.figures);
+    let figure = |name: &str| {
+        let found = figures.clone().find(|figure| figure.name == name).map(|figure| figure.amount.clone());
+        found.with_context(|| format!("no figure is called {name}"))
+    };
+    let (Amount::RateBps(rate), Amount::Text(limited), Amount::Count(trials)) =
+        (figure("in IP packets")?, figure("limited by")?, figure("trials")?)
+    else {
+        bail!("figures of another kind");
+    };
+    let is_fit = report.wan.is_some_and(|wan| wan.unfit.is_empty());
+    Ok(Answer { rate, limited, trials, seconds: begun.elapsed().as_secs_f64(), is_fit })
+}
+
+impl Answer {
+    fn is_kept(&self, truth: f64) -> bool {
+        let is_near = (self.rate.0 / truth - 1.0).abs() <= NEAR;
+        let is_named = self.limited.starts_with("host-limited") || !self.is_fit;
+        (is_near || is_named) && self.seconds < SECONDS
+    }
+
+    fn row(&self, name: &str, truth: f64) -> String {
+        format!(
+            "| {name} | {} | {:.1} % | {} | {} | {:.1} s | {} | {} |",
+            self.rate,
+            100.0 * self.rate.0 / truth,
+            self.limited,
+            self.trials,
+            self.seconds,
+            if self.is_fit { "as told" } else { "not as told" },
+            if self.is_kept(truth) { "kept" } else { "NOT KEPT" },
+        )
+    }
+}
