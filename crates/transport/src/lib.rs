@@ -21,6 +21,7 @@ mod tcp;
 mod transport;
 mod udp;
 mod unix;
+mod zerocopy;
 
 pub use cancel::{Cancel, Patience};
 pub use datagrams::Datagrams;

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use landspeed_record::{Details, Settings};
@@ -43,7 +43,7 @@ impl StreamFlow {
         let settings = settings.clone();
         StreamFlow {
             kind,
-            stream: Stream { socket, sent: AtomicU64::new(0) },
+            stream: Stream { socket, sent: AtomicU64::new(0), numbers: AtomicU32::new(0) },
             number,
             set_up,
             settings,

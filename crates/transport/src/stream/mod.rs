@@ -8,7 +8,7 @@ mod plain;
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use landspeed_record::{Details, Settings};
@@ -94,6 +94,8 @@ pub(crate) struct Stream {
     pub(crate) socket: Socket,
     /// Bytes that plain senders handed over.
     pub(crate) sent: AtomicU64,
+    /// Sends that the kernel numbered, because it was lent their memory.
+    pub(crate) numbers: AtomicU32,
 }
 
 pub(crate) fn plain_sender(stream: &Stream) -> Box<dyn Sender + '_> {

@@ -18,8 +18,8 @@ use crate::options::Options;
 use crate::socket::{self, HeldPort};
 use crate::stream::{self, Kind, Stream, StreamListener};
 use crate::transport::{About, Call, Delivery, Flow, Port, Progress, Receiver, Sender, Transport};
-use crate::{Error, Patience};
-use options::{OPTIONS, ZEROCOPY_RECEIVE, ZEROCOPY_SEND};
+use crate::{Error, Patience, zerocopy};
+use options::{OPTIONS, ZEROCOPY_RECEIVE};
 
 #[derive(Debug)]
 pub(crate) struct Tcp;
@@ -67,8 +67,8 @@ impl Kind for Tcp {
     }
 
     fn sender<'a>(&self, stream: &'a Stream, settings: &Settings) -> io::Result<Box<dyn Sender + 'a>> {
-        if ZEROCOPY_SEND.is_on(settings) {
-            return Ok(Box::new(zerocopy_send::ZeroCopySender::new(&stream.socket)));
+        if zerocopy::SEND.is_on(settings) {
+            return Ok(Box::new(zerocopy_send::ZeroCopySender::new(stream)));
         }
         Ok(stream::plain_sender(stream))
     }

@@ -4,8 +4,8 @@ use landspeed_factor::{
     Domain, Factor, Persist, Proposal, System, View, algorithms, each, flip, next_to, unless,
 };
 
-use crate::options::{self, Options, SocketOption, Value, above_zero, once_on};
-use crate::raw;
+use crate::options::{self, Options, SocketOption, Value, above_zero};
+use crate::{raw, zerocopy};
 
 /// The value of a congestion control that is left to the system.
 const SYSTEM: &str = "default";
@@ -14,7 +14,7 @@ const UNLIMITED: u64 = i32::MAX as u64;
 /// 2^53: rates are carried as doubles.
 const FASTEST: u64 = 1 << 53;
 
-pub(super) static OPTIONS: Options = Options(&[options::SOCKET, COMMON, ROWS]);
+pub(super) static OPTIONS: Options = Options(&[options::SOCKET, COMMON, ROWS, zerocopy::ROW]);
 
 /// Receiving without the copy between kernel and application: no option of the socket, but of each call.
 pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
@@ -27,9 +27,6 @@ pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
     propose: zerocopy_receive,
     ..Factor::FLOW
 };
-
-/// The option that sending without a copy needs.
-pub(super) static ZEROCOPY_SEND: &Factor = &ROWS[2].factor;
 
 pub(crate) static COMMON: &[SocketOption] = &[
     SocketOption {
@@ -98,27 +95,6 @@ static ROWS: &[SocketOption] = &[
         set: |socket, value| socket.set_tcp_notsent_lowat(value.small()),
         get: |socket| Ok(Value::Number(socket.tcp_notsent_lowat()?.into())),
     },
-    SocketOption {
-        factor: Factor {
-            name: "zerocopy-send",
-            system: System::Socket("SO_ZEROCOPY"),
-            persist: &[Persist::Application(
-                "setsockopt(SOL_SOCKET, SO_ZEROCOPY), then send with MSG_ZEROCOPY and read its completions",
-            )],
-            about: "MSG_ZEROCOPY: send from the application's pages; the kernel may still copy, and says so",
-            interacts: &["tx-checksum", "scatter-gather", "tso", "write-size", "optmem-max"],
-            source: "jin-yoo-2007 3.3, figure 5 (checksum and zero-copy: 2.56x); \
-                     Documentation/networking/msg_zerocopy.rst; lab: copied on veth, costs 10 %",
-            propose: zerocopy_send,
-            ..Factor::FLOW
-        },
-        hint: "it needs Linux 4.14",
-        asked: once_on,
-        set: |socket, value| raw::set(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, value.small()),
-        get: |socket| {
-            raw::get::<u32>(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY).map(|on| Value::Number(on.into()))
-        },
-    },
 ];
 
 /// The most that each flow sends.
@@ -164,16 +140,6 @@ fn pace(view: &View) -> Vec<Proposal> {
     };
     let flows = view.number("flows").unwrap_or(1).max(1);
     vec![Proposal::new((mbps.saturating_mul(900_000) / flows).min(FASTEST).to_string(), 415)]
-}
-
-/// Pages that a checksum must read are no longer free to skip: without the offloads the kernel copies.
-fn zerocopy_send(view: &View) -> Vec<Proposal> {
-    if view.current == "on" {
-        return Vec::new();
-    }
-    let needs = [("tx-checksum", "on"), ("scatter-gather", "on")];
-    let missing = needs.into_iter().filter(|(knob, _)| view.stands(knob, "off"));
-    vec![missing.fold(Proposal::new("on", 45), |on, (knob, value)| on.with(knob, value))]
 }
 
 fn zerocopy_receive(view: &View) -> Vec<Proposal> {
@@ -223,7 +189,7 @@ mod tests {
         OPTIONS.set(&socket, &settings);
         assert_eq!(OPTIONS.read_back(&socket, &settings), Vec::<String>::new());
         assert_eq!(socket.send_buffer_size().expect("readable"), 128 * 1024);
-        assert!(ZEROCOPY_SEND.is_on(&settings) && !ZEROCOPY_SEND.is_on(&with(&[])));
+        assert!(zerocopy::SEND.is_on(&settings) && !zerocopy::SEND.is_on(&with(&[])));
     }
 
     #[test]
