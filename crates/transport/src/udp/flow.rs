@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,6 +39,8 @@ pub(super) struct UdpFlow {
     pub(super) identity: Identity,
     pub(super) counters: Counters,
     pub(super) ways: Ways,
+    /// Sends that the kernel numbered, because it was lent their memory.
+    pub(super) numbers: AtomicU32,
     number: u32,
     not_as_asked: Vec<String>,
     /// Whether its receiver was woken to leave.
@@ -76,6 +78,7 @@ impl UdpFlow {
             identity,
             counters: Counters::default(),
             ways: Ways::of(settings),
+            numbers: AtomicU32::new(0),
             number,
             not_as_asked,
             woken: AtomicBool::new(false),

@@ -12,8 +12,13 @@ pub(super) const SEGMENTS: usize = 64;
 /// Aligned room for one control message of one int.
 type Control = [u64; 4];
 
-/// Sends `parts` as one datagram, or cut into datagrams of `segment` bytes (UDP_SEGMENT).
-pub(super) fn send(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>], segment: Option<u16>) -> io::Result<()> {
+/// Sends `parts` as one datagram, or cut into datagrams of `segment` bytes (UDP_SEGMENT). With MSG_ZEROCOPY among `flags` the
+/// kernel may read them after the call.
+pub(super) fn send(
+    fd: BorrowedFd<'_>,
+    parts: &[IoSlice<'_>],
+    (flags, segment): (i32, Option<u16>),
+) -> io::Result<()> {
     let mut control: Control = [0; 4];
     let mut message = header(parts);
     if let Some(segment) = segment {
@@ -30,24 +35,24 @@ pub(super) fn send(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>], segment: Option<u1
         }
     }
     // SAFETY: `message` points at `parts` and `control`, which outlive the call; the kernel only reads.
-    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &message, libc::MSG_NOSIGNAL) };
+    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &message, flags | libc::MSG_NOSIGNAL) };
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends every two of `parts` as a datagram, [`BATCH`] at most, in one call; how many were sent.
-pub(super) fn send_many(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+/// Sends every two of `parts` as a datagram, [`BATCH`] at most, in one call; how many were sent. `flags` are as of
+/// [`send`].
+pub(super) fn send_many(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>], flags: i32) -> io::Result<usize> {
     // SAFETY: an mmsghdr is valid as zeros.
     let mut messages: [libc::mmsghdr; BATCH] = unsafe { MaybeUninit::zeroed().assume_init() };
     let pairs = parts.chunks_exact(2);
     let count = pairs.len().min(BATCH);
+    let flags = flags | libc::MSG_NOSIGNAL;
     for (message, pair) in messages.iter_mut().zip(pairs) {
         message.msg_hdr = header(pair);
     }
     // SAFETY: the first `count` messages point at `parts`, which outlive the call; the kernel reads them
     // and writes `msg_len` of messages that are exclusively ours.
-    let sent = unsafe {
-        libc::sendmmsg(fd.as_raw_fd(), messages.as_mut_ptr(), count as u32, libc::MSG_NOSIGNAL as _)
-    };
+    let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), messages.as_mut_ptr(), count as u32, flags as _) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 

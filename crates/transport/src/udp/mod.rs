@@ -11,6 +11,7 @@ mod identity;
 mod listen;
 mod message;
 mod options;
+mod outgoing;
 mod pacer;
 mod probe;
 mod receive;
@@ -37,7 +38,7 @@ static ABOUT: About = About {
     line: "UDP through the sockets API: plain, sendmmsg and recvmmsg, or UDP_SEGMENT and UDP_GRO",
     delivery: Delivery::Datagrams,
     protocol: "udp",
-    single_messages: &[("datagram-send", "plain"), ("datagram-receive", "plain")],
+    single_messages: &[("datagram-send", "plain"), ("datagram-receive", "plain"), ("zerocopy-send", "off")],
     headlines: &[],
 };
 

@@ -8,11 +8,11 @@ use landspeed_units::{BitRate, Bytes};
 use socket2::Socket;
 
 use crate::options::{self, Options, SocketOption, Value, once_on};
-use crate::raw;
 use crate::settings::WRITE_SIZE;
 use crate::tcp::PACING_RATE;
+use crate::{raw, zerocopy};
 
-pub(super) static OPTIONS: Options = Options(&[options::SOCKET, ROWS]);
+pub(super) static OPTIONS: Options = Options(&[options::SOCKET, ROWS, zerocopy::ROW]);
 
 pub(super) static SEND: Factor = Factor {
     name: "datagram-send",
@@ -41,6 +41,8 @@ pub(super) static PACE: Factor = PACING_RATE;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ways {
     pub(super) send: Send,
+    /// Whether the kernel is lent the memory of what is sent.
+    pub(super) lend: bool,
     pub(super) receive: Receive,
     pub(super) size: Bytes,
     /// The most that the sender sends.
@@ -70,6 +72,7 @@ impl Ways {
                 "gso" => Send::Gso,
                 _ => Send::Plain,
             },
+            lend: zerocopy::SEND.is_on(settings),
             receive: match RECEIVE.of(settings) {
                 "batch" => Receive::Batch,
                 "gro" => Receive::Gro,

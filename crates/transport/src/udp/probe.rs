@@ -42,6 +42,13 @@ fn kernel(ways: &Ways) -> Result<(), String> {
         .or_else(|_| Socket::new(Domain::IPV6, Type::DGRAM, None))
         .map_err(|error| format!("this host opens no UDP socket: {error}"))?;
     let try_option = |name| raw::set::<u32>(&socket, libc::IPPROTO_UDP, name, 1);
+    if ways.lend {
+        raw::set::<u32>(&socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1).map_err(|e| {
+            format!(
+                "this kernel has no MSG_ZEROCOPY over UDP, which came with Linux 5.0 ({e}): send with copies"
+            )
+        })?;
+    }
     if ways.send == Send::Gso {
         try_option(libc::UDP_SEGMENT).map_err(|e| {
             format!("this kernel has no UDP_SEGMENT, which came with Linux 4.18 ({e}): send by batch")

@@ -1,24 +1,29 @@
 //! Sending: one by one, many in a call, many as one.
 
-use std::io::{self, ErrorKind, IoSlice};
-use std::os::fd::AsFd;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use landspeed_units::BitRate;
 
 use super::flow::UdpFlow;
-use super::message::{self, BATCH, SEGMENTS};
+use super::message::{BATCH, SEGMENTS};
 use super::options::Send;
+use super::outgoing::{Outgoing, TOGETHER, lendable};
 use super::pacer::{self, Pacer};
 use super::probe;
-use super::wire::{HEADER, Header, Kind, LARGEST};
-use crate::transport::Sender;
+use super::wire::{HEADER, LARGEST};
+use crate::transport::{Completions, Sender};
+use crate::zerocopy::{self, Lent};
 
-/// Sends datagrams: each is the message with a header over its first bytes. The header is gathered, not
-/// copied, so that all come from one buffer, as ttcp's do.
+/// How long a sender that leaves waits for what the kernel was lent: longer than devices and queues keep datagrams, other than
+/// those for a neighbour that does not answer.
+const LEAVING: Duration = Duration::from_secs(1);
+
+/// Sends datagrams, and paces them.
 pub(super) struct UdpSender<'a> {
-    flow: &'a UdpFlow,
-    headers: [[u8; HEADER]; SEGMENTS],
+    outgoing: Outgoing<'a>,
+    /// The sends whose memory the kernel was lent, where it is.
+    lent: Option<Lent<'a>>,
     pacer: Option<Pacer>,
 }
 
@@ -28,51 +33,61 @@ impl<'a> UdpSender<'a> {
         if flow.ways.send == Send::Gso {
             probe::segments_fit(&flow.socket, flow.ways.size)?;
         }
+        let lent = flow.ways.lend.then(|| Lent::new(&flow.socket, &flow.numbers, zerocopy::SLOTS));
         let pacer = flow.ways.pace.map(|rate| Pacer::new(rate, pacer::CATCH_UP));
-        Ok(UdpSender { flow, headers: [[0; HEADER]; SEGMENTS], pacer })
+        Ok(UdpSender { outgoing: Outgoing::new(flow), lent, pacer })
     }
 
-    fn count(&self, size: usize, times: u64) -> usize {
-        let most = match self.flow.ways.send {
+    /// How many datagrams the next call hands over.
+    fn count(&self, message: &[u8], times: u64) -> io::Result<usize> {
+        let size = message.len();
+        let ways = &self.outgoing.flow.ways;
+        let mut most = match ways.send {
             Send::Plain => 1,
             Send::Batch => BATCH,
             Send::Gso => (LARGEST / size).clamp(1, SEGMENTS),
         };
-        let paced = self.pacer.as_ref().map_or(u64::MAX, |pacer| pacer.burst(size));
-        (most as u64).min(times).min(paced).max(1) as usize
-    }
-
-    fn number(&mut self, count: usize) {
-        let counters = &self.flow.counters;
-        let (next, echo) = (counters.sent() + 1, counters.highest() as u32);
-        let tag = self.flow.identity.own_tag;
-        for (header, number) in self.headers[..count].iter_mut().zip(next..) {
-            *header = Header { tag, echo, kind: Kind::Data, number }.bytes();
+        if ways.lend {
+            let fit = lendable(message)?;
+            most = if ways.send == Send::Gso { most.min(fit) } else { most };
         }
+        let paced = self.pacer.as_ref().map_or(u64::MAX, |pacer| pacer.burst(size));
+        Ok((most as u64).min(times).min(paced).max(1) as usize)
     }
 
     /// Hands over `count` datagrams; how many were taken.
-    fn hand_over(&self, message: &[u8], count: usize) -> io::Result<usize> {
-        let fd = self.flow.socket.as_fd();
-        let payload = IoSlice::new(&message[HEADER..]);
-        if count == 1 {
-            return message::send(fd, &[IoSlice::new(&self.headers[0]), payload], None).map(|()| 1);
+    fn hand_over(&mut self, message: &[u8], count: usize) -> io::Result<usize> {
+        let UdpSender { outgoing, lent, .. } = self;
+        let Some(lent) = lent else { return outgoing.hand_over(message, count, |at| at, 0) };
+        // What goes as one packet comes back as one.
+        if outgoing.flow.ways.send == Send::Gso {
+            return lent.send(1, |slots| {
+                let first = slots[0] * TOGETHER;
+                Ok((1, outgoing.hand_over(message, count, |at| first + at, libc::MSG_ZEROCOPY)?))
+            });
         }
-        let mut parts = [IoSlice::new(&[]); 2 * SEGMENTS];
-        for (pair, header) in parts.chunks_exact_mut(2).zip(&self.headers[..count]) {
-            pair.copy_from_slice(&[IoSlice::new(header), payload]);
+        lent.send(count as u32, |slots| {
+            let place = |at: usize| slots[at] * TOGETHER;
+            let taken = outgoing.hand_over(message, slots.len(), place, libc::MSG_ZEROCOPY)?;
+            Ok((taken, taken))
+        })
+    }
+
+    /// An error, or [`ErrorKind::Interrupted`] for what passes: a full device queue, and the news of a
+    /// smaller path MTU, which the next datagram is cut for. Segments are not: they must fit.
+    fn told(&self, error: io::Error) -> io::Error {
+        let cuts = self.outgoing.flow.ways.send != Send::Gso;
+        match error.raw_os_error() {
+            Some(libc::ENOBUFS) => ErrorKind::Interrupted.into(),
+            Some(libc::EMSGSIZE) if cuts => ErrorKind::Interrupted.into(),
+            _ => error,
         }
-        let parts = &parts[..2 * count];
-        if self.flow.ways.send == Send::Batch {
-            return message::send_many(fd, parts);
-        }
-        message::send(fd, parts, Some(message.len() as u16)).map(|()| count)
     }
 }
 
 impl Sender for UdpSender<'_> {
     fn give_up_after(&mut self, wait: Duration) -> io::Result<()> {
-        self.flow.socket.set_write_timeout(Some(wait))
+        self.outgoing.flow.socket.set_write_timeout(Some(wait))
     }
 
     fn pace(&mut self, rate: BitRate) -> io::Result<()> {
@@ -90,26 +105,26 @@ impl Sender for UdpSender<'_> {
         if let Some(pacer) = &mut self.pacer {
             pacer.wait()?;
         }
-        let count = self.count(message.len(), times);
-        self.number(count);
+        let count = self.count(message, times)?;
         let taken = self.hand_over(message, count).map_err(|error| self.told(error))?;
-        self.flow.counters.set_sent(self.flow.counters.sent() + taken as u64);
+        let counters = &self.outgoing.flow.counters;
+        counters.set_sent(counters.sent() + taken as u64);
         if let Some(pacer) = &mut self.pacer {
             pacer.spent(taken * message.len());
         }
         Ok(taken * message.len())
     }
+
+    fn completions(&mut self) -> Completions {
+        self.lent.as_mut().map_or(Completions::default(), Lent::completions)
+    }
 }
 
-impl UdpSender<'_> {
-    /// An error, or [`ErrorKind::Interrupted`] for what passes: a full device queue, and the news of a
-    /// smaller path MTU, which the next datagram is cut for. Segments are not: they must fit.
-    fn told(&self, error: io::Error) -> io::Error {
-        let cuts = self.flow.ways.send != Send::Gso;
-        match error.raw_os_error() {
-            Some(libc::ENOBUFS) => ErrorKind::Interrupted.into(),
-            Some(libc::EMSGSIZE) if cuts => ErrorKind::Interrupted.into(),
-            _ => error,
+impl Drop for UdpSender<'_> {
+    /// Other headers must not come to lie where the kernel still reads those of datagrams that wait.
+    fn drop(&mut self) {
+        if self.lent.as_mut().is_some_and(|lent| !lent.all_returned(LEAVING)) {
+            std::mem::forget(std::mem::take(&mut self.outgoing.headers));
         }
     }
 }

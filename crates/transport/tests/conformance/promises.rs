@@ -71,15 +71,18 @@ fn receive(to: &dyn Flow, bytes: usize) -> Result<Vec<u8>, String> {
     Ok(all)
 }
 
-/// Sends messages, and compares what comes: all but the places for headers. Few enough for any buffer.
+/// Messages that are few enough for any buffer, also where each piece of it takes a page (MSG_ZEROCOPY).
+const FEW: usize = 12;
+
+/// Sends messages, and compares what comes: all but the places for headers.
 fn carries(from: &dyn Flow, to: &dyn Flow) -> Result<(), String> {
-    let messages = messages(40);
+    let messages = messages(FEW as u64);
     let came = thread::scope(|scope| {
-        let receiving = scope.spawn(|| receive(to, 40_000));
+        let receiving = scope.spawn(|| receive(to, FEW * 1000));
         send(from, &messages)?;
         receiving.join().expect("no panic")
     })?;
-    hold(came.len() == 40_000, format!("{} of 40,000 bytes came", came.len()))?;
+    hold(came.len() == FEW * 1000, format!("{} of {} bytes came", came.len(), FEW * 1000))?;
     let same = came.chunks(1000).zip(&messages).all(|(came, sent)| came[16..] == sent[16..]);
     hold(same, "what came is not what was sent")
 }
@@ -136,8 +139,9 @@ fn receive_briefly(to: &dyn Flow) -> Result<usize, String> {
 fn acknowledged(transport: &dyn Transport) -> Result<(), String> {
     let (there, here) = Loopback::at(transport, V4)?.pair(0)?;
     carries(there.as_ref(), here.as_ref())?;
-    let all = || there.progress().is_ok_and(|progress| progress.acked.0 >= 40_000 && !progress.outstanding);
-    hold(soon(all), format!("{:?} after all 40,000 bytes came", there.progress()))
+    let bytes = FEW as u64 * 1000;
+    let all = || there.progress().is_ok_and(|progress| progress.acked.0 >= bytes && !progress.outstanding);
+    hold(soon(all), format!("{:?} after all {bytes} bytes came", there.progress()))
 }
 
 fn complete(transport: &dyn Transport) -> Result<(), String> {

@@ -1,6 +1,6 @@
 //! Both ends of a flow in one process.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use landspeed_record::Settings;
@@ -9,6 +9,7 @@ use landspeed_transport::{Call, Cancel, Error, Flow, Key, Listener, Patience, Po
 
 pub(crate) const KEY: Key = [3; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+pub(crate) const V6: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 /// Far more than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(10);
 
@@ -63,7 +64,12 @@ pub(crate) fn pair_through(
 
 /// A flow over IPv4 and its other end: (client's, server's).
 pub(crate) fn pair(settings: &Settings) -> (Box<dyn Flow>, Box<dyn Flow>) {
-    let (port, mut listener) = listen(V4, settings);
+    pair_at(V4, settings)
+}
+
+/// The same over the family of `at`.
+pub(crate) fn pair_at(at: IpAddr, settings: &Settings) -> (Box<dyn Flow>, Box<dyn Flow>) {
+    let (port, mut listener) = listen(at, settings);
     pair_through(listener.as_mut(), port.address(), settings)
 }
 

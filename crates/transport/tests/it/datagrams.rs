@@ -1,10 +1,12 @@
 //! What UDP flows do when nobody meddles.
 
+use std::io::ErrorKind;
 use std::time::Duration;
 
+use landspeed_transport::{Completions, Receiver, Sender};
 use landspeed_units::{Bytes, Nanos};
 
-use crate::common::{pair, receive, send, transport, udp};
+use crate::common::{V4, V6, pair, pair_at, receive, send, transport, udp};
 
 #[test]
 fn datagrams_are_counted_both_ways() {
@@ -82,4 +84,111 @@ fn what_is_no_datagram_is_not_sent() {
         let refused = sender.send(&vec![0; size], 1).expect_err("no datagram");
         assert!(refused.to_string().contains("16 to 65507"), "{refused}");
     }
+}
+
+/// Sends a message of 1000 bytes so many times, in as many calls as it takes.
+fn send_all(sender: &mut dyn Sender, message: &[u8], times: u64) {
+    let mut left = times;
+    while left > 0 {
+        match sender.send(message, left) {
+            Ok(taken) => left -= taken as u64 / 1000,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}"),
+        }
+    }
+}
+
+/// Receives so many datagrams, each of which has this message's payload.
+fn receive_all(receiver: &mut dyn Receiver, message: &[u8], times: u64) {
+    let (mut left, mut silent) = (times, 0);
+    while left > 0 {
+        let mut into = [0; 65_536];
+        match receiver.receive(&mut into) {
+            Ok(got) => {
+                assert!(into[..got].chunks(1000).all(|came| came[16..] == message[16..]), "other bytes came");
+                left -= got as u64 / 1000;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock && silent < 20 => silent += 1,
+            Err(error) => panic!("{left} of {times} did not come: {error}"),
+        }
+    }
+}
+
+/// What became of all sends, once it is known.
+fn completed(sender: &mut dyn Sender) -> Completions {
+    let mut seen = sender.completions();
+    for _ in 0..1000 {
+        if seen.pending == 0 {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+        seen = sender.completions();
+    }
+    seen
+}
+
+#[test]
+fn datagrams_from_lent_memory_come_once_in_order_and_whole_by_every_way() {
+    // The 17 pieces of memory that a packet has room for are eight headers and pages, at least.
+    let ways = [("plain", "plain", 1), ("batch", "plain", 1), ("gso", "plain", 8), ("gso", "gro", 8)];
+    for (at, (way, receive_by, a_send)) in [V4, V6].into_iter().flat_map(|at| ways.map(|way| (at, way))) {
+        let settings =
+            udp(&[("datagram-send", way), ("datagram-receive", receive_by), ("zerocopy-send", "on")]);
+        assert_eq!(
+            transport(&settings).can_run(&settings),
+            Ok(()),
+            "the kernels that this is tested on have it"
+        );
+        let (there, here) = pair_at(at, &settings);
+        assert_eq!(there.not_as_asked(), [""; 0]);
+        let mut receiver = here.receiver().expect("receives");
+        // Each sender goes on where the one before it was, and the slots of headers go round several times. What was lent takes
+        // whole pages of a socket's room: 20 datagrams fit.
+        for times in [1, 7, 20] {
+            let messages: Vec<Vec<u8>> =
+                (0..50).map(|number| (0..4096).map(|at| (number * 31 + at) as u8).collect()).collect();
+            let mut sender = there.sender().expect("sends");
+            for message in &messages {
+                // Within a page.
+                let start = message.as_ptr().align_offset(1024);
+                let message = &message[start..][..1000];
+                send_all(sender.as_mut(), message, times);
+                receive_all(receiver.as_mut(), message, times);
+            }
+            let sends = 50 * times.div_ceil(a_send);
+            // Loopback hands packets to a receiver of this host, for whom the kernel copies what was lent.
+            let all = Completions { done: sends, copied: sends, pending: 0 };
+            assert_eq!(completed(sender.as_mut()), all, "{way}, {times} at a time");
+        }
+        let (sent, came) = (there.datagrams().expect("counts"), here.datagrams().expect("counts"));
+        assert_eq!((sent.sent, came.received, came.highest), (1400, 1400, 1400), "{way}: {came:?}");
+        assert_eq!((came.reordered, came.duplicated, came.malformed), (0, 0, 0), "{way}: {came:?}");
+    }
+}
+
+#[test]
+fn a_sender_from_lent_memory_whose_peer_is_gone_leaves_with_all_of_it() {
+    for way in ["plain", "batch", "gso"] {
+        let (there, here) = pair(&udp(&[("datagram-send", way), ("zerocopy-send", "on")]));
+        drop(here);
+        let message = [1; 1000];
+        let mut sender = there.sender().expect("sends");
+        // More calls than there are slots: what failed keeps none of them. A sendmmsg whose first datagram went says nothing of the rest.
+        let answers: Vec<_> = (0..200).map(|_| sender.send(&message, 40)).collect();
+        let mut refused = answers.iter().filter_map(|answer| answer.as_ref().err());
+        assert!(refused.all(|error| error.kind() == ErrorKind::ConnectionRefused), "{way}: {answers:?}");
+        assert!(way == "batch" || answers.iter().any(Result::is_err), "{way}: {answers:?}");
+        assert!(answers.iter().any(Result::is_ok), "{way}: {answers:?}");
+        assert_eq!(completed(sender.as_mut()).pending, 0, "{way}: the kernel keeps what nobody takes");
+    }
+}
+
+#[test]
+fn a_message_in_more_pages_than_a_packet_takes_is_refused_where_memory_is_lent() {
+    let (there, _here) = pair(&udp(&[("zerocopy-send", "on")]));
+    let mut sender = there.sender().expect("sends");
+    let memory = vec![0; 80_000];
+    let start = memory.as_ptr().align_offset(4096);
+    let refused = sender.send(&memory[start + 2048..][..65_507], 1).expect_err("17 pages and a header");
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
+    assert_eq!(sender.send(&memory[start..][..65_507], 1).expect("16 pages and a header"), 65_507);
 }

@@ -1,6 +1,6 @@
 //! Workloads over UDP, on loopback.
 
-use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint};
+use landspeed_record::{DatagramCounts, EndpointOutcome, SweepDatagrams, SweepPoint, ZeroCopied};
 use landspeed_units::{BitRate, Bytes, Nanos};
 use landspeed_workload::{stream, sweep};
 
@@ -35,6 +35,18 @@ fn a_stream_crosses_by_every_way() {
             assert!(server.received_bytes > Bytes(0), "{send}: {server:?}");
             assert_eq!((client.received_bytes, server.sent_bytes), (Bytes(0), Bytes(0)));
         }
+    }
+}
+
+#[test]
+fn a_stream_from_lent_memory_is_copied_on_loopback_and_says_so() {
+    for (send, receive) in WAYS {
+        let mut spec = udp(stream::spec(QUARTER));
+        set(&mut spec, &[("datagram-send", send), ("datagram-receive", receive), ("zerocopy-send", "on")]);
+        let (client, server) = outcomes(&spec, V4);
+        check(&client, &server);
+        let ZeroCopied { completions, copied, .. } = *client.get();
+        assert!(completions > 0 && copied == completions, "{send}: {copied} of {completions}");
     }
 }
 

@@ -1,0 +1,113 @@
+//! Datagrams as they are handed to the kernel: gathered from headers and payload.
+
+use std::io::{self, ErrorKind, IoSlice};
+use std::os::fd::AsFd;
+
+use super::flow::UdpFlow;
+use super::message::{self, SEGMENTS};
+use super::options::Send;
+use super::wire::{HEADER, Header, Kind};
+use crate::zerocopy;
+
+/// Pieces of lent memory that one packet has room for: MAX_SKB_FRAGS of kernels that were not told otherwise. A page is a piece,
+/// and so is a header.
+const PIECES: usize = 17;
+/// The smallest page that there is: larger ones are fewer pieces.
+const PAGE: usize = 4096;
+/// Datagrams that one packet of lent memory has room for at most: each has a header, and a page of payload.
+pub(super) const TOGETHER: usize = PIECES / 2;
+
+/// A header, which lies in one page.
+#[derive(Clone, Copy)]
+#[repr(align(16))]
+struct Place([u8; HEADER]);
+
+/// Where headers are, and how they get out. Each datagram is the message with a header over its first bytes. The header is gathered,
+/// not copied, so that all come from one buffer, as ttcp's do.
+pub(super) struct Outgoing<'a> {
+    pub(super) flow: &'a UdpFlow,
+    /// Those of one call; where memory is lent, those of each slot.
+    pub(super) headers: Headers,
+}
+
+#[derive(Default)]
+pub(super) struct Headers(Vec<Place>);
+
+impl<'a> Outgoing<'a> {
+    pub(super) fn new(flow: &'a UdpFlow) -> Self {
+        let places = if flow.ways.lend { zerocopy::SLOTS as usize * TOGETHER } else { SEGMENTS };
+        Outgoing { flow, headers: Headers(vec![Place([0; HEADER]); places]) }
+    }
+
+    /// Hands over `count` datagrams, the header of each where `place` says; how many were taken.
+    pub(super) fn hand_over(
+        &mut self,
+        message: &[u8],
+        count: usize,
+        place: impl Fn(usize) -> usize,
+        flags: i32,
+    ) -> io::Result<usize> {
+        self.number(count, &place);
+        let fd = self.flow.socket.as_fd();
+        let payload = IoSlice::new(&message[HEADER..]);
+        let pair = |at| [IoSlice::new(&self.headers.0[place(at)].0), payload];
+        if count == 1 {
+            return message::send(fd, &pair(0), (flags, None)).map(|()| 1);
+        }
+        let mut parts = [IoSlice::new(&[]); 2 * SEGMENTS];
+        for (at, parts) in parts.chunks_exact_mut(2).take(count).enumerate() {
+            parts.copy_from_slice(&pair(at));
+        }
+        let parts = &parts[..2 * count];
+        if self.flow.ways.send == Send::Batch {
+            return message::send_many(fd, parts, flags);
+        }
+        message::send(fd, parts, (flags, Some(message.len() as u16))).map(|()| count)
+    }
+
+    fn number(&mut self, count: usize, place: impl Fn(usize) -> usize) {
+        let counters = &self.flow.counters;
+        let (next, echo) = (counters.sent() + 1, counters.highest() as u32);
+        let tag = self.flow.identity.own_tag;
+        for (at, number) in (0..count).zip(next..) {
+            self.headers.0[place(at)].0 = Header { tag, echo, kind: Kind::Data, number }.bytes();
+        }
+    }
+}
+
+/// How many datagrams of this payload one packet can have without a copy.
+///
+/// # Errors
+/// Where it has no room for one, the kernel would say EMSGSIZE, and again.
+pub(super) fn lendable(message: &[u8]) -> io::Result<usize> {
+    let payload = &message[HEADER..];
+    let pages = (payload.as_ptr() as usize % PAGE + payload.len()).div_ceil(PAGE).max(1);
+    match PIECES / (1 + pages) {
+        0 => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            format!(
+                "{} bytes that lie in {pages} pages cannot be sent by MSG_ZEROCOPY, which takes {}: begin at a page's begin",
+                message.len(),
+                PIECES - 1
+            ),
+        )),
+        fit => Ok(fit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_takes_as_many_datagrams_as_its_pieces_allow() {
+        let memory = vec![0_u8; 32 * PAGE];
+        let start = memory.as_ptr().align_offset(PAGE);
+        let fit = |at: usize, length| lendable(&memory[start + at..][..length]);
+        let fits = |at, length| fit(at, length).expect("room for one");
+        assert_eq!([fits(0, HEADER), fits(0, HEADER + 1), fits(0, PAGE)], [TOGETHER; 3]);
+        assert_eq!([fits(1, PAGE), fits(0, 8 * PAGE), fits(0, 16 * PAGE)], [5, 1, 1]);
+        let refused = fit(1, 16 * PAGE).expect_err("17 pages and a header").to_string();
+        assert!(refused.contains("17 pages"), "{refused}");
+    }
+}
