@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_factor::{Domain, Factor, System};
+use landspeed_factor::{Domain, Factor, Persist, System, switch_on, unless};
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes};
 use socket2::Socket;
@@ -88,9 +88,16 @@ static ROWS: &[SocketOption] = &[SocketOption {
     factor: Factor {
         name: "no-checksum",
         system: System::Socket("SO_NO_CHECK"),
+        persist: &[Persist::Application(
+            "setsockopt(SOL_SOCKET, SO_NO_CHECK); over IPv6 UDP_NO_CHECK6_TX, and UDP_NO_CHECK6_RX where it is received",
+        )],
         about: "send datagrams without a checksum (RFC 6935)",
         interacts: &["tx-checksum", "rx-checksum"],
         source: "jin-yoo-2007 section 4; RFC 6935",
+        propose: |view| {
+            let segments = view.stands("datagram-send", "gso");
+            unless(segments, "the kernel cuts segments with checksums only", switch_on(view, 95))
+        },
         ..Factor::FLOW
     },
     hint: "",
