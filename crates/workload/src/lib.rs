@@ -11,7 +11,7 @@
 #![warn(missing_docs)]
 
 mod buffer;
-mod capacity;
+pub mod capacity;
 mod check;
 mod connect;
 mod end;

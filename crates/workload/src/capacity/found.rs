@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::search::{self, Came, Limit};
 
+/// [`Found::limit`] where the path was it.
+pub(super) const PATH: &str = "path";
+
 /// What a search has found, at the sender's end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -66,7 +69,7 @@ impl Found {
             _ if is_cut => "time",
             Some((_, Limit::Sender)) => "sender",
             Some((_, Limit::Receiver)) => "receiver",
-            Some((_, Limit::Path)) => "path",
+            Some((_, Limit::Path)) => PATH,
             None => "time",
         };
         Found {

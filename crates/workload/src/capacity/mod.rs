@@ -4,6 +4,7 @@
 //! counts. When the search has ended, the window opens and the load that was found is held for some time: goodput, loss and
 //! processor time of the outcome are those of the capacity.
 
+mod drops;
 mod found;
 mod receiver;
 mod search;
@@ -12,10 +13,10 @@ mod sender;
 use std::time::Duration;
 
 use landspeed_factor::{Domain, Factor};
-use landspeed_record::{EndpointOutcome, Headline, Role, Settings, TrialSpec};
+use landspeed_record::{EndpointOutcome, Headline, Misshapen, Role, Settings, TrialSpec, Workload};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_units::Nanos;
+use landspeed_units::{BitRate, Nanos};
 
 use crate::parameter;
 use crate::runner::{Needs, RoleSpec, Runner, TWO};
@@ -73,6 +74,39 @@ static DURATION: Factor = Factor {
     default: "2s",
     ..parameter::DURATION
 };
+
+/// A search that takes a few seconds, in short trials: for what follows more than one load.
+pub fn brief(limit: Nanos) -> Workload {
+    Workload::new(Capacity.name())
+        .with(TRIAL.name, "200ms")
+        .with(SUM.name, "1s")
+        .with(DURATION.name, "300ms")
+        .with(LIMIT.name, limit.exact())
+}
+
+/// What a path was found to carry.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Carried {
+    /// Payload of the highest load that was carried with at most the loss asked for.
+    pub load: BitRate,
+    /// Whether the path kept a higher one from being carried, and not a host.
+    pub is_of_path: bool,
+    /// Trials of the search.
+    pub trials: usize,
+}
+
+/// What the client's end of a search found; `None` where not even the least load was carried.
+///
+/// # Errors
+/// The outcome is not what this version writes.
+pub fn carried(client: &EndpointOutcome) -> Result<Option<Carried>, Misshapen> {
+    let found = client.details.find::<found::Found>()?;
+    let of = |found: &found::Found| {
+        let (load, is_of_path) = (found.carried_bps?, found.limit == found::PATH);
+        Some(Carried { load, is_of_path, trials: found.trials.len() })
+    };
+    Ok(found.and_then(of))
+}
 
 #[derive(Debug)]
 pub(crate) struct Capacity;

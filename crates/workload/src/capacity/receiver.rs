@@ -10,7 +10,7 @@ use landspeed_units::{Bytes, Nanos};
 use rustix::net::sockopt;
 
 use super::found::Room;
-use super::{DURATION, LEAD};
+use super::{DURATION, LEAD, drops};
 use crate::Error;
 use crate::end::{outcome, sum};
 use crate::signal::Signal;
@@ -159,15 +159,7 @@ fn counts(trial: &Trial<'_, '_>) -> Counts {
     let flows = trial.datagrams();
     Counts {
         received: flows.iter().map(|flow| flow.received).sum(),
-        dropped: flows.iter().map(|flow| flow.overflowed).sum::<u64>() + backlog_drops(),
+        dropped: flows.iter().map(|flow| flow.overflowed).sum::<u64>() + drops::received(),
         last: flows.iter().filter_map(|flow| flow.last).max(),
     }
-}
-
-/// Packets for which a processor's backlog had no room (/proc/net/softnet_stat, second column; net/core/net-procfs.c). It is the
-/// machine's count, other flows' packets included; nothing where it cannot be read.
-fn backlog_drops() -> u64 {
-    let text = std::fs::read_to_string("/proc/net/softnet_stat").unwrap_or_default();
-    let of = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
-    text.lines().filter_map(of).sum()
 }

@@ -41,11 +41,13 @@ pub(super) struct Ask {
 pub(super) struct Came {
     /// Datagrams that the sender handed over.
     pub(super) sent: u64,
+    /// Buffers of them that the sending host dropped.
+    pub(super) unsent: u64,
     /// Datagrams that arrived.
     pub(super) received: u64,
     /// Buffers that the receiving host dropped.
     pub(super) dropped: u64,
-    /// Datagrams in each of them, at most: a batch travels through a host as one buffer (UDP_SEGMENT, GRO).
+    /// Datagrams in each buffer, at most: a batch travels through a host as one buffer (UDP_SEGMENT, GRO).
     pub(super) joined: u64,
     /// From the first handed over to the last.
     pub(super) sending: Nanos,
@@ -107,8 +109,15 @@ impl Goal {
         if came.loss() <= self.loss && !slowed {
             return Verdict::Carried;
         }
-        let without_drops = came.lost_of(came.received + came.dropped * came.joined.max(1)) <= self.loss;
-        if without_drops && came.dropped > 0 && !slowed { Verdict::Dropped } else { Verdict::Exceeded }
+        let explains = |buffers: u64| {
+            let without = came.received + buffers * came.joined.max(1);
+            buffers > 0 && !slowed && came.lost_of(without) <= self.loss
+        };
+        match () {
+            () if explains(came.unsent) => Verdict::Late,
+            () if explains(came.dropped) => Verdict::Dropped,
+            () => Verdict::Exceeded,
+        }
     }
 }
 
@@ -302,6 +311,7 @@ mod tests {
             let received = forwarded.min(most(self.receiver, seconds));
             Came {
                 sent,
+                unsent: 0,
                 received,
                 dropped: (forwarded - received).div_ceil(BATCH),
                 joined: BATCH,

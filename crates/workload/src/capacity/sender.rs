@@ -12,7 +12,7 @@ use rustix::net::getsockname;
 
 use super::found::{Found, Tried};
 use super::search::{Ask, Came, Goal, Search};
-use super::{DURATION, LEAD, LIMIT};
+use super::{DURATION, LEAD, LIMIT, drops};
 use crate::Error;
 use crate::buffer::Buffer;
 use crate::end::{outcome, sum};
@@ -108,7 +108,7 @@ impl Crew<'_, '_> {
 
     /// One trial: sends, says how much it sent, and hears what came.
     fn offer(&mut self, ask: Ask) -> Result<Came, Error> {
-        let before = self.sent();
+        let (before, unsent) = (self.sent(), drops::sent());
         self.order(ask.load, Some(ask.lasts))?;
         let mut sending = Nanos(0);
         self.burst = 0;
@@ -117,7 +117,7 @@ impl Crew<'_, '_> {
             sending = sending.max(done.took);
             self.burst = self.burst.max(done.burst);
         }
-        let sent = self.sent() - before;
+        let (sent, unsent) = (self.sent() - before, drops::sent().saturating_sub(unsent));
         self.trial.say(Signal::Count(sent))?;
         let mut count = || {
             self.trial.expect("while it counted what came", |said| match said {
@@ -127,7 +127,7 @@ impl Crew<'_, '_> {
         };
         let (received, dropped, arriving) = (count()?, count()?, Nanos(count()?));
         let joined = self.burst / self.size;
-        Ok(Came { sent, received, dropped, joined, sending, arriving, size: self.size })
+        Ok(Came { sent, unsent, received, dropped, joined, sending, arriving, size: self.size })
     }
 
     /// Holds a load through the measured window.

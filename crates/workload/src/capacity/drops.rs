@@ -1,0 +1,54 @@
+//! Buffers that a host dropped before its sockets: one packet each, or several that the stack had joined.
+
+use std::fs::read_to_string;
+
+/// Columns of /proc/net/dev behind the device's name (net/core/net-procfs.c, dev_seq_printf_stats).
+const RECEIVED_DROP: usize = 3;
+const RECEIVED_FIFO: usize = 4;
+const SENT_DROP: usize = 11;
+
+/// Dropped on the way in so far: by the devices of this network namespace, and by the processors' backlogs, which are the
+/// machine's. What cannot be read counts for nothing.
+pub(super) fn received() -> u64 {
+    devices(&[RECEIVED_DROP, RECEIVED_FIFO]) + backlogs()
+}
+
+/// Dropped on the way out so far, by the devices of this network namespace.
+pub(super) fn sent() -> u64 {
+    devices(&[SENT_DROP])
+}
+
+fn devices(columns: &[usize]) -> u64 {
+    sum(&read_to_string("/proc/net/dev").unwrap_or_default(), columns)
+}
+
+fn sum(text: &str, columns: &[usize]) -> u64 {
+    let counters = text.lines().filter_map(|line| line.split_once(':')).map(|(_, counters)| counters);
+    let of = |line: &str| {
+        let values: Vec<u64> = line.split_whitespace().map(|value| value.parse().unwrap_or(0)).collect();
+        columns.iter().filter_map(|column| values.get(*column)).sum::<u64>()
+    };
+    counters.map(of).sum()
+}
+
+/// Packets for which a processor's backlog had no room (/proc/net/softnet_stat, second column; net/core/net-procfs.c).
+fn backlogs() -> u64 {
+    let text = read_to_string("/proc/net/softnet_stat").unwrap_or_default();
+    let of = |line: &str| u64::from_str_radix(line.split_whitespace().nth(1)?, 16).ok();
+    text.lines().filter_map(of).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_of_all_devices_are_added() {
+        let text = "Inter-|   Receive                                                |  Transmit\n \
+                    face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls\n    \
+                    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n  eth0: 1 2 3 40 50 6 7 8 9 10 11 120 13 14 15 16\n";
+        assert_eq!(sum(text, &[RECEIVED_DROP, RECEIVED_FIFO]), 99);
+        assert_eq!(sum(text, &[SENT_DROP]), 132);
+        assert_eq!(sum("", &[SENT_DROP]), 0);
+    }
+}
