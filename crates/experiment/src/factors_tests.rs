@@ -88,6 +88,7 @@ impl Lab {
 
     fn ask<T>(&self, cell: &Cell, question: impl FnOnce(&Planner<'_>) -> T) -> T {
         let path = PathView {
+            ipv6: false,
             sender: &self.facts,
             receiver: &self.facts,
             sender_link: &self.link,
@@ -97,7 +98,8 @@ impl Lab {
             rtt: self.rtt,
             in_lab: self.in_lab,
         };
-        question(&Planner::new(&factors(tcp()), &path, cell))
+        let transport = transport_of(&cell.flow).unwrap();
+        question(&Planner::new(&factors(transport), &path, cell))
     }
 
     fn found(&self) -> Cell {
@@ -122,6 +124,13 @@ impl Lab {
             }
         }
         cell
+    }
+
+    /// The same with datagrams of the lab's usual size.
+    fn datagrams(&self, set: &[(&str, &str)]) -> Cell {
+        let udp = find("udp").unwrap();
+        let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Cell { flow: flow(udp, &set).unwrap(), ..self.sc03() }
     }
 
     fn candidates(&self, start: &Cell) -> Vec<Candidate> {
@@ -469,4 +478,45 @@ fn each_transport_has_the_knobs_of_its_protocol() {
         assert_eq!(udp.find(name).is_ok(), over_udp, "{name}");
     }
     assert!(factors(tcp()).find("sack").is_ok() && factors(tcp()).find("datagram-send").is_err());
+}
+
+/// "value" where it is tried, "value: why" where not.
+fn proposed(candidates: &[Candidate], knob: &str) -> Vec<String> {
+    let of_knob = candidates.iter().filter(|candidate| candidate.knob == knob);
+    let said = |c: &Candidate| c.skip.as_ref().map_or(c.value.clone(), |why| format!("{}: {why}", c.value));
+    of_knob.map(said).collect()
+}
+
+#[test]
+fn overheads_of_datagrams_are_steps() {
+    let lab = Lab::new();
+    let plain = lab.candidates(&lab.datagrams(&[]));
+    assert_eq!(proposed(&plain, "datagram-send"), ["gso", "batch"]);
+    assert_eq!(proposed(&plain, "datagram-receive"), ["gro", "batch"]);
+    assert_eq!(proposed(&plain, "write-size"), ["8972", "8192"]);
+    assert_eq!(named(&plain, "write-size").with, ["mtu=9000"]);
+    assert!(proposed(&plain, "mtu").iter().all(|said| said.ends_with("fits the link already")), "{plain:?}");
+    for of_tcp in ["tso", "gso", "lro", "gso-max-size", "nodelay"] {
+        assert!(plain.iter().all(|candidate| candidate.knob != of_tcp), "{of_tcp}");
+    }
+    let joined = lab.candidates(&lab.datagrams(&[("datagram-send", "gso"), ("pacing-rate", "970000000")]));
+    assert_eq!(proposed(&joined, "datagram-send"), ["batch: UDP_SEGMENT hands over as many at once"]);
+    assert!(proposed(&joined, "flows").iter().all(|said| said.ends_with("at the pace of one")));
+    assert!(proposed(&joined, "pacing-rate").is_empty(), "it is searched for");
+}
+
+#[test]
+fn datagrams_that_are_cut_are_made_to_fit_either_way() {
+    let lab = Lab::new();
+    let cut = lab.candidates(&lab.datagrams(&[("write-size", "8192")]));
+    assert_eq!(proposed(&cut, "mtu"), ["9000", "16000", "8160"]);
+    assert_eq!(proposed(&cut, "write-size"), ["8972", "1472"]);
+    assert!(proposed(&cut, "datagram-send")[0].contains("fragments"), "{cut:?}");
+}
+
+#[test]
+fn an_older_kernel_leaves_the_sums_of_segments_to_the_device() {
+    let mut lab = Lab::new();
+    lab.facts.kernel = "6.1.0-28-amd64".into();
+    assert_eq!(named(&lab.candidates(&lab.datagrams(&[])), "datagram-send").with, ["tx-checksum=on"]);
 }

@@ -110,6 +110,7 @@ impl Pair {
             sender_states: &self.a.states,
             receiver_states: &self.b.states,
             rtt: self.path.rtt_ns,
+            ipv6: self.address.is_ipv6(),
             in_lab,
         })
     }

@@ -20,6 +20,8 @@ pub struct PathView<'a> {
     pub sender_states: &'a [KnobState],
     pub receiver_states: &'a [KnobState],
     pub rtt: Nanos,
+    /// Whether the path is of IPv6.
+    pub ipv6: bool,
     /// Whether the hosts are namespaces of this machine, whose own settings are then left alone.
     pub in_lab: bool,
 }
@@ -194,6 +196,7 @@ impl<'a> Planner<'a> {
             sender_link: self.path.sender_link,
             receiver_link: self.path.receiver_link,
             rtt: self.path.rtt,
+            ipv6: self.path.ipv6,
             current: self.current(factor),
             settings: &self.settings,
             receiver_settings: &self.receiver,

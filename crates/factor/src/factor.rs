@@ -213,6 +213,8 @@ pub struct View<'a> {
     pub sender_link: &'a LinkFacts,
     pub receiver_link: &'a LinkFacts,
     pub rtt: Nanos,
+    /// Whether the path is of IPv6.
+    pub ipv6: bool,
     /// The knob's value that stands (the receiver's for a knob of the receiver, else the sender's).
     pub current: &'a str,
     /// Values that stand, by knob name, sender's and flow's.

@@ -50,6 +50,22 @@ impl View<'_> {
         self.settings.get(knob)?.parse().ok()
     }
 
+    /// Payload of each datagram; `None` where the flow carries a stream.
+    pub fn datagram(&self) -> Option<u64> {
+        self.settings.contains_key("datagram-send").then(|| self.number("write-size")).flatten()
+    }
+
+    /// Bytes of headers in front of each datagram: of IP and UDP.
+    pub fn datagram_headers(&self) -> u64 {
+        if self.ipv6 { 48 } else { 28 }
+    }
+
+    /// Whether a datagram fits the link whole.
+    pub fn datagram_fits(&self) -> bool {
+        let room = self.number("mtu").map(|mtu| mtu.saturating_sub(self.datagram_headers()));
+        self.datagram().zip(room).is_some_and(|(size, room)| size <= room)
+    }
+
     /// Whether one of the links has this driver.
     pub fn driver(&self, name: &str) -> bool {
         self.sender_link.driver == name || self.receiver_link.driver == name

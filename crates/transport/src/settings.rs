@@ -3,7 +3,7 @@
 //! A flow's settings are values of factors: those of here, and those of its transport
 //! ([`crate::Transport::factors`]).
 
-use landspeed_factor::{Domain, Factor, Persist, Proposal, Table, View};
+use landspeed_factor::{Domain, Factor, Persist, Proposal, Table, View, unless};
 use landspeed_record::Settings;
 
 use crate::{Delivery, TRANSPORTS, Transport};
@@ -33,7 +33,10 @@ pub static FLOWS: Factor = Factor {
     default: "1",
     interacts: &["channels", "rps", "xps", "congestion-control", "pacing-rate", "placement"],
     source: "cottrell-2005 IV.A, IV.B.2 (more streams: more rate, more processor time); feng-2003 3.5.2",
-    propose: |view| larger(view, &[(2, 78), (4, 79), (8, 82)]),
+    propose: |view| {
+        let paced = view.datagram().is_some() && view.number("pacing-rate").unwrap_or(0) > 0;
+        unless(paced, "each flow sends at the pace of one", larger(view, &[(2, 78), (4, 79), (8, 82)]))
+    },
     ..Factor::FLOW
 };
 
@@ -48,10 +51,9 @@ pub static WRITE_SIZE: Factor = Factor {
     default_of_datagrams: Some("1472"),
     interacts: &["tso", "tcp-wmem", "nodelay", "zerocopy-send", "placement", "mtu"],
     source: "feng-2003 3.2, 3.3 (NTTCP's sweep of 128 B to 16 KB); lab: 8 KB 15, 64 KB 26, 1 MB 51 Gb/s",
-    propose: |view| match view.settings.contains_key("datagram-send") {
-        // No datagram is larger than 65,507 bytes, and one above the MTU is cut into fragments.
-        true => larger(view, &[(8192, 126)]),
-        false => larger(view, &[(65_536, 10), (1_048_576, 33), (262_144, 126)]),
+    propose: |view| match view.datagram() {
+        Some(_) => datagrams(view),
+        None => larger(view, &[(65_536, 10), (1_048_576, 33), (262_144, 126)]),
     },
     ..Factor::FLOW
 };
@@ -65,7 +67,10 @@ pub static READ_SIZE: Factor = Factor {
     default: "131072",
     interacts: &["gro", "tcp-rmem", "zerocopy-receive"],
     source: "feng-2003 3.2",
-    propose: |view| larger(view, &[(1_048_576, 76), (262_144, 77)]),
+    propose: |view| {
+        let reason = "no call brings more than one datagram, or the 64 KB that UDP_GRO joins";
+        unless(view.datagram().is_some(), reason, larger(view, &[(1_048_576, 76), (262_144, 77)]))
+    },
     ..Factor::FLOW
 };
 
@@ -95,6 +100,21 @@ pub static EVERY_FLOW: &[&Factor] = &[&TRANSPORT, &PLACEMENT, &WRITE_SIZE, &READ
 
 fn names() -> Vec<&'static str> {
     TRANSPORTS.iter().map(|transport| transport.name()).collect()
+}
+
+/// Datagrams that fill a packet: of the MTU that stands, and of Ethernet's jumbo frame. One above the MTU is cut into
+/// fragments, and none is larger than 65,507 bytes.
+fn datagrams(view: &View) -> Vec<Proposal> {
+    const JUMBO: u64 = 9000;
+    let headers = view.datagram_headers();
+    let current = view.current.parse::<u64>().unwrap_or(0);
+    let mtu = view.number("mtu").unwrap_or_default();
+    let full =
+        Some(mtu.saturating_sub(headers)).filter(|full| (1..65_508).contains(full) && *full != current);
+    let full = full.map(|full| Proposal::new(full.to_string(), 11));
+    let jumbo = (mtu < JUMBO && current < JUMBO - headers)
+        .then(|| Proposal::new((JUMBO - headers).to_string(), 9).with("mtu", JUMBO.to_string()));
+    full.into_iter().chain(jumbo).chain(larger(view, &[(8192, 126)])).collect()
 }
 
 /// Those of `values` that are larger than the current one.

@@ -53,6 +53,9 @@ fn of_program(view: &View<'_>, at: &str, remedy: Remedy) -> Option<Remedy> {
         ("pacing-rate", _) => {
             format!("raise SO_MAX_PACING_RATE in {} above the path's rate, or do not set it", program(sender))
         }
+        ("datagram-receive", _) => {
+            format!("have {} take many datagrams a call: recvmmsg, or UDP_GRO", program(receiver))
+        }
         ("placement", value) => return placed(view, at, value).map(|what| by_hand(remedy, what)),
         ("congestion-control", name) => {
             format!(

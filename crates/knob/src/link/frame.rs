@@ -5,6 +5,7 @@ use landspeed_units::Nanos;
 
 use super::{Attribute, LINK};
 use crate::{Disturbs, Domain, Knob, Persist, Proposal, Spelling, System, View};
+use landspeed_factor::unless;
 
 /// The least MTU of IPv6 (RFC 8200 section 5): under it the kernel takes IPv6, its addresses and its
 /// routes off the link.
@@ -42,12 +43,13 @@ fn propose(view: &View) -> Vec<Proposal> {
     let larger = |p: &Proposal| p.value.parse::<u64>().ok() > view.current.parse().ok();
     // TSO hands over packets of 64 KB whatever the MTU, and on one machine nothing cuts them. With a window of 64 KB
     // the lab shows no effect then (1.03x), with windows that grow 1.44x: one size is worth a try, behind windows.
-    let whole = view.stands("tso", "on") && view.one_machine();
+    let whole = view.datagram().is_none() && view.stands("tso", "on") && view.one_machine();
     let usual = |p: &Proposal| p.value == USUAL.to_string();
     let reason = "TSO hands over 64 KB packets whatever the MTU: one size is tried for all";
     let ranked = |p: Proposal| match whole {
         true if usual(&p) => Proposal { rank: BEHIND_WINDOWS, ..p },
         _ => p.pointless_if(whole, reason),
     };
-    proposals.into_iter().filter(larger).map(ranked).collect()
+    let proposals = proposals.into_iter().filter(larger).map(ranked).collect();
+    unless(view.datagram_fits(), "a datagram fits the link already", proposals)
 }

@@ -13,6 +13,7 @@ pub(super) const KNOBS: &[Knob] = &[
     knob!(LINK, "gso-max-size", Attribute(|link| Some(link.gso_max_size), LinkChange::GsoMaxSize).most(largest_tso).along(&GSO_IPV4), {
         system: System::Link("gso_max_size"),
         persist: &[Persist::Link(&["GenericSegmentOffloadMaxBytes"], Spelling::Number(1, 65_536), 250)],
+        protocol: "tcp",
         about: "largest packet that is handed to segmentation, in bytes; over 65536 for IPv6 only",
         on: On::Sender,
         domain: Domain::Int(1280, 524_280),
@@ -22,6 +23,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
     knob!(LINK, "gso-ipv4-max-size", Attribute(|link| link.gso_ipv4_max_size, LinkChange::GsoIpv4MaxSize).most(largest_tso), {
         system: System::Link("gso_ipv4_max_size"),
+        protocol: "tcp",
         about: "largest IPv4 packet that is handed to segmentation, in bytes",
         on: On::Sender,
         domain: Domain::Int(1280, 524_280),
@@ -31,6 +33,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
     knob!(LINK, "gro-max-size", Attribute(|link| Some(link.gro_max_size), LinkChange::GroMaxSize).along(&GRO_IPV4), {
         system: System::Link("gro_max_size"),
+        protocol: "tcp",
         about: "largest packet that GRO builds, in bytes; over 65536 for IPv6 only",
         on: On::Receiver,
         domain: Domain::Int(1280, 524_280),
@@ -40,6 +43,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
     knob!(LINK, "gro-ipv4-max-size", Attribute(|link| link.gro_ipv4_max_size, LinkChange::GroIpv4MaxSize), {
         system: System::Link("gro_ipv4_max_size"),
+        protocol: "tcp",
         about: "largest IPv4 packet that GRO builds, in bytes",
         on: On::Receiver,
         domain: Domain::Int(1280, 524_280),

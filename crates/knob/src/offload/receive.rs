@@ -34,6 +34,7 @@ pub(super) const KNOBS: &[Knob] = &[
     knob!(OFFLOAD, "lro", Group("lro"), {
         system: System::Ethtool("-K", &["lro", "large-receive-offload"]),
         persist: &[Persist::Link(&["LargeReceiveOffload"], Spelling::Switch, 236)],
+        protocol: "tcp",
         about: "large receive offload: the device puts packets together; not for hosts that forward",
         on: On::Receiver,
         interacts: &["gro", "mtu", "rx-checksum"],
@@ -66,13 +67,14 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
     knob!(OFFLOAD, "rx-udp-gro-forwarding", Group("rx-udp-gro-forwarding"), {
         system: System::Ethtool("-K", &["rx-udp-gro-forwarding"]),
+        protocol: "udp",
         about: "GRO of UDP packets that are forwarded",
         on: On::Receiver,
         interacts: &["gro"],
         needs: &[("gro", "on")],
         source: "Lobakin (2021)",
         propose: |view| {
-            let on = Proposal::new("on", 920).pointless_if(true, "the workload is TCP");
+            let on = Proposal::new("on", 920).pointless_if(true, "it pays where packets are forwarded, not received");
             lacking(view, view.receiver_settings, on, &[("gro", "on")])
         },
     }),

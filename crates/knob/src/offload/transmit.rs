@@ -29,6 +29,7 @@ pub(super) const KNOBS: &[Knob] = &[
             Spelling::Switch,
             236,
         )],
+        protocol: "tcp",
         about: "TCP segmentation offload: hand over packets of up to 64 KB and let the device cut them",
         interacts: &[
             "tcp-rmem",
@@ -51,6 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
     knob!(OFFLOAD, "gso", Group("gso"), {
         system: System::Ethtool("-K", &["gso", "generic-segmentation-offload"]),
         persist: &[Persist::Link(&["GenericSegmentationOffload"], Spelling::Switch, 236)],
+        protocol: "tcp",
         about: "generic segmentation offload: cut packets in software, as late as possible",
         interacts: &["tso", "scatter-gather", "gso-max-size"],
         needs: &[("scatter-gather", "on")],
@@ -65,12 +67,14 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
     knob!(OFFLOAD, "tx-udp-segmentation", Group("tx-udp-segmentation"), {
         system: System::Ethtool("-K", &["tx-udp-segmentation"]),
-        about: "let the device cut large UDP sends",
-        interacts: &["gso"],
+        protocol: "udp",
+        about: "let the device cut what UDP_SEGMENT sends; a virtual device passes it on uncut",
+        interacts: &["datagram-send", "datagram-receive"],
         needs: &[("tx-checksum", "on")],
         source: "Documentation/networking/segmentation-offloads.rst; de Bruijn & Dumazet, UDP GSO (2018)",
         propose: |view| {
-            let on = Proposal::new("on", 900).pointless_if(true, "the workload is TCP");
+            let reason = "only datagram-send=gso hands over what a device could cut";
+            let on = Proposal::new("on", 27).pointless_if(!view.stands("datagram-send", "gso"), reason);
             lacking(view, view.settings, on, &[("tx-checksum", "on")])
         },
     }),

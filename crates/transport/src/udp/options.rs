@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_factor::{Domain, Factor, Persist, System, switch_on, unless};
+use landspeed_factor::{Domain, Factor, Persist, Proposal, System, View, at_least, switch_on, unless};
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes};
 use socket2::Socket;
@@ -20,8 +20,17 @@ pub(super) static SEND: Factor = Factor {
             (UDP_SEGMENT)",
     domain: Domain::OneOf(&["plain", "batch", "gso"]),
     default: "plain",
-    interacts: &["write-size", "datagram-receive", "gso"],
+    persist: &[Persist::Application("send many datagrams a call: sendmmsg(2), or UDP_SEGMENT (udp(7))")],
+    interacts: &[
+        "write-size",
+        "datagram-receive",
+        "tx-udp-segmentation",
+        "tx-checksum",
+        "mtu",
+        "no-checksum",
+    ],
     source: "udp(7); jin-yoo-2007 section 4",
+    propose: sends,
     ..Factor::FLOW
 };
 
@@ -30,13 +39,49 @@ pub(super) static RECEIVE: Factor = Factor {
     about: "how datagrams are taken from the kernel: one in each call, many (recvmmsg), or many joined (UDP_GRO)",
     domain: Domain::OneOf(&["plain", "batch", "gro"]),
     default: "plain",
-    interacts: &["read-size", "datagram-send", "gro"],
+    persist: &[Persist::Application("take many datagrams a call: recvmmsg(2), or UDP_GRO (udp(7))")],
+    interacts: &["read-size", "datagram-send", "tx-udp-segmentation", "gro"],
     source: "udp(7); jin-yoo-2007 section 4",
+    propose: receives,
     ..Factor::FLOW
 };
 
 /// The most that each flow sends, kept by the sender's own clock.
-pub(super) static PACE: Factor = PACING_RATE;
+pub(super) static PACE: Factor = Factor {
+    persist: &[Persist::Application("send no more than this in a second, by the program's own clock")],
+    // What a path carries is searched for, not guessed from the speed of a link: the workload capacity.
+    propose: landspeed_factor::nothing,
+    ..PACING_RATE
+};
+
+/// Rank of what hands many datagrams over as one; of what only saves calls.
+const AS_ONE: u32 = 26;
+const BATCHED: u32 = 60;
+
+fn sends(view: &View) -> Vec<Proposal> {
+    let summed = view.stands("no-checksum", "off");
+    let unsummed = "the kernel cuts no datagram whose checksum is left out";
+    let gso = Proposal::new("gso", AS_ONE).pointless_if(!summed, unsummed).pointless_if(
+        !view.datagram_fits(),
+        "datagrams of this size are cut into fragments, and UDP_SEGMENT cuts none",
+    );
+    // Before that, the kernel left the sums of segments to the device alone (udp_send_skb, net/ipv4/udp.c).
+    let needs = !at_least(&view.sender.kernel, (6, 11)) && view.stands("tx-checksum", "off");
+    let gso = if needs { gso.with("tx-checksum", "on") } else { gso };
+    let batch = Proposal::new("batch", BATCHED)
+        .pointless_if(view.stands(SEND.name, "gso"), "UDP_SEGMENT hands over as many at once");
+    others(view, [gso, batch])
+}
+
+fn receives(view: &View) -> Vec<Proposal> {
+    let batch = Proposal::new("batch", BATCHED + 1)
+        .pointless_if(view.stands(RECEIVE.name, "gro"), "UDP_GRO takes as many at once");
+    others(view, [Proposal::new("gro", AS_ONE + 2), batch])
+}
+
+fn others(view: &View, proposals: [Proposal; 2]) -> Vec<Proposal> {
+    proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ways {

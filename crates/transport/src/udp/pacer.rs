@@ -7,24 +7,20 @@ use landspeed_units::BitRate;
 
 /// The longest that a wait goes without its caller looking whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// After a stall a sender that is to keep its mean rate catches up for this long at most.
-pub(super) const CATCH_UP: Duration = Duration::from_millis(10);
-/// One that is not to overrun queues catches up no further than this.
-pub(super) const CATCH_UP_BRIEFLY: Duration = BURST;
-/// What goes out in one call takes at most so long at the rate.
+/// What goes out in one call takes at most so long at the rate, and after a stall a sender catches up for so long at most: a
+/// burst that made up for more would overrun queues that the rate itself does not.
 const BURST: Duration = Duration::from_millis(1);
 
 /// Keeps the mean of what is sent at a rate.
 #[derive(Debug)]
 pub(super) struct Pacer {
     bytes_per_s: f64,
-    catch_up: Duration,
     due: Instant,
 }
 
 impl Pacer {
-    pub(super) fn new(rate: BitRate, catch_up: Duration) -> Self {
-        Pacer { bytes_per_s: rate.0 / 8.0, catch_up, due: Instant::now() }
+    pub(super) fn new(rate: BitRate) -> Self {
+        Pacer { bytes_per_s: rate.0 / 8.0, due: Instant::now() }
     }
 
     /// How many datagrams of `size` one call may send: one at least.
@@ -39,7 +35,7 @@ impl Pacer {
     /// whether to stop.
     pub(super) fn wait(&mut self) -> io::Result<()> {
         let now = Instant::now();
-        self.due = self.due.max(now - self.catch_up);
+        self.due = self.due.max(now - BURST);
         let left = self.due.saturating_duration_since(now);
         std::thread::sleep(left.min(LOOK));
         if left > LOOK { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
@@ -59,30 +55,30 @@ mod tests {
     #[test]
     fn sending_takes_at_least_the_time_that_the_rate_asks_for() {
         let begun = Instant::now();
-        let mut pacer = Pacer::new(BitRate(8e6), CATCH_UP);
+        let mut pacer = Pacer::new(BitRate(8e6));
         for _ in 0..20 {
             pacer.wait().expect("due within a millisecond");
             pacer.spent(1000);
         }
-        assert!(begun.elapsed() >= Duration::from_millis(19) - CATCH_UP, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() >= Duration::from_millis(19) - BURST, "{:?}", begun.elapsed());
         assert_eq!((pacer.burst(100), pacer.burst(60_000)), (10, 1));
     }
 
     #[test]
     fn a_stall_is_not_made_up_for() {
-        let mut pacer = Pacer::new(BitRate(8e6), CATCH_UP_BRIEFLY);
+        let mut pacer = Pacer::new(BitRate(8e6));
         std::thread::sleep(Duration::from_millis(20));
         let resumed = Instant::now();
         for _ in 0..10 {
             pacer.wait().expect("due within a millisecond");
             pacer.spent(1000);
         }
-        assert!(resumed.elapsed() >= Duration::from_millis(9) - CATCH_UP_BRIEFLY, "{:?}", resumed.elapsed());
+        assert!(resumed.elapsed() >= Duration::from_millis(9) - BURST, "{:?}", resumed.elapsed());
     }
 
     #[test]
     fn a_long_wait_lets_the_caller_look() {
-        let mut pacer = Pacer::new(BitRate(8.0), CATCH_UP);
+        let mut pacer = Pacer::new(BitRate(8.0));
         pacer.spent(100);
         let error = pacer.wait().expect_err("100 seconds are not over");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);

@@ -9,7 +9,7 @@ use super::flow::UdpFlow;
 use super::message::{BATCH, SEGMENTS};
 use super::options::Send;
 use super::outgoing::{Outgoing, TOGETHER, lendable};
-use super::pacer::{self, Pacer};
+use super::pacer::Pacer;
 use super::probe;
 use super::wire::{HEADER, LARGEST};
 use crate::transport::{Completions, Sender};
@@ -34,7 +34,7 @@ impl<'a> UdpSender<'a> {
             probe::segments_fit(&flow.socket, flow.ways.size)?;
         }
         let lent = flow.ways.lend.then(|| Lent::new(&flow.socket, &flow.numbers, zerocopy::SLOTS));
-        let pacer = flow.ways.pace.map(|rate| Pacer::new(rate, pacer::CATCH_UP));
+        let pacer = flow.ways.pace.map(Pacer::new);
         Ok(UdpSender { outgoing: Outgoing::new(flow), lent, pacer })
     }
 
@@ -91,7 +91,7 @@ impl Sender for UdpSender<'_> {
     }
 
     fn pace(&mut self, rate: BitRate) -> io::Result<()> {
-        self.pacer = Some(Pacer::new(rate, pacer::CATCH_UP_BRIEFLY));
+        self.pacer = Some(Pacer::new(rate));
         Ok(())
     }
 

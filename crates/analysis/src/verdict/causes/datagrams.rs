@@ -66,21 +66,37 @@ pub(super) fn udp_receive_buffer(view: &View<'_>) -> Option<Finding> {
     let fullest = fullest.fold(0.0, f64::max);
     let summary = format!("{} of the datagrams find their socket's receive buffer full", percent(weight));
     // A datagram that is lost costs more than its own time: nobody sends it again.
-    Some(
-        found(Cause::UdpReceiveBuffer, weight.max(LEAST_WEIGHT), 0.95, summary)
-            .at(end.name())
-            .saw(format!("{lost:.0} datagrams dropped for want of room, {came:.0} delivered (RcvbufErrors)"))
-            .saw_when(
-                fullest > 0.0,
-                format!("the socket's buffer was {} full on average", percent(share(fullest))),
-            )
-            .saw_if(
-                end.wanted_cpu()
-                    .map(|wanted| format!("its reader ran or wanted to for {} of the time", percent(wanted))),
-            )
-            .try_knob("rcvbuf", "", "a larger SO_RCVBUF carries bursts and pauses of the reader")
-            .try_knob("rmem-max", "", "which this bounds")
-            .ask("or a reader that keeps up: several datagrams a call (recvmmsg), or UDP_GRO")
-            .expect(Some(1.0 / (1.0 - weight.min(0.9)))),
+    let finding = found(Cause::UdpReceiveBuffer, weight.max(LEAST_WEIGHT), 0.95, summary)
+        .at(end.name())
+        .saw(format!("{lost:.0} datagrams dropped for want of room, {came:.0} delivered (RcvbufErrors)"))
+        .saw_when(
+            fullest > 0.0,
+            format!("the socket's buffer was {} full on average", percent(share(fullest))),
+        )
+        .saw_if(
+            end.wanted_cpu()
+                .map(|wanted| format!("its reader ran or wanted to for {} of the time", percent(wanted))),
+        );
+    // What is full most of the time is no place for bursts: its reader does not keep up.
+    let remedied = if fullest > 0.5 { roomier(quicker(finding)) } else { quicker(roomier(finding)) };
+    Some(remedied.expect(Some(1.0 / (1.0 - weight.min(0.9)))))
+}
+
+fn roomier(finding: Finding) -> Finding {
+    finding.try_knob("rcvbuf", "", "a larger SO_RCVBUF carries bursts and pauses of the reader").try_knob(
+        "rmem-max",
+        "",
+        "which this bounds",
     )
+}
+
+fn quicker(finding: Finding) -> Finding {
+    let [joined, batched] = ["gro", "batch"];
+    finding
+        .try_knob(
+            "datagram-receive",
+            joined,
+            "a reader that keeps up: many datagrams a call, joined (UDP_GRO)",
+        )
+        .try_knob("datagram-receive", batched, "or many as they came (recvmmsg)")
 }
