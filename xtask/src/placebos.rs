@@ -177,6 +177,7 @@ fn tuned(pair: &Pair) -> Result<Settings> {
 /// What `tune` would be asked, with this seed.
 fn options(tuned: Settings, seed: u64) -> TuneOptions {
     TuneOptions {
+        held: Settings::new(),
         transport: landspeed_transport::TRANSPORTS[0],
         goal: Goal::Rate,
         baseline: Baseline::Sc03,

@@ -1,7 +1,8 @@
 //! The three figures of a trial from what both ends saw.
 
 use landspeed_record::{
-    CpuAccounting, CpuUsage, EndpointOutcome, Figures, HostFacts, LatencyHistogram, TcpSample, Throttling,
+    CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, Figures, HostFacts, LatencyHistogram,
+    TcpSample, Throttling,
 };
 use landspeed_stats::median;
 use landspeed_units::{BitRate, Bytes, BytesPerCpuSecond, Nanos};
@@ -32,9 +33,20 @@ pub fn figures(
         bytes_per_cpu_s: BytesPerCpuSecond(cost),
         latency_ns: idle.and_then(|h| h.percentile(0.5)).unwrap_or(Nanos(0)),
         loaded_latency_ns: loaded([a, b]),
+        lost: lost([a, b]),
         steal: cpu_a.steal_share().max(cpu_b.steal_share()),
         throttled: throttled(a).max(throttled(b)),
     }
+}
+
+/// The share of the datagrams that an end expected and that did not come; `None` where there were none.
+fn lost(ends: [&EndpointOutcome; 2]) -> Option<f64> {
+    let flows = || ends.into_iter().flat_map(|end| end.get::<Vec<DatagramCounts>>());
+    let (lost, received) = flows().fold((0, 0), |(lost, received): (u64, u64), flow| {
+        (lost.saturating_add(flow.lost), received.saturating_add(flow.received))
+    });
+    let expected = lost.saturating_add(received);
+    (expected > 0).then(|| lost as f64 / expected as f64)
 }
 
 /// The median round trip of what the ends sent, by their own TCP. The receiving end's figure is that of its handshake.

@@ -14,6 +14,7 @@ macro_rules! lines_of {
     };
 }
 
+mod budget;
 pub mod compare;
 mod confirm;
 mod diff;
@@ -30,12 +31,13 @@ pub mod verdict;
 pub mod wan;
 pub mod window;
 
+pub use budget::{BUDGET, Budget, SizeBudget, Stage, budgets};
 pub use compare::compare;
 pub use confirm::Confirm;
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};
 pub use figures::figures;
 pub use ladder::{
-    Action, BlockResult, Findings, Forecast, Ladder, NO_ROOM, OUT_OF_TIME, Pair, Rules, STOPPED,
+    Action, BlockResult, Bound, Findings, Forecast, Ladder, NO_ROOM, OUT_OF_TIME, Pair, Rules, STOPPED,
     too_long_under_load,
 };
 pub use metric::{Goal, Metric, UnknownGoal};

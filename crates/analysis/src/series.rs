@@ -213,11 +213,14 @@ impl Series {
         };
         let of = |metric: Metric| mean(&|trial| metric.of(trial)).unwrap_or_default();
         let time = |ns: f64| Nanos(ns.round() as u64);
+        let lost: Vec<f64> = self.trials(arm).filter_map(|trial| trial.lost).collect();
         Figures {
             rate_bps: BitRate(of(Metric::Rate)),
             bytes_per_cpu_s: BytesPerCpuSecond(of(Metric::Cost)),
             latency_ns: time(of(Metric::Latency)),
             loaded_latency_ns: mean(&loaded).map(time),
+            // Most trials lose none, of which there is no logarithm.
+            lost: (!lost.is_empty()).then(|| lost.iter().sum::<f64>() / lost.len() as f64),
             steal: middle(&|trial| Some(trial.steal)).unwrap_or_default(),
             throttled: middle(&|trial| Some(trial.throttled)).unwrap_or_default(),
         }

@@ -33,6 +33,9 @@ pub struct Figures {
     /// Median round trip of the stream's own flows while it runs, by the sender's TCP; `None` where none was sampled:
     /// another transport, an older record.
     pub loaded_latency_ns: Option<Nanos>,
+    /// Share of the datagrams that did not arrive, 0 to 1; `None` of a transport that loses nothing, and in older records.
+    #[serde(default)]
+    pub lost: Option<f64>,
     /// Share of processor time that the hypervisor took away meanwhile, 0 to 1; the worse machine's.
     pub steal: f64,
     /// Share of the window in which a processor quota or heat held the workload's processors back, 0 to 1; the worse

@@ -21,7 +21,7 @@ pub const NO_ROOM: &str = "no room in the budget";
 
 #[derive(Debug)]
 pub(crate) struct Climb {
-    incumbent: Cell,
+    pub(super) incumbent: Cell,
     queue: Queue,
     /// What cannot matter as things stand; reported at the end, for a kept step can change it.
     idle: Vec<Candidate>,
@@ -31,7 +31,7 @@ pub(crate) struct Climb {
     /// Whether the bottleneck may have moved since the run last looked at it.
     watch_due: bool,
     step: Option<Step>,
-    standing: Standing,
+    pub(super) standing: Standing,
     left_out: LeftOut,
     totals: Totals,
     ledger: Ledger,

@@ -3,6 +3,7 @@
 use landspeed_record::{Candidate, Cell, Estimate};
 use landspeed_units::Nanos;
 
+use super::bound::Bound;
 use super::comparison::Comparison;
 use super::queue::interact;
 use crate::Metric;
@@ -38,21 +39,20 @@ impl Kept {
 pub(crate) struct Standing {
     pub(crate) start: Cell,
     pub(crate) kept: Vec<Kept>,
+    pub(crate) bound: Option<Bound>,
 }
 
 impl Standing {
     pub(crate) fn new(start: Cell) -> Self {
-        Standing { start, kept: Vec::new() }
+        Standing { start, kept: Vec::new(), bound: None }
     }
 
-    /// The setting with the kept steps, those at `without` left out.
+    /// The setting with the kept steps, those at `without` left out, within the bound.
     pub(crate) fn cell(&self, without: &[usize]) -> Cell {
         let stays = |(i, kept): &(usize, &Kept)| kept.dropped.is_none() && !without.contains(i);
-        self.kept
-            .iter()
-            .enumerate()
-            .filter(stays)
-            .fold(self.start.clone(), |cell, (_, kept)| cell.with(&kept.candidate.change))
+        let kept = self.kept.iter().enumerate().filter(stays).map(|(_, kept)| &kept.candidate.change);
+        let bound = self.bound.iter().map(|bound| &bound.change);
+        kept.chain(bound).fold(self.start.clone(), |cell, change| cell.with(change))
     }
 
     /// Kept steps that are still part of the setting: not dropped, and not overwritten whole by a later one.

@@ -7,6 +7,7 @@
 //! it, `check` for the final trials.
 
 mod advice;
+mod bound;
 mod check;
 mod climb;
 mod comparison;
@@ -24,6 +25,7 @@ mod words;
 use landspeed_record::{Arm, Candidate, Cell, Figures, Gain, StepLine, StepSummary, VerdictLine};
 use landspeed_units::Nanos;
 
+pub use bound::Bound;
 use check::Check;
 pub(crate) use check::gain;
 use climb::Climb;
@@ -207,7 +209,7 @@ impl Ladder {
     /// way round. Those that were tried keep their answer. `placebos` are the same against what stands now: a value that is
     /// equivalent to the one at the start need not be so any more.
     pub fn replan(&mut self, candidates: Vec<Candidate>, placebos: &[Candidate]) {
-        if self.check.is_none() && self.finished.is_none() {
+        if self.climbs() {
             self.climb.replan(candidates, placebos);
         }
     }
@@ -215,8 +217,20 @@ impl Ladder {
     /// Takes a verdict on what stands: until a step is kept, candidates that its remedies name are tried first, in
     /// its order. How a step is judged is not touched by it.
     pub fn advise(&mut self, line: &VerdictLine) {
-        if self.check.is_none() && self.finished.is_none() {
+        if self.climbs() {
             self.climb.advise(line);
+        }
+    }
+
+    /// Whether steps are still to come, and not the final check.
+    pub fn climbs(&self) -> bool {
+        self.check.is_none() && self.finished.is_none()
+    }
+
+    /// Takes a bound that a search has found; the candidates should be planned again after it ([`Ladder::replan`]).
+    pub fn bound(&mut self, bound: Bound) {
+        if self.climbs() {
+            self.climb.bound(bound, &mut self.run);
         }
     }
 

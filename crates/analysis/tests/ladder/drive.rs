@@ -62,11 +62,20 @@ pub(crate) fn drive(
 pub(crate) fn drive_advised(
     candidates: Vec<Candidate>,
     rules: Rules,
+    world: impl FnMut(&Asked<'_>) -> Figures,
+    judge: impl Fn(&Cell) -> Verdict,
+) -> Run {
+    let plan = Line::Plan { start: Cell::default(), candidates: candidates.clone() };
+    drive_on((Ladder::new(Cell::default(), candidates, rules), plan), world, judge)
+}
+
+/// The same of a ladder that has its first words behind it.
+pub(crate) fn drive_on(
+    (mut ladder, plan): (Ladder, Line),
     mut world: impl FnMut(&Asked<'_>) -> Figures,
     judge: impl Fn(&Cell) -> Verdict,
 ) -> Run {
-    let mut lines = vec![Line::Plan { start: Cell::default(), candidates: candidates.clone() }];
-    let mut ladder = Ladder::new(Cell::default(), candidates, rules);
+    let mut lines = vec![plan];
     let (mut notes, mut pairs, mut watched) = (Vec::new(), Vec::new(), Vec::new());
     let (mut used, mut numbers) = (Nanos(0), [0; 2]);
     for _ in 0..5_000 {

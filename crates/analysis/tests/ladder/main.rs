@@ -1,6 +1,7 @@
 //! Whole runs of the ladder in worlds whose effects are known.
 
 mod advised;
+mod bound;
 mod drive;
 mod proof;
 mod rules;

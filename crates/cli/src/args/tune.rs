@@ -42,6 +42,9 @@ pub(crate) struct TuneArgs {
     /// Start from these settings
     #[arg(long, value_enum)]
     pub(crate) baseline: Option<BaselineArg>,
+    /// Hold these settings, laid over the baseline: what your program is bound to, such as write-size=1472
+    #[arg(long, value_name = "KNOB=VALUE,...", hide_short_help = true, conflicts_with = "record_run")]
+    pub(crate) set: Option<String>,
     /// Time for the whole run; at least a quarter is the final check
     #[arg(long, default_value = "7m", value_parser = parse_duration)]
     pub(crate) budget: Nanos,

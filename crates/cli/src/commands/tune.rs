@@ -163,7 +163,8 @@ fn with_own_names(args: TuneArgs) -> Result<TuneArgs> {
 fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
     let baseline =
         args.baseline.unwrap_or(if named.in_lab() { BaselineArg::Sc03 } else { BaselineArg::Found });
-    let against: Option<Settings> = args.against.as_deref().map(parse_settings).transpose()?;
+    let settings = |text: &Option<String>| text.as_deref().map(parse_settings).transpose();
+    let (held, against): (Option<Settings>, _) = (settings(&args.set)?, settings(&args.against)?);
     let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()) ^ seconds());
     let command = match args.seed {
         Some(_) => data::command_line(),
@@ -181,6 +182,7 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
             BaselineArg::Sc03 => Baseline::Sc03,
         },
         budget: args.budget,
+        held: held.unwrap_or_default(),
         only: args.only.clone(),
         skip: args.skip.clone(),
         explain: !args.no_explain,

@@ -1,6 +1,8 @@
 //! A tuning run: climbs the ladder that `analysis` decides, on a pair of hosts, and puts everything
 //! back at the end, whatever happened.
 
+mod bound;
+mod budget;
 mod confirm;
 mod look;
 mod plan;
@@ -40,6 +42,8 @@ pub struct TuneOptions {
     pub goal: Goal,
     pub transport: &'static dyn Transport,
     pub baseline: Baseline,
+    /// Settings that are laid over the baseline and stay so.
+    pub held: Settings,
     pub budget: Nanos,
     /// Only these knobs, where not empty.
     pub only: Vec<String>,
@@ -63,6 +67,11 @@ pub struct TuneOptions {
 }
 
 impl TuneOptions {
+    /// What no step and no placebo changes.
+    fn untouched(&self) -> Vec<String> {
+        self.skip.iter().chain(self.held.keys()).cloned().collect()
+    }
+
     /// Whether the run looks at what holds the path back: that says nothing of the idle round trip.
     pub fn looks(&self) -> bool {
         self.explain && self.goal != Goal::Latency
@@ -78,8 +87,16 @@ pub fn tune(
 ) -> Result<TuneSummary, Error> {
     let began = Instant::now();
     let ((findings, confirmation, verdicts), restored) = pair.tuned(|pair| {
-        let mut run =
-            Run { pair, plan: &plan, options, sink: &mut *sink, began, verdicts: 0, kept: String::new() };
+        let mut run = Run {
+            pair,
+            plan: &plan,
+            options,
+            sink: &mut *sink,
+            began,
+            verdicts: 0,
+            searches: 0,
+            kept: String::new(),
+        };
         let findings = run.climb()?;
         let confirmation = run.confirm(&findings)?;
         run.trying("restore", "restoring")?;

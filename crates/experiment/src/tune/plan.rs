@@ -5,7 +5,7 @@ use landspeed_factor::{Filter, On, Planner};
 use landspeed_record::{Candidate, Cell, Finding, Settings};
 use landspeed_units::Nanos;
 
-use super::{Baseline, TuneOptions, look};
+use super::{Baseline, TuneOptions, bound, budget, look};
 use crate::factors::{all_factors, factors, flow};
 use crate::trial::Timing;
 use crate::{Error, Pair, curve};
@@ -26,7 +26,7 @@ pub struct TunePlan {
     pub budget: Nanos,
     /// About how long a look at what holds the path back takes; `None` where the run does not look.
     look: Option<Nanos>,
-    /// About how long the first curves take.
+    /// About how long the first curves take, and the search of a transport without a window.
     curve: Nanos,
 }
 
@@ -66,6 +66,7 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
         Baseline::Found => (found, Vec::new()),
         Baseline::Sc03 => overlay(&found, sc03())?,
     };
+    let start = overlay_all(&start, &options.held)?;
     let candidates = candidates(pair, &start, options, &[])?;
     let against = match &options.against {
         Some(settings) => Some(overlay_all(&start, settings)?),
@@ -77,7 +78,7 @@ pub fn plan(pair: &Pair, options: &TuneOptions) -> Result<TunePlan, Error> {
     let scale = if timing.fine { 1.0 } else { timing.block().0 as f64 / usual as f64 };
     let budget = Nanos((options.budget.0 as f64 * scale) as u64);
     let look = options.looks().then(|| look::time(pair.path.rtt_ns));
-    let curve = curve::time(timing, pair.link_rate());
+    let curve = curve::time(timing, pair.link_rate()) + bound::time(options) + budget::time(options);
     Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget, look, curve })
 }
 
@@ -89,7 +90,8 @@ pub(super) fn candidates(
     options: &TuneOptions,
     findings: &[Finding],
 ) -> Result<Vec<Candidate>, Error> {
-    let filter = Filter { only: &options.only, skip: &options.skip };
+    let skip = options.untouched();
+    let filter = Filter { only: &options.only, skip: &skip };
     planned(pair, cell, options, |planner| {
         let mut candidates = planner.candidates(&filter)?;
         let remedies = findings.iter().flat_map(|finding| &finding.remedies);
@@ -123,7 +125,7 @@ impl Placebos {
 /// The placebos of a run against what stands in `cell`: two scopes of a device, a network namespace and a flow, drawn by
 /// the run's seed from those that the hosts have.
 pub fn placebos(pair: &Pair, cell: &Cell, options: &TuneOptions) -> Placebos {
-    let mut known = planned(pair, cell, options, |planner| planner.placebos(&options.skip));
+    let mut known = planned(pair, cell, options, |planner| planner.placebos(&options.untouched()));
     let turned = (options.seed % known.len().max(1) as u64) as usize;
     known.rotate_left(turned);
     let mut chosen = Placebos::default();

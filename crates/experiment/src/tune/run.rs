@@ -21,6 +21,8 @@ pub(super) struct Run<'a> {
     pub(super) began: Instant,
     /// How often it looked at what holds the path back.
     pub(super) verdicts: u32,
+    /// How often it searched for what the path carries.
+    pub(super) searches: u32,
     pub(super) kept: String,
 }
 
@@ -44,8 +46,10 @@ impl Run<'_> {
     pub(super) fn climb(&mut self) -> Result<Findings, Error> {
         self.preface()?;
         self.pair.set(&self.plan.start)?;
-        curve(self.pair, &self.plan.start, "curve-start", self.plan.timing, self.used(), self.sink)?;
         let mut ladder = Ladder::new(self.plan.start.clone(), self.plan.candidates.clone(), self.rules());
+        let stands = self.bound(&mut ladder, &self.plan.start)?;
+        self.budget(&stands, "")?;
+        self.curve(&stands, "curve-start")?;
         let findings = loop {
             if self.sink.stop() {
                 ladder.stop();
@@ -59,10 +63,18 @@ impl Run<'_> {
             }
         };
         if !self.sink.stop() {
-            self.pair.set(&findings.final_cell)?;
-            curve(self.pair, &findings.final_cell, "curve-final", self.plan.timing, self.used(), self.sink)?;
+            self.curve(&findings.final_cell, "curve-final")?;
         }
         Ok(findings)
+    }
+
+    /// The curves of a setting. One that a host refuses costs itself: no datagram of many fragments may get through.
+    fn curve(&mut self, cell: &Cell, step: &str) -> Result<(), Error> {
+        self.pair.set(cell)?;
+        match curve(self.pair, cell, step, self.plan.timing, self.used(), self.sink) {
+            Err(error) if refused(&error) => self.note(format!("could not measure over sizes: {error}")),
+            other => other,
+        }
     }
 
     pub(super) fn rules(&self) -> Rules {
@@ -103,14 +115,18 @@ impl Run<'_> {
 
     /// A decision; what is worth trying may look different after one that was kept.
     fn decided(&mut self, ladder: &mut Ladder, step: Box<StepLine>) -> Result<(), Error> {
-        if step.summary.kept {
+        let is_kept = step.summary.kept && step.summary.blocks > 0 && ladder.climbs();
+        if is_kept {
             let stands = &step.candidate;
             let renewed = placebos(self.pair, stands, self.options).changes;
             ladder.replan(candidates(self.pair, stands, self.options, &[])?, &renewed);
             self.kept.clone_from(&step.summary.id);
         }
+        let kept = is_kept.then(|| (step.candidate.clone(), step.summary.id.clone()));
         self.sink.line(&Line::Step(step))?;
-        Ok(())
+        let Some((cell, id)) = kept else { return Ok(()) };
+        let stands = self.bound(ladder, &cell)?;
+        self.budget(&stands, &id)
     }
 
     /// Looks at what holds the path back and tells the ladder. A look that a host refuses costs the order, not the

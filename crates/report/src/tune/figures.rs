@@ -28,7 +28,7 @@ pub(super) fn table(summary: &TuneSummary) -> Table {
         let told = word(change.map(|e| figure.better(e)), is_guard);
         row(figure.called().row, [&summary.start, &summary.final_].map(|of| shown(figure, of)), change, told)
     });
-    Table::new("Before and after", "stacked", columns).rows(rows).rows(loaded(summary))
+    Table::new("Before and after", "stacked", columns).rows(rows).rows(loaded(summary)).rows(lost(summary))
 }
 
 fn row(name: &str, [before, after]: [Cell; 2], change: Option<Estimate>, told: &str) -> Row {
@@ -52,6 +52,24 @@ fn loaded(summary: &TuneSummary) -> Option<Row> {
     };
     Some(row("RTT under load", [before.into(), after.into()], change, told))
 }
+
+/// The share of datagrams that did not arrive, where there were any.
+fn lost(summary: &TuneSummary) -> Option<Row> {
+    let [before, after] = [summary.start.lost?, summary.final_.lost?];
+    let percent = |share: f64| match 100.0 * share {
+        some if share > 0.0 && some < 0.01 => "< 0.01 %".to_owned(),
+        some => format!("{some:.2} %"),
+    };
+    let told = match before - after {
+        less if less > WORTH_TELLING => "better",
+        less if less < -WORTH_TELLING => "worse",
+        _ => "same",
+    };
+    Some(row("datagrams lost", [percent(before).into(), percent(after).into()], None, told))
+}
+
+/// A difference in what is lost from which on a reader should look.
+const WORTH_TELLING: f64 = 0.001;
 
 /// A figure with its unit.
 fn shown(figure: Primary, of: &Figures) -> Cell {

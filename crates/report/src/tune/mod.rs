@@ -4,6 +4,7 @@ pub(crate) mod answer;
 mod brief;
 mod figures;
 mod hosts;
+mod overheads;
 mod steps;
 mod verdicts;
 
@@ -21,6 +22,7 @@ pub fn tune(summary: &TuneSummary, record: &Record, named: &str) -> Document {
     let sections = [
         ladder(summary, record),
         verdicts::section(summary, record),
+        overheads::section(summary, record),
         levels(summary, record),
         curves(record),
         steps::section(summary),

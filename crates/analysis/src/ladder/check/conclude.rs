@@ -16,6 +16,9 @@ pub(super) fn conclude(check: Check, run: &mut RunState) -> Findings {
     let doubts = doubts(&check, run);
     let of = |role: Role| check.slots.iter().find(|s| s.role == role).map(|s| &s.comparison.series);
     let (start, final_) = of(Role::Final).map(Series::centers).unwrap_or_default();
+    if let Some(bound) = &check.standing.bound {
+        bound.revise(final_.lost, run);
+    }
     let measured = of(Role::Final).is_some_and(|series| series.counted() > 0);
     if !measured {
         run.say_void("the final setting was not compared with the start: no block was measured");

@@ -1,0 +1,62 @@
+//! What a datagram costs each part of the path over sizes, at the start and after each kept step.
+
+use landspeed_analysis::{BUDGET, figures};
+use landspeed_observer::COST;
+use landspeed_record::{Cell, Line, Trial};
+use landspeed_transport::Delivery;
+use landspeed_transport::settings::WRITE_SIZE;
+use landspeed_units::Nanos;
+use landspeed_workload::stream;
+
+use super::run::Run;
+use crate::block::refused;
+use crate::{Error, TuneOptions, Watching};
+
+/// Payloads; one that the setting does not take is left out.
+const SIZES: [u64; 5] = [128, 512, 1472, 8192, 32_768];
+/// Length of each stream: at about 1 kHz, 250 samples of each busy processor.
+const STREAM: Nanos = Nanos::millis(250);
+/// Start-up, opening flows, naming the symbols that were seen.
+const AROUND: Nanos = Nanos::millis(150);
+
+fn measures(options: &TuneOptions) -> bool {
+    options.explain && options.transport.about().delivery == Delivery::Datagrams
+}
+
+/// About how long one takes.
+pub(super) fn time(options: &TuneOptions) -> Nanos {
+    if measures(options) { (STREAM + AROUND).times(SIZES.len() as u64) } else { Nanos(0) }
+}
+
+impl Run<'_> {
+    /// Measures the budget of `cell`, which stands after the step `after`.
+    pub(super) fn budget(&mut self, cell: &Cell, after: &str) -> Result<(), Error> {
+        if !measures(self.options) || self.sink.stop() {
+            return Ok(());
+        }
+        let step = format!("{BUDGET} {after}").trim_end().to_owned();
+        self.trying(&step, "measuring over sizes: what a datagram costs host, driver and link")?;
+        self.pair.set(cell)?;
+        for size in SIZES {
+            match self.budget_of(cell, (&step, size)) {
+                // Fragments cannot be segments, and at worst none of them arrives.
+                Err(error) if refused(&error) => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    fn budget_of(&mut self, cell: &Cell, (step, size): (&str, u64)) -> Result<(), Error> {
+        let at_ns = self.used();
+        let mut cell = cell.clone();
+        cell.flow.insert(WRITE_SIZE.name.to_owned(), size.to_string());
+        let watching = Watching { observers: vec![COST.name.to_owned()], ..Watching::default() };
+        let [a, b] =
+            self.pair.run_watched(stream::spec(STREAM), &cell.flow, self.plan.timing.warm_up, &watching)?;
+        let figures = figures(&a, &b, (&self.pair.a.facts, &self.pair.b.facts), None);
+        let trial = Trial { step: step.to_owned(), at_ns, cell, a, b, figures, ..Trial::default() };
+        self.sink.line(&Line::Trial(Box::new(trial)))?;
+        Ok(())
+    }
+}

@@ -1,0 +1,123 @@
+//! The overheads of datagrams: where their time goes at each setting that stood, and what removing each brought, beside the
+//! paper that removed them one by one (jin-yoo-2007).
+
+use landspeed_analysis::{Budget, SizeBudget, Stage, budgets};
+use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
+
+use crate::block::{Block, Cell, Column, ColumnKind, Look, Row, Section, Table, Text, code};
+use crate::words::{self, Outcome, Primary};
+
+/// An overhead, the settings that remove it here, and what that was worth to the paper.
+struct Overhead {
+    name: &'static str,
+    knobs: &'static [&'static str],
+    paper: &'static str,
+}
+
+static OVERHEADS: &[Overhead] = &[
+    Overhead { name: "fragmentation", knobs: &["mtu", "write-size"], paper: "1.84x at 32 KB (3.1)" },
+    Overhead {
+        name: "checksum",
+        knobs: &["tx-checksum", "rx-checksum", "no-checksum"],
+        paper: "1.44x (3.2)",
+    },
+    Overhead {
+        name: "copy",
+        knobs: &["zerocopy-send"],
+        paper: "1.78x behind the checksum, 2.56x both (3.3)",
+    },
+    Overhead { name: "scattered buffers", knobs: &["scatter-gather"], paper: "1.10x (4.1)" },
+    Overhead {
+        name: "work on each packet",
+        knobs: &["datagram-send", "datagram-receive", "tx-udp-segmentation", "gro"],
+        paper: "3x for small and medium sizes (4.2)",
+    },
+    Overhead {
+        name: "interrupts",
+        knobs: &["busy-poll", "gro-flush-timeout", "napi-defer-hard-irqs", "threaded-napi"],
+        paper: "with the above (4.2)",
+    },
+];
+
+/// Nothing where the run measured no budget: it was not about datagrams.
+pub(super) fn section(summary: &TuneSummary, record: &Record) -> Section {
+    let section = Section::new("overheads", "Overheads of a datagram");
+    let budgets = budgets(record);
+    if budgets.is_empty() {
+        return section;
+    }
+    let about = "What a datagram costs each part of the path at the start and after each kept step. The part that takes longest \
+                 is what the others wait for. Hosts and drivers are processor time; the driver's part is sampled. On a pair of \
+                 virtual devices the receiver's driver runs on the sender's processor and is counted there.";
+    section
+        .with(Block::text(about))
+        .all(parts(&budgets, summary).some())
+        .with(Block::heading("Removed, beside Jin and Yoo"))
+        .all(removed(summary).some())
+}
+
+fn parts(budgets: &[Budget], summary: &TuneSummary) -> Table {
+    let mut columns = vec![Column::words("At"), Column::number("Size")];
+    columns.extend(Stage::ALL.map(|stage| Column::number(stage.name())));
+    columns.extend([Column::number("Lost"), Column::words("Longest")]);
+    let rows = budgets.iter().flat_map(|budget| {
+        let row = |(index, size): (usize, &SizeBudget)| {
+            let at = if index == 0 { moment(budget, summary) } else { Text::default() };
+            part(at, size)
+        };
+        budget.sizes.iter().enumerate().map(row).collect::<Vec<_>>()
+    });
+    Table::new("Time of a datagram", "steps", columns).captioned("Nanoseconds for a datagram.").rows(rows)
+}
+
+fn part(at: Text, size: &SizeBudget) -> Row {
+    let time = |stage| Cell::from(size.of(stage).map(|ns| Cell::number(ns, format!("{ns:.0}"))));
+    let mut cells: Vec<Cell> = vec![at.into(), size.size.into()];
+    cells.extend(Stage::ALL.map(time));
+    cells.push(Cell::number(size.lost, format!("{:.1} %", 100.0 * size.lost)));
+    cells.push(size.largest().map_or("", Stage::name).into());
+    Row::from(cells)
+}
+
+/// "the start", or the kept step after which it was measured.
+fn moment(budget: &Budget, summary: &TuneSummary) -> Text {
+    let step = summary.steps.iter().find(|step| step.id == budget.after);
+    step.map_or_else(
+        || "the start".into(),
+        |step| Text::from("after ").with(Look::Code, words::setting(step)),
+    )
+}
+
+fn removed(summary: &TuneSummary) -> Table {
+    let columns = vec![
+        Column::words("Overhead"),
+        Column::words("Step"),
+        Column::of(ColumnKind::Estimate, "Rate"),
+        Column::words("Answer"),
+        Column::words("Jin and Yoo"),
+    ];
+    let rows = OVERHEADS.iter().flat_map(|overhead| {
+        let steps: Vec<&StepSummary> = summary
+            .steps
+            .iter()
+            .filter(|step| step.blocks > 0 && !step.placebo && overhead.knobs.contains(&step.knob.as_str()))
+            .collect();
+        match steps.as_slice() {
+            [] => vec![row(overhead.name, Text::from("not tried here"), (None, ""), overhead.paper)],
+            steps => steps.iter().enumerate().map(|(index, step)| of_step(overhead, index, step)).collect(),
+        }
+    });
+    Table::new("Overheads removed", "steps", columns)
+        .captioned("The rate with the step over the rate without it, and what the paper gained by removing the same.")
+        .rows(rows)
+}
+
+fn of_step(overhead: &Overhead, index: usize, step: &StepSummary) -> Row {
+    let (name, paper) = if index == 0 { (overhead.name, overhead.paper) } else { ("", "") };
+    let measured = (Primary::Rate.of_step(step), Outcome::of(step).told().brief);
+    row(name, code(words::setting(step)), measured, paper)
+}
+
+fn row(name: &str, step: Text, (rate, answer): (Option<Estimate>, &str), paper: &str) -> Row {
+    Row::from(vec![name.into(), step.into(), Cell::from(rate), answer.into(), paper.into()])
+}
