@@ -9,7 +9,7 @@ CARGO ?= cargo
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 TOOLS := $(CURDIR)/target/tools
 
-.PHONY: budgets tune test build setup setup-test disturbed check experiments capacity lint dist deb static test-dist docs bench kills undo placebos false-keeps grid-coverage faults agree fuzz-cc cc-linux bench-wan bench-watching clean
+.PHONY: budgets tune test build setup setup-test disturbed check experiments capacity lint dist deb static test-dist docs bench bench-udp kills undo placebos false-keeps grid-coverage faults agree fuzz-cc cc-linux bench-wan bench-watching clean
 
 tune: build
 	$(SUDO) target/release/landspeed tune --html landspeed.html
@@ -87,6 +87,13 @@ docs:
 bench: build
 	@.ci/install ip:iproute2 iperf3 sockperf qperf taskset:util-linux sysctl:procps
 	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench
+
+# landspeed's datagrams beside iperf3, nuttcp, sockperf and plain loops in C in one lab, in rounds of random order: figures, no
+# verdict by time (four minutes, on a machine left alone).
+ROUNDS ?= 12
+bench-udp: build
+	@.ci/install ip:iproute2 iperf3 nuttcp sockperf taskset:util-linux timeout:coreutils sysctl:procps
+	$(SUDO) env "PATH=$$PATH" $(CARGO) run --release --quiet --locked -p xtask -- bench-udp --rounds $(ROUNDS)
 
 # Is the least budget that tune names enough for an answer, and does a run say the same on terminals of two widths, in a
 # pipe, without colours and in ASCII? Three minutes, on a machine left alone: beside other work a step may stay undecided.

@@ -8,6 +8,8 @@
 //! same interval), of its own processes; beside it stands landspeed's of its workers, and as it reports it, with ksoftirqd,
 //! which leans against landspeed.
 
+pub(crate) mod udp;
+
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -25,6 +27,9 @@ use crate::stop;
 
 const CONFIDENCE: f64 = 0.95;
 const SERVER: &str = "198.51.100.2";
+
+/// `timeout` ends a program after this many seconds.
+const LIMIT: &str = "60";
 
 /// One figure of one tool.
 type Measure = fn(&Bench) -> Result<Vec<f64>>;
@@ -166,7 +171,8 @@ impl Bench {
 
     fn landspeed(&self, args: &[&str]) -> Result<Value> {
         let ends = [&self.client, &self.server].map(|name| format!("netns:{name}"));
-        json(Command::new(&self.landspeed).args(args).args(ends).stdin(Stdio::null()))
+        let bounded = [LIMIT.as_ref(), self.landspeed.as_os_str()];
+        json(Command::new("timeout").args(bounded).args(args).args(ends).stdin(Stdio::null()))
     }
 
     fn stream(&self, placement: &str, write_size: &str) -> Result<Vec<f64>> {

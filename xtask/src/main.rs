@@ -48,6 +48,8 @@ enum Task {
     Notices,
     /// landspeed's workloads against the tools that people use today.
     Bench(bench::Options),
+    /// Datagrams of landspeed against those of the tools that people use today.
+    BenchUdp(bench::udp::Options),
     /// Real decisions between equal settings, in the lab.
     Placebos(placebos::Options),
     /// Simulated runs: false keeps, power and guards under each kind of noise.
@@ -77,6 +79,7 @@ fn main() -> ExitCode {
         Task::Docs => docs::write(root),
         Task::Notices => notices::print(root),
         Task::Bench(options) => bench::run(&options),
+        Task::BenchUdp(options) => bench::udp::run(&options),
         Task::Placebos(options) => placebos::run(&options),
         Task::FalseKeeps(options) => false_keeps::run(&options),
         Task::Faults(options) => faults::run(&options),
@@ -127,6 +130,7 @@ mod tests {
             "xtask placebos --decisions 10",
             "xtask false-keeps --runs 200 --only drift",
             "xtask bench --only two --blocks 60",
+            "xtask bench-udp --rounds 3 --seconds 2 --seed 4",
             "xtask capacity --runs 5",
             "xtask grid-coverage --grids 400 --only loud",
             "xtask faults --only loss --seed 3",

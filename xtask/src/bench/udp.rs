@@ -1,0 +1,383 @@
+//! `make bench-udp`: datagrams of 1472 B by landspeed, by the tools that people use today and by plain loops in C
+//! (`udp.c`), all between the same two namespaces, in rounds of random order. Prints a table with intervals; judges nothing,
+//! so it is no timed test.
+//!
+//! Everyone sends as fast as it can, from the first core to the first of the upper half. What counts is what the receiving
+//! program took, over the time for which the sender sent. landspeed and the loops count it themselves. For the tools the kernel
+//! does, Udp of /proc/net/snmp in both namespaces, because sockperf's receiver tells nothing; it would count datagrams that
+//! UDP_SEGMENT or UDP_GRO joined as one.
+
+use std::mem::MaybeUninit;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+use clap::Args;
+use landspeed_stats::{estimate, mean_and_deviation, mean_interval};
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use super::{Bench, CONFIDENCE, LIMIT, SERVER, last_number, number, text};
+
+/// Payload of a datagram: with the headers of UDP and IPv4 the MTU of Ethernet.
+const SIZE: f64 = 1472.0;
+const SIZE_TEXT: &str = "1472";
+
+/// Who sends, and which of landspeed's ways does the same.
+struct Subject {
+    name: &'static str,
+    /// Of [`SUBJECTS`]; its own place for landspeed.
+    ours: usize,
+    run: fn(&Lab) -> Result<Run>,
+}
+
+/// What one run came to.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    arrived: f64,
+    sent: f64,
+    seconds: f64,
+    /// Of both ends while they sent and received; of the tools and loops from start to end, which is little more.
+    cpu_s: f64,
+    /// Of every program that the run started, from start to end.
+    programs_s: f64,
+}
+
+const SUBJECTS: &[Subject] = &[
+    Subject { name: "landspeed, plain", ours: 0, run: |lab| lab.landspeed("plain", "plain") },
+    Subject { name: "landspeed, batch", ours: 1, run: |lab| lab.landspeed("batch", "batch") },
+    Subject { name: "landspeed, gso and gro", ours: 2, run: |lab| lab.landspeed("gso", "gro") },
+    Subject { name: "iperf3 -u -b 0", ours: 0, run: Lab::iperf3 },
+    Subject { name: "nuttcp -u -R0", ours: 0, run: Lab::nuttcp },
+    Subject { name: "sockperf throughput", ours: 0, run: Lab::sockperf },
+    Subject { name: "loop in C, send and recv", ours: 0, run: |lab| lab.plain_loop("plain", "plain") },
+    Subject {
+        name: "loop in C, sendmmsg and recvmmsg",
+        ours: 1,
+        run: |lab| lab.plain_loop("batch", "batch"),
+    },
+    Subject { name: "loop in C, UDP_SEGMENT and UDP_GRO", ours: 2, run: |lab| lab.plain_loop("gso", "gro") },
+];
+
+/// How much to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Rounds; each runs everyone once.
+    #[arg(long, default_value_t = 10)]
+    rounds: usize,
+    /// Seconds of each run.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=20))]
+    seconds: u32,
+    /// Another seed draws other orders.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// Measures all rounds and prints the table.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    ensure!(options.rounds > 1, "--rounds is below 2: there is no interval of one");
+    let lab = Lab::new(options.seconds)?;
+    let mut dice = ChaCha8Rng::seed_from_u64(options.seed);
+    let mut runs = vec![Vec::new(); SUBJECTS.len()];
+    for round in 1..=options.rounds {
+        eprintln!("round {round} of {}", options.rounds);
+        let mut order: Vec<usize> = (0..SUBJECTS.len()).collect();
+        order.shuffle(&mut dice);
+        for which in order {
+            ensure!(!lab.bench.stop.load(Ordering::Relaxed), "stopped in round {round}");
+            let subject = &SUBJECTS[which];
+            let run = (subject.run)(&lab).with_context(|| subject.name)?;
+            ensure!(run.arrived > 0.0 && run.cpu_s > 0.0, "{}: a run measured nothing", subject.name);
+            runs[which].push(run);
+        }
+    }
+    print(options, &runs);
+    Ok(())
+}
+
+fn print(Options { rounds, seconds, seed }: &Options, runs: &[Vec<Run>]) {
+    println!(
+        "{rounds} rounds of {seconds} s runs, seed {seed}; ratios and differences: landspeed's same way and the row's, \
+         {:.0} % intervals\n",
+        CONFIDENCE * 100.0
+    );
+    println!(
+        "| | datagrams/s | Gb/s | lost | MB per CPU-second | rate: landspeed over it | bytes per CPU-second | the same, whole \
+         programs | lost: landspeed less it, points |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|");
+    for (subject, theirs) in SUBJECTS.iter().zip(runs) {
+        println!("{}", row(subject, &runs[subject.ours], theirs));
+    }
+}
+
+fn row(subject: &Subject, ours: &[Run], theirs: &[Run]) -> String {
+    let mean = |figure: fn(&Run) -> f64| {
+        mean_and_deviation(&theirs.iter().map(|run| figure(run).ln()).collect::<Vec<_>>()).0.exp()
+    };
+    let lost = 100.0 * mean_and_deviation(&theirs.iter().map(Run::loss).collect::<Vec<_>>()).0;
+    let rate = mean(Run::rate);
+    let figures = format!(
+        "{} | {rate:.0} | {:.2} | {lost:.1} % | {:.0}",
+        subject.name,
+        rate * SIZE * 8e-9,
+        mean(Run::bytes_per_cpu_s) / 1e6
+    );
+    if std::ptr::eq(ours, theirs) {
+        return format!("| {figures} | | | | |");
+    }
+    let ratio = |figure: fn(&Run) -> f64| {
+        let logs: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| (figure(a) / figure(b)).ln()).collect();
+        let e = estimate(&logs, CONFIDENCE);
+        format!("{:.3} [{:.3}, {:.3}]", e.ratio, e.low, e.high)
+    };
+    let points: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| 100.0 * (a.loss() - b.loss())).collect();
+    let (low, high) = mean_interval(&points, CONFIDENCE).unwrap_or_default();
+    let [rate, cost, whole] = [Run::rate, Run::bytes_per_cpu_s, Run::bytes_per_cpu_s_of_programs].map(ratio);
+    format!(
+        "| {figures} | {rate} | {cost} | {whole} | {:.1} [{low:.1}, {high:.1}] |",
+        mean_and_deviation(&points).0
+    )
+}
+
+impl Run {
+    fn rate(&self) -> f64 {
+        self.arrived / self.seconds
+    }
+
+    fn loss(&self) -> f64 {
+        1.0 - self.arrived / self.sent
+    }
+
+    fn bytes_per_cpu_s(&self) -> f64 {
+        self.arrived * SIZE / self.cpu_s
+    }
+
+    fn bytes_per_cpu_s_of_programs(&self) -> f64 {
+        self.arrived * SIZE / self.programs_s
+    }
+}
+
+/// Both namespaces, and the loops in C.
+struct Lab {
+    bench: Bench,
+    loops: PathBuf,
+    seconds: u32,
+}
+
+/// The two ends of a tool.
+struct Ends<'a> {
+    server: &'a [&'a str],
+    client: &'a [&'a str],
+    /// The server ends by itself, once its client has.
+    server_ends: bool,
+}
+
+/// What both ends printed, and the processor time of both.
+struct Said {
+    client: String,
+    server: String,
+    cpu_s: f64,
+}
+
+impl Lab {
+    fn new(seconds: u32) -> Result<Lab> {
+        // No data goes by TCP here: any congestion control does.
+        let bench = Bench::new("reno")?;
+        let loops = bench.landspeed.with_file_name("bench-udp-loops");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/bench/udp.c");
+        text(Command::new("cc").args(["-O2", "-Wall", "-o"]).arg(&loops).arg(source))?;
+        Ok(Lab { bench, loops, seconds })
+    }
+
+    /// No warm-up, so that all that arrives counts, as of the others.
+    fn landspeed(&self, send: &str, receive: &str) -> Result<Run> {
+        let set = format!(
+            "placement=neighbours,write-size={SIZE_TEXT},read-size=65536,datagram-send={send},datagram-receive={receive}"
+        );
+        let time = format!("{}s", self.seconds);
+        let args = ["measure", "stream", "--json", "--transport", "udp", "--warm-up", "0s", "--time", &time];
+        let before = children_ran_s()?;
+        let report = self.bench.landspeed(&[&args[..], &["--set", &set]].concat())?;
+        let programs_s = children_ran_s()? - before;
+        let at = |figure: &str| number(&report, figure);
+        let notes = report["notes"].as_array().context("no notes")?;
+        let (lost, expected) =
+            notes.iter().filter_map(|note| lost_of(note.as_str()?)).next().context("no loss")?;
+        Ok(Run {
+            arrived: at("/streams/0/received_bytes")? / SIZE,
+            // By the receiver: of each datagram it knows the number.
+            sent: at("/streams/0/received_bytes")? / SIZE * expected / (expected - lost),
+            seconds: at("/streams/0/window_ns")? / 1e9,
+            cpu_s: (at("/cpu/0/workload_ns")? + at("/cpu/1/workload_ns")?) / 1e9,
+            programs_s,
+        })
+    }
+
+    fn iperf3(&self) -> Result<Run> {
+        let time = self.seconds.to_string();
+        self.tool(
+            &Ends {
+                server: &["iperf3", "-s", "-1", "-p", "5301"],
+                client: &[
+                    "iperf3", "-c", SERVER, "-p", "5301", "-u", "-b", "0", "-l", SIZE_TEXT, "-t", &time, "-J",
+                ],
+                server_ends: true,
+            },
+            |said| {
+                // A warning follows the document.
+                let report = serde_json::Deserializer::from_str(said).into_iter::<Value>().next()?.ok()?;
+                number(&report, "/end/sum_sent/seconds").ok()
+            },
+        )
+    }
+
+    fn nuttcp(&self) -> Result<Run> {
+        let (length, time) = (format!("-l{SIZE_TEXT}"), format!("-T{}", self.seconds));
+        self.tool(
+            &Ends {
+                server: &["nuttcp", "-1", "--nofork"],
+                // Without -R0 it sends 1 Mb/s.
+                client: &["nuttcp", "-u", "-R0", "-fparse", &length, &time, SERVER],
+                server_ends: true,
+            },
+            |said| said.split_whitespace().find_map(|word| word.strip_prefix("real_seconds=")?.parse().ok()),
+        )
+    }
+
+    fn sockperf(&self) -> Result<Run> {
+        let time = self.seconds.to_string();
+        self.tool(
+            &Ends {
+                server: &["sockperf", "server", "-i", SERVER, "-p", "5303"],
+                client: &["sockperf", "throughput", "-i", SERVER, "-p", "5303", "-m", SIZE_TEXT, "-t", &time],
+                server_ends: false,
+            },
+            |said| {
+                // "sockperf: Total of 512343 messages sent in 1.004 sec"
+                let line = said.lines().find(|line| line.contains("messages sent in"))?;
+                last_number(line).ok()
+            },
+        )
+    }
+
+    fn plain_loop(&self, send: &str, receive: &str) -> Result<Run> {
+        let program = self.loops.to_str().context("a path that is no text")?;
+        let said = self.both(&Ends {
+            server: &[program, "receive", receive, SERVER, "5304"],
+            client: &[program, "send", send, SERVER, "5304", &self.seconds.to_string()],
+            server_ends: true,
+        })?;
+        let sent: Vec<f64> = said.client.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let &[sent, seconds] = &sent[..] else { bail!("it said {}", said.client) };
+        Ok(Run {
+            arrived: last_number(said.server.trim())?,
+            sent,
+            seconds,
+            cpu_s: said.cpu_s,
+            programs_s: said.cpu_s,
+        })
+    }
+
+    /// Runs a tool; `seconds` finds in what the client printed how long it sent.
+    fn tool(&self, ends: &Ends<'_>, seconds: fn(&str) -> Option<f64>) -> Result<Run> {
+        let count = || -> Result<[f64; 2]> {
+            Ok([
+                self.counter(&self.bench.client, "OutDatagrams")?,
+                self.counter(&self.bench.server, "InDatagrams")?,
+            ])
+        };
+        let before = count()?;
+        let said = self.both(ends)?;
+        let after = count()?;
+        let seconds = seconds(&said.client).with_context(|| format!("no time in: {}", said.client))?;
+        let [sent, arrived] = [0, 1].map(|end| after[end] - before[end]);
+        Ok(Run { arrived, sent, seconds, cpu_s: said.cpu_s, programs_s: said.cpu_s })
+    }
+
+    fn both(&self, ends: &Ends<'_>) -> Result<Said> {
+        let before = children_ran_s()?;
+        let server =
+            self.pinned(&self.bench.server, &second_core(), ends.server).stdout(Stdio::piped()).spawn()?;
+        std::thread::sleep(Duration::from_millis(150));
+        let client = text(&mut self.pinned(&self.bench.client, "0", ends.client))?;
+        if !ends.server_ends {
+            end(&server)?;
+        }
+        let server = server.wait_with_output()?;
+        Ok(Said {
+            client,
+            server: String::from_utf8_lossy(&server.stdout).into_owned(),
+            cpu_s: children_ran_s()? - before,
+        })
+    }
+
+    /// On one core, for a bounded time. `timeout` waits for the program, so its processor time is among our children's.
+    fn pinned(&self, namespace: &str, core: &str, program: &[&str]) -> Command {
+        let mut command = self.bench.inside(namespace, "timeout");
+        command.args([LIMIT, "taskset", "-c", core]).args(program);
+        command
+    }
+
+    /// Of the namespace's UDP.
+    fn counter(&self, namespace: &str, name: &str) -> Result<f64> {
+        let all = text(self.bench.inside(namespace, "cat").arg("/proc/net/snmp"))?;
+        let [names, values] = {
+            let mut lines = all.lines().filter(|line| line.starts_with("Udp:"));
+            [lines.next(), lines.next()].map(|line| line.unwrap_or_default().split_whitespace())
+        };
+        let value = names.zip(values).find(|(known, _)| *known == name).context("no such counter of UDP")?.1;
+        Ok(value.parse()?)
+    }
+}
+
+/// Where landspeed's `placement=neighbours` puts the receiver of a lab: the first of the upper half.
+fn second_core() -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    (cores / 2).to_string()
+}
+
+/// Asks `timeout` to end what it runs.
+fn end(child: &Child) -> Result<()> {
+    kill_process(Pid::from_child(child), Signal::TERM).context("cannot end the server")
+}
+
+/// "B: 250 of 1000 datagrams were lost (25.00 %) ...": 250 and 1000.
+fn lost_of(note: &str) -> Option<(f64, f64)> {
+    let (counts, _) = note.split_once(" datagrams were lost")?;
+    let (lost, expected) = counts.rsplit_once(": ")?.1.split_once(" of ")?;
+    Some((lost.parse().ok()?, expected.parse().ok()?))
+}
+
+/// User and system time of all that this process has started and waited for, and of what those waited for.
+fn children_ran_s() -> Result<f64> {
+    // SAFETY: an rusage is valid as zeros.
+    let mut usage: libc::rusage = unsafe { MaybeUninit::zeroed().assume_init() };
+    // SAFETY: `usage` is a valid rusage for the kernel to fill.
+    let refused = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) } != 0;
+    ensure!(!refused, "getrusage: {}", std::io::Error::last_os_error());
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Ok(seconds(usage.ru_utime) + seconds(usage.ru_stime))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loss_is_read_from_what_landspeed_says() {
+        let note = "B: 250 of 1000 datagrams were lost (25.00 %), 3 came out of order, 0 twice";
+        assert_eq!(lost_of(note), Some((250.0, 1000.0)));
+        assert_eq!(lost_of("B: clocks differ: 3 of 4"), None);
+    }
+
+    #[test]
+    fn each_is_held_against_landspeeds_same_way() {
+        assert!(SUBJECTS.iter().all(|subject| SUBJECTS[subject.ours].name.starts_with("landspeed")));
+    }
+}
