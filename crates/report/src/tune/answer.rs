@@ -4,7 +4,7 @@ use landspeed_analysis::Rules;
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use landspeed_units::Nanos;
 
-use super::figures::span;
+use super::figures::{WORTH_TELLING, percent_lost, span};
 use crate::words::{self, Outcome, Primary, counted};
 
 /// Shares of processor time from which on taking them away is worth a word.
@@ -20,6 +20,11 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
             _ => "total gain",
         };
         return format!("{}; {what} {}", settings(summary), words::estimate(&gain));
+    }
+    if let Some([before, after]) = paced(summary) {
+        let span = span(Primary::of(&summary.goal), summary).map(|span| format!(" ({span})"));
+        let span = span.unwrap_or_default();
+        return format!("paced to the path: {before} -> {after} of the datagrams lost{span}");
     }
     let why = match (&summary.void, is_any_kept(summary)) {
         (Some(_), _) => ", the run is void",
@@ -39,6 +44,15 @@ pub(crate) fn proven(summary: &TuneSummary) -> Option<Estimate> {
     let gain = primary.of_gain(&summary.gain)?;
     let is_shown = primary.better(gain).low > placebos(summary).map(shown_by_nothing).fold(1.0, f64::max);
     (is_shown && summary.void.is_none() && is_any_kept(summary)).then_some(gain)
+}
+
+/// What was lost of the datagrams before and after, where a pace is what the run found and its fresh trials confirm that it loses
+/// less.
+fn paced(summary: &TuneSummary) -> Option<[String; 2]> {
+    let is_bound = |step: &StepSummary| step.kept && step.blocks == 0 && step.confirmed == Some(true);
+    let shares = [summary.start.lost?, summary.final_.lost?];
+    let holds = summary.void.is_none() && summary.steps.iter().any(is_bound);
+    (holds && shares[0] - shares[1] > WORTH_TELLING).then(|| shares.map(percent_lost))
 }
 
 /// The part of a placebo's effect that its interval proves, as a factor; 1 where it holds no change.
@@ -81,7 +95,7 @@ fn noise(summary: &TuneSummary) -> String {
 
 /// What would show more, by what this run lacked; nothing where a gain is shown.
 pub(super) fn help(summary: &TuneSummary, budget: Nanos) -> Option<String> {
-    if proven(summary).is_some() {
+    if proven(summary).is_some() || paced(summary).is_some() {
         return None;
     }
     let lost = lost(summary);

@@ -56,20 +56,23 @@ fn loaded(summary: &TuneSummary) -> Option<Row> {
 /// The share of datagrams that did not arrive, where there were any.
 fn lost(summary: &TuneSummary) -> Option<Row> {
     let [before, after] = [summary.start.lost?, summary.final_.lost?];
-    let percent = |share: f64| match 100.0 * share {
-        some if share > 0.0 && some < 0.01 => "< 0.01 %".to_owned(),
-        some => format!("{some:.2} %"),
-    };
     let told = match before - after {
         less if less > WORTH_TELLING => "better",
         less if less < -WORTH_TELLING => "worse",
         _ => "same",
     };
-    Some(row("datagrams lost", [percent(before).into(), percent(after).into()], None, told))
+    Some(row("datagrams lost", [before, after].map(|share| percent_lost(share).into()), None, told))
 }
 
 /// A difference in what is lost from which on a reader should look.
-const WORTH_TELLING: f64 = 0.001;
+pub(super) const WORTH_TELLING: f64 = 0.001;
+
+pub(super) fn percent_lost(share: f64) -> String {
+    match 100.0 * share {
+        some if share > 0.0 && some < 0.01 => "< 0.01 %".to_owned(),
+        some => format!("{some:.2} %"),
+    }
+}
 
 /// A figure with its unit.
 fn shown(figure: Primary, of: &Figures) -> Cell {

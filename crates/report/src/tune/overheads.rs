@@ -72,7 +72,8 @@ fn parts(budgets: &[Budget], summary: &TuneSummary) -> Table {
 
 fn part(at: Text, size: &SizeBudget) -> Row {
     let time = |stage| Cell::from(size.of(stage).map(|ns| Cell::number(ns, format!("{ns:.0}"))));
-    let mut cells: Vec<Cell> = vec![at.into(), size.size.into()];
+    let mut cells: Vec<Cell> =
+        vec![at.into(), Cell::number(size.size.0 as f64, format!("{} B", size.size.0))];
     cells.extend(Stage::ALL.map(time));
     cells.push(Cell::number(size.lost, format!("{:.1} %", 100.0 * size.lost)));
     cells.push(size.largest().map_or("", Stage::name).into());

@@ -97,6 +97,30 @@ fn an_interval_that_includes_1_proves_nothing() {
 }
 
 #[test]
+fn a_pace_that_saves_what_was_lost_is_an_answer() {
+    let paced = |lost: [f64; 2], confirmed: bool| {
+        answer(|summary| {
+            gain(summary, 1.003, 0.998, 1.01);
+            let step = kept(summary);
+            (step.knob, step.value, step.blocks) = ("pacing-rate".into(), "980000000".into(), 0);
+            (step.rate, step.left_out, step.confirmed) = (None, None, Some(confirmed));
+            (summary.start.lost, summary.final_.lost) = (Some(lost[0]), Some(lost[1]));
+        })
+    };
+    let (first, all) = paced([0.8136, 0.0], true);
+    assert!(
+        first.starts_with("RESULT   paced to the path: 81.36 % -> 0.00 % of the datagrams lost"),
+        "{first}"
+    );
+    says(&all, "datagrams lost 81.36 % 0.00 % – better");
+    assert!(!all.contains("What would help"), "{all}");
+    for (lost, confirmed) in [([0.8136, 0.02], false), ([0.0, 0.0], true)] {
+        let (first, _) = paced(lost, confirmed);
+        assert!(first.starts_with("RESULT   no gain proven"), "{first}");
+    }
+}
+
+#[test]
 fn a_void_run_and_one_that_kept_nothing_prove_nothing() {
     let (first, all) = answer(|summary| summary.void = Some("stopped before the end".into()));
     assert!(first.starts_with("RESULT   no gain proven, the run is void (2.65 -> 5.06 Gb/s;"), "{first}");

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use landspeed_factor::{Domain, Factor, Persist, Proposal, System, View, at_least, switch_on, unless};
+use landspeed_factor::{Domain, Factor, Persist, Proposal, System, View, switch_on, unless};
 use landspeed_record::Settings;
 use landspeed_units::{BitRate, Bytes};
 use socket2::Socket;
@@ -40,7 +40,7 @@ pub(super) static RECEIVE: Factor = Factor {
     domain: Domain::OneOf(&["plain", "batch", "gro"]),
     default: "plain",
     persist: &[Persist::Application("take many datagrams a call: recvmmsg(2), or UDP_GRO (udp(7))")],
-    interacts: &["read-size", "datagram-send", "tx-udp-segmentation", "gro"],
+    interacts: &["read-size", "datagram-send", "tx-checksum", "tx-udp-segmentation", "gro"],
     source: "udp(7); jin-yoo-2007 section 4",
     propose: receives,
     ..Factor::FLOW
@@ -65,9 +65,9 @@ fn sends(view: &View) -> Vec<Proposal> {
         !view.datagram_fits(),
         "datagrams of this size are cut into fragments, and UDP_SEGMENT cuts none",
     );
-    // Before that, the kernel left the sums of segments to the device alone (udp_send_skb, net/ipv4/udp.c).
-    let needs = !at_least(&view.sender.kernel, (6, 11)) && view.stands("tx-checksum", "off");
-    let gso = if needs { gso.with("tx-checksum", "on") } else { gso };
+    // A device that sums nothing cuts nothing either: the kernel cuts before it, or (before 6.11) refuses to.
+    let needs = ["tx-checksum", "tx-udp-segmentation"].into_iter().filter(|knob| view.stands(knob, "off"));
+    let gso = needs.fold(gso, |gso, knob| gso.with(knob, "on"));
     let batch = Proposal::new("batch", BATCHED)
         .pointless_if(view.stands(SEND.name, "gso"), "UDP_SEGMENT hands over as many at once");
     others(view, [gso, batch])
