@@ -280,7 +280,7 @@ fn filters_go_by_name_and_a_name_asked_for_is_always_answered() {
     let [answer] = &only(&tso)[..] else { panic!("one answer") };
     assert!(answer.cannot_matter && answer.skip.as_ref().unwrap().contains("is set to on"));
     let skipped = filtered(&[], &mtu).unwrap();
-    assert_eq!(named(&skipped, "mtu").skip.as_deref(), Some("left out by --skip"));
+    assert_eq!(named(&skipped, "mtu").skip.as_deref(), Some("left out by --skip or --set"));
     let error = filtered(&wrong, &[]).unwrap_err();
     assert!(error.to_string().contains("no-such"));
 }

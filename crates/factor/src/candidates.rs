@@ -165,7 +165,7 @@ impl<'a> Planner<'a> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for factor in self.table.all().filter(|factor| filter.only.is_empty() || named(filter.only, factor)) {
             let obstacle = match named(filter.skip, factor) {
-                true => Some("left out by --skip".to_owned()),
+                true => Some("left out by --skip or --set".to_owned()),
                 false => self.path.obstacle(factor, sides(factor.on), "it"),
             };
             match obstacle {
