@@ -126,7 +126,7 @@ fn run_one(program: &Program, folder: &Path) -> Result<Ended> {
 /// One line of a program that passed; of one that failed what it printed from its failures on.
 fn told(ended: &Ended, printed: &str) -> String {
     // A program with a main of its own prints none.
-    let results = printed.lines().find(|line| line.starts_with("test result:")).unwrap_or("passed");
+    let results = printed.lines().find(|line| line.starts_with("test result: ")).unwrap_or("passed");
     let head = format!("{:6.1} s  {}", ended.took.as_secs_f64(), ended.name);
     if ended.passed {
         // A skipped test says why: it is no pass.
