@@ -245,6 +245,8 @@ mod tests {
                 "lab:wan:rate=1G,loss=1%,rtt=5ms",
             ),
             ("lab:wan:rate=1G", &[], "lab:wan:rate=1G"),
+            ("lab:switch:4", &[("port", "1G")], "lab:switch:4,port=1G"),
+            ("lab:switch:4,port=1G,trunk=2G", &[("trunk", "10G")], "lab:switch:4,port=1G,trunk=10G"),
         ] {
             assert_eq!(with_parameters(&[word.to_owned()], &set(pairs)), [expected]);
         }

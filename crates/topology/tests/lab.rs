@@ -2,9 +2,14 @@
 
 mod common;
 
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use landspeed_netlink::{Ethtool, LinkChange, Rtnl};
 use landspeed_topology::lab::{self, Which};
-use landspeed_topology::{Error, Lab, Namespace, enter, exists, with_namespace};
+use landspeed_topology::{Error, Lab, LabHost, Namespace, enter, exists, with_namespace};
 
 #[test]
 fn a_lab_changes_nothing_outside_itself() {
@@ -91,4 +96,67 @@ fn only_a_process_of_one_thread_may_enter_for_good() {
     // Tests run on threads of their own, so this process has at least two.
     let error = enter(&lab.hosts()[0].netns).unwrap_err();
     assert!(matches!(error, Error::Threads { .. }), "{error}");
+}
+
+/// What tc says of a device's queue, in a namespace.
+fn tc(netns: &str, device: &str) -> String {
+    let ask = || Command::new("tc").args(["qdisc", "show", "dev", device, "root"]).output();
+    let output = with_namespace(netns, ask).unwrap().expect("tc, of iproute2");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn both_ways_of_a_port_have_its_rate() {
+    if !common::can_run("lab") {
+        return;
+    }
+    let lab = Lab::open("lab:switch:3,port=100M,trunk=1G").unwrap();
+    let middle = format!("ls-{}-sw", lab.id());
+    for (number, (host, rate)) in lab.hosts().iter().zip(["100Mbit", "100Mbit", "1Gbit"]).enumerate() {
+        for seen in [tc(&host.netns, &host.device), tc(&middle, &format!("ls-p{number}"))] {
+            assert!(seen.starts_with("qdisc tbf") && seen.contains(&format!("rate {rate} ")), "{seen}");
+        }
+    }
+    drop(lab);
+    let plain = Lab::open("lab:switch:2,port=100M").unwrap();
+    let [a, b] = plain.hosts() else { panic!("two hosts") };
+    assert!(tc(&a.netns, &a.device).contains("tbf"));
+    assert!(
+        !tc(&b.netns, &b.device).contains("tbf"),
+        "the last host's port is the trunk, and has no rate here"
+    );
+    drop(plain);
+    let plain = Lab::open("lab:switch:2").unwrap();
+    let host = &plain.hosts()[0];
+    assert!(!tc(&host.netns, &host.device).contains("tbf"), "nothing was asked for");
+}
+
+/// How long this many bytes take from one host to another, the last one's arrival included.
+fn transfer(from: &LabHost, to: &LabHost, bytes: usize) -> Duration {
+    let listen = || TcpListener::bind(SocketAddr::new(to.v4.into(), 0)).unwrap();
+    let listener = with_namespace(&to.netns, listen).unwrap();
+    let at = listener.local_addr().unwrap();
+    let mut sender = with_namespace(&from.netns, || TcpStream::connect(at).unwrap()).unwrap();
+    let mut receiver = listener.accept().unwrap().0;
+    let began = Instant::now();
+    let writing = std::thread::spawn(move || sender.write_all(&vec![0; bytes]).unwrap());
+    let mut arrived = vec![0; bytes];
+    receiver.read_exact(&mut arrived).unwrap();
+    writing.join().unwrap();
+    began.elapsed()
+}
+
+/// Above the rate is impossible but for one bucket; below it is anything that a busy machine makes of it.
+#[test]
+fn a_port_of_100_mbit_carries_about_that_either_way() {
+    const BYTES: usize = 6_000_000;
+    if !common::can_run("lab") {
+        return;
+    }
+    let lab = Lab::open("lab:switch:3,port=100M,trunk=1G").unwrap();
+    let [slow, _, fast] = lab.hosts() else { panic!("three hosts") };
+    for (from, to) in [(slow, fast), (fast, slow)] {
+        let mbps = BYTES as f64 * 8e-6 / transfer(from, to, BYTES).as_secs_f64();
+        assert!((20.0..110.0).contains(&mbps), "{} to {}: {mbps} Mb/s", from.name, to.name);
+    }
 }

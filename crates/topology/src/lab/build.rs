@@ -5,10 +5,10 @@ use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use landspeed_netlink::{Address, LinkChange, Rtnl, VethEnd};
+use landspeed_netlink::{Address, LinkChange, Rtnl, TokenBucket, VethEnd};
 
 use super::LabHost;
-use super::plan::{Joint, Layout, MacOf, SIDES, Side, V4_PREFIX, V6_PREFIX, mac, port};
+use super::plan::{Joint, Layout, MacOf, PortRates, SIDES, Side, V4_PREFIX, V6_PREFIX, mac, port};
 use crate::error::{During, Error};
 use crate::namespace::{open, with_namespace};
 
@@ -36,7 +36,11 @@ pub(super) fn build(layout: &Layout) -> Result<(), Error> {
         Some((middle, joint)) => build_middle(&layout.hosts, &middle, joint)?,
         None => join_pair(&layout.hosts[0], &layout.hosts[1])?,
     }
-    layout.hosts.iter().try_for_each(furnish)
+    layout.hosts.iter().try_for_each(furnish)?;
+    match layout.middle() {
+        Some((middle, Joint::Bridge(rates))) => shape_ports(&layout.hosts, &middle, *rates),
+        _ => Ok(()),
+    }
 }
 
 /// As many queues as cores, so that steering over cores (RPS, XPS, multi-queue) has something to steer.
@@ -93,7 +97,7 @@ fn build_middle(hosts: &[LabHost], middle: &str, joint: &Joint) -> Result<(), Er
         }
         let ports: Vec<String> = (1..=hosts.len()).map(port).collect();
         match joint {
-            Joint::Bridge => bridge_ports(&rtnl, (BRIDGE, 0), &ports),
+            Joint::Bridge(_) => bridge_ports(&rtnl, (BRIDGE, 0), &ports),
             Joint::Link(_) => join_sides(&rtnl, &ports),
         }
     })?
@@ -109,6 +113,39 @@ fn bridge_ports(rtnl: &Rtnl, (bridge, number): (&str, usize), ports: &[String]) 
         rtnl.set_link(port, LinkChange::Up(true))?;
     }
     Ok(rtnl.set_link(bridge, LinkChange::Up(true))?)
+}
+
+/// Slows ports down to their rates, both ways: what the switch sends at its own end of the veth pair, what the host sends at
+/// the host's.
+fn shape_ports(hosts: &[LabHost], middle: &str, rates: PortRates) -> Result<(), Error> {
+    for (number, (host, rate)) in (1..).zip(hosts.iter().zip(rates.of(hosts.len()))) {
+        let Some(bps) = rate else { continue };
+        shape(middle, &port(number), bps)?;
+        shape(&host.netns, &host.device, bps)?;
+    }
+    Ok(())
+}
+
+fn shape(netns: &str, device: &str, bps: u64) -> Result<(), Error> {
+    with_namespace(netns, || Ok(Rtnl::open()?.replace_root_token_bucket(device, &bucket(bps))?))?
+}
+
+/// A port of this rate.
+fn bucket(bps: u64) -> TokenBucket {
+    // The largest superpacket with headers for each of its segments, so that none is cut or stuck; and a millisecond of the rate,
+    // so that a late timer costs nothing.
+    const LEAST_BURST: u64 = 72 << 10;
+    // What a switch holds for a port: 4 ms of it, and a few superpackets where that is little.
+    const LEAST_QUEUE: u64 = 256 << 10;
+    let bytes = |millis: u64, least: u64| {
+        let bytes = (bps / 8_000 * millis).max(least);
+        u32::try_from(bytes).unwrap_or(u32::MAX)
+    };
+    TokenBucket {
+        rate_bytes_per_s: bps / 8,
+        burst_bytes: bytes(1, LEAST_BURST),
+        limit_bytes: bytes(4, LEAST_QUEUE),
+    }
 }
 
 /// What a wide-area link will join: the ports to two hosts, or a bridge on each side where there are more. Hosts a have

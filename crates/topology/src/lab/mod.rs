@@ -28,6 +28,7 @@ use crate::namespace::{Namespace, with_namespace};
 use crate::path::PathLink;
 use crate::registry::{Host, Hosts, Plan, Reach, find};
 pub use keeper::{keep_with, outlive_owner};
+pub(crate) use plan::PortRates;
 use plan::{Joint, Layout};
 pub use plan::{LabId, LabPlan};
 pub use store::RUN_DIR_VARIABLE;

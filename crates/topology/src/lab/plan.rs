@@ -66,9 +66,26 @@ pub struct LabPlan {
 /// What joins hosts in the middle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Joint {
-    Bridge,
+    Bridge(PortRates),
     /// A link from the first host of each pair to the second one.
     Link(Box<WanSpec>),
+}
+
+/// How fast the ports of a bridge are, in bits of frames a second; as fast as the machine where nothing is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct PortRates {
+    /// Of every host but the last.
+    pub(crate) port_bps: Option<u64>,
+    /// Of the last host: the one that a fan leads to.
+    pub(crate) trunk_bps: Option<u64>,
+}
+
+impl PortRates {
+    /// The rate of each host's port, in the order of the hosts.
+    pub(super) fn of(self, hosts: usize) -> impl Iterator<Item = Option<u64>> {
+        let last = hosts.saturating_sub(1);
+        (0..hosts).map(move |number| if number == last { self.trunk_bps } else { self.port_bps })
+    }
 }
 
 impl LabPlan {
@@ -79,8 +96,8 @@ impl LabPlan {
     }
 
     /// Hosts on a bridge, which is in a namespace of this name.
-    pub(crate) fn bridge(label: String, middle: &'static str, hosts: Vec<String>) -> Self {
-        LabPlan { label, hosts, pairs: vec![[0, 1]], middle: Some((middle, Joint::Bridge)) }
+    pub(crate) fn bridge(label: String, middle: &'static str, hosts: Vec<String>, rates: PortRates) -> Self {
+        LabPlan { label, hosts, pairs: vec![[0, 1]], middle: Some((middle, Joint::Bridge(rates))) }
     }
 
     /// Pairs of hosts that share a link, which is in a namespace of this name.
@@ -220,6 +237,18 @@ mod tests {
         for layout in [switch, wan] {
             assert!(layout.namespaces().iter().all(|name| is_own(&layout.id, name)));
         }
+    }
+
+    #[test]
+    fn the_last_hosts_port_is_the_trunk() {
+        let rates = |words: &str| {
+            let layout = layout(words);
+            let Some((_, Joint::Bridge(rates))) = layout.middle() else { panic!("a bridge") };
+            rates.of(layout.hosts.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(rates("lab:switch:2"), [None, None]);
+        assert_eq!(rates("lab:switch:3,port=100M"), [Some(100_000_000), Some(100_000_000), None]);
+        assert_eq!(rates("lab:switch:2,trunk=2.5G,port=1G"), [Some(1_000_000_000), Some(2_500_000_000)]);
     }
 
     #[test]
