@@ -39,6 +39,21 @@ pub fn figures(
     }
 }
 
+/// Of several pairs that ran at once: what arrived at all of them. Their costs overlap, since a host is in several pairs, and
+/// their round trips are each their own: neither is told, unless it is one pair.
+pub fn together(several: &[Figures]) -> Figures {
+    if let [one] = several {
+        return *one;
+    }
+    let most = |of: fn(&Figures) -> f64| several.iter().map(of).fold(0.0, f64::max);
+    Figures {
+        rate_bps: BitRate(several.iter().map(|one| one.rate_bps.0).sum()),
+        steal: most(|one| one.steal),
+        throttled: most(|one| one.throttled),
+        ..Figures::default()
+    }
+}
+
 /// The share of the datagrams that an end expected and that did not come; `None` where there were none.
 fn lost(ends: [&EndpointOutcome; 2]) -> Option<f64> {
     let flows = || ends.into_iter().flat_map(|end| end.get::<Vec<DatagramCounts>>());
@@ -126,6 +141,22 @@ mod tests {
             observed: Observations::default().with(cpu),
             ..EndpointOutcome::default()
         }
+    }
+
+    #[test]
+    fn pairs_that_ran_at_once_have_one_goodput_and_no_cost() {
+        let one = |rate, steal| Figures {
+            rate_bps: BitRate(rate),
+            bytes_per_cpu_s: BytesPerCpuSecond(9.0),
+            steal,
+            ..Figures::default()
+        };
+        assert_eq!(together(&[one(1.0, 0.1)]), one(1.0, 0.1));
+        let all = together(&[one(1.0, 0.1), one(2.0, 0.3), one(4.0, 0.2)]);
+        assert_eq!(
+            (all.rate_bps, all.bytes_per_cpu_s, all.steal),
+            (BitRate(7.0), BytesPerCpuSecond(0.0), 0.3)
+        );
     }
 
     fn host(boot: &str, cpu_accounting: CpuAccounting) -> HostFacts {

@@ -35,7 +35,7 @@ pub use budget::{BUDGET, Budget, SizeBudget, Stage, budgets};
 pub use compare::compare;
 pub use confirm::Confirm;
 pub use diff::{Diff, FiguresDiff, StepDiff, diff};
-pub use figures::figures;
+pub use figures::{figures, together};
 pub use ladder::{
     Action, BlockResult, Bound, Findings, Forecast, Ladder, NO_ROOM, OUT_OF_TIME, Pair, Rules, STOPPED,
     too_long_under_load,

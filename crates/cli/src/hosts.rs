@@ -127,10 +127,19 @@ impl NamedHosts {
     /// one session, whatever number of pairs it is in.
     pub(crate) fn join_fan(&self, inwards: bool) -> Result<Joined> {
         let hosts = labs::open(&self.words)?;
-        let (hub, others) = hosts.hosts().split_last().context("no hosts")?;
-        if others.len() < 2 {
+        if hosts.hosts().len() < 3 {
             bail!("a fan takes three hosts or more: name them, or try lab:switch:4");
         }
+        self.fan(hosts, inwards)
+    }
+
+    /// The same of the hosts of other words, for grids: there a fan begins with one client.
+    pub(crate) fn join_fan_of(&self, words: &[String], inwards: bool) -> Result<Joined> {
+        self.fan(labs::open(words)?, inwards)
+    }
+
+    fn fan(&self, hosts: Box<dyn Hosts>, inwards: bool) -> Result<Joined> {
+        let (hub, others) = hosts.hosts().split_last().context("no hosts")?;
         let center = self.host(hub)?;
         let pair = |other| match inwards {
             true => self.pair_of(self.host(other)?, center.shared(), hub),

@@ -6,7 +6,7 @@ mod support;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use landspeed_record::{Agreement, GridEnd, GridReport};
+use landspeed_record::{Agreement, GridEnd, GridReport, Line};
 use rustix::process::Signal;
 use support::hosts::Hosts;
 use support::ours::{Place, processes, signal, within};
@@ -114,6 +114,26 @@ fn the_labs_link_is_a_factor_too() {
     // The link delays by what it was told; what a machine adds to it only delays more.
     assert!((2.0..4.0).contains(&medians[0]) && (8.0..11.0).contains(&medians[1]), "{medians:?}");
     assert!(curves.effects[0].has_effect && found.factors[0].is_slow);
+}
+
+/// Two clients have ports of 20 Mb/s: what one host receives is what both send, and no more.
+#[test]
+fn a_fan_is_a_factor_too() {
+    needs_root!();
+    let place = Place::new();
+    let lab = "lab:switch:3,port=20M,trunk=1G";
+    let args = ["measure", "stream", lab, "-t", "500ms", "--vary", "fan=in,out", "--blocks", "4", "--json"];
+    let found = report(&place.landspeed(&args).output().expect("landspeed runs"));
+    let rates: Vec<f64> = found.figures[0].cells.iter().filter_map(|cell| Some(cell.mean? / 1e6)).collect();
+    assert!(rates.len() == 2 && rates.iter().all(|rate| (22.0..48.0).contains(rate)), "{rates:?}");
+    let folder = std::fs::read_dir(place.path().join("data/landspeed")).expect("a folder of records");
+    let file = folder.flatten().next().expect("one record").path();
+    let record = landspeed_record::read(&file).expect("a record");
+    let others = record.lines.iter().filter_map(|line| match line {
+        Line::GridTrial(trial) => Some(trial.others.len()),
+        _ => None,
+    });
+    assert_eq!(others.collect::<Vec<_>>(), [1; 8], "what the second client saw is in the record");
 }
 
 #[test]

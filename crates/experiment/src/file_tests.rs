@@ -118,3 +118,43 @@ fn each_kind_of_mistake_is_told_with_its_line() {
         assert_eq!(error.lines().count(), 1, "{error}");
     }
 }
+
+const FAN: &str = r#"title = "Many to one, and one to many"
+workload = "stream"
+topology = "lab:switch:3"
+
+[[vary]]
+factor = "fan"
+values = "in,out"
+
+[[vary]]
+factor = "port"
+values = "100M,1G"
+"#;
+
+#[test]
+fn a_fan_and_the_rates_of_a_switch_are_factors_of_the_lab() {
+    let grid = read(FAN, false).unwrap().grid;
+    let path = crate::path_of(&grid, 3);
+    let path: Vec<_> = path.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!((grid.cells(), path), (4, vec![("fan", "out"), ("port", "1G")]));
+}
+
+#[test]
+fn what_cannot_be_a_fan_is_refused_with_the_remedy() {
+    for (wrong, right, words) in [
+        ("\"in,out\"", "\"in,up\"", "expected in, out"),
+        ("\"stream\"", "\"staggered\"", "staggered takes 1: leave --fan out"),
+        ("\n[[vary]]", "baseline = \"sc03\"\n[[vary]]", "leave knobs and baseline out"),
+        (
+            "factor = \"port\"\nvalues = \"100M,1G\"",
+            "factor = \"mtu\"\nvalues = 1500",
+            "leave knobs and baseline out",
+        ),
+    ] {
+        let text = FAN.replacen(wrong, right, 1);
+        assert_ne!(text, FAN, "{wrong}");
+        let error = read(&text, false).map(|_| ()).expect_err(right);
+        assert!(error.contains(words) && error.lines().count() == 1, "{right}: {error}");
+    }
+}

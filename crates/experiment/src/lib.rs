@@ -33,7 +33,7 @@ pub use explain::{
 pub use factors::{all_factors, factors, flow, transport_of};
 pub use file::{Experiment, FileError, read_experiment, usual_by};
 pub use grid::{
-    GridHead, Ground, Names, begin_grid, bundle, check_grid, factor, path_of, planned_blocks, prepare,
+    FAN, GridHead, Ground, Names, begin_grid, bundle, check_grid, factor, path_of, planned_blocks, prepare,
     resume_grid, run_grid, set, turns_knobs, vary,
 };
 pub use host::Host;

@@ -123,7 +123,7 @@ fn watching(what: &Measurement) -> Watching {
 }
 
 /// Every pair's outcome. The first pair that fails ends the others, and says why.
-fn run_all(
+pub(crate) fn run_all(
     pairs: &[Pair],
     what: &Measurement,
     tell: &(dyn Fn(usize, Side, Progress) + Sync),

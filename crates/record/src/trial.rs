@@ -92,6 +92,15 @@ pub struct LatencyHistogram {
 }
 
 impl LatencyHistogram {
+    /// The samples of several histograms of one size as one; `None` of none.
+    pub fn together(several: impl IntoIterator<Item = LatencyHistogram>) -> Option<LatencyHistogram> {
+        several.into_iter().reduce(|mut all, more| {
+            all.bins.extend(more.bins);
+            all.bins.sort_unstable();
+            all
+        })
+    }
+
     /// How many round trips.
     pub fn count(&self) -> u64 {
         self.bins.iter().fold(0, |count, (_, n)| count.saturating_add(*n))

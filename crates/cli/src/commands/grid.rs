@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use landspeed_experiment::{
-    Error, GridHead, Ground, Names, Pair, Sink, begin_grid, check_grid, path_of, planned_blocks, prepare,
-    resume_grid, run_grid, turns_knobs, usual_by, vary,
+    Error, FAN, GridHead, Ground, Names, Pair, Sink, begin_grid, check_grid, path_of, planned_blocks,
+    prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
 use landspeed_record::{Grid, GridPlace, GridSetting, GridTrial, Line, Record, Settings, WriteError, Writer};
 use landspeed_report::live::GridProgress;
@@ -245,10 +245,11 @@ impl Place<'_> {
     }
 }
 
-/// The words of the lab with these parameters; "topology" among them is the lab itself.
+/// The words of the lab with these parameters; "topology" among them is the lab itself, and "fan" is none of the lab's.
 fn words_of(words: &[String], path: &Settings) -> Vec<String> {
     let mut parameters = path.clone();
     let lab = parameters.remove("topology").map(|word| vec![word]);
+    parameters.remove(FAN.name);
     landspeed_topology::with_parameters(&lab.unwrap_or_else(|| words.to_vec()), &parameters)
 }
 
@@ -260,13 +261,21 @@ impl Ground for Place<'_> {
         // The lab before goes first: its addresses are the next one's.
         self.at = None;
         let words = words_of(&self.words, path);
-        let joined = self.named.join_others(&words).map_err(|error| Error::Other(format!("{error:#}")))?;
+        let joined = match path.get(FAN.name) {
+            Some(way) => self.named.join_fan_of(&words, way == "in"),
+            None => self.named.join_others(&words),
+        };
+        let joined = joined.map_err(|error| Error::Other(format!("{error:#}")))?;
         self.at = Some((path.clone(), joined));
         Ok(true)
     }
 
     fn pair(&mut self) -> &mut Pair {
         self.joined().pairs.first_mut().expect("two hosts make a pair")
+    }
+
+    fn pairs(&mut self) -> &[Pair] {
+        &self.joined().pairs
     }
 
     fn in_lab(&self) -> bool {

@@ -3,14 +3,15 @@
 //! What a block visits, and in which order, is `analysis::grid`'s; this is how the hosts get there. Every trial is in the
 //! record before the next begins, so that an interrupted grid goes on where it stopped.
 
+mod run;
 mod setting;
 mod vary;
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
-use landspeed_analysis::figures;
 use landspeed_analysis::grid::{self as order, Precision};
+use landspeed_analysis::{figures, together};
 use landspeed_factor::On;
 use landspeed_record::{
     Cell, EndpointOutcome, Figures, Grid, GridEnd, GridPlace, GridSetting, GridTrial, Header, Line,
@@ -22,12 +23,13 @@ use landspeed_workload::lasts;
 use crate::block::refused;
 use crate::trial::Timing;
 use crate::tune::{Baseline, sc03};
-use crate::{Error, Pair, Sink, Watching};
+use crate::{Error, Pair, Sink};
+use run::run_at_once;
 use setting::{Setting, check_base, knobs, missing, refused as refuses, setting};
 use vary::Settled;
 
 pub use setting::{check_grid, path_of, turns_knobs};
-pub use vary::{Names, bundle, factor, set, vary};
+pub use vary::{FAN, Names, bundle, factor, set, vary};
 
 /// Where a grid is measured. Varying a parameter of a lab's link means another lab.
 pub trait Ground {
@@ -37,8 +39,11 @@ pub trait Ground {
     /// Hosts that cannot be reached or made.
     fn go(&mut self, path: &Settings) -> Result<bool, Error>;
 
-    /// The hosts there.
+    /// The hosts there; of a fan, its first pair.
     fn pair(&mut self) -> &mut Pair;
+
+    /// All pairs that run at once: one, but for a fan.
+    fn pairs(&mut self) -> &[Pair];
 
     /// Whether landspeed made them on this machine.
     fn in_lab(&self) -> bool;
@@ -337,24 +342,29 @@ impl Run<'_> {
         let mut trial = GridTrial { block, plot, cell, at_ns, ..GridTrial::default() };
         trial.took_ns = self.used().saturating_sub(at_ns);
         match seen {
-            Ok(([a, b], figures)) => (trial.a, trial.b, trial.figures) = (a, b, figures),
+            Ok((pairs, figures)) => {
+                let mut pairs = pairs.into_iter();
+                [trial.a, trial.b] = pairs.next().unwrap_or_default();
+                (trial.others, trial.figures) = (pairs.collect(), figures);
+            }
             Err(why) => trial.failed = Some(why),
         }
         self.precision.take(&trial);
         Ok(self.sink.line(&Line::GridTrial(Box::new(trial)))?)
     }
 
-    fn measured(&mut self, cell: u32) -> Result<([EndpointOutcome; 2], Figures), Error> {
+    fn measured(&mut self, cell: u32) -> Result<(Vec<[EndpointOutcome; 2]>, Figures), Error> {
         let setting = setting(self.grid, cell)?;
         let pair = self.ground.pair();
         if self.turned {
             let found = Cell { a: pair.a.found(), b: pair.b.found(), ..Cell::default() };
             pair.set(&knobs(self.grid, cell, &found)?)?;
         }
-        let watching = Watching::default();
-        let [a, b] =
-            pair.run_watched(setting.workload, &setting.cell.flow, self.grid.warm_up_ns, &watching)?;
-        let figures = figures(&a, &b, (&pair.a.facts, &pair.b.facts), None);
-        Ok(([a, b], figures))
+        let pairs = self.ground.pairs();
+        let seen = run_at_once(pairs, setting, self.grid.warm_up_ns)?;
+        let all = pairs.iter().zip(&seen);
+        let each = all.map(|(pair, [a, b])| figures(a, b, (&pair.a.facts, &pair.b.facts), None));
+        let figures = together(&each.collect::<Vec<_>>());
+        Ok((seen, figures))
     }
 }

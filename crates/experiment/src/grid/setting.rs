@@ -5,6 +5,7 @@ use landspeed_record::{
 };
 use landspeed_workload as workload;
 
+use super::vary::FAN;
 use crate::factors::{all_factors, flow, transport_of};
 use crate::{Error, Pair};
 
@@ -146,6 +147,7 @@ pub fn check_grid(grid: &Grid) -> Result<(), Error> {
             return Err(Error::Other(format!("{} is varied twice", one.name)));
         }
     }
+    check_fan(grid)?;
     (0..cells).try_for_each(|cell| {
         let one = setting(grid, cell).and_then(|setting| {
             let spec =
@@ -153,6 +155,21 @@ pub fn check_grid(grid: &Grid) -> Result<(), Error> {
             workload::sane(&spec).map_err(|error| Error::Other(error.to_string()))
         });
         one.map_err(|error| Error::Other(format!("{}: {error}", grid.name_of(cell))))
+    })
+}
+
+/// Refuses a fan of what cannot fan out, or whose hosts would differ.
+fn check_fan(grid: &Grid) -> Result<(), Error> {
+    let fans = || grid.all_settings().filter(|one| one.place == GridPlace::Topology && one.name == FAN.name);
+    if fans().next().is_some() && (turns_knobs(grid) || !grid.baseline.is_empty()) {
+        let why = "fan: settings of hosts are of two hosts alone: vary settings of the flow, parameters of the workload \
+                   and the lab, and leave knobs and baseline out";
+        return Err(Error::Other(why.to_owned()));
+    }
+    fans().try_for_each(|one| {
+        let hosts = if one.value == "in" { [2, 1] } else { [1, 2] };
+        let checked = workload::check_hosts(&grid.workload.name, hosts);
+        checked.map_err(|why| Error::Other(format!("fan={}: {why}", one.value)))
     })
 }
 

@@ -66,10 +66,10 @@ impl Names<'_> {
         Ok(Named { factor, place })
     }
 
-    /// A parameter of the lab that the words name, as a factor; or the lab itself.
+    /// A parameter of the lab that the words name, as a factor; or the lab itself, or which of its hosts run at once.
     fn of_topology(&self, name: &str) -> Option<Factor> {
-        if name == TOPOLOGY.name {
-            return Some(TOPOLOGY);
+        if let Some(one) = [TOPOLOGY, FAN].into_iter().find(|one| one.name == name) {
+            return Some(one);
         }
         let groups = topology::find(self.words).ok()?.parameters();
         let parameter = groups.iter().flat_map(|(_, all)| all).find(|parameter| parameter.name == name)?;
@@ -87,6 +87,9 @@ impl Names<'_> {
 
 /// The words of the lab. Its values hold commas themselves, so semicolons separate them.
 const TOPOLOGY: Factor = Factor { name: "topology", domain: Domain::Text(200), ..Factor::FLOW };
+
+/// Which pairs run at once: all other hosts send to the last one, or it to all of them.
+pub const FAN: Factor = Factor { name: "fan", domain: Domain::OneOf(&["in", "out"]), ..Factor::FLOW };
 
 /// A factor by its name, with the values that `values` lists.
 ///

@@ -3,7 +3,7 @@
 use landspeed_units::{BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{DatagramCounts, EndpointOutcome, Figures};
+use crate::{DatagramCounts, EndpointOutcome, Figures, LatencyHistogram};
 
 /// A figure of a trial that grids compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -103,6 +103,9 @@ pub struct GridTrial {
     pub a: EndpointOutcome,
     /// What host B saw.
     pub b: EndpointOutcome,
+    /// What the hosts of each further pair saw, where several run at once: a fan.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<[EndpointOutcome; 2]>,
     /// Goodput and cost that follow from it.
     pub figures: Figures,
 }
@@ -113,7 +116,8 @@ impl GridTrial {
         if self.failed.is_some() {
             return None;
         }
-        let latency = [&self.a, &self.b].into_iter().find_map(|end| end.latency.first());
+        let latency = self.latency();
+        let latency = latency.as_ref();
         let BytesPerCpuSecond(cost) = self.figures.bytes_per_cpu_s;
         let value = match figure {
             // A ping-pong's bytes are no goodput.
@@ -132,15 +136,55 @@ impl GridTrial {
         Some(value).filter(|value| *value > 0.0 && value.is_finite())
     }
 
+    /// Both ends of each pair.
+    fn pairs(&self) -> impl Iterator<Item = [&EndpointOutcome; 2]> {
+        std::iter::once([&self.a, &self.b]).chain(self.others.iter().map(|[a, b]| [a, b]))
+    }
+
+    fn ends(&self) -> impl Iterator<Item = &EndpointOutcome> {
+        self.pairs().flatten()
+    }
+
+    /// The samples of all pairs together: each answer counts alike, whichever client got it.
+    fn latency(&self) -> Option<LatencyHistogram> {
+        let of_pair =
+            |pair: [&EndpointOutcome; 2]| pair.into_iter().find_map(|end| end.latency.first().cloned());
+        LatencyHistogram::together(self.pairs().filter_map(of_pair))
+    }
+
     /// Datagrams of all flows and both ends.
     fn datagrams(&self, which: fn(&DatagramCounts) -> u64) -> f64 {
-        let flows = [&self.a, &self.b].into_iter().flat_map(|end| end.get::<Vec<DatagramCounts>>());
+        let flows = self.ends().flat_map(|end| end.get::<Vec<DatagramCounts>>());
         flows.map(|flow| which(flow) as f64).sum()
     }
 
-    /// The longer of both ends' windows.
+    /// The longest of the ends' windows.
     fn seconds(&self) -> Option<f64> {
-        let window = self.a.window_ns.max(self.b.window_ns).as_secs_f64();
+        let window = self.ends().map(|end| end.window_ns).max().unwrap_or_default().as_secs_f64();
         (window > 0.0).then_some(window)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_units::Bytes;
+
+    use super::*;
+
+    fn client(bins: &[(u64, u64)]) -> [EndpointOutcome; 2] {
+        let latency = vec![LatencyHistogram { size_bytes: Bytes(1), bins: bins.to_vec() }];
+        [EndpointOutcome { latency, ..EndpointOutcome::default() }, EndpointOutcome::default()]
+    }
+
+    #[test]
+    fn the_latency_of_a_fan_is_that_of_all_its_clients() {
+        let [a, b] = client(&[(10, 5)]);
+        let mut trial = GridTrial { a, b, ..GridTrial::default() };
+        assert_eq!(trial.figure(GridFigure::P50Ns), Some(10.0));
+        assert!(!serde_json::to_string(&trial).unwrap().contains("others"), "one pair is written as before");
+        trial.others = vec![client(&[(5, 1), (30, 4)]), client(&[(40, 6)])];
+        assert_eq!(trial.figure(GridFigure::P50Ns), Some(30.0));
+        let text = serde_json::to_string(&trial).unwrap();
+        assert_eq!(serde_json::from_str::<GridTrial>(&text).unwrap(), trial);
     }
 }
