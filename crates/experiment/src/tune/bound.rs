@@ -1,14 +1,13 @@
 //! What the path carries, over a transport that sends whatever it is given: a search before the first step and after each
 //! kept one, and the pace that follows from it.
 
-use landspeed_analysis::{Bound, Ladder, figures};
-use landspeed_record::{Cell, Line, Settings, Trial};
+use landspeed_analysis::{Bound, Ladder};
+use landspeed_record::{Cell, Settings};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::FLOWS;
 use landspeed_units::{Bytes, Nanos};
 use landspeed_workload::capacity::{self, Carried};
 
-use super::plan::{candidates, placebos};
 use super::run::Run;
 use crate::block::refused;
 use crate::{Error, Pair, TuneOptions};
@@ -67,8 +66,7 @@ impl Run<'_> {
         let bound = bound(pace, &flow, carried);
         let stands = cell.with(&bound.change);
         ladder.bound(bound);
-        let renewed = placebos(self.pair, &stands, self.options).changes;
-        ladder.replan(candidates(self.pair, &stands, self.options, &[])?, &renewed);
+        self.replan(ladder, &stands, &[])?;
         Ok(stands)
     }
 
@@ -87,12 +85,9 @@ impl Run<'_> {
         let step = format!("capacity {}", self.searches);
         self.searches += 1;
         self.trying(&step, "searching: how much the path carries")?;
-        let [a, b] = self.pair.run(capacity::brief(LIMIT), flow, Nanos(0))?;
-        let carried = capacity::carried(&a).map_err(|why| self.pair.a.misshapen(&why))?;
-        let figures = figures(&a, &b, (&self.pair.a.facts, &self.pair.b.facts), None);
-        let cell = Cell { flow: flow.clone(), ..cell.clone() };
-        let trial = Trial { step, at_ns, cell, a, b, figures, ..Trial::default() };
-        self.sink.line(&Line::Trial(Box::new(trial)))?;
+        let seen = self.pair.run(capacity::brief(LIMIT), flow, Nanos(0))?;
+        let carried = capacity::carried(&seen[0]).map_err(|why| self.pair.a.misshapen(&why))?;
+        self.keep((&step, at_ns), Cell { flow: flow.clone(), ..cell.clone() }, seen)?;
         Ok(carried)
     }
 }

@@ -1,8 +1,8 @@
 //! What a datagram costs each part of the path over sizes, at the start and after each kept step.
 
-use landspeed_analysis::{BUDGET, figures};
+use landspeed_analysis::BUDGET;
 use landspeed_observer::COST;
-use landspeed_record::{Cell, Line, Trial};
+use landspeed_record::Cell;
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::WRITE_SIZE;
 use landspeed_units::Nanos;
@@ -52,11 +52,8 @@ impl Run<'_> {
         let mut cell = cell.clone();
         cell.flow.insert(WRITE_SIZE.name.to_owned(), size.to_string());
         let watching = Watching { observers: vec![COST.name.to_owned()], ..Watching::default() };
-        let [a, b] =
-            self.pair.run_watched(stream::spec(STREAM), &cell.flow, self.plan.timing.warm_up, &watching)?;
-        let figures = figures(&a, &b, (&self.pair.a.facts, &self.pair.b.facts), None);
-        let trial = Trial { step: step.to_owned(), at_ns, cell, a, b, figures, ..Trial::default() };
-        self.sink.line(&Line::Trial(Box::new(trial)))?;
-        Ok(())
+        let warm_up = self.plan.timing.warm_up;
+        let seen = self.pair.run_watched(stream::spec(STREAM), &cell.flow, warm_up, &watching)?;
+        self.keep((step, at_ns), cell, seen)
     }
 }

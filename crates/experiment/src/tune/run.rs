@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use landspeed_analysis::{Action, Findings, Ladder, Pair as Block, Rules};
-use landspeed_record::{Cell, Line, Side, StepLine, VerdictLine};
+use landspeed_analysis::{Action, Findings, Ladder, Pair as Block, Rules, figures};
+use landspeed_record::{Cell, EndpointOutcome, Finding, Line, Side, StepLine, Trial, VerdictLine};
 use landspeed_units::Nanos;
 
 use super::look::look;
@@ -45,7 +45,6 @@ impl Run<'_> {
 
     pub(super) fn climb(&mut self) -> Result<Findings, Error> {
         self.preface()?;
-        self.pair.set(&self.plan.start)?;
         let mut ladder = Ladder::new(self.plan.start.clone(), self.plan.candidates.clone(), self.rules());
         let stands = self.bound(&mut ladder, &self.plan.start)?;
         self.budget(&stands, "")?;
@@ -113,13 +112,31 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Tells the ladder what is worth trying, and what changes nothing, where `cell` stands.
+    pub(super) fn replan(&self, ladder: &mut Ladder, cell: &Cell, findings: &[Finding]) -> Result<(), Error> {
+        let renewed = placebos(self.pair, cell, self.options).changes;
+        ladder.replan(candidates(self.pair, cell, self.options, findings)?, &renewed);
+        Ok(())
+    }
+
+    /// Records what both ends saw of `cell` outside the ladder's blocks.
+    pub(super) fn keep(
+        &mut self,
+        (step, at_ns): (&str, Nanos),
+        cell: Cell,
+        [a, b]: [EndpointOutcome; 2],
+    ) -> Result<(), Error> {
+        let figures = figures(&a, &b, (&self.pair.a.facts, &self.pair.b.facts), None);
+        let trial = Trial { step: step.to_owned(), at_ns, cell, a, b, figures, ..Trial::default() };
+        self.sink.line(&Line::Trial(Box::new(trial)))?;
+        Ok(())
+    }
+
     /// A decision; what is worth trying may look different after one that was kept.
     fn decided(&mut self, ladder: &mut Ladder, step: Box<StepLine>) -> Result<(), Error> {
         let is_kept = step.summary.kept && step.summary.blocks > 0 && ladder.climbs();
         if is_kept {
-            let stands = &step.candidate;
-            let renewed = placebos(self.pair, stands, self.options).changes;
-            ladder.replan(candidates(self.pair, stands, self.options, &[])?, &renewed);
+            self.replan(ladder, &step.candidate, &[])?;
             self.kept.clone_from(&step.summary.id);
         }
         let kept = is_kept.then(|| (step.candidate.clone(), step.summary.id.clone()));
@@ -148,8 +165,7 @@ impl Run<'_> {
         self.verdicts += 1;
         let took_ns = self.used().saturating_sub(at_ns);
         let line = VerdictLine { number, after: self.kept.clone(), at_ns, took_ns, verdict };
-        let renewed = placebos(self.pair, cell, self.options).changes;
-        ladder.replan(candidates(self.pair, cell, self.options, &line.verdict.findings)?, &renewed);
+        self.replan(ladder, cell, &line.verdict.findings)?;
         ladder.advise(&line);
         self.sink.line(&Line::Trial(Box::new(trial)))?;
         self.sink.line(&Line::Verdict(Box::new(line)))?;

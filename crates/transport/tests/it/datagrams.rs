@@ -178,7 +178,7 @@ fn a_sender_from_lent_memory_whose_peer_is_gone_leaves_with_all_of_it() {
         assert!(refused.all(|error| error.kind() == ErrorKind::ConnectionRefused), "{way}: {answers:?}");
         assert!(way == "batch" || answers.iter().any(Result::is_err), "{way}: {answers:?}");
         assert!(answers.iter().any(Result::is_ok), "{way}: {answers:?}");
-        assert_eq!(completed(sender.as_mut()).pending, 0, "{way}: the kernel keeps what nobody takes");
+        assert_eq!(completed(sender.as_mut()).pending, 0, "{way}: the kernel still holds memory");
     }
 }
 
