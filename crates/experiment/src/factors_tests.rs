@@ -491,7 +491,7 @@ fn proposed(candidates: &[Candidate], knob: &str) -> Vec<String> {
 fn overheads_of_datagrams_are_steps() {
     let lab = Lab::new();
     let plain = lab.candidates(&lab.datagrams(&[]));
-    assert_eq!(proposed(&plain, "datagram-send"), ["gso", "batch"]);
+    assert_eq!(proposed(&plain, "datagram-send"), ["gso", "batch", "uring"]);
     assert_eq!(proposed(&plain, "datagram-receive"), ["gro", "batch"]);
     assert_eq!(proposed(&plain, "write-size"), ["8972", "8192"]);
     assert_eq!(named(&plain, "write-size").with, ["mtu=9000"]);
@@ -500,7 +500,8 @@ fn overheads_of_datagrams_are_steps() {
         assert!(plain.iter().all(|candidate| candidate.knob != of_tcp), "{of_tcp}");
     }
     let joined = lab.candidates(&lab.datagrams(&[("datagram-send", "gso"), ("pacing-rate", "970000000")]));
-    assert_eq!(proposed(&joined, "datagram-send"), ["batch: UDP_SEGMENT hands over as many at once"]);
+    let as_many = ["batch", "uring"].map(|way| format!("{way}: UDP_SEGMENT hands over as many at once"));
+    assert_eq!(proposed(&joined, "datagram-send"), as_many);
     assert!(proposed(&joined, "flows").iter().all(|said| said.ends_with("at the pace of one")));
     assert!(proposed(&joined, "pacing-rate").is_empty(), "it is searched for");
 }

@@ -57,33 +57,72 @@ fn propose(view: &View) -> Vec<Proposal> {
     vec![missing.fold(Proposal::new("on", 45), |on, (knob, value)| on.with(knob, value))]
 }
 
-/// The zero-copy sends of a socket's sender, told apart by the numbers that the kernel gives them: datagrams may complete in
-/// another order than they were sent, and some long after the rest. A send has a slot until the kernel is done with its memory.
+/// Which slots zero-copy sends have, each until the kernel is done with its memory. Datagrams may complete in another order than
+/// they were sent, and some long after the rest.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    /// A bit for each slot that a send has.
+    pending: u64,
+    seen: Completions,
+}
+
+impl Slots {
+    pub(crate) fn pending(&self) -> u32 {
+        self.pending.count_ones()
+    }
+
+    /// So many free slots, which there are; what comes after them is none.
+    pub(crate) fn free(&self, count: u32) -> [usize; SLOTS as usize] {
+        let mut slots = [0; SLOTS as usize];
+        slots.iter_mut().zip(ones(!self.pending)).take(count as usize).for_each(|(slot, free)| *slot = free);
+        slots
+    }
+
+    pub(crate) fn keep(&mut self, slot: usize) {
+        self.pending |= 1 << slot;
+    }
+
+    /// The kernel is done with the memory of a send, which it had copied or not; `None` where the send had failed.
+    pub(crate) fn give_back(&mut self, slot: usize, copied: Option<bool>) {
+        self.pending &= !(1 << slot);
+        self.seen.done += u64::from(copied.is_some());
+        self.seen.copied += u64::from(copied == Some(true));
+    }
+
+    pub(crate) fn completions(&self) -> Completions {
+        Completions { pending: self.pending().into(), ..self.seen }
+    }
+}
+
+/// Waits until nothing of a sender is pending, which `pending` looks for, at most so long; whether nothing is.
+pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -> bool {
+    let begun = Instant::now();
+    loop {
+        let left = pending();
+        if left == 0 || begun.elapsed() >= within {
+            return left == 0;
+        }
+        // By sleeping: the socket of a flow that was aborted is ready for ever.
+        std::thread::sleep(LEAVING_LOOK);
+    }
+}
+
+/// The zero-copy sends of a socket's sender, told apart by the numbers that the kernel gives them.
 pub(crate) struct Lent<'a> {
     socket: &'a Socket,
     /// Where the next sender of the socket goes on.
     numbers: &'a AtomicU32,
     next: u32,
-    /// A bit for each slot that a send has, and its number.
-    pending: u64,
+    slots: Slots,
     in_slots: [u32; SLOTS as usize],
     most: u32,
-    seen: Completions,
 }
 
 impl<'a> Lent<'a> {
     /// For a socket with SO_ZEROCOPY, of whose sends `numbers` were numbered, for `most` sends at a time.
     pub(crate) fn new(socket: &'a Socket, numbers: &'a AtomicU32, most: u32) -> Self {
         let next = numbers.load(Ordering::Relaxed);
-        Lent {
-            socket,
-            numbers,
-            next,
-            pending: 0,
-            in_slots: [0; SLOTS as usize],
-            most,
-            seen: Completions::default(),
-        }
+        Lent { socket, numbers, next, slots: Slots::default(), in_slots: [0; SLOTS as usize], most }
     }
 
     /// Hands over up to `count` sends by `call`, as soon as one can be. It gets a slot for each that can, and tells how many
@@ -94,11 +133,11 @@ impl<'a> Lent<'a> {
         mut call: impl FnMut(&[usize]) -> io::Result<(usize, T)>,
     ) -> io::Result<T> {
         loop {
-            while self.pending.count_ones() >= self.most {
+            while self.slots.pending() >= self.most {
                 self.take_or_wait()?;
             }
-            let count = count.min(self.most - self.pending.count_ones());
-            let slots = self.free(count);
+            let count = count.min(self.most - self.slots.pending());
+            let slots = self.slots.free(count);
             let slots = &slots[..count as usize];
             match call(slots) {
                 Ok((taken, told)) => {
@@ -119,41 +158,29 @@ impl<'a> Lent<'a> {
     pub(crate) fn completions(&mut self) -> Completions {
         // At the end of a flow the queue may be gone with it; what was counted is kept.
         let _ = self.take();
-        Completions { pending: self.pending.count_ones().into(), ..self.seen }
+        self.slots.completions()
     }
 
     /// Waits until the kernel is done with all memory, at most so long; whether it is.
     pub(crate) fn all_returned(&mut self, within: Duration) -> bool {
-        let begun = Instant::now();
-        loop {
+        all_returned(within, || {
             let _ = self.take();
-            if self.pending == 0 || begun.elapsed() >= within {
-                return self.pending == 0;
-            }
-            // By sleeping: the socket of a flow that was aborted is ready for ever.
-            std::thread::sleep(LEAVING_LOOK);
-        }
-    }
-
-    /// So many free slots, which there are; what comes after them is none.
-    fn free(&self, count: u32) -> [usize; SLOTS as usize] {
-        let mut slots = [0; SLOTS as usize];
-        slots.iter_mut().zip(ones(!self.pending)).take(count as usize).for_each(|(slot, free)| *slot = free);
-        slots
+            self.slots.pending()
+        })
     }
 
     /// The next sends have these slots now.
     fn keep(&mut self, slots: &[usize]) {
         for &slot in slots {
             self.in_slots[slot] = self.next;
-            self.pending |= 1 << slot;
+            self.slots.keep(slot);
             self.go_on_at(self.next.wrapping_add(1));
         }
     }
 
     /// After ENOBUFS: the notifications of earlier sends fill what the socket has for them, or their pages what the user may lock.
     fn make_room(&mut self) -> io::Result<()> {
-        if self.pending == 0 {
+        if self.slots.pending() == 0 {
             return Err(io::Error::other(
                 "no room for one MSG_ZEROCOPY send: raise net.core.optmem_max, SO_SNDBUF or ulimit -l",
             ));
@@ -181,10 +208,8 @@ impl<'a> Lent<'a> {
 
     fn complete(&mut self, number: u32, copied: bool) {
         // In the usual order it is the first.
-        if let Some(slot) = ones(self.pending).find(|&slot| self.in_slots[slot] == number) {
-            self.pending &= !(1 << slot);
-            self.seen.done += 1;
-            self.seen.copied += u64::from(copied);
+        if let Some(slot) = ones(self.slots.pending).find(|&slot| self.in_slots[slot] == number) {
+            self.slots.give_back(slot, Some(copied));
         } else if self.next.wrapping_sub(number).wrapping_sub(1) > LATEST {
             // Not counted as sent: the call failed after the kernel had numbered it. All else is an earlier sender's.
             self.go_on_at(number.wrapping_add(1));

@@ -56,7 +56,8 @@ pub(super) fn send_many(fd: BorrowedFd<'_>, parts: &[IoSlice<'_>], flags: i32) -
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
+/// What sends `parts` as one datagram. It points at them.
+pub(super) fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
     // IoSlice is documented to have the layout of iovec; sends do not write to it.

@@ -15,6 +15,7 @@ mod outgoing;
 mod pacer;
 mod probe;
 mod receive;
+mod ring;
 mod send;
 mod sequence;
 mod wire;
@@ -35,7 +36,7 @@ pub(crate) struct Udp;
 
 static ABOUT: About = About {
     name: "udp",
-    line: "UDP through the sockets API: plain, sendmmsg and recvmmsg, or UDP_SEGMENT and UDP_GRO",
+    line: "UDP through the sockets API: plain, sendmmsg and recvmmsg, io_uring, or UDP_SEGMENT and UDP_GRO",
     delivery: Delivery::Datagrams,
     protocol: "udp",
     single_messages: &[("datagram-send", "plain"), ("datagram-receive", "plain"), ("zerocopy-send", "off")],

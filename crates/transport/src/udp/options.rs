@@ -16,11 +16,13 @@ pub(super) static OPTIONS: Options = Options(&[options::SOCKET, ROWS, zerocopy::
 
 pub(super) static SEND: Factor = Factor {
     name: "datagram-send",
-    about: "how datagrams are handed to the kernel: one in each call, many (sendmmsg), or many through the stack as one \
-            (UDP_SEGMENT)",
-    domain: Domain::OneOf(&["plain", "batch", "gso"]),
+    about: "how datagrams are handed to the kernel: one in each call, many (sendmmsg), many by an io_uring, or many through \
+            the stack as one (UDP_SEGMENT)",
+    domain: Domain::OneOf(&["plain", "batch", "uring", "gso"]),
     default: "plain",
-    persist: &[Persist::Application("send many datagrams a call: sendmmsg(2), or UDP_SEGMENT (udp(7))")],
+    persist: &[Persist::Application(
+        "send many datagrams a call: sendmmsg(2), io_uring(7), or UDP_SEGMENT (udp(7))",
+    )],
     interacts: &[
         "write-size",
         "datagram-receive",
@@ -29,7 +31,7 @@ pub(super) static SEND: Factor = Factor {
         "mtu",
         "no-checksum",
     ],
-    source: "udp(7); jin-yoo-2007 section 4",
+    source: "udp(7); io_uring_enter(2), IORING_OP_SENDMSG and IORING_OP_SENDMSG_ZC; jin-yoo-2007 section 4",
     propose: sends,
     ..Factor::FLOW
 };
@@ -68,9 +70,11 @@ fn sends(view: &View) -> Vec<Proposal> {
     // A device that sums nothing cuts nothing either: the kernel cuts before it, or (before 6.11) refuses to.
     let needs = ["tx-checksum", "tx-udp-segmentation"].into_iter().filter(|knob| view.stands(knob, "off"));
     let gso = needs.fold(gso, |gso, knob| gso.with(knob, "on"));
-    let batch = Proposal::new("batch", BATCHED)
-        .pointless_if(view.stands(SEND.name, "gso"), "UDP_SEGMENT hands over as many at once");
-    others(view, [gso, batch])
+    let [batch, ring] = [("batch", BATCHED), ("uring", BATCHED + 2)].map(|(way, rank)| {
+        Proposal::new(way, rank)
+            .pointless_if(view.stands(SEND.name, "gso"), "UDP_SEGMENT hands over as many at once")
+    });
+    others(view, [gso, batch, ring])
 }
 
 fn receives(view: &View) -> Vec<Proposal> {
@@ -79,7 +83,7 @@ fn receives(view: &View) -> Vec<Proposal> {
     others(view, [Proposal::new("gro", AS_ONE + 2), batch])
 }
 
-fn others(view: &View, proposals: [Proposal; 2]) -> Vec<Proposal> {
+fn others<const N: usize>(view: &View, proposals: [Proposal; N]) -> Vec<Proposal> {
     proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
 }
 
@@ -98,6 +102,7 @@ pub(super) struct Ways {
 pub(super) enum Send {
     Plain,
     Batch,
+    Uring,
     Gso,
 }
 
@@ -114,6 +119,7 @@ impl Ways {
         Ways {
             send: match SEND.of(settings) {
                 "batch" => Send::Batch,
+                "uring" => Send::Uring,
                 "gso" => Send::Gso,
                 _ => Send::Plain,
             },

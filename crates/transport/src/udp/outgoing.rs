@@ -47,22 +47,30 @@ impl<'a> Outgoing<'a> {
         place: impl Fn(usize) -> usize,
         flags: i32,
     ) -> io::Result<usize> {
+        let flow = self.flow;
+        let parts = self.gathered(message, count, place);
+        let (fd, parts) = (flow.socket.as_fd(), &parts[..2 * count]);
+        match (count, flow.ways.send) {
+            (1, _) => message::send(fd, parts, (flags, None)).map(|()| 1),
+            (_, Send::Gso) => message::send(fd, parts, (flags, Some(message.len() as u16))).map(|()| count),
+            _ => message::send_many(fd, parts, flags),
+        }
+    }
+
+    /// A header and the payload for each of `count` datagrams, [`SEGMENTS`] at most; what comes after them is empty.
+    pub(super) fn gathered<'p>(
+        &'p mut self,
+        message: &'p [u8],
+        count: usize,
+        place: impl Fn(usize) -> usize,
+    ) -> [IoSlice<'p>; 2 * SEGMENTS] {
         self.number(count, &place);
-        let fd = self.flow.socket.as_fd();
-        let payload = IoSlice::new(&message[HEADER..]);
-        let pair = |at| [IoSlice::new(&self.headers.0[place(at)].0), payload];
-        if count == 1 {
-            return message::send(fd, &pair(0), (flags, None)).map(|()| 1);
-        }
         let mut parts = [IoSlice::new(&[]); 2 * SEGMENTS];
-        for (at, parts) in parts.chunks_exact_mut(2).take(count).enumerate() {
-            parts.copy_from_slice(&pair(at));
+        for (at, pair) in parts.chunks_exact_mut(2).take(count).enumerate() {
+            pair[0] = IoSlice::new(&self.headers.0[place(at)].0);
+            pair[1] = IoSlice::new(&message[HEADER..]);
         }
-        let parts = &parts[..2 * count];
-        if self.flow.ways.send == Send::Batch {
-            return message::send_many(fd, parts, flags);
-        }
-        message::send(fd, parts, (flags, Some(message.len() as u16))).map(|()| count)
+        parts
     }
 
     fn number(&mut self, count: usize, place: impl Fn(usize) -> usize) {

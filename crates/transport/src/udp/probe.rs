@@ -7,6 +7,7 @@ use landspeed_units::Bytes;
 use socket2::{Domain, Socket, Type};
 
 use super::options::{Receive, Send, Ways};
+use super::ring::Ring;
 use super::wire::{HEADER, LARGEST};
 use crate::raw;
 use crate::settings::READ_SIZE;
@@ -48,6 +49,9 @@ fn kernel(ways: &Ways) -> Result<(), String> {
                 "this kernel has no MSG_ZEROCOPY over UDP, which came with Linux 5.0 ({e}): send with copies"
             )
         })?;
+    }
+    if ways.send == Send::Uring {
+        Ring::new(ways.lend).map_err(|e| format!("{e}: send by batch"))?;
     }
     if ways.send == Send::Gso {
         try_option(libc::UDP_SEGMENT).map_err(|e| {

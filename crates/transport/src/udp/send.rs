@@ -1,4 +1,4 @@
-//! Sending: one by one, many in a call, many as one.
+//! Sending: one by one, many in a call, many by a ring, many as one.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -11,6 +11,7 @@ use super::options::Send;
 use super::outgoing::{Outgoing, TOGETHER, lendable};
 use super::pacer::Pacer;
 use super::probe;
+use super::ring::Ring;
 use super::wire::{HEADER, LARGEST};
 use crate::transport::{Completions, Sender};
 use crate::zerocopy::{self, Lent};
@@ -24,6 +25,7 @@ pub(super) struct UdpSender<'a> {
     outgoing: Outgoing<'a>,
     /// The sends whose memory the kernel was lent, where it is.
     lent: Option<Lent<'a>>,
+    ring: Option<Ring>,
     pacer: Option<Pacer>,
 }
 
@@ -33,9 +35,12 @@ impl<'a> UdpSender<'a> {
         if flow.ways.send == Send::Gso {
             probe::segments_fit(&flow.socket, flow.ways.size)?;
         }
-        let lent = flow.ways.lend.then(|| Lent::new(&flow.socket, &flow.numbers, zerocopy::SLOTS));
+        let by_ring = flow.ways.send == Send::Uring;
+        let ring = by_ring.then(|| Ring::new(flow.ways.lend)).transpose()?;
+        let lent =
+            (flow.ways.lend && !by_ring).then(|| Lent::new(&flow.socket, &flow.numbers, zerocopy::SLOTS));
         let pacer = flow.ways.pace.map(Pacer::new);
-        Ok(UdpSender { outgoing: Outgoing::new(flow), lent, pacer })
+        Ok(UdpSender { outgoing: Outgoing::new(flow), lent, ring, pacer })
     }
 
     /// How many datagrams the next call hands over.
@@ -44,7 +49,7 @@ impl<'a> UdpSender<'a> {
         let ways = &self.outgoing.flow.ways;
         let mut most = match ways.send {
             Send::Plain => 1,
-            Send::Batch => BATCH,
+            Send::Batch | Send::Uring => BATCH,
             Send::Gso => (LARGEST / size).clamp(1, SEGMENTS),
         };
         if ways.lend {
@@ -57,7 +62,10 @@ impl<'a> UdpSender<'a> {
 
     /// Hands over `count` datagrams; how many were taken.
     fn hand_over(&mut self, message: &[u8], count: usize) -> io::Result<usize> {
-        let UdpSender { outgoing, lent, .. } = self;
+        let UdpSender { outgoing, lent, ring, .. } = self;
+        if let Some(ring) = ring {
+            return ring.send(outgoing, message, count);
+        }
         let Some(lent) = lent else { return outgoing.hand_over(message, count, |at| at, 0) };
         // What goes as one packet comes back as one.
         if outgoing.flow.ways.send == Send::Gso {
@@ -116,14 +124,17 @@ impl Sender for UdpSender<'_> {
     }
 
     fn completions(&mut self) -> Completions {
-        self.lent.as_mut().map_or(Completions::default(), Lent::completions)
+        let lent = self.lent.as_mut().map(Lent::completions);
+        lent.or_else(|| self.ring.as_mut().map(Ring::completions)).unwrap_or_default()
     }
 }
 
 impl Drop for UdpSender<'_> {
     /// Other headers must not come to lie where the kernel still reads those of datagrams that wait.
     fn drop(&mut self) {
-        if self.lent.as_mut().is_some_and(|lent| !lent.all_returned(LEAVING)) {
+        let stays = self.lent.as_mut().is_some_and(|lent| !lent.all_returned(LEAVING))
+            || self.ring.as_mut().is_some_and(|ring| !ring.all_returned(LEAVING));
+        if stays {
             std::mem::forget(std::mem::take(&mut self.outgoing.headers));
         }
     }

@@ -9,8 +9,14 @@ use crate::common::{V4, V6, outcomes, set, udp};
 /// A sender of datagrams waits for nobody: on a busy machine its receiver may not run for long.
 const QUARTER: Nanos = Nanos::millis(250);
 /// Every way to send with every way to receive that goes with it.
-const WAYS: [(&str, &str); 5] =
-    [("plain", "plain"), ("batch", "batch"), ("gso", "plain"), ("gso", "gro"), ("plain", "gro")];
+const WAYS: [(&str, &str); 6] = [
+    ("plain", "plain"),
+    ("batch", "batch"),
+    ("uring", "batch"),
+    ("gso", "plain"),
+    ("gso", "gro"),
+    ("plain", "gro"),
+];
 
 /// What must hold of the counts of one flow whose only sender and receiver these are.
 fn check(sender: &EndpointOutcome, receiver: &EndpointOutcome) {

@@ -93,7 +93,9 @@ fn over(lab: &Lab, spec: &TrialSpec, at: IpAddr) -> (Outcome, Outcome) {
 #[test]
 fn datagrams_cross_a_link_by_every_way() {
     let Some(lab) = joined("datagrams_cross_a_link_by_every_way") else { return };
-    for (send, receive) in [("plain", "plain"), ("batch", "batch"), ("gso", "plain"), ("gso", "gro")] {
+    for (send, receive) in
+        [("plain", "plain"), ("batch", "batch"), ("uring", "batch"), ("gso", "plain"), ("gso", "gro")]
+    {
         // A sender of datagrams waits for nobody: on a busy machine its receiver may not run for long.
         let mut spec = udp(stream::spec(Nanos::millis(400)));
         set(&mut spec, &[("datagram-send", send), ("datagram-receive", receive)]);
@@ -147,7 +149,8 @@ fn datagrams_from_lent_memory_that_wait_in_a_queue_keep_their_headers() {
     let (a, _) = hosts(&lab);
     let shaped = "root tbf rate 400mbit burst 20kb limit 2mb";
     run(&format!("tc -n {} qdisc replace dev {} {shaped}", a.netns, a.device));
-    for (way, at) in ["plain", "batch", "gso"].into_iter().flat_map(|way| addresses(&lab).map(|at| (way, at)))
+    for (way, at) in
+        ["plain", "batch", "uring", "gso"].into_iter().flat_map(|way| addresses(&lab).map(|at| (way, at)))
     {
         let mut spec = udp(stream::spec(Nanos::millis(400)));
         set(&mut spec, &[("datagram-send", way), ("zerocopy-send", "on")]);
