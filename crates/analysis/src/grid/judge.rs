@@ -98,10 +98,13 @@ fn whole_blocks(grid: &Grid, trials: &[&GridTrial]) -> u32 {
     whole.count() as u32
 }
 
-/// The figure that was asked for, then the others that any trial has.
+/// The figure that was asked for, then the others that any trial has. What the window model says is of use to those alone who
+/// expect something of it.
 fn figures_of(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridFigure> {
     let has = |figure: &GridFigure| trials.iter().any(|trial| trial.figure(*figure).is_some());
+    let expected = |figure| grid.expectations.iter().any(|one| one.figure == Some(figure));
     let others = GridFigure::ALL.into_iter().filter(|figure| *figure != grid.figure);
+    let others = others.filter(|figure| *figure != GridFigure::WindowShare || expected(*figure));
     std::iter::once(grid.figure).chain(others).filter(has).collect()
 }
 

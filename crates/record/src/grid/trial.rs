@@ -3,7 +3,7 @@
 use landspeed_units::{BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{DatagramCounts, EndpointOutcome, Figures, LatencyHistogram};
+use crate::{DatagramCounts, EndpointOutcome, Figures, LatencyHistogram, SnmpCounts, TcpSample};
 
 /// A figure of a trial that grids compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
@@ -24,10 +24,13 @@ pub enum GridFigure {
     DeliveredShare,
     /// Processors that the trial kept busy for each Gb/s: bytes per CPU-second the other way up.
     CoresPerGbps,
+    /// Share of a TCP flow's window that whole segments of the size that was sent fill, 0 to 1: the rest cannot be in flight
+    /// (feng-2003 section 3.5.1).
+    WindowShare,
 }
 
 impl GridFigure {
-    pub const ALL: [GridFigure; 7] = [
+    pub const ALL: [GridFigure; 8] = [
         GridFigure::GoodputBps,
         GridFigure::BytesPerCpuS,
         GridFigure::P50Ns,
@@ -35,6 +38,7 @@ impl GridFigure {
         GridFigure::DatagramsPerS,
         GridFigure::DeliveredShare,
         GridFigure::CoresPerGbps,
+        GridFigure::WindowShare,
     ];
 
     /// Its name on the command line and in experiment files.
@@ -47,6 +51,7 @@ impl GridFigure {
             GridFigure::DatagramsPerS => "datagrams",
             GridFigure::DeliveredShare => "delivered",
             GridFigure::CoresPerGbps => "cores-per-gbps",
+            GridFigure::WindowShare => "window-share",
         }
     }
 
@@ -60,6 +65,7 @@ impl GridFigure {
             GridFigure::DatagramsPerS => "datagrams that arrived, in a second",
             GridFigure::DeliveredShare => "share of the datagrams that arrived",
             GridFigure::CoresPerGbps => "processors kept busy for each Gb/s",
+            GridFigure::WindowShare => "share of a TCP window that whole segments fill",
         }
     }
 
@@ -131,6 +137,7 @@ impl GridTrial {
                 let came = self.datagrams(|flow| flow.received);
                 came / (came + self.datagrams(|flow| flow.lost))
             }
+            GridFigure::WindowShare => self.ends().find_map(window_share)?,
             _ => return None,
         };
         Some(value).filter(|value| *value > 0.0 && value.is_finite())
@@ -165,6 +172,16 @@ impl GridTrial {
     }
 }
 
+/// Of the flow that was sampled last, by a sender: its window is the smaller of the peer's and its own, and a segment is as long as
+/// those that its host sent are on average.
+fn window_share(end: &EndpointOutcome) -> Option<f64> {
+    let sample = end.observed.get::<Vec<TcpSample>>().last()?;
+    let segments = *end.observed.get::<SnmpCounts>().0.get("TcpExt.TCPOrigDataSent")? as f64;
+    let segment = end.sent_bytes.0 as f64 / segments;
+    let window = sample.peer_window_bytes.0.min(u64::from(sample.cwnd_segments) * sample.mss_bytes.0) as f64;
+    Some((window / segment).floor() * segment / window)
+}
+
 #[cfg(test)]
 mod tests {
     use landspeed_units::Bytes;
@@ -186,5 +203,27 @@ mod tests {
         assert_eq!(trial.figure(GridFigure::P50Ns), Some(30.0));
         let text = serde_json::to_string(&trial).unwrap();
         assert_eq!(serde_json::from_str::<GridTrial>(&text).unwrap(), trial);
+    }
+
+    #[test]
+    fn a_window_is_filled_by_whole_segments() {
+        // Section 3.5.1: 48 KB hold five whole segments of 8948 bytes, 44,740 of 48,000.
+        let mut a = EndpointOutcome { sent_bytes: Bytes(8_948_000), ..EndpointOutcome::default() };
+        a.observed.details.put(SnmpCounts([("TcpExt.TCPOrigDataSent".to_owned(), 1000)].into()));
+        let window = |bytes, cwnd_segments| TcpSample {
+            peer_window_bytes: Bytes(bytes),
+            cwnd_segments,
+            mss_bytes: Bytes(8948),
+            ..TcpSample::default()
+        };
+        let mut share = |sample| {
+            a.observed.details.put(vec![sample]);
+            let trial = GridTrial { b: a.clone(), ..GridTrial::default() };
+            trial.figure(GridFigure::WindowShare)
+        };
+        assert!((share(window(48_000, 34)).expect("a share") - 44_740.0 / 48_000.0).abs() < 1e-9);
+        assert_eq!(share(window(48_000, 3)), Some(1.0), "a congestion window is made of segments");
+        assert_eq!(share(window(0, 3)), None, "closed");
+        assert_eq!(GridTrial::default().figure(GridFigure::WindowShare), None);
     }
 }

@@ -24,6 +24,7 @@ pub(super) fn title(figure: GridFigure) -> &'static str {
         GridFigure::DatagramsPerS => "Datagrams in a second",
         GridFigure::DeliveredShare => "Share of the datagrams that arrived",
         GridFigure::CoresPerGbps => "Processors for each Gb/s",
+        GridFigure::WindowShare => "Share of the window that whole segments fill",
     }
 }
 
@@ -37,7 +38,7 @@ pub(super) fn shown(figure: GridFigure, value: f64) -> Cell {
             let shown = crate::words::grouped(value as u64);
             Quantity { value, unit: "datagrams/s", shown }.into()
         }
-        GridFigure::DeliveredShare => {
+        GridFigure::DeliveredShare | GridFigure::WindowShare => {
             Quantity { value, unit: "", shown: format!("{:.3} %", value * 100.0) }.into()
         }
         GridFigure::CoresPerGbps => Quantity { value, unit: "cores/(Gb/s)", shown: number(value) }.into(),
