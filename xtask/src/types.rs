@@ -35,6 +35,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("doctor", "DoctorDocument"),
     ("knobs", "KnobList"),
     ("cc list", "ControlList"),
+    ("cc recovery", "RecoveryList"),
     ("lab list", "LabList"),
     ("lab faults", "FaultList"),
     ("undo", "UndoDocument"),

@@ -17,7 +17,7 @@ use landspeed_units::{Nanos, parse_duration};
 use crate::data::RecordArg;
 use crate::exit;
 
-pub(crate) use cc::{CcAction, CcArgs};
+pub(crate) use cc::{CcAction, CcArgs, RecoveryArgs};
 pub(crate) use compare::{AskArg, CompareArgs};
 pub(crate) use grid::GridArgs;
 pub(crate) use measure::{FanArg, FlowArgs, MeasureArgs};
@@ -57,7 +57,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     /// List all settings with their values here
     Knobs(KnobsArgs),
-    /// Load congestion controls into the kernel, and unload them
+    /// Load congestion controls into the kernel, unload them, and simulate what a loss costs them
     Cc(CcArgs),
     /// List the records of runs, newest first
     Records(RecordsArgs),

@@ -1,6 +1,7 @@
 //! What lists hold: each one JSON document, a table and CSV. docs/reference/json.md is made from the types here.
 
 use landspeed_knob::doctor;
+use landspeed_units::{BitRate, Nanos};
 use serde::Serialize;
 
 /// Version of every document here.
@@ -109,6 +110,36 @@ pub(crate) enum ControlState {
     Kept,
     /// Loaded by another program.
     Foreign,
+}
+
+/// What `landspeed cc recovery --json` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct RecoveryList {
+    /// Version of this document: 1.
+    pub(crate) format: u32,
+    /// The path's rate.
+    pub(crate) rate_bps: BitRate,
+    /// The path's round-trip time.
+    pub(crate) rtt_ns: Nanos,
+    /// Its largest packet.
+    pub(crate) mtu_bytes: u16,
+    /// What Reno takes by the formula of Feng et al. (2003): half the window, one segment a round trip.
+    pub(crate) formula_ns: Nanos,
+    /// What was simulated at most.
+    pub(crate) within_ns: Nanos,
+    /// The congestion controls, the quickest first.
+    pub(crate) controls: Vec<RecoveryEntry>,
+}
+
+/// What one loss costs a congestion control.
+#[derive(Debug, Serialize)]
+pub(crate) struct RecoveryEntry {
+    /// Its name in `landspeed cc list`.
+    pub(crate) name: String,
+    /// Its name in the literature.
+    pub(crate) title: String,
+    /// From the loss to a full window; null where it takes longer than was simulated.
+    pub(crate) recovery_ns: Option<Nanos>,
 }
 
 /// What `landspeed lab list --json` prints.

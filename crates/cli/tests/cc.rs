@@ -103,3 +103,22 @@ fn names_that_are_none_of_ours_are_refused_by_name() {
         assert!(words.iter().all(|word| err.contains(word)), "{args:?}: {err}");
     }
 }
+
+#[test]
+fn what_one_loss_costs_is_told_by_control() {
+    let path = ["cc", "recovery", "--rate", "100M", "--rtt", "120ms", "--mtu", "9000", "--within", "30s"];
+    let run = |more: &[&str]| Command::new(LANDSPEED).args(path).args(more).output().expect("landspeed runs");
+    let all: serde_json::Value = serde_json::from_slice(&run(&["--json"]).stdout).expect("one document");
+    let took = |name: &str| {
+        let rows = all["controls"].as_array().expect("a list");
+        rows.iter().find(|row| row["name"] == name).expect("it is simulated")["recovery_ns"].as_f64()
+    };
+    // Half a window of 167 segments, a segment a round trip: ten seconds. Scalable loses an eighth of it.
+    let formula = all["formula_ns"].as_f64().expect("a number");
+    assert!((took("reno").expect("it recovers") / formula - 1.0).abs() < 0.05, "{all}");
+    assert!(took("scalable").expect("it recovers") < 0.4 * formula, "{all}");
+    let (out, err) = text(&run(&["reno"]));
+    assert!(out.contains("Reno") && !out.contains("Scalable") && err.contains("formula"), "{out}{err}");
+    let (_, err) = text(&run(&["ren"]));
+    assert!(err.contains("did you mean reno?"), "{err}");
+}

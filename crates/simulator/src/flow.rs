@@ -122,6 +122,10 @@ impl Flow {
         }
     }
 
+    pub(crate) fn samples(&self) -> &[FlowSample] {
+        &self.seen.samples
+    }
+
     /// Takes a sample, if the flow has started.
     pub(crate) fn sample(&mut self, now: Nanos) {
         let Some(sender) = &self.sender else { return };

@@ -31,7 +31,7 @@ pub use link::{LinkCounts, LinkSpec};
 pub use loss::LossSpec;
 pub use output::{FlowOutcome, FlowSample, LinkOutcome, LinkSample, Outcome, ProbeSample};
 pub use receiver::{ReceiverCounts, ReceiverSpec};
-pub use recovery::{full_window, recovery_time, simulated_recovery};
+pub use recovery::{FullPath, full_window, recovery_time, simulated_recovery};
 pub use scenario::{FlowSpec, ProbeSpec, Scenario, ScenarioError};
 pub use sender::SenderCounts;
 pub use simulation::simulate;

@@ -4,8 +4,9 @@ use landspeed_units::{BitRate, Bytes, Nanos};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
-use crate::scenario::{FlowSpec, Scenario};
-use crate::simulation::simulate;
+use crate::output::FlowSample;
+use crate::scenario::{FlowSpec, Scenario, ScenarioError};
+use crate::simulation::simulate_until;
 
 /// feng-2003, section 4.2 and Table 1: the window was rate times round trip, is halved, and grows by one
 /// segment a round trip, so `T = W / 2 * RTT = C * RTT^2 / (16 * MSS)`.
@@ -24,42 +25,89 @@ pub fn full_window(rate: BitRate, rtt: Nanos, segment: Bytes) -> f64 {
 const HEADERS: u16 = 40;
 /// The loss comes once the window is full: slow start from ten segments has sent less than twice the window by then.
 const FULL_AFTER_WINDOWS: u64 = 4;
+/// Round trips until then, and some more: a window that doubles is full sooner.
+const FULL_AFTER_ROUND_TRIPS: u64 = 60;
+/// A path whose window holds all that is on it, and no queue.
+#[derive(Debug, Clone, Copy)]
+pub struct FullPath {
+    pub rate_bps: BitRate,
+    pub rtt_ns: Nanos,
+    pub mtu_bytes: u16,
+}
 
-/// The same in the simulator, packet by packet: one loss on a path that the window fills exactly. `None` where a packet
-/// holds no payload, or the window is back in no time that is worth simulating (an hour).
-pub fn simulated_recovery(rate: BitRate, rtt: Nanos, mtu_bytes: u16) -> Option<Nanos> {
-    let segment = u64::from(mtu_bytes.checked_sub(HEADERS).filter(|payload| *payload > 0)?);
-    let expected = recovery_time(rate, rtt, Bytes(segment));
-    if expected > Nanos::secs(3600) {
-        return None;
+impl FullPath {
+    /// What a packet holds; `None` where that is nothing.
+    fn segment(&self) -> Option<Bytes> {
+        let payload = self.mtu_bytes.checked_sub(HEADERS).filter(|payload| *payload > 0)?;
+        Some(Bytes(payload.into()))
     }
-    let window = full_window(rate, rtt, Bytes(segment)) as u64;
+
+    /// [`recovery_time`] on it.
+    pub fn formula(&self) -> Option<Nanos> {
+        Some(recovery_time(self.rate_bps, self.rtt_ns, self.segment()?))
+    }
+}
+
+/// The same in the simulator, packet by packet: how long after one loss a congestion control has its full window again. `None`
+/// where it has not `within` that time, or a packet holds no payload.
+///
+/// # Errors
+/// Where there is no such control, or no such path.
+pub fn simulated_recovery(
+    control: &str,
+    path: FullPath,
+    within: Nanos,
+) -> Result<Option<Nanos>, ScenarioError> {
+    let Some(segment) = path.segment() else { return Ok(None) };
+    let lasts = Nanos(within.0 + path.rtt_ns.0 * FULL_AFTER_ROUND_TRIPS);
+    let scenario = one_loss(control, path, segment, lasts);
+    let mut watch =
+        Watch { window: full_window(path.rate_bps, path.rtt_ns, segment) as u32, lost: None, back: None };
+    simulate_until(&scenario, |flows| flows.iter().any(|flow| watch.is_back(flow.samples())))?;
+    Ok(watch.back.filter(|back| *back <= within))
+}
+
+/// Waits for a flow to lose something, and then for its window.
+struct Watch {
+    /// All that the path holds, in segments, or what the window was before the loss where that is less.
+    window: u32,
+    lost: Option<Nanos>,
+    /// From the sample that first knows of the loss to the first whose window is full.
+    back: Option<Nanos>,
+}
+
+impl Watch {
+    fn is_back(&mut self, samples: &[FlowSample]) -> bool {
+        let Some((last, before)) = samples.split_last() else { return false };
+        if self.lost.is_none() && last.tcp.retransmits > 0 {
+            self.lost = Some(last.at_ns);
+            self.window = self.window.min(before.last().map_or(0, |before| before.tcp.cwnd_segments));
+        }
+        let full = self.lost.filter(|_| last.tcp.cwnd_segments >= self.window);
+        self.back = full.map(|lost| last.at_ns - lost);
+        self.back.is_some()
+    }
+}
+
+fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Scenario {
+    let window = full_window(path.rate_bps, path.rtt_ns, segment) as u64;
     let flow = FlowSpec {
-        return_ns: rtt,
-        mtu_bytes,
+        control: control.to_owned(),
+        return_ns: path.rtt_ns,
+        mtu_bytes: path.mtu_bytes,
         header_bytes: HEADERS,
         // The window is all that the path holds, at the loss and after: no queue.
         initial_ssthresh: Some(window as u32),
-        receive_window_bytes: Some(Bytes(window * segment)),
+        receive_window_bytes: Some(Bytes(window * segment.0)),
         ..FlowSpec::default()
     };
     let link = LinkSpec {
-        rate_bps: rate,
+        rate_bps: path.rate_bps,
         delay_ns: Nanos(0),
-        queue_bytes: Bytes((rate.0 / 8.0 * rtt.as_secs_f64()) as u64),
+        queue_bytes: Bytes((path.rate_bps.0 / 8.0 * path.rtt_ns.as_secs_f64()) as u64),
         loss: LossSpec::List { packets: vec![window * FULL_AFTER_WINDOWS] },
     };
-    let scenario = Scenario {
-        link,
-        flows: vec![flow],
-        duration_ns: Nanos(expected.0 * 3 / 2 + rtt.0 * 60),
-        sample_ns: rtt,
-        probe: None,
-    };
-    let samples = simulate(&scenario).ok()?.flows.pop()?.samples;
-    let lost = samples.iter().position(|sample| sample.tcp.retransmits > 0)?;
-    let back = samples[lost..].iter().find(|sample| u64::from(sample.tcp.cwnd_segments) >= window)?;
-    Some(back.at_ns - samples[lost].at_ns)
+    Scenario { link, flows: vec![flow], duration_ns: lasts, sample_ns: path.rtt_ns, probe: None }
 }
 
 #[cfg(test)]
@@ -81,5 +129,17 @@ mod tests {
             let time = recovery_time(BitRate(gbps * 1e9), Nanos::millis(rtt_ms), Bytes(segment));
             assert!((time.as_secs_f64() / seconds - 1.0).abs() < 1e-4, "{rtt_ms} ms, {segment} B: {time}");
         }
+    }
+
+    #[test]
+    fn a_control_that_is_not_back_in_time_is_given_up() {
+        let path = FullPath { rate_bps: BitRate(1e8), rtt_ns: Nanos::millis(120), mtu_bytes: 9000 };
+        let back = |control, within| simulated_recovery(control, path, within);
+        assert_eq!(back("reno", Nanos::secs(3)), Ok(None), "half a window of 167 segments takes ten seconds");
+        let scalable = back("scalable", Nanos::secs(10)).expect("a path").expect("an eighth, by hundredths");
+        assert!(scalable < Nanos::secs(4), "{scalable}");
+        assert!(back("warp", Nanos::secs(1)).is_err());
+        let no_room = FullPath { mtu_bytes: 40, ..path };
+        assert_eq!(simulated_recovery("reno", no_room, Nanos::secs(1)), Ok(None));
     }
 }

@@ -11,9 +11,17 @@ use crate::schedule::{Event, Schedule};
 
 /// Runs a scenario, packet by packet. The same scenario gives the same outcome, always.
 pub fn simulate(scenario: &Scenario) -> Result<Outcome, ScenarioError> {
+    simulate_until(scenario, |_| false)
+}
+
+/// The same, which ends at the first sample that `ends` it.
+pub(crate) fn simulate_until(
+    scenario: &Scenario,
+    ends: impl FnMut(&[Flow]) -> bool,
+) -> Result<Outcome, ScenarioError> {
     scenario.check()?;
     let mut simulation = Simulation::new(scenario);
-    simulation.run()?;
+    simulation.run(ends)?;
     Ok(simulation.finish())
 }
 
@@ -34,11 +42,18 @@ impl<'a> Simulation<'a> {
         Simulation { scenario, schedule, network, flows, seen: Outcome::default() }
     }
 
-    fn run(&mut self) -> Result<(), ScenarioError> {
+    fn run(&mut self, mut ends: impl FnMut(&[Flow]) -> bool) -> Result<(), ScenarioError> {
+        let mut samples = 0;
         loop {
             let (now, source) = self.network.next();
             if now > self.scenario.duration_ns {
                 return Ok(());
+            }
+            if samples < self.seen.link.samples.len() {
+                samples = self.seen.link.samples.len();
+                if ends(&self.flows) {
+                    return Ok(());
+                }
             }
             self.seen.events += 1;
             match source {

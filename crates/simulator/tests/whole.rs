@@ -4,7 +4,7 @@ mod path;
 
 use landspeed_record::{Contest, Study};
 use landspeed_simulator::{
-    FlowSpec, LossSpec, Outcome, ProbeSpec, ReceiverSpec, Scenario, recovery_time, simulate,
+    FlowSpec, FullPath, LossSpec, Outcome, ProbeSpec, ReceiverSpec, Scenario, recovery_time, simulate,
     simulated_recovery, study_scenario,
 };
 use landspeed_units::{BitRate, Bytes, Nanos};
@@ -125,7 +125,8 @@ fn two_like_flows_of_reno_share_evenly_and_unlike_ones_by_their_round_trips() {
 fn recovery_from_one_loss_takes_as_long_as_fengs_formula() {
     // Table 1's middle row at a hundredth of its rate: 10 Gb/s, 120 ms, MSS 8960.
     let (rate, rtt) = (BitRate(1e8), Nanos::millis(120));
-    let took = simulated_recovery(rate, rtt, 9000).expect("it is back within a minute");
+    let path = FullPath { rate_bps: rate, rtt_ns: rtt, mtu_bytes: 9000 };
+    let took = simulated_recovery("reno", path, Nanos::secs(60)).expect("a path").expect("within a minute");
     let said = recovery_time(rate, rtt, Bytes(8960));
     // The formula leaves out the round trip of recovery itself, and the queue's last packet.
     assert!((took.as_secs_f64() / said.as_secs_f64() - 1.0).abs() < 0.03, "{took}, by the formula {said}");

@@ -1,6 +1,7 @@
 //! Arguments of `landspeed cc`.
 
 use clap::{Args, Subcommand};
+use landspeed_units::{BitRate, Nanos, parse_duration};
 
 use super::ListArgs;
 
@@ -30,4 +31,29 @@ pub(crate) enum CcAction {
         #[arg(value_name = "NAME", required = true)]
         names: Vec<String>,
     },
+    /// Simulate how long each congestion control takes to recover from one loss on a long path
+    Recovery(RecoveryArgs),
+}
+
+/// A path that one flow fills, and loses one segment on (Feng et al. 2003, Table 1).
+#[derive(Debug, Args)]
+#[command(after_help = "Example: landspeed cc recovery --rate 10G --rtt 180ms")]
+pub(crate) struct RecoveryArgs {
+    /// Names from `landspeed cc list` [default: all that can be simulated]
+    #[arg(value_name = "NAME")]
+    pub(crate) names: Vec<String>,
+    /// Rate of the path
+    #[arg(long, value_name = "RATE")]
+    pub(crate) rate: BitRate,
+    /// Round-trip time of the path
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) rtt: Nanos,
+    /// Largest packet of the path, in bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u16).range(68..))]
+    pub(crate) mtu: u16,
+    /// Give up on a control that needs longer than this
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
+    pub(crate) within: Nanos,
+    #[command(flatten)]
+    pub(crate) form: ListArgs,
 }

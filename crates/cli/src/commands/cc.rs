@@ -16,6 +16,7 @@ pub(crate) fn run(args: &CcArgs) -> Result<ExitCode> {
         CcAction::Load { names, keep: false } => hold(names)?,
         CcAction::Load { names, keep: true } => keep(load(names)?)?,
         CcAction::Unload { names } => unload(names)?,
+        CcAction::Recovery(args) => super::recovery::run(args)?,
     }
     Ok(ExitCode::SUCCESS)
 }

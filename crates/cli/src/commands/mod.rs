@@ -14,6 +14,7 @@ pub(crate) mod measure;
 pub(crate) mod persist;
 pub(crate) mod record_run;
 pub(crate) mod records;
+pub(crate) mod recovery;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod top;

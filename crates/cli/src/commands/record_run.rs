@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 use landspeed_experiment::{Losses, RecordRunOptions, record_run, recover};
 use landspeed_record::{LabRecovery, RecordRun, Recovery};
 use landspeed_report::{Detail, json};
-use landspeed_simulator::{full_window, recovery_time, simulated_recovery};
+use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
 use landspeed_topology::{self as topology, PlannedPath};
-use landspeed_units::Bytes;
+use landspeed_units::{Bytes, Nanos};
 
 use crate::args::TuneArgs;
 use crate::data;
@@ -81,14 +81,22 @@ fn in_lab(named: &NamedHosts, planned: &dyn PlannedPath, run: &RecordRun) -> Res
 /// Headers of IPv4 and TCP: what the paper's formula takes off.
 const HEADERS: u32 = 40;
 
+/// What takes longer than this is not simulated to its end.
+const WORTH_SIMULATING: Nanos = Nanos::secs(3600);
+
 /// What one loss on this path would cost: by the paper's formula, and packet by packet.
 fn recovery(run: &RecordRun) -> Recovery {
     let (rate, rtt) = (run.path_rate_bps, run.path.rtt_ns);
     let segment_bytes = Bytes(run.mtu_bytes.saturating_sub(HEADERS).into());
-    let mtu = u16::try_from(run.mtu_bytes).unwrap_or(u16::MAX);
+    let formula = recovery_time(rate, rtt, segment_bytes);
+    let mtu_bytes = u16::try_from(run.mtu_bytes).unwrap_or(u16::MAX);
+    let path = FullPath { rate_bps: rate, rtt_ns: rtt, mtu_bytes };
+    // Twice what the formula says is as long as it can take.
+    let within = Nanos(formula.0 * 2).min(WORTH_SIMULATING);
+    let simulated = simulated_recovery("reno", path, within).ok().flatten();
     Recovery {
-        formula_s: recovery_time(rate, rtt, segment_bytes).as_secs_f64(),
-        simulated_s: simulated_recovery(rate, rtt, mtu).map(|time| time.as_secs_f64()),
+        formula_s: formula.as_secs_f64(),
+        simulated_s: simulated.map(|time| time.as_secs_f64()),
         segment_bytes,
         lab: None,
     }
